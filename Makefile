@@ -1,0 +1,27 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Compiled kernels of this checkout stay in it, so that a fresh clone starts cold.
+export PX4LOCKSTEP_CACHE_DIR ?= $(CURDIR)/.cache/px4lockstep
+
+.PHONY: test lint bench clean
+
+test: lint
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/ready
+	$(BIN)/python -m pytest benchmarks --benchmark-columns=min,median,ops
+
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,54 @@
+"""What the loop itself costs: a boundary with nothing to do, and a stage in Python.
+
+Targets on the machine of the design: 0.03 µs per empty boundary, 3 µs per Python stage, its user's method included.
+"""
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Periodic, Timeline
+from px4lockstep.plants.models import Oscillator
+
+EMPTY_BOUNDARIES = 1_000_000
+PYTHON_TICKS = 20_000
+
+
+class Idle:
+    """An autopilot that does next to nothing."""
+
+    def step(self, time_us, inputs, outputs):
+        outputs.motors[0] = 0.5
+
+
+def report_each(benchmark, count, limit_us):
+    """Add the cost of one, beside its target, to what is printed and saved."""
+    each_us = benchmark.stats.stats.min / count * 1e6
+    benchmark.extra_info.update(each_us=each_us, target_us=limit_us)
+    print(f"\n  {each_us:.4f} us each, target {limit_us} us")  # noqa: T201 - a benchmark is for reading
+
+
+def test_empty_boundary(benchmark):
+    timeline = Timeline(EMPTY_BOUNDARIES, physics=Periodic(1))
+
+    def prepare():
+        return (Simulation(None, timeline),), {}
+
+    benchmark.pedantic(Simulation.run, setup=prepare, rounds=15, warmup_rounds=1)
+    report_each(benchmark, EMPTY_BOUNDARIES, 0.03)
+
+
+def test_python_stage(benchmark):
+    timeline = Timeline(PYTHON_TICKS, autopilot=Periodic(1))
+
+    def prepare():
+        return (Simulation(None, timeline, autopilot=Idle()),), {}
+
+    benchmark.pedantic(Simulation.run, setup=prepare, rounds=15, warmup_rounds=1)
+    report_each(benchmark, PYTHON_TICKS, 3.0)
+
+
+def test_oscillator_step(benchmark):
+    timeline = Timeline(1_000_000, physics=Periodic(10))
+
+    def prepare():
+        return (Simulation(Oscillator(), timeline),), {}
+
+    benchmark.pedantic(Simulation.run, setup=prepare, rounds=5, warmup_rounds=1)

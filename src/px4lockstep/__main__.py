@@ -1,0 +1,5 @@
+"""`python -m px4lockstep`."""
+
+from px4lockstep.cli import main
+
+main()

@@ -1,0 +1,37 @@
+"""`px4lockstep verify`: every verification case, as a table or as JSON."""
+
+import json
+import sys
+
+from rich.console import Console
+from rich.table import Table
+
+from px4lockstep.verification.result import Result
+from px4lockstep.verification.suite import all_results, not_run
+
+
+def run_verify(as_json: bool) -> int:
+    """Run all cases, print them, and return the exit code: 1 if any failed."""
+    results = list(all_results())
+    if as_json:
+        sys.stdout.write(json.dumps([result.as_dict() for result in results], indent=2) + "\n")
+    else:
+        Console().print(_table(results))
+        for reason in not_run():
+            Console().print(f"not run: {reason}", style="yellow")
+        failed = sum(not result.passed for result in results)
+        Console().print(f"{len(results) - failed} passed, {failed} failed", style="red" if failed else "green")
+    return 0 if all(result.passed for result in results) else 1
+
+
+def _table(results: list[Result]) -> Table:
+    table = Table(title="Verification", title_justify="left")
+    table.add_column("case")
+    table.add_column("integrator")
+    table.add_column("error", justify="right")
+    table.add_column("bound", justify="right")
+    table.add_column("")
+    for result in results:
+        verdict = "[green]ok[/]" if result.passed else "[red]FAILED[/]"
+        table.add_row(result.case, result.integrator, f"{result.error:.2e}", f"{result.bound:.2g}", verdict)
+    return table

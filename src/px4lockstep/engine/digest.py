@@ -1,0 +1,59 @@
+"""The digest of a flight: SHA-256 over packed little-endian fields, so that no padding byte can enter.
+
+For every row of the log, and once more for the end: time, plant state, motor and servo commands, wind and faults as
+held. A replay can reproduce all of that. What only a live run has, the estimate, has a digest of its own.
+"""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.plants.layout import FAULTS, MAX_MOTORS, MAX_SERVOS
+
+
+def flight_dtype(n_x: int) -> np.dtype[Any]:
+    """Return the packed layout of a row that enters the digest."""
+    faults = [(name, "<i8") for name in FAULTS.names or ()]
+    return np.dtype(
+        [
+            ("time_us", "<u8"),
+            ("x", "<f8", n_x),
+            ("motors", "<f8", MAX_MOTORS),
+            ("servos", "<f8", MAX_SERVOS),
+            ("wind_ned", "<f8", 3),
+            *faults,
+        ]
+    )
+
+
+def pack_flight(time_us: Any, x: npt.NDArray[Any], inputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Pack rows of time, state and held inputs."""
+    packed = np.zeros(len(inputs), flight_dtype(x.shape[1]))
+    packed["time_us"] = time_us
+    packed["x"] = x
+    packed["motors"] = inputs["command"]["motors"]
+    packed["servos"] = inputs["command"]["servos"]
+    packed["wind_ned"] = inputs["wind_ned"]
+    for name in FAULTS.names or ():
+        packed[name] = inputs["faults"][name]
+    return packed
+
+
+def pack_estimate(time_us: Any, estimate: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Pack rows of time and estimate."""
+    parts = [(name, "<f8", estimate[name].shape[1]) for name in estimate.dtype.names or ()]
+    packed = np.zeros(len(estimate), np.dtype([("time_us", "<u8"), *parts]))
+    packed["time_us"] = time_us
+    for name, *_ in parts:
+        packed[name] = estimate[name]
+    return packed
+
+
+def digest_of(*packed: npt.NDArray[Any]) -> str:
+    """Return the SHA-256 of packed rows, in order, as hexadecimal."""
+    digest = hashlib.sha256()
+    for part in packed:
+        digest.update(part.tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,71 @@
+"""From what the loop noted when it stopped to an exception that says what, when, where and what to do."""
+
+from typing import Any
+
+from px4lockstep.engine import validator
+from px4lockstep.errors import InvariantError, SimulationError, StepError
+from px4lockstep.plants.layout import GROUPS
+
+
+def failure_of(sim: Any, integrator_kind: str) -> SimulationError:
+    """Build the exception for a failed run from the `SIM` record."""
+    noted = sim["validator"]
+    code = int(noted["code"])
+    time_us = int(noted["time_us"])
+    index = int(noted["index"])
+    value = float(noted["value"])
+    at = f"at t = {time_us / 1e6:.6f} s"
+    if code in (validator.TOO_MANY_SUBSTEPS, validator.STEP_NOT_FINITE):
+        return _step_failure(sim, code, integrator_kind)
+    n_x = int(sim["plant"]["n_x"])
+    state = f"state {sim['state']['x'][:n_x].tolist()}"
+    if code == validator.STATE_NOT_FINITE:
+        text = f"state[{index}], in group {_group_of(sim, index)!r}, became {value} {at}; {state}. The log is intact"
+    elif code == validator.QUATERNION_NOT_UNIT:
+        text = f"the attitude quaternion has norm {value!r} {at}, more than 1e-10 from 1; {state}"
+    elif code == validator.TIME_NOT_RISING:
+        text = f"time did not rise {at}: the boundary before was at {value / 1e6:.6f} s"
+    elif code == validator.AUTOPILOT_INTERVAL:
+        expected_us = int(noted["autopilot_interval_us"])
+        text = f"the autopilot ticked after {value:.0f} us {at}, not after {expected_us} us as before"
+    elif code == validator.MOTOR_COMMAND:
+        text = f"motor command {index + 1} is {value} {at}; allowed are 0 to 1, or NaN for a motor that is not driven"
+    elif code == validator.SERVO_COMMAND:
+        text = f"servo command {index + 1} is {value} {at}; allowed are -1 to 1, or NaN for one that is not driven"
+    elif code == validator.WIND_NOT_FINITE:
+        text = f"wind component {index} (north, east, down from 0) is {value} {at}"
+    elif code == validator.ESTIMATE_NOT_FINITE:
+        text = f"the estimate is not finite {at}: {sim['bus']['estimate']}"
+    elif code == validator.OUTPUT_NOT_FINITE:
+        text = f"plant output {index} is {value} {at}; {state}"
+    else:
+        text = (
+            f"the right-hand side is not pure {at}: evaluated twice, derivative {index} differs by {value}, or it "
+            "changed its state or inputs. It must depend on its arguments alone and write nothing but the derivative"
+        )
+    return InvariantError(text)
+
+
+def _step_failure(sim: Any, code: int, integrator_kind: str) -> StepError:
+    solver = sim["solver"]
+    group = GROUPS[int(solver["last_group"])]
+    at_s = (int(sim["validator"]["time_us"]) + float(solver["last_offset_us"])) / 1e6
+    tried = f"a step of {float(solver['last_h_us']):g} us"
+    if code == validator.STEP_NOT_FINITE:
+        return StepError(
+            f"{integrator_kind} at t = {at_s:.6f} s: {tried}, the shortest allowed, gave an error that is not finite "
+            f"in group {group!r}. The right-hand side diverges there; the log up to then is intact"
+        )
+    return StepError(
+        f"{integrator_kind} at t = {at_s:.6f} s: {int(solver['max_substeps'])} attempts did not reach the next boundary; "
+        f"{tried} has {float(solver['last_error']):.3g} times the tolerance of group {group!r}. Loosen that tolerance, "
+        "raise max_substeps or h_min, or look for a time constant far shorter than the others"
+    )
+
+
+def _group_of(sim: Any, index: int) -> str:
+    plant = sim["plant"]
+    for i, name in enumerate(GROUPS):
+        if plant["group_start"][i] <= index < plant["group_stop"][i]:
+            return name
+    return "?"

@@ -1,0 +1,186 @@
+"""The loop: the one place that says what happens at a boundary, and in which order.
+
+    1  scenario         every boundary
+    2  wind             wind axis; a change of the scenario's wind acts at once
+    3  derived outputs  autopilot and log boundaries, with the command held so far
+    4  estimator        autopilot axis
+    5  telemetry hooks  the axes they ask for; they only read
+    6  autopilot        autopilot axis
+    7  discontinuities  autopilot axis: what the plant changes at once
+    8  recording, log   each stream on its axis; the state as it is now, stamped with now
+
+then the plant is integrated to the next boundary with its inputs held. Live, recorded and replayed runs are this
+loop; so is a fixed step, by a physics axis in the timeline.
+
+A stage is native, replay, off or python. For a python stage the loop notes its place and returns the stage; the
+engine calls the user's object and calls `advance` again, which goes on where it was. So a stage has two parts: the
+source, which a python stage replaces, and what is done with its answer, which runs on resuming too: its condition is
+`stage <= STAGE + 1`, since the place noted is one further.
+"""
+
+import numpy as np
+
+from px4lockstep.engine.core import NATIVE, OFF, PYTHON, REPLAY
+from px4lockstep.engine.probe import probe_stage
+from px4lockstep.engine.timeline import AUTOPILOT as AUTOPILOT_DUE
+from px4lockstep.engine.timeline import LOG as LOG_DUE
+from px4lockstep.engine.timeline import WIND as WIND_DUE
+from px4lockstep.engine.validator import (
+    CHEAP,
+    PARANOID,
+    SOUND,
+    check_autopilot_interval,
+    check_boundary,
+    check_purity,
+    check_state,
+    check_time,
+    report,
+    sanitize_command,
+)
+from px4lockstep.integrators.integrate import integrate
+from px4lockstep.jit import kernel
+from px4lockstep.plants.plant import autopilot_tick, write_outputs
+
+SCENARIO = 0
+WIND = 1
+OUTPUTS = 2
+ESTIMATOR = 3
+TELEMETRY = 4
+AUTOPILOT = 5
+DISCONTINUITIES = 6
+LOG = 7
+
+STAGE_NAMES = ("scenario", "wind", "outputs", "estimator", "telemetry", "autopilot", "discontinuities", "log")
+
+DONE = -1
+FAILED = -2
+
+
+@kernel
+def leave(cursor, k, stage):
+    """Note the place to go on at, and return the stage that Python is to run."""
+    cursor.k = k
+    cursor.stage = stage + 1
+    return stage
+
+
+@kernel
+def hold_inputs(bus, inputs):
+    """Hold the faults and the wind for the plant: both follow the scenario at once."""
+    inputs.faults = bus.scenario.faults
+    for i in range(3):
+        inputs.wind_ned[i] = bus.wind.vel_ned[i] + bus.scenario.wind_ned[i]
+
+
+@kernel
+def log_row(sim, log, log_state, index):
+    """Write one row of the log."""
+    row = log[index]
+    row.time_us = sim.bus.time_us
+    row.bus = sim.bus
+    row.inputs = sim.inputs
+    for i in range(sim.plant.n_x):
+        log_state[index, i] = sim.state.x[i]
+
+
+@kernel
+def advance(arrays, k_stop):
+    """Run boundaries until `k_stop`; return `DONE`, `FAILED`, or the stage that Python is to run."""
+    sim = arrays.core[0]
+    time_us = arrays.time_us
+    due_at = arrays.due
+    cursor = sim.cursor
+    modes = sim.modes
+    bus = sim.bus
+    inputs = sim.inputs
+    validator = sim.validator
+    k = cursor.k
+    stage = cursor.stage
+
+    while k < k_stop:
+        t_us = np.int64(time_us[k])
+        t_s = float(t_us) * 1e-6
+        due = np.int64(due_at[k])
+
+        if stage <= SCENARIO:
+            bus.time_us = time_us[k]
+            if validator.level >= CHEAP and check_time(validator, t_us) != SOUND:
+                return FAILED
+            if modes.scenario == NATIVE:
+                probe_stage(k, SCENARIO, bus, sim.probe)
+            elif modes.scenario == REPLAY:
+                bus.scenario = arrays.scenarios[k]
+            elif modes.scenario == PYTHON:
+                return leave(cursor, k, np.int64(SCENARIO))
+        if stage <= SCENARIO + 1 and modes.is_recording != 0:
+            arrays.scenarios[k] = bus.scenario
+
+        if stage <= WIND and due & WIND_DUE:
+            if modes.wind == NATIVE:
+                probe_stage(k, WIND, bus, sim.probe)
+            elif modes.wind == REPLAY:
+                bus.wind = arrays.winds[cursor.wind_ticks]
+            elif modes.wind == PYTHON:
+                return leave(cursor, k, np.int64(WIND))
+        if stage <= WIND + 1:
+            if due & WIND_DUE:
+                if modes.is_recording != 0:
+                    arrays.winds[cursor.wind_ticks] = bus.wind
+                cursor.wind_ticks += 1
+            hold_inputs(bus, inputs)
+
+        if stage <= OUTPUTS and due & (AUTOPILOT_DUE | LOG_DUE) and modes.outputs == NATIVE:
+            write_outputs(t_s, sim.state, inputs, sim.plant, bus.outputs)
+
+        if stage <= ESTIMATOR and due & AUTOPILOT_DUE:
+            if modes.estimator == NATIVE:
+                probe_stage(k, ESTIMATOR, bus, sim.probe)
+            elif modes.estimator == PYTHON:
+                return leave(cursor, k, np.int64(ESTIMATOR))
+
+        if stage <= TELEMETRY and due & modes.telemetry_axes and modes.telemetry == PYTHON:
+            return leave(cursor, k, np.int64(TELEMETRY))
+
+        if stage <= AUTOPILOT and due & AUTOPILOT_DUE:
+            if validator.level >= CHEAP and check_autopilot_interval(validator, t_us) != SOUND:
+                return FAILED
+            if modes.autopilot == NATIVE:
+                probe_stage(k, AUTOPILOT, bus, sim.probe)
+            elif modes.autopilot == REPLAY:
+                bus.command = arrays.commands[cursor.autopilot_ticks]
+            elif modes.autopilot == PYTHON:
+                return leave(cursor, k, np.int64(AUTOPILOT))
+        if stage <= AUTOPILOT + 1 and due & AUTOPILOT_DUE:
+            if sanitize_command(validator, t_us, bus.command, modes.is_strict) != SOUND:
+                return FAILED
+            inputs.command = bus.command
+            if modes.is_recording != 0:
+                arrays.commands[cursor.autopilot_ticks] = bus.command
+            cursor.autopilot_ticks += 1
+
+        if due & AUTOPILOT_DUE:
+            autopilot_tick(t_us, sim.state, inputs, sim.plant)
+
+        if due & LOG_DUE:
+            log_row(sim, arrays.log, arrays.log_state, cursor.log_rows)
+            cursor.log_rows += 1
+
+        if validator.level >= PARANOID:
+            if check_boundary(validator, t_us, bus, inputs) != SOUND:
+                return FAILED
+            if modes.plant != OFF and check_purity(validator, t_us, sim.state, inputs, sim.plant, sim.work) != SOUND:
+                return FAILED
+
+        stage = 0
+        k += 1
+        cursor.k = k
+        cursor.stage = stage
+        if modes.plant != OFF and k < len(time_us):
+            t_next_us = np.int64(time_us[k])
+            code = integrate(t_us, t_next_us, sim.state, inputs, sim.plant, sim.solver, sim.work)
+            if code != SOUND:
+                report(validator, code, t_us, 0, sim.solver.last_error)
+                return FAILED
+            if validator.level >= CHEAP and check_state(validator, t_next_us, sim.state, sim.plant) != SOUND:
+                return FAILED
+    return DONE

@@ -1,0 +1,67 @@
+"""Seconds to whole microseconds, exactly or not at all.
+
+Simulated time is an integer count of microseconds. Seconds are what people write; they are converted here, once, when a
+simulation is built. A value that is not a whole number of microseconds is an error, never rounded.
+"""
+
+import math
+import numbers
+from typing import Any
+
+from px4lockstep.errors import TimeError
+
+MAX_US = 2**53  # 285 years: every count up to here is exact as a float64 too
+
+
+def seconds_to_us(value_s: Any, field: str) -> int:
+    """Convert seconds to microseconds.
+
+    Args:
+        value_s: A finite, non-negative number of seconds.
+        field: What the value is called where the user wrote it; errors name it.
+
+    Raises:
+        TimeError: If the value is not a number, not finite, negative, too large, or not a whole number of
+            microseconds. A value within rounding of one (1e-12 s or 2 ulp, whichever is more) is that one, so that
+            `3 * 0.1` is 300,000.
+    """
+    if isinstance(value_s, bool) or not isinstance(value_s, numbers.Real):
+        raise TimeError(f"{field} = {value_s!r} is not a number of seconds")
+    seconds = float(value_s)
+    if not math.isfinite(seconds):
+        raise TimeError(f"{field} = {seconds} is not finite; give a number of seconds")
+    if seconds < 0.0:
+        raise TimeError(f"{field} = {seconds} is negative; times and periods are 0 or more")
+    if seconds * 1e6 > MAX_US:
+        raise TimeError(f"{field} = {seconds} is too long; the limit is {MAX_US / 1e6:.0f} seconds (285 years)")
+    whole_us = round(seconds * 1e6)
+    if abs(whole_us / 1e6 - seconds) > max(1e-12, 2.0 * math.ulp(seconds)):
+        below_us = math.floor(seconds * 1e6)
+        raise TimeError(
+            f"{field} = {seconds!r} is not a whole number of microseconds; "
+            f"use {_show(below_us)} or {_show(below_us + 1)}"
+        )
+    return whole_us
+
+
+def period_to_us(value_s: Any, field: str) -> int:
+    """Convert a period in seconds to microseconds; as `seconds_to_us`, and at least one microsecond."""
+    whole_us = seconds_to_us(value_s, field)
+    if whole_us == 0:
+        raise TimeError(f"{field} = {value_s!r} is not a period; the shortest is 0.000001")
+    return whole_us
+
+
+def check_us(value_us: Any, field: str, minimum: int = 0) -> int:
+    """Return a count of microseconds as an int, or raise `TimeError` if it is not one, or below the minimum."""
+    if isinstance(value_us, bool) or not isinstance(value_us, numbers.Integral):
+        raise TimeError(f"{field} = {value_us!r} is not an integer number of microseconds")
+    if not minimum <= int(value_us) <= MAX_US:
+        raise TimeError(f"{field} = {value_us} is out of range; allowed are {minimum} to {MAX_US} microseconds")
+    return int(value_us)
+
+
+def _show(whole_us: int) -> str:
+    """Write microseconds as seconds without an exponent or trailing zeros."""
+    text = f"{whole_us // 1_000_000}.{whole_us % 1_000_000:06d}".rstrip("0")
+    return text + "0" if text.endswith(".") else text

@@ -1,0 +1,91 @@
+"""What a user's object must offer to take a stage's place, with an example each in `docs/engine.md`.
+
+At each boundary where its stage is due, the engine calls `step` with
+
+* `time_us`, the time as an int,
+* `inputs`, a read-only view: `inputs.bus`, everything on the bus, `inputs.plant`, the true state, and `inputs.held`,
+  what acts on the plant now,
+* `outputs`, the part of the bus that is this stage's to write. What is not written stays as it was.
+
+An object's attributes are copied by `Simulation.snapshot`. One whose state is elsewhere (in a file, a process, slots)
+says so by methods of its own, `snapshot()` and `restore(saved)`.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.plants.layout import GROUPS
+
+
+class PlantView:
+    """The true state of the plant, read-only: `plant.x` is all of it, `plant["pos"]` a group of it."""
+
+    def __init__(self, x: npt.NDArray[np.float64], plant: Any) -> None:
+        n_x = int(plant["n_x"])
+        self.x = x[:n_x].view()
+        self.x.flags.writeable = False
+        self._groups = {
+            name: self.x[int(plant["group_start"][i]) : int(plant["group_stop"][i])] for i, name in enumerate(GROUPS)
+        }
+
+    def __getitem__(self, group: str) -> npt.NDArray[np.float64]:
+        return self._groups[group]
+
+
+@dataclass(frozen=True)
+class StageInputs:
+    """What a user's object may look at: the bus, the true state, and what is held for the plant now."""
+
+    bus: Any
+    plant: PlantView
+    held: Any
+
+
+@runtime_checkable
+class Source(Protocol):
+    """A scenario, wind, estimator or autopilot."""
+
+    def step(self, time_us: int, inputs: StageInputs, outputs: Any) -> None:
+        """Write this boundary's outputs."""
+
+
+class Scenario(Source, Protocol):
+    """Runs at every boundary; outputs are the requests, `landed`, `wind_ned` and `faults` of `bus.SCENARIO_OUT`."""
+
+
+class Wind(Source, Protocol):
+    """Runs on the wind axis; outputs are `vel_ned`, the velocity of the air over the ground."""
+
+
+class Estimator(Source, Protocol):
+    """Runs on the autopilot axis; outputs are `pos_ned`, `vel_ned`, `q_bn` and `omega_body`."""
+
+
+class Autopilot(Source, Protocol):
+    """Runs on the autopilot axis; outputs are `motors` in [0, 1] (NaN: not driven) and `servos` in [-1, 1]."""
+
+
+@runtime_checkable
+class TelemetryHook(Protocol):
+    """Runs on the axes it was added for, between estimator and autopilot; it can only look."""
+
+    def step(self, time_us: int, inputs: StageInputs) -> None:
+        """Look at the simulation."""
+
+
+@runtime_checkable
+class NativeSource(Protocol):
+    """A source that runs inside the compiled loop."""
+
+    def write_native(self, core: npt.NDArray[Any]) -> None:
+        """Write the source's parameters into the simulation's record."""
+
+
+class OrderProbe:
+    """A native source for any stage that writes down what it sees: see `probe`."""
+
+    def write_native(self, core: npt.NDArray[Any]) -> None:
+        """Nothing to set."""

@@ -1,0 +1,181 @@
+"""When things happen: axes of integer microseconds, joined into one strictly rising sequence of boundaries.
+
+Each axis is periodic (period and phase) or a list of explicit times. Their union, with the start and the end, is
+`time_us`; `due[k]` says as a bit mask which axes fall on boundary k. The end is a boundary, and the log is due there.
+
+A physics axis cuts the intervals for a fixed-step integrator. It is not another engine: the loop integrates from
+boundary to boundary, and this axis adds boundaries. The other periods must then be whole multiples of it, so that all
+steps are equally long.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.engine.microseconds import check_us, period_to_us, seconds_to_us
+from px4lockstep.errors import InputError, TimeError
+
+AUTOPILOT = 1
+WIND = 2
+LOG = 4
+SCENARIO = 8
+PHYSICS = 16
+
+AXIS_BITS = {"autopilot": AUTOPILOT, "wind": WIND, "log": LOG, "scenario": SCENARIO, "physics": PHYSICS}
+
+MAX_BOUNDARIES = 100_000_000
+"""More than a day at one millisecond. What is beyond is a mistyped period, and would fill the memory."""
+
+
+@dataclass(frozen=True)
+class Periodic:
+    """An axis that ticks at `start + phase`, and every `period` after that."""
+
+    period_us: int
+    phase_us: int = 0
+
+    @classmethod
+    def seconds(cls, period_s: Any, name: str = "period_s", phase_s: Any = 0.0) -> "Periodic":
+        """Make an axis from seconds; errors name the field."""
+        return cls(period_to_us(period_s, name), seconds_to_us(phase_s, f"phase of {name}"))
+
+
+@dataclass(frozen=True)
+class Explicit:
+    """An axis that ticks at the given times, in any order; a time given twice counts once."""
+
+    times_us: tuple[int, ...]
+
+    @classmethod
+    def seconds(cls, times_s: Iterable[Any], name: str = "times_s") -> "Explicit":
+        """Make an axis from seconds; errors name the field and the index."""
+        return cls(tuple(seconds_to_us(time_s, f"{name}[{i}]") for i, time_s in enumerate(times_s)))
+
+
+Axis = Periodic | Explicit
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The boundaries of a run.
+
+    Args:
+        end_us: The last boundary.
+        autopilot: When the estimator and the autopilot run. Must be periodic: PX4 needs a constant step.
+        wind: When the wind changes.
+        log: When the log samples; the end is sampled in any case.
+        scenario: Times of events. The scenario runs at every boundary; these make sure that there is one.
+        physics: Steps of a fixed-step integrator.
+        start_us: The first boundary.
+
+    Raises:
+        TimeError: If a time is not an integer in range, the end is not after the start, an explicit time lies outside
+            the run, or a period is not a whole multiple of the physics period.
+        InputError: If there is no axis at all, or there would be more than `MAX_BOUNDARIES`.
+    """
+
+    end_us: int
+    autopilot: Periodic | None = None
+    wind: Axis | None = None
+    log: Axis | None = None
+    scenario: Axis | None = None
+    physics: Periodic | None = None
+    start_us: int = 0
+    time_us: npt.NDArray[np.uint64] = field(init=False, repr=False, compare=False)
+    due: npt.NDArray[np.uint16] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Check everything, then join the axes."""
+        start_us = check_us(self.start_us, "timeline.start_us")
+        end_us = check_us(self.end_us, "timeline.end_us")
+        if end_us <= start_us:
+            raise TimeError(f"timeline.end_us = {end_us} is not after timeline.start_us = {start_us}")
+        axes = {name: axis for name in AXIS_BITS if (axis := getattr(self, name)) is not None}
+        if not axes:
+            raise InputError(f"the timeline has no axis; give at least one of {', '.join(AXIS_BITS)}")
+        for name, axis in axes.items():
+            self._check_axis(name, axis)
+        self._check_count(axes)
+        self._check_physics(axes)
+
+        ticks = {name: self._ticks(axis) for name, axis in axes.items()}
+        ends = np.array([start_us, end_us], np.uint64)
+        time_us = np.unique(np.concatenate([ends, *ticks.values()]))
+        due = np.zeros(time_us.size, np.uint16)
+        for name, times_us in ticks.items():
+            due[np.searchsorted(time_us, times_us)] |= np.uint16(AXIS_BITS[name])
+        due[-1] |= np.uint16(LOG)
+        for name, array in (("time_us", time_us), ("due", due)):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    def __len__(self) -> int:
+        return int(self.time_us.size)
+
+    def count(self, axis: str) -> int:
+        """Return how many boundaries an axis is due at."""
+        return int(np.count_nonzero(self.due & np.uint16(AXIS_BITS[axis])))
+
+    def index_at(self, time_us: int) -> int:
+        """Return the index of the first boundary at or after a time."""
+        return int(np.searchsorted(self.time_us, np.uint64(time_us)))
+
+    def _check_axis(self, name: str, axis: Axis) -> None:
+        if name in ("autopilot", "physics") and not isinstance(axis, Periodic):
+            raise InputError(f"timeline.{name} must be Periodic, not {type(axis).__name__}")
+        if isinstance(axis, Periodic):
+            check_us(axis.period_us, f"timeline.{name}.period_us", minimum=1)
+            check_us(axis.phase_us, f"timeline.{name}.phase_us")
+        elif isinstance(axis, Explicit):
+            for i, time_us in enumerate(axis.times_us):
+                where = f"timeline.{name}.times_us[{i}]"
+                if not self.start_us <= check_us(time_us, where) <= self.end_us:
+                    raise TimeError(f"{where} = {time_us} is outside the run, {self.start_us} to {self.end_us}")
+        else:
+            raise InputError(f"timeline.{name} must be Periodic or Explicit, not {type(axis).__name__}")
+
+    def _check_count(self, axes: dict[str, Axis]) -> None:
+        counts = {name: self._count_ticks(axis) for name, axis in axes.items()}
+        most = max(counts, key=lambda name: counts[name])
+        if counts[most] > MAX_BOUNDARIES:
+            raise InputError(
+                f"timeline.{most} would make {counts[most]:,} boundaries; the limit is {MAX_BOUNDARIES:,}. "
+                "Use a longer period or an earlier end"
+            )
+
+    def _check_physics(self, axes: dict[str, Axis]) -> None:
+        if self.physics is None:
+            return
+        for name, axis in axes.items():
+            if isinstance(axis, Periodic) and axis.period_us % self.physics.period_us:
+                below_us = axis.period_us // self.physics.period_us * self.physics.period_us
+                nearest = [str(us) for us in (below_us, below_us + self.physics.period_us) if us]
+                raise TimeError(
+                    f"timeline.{name}.period_us = {axis.period_us} is not a whole multiple of "
+                    f"timeline.physics.period_us = {self.physics.period_us}; use {' or '.join(nearest)}"
+                )
+
+    def _count_ticks(self, axis: Axis) -> int:
+        if isinstance(axis, Explicit):
+            return len(axis.times_us)
+        return max(0, (self.end_us - self.start_us - axis.phase_us) // axis.period_us + 1)
+
+    def _ticks(self, axis: Axis) -> npt.NDArray[np.uint64]:
+        if isinstance(axis, Explicit):
+            return np.array(axis.times_us, np.uint64)
+        first_us = self.start_us + axis.phase_us
+        return np.arange(self._count_ticks(axis), dtype=np.uint64) * np.uint64(axis.period_us) + np.uint64(first_us)
+
+
+def greatest_step_us(timeline: Timeline) -> int:
+    """Return the longest interval between two boundaries, which is the longest step of a fixed-step integrator."""
+    return int(np.diff(timeline.time_us).max())
+
+
+def common_period_us(*periods_us: int) -> int:
+    """Return the longest period of which all the given ones are whole multiples."""
+    return math.gcd(*periods_us)

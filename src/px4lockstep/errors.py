@@ -1,0 +1,32 @@
+"""The exceptions of the package: one small tree.
+
+An error says what was wrong, the value, what is allowed, and what to do.
+"""
+
+
+class LockstepError(Exception):
+    """Base of everything that px4lockstep raises on purpose."""
+
+
+class InputError(LockstepError):
+    """The user gave something that can't be right: a value, a name, a layout, a file."""
+
+
+class TimeError(InputError):
+    """A time, period or delay that is not a whole number of microseconds, or not in range."""
+
+
+class LayoutError(InputError):
+    """A record whose fields can't be used safely, or that does not match what was expected."""
+
+
+class SimulationError(LockstepError):
+    """A run that could not go on. Logs up to the failure are intact."""
+
+
+class StepError(SimulationError):
+    """An adaptive integrator could not reach the next boundary within its limits."""
+
+
+class InvariantError(SimulationError):
+    """The validator found a broken invariant: the message has the time, the state and the value."""

@@ -1,0 +1,1 @@
+"""Explicit Runge-Kutta methods over the flat state: tableaux as data, one fixed and one adaptive stepper."""

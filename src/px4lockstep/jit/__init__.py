@@ -1,0 +1,24 @@
+"""How plain Python becomes machine code here: one decorator, one kind of record, one cache.
+
+* `kernel` compiles a function; with `NUMBA_DISABLE_JIT=1` the same source runs interpreted and gives the same bits.
+* `record` makes the structured dtypes that kernels take; `rows` hands arrays of them to a kernel.
+* `callback` compiles a user's function to an address, `call_void` and `call_i32` call one.
+"""
+
+from px4lockstep.jit.address import call_i32, call_void, callback
+from px4lockstep.jit.kernel import JIT_ENABLED, kernel, specialize
+from px4lockstep.jit.records import RecordRows, RecordView, record, rows, view
+
+__all__ = [
+    "JIT_ENABLED",
+    "RecordRows",
+    "RecordView",
+    "call_i32",
+    "call_void",
+    "callback",
+    "kernel",
+    "record",
+    "rows",
+    "specialize",
+    "view",
+]

@@ -1,0 +1,111 @@
+"""Functions by address: a user's right-hand side or a C library, called from compiled code.
+
+`callback` compiles a Python function to an address with a C signature; `call_void` and `call_i32` call an address with
+integers, floats and records (a record goes as the pointer to its bytes). The loop is compiled once and serves every
+function behind an address. With the JIT off, a `callback` is called as the Python function that it is, anything else
+through ctypes.
+"""
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core.ccallback import CFunc
+from numba.extending import intrinsic
+
+from px4lockstep.jit.cache import KernelCache
+from px4lockstep.jit.kernel import JIT_ENABLED, OPTIONS
+from px4lockstep.jit.records import RecordView
+
+_keep_alive: list[Any] = []  # compiled callbacks live as long as their addresses may be called
+_interpreted: dict[int, Callable[..., Any]] = {}  # JIT off: stand-in address to function
+
+
+def callback(function: Callable[..., Any], result: str, arguments: tuple[Any, ...]) -> int:
+    """Compile a function with the C signature `result f(arguments)` and return its address.
+
+    Args:
+        function: A plain Python function, written as a kernel is.
+        result: `"void"` or `"i4"`.
+        arguments: For each argument `"f8"`, `"i8"` or a record dtype, which the function receives as a record.
+    """
+    if not JIT_ENABLED:
+        address = id(function)
+        _interpreted[address] = function
+        return address
+    result_type = types.void if result == "void" else numba.from_dtype(np.dtype(result))
+    argument_types = [numba.from_dtype(np.dtype(argument)) for argument in arguments]
+    # A function that is a kernel already is compiled anew with the C signature.
+    compiled = CFunc(
+        getattr(function, "py_func", function), (argument_types, result_type), locals={}, options=dict(OPTIONS)
+    )
+    compiled._cache = KernelCache(compiled._pyfunc)
+    compiled.compile()
+    _keep_alive.append(compiled)
+    return int(compiled.address)
+
+
+def _call_through_ctypes(result: type[Any] | None, address: int, arguments: tuple[Any, ...]) -> Any:
+    """Call an address from interpreted code: a stand-in as Python, a real one through ctypes."""
+    function = _interpreted.get(address)
+    if function is not None:
+        return function(*arguments)
+    values: list[Any] = []
+    kinds: list[Any] = []
+    for argument in arguments:
+        if isinstance(argument, RecordView):
+            kinds.append(ctypes.c_void_p)
+            values.append(ctypes.addressof(ctypes.c_char.from_buffer(argument._bytes)))
+        elif isinstance(argument, float):
+            kinds.append(ctypes.c_double)
+            values.append(argument)
+        else:
+            kinds.append(ctypes.c_int64)
+            values.append(int(argument))
+    return ctypes.CFUNCTYPE(result, *kinds)(address)(*values)
+
+
+def _build_intrinsic(result_type: Any, llvm_result: Any) -> Callable[..., Any]:
+    """Make the compiled form of a call by address with the given result."""
+
+    @intrinsic  # type: ignore[untyped-decorator]  # Numba ships no types
+    def call(typing_context: Any, address: Any, *arguments: Any) -> Any:
+        kinds = arguments[0].types if len(arguments) == 1 and isinstance(arguments[0], types.BaseTuple) else arguments
+        for kind in kinds:
+            if not isinstance(kind, (types.Integer, types.Float, types.Record)):
+                raise numba.TypingError(f"a call by address takes integers, floats and records, not {kind}")
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            passed = []
+            for index, kind in enumerate(kinds):
+                value = builder.extract_value(values[1], index)
+                if isinstance(kind, types.Record):
+                    value = builder.bitcast(value, ir.IntType(8).as_pointer())
+                passed.append(value)
+            kind_of_call = ir.FunctionType(llvm_result, [value.type for value in passed])
+            function = builder.inttoptr(values[0], kind_of_call.as_pointer())
+            answer = builder.call(function, passed)
+            return context.get_dummy_value() if result_type is types.none else answer
+
+        return result_type(types.int64, types.Tuple(kinds)), generate
+
+    compiled: Callable[..., Any] = call
+    return compiled
+
+
+if JIT_ENABLED:
+    call_void = _build_intrinsic(types.none, ir.VoidType())
+    call_i32 = _build_intrinsic(types.int32, ir.IntType(32))
+else:
+
+    def call_void(address: int, *arguments: Any) -> None:
+        """Call `void f(arguments)` at an address."""
+        _call_through_ctypes(None, address, arguments)
+
+    def call_i32(address: int, *arguments: Any) -> Any:
+        """Call `int32 f(arguments)` at an address."""
+        return _call_through_ctypes(ctypes.c_int32, address, arguments)

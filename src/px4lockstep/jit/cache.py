@@ -1,0 +1,206 @@
+"""The cache of compiled kernels: on disk, in the user's cache directory, aware of imports.
+
+Numba stamps a cached function with the source file it stands in, and so misses an edit in a function that it calls.
+Here the stamp covers the module and every module that it imports, directly or not, within its own top-level package
+and within px4lockstep. An edit recompiles the kernels of the modules that see it, and nothing else.
+
+The folder is `PX4LOCKSTEP_CACHE_DIR`, else the user's cache directory. The versions of Numba and Python are part of
+the path, the CPU target is part of Numba's key. A folder that can't be written is used for what it holds; what is
+missing is then compiled in memory, which is said once.
+
+This builds on Numba's internals, `numba.core.caching`; `tests/jit/test_cache.py` holds it to them.
+"""
+
+import functools
+import hashlib
+import importlib.util
+import inspect
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import caching
+
+from px4lockstep.jit.progress import write_notice
+
+OWN_PACKAGE = "px4lockstep"
+
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]+)|import[ \t]+(?P<plain>[^\n#]+))",
+    re.MULTILINE,
+)
+
+
+def cache_root() -> Path:
+    """Return the folder that holds compiled kernels, for this version of Numba and Python."""
+    override = os.environ.get("PX4LOCKSTEP_CACHE_DIR")
+    if override:
+        base = Path(override).expanduser()
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches" / OWN_PACKAGE
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / OWN_PACKAGE
+    return base / f"numba{numba.__version__}-{sys.implementation.cache_tag}"
+
+
+def _find_source(module_name: str) -> Path | None:
+    """Return the source file of a module by its dotted name, without importing it."""
+    module = sys.modules.get(module_name)
+    origin = getattr(module, "__file__", None)
+    if origin is None:
+        try:
+            spec = importlib.util.find_spec(module_name)
+        except (ImportError, ValueError):
+            return None
+        origin = spec.origin if spec else None
+    return Path(origin) if origin and origin.endswith(".py") else None
+
+
+def _names_in(import_list: str) -> list[str]:
+    """Split `a, b as c` (or the same in parentheses, over lines and comments) into `a`, `b`."""
+    bare = re.sub(r"#[^\n]*", "", import_list).strip("() \t\n")
+    return [part.split(" as ")[0].strip() for part in bare.split(",") if part.strip()]
+
+
+@functools.cache
+def direct_imports(module_name: str, is_package: bool, source: str) -> tuple[str, ...]:
+    """Return the dotted names that a source may import from its own top-level package or from px4lockstep.
+
+    `from package import name` gives both `package` and `package.name`: one of them is the module that matters.
+    """
+    tracked = {module_name.partition(".")[0], OWN_PACKAGE}
+    found: dict[str, None] = {}
+    for match in _IMPORT.finditer(source):
+        if match["plain"]:
+            candidates = _names_in(match["plain"])
+        else:
+            base = match["base"]
+            level = len(base) - len(base.lstrip("."))
+            if level:
+                parents = module_name.split(".")
+                parents = parents[: len(parents) - level + is_package]
+                base = ".".join([*parents, *filter(None, [base.lstrip(".")])])
+            candidates = [base, *(f"{base}.{name}" for name in _names_in(match["names"]))]
+        for name in candidates:
+            if name.partition(".")[0] in tracked:
+                found[name] = None
+    return tuple(found)
+
+
+def source_stamp(module_name: str, path: Path) -> str:
+    """Return a hash over a module's source and the sources of all it imports, within the tracked packages."""
+    sources: dict[str, bytes] = {}
+    todo = [(module_name, path)]
+    while todo:
+        name, file = todo.pop()
+        if name in sources:
+            continue
+        sources[name] = file.read_bytes()
+        text = sources[name].decode("utf-8", errors="replace")
+        for imported in direct_imports(name, file.name == "__init__.py", text):
+            source_file = _find_source(imported) if imported not in sources else None
+            if source_file is not None:
+                todo.append((imported, source_file))
+    digest = hashlib.sha256()
+    for name in sorted(sources):
+        digest.update(name.encode() + b"\0" + hashlib.sha256(sources[name]).digest())
+    return digest.hexdigest()
+
+
+class ImportAwareLocator(caching._CacheLocator):  # type: ignore[misc]  # Numba ships no types
+    """Places a function's cache by the dotted name of its module and stamps it with the module's imports."""
+
+    def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
+        self._module_name = py_func.__module__
+        self._path = Path(py_file)
+        self._lineno = py_func.__code__.co_firstlineno
+        # A script's module is called `__main__`, as any other's is: its path tells them apart.
+        folder = self._module_name
+        if "." not in folder or folder == "__main__":
+            folder += "-" + hashlib.sha256(str(self._path.resolve()).encode()).hexdigest()[:12]
+        self._cache_path = cache_root() / folder
+
+    def get_cache_path(self) -> str:
+        return str(self._cache_path)
+
+    def get_source_stamp(self) -> str:
+        return source_stamp(self._module_name, self._path)
+
+    def get_disambiguator(self) -> str:
+        return str(self._lineno)
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> "ImportAwareLocator | None":
+        return cls(py_func, py_file) if os.path.exists(py_file) else None
+
+
+class _KernelCacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]  # Numba ships no types
+    _locator_classes = (ImportAwareLocator,)
+
+
+class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
+    """One function's entries in the cache; never the reason for a failure.
+
+    The stamp is made at the first look-up, not when the function is decorated: a warm start looks up the outermost
+    kernels only.
+    """
+
+    _impl_class = _KernelCacheImpl
+
+    def __init__(self, py_func: Callable[..., Any]) -> None:
+        self._name = repr(py_func)
+        self._py_func = py_func
+        self._enabled = True
+
+    @functools.cached_property
+    def _impl(self) -> Any:
+        return _KernelCacheImpl(self._py_func)
+
+    @functools.cached_property
+    def _cache_file(self) -> Any:
+        return caching.IndexDataCacheFile(self.cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp())
+
+    @property
+    def cache_path(self) -> str:
+        """The folder of this function's module."""
+        return str(self._impl.locator.get_cache_path())
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load compiled code, or return None if there is none that can be used."""
+        if not _has_source(self._py_func):
+            return None
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # a damaged entry, of whatever kind, is as good as none
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Save compiled code; a folder that can't be written is said once and is no error."""
+        if not _has_source(self._py_func):
+            return
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _say_in_memory(cache_root(), error.strerror)
+
+
+def _has_source(py_func: Callable[..., Any]) -> bool:
+    """Return whether the function stands in a file; one typed at a prompt does not, and can't be cached."""
+    try:
+        return os.path.exists(inspect.getfile(py_func))
+    except TypeError:
+        return False
+
+
+@functools.cache
+def _say_in_memory(folder: Path, reason: str | None) -> None:
+    """Say, once for each folder and reason, that compiled code is not kept."""
+    write_notice(
+        f"px4lockstep: the compile cache {folder} can't be written ({reason}); compiling in memory for this run. "
+        "Set PX4LOCKSTEP_CACHE_DIR to a folder that can be written.",
+        end="\n",
+    )

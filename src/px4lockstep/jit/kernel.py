@@ -1,0 +1,39 @@
+"""The one decorator for everything that runs in the loop.
+
+Compiled with Numba: cached on disk, NumPy's error model (no exception on a division by zero), bounds checked, and
+never `fastmath`, so that compiled and interpreted code round alike. `NUMBA_DISABLE_JIT=1` leaves the function as it is.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+from px4lockstep.jit import progress
+from px4lockstep.jit.cache import KernelCache
+
+JIT_ENABLED = not numba.config.DISABLE_JIT
+
+OPTIONS = {"error_model": "numpy", "fastmath": False, "boundscheck": True}
+
+
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function of records and scalars, once per installation."""
+    if not JIT_ENABLED:
+        return function
+    dispatcher = numba.njit(**OPTIONS)(function)
+    dispatcher._cache = KernelCache(function)
+    progress.count_kernel()
+    compiled: Callable[..., Any] = dispatcher
+    return compiled
+
+
+def specialize(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
+    """Return a kernel compiled for the types of these arguments, without Numba's dispatch in front of it.
+
+    A call costs 0.4 µs instead of 2. The types of later arguments are not checked: they must be the same.
+    """
+    if not JIT_ENABLED:
+        return function
+    entry_point: Callable[..., Any] = function.compile(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[attr-defined]
+    return entry_point

@@ -1,0 +1,38 @@
+"""The records between a plant and the rest: flat state, held input, outputs.
+
+The state of any plant is one flat float64 vector, `state.x[0:n_x]`, so that an integrator needs to know nothing of
+what it holds. The parts of it that share a tolerance are named groups (`GROUPS`), contiguous and in this order.
+"""
+
+from px4lockstep.jit import record
+
+MAX_MOTORS = 12
+MAX_SERVOS = 8
+
+MAX_STATES = 80
+"""Room for 13 rigid-body states, 2 for each of 20 actuator channels, 12 rotor speeds and 2 for each of 4 batteries."""
+
+GROUPS = ("pos", "vel", "att", "omega", "act", "actdot", "rotor", "soc", "v1")
+"""Position, velocity, attitude quaternion, body rates; actuator outputs and rates, rotor speeds, state of charge,
+polarization voltage."""
+
+POS, VEL, ATT, OMEGA, ACT, ACTDOT, ROTOR, SOC, V1 = range(len(GROUPS))
+
+STATE = record([("x", "f8", MAX_STATES)])
+
+COMMAND = record([("motors", "f8", MAX_MOTORS), ("servos", "f8", MAX_SERVOS)])
+"""Motor commands in [0, 1] and servo commands in [-1, 1]."""
+
+FAULTS = record(
+    [
+        ("motor_disabled_mask", "i8"),  # bit i: rotor i gets no duty
+        ("battery_disconnected_mask", "i8"),  # bit i: battery i is open
+        ("sensor_fault_mask", "i8"),  # SENSOR_FAULT_* bits
+    ]
+)
+
+INPUT = record([("command", COMMAND), ("wind_ned", "f8", 3), ("faults", FAULTS)])
+"""What acts on a plant, held from one boundary to the next."""
+
+OUTPUTS = record([("values", "f8", 8)])
+"""What a plant shows besides its state: for a reference problem its invariants, for a user's plant what it likes."""

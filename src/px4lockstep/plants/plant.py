@@ -1,0 +1,69 @@
+"""The plant as the loop and the integrators see it: four kernels that dispatch on its kind.
+
+One compilation serves every kind, because the kind is a number in the parameters and not a type.
+"""
+
+import math
+
+from px4lockstep.jit import kernel, record
+from px4lockstep.plants import by_address, reference
+from px4lockstep.plants.layout import ATT, GROUPS
+
+USER_PLANT = 100
+"""Kinds below this one are shipped: 1 to 6 are the reference problems."""
+
+PLANT = record(
+    [
+        ("kind", "i8"),
+        ("n_x", "i8"),
+        ("group_start", "i8", len(GROUPS)),  # a group is state.x[group_start:group_stop]; empty if they are equal
+        ("group_stop", "i8", len(GROUPS)),
+        ("reference", reference.REFERENCE),
+        ("user", by_address.USER),
+    ]
+)
+
+
+@kernel
+def rhs(t_s, state, inputs, plant, dstate):
+    """Write the time derivative of the state. Pure: no randomness, no clock, nothing else is written."""
+    if plant.kind == USER_PLANT:
+        by_address.rhs(t_s, state, inputs, plant.user, dstate)
+    else:
+        reference.rhs(plant.kind, state.x, inputs, plant.reference, dstate.x)
+
+
+@kernel
+def write_outputs(t_s, state, inputs, plant, outputs):
+    """Write what the plant shows besides its state, with the given inputs. Pure."""
+    if plant.kind == USER_PLANT:
+        by_address.write_outputs(t_s, state, inputs, plant.user, outputs)
+    else:
+        reference.write_invariants(plant.kind, state.x, plant.reference, outputs.values)
+
+
+@kernel
+def project(state, plant):
+    """Put the state back into its bounds after an accepted step; return how many states were out of them.
+
+    The quaternion is normalized every time, which does not count.
+    """
+    x = state.x
+    if plant.group_stop[ATT] > plant.group_start[ATT]:
+        i = plant.group_start[ATT]
+        norm = math.sqrt(x[i] * x[i] + x[i + 1] * x[i + 1] + x[i + 2] * x[i + 2] + x[i + 3] * x[i + 3])
+        if norm > 0.0:
+            x[i] /= norm
+            x[i + 1] /= norm
+            x[i + 2] /= norm
+            x[i + 3] /= norm
+    if plant.kind == USER_PLANT:
+        return by_address.project(state, plant.user)
+    return 0
+
+
+@kernel
+def autopilot_tick(t_us, state, inputs, plant):
+    """Apply what changes at once at an autopilot tick, as a user's plant asks."""
+    if plant.kind == USER_PLANT:
+        by_address.autopilot_tick(t_us, state, inputs, plant.user)

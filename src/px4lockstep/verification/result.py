@@ -1,0 +1,22 @@
+"""One line of a verification: what was measured and what is allowed."""
+
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Result:
+    """The error of a case with an integrator, beside its bound."""
+
+    case: str
+    integrator: str
+    error: float
+    bound: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the error is within the bound; a NaN is not."""
+        return self.error <= self.bound
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the result as `--json` prints it."""
+        return {**asdict(self), "passed": self.passed}

@@ -1,0 +1,301 @@
+"""The loop: order of stages, cadence, holding of inputs, record and replay."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from px4lockstep.engine import loop
+from px4lockstep.engine import timeline as tl
+from px4lockstep.engine.probe import STAGES_PER_BOUNDARY
+from px4lockstep.engine.protocols import OrderProbe
+from px4lockstep.engine.simulation import Simulation, Streams
+from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
+from px4lockstep.errors import InputError, InvariantError
+from px4lockstep.integrators.solver import Integrator
+from px4lockstep.plants.models import FreeFall, Oscillator
+
+PROBED = ("scenario", "wind", "estimator", "autopilot")
+
+
+class PythonProbe:
+    """The same as the native order probe, as a Python source."""
+
+    def __init__(self, stage):
+        self.stage = stage
+        self.core = None
+
+    def step(self, time_us, inputs, outputs):
+        boundary = int(self.core["cursor"]["k"][0])
+        probe, bus = self.core["probe"][0], self.core["bus"][0]
+        assert time_us == inputs.bus.time_us
+        marker = boundary * STAGES_PER_BOUNDARY + self.stage
+        probe["marker"][probe["count"]] = marker
+        probe["seen"][probe["count"]] = bus["marker"]
+        probe["count"] += 1
+        bus["marker"] = marker
+
+
+class HookProbe(PythonProbe):
+    def step(self, time_us, inputs):
+        super().step(time_us, inputs, None)
+
+
+def expected_trace(timeline):
+    """The order of contract 3, from the words of the design and not from the loop."""
+    order = [("scenario", None), ("wind", tl.WIND), ("estimator", tl.AUTOPILOT), ("telemetry", tl.LOG),
+             ("autopilot", tl.AUTOPILOT)]  # fmt: skip
+    markers = [
+        boundary * STAGES_PER_BOUNDARY + loop.STAGE_NAMES.index(name)
+        for boundary, due in enumerate(timeline.due.tolist())
+        for name, axis in order
+        if axis is None or due & axis
+    ]
+    return list(zip(markers, [0, *markers], strict=False))
+
+
+@pytest.mark.parametrize("kinds", list(itertools.product(("native", "python"), repeat=4)))
+def test_stages_run_in_the_contract_order(kinds):
+    """Every stage sees the marker of the one before it, at every boundary, for all mixes of native and python."""
+    timeline = Timeline(
+        24_000, autopilot=Periodic(4_000), wind=Periodic(3_000), log=Periodic(5_000), scenario=Explicit((7_123,))
+    )
+    sources = {
+        name: OrderProbe() if kind == "native" else PythonProbe(loop.STAGE_NAMES.index(name))
+        for name, kind in zip(PROBED, kinds, strict=True)
+    }
+    hook = HookProbe(loop.TELEMETRY)
+    sim = Simulation(Oscillator(), timeline, hooks=[hook], **sources)
+    for source in (*sources.values(), hook):
+        source.core = sim._core
+    sim.run()
+    assert sim.probe_trace == expected_trace(timeline)
+
+
+class TickLog:
+    """A hook that keeps the times it is called at."""
+
+    def __init__(self):
+        self.times_us = []
+
+    def step(self, time_us, inputs, outputs=None):
+        self.times_us.append(time_us)
+
+
+def test_cadence_is_exact_over_100_000_boundaries():
+    """Autopilot and log fire at exactly their multiples; the time handed over rises by one constant."""
+    timeline = Timeline(200_000_000, autopilot=Periodic(10_000), log=Periodic(10_000), physics=Periodic(2_000))
+    autopilot = TickLog()
+    sim = Simulation(FreeFall(), timeline, autopilot=autopilot, integrator=Integrator("Euler")).run()
+    assert sim.statistics.boundaries == 100_001
+    assert autopilot.times_us == list(range(0, 200_000_001, 10_000))
+    assert sim.log["time_us"].tolist() == list(range(0, 200_000_001, 10_000))
+    assert all(type(time_us) is int for time_us in autopilot.times_us)
+
+
+def test_the_log_holds_the_state_at_its_stamp():
+    """The first row is the initial state, the last the state at the end, and each one exactly what a hook saw then."""
+    seen = []
+
+    class Look:
+        def step(self, time_us, inputs):
+            seen.append((time_us, inputs.plant.x.copy()))
+
+    timeline = Timeline(1_000_000, log=Periodic(300_000))
+    sim = Simulation(Oscillator(position=2.0), timeline, hooks=[Look()]).run()
+    assert sim.log["time_us"].tolist() == [0, 300_000, 600_000, 900_000, 1_000_000]
+    assert sim.log_state[0].tolist() == [2.0, 0.0]
+    assert sim.log_state[-1].tolist() == sim.plant.x.tolist()
+    for (time_us, x), row, state in zip(seen, sim.log, sim.log_state, strict=True):
+        assert time_us == row["time_us"]
+        assert x.tolist() == state.tolist()
+
+
+class Ramp:
+    """An autopilot whose command tells when it ran."""
+
+    def step(self, time_us, inputs, outputs):
+        outputs.motors[0] = time_us / 1e6
+        outputs.servos[1] = -time_us / 1e6
+
+
+def test_derived_outputs_see_the_command_held_so_far_and_the_plant_the_new_one():
+    """Outputs come before the autopilot, the log after it (contract 3)."""
+    seen = []
+
+    class Look:
+        def step(self, time_us, inputs):
+            seen.append(inputs.bus.command.motors[0])
+
+    timeline = Timeline(400_000, autopilot=Periodic(100_000), log=Periodic(100_000))
+    sim = Simulation(Oscillator(), timeline, autopilot=Ramp(), hooks=[Look()]).run()
+    assert seen == [0.0, 0.0, 0.1, 0.2, 0.3]
+    assert sim.log["inputs"]["command"]["motors"][:, 0].tolist() == [0.0, 0.1, 0.2, 0.3, 0.4]
+    assert sim.log["inputs"]["command"]["servos"][:, 1].tolist() == [0.0, -0.1, -0.2, -0.3, -0.4]
+
+
+def test_inputs_are_held_between_boundaries():
+    """A force held over an interval moves an oscillator as the closed form says: x = (1 − cos ωt) u / ω²."""
+
+    class Push:
+        def step(self, time_us, inputs, outputs):
+            outputs.motors[0] = 0.5
+
+    timeline = Timeline(1_000_000, autopilot=Periodic(1_000_000))
+    plant = Oscillator(omega_rad_s=2.0, position=0.0, motor_gain=3.0)
+    sim = Simulation(plant, timeline, autopilot=Push(), integrator=Integrator(atol={"pos": 1e-12, "vel": 1e-12})).run()
+    assert sim.plant.x[0] == pytest.approx((1 - np.cos(2.0)) * 1.5 / 4.0, abs=1e-8)  # the relative tolerance is 1e-6
+
+
+class Gusty:
+    """A wind source."""
+
+    def step(self, time_us, inputs, outputs):
+        outputs.vel_ned[:] = (time_us / 1e6, 2.0, 0.0)
+
+
+class WindStep:
+    """A scenario whose wind changes between two ticks of the wind axis."""
+
+    def step(self, time_us, inputs, outputs):
+        outputs.wind_ned[1] = 5.0 if time_us >= 123_456 else 0.0
+        outputs.faults.motor_disabled_mask = 3 if time_us >= 123_456 else 0
+
+
+def test_the_scenarios_wind_and_faults_act_at_once():
+    """They are held for the plant from their own boundary on, not from the next wind tick."""
+    timeline = Timeline(300_000, wind=Periodic(100_000), log=Periodic(50_000), scenario=Explicit((123_456,)))
+    held = []
+
+    class Look:
+        def step(self, time_us, inputs):
+            held.append((time_us, inputs.held.wind_ned.tolist(), inputs.held.faults.motor_disabled_mask))
+
+    Simulation(
+        Oscillator(), timeline, wind=Gusty(), scenario=WindStep(), hooks=[Look()], hook_axes=("scenario", "log")
+    ).run()
+    assert held == [
+        (0, [0.0, 2.0, 0.0], 0),
+        (50_000, [0.0, 2.0, 0.0], 0),
+        (100_000, [0.1, 2.0, 0.0], 0),
+        (123_456, [0.1, 7.0, 0.0], 3),
+        (150_000, [0.1, 7.0, 0.0], 3),
+        (200_000, [0.2, 7.0, 0.0], 3),
+        (250_000, [0.2, 7.0, 0.0], 3),
+        (300_000, [0.3, 7.0, 0.0], 3),
+    ]
+
+
+FORCED = Oscillator(motor_gain=1.0, wind_gain=0.3)
+LIVE = Timeline(
+    1_000_000, autopilot=Periodic(4_000), wind=Periodic(3_000), log=Periodic(10_000), scenario=Explicit((123_456,))
+)
+
+
+def live(**options):
+    return Simulation(FORCED, LIVE, autopilot=Ramp(), wind=Gusty(), scenario=WindStep(), **options)
+
+
+def test_replay_is_bit_identical():
+    """Commands, wind and scenario from the streams, the plant integrated anew: the same digest."""
+    recorded = live(record=True).run()
+    replayed = Simulation(FORCED, LIVE, replay=recorded.streams).run()
+    assert replayed.digest() == recorded.digest()
+    assert replayed.statistics.python_calls == 0
+
+
+def test_recording_changes_nothing():
+    """A recorded run is the live run."""
+    assert live(record=True).run().digest() == live().run().digest()
+
+
+def test_a_replay_of_another_length_is_refused():
+    """The message names the stream and both lengths."""
+    streams = live(record=True).run().streams
+    other = Timeline(500_000, autopilot=Periodic(4_000), wind=Periodic(3_000), log=Periodic(10_000))
+    with pytest.raises(InputError, match="'commands' has 251 rows; the timeline needs 126"):
+        Simulation(FORCED, other, replay=streams)
+    with pytest.raises(InputError, match="another layout"):
+        Simulation(FORCED, LIVE, replay=Streams(streams.winds, streams.winds, streams.scenarios))
+    with pytest.raises(InputError, match="wind is given and would be replayed too"):
+        Simulation(FORCED, LIVE, replay=streams, wind=Gusty())
+
+
+def test_an_error_in_a_python_stage_says_where_and_keeps_the_log():
+    """The user's own exception, with a note of stage and time; rows logged before are there."""
+
+    class Broken:
+        def step(self, time_us, inputs, outputs):
+            if time_us >= 20_000:
+                raise ZeroDivisionError("my bug")
+
+    timeline = Timeline(1_000_000, autopilot=Periodic(4_000), log=Periodic(5_000))
+    sim = Simulation(Oscillator(), timeline, autopilot=Broken())
+    with pytest.raises(ZeroDivisionError, match="my bug") as caught:
+        sim.run()
+    assert caught.value.__notes__ == ["raised by the autopilot at t = 0.020000 s"]
+    assert sim.log["time_us"].tolist() == [0, 5_000, 10_000, 15_000]
+
+
+def test_users_can_look_but_not_touch():
+    """Bus and plant views are read-only, numbers and arrays alike."""
+
+    class Meddler:
+        def step(self, time_us, inputs):
+            with pytest.raises(ValueError, match="read-only"):
+                inputs.plant.x[0] = 1.0
+            with pytest.raises(ValueError, match="read-only"):
+                inputs.plant["pos"][0] = 1.0
+            with pytest.raises(ValueError, match="read-only"):
+                inputs.bus.command.motors[0] = 1.0
+            with pytest.raises(AttributeError):
+                inputs.bus.time_us = 3
+            with pytest.raises(AttributeError):
+                inputs.bus.scenario.faults.motor_disabled_mask = 3
+
+    sim = Simulation(Oscillator(), Timeline(100, log=Periodic(50)), hooks=[Meddler()]).run()
+    assert sim.statistics.python_calls == 3
+
+
+def test_stages_must_be_what_they_claim():
+    """An object without the right method is refused when the simulation is made."""
+    timeline = Timeline(100, log=Periodic(50))
+    with pytest.raises(InputError, match=r"autopilot = 3 has no method step\(time_us, inputs, outputs\)"):
+        Simulation(Oscillator(), timeline, autopilot=3)
+    with pytest.raises(InputError, match=r"has no method step\(time_us, inputs\)"):
+        Simulation(Oscillator(), timeline, hooks=[3])
+    with pytest.raises(InputError, match="hook_axes"):
+        Simulation(Oscillator(), timeline, hook_axes=["logs"])
+    with pytest.raises(InputError, match="validate = 'much' is unknown; allowed are off, cheap, paranoid"):
+        Simulation(Oscillator(), timeline, validate="much")
+    with pytest.raises(InputError, match="record=True"):
+        _ = Simulation(Oscillator(), timeline).streams
+
+
+class Sends:
+    def __init__(self, motor=0.0, servo=0.0):
+        self.motor, self.servo = motor, servo
+
+    def step(self, time_us, inputs, outputs):
+        outputs.motors[2] = self.motor
+        outputs.servos[3] = self.servo
+
+
+@pytest.mark.parametrize(
+    ("motor", "servo", "held"),
+    [(1.5, 0.0, (1.0, 0.0)), (-np.inf, 2.0, (0.0, 1.0)), (0.5, -1.5, (0.5, -1.0)), (np.nan, np.nan, (0.0, 0.0))],
+)
+def test_commands_out_of_range_are_clamped_and_counted_or_an_error_in_a_recorded_run(motor, servo, held):
+    """NaN means not driven and is neither."""
+    timeline = Timeline(8_000, autopilot=Periodic(4_000))
+    sim = Simulation(Oscillator(), timeline, autopilot=Sends(motor, servo)).run()
+    inputs = sim.log["inputs"]["command"][-1]
+    assert (inputs["motors"][2], inputs["servos"][3]) == held
+    wrong = sum(not (np.isnan(value) or value == kept) for value, kept in zip((motor, servo), held, strict=True))
+    assert sim.statistics.clamped_commands == 3 * wrong
+    recorded = Simulation(Oscillator(), timeline, autopilot=Sends(motor, servo), record=True)
+    if wrong:
+        with pytest.raises(InvariantError, match=r"(motor command 3|servo command 4) is"):
+            recorded.run()
+    else:
+        recorded.run()

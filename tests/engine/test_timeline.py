@@ -1,0 +1,110 @@
+"""The timeline joins integer axes exactly."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from px4lockstep.engine import timeline as tl
+from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
+from px4lockstep.errors import InputError, TimeError
+
+
+def times_of(timeline, axis):
+    return timeline.time_us[(timeline.due & tl.AXIS_BITS[axis]) != 0].tolist()
+
+
+def test_axes_keep_their_exact_multiples_over_100_000_boundaries():
+    """Integer equality: no tick of autopilot or log is early, late or lost (golden tests 1 and 2 of the review)."""
+    timeline = Timeline(200_000_000, autopilot=Periodic(10_000), log=Periodic(10_000), physics=Periodic(2_000))
+    assert len(timeline) == 100_001
+    assert np.diff(timeline.time_us).tolist() == [2_000] * 100_000
+    assert times_of(timeline, "autopilot") == list(range(0, 200_000_001, 10_000))
+    assert times_of(timeline, "log") == list(range(0, 200_000_001, 10_000))
+
+
+axes = st.one_of(
+    st.none(),
+    st.builds(Periodic, st.integers(1, 500), st.integers(0, 700)),
+    st.builds(Explicit, st.lists(st.integers(0, 1000), max_size=10).map(tuple)),
+)
+
+
+@settings(max_examples=200)
+@given(wind=axes, log=axes, scenario=axes, period=st.integers(1, 300), end_us=st.integers(1, 1000))
+def test_the_union_is_what_sets_give(wind, log, scenario, period, end_us):
+    """Against Python sets: strictly rising, every tick present with its bit, nothing else."""
+    cut = [Explicit(tuple(t for t in a.times_us if t <= end_us)) if isinstance(a, Explicit) else a
+           for a in (wind, log, scenario)]  # fmt: skip
+    named = dict(zip(("wind", "log", "scenario"), cut, strict=True), autopilot=Periodic(period))
+    timeline = Timeline(end_us, **named)
+    expected = {0, end_us}
+    for name, axis in named.items():
+        if axis is None:
+            ticks = set()
+        elif isinstance(axis, Explicit):
+            ticks = set(axis.times_us)
+        else:
+            ticks = set(range(axis.phase_us, end_us + 1, axis.period_us))
+        expected |= ticks
+        if name == "log":
+            ticks |= {end_us}
+        assert times_of(timeline, name) == sorted(ticks)
+    assert timeline.time_us.tolist() == sorted(expected)
+
+
+def test_the_end_is_a_boundary_and_the_log_samples_there():
+    """An end that no axis meets is still reached exactly."""
+    timeline = Timeline(12_345, autopilot=Periodic(4_000), log=Periodic(10_000))
+    assert timeline.time_us[-1] == 12_345
+    assert times_of(timeline, "log") == [0, 10_000, 12_345]
+    assert times_of(timeline, "autopilot") == [0, 4_000, 8_000, 12_000]
+
+
+def test_an_event_time_is_its_own_boundary():
+    """An explicit time enters to the microsecond."""
+    timeline = Timeline(20_000_000, log=Periodic(10_000), scenario=Explicit.seconds([12.345678]))
+    assert times_of(timeline, "scenario") == [12_345_678]
+
+
+def test_a_start_and_a_phase_shift_the_ticks():
+    """Ticks count from the start."""
+    timeline = Timeline(1_000, log=Periodic(300, phase_us=50), start_us=100)
+    assert timeline.time_us.tolist() == [100, 150, 450, 750, 1_000]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: Timeline(0, log=Periodic(1)), TimeError, "end_us = 0 is not after"),
+        (lambda: Timeline(5, log=Periodic(1), start_us=9), TimeError, "end_us = 5 is not after timeline.start_us = 9"),
+        (lambda: Timeline(-5, log=Periodic(1)), TimeError, "end_us = -5 is out of range"),
+        (lambda: Timeline(1.5, log=Periodic(1)), TimeError, "end_us = 1.5 is not an integer"),
+        (lambda: Timeline(100), InputError, "no axis"),
+        (lambda: Timeline(100, log=Periodic(0)), TimeError, "log.period_us = 0 is out of range"),
+        (lambda: Timeline(100, wind=Periodic(10, phase_us=-1)), TimeError, "wind.phase_us = -1"),
+        (lambda: Timeline(100, scenario=Explicit((50, 101))), TimeError, r"times_us\[1\] = 101 is outside the run"),
+        (lambda: Timeline(100, autopilot=Explicit((5,))), InputError, "autopilot must be Periodic"),
+        (lambda: Timeline(100, log=10), InputError, "log must be Periodic or Explicit, not int"),
+        (lambda: Timeline(10**9, log=Periodic(1)), InputError, "1,000,000,001 boundaries; the limit is 100,000,000"),
+        (
+            lambda: Timeline(100_000, log=Periodic(10_000), physics=Periodic(3_000)),
+            TimeError,
+            "log.period_us = 10000 is not a whole multiple of timeline.physics.period_us = 3000; use 9000 or 12000",
+        ),
+        (lambda: Periodic.seconds(float("nan"), "dt_log_s"), TimeError, "dt_log_s = nan"),
+        (lambda: Periodic.seconds(0.0001234567, "dt_log_s"), TimeError, "dt_log_s = 0.0001234567"),
+        (lambda: Explicit.seconds([1.0, -1.0], "events_s"), TimeError, r"events_s\[1\] = -1.0 is negative"),
+    ],
+)
+def test_bad_timelines_are_refused(make, error, message):
+    """Each with the field, the value and what is allowed."""
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_arrays_are_read_only():
+    """A timeline can't be changed under a running simulation."""
+    timeline = Timeline(100, log=Periodic(10))
+    with pytest.raises(ValueError, match="read-only"):
+        timeline.time_us[0] = 1

@@ -1,0 +1,150 @@
+"""The validator: each invariant, broken on purpose, is caught with its time and value."""
+
+import numpy as np
+import pytest
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Periodic, Timeline
+from px4lockstep.errors import InvariantError
+from px4lockstep.integrators.solver import Integrator
+from px4lockstep.jit import JIT_ENABLED
+from px4lockstep.plants.models import ConstantRate, Oscillator, UserPlant
+
+TIMELINE = Timeline(1_000_000, autopilot=Periodic(100_000), wind=Periodic(100_000), log=Periodic(100_000))
+
+
+def runaway_rhs(t_s, state, inputs, params, dstate):
+    """Infinite from a given time on."""
+    dstate.x[0] = 1e308 * 10.0 if t_s >= params.values[0] else 1.0
+
+
+def test_a_state_that_is_not_finite_stops_the_run_with_the_log_intact():
+    """The message has time, index, group and state; what was logged before is there."""
+    plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=runaway_rhs, parameters=[0.5])
+    sim = Simulation(plant, TIMELINE, integrator=Integrator("Euler"))
+    with pytest.raises(InvariantError, match=r"state\[0\], in group 'vel', became inf at t = 0\.600000 s; state \[inf\]"):
+        sim.run()
+    assert sim.log["time_us"].tolist() == [0, 100_000, 200_000, 300_000, 400_000, 500_000]
+    assert np.isfinite(sim.log_state).all()
+    with pytest.raises(InvariantError, match="became inf"):
+        sim.run()
+
+
+def test_with_validation_off_the_run_goes_on():
+    """The same plant to the end; it shows that the check above is the validator's."""
+    plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=runaway_rhs, parameters=[0.5])
+    assert Simulation(plant, TIMELINE, integrator=Integrator("Euler"), validate="off").run().is_done
+
+
+def corrupting(part, field, value, index=None):
+    """A source that reaches around its interface, as a bug would."""
+
+    class Corrupting:
+        def step(self, time_us, inputs, outputs):
+            if time_us == 300_000:
+                target = self.core[part][0]
+                if index is None:
+                    target[field] = value
+                else:
+                    target[field][index] = value
+
+    return Corrupting()
+
+
+@pytest.mark.parametrize("level", ["cheap", "paranoid"])
+@pytest.mark.parametrize(
+    ("source", "part", "field", "value", "index", "message"),
+    [
+        ("autopilot", "validator", "last_time_us", 10**9, None, r"time did not rise at t = 0\.400000 s"),
+        ("autopilot", "validator", "last_autopilot_us", 250_000, None, r"ticked after 150000 us at t = 0\.400000 s"),
+    ],
+)
+def test_time_and_cadence_are_watched(level, source, part, field, value, index, message):
+    """Time that does not rise, an autopilot tick that is late."""
+    bad = corrupting(part, field, value, index)
+    sim = Simulation(Oscillator(), TIMELINE, validate=level, **{source: bad})
+    bad.core = sim._core
+    with pytest.raises(InvariantError, match=message):
+        sim.run()
+
+
+def denormalizing(state, params):
+    """A projection that spoils the quaternion, after the plant has normalized it."""
+    state.x[0] *= 1.0 + 1e-9
+    return 0
+
+
+def still_rhs(t_s, state, inputs, params, dstate):
+    """Nothing moves."""
+    for i in range(4):
+        dstate.x[i] = 0.0
+
+
+def test_a_quaternion_off_the_unit_sphere_is_caught():
+    """1e-9 is too much, the limit is 1e-10."""
+    plant = UserPlant(groups={"att": 4}, initial=[1.0, 0.0, 0.0, 0.0], rhs=still_rhs, project=denormalizing)
+    with pytest.raises(InvariantError, match=r"norm 1\.00000000\d+ at t = 0\.100000 s, more than 1e-10 from 1"):
+        Simulation(plant, TIMELINE).run()
+    assert Simulation(ConstantRate(), TIMELINE).run().is_done
+
+
+class WritesNaN:
+    def __init__(self, name):
+        self.name = name
+
+    def step(self, time_us, inputs, outputs):
+        getattr(outputs, self.name)[1] = np.nan if time_us == 300_000 else 0.0
+
+
+@pytest.mark.parametrize(
+    ("stage", "field", "message"),
+    [
+        ("wind", "vel_ned", r"wind component 1 .* is nan at t = 0\.300000 s"),
+        ("scenario", "wind_ned", r"wind component 1 .* is nan at t = 0\.300000 s"),
+        ("estimator", "vel_ned", r"estimate is not finite at t = 0\.300000 s"),
+    ],
+)
+def test_paranoid_looks_at_every_boundary(stage, field, message):
+    """NaN from a source is caught where it enters; cheap sees it only once it reaches the state."""
+    with pytest.raises(InvariantError, match=message):
+        Simulation(Oscillator(), TIMELINE, validate="paranoid", **{stage: WritesNaN(field)}).run()
+    assert Simulation(Oscillator(), TIMELINE, validate="cheap", **{stage: WritesNaN(field)}).run().is_done
+
+
+def impure_rhs(t_s, state, inputs, params, dstate):
+    """Counts its calls in its parameters, which a right-hand side must not."""
+    params.values[0] += 1.0
+    dstate.x[0] = params.values[0]
+
+
+def nosy_rhs(t_s, state, inputs, params, dstate):
+    """Changes the state it is given."""
+    dstate.x[0] = 0.0
+    state.x[0] += 1.0
+
+
+def bad_outputs(t_s, state, inputs, params, outputs):
+    """Puts out an infinity."""
+    outputs.values[3] = 1e308 * 10.0
+
+
+@pytest.mark.parametrize("rhs", [impure_rhs, nosy_rhs])
+def test_paranoid_catches_an_impure_right_hand_side(rhs):
+    """Contract 5: evaluated twice it gives the same bits and leaves its arguments alone."""
+    plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=rhs)
+    with pytest.raises(InvariantError, match=r"right-hand side is not pure at t = 0\.000000 s"):
+        Simulation(plant, TIMELINE, validate="paranoid").run()
+
+
+def test_paranoid_catches_an_output_that_is_not_finite():
+    """Named by its index."""
+    plant = UserPlant(groups={"att": 4}, initial=[1.0, 0, 0, 0], rhs=still_rhs, outputs=bad_outputs)
+    with pytest.raises(InvariantError, match=r"plant output 3 is inf at t = 0\.000000 s"):
+        Simulation(plant, TIMELINE, validate="paranoid").run()
+
+
+def test_levels_do_not_change_the_flight():
+    """Off, cheap and paranoid give one digest."""
+    digests = [Simulation(ConstantRate(), TIMELINE, validate=level).run().digest() for level in ("off", "cheap", "paranoid")]
+    assert len(set(digests)) == 1
+    assert JIT_ENABLED

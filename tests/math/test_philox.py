@@ -1,0 +1,174 @@
+"""The random numbers: known answers, addressing, and statistics with bounds of five standard errors."""
+
+import math
+
+import numpy as np
+import pytest
+
+from px4lockstep.errors import InputError
+from px4lockstep.jit import kernel
+from px4lockstep.math import philox
+
+COUNT = 1 << 17  # blocks in each sample, of four numbers
+
+
+@kernel
+def fill_normals(key, lane, draw, out):
+    """Write the four normal deviates of each tick."""
+    for tick in range(len(out)):
+        out[tick, 0], out[tick, 1], out[tick, 2], out[tick, 3] = philox.normal4(key, tick, lane, draw)
+
+
+@kernel
+def fill_uniforms(key, lane, draw, out):
+    """Write the four 32-bit and the two 52-bit uniform deviates of each tick."""
+    for tick in range(len(out)):
+        out[tick, 0], out[tick, 1], out[tick, 2], out[tick, 3] = philox.uniform4(key, tick, lane, draw)
+        out[tick, 4], out[tick, 5] = philox.uniform2(key, tick, lane, draw)
+
+
+def normals(name, lane=0, draw=0, seed=1, count=COUNT):
+    out = np.empty((count, 4))
+    fill_normals(philox.stream_key(seed, name), lane, draw, out)
+    return out
+
+
+def reference_block(counter, key):
+    """Philox 4x32-10 in Python integers, written from the paper's formula."""
+    c, k = list(counter), list(key)
+    for _ in range(10):
+        product_0, product_1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [
+            (product_1 >> 32) ^ c[1] ^ k[0],
+            product_1 % (1 << 32),
+            (product_0 >> 32) ^ c[3] ^ k[1],
+            product_0 % (1 << 32),
+        ]
+        k = [(k[0] + 0x9E3779B9) % (1 << 32), (k[1] + 0xBB67AE85) % (1 << 32)]
+    return c
+
+
+@pytest.mark.parametrize(
+    ("counter", "key", "expected"),
+    [
+        ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+        ((0xFFFFFFFF,) * 4, (0xFFFFFFFF,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
+        (
+            (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
+            (0xA4093822, 0x299F31D0),
+            (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
+        ),
+    ],
+)
+def test_philox_gives_the_published_answers(counter, key, expected):
+    """The vectors for philox4x32-10 in `kat_vectors` of Random123, its authors' implementation."""
+    words = philox.philox4x32(*[np.uint64(word) for word in (*counter, *key)])
+    assert tuple(int(word) for word in words) == expected
+
+
+@pytest.mark.parametrize("tick", [0, 1, 0xFFFFFFFF, 0x100000000, 0x123456789ABCDEF, (1 << 63) - 1])
+def test_block_puts_key_tick_lane_and_draw_in_their_places(tick):
+    """Key low and high, counter = tick low, tick high, lane, draw."""
+    key = 0xFEDCBA9876543210
+    words = philox.block(np.uint64(key), tick, 5, 0xFFFFFFFF)
+    counter = (tick % (1 << 32), tick >> 32, 5, 0xFFFFFFFF)
+    assert [int(word) for word in words] == reference_block(counter, (0x76543210, 0xFEDCBA98))
+
+
+def test_uniforms_are_the_middles_of_equal_intervals():
+    """32 bits of one word, or 52 of two, plus half a unit: exact, and never 0 or 1."""
+    key = philox.stream_key(3, "uniform")
+    words = [int(word) for word in philox.block(key, 17, 1, 2)]
+    assert philox.uniform4(key, 17, 1, 2) == tuple((word + 0.5) / 2.0**32 for word in words)
+    pairs = [(words[0] << 20) + (words[1] >> 12), (words[2] << 20) + (words[3] >> 12)]
+    assert philox.uniform2(key, 17, 1, 2) == tuple((pair + 0.5) / 2.0**52 for pair in pairs)
+    assert 0.0 < 0.5 / 2.0**52
+    assert ((1 << 52) - 1 + 0.5) / 2.0**52 < 1.0
+
+
+@pytest.mark.parametrize(
+    ("seed", "name", "expected"),
+    [
+        (0, "", "482ae5a29fbe856c"),
+        (1, "wind", "2e2a7534718370a1"),
+        ((1 << 64) - 1, "imu.gyro", "706576bc65280182"),
+        (42, "höhe", "2f99eb2c188d8b12"),
+    ],
+)
+def test_stream_keys_never_change(seed, name, expected):
+    """The first bytes that `b2sum` gives for the seed and the name, read as a little-endian number."""
+    key = philox.stream_key(seed, name)
+    assert isinstance(key, np.uint64)
+    assert key == int.from_bytes(bytes.fromhex(expected), "little")
+
+
+@pytest.mark.parametrize("seed", [-1, 1 << 64, 1.0, "1", None, True])
+def test_a_seed_out_of_range_is_refused_by_name(seed):
+    """The message has the value and what is allowed."""
+    with pytest.raises(InputError, match=r"seed = .* from 0 to 2\*\*64 - 1") as caught:
+        philox.stream_key(seed, "wind")
+    assert repr(seed) in str(caught.value)
+
+
+def test_a_stream_that_is_added_leaves_the_others_unchanged():
+    """Byte for byte, in whatever order the streams are drawn."""
+    before = {name: normals(name, count=100).tobytes() for name in ("wind", "imu", "gps")}
+    after = {name: normals(name, count=100).tobytes() for name in ("gps", "barometer", "imu", "wind")}
+    assert {name: after[name] for name in before} == before
+    assert len(set(after.values())) == 4
+
+
+def test_a_draw_depends_on_nothing_but_its_address():
+    """The last tick alone is the last tick of a whole sequence."""
+    key = philox.stream_key(1, "wind")
+    assert philox.normal4(key, 99, 2, 7) == tuple(normals("wind", lane=2, draw=7, count=100)[99])
+
+
+def test_uniforms_have_the_moments_of_the_uniform_distribution():
+    """Mean 1/2 and variance 1/12 within five standard errors; and 256 bins filled evenly, chi-squared likewise."""
+    out = np.empty((COUNT, 6))
+    fill_uniforms(philox.stream_key(1, "uniform"), 0, 0, out)
+    assert out.min() > 0.0
+    assert out.max() < 1.0
+    for column in out.T:
+        assert abs(column.mean() - 0.5) < 5.0 * math.sqrt(1.0 / 12.0 / COUNT)
+        assert abs(column.var() - 1.0 / 12.0) < 5.0 * math.sqrt(1.0 / 180.0 / COUNT)
+        counts = np.bincount((column * 256.0).astype(np.int64), minlength=256)
+        chi_squared = np.sum((counts - COUNT / 256.0) ** 2) / (COUNT / 256.0)
+        assert abs(chi_squared - 255.0) < 5.0 * math.sqrt(2.0 * 255.0)
+
+
+def test_normals_have_the_moments_of_the_normal_distribution():
+    """Mean 0, variance 1, skewness 0 and kurtosis 3, each within five standard errors."""
+    sample = normals("wind").ravel()
+    n = sample.size
+    assert abs(sample.mean()) < 5.0 / math.sqrt(n)
+    assert abs(sample.var() - 1.0) < 5.0 * math.sqrt(2.0 / n)
+    assert abs(np.mean(sample**3)) < 5.0 * math.sqrt(15.0 / n)
+    assert abs(np.mean(sample**4) - 3.0) < 5.0 * math.sqrt(96.0 / n)
+
+
+def test_streams_seeds_lanes_draws_ticks_and_words_are_independent():
+    """Correlations of the numbers and of their squares are zero within five standard errors, 5 / sqrt(n)."""
+    base = normals("wind")
+    others = {
+        "stream": normals("wind2"),
+        "seed": normals("wind", seed=2),
+        "lane": normals("wind", lane=1),
+        "draw": normals("wind", draw=1),
+        "tick": np.roll(base, 1, axis=0),
+        "word": np.roll(base, 1, axis=1),
+    }
+    limit = 5.0 / math.sqrt(COUNT)
+    for name, other in others.items():
+        for word in range(4):
+            a, b = base[:, word], other[:, word]
+            assert abs(np.corrcoef(a, b)[0, 1]) < limit, name
+            assert abs(np.corrcoef(a * a, b * b)[0, 1]) < limit, name
+
+
+def test_normals_are_antisymmetric_about_one_half():
+    """To the bit: p and 1 - p, exact for these p, give opposite quantiles."""
+    for k in range(1, 512):
+        assert philox.normal_quantile(k / 1024.0) == -philox.normal_quantile(1.0 - k / 1024.0)
+    assert philox.normal_quantile(0.5) == 0.0
