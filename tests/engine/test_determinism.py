@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-import numpy as np
 import flown
+import numpy as np
 import pytest
 from flown import FORCED_BODY, INTEGRATORS, TIMELINE, NoisyWind, make
 

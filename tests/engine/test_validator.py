@@ -22,7 +22,9 @@ def test_a_state_that_is_not_finite_stops_the_run_with_the_log_intact():
     """The message has time, index, group and state; what was logged before is there."""
     plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=runaway_rhs, parameters=[0.5])
     sim = Simulation(plant, TIMELINE, integrator=Integrator("Euler"))
-    with pytest.raises(InvariantError, match=r"state\[0\], in group 'vel', became inf at t = 0\.600000 s; state \[inf\]"):
+    with pytest.raises(
+        InvariantError, match=r"state\[0\], in group 'vel', became inf at t = 0\.600000 s; state \[inf\]"
+    ):
         sim.run()
     assert sim.log["time_us"].tolist() == [0, 100_000, 200_000, 300_000, 400_000, 500_000]
     assert np.isfinite(sim.log_state).all()
@@ -145,6 +147,8 @@ def test_paranoid_catches_an_output_that_is_not_finite():
 
 def test_levels_do_not_change_the_flight():
     """Off, cheap and paranoid give one digest."""
-    digests = [Simulation(ConstantRate(), TIMELINE, validate=level).run().digest() for level in ("off", "cheap", "paranoid")]
+    digests = [
+        Simulation(ConstantRate(), TIMELINE, validate=level).run().digest() for level in ("off", "cheap", "paranoid")
+    ]
     assert len(set(digests)) == 1
     assert JIT_ENABLED

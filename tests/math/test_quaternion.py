@@ -45,7 +45,7 @@ def distance(a, b):
     ],
 )
 def test_product_is_hamiltons(p, q, expected):
-    """ij = k, jk = i, ki = j, ii = -1, and a product worked out by hand."""
+    """The rules ij = k, jk = i, ki = j, ii = -1, and a product worked out by hand."""
     assert quaternion.multiply(p, q) == expected
 
 

@@ -78,4 +78,4 @@ class Arrays(NamedTuple):
 
 
 STREAMS = {"commands": COMMAND, "winds": WIND_OUT, "scenarios": SCENARIO_OUT}
-"""What a recording keeps for replay: commands on the autopilot axis, wind on the wind axis, scenario at each boundary."""
+"""What replay needs: commands on the autopilot axis, wind on the wind axis, the scenario at every boundary."""

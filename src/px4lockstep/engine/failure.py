@@ -57,9 +57,9 @@ def _step_failure(sim: Any, code: int, integrator_kind: str) -> StepError:
             f"in group {group!r}. The right-hand side diverges there; the log up to then is intact"
         )
     return StepError(
-        f"{integrator_kind} at t = {at_s:.6f} s: {int(solver['max_substeps'])} attempts did not reach the next boundary; "
-        f"{tried} has {float(solver['last_error']):.3g} times the tolerance of group {group!r}. Loosen that tolerance, "
-        "raise max_substeps or h_min, or look for a time constant far shorter than the others"
+        f"{integrator_kind} at t = {at_s:.6f} s: {int(solver['max_substeps'])} attempts did not reach the next "
+        f"boundary; {tried} has {float(solver['last_error']):.3g} times the tolerance of group {group!r}. "
+        "Loosen that tolerance, raise max_substeps or h_min, or look for a time constant far shorter than the others"
     )
 
 

@@ -1,6 +1,5 @@
 """A simulation: the records, the arrays and the user's objects, and the loop that is called on them."""
 
-import copy
 import functools
 import threading
 import time
@@ -17,6 +16,7 @@ from px4lockstep.engine.core import LOG_ROW, NATIVE, OFF, PYTHON, REPLAY, SIM, S
 from px4lockstep.engine.digest import digest_of, pack_estimate, pack_flight
 from px4lockstep.engine.failure import failure_of
 from px4lockstep.engine.protocols import NativeSource, PlantView, Source, StageInputs, TelemetryHook
+from px4lockstep.engine.snapshot import Snapshot, load_object, save_object
 from px4lockstep.engine.timeline import AXIS_BITS, Periodic, Timeline
 from px4lockstep.engine.validator import LEVELS
 from px4lockstep.errors import InputError
@@ -63,17 +63,6 @@ class Statistics:
     clamped_commands: int
     python_calls: int
     wall_s: float
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """All of a simulation at a boundary: the records, log and streams so far, and the users' objects."""
-
-    schema_version: int
-    time_us: npt.NDArray[np.uint64]
-    core: npt.NDArray[Any]
-    arrays: dict[str, npt.NDArray[Any]]
-    objects: dict[str, Any]
 
 
 class Simulation:
@@ -168,7 +157,7 @@ class Simulation:
                 self._handlers[loop.STAGE_NAMES.index(name)] = self._handler(source, outputs)
             else:
                 raise InputError(
-                    f"{name} = {source!r} has no method step(time_us, inputs, outputs); see px4lockstep.engine.protocols"
+                    f"{name} = {source!r} has no method step(time_us, inputs, outputs); see engine/protocols.py"
                 )
             self._core["modes"][name] = mode
 
@@ -184,7 +173,7 @@ class Simulation:
         self._core["modes"]["telemetry"] = PYTHON
         for axis in axes:
             self._core["modes"]["telemetry_axes"] |= AXIS_BITS[axis]
-        bus_time_us = memoryview(self._core["bus"]["time_us"])
+        bus_time_us = self._core["bus"]["time_us"].data
 
         def call() -> None:
             for hook in self._hooks:
@@ -195,7 +184,7 @@ class Simulation:
     def _handler(self, source: Source, outputs: Any) -> Callable[[], None]:
         step = source.step
         inputs = self._inputs
-        bus_time_us = memoryview(self._core["bus"]["time_us"])
+        bus_time_us = self._core["bus"]["time_us"].data
 
         def call() -> None:
             step(bus_time_us[0], inputs, outputs)
@@ -359,7 +348,7 @@ class Simulation:
             time_us=self.timeline.time_us,
             core=self._core.copy(),
             arrays={name: array.copy() for name, array in self._data_so_far(tuple(self._data)).items()},
-            objects={name: _save_object(item) for name, item in self._user_objects()},
+            objects={name: save_object(item) for name, item in self._user_objects()},
         )
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -380,7 +369,7 @@ class Simulation:
         for name, array in snapshot.arrays.items():
             self._data[name][: len(array)] = array
         for name, item in objects.items():
-            _load_object(item, snapshot.objects[name])
+            load_object(item, snapshot.objects[name])
         self._failed = None
 
     def _data_so_far(self, names: tuple[str, ...]) -> dict[str, npt.NDArray[Any]]:
@@ -397,19 +386,3 @@ class Simulation:
     def _user_objects(self) -> list[tuple[str, Any]]:
         sources = [(name, s) for name, s in self._sources.items() if s is not None and not isinstance(s, NativeSource)]
         return [*sources, *((f"hook {i}", hook) for i, hook in enumerate(self._hooks))]
-
-
-def _save_object(item: Any) -> Any:
-    if hasattr(item, "snapshot"):
-        return item.snapshot()
-    if not hasattr(item, "__dict__"):
-        raise InputError(f"{item!r} has no attributes that can be copied; give it methods snapshot() and restore(saved)")
-    return copy.deepcopy(vars(item))
-
-
-def _load_object(item: Any, saved: Any) -> None:
-    if hasattr(item, "restore"):
-        item.restore(saved)
-    else:
-        vars(item).clear()
-        vars(item).update(copy.deepcopy(saved))

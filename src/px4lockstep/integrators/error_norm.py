@@ -1,8 +1,8 @@
 """How large the error of a step is, in units of its tolerance, and in which group of states it is largest.
 
-    pos, vel, omega        |e| / (atol + rtol max(|x|, |x'|)),        Euclidean norms
-    att                    2 |e| / atol,                              a small quaternion error is half the angle
-    all others             max_i |e_i| / (atol + rtol max(|x_i|, |x'_i|))
+pos, vel, omega        |e| / (atol + rtol max(|x|, |x'|)),        Euclidean norms
+att                    2 |e| / atol,                              a small quaternion error is half the angle
+all others             max_i |e_i| / (atol + rtol max(|x_i|, |x'_i|))
 """
 
 import math
@@ -26,13 +26,7 @@ def write_error(h_s, plant, tableau, work):
         k4, k5, k6 = work.k[4].x, work.k[5].x, work.k[6].x
         for i in range(plant.n_x):
             error[i] = h_s * (
-                e[0] * k0[i]
-                + e[1] * k1[i]
-                + e[2] * k2[i]
-                + e[3] * k3[i]
-                + e[4] * k4[i]
-                + e[5] * k5[i]
-                + e[6] * k6[i]
+                e[0] * k0[i] + e[1] * k1[i] + e[2] * k2[i] + e[3] * k3[i] + e[4] * k4[i] + e[5] * k5[i] + e[6] * k6[i]
             )
 
 

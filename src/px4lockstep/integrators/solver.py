@@ -103,7 +103,7 @@ class Integrator:
         for label, given in (("rtol", self.rtol), ("atol", self.atol)):
             for group, value in given.items():
                 if group not in GROUPS:
-                    raise InputError(f"integrator.{label} of {group!r}: unknown group; allowed are {', '.join(GROUPS)}")
+                    raise InputError(f"integrator.{label} of {group!r}: unknown group; allowed: {', '.join(GROUPS)}")
                 if not (math.isfinite(value) and value >= 0.0):
                     raise InputError(f"integrator.{label} of {group!r} = {value}; it must be finite and 0 or more")
         for group in GROUPS:
@@ -112,8 +112,8 @@ class Integrator:
         shortest_s = 1e-6 if self.quantize_us else 1e-12
         if not shortest_s <= self.h_min_s <= self.h_init_s <= self.h_max_s < math.inf:
             raise InputError(
-                f"integrator steps h_min = {self.h_min_s}, h_init = {self.h_init_s}, h_max = {self.h_max_s} s must rise "
-                f"in this order, from {shortest_s} at least"
+                f"integrator steps h_min = {self.h_min_s}, h_init = {self.h_init_s}, h_max = {self.h_max_s} s "
+                f"must rise in this order, from {shortest_s} at least"
             )
         if not 0.0 < self.safety < 1.0:
             raise InputError(f"integrator.safety = {self.safety} must lie between 0 and 1")

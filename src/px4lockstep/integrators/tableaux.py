@@ -8,7 +8,8 @@ and an embedded pair estimates the error of x' as h Σ e_i k_i, where the last s
 """
 
 from dataclasses import dataclass
-from fractions import Fraction as F
+from fractions import Fraction
+from itertools import zip_longest
 from typing import Any
 
 from px4lockstep.jit import record
@@ -28,14 +29,20 @@ TABLEAU = record(
 
 @dataclass(frozen=True)
 class Tableau:
-    """An explicit method, in exact fractions."""
+    """An explicit method, in exact fractions; `b_embedded` are the weights of the pair's second method."""
 
     name: str
     order: int
-    a: tuple[tuple[F, ...], ...]
-    b: tuple[F, ...]
-    c: tuple[F, ...]
-    e: tuple[F, ...] = ()
+    a: tuple[tuple[Fraction, ...], ...]
+    b: tuple[Fraction, ...]
+    c: tuple[Fraction, ...]
+    b_embedded: tuple[Fraction, ...] = ()
+
+    @property
+    def e(self) -> tuple[Fraction, ...]:
+        """The weights of the error estimate, b − b_embedded; none without an embedded method."""
+        pairs = zip_longest(self.b, self.b_embedded, fillvalue=Fraction(0))
+        return tuple(b - embedded for b, embedded in pairs) if self.b_embedded else ()
 
     def write(self, tableau: Any) -> None:
         """Write the coefficients, correctly rounded, into a `TABLEAU` record."""
@@ -47,49 +54,49 @@ class Tableau:
         tableau["e"][: len(self.e)] = [float(value) for value in self.e]
 
 
-EULER = Tableau("Euler", 1, a=((),), b=(F(1),), c=(F(0),))
+def _row(fractions: str) -> tuple[Fraction, ...]:
+    return tuple(Fraction(text) for text in fractions.split())
+
+
+def _rows(*rows: str) -> tuple[tuple[Fraction, ...], ...]:
+    return tuple(_row(row) for row in rows)
+
+
+EULER = Tableau("Euler", 1, a=_rows(""), b=_row("1"), c=_row("0"))
 
 RK4 = Tableau(
     "RK4",
     4,
-    a=((), (F(1, 2),), (F(0), F(1, 2)), (F(0), F(0), F(1))),
-    b=(F(1, 6), F(1, 3), F(1, 3), F(1, 6)),
-    c=(F(0), F(1, 2), F(1, 2), F(1)),
+    a=_rows("", "1/2", "0 1/2", "0 0 1"),
+    b=_row("1/6 1/3 1/3 1/6"),
+    c=_row("0 1/2 1/2 1"),
 )
 """The classical method: Kutta, Z. Math. Phys. 46 (1901)."""
 
 RK23 = Tableau(
     "RK23",
     3,
-    a=((), (F(1, 2),), (F(0), F(3, 4))),
-    b=(F(2, 9), F(1, 3), F(4, 9)),
-    c=(F(0), F(1, 2), F(3, 4)),
-    e=(F(2, 9) - F(7, 24), F(1, 3) - F(1, 4), F(4, 9) - F(1, 3), F(-1, 8)),
+    a=_rows("", "1/2", "0 3/4"),
+    b=_row("2/9 1/3 4/9"),
+    c=_row("0 1/2 3/4"),
+    b_embedded=_row("7/24 1/4 1/3 1/8"),
 )
 """Bogacki and Shampine, A 3(2) pair of Runge-Kutta formulas, Appl. Math. Lett. 2 (1989)."""
 
 RK45 = Tableau(
     "RK45",
     5,
-    a=(
-        (),
-        (F(1, 5),),
-        (F(3, 40), F(9, 40)),
-        (F(44, 45), F(-56, 15), F(32, 9)),
-        (F(19372, 6561), F(-25360, 2187), F(64448, 6561), F(-212, 729)),
-        (F(9017, 3168), F(-355, 33), F(46732, 5247), F(49, 176), F(-5103, 18656)),
+    a=_rows(
+        "",
+        "1/5",
+        "3/40 9/40",
+        "44/45 -56/15 32/9",
+        "19372/6561 -25360/2187 64448/6561 -212/729",
+        "9017/3168 -355/33 46732/5247 49/176 -5103/18656",
     ),
-    b=(F(35, 384), F(0), F(500, 1113), F(125, 192), F(-2187, 6784), F(11, 84)),
-    c=(F(0), F(1, 5), F(3, 10), F(4, 5), F(8, 9), F(1)),
-    e=(
-        F(35, 384) - F(5179, 57600),
-        F(0),
-        F(500, 1113) - F(7571, 16695),
-        F(125, 192) - F(393, 640),
-        F(-2187, 6784) - F(-92097, 339200),
-        F(11, 84) - F(187, 2100),
-        F(-1, 40),
-    ),
+    b=_row("35/384 0 500/1113 125/192 -2187/6784 11/84"),
+    c=_row("0 1/5 3/10 4/5 8/9 1"),
+    b_embedded=_row("5179/57600 0 7571/16695 393/640 -92097/339200 187/2100 1/40"),
 )
 """Dormand and Prince, A family of embedded Runge-Kutta formulae, J. Comput. Appl. Math. 6 (1980)."""
 

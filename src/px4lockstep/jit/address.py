@@ -38,9 +38,9 @@ def callback(function: Callable[..., Any], result: str, arguments: tuple[Any, ..
         _interpreted[address] = function
         return address
     result_type = types.void if result == "void" else numba.from_dtype(np.dtype(result))
-    argument_types = [numba.from_dtype(np.dtype(argument)) for argument in arguments]
+    argument_types = tuple(numba.from_dtype(np.dtype(argument)) for argument in arguments)
     # A function that is a kernel already is compiled anew with the C signature.
-    compiled = CFunc(
+    compiled: Any = CFunc(
         getattr(function, "py_func", function), (argument_types, result_type), locals={}, options=dict(OPTIONS)
     )
     compiled._cache = KernelCache(compiled._pyfunc)

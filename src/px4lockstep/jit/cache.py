@@ -11,6 +11,7 @@ missing is then compiled in memory, which is said once.
 This builds on Numba's internals, `numba.core.caching`; `tests/jit/test_cache.py` holds it to them.
 """
 
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -30,7 +31,8 @@ from px4lockstep.jit.progress import write_notice
 OWN_PACKAGE = "px4lockstep"
 
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]+)|import[ \t]+(?P<plain>[^\n#]+))",
+    r"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]+)"
+    r"|import[ \t]+(?P<plain>[^\n#]+))",
     re.MULTILINE,
 )
 
@@ -162,7 +164,9 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
 
     @functools.cached_property
     def _cache_file(self) -> Any:
-        return caching.IndexDataCacheFile(self.cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp())
+        return caching.IndexDataCacheFile(
+            self.cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
+        )
 
     @property
     def cache_path(self) -> str:
@@ -175,7 +179,9 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
             return None
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # a damaged entry, of whatever kind, is as good as none
+        except Exception:  # a damaged entry, of whatever kind, is as good as none; it must not be met again on saving
+            with contextlib.suppress(OSError):
+                self.flush()
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:

@@ -1,7 +1,7 @@
 """Says that kernels are being compiled, since the first start of an installation takes seconds.
 
 Numba raises an event around every real compilation (a load from the cache raises none). The outermost one opens a
-line on standard error, each nested one advances it, and it closes with the time taken. `PX4LOCKSTEP_QUIET=1` silences it.
+line on standard error, each nested one advances it, and it closes with the time taken. `PX4LOCKSTEP_QUIET=1` is silent.
 """
 
 import os

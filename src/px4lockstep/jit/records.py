@@ -83,7 +83,7 @@ def rows(array: npt.NDArray[Any]) -> Any:
     """Return an array as a kernel takes it: itself, or with the JIT off an equivalent over the same memory."""
     if JIT_ENABLED:
         return array
-    return RecordRows(array, memoryview, True) if array.dtype.names else memoryview(array)
+    return RecordRows(array, memoryview, True) if array.dtype.names else array.data
 
 
 def view(array: npt.NDArray[Any], *, writable: bool) -> Any:
@@ -104,14 +104,14 @@ def _as_read_only_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _make_view(array: npt.NDArray[Any], wrap: Callable[..., Any], writable: bool) -> RecordView:
     """Build the view of a length-1 record array."""
     made = _view_class(array.dtype, writable)()
-    raw = memoryview(array.view(np.uint8))
+    raw = array.view(np.uint8).data
     made._bytes = raw if writable else raw.toreadonly()
     for name in array.dtype.names or ():
         field = array[name]
         part: Any
         if field.dtype.names is None:
             # A number stays a length-1 memoryview: its item is a plain Python number, the fastest to work with.
-            part = memoryview(field) if field.ndim == 1 else wrap(field[0])
+            part = field.data if field.ndim == 1 else wrap(field[0])
             if field.ndim == 1 and not writable:
                 part = part.toreadonly()
         elif field.ndim == 1:

@@ -10,7 +10,7 @@ r is an exact sum of two doubles and the terms up to r**2 / 2 are carried in two
 Exponential of a sum of two doubles:
 
     x = n ln 2 / 128 + r,  |r| < 2**-8.5
-    e**x = 2**(n / 128) e**r = 2**floor(n / 128) T (1 + r + r**2 / 2! + ... + r**5 / 5!),  T = a table's 2**(n % 128 / 128)
+    e**x = 2**(n / 128) e**r = 2**k T (1 + r + r**2 / 2! + ... + r**5 / 5!),  n = 128 k + i,  T = a table's 2**(i / 128)
 
 pow(x, y) = exp(y ln x) then has an error of little more than half a unit in the last place (ulp), as exp and log have.
 
@@ -220,7 +220,7 @@ def _pow_of_positive(x, y):
 
 @kernel
 def pow(x, y):  # noqa: A001  the name that C, Python and NumPy give it
-    """Return x**y, within 1 ulp, with the special values of C: pow(x, 0) = 1, NaN for a root of a negative number."""
+    """Return x to the power of y, within 1 ulp, with the special values of C: x**0 = 1, NaN for a negative's root."""
     x = float(x)
     y = float(y)
     if 0.0 < x < _INF and -_INF < y < _INF:

@@ -196,7 +196,9 @@ class UserPlant:
 
     def write(self, plant: Any) -> None:
         if len(self.parameters) > by_address.MAX_PARAMETERS:
-            raise InputError(f"{len(self.parameters)} plant parameters; at most {by_address.MAX_PARAMETERS} are allowed")
+            raise InputError(
+                f"{len(self.parameters)} plant parameters; at most {by_address.MAX_PARAMETERS} are allowed"
+            )
         plant["kind"] = USER_PLANT
         user = plant["user"]
         user["values"][: len(self.parameters)] = self.parameters

@@ -23,7 +23,7 @@ def jacobi_sn_cn_dn(u: float, k: float) -> tuple[float, float, float]:
     Abramowitz and Stegun 16.4: the arithmetic-geometric mean down, then the amplitude up.
     """
     a, b, c = [1.0], math.sqrt(1.0 - k * k), [k]
-    while abs(c[-1]) > 1e-17:
+    while abs(c[-1]) > 1e-9:  # the next one would be its square
         a_last = a[-1]
         a.append(0.5 * (a_last + b))
         c.append(0.5 * (a_last - b))

@@ -1,0 +1,61 @@
+"""The command line: verify, help, errors."""
+
+import json
+import time
+
+import pytest
+
+from px4lockstep.cli import verify
+from px4lockstep.verification.result import Result
+
+
+def test_verify_prints_json_and_nothing_else(python):
+    """A list of objects with case, integrator, error, bound and passed; exit code 0."""
+    finished = python("-m", "px4lockstep", "verify", "--json")
+    results = json.loads(finished.stdout)
+    assert len(results) >= 60
+    for result in results:
+        assert sorted(result) == ["bound", "case", "error", "integrator", "passed"]
+        assert result["passed"] is True
+        assert 0.0 <= result["error"] <= result["bound"]
+
+
+def test_verify_fails_with_exit_code_1_and_says_what(monkeypatch, capsys):
+    """One result out of bounds is enough."""
+    monkeypatch.setattr(
+        verify, "all_results", lambda: [Result("good", "RK4", 0.1, 1.0), Result("bad", "RK4", 2.0, 1.0)]
+    )
+    assert verify.run_verify(as_json=False) == 1
+    printed = capsys.readouterr().out
+    assert "FAILED" in printed
+    assert "1 passed, 1 failed" in printed
+    assert verify.run_verify(as_json=True) == 1
+    assert [result["passed"] for result in json.loads(capsys.readouterr().out)] == [True, False]
+
+
+def test_help_starts_without_numba(python):
+    """So that it answers at once."""
+    code = (
+        "import sys\nsys.argv = ['px4lockstep', '--help']\nfrom px4lockstep.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as stop:\n    assert stop.code == 0\n"
+        "assert 'numba' not in sys.modules and 'numpy' not in sys.modules\n"
+    )
+    start_s = time.perf_counter()
+    assert "verify" in python("-c", code).stdout
+    assert time.perf_counter() - start_s < 5.0  # generous: the benchmark has the real figure
+
+
+@pytest.mark.parametrize("arguments", [["fly"], ["verify", "--jsn"]])
+def test_a_mistyped_command_is_exit_code_2_without_a_traceback(python, arguments):
+    """Typer's message, on standard error."""
+    finished = python("-m", "px4lockstep", *arguments, check=False)
+    assert finished.returncode == 2
+    assert "Traceback" not in finished.stderr
+    assert finished.stdout == ""
+
+
+def test_version(python):
+    """As the package has it."""
+    from px4lockstep import __version__
+
+    assert python("-m", "px4lockstep", "--version").stdout.strip() == __version__

@@ -1,0 +1,204 @@
+"""Steps between boundaries: exact landing, whole microseconds, tolerances by group, limits."""
+
+import math
+
+import numpy as np
+import pytest
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
+from px4lockstep.errors import InputError, StepError
+from px4lockstep.integrators.solver import Integrator
+from px4lockstep.plants.layout import GROUPS
+from px4lockstep.plants.models import ConstantRate, FreeFall, Oscillator, UserPlant
+
+
+def times_rhs(t_s, state, inputs, params, dstate):
+    """Keeps the last 64 times it was evaluated at in its parameters: impure on purpose, to look inside."""
+    count = int(params.values[63])
+    if count < 63:
+        params.values[count] = t_s
+        params.values[63] += 1.0
+    dstate.x[0] = 1.0
+
+
+def evaluation_times(integrator, end_us, **axes):
+    """Return the times that the right-hand side saw, in microseconds."""
+    plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=times_rhs)
+    sim = Simulation(plant, Timeline(end_us, **axes), integrator=integrator).run()
+    values = sim._core["plant"]["user"]["values"][0]
+    return values[: int(values[63])] * 1e6, sim
+
+
+@pytest.mark.parametrize("kind", ["RK23", "RK45"])
+def test_adaptive_steps_end_exactly_on_boundaries(kind):
+    """Whatever the boundaries are, the last stage before each is evaluated at it, and none lies beyond."""
+    boundaries = (1_234, 5_000, 5_001, 17_777)
+    times_us, _ = evaluation_times(Integrator(kind, h_init_s=0.01), 20_011, scenario=Explicit(boundaries))
+    for boundary in (*boundaries, 20_011):
+        assert np.isclose(times_us, boundary, rtol=0, atol=1e-6).any()
+    assert times_us.max() < 20_011 + 1e-6
+
+
+@pytest.mark.parametrize("kind", ["RK23", "RK45"])
+def test_quantized_steps_are_whole_microseconds(kind):
+    """The stage at the end of each step (c = 1) is at a whole microsecond; without quantization it is not."""
+
+    def step_starts(quantize_us):
+        integrator = Integrator(kind, h_init_s=33.3e-6, h_max_s=33.3e-6, h_min_s=1e-6, quantize_us=quantize_us)
+        times_us, sim = evaluation_times(integrator, 100, log=Periodic(100))
+        per_step = sim.statistics.evaluations // sim.statistics.accepted_steps
+        return times_us[::per_step]
+
+    assert step_starts(True) == pytest.approx([0, 33, 66, 99], abs=1e-6)
+    assert step_starts(False) == pytest.approx([0, 33.3, 66.6, 99.9], abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["RK23", "RK45"])
+def test_a_remainder_shorter_than_h_min_is_taken_and_does_not_shorten_the_next_step(kind):
+    """Boundaries 10 µs apart with h_min 1 ms: one step each, and the carried step stays as it was."""
+    integrator = Integrator(kind, h_min_s=1e-3, h_init_s=2e-3, h_max_s=2e-3)
+    sim = Simulation(FreeFall(), Timeline(100, log=Periodic(10)), integrator=integrator).run()
+    assert sim.statistics.accepted_steps == 10
+    assert sim.statistics.rejected_steps == 0
+    assert sim.statistics.forced_steps == 0
+    assert sim._core["solver"]["h_us"][0] == 2_000.0
+
+
+def test_a_step_at_h_min_is_taken_and_counted_as_forced_if_it_misses_the_tolerance():
+    """It is never silent: the statistics have it."""
+    integrator = Integrator("RK45", h_min_s=0.5, h_init_s=0.5, h_max_s=0.5, atol=dict.fromkeys(GROUPS, 1e-14), rtol={})
+    sim = Simulation(
+        Oscillator(omega_rad_s=3.0), Timeline(2_000_000, log=Periodic(500_000)), integrator=integrator
+    ).run()
+    assert sim.statistics.forced_steps == 4
+    assert sim.statistics.accepted_steps == 4
+
+
+def stiff_rhs(t_s, state, inputs, params, dstate):
+    """A slow velocity and a fast rotor."""
+    dstate.x[0] = -state.x[0]
+    dstate.x[1] = -1e5 * (state.x[1] - math.sin(1e3 * t_s))
+
+
+STIFF = UserPlant(groups={"vel": 1, "rotor": 1}, initial=[1.0, 1.0], rhs=stiff_rhs)
+
+
+def test_too_many_substeps_is_an_error_with_time_step_and_group():
+    """The message says which group limits the step."""
+    integrator = Integrator("RK45", max_substeps=50, atol={"rotor": 1e-9})
+    sim = Simulation(STIFF, Timeline(1_000_000, log=Periodic(100_000)), integrator=integrator)
+    with pytest.raises(StepError) as caught:
+        sim.run()
+    message = str(caught.value)
+    assert message.startswith("RK45 at t = 0.00")
+    assert "50 attempts did not reach the next boundary; a step of " in message
+    assert "times the tolerance of group 'rotor'" in message
+    assert sim.log["time_us"].tolist() == [0]
+
+
+def test_without_plant_error_control_rotors_do_not_limit_the_step():
+    """The same plant, a third of the rotor's steps: its group is left out of the norm."""
+    timeline = Timeline(10_000, log=Periodic(10_000))
+    with_control = Simulation(STIFF, timeline, integrator=Integrator("RK45", atol={"rotor": 1e-9})).run()
+    without = Simulation(
+        STIFF, timeline, integrator=Integrator("RK45", plant_error_control=False, h_max_s=3e-5, h_init_s=3e-5)
+    ).run()
+    assert without.statistics.rejected_steps == 0
+    assert without.statistics.accepted_steps < with_control.statistics.accepted_steps / 2
+
+
+def never_finite_rhs(t_s, state, inputs, params, dstate):
+    """Infinite beyond 1 ms."""
+    dstate.x[0] = 1e308 * 10.0 if t_s > 1e-3 else 0.0
+
+
+def test_a_right_hand_side_that_diverges_stops_at_the_shortest_step():
+    """Shortening does not help, and the message says so."""
+    plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=never_finite_rhs)
+    sim = Simulation(plant, Timeline(10_000, log=Periodic(10_000)), integrator=Integrator("RK45"))
+    with pytest.raises(StepError, match=r"t = 0\.001000 s: a step of 1 us, the shortest allowed.*group 'vel'"):
+        sim.run()
+
+
+@pytest.mark.parametrize("kind", ["RK23", "RK45"])
+@pytest.mark.parametrize(
+    ("plant", "group"),
+    [
+        (Oscillator(omega_rad_s=3.0), "pos"),
+        (Oscillator(omega_rad_s=3.0), "vel"),
+        (ConstantRate((1.0, 2.0, 3.0)), "att"),
+    ],
+)
+def test_each_group_obeys_its_own_tolerance(kind, plant, group):
+    """Loose everywhere but in one group: a tighter tolerance there gives more steps."""
+
+    def steps(tolerance):
+        loose = dict.fromkeys(GROUPS, 1e-2)
+        integrator = Integrator(kind, rtol=dict.fromkeys(GROUPS, 0.0), atol={**loose, group: tolerance})
+        return Simulation(plant, Timeline(5_000_000, log=Periodic(5_000_000)), integrator=integrator).run()
+
+    loose, tight = steps(1e-5), steps(1e-8)
+    assert tight.statistics.accepted_steps > 2 * loose.statistics.accepted_steps
+
+
+def test_attitude_tolerance_is_in_radians():
+    """A rotation by RK23 with a fixed step: the reported error is the angle to the embedded solution, in tolerances."""
+    rate, h_s = 2.0, 0.1
+    integrator = Integrator("RK23", h_min_s=h_s, h_init_s=h_s, h_max_s=h_s, atol={"att": 1.0})
+    sim = Simulation(ConstantRate((0.0, 0.0, rate)), Timeline(100_000, log=Periodic(100_000)), integrator=integrator)
+    sim.run()
+    # For q' = A q with A² = −(rate/2)², z = rate h / 2: third order minus embedded second order, by hand.
+    z = rate * h_s / 2
+    k1, k2, k3, k4 = (np.array([0.0, 0.0]) for _ in range(4))
+    turn = np.array([[0.0, -z], [z, 0.0]])
+    start = np.array([1.0, 0.0])
+    k1 = turn @ start
+    k2 = turn @ (start + k1 / 2)
+    k3 = turn @ (start + 3 / 4 * k2)
+    k4 = turn @ (start + 2 / 9 * k1 + 1 / 3 * k2 + 4 / 9 * k3)
+    error = (2 / 9 - 7 / 24) * k1 + (1 / 3 - 1 / 4) * k2 + (4 / 9 - 1 / 3) * k3 - k4 / 8
+    assert sim._core["solver"]["last_error"][0] == pytest.approx(2.0 * np.linalg.norm(error), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["Euler", "RK4", "RK23", "RK45"])
+def test_fixed_steps_are_the_intervals(kind):
+    """One step per boundary interval, with the evaluations that the tableau has."""
+    timeline = Timeline(1_000, physics=Periodic(10))
+    sim = Simulation(Oscillator(), timeline, integrator=Integrator(kind, adaptive=False)).run()
+    assert sim.statistics.accepted_steps == 100
+    assert sim.statistics.evaluations == 100 * {"Euler": 1, "RK4": 4, "RK23": 3, "RK45": 6}[kind]
+
+
+def test_statistics_count_what_was_done():
+    """Adaptive: one slope per new state, and the stages of every attempt."""
+    sim = Simulation(
+        Oscillator(omega_rad_s=5.0),
+        Timeline(3_000_000, log=Periodic(100_000)),
+        integrator=Integrator("RK45", h_init_s=0.1),
+    ).run()
+    s = sim.statistics
+    assert s.rejected_steps > 0
+    assert s.evaluations == s.accepted_steps + 6 * (s.accepted_steps + s.rejected_steps)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": "RK5"}, "'RK5' is unknown; allowed are Euler, RK4, RK23, RK45"),
+        ({"atol": {"position": 1.0}}, "'position': unknown group; allowed: pos"),
+        ({"atol": {"pos": -1.0}}, "must be finite and 0 or more"),
+        ({"rtol": {"pos": math.nan}}, "must be finite and 0 or more"),
+        ({"rtol": {"pos": 0.0}, "atol": {"pos": 0.0}}, "tolerances of 'pos' are both 0"),
+        ({"h_min_s": 0.0}, "must rise"),
+        ({"h_min_s": 1e-7}, "must rise"),
+        ({"h_max_s": 1e-4}, "must rise"),
+        ({"safety": 1.0}, "safety = 1.0"),
+        ({"min_factor": 1.5}, "min_factor = 1.5"),
+        ({"max_substeps": 0}, "max_substeps = 0"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    """Each with its value and what is allowed."""
+    with pytest.raises(InputError, match=message):
+        Integrator(**options)

@@ -1,0 +1,200 @@
+"""The compile cache: it knows imports, versions and targets, and is never the reason for a failure."""
+
+import os
+import sys
+import textwrap
+
+import numba
+import pytest
+
+from px4lockstep.jit import cache
+
+CALLER = """
+    from px4lockstep.jit import kernel
+    from {package}.callee import scale
+
+    @kernel
+    def caller(x):
+        return scale(x) + 1.0
+"""
+CALLEE = """
+    from px4lockstep.jit import kernel
+    from {package}.constants import FACTOR
+
+    @kernel
+    def scale(x):
+        return x * FACTOR
+"""
+BYSTANDER = """
+    from px4lockstep.jit import kernel
+
+    @kernel
+    def bystander(x):
+        return x - 1.0
+"""
+DRIVER = """
+    from {package}.bystander import bystander
+    from {package}.caller import caller
+
+    def state(function):
+        stats = function.stats
+        return "hit" if stats.cache_hits else "miss"
+
+    print(caller(2.0), bystander(2.0), state(caller), state(bystander))
+"""
+
+
+@pytest.fixture
+def package(tmp_path, python):
+    """A small package of kernels that import each other, and a way to run it in a fresh interpreter."""
+    folder = tmp_path / "demo_kernels"
+    folder.mkdir()
+
+    def write(name, text):
+        (folder / f"{name}.py").write_text(textwrap.dedent(text.format(package="demo_kernels")))
+
+    write("__init__", "")
+    write("constants", "FACTOR = 3.0\n")
+    write("callee", CALLEE)
+    write("caller", CALLER)
+    write("bystander", BYSTANDER)
+    driver = tmp_path / "driver.py"
+    driver.write_text(textwrap.dedent(DRIVER.format(package="demo_kernels")))
+
+    class Package:
+        cache_dir = tmp_path / "cache"
+
+        @staticmethod
+        def write(name, text):
+            write(name, text)
+
+        @classmethod
+        def run(cls, **environment):
+            variables = {"PX4LOCKSTEP_CACHE_DIR": cls.cache_dir, "PX4LOCKSTEP_QUIET": "0", **environment}
+            return python(driver, **variables)
+
+    return Package
+
+
+def test_a_second_process_loads_what_the_first_compiled(package):
+    """Nothing is compiled twice."""
+    assert package.run().stdout.split() == ["7.0", "1.0", "miss", "miss"]
+    assert package.run().stdout.split() == ["7.0", "1.0", "hit", "hit"]
+
+
+def test_an_edited_callee_recompiles_its_callers_and_nothing_else(package):
+    """The caller's file did not change, its callee's did: the caller has the new value, the bystander is a hit."""
+    package.run()
+    package.write("callee", CALLEE.replace("x * FACTOR", "x * FACTOR * 10.0"))
+    assert package.run().stdout.split() == ["61.0", "1.0", "miss", "hit"]
+
+
+def test_an_edited_constant_two_imports_away_recompiles_too(package):
+    """Imports are followed, not only functions."""
+    package.run()
+    package.write("constants", "FACTOR = 5.0\n")
+    assert package.run().stdout.split() == ["11.0", "1.0", "miss", "hit"]
+
+
+def test_an_edit_elsewhere_recompiles_nothing(package):
+    """A new module that no kernel imports."""
+    package.run()
+    package.write("unrelated", "X = 1\n")
+    assert package.run().stdout.split() == ["7.0", "1.0", "hit", "hit"]
+
+
+def test_cpu_targets_have_entries_of_their_own(package):
+    """Code for one CPU is never loaded on another."""
+    package.run()
+    assert package.run(NUMBA_CPU_NAME="generic").stdout.split() == ["7.0", "1.0", "miss", "miss"]
+    assert package.run(NUMBA_CPU_NAME="generic").stdout.split() == ["7.0", "1.0", "hit", "hit"]
+    assert package.run().stdout.split() == ["7.0", "1.0", "hit", "hit"]
+
+
+def test_interpreted_gives_the_same_and_writes_nothing(package):
+    """With the JIT off there is nothing to cache."""
+    driver_output = package.run(NUMBA_DISABLE_JIT="1", check=False)
+    assert "stats" in driver_output.stderr  # a plain function has no statistics of a compiler
+    assert not package.cache_dir.exists()
+
+
+def test_a_damaged_entry_is_compiled_again(package):
+    """A half-written file, whatever the cause."""
+    package.run()
+    for file in package.cache_dir.rglob("*caller*.nb?"):
+        file.write_bytes(file.read_bytes()[:20])
+    assert package.run().stdout.split() == ["7.0", "1.0", "miss", "hit"]
+    assert package.run().stdout.split() == ["7.0", "1.0", "hit", "hit"]
+
+
+def test_a_cache_that_cannot_be_written_is_said_once_and_is_no_error(package, tmp_path):
+    """The folder's place is taken by a file, as good as a read-only disk even for root."""
+    blocked = tmp_path / "blocked"
+    blocked.write_text("in the way")
+    finished = package.run(PX4LOCKSTEP_CACHE_DIR=blocked)
+    assert finished.stdout.split() == ["7.0", "1.0", "miss", "miss"]
+    assert finished.stderr.count("can't be written") == 1
+    assert "PX4LOCKSTEP_CACHE_DIR" in finished.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device on this system")
+def test_a_full_disk_is_said_once_and_is_no_error(package, python, tmp_path):
+    """Every write fails with no space left; the results are right all the same."""
+    script = tmp_path / "full.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import contextlib, errno, runpy
+            from numba.core.caching import IndexDataCacheFile
+
+            @contextlib.contextmanager
+            def full(self, path):
+                raise OSError(errno.ENOSPC, "No space left on device")
+                yield
+
+            IndexDataCacheFile._open_for_write = full
+            runpy.run_path("driver.py")
+            """
+        ).replace('"driver.py"', repr(str(tmp_path / "driver.py")))
+    )
+    finished = python(script, PX4LOCKSTEP_CACHE_DIR=package.cache_dir, PX4LOCKSTEP_QUIET="0", PYTHONPATH=tmp_path)
+    assert finished.stdout.split() == ["7.0", "1.0", "miss", "miss"]
+    assert finished.stderr.count("No space left on device") == 1
+
+
+def test_the_folder_names_the_versions(monkeypatch, tmp_path):
+    """Numba's and Python's; the user's cache directory by default."""
+    monkeypatch.setenv("PX4LOCKSTEP_CACHE_DIR", str(tmp_path))
+    assert cache.cache_root().parent == tmp_path
+    assert numba.__version__ in cache.cache_root().name
+    assert sys.implementation.cache_tag in cache.cache_root().name
+    monkeypatch.delenv("PX4LOCKSTEP_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    if sys.platform.startswith("linux"):
+        assert cache.cache_root().parent == tmp_path / "xdg" / "px4lockstep"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import os\nimport px4lockstep.jit as j", ["px4lockstep.jit"]),
+        (
+            "from px4lockstep.math import (\n    a,  # why\n    b as c,\n)",
+            ["px4lockstep.math", "px4lockstep.math.a", "px4lockstep.math.b"],
+        ),
+        ("from demo.x import y  # comment, here", ["demo.x", "demo.x.y"]),
+        ("from .x import y", ["demo.sub.x", "demo.sub.x.y"]),
+        ("from .. import y", ["demo", "demo.y"]),
+        ("    from demo.late import z", ["demo.late", "demo.late.z"]),
+        ("from numpy import px4lockstep", []),
+    ],
+)
+def test_imports_are_found_in_the_source(source, expected):
+    """In all the ways that Python writes them."""
+    assert list(cache.direct_imports("demo.sub.module", False, source)) == expected
+
+
+def test_a_kernel_typed_at_a_prompt_works(python):
+    """It stands in no file and can't be cached."""
+    code = "from px4lockstep.jit import kernel\nexec('@kernel\\ndef f(x):\\n    return x + 1.0')\nprint(f(1.0))"
+    assert python("-c", code).stdout.strip() == "2.0"

@@ -1,0 +1,100 @@
+"""The decorator and calls by address."""
+
+import ctypes
+import math
+import textwrap
+
+import numpy as np
+import pytest
+
+from px4lockstep.jit import call_i32, callback, kernel, record
+from px4lockstep.jit.kernel import OPTIONS, specialize
+
+PAIR = record([("x", "f8", 2)])
+
+
+def test_kernels_are_compiled_strictly():
+    """No fast mathematics, NumPy's errors, bounds checked."""
+    assert OPTIONS == {"error_model": "numpy", "fastmath": False, "boundscheck": True}
+
+
+def test_no_products_are_fused():
+    """x * y + z rounds twice, as interpreted Python does: a fused multiply-add would show here."""
+
+    def fused(x, y, z):
+        return x * y + z
+
+    x = 1.0 + 2.0**-30
+    assert kernel(fused)(x, x, -1.0) == fused(x, x, -1.0) == 2.0**-29
+    assert math.fsum([x * x, -1.0]) == 2.0**-29
+
+
+def test_a_specialized_kernel_is_the_same_function():
+    """Without dispatch in front of it."""
+
+    @kernel
+    def add(a, k):
+        return a[0] + k
+
+    array = np.array([1.5])
+    assert specialize(add, array, 0)(array, 2) == 3.5
+
+
+CALLS = """
+    import ctypes
+
+    import numpy as np
+
+    from px4lockstep.jit import call_i32, call_void, callback, kernel, record, rows
+
+    PAIR = record([("x", "f8", 2)])
+
+    def fill(t, pair, number):
+        pair.x[0] = t
+        pair.x[1] = float(number)
+
+    libc = ctypes.CDLL(None)
+    ABS = ctypes.cast(libc.abs, ctypes.c_void_p).value
+    MEMCMP = ctypes.cast(libc.memcmp, ctypes.c_void_p).value
+
+    @kernel
+    def drive(pairs, fill_address, abs_address, memcmp_address):
+        call_void(fill_address, 1.5, pairs[0], np.int64(7))
+        call_void(fill_address, 1.5, pairs[1], np.int64(7))
+        same = call_i32(memcmp_address, pairs[0], pairs[1], np.int64(16))
+        return call_i32(abs_address, np.int64(-5)) + 100 * same
+
+    pairs = np.zeros(2, PAIR)
+    address = callback(fill, "void", ("f8", PAIR, "i8"))
+    print(drive(rows(pairs), address, ABS, MEMCMP), pairs["x"].tolist())
+"""
+
+
+@pytest.mark.parametrize("jit", ["0", "1"], ids=["compiled", "interpreted"])
+def test_functions_behind_addresses_are_called(python, tmp_path, jit):
+    """A Python function and two of the C library's, with integers, floats and records; the JIT on and off."""
+    script = tmp_path / "calls.py"
+    script.write_text(textwrap.dedent(CALLS))
+    finished = python(script, NUMBA_DISABLE_JIT=jit, PX4LOCKSTEP_CACHE_DIR=tmp_path / "cache")
+    assert finished.stdout.strip() == "5 [[1.5, 7.0], [1.5, 7.0]]"
+
+
+def test_a_callback_is_a_c_function():
+    """ctypes can call it as well."""
+
+    def double(x):
+        return np.int32(2.0 * x)
+
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_double)(callback(double, "i4", ("f8",)))
+    assert function(21.0) == 42
+
+
+def test_a_call_by_address_refuses_what_c_cannot_take():
+    """An array has no C type here; a record has."""
+
+    @kernel
+    def wrong(address, array):
+        return call_i32(address, array)
+
+    with pytest.raises(Exception, match="takes integers, floats and records"):
+        wrong(1, np.zeros(3))

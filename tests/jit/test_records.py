@@ -1,0 +1,107 @@
+"""Records: safe layouts, and views that behave as compiled code does."""
+
+import numpy as np
+import pytest
+
+from px4lockstep.errors import LayoutError
+from px4lockstep.jit import RecordRows, kernel, record, rows, view
+from px4lockstep.jit.records import RecordView, _make_view
+
+INNER = record([("x", "f8", 3), ("count", "i8")])
+OUTER = record([("time_us", "u8"), ("one", INNER), ("many", INNER, 4), ("table", "f8", (2, 3))])
+
+
+@pytest.mark.parametrize("name", ["copy", "mean", "size", "T", "data", "sort", "_private"])
+def test_a_field_named_like_an_attribute_of_numpy_is_refused(name):
+    """It would work compiled, and fail only with the JIT off."""
+    with pytest.raises(LayoutError, match=f"'{name}' is an attribute of numpy.record"):
+        record([(name, "f8")])
+
+
+def test_unnamed_padding_is_refused():
+    """Its bytes would be anything, and would enter snapshots."""
+    with pytest.raises(LayoutError, match="7 bytes of unnamed padding"):
+        record([("flag", "u1"), ("value", "f8")])
+    assert record([("flag", "u1"), ("reserved", "u1", 7), ("value", "f8")]).itemsize == 16
+
+
+def interpreted(array):
+    """The view that a kernel gets with the JIT off, whether it is off or not."""
+    return RecordRows(array, memoryview, True)
+
+
+def touch(record_rows, other):
+    """Everything that kernels do to records."""
+    outer = record_rows[0]
+    outer.time_us = 7
+    outer.one.x[1] = 2.5
+    outer.one.count += 3
+    outer.many[2].x[0] = outer.one.x[1] * 2.0
+    outer.many[1] = outer.one
+    outer.many[3] = outer.many[2]
+    outer.table[1, 2] = float(len(outer.table))
+    other[0].one = outer.one
+    other[0].time_us = outer.time_us
+    return outer.many[2].x[0] + outer.one.count
+
+
+def test_interpreted_views_do_what_compiled_code_does():
+    """Same bytes after the same operations, nested assignment and arrays of records included."""
+    compiled = [np.zeros(1, OUTER), np.zeros(1, OUTER)]
+    plain = [np.zeros(1, OUTER), np.zeros(1, OUTER)]
+    result = kernel(touch)(*compiled)
+    assert touch(*map(interpreted, plain)) == result == 8.0
+    for a, b in zip(compiled, plain, strict=True):
+        assert a.tobytes() == b.tobytes()
+
+
+def test_interpreted_numbers_are_plain_python_numbers():
+    """Fast, and without NumPy's promotion of unsigned with signed."""
+    array = np.zeros(2, OUTER)
+    seen = interpreted(array)[1]
+    assert type(seen.time_us) is int
+    assert type(seen.one.x[0]) is float
+    assert len(interpreted(array)) == 2
+    assert [type(item) for item in interpreted(array)] == [type(seen)] * 2
+
+
+def test_an_index_out_of_bounds_raises():
+    """Interpreted and compiled: never the next field."""
+    array = np.zeros(1, OUTER)
+
+    def beyond(record_rows, i):
+        return record_rows[0].one.x[i]
+
+    with pytest.raises(IndexError):
+        beyond(interpreted(array), 3)
+    with pytest.raises(IndexError):
+        kernel(beyond)(array, 3)
+    with pytest.raises(IndexError):
+        interpreted(array)[1]
+
+
+def test_a_users_view_has_arrays_and_follows_the_memory():
+    """Read-only or not, as asked."""
+    array = np.zeros(1, OUTER)
+    seen, changed = view(array, writable=False), view(array, writable=True)
+    changed.one.x[:] = (1.0, 2.0, 3.0)
+    changed.time_us = 9
+    assert seen.one.x.tolist() == [1.0, 2.0, 3.0]
+    assert seen.time_us == array["time_us"][0] == 9
+    assert (seen.one.x + 1.0).tolist() == [2.0, 3.0, 4.0]
+    with pytest.raises(AttributeError):
+        seen.time_us = 1
+    with pytest.raises(AttributeError):
+        seen.one = changed.one
+    with pytest.raises(ValueError, match="read-only"):
+        seen.many[1].x[0] = 1.0
+    with pytest.raises(AttributeError):
+        seen.no_such_field = 1
+    assert "time_us=9" in repr(seen)
+
+
+def test_rows_hands_over_the_array_itself_when_compiling():
+    """No copy, no wrapper."""
+    array = np.zeros(1, OUTER)
+    assert rows(array) is array
+    assert isinstance(_make_view(array, memoryview, True), RecordView)

@@ -1,0 +1,224 @@
+"""The "do not" rules of CONTRIBUTING, enforced on the sources.
+
+Each rule is a function from a syntax tree to the lines that break it; each is also shown a line that must be caught.
+"""
+
+import ast
+import threading
+from pathlib import Path
+
+import pytest
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Periodic, Timeline
+from px4lockstep.errors import InputError
+from px4lockstep.plants.models import Oscillator
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "px4lockstep"
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+ALLOWED_IN_KERNELS = {"sqrt", "floor", "isfinite", "isnan", "pi", "nan", "inf"}
+"""Of the math module: what every platform rounds alike. All else comes from px4lockstep.math."""
+ALLOWED_CASTS = {"int32", "int64", "uint64", "float64"}
+
+
+def dotted(node):
+    """Return `a.b.c` of a name or attribute, or an empty string."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return ""
+
+
+def kernels(tree):
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and any(dotted(mark) == "kernel" for mark in node.decorator_list)
+    ]
+
+
+def float_time_for_cadence(tree):
+    """A comparison of seconds, or seconds advanced by a sum: cadence is decided in microseconds."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            names = [dotted(part).rpartition(".")[2] for part in (node.left, *node.comparators)]
+            if any(name.endswith("_s") and name.startswith(("t_", "time", "dt_")) for name in names):
+                yield node.lineno
+        if isinstance(node, ast.AugAssign) and dotted(node.target).rpartition(".")[2] in ("t_s", "time_s", "sim_time"):
+            yield node.lineno
+
+
+def global_randomness(tree):
+    """Any generator but the addressed one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import) and any(alias.name in ("random", "secrets") for alias in node.names):
+            yield node.lineno
+        if isinstance(node, ast.ImportFrom) and node.module in ("random", "secrets", "numpy.random"):
+            yield node.lineno
+        if isinstance(node, ast.Attribute) and dotted(node).startswith(("np.random", "numpy.random", "uuid.")):
+            yield node.lineno
+
+
+def unordered_iteration(tree):
+    """A loop, a comprehension, a sum or a join over a set."""
+
+    def is_set(node):
+        if isinstance(node, ast.BinOp):
+            return is_set(node.left) or is_set(node.right)
+        return isinstance(node, ast.Set | ast.SetComp) or (
+            isinstance(node, ast.Call) and dotted(node.func) in ("set", "frozenset")
+        )
+
+    set_names = {
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and is_set(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+    def is_unordered(node):
+        return is_set(node) or (isinstance(node, ast.Name) and node.id in set_names)
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For | ast.comprehension) and is_unordered(node.iter):
+            yield node.iter.lineno
+        if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in (
+            "list",
+            "tuple",
+            "sum",
+            "join",
+            "array",
+        ):
+            yield from (argument.lineno for argument in node.args if is_unordered(argument))
+
+
+def implicit_closing(tree):
+    """A finalizer: handles are closed by name, or by a with block."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == "__del__":
+            yield node.lineno
+        if isinstance(node, ast.Attribute) and dotted(node) in ("weakref.finalize", "atexit.register"):
+            yield node.lineno
+        if isinstance(node, ast.Call) and dotted(node.func) == "open":
+            yield node.lineno  # Path.read_bytes, or `with path.open()`
+
+
+def more_than_one_thread(tree):
+    """Threads, or kernels that run in several."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and dotted(node) in ("threading.Thread", "threading.Timer", "numba.prange"):
+            yield node.lineno
+        if isinstance(node, ast.ImportFrom) and node.module in ("concurrent.futures", "multiprocessing.pool"):
+            yield from (node.lineno for alias in node.names if "Thread" in alias.name)
+        if isinstance(node, ast.keyword) and node.arg in ("parallel", "nogil"):
+            yield node.value.lineno
+
+
+def rounding_that_depends_on_the_platform(tree):
+    """Powers and library functions in kernels; fastmath anywhere."""
+    for function in kernels(tree):
+        for node in ast.walk(function):
+            if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Pow):
+                yield node.lineno
+            if isinstance(node, ast.Attribute) and dotted(node).startswith(("math.", "np.")):
+                allowed = ALLOWED_IN_KERNELS if dotted(node).startswith("math.") else ALLOWED_CASTS
+                if node.attr not in allowed:
+                    yield node.lineno
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.keyword)
+            and node.arg == "fastmath"
+            and not (isinstance(node.value, ast.Constant) and node.value.value is False)
+        ):
+            yield node.value.lineno
+
+
+def the_clock_of_the_machine(tree):
+    """Wall time, except to report how long something took."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and dotted(node) in (
+            "time.time",
+            "time.time_ns",
+            "datetime.now",
+            "time.sleep",
+        ):
+            yield node.lineno
+
+
+RULES = {
+    float_time_for_cadence: "if t_s >= next_s:\n    pass",
+    global_randomness: "import numpy as np\nx = np.random.normal()",
+    unordered_iteration: "names = {1, 2} | {3}\nfor n in names:\n    pass",
+    implicit_closing: "class Handle:\n    def __del__(self):\n        self.close()",
+    more_than_one_thread: "import threading\nthreading.Thread(target=print).start()",
+    rounding_that_depends_on_the_platform: "@kernel\ndef f(x):\n    return math.sin(x)",
+    the_clock_of_the_machine: "import time\nx = time.time()",
+}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_no_source_breaks_the_rule(rule):
+    """All modules of the package."""
+    assert len(MODULES) > 30
+    broken = {
+        f"{path.relative_to(SOURCE)}:{line}" for path in MODULES for line in rule(ast.parse(path.read_text("utf-8")))
+    }
+    assert sorted(broken) == []
+
+
+@pytest.mark.parametrize(("rule", "bad"), RULES.items(), ids=lambda item: getattr(item, "__name__", ""))
+def test_the_rule_catches_what_it_is_for(rule, bad):
+    """Or the test above could not fail."""
+    assert list(rule(ast.parse(bad)))
+
+
+def test_a_simulation_runs_in_the_thread_that_made_it():
+    """Another thread gets an error, not a race."""
+    sim = Simulation(Oscillator(), Timeline(100, log=Periodic(10)))
+    caught = []
+
+    def run_elsewhere():
+        try:
+            sim.run()
+        except InputError as error:
+            caught.append(str(error))
+
+    thread = threading.Thread(target=run_elsewhere)
+    thread.start()
+    thread.join()
+    assert caught == ["a simulation runs in the thread that made it; make one in each thread or process"]
+
+
+DEPENDENCIES = {
+    "math": {"jit", "errors"},
+    "plants": {"jit", "errors", "math", "vehicle", "environment"},
+    "integrators": {"jit", "errors", "math", "plants"},
+    "engine": {"jit", "errors", "math", "plants", "integrators"},
+    "verification": {"jit", "errors", "math", "plants", "integrators", "engine"},
+    "jit": {"errors"},
+}
+
+
+@pytest.mark.parametrize("package", DEPENDENCIES)
+def test_dependencies_point_one_way(package):
+    """Mathematics and models know nothing of the engine, the engine nothing of what builds it."""
+    allowed = DEPENDENCIES[package] | {package}
+    for path in sorted((SOURCE / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for name in names:
+                if name and name.startswith("px4lockstep."):
+                    assert name.split(".")[1] in allowed, f"{path.name} imports {name}"
+
+
+def test_only_the_command_line_prints():
+    """Nobody else writes to standard output."""
+    for path in MODULES:
+        text = path.read_text("utf-8")
+        if "cli" not in path.parts:
+            assert "print(" not in text.replace("pprint(", ""), path
+            assert "sys.stdout" not in text, path
