@@ -1,0 +1,43 @@
+"""The bus schema: a change of layout is a change of version."""
+
+import numpy as np
+import pytest
+
+from px4lockstep.engine.bus import BUS, BUS_SCHEMA_VERSION, layout_hash
+from px4lockstep.engine.core import LOG_ROW, SIM, STREAMS
+from px4lockstep.jit import record
+
+
+def test_the_layout_belongs_to_its_version():
+    """Whoever changes the bus changes the version, then this hash."""
+    assert (BUS_SCHEMA_VERSION, layout_hash(BUS)) == (1, "3684aa60932d9944")
+
+
+def test_the_hash_sees_names_types_shapes_and_nesting():
+    """Any difference in how bytes are read is a difference of hash."""
+    inner = record([("x", "f8", 3)])
+    layouts = [
+        record([("a", "f8"), ("b", inner)]),
+        record([("a", "i8"), ("b", inner)]),
+        record([("c", "f8"), ("b", inner)]),
+        record([("b", inner), ("a", "f8")]),
+        record([("a", "f8"), ("b", record([("y", "f8", 3)]))]),
+        record([("a", "f8"), ("b", record([("x", "f8", 4)]))]),
+        record([("a", "f8"), ("b", inner, 1)]),
+    ]
+    assert len({layout_hash(layout) for layout in layouts}) == len(layouts)
+    assert layout_hash(layouts[0]) == layout_hash(record([("a", "f8"), ("b", inner)]))
+
+
+@pytest.mark.parametrize("dtype", [SIM, LOG_ROW, *STREAMS.values()])
+def test_records_have_no_padding(dtype):
+    """Packed and aligned are the same, so that bytes can be compared."""
+
+    def packed_size(part):
+        if part.subdtype is not None:
+            return packed_size(part.subdtype[0]) * int(np.prod(part.subdtype[1]))
+        if part.names is None:
+            return part.itemsize
+        return sum(packed_size(part[name]) for name in part.names)
+
+    assert packed_size(dtype) == dtype.itemsize

@@ -1,0 +1,39 @@
+"""The documents: their examples run, their links lead somewhere, and the table of proofs names tests that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+IDS = [str(page.relative_to(ROOT)) for page in PAGES]
+PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if PYTHON_BLOCK.search(page.read_text("utf-8"))], ids=str)
+def test_examples_run(page, python, tmp_path):
+    """All Python of a page, in order, in a fresh interpreter."""
+    script = tmp_path / "example.py"
+    script.write_text("\n".join(PYTHON_BLOCK.findall(page.read_text("utf-8"))), "utf-8")
+    python(script)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_links_lead_somewhere(page):
+    """Files that a page links to exist."""
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_table_of_proofs_names_tests_that_exist():
+    """Every file and every test in docs/verification.md."""
+    text = (ROOT / "docs" / "verification.md").read_text("utf-8")
+    sources = {path: path.read_text("utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py"))}
+    files = re.findall(r"`([\w/]+\.py)", text)
+    assert len(files) > 20
+    for name in files:
+        assert (ROOT / "tests" / name).exists(), name
+    for name in re.findall(r"\b(test_\w+)(?!\w*\.py)\b", text):
+        if not (name + ".py") in text:
+            assert any(f"def {name}(" in source for source in sources.values()), name
