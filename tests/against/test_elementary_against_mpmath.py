@@ -1,7 +1,9 @@
 """The accuracy of the elementary functions against mpmath, over the whole range of doubles.
 
-Errors are in ulp, the spacing of doubles at the exact value (2**-1074 among the subnormal ones). The bound is 1 ulp:
-half of one for the last rounding, and less than another half for the rounding of the terms before it.
+Errors are in ulp, the spacing of doubles at the exact value (2**-1074 among the subnormal ones). Half of one is the
+last rounding's; what is added to it comes from the terms before. Where those are carried in two doubles, little is,
+but the largest subnormal results are rounded twice; the series of sine and of small arc tangents are rounded where
+they are a tenth to a third of the result. Measured on a hundred times as many samples, all stay below these bounds.
 """
 
 import math
@@ -13,10 +15,20 @@ import pytest
 from px4lockstep.jit import kernel
 from px4lockstep.math import exponential, trigonometry
 
-LARGEST_ERROR_ULP = 1.0
+LARGEST_ERROR_ULP = {
+    "exp": 0.77,
+    "log": 0.51,
+    "pow": 0.77,
+    "sin": 0.81,
+    "cos": 0.81,
+    "atan": 0.8,
+    "atan2": 0.77,
+    "asin": 0.9,
+    "acos": 0.9,
+}
 COUNT = 1500  # of each kind of sample
 
-FUNCTIONS = ("exp", "log", "pow", "sin", "cos", "atan", "atan2", "asin", "acos")
+FUNCTIONS = list(LARGEST_ERROR_ULP)
 HALF_PI = math.pi / 2
 
 
@@ -74,7 +86,9 @@ def assert_accurate(name, x, y=None):
         for x_i, y_i, result in zip(x.tolist(), y.tolist(), results.tolist(), strict=True):
             arguments = (mpmath.mpf(x_i), mpmath.mpf(y_i)) if takes_two else (mpmath.mpf(x_i),)
             worst = max(worst, (error_ulp(result, reference(*arguments)), x_i, y_i, result))
-    assert worst[0] < LARGEST_ERROR_ULP, f"{name}: {worst[0]} ulp at ({worst[1]!r}, {worst[2]!r}), got {worst[3]!r}"
+    assert worst[0] < LARGEST_ERROR_ULP[name], (
+        f"{name}: {worst[0]} ulp at ({worst[1]!r}, {worst[2]!r}), got {worst[3]!r}"
+    )
 
 
 @pytest.fixture
@@ -156,15 +170,53 @@ def test_sine_and_cosine_are_within_one_ulp(name, rng):
 
 @pytest.mark.parametrize("name", ["sin", "cos"])
 def test_sine_and_cosine_are_within_one_ulp_next_to_multiples_of_half_pi(name, rng):
-    """Where the result is all cancellation, and at the worst doubles known."""
+    """Where the result is all cancellation."""
     assert_accurate(name, neighbours(np.arange(1, 300) * HALF_PI, steps=1))
     assert_accurate(name, neighbours(rng.integers(1, 1 << 53, 500) * HALF_PI, steps=1))
     with mpmath.workprec(1300):
         # The doubles nearest to random multiples of pi / 2 of all sizes.
         huge = [float(int(multiple) * mpmath.pi / 2) for multiple in np.ldexp(1.3, rng.integers(53, 1022, 500))]
     assert_accurate(name, huge)
-    # Muller, Elementary Functions (2016), ch. 11, and the convergents of pi / 2 with few digits.
-    assert_accurate(name, [6381956970095103.0 * 2.0**797, 11.0, 22.0, 355.0, 103993.0 / 2.0, 5419351.0, 245850922.0])
+
+
+def closest_to_multiples_of_half_pi(exponent):
+    """Return the doubles m 2**exponent that are closest to multiples of pi / 2: convergents m / n of pi / 2**(e + 1).
+
+    J.-M. Muller, Elementary Functions (2016), ch. 11, after W. Kahan.
+    """
+    rest = mpmath.ldexp(mpmath.pi, -exponent - 1)
+    m_before, m = 0, 1
+    found = []
+    while True:
+        whole = int(mpmath.floor(rest))
+        m_before, m = m, whole * m + m_before
+        if m >= 1 << 53:
+            return found
+        if m >= 1 << 52:
+            found.append(math.ldexp(m, exponent))
+        rest = 1 / (rest - whole)
+
+
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_sine_and_cosine_are_within_one_ulp_at_the_hardest_doubles(name):
+    """Those of every exponent that are closest to a multiple of pi / 2, the closest of all among them.
+
+    And those within 2**-46 of the last multiples for which the reduction by parts of pi / 2 is meant.
+    """
+    with mpmath.workprec(2400):
+        hardest = [x for exponent in range(-52, 972) for x in closest_to_multiples_of_half_pi(exponent)]
+    assert 6381956970095103.0 * 2.0**797 in hardest
+    assert len(hardest) > 500
+    assert_accurate(name, hardest)
+    with mpmath.workprec(200):
+        half_pi = int(mpmath.ldexp(mpmath.pi, 159))
+    close = []
+    for n in range(1 << 18, 1 << 19):
+        x = n * half_pi / (1 << 160)
+        if abs(n * half_pi - (int(x * 2.0**40) << 120)) < 1 << (160 - 46):
+            close.append(x)
+    assert len(close) > 50
+    assert_accurate(name, close)
 
 
 def test_arc_tangent_is_within_one_ulp(rng):

@@ -148,8 +148,12 @@ def test_euler_angles_come_back(roll, pitch, yaw):
 @repeatable
 @given(attitude)
 def test_euler_angles_give_the_attitude_back(q_bn):
-    """For every attitude, gimbal lock included."""
-    assert quaternion.angle_between(quaternion.from_euler(*quaternion.to_euler(q_bn)), q_bn) < 2.0 * ROUNDING
+    """For every attitude and either sign of its quaternion, with all angles in their ranges."""
+    roll, pitch, yaw = quaternion.to_euler(q_bn)
+    assert quaternion.angle_between(quaternion.from_euler(roll, pitch, yaw), q_bn) < 2.0 * ROUNDING
+    assert -PI < roll <= PI
+    assert -PI / 2 <= pitch <= PI / 2
+    assert -PI < yaw <= PI
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

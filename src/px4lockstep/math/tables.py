@@ -9,7 +9,7 @@ integers with correct rounding, so that each entry is the double nearest to its 
     pi                       = 16 atan(1 / 5) - 4 atan(1 / 239)    (Machin, 1706)
 
 A value that needs more than 53 bits is stored as HIGH + LOW, where HIGH has few enough bits for the products in which
-it occurs to be exact. It takes about 2 ms. `tests/against/test_tables_against_mpmath.py` compares every entry.
+it occurs to be exact. It takes about 3 ms. `tests/against/test_tables_against_mpmath.py` compares every entry.
 """
 
 import math
