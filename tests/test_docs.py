@@ -35,5 +35,5 @@ def test_the_table_of_proofs_names_tests_that_exist():
     for name in files:
         assert (ROOT / "tests" / name).exists(), name
     for name in re.findall(r"\b(test_\w+)(?!\w*\.py)\b", text):
-        if not (name + ".py") in text:
+        if (name + ".py") not in text:
             assert any(f"def {name}(" in source for source in sources.values()), name
