@@ -7,7 +7,9 @@ export PX4LOCKSTEP_CACHE_DIR ?= $(CURDIR)/.cache/px4lockstep
 .PHONY: test lint bench clean
 
 test: lint
+	$(BIN)/python tests/support/warm_cache.py
 	$(BIN)/python -m pytest -n 2
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 -m "not compiled" tests/engine tests/integrators tests/plants
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
@@ -15,7 +17,7 @@ lint: $(VENV)/ready
 	$(BIN)/mypy
 
 bench: $(VENV)/ready
-	$(BIN)/python -m pytest benchmarks --benchmark-columns=min,median,ops
+	$(BIN)/python -m pytest benchmarks -s --benchmark-columns=min,median,ops
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -1,5 +1,7 @@
 """The same bytes: run to run, process to process, compiled or interpreted, on any CPU target."""
 
+import hashlib
+import struct
 from pathlib import Path
 
 import flown
@@ -8,7 +10,9 @@ import pytest
 from flown import FORCED_BODY, INTEGRATORS, TIMELINE, NoisyWind, make
 
 from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.math.philox import normal4, stream_key
+from px4lockstep.plants.models import Oscillator
 
 SCRIPT = Path(flown.__file__)
 
@@ -30,10 +34,62 @@ def test_the_same_run_twice_gives_one_digest(digests_here):
     ids=["fresh process", "interpreted", "generic CPU"],
 )
 def test_digests_do_not_depend_on_process_jit_or_cpu(python, digests_here, environment):
-    """Every integrator, on a plant by address and a shipped one, with noise, events and feedback."""
-    lines = [line.split() for line in python(SCRIPT, **environment).stdout.splitlines() if " " in line]
-    assert len(lines) == 2 * len(INTEGRATORS)
-    assert {kind: digest for kind, digest, _ in lines[::2]} == digests_here
+    """Every integrator, on a plant by address and a shipped one, with noise, events and feedback; both digests."""
+    assert python(SCRIPT, **environment).stdout.splitlines() == list(flown.digest_lines())
+
+
+def flip_one_bit(part, name, index):
+    """A hook that changes one bit of what is held or integrated, once."""
+
+    class Flip:
+        def step(self, time_us, inputs):
+            if time_us == 200_000:
+                bits = self.core[part][name][0].view(np.int64) if index is not None else self.core[part]["faults"][name]
+                bits[index or 0] ^= 1
+
+    return Flip()
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "index"),
+    [("state", "x", 9), ("inputs", "wind_ned", 2)]
+    + [("inputs", name, None) for name in ("motor_disabled_mask", "battery_disconnected", "sensor_fault_mask")],
+)
+def test_the_digest_sees_every_bit(part, name, index):
+    """One bit of one field at one boundary gives another digest."""
+    flip = flip_one_bit(part, name, index)
+    sim = Simulation(Oscillator() if part == "inputs" else FORCED_BODY, TIMELINE, hooks=[flip])
+    flip.core = sim._core
+    plain = Simulation(Oscillator() if part == "inputs" else FORCED_BODY, TIMELINE)
+    assert sim.run().digest() != plain.run().digest()
+
+
+class OneCommand:
+    def __init__(self, name, index, value):
+        self.name, self.index, self.value = name, index, value
+
+    def step(self, time_us, inputs, outputs):
+        getattr(outputs, self.name)[self.index] = self.value if time_us == 200_000 else 0.0
+
+
+@pytest.mark.parametrize(("name", "index"), [("motors", 11), ("servos", 7)])
+def test_the_digest_sees_every_command(name, index):
+    """The smallest number there is, on the last channel, at one tick."""
+    digests = {
+        Simulation(Oscillator(), TIMELINE, autopilot=OneCommand(name, index, value)).run().digest()
+        for value in (0.0, 5e-324)
+    }
+    assert len(digests) == 2
+
+
+def test_the_digest_is_what_it_says():
+    """SHA-256 over time, state, motors, servos, wind and faults, little-endian and packed, and once more at the end."""
+    sim = Simulation(Oscillator(), Timeline(20_000, log=Periodic(10_000))).run()
+    packed = b"".join(
+        struct.pack("<Q2d12d8d3d3q", int(time_us), *state, *[0.0] * 23, *[0] * 3)
+        for time_us, state in [*zip(sim.log["time_us"], sim.log_state, strict=True), (20_000, sim.plant.x)]
+    )
+    assert sim.digest() == hashlib.sha256(packed).hexdigest()
 
 
 def test_the_seed_changes_the_flight():

@@ -1,6 +1,7 @@
 """The loop: order of stages, cadence, holding of inputs, record and replay."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,11 +10,13 @@ from px4lockstep.engine import loop
 from px4lockstep.engine import timeline as tl
 from px4lockstep.engine.probe import STAGES_PER_BOUNDARY
 from px4lockstep.engine.protocols import OrderProbe
-from px4lockstep.engine.simulation import Simulation, Streams
+from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
+from px4lockstep.environment.gust import Gust
+from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError, InvariantError
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.plants.models import FreeFall, Oscillator
+from px4lockstep.plants.models import FreeFall, Oscillator, UserPlant
 
 PROBED = ("scenario", "wind", "estimator", "autopilot")
 
@@ -134,6 +137,27 @@ def test_derived_outputs_see_the_command_held_so_far_and_the_plant_the_new_one()
     assert sim.log["inputs"]["command"]["servos"][:, 1].tolist() == [0.0, -0.1, -0.2, -0.3, -0.4]
 
 
+def seen_outputs(t_s, state, inputs, params, outputs):
+    """Show the inputs that the outputs are made with."""
+    outputs.values[0] = t_s
+    outputs.values[1] = inputs.command.motors[0]
+    outputs.values[2] = inputs.wind_ned[0]
+
+
+def still_rhs(t_s, state, inputs, params, dstate):
+    """Nothing moves."""
+    dstate.x[0] = 0.0
+
+
+def test_outputs_are_made_after_the_wind_and_before_the_autopilot():
+    """At autopilot and log boundaries only: this boundary's wind, the command of the tick before."""
+    plant = UserPlant({"vel": 1}, [0.0], still_rhs, outputs=seen_outputs)
+    timeline = Timeline(300_000, autopilot=Periodic(100_000), wind=Periodic(50_000), log=Periodic(100_000))
+    sim = Simulation(plant, timeline, autopilot=Ramp(), wind=Gusty()).run()
+    values = sim.log["bus"]["outputs"]["values"]
+    assert values[:, :3].tolist() == [[0.0, 0.0, 0.0], [0.1, 0.0, 0.1], [0.2, 0.1, 0.2], [0.3, 0.2, 0.3]]
+
+
 def test_inputs_are_held_between_boundaries():
     """A force held over an interval moves an oscillator as the closed form says: x = (1 − cos ωt) u / ω²."""
 
@@ -209,14 +233,21 @@ def test_recording_changes_nothing():
     assert live(record=True).run().digest() == live().run().digest()
 
 
-def test_a_replay_of_another_length_is_refused():
-    """The message names the stream and both lengths."""
+def test_a_replay_of_another_timeline_is_refused():
+    """Even one with as many ticks; the message says what differs."""
     streams = live(record=True).run().streams
     other = Timeline(500_000, autopilot=Periodic(4_000), wind=Periodic(3_000), log=Periodic(10_000))
-    with pytest.raises(InputError, match="'commands' has 251 rows; the timeline needs 126"):
+    with pytest.raises(InputError, match="another timeline: 535 boundaries to 1000000 us, not 268 to 500000 us"):
         Simulation(FORCED, other, replay=streams)
+    slower = Timeline(2_000_000, autopilot=Periodic(8_000), wind=Periodic(6_000), log=Periodic(20_000),
+                      scenario=Explicit((246_912,)))  # fmt: skip
+    assert len(slower) == len(LIVE)
+    with pytest.raises(InputError, match="another timeline"):
+        Simulation(FORCED, slower, replay=streams)
+    with pytest.raises(InputError, match="'winds' has 2 rows; the timeline needs 334"):
+        Simulation(FORCED, LIVE, replay=replace(streams, winds=streams.winds[:2]))
     with pytest.raises(InputError, match="another layout"):
-        Simulation(FORCED, LIVE, replay=Streams(streams.winds, streams.winds, streams.scenarios))
+        Simulation(FORCED, LIVE, replay=replace(streams, commands=streams.winds))
     with pytest.raises(InputError, match="wind is given and would be replayed too"):
         Simulation(FORCED, LIVE, replay=streams, wind=Gusty())
 
@@ -259,7 +290,7 @@ def test_users_can_look_but_not_touch():
 
 def test_stages_must_be_what_they_claim():
     """An object without the right method is refused when the simulation is made."""
-    timeline = Timeline(100, log=Periodic(50))
+    timeline = Timeline(100, log=Periodic(50), autopilot=Periodic(50))
     with pytest.raises(InputError, match=r"autopilot = 3 has no method step\(time_us, inputs, outputs\)"):
         Simulation(Oscillator(), timeline, autopilot=3)
     with pytest.raises(InputError, match=r"has no method step\(time_us, inputs\)"):
@@ -270,6 +301,78 @@ def test_stages_must_be_what_they_claim():
         Simulation(Oscillator(), timeline, validate="much")
     with pytest.raises(InputError, match="record=True"):
         _ = Simulation(Oscillator(), timeline).streams
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"wind": Gusty()}, "wind is given and would never run: the timeline has no wind axis"),
+        ({"wind": Wind("ou")}, "wind is given and would never run"),
+        ({"estimator": Ramp()}, "estimator is given and would never run: the timeline has no autopilot axis"),
+        ({"autopilot": Ramp()}, "autopilot is given and would never run"),
+        ({"hooks": [TickLog()], "hook_axes": ["wind"]}, "hooks would never run"),
+        ({"hooks": [TickLog()], "hook_axes": []}, "hooks would never run"),
+        ({"gusts": [Gust(33, 60, (1.0, 0.0, 0.0))]}, "edge at 33 us, which is no boundary"),
+    ],
+)
+def test_what_would_never_run_is_refused(options, message):
+    """A source without its axis, a gust between boundaries: never accepted and ignored."""
+    with pytest.raises(InputError, match=message):
+        Simulation(Oscillator(), Timeline(100, log=Periodic(50), scenario=Explicit((60,))), **options)
+
+
+@pytest.mark.parametrize("until", [20_000.7, True, -1, float("nan"), 2**70, "3"])
+def test_a_time_to_run_until_must_be_microseconds(until):
+    """An integer, as every time."""
+    with pytest.raises(InputError, match="until_us = "):
+        Simulation(Oscillator(), Timeline(100, log=Periodic(50))).run(until_us=until)
+
+
+def test_a_log_that_would_not_fit_into_memory_is_refused():
+    """Before it is allocated, with the size."""
+    with pytest.raises(InputError, match=r"would take \d+\.\d GiB; the limit is 8"):
+        Simulation(Oscillator(), Timeline(8_000_000, log=Periodic(1)))
+
+
+class Interrupted:
+    """A source that is interrupted once, as by the keyboard."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def step(self, time_us, inputs, outputs):
+        self.calls += 1
+        if self.calls == 10:
+            raise KeyboardInterrupt
+
+
+def test_a_run_that_was_interrupted_inside_a_stage_does_not_go_on_without_it():
+    """The tick is half done: to go on would skip it silently. The log is there, a snapshot from before goes back."""
+    timeline = Timeline(100_000, autopilot=Periodic(4_000), log=Periodic(10_000))
+    sim = Simulation(Oscillator(), timeline, autopilot=Interrupted())
+    saved = sim.run(until_us=20_000).snapshot()
+    with pytest.raises(KeyboardInterrupt):
+        sim.run()
+    with pytest.raises(KeyboardInterrupt):
+        sim.run()
+    with pytest.raises(InputError, match="failed can't be copied"):
+        sim.snapshot()
+    assert sim.log["time_us"].tolist() == [0, 10_000, 20_000, 30_000]
+    sim.restore(saved)
+    assert sim.boundary == saved.core["cursor"]["k"][0]
+
+
+def test_what_a_run_shows_cannot_be_changed():
+    """Log, states and views are read-only; streams are a copy."""
+    sim = live(record=True).run()
+    for array in (sim.log, sim.log_state, sim.plant.x):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]
+    with pytest.raises(AttributeError):
+        sim.plant.x = np.zeros(2)
+    before = sim.streams.winds.tobytes()
+    sim.streams.winds["vel_ned"] = 3.0
+    assert sim.streams.winds.tobytes() == before
 
 
 class Sends:

@@ -1,11 +1,13 @@
 """The validator: each invariant, broken on purpose, is caught with its time and value."""
 
+import math
+
 import numpy as np
 import pytest
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
-from px4lockstep.errors import InvariantError
+from px4lockstep.errors import InvariantError, SimulationError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import JIT_ENABLED
 from px4lockstep.plants.models import ConstantRate, Oscillator, UserPlant
@@ -130,7 +132,26 @@ def bad_outputs(t_s, state, inputs, params, outputs):
     outputs.values[3] = 1e308 * 10.0
 
 
-@pytest.mark.parametrize("rhs", [impure_rhs, nosy_rhs])
+def thief_rhs(t_s, state, inputs, params, dstate):
+    """Takes from one servo and gives to another, which leaves the sum as it was."""
+    dstate.x[0] = 0.0
+    inputs.command.servos[0] += 1e-12
+    inputs.command.servos[7] -= 1e-12
+
+
+def windy_rhs(t_s, state, inputs, params, dstate):
+    """Blows on the wind."""
+    dstate.x[0] = 0.0
+    inputs.wind_ned[2] += 1.0
+
+
+def hoarding_rhs(t_s, state, inputs, params, dstate):
+    """Keeps something in a parameter that it does not use."""
+    dstate.x[0] = 0.0
+    params.values[5] = t_s + 1.0
+
+
+@pytest.mark.parametrize("rhs", [impure_rhs, nosy_rhs, thief_rhs, windy_rhs, hoarding_rhs])
 def test_paranoid_catches_an_impure_right_hand_side(rhs):
     """Contract 5: evaluated twice it gives the same bits and leaves its arguments alone."""
     plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=rhs)
@@ -151,4 +172,41 @@ def test_levels_do_not_change_the_flight():
         Simulation(ConstantRate(), TIMELINE, validate=level).run().digest() for level in ("off", "cheap", "paranoid")
     ]
     assert len(set(digests)) == 1
-    assert JIT_ENABLED
+
+
+def raising_rhs(t_s, state, inputs, params, dstate):
+    """Reads beyond its parameters from half a second on."""
+    dstate.x[0] = params.values[64 if t_s > 0.5 else 0]
+
+
+def test_an_exception_in_a_users_compiled_function_ends_the_run():
+    """It is raised with the time, and no row of the log comes after it; with the JIT off it is the exception itself."""
+    plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=raising_rhs)
+    sim = Simulation(plant, TIMELINE, integrator=Integrator("RK4"))
+    if not JIT_ENABLED:
+        with pytest.raises(IndexError):
+            sim.run()
+        return
+    with pytest.raises(
+        SimulationError, match=r"function of the plant raised an exception at t = 0\.500000 s"
+    ) as caught:
+        sim.run()
+    assert isinstance(caught.value.__cause__, IndexError)
+    assert sim.log["time_us"].tolist() == [0, 100_000, 200_000, 300_000, 400_000, 500_000]
+    with pytest.raises(SimulationError, match="raised an exception"):
+        sim.run()
+
+
+def spoiling_tick(t_us, state, inputs, params):
+    """Leaves a NaN at the last tick."""
+    if t_us == 1_000_000:
+        state.x[1] = math.nan
+
+
+def test_a_nan_left_at_an_autopilot_tick_is_caught_before_it_is_logged():
+    """Also at the end boundary, after which nothing is integrated."""
+    plant = UserPlant({"att": 4}, [1.0, 0.0, 0.0, 0.0], rhs=still_rhs, autopilot_tick=spoiling_tick)
+    sim = Simulation(plant, TIMELINE)
+    with pytest.raises(InvariantError, match=r"state\[1\], in group 'att', became nan at t = 1\.000000 s"):
+        sim.run()
+    assert np.isfinite(sim.log_state).all()

@@ -42,16 +42,23 @@ def test_adaptive_steps_end_exactly_on_boundaries(kind):
 
 @pytest.mark.parametrize("kind", ["RK23", "RK45"])
 def test_quantized_steps_are_whole_microseconds(kind):
-    """The stage at the end of each step (c = 1) is at a whole microsecond; without quantization it is not."""
+    """Each step may be 1.25 times the last: from 10 µs on that is cut to whole ones, without quantization it is not."""
 
     def step_starts(quantize_us):
-        integrator = Integrator(kind, h_init_s=33.3e-6, h_max_s=33.3e-6, h_min_s=1e-6, quantize_us=quantize_us)
-        times_us, sim = evaluation_times(integrator, 100, log=Periodic(100))
+        integrator = Integrator(kind, h_init_s=10e-6, max_factor=1.25, quantize_us=quantize_us)
+        times_us, sim = evaluation_times(integrator, 52, log=Periodic(52))
         per_step = sim.statistics.evaluations // sim.statistics.accepted_steps
         return times_us[::per_step]
 
-    assert step_starts(True) == pytest.approx([0, 33, 66, 99], abs=1e-6)
-    assert step_starts(False) == pytest.approx([0, 33.3, 66.6, 99.9], abs=1e-6)
+    assert step_starts(True) == pytest.approx([0, 10, 22, 37], abs=1e-6)
+    assert step_starts(False) == pytest.approx([0, 10, 22.5, 38.125], abs=1e-6)
+
+
+def test_whole_steps_are_not_lost_to_rounding():
+    """249e-6 * 1e6 is below 249; a step of 249 µs is 249 µs all the same."""
+    integrator = Integrator("RK45", h_init_s=249e-6, h_max_s=249e-6)
+    sim = Simulation(FreeFall(), Timeline(2_490, log=Periodic(2_490)), integrator=integrator).run()
+    assert sim.statistics.accepted_steps == 10
 
 
 @pytest.mark.parametrize("kind", ["RK23", "RK45"])
@@ -92,8 +99,10 @@ def test_too_many_substeps_is_an_error_with_time_step_and_group():
         sim.run()
     message = str(caught.value)
     assert message.startswith("RK45 at t = 0.00")
-    assert "50 attempts did not reach the next boundary; a step of " in message
-    assert "times the tolerance of group 'rotor'" in message
+    assert "50 attempts did not reach the next boundary. The last, a step of " in message
+    error = float(message.partition("an error of ")[2].partition(" times")[0])
+    assert error == pytest.approx(sim._core["solver"]["last_error"][0], rel=1e-2)
+    assert "times the tolerance, in group 'rotor'" in message
     assert sim.log["time_us"].tolist() == [0]
 
 
@@ -187,15 +196,17 @@ def test_statistics_count_what_was_done():
     [
         ({"kind": "RK5"}, "'RK5' is unknown; allowed are Euler, RK4, RK23, RK45"),
         ({"atol": {"position": 1.0}}, "'position': unknown group; allowed: pos"),
-        ({"atol": {"pos": -1.0}}, "must be finite and 0 or more"),
+        ({"atol": {"pos": -1.0}}, "must be finite and above 0"),
         ({"rtol": {"pos": math.nan}}, "must be finite and 0 or more"),
-        ({"rtol": {"pos": 0.0}, "atol": {"pos": 0.0}}, "tolerances of 'pos' are both 0"),
+        ({"atol": {"pos": 0.0}}, "atol of 'pos' = 0.0; it must be finite and above 0"),
         ({"h_min_s": 0.0}, "must rise"),
         ({"h_min_s": 1e-7}, "must rise"),
         ({"h_max_s": 1e-4}, "must rise"),
         ({"safety": 1.0}, "safety = 1.0"),
         ({"min_factor": 1.5}, "min_factor = 1.5"),
         ({"max_substeps": 0}, "max_substeps = 0"),
+        ({"max_substeps": 2.5}, "max_substeps = 2.5"),
+        ({"h_min_s": 2.5e-6}, "h_min_s = 2.5e-06 is not a whole number of microseconds"),
     ],
 )
 def test_bad_options_are_refused(options, message):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.jit import record
-from px4lockstep.plants.layout import COMMAND, FAULTS, OUTPUTS
+from px4lockstep.plants.layout import BATTERY_STATUS, COMMAND, FAULTS, MAX_BATTERIES, OUTPUTS
 
 BUS_SCHEMA_VERSION = 1
 
@@ -37,6 +37,7 @@ BUS = record(
         ("scenario", SCENARIO_OUT),
         ("wind", WIND_OUT),
         ("outputs", OUTPUTS),
+        ("battery", BATTERY_STATUS, MAX_BATTERIES),  # as measured
         ("estimate", ESTIMATE),
         ("command", COMMAND),
         ("marker", "i8"),  # written and read by order probes only

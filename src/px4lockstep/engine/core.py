@@ -9,10 +9,13 @@ from typing import Any, NamedTuple
 from px4lockstep.engine.bus import BUS, SCENARIO_OUT, WIND_OUT
 from px4lockstep.engine.probe import PROBE
 from px4lockstep.engine.validator import VALIDATOR
+from px4lockstep.environment.gust import GUSTS
+from px4lockstep.environment.wind import WIND
 from px4lockstep.integrators.solver import SOLVER, WORK
 from px4lockstep.jit import record
-from px4lockstep.plants.layout import COMMAND, INPUT, STATE
+from px4lockstep.plants.layout import COMMAND, INPUT, MAX_BATTERIES, STATE
 from px4lockstep.plants.plant import PLANT
+from px4lockstep.vehicle.battery_sensor import BATTERY_SENSOR
 
 CURSOR = record(
     [
@@ -29,12 +32,13 @@ OFF = 0
 NATIVE = 1  # compiled
 REPLAY = 2  # from a recorded stream
 PYTHON = 3  # the loop returns, the user's object runs, the loop resumes
+ORDER_PROBE = 4  # writes down what it sees
 
 MODES = record(
     [
         ("scenario", "i8"),
         ("wind", "i8"),
-        ("outputs", "i8"),
+        ("outputs_axes", "i8"),  # bits of the axes that outputs are due on
         ("estimator", "i8"),
         ("telemetry", "i8"),
         ("autopilot", "i8"),
@@ -50,6 +54,9 @@ SIM = record(
         ("cursor", CURSOR),
         ("modes", MODES),
         ("bus", BUS),
+        ("wind", WIND),
+        ("gusts", GUSTS),
+        ("battery_sensors", BATTERY_SENSOR, MAX_BATTERIES),
         ("state", STATE),
         ("inputs", INPUT),
         ("plant", PLANT),

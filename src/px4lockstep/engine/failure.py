@@ -38,10 +38,15 @@ def failure_of(sim: Any, integrator_kind: str) -> SimulationError:
         text = f"the estimate is not finite {at}: {sim['bus']['estimate']}"
     elif code == validator.OUTPUT_NOT_FINITE:
         text = f"plant output {index} is {value} {at}; {state}"
+    elif code == validator.USER_FUNCTION_RAISED:
+        text = f"a function of the plant raised an exception {at}; {state}. The log is intact"
+    elif code == validator.BUS_VOLTAGE:
+        text = f"the voltage of bus {index + 1} is {value} {at}; {state}"
     else:
         text = (
             f"the right-hand side is not pure {at}: evaluated twice, derivative {index} differs by {value}, or it "
-            "changed its state or inputs. It must depend on its arguments alone and write nothing but the derivative"
+            "changed its state, inputs or parameters. It must depend on its arguments alone and write nothing but the "
+            "derivative"
         )
     return InvariantError(text)
 
@@ -58,8 +63,9 @@ def _step_failure(sim: Any, code: int, integrator_kind: str) -> StepError:
         )
     return StepError(
         f"{integrator_kind} at t = {at_s:.6f} s: {int(solver['max_substeps'])} attempts did not reach the next "
-        f"boundary; {tried} has {float(solver['last_error']):.3g} times the tolerance of group {group!r}. "
-        "Loosen that tolerance, raise max_substeps or h_min, or look for a time constant far shorter than the others"
+        f"boundary. The last, {tried}, has an error of {float(solver['last_error']):.3g} times the tolerance, in group "
+        f"{group!r}, which limits the steps most. Loosen that tolerance, raise max_substeps, h_max or h_min, or look "
+        "for a time constant far shorter than the others"
     )
 
 

@@ -2,7 +2,8 @@
 
     1  scenario         every boundary
     2  wind             wind axis; a change of the scenario's wind acts at once
-    3  derived outputs  autopilot and log boundaries, with the command held so far
+    3  derived outputs  autopilot and log boundaries, with the command held so far; battery sensors (autopilot axis).
+                        In a replay, where no autopilot looks at them, log boundaries only
     4  estimator        autopilot axis
     5  telemetry hooks  the axes they ask for; they only read
     6  autopilot        autopilot axis
@@ -20,13 +21,14 @@ source, which a python stage replaces, and what is done with its answer, which r
 
 import numpy as np
 
-from px4lockstep.engine.core import NATIVE, OFF, PYTHON, REPLAY
+from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY
 from px4lockstep.engine.probe import probe_stage
 from px4lockstep.engine.timeline import AUTOPILOT as AUTOPILOT_DUE
 from px4lockstep.engine.timeline import LOG as LOG_DUE
 from px4lockstep.engine.timeline import WIND as WIND_DUE
 from px4lockstep.engine.validator import (
     CHEAP,
+    NO_INDEX,
     PARANOID,
     SOUND,
     check_autopilot_interval,
@@ -37,18 +39,21 @@ from px4lockstep.engine.validator import (
     report,
     sanitize_command,
 )
+from px4lockstep.environment.gust import add_gusts
+from px4lockstep.environment.wind import step_wind
 from px4lockstep.integrators.integrate import integrate
 from px4lockstep.jit import kernel
 from px4lockstep.plants.plant import autopilot_tick, write_outputs
+from px4lockstep.vehicle.battery_sensor import sense_battery
 
-SCENARIO = 0
-WIND = 1
-OUTPUTS = 2
-ESTIMATOR = 3
-TELEMETRY = 4
-AUTOPILOT = 5
-DISCONTINUITIES = 6
-LOG = 7
+SCENARIO = np.int64(0)
+WIND = np.int64(1)
+OUTPUTS = np.int64(2)
+ESTIMATOR = np.int64(3)
+TELEMETRY = np.int64(4)
+AUTOPILOT = np.int64(5)
+DISCONTINUITIES = np.int64(6)
+LOG = np.int64(7)
 
 STAGE_NAMES = ("scenario", "wind", "outputs", "estimator", "telemetry", "autopilot", "discontinuities", "log")
 
@@ -65,11 +70,20 @@ def leave(cursor, k, stage):
 
 
 @kernel
-def hold_inputs(bus, inputs):
-    """Hold the faults and the wind for the plant: both follow the scenario at once."""
+def hold_inputs(bus, inputs, gusts, t_us):
+    """Hold the faults and the wind for the plant: both follow the scenario, and gusts their edges, at once."""
     inputs.faults = bus.scenario.faults
     for i in range(3):
         inputs.wind_ned[i] = bus.wind.vel_ned[i] + bus.scenario.wind_ned[i]
+    if gusts.count > 0:
+        add_gusts(gusts, t_us, inputs.wind_ned)
+
+
+@kernel
+def sense_batteries(sim):
+    """Let the battery sensors sample the plant's outputs."""
+    for j in range(sim.plant.multirotor.power.n_batteries):
+        sense_battery(sim.battery_sensors[j], sim.bus.outputs.battery[j], sim.bus.battery[j])
 
 
 @kernel
@@ -87,8 +101,9 @@ def log_row(sim, log, log_state, index):
 def advance(arrays, k_stop):
     """Run boundaries until `k_stop`; return `DONE`, `FAILED`, or the stage that Python is to run."""
     sim = arrays.core[0]
-    time_us = arrays.time_us
-    due_at = arrays.due
+    # Taken out once: to fetch an array from the tuple costs a count of its references.
+    time_us, due_at, log, log_state = arrays.time_us, arrays.due, arrays.log, arrays.log_state
+    commands, winds, scenarios = arrays.commands, arrays.winds, arrays.scenarios
     cursor = sim.cursor
     modes = sim.modes
     bus = sim.bus
@@ -99,76 +114,83 @@ def advance(arrays, k_stop):
 
     while k < k_stop:
         t_us = np.int64(time_us[k])
-        t_s = float(t_us) * 1e-6
+        t_s = float(t_us) / 1e6
         due = np.int64(due_at[k])
 
         if stage <= SCENARIO:
             bus.time_us = time_us[k]
             if validator.level >= CHEAP and check_time(validator, t_us) != SOUND:
                 return FAILED
-            if modes.scenario == NATIVE:
+            if modes.scenario == ORDER_PROBE:
                 probe_stage(k, SCENARIO, bus, sim.probe)
             elif modes.scenario == REPLAY:
-                bus.scenario = arrays.scenarios[k]
+                bus.scenario = scenarios[k]
             elif modes.scenario == PYTHON:
-                return leave(cursor, k, np.int64(SCENARIO))
+                return leave(cursor, k, SCENARIO)
         if stage <= SCENARIO + 1 and modes.is_recording != 0:
-            arrays.scenarios[k] = bus.scenario
+            scenarios[k] = bus.scenario
 
         if stage <= WIND and due & WIND_DUE:
             if modes.wind == NATIVE:
+                step_wind(sim.wind, bus.wind.vel_ned)
+            elif modes.wind == ORDER_PROBE:
                 probe_stage(k, WIND, bus, sim.probe)
             elif modes.wind == REPLAY:
-                bus.wind = arrays.winds[cursor.wind_ticks]
+                bus.wind = winds[cursor.wind_ticks]
             elif modes.wind == PYTHON:
-                return leave(cursor, k, np.int64(WIND))
+                return leave(cursor, k, WIND)
         if stage <= WIND + 1:
             if due & WIND_DUE:
                 if modes.is_recording != 0:
-                    arrays.winds[cursor.wind_ticks] = bus.wind
+                    winds[cursor.wind_ticks] = bus.wind
                 cursor.wind_ticks += 1
-            hold_inputs(bus, inputs)
+            hold_inputs(bus, inputs, sim.gusts, t_us)
 
-        if stage <= OUTPUTS and due & (AUTOPILOT_DUE | LOG_DUE) and modes.outputs == NATIVE:
-            write_outputs(t_s, sim.state, inputs, sim.plant, bus.outputs)
+        if stage <= OUTPUTS and due & modes.outputs_axes:
+            write_outputs(t_s, sim.state, inputs, sim.plant, sim.work.trial, bus.outputs)
+            if due & modes.outputs_axes & AUTOPILOT_DUE:
+                sense_batteries(sim)
 
         if stage <= ESTIMATOR and due & AUTOPILOT_DUE:
-            if modes.estimator == NATIVE:
+            if modes.estimator == ORDER_PROBE:
                 probe_stage(k, ESTIMATOR, bus, sim.probe)
             elif modes.estimator == PYTHON:
-                return leave(cursor, k, np.int64(ESTIMATOR))
+                return leave(cursor, k, ESTIMATOR)
 
         if stage <= TELEMETRY and due & modes.telemetry_axes and modes.telemetry == PYTHON:
-            return leave(cursor, k, np.int64(TELEMETRY))
+            return leave(cursor, k, TELEMETRY)
 
         if stage <= AUTOPILOT and due & AUTOPILOT_DUE:
             if validator.level >= CHEAP and check_autopilot_interval(validator, t_us) != SOUND:
                 return FAILED
-            if modes.autopilot == NATIVE:
+            if modes.autopilot == ORDER_PROBE:
                 probe_stage(k, AUTOPILOT, bus, sim.probe)
             elif modes.autopilot == REPLAY:
-                bus.command = arrays.commands[cursor.autopilot_ticks]
+                bus.command = commands[cursor.autopilot_ticks]
             elif modes.autopilot == PYTHON:
-                return leave(cursor, k, np.int64(AUTOPILOT))
+                return leave(cursor, k, AUTOPILOT)
         if stage <= AUTOPILOT + 1 and due & AUTOPILOT_DUE:
-            if sanitize_command(validator, t_us, bus.command, modes.is_strict) != SOUND:
+            # A recorded command was made fit to be held when it was recorded.
+            if modes.autopilot != REPLAY and sanitize_command(validator, t_us, bus.command, modes.is_strict) != SOUND:
                 return FAILED
             inputs.command = bus.command
             if modes.is_recording != 0:
-                arrays.commands[cursor.autopilot_ticks] = bus.command
+                commands[cursor.autopilot_ticks] = bus.command
             cursor.autopilot_ticks += 1
 
-        if due & AUTOPILOT_DUE:
+        if due & AUTOPILOT_DUE and modes.plant != OFF:
             autopilot_tick(t_us, sim.state, inputs, sim.plant)
+            if validator.level >= CHEAP and check_state(validator, t_us, sim.state, sim.plant) != SOUND:
+                return FAILED
 
         if due & LOG_DUE:
-            log_row(sim, arrays.log, arrays.log_state, cursor.log_rows)
+            log_row(sim, log, log_state, cursor.log_rows)
             cursor.log_rows += 1
 
         if validator.level >= PARANOID:
             if check_boundary(validator, t_us, bus, inputs) != SOUND:
                 return FAILED
-            if modes.plant != OFF and check_purity(validator, t_us, sim.state, inputs, sim.plant, sim.work) != SOUND:
+            if modes.plant != OFF and check_purity(validator, t_us, sim) != SOUND:
                 return FAILED
 
         stage = 0
@@ -179,8 +201,10 @@ def advance(arrays, k_stop):
             t_next_us = np.int64(time_us[k])
             code = integrate(t_us, t_next_us, sim.state, inputs, sim.plant, sim.solver, sim.work)
             if code != SOUND:
-                report(validator, code, t_us, 0, sim.solver.last_error)
+                report(validator, code, t_us, NO_INDEX, sim.solver.last_error)
                 return FAILED
             if validator.level >= CHEAP and check_state(validator, t_next_us, sim.state, sim.plant) != SOUND:
                 return FAILED
+        if validator.code != SOUND:  # noted from outside: a user's function raised
+            return FAILED
     return DONE

@@ -24,12 +24,16 @@ class PlantView:
     """The true state of the plant, read-only: `plant.x` is all of it, `plant["pos"]` a group of it."""
 
     def __init__(self, x: npt.NDArray[np.float64], plant: Any) -> None:
-        n_x = int(plant["n_x"])
-        self.x = x[:n_x].view()
-        self.x.flags.writeable = False
+        self._x = x[: int(plant["n_x"])].view()
+        self._x.flags.writeable = False
         self._groups = {
-            name: self.x[int(plant["group_start"][i]) : int(plant["group_stop"][i])] for i, name in enumerate(GROUPS)
+            name: self._x[int(plant["group_start"][i]) : int(plant["group_stop"][i])] for i, name in enumerate(GROUPS)
         }
+
+    @property
+    def x(self) -> npt.NDArray[np.float64]:
+        """The whole state."""
+        return self._x
 
     def __getitem__(self, group: str) -> npt.NDArray[np.float64]:
         return self._groups[group]
@@ -76,16 +80,5 @@ class TelemetryHook(Protocol):
         """Look at the simulation."""
 
 
-@runtime_checkable
-class NativeSource(Protocol):
-    """A source that runs inside the compiled loop."""
-
-    def write_native(self, core: npt.NDArray[Any]) -> None:
-        """Write the source's parameters into the simulation's record."""
-
-
 class OrderProbe:
-    """A native source for any stage that writes down what it sees: see `probe`."""
-
-    def write_native(self, core: npt.NDArray[Any]) -> None:
-        """Nothing to set."""
+    """Takes any stage's place and writes down what it sees, inside the compiled loop: see `probe`."""

@@ -1,27 +1,31 @@
 """A simulation: the records, the arrays and the user's objects, and the loop that is called on them."""
 
 import functools
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.engine import loop
+from px4lockstep.engine import loop, validator
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
-from px4lockstep.engine.core import LOG_ROW, NATIVE, OFF, PYTHON, REPLAY, SIM, STREAMS, Arrays
+from px4lockstep.engine.core import LOG_ROW, NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY, SIM, STREAMS, Arrays
 from px4lockstep.engine.digest import digest_of, pack_estimate, pack_flight
 from px4lockstep.engine.failure import failure_of
-from px4lockstep.engine.protocols import NativeSource, PlantView, Source, StageInputs, TelemetryHook
-from px4lockstep.engine.snapshot import Snapshot, load_object, save_object
-from px4lockstep.engine.timeline import AXIS_BITS, Periodic, Timeline
-from px4lockstep.engine.validator import LEVELS
-from px4lockstep.errors import InputError
+from px4lockstep.engine.protocols import OrderProbe, PlantView, Source, StageInputs, TelemetryHook
+from px4lockstep.engine.snapshot import Snapshot, check_object, difference, load_objects, save_objects
+from px4lockstep.engine.statistics import Statistics, statistics_of
+from px4lockstep.engine.streams import Streams, allocate, locked
+from px4lockstep.engine.timeline import AUTOPILOT, AXIS_BITS, LOG, Periodic, Timeline, greatest_step_us
+from px4lockstep.environment.gust import Gust, gust_edges_us, write_gusts
+from px4lockstep.environment.wind import Wind
+from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import rows, specialize, view
+from px4lockstep.microseconds import check_us
 from px4lockstep.plants.models import PlantModel, write_plant
 
 BOUNDARIES_PER_CALL = 20_000
@@ -38,31 +42,12 @@ def _compiled_loop() -> Callable[..., int]:
     return specialize(loop.advance, arrays, 0)
 
 
-@dataclass(frozen=True)
-class Streams:
-    """What a replay needs of a run, in memory."""
+STEP_PER_TIME_CONSTANT = 0.2
 
-    commands: npt.NDArray[Any]
-    winds: npt.NDArray[Any]
-    scenarios: npt.NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """What a run has cost so far."""
-
-    boundaries: int
-    autopilot_ticks: int
-    wind_ticks: int
-    log_rows: int
-    evaluations: int
-    accepted_steps: int
-    rejected_steps: int
-    forced_steps: int
-    projected_states: int
-    clamped_commands: int
-    python_calls: int
-    wall_s: float
+AXES = {"wind": "wind", "estimator": "autopilot", "autopilot": "autopilot"}
+"""The axis that a source is due on; the scenario is due at every boundary."""
+WRITTEN_BY = {"scenario": "scenario", "wind": "wind", "estimator": "estimate", "autopilot": "command"}
+"""The part of the bus that is a source's to write."""
 
 
 class Simulation:
@@ -72,15 +57,17 @@ class Simulation:
         plant: What is integrated; None runs the stages alone.
         timeline: The boundaries.
         integrator: How the plant is integrated.
-        scenario: Its source, or None for off. A native source runs compiled, any other object by its `step` method.
-        wind: Likewise.
+        scenario: Its source: an object with a method `step` (see `protocols`), or None for off.
+        wind: Likewise, or a `Wind`, which runs compiled.
         estimator: Likewise.
         autopilot: Likewise.
         hooks: Telemetry hooks, called in this order.
-        hook_axes: The axes that hooks run on.
+        hook_axes: The axes that the hooks run on.
+        gusts: Gusts on top of any wind; their edges must be boundaries.
         replay: Streams of an earlier run, which take the place of scenario, wind and autopilot.
         record: Whether to keep the streams for a replay. A command out of range is then an error.
         validate: `off`, `cheap` or `paranoid`: see `validator`.
+        seed: Of all randomness that is native.
 
     Raises:
         InputError: If anything does not fit, before the first boundary.
@@ -92,24 +79,27 @@ class Simulation:
         timeline: Timeline,
         *,
         integrator: Integrator | None = None,
-        scenario: Source | NativeSource | None = None,
-        wind: Source | NativeSource | None = None,
-        estimator: Source | NativeSource | None = None,
-        autopilot: Source | NativeSource | None = None,
+        scenario: Source | OrderProbe | None = None,
+        wind: Source | Wind | OrderProbe | None = None,
+        estimator: Source | OrderProbe | None = None,
+        autopilot: Source | OrderProbe | None = None,
         hooks: Sequence[TelemetryHook] = (),
         hook_axes: Sequence[str] = ("log",),
+        gusts: Sequence[Gust] = (),
         replay: Streams | None = None,
         record: bool = False,
         validate: str = "cheap",
+        seed: int = 0,
     ) -> None:
-        if validate not in LEVELS:
-            raise InputError(f"validate = {validate!r} is unknown; allowed are {', '.join(LEVELS)}")
+        if validate not in validator.LEVELS:
+            raise InputError(f"validate = {validate!r} is unknown; allowed are {', '.join(validator.LEVELS)}")
         self.timeline = timeline
         self.integrator = integrator or Integrator()
         self._sources = {"scenario": scenario, "wind": wind, "estimator": estimator, "autopilot": autopilot}
         self._hooks = tuple(hooks)
         self._thread = threading.get_ident()
-        self._failed: Exception | None = None
+        self._failed: BaseException | None = None
+        self._raised_in_plant: BaseException | None = None
         self._python_calls = 0
         self._wall_s = 0.0
 
@@ -118,9 +108,11 @@ class Simulation:
         if plant is not None:
             write_plant(plant, sim["plant"], sim["state"]["x"])
             sim["modes"]["plant"] = NATIVE
-            sim["modes"]["outputs"] = NATIVE
+            sim["modes"]["outputs_axes"] = LOG if replay is not None else LOG | AUTOPILOT
+            if hasattr(plant, "write_sensors") and timeline.autopilot is not None:
+                plant.write_sensors(sim["battery_sensors"], seed, timeline.autopilot.period_us)
         self.integrator.write(sim["solver"])
-        sim["validator"]["level"] = LEVELS[validate]
+        sim["validator"]["level"] = validator.LEVELS[validate]
         sim["validator"]["last_time_us"] = -1
         sim["validator"]["last_autopilot_us"] = -1
         sim["modes"]["is_recording"] = record
@@ -133,27 +125,36 @@ class Simulation:
             held=view(self._core["inputs"], writable=False),
         )
         self._handlers: dict[int, Callable[[], None]] = {}
-        self._set_stages(replay)
+        self._set_stages(replay, seed)
         self._set_hooks(hook_axes)
+        self._set_gusts(gusts)
         self._allocate(replay, record)
+        self.warnings = self._find_warnings(plant)
 
     # -- building ------------------------------------------------------------------------------------------------
 
-    def _set_stages(self, replay: Streams | None) -> None:
-        written_by = {"scenario": "scenario", "wind": "wind", "estimator": "estimate", "autopilot": "command"}
+    def _set_stages(self, replay: Streams | None, seed: int) -> None:
         for name, source in self._sources.items():
+            axis = AXES.get(name)
+            if source is not None and axis is not None and getattr(self.timeline, axis) is None:
+                raise InputError(f"{name} is given and would never run: the timeline has no {axis} axis")
             if replay is not None and name != "estimator":
                 if source is not None:
                     raise InputError(f"{name} is given and would be replayed too; leave one out")
                 mode = REPLAY
             elif source is None:
                 mode = OFF
-            elif isinstance(source, NativeSource):
-                source.write_native(self._core)
+            elif isinstance(source, OrderProbe):
+                mode = ORDER_PROBE
+            elif isinstance(source, Wind) and name == "wind":
+                if not isinstance(self.timeline.wind, Periodic):
+                    raise InputError("a Wind needs a periodic wind axis: its steps are equally long")
+                source.write(self._core["wind"][0], seed, self.timeline.wind.period_us)
                 mode = NATIVE
             elif isinstance(source, Source):
+                check_object(name, source)
                 mode = PYTHON
-                outputs = view(self._core["bus"][written_by[name]], writable=True)
+                outputs = view(self._core["bus"][WRITTEN_BY[name]], writable=True)
                 self._handlers[loop.STAGE_NAMES.index(name)] = self._handler(source, outputs)
             else:
                 raise InputError(
@@ -165,21 +166,35 @@ class Simulation:
         unknown = [axis for axis in axes if axis not in AXIS_BITS]
         if unknown:
             raise InputError(f"hook_axes {unknown} are unknown; allowed are {', '.join(AXIS_BITS)}")
-        for hook in self._hooks:
+        for i, hook in enumerate(self._hooks):
             if not isinstance(hook, TelemetryHook):
                 raise InputError(f"hook {hook!r} has no method step(time_us, inputs)")
+            check_object(f"hook {i}", hook)
         if not self._hooks:
             return
+        if not any(self.timeline.count(axis) for axis in axes):
+            raise InputError(f"hooks would never run: the timeline has none of the axes {list(axes)}")
         self._core["modes"]["telemetry"] = PYTHON
         for axis in axes:
             self._core["modes"]["telemetry_axes"] |= AXIS_BITS[axis]
+        if self._core["modes"]["plant"][0] != OFF:
+            self._core["modes"]["outputs_axes"] |= self._core["modes"]["telemetry_axes"]
         bus_time_us = self._core["bus"]["time_us"].data
 
         def call() -> None:
             for hook in self._hooks:
                 hook.step(bus_time_us[0], self._inputs)
 
-        self._handlers[loop.TELEMETRY] = call
+        self._handlers[int(loop.TELEMETRY)] = call
+
+    def _set_gusts(self, gusts: Sequence[Gust]) -> None:
+        write_gusts(self._core["gusts"][0], list(gusts))
+        for edge_us in gust_edges_us(list(gusts)):
+            is_inside = self.timeline.start_us <= edge_us <= self.timeline.end_us
+            if is_inside and self.timeline.time_us[self.timeline.index_at(edge_us)] != edge_us:
+                raise InputError(
+                    f"a gust has an edge at {edge_us} us, which is no boundary; add it to the scenario axis"
+                )
 
     def _handler(self, source: Source, outputs: Any) -> Callable[[], None]:
         step = source.step
@@ -192,32 +207,30 @@ class Simulation:
         return call
 
     def _allocate(self, replay: Streams | None, record: bool) -> None:
-        timeline = self.timeline
-        counts = {"commands": timeline.count("autopilot"), "winds": timeline.count("wind"), "scenarios": len(timeline)}
-        self._data: dict[str, npt.NDArray[Any]] = {
-            "log": np.zeros(timeline.count("log"), LOG_ROW),
-            "log_state": np.zeros((timeline.count("log"), self._n_x)),
-        }
-        for name, dtype in STREAMS.items():
-            if replay is None:
-                self._data[name] = np.zeros(counts[name] if record else 0, dtype)
-                continue
-            stream = getattr(replay, name)
-            if stream.dtype != dtype:
-                raise InputError(f"replay stream {name!r} has another layout than this version's")
-            if len(stream) != counts[name]:
-                raise InputError(
-                    f"replay stream {name!r} has {len(stream)} rows; the timeline needs {counts[name]}. "
-                    "Replay with the timeline of the recording"
-                )
-            self._data[name] = stream.copy()
+        self._data = allocate(self.timeline, self._n_x, replay, record)
         self._arrays = Arrays(
             core=rows(self._core),
-            time_us=rows(timeline.time_us),
-            due=rows(timeline.due),
+            time_us=rows(self.timeline.time_us),
+            due=rows(self.timeline.due),
             **{name: rows(array) for name, array in self._data.items()},
         )
         self._loop = _compiled_loop()
+
+    def _find_warnings(self, plant: PlantModel | None) -> tuple[str, ...]:
+        """Say if a fixed step is long against a time constant of the plant."""
+        constants = getattr(plant, "time_constants_s", None)
+        if self.integrator.chooses_steps or constants is None:
+            return ()
+        step_us = greatest_step_us(self.timeline)
+        name, shortest_s = min(constants().items(), key=lambda item: float(item[1]))
+        allowed_us = STEP_PER_TIME_CONSTANT * shortest_s * 1e6
+        if step_us <= allowed_us:
+            return ()
+        return (
+            f"a step of {step_us} us is longer than {STEP_PER_TIME_CONSTANT} of the shortest time constant, "
+            f"{shortest_s * 1e6:.0f} us of the {name}; use a physics axis of {allowed_us:.0f} us or less, or an "
+            "adaptive integrator",
+        )
 
     # -- running -------------------------------------------------------------------------------------------------
 
@@ -227,32 +240,55 @@ class Simulation:
         Raises:
             SimulationError: If the run can't go on; the log up to then is intact. It is raised again if called again.
         """
-        stop = len(self.timeline) if until_us is None else self.timeline.index_at(until_us)
+        stop = len(self.timeline)
+        if until_us is not None:
+            stop = self.timeline.index_at(check_us("until_us", until_us))
+        if self._failed is not None:
+            raise self._failed
         while self.boundary < stop:
             self._advance(min(self.boundary + BOUNDARIES_PER_CALL, stop))
         return self
 
     def _advance(self, k_stop: int) -> None:
+        """Run the loop and the Python stages up to a boundary; whatever is raised in between ends the run for good."""
         if threading.get_ident() != self._thread:
             raise InputError("a simulation runs in the thread that made it; make one in each thread or process")
-        if self._failed is not None:
-            raise self._failed
-        start_s = time.perf_counter()
         advance, arrays, handlers = self._loop, self._arrays, self._handlers
-        stage = advance(arrays, k_stop)
-        while stage >= 0:
-            self._python_calls += 1
-            try:
-                handlers[stage]()
-            except Exception as error:
-                error.add_note(f"raised by the {loop.STAGE_NAMES[stage]} at t = {self.time_us / 1e6:.6f} s")
-                self._failed = error
-                raise
+        start_s = time.perf_counter()
+        hook_before = sys.unraisablehook
+        sys.unraisablehook = self._note_unraisable
+        stage = loop.DONE
+        try:
             stage = advance(arrays, k_stop)
-        self._wall_s += time.perf_counter() - start_s
-        if stage == loop.FAILED:
-            self._failed = failure_of(self._core[0], self.integrator.kind)
-            raise self._failed
+            while stage >= 0:
+                self._python_calls += 1
+                handlers[stage]()
+                stage = advance(arrays, k_stop)
+            if stage == loop.FAILED:
+                raise self._failure()
+        except BaseException as error:
+            if stage >= 0:
+                time_s = int(self._core["bus"]["time_us"][0]) / 1e6
+                error.add_note(f"raised by the {loop.STAGE_NAMES[stage]} at t = {time_s:.6f} s")
+            self._failed = error
+            raise
+        finally:
+            sys.unraisablehook = hook_before
+            self._wall_s += time.perf_counter() - start_s
+
+    def _note_unraisable(self, unraisable: Any) -> None:
+        """Note of an exception in a user's compiled function, which can't raise: the loop stops at its next check."""
+        if self._raised_in_plant is None:
+            self._raised_in_plant = unraisable.exc_value
+        noted = self._core["validator"][0]
+        noted["code"] = validator.USER_FUNCTION_RAISED
+        noted["time_us"] = self._core["bus"]["time_us"][0]
+
+    def _failure(self) -> SimulationError:
+        error = failure_of(self._core[0], self.integrator.kind)
+        if self._raised_in_plant is not None:
+            error.__cause__ = self._raised_in_plant
+        return error
 
     # -- looking -------------------------------------------------------------------------------------------------
 
@@ -283,24 +319,25 @@ class Simulation:
 
     @property
     def log(self) -> npt.NDArray[Any]:
-        """The rows of the log so far: time, bus and held inputs."""
-        return self._data["log"][: int(self._core["cursor"]["log_rows"][0])]
+        """The rows of the log so far: time, bus and held inputs; read-only."""
+        return locked(self._data_so_far("log"))
 
     @property
     def log_state(self) -> npt.NDArray[np.float64]:
-        """The plant state of each row of the log, rows × states."""
-        return self._data["log_state"][: int(self._core["cursor"]["log_rows"][0])]
+        """The plant state of each row of the log, rows × states; read-only."""
+        return locked(self._data_so_far("log_state"))
 
     @property
     def streams(self) -> Streams:
-        """What a replay needs, so far.
+        """A copy of what a replay needs, so far.
 
         Raises:
             InputError: If the run does not record.
         """
         if not self._core["modes"]["is_recording"][0]:
             raise InputError("this run keeps no streams; make the simulation with record=True")
-        return Streams(**self._data_so_far(tuple(STREAMS)))
+        streams = {name: self._data_so_far(name).copy() for name in STREAMS}
+        return Streams(time_us=self.timeline.time_us, due=self.timeline.due, **streams)
 
     @property
     def probe_trace(self) -> list[tuple[int, int]]:
@@ -312,22 +349,7 @@ class Simulation:
     @property
     def statistics(self) -> Statistics:
         """What the run has cost so far."""
-        sim = self._core[0]
-        cursor, solver = sim["cursor"], sim["solver"]
-        return Statistics(
-            boundaries=int(cursor["k"]),
-            autopilot_ticks=int(cursor["autopilot_ticks"]),
-            wind_ticks=int(cursor["wind_ticks"]),
-            log_rows=int(cursor["log_rows"]),
-            evaluations=int(solver["evaluations"]),
-            accepted_steps=int(solver["accepted"]),
-            rejected_steps=int(solver["rejected"]),
-            forced_steps=int(solver["forced"]),
-            projected_states=int(solver["projected"]),
-            clamped_commands=int(sim["validator"]["clamped_commands"]),
-            python_calls=self._python_calls,
-            wall_s=self._wall_s,
-        )
+        return statistics_of(self._core[0], self._python_calls, self._wall_s)
 
     def digest(self) -> str:
         """Return the digest of the flight so far: see `digest`."""
@@ -342,37 +364,51 @@ class Simulation:
     # -- snapshots -----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """Copy everything: records, log and streams so far, and the users' objects."""
+        """Copy everything: records, log and streams so far, and the users' objects.
+
+        Raises:
+            InputError: If the run has failed: there is nothing sound to go back to.
+        """
+        if self._failed is not None:
+            raise InputError("a run that failed can't be copied; go back to a snapshot from before")
         return Snapshot(
             schema_version=BUS_SCHEMA_VERSION,
             time_us=self.timeline.time_us,
+            due=self.timeline.due,
             core=self._core.copy(),
-            arrays={name: array.copy() for name, array in self._data_so_far(tuple(self._data)).items()},
-            objects={name: save_object(item) for name, item in self._user_objects()},
+            arrays={name: self._data_so_far(name).copy() for name in self._data},
+            objects=save_objects(self._user_objects()),
         )
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go back (or on) to a snapshot, of this simulation or of one that was made alike.
 
         Raises:
-            InputError: If the snapshot is of another timeline, plant or set of objects.
+            InputError: If the snapshot is of another version, timeline, plant, integrator or set of objects. Nothing
+                has changed then.
         """
-        objects = dict(self._user_objects())
-        if not np.array_equal(snapshot.time_us, self.timeline.time_us):
+        if snapshot.schema_version != BUS_SCHEMA_VERSION:
+            raise InputError(f"the snapshot has schema version {snapshot.schema_version}, not {BUS_SCHEMA_VERSION}")
+        is_same_time = np.array_equal(snapshot.time_us, self.timeline.time_us)
+        if not is_same_time or not np.array_equal(snapshot.due, self.timeline.due):
             raise InputError("the snapshot is of a simulation with another timeline")
-        theirs, ours = snapshot.core["plant"][0], self._core["plant"][0]
-        if (theirs["kind"], theirs["n_x"]) != (ours["kind"], ours["n_x"]) or snapshot.objects.keys() != objects.keys():
-            raise InputError("the snapshot is of a simulation with another plant or other sources")
-        user = ours["user"].copy()  # addresses are this process's
+        objects = self._user_objects()
+        if snapshot.objects.keys() != objects.keys():
+            raise InputError(f"the snapshot has the objects {list(snapshot.objects)}, this simulation {list(objects)}")
+        other = difference(self._core, snapshot.core)
+        if other is not None:
+            raise InputError(f"the snapshot is of a simulation with another {other}")
+        own = self._core.copy()
         self._core[:] = snapshot.core
-        self._core["plant"]["user"][0] = user
+        self._core["plant"] = own["plant"]  # the same, but for addresses, which are this process's
+        self._core["validator"]["level"] = own["validator"]["level"]
         for name, array in snapshot.arrays.items():
             self._data[name][: len(array)] = array
-        for name, item in objects.items():
-            load_object(item, snapshot.objects[name])
+        load_objects(objects, snapshot.objects)
         self._failed = None
+        self._raised_in_plant = None
 
-    def _data_so_far(self, names: tuple[str, ...]) -> dict[str, npt.NDArray[Any]]:
+    def _data_so_far(self, name: str) -> npt.NDArray[Any]:
         cursor = self._core["cursor"][0]
         lengths = {
             "log": cursor["log_rows"],
@@ -381,8 +417,8 @@ class Simulation:
             "winds": cursor["wind_ticks"],
             "scenarios": cursor["k"],
         }
-        return {name: self._data[name][: int(lengths[name])] for name in names}
+        return self._data[name][: int(lengths[name])]
 
-    def _user_objects(self) -> list[tuple[str, Any]]:
-        sources = [(name, s) for name, s in self._sources.items() if s is not None and not isinstance(s, NativeSource)]
-        return [*sources, *((f"hook {i}", hook) for i, hook in enumerate(self._hooks))]
+    def _user_objects(self) -> dict[str, Any]:
+        sources = {name: self._sources[name] for name in self._sources if self._core["modes"][name][0] == PYTHON}
+        return sources | {f"hook {i}": hook for i, hook in enumerate(self._hooks)}

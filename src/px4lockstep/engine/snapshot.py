@@ -9,6 +9,9 @@ import numpy.typing as npt
 
 from px4lockstep.errors import InputError
 
+COUNTED = ("h_us", "evaluations", "accepted", "rejected", "forced", "projected")
+"""What a solver carries or counts; the rest of its record, but for the last attempt, is configuration."""
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -16,26 +19,69 @@ class Snapshot:
 
     schema_version: int
     time_us: npt.NDArray[np.uint64]
+    due: npt.NDArray[np.uint16]
     core: npt.NDArray[Any]
     arrays: dict[str, npt.NDArray[Any]]
     objects: dict[str, Any]
 
 
-def save_object(item: Any) -> Any:
-    """Copy the state of a user's object: by its own method, or its attributes."""
-    if hasattr(item, "snapshot"):
-        return item.snapshot()
-    if not hasattr(item, "__dict__"):
-        raise InputError(
-            f"{item!r} has no attributes that can be copied; give it methods snapshot() and restore(saved)"
-        )
-    return copy.deepcopy(vars(item))
+def check_object(name: str, item: Any) -> None:
+    """Refuse an object that brings one of the methods `snapshot` and `restore` without the other."""
+    if hasattr(item, "snapshot") != hasattr(item, "restore"):
+        raise InputError(f"{name} has one of the methods snapshot() and restore(saved); it needs both or neither")
 
 
-def load_object(item: Any, saved: Any) -> None:
-    """Put a copied state back into a user's object."""
-    if hasattr(item, "restore"):
-        item.restore(saved)
-    else:
-        vars(item).clear()
-        vars(item).update(copy.deepcopy(saved))
+def save_objects(objects: dict[str, Any]) -> dict[str, Any]:
+    """Copy the state of users' objects: by their own methods, or their attributes.
+
+    All attributes are copied together, so that what two objects share they share in the copy too.
+    """
+    attributes = {name: _attributes(item) for name, item in objects.items() if not hasattr(item, "snapshot")}
+    own = {name: item.snapshot() for name, item in objects.items() if hasattr(item, "snapshot")}
+    return copy.deepcopy(attributes) | own
+
+
+def load_objects(objects: dict[str, Any], saved: dict[str, Any]) -> None:
+    """Put copied states back into users' objects."""
+    attributes = copy.deepcopy({name: saved[name] for name, item in objects.items() if not hasattr(item, "restore")})
+    for name, item in objects.items():
+        if hasattr(item, "restore"):
+            item.restore(saved[name])
+            continue
+        for attribute in _attributes(item):
+            delattr(item, attribute)
+        for attribute, value in attributes[name].items():
+            setattr(item, attribute, value)
+
+
+def _attributes(item: Any) -> dict[str, Any]:
+    """Return all attributes of an object, those in slots included."""
+    slots = [slot for kind in type(item).__mro__ for slot in _slots_of(kind)]
+    found = {slot: getattr(item, slot) for slot in slots if hasattr(item, slot)}
+    return found | getattr(item, "__dict__", {})
+
+
+def _slots_of(kind: type) -> tuple[str, ...]:
+    slots = kind.__dict__.get("__slots__", ())
+    names = (slots,) if isinstance(slots, str) else tuple(slots)
+    return tuple(name for name in names if name not in ("__dict__", "__weakref__"))
+
+
+def difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> str | None:
+    """Return what two simulations' records were made with that differs, or None; progress may differ."""
+    for name in ("modes", "gusts", "plant", "wind", "solver"):
+        a, b = ours[name].copy(), theirs[name].copy()
+        if name == "plant":
+            for field in a["user"].dtype.names or ():
+                if field.endswith("_address"):  # of the process
+                    a["user"][field] = b["user"][field] = 0
+        elif name == "wind":
+            for field in ("tick", "turbulence_ned", "dryden"):
+                a[field] = b[field]
+        elif name == "solver":
+            for field in a.dtype.names or ():
+                if field in COUNTED or field.startswith("last_"):
+                    a[field] = b[field]
+        if a.tobytes() != b.tobytes():
+            return name
+    return None

@@ -4,11 +4,10 @@ Each axis is periodic (period and phase) or a list of explicit times. Their unio
 `time_us`; `due[k]` says as a bit mask which axes fall on boundary k. The end is a boundary, and the log is due there.
 
 A physics axis cuts the intervals for a fixed-step integrator. It is not another engine: the loop integrates from
-boundary to boundary, and this axis adds boundaries. The other periods must then be whole multiples of it, so that all
-steps are equally long.
+boundary to boundary, and this axis adds boundaries. The other periods must then be whole multiples of it, so that no
+step is longer than its period, and shorter ones come only from phases, events and the end.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.engine.microseconds import check_us, period_to_us, seconds_to_us
 from px4lockstep.errors import InputError, TimeError
+from px4lockstep.microseconds import check_us, period_to_us, seconds_to_us
 
 AUTOPILOT = 1
 WIND = 2
@@ -90,8 +89,8 @@ class Timeline:
 
     def __post_init__(self) -> None:
         """Check everything, then join the axes."""
-        start_us = check_us(self.start_us, "timeline.start_us")
-        end_us = check_us(self.end_us, "timeline.end_us")
+        start_us = check_us("timeline.start_us", self.start_us)
+        end_us = check_us("timeline.end_us", self.end_us)
         if end_us <= start_us:
             raise TimeError(f"timeline.end_us = {end_us} is not after timeline.start_us = {start_us}")
         axes = {name: axis for name in AXIS_BITS if (axis := getattr(self, name)) is not None}
@@ -128,12 +127,12 @@ class Timeline:
         if name in ("autopilot", "physics") and not isinstance(axis, Periodic):
             raise InputError(f"timeline.{name} must be Periodic, not {type(axis).__name__}")
         if isinstance(axis, Periodic):
-            check_us(axis.period_us, f"timeline.{name}.period_us", minimum=1)
-            check_us(axis.phase_us, f"timeline.{name}.phase_us")
+            check_us(f"timeline.{name}.period_us", axis.period_us, minimum=1)
+            check_us(f"timeline.{name}.phase_us", axis.phase_us)
         elif isinstance(axis, Explicit):
             for i, time_us in enumerate(axis.times_us):
                 where = f"timeline.{name}.times_us[{i}]"
-                if not self.start_us <= check_us(time_us, where) <= self.end_us:
+                if not self.start_us <= check_us(where, time_us) <= self.end_us:
                     raise TimeError(f"{where} = {time_us} is outside the run, {self.start_us} to {self.end_us}")
         else:
             raise InputError(f"timeline.{name} must be Periodic or Explicit, not {type(axis).__name__}")
@@ -141,10 +140,10 @@ class Timeline:
     def _check_count(self, axes: dict[str, Axis]) -> None:
         counts = {name: self._count_ticks(axis) for name, axis in axes.items()}
         most = max(counts, key=lambda name: counts[name])
-        if counts[most] > MAX_BOUNDARIES:
+        if sum(counts.values()) > MAX_BOUNDARIES:
             raise InputError(
-                f"timeline.{most} would make {counts[most]:,} boundaries; the limit is {MAX_BOUNDARIES:,}. "
-                "Use a longer period or an earlier end"
+                f"the timeline would have up to {sum(counts.values()):,} boundaries, {counts[most]:,} of them by "
+                f"timeline.{most}; the limit is {MAX_BOUNDARIES:,}. Use a longer period or an earlier end"
             )
 
     def _check_physics(self, axes: dict[str, Axis]) -> None:
@@ -174,8 +173,3 @@ class Timeline:
 def greatest_step_us(timeline: Timeline) -> int:
     """Return the longest interval between two boundaries, which is the longest step of a fixed-step integrator."""
     return int(np.diff(timeline.time_us).max())
-
-
-def common_period_us(*periods_us: int) -> int:
-    """Return the longest period of which all the given ones are whole multiples."""
-    return math.gcd(*periods_us)

@@ -13,9 +13,11 @@ import math
 
 import numpy as np
 
+from px4lockstep.integrators.integrate import FIRST
+from px4lockstep.integrators.step import take_slopes
 from px4lockstep.jit import kernel, record
-from px4lockstep.plants.layout import ATT, MAX_MOTORS, MAX_SERVOS
-from px4lockstep.plants.plant import rhs
+from px4lockstep.plants.by_address import MAX_PARAMETERS
+from px4lockstep.plants.layout import ATT, MAX_BUSES, MAX_MOTORS, MAX_SERVOS, MAX_STATES
 
 LEVELS = {"off": 0, "cheap": 1, "paranoid": 2}
 CHEAP = LEVELS["cheap"]
@@ -23,20 +25,25 @@ PARANOID = LEVELS["paranoid"]
 
 MAX_NORM_ERROR = 1e-10
 
-# What was broken. The first two are the integrator's, in its own numbering.
-SOUND = 0
-TOO_MANY_SUBSTEPS = 1
-STEP_NOT_FINITE = 2
-STATE_NOT_FINITE = 3
-QUATERNION_NOT_UNIT = 4
-TIME_NOT_RISING = 5
-AUTOPILOT_INTERVAL = 6
-MOTOR_COMMAND = 7
-SERVO_COMMAND = 8
-WIND_NOT_FINITE = 9
-ESTIMATE_NOT_FINITE = 10
-OUTPUT_NOT_FINITE = 11
-RHS_NOT_PURE = 12
+# What was broken. The first two are the integrator's, in its own numbering. Typed: a kernel compiles once per value of
+# a plain integer that it is handed.
+SOUND = np.int64(0)
+TOO_MANY_SUBSTEPS = np.int64(1)
+STEP_NOT_FINITE = np.int64(2)
+STATE_NOT_FINITE = np.int64(3)
+QUATERNION_NOT_UNIT = np.int64(4)
+TIME_NOT_RISING = np.int64(5)
+AUTOPILOT_INTERVAL = np.int64(6)
+MOTOR_COMMAND = np.int64(7)
+SERVO_COMMAND = np.int64(8)
+WIND_NOT_FINITE = np.int64(9)
+ESTIMATE_NOT_FINITE = np.int64(10)
+OUTPUT_NOT_FINITE = np.int64(11)
+RHS_NOT_PURE = np.int64(12)
+USER_FUNCTION_RAISED = np.int64(13)
+BUS_VOLTAGE = np.int64(14)
+
+NO_INDEX = np.int64(-1)
 
 VALIDATOR = record(
     [
@@ -68,7 +75,7 @@ def report(validator, code, t_us, index, value):
 def check_time(validator, t_us):
     """Check that time rises strictly."""
     if t_us <= validator.last_time_us:
-        return report(validator, TIME_NOT_RISING, t_us, 0, float(validator.last_time_us))
+        return report(validator, TIME_NOT_RISING, t_us, NO_INDEX, float(validator.last_time_us))
     validator.last_time_us = t_us
     return SOUND
 
@@ -78,7 +85,7 @@ def check_state(validator, t_us, state, plant):
     """Check that the state is finite and the quaternion has unit length."""
     x = state.x
     total = 0.0
-    for i in range(plant.n_x):
+    for i in range(min(plant.n_x, MAX_STATES)):
         total += x[i] * 0.0  # 0, or NaN for an infinity or a NaN
     if total != 0.0:
         for i in range(plant.n_x):
@@ -102,40 +109,52 @@ def check_autopilot_interval(validator, t_us):
         if validator.autopilot_interval_us == 0:
             validator.autopilot_interval_us = interval_us
         elif interval_us != validator.autopilot_interval_us:
-            return report(validator, AUTOPILOT_INTERVAL, t_us, 0, float(interval_us))
+            return report(validator, AUTOPILOT_INTERVAL, t_us, NO_INDEX, float(interval_us))
     return SOUND
+
+
+@kernel
+def is_in_range(command):
+    """Return whether all commands lie in their ranges; without a branch, since they nearly always do."""
+    good = 0
+    for i in range(MAX_MOTORS):
+        good += (command.motors[i] >= 0.0) & (command.motors[i] <= 1.0)
+    for i in range(MAX_SERVOS):
+        good += (command.servos[i] >= -1.0) & (command.servos[i] <= 1.0)
+    return good == MAX_MOTORS + MAX_SERVOS
+
+
+@kernel
+def fit_command(validator, value, low, is_strict):
+    """Return a command fit to be held: NaN as 0, one out of range clamped and counted; as it is if strict."""
+    if math.isnan(value):
+        return 0.0
+    if low <= value <= 1.0 or is_strict != 0:
+        return value
+    validator.clamped_commands += 1
+    return min(max(value, low), 1.0)
 
 
 @kernel
 def sanitize_command(validator, t_us, command, is_strict):
     """Make a command fit to be held: NaN becomes 0, out of range is clamped and counted, or reported if strict."""
+    if is_in_range(command):
+        return SOUND
     for i in range(MAX_MOTORS):
-        value = command.motors[i]
-        if not 0.0 <= value <= 1.0:
-            if math.isnan(value):
-                command.motors[i] = 0.0
-            elif is_strict != 0:
-                return report(validator, MOTOR_COMMAND, t_us, i, value)
-            else:
-                command.motors[i] = min(max(value, 0.0), 1.0)
-                validator.clamped_commands += 1
+        command.motors[i] = fit_command(validator, command.motors[i], 0.0, is_strict)
+        if not 0.0 <= command.motors[i] <= 1.0:
+            return report(validator, MOTOR_COMMAND, t_us, i, command.motors[i])
     for i in range(MAX_SERVOS):
-        value = command.servos[i]
-        if not -1.0 <= value <= 1.0:
-            if math.isnan(value):
-                command.servos[i] = 0.0
-            elif is_strict != 0:
-                return report(validator, SERVO_COMMAND, t_us, i, value)
-            else:
-                command.servos[i] = min(max(value, -1.0), 1.0)
-                validator.clamped_commands += 1
+        command.servos[i] = fit_command(validator, command.servos[i], -1.0, is_strict)
+        if not -1.0 <= command.servos[i] <= 1.0:
+            return report(validator, SERVO_COMMAND, t_us, i, command.servos[i])
     return SOUND
 
 
 @kernel
-def first_not_finite(values, count):
+def first_not_finite(values):
     """Return the index of the first number that is not finite, or -1."""
-    for i in range(count):
+    for i in range(len(values)):
         if not math.isfinite(values[i]):
             return i
     return -1
@@ -144,20 +163,23 @@ def first_not_finite(values, count):
 @kernel
 def check_boundary(validator, t_us, bus, inputs):
     """Check the values on the bus and those held for the plant."""
-    i = first_not_finite(inputs.wind_ned, 3)
+    i = first_not_finite(inputs.wind_ned)
     if i >= 0:
         return report(validator, WIND_NOT_FINITE, t_us, i, inputs.wind_ned[i])
-    i = first_not_finite(bus.outputs.values, len(bus.outputs.values))
+    i = first_not_finite(bus.outputs.values)
     if i >= 0:
         return report(validator, OUTPUT_NOT_FINITE, t_us, i, bus.outputs.values[i])
+    for i in range(MAX_BUSES):
+        if not bus.outputs.bus_voltage_v[i] >= 0.0:
+            return report(validator, BUS_VOLTAGE, t_us, i, bus.outputs.bus_voltage_v[i])
     estimate = bus.estimate
     if (
-        first_not_finite(estimate.pos_ned, 3) >= 0
-        or first_not_finite(estimate.vel_ned, 3) >= 0
-        or first_not_finite(estimate.q_bn, 4) >= 0
-        or first_not_finite(estimate.omega_body, 3) >= 0
+        first_not_finite(estimate.pos_ned) >= 0
+        or first_not_finite(estimate.vel_ned) >= 0
+        or first_not_finite(estimate.q_bn) >= 0
+        or first_not_finite(estimate.omega_body) >= 0
     ):
-        return report(validator, ESTIMATE_NOT_FINITE, t_us, 0, math.nan)
+        return report(validator, ESTIMATE_NOT_FINITE, t_us, NO_INDEX, math.nan)
     for i in range(MAX_MOTORS):
         if not 0.0 <= inputs.command.motors[i] <= 1.0:
             return report(validator, MOTOR_COMMAND, t_us, i, inputs.command.motors[i])
@@ -168,22 +190,47 @@ def check_boundary(validator, t_us, bus, inputs):
 
 
 @kernel
-def check_purity(validator, t_us, state, inputs, plant, work):
-    """Evaluate the right-hand side twice: equal bits, and neither the state nor a command has changed."""
-    t_s = float(t_us) * 1e-6
-    for i in range(plant.n_x):
-        work.trial.x[i] = state.x[i]
-    command_sum = 0.0
+def differs(a, b):
+    """Return whether two numbers have different bits."""
+    return np.float64(a).view(np.int64) != np.float64(b).view(np.int64)
+
+
+@kernel
+def input_changed(inputs, before):
+    """Return whether any input differs from a copy."""
     for i in range(MAX_MOTORS):
-        command_sum += inputs.command.motors[i]
-    rhs(t_s, state, inputs, plant, work.k[0])
-    rhs(t_s, state, inputs, plant, work.k[1])
+        if differs(inputs.command.motors[i], before.command.motors[i]):
+            return True
+    for i in range(MAX_SERVOS):
+        if differs(inputs.command.servos[i], before.command.servos[i]):
+            return True
+    for i in range(3):
+        if differs(inputs.wind_ned[i], before.wind_ned[i]):
+            return True
+    return (
+        inputs.faults.motor_disabled_mask != before.faults.motor_disabled_mask
+        or inputs.faults.battery_disconnected != before.faults.battery_disconnected
+        or inputs.faults.sensor_fault_mask != before.faults.sensor_fault_mask
+    )
+
+
+@kernel
+def check_purity(validator, t_us, sim):
+    """Evaluate the right-hand side twice: equal bits, and state, inputs and parameters as they were."""
+    state, inputs, plant, work = sim.state, sim.inputs, sim.plant, sim.work
+    work.inputs = inputs
+    for i in range(MAX_PARAMETERS):
+        work.error.x[i] = plant.user.values[i]
+    for _ in range(2):
+        work.k[1] = work.k[0]
+        take_slopes(float(t_us) / 1e6, 0.0, state, inputs, plant, sim.solver.tableau, work, FIRST, FIRST + 1)
     for i in range(plant.n_x):
-        is_same_slope = np.float64(work.k[0].x[i]).view(np.int64) == np.float64(work.k[1].x[i]).view(np.int64)
-        if not is_same_slope or work.trial.x[i] != state.x[i]:
+        # the slope is taken at a copy of the state, `work.trial`
+        if differs(work.k[0].x[i], work.k[1].x[i]) or differs(work.trial.x[i], state.x[i]):
             return report(validator, RHS_NOT_PURE, t_us, i, work.k[1].x[i] - work.k[0].x[i])
-    for i in range(MAX_MOTORS):
-        command_sum -= inputs.command.motors[i]
-    if abs(command_sum) > 1e-9:
-        return report(validator, RHS_NOT_PURE, t_us, -1, command_sum)
+    for i in range(MAX_PARAMETERS):
+        if differs(work.error.x[i], plant.user.values[i]):
+            return report(validator, RHS_NOT_PURE, t_us, i, plant.user.values[i])
+    if input_changed(inputs, work.inputs):
+        return report(validator, RHS_NOT_PURE, t_us, NO_INDEX, 0.0)
     return SOUND

@@ -8,7 +8,7 @@ all others             max_i |e_i| / (atol + rtol max(|x_i|, |x'_i|))
 import math
 
 from px4lockstep.jit import kernel
-from px4lockstep.plants.layout import ACT, ATT, GROUPS
+from px4lockstep.plants.layout import ACT, ATT, GROUPS, MAX_STATES
 
 GROUP_COUNT = len(GROUPS)
 
@@ -18,37 +18,39 @@ def write_error(h_s, plant, tableau, work):
     """Write the error estimate h Σ e_j k_j to `work.error`."""
     e = tableau.e
     error = work.error.x
+    n = min(plant.n_x, MAX_STATES)
     k0, k1, k2, k3 = work.k[0].x, work.k[1].x, work.k[2].x, work.k[3].x
     if tableau.n_error_slopes == 4:
-        for i in range(plant.n_x):
+        for i in range(n):
             error[i] = h_s * (e[0] * k0[i] + e[1] * k1[i] + e[2] * k2[i] + e[3] * k3[i])
     else:
         k4, k5, k6 = work.k[4].x, work.k[5].x, work.k[6].x
-        for i in range(plant.n_x):
+        for i in range(n):
             error[i] = h_s * (
                 e[0] * k0[i] + e[1] * k1[i] + e[2] * k2[i] + e[3] * k3[i] + e[4] * k4[i] + e[5] * k5[i] + e[6] * k6[i]
             )
 
 
 @kernel
-def vector_error(start, stop, rtol, atol, error, old, new):
+def vector_error(start, stop, rtol, atol, state, work):
     """Return the scaled error of a vector, by Euclidean norms."""
     error_squared = 0.0
     old_squared = 0.0
     new_squared = 0.0
     for i in range(start, stop):
-        error_squared += error[i] * error[i]
-        old_squared += old[i] * old[i]
-        new_squared += new[i] * new[i]
+        error, old, new = work.error.x[i], state.x[i], work.trial.x[i]
+        error_squared += error * error
+        old_squared += old * old
+        new_squared += new * new
     return math.sqrt(error_squared) / (atol + rtol * math.sqrt(max(old_squared, new_squared)))
 
 
 @kernel
-def largest_error(start, stop, rtol, atol, error, old, new):
+def largest_error(start, stop, rtol, atol, state, work):
     """Return the largest scaled error of independent states."""
     largest = 0.0
     for i in range(start, stop):
-        scaled = abs(error[i]) / (atol + rtol * max(abs(old[i]), abs(new[i])))
+        scaled = abs(work.error.x[i]) / (atol + rtol * max(abs(state.x[i]), abs(work.trial.x[i])))
         if not scaled <= largest:  # keeps a NaN
             largest = scaled
     return largest
@@ -57,7 +59,6 @@ def largest_error(start, stop, rtol, atol, error, old, new):
 @kernel
 def error_norm(state, plant, solver, work):
     """Return the largest scaled error of the groups, and note in the solver which group it was."""
-    error = work.error.x
     worst = 0.0
     worst_group = 0
     for group in range(GROUP_COUNT):
@@ -68,11 +69,11 @@ def error_norm(state, plant, solver, work):
         rtol = solver.rtol[group]
         atol = solver.atol[group]
         if group == ATT:
-            scaled = 2.0 * vector_error(start, stop, rtol, atol, error, state.x, work.trial.x)
+            scaled = 2.0 * vector_error(start, stop, rtol, atol, state, work)
         elif group < ACT:
-            scaled = vector_error(start, stop, rtol, atol, error, state.x, work.trial.x)
+            scaled = vector_error(start, stop, rtol, atol, state, work)
         else:
-            scaled = largest_error(start, stop, rtol, atol, error, state.x, work.trial.x)
+            scaled = largest_error(start, stop, rtol, atol, state, work)
         if not scaled <= worst:  # keeps a NaN
             worst = scaled
             worst_group = group

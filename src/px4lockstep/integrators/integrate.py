@@ -10,84 +10,20 @@ last one: the projection has moved the state since.
 
 import math
 
+import numpy as np
+
 from px4lockstep.integrators.error_norm import error_norm, write_error
-from px4lockstep.integrators.step import accept, try_step
+from px4lockstep.integrators.step import combine, take_slopes
 from px4lockstep.jit import kernel
 from px4lockstep.math.exponential import pow
-from px4lockstep.plants.plant import project, rhs
+from px4lockstep.plants.layout import MAX_STATES
+from px4lockstep.plants.plant import project
 
-REACHED = 0
-TOO_MANY_SUBSTEPS = 1
-NOT_FINITE = 2
+FIRST = np.int64(0)
 
-
-@kernel
-def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
-    """Advance the state from one boundary to the next with its inputs held; return `REACHED` or what went wrong."""
-    if solver.is_adaptive != 0:
-        return integrate_adaptive(t0_us, t1_us, state, inputs, plant, solver, work)
-    t_s = float(t0_us) * 1e-6
-    rhs(t_s, state, inputs, plant, work.k[0])
-    try_step(t_s, float(t1_us - t0_us) * 1e-6, state, inputs, plant, solver.tableau, work)
-    accept(state, plant, work)
-    solver.projected += project(state, plant)
-    solver.evaluations += solver.tableau.n_stages
-    solver.accepted += 1
-    return REACHED
-
-
-@kernel
-def integrate_adaptive(t0_us, t1_us, state, inputs, plant, solver, work):
-    """Advance the state by steps whose error stays within the tolerances."""
-    start_us = float(t0_us)
-    interval_us = float(t1_us - t0_us)
-    done_us = 0.0
-    attempts = 0
-    is_new = True  # the state has moved since its slope was taken
-    while done_us < interval_us:
-        remaining_us = interval_us - done_us
-        h_us = solver.h_us
-        if solver.is_quantized != 0:
-            h_us = max(1.0, float(math.floor(h_us)))
-        is_cut = h_us >= remaining_us
-        if is_cut:
-            h_us = remaining_us
-        solver.last_h_us = h_us
-        solver.last_offset_us = done_us
-        if attempts >= solver.max_substeps:
-            return TOO_MANY_SUBSTEPS
-        attempts += 1
-
-        t_s = (start_us + done_us) * 1e-6
-        h_s = h_us * 1e-6
-        if is_new:
-            rhs(t_s, state, inputs, plant, work.k[0])
-            solver.evaluations += 1
-            is_new = False
-        try_step(t_s, h_s, state, inputs, plant, solver.tableau, work)
-        rhs(t_s + h_s, work.trial, inputs, plant, work.k[solver.tableau.n_stages])
-        write_error(h_s, plant, solver.tableau, work)
-        solver.evaluations += solver.tableau.n_stages
-        error = error_norm(state, plant, solver, work)
-
-        is_shortest = h_us <= solver.h_min_us
-        factor = step_factor(error, solver)
-        if error <= 1.0 or (is_shortest and math.isfinite(error)):
-            accept(state, plant, work)
-            solver.projected += project(state, plant)
-            is_new = True
-            done_us = interval_us if is_cut else done_us + h_us
-            solver.accepted += 1
-            if error > 1.0:
-                solver.forced += 1
-            if not is_cut or factor < 1.0 or h_us * factor > solver.h_us:
-                solver.h_us = min(max(h_us * factor, solver.h_min_us), solver.h_max_us)
-        elif is_shortest:
-            return NOT_FINITE
-        else:
-            solver.rejected += 1
-            solver.h_us = max(h_us * factor, solver.h_min_us)
-    return REACHED
+REACHED = np.int64(0)
+TOO_MANY_SUBSTEPS = np.int64(1)
+NOT_FINITE = np.int64(2)
 
 
 @kernel
@@ -99,3 +35,72 @@ def step_factor(error, solver):
         return solver.min_factor
     factor = solver.safety * pow(error, solver.error_exponent)
     return min(max(factor, solver.min_factor), solver.max_factor)
+
+
+@kernel
+def accept(state, plant, solver, work):
+    """Make the trial the state, and put it back into its bounds."""
+    for i in range(min(plant.n_x, MAX_STATES)):
+        state.x[i] = work.trial.x[i]
+    solver.projected += project(state, plant)
+    solver.accepted += 1
+
+
+@kernel
+def adapt_step(error, h_us, is_cut, solver):
+    """Choose the next step; one that a boundary cut short and that was good does not shorten it."""
+    factor = step_factor(error, solver)
+    if not is_cut or factor < 1.0 or h_us * factor > solver.h_us:
+        solver.h_us = min(max(h_us * factor, solver.h_min_us), solver.h_max_us)
+
+
+@kernel
+def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
+    """Advance the state from one boundary to the next with its inputs held; return `REACHED` or what went wrong."""
+    n_stages = solver.tableau.n_stages
+    start_us = float(t0_us)
+    interval_us = float(t1_us - t0_us)
+    if solver.is_adaptive == 0:
+        h_s = interval_us / 1e6
+        take_slopes(start_us / 1e6, h_s, state, inputs, plant, solver.tableau, work, FIRST, n_stages)
+        combine(plant.n_x, h_s, state, work, solver.tableau, n_stages)
+        accept(state, plant, solver, work)
+        solver.evaluations += n_stages
+        return REACHED
+
+    done_us = 0.0
+    attempts = 0
+    first = FIRST  # of the slopes to take: that at a state is not taken twice
+    while done_us < interval_us:
+        remaining_us = interval_us - done_us
+        h_us = max(1.0, float(math.floor(solver.h_us))) if solver.is_quantized != 0 else solver.h_us
+        is_cut = h_us >= remaining_us
+        if is_cut:
+            h_us = remaining_us
+        if attempts >= solver.max_substeps:
+            return TOO_MANY_SUBSTEPS
+        attempts += 1
+        solver.last_h_us = h_us
+        solver.last_offset_us = done_us
+
+        h_s = h_us / 1e6
+        t_s = (start_us + done_us) / 1e6
+        take_slopes(t_s, h_s, state, inputs, plant, solver.tableau, work, first, n_stages + 1)
+        solver.evaluations += n_stages + 1 - first
+        write_error(h_s, plant, solver.tableau, work)
+        error = error_norm(state, plant, solver, work)
+
+        is_shortest = h_us <= solver.h_min_us
+        if error <= 1.0 or (is_shortest and math.isfinite(error)):
+            accept(state, plant, solver, work)
+            first = FIRST
+            done_us = interval_us if is_cut else done_us + h_us
+            if error > 1.0:
+                solver.forced += 1
+        elif is_shortest:
+            return NOT_FINITE
+        else:
+            solver.rejected += 1
+            first = FIRST + 1
+        adapt_step(error, h_us, is_cut, solver)
+    return REACHED

@@ -7,7 +7,8 @@ from typing import Any
 from px4lockstep.errors import InputError
 from px4lockstep.integrators.tableaux import MAX_STAGES, TABLEAU, TABLEAUX, Tableau
 from px4lockstep.jit import record
-from px4lockstep.plants.layout import GROUPS, STATE
+from px4lockstep.microseconds import period_to_us
+from px4lockstep.plants.layout import GROUPS, INPUT, STATE
 
 SOLVER = record(
     [
@@ -41,8 +42,8 @@ SOLVER = record(
     ]
 )
 
-WORK = record([("k", STATE, MAX_STAGES), ("trial", STATE), ("error", STATE)])
-"""Slopes, the state that is tried and its estimated error: scratch of one step."""
+WORK = record([("k", STATE, MAX_STAGES), ("trial", STATE), ("error", STATE), ("inputs", INPUT)])
+"""Slopes, the state that is tried, its estimated error, and a copy of inputs: scratch of one step or check."""
 
 DEFAULT_RTOL = {"att": 0.0}
 DEFAULT_ATOL = {
@@ -104,11 +105,9 @@ class Integrator:
             for group, value in given.items():
                 if group not in GROUPS:
                     raise InputError(f"integrator.{label} of {group!r}: unknown group; allowed: {', '.join(GROUPS)}")
-                if not (math.isfinite(value) and value >= 0.0):
-                    raise InputError(f"integrator.{label} of {group!r} = {value}; it must be finite and 0 or more")
-        for group in GROUPS:
-            if self.rtol_of(group) + self.atol_of(group) <= 0.0:
-                raise InputError(f"integrator tolerances of {group!r} are both 0; give rtol or atol a positive value")
+                if not (math.isfinite(value) and value >= 0.0 and (label == "rtol" or value > 0.0)):
+                    least = "0 or more" if label == "rtol" else "above 0"
+                    raise InputError(f"integrator.{label} of {group!r} = {value}; it must be finite and {least}")
         shortest_s = 1e-6 if self.quantize_us else 1e-12
         if not shortest_s <= self.h_min_s <= self.h_init_s <= self.h_max_s < math.inf:
             raise InputError(
@@ -122,8 +121,10 @@ class Integrator:
                 f"integrator.min_factor = {self.min_factor} must lie between 0 and 1, max_factor = {self.max_factor} "
                 "above 1"
             )
-        if self.max_substeps < 1:
-            raise InputError(f"integrator.max_substeps = {self.max_substeps} must be 1 or more")
+        if isinstance(self.max_substeps, bool) or not isinstance(self.max_substeps, int) or self.max_substeps < 1:
+            raise InputError(f"integrator.max_substeps = {self.max_substeps} must be an integer of 1 or more")
+        for name in ("h_min_s", "h_max_s", "h_init_s"):
+            self._step_us(name)
 
     @property
     def tableau(self) -> Tableau:
@@ -143,6 +144,11 @@ class Integrator:
         """Return the absolute tolerance of a group."""
         return self.atol.get(group, DEFAULT_ATOL[group])
 
+    def _step_us(self, name: str) -> float:
+        """Return a step in microseconds, which is a whole number of them if steps are to be."""
+        seconds = getattr(self, name)
+        return float(period_to_us(seconds, f"integrator.{name}")) if self.quantize_us else seconds * 1e6
+
     def write(self, solver: Any) -> None:
         """Write parameters and the first step into a `SOLVER` record."""
         order = self.tableau.order
@@ -154,9 +160,9 @@ class Integrator:
             solver["rtol"][index] = self.rtol_of(group)
             solver["atol"][index] = self.atol_of(group)
             solver["is_controlled"][index] = self.plant_error_control or group not in PLANT_GROUPS
-        solver["h_min_us"] = self.h_min_s * 1e6
-        solver["h_max_us"] = self.h_max_s * 1e6
-        solver["h_us"] = self.h_init_s * 1e6
+        solver["h_min_us"] = self._step_us("h_min_s")
+        solver["h_max_us"] = self._step_us("h_max_s")
+        solver["h_us"] = self._step_us("h_init_s")
         for name in ("safety", "min_factor", "max_factor"):
             solver[name] = getattr(self, name)
         # safety * error ** (-1 / order) = max_factor, solved for the error by products alone

@@ -51,6 +51,7 @@ class Tableau:
         for i, row in enumerate((*self.a, self.b)):
             tableau["a"][i, : len(row)] = [float(value) for value in row]
         tableau["c"][: len(self.c)] = [float(value) for value in self.c]
+        tableau["c"][len(self.c)] = 1.0  # of the slope at the new state
         tableau["e"][: len(self.e)] = [float(value) for value in self.e]
 
 

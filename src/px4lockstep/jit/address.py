@@ -17,6 +17,7 @@ from numba import types
 from numba.core.ccallback import CFunc
 from numba.extending import intrinsic
 
+from px4lockstep.errors import InputError
 from px4lockstep.jit.cache import KernelCache
 from px4lockstep.jit.kernel import JIT_ENABLED, OPTIONS
 from px4lockstep.jit.records import RecordView
@@ -44,7 +45,13 @@ def callback(function: Callable[..., Any], result: str, arguments: tuple[Any, ..
         getattr(function, "py_func", function), (argument_types, result_type), locals={}, options=dict(OPTIONS)
     )
     compiled._cache = KernelCache(compiled._pyfunc)
-    compiled.compile()
+    try:
+        compiled.compile()
+    except (numba.core.errors.NumbaError, KeyError, AttributeError) as error:
+        takes = ", ".join(argument if isinstance(argument, str) else "record" for argument in arguments)
+        raise InputError(
+            f"{compiled.__qualname__} can't be compiled as a function of ({takes}): {str(error).strip()[:600]}"
+        ) from error
     _keep_alive.append(compiled)
     return int(compiled.address)
 

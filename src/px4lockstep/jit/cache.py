@@ -1,8 +1,9 @@
 """The cache of compiled kernels: on disk, in the user's cache directory, aware of imports.
 
 Numba stamps a cached function with the source file it stands in, and so misses an edit in a function that it calls.
-Here the stamp covers the module and every module that it imports, directly or not, within its own top-level package
-and within px4lockstep. An edit recompiles the kernels of the modules that see it, and nothing else.
+Here the stamp covers the module and every module that it imports, directly or not, except the standard library and
+installed packages other than px4lockstep. An edit recompiles the kernels of the modules that see it, and nothing else.
+Values of globals that a user's function reads are part of the key, since they may come from outside the sources.
 
 The folder is `PX4LOCKSTEP_CACHE_DIR`, else the user's cache directory. The versions of Numba and Python are part of
 the path, the CPU target is part of Numba's key. A folder that can't be written is used for what it holds; what is
@@ -11,34 +12,37 @@ missing is then compiled in memory, which is said once.
 This builds on Numba's internals, `numba.core.caching`; `tests/jit/test_cache.py` holds it to them.
 """
 
+import ast
 import contextlib
 import functools
 import hashlib
 import importlib.util
 import inspect
 import os
-import re
 import sys
-from collections.abc import Callable
+import sysconfig
+import types
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core import caching
 
 from px4lockstep.jit.progress import write_notice
 
 OWN_PACKAGE = "px4lockstep"
 
-_IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<base>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]+)"
-    r"|import[ \t]+(?P<plain>[^\n#]+))",
-    re.MULTILINE,
-)
+INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 def cache_root() -> Path:
-    """Return the folder that holds compiled kernels, for this version of Numba and Python."""
+    """Return the folder that holds compiled kernels, for this version of Numba and Python.
+
+    Raises:
+        RuntimeError: If the user has no home directory.
+    """
     override = os.environ.get("PX4LOCKSTEP_CACHE_DIR")
     if override:
         base = Path(override).expanduser()
@@ -49,52 +53,50 @@ def cache_root() -> Path:
     return base / f"numba{numba.__version__}-{sys.implementation.cache_tag}"
 
 
+@functools.cache
 def _find_source(module_name: str) -> Path | None:
-    """Return the source file of a module by its dotted name, without importing it."""
+    """Return the source file of a module whose edits count, by its dotted name and without importing it."""
     module = sys.modules.get(module_name)
     origin = getattr(module, "__file__", None)
     if origin is None:
         try:
             spec = importlib.util.find_spec(module_name)
-        except (ImportError, ValueError):
+        except (ImportError, ValueError, AttributeError):
             return None
         origin = spec.origin if spec else None
-    return Path(origin) if origin and origin.endswith(".py") else None
-
-
-def _names_in(import_list: str) -> list[str]:
-    """Split `a, b as c` (or the same in parentheses, over lines and comments) into `a`, `b`."""
-    bare = re.sub(r"#[^\n]*", "", import_list).strip("() \t\n")
-    return [part.split(" as ")[0].strip() for part in bare.split(",") if part.strip()]
+    if not origin or not origin.endswith(".py"):
+        return None
+    path = Path(origin).resolve()
+    is_own = module_name.partition(".")[0] == OWN_PACKAGE
+    return path if is_own or not any(path.is_relative_to(folder) for folder in INSTALLED) else None
 
 
 @functools.cache
 def direct_imports(module_name: str, is_package: bool, source: str) -> tuple[str, ...]:
-    """Return the dotted names that a source may import from its own top-level package or from px4lockstep.
+    """Return the dotted names that a source may import.
 
     `from package import name` gives both `package` and `package.name`: one of them is the module that matters.
     """
-    tracked = {module_name.partition(".")[0], OWN_PACKAGE}
     found: dict[str, None] = {}
-    for match in _IMPORT.finditer(source):
-        if match["plain"]:
-            candidates = _names_in(match["plain"])
-        else:
-            base = match["base"]
-            level = len(base) - len(base.lstrip("."))
-            if level:
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return ()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= dict.fromkeys(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
                 parents = module_name.split(".")
-                parents = parents[: len(parents) - level + is_package]
-                base = ".".join([*parents, *filter(None, [base.lstrip(".")])])
-            candidates = [base, *(f"{base}.{name}" for name in _names_in(match["names"]))]
-        for name in candidates:
-            if name.partition(".")[0] in tracked:
-                found[name] = None
-    return tuple(found)
+                parents = parents[: len(parents) - node.level + is_package]
+                base = ".".join([*parents, *filter(None, [base])])
+            found |= dict.fromkeys([base, *(f"{base}.{alias.name}" for alias in node.names)])
+    return tuple(name for name in found if name)
 
 
 def source_stamp(module_name: str, path: Path) -> str:
-    """Return a hash over a module's source and the sources of all it imports, within the tracked packages."""
+    """Return a hash over a module's source and the sources of all it imports whose edits count."""
     sources: dict[str, bytes] = {}
     todo = [(module_name, path)]
     while todo:
@@ -111,6 +113,28 @@ def source_stamp(module_name: str, path: Path) -> str:
     for name in sorted(sources):
         digest.update(name.encode() + b"\0" + hashlib.sha256(sources[name]).digest())
     return digest.hexdigest()
+
+
+def _constants(py_func: Callable[..., Any], seen: list[Callable[..., Any]]) -> Iterator[str]:
+    """Yield what a function reads from its globals, its callees' included: numbers, texts, tuples and arrays."""
+    if py_func in seen or py_func.__module__.partition(".")[0] == OWN_PACKAGE:
+        return  # the package's own constants follow from its sources
+    seen.append(py_func)
+    for name in sorted(py_func.__code__.co_names):
+        value = py_func.__globals__.get(name)
+        if isinstance(value, types.ModuleType) and _find_source(value.__name__) is not None:
+            yield from (f"{value.__name__}.{key}={_show(item)}" for key, item in sorted(vars(value).items()))
+        elif callable(callee := getattr(value, "py_func", None)):
+            yield from _constants(callee, seen)
+        else:
+            yield f"{name}={_show(value)}"
+
+
+def _show(value: Any) -> str:
+    """Return the value of a constant that compiled code freezes, or nothing."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
+    return repr(value) if isinstance(value, bool | int | float | complex | str | bytes | tuple | np.generic) else ""
 
 
 class ImportAwareLocator(caching._CacheLocator):  # type: ignore[misc]  # Numba ships no types
@@ -144,6 +168,21 @@ class _KernelCacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]  #
     _locator_classes = (ImportAwareLocator,)
 
 
+class _IndexFile(caching.IndexDataCacheFile):  # type: ignore[misc]  # Numba ships no types
+    """An index whose data files are named by their keys.
+
+    Numba numbers them, and two processes that compile at once can give one number to two things. Here a lost entry of
+    the index costs a compilation, and no file is ever another's.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        name = f"{self._index_name}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+        self._save_data(name, data)
+        overloads = self._load_index()
+        overloads[key] = name
+        self._save_index(overloads)
+
+
 class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
     """One function's entries in the cache; never the reason for a failure.
 
@@ -173,6 +212,10 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
         """The folder of this function's module."""
         return str(self._impl.locator.get_cache_path())
 
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        constants = "\n".join(_constants(self._py_func, []))
+        return (*super()._index_key(sig, codegen), hashlib.sha256(constants.encode()).hexdigest())
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load compiled code, or return None if there is none that can be used."""
         if not _has_source(self._py_func):
@@ -180,7 +223,7 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # a damaged entry, of whatever kind, is as good as none; it must not be met again on saving
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, RuntimeError):
                 self.flush()
             return None
 
@@ -191,7 +234,9 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
         try:
             super().save_overload(sig, data)
         except OSError as error:
-            _say_in_memory(cache_root(), error.strerror)
+            _say_in_memory(str(cache_root()), str(error.strerror))
+        except RuntimeError as error:
+            _say_in_memory("folder", str(error))
 
 
 def _has_source(py_func: Callable[..., Any]) -> bool:
@@ -203,7 +248,7 @@ def _has_source(py_func: Callable[..., Any]) -> bool:
 
 
 @functools.cache
-def _say_in_memory(folder: Path, reason: str | None) -> None:
+def _say_in_memory(folder: str, reason: str) -> None:
     """Say, once for each folder and reason, that compiled code is not kept."""
     write_notice(
         f"px4lockstep: the compile cache {folder} can't be written ({reason}); compiling in memory for this run. "

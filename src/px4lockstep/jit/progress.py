@@ -39,7 +39,7 @@ class CompileReporter(event.Listener):  # type: ignore[misc]  # Numba ships no t
         self._depth -= 1
         if self._depth == 0 and self._said:
             elapsed_s = time.perf_counter() - self._start_s
-            write_notice(f"px4lockstep: compiled in {elapsed_s:.1f} s; later starts load it from the cache", end="\n")
+            write_notice(f"px4lockstep: compiled in {elapsed_s:.1f} s", end="\n")
 
     def _say(self, function: Any) -> None:
         if not self._said:

@@ -8,6 +8,8 @@ from px4lockstep.jit import record
 
 MAX_MOTORS = 12
 MAX_SERVOS = 8
+MAX_BATTERIES = 4
+MAX_BUSES = 4
 
 MAX_STATES = 80
 """Room for 13 rigid-body states, 2 for each of 20 actuator channels, 12 rotor speeds and 2 for each of 4 batteries."""
@@ -26,7 +28,7 @@ COMMAND = record([("motors", "f8", MAX_MOTORS), ("servos", "f8", MAX_SERVOS)])
 FAULTS = record(
     [
         ("motor_disabled_mask", "i8"),  # bit i: rotor i gets no duty
-        ("battery_disconnected_mask", "i8"),  # bit i: battery i is open
+        ("battery_disconnected", "i8"),  # 1: all batteries are off their buses
         ("sensor_fault_mask", "i8"),  # SENSOR_FAULT_* bits
     ]
 )
@@ -34,5 +36,22 @@ FAULTS = record(
 INPUT = record([("command", COMMAND), ("wind_ned", "f8", 3), ("faults", FAULTS)])
 """What acts on a plant, held from one boundary to the next."""
 
-OUTPUTS = record([("values", "f8", 8)])
-"""What a plant shows besides its state: for a reference problem its invariants, for a user's plant what it likes."""
+BATTERY_STATUS = record([("voltage_v", "f8"), ("current_a", "f8"), ("remaining", "f8"), ("warning", "i8")])
+"""Of one battery; the warning is 0 none, 1 low, 2 critical, 3 emergency."""
+
+OUTPUTS = record(
+    [
+        ("values", "f8", 8),  # a reference problem's invariants, or what a user's plant likes
+        ("rotor_duty", "f8", MAX_MOTORS),  # what the ESC applies, after faults and deadzone
+        ("rotor_thrust_n", "f8", MAX_MOTORS),
+        ("rotor_torque_nm", "f8", MAX_MOTORS),
+        ("motor_current_a", "f8", MAX_MOTORS),
+        ("bus_voltage_v", "f8", MAX_BUSES),
+        ("bus_current_a", "f8", MAX_BUSES),
+        ("battery", BATTERY_STATUS, MAX_BATTERIES),
+        ("air_density_kg_m3", "f8"),
+        ("air_temperature_k", "f8"),
+        ("air_vel_body", "f8", 3),  # of the air relative to the vehicle
+    ]
+)
+"""What a plant shows besides its state."""

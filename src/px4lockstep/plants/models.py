@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.checks import check_positive
 from px4lockstep.errors import InputError
 from px4lockstep.jit import callback
 from px4lockstep.plants import by_address, reference
@@ -36,6 +37,12 @@ def write_plant(model: PlantModel, plant: Any, x: Vector) -> None:
     unknown = [name for name in model.groups if name not in GROUPS]
     if unknown:
         raise InputError(f"unknown state groups {unknown}; allowed are {', '.join(GROUPS)}")
+    for name, size in model.groups.items():
+        if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+            raise InputError(f"state group {name!r} has {size!r} states; it must be an integer of 0 or more")
+    order = [name for name in GROUPS if name in model.groups]
+    if list(model.groups) != order:
+        raise InputError(f"state groups are given as {list(model.groups)}; the state has them as {order}")
     start = 0
     for index, name in enumerate(GROUPS):
         size = model.groups.get(name, 0)
@@ -51,7 +58,7 @@ def write_plant(model: PlantModel, plant: Any, x: Vector) -> None:
         raise InputError(f"the initial state has shape {initial.shape}; its groups add up to {start} states")
     if not np.isfinite(initial).all():
         raise InputError(f"the initial state is not finite: {initial.tolist()}")
-    if "att" in model.groups:
+    if model.groups.get("att", 0):
         first = int(plant["group_start"][GROUPS.index("att")])
         norm = float(np.linalg.norm(initial[first : first + 4]))
         if abs(norm - 1.0) > 1e-10:
@@ -108,7 +115,8 @@ class KeplerOrbit:
     groups: Mapping[str, int] = field(default_factory=lambda: {"pos": 3, "vel": 3})
 
     def initial_state(self) -> Vector:
-        speed = math.sqrt(self.mu_m3_s2 / self.radius_m)
+        check_positive("radius_m", self.radius_m)
+        speed = math.sqrt(check_positive("mu_m3_s2", self.mu_m3_s2) / self.radius_m)
         tilt = self.inclination_rad
         return np.array([self.radius_m, 0.0, 0.0, 0.0, speed * math.cos(tilt), speed * math.sin(tilt)])
 
@@ -202,6 +210,8 @@ class UserPlant:
         plant["kind"] = USER_PLANT
         user = plant["user"]
         user["values"][: len(self.parameters)] = self.parameters
+        if self.rhs is None:
+            raise InputError("a plant needs a right-hand side: rhs is None")
         user["rhs_address"] = _address(self.rhs, by_address.RHS_SIGNATURE)
         user["outputs_address"] = _address(self.outputs, by_address.OUTPUTS_SIGNATURE)
         user["project_address"] = _address(self.project, by_address.PROJECT_SIGNATURE)
@@ -211,4 +221,8 @@ class UserPlant:
 def _address(function: Callable[..., Any] | int | None, signature: tuple[str, tuple[Any, ...]]) -> int:
     if function is None:
         return 0
-    return function if isinstance(function, int) else callback(function, *signature)
+    if callable(function):
+        return callback(function, *signature)
+    if isinstance(function, bool) or not isinstance(function, int) or function == 0:
+        raise InputError(f"a plant's function is {function!r}; it must be a function, or the address of one")
+    return function

@@ -8,9 +8,11 @@ import math
 from px4lockstep.jit import kernel, record
 from px4lockstep.plants import by_address, reference
 from px4lockstep.plants.layout import ATT, GROUPS
+from px4lockstep.vehicle import multirotor
 
+MULTIROTOR_PLANT = 10
 USER_PLANT = 100
-"""Kinds below this one are shipped: 1 to 6 are the reference problems."""
+"""Kinds 1 to 6 are the reference problems."""
 
 PLANT = record(
     [
@@ -18,6 +20,7 @@ PLANT = record(
         ("n_x", "i8"),
         ("group_start", "i8", len(GROUPS)),  # a group is state.x[group_start:group_stop]; empty if they are equal
         ("group_stop", "i8", len(GROUPS)),
+        ("multirotor", multirotor.MULTIROTOR),
         ("reference", reference.REFERENCE),
         ("user", by_address.USER),
     ]
@@ -27,16 +30,20 @@ PLANT = record(
 @kernel
 def rhs(t_s, state, inputs, plant, dstate):
     """Write the time derivative of the state. Pure: no randomness, no clock, nothing else is written."""
-    if plant.kind == USER_PLANT:
+    if plant.kind == MULTIROTOR_PLANT:
+        multirotor.rhs(state, inputs, plant.multirotor, dstate)
+    elif plant.kind == USER_PLANT:
         by_address.rhs(t_s, state, inputs, plant.user, dstate)
     else:
         reference.rhs(plant.kind, state.x, inputs, plant.reference, dstate.x)
 
 
 @kernel
-def write_outputs(t_s, state, inputs, plant, outputs):
-    """Write what the plant shows besides its state, with the given inputs. Pure."""
-    if plant.kind == USER_PLANT:
+def write_outputs(t_s, state, inputs, plant, scratch, outputs):
+    """Write what the plant shows besides its state, with the given inputs. Pure but for its scratch, a state's room."""
+    if plant.kind == MULTIROTOR_PLANT:
+        multirotor.write_outputs(state, inputs, plant.multirotor, scratch, outputs)
+    elif plant.kind == USER_PLANT:
         by_address.write_outputs(t_s, state, inputs, plant.user, outputs)
     else:
         reference.write_invariants(plant.kind, state.x, plant.reference, outputs.values)
@@ -53,10 +60,13 @@ def project(state, plant):
         i = plant.group_start[ATT]
         norm = math.sqrt(x[i] * x[i] + x[i + 1] * x[i + 1] + x[i + 2] * x[i + 2] + x[i + 3] * x[i + 3])
         if norm > 0.0:
-            x[i] /= norm
-            x[i + 1] /= norm
-            x[i + 2] /= norm
-            x[i + 3] /= norm
+            scale = 1.0 / norm
+            x[i] *= scale
+            x[i + 1] *= scale
+            x[i + 2] *= scale
+            x[i + 3] *= scale
+    if plant.kind == MULTIROTOR_PLANT:
+        return multirotor.project(state, plant.multirotor)
     if plant.kind == USER_PLANT:
         return by_address.project(state, plant.user)
     return 0

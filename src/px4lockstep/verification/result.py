@@ -1,5 +1,6 @@
 """One line of a verification: what was measured and what is allowed."""
 
+import math
 from dataclasses import asdict, dataclass
 
 
@@ -19,4 +20,5 @@ class Result:
 
     def as_dict(self) -> dict[str, object]:
         """Return the result as `--json` prints it."""
-        return {**asdict(self), "passed": self.passed}
+        error = self.error if math.isfinite(self.error) else None  # JSON has no NaN
+        return {**asdict(self), "error": error, "passed": self.passed}

@@ -52,7 +52,7 @@ def period_to_us(value_s: Any, field: str) -> int:
     return whole_us
 
 
-def check_us(value_us: Any, field: str, minimum: int = 0) -> int:
+def check_us(field: str, value_us: Any, minimum: int = 0) -> int:
     """Return a count of microseconds as an int, or raise `TimeError` if it is not one, or below the minimum."""
     if isinstance(value_us, bool) or not isinstance(value_us, numbers.Integral):
         raise TimeError(f"{field} = {value_us!r} is not an integer number of microseconds")

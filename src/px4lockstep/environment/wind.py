@@ -1,0 +1,132 @@
+"""Wind: the velocity of the air over the ground, stepped on the wind axis and held between its ticks.
+
+    none        v = 0
+    constant    v = mean
+    ou          v = mean + w,    w <- phi w + sigma sqrt(1 - phi**2) xi,    phi = exp(-dt / tau)
+    dryden      v = mean + w,    w by `dryden.py`
+
+The Ornstein-Uhlenbeck process is stepped exactly: its variance is sigma**2 and its autocorrelation exp(-t / tau) for
+every period dt. xi is standard normal, a pure function of (seed, "wind", tick, axis). Turbulence starts at 0 and is
+stepped before its first sample, so that it needs a few tau to build up. The wind is the same everywhere in space; it
+neither grows with height nor depends on where the vehicle goes. Gusts are added on top (`gust.py`).
+
+Reference:
+    D. T. Gillespie, Exact numerical simulation of the Ornstein-Uhlenbeck process and its integral, Phys. Rev. E 54
+    (1996), 2084-2091.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from px4lockstep.checks import Vector3, check_kind, check_positive, check_vector
+from px4lockstep.environment.dryden import DRYDEN_FILTERS, Dryden, step_dryden
+from px4lockstep.jit import kernel, record
+from px4lockstep.math.exponential import exp
+from px4lockstep.math.philox import normal4, stream_key
+from px4lockstep.microseconds import check_us
+
+NONE = 0
+CONSTANT = 1
+OU = 2
+DRYDEN = 3
+
+KINDS = {"none": NONE, "constant": CONSTANT, "ou": OU, "dryden": DRYDEN}
+
+STREAM = "wind"
+
+WIND = record(
+    [
+        ("kind", "i8"),
+        ("key", "u8"),  # of the stream of random numbers
+        ("tick", "i8"),  # the next tick of the wind axis
+        ("mean_ned", "f8", 3),
+        ("decay", "f8"),  # ou: phi
+        ("gain_ned", "f8", 3),  # ou: sigma sqrt(1 - phi**2)
+        ("turbulence_ned", "f8", 3),  # ou: the state; dryden: its last output
+        ("dryden", DRYDEN_FILTERS),
+    ]
+)
+
+
+@kernel
+def step_ou(wind):
+    """Advance the Ornstein-Uhlenbeck process by one period."""
+    xi_n, xi_e, xi_d, _ = normal4(wind.key, wind.tick, np.int64(0), np.int64(0))
+    decay = wind.decay
+    gain = wind.gain_ned
+    turbulence = wind.turbulence_ned
+    turbulence[0] = decay * turbulence[0] + gain[0] * xi_n
+    turbulence[1] = decay * turbulence[1] + gain[1] * xi_e
+    turbulence[2] = decay * turbulence[2] + gain[2] * xi_d
+
+
+@kernel
+def step_wind(wind, vel_ned):
+    """Run one tick of the wind axis: advance the turbulence, then write the velocity of the air."""
+    if wind.kind == OU:
+        step_ou(wind)
+    elif wind.kind == DRYDEN:
+        step_dryden(wind.dryden, wind.key, wind.tick, wind.turbulence_ned)
+    wind.tick += 1
+    for i in range(3):
+        vel_ned[i] = wind.mean_ned[i] + wind.turbulence_ned[i]
+
+
+@dataclass(frozen=True)
+class Wind:
+    """Wind as a user chooses it. What a kind does not use is checked all the same, and has no effect.
+
+    Args:
+        kind: `none`, `constant`, `ou` or `dryden`.
+        mean_ned: Mean velocity of the air over the ground [m/s], except for `none`.
+        sigma_ned: Standard deviation of each axis of `ou` [m/s].
+        tau_s: Correlation time of `ou`.
+        dryden_wind_20ft_mps: Wind speed at 20 ft above ground, which sets the turbulence of `dryden`.
+        dryden_height_m: Height above ground of `dryden`.
+
+    Raises:
+        InputError: If the kind is unknown or a value out of range.
+    """
+
+    kind: str = "none"
+    mean_ned: Vector3 = (0.0, 0.0, 0.0)
+    sigma_ned: Vector3 = (1.5, 1.5, 0.5)
+    tau_s: float = 3.0
+    dryden_wind_20ft_mps: float = 7.72  # 15 knots: light turbulence by MIL-F-8785C
+    dryden_height_m: float = 15.0
+
+    def __post_init__(self) -> None:
+        """Check kind and ranges."""
+        check_kind("wind.kind", self.kind, KINDS)
+        object.__setattr__(self, "mean_ned", check_vector("wind.mean_ned", self.mean_ned))
+        sigma_ned = check_vector("wind.sigma_ned", self.sigma_ned, minimum=0.0, allowed="finite numbers of 0 or more")
+        object.__setattr__(self, "sigma_ned", sigma_ned)
+        check_positive("wind.tau_s", self.tau_s)
+        Dryden(self.dryden_wind_20ft_mps, self.dryden_height_m)
+
+    def write(self, rec: Any, seed: int, period_us: int) -> None:
+        """Write the wind into a `WIND` record, before its first tick.
+
+        Args:
+            rec: The record.
+            seed: The seed of the run.
+            period_us: The period of the wind axis.
+
+        Raises:
+            InputError: If the seed or the period can't be used.
+        """
+        period_s = check_us("wind period", period_us, minimum=1) / 1e6
+        decay = float(exp(-period_s / self.tau_s))
+        root = math.sqrt(1.0 - decay * decay)
+        rec["kind"] = KINDS[self.kind]
+        rec["key"] = stream_key(seed, STREAM)
+        rec["tick"] = 0
+        rec["mean_ned"] = (0.0, 0.0, 0.0) if self.kind == "none" else self.mean_ned
+        rec["decay"] = decay
+        rec["gain_ned"] = tuple(sigma * root for sigma in self.sigma_ned)
+        rec["turbulence_ned"] = 0.0
+        turbulence = Dryden(self.dryden_wind_20ft_mps, self.dryden_height_m)
+        turbulence.write(rec["dryden"], self.mean_ned, period_us)

@@ -1,0 +1,1 @@
+"""The multirotor: one file per model, coupled into one right-hand side by `multirotor`."""

@@ -1,0 +1,99 @@
+"""The battery sensor: what the autopilot is told of a battery, which is not the truth.
+
+    y ← y + (1 − exp(−dt / τ)) (truth − y)      voltage and current, exact for a held input; τ = 0: y = truth
+    z = y + σ ξ                                 white noise, addressed by (seed, "battery sensor", tick, battery)
+
+then delayed by a whole number of autopilot ticks; until there is a sample that old, the current one. It is sampled at
+autopilot boundaries, after faults and wind and before the autopilot, from the state and the command held until then.
+Charge and warning are the battery's own, delayed alike.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from px4lockstep.errors import InputError
+from px4lockstep.jit import kernel, record
+from px4lockstep.math.exponential import exp
+from px4lockstep.math.philox import normal4, stream_key
+from px4lockstep.microseconds import seconds_to_us
+from px4lockstep.plants.layout import BATTERY_STATUS
+
+MAX_DELAY_TICKS = 64
+STREAM = "battery sensor"
+
+BATTERY_SENSOR = record(
+    [
+        ("gain", "f8"),  # 1 − exp(−dt / τ)
+        ("voltage_sigma_v", "f8"),
+        ("current_sigma_a", "f8"),
+        ("delay_ticks", "i8"),
+        ("key", "u8"),
+        ("lane", "i8"),
+        ("tick", "i8"),
+        ("voltage_v", "f8"),  # after the lag
+        ("current_a", "f8"),
+        ("ring", BATTERY_STATUS, MAX_DELAY_TICKS + 1),
+    ]
+)
+
+
+@kernel
+def sense_battery(sensor, truth, measured):
+    """Run one tick: lag, noise, delay, from the true status to the measured one."""
+    if sensor.tick == 0:
+        sensor.voltage_v = truth.voltage_v
+        sensor.current_a = truth.current_a
+    else:
+        sensor.voltage_v += sensor.gain * (truth.voltage_v - sensor.voltage_v)
+        sensor.current_a += sensor.gain * (truth.current_a - sensor.current_a)
+    slot = sensor.ring[sensor.tick % (MAX_DELAY_TICKS + 1)]
+    slot.voltage_v = sensor.voltage_v
+    slot.current_a = sensor.current_a
+    slot.remaining = truth.remaining
+    slot.warning = truth.warning
+    if sensor.voltage_sigma_v > 0.0 or sensor.current_sigma_a > 0.0:
+        noise = normal4(sensor.key, sensor.tick, sensor.lane, np.int64(0))
+        slot.voltage_v += sensor.voltage_sigma_v * noise[0]
+        slot.current_a += sensor.current_sigma_a * noise[1]
+    from_tick = sensor.tick - sensor.delay_ticks if sensor.tick >= sensor.delay_ticks else sensor.tick
+    oldest = sensor.ring[from_tick % (MAX_DELAY_TICKS + 1)]
+    measured.voltage_v = oldest.voltage_v
+    measured.current_a = oldest.current_a
+    measured.remaining = oldest.remaining
+    measured.warning = oldest.warning
+    sensor.tick += 1
+
+
+def write_battery_sensor(battery: Any, rec: Any, lane: int, seed: int, period_us: int) -> None:
+    """Write a battery's sensor into a `BATTERY_SENSOR` record.
+
+    Args:
+        battery: The `Battery`, which has the `sense_…` values.
+        rec: The record.
+        lane: The number of the battery, from 0.
+        seed: The seed of the run.
+        period_us: The period of the autopilot axis.
+
+    Raises:
+        InputError: If the delay is not a whole number of ticks, or too long.
+    """
+    delay_us = seconds_to_us(battery.sense_delay_s, "power.batteries.sense_delay_s")
+    ticks, rest_us = divmod(delay_us, period_us)
+    if rest_us:
+        raise InputError(
+            f"power.batteries.sense_delay_s = {battery.sense_delay_s} is not a whole number of autopilot ticks of "
+            f"{period_us} us; use {ticks * period_us / 1e6:g} or {(ticks + 1) * period_us / 1e6:g}"
+        )
+    if ticks > MAX_DELAY_TICKS:
+        raise InputError(
+            f"power.batteries.sense_delay_s = {battery.sense_delay_s} is {ticks} autopilot ticks; at most "
+            f"{MAX_DELAY_TICKS} are allowed"
+        )
+    tau_s = battery.sense_tau_s
+    rec["gain"] = 1.0 - float(exp(-period_us / 1e6 / tau_s)) if tau_s > 0.0 else 1.0
+    rec["voltage_sigma_v"] = battery.sense_voltage_sigma_v
+    rec["current_sigma_a"] = battery.sense_current_sigma_a
+    rec["delay_ticks"] = ticks
+    rec["key"] = stream_key(seed, STREAM)
+    rec["lane"] = lane

@@ -1,0 +1,106 @@
+"""Contact with flat ground at z = 0 (down is positive), by penalty forces.
+
+`flat_ground` acts at the centre of mass, without moments:
+
+    N = k z + c max(0, v_z)   for z > 0,   friction −μ N v_t / (|v_t| + v_eps)
+
+`legs` acts at points fixed to the body, with moments; k and c are totals, divided by the number of points. At each
+point N is as above, and friction lies in a cone with a static part:
+
+    |v_t| ≤ v_eps   sticks: F = −μ_s N v_t / v_eps
+    |v_t| > v_eps   slides: F = −N (μ + (μ_s − μ) (v_eps / |v_t|)²) v_t / |v_t|
+
+Sticking is a stiff damper, not an anchor: without a sideways load the point comes to rest, under a load below the cone
+it creeps, slower than v_eps. Damping acts on compression only, so the ground does not pull.
+"""
+
+import math
+
+from px4lockstep.jit import kernel, record
+
+NONE = 0
+FLAT_GROUND = 1
+LEGS = 2
+KINDS = {"no_contact": NONE, "flat_ground": FLAT_GROUND, "legs": LEGS}
+
+MAX_POINTS = 8
+
+CONTACT = record(
+    [
+        ("kind", "i8"),
+        ("n_points", "i8"),
+        ("stiffness_n_m", "f8"),  # of one point
+        ("damping_n_s_m", "f8"),
+        ("mu", "f8"),  # 0 with friction off
+        ("mu_static", "f8"),
+        ("v_eps_m_s", "f8"),
+        ("points_body_m", "f8", (MAX_POINTS, 3)),
+    ]
+)
+
+
+@kernel
+def normal_force(contact, depth_m, sink_m_s):
+    """Return the normal force at a depth and sink rate [N]."""
+    force = contact.stiffness_n_m * depth_m
+    return force + contact.damping_n_s_m * sink_m_s if sink_m_s > 0.0 else force
+
+
+@kernel
+def ground_force(contact, depth_m, vel_n, vel_e, vel_d):
+    """Return the force of flat ground at the centre of mass, in world axes [N]; 0 above the ground."""
+    if depth_m <= 0.0:
+        return 0.0, 0.0, 0.0
+    normal = normal_force(contact, depth_m, vel_d)
+    speed = math.sqrt(vel_n * vel_n + vel_e * vel_e)
+    friction = -contact.mu * normal / (speed + contact.v_eps_m_s)
+    return friction * vel_n, friction * vel_e, -normal
+
+
+@kernel
+def point_force(contact, depth_m, vel_n, vel_e, vel_d):
+    """Return the force of the ground on one leg, in world axes [N]; 0 above the ground."""
+    if depth_m <= 0.0:
+        return 0.0, 0.0, 0.0
+    normal = normal_force(contact, depth_m, vel_d)
+    speed = math.sqrt(vel_n * vel_n + vel_e * vel_e)
+    if speed <= contact.v_eps_m_s:
+        friction = -contact.mu_static * normal / contact.v_eps_m_s
+    else:
+        ratio = contact.v_eps_m_s / speed
+        friction = -normal * (contact.mu + (contact.mu_static - contact.mu) * ratio * ratio) / speed
+    return friction * vel_n, friction * vel_e, -normal
+
+
+@kernel
+def legs_wrench(contact, dcm, z_down_m, vel, omega):
+    """Return the force in world axes [N] and the torque in body axes [N m] of all legs.
+
+    `dcm` are the nine elements of the rotation from body to world, row by row.
+    """
+    r00, r01, r02, r10, r11, r12, r20, r21, r22 = dcm
+    p, q, r = omega
+    fn, fe, fd = 0.0, 0.0, 0.0
+    tx, ty, tz = 0.0, 0.0, 0.0
+    for i in range(contact.n_points):
+        x, y, z = contact.points_body_m[i, 0], contact.points_body_m[i, 1], contact.points_body_m[i, 2]
+        depth = z_down_m + r20 * x + r21 * y + r22 * z
+        if depth > 0.0:
+            ux, uy, uz = q * z - r * y, r * x - p * z, p * y - q * x
+            gn, ge, gd = point_force(
+                contact,
+                depth,
+                vel[0] + r00 * ux + r01 * uy + r02 * uz,
+                vel[1] + r10 * ux + r11 * uy + r12 * uz,
+                vel[2] + r20 * ux + r21 * uy + r22 * uz,
+            )
+            fn += gn
+            fe += ge
+            fd += gd
+            bx = r00 * gn + r10 * ge + r20 * gd
+            by = r01 * gn + r11 * ge + r21 * gd
+            bz = r02 * gn + r12 * ge + r22 * gd
+            tx += y * bz - z * by
+            ty += z * bx - x * bz
+            tz += x * by - y * bx
+    return (fn, fe, fd), (tx, ty, tz)

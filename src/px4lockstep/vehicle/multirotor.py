@@ -1,0 +1,274 @@
+"""The multirotor: all models coupled into one right-hand side.
+
+State, flat, in this order: position and velocity (NED), `q_bn`, body rates; outputs of actuators that are not direct,
+then the rates of those of second order; rotor speeds; state of charge of each battery; polarization voltage of each.
+The aircraft has only what it needs of these, and where they start is in its parameters.
+
+    v̇ = (R_bn F_body + F_drag + F_contact) / m + g
+    F_body = Σ −T_i a_i,   τ = Σ r_i × (−T_i a_i) + a_i s_i Q_i
+
+    H = Σ −s_i J ω_i a_i,   −Ḣ = Σ s_i J ω̇_i a_i
+
+`a_i` is the rotor's axis (+z, down, for a normal multirotor: thrust acts along −axis), `s_i` the sign of the reaction
+torque on the body about it; the rotor itself spins the other way.
+"""
+
+from px4lockstep.environment.atmosphere import density_kg_m3, temperature_k
+from px4lockstep.environment.gravity import GRAVITY, gravity_down_m_s2
+from px4lockstep.jit import kernel, record
+from px4lockstep.plants.layout import MAX_MOTORS
+from px4lockstep.vehicle.actuators import ACTUATION, DIRECT, project_actuators, write_actuator_rates
+from px4lockstep.vehicle.battery import charge_rates, warning_of
+from px4lockstep.vehicle.contact import CONTACT, FLAT_GROUND, LEGS, ground_force, legs_wrench
+from px4lockstep.vehicle.drag import BODY_QUADRATIC, DRAG, quadratic_drag_body
+from px4lockstep.vehicle.power import POWER, avionics_current, bus_voltage
+from px4lockstep.vehicle.propulsion import (
+    PROPULSION,
+    esc_duty,
+    motor_current,
+    propeller_load,
+    spin_acceleration,
+)
+from px4lockstep.vehicle.rigid_body import BODY, angular_acceleration
+
+ROTOR = record(
+    [
+        ("axis", "f8", 3),
+        ("moment_arm", "f8", 3),  # −r × a: torque per thrust [m]
+        ("reaction_axis", "f8", 3),  # s a: the axis that torque on the body counts about; the rotor spins against it
+        ("bus", "i8"),
+    ]
+)
+
+MULTIROTOR = record(
+    [
+        ("body", BODY),
+        ("drag", DRAG),
+        ("gravity", GRAVITY),
+        ("home_alt_m", "f8"),
+        ("n_rotors", "i8"),
+        ("i_act", "i8"),  # where the parts of the state start
+        ("i_rotor", "i8"),
+        ("i_soc", "i8"),
+        ("i_v1", "i8"),
+        ("rotors", ROTOR, MAX_MOTORS),
+        ("propulsion", PROPULSION),
+        ("power", POWER),
+        ("contact", CONTACT),
+        ("actuation", ACTUATION),
+    ]
+)
+
+
+@kernel
+def dcm_of(state):
+    """Return the rotation from body to world, row by row, of the attitude in the state."""
+    x = state.x
+    qw, qx, qy, qz = x[6], x[7], x[8], x[9]
+    return (
+        1.0 - 2.0 * (qy * qy + qz * qz),
+        2.0 * (qx * qy - qw * qz),
+        2.0 * (qx * qz + qw * qy),
+        2.0 * (qx * qy + qw * qz),
+        1.0 - 2.0 * (qx * qx + qz * qz),
+        2.0 * (qy * qz - qw * qx),
+        2.0 * (qx * qz - qw * qy),
+        2.0 * (qy * qz + qw * qx),
+        1.0 - 2.0 * (qx * qx + qy * qy),
+    )
+
+
+@kernel
+def air_velocity_body(state, inputs, dcm):
+    """Return the velocity of the air relative to the vehicle, in body axes."""
+    x = state.x
+    wind = inputs.wind_ned
+    an, ae, ad = wind[0] - x[3], wind[1] - x[4], wind[2] - x[5]
+    return (
+        dcm[0] * an + dcm[3] * ae + dcm[6] * ad,
+        dcm[1] * an + dcm[4] * ae + dcm[7] * ad,
+        dcm[2] * an + dcm[5] * ae + dcm[8] * ad,
+    )
+
+
+@kernel
+def write_duties(state, inputs, m, duties):
+    """Write what each ESC applies to the rotors' places in `duties.x`.
+
+    That is the actuator's output, 0 for a disabled motor, then the ESC's deadzone.
+    """
+    disabled = inputs.faults.motor_disabled_mask
+    for i in range(m.n_rotors):
+        if (disabled >> i) & 1:
+            duty = 0.0
+        elif m.actuation.motor.kind == DIRECT:
+            duty = esc_duty(m.propulsion, inputs.command.motors[m.actuation.motor_channel[i]])
+        else:
+            duty = esc_duty(m.propulsion, state.x[m.i_act + i])
+        duties.x[m.i_rotor + i] = duty
+
+
+@kernel
+def connected_voltage(m, b, state, inputs, duties):
+    """Return the voltage of a bus [V]; 0 with the batteries disconnected."""
+    return bus_voltage(m, b, state, duties) if inputs.faults.battery_disconnected == 0 else 0.0
+
+
+@kernel
+def write_battery_rates(m, b, state, current_a, dstate):
+    """Write the derivatives of a bus's batteries, which share its current."""
+    for j in range(m.power.n_batteries):
+        battery = m.power.batteries[j]
+        if battery.bus == b:
+            i_soc, i_v1 = m.i_soc + j, m.i_v1 + j
+            rates = charge_rates(battery, state.x[i_soc], state.x[i_v1], battery.share * current_a)
+            dstate.x[i_soc] = rates[0]
+            dstate.x[i_v1] = rates[1]
+
+
+@kernel
+def rhs(state, inputs, m, dstate):
+    """Write the derivative of the whole aircraft."""
+    x = state.x
+    dx = dstate.x
+    density = density_kg_m3(m.home_alt_m - x[2])
+    dcm = dcm_of(state)
+    air = air_velocity_body(state, inputs, dcm)
+
+    # The places of the rotors' accelerations hold their duties until those are computed.
+    i_rotor = m.i_rotor
+    write_duties(state, inputs, m, dstate)
+    fx, fy, fz = 0.0, 0.0, 0.0
+    tx, ty, tz = 0.0, 0.0, 0.0
+    hx, hy, hz = 0.0, 0.0, 0.0
+    gx, gy, gz = 0.0, 0.0, 0.0
+    p = m.propulsion
+    for b in range(m.power.n_buses):
+        voltage = connected_voltage(m, b, state, inputs, dstate)
+        bus_a = avionics_current(m.power.buses[b], voltage)
+        for i in range(m.n_rotors):
+            rotor = m.rotors[i]
+            if rotor.bus != b:
+                continue
+            omega = x[i_rotor + i]
+            duty = dx[i_rotor + i]
+            current = motor_current(p, duty, voltage, omega)
+            axis = rotor.axis
+            axial = -(air[0] * axis[0] + air[1] * axis[1] + air[2] * axis[2])
+            thrust, torque = propeller_load(p, density, omega, axial)
+            spin = spin_acceleration(p, omega, current, torque)
+            dx[i_rotor + i] = spin
+            bus_a += duty * current * p.inverse_eta
+
+            fx -= thrust * axis[0]
+            fy -= thrust * axis[1]
+            fz -= thrust * axis[2]
+            arm, reaction = rotor.moment_arm, rotor.reaction_axis
+            tx += thrust * arm[0] + torque * reaction[0]
+            ty += thrust * arm[1] + torque * reaction[1]
+            tz += thrust * arm[2] + torque * reaction[2]
+            # H = -J h and -dH/dt = J g: the rotor spins against its reaction
+            hx += omega * reaction[0]
+            hy += omega * reaction[1]
+            hz += omega * reaction[2]
+            gx += spin * reaction[0]
+            gy += spin * reaction[1]
+            gz += spin * reaction[2]
+        write_battery_rates(m, b, state, bus_a, dstate)
+
+    if m.drag.kind == BODY_QUADRATIC:
+        drag = quadratic_drag_body(m.drag, density, air)
+        fx += drag[0]
+        fy += drag[1]
+        fz += drag[2]
+    fn = dcm[0] * fx + dcm[1] * fy + dcm[2] * fz
+    fe = dcm[3] * fx + dcm[4] * fy + dcm[5] * fz
+    fd = dcm[6] * fx + dcm[7] * fy + dcm[8] * fz
+    if m.drag.kind != BODY_QUADRATIC:
+        fn += m.drag.linear_n_s_m * (inputs.wind_ned[0] - x[3])
+        fe += m.drag.linear_n_s_m * (inputs.wind_ned[1] - x[4])
+        fd += m.drag.linear_n_s_m * (inputs.wind_ned[2] - x[5])
+    if m.contact.kind == FLAT_GROUND:
+        ground = ground_force(m.contact, x[2], x[3], x[4], x[5])
+        fn += ground[0]
+        fe += ground[1]
+        fd += ground[2]
+    elif m.contact.kind == LEGS:
+        force, moment = legs_wrench(m.contact, dcm, x[2], (x[3], x[4], x[5]), (x[10], x[11], x[12]))
+        fn += force[0]
+        fe += force[1]
+        fd += force[2]
+        tx += moment[0]
+        ty += moment[1]
+        tz += moment[2]
+
+    dx[0] = x[3]
+    dx[1] = x[4]
+    dx[2] = x[5]
+    dx[3] = fn * m.body.inverse_mass
+    dx[4] = fe * m.body.inverse_mass
+    dx[5] = fd * m.body.inverse_mass + gravity_down_m_s2(m.gravity, x[2])
+    roll, pitch, yaw = x[10], x[11], x[12]
+    dx[6] = 0.5 * (-x[7] * roll - x[8] * pitch - x[9] * yaw)
+    dx[7] = 0.5 * (x[6] * roll + x[8] * yaw - x[9] * pitch)
+    dx[8] = 0.5 * (x[6] * pitch - x[7] * yaw + x[9] * roll)
+    dx[9] = 0.5 * (x[6] * yaw + x[7] * pitch - x[8] * roll)
+    inertia = p.rotor_inertia
+    torque_body = (tx + inertia * gx, ty + inertia * gy, tz + inertia * gz)
+    momentum = (-inertia * hx, -inertia * hy, -inertia * hz)
+    dx[10], dx[11], dx[12] = angular_acceleration(m.body, (roll, pitch, yaw), torque_body, momentum)
+
+    write_actuator_rates(m.actuation, m, state, inputs, dstate)
+
+
+@kernel
+def write_outputs(state, inputs, m, scratch, outputs):
+    """Write loads, currents, volts, battery status and air data, with the given inputs; `scratch` is a state's room."""
+    x = state.x
+    density = density_kg_m3(m.home_alt_m - x[2])
+    outputs.air_density_kg_m3 = density
+    outputs.air_temperature_k = temperature_k(m.home_alt_m - x[2])
+    air = air_velocity_body(state, inputs, dcm_of(state))
+    outputs.air_vel_body[0], outputs.air_vel_body[1], outputs.air_vel_body[2] = air
+    write_duties(state, inputs, m, scratch)
+    for b in range(m.power.n_buses):
+        voltage = connected_voltage(m, b, state, inputs, scratch)
+        bus_a = avionics_current(m.power.buses[b], voltage)
+        for i in range(m.n_rotors):
+            rotor = m.rotors[i]
+            if rotor.bus != b:
+                continue
+            omega = x[m.i_rotor + i]
+            duty = scratch.x[m.i_rotor + i]
+            outputs.rotor_duty[i] = duty
+            current = motor_current(m.propulsion, duty, voltage, omega)
+            axial = -(air[0] * rotor.axis[0] + air[1] * rotor.axis[1] + air[2] * rotor.axis[2])
+            outputs.rotor_thrust_n[i], outputs.rotor_torque_nm[i] = propeller_load(m.propulsion, density, omega, axial)
+            outputs.motor_current_a[i] = current
+            bus_a += duty * current * m.propulsion.inverse_eta
+        outputs.bus_voltage_v[b] = voltage
+        outputs.bus_current_a[b] = bus_a
+        for j in range(m.power.n_batteries):
+            battery = m.power.batteries[j]
+            if battery.bus == b:
+                status = outputs.battery[j]
+                status.voltage_v = voltage
+                status.current_a = battery.share * bus_a
+                status.remaining = x[m.i_soc + j]
+                status.warning = warning_of(battery, x[m.i_soc + j])
+
+
+@kernel
+def project(state, m):
+    """Put rotor speeds, charge and actuators back into their bounds; return how many were out of them."""
+    x = state.x
+    moved = 0
+    for i in range(m.i_rotor, m.i_rotor + m.n_rotors):
+        if x[i] < 0.0:
+            x[i] = 0.0
+            moved += 1
+    for i in range(m.i_soc, m.i_soc + m.power.n_batteries):
+        if not 0.0 <= x[i] <= 1.0:
+            x[i] = min(max(x[i], 0.0), 1.0)
+            moved += 1
+    return moved + project_actuators(m.actuation, m, state)

@@ -1,0 +1,132 @@
+"""The power network: what voltage a bus settles at, given its batteries and what its motors draw.
+
+Parallel batteries act as one source, weighted by conductance:
+
+    V0 = Σ E_j / R0_j / Σ 1 / R0_j,   R0 = 1 / Σ 1 / R0_j
+
+The voltage solves V = max(V_min, V0 − R0 (I(V) + P / V0)), where I(V) is the motors' current, which does not fall with
+V, and P the avionics load, a constant current during the solve. It is found in three steps, each of a fixed length:
+
+1. the closed form that takes every driven motor to be between its current limits, kept if that is so,
+2. six iterations with each motor off, linear or saturated as it is at the last voltage,
+3. if the residual is above 1e-6 V, bisection between V_min and V0.
+
+The kernels take the `MULTIROTOR` record, `m`, since rotors, motors and batteries all enter.
+
+Afterwards the avionics draw P / V, and the current is shared between the bus's batteries by 1 / R0 or equally. They do
+not charge each other. With the batteries disconnected the bus has 0 V and 0 A.
+"""
+
+from px4lockstep.jit import kernel, record
+from px4lockstep.plants.layout import MAX_BATTERIES, MAX_BUSES
+from px4lockstep.vehicle.battery import BATTERY, source_voltage
+from px4lockstep.vehicle.propulsion import motor_current
+
+RESIDUAL_LIMIT_V = 1e-6
+BISECTIONS = 60
+
+BUS = record([("avionics_w", "f8"), ("r0_ohm", "f8"), ("inverse_conductance", "f8"), ("min_voltage_v", "f8")])
+
+POWER = record(
+    [
+        ("n_batteries", "i8"),
+        ("n_buses", "i8"),
+        ("batteries", BATTERY, MAX_BATTERIES),
+        ("buses", BUS, MAX_BUSES),
+    ]
+)
+
+
+@kernel
+def avionics_current(bus, voltage_v):
+    """Return what the avionics of a bus draw at a voltage [A]; nothing from a dead bus."""
+    return bus.avionics_w / voltage_v if bus.avionics_w > 0.0 and voltage_v > 0.0 else 0.0
+
+
+@kernel
+def open_voltage(m, b, state):
+    """Return V0 of a bus: the voltage of its batteries together, without load."""
+    power = m.power
+    x = state.x
+    if power.n_batteries == 1:
+        return source_voltage(power.batteries[0], x[m.i_soc], x[m.i_v1])
+    weighted = 0.0
+    for j in range(power.n_batteries):
+        battery = power.batteries[j]
+        if battery.bus == b:
+            weighted += battery.conductance * source_voltage(battery, x[m.i_soc + j], x[m.i_v1 + j])
+    return max(weighted * power.buses[b].inverse_conductance, power.buses[b].min_voltage_v)
+
+
+@kernel
+def motors_current(m, b, state, duties, voltage_v):
+    """Return what the motors of a bus draw from it at a voltage [A]."""
+    total = 0.0
+    for i in range(m.i_rotor, m.i_rotor + m.n_rotors):
+        duty = duties.x[i]
+        if duty > 0.0 and m.rotors[i - m.i_rotor].bus == b:
+            total += duty * motor_current(m.propulsion, duty, voltage_v, state.x[i]) * m.propulsion.inverse_eta
+    return total
+
+
+@kernel
+def classified_voltage(m, b, state, duties, v0, avionics_a):
+    """Return the voltage by six iterations with classified motors, or by bisection."""
+    p = m.propulsion
+    bus = m.power.buses[b]
+    r0 = bus.r0_ohm
+    slope_scale = p.inverse_eta * p.inverse_r
+    v = v0
+    for _ in range(6):
+        slope = 0.0
+        offset = avionics_a
+        for i in range(m.i_rotor, m.i_rotor + m.n_rotors):
+            duty = duties.x[i]
+            if duty > 0.0 and m.rotors[i - m.i_rotor].bus == b:
+                back_emf = p.ke * state.x[i]
+                current = (duty * v - back_emf) * p.inverse_r
+                if current >= p.max_current_a:
+                    offset += duty * p.max_current_a * p.inverse_eta
+                elif current > 0.0:
+                    slope += duty * duty * slope_scale
+                    offset -= duty * back_emf * slope_scale
+        v = min(max((v0 - r0 * offset) / (1.0 + r0 * slope), bus.min_voltage_v), v0)
+    low = bus.min_voltage_v
+    high = v0
+    residual = v + r0 * (avionics_a + motors_current(m, b, state, duties, v)) - v0
+    if abs(residual) <= RESIDUAL_LIMIT_V or (v <= low and residual >= 0.0):
+        return v
+    for _ in range(BISECTIONS):
+        v = 0.5 * (low + high)
+        if v + r0 * (avionics_a + motors_current(m, b, state, duties, v)) > v0:
+            high = v
+        else:
+            low = v
+    return 0.5 * (low + high)
+
+
+@kernel
+def bus_voltage(m, b, state, duties):
+    """Return the voltage that a bus settles at [V]; `duties.x[i_rotor + i]` is what the ESC of rotor i applies."""
+    p = m.propulsion
+    bus = m.power.buses[b]
+    r0 = bus.r0_ohm
+    v0 = open_voltage(m, b, state)
+    avionics_a = avionics_current(bus, v0)
+    slope = 0.0
+    back = 0.0
+    for i in range(m.i_rotor, m.i_rotor + m.n_rotors):
+        duty = duties.x[i]
+        if duty > 0.0 and m.rotors[i - m.i_rotor].bus == b:
+            slope += duty * duty
+            back += duty * state.x[i]
+    slope_scale = p.inverse_eta * p.inverse_r
+    offset = avionics_a - back * (p.ke * slope_scale)
+    v = min(max((v0 - r0 * offset) / (1.0 + r0 * slope * slope_scale), bus.min_voltage_v), v0)
+    for i in range(m.i_rotor, m.i_rotor + m.n_rotors):
+        duty = duties.x[i]
+        if duty > 0.0 and m.rotors[i - m.i_rotor].bus == b:
+            current = (duty * v - p.ke * state.x[i]) * p.inverse_r
+            if not 0.0 < current < p.max_current_a:
+                return classified_voltage(m, b, state, duties, v0, avionics_a)
+    return v

@@ -1,0 +1,40 @@
+"""A fixed step that is long against the plant's shortest time constant is said."""
+
+import re
+
+import pytest
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Periodic, Timeline
+from px4lockstep.integrators.solver import Integrator
+from px4lockstep.vehicle.fleet import iris
+from px4lockstep.vehicle.parts import Actuator, Contact
+
+FLOATING = Contact("no_contact")
+
+
+@pytest.mark.parametrize(
+    ("aircraft", "step_us", "expected"),
+    [
+        (iris(), 1_000, r"a step of 1000 us is longer than 0.2 of .*, 2554 us of the contact; .* 511 us or less"),
+        (iris(), 500, None),
+        (iris(contact=FLOATING), 5_000, None),  # J / (b + Kt Ke / R) = 27.7 ms
+        (iris(contact=FLOATING), 10_000, "of the motors"),
+        (
+            iris(contact=FLOATING, motor_actuator=Actuator("first_order", tau_s=0.004)),
+            1_000,
+            "4000 us of the motor",
+        ),
+        (iris(contact=FLOATING, motor_actuator=Actuator("second_order", omega_n=500.0)), 1_000, "2000 us of the motor"),
+    ],
+)
+def test_a_long_fixed_step_draws_a_warning_that_names_the_time_constant(aircraft, step_us, expected):
+    """By 0.2 of the shortest of actuators, motors and contact; an adaptive integrator draws none."""
+    timeline = Timeline(100_000, physics=Periodic(step_us))
+    warnings = Simulation(aircraft, timeline, integrator=Integrator("RK4")).warnings
+    if expected is None:
+        assert warnings == ()
+    else:
+        assert len(warnings) == 1
+        assert re.search(expected, warnings[0])
+    assert Simulation(aircraft, timeline, integrator=Integrator("RK45")).warnings == ()

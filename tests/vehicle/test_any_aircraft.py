@@ -1,0 +1,192 @@
+"""Any aircraft: 1 to 12 rotors that point anywhere, 1 to 4 batteries and buses, all kinds of everything."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from plant_probe import Batch
+
+from px4lockstep.environment.gravity import Gravity
+from px4lockstep.errors import InputError
+from px4lockstep.vehicle.aircraft import Aircraft
+from px4lockstep.vehicle.parts import Actuator, Battery, Contact, PowerBus, Propulsion, Rotor
+
+CASES = 20
+repeatable = settings(deadline=None, derandomize=True, max_examples=150)  # the first call compiles
+
+
+def split(draw, items, parts):
+    """Deal items to parts, at least one each if there are enough."""
+    owner = [i if i < parts else draw(st.integers(0, parts - 1)) for i in range(items)]
+    return [tuple(i for i in range(items) if owner[i] == part) for part in range(parts)]
+
+
+@st.composite
+def any_aircraft(draw):
+    """Return an aircraft of any size, kind and layout, with plausible numbers."""
+    number = st.floats(-0.5, 0.5)
+    n_rotors = draw(st.integers(1, 12))
+    n_batteries = draw(st.integers(1, 4))
+    n_buses = draw(st.integers(1, n_batteries))
+    axes = draw(st.lists(st.tuples(number, number, number), min_size=n_rotors, max_size=n_rotors))
+    channels = draw(st.permutations(range(1, 13)))
+    rotors = []
+    for axis, channel in zip(axes, channels, strict=False):
+        length = float(np.linalg.norm(axis))
+        unit = (0.0, 0.0, 1.0) if length < 1e-3 else tuple((np.array(axis) / length).tolist())
+        rotors.append(Rotor((draw(number), draw(number), draw(number)), draw(st.sampled_from([1, -1])), unit, channel))
+    members = split(draw, n_batteries, n_buses)
+    loads = split(draw, n_rotors, n_buses) if n_rotors >= n_buses else [tuple(range(n_rotors))] + [()] * (n_buses - 1)
+    models = [draw(st.sampled_from(["thevenin", "ideal"])) for _ in range(n_buses)]
+    batteries = [Battery()] * n_batteries
+    for bus, model in zip(members, models, strict=True):
+        for j in bus:
+            batteries[j] = Battery(
+                model, r0=draw(st.floats(1e-4, 1.0)), min_voltage_v=draw(st.sampled_from([0.0, 9.9]))
+            )
+    kind = st.builds(
+        Actuator,
+        st.sampled_from(["direct", "first_order", "second_order"]),
+        rate_limit=st.sampled_from([0.5, np.inf]),
+    )
+    points = draw(st.lists(st.tuples(number, number, number), min_size=1, max_size=8))
+    square = np.array(draw(st.lists(number, min_size=9, max_size=9))).reshape(3, 3)
+    inertia = square @ square.T
+    inertia = 0.5 * (inertia + inertia.T) + 0.01 * np.eye(3)
+    return Aircraft(
+        name="any",
+        mass_kg=draw(st.floats(0.05, 5.0)),
+        inertia_kgm2=tuple(map(tuple, inertia.tolist())),
+        rotors=tuple(rotors),
+        propulsion=Propulsion(km_m=draw(st.floats(1e-4, 0.02)), max_current_a=draw(st.floats(0.5, 100.0))),
+        batteries=tuple(batteries),
+        buses=tuple(
+            PowerBus(cells, load, draw(st.sampled_from([0.0, 20.0])))
+            for cells, load in zip(members, loads, strict=True)
+        ),
+        share_mode=draw(st.sampled_from(["inv_r0", "equal"])),
+        drag_kind=draw(st.sampled_from(["linear", "body_quadratic"])),
+        drag_area_body_m2=(0.01, 0.02, 0.03),
+        linear_drag=0.1,
+        contact=Contact(draw(st.sampled_from(["no_contact", "flat_ground", "legs"])), points_body_m=tuple(points)),
+        motor_actuator=draw(kind),
+        servo_actuator=draw(kind),
+        servo_channels=tuple(draw(st.permutations(range(1, 9)))[: draw(st.integers(0, 8))]),
+        gravity=Gravity(draw(st.sampled_from(["uniform", "spherical"]))),
+    )
+
+
+def fill(batch, aircraft, seed):
+    """Fill a batch with states and inputs in their legal ranges, their corners among them."""
+    rng = np.random.default_rng(seed)
+    shape = (CASES, 80)
+    batch.x[:] = 0.0
+    start = 0
+    low_high = {
+        "pos": (-3e4, 3e4),
+        "vel": (-80.0, 80.0),
+        "att": (-1.0, 1.0),
+        "omega": (-30.0, 30.0),
+        "act": (0.0, 1.0),
+        "actdot": (-20.0, 20.0),
+        "rotor": (0.0, 3000.0),
+        "soc": (0.0, 1.0),
+        "v1": (-1.0, 1.0),
+    }
+    for name, size in aircraft.groups.items():
+        low, high = low_high[name]
+        values = rng.uniform(low, high, shape)[:, :size]
+        corner = rng.random(values.shape)
+        values[corner < 0.1] = max(low, 0.0)
+        values[corner > 0.95] = high
+        batch.x[:, start : start + size] = values
+        start += size
+    batch.x[::2, :3] *= 1e-5  # near the ground
+    attitude = batch.x[:, 6:10]
+    attitude[np.linalg.norm(attitude, axis=1) < 1e-3] = (1.0, 0.0, 0.0, 0.0)
+    attitude /= np.linalg.norm(attitude, axis=1)[:, None]
+    command = batch.inputs["command"]
+    command["motors"] = rng.choice([0.0, 0.02, 0.5, 1.0, 0.3], (CASES, 12))
+    command["servos"] = rng.uniform(-1.0, 1.0, (CASES, 8))
+    batch.inputs["wind_ned"] = rng.uniform(-30.0, 30.0, (CASES, 3))
+    batch.inputs["faults"]["motor_disabled_mask"] = rng.integers(0, 1 << 12, CASES)
+    batch.inputs["faults"]["battery_disconnected"] = rng.random(CASES) < 0.1
+
+
+def reachable(aircraft):
+    """Return whether the motors can be calibrated."""
+    try:
+        Batch([aircraft])
+    except InputError:
+        return False
+    return True
+
+
+@repeatable
+@given(any_aircraft(), st.integers(0, 2**32))
+def test_no_legal_aircraft_and_input_gives_a_derivative_that_is_not_finite(aircraft, seed):
+    """Nor outputs; and the projection leaves a legal state alone but for its actuators' rates."""
+    assume(reachable(aircraft))
+    batch = Batch([aircraft], CASES)
+    fill(batch, aircraft, seed)
+    batch.evaluate()
+    assert np.isfinite(batch.dx).all()
+    for name in ("rotor_thrust_n", "rotor_torque_nm", "motor_current_a", "bus_voltage_v", "bus_current_a"):
+        assert np.isfinite(batch.outputs[name]).all(), name
+    assert np.isfinite(batch.projected).all()
+    n_rates = aircraft.groups["actdot"]
+    assert batch.moved.max() <= n_rates
+
+
+@repeatable
+@given(any_aircraft(), st.integers(0, 2**32))
+def test_the_order_of_rotors_does_not_matter(aircraft, seed):
+    """Permuted rotors: thrust, torque and duty permuted to the bit; what contains sums (volts, slopes) to 1e-12.
+
+    The tolerance is relative to the largest number of each group: a sum of terms that cancel has no better one.
+    """
+    assume(reachable(aircraft))
+    n = len(aircraft.rotors)
+    order = np.random.default_rng(seed).permutation(n)
+    place = np.argsort(order)
+    permuted = Aircraft(
+        **{
+            **{name: getattr(aircraft, name) for name in aircraft.__dataclass_fields__},
+            "rotors": tuple(aircraft.rotors[i] for i in order),
+            "buses": tuple(
+                PowerBus(bus.batteries, tuple(int(place[i]) for i in bus.rotors), bus.avionics_load_w)
+                for bus in aircraft.power_buses
+            ),
+        }
+    )
+    first, second = Batch([aircraft], CASES), Batch([permuted], CASES)
+    fill(first, aircraft, seed)
+    indices = np.arange(80)
+    for name, per_rotor in (
+        ("act", aircraft.motor_actuator.kind != "direct"),
+        ("actdot", aircraft.motor_actuator.kind == "second_order"),
+        ("rotor", True),
+    ):
+        if per_rotor:
+            start = aircraft.offset(name)
+            indices[start : start + n] = start + order
+    second.x[:] = first.x[:, indices]
+    second.inputs[:] = first.inputs
+    masks = first.inputs["faults"]["motor_disabled_mask"]
+    second.inputs["faults"]["motor_disabled_mask"] = [
+        sum(1 << i for i in range(n) if mask >> int(order[i]) & 1) for mask in masks.tolist()
+    ]
+    a, b = first.evaluate(), second.evaluate()
+    for name in ("rotor_thrust_n", "rotor_torque_nm", "rotor_duty"):
+        assert np.array_equal(a.outputs[name][:, order], b.outputs[name][:, :n]), name
+    scale = np.abs(a.outputs["motor_current_a"]).max() + 1.0
+    assert np.abs(a.outputs["motor_current_a"][:, order] - b.outputs["motor_current_a"][:, :n]).max() <= 1e-12 * scale
+    assert b.outputs["bus_voltage_v"] == pytest.approx(a.outputs["bus_voltage_v"], rel=1e-12)
+    expected = a.dx[:, indices]
+    start = 0
+    for name, size in aircraft.groups.items():
+        part = slice(start, start + size)
+        start += size
+        if size:
+            largest = np.abs(expected[:, part]).max()
+            assert np.abs(b.dx[:, part] - expected[:, part]).max() <= 1e-12 * largest, name
