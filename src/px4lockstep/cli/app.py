@@ -37,3 +37,11 @@ def verify(as_json: JsonOption = False) -> None:
     from px4lockstep.cli.verify import run_verify
 
     raise typer.Exit(run_verify(as_json))
+
+
+@app.command()
+def bench(as_json: JsonOption = False) -> None:
+    """Measure speed, as times real time and beside the same plant in C."""
+    from px4lockstep.cli.bench import run_bench
+
+    raise typer.Exit(run_bench(as_json))

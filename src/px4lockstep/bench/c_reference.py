@@ -1,0 +1,113 @@
+"""The yardstick: the Iris in plain C (`benchmarks/plant.c`), compiled on this machine and called through ctypes.
+
+It is built with `cc -O3 -march=native -ffp-contract=off`: fused multiply-adds round differently, which the product
+rules out for its results, so the yardstick does the same arithmetic. With fusing allowed, as is GCC's default, it is
+about 10 % faster; that ratio is reported beside it.
+"""
+
+import ctypes
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.errors import LockstepError
+from px4lockstep.vehicle.aircraft import Aircraft
+from px4lockstep.vehicle.propulsion import STANDARD_GRAVITY_M_S2, motor_constant
+
+SOURCE = Path(__file__).resolve().parents[3] / "benchmarks" / "plant.c"
+FLAGS = ("-O3", "-march=native", "-ffp-contract=off")
+FUSED_FLAGS = ("-O3", "-march=native", "-ffp-contract=fast")
+OCV_POINTS = 8
+
+Array = npt.NDArray[np.float64]
+
+
+class NoReferenceError(LockstepError):
+    """There is no compiler, or no source: a benchmark then has no ratio."""
+
+
+class CReference:
+    """The compiled plant."""
+
+    def __init__(self, folder: Path, flags: tuple[str, ...]) -> None:
+        compiler = shutil.which("cc")
+        if compiler is None:
+            raise NoReferenceError("no C compiler (cc) on this machine")
+        if not SOURCE.exists():
+            raise NoReferenceError("the source benchmarks/plant.c is not here; run from a checkout")
+        library = folder / f"plant{len(list(folder.iterdir()))}.so"
+        built = subprocess.run(
+            [compiler, *flags, "-shared", "-fPIC", "-o", str(library), str(SOURCE), "-lm"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if built.returncode != 0:
+            raise NoReferenceError(f"cc failed: {built.stderr[:300]}")
+        self._library = ctypes.CDLL(str(library))
+        self._library.plant_run.restype = ctypes.c_int64
+
+    def run(self, parameters: Array, state: Array, commands: Array, steps_per_command: int, dt_s: float) -> float:
+        """Fly the commands (rows of four duties) in still air; return the seconds it took. The state is advanced."""
+        wind = np.zeros((len(commands) * steps_per_command, 3))
+        arguments = (_pointer(parameters), _pointer(state), _pointer(commands), ctypes.c_int64(len(commands)))
+        more = (ctypes.c_int64(steps_per_command), _pointer(wind), ctypes.c_double(dt_s), None, ctypes.c_int64(0))
+        start_s = time.perf_counter()
+        self._library.plant_run(*arguments, *more)
+        return time.perf_counter() - start_s
+
+
+def _pointer(array: Array) -> Any:
+    return array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+
+
+def c_parameters(aircraft: Aircraft) -> Array:
+    """Return the parameters of a quadrotor with one Thevenin battery, in the order that `plant.c` lists."""
+    p, battery, contact = aircraft.propulsion, aircraft.batteries[0], aircraft.contact
+    kt = p.thrust_constant(aircraft.mass_kg * STANDARD_GRAVITY_M_S2 / len(aircraft.rotors))
+    inertia = np.array(aircraft.inertia_kgm2)
+    padding = [0.0] * (OCV_POINTS - len(battery.ocv_soc))
+    return np.array(
+        [
+            aircraft.mass_kg,
+            *inertia.ravel(),
+            *np.linalg.inv(inertia).ravel(),
+            aircraft.linear_drag,
+            *aircraft.angular_damping,
+            aircraft.gravity.gravity_m_s2,
+            aircraft.home_alt_msl_m,
+            *(v for rotor in aircraft.rotors for v in (*rotor.pos_body_m, *rotor.axis_body, rotor.direction)),
+            motor_constant(p.kv_rpm_per_volt),
+            p.r_ohm,
+            p.i0_a,
+            p.viscous_friction_nm_per_rad_s,
+            p.max_current_a,
+            p.eta,
+            p.deadzone,
+            kt,
+            p.km_m * kt,
+            p.rotor_radius_m,
+            p.inflow_kt,
+            p.inflow_kq,
+            p.j_kgm2,
+            battery.capacity_ah * 3600.0,
+            len(battery.ocv_soc),
+            *battery.ocv_soc,
+            *padding,
+            *battery.ocv_v,
+            *padding,
+            battery.r0,
+            battery.r1,
+            battery.c1,
+            battery.min_voltage_v,
+            contact.k_n_per_m,
+            contact.c_n_per_mps,
+            contact.mu,
+            contact.v_eps,
+        ]
+    )

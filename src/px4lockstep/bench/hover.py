@@ -1,0 +1,70 @@
+"""What the plant benchmarks fly: the Iris hovering for a minute, its motor commands recorded once.
+
+A proportional-derivative controller holds height and attitude from a disturbed start. It is here for its commands only.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.engine.protocols import StageInputs
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.streams import Streams
+from px4lockstep.engine.timeline import Periodic, Timeline
+from px4lockstep.integrators.solver import Integrator
+from px4lockstep.vehicle.aircraft import Aircraft
+from px4lockstep.vehicle.fleet import iris
+
+DURATION_S = 60
+TICK_US = 4_000
+STEP_US = 1_000
+HOVER_DUTY = 0.6
+
+
+class Hover:
+    """Holds 10 m and level attitude; gains for the Iris, by its motors' thrust per duty."""
+
+    def __init__(self, aircraft: Aircraft) -> None:
+        places = np.array([rotor.pos_body_m for rotor in aircraft.rotors])
+        signs = np.array([rotor.direction for rotor in aircraft.rotors])
+        self._mix = np.column_stack([np.ones(4), -np.sign(places[:, 1]), np.sign(places[:, 0]), signs])
+
+    def step(self, time_us: int, inputs: StageInputs, outputs: object) -> None:  # noqa: ARG002 - the protocol's
+        """Write four duties."""
+        x = inputs.plant.x
+        climb = 0.125 * (x[2] + 10.0) + 0.09 * x[5]
+        tilt = -0.38 * x[7:10] - 0.033 * x[10:13]
+        wanted = np.array([HOVER_DUTY + climb, tilt[0], tilt[1], tilt[2]])
+        outputs.motors[:4] = np.clip(self._mix @ wanted, 0.0, 1.0)  # type: ignore[attr-defined]  # a record's view
+
+
+def aircraft() -> Aircraft:
+    """Return the Iris at 10 m, tilted and turning a little."""
+    roll = 0.1
+    attitude = (float(np.cos(roll / 2)), float(np.sin(roll / 2)), 0.0, 0.0)
+    return iris(pos_ned=(0.0, 0.0, -10.0), q_bn=attitude, omega_body=(0.0, 0.3, 0.2))
+
+
+def timeline(physics: bool) -> Timeline:
+    """Return the boundaries: autopilot at 250 Hz, steps at 1 kHz if asked for, one row of log at each end."""
+    end_us = DURATION_S * 1_000_000
+    return Timeline(
+        end_us,
+        autopilot=Periodic(TICK_US),
+        log=Periodic(end_us),
+        physics=Periodic(STEP_US) if physics else None,
+    )
+
+
+def streams(physics: bool) -> Streams:
+    """Fly the hover once and return its streams for a timeline with or without fixed steps."""
+    plant = aircraft()
+    flown = Simulation(plant, timeline(True), integrator=Integrator("RK4"), autopilot=Hover(plant), record=True).run()
+    recorded = flown.streams
+    boundaries = timeline(physics)
+    scenarios = np.zeros(len(boundaries), recorded.scenarios.dtype)
+    return Streams(boundaries.time_us, boundaries.due, recorded.commands, recorded.winds, scenarios)
+
+
+def duties(recorded: Streams) -> npt.NDArray[np.float64]:
+    """Return the commands as the C plant takes them: four duties for each interval."""
+    return np.ascontiguousarray(recorded.commands["motors"][:-1, :4])

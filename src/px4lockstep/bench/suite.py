@@ -1,0 +1,99 @@
+"""All benchmarks: C and ours interleaved, best of several repeats."""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.bench import hover
+from px4lockstep.bench.c_reference import FLAGS, FUSED_FLAGS, CReference, NoReferenceError, c_parameters
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.errors import SimulationError
+from px4lockstep.integrators.solver import Integrator
+
+REPEATS = 15
+AGREEMENT = 1e-6
+"""C and RK4 of ours end a minute's flight this close, or one of them flies something else."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One benchmark: its time, how many times faster than real time, and the ratio to C if there is one."""
+
+    name: str
+    wall_s: float
+    realtime_factor: float
+    c_ratio: float | None
+    c_fused_ratio: float | None
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the measurement as `--json` prints it."""
+        return asdict(self)
+
+
+def measure() -> tuple[list[Measurement], list[str]]:
+    """Run all benchmarks; return them, and notes on what could not be measured."""
+    ours = {"plant_rk4": _plant("RK4"), "plant_rk45": _plant("RK45")}
+    notes: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        references: dict[str, Callable[[], float]] = {}
+        try:
+            references = {"c": _reference(Path(folder), FLAGS), "c_fused": _reference(Path(folder), FUSED_FLAGS)}
+        except NoReferenceError as error:
+            notes.append(f"no ratio to C: {error}")
+        best = dict.fromkeys([*references, *ours], float("inf"))
+        for _ in range(REPEATS):
+            for name, run in (references | ours).items():
+                best[name] = min(best[name], run())
+    measurements = [
+        Measurement(
+            name=name,
+            wall_s=best[name],
+            realtime_factor=hover.DURATION_S / best[name],
+            c_ratio=best[name] / best["c"] if references else None,
+            c_fused_ratio=best[name] / best["c_fused"] if references else None,
+        )
+        for name in ours
+    ]
+    return measurements, notes
+
+
+def _plant(kind: str) -> Callable[[], float]:
+    """Return a run of the plant alone, through the loop, with recorded commands."""
+    integrator = Integrator(kind)
+    recorded = hover.streams(physics=not integrator.chooses_steps)
+    boundaries = hover.timeline(physics=not integrator.chooses_steps)
+    plant = hover.aircraft()
+
+    def run() -> float:
+        return Simulation(plant, boundaries, integrator=integrator, replay=recorded).run().statistics.wall_s
+
+    return run
+
+
+def _reference(folder: Path, flags: tuple[str, ...]) -> Callable[[], float]:
+    """Return a run of the C plant on the same inputs, after checking that it ends where ours does."""
+    reference = CReference(folder, flags)
+    plant = hover.aircraft()
+    parameters = c_parameters(plant)
+    recorded = hover.streams(physics=True)
+    commands = hover.duties(recorded)
+    steps = hover.TICK_US // hover.STEP_US
+
+    def run_from(state: npt.NDArray[np.float64]) -> float:
+        return reference.run(parameters, state, commands, steps, hover.STEP_US / 1e6)
+
+    end = plant.initial_state()
+    run_from(end)
+    own = Simulation(plant, hover.timeline(True), integrator=Integrator("RK4"), replay=recorded).run()
+    apart = float(np.abs(own.plant.x - end).max())
+    if not apart < AGREEMENT:
+        raise SimulationError(f"the C plant ends {apart} away from ours; they don't fly the same aircraft")
+
+    def run() -> float:
+        return run_from(plant.initial_state())
+
+    return run

@@ -1,0 +1,32 @@
+"""`px4lockstep bench`: all benchmarks, as a table or as JSON."""
+
+import json
+import sys
+
+from rich.console import Console
+from rich.table import Table
+
+from px4lockstep.bench.suite import Measurement, measure
+
+
+def run_bench(as_json: bool) -> int:
+    """Measure and print; return the exit code."""
+    measurements, notes = measure()
+    if as_json:
+        sys.stdout.write(json.dumps([measurement.as_dict() for measurement in measurements], indent=2) + "\n")
+    else:
+        Console().print(_table(measurements))
+    for note in notes:
+        sys.stderr.write(f"note: {note}\n")
+    return 0
+
+
+def _table(measurements: list[Measurement]) -> Table:
+    table = Table(title="Benchmarks, best of several", title_justify="left")
+    table.add_column("name")
+    for header in ("time [ms]", "times real time", "in units of C", "of C with fused multiply-add"):
+        table.add_column(header, justify="right")
+    for m in measurements:
+        ratios = [f"{ratio:.2f}" if ratio else "-" for ratio in (m.c_ratio, m.c_fused_ratio)]
+        table.add_row(m.name, f"{m.wall_s * 1e3:.1f}", f"{m.realtime_factor:,.0f}", *ratios)
+    return table
