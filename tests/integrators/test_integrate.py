@@ -213,3 +213,71 @@ def test_bad_options_are_refused(options, message):
     """Each with its value and what is allowed."""
     with pytest.raises(InputError, match=message):
         Integrator(**options)
+
+
+def power_of_time_rhs(t_s, state, inputs, params, dstate):
+    """Return p t^(p−1), whose integral from 0 to 1 is 1; p in the parameters."""
+    slope = params.values[0]
+    for _ in range(int(params.values[0]) - 1):
+        slope *= t_s
+    dstate.x[0] = slope
+
+
+@pytest.mark.parametrize(("kind", "order"), [("Euler", 1), ("RK4", 4), ("RK23", 3), ("RK45", 5)])
+def test_stages_are_taken_at_their_own_times(kind, order):
+    """A method of order p is exact on p t^(p−1) in one step of 1 s, to rounding (1e-14); on the next power it is not."""
+
+    def end(power):
+        plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=power_of_time_rhs, parameters=[power])
+        integrator = Integrator(kind, adaptive=False)
+        return (
+            Simulation(plant, Timeline(1_000_000, physics=Periodic(1_000_000)), integrator=integrator).run().plant.x[0]
+        )
+
+    assert end(order) == pytest.approx(1.0, abs=1e-14)
+    assert abs(end(order + 1) - 1.0) > 1e-3
+
+
+def growth_rhs(t_s, state, inputs, params, dstate):
+    """Both states grow at the rate of their own size."""
+    dstate.x[0] = params.values[0] * state.x[0]
+    dstate.x[1] = params.values[0] * state.x[1]
+
+
+def rk23_growth(z):
+    """One RK23 step of x' = λ x with z = λ h: the growth and the estimated error, per x, by hand."""
+    k1 = z
+    k2 = z * (1 + k1 / 2)
+    k3 = z * (1 + 3 / 4 * k2)
+    new = 1 + 2 / 9 * k1 + 1 / 3 * k2 + 4 / 9 * k3
+    k4 = z * new
+    return new, (2 / 9 - 7 / 24) * k1 + (1 / 3 - 1 / 4) * k2 + (4 / 9 - 1 / 3) * k3 - k4 / 8
+
+
+@pytest.mark.parametrize(("groups", "sizes"), [({"pos": 1, "vel": 1}, (8.0, 1.0)), ({"rotor": 2}, (8.0, 1.0))])
+def test_error_and_next_step_are_those_by_hand(groups, sizes):
+    """|e| / (atol + rtol max(|x|, |x'|)) for vectors and for single states, then h safety error^(−1/3); to 1e-12."""
+    rate, h_s, rtol, atol = 3.0, 0.01, 1e-4, 1e-3
+    integrator = Integrator(
+        "RK23",
+        h_init_s=h_s,
+        h_max_s=1.0,
+        rtol=dict.fromkeys(GROUPS, rtol),
+        atol=dict.fromkeys(GROUPS, atol),
+        safety=0.8,
+    )
+    plant = UserPlant(groups=groups, initial=sizes, rhs=growth_rhs, parameters=[rate])
+    sim = Simulation(plant, Timeline(10_000, log=Periodic(10_000)), integrator=integrator).run()
+    new, error = rk23_growth(rate * h_s)
+    scaled = max(abs(error) * size / (atol + rtol * new * size) for size in sizes)
+    solver = sim._core["solver"][0]
+    assert sim.statistics.accepted_steps == 1
+    assert solver["last_error"] == pytest.approx(scaled, rel=1e-9)
+    assert solver["h_us"] == pytest.approx(h_s * 1e6 * min(5.0, 0.8 * scaled ** (-1 / 3)), rel=1e-12)
+
+
+def test_a_step_cut_short_by_a_boundary_may_lengthen_the_next():
+    """7 µs of a wanted 10 without error: the next may be 35, the one after 175."""
+    integrator = Integrator("RK45", h_init_s=10e-6)
+    sim = Simulation(FreeFall(), Timeline(7, log=Periodic(7)), integrator=integrator).run()
+    assert sim._core["solver"]["h_us"][0] == 35.0

@@ -237,3 +237,10 @@ def test_ideal_batteries_share_equally():
     outputs = Probe(iris(batteries=cells), motors=0.5).outputs()
     assert outputs["bus_voltage_v"][0] == pytest.approx(12.6, rel=1e-15)
     assert outputs["battery"]["current_a"][:2] == pytest.approx([0.5 * outputs["bus_current_a"][0]] * 2, rel=1e-15)
+
+
+def test_batteries_with_unequal_floors_hold_the_higher_one():
+    """Both empty, floors of 9.9 and 11.5 V: the bus stands at 11.5 V under full load, by V = max(V_min, ...)."""
+    empty = tuple(Battery(soc0=0.0, min_voltage_v=floor) for floor in (9.9, 11.5))
+    probe = Probe(iris(batteries=empty), motors=1.0)
+    assert probe.outputs()["bus_voltage_v"][0] == 11.5

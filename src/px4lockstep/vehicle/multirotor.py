@@ -21,7 +21,7 @@ from px4lockstep.vehicle.actuators import ACTUATION, DIRECT, project_actuators, 
 from px4lockstep.vehicle.battery import charge_rates, warning_of
 from px4lockstep.vehicle.contact import CONTACT, FLAT_GROUND, LEGS, ground_force, legs_wrench
 from px4lockstep.vehicle.drag import BODY_QUADRATIC, DRAG, quadratic_drag_body
-from px4lockstep.vehicle.power import POWER, avionics_current, bus_voltage
+from px4lockstep.vehicle.power import POWER, avionics_current, bus_voltage, rotor_slots
 from px4lockstep.vehicle.propulsion import (
     PROPULSION,
     esc_duty,
@@ -98,14 +98,15 @@ def write_duties(state, inputs, m, duties):
     That is the actuator's output, 0 for a disabled motor, then the ESC's deadzone.
     """
     disabled = inputs.faults.motor_disabled_mask
-    for i in range(m.n_rotors):
+    i_rotor, n_rotors = rotor_slots(m)
+    for i in range(n_rotors):
         if (disabled >> i) & 1:
             duty = 0.0
         elif m.actuation.motor.kind == DIRECT:
             duty = esc_duty(m.propulsion, inputs.command.motors[m.actuation.motor_channel[i]])
         else:
             duty = esc_duty(m.propulsion, state.x[m.i_act + i])
-        duties.x[m.i_rotor + i] = duty
+        duties.x[i_rotor + i] = duty
 
 
 @kernel
@@ -136,7 +137,7 @@ def rhs(state, inputs, m, dstate):
     air = air_velocity_body(state, inputs, dcm)
 
     # The places of the rotors' accelerations hold their duties until those are computed.
-    i_rotor = m.i_rotor
+    i_rotor, n_rotors = rotor_slots(m)
     write_duties(state, inputs, m, dstate)
     fx, fy, fz = 0.0, 0.0, 0.0
     tx, ty, tz = 0.0, 0.0, 0.0
@@ -146,7 +147,7 @@ def rhs(state, inputs, m, dstate):
     for b in range(m.power.n_buses):
         voltage = connected_voltage(m, b, state, inputs, dstate)
         bus_a = avionics_current(m.power.buses[b], voltage)
-        for i in range(m.n_rotors):
+        for i in range(n_rotors):
             rotor = m.rotors[i]
             if rotor.bus != b:
                 continue

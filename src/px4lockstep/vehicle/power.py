@@ -18,7 +18,7 @@ not charge each other. With the batteries disconnected the bus has 0 V and 0 A.
 """
 
 from px4lockstep.jit import kernel, record
-from px4lockstep.plants.layout import MAX_BATTERIES, MAX_BUSES
+from px4lockstep.plants.layout import MAX_BATTERIES, MAX_BUSES, MAX_MOTORS, MAX_STATES
 from px4lockstep.vehicle.battery import BATTERY, source_voltage
 from px4lockstep.vehicle.propulsion import motor_current
 
@@ -35,6 +35,15 @@ POWER = record(
         ("buses", BUS, MAX_BUSES),
     ]
 )
+
+
+@kernel
+def rotor_slots(m):
+    """Return where the rotors start in the state, and how many they are, within bounds that the compiler can see.
+
+    They are within them anyway; that it is visible lets the compiler leave out the bounds checks of every loop.
+    """
+    return min(max(m.i_rotor, 0), MAX_STATES - MAX_MOTORS), min(m.n_rotors, MAX_MOTORS)
 
 
 @kernel
@@ -61,11 +70,13 @@ def open_voltage(m, b, state):
 @kernel
 def motors_current(m, b, state, duties, voltage_v):
     """Return what the motors of a bus draw from it at a voltage [A]."""
+    i_rotor, n_rotors = rotor_slots(m)
     total = 0.0
-    for i in range(m.i_rotor, m.i_rotor + m.n_rotors):
-        duty = duties.x[i]
-        if duty > 0.0 and m.rotors[i - m.i_rotor].bus == b:
-            total += duty * motor_current(m.propulsion, duty, voltage_v, state.x[i]) * m.propulsion.inverse_eta
+    for i in range(n_rotors):
+        duty = duties.x[i_rotor + i]
+        if duty > 0.0 and m.rotors[i].bus == b:
+            current = motor_current(m.propulsion, duty, voltage_v, state.x[i_rotor + i])
+            total += duty * current * m.propulsion.inverse_eta
     return total
 
 
@@ -76,14 +87,15 @@ def classified_voltage(m, b, state, duties, v0, avionics_a):
     bus = m.power.buses[b]
     r0 = bus.r0_ohm
     slope_scale = p.inverse_eta * p.inverse_r
+    i_rotor, n_rotors = rotor_slots(m)
     v = v0
     for _ in range(6):
         slope = 0.0
         offset = avionics_a
-        for i in range(m.i_rotor, m.i_rotor + m.n_rotors):
-            duty = duties.x[i]
-            if duty > 0.0 and m.rotors[i - m.i_rotor].bus == b:
-                back_emf = p.ke * state.x[i]
+        for i in range(n_rotors):
+            duty = duties.x[i_rotor + i]
+            if duty > 0.0 and m.rotors[i].bus == b:
+                back_emf = p.ke * state.x[i_rotor + i]
                 current = (duty * v - back_emf) * p.inverse_r
                 if current >= p.max_current_a:
                     offset += duty * p.max_current_a * p.inverse_eta
@@ -113,20 +125,21 @@ def bus_voltage(m, b, state, duties):
     r0 = bus.r0_ohm
     v0 = open_voltage(m, b, state)
     avionics_a = avionics_current(bus, v0)
+    i_rotor, n_rotors = rotor_slots(m)
     slope = 0.0
     back = 0.0
-    for i in range(m.i_rotor, m.i_rotor + m.n_rotors):
-        duty = duties.x[i]
-        if duty > 0.0 and m.rotors[i - m.i_rotor].bus == b:
+    for i in range(n_rotors):
+        duty = duties.x[i_rotor + i]
+        if duty > 0.0 and m.rotors[i].bus == b:
             slope += duty * duty
-            back += duty * state.x[i]
+            back += duty * state.x[i_rotor + i]
     slope_scale = p.inverse_eta * p.inverse_r
     offset = avionics_a - back * (p.ke * slope_scale)
     v = min(max((v0 - r0 * offset) / (1.0 + r0 * slope * slope_scale), bus.min_voltage_v), v0)
-    for i in range(m.i_rotor, m.i_rotor + m.n_rotors):
-        duty = duties.x[i]
-        if duty > 0.0 and m.rotors[i - m.i_rotor].bus == b:
-            current = (duty * v - p.ke * state.x[i]) * p.inverse_r
+    for i in range(n_rotors):
+        duty = duties.x[i_rotor + i]
+        if duty > 0.0 and m.rotors[i].bus == b:
+            current = (duty * v - p.ke * state.x[i_rotor + i]) * p.inverse_r
             if not 0.0 < current < p.max_current_a:
                 return classified_voltage(m, b, state, duties, v0, avionics_a)
     return v

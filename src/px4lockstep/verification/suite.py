@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from px4lockstep.verification.aircraft_cases import aircraft_results
 from px4lockstep.verification.convergence import convergence_results
 from px4lockstep.verification.reference_cases import reference_results
 from px4lockstep.verification.result import Result
@@ -12,6 +13,7 @@ def all_results() -> Iterator[Result]:
     """Run every case that can be run here."""
     yield from reference_results()
     yield from convergence_results()
+    yield from aircraft_results()
     if scipy_is_installed():
         yield from scipy_results()
 

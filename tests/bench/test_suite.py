@@ -1,0 +1,73 @@
+"""The benchmarks: they measure the same plant on the same inputs, and say so when they can't."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from px4lockstep.bench import c_reference, hover, suite
+from px4lockstep.cli import bench
+
+NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the yardstick can't be built")
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """A hover of two seconds, measured twice."""
+    monkeypatch.setattr(hover, "DURATION_S", 2)
+    monkeypatch.setattr(suite, "REPEATS", 2)
+
+
+def test_the_hover_is_a_flight():
+    """The recorded commands keep the Iris near its height and level, for the whole minute."""
+    plant = hover.aircraft()
+    recorded = hover.streams(physics=True)
+    sim = suite.Simulation(plant, hover.timeline(True), integrator=suite.Integrator("RK4"), replay=recorded).run()
+    assert sim.plant.x[2] == pytest.approx(-10.0, abs=0.5)
+    assert abs(sim.plant.x[6]) > 0.999
+    assert 0.3 < hover.duties(recorded).mean() < 0.8
+
+
+@NEEDS_COMPILER
+def test_every_benchmark_has_its_fields(short, capsys):
+    """As `--json` prints them: a list of objects, nothing else on standard output."""
+    assert bench.run_bench(as_json=True) == 0
+    measurements = json.loads(capsys.readouterr().out)
+    assert [m["name"] for m in measurements] == ["plant_rk4", "plant_rk45"]
+    for m in measurements:
+        assert m["realtime_factor"] == pytest.approx(2.0 / m["wall_s"])
+        assert 0.0 < m["c_ratio"] <= m["c_fused_ratio"] * 1.5
+
+
+def test_without_a_compiler_there_is_a_note_and_no_ratio(short, monkeypatch, capsys):
+    """Never a failure, never an invented number."""
+    monkeypatch.setattr(c_reference.shutil, "which", lambda name: None)
+    assert bench.run_bench(as_json=True) == 0
+    printed = capsys.readouterr()
+    assert [m["c_ratio"] for m in json.loads(printed.out)] == [None, None]
+    assert "note: no ratio to C: no C compiler (cc) on this machine" in printed.err
+    assert bench.run_bench(as_json=False) == 0
+    assert "plant_rk4" in capsys.readouterr().out
+
+
+@NEEDS_COMPILER
+def test_a_yardstick_that_flies_something_else_is_refused(short, monkeypatch, tmp_path):
+    """A ratio to another aircraft would mean nothing."""
+    heavier = c_reference.c_parameters(hover.aircraft())
+    heavier[0] *= 1.01
+    monkeypatch.setattr(suite, "c_parameters", lambda aircraft: heavier)
+    with pytest.raises(suite.SimulationError, match="don't fly the same aircraft"):
+        suite._reference(tmp_path, c_reference.FLAGS)
+
+
+@NEEDS_COMPILER
+def test_the_yardstick_ends_where_the_plant_does(tmp_path):
+    """A minute of hover in C and through the loop: 1e-9 apart at most, from rounding alone."""
+    plant = hover.aircraft()
+    recorded = hover.streams(physics=True)
+    state = plant.initial_state()
+    reference = c_reference.CReference(tmp_path, c_reference.FLAGS)
+    reference.run(c_reference.c_parameters(plant), state, hover.duties(recorded), 4, 1e-3)
+    sim = suite.Simulation(plant, hover.timeline(True), integrator=suite.Integrator("RK4"), replay=recorded).run()
+    assert np.abs(sim.plant.x - state).max() < 1e-9
