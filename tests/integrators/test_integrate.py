@@ -225,7 +225,7 @@ def power_of_time_rhs(t_s, state, inputs, params, dstate):
 
 @pytest.mark.parametrize(("kind", "order"), [("Euler", 1), ("RK4", 4), ("RK23", 3), ("RK45", 5)])
 def test_stages_are_taken_at_their_own_times(kind, order):
-    """A method of order p is exact on p t^(p−1) in one step of 1 s, to rounding (1e-14); on the next power it is not."""
+    """A method of order p is exact on p t^(p−1) in one step of 1 s, to 1e-14 of rounding; on the next it is not."""
 
     def end(power):
         plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=power_of_time_rhs, parameters=[power])
