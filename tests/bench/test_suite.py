@@ -16,6 +16,7 @@ NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C com
 def short(monkeypatch):
     """A hover of two seconds, measured twice."""
     monkeypatch.setattr(hover, "DURATION_S", 2)
+    monkeypatch.setenv(bench.FRESH, "1")
     monkeypatch.setattr(suite, "REPEATS", 2)
 
 
@@ -38,6 +39,19 @@ def test_every_benchmark_has_its_fields(short, capsys):
     for m in measurements:
         assert m["realtime_factor"] == pytest.approx(2.0 / m["wall_s"])
         assert 0.0 < m["c_ratio"] <= m["c_fused_ratio"] * 1.5
+
+
+def test_a_cold_start_is_measured_by_a_fresh_process(monkeypatch):
+    """What was compiled here is not what later starts run."""
+    started = []
+
+    class Finished:
+        returncode = 0
+
+    monkeypatch.setattr(bench.reporter, "compiled_count", 1)
+    monkeypatch.setattr(bench.subprocess, "run", lambda command, **options: started.append(command) or Finished)
+    assert bench.run_bench(as_json=True) == 0
+    assert started[0][1:] == ["-m", "px4lockstep", "bench", "--json"]
 
 
 def test_without_a_compiler_there_is_a_note_and_no_ratio(short, monkeypatch, capsys):

@@ -34,7 +34,7 @@ def test_the_same_run_twice_gives_one_digest(digests_here):
     ids=["fresh process", "interpreted", "generic CPU"],
 )
 def test_digests_do_not_depend_on_process_jit_or_cpu(python, digests_here, environment):
-    """Every integrator, on a plant by address and a shipped one, with noise, events and feedback; both digests."""
+    """Every integrator, on a plant by address, a shipped one and the octa as it lands; both digests."""
     assert python(SCRIPT, **environment).stdout.splitlines() == list(flown.digest_lines())
 
 

@@ -7,6 +7,8 @@ from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.math.philox import normal4, stream_key
 from px4lockstep.plants.models import TorqueFreeBody, UserPlant
+from px4lockstep.vehicle.fleet import octa
+from px4lockstep.vehicle.parts import Actuator
 
 TIMELINE = Timeline(
     400_000, autopilot=Periodic(4_000), wind=Periodic(3_000), log=Periodic(10_000), scenario=Explicit((123_457,))
@@ -88,9 +90,10 @@ def make(integrator="RK45", plant=FORCED_BODY, seed=7, **options):
 
 
 def digest_lines():
-    """Fly with each integrator on a plant by address and a shipped one; yield a line with both digests for each."""
+    """Fly with each integrator on a plant by address and two shipped ones; yield a line with both digests for each."""
+    aircraft = octa(pos_ned=(0.0, 0.0, -0.1), vel_ned=(0.0, 0.0, 1.0), motor_actuator=Actuator("second_order"))
     for kind in INTEGRATORS:
-        for plant in (FORCED_BODY, TorqueFreeBody()):
+        for plant in (FORCED_BODY, TorqueFreeBody(), aircraft):
             sim = make(kind, plant).run()
             yield f"{kind} {sim.digest()} {sim.live_digest()}"
 

@@ -196,7 +196,7 @@ def test_a_batch_of_aircraft_is_one_compilation():
 
 
 def test_time_constants_name_what_a_step_should_be_short_against():
-    """By hand: τ of a lag, 1 / ωn, J / (b + Kt Ke / R), and the faster root of m s² + c s + k for the contact."""
+    """By hand: τ of a lag, 1 / ωn, J / (b + Kt Ke / R + 2 kQ ρ ω), the faster root of m s² + c s + k for contact."""
     aircraft = iris(
         motor_actuator=Actuator("first_order", tau_s=0.03), servo_actuator=Actuator("second_order", omega_n=80.0)
     )
@@ -204,6 +204,10 @@ def test_time_constants_name_what_a_step_should_be_short_against():
     ke = 60.0 / (2.0 * np.pi * 920.0)
     assert constants["motor actuators"] == 0.03
     assert constants["servo actuators"] == math.inf  # none is mapped
-    assert constants["motors"] == pytest.approx(1.2e-5 / (2e-6 + ke * ke / 0.25), rel=1e-14)
+    thrust = 1.5 * 9.80665 / 4
+    kt = aircraft.propulsion.thrust_constant(thrust)
+    propeller = 2.0 * 0.05 * kt * 1.225 * np.sqrt(thrust / (kt * 1.225))
+    assert constants["motors"] == pytest.approx(1.2e-5 / (2e-6 + ke * ke / 0.25 + propeller), rel=1e-12)
+    assert constants["motors"] == pytest.approx(5.7e-3, rel=0.02)
     assert constants["contact"] == pytest.approx(-1.0 / np.roots([1.5, 600.0, 5000.0]).min(), rel=1e-12)
     assert iris(contact=Contact("no_contact")).time_constants_s()["contact"] == math.inf

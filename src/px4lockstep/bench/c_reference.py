@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from px4lockstep.errors import LockstepError
 from px4lockstep.vehicle.aircraft import Aircraft
-from px4lockstep.vehicle.propulsion import STANDARD_GRAVITY_M_S2, motor_constant
+from px4lockstep.vehicle.propulsion import motor_constant
 
 SOURCE = Path(__file__).resolve().parents[3] / "benchmarks" / "plant.c"
 FLAGS = ("-O3", "-march=native", "-ffp-contract=off")
@@ -69,7 +69,7 @@ def _pointer(array: Array) -> Any:
 def c_parameters(aircraft: Aircraft) -> Array:
     """Return the parameters of a quadrotor with one Thevenin battery, in the order that `plant.c` lists."""
     p, battery, contact = aircraft.propulsion, aircraft.batteries[0], aircraft.contact
-    kt = p.thrust_constant(aircraft.mass_kg * STANDARD_GRAVITY_M_S2 / len(aircraft.rotors))
+    kt = p.thrust_constant(aircraft.hover_thrust_n)
     inertia = np.array(aircraft.inertia_kgm2)
     padding = [0.0] * (OCV_POINTS - len(battery.ocv_soc))
     return np.array(

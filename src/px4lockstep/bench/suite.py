@@ -61,6 +61,11 @@ def measure() -> tuple[list[Measurement], list[str]]:
     return measurements, notes
 
 
+def warm_up() -> None:
+    """Compile the loop, or load it."""
+    Simulation(hover.aircraft(), hover.timeline(physics=True))
+
+
 def _plant(kind: str) -> Callable[[], float]:
     """Return a run of the plant alone, through the loop, with recorded commands."""
     integrator = Integrator(kind)

@@ -16,6 +16,7 @@ from px4lockstep.plants.plant import MULTIROTOR_PLANT
 from px4lockstep.vehicle import drag
 from px4lockstep.vehicle.battery_sensor import write_battery_sensor
 from px4lockstep.vehicle.parts import Actuator, Battery, Contact, PowerBus, Propulsion, Rotor
+from px4lockstep.vehicle.propulsion import STANDARD_GRAVITY_M_S2
 
 Matrix = tuple[Vector3, Vector3, Vector3]
 SHARE_MODES = ("inv_r0", "equal")
@@ -109,6 +110,11 @@ class Aircraft:
         return (PowerBus(tuple(range(len(self.batteries))), tuple(range(len(self.rotors)))),)
 
     @property
+    def hover_thrust_n(self) -> float:
+        """The thrust of one rotor when all together carry the weight."""
+        return self.mass_kg * STANDARD_GRAVITY_M_S2 / len(self.rotors)
+
+    @property
     def motor_channels(self) -> tuple[int, ...]:
         """The motor command of each rotor, from 1."""
         return tuple(rotor.channel or i + 1 for i, rotor in enumerate(self.rotors))
@@ -154,7 +160,7 @@ class Aircraft:
         return {
             "motor actuators": self.motor_actuator.time_constant_s(),
             "servo actuators": self.servo_actuator.time_constant_s() if self.servo_channels else math.inf,
-            "motors": self.propulsion.time_constant_s(),
+            "motors": self.propulsion.time_constant_s(self.hover_thrust_n),
             "contact": self.contact.time_constant_s(self.mass_kg),
         }
 
@@ -173,7 +179,7 @@ class Aircraft:
         self._write_rotors(m)
         self._write_actuation(m)
         self._write_power(m)
-        self.propulsion.write(m["propulsion"], self.mass_kg, len(self.rotors))
+        self.propulsion.write(m["propulsion"], self.hover_thrust_n)
         self.contact.write(m["contact"])
         self.gravity.write(m["gravity"])
         m["home_alt_m"] = self.home_alt_msl_m

@@ -19,7 +19,7 @@ from px4lockstep.checks import (
 )
 from px4lockstep.errors import InputError
 from px4lockstep.vehicle import actuators, battery, contact
-from px4lockstep.vehicle.propulsion import STANDARD_GRAVITY_M_S2, calibrate_thrust, motor_constant
+from px4lockstep.vehicle.propulsion import calibrate_thrust, motor_constant
 
 NOT_NEGATIVE = "a finite number of 0 or more"
 AXIS_LENGTH_TOLERANCE = 1e-6
@@ -99,14 +99,17 @@ class Propulsion:
             density_kg_m3=self.rho_nom,
         )
 
-    def time_constant_s(self) -> float:
-        """Return the time constant of the unloaded motor, J / (b + Kt Ke / R)."""
+    def time_constant_s(self, hover_thrust_n: float) -> float:
+        """Return the time constant of motor and propeller at hover, J / (b + Kt Ke / R + 2 kQ ρ ω)."""
         ke = motor_constant(self.kv_rpm_per_volt)
-        return self.j_kgm2 / (self.viscous_friction_nm_per_rad_s + ke * ke / self.r_ohm)
+        kt = self.thrust_constant(hover_thrust_n)
+        # kQ ρ ω = km kT ρ ω with kT ρ ω² = T
+        propeller = 2.0 * self.km_m * math.sqrt(hover_thrust_n * kt * self.rho_nom)
+        return self.j_kgm2 / (self.viscous_friction_nm_per_rad_s + ke * ke / self.r_ohm + propeller)
 
-    def write(self, rec: Any, mass_kg: float, n_rotors: int) -> None:
-        """Write into a `PROPULSION` record, with kT calibrated for the aircraft."""
-        kt = self.thrust_constant(mass_kg * STANDARD_GRAVITY_M_S2 / n_rotors)
+    def write(self, rec: Any, hover_thrust_n: float) -> None:
+        """Write into a `PROPULSION` record, with kT calibrated to the hover thrust of one rotor."""
+        kt = self.thrust_constant(hover_thrust_n)
         values = {
             "ke": motor_constant(self.kv_rpm_per_volt),
             "inverse_r": 1.0 / self.r_ohm,

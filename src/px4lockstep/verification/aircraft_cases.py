@@ -100,7 +100,7 @@ def _drag_fall() -> Iterator[Result]:
 def _hover() -> Iterator[Result]:
     for aircraft in (iris(contact=FREE), octa(contact=FREE), twin(contact=FREE)):
         p = aircraft.propulsion
-        thrust = aircraft.mass_kg * G / len(aircraft.rotors)
+        thrust = aircraft.hover_thrust_n
         row = _fly(aircraft, "Euler", 1_000, step_us=1_000).log[0]
         density = float(row["bus"]["outputs"]["air_density_kg_m3"])
         speed = math.sqrt(thrust / (p.thrust_constant(thrust) * density))
@@ -148,7 +148,7 @@ def _actuator() -> Iterator[Result]:
 def _calibration() -> Iterator[Result]:
     for aircraft in (iris(), octa(), twin()):
         p = aircraft.propulsion
-        hover = aircraft.mass_kg * G / len(aircraft.rotors)
+        hover = aircraft.hover_thrust_n
         kt, ke = p.thrust_constant(hover), motor_constant(p.kv_rpm_per_volt)
         a = p.km_m * kt * p.rho_nom
         b = p.viscous_friction_nm_per_rad_s + ke * ke / p.r_ohm
