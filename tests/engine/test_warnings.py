@@ -18,7 +18,7 @@ FLOATING = Contact("no_contact")
     [
         (iris(), 1_000, r"a step of 1000 us is longer than 0.2 of .*, 2554 us of the contact; .* 511 us or less"),
         (iris(), 500, None),
-        (iris(contact=FLOATING), 1_000, None),  # 5.7 ms in hover
+        (iris(contact=FLOATING), 1_000, None),  # 5.6 ms in hover
         (iris(contact=FLOATING), 2_000, "of the motors"),
         (
             iris(contact=FLOATING, motor_actuator=Actuator("first_order", tau_s=0.004)),

@@ -208,6 +208,6 @@ def test_time_constants_name_what_a_step_should_be_short_against():
     kt = aircraft.propulsion.thrust_constant(thrust)
     propeller = 2.0 * 0.05 * kt * 1.225 * np.sqrt(thrust / (kt * 1.225))
     assert constants["motors"] == pytest.approx(1.2e-5 / (2e-6 + ke * ke / 0.25 + propeller), rel=1e-12)
-    assert constants["motors"] == pytest.approx(5.7e-3, rel=0.02)
+    assert constants["motors"] == pytest.approx(5.56e-3, rel=0.01)
     assert constants["contact"] == pytest.approx(-1.0 / np.roots([1.5, 600.0, 5000.0]).min(), rel=1e-12)
     assert iris(contact=Contact("no_contact")).time_constants_s()["contact"] == math.inf
