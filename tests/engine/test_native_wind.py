@@ -58,9 +58,11 @@ def test_a_gust_acts_at_its_edges_and_not_at_the_next_tick_of_the_wind():
 
 
 def test_replay_of_wind_and_gusts_is_bit_identical():
-    """Base wind from its stream, gusts from their parameters."""
+    """Base wind and gusts come with the streams; to give gusts again is an error, as for any replayed source."""
     sim, _, _ = held(wind=OU, gusts=[GUST], record=True)
-    assert Simulation(Oscillator(), TIMELINE, replay=sim.streams, gusts=[GUST]).run().digest() == sim.digest()
+    assert Simulation(Oscillator(), TIMELINE, replay=sim.streams).run().digest() == sim.digest()
+    with pytest.raises(InputError, match="gusts are given and would be replayed too"):
+        Simulation(Oscillator(), TIMELINE, replay=sim.streams, gusts=[GUST])
 
 
 def test_wind_needs_a_period():

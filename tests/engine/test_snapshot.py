@@ -6,9 +6,12 @@ import pytest
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
+from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.plants.models import FreeFall, Oscillator
+from px4lockstep.vehicle.fleet import iris
+from px4lockstep.vehicle.parts import Battery
 
 TIMELINE = Timeline(1_000, log=Periodic(100))
 
@@ -129,3 +132,39 @@ def test_an_object_may_bring_its_own_methods():
     assert scenario.count == 11
     sim.restore(saved)
     assert scenario.count == 5
+
+
+WINDY = Timeline(100_000, autopilot=Periodic(4_000), wind=Periodic(1_000), log=Periodic(10_000))
+
+
+def flying(wind=None, seed=1, **battery):
+    aircraft = iris(batteries=(Battery(**battery),), pos_ned=(0.0, 0.0, -10.0))
+    return Simulation(aircraft, WINDY, wind=wind or Wind("dryden"), seed=seed)
+
+
+def test_wind_and_battery_sensors_go_on_from_a_snapshot():
+    """Their ticks, filters and delays are in it: digest and every byte of the bus as without interruption."""
+    settings = {"sense_tau_s": 0.05, "sense_delay_s": 0.012, "sense_voltage_sigma_v": 0.1}
+    through = flying(**settings).run()
+    saved = flying(**settings).run(until_us=50_000).snapshot()
+    other = flying(**settings)
+    other.restore(saved)
+    assert other.run().digest() == through.digest()
+    assert other.log["bus"].tobytes() == through.log["bus"].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"wind": Wind("dryden", dryden_height_m=200.0)}, "wind"),
+        ({"wind": Wind("ou")}, "wind"),
+        ({"seed": 2}, "wind"),
+        ({"sense_voltage_sigma_v": 9.0}, "battery_sensors"),
+        ({"sense_delay_s": 0.004}, "battery_sensors"),
+    ],
+)
+def test_a_snapshot_with_another_wind_or_sensor_is_refused(options, what):
+    """Its parameters would silently replace those that were asked for."""
+    saved = flying().run(until_us=50_000).snapshot()
+    with pytest.raises(InputError, match=f"another {what}"):
+        flying(**options).restore(saved)

@@ -148,7 +148,19 @@ def the_clock_of_the_machine(tree):
             yield node.lineno
 
 
+def sums_that_depend_on_the_version(tree):
+    """A sum() of computed numbers: from Python 3.12 on it is compensated for floats, and rounds differently."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and dotted(node.func) in ("sum", "math.fsum", "np.sum"):
+            parts = [part for argument in node.args for part in ast.walk(argument)]
+            if any(isinstance(part, ast.BinOp) or isinstance(getattr(part, "value", None), float) for part in parts):
+                yield node.lineno
+
+
+PARAMETERS_ON_THE_PATH = ("environment", "integrators", "plants", "vehicle", "math")
+
 RULES = {
+    sums_that_depend_on_the_version: "x = sum(1.0 / r for r in resistances)",
     float_time_for_cadence: "if t_s >= next_s:\n    pass",
     global_randomness: "import numpy as np\nx = np.random.normal()",
     unordered_iteration: "names = {1, 2} | {3}\nfor n in names:\n    pass",
@@ -163,8 +175,11 @@ RULES = {
 def test_no_source_breaks_the_rule(rule):
     """All modules of the package."""
     assert len(MODULES) > 30
+    modules = MODULES
+    if rule is sums_that_depend_on_the_version:
+        modules = [path for path in MODULES if path.relative_to(SOURCE).parts[0] in PARAMETERS_ON_THE_PATH]
     broken = {
-        f"{path.relative_to(SOURCE)}:{line}" for path in MODULES for line in rule(ast.parse(path.read_text("utf-8")))
+        f"{path.relative_to(SOURCE)}:{line}" for path in modules for line in rule(ast.parse(path.read_text("utf-8")))
     }
     assert sorted(broken) == []
 

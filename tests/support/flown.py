@@ -8,7 +8,7 @@ from px4lockstep.integrators.solver import Integrator
 from px4lockstep.math.philox import normal4, stream_key
 from px4lockstep.plants.models import TorqueFreeBody, UserPlant
 from px4lockstep.vehicle.fleet import octa
-from px4lockstep.vehicle.parts import Actuator
+from px4lockstep.vehicle.parts import Actuator, Battery
 
 TIMELINE = Timeline(
     400_000, autopilot=Periodic(4_000), wind=Periodic(3_000), log=Periodic(10_000), scenario=Explicit((123_457,))
@@ -37,6 +37,7 @@ class NoisyEstimator:
     def step(self, time_us, inputs, outputs):
         noise = normal4(self.key, np.int64(time_us // 4_000), np.int64(0), np.int64(0))
         outputs.pos_ned[:] = inputs.plant.x[:3] + 0.01 * np.array(noise[:3])
+        outputs.vel_ned[0] = inputs.bus.battery[0].voltage_v
 
 
 class Feedback:
@@ -91,7 +92,9 @@ def make(integrator="RK45", plant=FORCED_BODY, seed=7, **options):
 
 def digest_lines():
     """Fly with each integrator on a plant by address and two shipped ones; yield a line with both digests for each."""
-    aircraft = octa(pos_ned=(0.0, 0.0, -0.1), vel_ned=(0.0, 0.0, 1.0), motor_actuator=Actuator("second_order"))
+    battery = Battery(sense_tau_s=0.05, sense_delay_s=0.008, sense_voltage_sigma_v=0.1)
+    start = {"pos_ned": (0.0, 0.0, -0.1), "vel_ned": (0.0, 0.0, 1.0)}
+    aircraft = octa(motor_actuator=Actuator("second_order"), batteries=(battery,), **start)
     for kind in INTEGRATORS:
         for plant in (FORCED_BODY, TorqueFreeBody(), aircraft):
             sim = make(kind, plant).run()

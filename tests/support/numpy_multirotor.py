@@ -149,10 +149,11 @@ class NumpyMultirotor:
                 friction = np.zeros(3)
             elif c.kind == "flat_ground":
                 friction = -c.mu * normal * sideways / (speed + c.v_eps)
-            elif speed <= c.v_eps:
-                friction = -mu_static * normal * sideways / c.v_eps
             else:
-                friction = -normal * (c.mu + (mu_static - c.mu) * (c.v_eps / speed) ** 2) * sideways / speed
+                sliding = c.mu + (mu_static - c.mu) * (c.v_eps / max(speed, c.v_eps)) ** 2
+                cone = normal * (mu_static * speed / c.v_eps if speed <= c.v_eps else sliding)
+                slope = max(c.c_n_per_mps, 2.0 * np.sqrt(c.k_n_per_m * self.aircraft.mass_kg)) / len(points)
+                friction = -min(cone, slope * speed) * sideways / speed
             push = friction - np.array([0.0, 0.0, normal])
             force = force + push
             torque = torque + np.cross(point, r_bn.T @ push)

@@ -126,7 +126,7 @@ def test_one_leg_on_the_ground_turns_the_vehicle(yaw_deg):
 @pytest.mark.parametrize("mu_static", [None, 1.2])
 def test_friction_of_a_leg_lies_in_its_cone(mu_static):
     """|F_t| ≤ μ_s N everywhere, μ_s N at v_eps, towards μ N far above, no jump at v_eps beyond 1e-9 relative."""
-    contact = Contact("legs", points_body_m=((0.0, 0.0, 0.1),), mu_static=mu_static)
+    contact = Contact("legs", points_body_m=((0.0, 0.0, 0.1),), mu_static=mu_static, c_n_per_mps=2000.0)
     top = 0.8 if mu_static is None else mu_static
     normal = 5000.0 * 0.01
 
@@ -255,3 +255,20 @@ def test_a_stiff_drop_needs_no_luck():
     states = fly(aircraft, 2.0, integrator=Integrator("RK45"), step_us=None, log_us=1_000).log_state
     assert depths(stiff, states).max() < 1.12e-3
     assert np.abs(states[-1, 3:6]).max() < 1e-6
+
+
+@pytest.mark.parametrize(("damping", "slope"), [(600.0, 600.0), (0.0, 2.0 * np.sqrt(5000.0 * MASS))])
+def test_friction_of_a_leg_is_no_stiffer_than_the_ground(damping, slope):
+    """Deep in the ground the cone is wide; friction then grows with speed by c, or 2 √(k m), and no faster."""
+    contact = Contact("legs", points_body_m=((0.0, 0.0, 0.1),), c_n_per_mps=damping)
+    probe = Probe(resting_iris(contact), pos=(0.0, 0.0, 0.1), vel=(0.01, 0.0, 0.0))  # N = 1000 N, μ N / v_eps = 16,000
+    assert -MASS * probe.derivative("vel")[0] == pytest.approx(slope * 0.01, rel=1e-12)
+
+
+@pytest.mark.parametrize("step_us", [1_000, 500, 250])
+def test_an_impact_does_not_amplify_a_sideways_motion(step_us):
+    """A drop from 1 m on legs with 1e-6 m/s sideways: no more than 1e-5 m/s and rad/s after, at any of these steps."""
+    start = {"pos_ned": (0.0, 0.0, -1.2), "vel_ned": (1e-6, 0.0, 0.0)}
+    sim = fly(iris(contact=LEGS, **start), 2.0, integrator="RK4", step_us=step_us)
+    assert np.abs(sim.log_state[:, 3:5]).max() < 1e-5
+    assert np.abs(sim.log_state[:, 10:13]).max() < 1e-5

@@ -62,7 +62,7 @@ def streams(physics: bool) -> Streams:
     recorded = flown.streams
     boundaries = timeline(physics)
     scenarios = np.zeros(len(boundaries), recorded.scenarios.dtype)
-    return Streams(boundaries.time_us, boundaries.due, recorded.commands, recorded.winds, scenarios)
+    return Streams(boundaries.time_us, boundaries.due, recorded.gusts, recorded.commands, recorded.winds, scenarios)
 
 
 def duties(recorded: Streams) -> npt.NDArray[np.float64]:

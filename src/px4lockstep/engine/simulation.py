@@ -108,7 +108,12 @@ class Simulation:
         if plant is not None:
             write_plant(plant, sim["plant"], sim["state"]["x"])
             sim["modes"]["plant"] = NATIVE
-            sim["modes"]["outputs_axes"] = LOG if replay is not None else LOG | AUTOPILOT
+            # Nobody looks at outputs between two rows of the log if the autopilot is replayed and nothing estimates.
+            is_unwatched = replay is not None and estimator is None
+            sim["modes"]["outputs_axes"] = LOG if is_unwatched else LOG | AUTOPILOT
+            for name in ("voltage_v", "current_a", "remaining"):
+                sim["bus"]["battery"][name] = np.nan if is_unwatched else 0.0  # not measured is not 0
+            sim["battery_sensors"]["gain"] = 1.0  # a plant without sensors shows its batteries as they are
             if hasattr(plant, "write_sensors") and timeline.autopilot is not None:
                 plant.write_sensors(sim["battery_sensors"], seed, timeline.autopilot.period_us)
         self.integrator.write(sim["solver"])
@@ -127,7 +132,7 @@ class Simulation:
         self._handlers: dict[int, Callable[[], None]] = {}
         self._set_stages(replay, seed)
         self._set_hooks(hook_axes)
-        self._set_gusts(gusts)
+        self._set_gusts(gusts, replay)
         self._allocate(replay, record)
         self.warnings = self._find_warnings(plant)
 
@@ -187,7 +192,12 @@ class Simulation:
 
         self._handlers[int(loop.TELEMETRY)] = call
 
-    def _set_gusts(self, gusts: Sequence[Gust]) -> None:
+    def _set_gusts(self, gusts: Sequence[Gust], replay: Streams | None) -> None:
+        if replay is not None:
+            if gusts:
+                raise InputError("gusts are given and would be replayed too; leave one out")
+            self._core["gusts"] = replay.gusts
+            return
         write_gusts(self._core["gusts"][0], list(gusts))
         for edge_us in gust_edges_us(list(gusts)):
             is_inside = self.timeline.start_us <= edge_us <= self.timeline.end_us
@@ -337,7 +347,8 @@ class Simulation:
         if not self._core["modes"]["is_recording"][0]:
             raise InputError("this run keeps no streams; make the simulation with record=True")
         streams = {name: self._data_so_far(name).copy() for name in STREAMS}
-        return Streams(time_us=self.timeline.time_us, due=self.timeline.due, **streams)
+        gusts = self._core["gusts"].copy()
+        return Streams(time_us=self.timeline.time_us, due=self.timeline.due, gusts=gusts, **streams)
 
     @property
     def probe_trace(self) -> list[tuple[int, int]]:

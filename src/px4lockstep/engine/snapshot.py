@@ -13,6 +13,14 @@ COUNTED = ("h_us", "evaluations", "accepted", "rejected", "forced", "projected")
 """What a solver carries or counts; the rest of its record, but for the last attempt, is configuration."""
 
 
+STATES = {
+    "wind": ("tick", "turbulence_ned"),
+    "battery_sensors": ("tick", "voltage_v", "current_a", "ring"),
+}
+"""What changes in a record as a run goes on; the rest of it is configuration."""
+DRYDEN_STATES = ("vel_m_s", "lag_a", "lag_b")
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """All of a simulation at a boundary: the records, log and streams so far, and the users' objects."""
@@ -69,15 +77,20 @@ def _slots_of(kind: type) -> tuple[str, ...]:
 
 def difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> str | None:
     """Return what two simulations' records were made with that differs, or None; progress may differ."""
-    for name in ("modes", "gusts", "plant", "wind", "solver"):
+    for name in ("modes", "gusts", "plant", "wind", "battery_sensors", "solver"):
         a, b = ours[name].copy(), theirs[name].copy()
         if name == "plant":
             for field in a["user"].dtype.names or ():
                 if field.endswith("_address"):  # of the process
                     a["user"][field] = b["user"][field] = 0
-        elif name == "wind":
-            for field in ("tick", "turbulence_ned", "dryden"):
+        elif name in STATES:
+            for field in STATES[name]:
                 a[field] = b[field]
+            if name == "wind":
+                for axis in a["dryden"].dtype.names or ():
+                    for field in DRYDEN_STATES:
+                        if field in (a["dryden"][axis].dtype.names or ()):
+                            a["dryden"][axis][field] = b["dryden"][axis][field]
         elif name == "solver":
             for field in a.dtype.names or ():
                 if field in COUNTED or field.startswith("last_"):

@@ -19,6 +19,7 @@ class Streams:
 
     time_us: npt.NDArray[np.uint64]
     due: npt.NDArray[np.uint16]
+    gusts: npt.NDArray[Any]
     commands: npt.NDArray[Any]
     winds: npt.NDArray[Any]
     scenarios: npt.NDArray[Any]

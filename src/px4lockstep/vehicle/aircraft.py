@@ -148,11 +148,12 @@ class Aircraft:
         x = np.zeros(sum(self.groups.values()))
         x[0:3] = self.pos_ned
         x[3:6] = self.vel_ned
-        x[6:10] = np.array(self.q_bn) / math.sqrt(sum(component * component for component in self.q_bn))
+        w, i, j, k = self.q_bn
+        x[6:10] = np.array(self.q_bn) / math.sqrt(w * w + i * i + j * j + k * k)
         x[10:13] = self.omega_body
-        for j, item in enumerate(self.batteries):
-            x[self.offset("soc") + j] = item.soc0
-            x[self.offset("v1") + j] = item.v1_0
+        for n, item in enumerate(self.batteries):
+            x[self.offset("soc") + n] = item.soc0
+            x[self.offset("v1") + n] = item.v1_0
         return x
 
     def time_constants_s(self) -> dict[str, float]:
@@ -161,7 +162,7 @@ class Aircraft:
             "motor actuators": self.motor_actuator.time_constant_s(),
             "servo actuators": self.servo_actuator.time_constant_s() if self.servo_channels else math.inf,
             "motors": self.propulsion.time_constant_s(self.hover_thrust_n),
-            "contact": self.contact.time_constant_s(self.mass_kg),
+            "contact": self.contact.time_constant_s(self.mass_kg, self._principal_moments()[0]),
         }
 
     def write_sensors(self, sensors: Any, seed: int, period_us: int) -> None:
@@ -180,7 +181,7 @@ class Aircraft:
         self._write_actuation(m)
         self._write_power(m)
         self.propulsion.write(m["propulsion"], self.hover_thrust_n)
-        self.contact.write(m["contact"])
+        self.contact.write(m["contact"], self.mass_kg)
         self.gravity.write(m["gravity"])
         m["home_alt_m"] = self.home_alt_msl_m
         m["n_rotors"] = len(self.rotors)
@@ -226,7 +227,9 @@ class Aircraft:
         power["n_buses"] = len(self.power_buses)
         for b, bus in enumerate(self.power_buses):
             members = [self.batteries[j] for j in bus.batteries]
-            conductance = sum(1.0 / item.r0 for item in members)
+            conductance = 0.0
+            for item in members:  # not by sum(), which adds up differently from Python 3.12 on
+                conductance += 1.0 / item.r0
             is_ideal = members[0].model == "ideal"
             rec = power["buses"][b]
             rec["avionics_w"] = bus.avionics_load_w
@@ -246,17 +249,23 @@ class Aircraft:
             raise InputError(f"airframe.inertia_kgm2 = {self.inertia_kgm2} must be 3 x 3 finite numbers")
         if not np.array_equal(inertia, inertia.T):
             raise InputError(f"airframe.inertia_kgm2 = {inertia.tolist()} must be symmetric")
-        moments = np.linalg.eigvalsh(inertia)
+        moments = self._principal_moments()
         if moments[0] <= 1e-12 * moments[2]:
             raise InputError(
                 f"airframe.inertia_kgm2 = {inertia.tolist()} is not positive definite: its principal moments are "
-                f"{moments.tolist()}"
+                f"{moments}"
             )
+
+    def _principal_moments(self) -> list[float]:
+        """Return the principal moments of inertia, smallest first; for checks, never for a flight."""
+        moments: list[float] = np.linalg.eigvalsh(np.array(self.inertia_kgm2, np.float64)).tolist()
+        return moments
 
     def _check_attitude(self) -> None:
         if len(self.q_bn) != 4 or not all(math.isfinite(component) for component in self.q_bn):
             raise InputError(f"airframe.x0.q_bn = {self.q_bn} must be four finite numbers (w, x, y, z)")
-        norm = math.sqrt(sum(component * component for component in self.q_bn))
+        w, i, j, k = self.q_bn
+        norm = math.sqrt(w * w + i * i + j * j + k * k)
         if abs(norm - 1.0) > 1e-6:
             raise InputError(f"airframe.x0.q_bn = {self.q_bn} has norm {norm:.9g}; it must be 1 within 1e-6")
 

@@ -10,6 +10,9 @@ point N is as above, and friction lies in a cone with a static part:
     |v_t| ≤ v_eps   sticks: F = −μ_s N v_t / v_eps
     |v_t| > v_eps   slides: F = −N (μ + (μ_s − μ) (v_eps / |v_t|)²) v_t / |v_t|
 
+but not more than κ |v_t|, where κ is the total damping, or twice the root of k m if that is more, divided by the number
+of points: in an impact N is so large that friction would be far stiffer than the ground itself.
+
 Sticking is a stiff damper, not an anchor: without a sideways load the point comes to rest, under a load below the cone
 it creeps, slower than v_eps. Damping acts on compression only, so the ground does not pull.
 """
@@ -34,6 +37,7 @@ CONTACT = record(
         ("mu", "f8"),  # 0 with friction off
         ("mu_static", "f8"),
         ("v_eps_m_s", "f8"),
+        ("friction_slope_n_s_m", "f8"),  # the most that a leg's friction grows with speed
         ("points_body_m", "f8", (MAX_POINTS, 3)),
     ]
 )
@@ -65,10 +69,11 @@ def point_force(contact, depth_m, vel_n, vel_e, vel_d):
     normal = normal_force(contact, depth_m, vel_d)
     speed = math.sqrt(vel_n * vel_n + vel_e * vel_e)
     if speed <= contact.v_eps_m_s:
-        friction = -contact.mu_static * normal / contact.v_eps_m_s
+        friction = contact.mu_static * normal / contact.v_eps_m_s
     else:
         ratio = contact.v_eps_m_s / speed
-        friction = -normal * (contact.mu + (contact.mu_static - contact.mu) * ratio * ratio) / speed
+        friction = normal * (contact.mu + (contact.mu_static - contact.mu) * ratio * ratio) / speed
+    friction = -min(friction, contact.friction_slope_n_s_m)
     return friction * vel_n, friction * vel_e, -normal
 
 

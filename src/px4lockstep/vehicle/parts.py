@@ -284,16 +284,26 @@ class Contact:
                 f"plant.contact.points_body_m has {len(self.points_body_m)} points; legs need 1 to {contact.MAX_POINTS}"
             )
 
-    def time_constant_s(self, mass_kg: float) -> float:
-        """Return the shorter time constant of the mass on spring and damper, infinity without contact."""
+    def time_constant_s(self, mass_kg: float, smallest_inertia_kgm2: float) -> float:
+        """Return the shortest time constant of the vehicle on spring and damper, infinity without contact.
+
+        On legs it can also rock, which is faster where the feet are far from the centre of mass.
+        """
         if self.kind == "no_contact":
             return math.inf
-        natural = math.sqrt(self.k_n_per_m / mass_kg)
-        half_damping = self.c_n_per_mps / (2.0 * mass_kg)
-        overdamping = math.sqrt(max(0.0, half_damping * half_damping - natural * natural))
-        return 1.0 / max(natural, half_damping + overdamping)
+        shortest_s = _oscillator_time_s(mass_kg, self.k_n_per_m, self.c_n_per_mps)
+        if self.kind == "legs":
+            squares = [x * x + y * y + z * z for x, y, z in self.points_body_m]
+            lever = max(squares)
+            rocking = _oscillator_time_s(smallest_inertia_kgm2, self.k_n_per_m * lever, self.c_n_per_mps * lever)
+            shortest_s = min(shortest_s, rocking)
+        return shortest_s
 
-    def write(self, rec: Any) -> None:
+    def friction_slope_n_s_m(self, mass_kg: float) -> float:
+        """Return the most that friction of all legs together grows with speed."""
+        return max(self.c_n_per_mps, 2.0 * math.sqrt(self.k_n_per_m * mass_kg))
+
+    def write(self, rec: Any, mass_kg: float) -> None:
         """Write into a `CONTACT` record."""
         count = len(self.points_body_m)
         divisor = count if self.kind == "legs" else 1
@@ -305,5 +315,13 @@ class Contact:
         rec["mu"] = self.mu if self.enable_friction else 0.0
         rec["mu_static"] = mu_static if self.enable_friction else 0.0
         rec["v_eps_m_s"] = self.v_eps
+        rec["friction_slope_n_s_m"] = self.friction_slope_n_s_m(mass_kg) / divisor
         if count:
             rec["points_body_m"][:count] = self.points_body_m
+
+
+def _oscillator_time_s(mass: float, stiffness: float, damping: float) -> float:
+    """Return the shortest time constant of m s² + c s + k: 1 / |s| of the faster root."""
+    natural = math.sqrt(stiffness / mass)
+    half_damping = damping / (2.0 * mass)
+    return 1.0 / max(natural, half_damping + math.sqrt(max(0.0, half_damping * half_damping - natural * natural)))
