@@ -18,6 +18,7 @@ lint: $(VENV)/ready
 
 bench: $(VENV)/ready
 	$(BIN)/python -m pytest benchmarks -s --benchmark-columns=min,median,ops
+	$(BIN)/px4lockstep bench
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -12,7 +12,7 @@ from px4lockstep.integrators.solver import SOLVER, WORK, Integrator
 from px4lockstep.jit import kernel, rows
 from px4lockstep.plants.layout import GROUPS, INPUT, OUTPUTS, STATE
 from px4lockstep.plants.models import write_plant
-from px4lockstep.plants.plant import PLANT, project, rhs, write_outputs
+from px4lockstep.plants.plant import PLANT, autopilot_tick, project, rhs, write_outputs
 
 
 @kernel
@@ -20,6 +20,7 @@ def evaluate(plants, states, inputs, scratch, derivatives, outputs, projected, m
     """Evaluate everything that a plant can be asked at each state; states are spread evenly over the plants."""
     for k in range(len(states)):
         plant = plants[k * len(plants) // len(states)]
+        autopilot_tick(np.int64(0), states[k], inputs[k], plant)
         rhs(0.0, states[k], inputs[k], plant, derivatives[k])
         write_outputs(0.0, states[k], inputs[k], plant, scratch[0], outputs[k])
         projected[k] = states[k]
@@ -30,6 +31,7 @@ def evaluate(plants, states, inputs, scratch, derivatives, outputs, projected, m
 def advance_each(plants, solvers, works, inputs, states, steps, step_us):
     """Integrate each state on its own, over some steps with its inputs held."""
     for k in range(len(states)):
+        autopilot_tick(np.int64(0), states[k], inputs[k], plants[0])
         for step in range(steps):
             integrate(step * step_us, (step + 1) * step_us, states[k], inputs[k], plants[0], solvers[0], works[0])
 

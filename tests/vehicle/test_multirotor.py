@@ -173,8 +173,8 @@ def test_the_derivative_depends_on_its_arguments_alone():
     )
     batch.x[0, 13:21] = np.linspace(100.0, 800.0, 8)
     batch.inputs["command"]["motors"] = 0.7
-    state, inputs = batch.x.copy(), batch.inputs.copy()
     first = batch.evaluate().dx[0, :25].tolist()
+    state, inputs = batch.x.copy(), batch.inputs.copy()  # with the motors snapped to their commands
     batch.dx[:] = np.nan
     assert batch.evaluate().dx[0, :25].tolist() == first
     assert np.array_equal(batch.x, state)

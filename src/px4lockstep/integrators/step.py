@@ -18,35 +18,40 @@ def combine(n_x, h_s, state, work, tableau, row):
     n = min(n_x, MAX_STATES)  # which the compiler can't know, and needs to leave out the bounds checks
     x = state.x
     y = work.trial.x
-    a = tableau.a
-    k0 = work.k[0].x
-    k1 = work.k[1].x
-    k2 = work.k[2].x
-    k3 = work.k[3].x
-    k4 = work.k[4].x
-    k5 = work.k[5].x
-    a0, a1, a2, a3, a4, a5 = a[row, 0], a[row, 1], a[row, 2], a[row, 3], a[row, 4], a[row, 5]
-    if row == 0:
+    first = tableau.leading_zeros[row]
+    terms = row - first
+    if terms == 0:
         for i in range(n):
             y[i] = x[i]
-    elif row == 1:
+        return
+    a0, k0 = tableau.a[row, first], work.k[first].x
+    if terms == 1:
         for i in range(n):
             y[i] = x[i] + h_s * (a0 * k0[i])
-    elif row == 2:
+        return
+    a1, k1 = tableau.a[row, first + 1], work.k[first + 1].x
+    if terms == 2:
         for i in range(n):
             y[i] = x[i] + h_s * (a0 * k0[i] + a1 * k1[i])
-    elif row == 3:
+        return
+    a2, k2 = tableau.a[row, first + 2], work.k[first + 2].x
+    if terms == 3:
         for i in range(n):
             y[i] = x[i] + h_s * (a0 * k0[i] + a1 * k1[i] + a2 * k2[i])
-    elif row == 4:
+        return
+    a3, k3 = tableau.a[row, first + 3], work.k[first + 3].x
+    if terms == 4:
         for i in range(n):
             y[i] = x[i] + h_s * (a0 * k0[i] + a1 * k1[i] + a2 * k2[i] + a3 * k3[i])
-    elif row == 5:
+        return
+    a4, k4 = tableau.a[row, first + 4], work.k[first + 4].x
+    if terms == 5:
         for i in range(n):
             y[i] = x[i] + h_s * (a0 * k0[i] + a1 * k1[i] + a2 * k2[i] + a3 * k3[i] + a4 * k4[i])
-    else:
-        for i in range(n):
-            y[i] = x[i] + h_s * (a0 * k0[i] + a1 * k1[i] + a2 * k2[i] + a3 * k3[i] + a4 * k4[i] + a5 * k5[i])
+        return
+    a5, k5 = tableau.a[row, first + 5], work.k[first + 5].x
+    for i in range(n):
+        y[i] = x[i] + h_s * (a0 * k0[i] + a1 * k1[i] + a2 * k2[i] + a3 * k3[i] + a4 * k4[i] + a5 * k5[i])
 
 
 @kernel

@@ -21,6 +21,7 @@ TABLEAU = record(
         ("n_stages", "i8"),  # slopes that the new state is made of
         ("n_error_slopes", "i8"),  # slopes that the error estimate is made of; 0 without one
         ("a", "f8", (MAX_STAGES, MAX_STAGES)),  # row n_stages is b
+        ("leading_zeros", "i8", MAX_STAGES),  # of each row of a, which need no sum
         ("c", "f8", MAX_STAGES),
         ("e", "f8", MAX_STAGES),
     ]
@@ -50,6 +51,7 @@ class Tableau:
         tableau["n_error_slopes"] = len(self.e)
         for i, row in enumerate((*self.a, self.b)):
             tableau["a"][i, : len(row)] = [float(value) for value in row]
+            tableau["leading_zeros"][i] = next((j for j, value in enumerate(row) if value != 0), len(row))
         tableau["c"][: len(self.c)] = [float(value) for value in self.c]
         tableau["c"][len(self.c)] = 1.0  # of the slope at the new state
         tableau["e"][: len(self.e)] = [float(value) for value in self.e]

@@ -33,7 +33,14 @@ FAULTS = record(
     ]
 )
 
-INPUT = record([("command", COMMAND), ("wind_ned", "f8", 3), ("faults", FAULTS)])
+INPUT = record(
+    [
+        ("command", COMMAND),
+        ("wind_ned", "f8", 3),
+        ("faults", FAULTS),
+        ("rotor_duty", "f8", MAX_MOTORS),  # what the ESCs of direct motors apply, snapped at the autopilot tick
+    ]
+)
 """What acts on a plant, held from one boundary to the next."""
 
 BATTERY_STATUS = record([("voltage_v", "f8"), ("current_a", "f8"), ("remaining", "f8"), ("warning", "i8")])

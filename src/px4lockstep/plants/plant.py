@@ -74,6 +74,10 @@ def project(state, plant):
 
 @kernel
 def autopilot_tick(t_us, state, inputs, plant):
-    """Apply what changes at once at an autopilot tick, as a user's plant asks."""
-    if plant.kind == USER_PLANT:
+    """Apply what changes at once at an autopilot tick; return whether that may be the state itself."""
+    if plant.kind == MULTIROTOR_PLANT:
+        multirotor.snap_actuators(inputs, plant.multirotor)
+    elif plant.kind == USER_PLANT:
         by_address.autopilot_tick(t_us, state, inputs, plant.user)
+        return True
+    return False

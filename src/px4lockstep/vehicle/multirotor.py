@@ -92,18 +92,27 @@ def air_velocity_body(state, inputs, dcm):
 
 
 @kernel
+def snap_actuators(inputs, m):
+    """Snap direct motors to their commands: hold what each ESC applies, by rotor. Once per autopilot tick."""
+    if m.actuation.motor.kind == DIRECT:
+        for i in range(m.n_rotors):
+            inputs.rotor_duty[i] = esc_duty(m.propulsion, inputs.command.motors[m.actuation.motor_channel[i]])
+
+
+@kernel
 def write_duties(state, inputs, m, duties):
     """Write what each ESC applies to the rotors' places in `duties.x`.
 
-    That is the actuator's output, 0 for a disabled motor, then the ESC's deadzone.
+    That is the actuator's output after the ESC's deadzone, 0 for a disabled motor.
     """
     disabled = inputs.faults.motor_disabled_mask
+    is_direct = m.actuation.motor.kind == DIRECT
     i_rotor, n_rotors = rotor_slots(m)
     for i in range(n_rotors):
         if (disabled >> i) & 1:
             duty = 0.0
-        elif m.actuation.motor.kind == DIRECT:
-            duty = esc_duty(m.propulsion, inputs.command.motors[m.actuation.motor_channel[i]])
+        elif is_direct:
+            duty = inputs.rotor_duty[i]
         else:
             duty = esc_duty(m.propulsion, state.x[m.i_act + i])
         duties.x[i_rotor + i] = duty
