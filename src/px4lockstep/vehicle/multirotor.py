@@ -16,6 +16,7 @@ torque on the body about it; the rotor itself spins the other way.
 from px4lockstep.environment.atmosphere import density_kg_m3, temperature_k
 from px4lockstep.environment.gravity import GRAVITY, gravity_down_m_s2
 from px4lockstep.jit import kernel, record
+from px4lockstep.math.quaternion import derivative, to_dcm
 from px4lockstep.plants.layout import MAX_MOTORS
 from px4lockstep.vehicle.actuators import ACTUATION, DIRECT, project_actuators, write_actuator_rates
 from px4lockstep.vehicle.battery import charge_rates, warning_of
@@ -61,21 +62,9 @@ MULTIROTOR = record(
 
 
 @kernel
-def dcm_of(state):
-    """Return the rotation from body to world, row by row, of the attitude in the state."""
-    x = state.x
-    qw, qx, qy, qz = x[6], x[7], x[8], x[9]
-    return (
-        1.0 - 2.0 * (qy * qy + qz * qz),
-        2.0 * (qx * qy - qw * qz),
-        2.0 * (qx * qz + qw * qy),
-        2.0 * (qx * qy + qw * qz),
-        1.0 - 2.0 * (qx * qx + qz * qz),
-        2.0 * (qy * qz - qw * qx),
-        2.0 * (qx * qz - qw * qy),
-        2.0 * (qy * qz + qw * qx),
-        1.0 - 2.0 * (qx * qx + qy * qy),
-    )
+def attitude(state):
+    """Return the attitude quaternion in the state, as a tuple."""
+    return state.x[6], state.x[7], state.x[8], state.x[9]
 
 
 @kernel
@@ -142,7 +131,8 @@ def rhs(state, inputs, m, dstate):
     x = state.x
     dx = dstate.x
     density = density_kg_m3(m.home_alt_m - x[2])
-    dcm = dcm_of(state)
+    q_bn = attitude(state)
+    dcm = to_dcm(q_bn)
     air = air_velocity_body(state, inputs, dcm)
 
     # The places of the rotors' accelerations hold their duties until those are computed.
@@ -218,15 +208,12 @@ def rhs(state, inputs, m, dstate):
     dx[3] = fn * m.body.inverse_mass
     dx[4] = fe * m.body.inverse_mass
     dx[5] = fd * m.body.inverse_mass + gravity_down_m_s2(m.gravity, x[2])
-    roll, pitch, yaw = x[10], x[11], x[12]
-    dx[6] = 0.5 * (-x[7] * roll - x[8] * pitch - x[9] * yaw)
-    dx[7] = 0.5 * (x[6] * roll + x[8] * yaw - x[9] * pitch)
-    dx[8] = 0.5 * (x[6] * pitch - x[7] * yaw + x[9] * roll)
-    dx[9] = 0.5 * (x[6] * yaw + x[7] * pitch - x[8] * roll)
+    omega_body = (x[10], x[11], x[12])
+    dx[6], dx[7], dx[8], dx[9] = derivative(q_bn, omega_body)
     inertia = p.rotor_inertia
     torque_body = (tx + inertia * gx, ty + inertia * gy, tz + inertia * gz)
     momentum = (-inertia * hx, -inertia * hy, -inertia * hz)
-    dx[10], dx[11], dx[12] = angular_acceleration(m.body, (roll, pitch, yaw), torque_body, momentum)
+    dx[10], dx[11], dx[12] = angular_acceleration(m.body, omega_body, torque_body, momentum)
 
     write_actuator_rates(m.actuation, m, state, inputs, dstate)
 
@@ -238,7 +225,7 @@ def write_outputs(state, inputs, m, scratch, outputs):
     density = density_kg_m3(m.home_alt_m - x[2])
     outputs.air_density_kg_m3 = density
     outputs.air_temperature_k = temperature_k(m.home_alt_m - x[2])
-    air = air_velocity_body(state, inputs, dcm_of(state))
+    air = air_velocity_body(state, inputs, to_dcm(attitude(state)))
     outputs.air_vel_body[0], outputs.air_vel_body[1], outputs.air_vel_body[2] = air
     write_duties(state, inputs, m, scratch)
     for b in range(m.power.n_buses):
