@@ -38,7 +38,8 @@ def test_every_benchmark_has_its_fields(short, capsys):
     assert [m["name"] for m in measurements] == ["plant_rk4", "plant_rk45"]
     for m in measurements:
         assert m["realtime_factor"] == pytest.approx(2.0 / m["wall_s"])
-        assert 0.0 < m["c_ratio"] <= m["c_fused_ratio"] * 1.5
+        assert sorted(m) == ["c_ratio", "name", "realtime_factor", "wall_s"]
+        assert m["c_ratio"] > 0.0
 
 
 def test_a_cold_start_is_measured_by_a_fresh_process(monkeypatch):
@@ -72,7 +73,7 @@ def test_a_yardstick_that_flies_something_else_is_refused(short, monkeypatch, tm
     heavier[0] *= 1.01
     monkeypatch.setattr(suite, "c_parameters", lambda aircraft: heavier)
     with pytest.raises(suite.SimulationError, match="don't fly the same aircraft"):
-        suite._reference(tmp_path, c_reference.FLAGS)
+        suite._reference(tmp_path)
 
 
 @NEEDS_COMPILER
@@ -81,7 +82,7 @@ def test_the_yardstick_ends_where_the_plant_does(tmp_path):
     plant = hover.aircraft()
     recorded = hover.streams(physics=True)
     state = plant.initial_state()
-    reference = c_reference.CReference(tmp_path, c_reference.FLAGS)
+    reference = c_reference.CReference(tmp_path)
     reference.run(c_reference.c_parameters(plant), state, hover.duties(recorded), 4, 1e-3)
     sim = suite.Simulation(plant, hover.timeline(True), integrator=suite.Integrator("RK4"), replay=recorded).run()
     assert np.abs(sim.plant.x - state).max() < 1e-9

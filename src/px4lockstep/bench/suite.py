@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.bench import hover
-from px4lockstep.bench.c_reference import FLAGS, FUSED_FLAGS, CReference, NoReferenceError, c_parameters
+from px4lockstep.bench.c_reference import CReference, NoReferenceError, c_parameters
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import SimulationError
 from px4lockstep.integrators.solver import Integrator
 
-REPEATS = 15
+REPEATS = 40
 AGREEMENT = 1e-6
 """C and RK4 of ours end a minute's flight this close, or one of them flies something else."""
 
@@ -27,7 +27,6 @@ class Measurement:
     wall_s: float
     realtime_factor: float
     c_ratio: float | None
-    c_fused_ratio: float | None
 
     def as_dict(self) -> dict[str, object]:
         """Return the measurement as `--json` prints it."""
@@ -41,7 +40,7 @@ def measure() -> tuple[list[Measurement], list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         references: dict[str, Callable[[], float]] = {}
         try:
-            references = {"c": _reference(Path(folder), FLAGS), "c_fused": _reference(Path(folder), FUSED_FLAGS)}
+            references = {"c": _reference(Path(folder))}
         except NoReferenceError as error:
             notes.append(f"no ratio to C: {error}")
         best = dict.fromkeys([*references, *ours], float("inf"))
@@ -54,7 +53,6 @@ def measure() -> tuple[list[Measurement], list[str]]:
             wall_s=best[name],
             realtime_factor=hover.DURATION_S / best[name],
             c_ratio=best[name] / best["c"] if references else None,
-            c_fused_ratio=best[name] / best["c_fused"] if references else None,
         )
         for name in ours
     ]
@@ -80,9 +78,9 @@ def _plant(kind: str) -> Callable[[], float]:
     return run
 
 
-def _reference(folder: Path, flags: tuple[str, ...]) -> Callable[[], float]:
+def _reference(folder: Path) -> Callable[[], float]:
     """Return a run of the C plant on the same inputs, after checking that it ends where ours does."""
-    reference = CReference(folder, flags)
+    reference = CReference(folder)
     plant = hover.aircraft()
     parameters = c_parameters(plant)
     recorded = hover.streams(physics=True)
