@@ -7,10 +7,9 @@
  *
  *     cc -O3 -march=native -shared -fPIC -o plant.so plant.c -lm
  *
- * Written plainly: the equations as they stand on the pages, with their divisions and the library's pow. It differs from
- * the Python side in three choices, each measured: GCC fuses multiply-adds where the Python side must not (C 10 % faster),
- * divides where the Python side has stored reciprocals (C 10 % slower), and calls pow where it sums a series (C 10 %
- * slower). Like the Python side it clamps the duties once per command.
+ * Like the Python side it stores reciprocals and clamps the duties once per command. Unlike it, it lets the compiler fuse
+ * multiply-adds (10 % faster than without) and calls the library's pow where the Python side sums a series (some 10 %
+ * slower).
  *
  * SI units. World NED, body FRD, q_bn = (w, x, y, z) rotates body to NED, wind is the velocity of the air over the ground.
  */
@@ -93,13 +92,13 @@ typedef struct {
     double pos[3], axis[3], sign;
 } rotor_t;
 
-/* The parameters by name. */
+/* The parameters with the reciprocals that the right-hand side needs. */
 typedef struct {
-    double mass, inertia[9], inertia_inv[9], drag, damping[3], gravity, home_alt;
+    double inv_mass, inertia[9], inertia_inv[9], drag, damping[3], gravity, home_alt;
     rotor_t rotor[N_ROTORS];
-    double ke, r, i0, viscous, i_max, eta, deadzone;
-    double kt, kq, radius, inflow_kt, inflow_kq, rotor_j;
-    double capacity, r0, r1, c1, v_min;
+    double ke, inv_r, i0, viscous, i_max, inv_eta, inv_eta_r, deadzone;
+    double kt, kq, radius, inflow_kt, inflow_kq, rotor_j, inv_rotor_j;
+    double inv_capacity, r0, inv_r1c1, inv_c1, v_min;
     int n_ocv;
     double ocv_soc[MAX_OCV], ocv_volt[MAX_OCV], ocv_slope[MAX_OCV];
     double contact_k, contact_c, contact_mu, contact_v_eps;
@@ -113,7 +112,7 @@ static inline double clamp(double v, double lo, double hi) { return min2(max2(v,
 static bool load_params(const double *params, plant_t *p)
 {
     double r = params[P_R_MOTOR];
-    p->mass = params[P_MASS];
+    p->inv_mass = 1.0 / params[P_MASS];
     for (int i = 0; i < 9; i++) {
         p->inertia[i] = params[P_INERTIA + i];
         p->inertia_inv[i] = params[P_INERTIA_INV + i];
@@ -132,11 +131,12 @@ static bool load_params(const double *params, plant_t *p)
         p->rotor[i].sign = from[6];
     }
     p->ke = params[P_KE];
-    p->r = r;
+    p->inv_r = 1.0 / r;
     p->i0 = params[P_I0];
     p->viscous = params[P_VISCOUS];
     p->i_max = params[P_I_MAX];
-    p->eta = params[P_ETA];
+    p->inv_eta = 1.0 / params[P_ETA];
+    p->inv_eta_r = 1.0 / (params[P_ETA] * r);
     p->deadzone = params[P_DEADZONE];
     p->kt = params[P_KT];
     p->kq = params[P_KQ];
@@ -144,10 +144,11 @@ static bool load_params(const double *params, plant_t *p)
     p->inflow_kt = params[P_INFLOW_KT];
     p->inflow_kq = params[P_INFLOW_KQ];
     p->rotor_j = params[P_ROTOR_J];
-    p->capacity = params[P_CAPACITY];
+    p->inv_rotor_j = 1.0 / params[P_ROTOR_J];
+    p->inv_capacity = 1.0 / params[P_CAPACITY];
     p->r0 = params[P_R0];
-    p->r1 = params[P_R1];
-    p->c1 = params[P_C1];
+    p->inv_r1c1 = 1.0 / (params[P_R1] * params[P_C1]);
+    p->inv_c1 = 1.0 / params[P_C1];
     p->v_min = params[P_V_MIN];
     p->contact_k = params[P_CONTACT_K];
     p->contact_c = params[P_CONTACT_C];
@@ -180,7 +181,7 @@ static double air_density(double alt_m)
 {
     double alt = max2(alt_m, 0.0);
     if (alt <= ISA_ALT11)
-        return ISA_RHO0 * pow((ISA_T0 - ISA_LAPSE * alt) / ISA_T0, ISA_EXPONENT);
+        return ISA_RHO0 * pow((ISA_T0 - ISA_LAPSE * alt) * (1.0 / ISA_T0), ISA_EXPONENT);
     double rho11 = ISA_RHO0 * pow(ISA_T11 / ISA_T0, ISA_EXPONENT);
     return rho11 * exp(-ISA_G0 / (ISA_R * ISA_T11) * (alt - ISA_ALT11));
 }
@@ -206,14 +207,14 @@ static double open_voltage(const plant_t *p, double soc, double v1)
 /* Current between the two limits; the caller clamps. */
 static inline double linear_current(const plant_t *p, double duty, double speed, double volt)
 {
-    return (duty * volt - p->ke * speed) / p->r;
+    return (duty * volt - p->ke * speed) * p->inv_r;
 }
 
 static double bus_current(const plant_t *p, const double *duty, const double *speed, double volt)
 {
     double total = 0.0;
     for (int i = 0; i < N_ROTORS; i++)
-        total += duty[i] * clamp(linear_current(p, duty[i], speed[i], volt), 0.0, p->i_max) / p->eta;
+        total += duty[i] * clamp(linear_current(p, duty[i], speed[i], volt), 0.0, p->i_max) * p->inv_eta;
     return total;
 }
 
@@ -240,10 +241,10 @@ static double bus_voltage_limited(const plant_t *p, const double *duty, const do
             if (current <= 0.0)
                 continue;
             if (current >= p->i_max) {
-                offset += duty[i] * p->i_max / p->eta;
+                offset += duty[i] * p->i_max * p->inv_eta;
             } else {
-                gain += duty[i] * duty[i] / (p->eta * p->r);
-                offset -= duty[i] * p->ke * speed[i] / (p->eta * p->r);
+                gain += duty[i] * duty[i] * p->inv_eta_r;
+                offset -= duty[i] * p->ke * speed[i] * p->inv_eta_r;
             }
         }
         volt = linear_bus_voltage(p, v0, gain, offset);
@@ -271,7 +272,7 @@ static double bus_voltage(const plant_t *p, const double *duty, const double *sp
         gain += duty[i] * duty[i];
         offset -= duty[i] * speed[i];
     }
-    double volt = linear_bus_voltage(p, v0, gain / (p->eta * p->r), offset * (p->ke / (p->eta * p->r)));
+    double volt = linear_bus_voltage(p, v0, gain * p->inv_eta_r, offset * (p->ke * p->inv_eta_r));
     for (int i = 0; i < N_ROTORS; i++) {
         double current = linear_current(p, duty[i], speed[i], volt);
         if (duty[i] > 0.0 && !(current > 0.0 && current < p->i_max))
@@ -313,7 +314,7 @@ static void rhs(const plant_t *p, const double *x, const double *duty, const dou
 
         double current = clamp(linear_current(p, duty[i], w, volt), 0.0, p->i_max);
         double torque_electric = p->ke * max2(0.0, current - p->i0);
-        i_bus += duty[i] * current / p->eta;
+        i_bus += duty[i] * current * p->inv_eta;
 
         /* Axial inflow; positive in descent. */
         double v_axial = -(ax * a[0] + ay * a[1] + az * a[2]);
@@ -322,7 +323,7 @@ static void rhs(const plant_t *p, const double *x, const double *duty, const dou
         double thrust = p->kt * rho_w2 / (1.0 + p->inflow_kt * mu2);
         double torque = p->kq * rho_w2 / (1.0 + p->inflow_kq * mu2);
 
-        double dw = (torque_electric - torque - p->viscous * w) / p->rotor_j;
+        double dw = (torque_electric - torque - p->viscous * w) * p->inv_rotor_j;
         if (w <= 0.0 && dw < 0.0)
             dw = 0.0;
         dx[X_ROTOR + i] = dw;
@@ -359,9 +360,9 @@ static void rhs(const plant_t *p, const double *x, const double *duty, const dou
     dx[X_POS] = vn;
     dx[X_POS + 1] = ve;
     dx[X_POS + 2] = vd;
-    dx[X_VEL] = fn / p->mass;
-    dx[X_VEL + 1] = fe / p->mass;
-    dx[X_VEL + 2] = fd / p->mass + p->gravity;
+    dx[X_VEL] = fn * p->inv_mass;
+    dx[X_VEL + 1] = fe * p->inv_mass;
+    dx[X_VEL + 2] = fd * p->inv_mass + p->gravity;
 
     /* q' = 1/2 q (0, omega) */
     dx[X_QUAT] = 0.5 * (-qx * wx - qy * wy - qz * wz);
@@ -382,8 +383,8 @@ static void rhs(const plant_t *p, const double *x, const double *duty, const dou
     dx[X_OMEGA + 2] = inv[6] * sx + inv[7] * sy + inv[8] * sz;
 
     /* The current is never negative, so the charge only falls; held at 0. */
-    dx[X_SOC] = soc > 0.0 ? -i_bus / p->capacity : 0.0;
-    dx[X_V1] = i_bus / p->c1 - v1 / (p->r1 * p->c1);
+    dx[X_SOC] = soc > 0.0 ? -i_bus * p->inv_capacity : 0.0;
+    dx[X_V1] = i_bus * p->inv_c1 - v1 * p->inv_r1c1;
 }
 
 /* After every step: unit quaternion, no negative spin, charge not below 0. */
