@@ -86,7 +86,7 @@ def test_the_digest_is_what_it_says():
     """SHA-256 over time, state, motors, servos, wind and faults, little-endian and packed, and once more at the end."""
     sim = Simulation(Oscillator(), Timeline(20_000, log=Periodic(10_000))).run()
     packed = b"".join(
-        struct.pack("<Q2d12d8d3d3q", int(time_us), *state, *[0.0] * 23, *[0] * 3)
+        struct.pack("<Q2d12d8d3d5q24d", int(time_us), *state, *[0.0] * 23, *[0] * 5, *[0.0] * 24)
         for time_us, state in [*zip(sim.log["time_us"], sim.log_state, strict=True), (20_000, sim.plant.x)]
     )
     assert sim.digest() == hashlib.sha256(packed).hexdigest()

@@ -14,6 +14,18 @@ from px4lockstep.plants.layout import BATTERY_STATUS, COMMAND, FAULTS, MAX_BATTE
 
 BUS_SCHEMA_VERSION = 1
 
+ESTIMATE_ERROR = record([("pos_ned", "f8", 3), ("vel_ned", "f8", 3), ("yaw", "f8"), ("omega_body", "f8", 3)])
+"""An error of the estimate; the yaw is a rotation about down."""
+
+ESTIMATE_FAULTS = record(
+    [
+        ("dropout", "i8"),  # 1: no position and velocity; attitude and rates go on
+        ("bias", ESTIMATE_ERROR),  # added at once
+        ("drift", ESTIMATE_ERROR),  # added per second, for as long as it is set
+    ]
+)
+"""What is wrong with the estimate, besides what `SENSOR_FAULT_*` bits say."""
+
 SCENARIO_OUT = record(
     [
         ("arm", "i8"),  # requests to the autopilot
@@ -23,13 +35,43 @@ SCENARIO_OUT = record(
         ("landed", "i8"),
         ("wind_ned", "f8", 3),  # on top of the wind source's, at once
         ("faults", FAULTS),
+        ("estimate_faults", ESTIMATE_FAULTS),
     ]
 )
 
 WIND_OUT = record([("vel_ned", "f8", 3)])
 """The velocity of the air over the ground, of the wind source alone; the plant gets the sum with the scenario's."""
 
-ESTIMATE = record([("pos_ned", "f8", 3), ("vel_ned", "f8", 3), ("q_bn", "f8", 4), ("omega_body", "f8", 3)])
+ESTIMATE = record(
+    [
+        ("pos_ned", "f8", 3),
+        ("vel_ned", "f8", 3),
+        ("q_bn", "f8", 4),
+        ("omega_body", "f8", 3),
+        ("is_valid", "f8"),  # 0: position and velocity are held from before, and not to be used
+    ]
+)
+
+AUTOPILOT_OUT = record(
+    [
+        ("armed", "i8"),
+        ("nav_state", "i8"),  # PX4's number: 0 manual, 3 mission, 4 loiter, 5 return, 12 descend, 18 land
+        ("failsafe", "i8"),  # what the autopilot acts on by itself: see `autopilot.builtin.commander`
+        ("mission_item", "i8"),  # counted from 0
+        ("mission_count", "i8"),
+        ("mission_finished", "i8"),
+        ("pos_sp_ned", "f8", 3),
+        ("vel_sp_ned", "f8", 3),
+        ("acc_sp_ned", "f8", 3),
+        ("yaw_sp", "f8"),
+        ("yawspeed_sp", "f8"),
+        ("q_sp", "f8", 4),
+        ("rate_sp_body", "f8", 3),
+        ("torque_sp_body", "f8", 3),  # normalized
+        ("thrust_sp_body", "f8", 3),  # normalized
+    ]
+)
+"""What an autopilot tells of itself: its state and its setpoints. NaN: no setpoint."""
 
 BUS = record(
     [
@@ -39,6 +81,7 @@ BUS = record(
         ("outputs", OUTPUTS),
         ("battery", BATTERY_STATUS, MAX_BATTERIES),  # as measured
         ("estimate", ESTIMATE),
+        ("autopilot", AUTOPILOT_OUT),
         ("command", COMMAND),
         ("marker", "i8"),  # written and read by order probes only
     ]

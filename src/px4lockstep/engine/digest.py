@@ -1,7 +1,8 @@
 """The digest of a flight: SHA-256 over packed little-endian fields, so that no padding byte can enter.
 
 For every row of the log, and once more for the end: time, plant state, motor and servo commands, wind and faults as
-held. A replay can reproduce all of that. What only a live run has, the estimate, has a digest of its own.
+held. A replay can reproduce all of that. What only a live run has, the estimate and the
+autopilot's setpoints, has a digest of its own.
 """
 
 import hashlib
@@ -15,7 +16,6 @@ from px4lockstep.plants.layout import FAULTS, MAX_MOTORS, MAX_SERVOS
 
 def flight_dtype(n_x: int) -> np.dtype[Any]:
     """Return the packed layout of a row that enters the digest."""
-    faults = [(name, "<i8") for name in FAULTS.names or ()]
     return np.dtype(
         [
             ("time_us", "<u8"),
@@ -23,7 +23,7 @@ def flight_dtype(n_x: int) -> np.dtype[Any]:
             ("motors", "<f8", MAX_MOTORS),
             ("servos", "<f8", MAX_SERVOS),
             ("wind_ned", "<f8", 3),
-            *faults,
+            ("faults", FAULTS.newbyteorder("<")),
         ]
     )
 
@@ -36,18 +36,17 @@ def pack_flight(time_us: Any, x: npt.NDArray[Any], inputs: npt.NDArray[Any]) -> 
     packed["motors"] = inputs["command"]["motors"]
     packed["servos"] = inputs["command"]["servos"]
     packed["wind_ned"] = inputs["wind_ned"]
-    for name in FAULTS.names or ():
-        packed[name] = inputs["faults"][name]
+    packed["faults"] = inputs["faults"]
     return packed
 
 
-def pack_estimate(time_us: Any, estimate: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Pack rows of time and estimate."""
-    parts = [(name, "<f8", estimate[name].shape[1]) for name in estimate.dtype.names or ()]
-    packed = np.zeros(len(estimate), np.dtype([("time_us", "<u8"), *parts]))
+def pack_live(time_us: Any, bus: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Pack rows of time, estimate and what the autopilot tells of itself."""
+    parts = [(name, bus.dtype[name].newbyteorder("<")) for name in ("estimate", "autopilot")]
+    packed = np.zeros(len(bus), np.dtype([("time_us", "<u8"), *parts]))
     packed["time_us"] = time_us
-    for name, *_ in parts:
-        packed[name] = estimate[name]
+    for name, _ in parts:
+        packed[name] = bus[name]
     return packed
 
 

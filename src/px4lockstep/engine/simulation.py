@@ -13,7 +13,7 @@ import numpy.typing as npt
 from px4lockstep.engine import loop, validator
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
 from px4lockstep.engine.core import LOG_ROW, NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY, SIM, STREAMS, Arrays
-from px4lockstep.engine.digest import digest_of, pack_estimate, pack_flight
+from px4lockstep.engine.digest import digest_of, pack_flight, pack_live
 from px4lockstep.engine.failure import failure_of
 from px4lockstep.engine.protocols import OrderProbe, PlantView, Source, StageInputs, TelemetryHook
 from px4lockstep.engine.snapshot import Snapshot, check_object, difference, load_objects, save_objects
@@ -368,9 +368,9 @@ class Simulation:
         return digest_of(pack_flight(self.log["time_us"], self.log_state, self.log["inputs"]), end)
 
     def live_digest(self) -> str:
-        """Return the digest of what only a live run has: the estimate."""
-        end = pack_estimate(self.time_us, self._core["bus"]["estimate"])
-        return digest_of(pack_estimate(self.log["time_us"], self.log["bus"]["estimate"]), end)
+        """Return the digest of what only a live run has: the estimate and the autopilot's setpoints."""
+        end = pack_live(self.time_us, self._core["bus"])
+        return digest_of(pack_live(self.log["time_us"], self.log["bus"]), end)
 
     # -- snapshots -----------------------------------------------------------------------------------------------
 

@@ -207,10 +207,18 @@ def input_changed(inputs, before):
     for i in range(3):
         if differs(inputs.wind_ned[i], before.wind_ned[i]):
             return True
+    faults, faults_before = inputs.faults, before.faults
+    for i in range(MAX_MOTORS):
+        if differs(faults.stuck_duty[i], faults_before.stuck_duty[i]):
+            return True
+        if differs(faults.thrust_loss[i], faults_before.thrust_loss[i]):
+            return True
     return (
-        inputs.faults.motor_disabled_mask != before.faults.motor_disabled_mask
-        or inputs.faults.battery_disconnected != before.faults.battery_disconnected
-        or inputs.faults.sensor_fault_mask != before.faults.sensor_fault_mask
+        faults.motor_disabled_mask != faults_before.motor_disabled_mask
+        or faults.motor_stuck_mask != faults_before.motor_stuck_mask
+        or faults.motor_weak_mask != faults_before.motor_weak_mask
+        or faults.battery_disconnected != faults_before.battery_disconnected
+        or faults.sensor_fault_mask != faults_before.sensor_fault_mask
     )
 
 

@@ -28,10 +28,15 @@ COMMAND = record([("motors", "f8", MAX_MOTORS), ("servos", "f8", MAX_SERVOS)])
 FAULTS = record(
     [
         ("motor_disabled_mask", "i8"),  # bit i: rotor i gets no duty
+        ("motor_stuck_mask", "i8"),  # bit i: rotor i's ESC applies stuck_duty whatever it is told
+        ("motor_weak_mask", "i8"),  # bit i: rotor i has lost thrust_loss of its thrust
         ("battery_disconnected", "i8"),  # 1: all batteries are off their buses
         ("sensor_fault_mask", "i8"),  # SENSOR_FAULT_* bits
+        ("stuck_duty", "f8", MAX_MOTORS),
+        ("thrust_loss", "f8", MAX_MOTORS),  # fractions
     ]
 )
+"""What is broken. A disabled motor is off even if it is stuck."""
 
 INPUT = record(
     [

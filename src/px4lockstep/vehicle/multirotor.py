@@ -92,14 +92,15 @@ def snap_actuators(inputs, m):
 def write_duties(state, inputs, m, duties):
     """Write what each ESC applies to the rotors' places in `duties.x`.
 
-    That is the actuator's output after the ESC's deadzone, 0 for a disabled motor.
+    That is the actuator's output after the ESC's deadzone, unless the motor is disabled (0) or stuck.
     """
-    disabled = inputs.faults.motor_disabled_mask
+    faults = inputs.faults
+    disabled, stuck = faults.motor_disabled_mask, faults.motor_stuck_mask
     is_direct = m.actuation.motor.kind == DIRECT
     i_rotor, n_rotors = rotor_slots(m)
     for i in range(n_rotors):
-        if (disabled >> i) & 1:
-            duty = 0.0
+        if ((disabled | stuck) >> i) & 1:
+            duty = 0.0 if (disabled >> i) & 1 else faults.stuck_duty[i]
         elif is_direct:
             duty = inputs.rotor_duty[i]
         else:
@@ -111,6 +112,12 @@ def write_duties(state, inputs, m, duties):
 def connected_voltage(m, b, state, inputs, duties):
     """Return the voltage of a bus [V]; 0 with the batteries disconnected."""
     return bus_voltage(m, b, state, duties) if inputs.faults.battery_disconnected == 0 else 0.0
+
+
+@kernel
+def left_of_thrust(faults, i, thrust):
+    """Return what a rotor that may have lost thrust still gives; its torque is as before."""
+    return thrust * (1.0 - faults.thrust_loss[i]) if (faults.motor_weak_mask >> i) & 1 else thrust
 
 
 @kernel
@@ -156,6 +163,7 @@ def rhs(state, inputs, m, dstate):
             axis = rotor.axis
             axial = -(air[0] * axis[0] + air[1] * axis[1] + air[2] * axis[2])
             thrust, torque = propeller_load(p, density, omega, axial)
+            thrust = left_of_thrust(inputs.faults, i, thrust)
             spin = spin_acceleration(p, omega, current, torque)
             dx[i_rotor + i] = spin
             bus_a += duty * current * p.inverse_eta
@@ -240,7 +248,8 @@ def write_outputs(state, inputs, m, scratch, outputs):
             outputs.rotor_duty[i] = duty
             current = motor_current(m.propulsion, duty, voltage, omega)
             axial = -(air[0] * rotor.axis[0] + air[1] * rotor.axis[1] + air[2] * rotor.axis[2])
-            outputs.rotor_thrust_n[i], outputs.rotor_torque_nm[i] = propeller_load(m.propulsion, density, omega, axial)
+            thrust, outputs.rotor_torque_nm[i] = propeller_load(m.propulsion, density, omega, axial)
+            outputs.rotor_thrust_n[i] = left_of_thrust(inputs.faults, i, thrust)
             outputs.motor_current_a[i] = current
             bus_a += duty * current * m.propulsion.inverse_eta
         outputs.bus_voltage_v[b] = voltage
