@@ -84,7 +84,8 @@ def test_the_package_is_usable_without_the_simulator(python):
     """Nothing of Numba or NumPy is imported by it, and of px4lockstep the errors only."""
     shown = python(
         "-c",
-        "import sys, px4lockstep.px4.parameters as p; p.resolve({})\n"
+        "import sys, px4lockstep.px4.missions, px4lockstep.px4.parameters as p; p.resolve({})\n"
         "print(sorted(m for m in sys.modules if m.startswith(('px4lockstep.', 'num', 'llvm')) and m != 'numbers'))",
     ).stdout
-    assert shown.strip() == "['px4lockstep.errors', 'px4lockstep.px4', 'px4lockstep.px4.parameters']"
+    modules = ["errors", "px4", "px4.mission_items", "px4.missions", "px4.parameters"]
+    assert shown.strip() == str([f"px4lockstep.{name}" for name in modules])
