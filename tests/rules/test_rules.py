@@ -216,7 +216,8 @@ DEPENDENCIES = {
     "vehicle": BASE | {"math", "environment", "plants"},
     "plants": BASE | {"math", "environment", "vehicle"},
     "integrators": BASE | {"math", "plants"},
-    "engine": BASE | {"math", "environment", "vehicle", "plants", "integrators"},
+    "autopilot": BASE | {"math", "environment", "vehicle", "plants", "px4"},
+    "engine": BASE | {"math", "environment", "vehicle", "plants", "integrators", "autopilot"},
     "verification": BASE | {"math", "environment", "vehicle", "plants", "integrators", "engine"},
 }
 

@@ -6,6 +6,7 @@ one record 0.05 µs.
 
 from typing import Any, NamedTuple
 
+from px4lockstep.autopilot.builtin.stack import BUILTIN
 from px4lockstep.engine.bus import BUS, SCENARIO_OUT, WIND_OUT
 from px4lockstep.engine.probe import PROBE
 from px4lockstep.engine.validator import VALIDATOR
@@ -57,6 +58,7 @@ SIM = record(
         ("wind", WIND),
         ("gusts", GUSTS),
         ("battery_sensors", BATTERY_SENSOR, MAX_BATTERIES),
+        ("builtin", BUILTIN),
         ("state", STATE),
         ("inputs", INPUT),
         ("plant", PLANT),

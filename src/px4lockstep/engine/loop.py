@@ -21,6 +21,7 @@ source, which a python stage replaces, and what is done with its answer, which r
 
 import numpy as np
 
+from px4lockstep.autopilot.builtin.stack import step_builtin
 from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY
 from px4lockstep.engine.probe import probe_stage
 from px4lockstep.engine.timeline import AUTOPILOT as AUTOPILOT_DUE
@@ -163,7 +164,9 @@ def advance(arrays, k_stop):
         if stage <= AUTOPILOT and due & AUTOPILOT_DUE:
             if validator.level >= CHEAP and check_autopilot_interval(validator, t_us) != SOUND:
                 return FAILED
-            if modes.autopilot == ORDER_PROBE:
+            if modes.autopilot == NATIVE:
+                step_builtin(sim.builtin, t_us, bus)
+            elif modes.autopilot == ORDER_PROBE:
                 probe_stage(k, AUTOPILOT, bus, sim.probe)
             elif modes.autopilot == REPLAY:
                 bus.command = commands[cursor.autopilot_ticks]

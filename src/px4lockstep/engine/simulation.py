@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.autopilot.builtin.builtin import Builtin
 from px4lockstep.engine import loop, validator
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
 from px4lockstep.engine.core import LOG_ROW, NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY, SIM, STREAMS, Arrays
@@ -60,7 +61,7 @@ class Simulation:
         scenario: Its source: an object with a method `step` (see `protocols`), or None for off.
         wind: Likewise, or a `Wind`, which runs compiled.
         estimator: Likewise.
-        autopilot: Likewise.
+        autopilot: Likewise, or a `Builtin`, which runs compiled.
         hooks: Telemetry hooks, called in this order.
         hook_axes: The axes that the hooks run on.
         gusts: Gusts on top of any wind; their edges must be boundaries.
@@ -82,7 +83,7 @@ class Simulation:
         scenario: Source | OrderProbe | None = None,
         wind: Source | Wind | OrderProbe | None = None,
         estimator: Source | OrderProbe | None = None,
-        autopilot: Source | OrderProbe | None = None,
+        autopilot: Source | Builtin | OrderProbe | None = None,
         hooks: Sequence[TelemetryHook] = (),
         hook_axes: Sequence[str] = ("log",),
         gusts: Sequence[Gust] = (),
@@ -130,7 +131,7 @@ class Simulation:
             held=view(self._core["inputs"], writable=False),
         )
         self._handlers: dict[int, Callable[[], None]] = {}
-        self._set_stages(replay, seed)
+        self._set_stages(plant, replay, seed)
         self._set_hooks(hook_axes)
         self._set_gusts(gusts, replay)
         self._allocate(replay, record)
@@ -138,7 +139,7 @@ class Simulation:
 
     # -- building ------------------------------------------------------------------------------------------------
 
-    def _set_stages(self, replay: Streams | None, seed: int) -> None:
+    def _set_stages(self, plant: PlantModel | None, replay: Streams | None, seed: int) -> None:
         for name, source in self._sources.items():
             axis = AXES.get(name)
             if source is not None and axis is not None and getattr(self.timeline, axis) is None:
@@ -155,6 +156,11 @@ class Simulation:
                 if not isinstance(self.timeline.wind, Periodic):
                     raise InputError("a Wind needs a periodic wind axis: its steps are equally long")
                 source.write(self._core["wind"][0], seed, self.timeline.wind.period_us)
+                mode = NATIVE
+            elif isinstance(source, Builtin) and name == "autopilot":
+                if not isinstance(self.timeline.autopilot, Periodic):
+                    raise InputError("the built-in autopilot needs a periodic autopilot axis: its filters do")
+                source.write(self._core["builtin"][0], plant, self.timeline.autopilot.period_us)
                 mode = NATIVE
             elif isinstance(source, Source):
                 check_object(name, source)

@@ -1,0 +1,1 @@
+"""Autopilots: what turns an estimate into motor commands."""

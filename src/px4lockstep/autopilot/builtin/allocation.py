@@ -1,0 +1,226 @@
+"""Control allocation: torques and thrust to motors, for any set of rotors.
+
+A rotor at r with thrust direction a and reaction ratio k_m adds, per unit of its command u ∈ [0, 1],
+
+    torque  C_T (r × a − k_m a),    thrust  C_T a
+
+which are the columns of the effectiveness B (6 × N). Motors are u = B⁺ c with the pseudo-inverse B⁺, its columns scaled
+so that a setpoint of 1 means about full authority: roll and pitch alike by the larger root mean square of the two, yaw
+by its largest entry, thrust by its mean. Elements below 1e-3 are zero.
+
+A motor that would leave [0, 1] is brought back in the order of what matters least: collective thrust (only down), roll
+and pitch, then yaw, which may use 15 % beyond the upper limit for a moment, at the cost of thrust. What could not be
+given is told to the rate controller (`saturation`), which then stops integrating.
+
+The pseudo-inverse is P. Courrieu's, by a Cholesky factor of full rank ("Fast Computation of Moore-Penrose Inverse
+Matrices", 2005), in plain loops: a linear algebra library's last bits depend on the processor.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.autopilot.builtin.vectors import FLOAT32_EPSILON, clamp
+from px4lockstep.jit import kernel, record
+from px4lockstep.plants.layout import MAX_MOTORS
+
+ALLOCATION = record(
+    [
+        ("n_rotors", "i8"),
+        ("mix", "f8", (MAX_MOTORS, 6)),  # motors per torque x y z and thrust x y z
+        ("effectiveness", "f8", (6, MAX_MOTORS)),  # what motors give, in the same scaled units
+        ("sp", "f8", MAX_MOTORS),  # motors
+        ("last_status_us", "i8"),
+    ]
+)
+
+WEAK = 0.2
+"""Motors with less effect than this on an axis are not used to bring others back: the gains would be large."""
+YAW_MARGIN = 0.15
+STATUS_PERIOD_US = 5_000
+
+ROLL, PITCH, YAW, THRUST_X, THRUST_Y, THRUST_Z = (np.int64(i) for i in range(6))
+
+Matrix = list[list[float]]
+
+
+def product(a: Matrix, b: Matrix) -> Matrix:
+    """Return the product of two matrices, summed from left to right."""
+    result = []
+    for row in a:
+        line = []
+        for j in range(len(b[0])):
+            total = 0.0
+            for k, value in enumerate(row):
+                total += value * b[k][j]
+            line.append(total)
+        result.append(line)
+    return result
+
+
+def transpose(a: Matrix) -> Matrix:
+    """Return the transpose."""
+    return [list(column) for column in zip(*a, strict=True)]
+
+
+def inverse(a: Matrix) -> Matrix:
+    """Return the inverse of a regular matrix, by elimination with pivots."""
+    n = len(a)
+    rows = [[*row, *(1.0 if i == j else 0.0 for j in range(n))] for i, row in enumerate(a)]
+    for j in range(n):
+        pivot = max(range(j, n), key=lambda i: abs(rows[i][j]))
+        rows[j], rows[pivot] = rows[pivot], rows[j]
+        rows[j] = [value / rows[j][j] for value in rows[j]]
+        for i in range(n):
+            if i != j:
+                rows[i] = [value - rows[i][j] * above for value, above in zip(rows[i], rows[j], strict=True)]
+    return [row[n:] for row in rows]
+
+
+def full_rank_cholesky(a: Matrix) -> Matrix:
+    """Return L with as many columns as the rank of a symmetric non-negative matrix a = L Lᵀ."""
+    n = len(a)
+    tolerance = 1e-9 * max(a[i][i] for i in range(n))
+    columns: Matrix = []
+    for k in range(n):
+        column = [0.0] * n
+        for i in range(k, n):
+            value = a[i][k]
+            for other in columns:
+                value -= other[i] * other[k]
+            column[i] = value
+        if column[k] > tolerance:
+            root = math.sqrt(column[k])
+            columns.append([value / root for value in column])
+    return transpose(columns)
+
+
+def pseudo_inverse(a: Matrix) -> Matrix:
+    """Return the Moore-Penrose inverse of a matrix of any rank."""
+    at = transpose(a)
+    factor = full_rank_cholesky(product(a, at))
+    gram = inverse(product(transpose(factor), factor))
+    return product(product(product(at, factor), product(gram, gram)), transpose(factor))
+
+
+def effectiveness(
+    positions: Sequence[Sequence[float]],
+    thrust_axes: Sequence[Sequence[float]],
+    torque_ratios: Sequence[float],
+    thrust_coefficients: Sequence[float],
+) -> Matrix:
+    """Return B: a column per rotor, rows of torque and thrust."""
+    columns = []
+    for r, a, ratio, coefficient in zip(positions, thrust_axes, torque_ratios, thrust_coefficients, strict=True):
+        torque = (r[1] * a[2] - r[2] * a[1], r[2] * a[0] - r[0] * a[2], r[0] * a[1] - r[1] * a[0])
+        columns.append([coefficient * (torque[i] - ratio * a[i]) for i in range(3)] + [coefficient * v for v in a])
+    return transpose(columns)
+
+
+def column_scales(mix: Matrix) -> list[float]:
+    """Return what each column of the mix is divided by."""
+    columns = transpose(mix)
+    scales = [1.0] * 6
+    for axis in (ROLL, PITCH):
+        total, count = 0.0, 0
+        for value in columns[axis]:
+            total += value * value
+            count += abs(value) > 1e-3
+        scales[axis] = math.sqrt(total / (count / 2.0)) if count else 1.0
+    scales[ROLL] = scales[PITCH] = max(scales[ROLL], scales[PITCH])
+    scales[YAW] = max(columns[YAW])
+    for axis in (THRUST_Z, THRUST_Y, THRUST_X):
+        total, count = 0.0, 0
+        for value in columns[axis]:
+            total += abs(value)
+            count += abs(value) > FLOAT32_EPSILON
+        scales[axis] = total / count if count else scales[THRUST_Z]
+    return [value if value > FLOAT32_EPSILON else 1.0 for value in scales]
+
+
+def write_allocation(allocation: Any, b: Matrix) -> None:
+    """Fill the record for an effectiveness matrix."""
+    raw = pseudo_inverse(b)
+    scales = column_scales(raw)
+    n = len(raw)
+    mix: npt.NDArray[np.float64] = np.zeros((MAX_MOTORS, 6))
+    for i, row in enumerate(raw):
+        for axis in range(6):
+            value = row[axis] / scales[axis]
+            mix[i, axis] = 0.0 if abs(value) < 1e-3 else value
+    allocation["n_rotors"] = n
+    allocation["mix"] = mix
+    for axis in range(6):
+        for i in range(n):
+            allocation["effectiveness"][axis, i] = b[axis][i] * scales[axis]
+
+
+@kernel
+def desaturation_gain(a, axis, upper):
+    """Return by how much of an axis the motors would have to change to be within [0, upper]."""
+    low, high = 0.0, 0.0
+    for i in range(a.n_rotors):
+        effect = a.mix[i, axis]
+        if abs(effect) >= WEAK:
+            value = a.sp[i]
+            if value < 0.0:
+                gain = -value / effect
+            elif value > upper:
+                gain = (upper - value) / effect
+            else:
+                continue
+            low, high = min(low, gain), max(high, gain)
+    return low + high
+
+
+@kernel
+def desaturate(a, axis, upper, is_one_sided):
+    """Bring motors back along an axis; if one-sided, only by adding to it."""
+    gain = desaturation_gain(a, axis, upper)
+    if gain == 0.0 or (is_one_sided and gain < 0.0):
+        return
+    for i in range(a.n_rotors):
+        a.sp[i] += gain * a.mix[i, axis]
+    gain = 0.5 * desaturation_gain(a, axis, upper)
+    for i in range(a.n_rotors):
+        a.sp[i] += gain * a.mix[i, axis]
+
+
+@kernel
+def note_saturation(a, out, rate_control):
+    """Tell the rate controller which torques could not be given."""
+    for axis in range(3):
+        given = 0.0
+        for i in range(a.n_rotors):
+            given += a.effectiveness[axis, i] * a.sp[i]
+        missing = out.torque_sp_body[axis] - given
+        rate_control.saturation[axis] = int(missing > FLOAT32_EPSILON) - int(missing < -FLOAT32_EPSILON)
+
+
+@kernel
+def allocate(a, t_us, rate_control, out):
+    """Compute the motors, within [0, 1], from the torque and thrust setpoints."""
+    torque, thrust = out.torque_sp_body, out.thrust_sp_body
+    for i in range(a.n_rotors):
+        a.sp[i] = (
+            a.mix[i, ROLL] * torque[0]
+            + a.mix[i, PITCH] * torque[1]
+            + a.mix[i, THRUST_X] * thrust[0]
+            + a.mix[i, THRUST_Y] * thrust[1]
+            + a.mix[i, THRUST_Z] * thrust[2]
+        )
+    desaturate(a, THRUST_Z, 1.0, True)
+    desaturate(a, ROLL, 1.0, False)
+    desaturate(a, PITCH, 1.0, False)
+    for i in range(a.n_rotors):
+        a.sp[i] += a.mix[i, YAW] * torque[2]
+    desaturate(a, YAW, 1.0 + YAW_MARGIN, False)
+    desaturate(a, THRUST_Z, 1.0, True)
+    for i in range(a.n_rotors):
+        a.sp[i] = clamp(a.sp[i], 0.0, 1.0)
+    if t_us - a.last_status_us >= STATUS_PERIOD_US:
+        a.last_status_us = t_us
+        note_saturation(a, out, rate_control)

@@ -1,0 +1,88 @@
+"""Attitude control: attitude error to body rates, with heading served less urgently than tilt.
+
+The rotation from attitude q to its setpoint is split into one of the thrust axis, q_tilt, and one about it by an angle
+ψ. The angle is weighted down (MC_YAW_WEIGHT) and both are put together again; then
+
+    ω_sp = 2 sgn(e_0) (e_1, e_2, e_3) ∘ P + R_nb (0, 0, ψ̇_sp),   e = q⁻¹ ⊗ q_tilt q ⊗ q_yaw(w ψ)
+
+with the yaw gain divided by the weight. After D. Brescianini, M. Hehn, R. D'Andrea, "Nonlinear Quadrocopter Attitude
+Control", ETH Zürich, 2013.
+"""
+
+import math
+
+from px4lockstep.autopilot.builtin.vectors import FLOAT32_EPSILON, clamp, cross, dot, norm
+from px4lockstep.jit import kernel, record
+from px4lockstep.math.quaternion import conjugate, multiply, rotate_inverse
+from px4lockstep.math.trigonometry import asin, sincos
+
+ATTITUDE_CONTROL = record(
+    [
+        ("p", "f8", 3),  # the yaw gain divided by the weight
+        ("yaw_weight", "f8"),
+        ("rate_limit_rad_s", "f8", 3),
+        ("yawspeed_sp", "f8"),  # came with the attitude setpoint
+    ]
+)
+
+OPPOSITE = 1.0 - 1e-5
+"""Of an axis: tilt setpoint and vehicle point in opposite directions, so that the way between them is not defined."""
+
+
+@kernel
+def thrust_axis(q_bn):
+    """Return the body's z axis in NED."""
+    w, x, y, z = q_bn
+    return 2.0 * (w * y + x * z), 2.0 * (y * z - w * x), w * w - x * x - y * y + z * z
+
+
+@kernel
+def shortest_rotation(a, b):
+    """Return the quaternion that turns one direction into another, by the shortest way."""
+    axis = cross(a, b)
+    cosine = dot(a, b)
+    if norm(axis) < 1e-5 and cosine < 0.0:
+        # any axis across will do
+        if abs(a[0]) < abs(a[1]) and abs(a[0]) < abs(a[2]):
+            axis = cross(a, (1.0, 0.0, 0.0))
+        elif abs(a[1]) < abs(a[2]):
+            axis = cross(a, (0.0, 1.0, 0.0))
+        else:
+            axis = cross(a, (0.0, 0.0, 1.0))
+        w = 0.0
+    else:
+        w = cosine + math.sqrt(dot(a, a) * dot(b, b))
+    length = math.sqrt(w * w + dot(axis, axis))
+    if length <= FLOAT32_EPSILON:
+        return 1.0, 0.0, 0.0, 0.0
+    return w / length, axis[0] / length, axis[1] / length, axis[2] / length
+
+
+@kernel
+def attitude_error(control, q_bn, q_sp):
+    """Return twice the vector part of the rotation to the setpoint, its heading weighted down."""
+    q_tilt = shortest_rotation(thrust_axis(q_bn), thrust_axis(q_sp))
+    if abs(q_tilt[1]) > OPPOSITE or abs(q_tilt[2]) > OPPOSITE:
+        reduced = q_sp
+    else:
+        reduced = multiply(q_tilt, q_bn)
+    heading = multiply(conjugate(reduced), q_sp)
+    side = -1.0 if heading[0] < 0.0 else 1.0
+    half_angle = asin(clamp(side * heading[3], -1.0, 1.0))
+    sine, cosine = sincos(control.yaw_weight * half_angle)
+    weighted = (cosine, 0.0, 0.0, sine)
+    error = multiply(conjugate(q_bn), multiply(reduced, weighted))
+    twice = -2.0 if error[0] < 0.0 else 2.0
+    return twice * error[1], twice * error[2], twice * error[3]
+
+
+@kernel
+def control_attitude(control, estimate, out):
+    """Write the body rate setpoint from the attitude setpoint."""
+    q = estimate.q_bn
+    q_bn = (q[0], q[1], q[2], q[3])
+    error = attitude_error(control, q_bn, (out.q_sp[0], out.q_sp[1], out.q_sp[2], out.q_sp[3]))
+    feed_forward = rotate_inverse(q_bn, (0.0, 0.0, control.yawspeed_sp))
+    for i in range(3):
+        limit = control.rate_limit_rad_s[i]
+        out.rate_sp_body[i] = clamp(error[i] * control.p[i] + feed_forward[i], -limit, limit)

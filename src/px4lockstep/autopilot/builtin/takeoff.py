@@ -1,0 +1,52 @@
+"""Take-off: motors spool up, then the allowed speed upwards ramps up until the vehicle flies.
+
+    v_up(s) = v_0 + s (v_wanted − v_0),   v_0 = −g/P_vz,   s from 0 to 1 in MPC_TKO_RAMP_T
+
+At s = 0 the velocity controller, limited to v_0, asks for no thrust at all.
+"""
+
+from px4lockstep.jit import kernel, record
+
+DISARMED = 0
+SPOOLUP = 1
+READY = 2
+RAMPUP = 3
+FLIGHT = 4
+
+TAKEOFF = record(
+    [
+        ("spoolup_us", "i8"),
+        ("ramp_time_s", "f8"),
+        ("ramp_start_m_s", "f8"),  # v_0, upwards positive
+        ("state", "i8"),
+        ("progress", "f8"),
+    ]
+)
+
+
+@kernel
+def update_takeoff(takeoff, armed_for_us, is_landed, wants_takeoff):
+    """Go on from one state to the next, of an armed vehicle."""
+    if takeoff.state == DISARMED:
+        takeoff.state = SPOOLUP
+    if takeoff.state == SPOOLUP and armed_for_us >= takeoff.spoolup_us:
+        takeoff.state = READY
+    if takeoff.state == READY and wants_takeoff:
+        takeoff.state = RAMPUP
+        takeoff.progress = 0.0
+    if takeoff.state == RAMPUP and takeoff.progress >= 1.0:
+        takeoff.state = FLIGHT
+    if takeoff.state == FLIGHT and is_landed:
+        takeoff.state = READY
+
+
+@kernel
+def speed_up_limit(takeoff, dt_s, wanted_m_s):
+    """Return how fast the vehicle may go up; the ramp goes on by a step."""
+    if takeoff.state < RAMPUP:
+        return takeoff.ramp_start_m_s
+    if takeoff.state == RAMPUP:
+        takeoff.progress = takeoff.progress + dt_s / takeoff.ramp_time_s if takeoff.ramp_time_s > dt_s else 1.0
+        if takeoff.progress < 1.0:
+            return takeoff.ramp_start_m_s + takeoff.progress * (wanted_m_s - takeoff.ramp_start_m_s)
+    return wanted_m_s

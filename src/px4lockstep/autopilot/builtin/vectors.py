@@ -1,0 +1,107 @@
+"""Small vectors as tuples: what the controllers share of geometry."""
+
+import math
+
+from px4lockstep.jit import kernel
+from px4lockstep.math.trigonometry import atan2
+
+FLOAT32_EPSILON = 1.1920929e-07
+"""Below this PX4, which computes in single precision, takes a number as zero (FLT_EPSILON)."""
+
+PI = 3.141592653589793
+
+
+@kernel
+def clamp(value, low, high):
+    """Return a value bounded on both sides; if they contradict each other, as PX4 has it, from below."""
+    return max(min(value, high), low)
+
+
+@kernel
+def sign(value):
+    """Return -1, 0 or 1."""
+    if value > 0.0:
+        return 1.0
+    return -1.0 if value < 0.0 else 0.0
+
+
+@kernel
+def is_finite(value):
+    """Return whether a number is one, and not infinite."""
+    return value - value == 0.0
+
+
+@kernel
+def add_if_number(value, addition):
+    """Return the sum of what is a number: a setpoint that is NaN has no influence."""
+    if is_finite(value) and is_finite(addition):
+        return value + addition
+    return addition if not is_finite(value) else value
+
+
+@kernel
+def wrap_pi(angle):
+    """Return the angle in [-π, π)."""
+    while angle >= PI:
+        angle -= 2.0 * PI
+    while angle < -PI:
+        angle += 2.0 * PI
+    return angle
+
+
+@kernel
+def norm_xy(x, y):
+    """Return the length of a horizontal vector."""
+    return math.sqrt(x * x + y * y)
+
+
+@kernel
+def norm(v):
+    """Return the length of a vector."""
+    return math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+
+
+@kernel
+def dot(a, b):
+    """Return the scalar product."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@kernel
+def cross(a, b):
+    """Return the vector product."""
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@kernel
+def subtract(a, b):
+    """Return the difference."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@kernel
+def scale(v, factor):
+    """Return the vector times a factor."""
+    return v[0] * factor, v[1] * factor, v[2] * factor
+
+
+@kernel
+def unit_or_zero(v):
+    """Return the direction of a vector; the zero vector has none."""
+    length = norm(v)
+    return scale(v, 1.0 / length) if length > FLOAT32_EPSILON else (0.0, 0.0, 0.0)
+
+
+@kernel
+def unit_or_zero_xy(x, y):
+    """Return the direction of a horizontal vector; the zero vector has none."""
+    length = norm_xy(x, y)
+    return (x / length, y / length) if length > FLOAT32_EPSILON else (0.0, 0.0)
+
+
+@kernel
+def heading_of(estimate):
+    """Return the heading: where the body's x axis points to, seen from above."""
+    q = estimate.q_bn
+    w, x, y, z = q[0], q[1], q[2], q[3]
+    return atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
