@@ -170,12 +170,23 @@ def add_error(error, sample):
 
 
 @kernel
-def delay_sample(estimator):
-    """Keep this tick's sample and put the one from `delay_ticks` ago in its place, if there is one."""
+def sample_state(state, sample):
+    """Copy the rigid body's part of a state, number by number: a block copy of what was just written would wait."""
+    for i in range(SAMPLE_STATES):
+        sample.x[i] = state.x[i]
+
+
+@kernel
+def sample_noisy_delayed(estimator, state):
+    """Put this tick's noisy sample into the ring, and take the one from `delay_ticks` ago, if there is one, out."""
+    step_bias(estimator)
+    draw_error(estimator)
     tick = estimator.tick
-    estimator.ring[tick % (MAX_DELAY_TICKS + 1)] = estimator.sample
-    if estimator.delay_ticks > 0 and tick >= estimator.delay_ticks:
-        estimator.sample = estimator.ring[(tick - estimator.delay_ticks) % (MAX_DELAY_TICKS + 1)]
+    newest = estimator.ring[tick % (MAX_DELAY_TICKS + 1)]
+    sample_state(state, newest)
+    add_error(estimator.error, newest)
+    from_tick = tick - estimator.delay_ticks if tick >= estimator.delay_ticks else tick
+    sample_state(estimator.ring[from_tick % (MAX_DELAY_TICKS + 1)], estimator.sample)
 
 
 @kernel
@@ -255,13 +266,10 @@ def step_estimator(estimator, state, scenario, estimate):
         estimate: The estimate on the bus; what a fault holds is simply not written.
     """
     sample = estimator.sample
-    for i in range(SAMPLE_STATES):
-        sample.x[i] = state.x[i]
     if estimator.kind == NOISY_DELAYED:
-        step_bias(estimator)
-        draw_error(estimator)
-        add_error(estimator.error, sample)
-        delay_sample(estimator)
+        sample_noisy_delayed(estimator, state)
+    else:
+        sample_state(state, sample)
     add_fault_errors(estimator, scenario.estimate_faults)
     # At the first tick there is nothing to hold yet.
     is_first = estimator.tick == 0
