@@ -120,10 +120,10 @@ def test_a_snapshot_in_flight_goes_on_to_the_same_bits():
 
 def test_a_snapshot_of_another_estimator_is_refused():
     """Configuration is compared, progress is not."""
-    saved = fly(wind=None).run(until_us=101_000).snapshot()
-    for other in (fly(Estimator("noisy_delayed", pos_sigma_m=0.03), wind=None), fly(seed=4, wind=None)):
-        with pytest.raises(InputError, match="another estimator"):
-            other.restore(saved)
+    saved = fly().run(until_us=101_000).snapshot()
+    fly().restore(saved)
+    with pytest.raises(InputError, match="another estimator"):
+        fly(Estimator("noisy_delayed", pos_sigma_m=0.03)).restore(saved)
 
 
 def test_the_seed_chooses_the_estimate_and_not_the_flight():
