@@ -25,10 +25,11 @@ NOISY = Estimator("noisy_delayed")
 
 
 class Faults:
-    """Bias between two boundaries that are no autopilot ticks, then a dropout and a freeze."""
+    """Bias between two boundaries that are no autopilot ticks, a drift, a dropout and a freeze."""
 
     def step(self, time_us, inputs, outputs):
         outputs.estimate_faults.bias.pos_ned[0] = 2.0 if 50_001 <= time_us < 102_000 else 0.0
+        outputs.estimate_faults.drift.vel_ned[1] = 0.5 if time_us >= 80_000 else 0.0
         outputs.estimate_faults.dropout = 120_000 <= time_us < 140_000
         outputs.faults.sensor_fault_mask = SENSOR_FAULT_EST_FREEZE if 160_000 <= time_us < 180_000 else 0
 
