@@ -243,7 +243,7 @@ def add_fault_errors(estimator, faults):
 
 @kernel
 def publish(sample, has_position, estimate):
-    """Write a sample as the estimate; without position and velocity, which then hold, it is not valid."""
+    """Write a sample as the estimate, position and velocity only if it has them: else they hold."""
     x = sample.x
     for i in range(4):
         estimate.q_bn[i] = x[ATT_START + i]
