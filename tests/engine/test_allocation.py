@@ -8,13 +8,15 @@ from numba.core.runtime import _nrt_python, rtsys
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.environment.wind import Wind
+from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.vehicle.fleet import iris
 
 
 def simulation(end_us, kind):
     timeline = Timeline(end_us, autopilot=Periodic(4_000), wind=Periodic(1_000), log=Periodic(100_000))
-    return Simulation(iris(), timeline, integrator=Integrator(kind), wind=Wind("ou"), seed=1)
+    estimator = Estimator("noisy_delayed")
+    return Simulation(iris(), timeline, integrator=Integrator(kind), wind=Wind("ou"), estimator=estimator, seed=1)
 
 
 @pytest.mark.compiled

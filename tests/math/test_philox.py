@@ -124,6 +124,13 @@ def test_a_draw_depends_on_nothing_but_its_address():
     assert philox.normal4(key, 99, 2, 7) == tuple(normals("wind", lane=2, draw=7, count=100)[99])
 
 
+def test_three_normals_are_the_first_of_four():
+    """At the same address, to the bit."""
+    key = philox.stream_key(1, "wind")
+    for tick in range(100):
+        assert philox.normal3(key, tick, 2, 7) == philox.normal4(key, tick, 2, 7)[:3]
+
+
 def test_uniforms_have_the_moments_of_the_uniform_distribution():
     """Mean 1/2 and variance 1/12 within five standard errors; and 256 bins filled evenly, chi-squared likewise."""
     out = np.empty((COUNT, 6))

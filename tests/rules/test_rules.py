@@ -157,7 +157,7 @@ def sums_that_depend_on_the_version(tree):
                 yield node.lineno
 
 
-PARAMETERS_ON_THE_PATH = ("environment", "integrators", "plants", "vehicle", "math")
+PARAMETERS_ON_THE_PATH = ("environment", "estimation", "integrators", "plants", "vehicle", "math")
 
 RULES = {
     sums_that_depend_on_the_version: "x = sum(1.0 / r for r in resistances)",
@@ -216,8 +216,9 @@ DEPENDENCIES = {
     "vehicle": BASE | {"math", "environment", "plants"},
     "plants": BASE | {"math", "environment", "vehicle"},
     "integrators": BASE | {"math", "plants"},
+    "estimation": BASE | {"math", "plants"},
     "autopilot": BASE | {"math", "environment", "vehicle", "plants", "px4"},
-    "engine": BASE | {"math", "environment", "vehicle", "plants", "integrators", "autopilot"},
+    "engine": BASE | {"math", "environment", "vehicle", "plants", "integrators", "autopilot", "estimation"},
     "verification": BASE | {"math", "environment", "vehicle", "plants", "integrators", "engine"},
 }
 

@@ -12,6 +12,7 @@ from px4lockstep.engine.probe import PROBE
 from px4lockstep.engine.validator import VALIDATOR
 from px4lockstep.environment.gust import GUSTS
 from px4lockstep.environment.wind import WIND
+from px4lockstep.estimation.estimator import ESTIMATOR
 from px4lockstep.integrators.solver import SOLVER, WORK
 from px4lockstep.jit import record
 from px4lockstep.plants.layout import COMMAND, INPUT, MAX_BATTERIES, STATE
@@ -58,6 +59,7 @@ SIM = record(
         ("wind", WIND),
         ("gusts", GUSTS),
         ("battery_sensors", BATTERY_SENSOR, MAX_BATTERIES),
+        ("estimator", ESTIMATOR),
         ("builtin", BUILTIN),
         ("state", STATE),
         ("inputs", INPUT),

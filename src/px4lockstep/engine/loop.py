@@ -42,6 +42,7 @@ from px4lockstep.engine.validator import (
 )
 from px4lockstep.environment.gust import add_gusts
 from px4lockstep.environment.wind import step_wind
+from px4lockstep.estimation.estimator import step_estimator
 from px4lockstep.integrators.integrate import integrate
 from px4lockstep.jit import kernel
 from px4lockstep.plants.plant import autopilot_tick, write_outputs
@@ -153,7 +154,9 @@ def advance(arrays, k_stop):
                 sense_batteries(sim)
 
         if stage <= ESTIMATOR and due & AUTOPILOT_DUE:
-            if modes.estimator == ORDER_PROBE:
+            if modes.estimator == NATIVE:
+                step_estimator(sim.estimator, sim.state, bus.scenario, bus.estimate)
+            elif modes.estimator == ORDER_PROBE:
                 probe_stage(k, ESTIMATOR, bus, sim.probe)
             elif modes.estimator == PYTHON:
                 return leave(cursor, k, ESTIMATOR)

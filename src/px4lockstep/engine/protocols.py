@@ -65,7 +65,7 @@ class Wind(Source, Protocol):
 
 
 class Estimator(Source, Protocol):
-    """Runs on the autopilot axis; outputs are `pos_ned`, `vel_ned`, `q_bn` and `omega_body`."""
+    """Runs on the autopilot axis; outputs are `pos_ned`, `vel_ned`, `q_bn`, `omega_body`, `is_valid` (first 1)."""
 
 
 class Autopilot(Source, Protocol):

@@ -24,6 +24,7 @@ from px4lockstep.engine.timeline import AUTOPILOT, AXIS_BITS, LOG, Periodic, Tim
 from px4lockstep.environment.gust import Gust, gust_edges_us, write_gusts
 from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError, SimulationError
+from px4lockstep.estimation.estimator import Estimator, check_rigid_body
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import rows, specialize, view
 from px4lockstep.microseconds import check_us
@@ -60,7 +61,7 @@ class Simulation:
         integrator: How the plant is integrated.
         scenario: Its source: an object with a method `step` (see `protocols`), or None for off.
         wind: Likewise, or a `Wind`, which runs compiled.
-        estimator: Likewise.
+        estimator: Likewise, or an `Estimator`, which runs compiled.
         autopilot: Likewise, or a `Builtin`, which runs compiled.
         hooks: Telemetry hooks, called in this order.
         hook_axes: The axes that the hooks run on.
@@ -82,7 +83,7 @@ class Simulation:
         integrator: Integrator | None = None,
         scenario: Source | OrderProbe | None = None,
         wind: Source | Wind | OrderProbe | None = None,
-        estimator: Source | OrderProbe | None = None,
+        estimator: Source | Estimator | OrderProbe | None = None,
         autopilot: Source | Builtin | OrderProbe | None = None,
         hooks: Sequence[TelemetryHook] = (),
         hook_axes: Sequence[str] = ("log",),
@@ -106,6 +107,8 @@ class Simulation:
 
         self._core = np.zeros(1, SIM)
         sim = self._core[0]
+        sim["bus"]["estimate"]["q_bn"][0] = 1.0
+        sim["bus"]["estimate"]["is_valid"] = 1.0  # unless an estimator writes otherwise
         if plant is not None:
             write_plant(plant, sim["plant"], sim["state"]["x"])
             sim["modes"]["plant"] = NATIVE
@@ -157,9 +160,11 @@ class Simulation:
                     raise InputError("a Wind needs a periodic wind axis: its steps are equally long")
                 source.write(self._core["wind"][0], seed, self.timeline.wind.period_us)
                 mode = NATIVE
-            elif isinstance(source, Builtin) and name == "autopilot":
-                if not isinstance(self.timeline.autopilot, Periodic):
-                    raise InputError("the built-in autopilot needs a periodic autopilot axis: its filters do")
+            elif isinstance(source, Estimator) and name == "estimator" and self.timeline.autopilot is not None:
+                check_rigid_body(self._core["plant"][0])
+                source.write(self._core["estimator"][0], seed, self.timeline.autopilot.period_us)
+                mode = NATIVE
+            elif isinstance(source, Builtin) and name == "autopilot" and self.timeline.autopilot is not None:
                 source.write(self._core["builtin"][0], plant, self.timeline.autopilot.period_us)
                 mode = NATIVE
             elif isinstance(source, Source):

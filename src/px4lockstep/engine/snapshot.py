@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.errors import InputError
+from px4lockstep.estimation.estimator import STATES as ESTIMATOR_STATES
 
 COUNTED = ("h_us", "evaluations", "accepted", "rejected", "forced", "projected")
 """What a solver carries or counts; the rest of its record, but for the last attempt, is configuration."""
@@ -16,6 +17,7 @@ COUNTED = ("h_us", "evaluations", "accepted", "rejected", "forced", "projected")
 STATES = {
     "wind": ("tick", "turbulence_ned"),
     "battery_sensors": ("tick", "voltage_v", "current_a", "ring"),
+    "estimator": ESTIMATOR_STATES,
 }
 """What changes in a record as a run goes on; the rest of it is configuration."""
 DRYDEN_STATES = ("vel_m_s", "lag_a", "lag_b")
@@ -77,7 +79,7 @@ def _slots_of(kind: type) -> tuple[str, ...]:
 
 def difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> str | None:
     """Return what two simulations' records were made with that differs, or None; progress may differ."""
-    for name in ("modes", "gusts", "plant", "wind", "battery_sensors", "solver"):
+    for name in ("modes", "gusts", "plant", "wind", "battery_sensors", "estimator", "solver"):
         a, b = ours[name].copy(), theirs[name].copy()
         if name == "plant":
             for field in a["user"].dtype.names or ():

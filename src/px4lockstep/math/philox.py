@@ -194,3 +194,10 @@ def normal4(key, tick, lane, draw):
     """Return four independent standard normal deviates."""
     u0, u1, u2, u3 = uniform4(key, tick, lane, draw)
     return normal_quantile(u0), normal_quantile(u1), normal_quantile(u2), normal_quantile(u3)
+
+
+@kernel
+def normal3(key, tick, lane, draw):
+    """Return the first three of `normal4`, for a quarter less."""
+    u0, u1, u2, _ = uniform4(key, tick, lane, draw)
+    return normal_quantile(u0), normal_quantile(u1), normal_quantile(u2)

@@ -1,0 +1,380 @@
+"""The estimator: what the autopilot is told of position, velocity, attitude and rates, on the autopilot axis.
+
+    truth           the state, to the bit
+
+    noisy_delayed   z = x + b + σ ξ                       position, velocity (NED) and body rates, each axis
+                    q = q_down(b + σ ξ) ⊗ q_bn            yaw: a rotation about down; roll and pitch stay true
+                    b ← φ b + σ_b sqrt(1 − φ²) ξ_b        first-order Gauss-Markov bias of each, φ = exp(−dt / τ)
+
+then delayed by a whole number of autopilot ticks; until there is a sample that old, the current one. ξ are standard
+normal, pure functions of (seed, "estimator", tick, lane), ξ_b of (seed, "estimator_bias", tick, lane). Biases start at
+0 and are stepped before their first sample, exactly: their variance tends to σ_b² for every period.
+
+Faults come after that, for either kind, in this order:
+
+    bias            an error that is added at once
+    drift           an error that grows, Σ drift dt from the tick that first sees it, and is gone once drift is all 0
+    dropout         position and velocity hold their last values and is_valid is 0; attitude and rates go on
+    freeze          nothing is written, and all within runs on
+
+It is a model of an estimator's errors, not an estimator: no sensors, no filter, no correlation with the motion.
+
+Reference:
+    P. S. Maybeck, Stochastic Models, Estimation, and Control, vol. 1, Academic Press (1979), section 4.11: the
+    first-order Gauss-Markov process.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from px4lockstep.checks import check_kind, check_number, check_positive
+from px4lockstep.errors import InputError
+from px4lockstep.jit import kernel, record
+from px4lockstep.math.exponential import exp
+from px4lockstep.math.philox import normal3, normal4, stream_key
+from px4lockstep.math.trigonometry import sincos
+from px4lockstep.microseconds import check_us
+from px4lockstep.plants.layout import GROUPS, SENSOR_FAULT_EST_FREEZE
+
+TRUTH = 0
+NOISY_DELAYED = 1
+
+KINDS = {"truth": TRUTH, "noisy_delayed": NOISY_DELAYED}
+
+NOISE_STREAM = "estimator"
+BIAS_STREAM = "estimator_bias"
+# Lanes of both streams. Typed: a kernel compiles once per value of a plain integer that it is handed.
+POS_AND_YAW = np.int64(0)
+VEL = np.int64(1)
+RATE = np.int64(2)
+ONE_DRAW = np.int64(0)
+
+MAX_DELAY_TICKS = 64
+
+# A sample has the rigid body's part of the plant state: position, velocity, q_bn, body rates.
+SAMPLE_STATES = 13
+VEL_START = 3
+ATT_START = 6
+OMEGA_START = 10
+
+SAMPLE = record([("x", "f8", SAMPLE_STATES)])
+
+ERROR = record([("pos_ned", "f8", 3), ("vel_ned", "f8", 3), ("yaw", "f8"), ("omega_body", "f8", 3)])
+"""An error of the estimate, as the bus has it in its faults; the yaw is a rotation about down."""
+
+ESTIMATOR = record(
+    [
+        ("kind", "i8"),
+        ("noise_key", "u8"),  # of the streams of random numbers
+        ("bias_key", "u8"),
+        ("period_s", "f8"),
+        ("delay_ticks", "i8"),
+        ("pos_sigma_m", "f8"),  # of the white noise
+        ("vel_sigma_m_s", "f8"),
+        ("yaw_sigma_rad", "f8"),
+        ("rate_sigma_rad_s", "f8"),
+        ("bias_decay", "f8"),  # phi
+        ("pos_bias_gain_m", "f8"),  # sigma_b sqrt(1 - phi**2)
+        ("vel_bias_gain_m_s", "f8"),
+        ("yaw_bias_gain_rad", "f8"),
+        ("rate_bias_gain_rad_s", "f8"),
+        # what changes as a run goes on
+        ("tick", "i8"),
+        ("bias", ERROR),  # Gauss-Markov
+        ("drifted", ERROR),  # what the drift has come to
+        ("is_drifting", "i8"),
+        ("error", ERROR),  # of this tick, bias and noise
+        ("sample", SAMPLE),  # of this tick
+        ("ring", SAMPLE, MAX_DELAY_TICKS + 1),
+    ]
+)
+STATES = ("tick", "bias", "drifted", "is_drifting", "error", "sample", "ring")
+"""What changes as a run goes on; the rest is configuration."""
+
+SIGMAS = ("pos_sigma_m", "vel_sigma_m_s", "yaw_sigma_rad", "rate_sigma_rad_s")
+BIAS_SIGMAS = ("pos_bias_sigma_m", "vel_bias_sigma_m_s", "yaw_bias_sigma_rad", "rate_bias_sigma_rad_s")
+
+
+@kernel
+def step_bias(estimator):
+    """Advance the Gauss-Markov biases by one period; one without a standard deviation stays at 0."""
+    bias = estimator.bias
+    decay = estimator.bias_decay
+    key, tick = estimator.bias_key, estimator.tick
+    if estimator.pos_bias_gain_m > 0.0 or estimator.yaw_bias_gain_rad > 0.0:
+        gain = estimator.pos_bias_gain_m
+        north, east, down, turn = normal4(key, tick, POS_AND_YAW, ONE_DRAW)
+        bias.pos_ned[0] = decay * bias.pos_ned[0] + gain * north
+        bias.pos_ned[1] = decay * bias.pos_ned[1] + gain * east
+        bias.pos_ned[2] = decay * bias.pos_ned[2] + gain * down
+        bias.yaw = decay * bias.yaw + estimator.yaw_bias_gain_rad * turn
+    if estimator.vel_bias_gain_m_s > 0.0:
+        gain = estimator.vel_bias_gain_m_s
+        north, east, down = normal3(key, tick, VEL, ONE_DRAW)
+        bias.vel_ned[0] = decay * bias.vel_ned[0] + gain * north
+        bias.vel_ned[1] = decay * bias.vel_ned[1] + gain * east
+        bias.vel_ned[2] = decay * bias.vel_ned[2] + gain * down
+    if estimator.rate_bias_gain_rad_s > 0.0:
+        gain = estimator.rate_bias_gain_rad_s
+        forward, right, down = normal3(key, tick, RATE, ONE_DRAW)
+        bias.omega_body[0] = decay * bias.omega_body[0] + gain * forward
+        bias.omega_body[1] = decay * bias.omega_body[1] + gain * right
+        bias.omega_body[2] = decay * bias.omega_body[2] + gain * down
+
+
+@kernel
+def draw_error(estimator):
+    """Write the error of this tick: bias and white noise."""
+    error = estimator.error
+    key, tick = estimator.noise_key, estimator.tick
+    estimator.error = estimator.bias
+    if estimator.pos_sigma_m > 0.0 or estimator.yaw_sigma_rad > 0.0:
+        sigma = estimator.pos_sigma_m
+        north, east, down, turn = normal4(key, tick, POS_AND_YAW, ONE_DRAW)
+        error.pos_ned[0] += sigma * north
+        error.pos_ned[1] += sigma * east
+        error.pos_ned[2] += sigma * down
+        error.yaw += estimator.yaw_sigma_rad * turn
+    if estimator.vel_sigma_m_s > 0.0:
+        sigma = estimator.vel_sigma_m_s
+        north, east, down = normal3(key, tick, VEL, ONE_DRAW)
+        error.vel_ned[0] += sigma * north
+        error.vel_ned[1] += sigma * east
+        error.vel_ned[2] += sigma * down
+    if estimator.rate_sigma_rad_s > 0.0:
+        sigma = estimator.rate_sigma_rad_s
+        forward, right, down = normal3(key, tick, RATE, ONE_DRAW)
+        error.omega_body[0] += sigma * forward
+        error.omega_body[1] += sigma * right
+        error.omega_body[2] += sigma * down
+
+
+@kernel
+def add_error(error, sample):
+    """Add an error to a sample: yaw as a rotation about down, q ← (cos ½ψ, 0, 0, sin ½ψ) ⊗ q, the rest as it is."""
+    x = sample.x
+    for i in range(3):
+        x[i] += error.pos_ned[i]
+        x[VEL_START + i] += error.vel_ned[i]
+        x[OMEGA_START + i] += error.omega_body[i]
+    if error.yaw != 0.0:
+        s, c = sincos(0.5 * error.yaw)
+        qw, qx, qy, qz = x[ATT_START], x[ATT_START + 1], x[ATT_START + 2], x[ATT_START + 3]
+        x[ATT_START] = c * qw - s * qz
+        x[ATT_START + 1] = c * qx - s * qy
+        x[ATT_START + 2] = c * qy + s * qx
+        x[ATT_START + 3] = c * qz + s * qw
+
+
+@kernel
+def sample_state(state, sample):
+    """Copy the rigid body's part of a state, number by number: a block copy of what was just written would wait."""
+    for i in range(SAMPLE_STATES):
+        sample.x[i] = state.x[i]
+
+
+@kernel
+def sample_noisy_delayed(estimator, state):
+    """Put this tick's noisy sample into the ring, and take the one from `delay_ticks` ago, if there is one, out."""
+    step_bias(estimator)
+    draw_error(estimator)
+    tick = estimator.tick
+    newest = estimator.ring[tick % (MAX_DELAY_TICKS + 1)]
+    sample_state(state, newest)
+    add_error(estimator.error, newest)
+    from_tick = tick - estimator.delay_ticks if tick >= estimator.delay_ticks else tick
+    sample_state(estimator.ring[from_tick % (MAX_DELAY_TICKS + 1)], estimator.sample)
+
+
+@kernel
+def is_any(error):
+    """Return whether an error is not 0 in any of its parts."""
+    pos, vel, omega = error.pos_ned, error.vel_ned, error.omega_body
+    return (
+        pos[0] != 0.0
+        or pos[1] != 0.0
+        or pos[2] != 0.0
+        or vel[0] != 0.0
+        or vel[1] != 0.0
+        or vel[2] != 0.0
+        or error.yaw != 0.0
+        or omega[0] != 0.0
+        or omega[1] != 0.0
+        or omega[2] != 0.0
+    )
+
+
+@kernel
+def step_drift(drifted, drift, duration_s):
+    """Let an error grow by its rate over a time."""
+    for i in range(3):
+        drifted.pos_ned[i] += drift.pos_ned[i] * duration_s
+        drifted.vel_ned[i] += drift.vel_ned[i] * duration_s
+        drifted.omega_body[i] += drift.omega_body[i] * duration_s
+    drifted.yaw += drift.yaw * duration_s
+
+
+@kernel
+def clear_error(error):
+    """Set an error to 0."""
+    for i in range(3):
+        error.pos_ned[i] = 0.0
+        error.vel_ned[i] = 0.0
+        error.omega_body[i] = 0.0
+    error.yaw = 0.0
+
+
+@kernel
+def add_fault_errors(estimator, faults):
+    """Add the faults' bias to this tick's sample and what their drift has come to, and let that grow."""
+    if is_any(faults.bias):
+        add_error(faults.bias, estimator.sample)
+    if is_any(faults.drift):
+        add_error(estimator.drifted, estimator.sample)
+        step_drift(estimator.drifted, faults.drift, estimator.period_s)
+        estimator.is_drifting = 1
+    elif estimator.is_drifting != 0:
+        clear_error(estimator.drifted)
+        estimator.is_drifting = 0
+
+
+@kernel
+def publish(sample, has_position, estimate):
+    """Write a sample as the estimate, position and velocity only if it has them: else they hold."""
+    x = sample.x
+    for i in range(4):
+        estimate.q_bn[i] = x[ATT_START + i]
+    for i in range(3):
+        estimate.omega_body[i] = x[OMEGA_START + i]
+    if has_position:
+        for i in range(3):
+            estimate.pos_ned[i] = x[i]
+            estimate.vel_ned[i] = x[VEL_START + i]
+
+
+@kernel
+def step_estimator(estimator, state, scenario, estimate):
+    """Run one autopilot tick: sample the state, add errors, delay, apply faults, write the estimate.
+
+    Args:
+        estimator: An `ESTIMATOR` record.
+        state: The plant's, which begins with a rigid body's.
+        scenario: The scenario's part of the bus, for its faults.
+        estimate: The estimate on the bus; what a fault holds is simply not written.
+    """
+    sample = estimator.sample
+    if estimator.kind == NOISY_DELAYED:
+        sample_noisy_delayed(estimator, state)
+    else:
+        sample_state(state, sample)
+    add_fault_errors(estimator, scenario.estimate_faults)
+    # At the first tick there is nothing to hold yet.
+    is_first = estimator.tick == 0
+    if is_first or scenario.faults.sensor_fault_mask & SENSOR_FAULT_EST_FREEZE == 0:
+        is_dropped = scenario.estimate_faults.dropout != 0
+        publish(sample, is_first or not is_dropped, estimate)
+        estimate.is_valid = 0.0 if is_dropped else 1.0
+    estimator.tick += 1
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """An estimator as a user chooses it. What a kind does not use is checked all the same, and has no effect.
+
+    The defaults are those of the Iris. Standard deviations are of each axis.
+
+    Args:
+        kind: `truth` or `noisy_delayed`.
+        pos_sigma_m: White noise of the position.
+        vel_sigma_m_s: Of the velocity.
+        yaw_sigma_rad: Of the yaw, a rotation about down.
+        rate_sigma_rad_s: Of the body rates.
+        pos_bias_sigma_m: Gauss-Markov bias of the position, once it has built up.
+        vel_bias_sigma_m_s: Of the velocity.
+        yaw_bias_sigma_rad: Of the yaw.
+        rate_bias_sigma_rad_s: Of the body rates.
+        bias_tau_s: Correlation time of all biases.
+        delay_us: A whole number of autopilot ticks, at most 64.
+
+    Raises:
+        InputError: If the kind is unknown or a value out of range.
+    """
+
+    kind: str = "truth"
+    pos_sigma_m: float = 0.02
+    vel_sigma_m_s: float = 0.05
+    yaw_sigma_rad: float = 0.01
+    rate_sigma_rad_s: float = 0.005
+    pos_bias_sigma_m: float = 0.0
+    vel_bias_sigma_m_s: float = 0.0
+    yaw_bias_sigma_rad: float = 0.0
+    rate_bias_sigma_rad_s: float = 0.001
+    bias_tau_s: float = 50.0
+    delay_us: int = 8_000
+
+    def __post_init__(self) -> None:
+        """Check kind and ranges."""
+        check_kind("estimator.kind", self.kind, KINDS)
+        for name in (*SIGMAS, *BIAS_SIGMAS):
+            check_number(f"estimator.{name}", getattr(self, name), minimum=0.0, allowed="a finite number of 0 or more")
+        check_positive("estimator.bias_tau_s", self.bias_tau_s)
+        check_us("estimator.delay_us", self.delay_us)
+
+    def write(self, rec: Any, seed: int, period_us: int) -> None:
+        """Write the estimator into an `ESTIMATOR` record, before its first tick.
+
+        Args:
+            rec: The record.
+            seed: The seed of the run.
+            period_us: The period of the autopilot axis.
+
+        Raises:
+            InputError: If the seed or the period can't be used, or the delay is not a whole number of ticks or too
+                long.
+        """
+        period_s = check_us("autopilot period", period_us, minimum=1) / 1e6
+        decay = float(exp(-period_s / self.bias_tau_s))
+        root = math.sqrt(1.0 - decay * decay)
+        rec["kind"] = KINDS[self.kind]
+        rec["noise_key"] = stream_key(seed, NOISE_STREAM)
+        rec["bias_key"] = stream_key(seed, BIAS_STREAM)
+        rec["period_s"] = period_s
+        rec["delay_ticks"] = self._delay_ticks(period_us)
+        for name in SIGMAS:
+            rec[name] = getattr(self, name)
+        rec["bias_decay"] = decay
+        for name in BIAS_SIGMAS:
+            rec[name.replace("sigma", "gain")] = getattr(self, name) * root
+        for name in STATES:
+            rec[name] = np.zeros((), rec.dtype[name])
+
+    def _delay_ticks(self, period_us: int) -> int:
+        if self.kind != "noisy_delayed":
+            return 0
+        longest_us = MAX_DELAY_TICKS * period_us
+        if self.delay_us > longest_us:
+            raise InputError(
+                f"estimator.delay_us = {self.delay_us} is more than {MAX_DELAY_TICKS} autopilot ticks of "
+                f"{period_us} us; use at most {longest_us}"
+            )
+        ticks, rest_us = divmod(self.delay_us, period_us)
+        if rest_us:
+            raise InputError(
+                f"estimator.delay_us = {self.delay_us} is not a whole number of autopilot ticks of {period_us} us; "
+                f"use {ticks * period_us} or {(ticks + 1) * period_us}"
+            )
+        return ticks
+
+
+def check_rigid_body(plant: Any) -> None:
+    """Raise `InputError` unless the state in a `PLANT` record begins with a rigid body's."""
+    sizes = (plant["group_stop"] - plant["group_start"]).tolist()
+    if sizes[:4] != [3, 3, 4, 3]:
+        has = ", ".join(f"{size} {name}" for name, size in zip(GROUPS, sizes, strict=True) if size) or "none"
+        raise InputError(
+            "an Estimator needs a plant with position, velocity, attitude and rates (3 pos, 3 vel, 4 att, 3 omega "
+            f"states); this one has {has}; use an aircraft, or a Python object as the estimator"
+        )

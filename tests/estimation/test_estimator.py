@@ -1,0 +1,280 @@
+"""The estimator: truth to the bit, noise and bias by their formulas and statistics, delay, what is refused.
+
+Statistical bounds are stated in standard errors: the variance of n independent normal deviates has the relative
+standard error sqrt(2 / n).
+"""
+
+import math
+
+import numpy as np
+import pytest
+from estimation_bits import EVERY_ERROR, PERIOD_US, estimate, scenarios_of, states_of, tumbling, write_estimator
+
+from px4lockstep.engine.bus import ESTIMATE_ERROR, layout_hash
+from px4lockstep.errors import InputError
+from px4lockstep.estimation.estimator import ERROR, Estimator
+from px4lockstep.math.exponential import exp
+from px4lockstep.math.philox import normal4, stream_key
+from px4lockstep.math.quaternion import to_euler
+
+QUIET = {
+    f"{name}_{unit}": 0.0
+    for quantity, unit in (("pos", "m"), ("vel", "m_s"), ("yaw", "rad"), ("rate", "rad_s"))
+    for name in (f"{quantity}_sigma", f"{quantity}_bias_sigma")
+}
+AT_REST = states_of(np.zeros((1, 13)) + np.eye(1, 13, 6))
+SAMPLES = 100_000
+NO_DELAY = {"delay_us": 0}
+
+
+def quiet(**given):
+    """Return a noisy, delayed estimator with no noise but what is given."""
+    return Estimator("noisy_delayed", **(QUIET | given))
+
+
+def as_states(estimates):
+    """Return estimates as rows of 13 numbers, as the state has them."""
+    return np.hstack([estimates[name] for name in ("pos_ned", "vel_ned", "q_bn", "omega_body")])
+
+
+def yaw_of(estimates):
+    """Return the yaw of each estimate."""
+    return np.array([to_euler(tuple(q))[2] for q in estimates["q_bn"].tolist()])
+
+
+def test_truth_is_the_state_to_the_bit():
+    """The sign of a zero included; noise, bias and delay beside it have no effect; it is valid."""
+    states = tumbling(50)
+    estimates = estimate(Estimator("truth", pos_sigma_m=9.0, delay_us=12_345), states)
+    assert as_states(estimates).tobytes() == states["x"][:, :13].tobytes()
+    assert (estimates["is_valid"] == 1.0).all()
+
+
+@pytest.mark.parametrize("ticks", [0, 1, 2, 17, 64])
+def test_a_ramp_comes_out_delayed_by_exactly_the_delay(ticks):
+    """Sample k is the state of tick k − N, to the bit; until there is one that old, the current one."""
+    x = np.zeros((200, 13))
+    x[:, :6] = np.arange(1, 201)[:, None] * np.array([0.1, -0.2, 0.3, 1.0, 2.0, -3.0])
+    x[:, 6] = np.cos(np.arange(200) * 0.01)
+    x[:, 9] = np.sin(np.arange(200) * 0.01)
+    x[:, 10:] = np.arange(200)[:, None] * 0.01
+    estimates = as_states(estimate(quiet(delay_us=ticks * PERIOD_US), states_of(x)))
+    assert (estimates[:ticks] == x[:ticks]).all()
+    assert (estimates[ticks:] == x[: 200 - ticks]).all()
+
+
+def test_noise_is_delayed_with_the_state():
+    """An estimator with delay gives what the one without gave so many ticks before, to the bit."""
+    states = tumbling(100)
+    now, late = estimate(Estimator("noisy_delayed", delay_us=0), states), estimate(Estimator("noisy_delayed"), states)
+    assert late[:2].tobytes() == now[:2].tobytes()
+    assert late[2:].tobytes() == now[:-2].tobytes()
+
+
+def test_each_tick_is_the_formula_with_the_noise_of_that_tick():
+    """z = b + σ ξ, b ← φ b + σ_b sqrt(1 − φ²) ξ_b from 0, stepped before its first sample; 1e-14 is some roundings."""
+    chosen = Estimator("noisy_delayed", 0.3, 0.5, 0.0, 0.7, 0.2, 0.4, 0.0, 0.6, bias_tau_s=0.05, delay_us=0)
+    estimates = estimate(chosen, AT_REST, count=20, seed=5)
+    keys = [stream_key(5, "estimator"), stream_key(5, "estimator_bias")]
+    phi = float(exp(-0.004 / 0.05))
+    biases = np.zeros((3, 3))
+    for tick in range(20):
+        noise, drive = (
+            np.array([normal4(key, np.int64(tick), np.int64(lane), np.int64(0))[:3] for lane in range(3)])
+            for key in keys
+        )
+        biases = phi * biases + np.array([[0.2], [0.4], [0.6]]) * math.sqrt(1.0 - phi * phi) * drive
+        expected = biases + np.array([[0.3], [0.5], [0.7]]) * noise
+        for name, value in zip(("pos_ned", "vel_ned", "omega_body"), expected, strict=True):
+            assert estimates[name][tick] == pytest.approx(value, rel=1e-14, abs=1e-15)
+
+
+def test_white_noise_has_the_variance_that_is_asked_for():
+    """Within 5 %, 11 standard errors of sqrt(2 / 100,000) = 0.45 %; its mean within 5 of σ / sqrt(n)."""
+    sigmas = {"pos_sigma_m": 0.3, "vel_sigma_m_s": 0.5, "yaw_sigma_rad": 0.02, "rate_sigma_rad_s": 0.7}
+    estimates = estimate(quiet(**sigmas, **NO_DELAY), AT_REST, count=SAMPLES)
+    series = [*estimates["pos_ned"].T, *estimates["vel_ned"].T, yaw_of(estimates), *estimates["omega_body"].T]
+    for values, sigma in zip(series, [0.3] * 3 + [0.5] * 3 + [0.02] + [0.7] * 3, strict=True):
+        assert np.mean(values * values) == pytest.approx(sigma * sigma, rel=0.05)
+        assert abs(np.mean(values)) < 5.0 * sigma / math.sqrt(SAMPLES)
+
+
+def test_the_ten_noises_are_independent_of_each_other_and_of_the_past():
+    """Correlations within 5 standard errors of 1 / sqrt(100,000) = 0.0032, between all, and of each with the last."""
+    estimates = estimate(Estimator("noisy_delayed", rate_bias_sigma_rad_s=0.0), AT_REST, count=SAMPLES)
+    series = np.vstack([estimates["pos_ned"].T, estimates["vel_ned"].T, yaw_of(estimates), estimates["omega_body"].T])
+    correlations = np.corrcoef(np.vstack([series[:, 1:], series[:, :-1]])) - np.eye(20)
+    assert np.abs(correlations).max() < 5.0 / math.sqrt(SAMPLES)
+
+
+@pytest.mark.parametrize("period_us", [2_000, 8_000])
+def test_a_bias_has_the_variance_that_is_asked_for_at_every_period(period_us):
+    """Within 5 %. τ = 1 ms, so that samples decorrelate: at 2 ms φ² = 0.02, and the standard error is below 0.5 %."""
+    sigmas = {"pos_bias_sigma_m": 0.3, "vel_bias_sigma_m_s": 0.5, "yaw_bias_sigma_rad": 0.02}
+    chosen = quiet(**sigmas, rate_bias_sigma_rad_s=0.7, bias_tau_s=0.001, **NO_DELAY)
+    estimates = estimate(chosen, AT_REST, count=SAMPLES, period_us=period_us)
+    series = [*estimates["pos_ned"].T, *estimates["vel_ned"].T, yaw_of(estimates), *estimates["omega_body"].T]
+    for values, sigma in zip(series, [0.3] * 3 + [0.5] * 3 + [0.02] + [0.7] * 3, strict=True):
+        assert np.mean(values * values) == pytest.approx(sigma * sigma, rel=0.05)
+
+
+def test_a_bias_forgets_exponentially():
+    """φ = exp(−dt / τ) from one tick to the next, within 0.02: 6 standard errors of sqrt((1 − φ²) / n) = 0.0025."""
+    chosen = quiet(rate_bias_sigma_rad_s=0.7, bias_tau_s=0.01, **NO_DELAY)
+    rates = estimate(chosen, AT_REST, count=SAMPLES)["omega_body"]
+    for lag in (1, 3):
+        measured = np.mean(rates[lag:] * rates[:-lag], axis=0) / np.mean(rates * rates, axis=0)
+        assert measured == pytest.approx(math.exp(-0.004 * lag / 0.01), abs=0.02)
+
+
+def test_yaw_noise_is_a_rotation_about_down():
+    """Roll and pitch as they are, within 1e-14 rad; what is turned is the yaw, by the noise; the norm stays."""
+    states = tumbling(200)
+    yaw_sigma_rad = 0.2
+    estimates = estimate(quiet(yaw_sigma_rad=yaw_sigma_rad, **NO_DELAY), states)
+    key = stream_key(1, "estimator")
+    for tick in range(200):
+        roll, pitch, yaw = to_euler(tuple(states["x"][tick, 6:10].tolist()))
+        got = to_euler(tuple(estimates["q_bn"][tick].tolist()))
+        turn = yaw_sigma_rad * normal4(key, np.int64(tick), np.int64(0), np.int64(0))[3]
+        assert got[:2] == pytest.approx((roll, pitch), abs=1e-13)
+        assert math.remainder(got[2] - yaw - turn, 2.0 * math.pi) == pytest.approx(0.0, abs=1e-13)
+    assert np.linalg.norm(estimates["q_bn"], axis=1) == pytest.approx(1.0, abs=1e-15)
+    assert (estimates["pos_ned"] == states["x"][:, :3]).all()
+
+
+def test_the_seed_chooses_the_noise():
+    """The same one twice, another one for another seed."""
+    states = tumbling(10)
+    first, again, other = (estimate(EVERY_ERROR, states, seed=seed) for seed in (1, 1, 2))
+    assert first.tobytes() == again.tobytes()
+    for name in ("pos_ned", "vel_ned", "omega_body"):
+        assert not np.equal(first[name], other[name]).any()
+
+
+@pytest.mark.parametrize(
+    ("changed", "parts"),
+    [
+        ({"pos_sigma_m": 0.0, "pos_bias_sigma_m": 0.0}, ["pos_ned"]),
+        ({"vel_sigma_m_s": 0.0, "vel_bias_sigma_m_s": 0.0}, ["vel_ned"]),
+        ({"yaw_sigma_rad": 0.0, "yaw_bias_sigma_rad": 0.0}, ["q_bn"]),
+        ({"rate_sigma_rad_s": 0.0, "rate_bias_sigma_rad_s": 0.0}, ["omega_body"]),
+        ({"pos_sigma_m": 0.0, "yaw_sigma_rad": 0.0}, ["pos_ned", "q_bn"]),
+        ({"rate_sigma_rad_s": 0.9}, ["omega_body"]),
+    ],
+    ids=str,
+)
+def test_one_standard_deviation_changes_no_other_noise(changed, parts):
+    """Each noise has its own address: the other parts of the estimate are the same to the bit."""
+    sigmas = {name: getattr(EVERY_ERROR, name) for name in (*QUIET, "bias_tau_s")}
+    states = tumbling(30)
+    before = estimate(EVERY_ERROR, states)
+    after = estimate(Estimator("noisy_delayed", **(sigmas | changed)), states)
+    for name in ("pos_ned", "vel_ned", "q_bn", "omega_body"):
+        assert (before[name].tobytes() != after[name].tobytes()) == (name in parts)
+
+
+def test_noise_and_bias_are_different_streams():
+    """With the same standard deviation and no memory they would otherwise be the same numbers."""
+    noise = estimate(quiet(pos_sigma_m=1.0, **NO_DELAY), AT_REST, count=10)["pos_ned"]
+    bias = estimate(quiet(pos_bias_sigma_m=1.0, bias_tau_s=1e-6, **NO_DELAY), AT_REST, count=10)["pos_ned"]
+    assert not np.isclose(noise, bias, rtol=1e-6).any()
+
+
+def test_a_copied_record_goes_on_with_the_same_estimates():
+    """The record and the last estimate are all there is: copied between, 30 and 30 ticks are 60 at a stretch."""
+    states = tumbling(60)
+    estimators = write_estimator(EVERY_ERROR)
+    first = estimate(EVERY_ERROR, states[:30], estimators=estimators)
+    copied = np.frombuffer(estimators.tobytes(), estimators.dtype).copy()
+    second = estimate(EVERY_ERROR, states[30:], estimators=copied)
+    assert np.concatenate([first, second]).tobytes() == estimate(EVERY_ERROR, states).tobytes()
+
+
+def test_a_record_that_was_used_is_fresh_when_it_is_written_again():
+    """Tick, biases, drift and ring start over."""
+    states = tumbling(20)
+    drifting = scenarios_of(20, (0, 20, "drift.yaw", 1.0))
+    estimators = write_estimator(EVERY_ERROR)
+    estimate(EVERY_ERROR, states, drifting, estimators=estimators)
+    EVERY_ERROR.write(estimators[0], 1, PERIOD_US)
+    assert estimators.tobytes() == write_estimator(EVERY_ERROR).tobytes()
+
+
+def test_an_error_is_laid_out_as_on_the_bus():
+    """The estimator can't import the bus, and has a record of its own for the same thing."""
+    assert layout_hash(ERROR) == layout_hash(ESTIMATE_ERROR)
+
+
+def test_the_defaults_are_those_of_the_iris():
+    """MODELS: σ position 0.02, velocity 0.05, yaw 0.01, rates 0.005; rate bias 0.001 with τ 50 s; delay 8 ms."""
+    iris = Estimator("noisy_delayed")
+    assert (iris.pos_sigma_m, iris.vel_sigma_m_s, iris.yaw_sigma_rad, iris.rate_sigma_rad_s) == (
+        0.02,
+        0.05,
+        0.01,
+        0.005,
+    )
+    assert (iris.rate_bias_sigma_rad_s, iris.bias_tau_s, iris.delay_us) == (0.001, 50.0, 8_000)
+    assert iris.pos_bias_sigma_m == iris.vel_bias_sigma_m_s == iris.yaw_bias_sigma_rad == 0.0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"kind": "kalman"}, "estimator.kind = 'kalman' is unknown; allowed are truth, noisy_delayed"),
+        (
+            {"pos_sigma_m": -0.1},
+            "estimator.pos_sigma_m = -0.1 is out of range; it must be a finite number of 0 or more",
+        ),
+        (
+            {"rate_bias_sigma_rad_s": float("nan")},
+            "estimator.rate_bias_sigma_rad_s = nan is out of range; it must be a finite number of 0 or more",
+        ),
+        (
+            {"yaw_sigma_rad": "1"},
+            "estimator.yaw_sigma_rad = '1' is not a number; it must be a finite number of 0 or more",
+        ),
+        ({"bias_tau_s": 0.0}, "estimator.bias_tau_s = 0.0 is out of range; it must be a finite number above 0"),
+        ({"delay_us": 0.008}, "estimator.delay_us = 0.008 is not an integer number of microseconds"),
+        (
+            {"delay_us": -4_000},
+            "estimator.delay_us = -4000 is out of range; allowed are 0 to 9007199254740992 microseconds",
+        ),
+    ],
+)
+def test_a_wrong_estimator_is_refused(given, message):
+    """The message names field, value and what is allowed."""
+    with pytest.raises(InputError) as caught:
+        Estimator(**given)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("delay_us", "message"),
+    [
+        (
+            9_000,
+            "estimator.delay_us = 9000 is not a whole number of autopilot ticks of 4000 us; use 8000 or 12000",
+        ),
+        (1, "estimator.delay_us = 1 is not a whole number of autopilot ticks of 4000 us; use 0 or 4000"),
+        (260_000, "estimator.delay_us = 260000 is more than 64 autopilot ticks of 4000 us; use at most 256000"),
+        (256_001, "estimator.delay_us = 256001 is more than 64 autopilot ticks of 4000 us; use at most 256000"),
+    ],
+)
+def test_a_delay_that_is_not_whole_ticks_or_too_long_is_refused(delay_us, message):
+    """When it is written, which is when the period is known; the message names the nearest that is allowed."""
+    with pytest.raises(InputError) as caught:
+        write_estimator(Estimator("noisy_delayed", delay_us=delay_us))
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("seed", "period_us", "message"),
+    [(-1, 4_000, "seed = -1 can't be used"), (1, 0, "autopilot period = 0 is out of range; allowed are 1 to")],
+)
+def test_a_wrong_seed_or_period_is_refused(seed, period_us, message):
+    """When the estimator is written."""
+    with pytest.raises(InputError) as caught:
+        write_estimator(Estimator(), seed, period_us)
+    assert str(caught.value).startswith(message)
