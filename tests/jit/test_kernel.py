@@ -2,12 +2,13 @@
 
 import ctypes
 import math
+import re
 import textwrap
 
 import numpy as np
 import pytest
 
-from px4lockstep.jit import call_i32, callback, kernel, record
+from px4lockstep.jit import call_i32, callback, inlined_kernel, kernel, record
 from px4lockstep.jit.kernel import OPTIONS, specialize
 
 PAIR = record([("x", "f8", 2)])
@@ -27,6 +28,27 @@ def test_no_products_are_fused():
     x = 1.0 + 2.0**-30
     assert kernel(fused)(x, x, -1.0) == fused(x, x, -1.0) == 2.0**-29
     assert math.fsum([x * x, -1.0]) == 2.0**-29
+
+
+def long_sum(a, i):
+    """A function that LLVM does not inline of its own accord: many bounds checks, each with its exception."""
+    first = a[i] + a[i + 1] * a[i + 2] - a[i + 3] / a[i + 4] + a[i + 5] * (a[i + 6] + a[i + 7])
+    second = a[i + 8] * a[i + 9] - a[i + 10] / a[i + 11] + a[i + 12] * (a[i + 13] + a[i + 14])
+    return first - second * (a[i + 15] + a[i + 16] * a[i + 17] - a[i + 18] / a[i + 19])
+
+
+def test_an_inlined_kernel_is_part_of_its_caller():
+    """With the same result, and no call left in the machine code."""
+    callee = inlined_kernel(long_sum)
+
+    @kernel
+    def caller(a):
+        return callee(a, 0) + callee(a, 1) + callee(a, 2)
+
+    array = np.arange(1.0, 23.0)
+    assert caller(array) == long_sum(array, 0) + long_sum(array, 1) + long_sum(array, 2)
+    (code,) = caller.inspect_llvm().values()
+    assert not re.search(r"call .*long_sum", code)
 
 
 def test_a_specialized_kernel_is_the_same_function():

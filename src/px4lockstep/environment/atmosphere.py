@@ -11,7 +11,7 @@ Reference:
     larger by 7e-7, which moves the pressure by 2e-6 at 20 km.
 """
 
-from px4lockstep.jit import kernel
+from px4lockstep.jit import inlined_kernel, kernel
 from px4lockstep.math.exponential import exp, pow
 
 # Defining constants of the standard.
@@ -71,7 +71,7 @@ def temperature_k(alt_msl_m):
     return SEA_LEVEL_TEMPERATURE_K - LAPSE_K_M * altitude_m
 
 
-@kernel
+@inlined_kernel
 def density_kg_m3(alt_msl_m):
     """Return the air density [kg/m^3] at an altitude above sea level."""
     altitude_m = clamped_altitude_m(alt_msl_m)

@@ -1,12 +1,13 @@
 """How plain Python becomes machine code here: one decorator, one kind of record, one cache.
 
 * `kernel` compiles a function; with `NUMBA_DISABLE_JIT=1` the same source runs interpreted and gives the same bits.
+  `inlined_kernel` compiles it into its callers.
 * `record` makes the structured dtypes that kernels take; `rows` hands arrays of them to a kernel.
 * `callback` compiles a user's function to an address, `call_void` and `call_i32` call one.
 """
 
 from px4lockstep.jit.address import call_i32, call_void, callback
-from px4lockstep.jit.kernel import JIT_ENABLED, kernel, specialize
+from px4lockstep.jit.kernel import JIT_ENABLED, inlined_kernel, kernel, specialize
 from px4lockstep.jit.records import RecordRows, RecordView, record, rows, view
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "call_i32",
     "call_void",
     "callback",
+    "inlined_kernel",
     "kernel",
     "record",
     "rows",

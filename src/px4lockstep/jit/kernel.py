@@ -1,4 +1,4 @@
-"""The one decorator for everything that runs in the loop.
+"""The decorator for everything that runs in the loop, and its variant for parts of the right-hand side.
 
 Compiled with Numba: cached on disk, NumPy's error model (no exception on a division by zero), bounds checked, and
 never `fastmath`, so that compiled and interpreted code round alike. `NUMBA_DISABLE_JIT=1` leaves the function as it is.
@@ -19,9 +19,22 @@ OPTIONS = {"error_model": "numpy", "fastmath": False, "boundscheck": True}
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function of records and scalars, once per installation."""
+    return _compiled(function, forceinline=False)
+
+
+def inlined_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a kernel into each of its callers, with the same bits.
+
+    For what every right-hand side calls: with the bounds checks and exceptions in it LLVM takes such a kernel to be too
+    long to inline, and the call spills all that the caller holds in registers. Each caller takes longer to compile.
+    """
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: Callable[..., Any], forceinline: bool) -> Callable[..., Any]:
     if not JIT_ENABLED:
         return function
-    dispatcher = numba.njit(**OPTIONS)(function)
+    dispatcher = numba.njit(**OPTIONS, forceinline=forceinline)(function)
     dispatcher._cache = KernelCache(function)
     progress.count_kernel()
     compiled: Callable[..., Any] = dispatcher

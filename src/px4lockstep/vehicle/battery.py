@@ -8,7 +8,7 @@ ideal battery keeps the last voltage of its curve whatever the current; its char
 The warning comes from the remaining charge: low 0.15, critical 0.10, emergency 0.05 by default.
 """
 
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import inlined_kernel, kernel, record
 
 IDEAL = 0
 THEVENIN = 1
@@ -38,7 +38,7 @@ BATTERY = record(
 )
 
 
-@kernel
+@inlined_kernel
 def open_circuit_voltage(battery, soc):
     """Return OCV by clamped linear interpolation [V]."""
     last = battery.ocv_points - 1
@@ -52,7 +52,7 @@ def open_circuit_voltage(battery, soc):
     return battery.ocv_v[i] + battery.ocv_slope_v[i] * (soc - battery.ocv_soc[i])
 
 
-@kernel
+@inlined_kernel
 def source_voltage(battery, soc, v1):
     """Return the voltage behind the series resistance [V]."""
     if battery.model == IDEAL:

@@ -15,7 +15,7 @@ torque on the body about it; the rotor itself spins the other way.
 
 from px4lockstep.environment.atmosphere import density_kg_m3, temperature_k
 from px4lockstep.environment.gravity import GRAVITY, gravity_down_m_s2
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.math.quaternion import derivative, to_dcm
 from px4lockstep.plants.layout import MAX_MOTORS
 from px4lockstep.vehicle.actuators import ACTUATION, DIRECT, project_actuators, write_actuator_rates
@@ -88,7 +88,7 @@ def snap_actuators(inputs, m):
             inputs.rotor_duty[i] = esc_duty(m.propulsion, inputs.command.motors[m.actuation.motor_channel[i]])
 
 
-@kernel
+@inlined_kernel
 def write_duties(state, inputs, m, duties):
     """Write what each ESC applies to the rotors' places in `duties.x`.
 
@@ -108,7 +108,7 @@ def write_duties(state, inputs, m, duties):
         duties.x[i_rotor + i] = duty
 
 
-@kernel
+@inlined_kernel
 def connected_voltage(m, b, state, inputs, duties):
     """Return the voltage of a bus [V]; 0 with the batteries disconnected."""
     return bus_voltage(m, b, state, duties) if inputs.faults.battery_disconnected == 0 else 0.0

@@ -17,7 +17,7 @@ Afterwards the avionics draw P / V, and the current is shared between the bus's 
 not charge each other. With the batteries disconnected the bus has 0 V and 0 A.
 """
 
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.plants.layout import MAX_BATTERIES, MAX_BUSES, MAX_MOTORS, MAX_STATES
 from px4lockstep.vehicle.battery import BATTERY, source_voltage
 from px4lockstep.vehicle.propulsion import motor_current
@@ -52,7 +52,7 @@ def avionics_current(bus, voltage_v):
     return bus.avionics_w / voltage_v if bus.avionics_w > 0.0 and voltage_v > 0.0 else 0.0
 
 
-@kernel
+@inlined_kernel
 def open_voltage(m, b, state):
     """Return V0 of a bus: the voltage of its batteries together, without load."""
     power = m.power
@@ -117,7 +117,7 @@ def classified_voltage(m, b, state, duties, v0, avionics_a):
     return 0.5 * (low + high)
 
 
-@kernel
+@inlined_kernel
 def bus_voltage(m, b, state, duties):
     """Return the voltage that a bus settles at [V]; `duties.x[i_rotor + i]` is what the ESC of rotor i applies."""
     p = m.propulsion

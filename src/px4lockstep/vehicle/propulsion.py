@@ -61,14 +61,13 @@ def motor_current(propulsion, duty, voltage_v, omega):
 @kernel
 def propeller_load(propulsion, density_kg_m3, omega, axial_m_s):
     """Return thrust [N] and torque [N m] of the propeller."""
-    # f = 1 / (1 + k (V_ax / tip)²) = tip² / (tip² + k V_ax²): one division, and none twice.
+    # f = 1 / (1 + k (V_ax / tip)²) = tip² / (tip² + k V_ax²): one division. It is not left out for the torque where
+    # both factors are the same: LLVM makes it anyway, and then has to choose.
     tip = max(1e-3, abs(omega) * propulsion.radius_m)
     tip_squared = tip * tip
     axial_squared = axial_m_s * axial_m_s
     thrust_factor = tip_squared / (tip_squared + propulsion.inflow_kt * axial_squared)
-    torque_factor = thrust_factor
-    if propulsion.inflow_kq != propulsion.inflow_kt:
-        torque_factor = tip_squared / (tip_squared + propulsion.inflow_kq * axial_squared)
+    torque_factor = tip_squared / (tip_squared + propulsion.inflow_kq * axial_squared)
     pressure = density_kg_m3 * omega * omega
     return propulsion.kt * pressure * thrust_factor, propulsion.kq * pressure * torque_factor
 
