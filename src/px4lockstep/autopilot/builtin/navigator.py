@@ -6,7 +6,8 @@ A mission is a list of items. An item is done
 * waypoint, loiter for a time: within the item's radius and NAV_MC_ALT_RAD of it, its heading reached to MIS_YAW_ERR (or
   MIS_YAW_TMT set), and its hold over since it was reached;
 * delay: its time over, wherever the vehicle is;
-* land: landed. Farther than NAV_ACC_RAD from the place, the vehicle first flies there at its height;
+* land: landed. Farther than NAV_ACC_RAD from the place, the vehicle first flies there at its height. The heading of a
+  landing, as of a take-off, is not used, as the real library does not;
 * speed change, jump: at once.
 
 The turn into the next leg is prepared for if the vehicle need not stop: no hold, and nothing but flying comes next.
@@ -239,7 +240,7 @@ def begin_item(nav, t_us, estimate, is_landed):
             nav.leg.target[0], nav.leg.target[1] = n, e
             look_ahead(nav, nav.current)
     elif item.command == LAND_ITEM:
-        begin_landing(nav, estimate, n, e, item.yaw, item.radius_m)
+        begin_landing(nav, estimate, n, e, item.radius_m)
     else:
         yaw = math.nan if item.command == TAKEOFF_ITEM else item.yaw
         kind = LOITER if item.command == LOITER_UNLIMITED_ITEM else POSITION
@@ -248,14 +249,14 @@ def begin_item(nav, t_us, estimate, is_landed):
 
 
 @kernel
-def begin_landing(nav, estimate, n, e, yaw, radius_m):
+def begin_landing(nav, estimate, n, e, radius_m):
     """Land at a place; if it is far, fly there first."""
     if norm_xy(estimate.pos_ned[0] - n, estimate.pos_ned[1] - e) > nav.acceptance_m:
         nav.work = WORK_MOVE_TO_LAND
-        fly_to(nav, POSITION, n, e, estimate.pos_ned[2], yaw, nav.acceptance_m)
+        fly_to(nav, POSITION, n, e, estimate.pos_ned[2], math.nan, nav.acceptance_m)
     else:
         nav.work = WORK_LAND
-        fly_to(nav, LAND, n, e, 0.0, yaw, radius_m)
+        fly_to(nav, LAND, n, e, 0.0, math.nan, radius_m)
 
 
 @kernel
@@ -304,7 +305,7 @@ def go_on_mission(nav, t_us, estimate, yaw, is_landed):
         begin_item(nav, t_us, estimate, False)
     elif nav.work == WORK_MOVE_TO_LAND and has_waited(nav, t_us, 0.0):
         nav.work = WORK_LAND
-        fly_to(nav, LAND, item.pos_ned[0], item.pos_ned[1], 0.0, item.yaw, item.radius_m)
+        fly_to(nav, LAND, item.pos_ned[0], item.pos_ned[1], 0.0, math.nan, item.radius_m)
     elif nav.work == WORK_DEFAULT and item.command != LOITER_UNLIMITED_ITEM and has_waited(nav, t_us, hold_of(item)):
         nav.current += 1
         begin_item(nav, t_us, estimate, is_landed)

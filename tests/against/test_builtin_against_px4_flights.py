@@ -1,0 +1,153 @@
+"""The built-in autopilot against real PX4, module by module, on two recorded flights.
+
+Each module gets the recorded estimate and the setpoint that PX4 gave its own, and must answer as PX4 did. PX4 computes
+in single precision: 1e-7 of a thrust, 1e-6 rad/s of a rate are its rounding. The tolerances are the required ones; that
+they are tight is shown by gains that are 5 % off.
+"""
+
+import functools
+
+import numpy as np
+import pytest
+from px4_flights import MISSIONS, answers_to, bus_of, load_flight
+
+FLIGHTS = tuple(MISSIONS)
+RATE_TOLERANCE_RAD_S = 1e-5
+TORQUE_TOLERANCE = 1e-6
+MOTOR_TOLERANCE = 1e-6
+THRUST_TOLERANCE = 1e-5
+ATTITUDE_TOLERANCE_RAD = 2e-3
+FRACTION = 0.98
+
+
+@functools.cache
+def flight(name):
+    """Return the recorded bus of a flight, and which rows are in flight: from the first thrust to the landing."""
+    recorded = bus_of(load_flight(name))
+    has_setpoint = recorded["autopilot"]["q_sp"].any(axis=1)
+    is_up = (recorded["scenario"]["landed"] == 0) | (recorded["time_us"] < 10_000_000)
+    return recorded, (recorded["scenario"]["arm"] == 1) & has_setpoint & is_up
+
+
+@functools.cache
+def answers(name, **params):
+    """Return the answers of the built-in modules."""
+    return answers_to(load_flight(name), MISSIONS[name], **params)
+
+
+def worst(difference):
+    """Return the largest difference of each row."""
+    return np.abs(difference).reshape(len(difference), -1).max(axis=1)
+
+
+def angle_between(a, b):
+    """Return the angle between attitudes, small ones too."""
+    side = np.sign(np.sum(a * b, axis=1, keepdims=True))
+    return 2.0 * np.arcsin(np.minimum(0.5 * np.linalg.norm(a - side * b, axis=1), 1.0)) * 2.0
+
+
+def errors(name, **params):
+    """Return the differences of each module's answers from PX4's, in flight."""
+    recorded, in_flight = flight(name)
+    own, motors = answers(name, **params)
+    px4 = recorded["autopilot"]
+    return {
+        "rate": worst(own["rate_sp_body"] - px4["rate_sp_body"])[in_flight],
+        "torque": worst(own["torque_sp_body"] - px4["torque_sp_body"])[in_flight],
+        "motors": worst(motors - recorded["command"]["motors"][:, :4])[in_flight],
+        "thrust": np.abs(own["thrust_sp_body"] - px4["thrust_sp_body"])[in_flight, 2],
+        "attitude": angle_between(own["q_sp"], px4["q_sp"])[in_flight],
+    }
+
+
+@pytest.mark.parametrize("name", FLIGHTS)
+def test_rate_setpoints_are_px4s_on_every_tick(name):
+    """Attitude control."""
+    assert errors(name)["rate"].max() < RATE_TOLERANCE_RAD_S
+
+
+@pytest.mark.parametrize("name", FLIGHTS)
+def test_torque_setpoints_are_px4s_on_every_tick(name):
+    """Rate control, with its integrators and the low-pass of the yaw torque."""
+    assert errors(name)["torque"].max() < TORQUE_TOLERANCE
+
+
+@pytest.mark.parametrize("name", FLIGHTS)
+def test_motors_are_px4s_on_every_tick(name):
+    """Control allocation."""
+    assert errors(name)["motors"].max() < MOTOR_TOLERANCE
+
+
+@pytest.mark.parametrize("name", FLIGHTS)
+def test_thrust_and_attitude_setpoints_are_px4s(name):
+    """Position control, the take-off ramp included: required on 98 % of the ticks, in fact on all."""
+    found = errors(name)
+    assert (found["thrust"] < THRUST_TOLERANCE).mean() >= FRACTION
+    assert (found["attitude"] < ATTITUDE_TOLERANCE_RAD).mean() >= FRACTION
+    assert found["thrust"].max() < THRUST_TOLERANCE
+    assert found["attitude"].max() < ATTITUDE_TOLERANCE_RAD
+
+
+@pytest.mark.parametrize(
+    ("parameter", "default", "what", "tolerance"),
+    [
+        ("MC_ROLL_P", 4.0, "rate", RATE_TOLERANCE_RAD_S),
+        ("MC_YAW_P", 2.8, "rate", RATE_TOLERANCE_RAD_S),
+        ("MC_YAW_WEIGHT", 0.4, "rate", RATE_TOLERANCE_RAD_S),
+        ("MC_PITCHRATE_P", 0.15, "torque", TORQUE_TOLERANCE),
+        ("MC_ROLLRATE_I", 0.2, "torque", TORQUE_TOLERANCE),
+        ("MC_YAWRATE_P", 0.2, "torque", TORQUE_TOLERANCE),
+        ("MC_YAW_TQ_CUTOFF", 2.0, "torque", TORQUE_TOLERANCE),
+        ("CA_ROTOR1_KM", 0.05, "motors", MOTOR_TOLERANCE),
+        ("CA_ROTOR0_PY", 0.245, "motors", MOTOR_TOLERANCE),
+    ],
+)
+def test_a_gain_that_is_5_percent_off_is_seen(parameter, default, what, tolerance):
+    """The tolerances are tight: each would catch a wrong gain."""
+    assert errors("yaw", **{parameter: 1.05 * default})[what].max() > 10.0 * tolerance
+
+
+@pytest.mark.parametrize(
+    ("parameter", "default"),
+    [("MPC_Z_P", 1.0), ("MPC_Z_VEL_P_ACC", 4.0), ("MPC_Z_VEL_I_ACC", 2.0), ("MPC_THR_HOVER", 0.5)],
+)
+def test_a_vertical_gain_that_is_5_percent_off_is_seen(parameter, default):
+    """Fewer than 98 % of the ticks would have PX4's thrust."""
+    assert (errors("yaw", **{parameter: 1.05 * default})["thrust"] < THRUST_TOLERANCE).mean() < FRACTION
+
+
+@pytest.mark.parametrize(
+    ("parameter", "default"),
+    [("MPC_XY_P", 0.95), ("MPC_XY_VEL_P_ACC", 1.8), ("MPC_XY_VEL_I_ACC", 0.4), ("MPC_VELD_LP", 5.0)],
+)
+def test_a_horizontal_gain_that_is_5_percent_off_is_seen(parameter, default):
+    """In thrust, which the tilt lengthens, on fewer than 98 % of the ticks."""
+    found = errors("yaw", **{parameter: 1.05 * default})
+    is_px4s = (found["thrust"] < THRUST_TOLERANCE) & (found["attitude"] < ATTITUDE_TOLERANCE_RAD)
+    assert is_px4s.mean() < FRACTION
+
+
+@pytest.mark.parametrize("name", FLIGHTS)
+def test_waypoints_change_at_the_ticks_of_px4(name):
+    """The navigator, given the recorded positions: the same item at every tick, to the microsecond."""
+    recorded, in_flight = flight(name)
+    own, _ = answers(name)
+    assert np.array_equal(own["mission_item"][in_flight], recorded["autopilot"]["mission_item"][in_flight])
+
+
+@pytest.mark.parametrize(
+    ("name", "position_m", "velocity_m_s", "yaw_rad"), [("mission", 0.02, 0.02, 1e-5), ("yaw", 0.04, 0.07, 0.004)]
+)
+def test_trajectories_are_px4s(name, position_m, velocity_m_s, yaw_rad):
+    """Flight task and smoothing, flown by themselves over the whole flight.
+
+    What is left is PX4's single precision, which decides a few ticks earlier or later that a turn is over.
+    """
+    recorded, in_flight = flight(name)
+    own, _ = answers(name)
+    px4 = recorded["autopilot"]
+    begun = in_flight & (recorded["time_us"] > 2_200_000)
+    assert worst(own["pos_sp_ned"] - px4["pos_sp_ned"])[begun].max() < position_m
+    assert worst(own["vel_sp_ned"] - px4["vel_sp_ned"])[begun].max() < velocity_m_s
+    difference = own["yaw_sp"] - px4["yaw_sp"]
+    assert worst(np.arctan2(np.sin(difference), np.cos(difference)))[begun].max() < yaw_rad
