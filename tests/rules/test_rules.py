@@ -215,7 +215,8 @@ DEPENDENCIES = {
     "vehicle": BASE | {"math", "environment", "plants"},
     "plants": BASE | {"math", "environment", "vehicle"},
     "integrators": BASE | {"math", "plants"},
-    "engine": BASE | {"math", "environment", "vehicle", "plants", "integrators"},
+    "scenario": BASE | {"math", "plants", "vehicle"},
+    "engine": BASE | {"math", "environment", "vehicle", "plants", "integrators", "scenario"},
     "verification": BASE | {"math", "environment", "vehicle", "plants", "integrators", "engine"},
 }
 

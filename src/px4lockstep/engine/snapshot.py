@@ -14,6 +14,7 @@ COUNTED = ("h_us", "evaluations", "accepted", "rejected", "forced", "projected")
 
 
 STATES = {
+    "scenario": ("is_fired", "next_us", "next_step", "n_watched", "asked", "answer", "has_changed", "landing"),
     "wind": ("tick", "turbulence_ned"),
     "battery_sensors": ("tick", "voltage_v", "current_a", "ring"),
 }
@@ -77,7 +78,7 @@ def _slots_of(kind: type) -> tuple[str, ...]:
 
 def difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> str | None:
     """Return what two simulations' records were made with that differs, or None; progress may differ."""
-    for name in ("modes", "gusts", "plant", "wind", "battery_sensors", "solver"):
+    for name in ("modes", "scenario", "gusts", "plant", "wind", "battery_sensors", "solver"):
         a, b = ours[name].copy(), theirs[name].copy()
         if name == "plant":
             for field in a["user"].dtype.names or ():

@@ -38,6 +38,14 @@ FAULTS = record(
 )
 """What is broken. A disabled motor is off even if it is stuck."""
 
+SENSOR_FAULT_GYRO = 1
+SENSOR_FAULT_ACCEL = 2
+SENSOR_FAULT_MAG = 4
+SENSOR_FAULT_BARO = 8
+SENSOR_FAULT_GPS = 16
+SENSOR_FAULT_EST_FREEZE = 32
+"""Bits of `sensor_fault_mask`; the last holds the estimate as it was."""
+
 INPUT = record(
     [
         ("command", COMMAND),
