@@ -134,7 +134,8 @@ def test_the_state_behind_functions_is_in_the_snapshot():
     """Of a callable object and of a method's; plain functions have none."""
     counting = Counting()
     scenario = Scenario().when(counting).disarm().at_us(12_000).do(counting.land).at_us(1_000).do(lambda *_: None)
-    assert list(scenario.python_objects().values()) == [counting, counting]
+    found = {"scenario.events[0].condition": counting, "scenario.events[1].action": counting}
+    assert scenario.python_objects() == found
     sim = simulation(scenario, 0.02).run(until_us=3_000)
     saved = sim.snapshot()
     assert counting.asked == 3

@@ -25,6 +25,13 @@ STATE = record([("x", "f8", MAX_STATES)])
 COMMAND = record([("motors", "f8", MAX_MOTORS), ("servos", "f8", MAX_SERVOS)])
 """Motor commands in [0, 1] and servo commands in [-1, 1]."""
 
+SENSOR_FAULT_GYRO = 1
+SENSOR_FAULT_ACCEL = 2
+SENSOR_FAULT_MAG = 4
+SENSOR_FAULT_BARO = 8
+SENSOR_FAULT_GPS = 16
+SENSOR_FAULT_EST_FREEZE = 32  # the estimate holds; the only one with a consumer so far, the others wait for sensors
+
 FAULTS = record(
     [
         ("motor_disabled_mask", "i8"),  # bit i: rotor i gets no duty
@@ -37,14 +44,6 @@ FAULTS = record(
     ]
 )
 """What is broken. A disabled motor is off even if it is stuck."""
-
-SENSOR_FAULT_GYRO = 1
-SENSOR_FAULT_ACCEL = 2
-SENSOR_FAULT_MAG = 4
-SENSOR_FAULT_BARO = 8
-SENSOR_FAULT_GPS = 16
-SENSOR_FAULT_EST_FREEZE = 32
-"""Bits of `sensor_fault_mask`; the last holds the estimate as it was."""
 
 INPUT = record(
     [

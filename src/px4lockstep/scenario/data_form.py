@@ -55,7 +55,7 @@ def event_to_data(index: int, event: Event) -> dict[str, Any]:
             data = {"at_step": step}
         case When(signal, threshold, is_above):
             data = {"when": {"signal": signal, "above" if is_above else "below": threshold}}
-    if event.callables:
+    if event.functions:
         raise InputError(f"scenario.events[{index}] has a Python function, which can't be written as data")
     arguments = {name: list(value) if isinstance(value, tuple) else value for name, value in event.arguments.items()}
     return data | {"action": event.action} | arguments

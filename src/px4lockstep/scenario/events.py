@@ -62,14 +62,14 @@ class Event:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def callables(self) -> tuple[Callable[..., Any], ...]:
-        """The Python functions of the event."""
-        found: list[Callable[..., Any]] = []
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """The Python functions of the event, by what they are for."""
+        found: dict[str, Callable[..., Any]] = {}
         if isinstance(self.trigger, WhenCalled):
-            found.append(self.trigger.condition)
+            found["condition"] = self.trigger.condition
         if not isinstance(self.action, str):
-            found.append(self.action)
-        return tuple(found)
+            found["action"] = self.action
+        return found
 
 
 # -- triggers ------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@
 Each call returns a new scenario. Events that happen at the same boundary happen in the order of the list.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Any
@@ -123,11 +123,10 @@ class Scenario:
         """Return the objects behind Python functions, whose attributes a snapshot must copy, by event."""
         found = {}
         for i, event in enumerate(self.events):
-            for j, function in enumerate(event.callables):
-                owner = function.__self__ if isinstance(function, MethodType) else function
-                is_instance = not isinstance(owner, type | FunctionType)
-                if is_instance and (owner is not function or isinstance(type(owner).__call__, FunctionType)):
-                    found[f"scenario.events[{i}].{'condition' if j < len(event.callables) - 1 else 'function'}"] = owner
+            for name, function in event.functions.items():
+                owner = _owner(function)
+                if owner is not None:
+                    found[f"scenario.events[{i}].{name}"] = owner
         return found
 
     def write(self, rec: Any, plant: Any) -> None:
@@ -254,3 +253,11 @@ class Then:
         if not callable(act):
             raise InputError(f"scenario.events[{len(self.scenario.events)}] does {act!r}; it must be a function")
         return Scenario((*self.scenario.events, Event(self.trigger, act)))
+
+
+def _owner(function: Callable[..., Any]) -> Any:
+    """Return the object whose attributes a function may keep its state in: a method's, or itself if it is one."""
+    if isinstance(function, MethodType):
+        return None if isinstance(function.__self__, type) else function.__self__
+    is_own = not isinstance(function, type | FunctionType) and isinstance(type(function).__call__, FunctionType)
+    return function if is_own else None
