@@ -211,6 +211,7 @@ BASE = {"jit", "errors", "checks", "microseconds"}
 DEPENDENCIES = {
     "jit": {"errors"},
     "math": BASE,
+    "px4": {"errors"},
     "environment": BASE | {"math"},
     "vehicle": BASE | {"math", "environment", "plants"},
     "plants": BASE | {"math", "environment", "vehicle"},

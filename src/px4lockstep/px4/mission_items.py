@@ -1,0 +1,246 @@
+"""One item of a mission: what each command's seven parameters mean, and which values they may have.
+
+A file gives numbers, `RawItem`; the table `RULES` gives them a meaning, `MissionItem`. A parameter without effect must
+be absent (NaN) or one of the values that ask for nothing, so that no wish of the user is dropped in silence.
+
+Reference: MAVLink's `MAV_CMD`, as PX4 reads it for a multicopter (`MavlinkMissionManager::parse_mavlink_mission_item`).
+"""
+
+import math
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+
+class Command(IntEnum):
+    """The commands that can be flown, with MAVLink's numbers; each is `MAV_CMD_NAV_…`, or `MAV_CMD_…` for DO_…."""
+
+    WAYPOINT = 16
+    LOITER_UNLIMITED = 17
+    LOITER_TIME = 19
+    RETURN_TO_LAUNCH = 20
+    LAND = 21
+    TAKEOFF = 22
+    DELAY = 93
+    DO_JUMP = 177
+    DO_CHANGE_SPEED = 178
+
+    @property
+    def has_position(self) -> bool:
+        """Whether it is about a place to fly to."""
+        return RULES[self][4] is LATITUDE
+
+
+BY_NUMBER: dict[float, Command] = {command.value: command for command in Command}
+ENDS = (Command.LOITER_UNLIMITED, Command.RETURN_TO_LAUNCH, Command.LAND)
+"""Nothing comes after these."""
+
+NOT_SUPPORTED = {
+    18: "NAV_LOITER_TURNS",
+    31: "NAV_LOITER_TO_ALT",
+    82: "NAV_SPLINE_WAYPOINT",
+    84: "NAV_VTOL_TAKEOFF",
+    85: "NAV_VTOL_LAND",
+    112: "CONDITION_DELAY",
+    114: "CONDITION_DISTANCE",
+    115: "CONDITION_YAW",
+    176: "DO_SET_MODE",
+    179: "DO_SET_HOME",
+    183: "DO_SET_SERVO",
+    189: "DO_LAND_START",
+    195: "DO_SET_ROI_LOCATION",
+    197: "DO_SET_ROI_NONE",
+    201: "DO_SET_ROI",
+    203: "DO_DIGICAM_CONTROL",
+    205: "DO_MOUNT_CONTROL",
+    206: "DO_SET_CAM_TRIGG_DIST",
+    530: "SET_CAMERA_MODE",
+    1000: "DO_GIMBAL_MANAGER_PITCHYAW",
+    2000: "IMAGE_START_CAPTURE",
+    2001: "IMAGE_STOP_CAPTURE",
+    2500: "VIDEO_START_CAPTURE",
+    2501: "VIDEO_STOP_CAPTURE",
+    3000: "DO_VTOL_TRANSITION",
+    4501: "CONDITION_GATE",
+}
+"""Commands that ground stations write, for the error."""
+
+MSL_FRAMES = (0, 5)
+RELATIVE_FRAMES = (3, 6)
+MISSION_FRAME = 2
+
+
+@dataclass(frozen=True)
+class MissionItem:
+    """One item of a mission. What its command does not use has the default.
+
+    `line` says where it came from: the line of a text file, or the place in the list of a plan, from 0.
+    """
+
+    command: Command
+    lat_deg: float = math.nan
+    lon_deg: float = math.nan
+    alt_m: float = math.nan
+    is_relative_alt: bool = True
+    """The altitude is above home, not above sea level."""
+    hold_s: float = 0.0
+    acceptance_radius_m: float = 0.0
+    """0 is the autopilot's default."""
+    yaw_deg: float = math.nan
+    """Heading, clockwise from north; NaN for none in particular."""
+    speed_m_s: float = math.nan
+    """Over ground, from here on; NaN for the default."""
+    jump_to: int = -1
+    jump_repeats: int = 0
+    frame: int = 3
+    """MAVLink's number of the frame, as written."""
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class RawItem:
+    """One item as a file has it: numbers without a meaning; NaN where the file says null or nan."""
+
+    where: str
+    """The file and the line, for errors."""
+    line: int
+    frame: float
+    command: float
+    params: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a parameter is called, the field it goes to, and what it may be: one of `values`, or within limits."""
+
+    name: str
+    allowed: str
+    field: str = ""
+    minimum: float = -math.inf
+    maximum: float = math.inf
+    values: tuple[float, ...] = ()
+    whole: bool = False
+    is_optional: bool = False
+    """NaN is allowed, and leaves the field at its default."""
+    defaults: tuple[float, ...] = ()
+    """Values that also leave the field at its default."""
+
+    def permits(self, value: float) -> bool:
+        """Whether a value that is not NaN may stand here."""
+        if self.values:
+            return value in self.values
+        return math.isfinite(value) and self.minimum <= value <= self.maximum and not (self.whole and value % 1.0)
+
+
+def without_effect(name: str, values: tuple[float, ...] = (0.0,), because: str = "") -> Rule:
+    """Return the rule of a parameter that must not ask for anything."""
+    allowed = " or ".join(f"{value:g}" for value in values)
+    return Rule(name, f"{allowed}; {because or 'it is not used'}", values=values, is_optional=True)
+
+
+UNUSED = without_effect("a parameter without meaning")
+LATITUDE = Rule("latitude", "-90 to 90 degrees", "lat_deg", -90.0, 90.0)
+LONGITUDE = Rule("longitude", "-180 to 180 degrees", "lon_deg", -180.0, 180.0)
+ALTITUDE = Rule("altitude", "a finite number of metres", "alt_m")
+THERE = (LATITUDE, LONGITUDE, ALTITUDE)
+NOWHERE = (without_effect("position", because="the command has no position"),) * 3
+HOLD = Rule("time", "0 s or more", "hold_s", 0.0)
+ACCEPTANCE = Rule("acceptance radius", "above 0 m, or 0 for the default", "acceptance_radius_m", 0.0, is_optional=True)
+HEADING = Rule("heading", "-360 to 360 degrees, or nan (null) for none", "yaw_deg", -360.0, 360.0, is_optional=True)
+LOITER_RADIUS = Rule("loiter radius", "a finite number of metres; it is for fixed wings", is_optional=True)
+SMALLEST = 5e-324  # above 0
+COUNT = 65535.0  # PX4 keeps targets and repeats as uint16
+
+RULES: dict[Command, tuple[Rule, ...]] = {
+    Command.WAYPOINT: (
+        HOLD,
+        ACCEPTANCE,
+        without_effect("pass radius", because="passing by is for fixed wings"),
+        HEADING,
+        *THERE,
+    ),
+    Command.LOITER_UNLIMITED: (UNUSED, UNUSED, LOITER_RADIUS, HEADING, *THERE),
+    Command.LOITER_TIME: (
+        HOLD,
+        without_effect("heading required", (0.0, 1.0), "a multicopter always turns to the heading"),
+        LOITER_RADIUS,
+        HEADING,
+        *THERE,
+    ),
+    Command.RETURN_TO_LAUNCH: (UNUSED, UNUSED, UNUSED, UNUSED, *NOWHERE),
+    Command.LAND: (
+        without_effect("abort altitude", because="landings are not aborted"),
+        without_effect("precision landing", because="there is no landing target"),
+        UNUSED,
+        HEADING,
+        *THERE,
+    ),
+    Command.TAKEOFF: (
+        without_effect("pitch", because="a minimum pitch is for fixed wings"),
+        ACCEPTANCE,
+        UNUSED,
+        HEADING,
+        *THERE,
+    ),
+    Command.DELAY: (
+        Rule("time", "0 s or more; a time of day is not supported", "hold_s", 0.0),
+        *(without_effect(part, (0.0, -1.0), "a time of day is not supported") for part in ("hour", "minute", "second")),
+        *NOWHERE,
+    ),
+    Command.DO_JUMP: (
+        Rule("jump target", "the number of an item", "jump_to", 0.0, COUNT, whole=True),
+        Rule(
+            "repeats",
+            "a whole number from 0 to 65535; -1, without end, would be a mission that never ends",
+            "jump_repeats",
+            0.0,
+            COUNT,
+            whole=True,
+        ),
+        UNUSED,
+        UNUSED,
+        *NOWHERE,
+    ),
+    Command.DO_CHANGE_SPEED: (
+        Rule("speed type", "1 (over ground), or 0 (airspeed), which PX4 takes as the same", values=(0.0, 1.0)),
+        Rule("speed", "above 0 m/s, or -1 or -2 for the default", "speed_m_s", SMALLEST, defaults=(-1.0, -2.0)),
+        without_effect("throttle", (-1.0, 0.0), "a multicopter has no cruise throttle"),
+        without_effect("relative", because="only absolute speeds are supported"),
+        *NOWHERE,
+    ),
+}
+
+
+def read_item(raw: RawItem, report: list[str]) -> MissionItem | None:
+    """Give an item its meaning; append what is wrong with it to a report, and then return None."""
+    command = BY_NUMBER.get(raw.command)
+    if command is None:
+        name = f" ({NOT_SUPPORTED[int(raw.command)]})" if raw.command in NOT_SUPPORTED else ""
+        supported = ", ".join(f"{known.value} {known.name}" for known in Command)
+        report.append(f"{raw.where}: command {raw.command:g}{name} is not supported; supported are {supported}")
+        return None
+    before = len(report)
+    fields: dict[str, Any] = {}
+    for number, (rule, value) in enumerate(zip(RULES[command], raw.params, strict=True), 1):
+        if (math.isnan(value) and rule.is_optional) or value in rule.defaults:
+            continue
+        if math.isnan(value) or not rule.permits(value):
+            report.append(f"{raw.where}: {command.name} {rule.name} (p{number}) = {value:.12g} must be {rule.allowed}")
+        elif rule.field:
+            fields[rule.field] = int(value) if rule.whole else value
+    allowed = MSL_FRAMES + RELATIVE_FRAMES + (() if command.has_position else (MISSION_FRAME,))
+    if raw.frame not in allowed:
+        report.append(
+            f"{raw.where}: frame {raw.frame:g} can't be used with {command.name}; use 3 (altitude above home; or 6) "
+            f"or 0 (above sea level; or 5){'' if command.has_position else ', or 2 (no position)'}"
+        )
+    if command.has_position and raw.params[4] == raw.params[5] == 0.0:
+        report.append(
+            f"{raw.where}: {command.name} at latitude 0, longitude 0 is in the Gulf of Guinea; "
+            "if the present position is meant, write its coordinates"
+        )
+    if len(report) > before:
+        return None
+    if command.has_position:
+        fields["is_relative_alt"] = raw.frame in RELATIVE_FRAMES
+    return MissionItem(command, frame=int(raw.frame), line=raw.line, **fields)

@@ -1,0 +1,283 @@
+"""Missions: the text files "QGC WPL 110" and the plans of QGroundControl, read and checked as a whole.
+
+A mission that is loaded can be flown: every item is understood, every jump leads somewhere, every item can be reached,
+and it ends. Whatever is wrong is in one report. Every line of a text file is an item, also the home position that some
+ground stations write first, because PX4's loader takes them so.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from px4lockstep.errors import InputError
+from px4lockstep.px4.mission_items import ENDS, Command, MissionItem, RawItem, read_item
+
+__all__ = ["Command", "Mission", "MissionItem", "load_mission", "parse_plan", "parse_wpl"]
+
+HEADER = "QGC WPL 110"
+Place = tuple[str, MissionItem | None]
+"""Where an item stands in its file, for errors, and the item if it was understood."""
+COLUMNS = ("index", "current", "frame", "command", "p1", "p2", "p3", "p4", "x", "y", "z", "autocontinue")
+
+
+@dataclass(frozen=True)
+class Mission:
+    """The items in the order of their numbers, from 0, and where they came from."""
+
+    items: tuple[MissionItem, ...]
+    source: str
+    planned_home: tuple[float, float, float] | None = None
+    """Latitude, longitude (degrees) and altitude above sea level (m) that a plan was drawn for."""
+
+    def lost_by_library(self) -> tuple[str, ...]:
+        """Say what the mission loader of `libpx4_lockstep` would lose of each item; empty if nothing.
+
+        It keeps command, position and heading of every line, the hold of WAYPOINT, the acceptance radius of WAYPOINT
+        and TAKEOFF; takes any frame but 3 as above sea level; drops a line that has a nan.
+        """
+        lost = []
+        for number, item in enumerate(self.items):
+            name = f"{self.source} item {number}: {item.command.name}"
+            if item.command in (Command.LOITER_TIME, Command.DELAY) and item.hold_s > 0.0:
+                lost.append(f"{name} loses its {item.hold_s:g} s; use a WAYPOINT with a hold")
+            if item.command is Command.DO_JUMP:
+                lost.append(f"{name} loses its target and repeats; write the items out")
+            if item.command is Command.DO_CHANGE_SPEED:
+                lost.append(f"{name} loses its speed; set MPC_XY_CRUISE")
+            if item.command.has_position and math.isnan(item.yaw_deg):
+                lost.append(f"{name} has no heading, and a line with nan is dropped; give p4 in degrees")
+            if item.command.has_position and item.is_relative_alt and item.frame != 3:
+                lost.append(f"{name} has frame {item.frame}, which is taken as above sea level; use frame 3")
+        return tuple(lost)
+
+
+def load_mission(path: str | PathLike[str]) -> Mission:
+    """Load a mission from a file: a plan if it is called `.plan` or begins as JSON does, else QGC WPL 110.
+
+    Raises:
+        InputError: If the file can't be read, or for anything that is wrong with the mission, all in one report.
+    """
+    source = str(path)
+    try:
+        text = Path(path).read_text("utf-8")
+    except OSError as error:
+        raise InputError(f"mission {source} can't be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"mission {source} is not text: {error}; it must be {HEADER} or a .plan") from error
+    is_plan = Path(path).suffix == ".plan" or text.lstrip().startswith("{")
+    return parse_plan(text, source) if is_plan else parse_wpl(text, source)
+
+
+def parse_wpl(text: str, source: str) -> Mission:
+    """Read a mission from the text of a QGC WPL 110 file; errors name the source and the line.
+
+    Raises:
+        InputError: For anything that is wrong, all in one report; for a wrong header alone, since then it is something
+            else.
+    """
+    lines = text.splitlines()
+    header = lines[0].strip() if lines else ""
+    if header != HEADER:
+        raise InputError(f"{source} line 1: {header[:60]!r} is not the header of a mission; it must be {HEADER!r}")
+    report: list[str] = []
+    places: list[Place] = []
+    for number, line in enumerate(lines[1:], 2):
+        if line.strip():
+            where = f"{source} line {number}"
+            raw = _raw_of_line(line, where, number, len(places), report)
+            places.append((where, read_item(raw, report) if raw else None))
+    return _mission(places, source, None, report)
+
+
+def _raw_of_line(line: str, where: str, number: int, index: int, report: list[str]) -> RawItem | None:
+    """Split a line into its columns and check those that are not the item's own."""
+    words = line.split()
+    if len(words) != len(COLUMNS):
+        report.append(f"{where}: {len(words)} columns; there must be {len(COLUMNS)}: {', '.join(COLUMNS)}")
+        return None
+    values = {column: _number_of_word(word) for column, word in zip(COLUMNS, words, strict=True)}
+    bad = [f"{column} = {word!r}" for column, word in zip(COLUMNS, words, strict=True) if values[column] is None]
+    if bad:
+        report.append(f"{where}: {', '.join(bad)} must be a number")
+        return None
+    numbers = [value for value in values.values() if value is not None]
+    if numbers[0] != index:
+        report.append(f"{where}: index {words[0]} must be {index}; number the items from 0, without gaps")
+    if numbers[1] not in ((0.0, 1.0) if index == 0 else (0.0,)):
+        report.append(f"{where}: current = {words[1]} must be 0 (the first item may have 1); missions begin at item 0")
+    _check_autocontinue(numbers[11] == 1.0, words[11], where, report)
+    return RawItem(where, number, numbers[2], numbers[3], tuple(numbers[4:11]))
+
+
+def _number_of_word(word: str) -> float | None:
+    """Return the number of a column, or None; Python alone would take 1_000 too."""
+    try:
+        return float(word) if word.isascii() and "_" not in word else None
+    except ValueError:
+        return None
+
+
+def _check_autocontinue(is_on: bool, value: object, where: str, report: list[str]) -> None:
+    if not is_on:
+        report.append(f"{where}: autocontinue = {value} must be 1 (true); nobody is there to continue the mission")
+
+
+def parse_plan(text: str, source: str) -> Mission:
+    """Read a mission from the text of a QGroundControl plan; errors name the source and the item, from 0.
+
+    Raises:
+        InputError: For anything that is wrong, all in one report; alone for a text that is no plan at all.
+    """
+    try:
+        plan = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{source} is not JSON: {error}; save the plan again from QGroundControl") from error
+    mission = plan.get("mission") if isinstance(plan, dict) else None
+    if not isinstance(mission, dict) or not isinstance(mission.get("items"), list) or plan.get("fileType") != "Plan":
+        raise InputError(
+            f'{source} is not a plan; it must be an object with "fileType": "Plan" and "mission": {{"items": […]}}'
+        )
+    items = mission["items"]
+    report: list[str] = []
+    for part, version, known in (("plan", plan.get("version", 1), 1), ("mission", mission.get("version", 2), 2)):
+        if version != known:
+            report.append(
+                f"{source}: the {part}'s version is {version!r}; it must be {known}, which is what is known here"
+            )
+    for part in ("geoFence", "rallyPoints"):
+        contents = plan.get(part) or {}
+        kept = [key for key in contents if key != "version" and contents[key]] if isinstance(contents, dict) else [part]
+        if kept:
+            report.append(f"{source}: {part} has {', '.join(kept)}, which would be ignored; remove them from the plan")
+    index_of_id = _index_of_id(items, source, report)
+    home = _planned_home(mission.get("plannedHomePosition"), source, report)
+    places: list[Place] = []
+    for index, item in enumerate(items):
+        where = f"{source} item {index}"
+        raw = _raw_of_plan_item(item, where, index, index_of_id, report)
+        places.append((where, read_item(raw, report) if raw else None))
+    return _mission(places, source, home, report)
+
+
+def _index_of_id(items: list[Any], source: str, report: list[str]) -> dict[Any, int]:
+    """Return the place of each `doJumpId`, which is what a jump of a plan names."""
+    index_of_id: dict[Any, int] = {}
+    for index, item in enumerate(items):
+        jump_id = item.get("doJumpId") if isinstance(item, dict) else None
+        if not isinstance(jump_id, int):
+            continue  # it can't be jumped to, which is an error only if somebody wants to
+        if jump_id in index_of_id:
+            report.append(
+                f"{source} item {index}: doJumpId {jump_id} is item {index_of_id[jump_id]}'s; each has its own"
+            )
+        index_of_id.setdefault(jump_id, index)
+    return index_of_id
+
+
+def _raw_of_plan_item(
+    item: Any, where: str, index: int, index_of_id: dict[Any, int], report: list[str]
+) -> RawItem | None:
+    """Take the numbers out of an item of a plan, and the target of a jump from an id to a place."""
+    kind = item.get("type") if isinstance(item, dict) else item
+    if kind != "SimpleItem":
+        complex_kind = item.get("complexItemType", kind) if isinstance(item, dict) else kind
+        report.append(f"{where}: {complex_kind!r} is not a SimpleItem; replace surveys and the like by waypoints")
+        return None
+    params = item.get("params")
+    if not isinstance(params, list) or len(params) != 7:
+        report.append(f"{where}: params = {params!r} must be a list of seven numbers or null")
+        return None
+    values = {"frame": item.get("frame"), "command": item.get("command")}
+    values |= {f"params[{i}]": math.nan if value is None else value for i, value in enumerate(params)}
+    numbers = [_number_of_json(value) for value in values.values()]
+    bad = [f"{key} = {value!r}" for (key, value), number in zip(values.items(), numbers, strict=True) if number is None]
+    if bad:
+        report.append(f"{where}: {', '.join(bad)} must be a number")
+        return None
+    frame, command, *rest = (number for number in numbers if number is not None)
+    _check_autocontinue(item.get("autoContinue") is True, item.get("autoContinue"), where, report)
+    if command == Command.DO_JUMP:
+        if rest[0] not in index_of_id:
+            report.append(
+                f"{where}: jump target (params[0]) = {params[0]!r} is no item's doJumpId; give that of an item"
+            )
+            return None
+        rest[0] = float(index_of_id[rest[0]])
+    return RawItem(where, index, frame, command, tuple(rest))
+
+
+def _number_of_json(value: Any) -> float | None:
+    """Return a number of a plan as a float, or None for anything else."""
+    try:
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    except OverflowError:
+        return None
+
+
+def _planned_home(value: Any, source: str, report: list[str]) -> tuple[float, float, float] | None:
+    """Return the planned home position of a plan, if it has one."""
+    if value is None:
+        return None
+    numbers = [_number_of_json(part) for part in value] if isinstance(value, list) else []
+    match numbers:
+        case [float(lat), float(lon), float(alt)] if abs(lat) <= 90.0 and abs(lon) <= 180.0 and math.isfinite(alt):
+            return lat, lon, alt
+    report.append(f"{source}: plannedHomePosition = {value!r} must be latitude, longitude (degrees) and altitude (m)")
+    return None
+
+
+def _mission(places: list[Place], source: str, home: tuple[float, float, float] | None, report: list[str]) -> Mission:
+    """Check the mission as a whole; raise with the report if there is one."""
+    if not places:
+        report.append(f"{source}: the mission is empty; it needs at least one item")
+    _check_takeoff(places, report)
+    is_understood = all(item for _, item in places)
+    for index, (where, item) in enumerate(places):
+        if item and item.command is Command.DO_JUMP and (item.jump_to >= len(places) or item.jump_to == index):
+            target = "itself" if item.jump_to == index else f"item {item.jump_to}, which does not exist"
+            is_understood = False
+            report.append(f"{where}: DO_JUMP leads to {target}; items are numbered 0 to {len(places) - 1}")
+    items = tuple(item for _, item in places if item)
+    if is_understood:  # or it might lead anywhere
+        reached = _reached(items)
+        report += [
+            f"{where}: this item can never be reached; remove it, or what ends the mission before it"
+            for index, (where, _) in enumerate(places)
+            if index not in reached
+        ]
+    if report:
+        raise InputError("\n".join(report))
+    return Mission(items, source, home)
+
+
+def _check_takeoff(places: list[Place], report: list[str]) -> None:
+    """A take-off comes before any other position, and once."""
+    positions = [(where, item) for where, item in places if item and item.command.has_position]
+    for where, item in positions[1:]:
+        if item.command is Command.TAKEOFF:
+            first_where, first = positions[0]
+            report.append(
+                f"{where}: TAKEOFF comes after {first.command.name} ({first_where}); it must be the first item with a "
+                "position, and the only take-off"
+            )
+            if first.command is Command.WAYPOINT and first.frame == 0:
+                report[-1] += "; if that is home, as some ground stations write it, remove it and number from 0"
+
+
+def _reached(items: tuple[MissionItem, ...]) -> set[int]:
+    """Return the numbers of the items that a flight can come to."""
+    reached: set[int] = set()
+    ahead = [0]
+    while ahead:
+        index = ahead.pop()
+        if index < len(items) and index not in reached:
+            reached.add(index)
+            item = items[index]
+            if item.command not in ENDS:
+                ahead.append(index + 1)
+            if item.command is Command.DO_JUMP and item.jump_repeats > 0:
+                ahead.append(item.jump_to)
+    return reached

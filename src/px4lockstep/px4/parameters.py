@@ -1,0 +1,149 @@
+"""The parameters of PX4's multicopter stack: names, types, defaults and limits, and a set of them with changes.
+
+`parameters.json` beside this file has them as PX4 defines them, with two gaps that are filled here: of the rotors'
+geometry it has rotor 0 only, where PX4 has the same for twelve, and it lacks those of `ADDED`.
+
+PX4 keeps a parameter as an int32 or a float32 and computes with that, so a float is rounded to float32 here too: 0.15
+is 0.15000000596046448.
+"""
+
+import difflib
+import functools
+import json
+import math
+import numbers
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib import resources
+from types import MappingProxyType
+from typing import Any, Literal
+
+from px4lockstep.errors import InputError
+
+ROTORS = 12
+"""CA_ROTOR0_PX to CA_ROTOR11_PX, as many as PX4's control allocation has."""
+INT32 = (-(2**31), 2**31 - 1)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter as PX4 defines it; a limit that it does not have is None.
+
+    `default` is the number in PX4's sources; `resolve` gives what PX4 makes of it, a float32.
+    """
+
+    name: str
+    kind: Literal["int32", "float"]
+    default: float | int
+    minimum: float | int | None = None
+    maximum: float | int | None = None
+    units: str = ""
+
+    @property
+    def allowed(self) -> str:
+        """What a value may be, in words."""
+        words = "a whole number" if self.kind == "int32" else "a number"
+        match self.minimum, self.maximum:
+            case None, None:
+                pass
+            case low, None:
+                words += f", at least {low}"
+            case None, high:
+                words += f", at most {high}"
+            case low, high:
+                words += f" from {low} to {high}"
+        return f"{words} [{self.units}]" if self.units else words
+
+
+ADDED = (
+    # Time from arming to take-off; the default with which the recorded flights of real PX4 were flown.
+    Parameter("COM_SPOOLUP_TIME", "float", 1.0, 0.0, 30.0, "s"),
+)
+
+
+def as_float32(value: float) -> float:
+    """Return the nearest float32, which is what PX4 computes with.
+
+    Raises:
+        OverflowError: If it is finite but beyond the largest float32.
+    """
+    rounded: float = struct.unpack("<f", struct.pack("<f", float(value)))[0]
+    return rounded
+
+
+@functools.cache
+def known_parameters() -> Mapping[str, Parameter]:
+    """Return all parameters by name, in the order of PX4's modules."""
+    text = resources.files("px4lockstep.px4").joinpath("parameters.json").read_text("utf-8")
+    table: dict[str, Parameter] = {}
+    for name, entry in json.loads(text).items():
+        kind: Literal["int32", "float"] = "int32" if entry["type"] == "Int32" else "float"
+        parameter = Parameter(name, kind, entry["default"], entry.get("min"), entry.get("max"), entry.get("units", ""))
+        table[name] = parameter
+        if name.startswith("CA_ROTOR0_"):
+            for i in range(1, ROTORS):
+                other = name.replace("ROTOR0", f"ROTOR{i}")
+                table[other] = replace(parameter, name=other)
+    table.update((parameter.name, parameter) for parameter in ADDED)
+    return MappingProxyType(table)
+
+
+def resolve(overrides: Mapping[str, float | int]) -> dict[str, float | int]:
+    """Return the values of all parameters: the defaults, with some replaced.
+
+    An int32 comes back as an int, a float as a float that a float32 can hold.
+
+    Args:
+        overrides: Values by name. A whole float, such as 3.0, will do for an int32.
+
+    Raises:
+        InputError: If a name is unknown or a value has the wrong type or is out of the parameter's limits; one error
+            that lists them all.
+    """
+    known = known_parameters()
+    report: list[str] = []
+    values = {name: _stored(parameter, parameter.default) for name, parameter in known.items()}
+    for name, value in overrides.items():
+        parameter = known.get(name)
+        if parameter is None:
+            report.append(f"parameter {name!r} is unknown; {_nearest(name, known)}")
+        elif (wrong := _wrong(parameter, value)) is not None:
+            report.append(f"parameter {name} = {value!r} {wrong}; it must be {parameter.allowed}")
+        else:
+            values[name] = _stored(parameter, value)
+    if report:
+        raise InputError("\n".join(report))
+    return values
+
+
+def _stored(parameter: Parameter, value: float | int) -> float | int:
+    """Round a value as PX4 keeps it."""
+    return int(value) if parameter.kind == "int32" else as_float32(value)
+
+
+def _wrong(parameter: Parameter, value: Any) -> str | None:
+    """Say what is wrong with a value, if anything."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return "is not a number"
+    try:
+        number = float(value)
+        as_float32(number)
+    except OverflowError:
+        return "is too large"
+    if not math.isfinite(number):
+        return "is not finite"
+    if parameter.kind == "int32":
+        if not number.is_integer():
+            return "is not a whole number"
+        if not INT32[0] <= number <= INT32[1]:
+            return "is too large"
+    low = -math.inf if parameter.minimum is None else parameter.minimum
+    high = math.inf if parameter.maximum is None else parameter.maximum
+    return None if low <= number <= high else "is out of range"
+
+
+def _nearest(name: Any, known: Mapping[str, Parameter]) -> str:
+    """Name the known parameter that is closest in spelling."""
+    matches = difflib.get_close_matches(str(name).upper(), known, n=1, cutoff=0.0)
+    return f"the closest that is known is {matches[0]}"

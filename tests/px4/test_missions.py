@@ -1,0 +1,168 @@
+"""Missions: both kinds of files, and what each item means."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mission_files import HERE, TAKEOFF, as_plan, as_wpl, numbered, wpl
+
+from px4lockstep.errors import InputError
+from px4lockstep.px4.mission_items import RULES
+from px4lockstep.px4.missions import Command, Mission, MissionItem, load_mission, parse_plan, parse_wpl
+
+GOLDEN = Path(__file__).resolve().parents[1] / "against" / "golden"
+PASSING = (Command.WAYPOINT, Command.LOITER_TIME, Command.DELAY, Command.DO_JUMP, Command.DO_CHANGE_SPEED)
+"""What may come between take-off and the end."""
+
+
+def coordinate(limit):
+    # Not 0, 0, which is refused: see the error cases.
+    return st.floats(-limit, limit).filter(lambda value: value != 0.0)
+
+
+POSITIONS = st.fixed_dictionaries(
+    {
+        "lat_deg": coordinate(90.0),
+        "lon_deg": coordinate(180.0),
+        "alt_m": st.floats(-500.0, 9000.0),
+        "yaw_deg": st.floats(-360.0, 360.0) | st.just(math.nan),
+        "frame": st.sampled_from([0, 3, 5, 6]),
+    }
+)
+FIELDS = {
+    Command.WAYPOINT: {"hold_s": st.floats(0.0, 1e6), "acceptance_radius_m": st.floats(0.0, 1e3)},
+    Command.TAKEOFF: {"acceptance_radius_m": st.floats(0.0, 1e3)},
+    Command.LOITER_TIME: {"hold_s": st.floats(0.0, 1e6)},
+    Command.DELAY: {"hold_s": st.floats(0.0, 1e6)},
+    Command.DO_JUMP: {"jump_repeats": st.integers(0, 65535)},
+    Command.DO_CHANGE_SPEED: {"speed_m_s": st.floats(1e-3, 1e3) | st.just(math.nan)},
+}
+
+
+@st.composite
+def missions(draw):
+    """Items of a mission without errors, without their lines."""
+    commands = [Command.TAKEOFF, *draw(st.lists(st.sampled_from(PASSING), max_size=8))]
+    commands.append(draw(st.sampled_from([Command.LAND, Command.RETURN_TO_LAUNCH, Command.LOITER_UNLIMITED])))
+    items = []
+    for number, command in enumerate(commands):
+        fields = draw(st.fixed_dictionaries(FIELDS.get(command, {})))
+        if command.has_position:
+            fields |= draw(POSITIONS)
+            fields["is_relative_alt"] = fields["frame"] in (3, 6)
+        else:
+            fields["frame"] = draw(st.sampled_from([0, 2, 3, 5, 6]))
+        if command is Command.DO_JUMP:
+            fields["jump_to"] = draw(st.integers(0, len(commands) - 1).filter(lambda target, own=number: target != own))
+        items.append(MissionItem(command, **fields))
+    return items
+
+
+def shown(items, first_line):
+    """Items as text, in which NaN equals NaN and all digits show."""
+    return [repr(item).replace("line=0", f"line={first_line + number}") for number, item in enumerate(items)]
+
+
+@given(missions())
+def test_a_text_file_gives_back_what_was_written(items):
+    """All fields of all commands, to the last bit."""
+    mission = parse_wpl(as_wpl(items), "m")
+    assert [repr(item) for item in mission.items] == shown(items, 2)
+
+
+@given(missions())
+def test_a_plan_gives_back_what_was_written(items):
+    """The same, with null for no heading and jumps by id."""
+    mission = parse_plan(json.dumps(as_plan(*items)), "m")
+    assert [repr(item) for item in mission.items] == shown(items, 0)
+    assert mission.planned_home == (47.4, 8.5, 488.0)
+
+
+def test_the_table_has_seven_rules_for_every_command():
+    """Or a parameter would be read as another, or not at all."""
+    assert list(RULES) == list(Command)
+    assert {len(rules) for rules in RULES.values()} == {7}
+
+
+@pytest.mark.parametrize(
+    ("name", "commands", "headings_deg"),
+    [
+        ("simple", [22, 16, 16, 16, 16, 16, 16, 21], [0.0] * 8),
+        ("yaw", [22, 16, 16, 16, 16, 21], [90.0, 90.0, -135.0, 180.0, 0.0, 0.0]),
+    ],
+)
+def test_the_missions_of_the_recorded_flights_load_and_the_library_loses_nothing(name, commands, headings_deg):
+    """Real PX4 flew them from these files; a heading of 0 in a text file is north."""
+    mission = load_mission(GOLDEN / f"{name}.waypoints")
+    assert [item.command for item in mission.items] == commands
+    assert [item.yaw_deg for item in mission.items] == headings_deg
+    assert all(item.is_relative_alt for item in mission.items)
+    assert mission.lost_by_library() == ()
+
+
+def test_the_kind_of_file_is_told_by_its_name_or_content(tmp_path):
+    """A plan may have any name; a text file needs its header."""
+    plan = json.dumps(as_plan(MissionItem(Command.RETURN_TO_LAUNCH)))
+    for name, text in (
+        ("a.plan", plan),
+        ("b.json", "\n " + plan),
+        ("c.waypoints", wpl(TAKEOFF)),
+        ("d.txt", wpl(TAKEOFF)),
+    ):
+        (tmp_path / name).write_text(text, "utf-8")
+        assert len(load_mission(tmp_path / name).items) == 1
+        assert load_mission(str(tmp_path / name)).source == str(tmp_path / name)
+
+
+def test_blank_lines_and_windows_line_ends_are_no_items():
+    """Lines of errors are still those of the file."""
+    mission = parse_wpl(wpl(TAKEOFF, "", f"1 0 3 21 0 0 0 0 {HERE} 1", " ").replace("\n", "\r\n"), "m")
+    assert [item.line for item in mission.items] == [2, 4]
+
+
+def test_what_a_multicopter_ignores_is_accepted():
+    """The loiter radius, whether the heading is required, and the type of speed."""
+    mission = parse_wpl(numbered(f"3 19 5 1 30 nan {HERE}", "2 178 0 4 0 0 0 0 0", f"3 17 0 0 -30 90 {HERE}"), "m")
+    assert [item.hold_s for item in mission.items] == [0.0, 5.0, 0.0, 0.0]
+    assert mission.items[2].speed_m_s == 4.0
+    assert math.isnan(mission.items[1].yaw_deg)
+
+
+def test_a_jump_makes_items_after_the_end_reachable():
+    """Over a landing, forward; without repeats it leads nowhere."""
+    jump_over = ("2 177 {target} {repeats} 0 0 0 0 0", f"3 21 0 0 0 0 {HERE}", f"3 16 0 0 0 0 {HERE}")
+    lines = [line.format(target=3, repeats=1) for line in jump_over]
+    assert len(parse_wpl(numbered(*lines), "m").items) == 4
+    lines = [line.format(target=3, repeats=0) for line in jump_over]
+    with pytest.raises(InputError, match="m line 5: this item can never be reached; remove it, or what ends"):
+        parse_wpl(numbered(*lines), "m")
+
+
+def test_what_the_library_would_lose_is_said_item_by_item():
+    """Each of the ways that PX4.md has; a hold of 0 s and what a waypoint has are not lost."""
+    here = {"lat_deg": 47.4, "lon_deg": 8.5, "alt_m": 10.0}
+    kept = {**here, "yaw_deg": 0.0}
+    items = (
+        MissionItem(Command.TAKEOFF, **kept, acceptance_radius_m=3.0),
+        MissionItem(Command.WAYPOINT, **kept, hold_s=5.0, is_relative_alt=False, frame=0),
+        MissionItem(Command.WAYPOINT, **kept, is_relative_alt=False, frame=5),
+        MissionItem(Command.DELAY, frame=2),
+        MissionItem(Command.LOITER_TIME, **kept, hold_s=5.0),
+        MissionItem(Command.DELAY, hold_s=5.0, frame=2),
+        MissionItem(Command.DO_JUMP, jump_to=1, jump_repeats=1, frame=2),
+        MissionItem(Command.DO_CHANGE_SPEED, speed_m_s=3.0, frame=2),
+        MissionItem(Command.WAYPOINT, **here),
+        MissionItem(Command.WAYPOINT, **kept, frame=6),
+        MissionItem(Command.RETURN_TO_LAUNCH, frame=2),
+    )
+    assert Mission(items, "m").lost_by_library() == (
+        "m item 4: LOITER_TIME loses its 5 s; use a WAYPOINT with a hold",
+        "m item 5: DELAY loses its 5 s; use a WAYPOINT with a hold",
+        "m item 6: DO_JUMP loses its target and repeats; write the items out",
+        "m item 7: DO_CHANGE_SPEED loses its speed; set MPC_XY_CRUISE",
+        "m item 8: WAYPOINT has no heading, and a line with nan is dropped; give p4 in degrees",
+        "m item 9: WAYPOINT has frame 6, which is taken as above sea level; use frame 3",
+    )
