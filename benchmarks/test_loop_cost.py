@@ -11,6 +11,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.plants.models import Oscillator
+from px4lockstep.scenario.scenario import Scenario
 
 EMPTY_BOUNDARIES = 1_000_000
 PYTHON_TICKS = 20_000
@@ -36,6 +37,20 @@ def test_empty_boundary(benchmark):
 
     def prepare():
         return (Simulation(None, timeline),), {}
+
+    benchmark.pedantic(Simulation.run, setup=prepare, rounds=15, warmup_rounds=1)
+    report_each(benchmark, EMPTY_BOUNDARIES, 0.03)
+
+
+def test_scenario_that_waits(benchmark):
+    """A boundary with a scenario whose events are still to come, and the question whether the plant has landed."""
+    scenario = Scenario().arm(at_s=0.9).start_mission(at_s=0.99)
+    timeline = Timeline(EMPTY_BOUNDARIES, physics=Periodic(1))
+
+    def prepare():
+        sim = Simulation(None, timeline, scenario=scenario)
+        sim._core["scenario"]["i_pos"], sim._core["scenario"]["i_vel"] = 0, 3
+        return (sim,), {}
 
     benchmark.pedantic(Simulation.run, setup=prepare, rounds=15, warmup_rounds=1)
     report_each(benchmark, EMPTY_BOUNDARIES, 0.03)

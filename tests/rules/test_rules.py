@@ -217,8 +217,9 @@ DEPENDENCIES = {
     "plants": BASE | {"math", "environment", "vehicle"},
     "integrators": BASE | {"math", "plants"},
     "estimation": BASE | {"math", "plants"},
+    "scenario": BASE | {"math", "plants", "vehicle"},
     "autopilot": BASE | {"math", "environment", "vehicle", "plants", "px4"},
-    "engine": BASE | {"math", "environment", "vehicle", "plants", "integrators", "autopilot", "estimation"},
+    "engine": BASE | {"math", "environment", "vehicle", "plants", "integrators", "estimation", "scenario", "autopilot"},
     "verification": BASE | {"math", "environment", "vehicle", "plants", "integrators", "engine"},
 }
 

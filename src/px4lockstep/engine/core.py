@@ -17,6 +17,7 @@ from px4lockstep.integrators.solver import SOLVER, WORK
 from px4lockstep.jit import record
 from px4lockstep.plants.layout import COMMAND, INPUT, MAX_BATTERIES, STATE
 from px4lockstep.plants.plant import PLANT
+from px4lockstep.scenario.stage import SCENARIO
 from px4lockstep.vehicle.battery_sensor import BATTERY_SENSOR
 
 CURSOR = record(
@@ -56,6 +57,7 @@ SIM = record(
         ("cursor", CURSOR),
         ("modes", MODES),
         ("bus", BUS),
+        ("scenario", SCENARIO),
         ("wind", WIND),
         ("gusts", GUSTS),
         ("battery_sensors", BATTERY_SENSOR, MAX_BATTERIES),

@@ -6,6 +6,14 @@ from px4lockstep.engine import validator
 from px4lockstep.errors import InvariantError, SimulationError, StepError
 from px4lockstep.plants.layout import GROUPS
 
+FAULTS = {
+    int(validator.FAULT_MOTOR): "motor faults {motors:#b} name a motor above {index}, the last,",
+    int(validator.FAULT_BATTERY): "battery_disconnected is {value:.0f}, not 0 or 1,",
+    int(validator.FAULT_SENSOR): "sensor_fault_mask {sensors:#b} has bits that are no SENSOR_FAULT_*,",
+    int(validator.FAULT_STUCK_DUTY): "stuck_duty of motor {number} is {value}, not within 0 to 1,",
+    int(validator.FAULT_THRUST_LOSS): "thrust_loss of motor {number} is {value}, not within 0 to 1,",
+}
+
 
 def failure_of(sim: Any, integrator_kind: str) -> SimulationError:
     """Build the exception for a failed run from the `SIM` record."""
@@ -42,6 +50,8 @@ def failure_of(sim: Any, integrator_kind: str) -> SimulationError:
         text = f"a function of the plant raised an exception {at}; {state}. The log is intact"
     elif code == validator.BUS_VOLTAGE:
         text = f"the voltage of bus {index + 1} is {value} {at}; {state}"
+    elif code in FAULTS:
+        text = f"the scenario's {_describe_fault(sim, code, index, value)} {at}"
     else:
         text = (
             f"the right-hand side is not pure {at}: evaluated twice, derivative {index} differs by {value}, or it "
@@ -67,6 +77,13 @@ def _step_failure(sim: Any, code: int, integrator_kind: str) -> StepError:
         f"{group!r}, which limits the steps most. Loosen that tolerance, raise max_substeps, h_max or h_min, or look "
         "for a time constant far shorter than the others"
     )
+
+
+def _describe_fault(sim: Any, code: int, index: int, value: float) -> str:
+    faults = sim["bus"]["scenario"]["faults"]
+    motors = int(faults["motor_disabled_mask"] | faults["motor_stuck_mask"] | faults["motor_weak_mask"])
+    sensors = int(faults["sensor_fault_mask"])
+    return FAULTS[code].format(index=index, number=index + 1, value=value, motors=motors, sensors=sensors)
 
 
 def _group_of(sim: Any, index: int) -> str:

@@ -34,6 +34,7 @@ from px4lockstep.engine.validator import (
     SOUND,
     check_autopilot_interval,
     check_boundary,
+    check_faults,
     check_purity,
     check_state,
     check_time,
@@ -46,6 +47,7 @@ from px4lockstep.estimation.estimator import step_estimator
 from px4lockstep.integrators.integrate import integrate
 from px4lockstep.jit import kernel
 from px4lockstep.plants.plant import autopilot_tick, write_outputs
+from px4lockstep.scenario.stage import NOBODY, NOT_ASKED, step_scenario
 from px4lockstep.vehicle.battery_sensor import sense_battery
 
 SCENARIO = np.int64(0)
@@ -72,9 +74,16 @@ def leave(cursor, k, stage):
 
 
 @kernel
-def hold_inputs(bus, inputs, gusts, t_us):
-    """Hold the faults and the wind for the plant: both follow the scenario, and gusts their edges, at once."""
-    inputs.faults = bus.scenario.faults
+def hold_faults(sim, t_us):
+    """Hold the scenario's faults for the plant, from their boundary on, and check them."""
+    sim.scenario.has_changed = 0
+    sim.inputs.faults = sim.bus.scenario.faults
+    return check_faults(sim.validator, t_us, sim.inputs.faults, sim.plant) if sim.validator.level >= CHEAP else SOUND
+
+
+@kernel
+def hold_wind(bus, inputs, gusts, t_us):
+    """Hold the wind for the plant: it follows the scenario, and gusts their edges, at once."""
     for i in range(3):
         inputs.wind_ned[i] = bus.wind.vel_ned[i] + bus.scenario.wind_ned[i]
     if gusts.count > 0:
@@ -110,6 +119,7 @@ def advance(arrays, k_stop):
     modes = sim.modes
     bus = sim.bus
     inputs = sim.inputs
+    scenario = sim.scenario
     validator = sim.validator
     k = cursor.k
     stage = cursor.stage
@@ -120,10 +130,19 @@ def advance(arrays, k_stop):
         due = np.int64(due_at[k])
 
         if stage <= SCENARIO:
-            bus.time_us = time_us[k]
-            if validator.level >= CHEAP and check_time(validator, t_us) != SOUND:
-                return FAILED
-            if modes.scenario == ORDER_PROBE:
+            if scenario.answer == NOT_ASKED:  # else in the middle of the stage: Python ran one of its events
+                bus.time_us = time_us[k]
+                if validator.level >= CHEAP and check_time(validator, t_us) != SOUND:
+                    return FAILED
+            if modes.scenario == NATIVE:
+                is_tick = due & AUTOPILOT_DUE
+                ticks = cursor.autopilot_ticks
+                multirotor = sim.plant.multirotor
+                if step_scenario(scenario, t_us, ticks, is_tick, sim.state, inputs, multirotor, bus) != NOBODY:
+                    leave(cursor, k, SCENARIO)
+                    cursor.stage = SCENARIO  # to come back for the events after this one
+                    return SCENARIO
+            elif modes.scenario == ORDER_PROBE:
                 probe_stage(k, SCENARIO, bus, sim.probe)
             elif modes.scenario == REPLAY:
                 bus.scenario = scenarios[k]
@@ -146,7 +165,10 @@ def advance(arrays, k_stop):
                 if modes.is_recording != 0:
                     winds[cursor.wind_ticks] = bus.wind
                 cursor.wind_ticks += 1
-            hold_inputs(bus, inputs, sim.gusts, t_us)
+            may_differ = scenario.has_changed != 0 or modes.scenario == REPLAY or modes.scenario == PYTHON
+            if may_differ and hold_faults(sim, t_us) != SOUND:
+                return FAILED
+            hold_wind(bus, inputs, sim.gusts, t_us)
 
         if stage <= OUTPUTS and due & modes.outputs_axes:
             write_outputs(t_s, sim.state, inputs, sim.plant, sim.work.trial, bus.outputs)

@@ -17,6 +17,7 @@ from px4lockstep.engine.core import LOG_ROW, NATIVE, OFF, ORDER_PROBE, PYTHON, R
 from px4lockstep.engine.digest import digest_of, pack_flight, pack_live
 from px4lockstep.engine.failure import failure_of
 from px4lockstep.engine.protocols import OrderProbe, PlantView, Source, StageInputs, TelemetryHook
+from px4lockstep.engine.scenario_stage import scenario_handler, write_scenario
 from px4lockstep.engine.snapshot import Snapshot, check_object, difference, load_objects, save_objects
 from px4lockstep.engine.statistics import Statistics, statistics_of
 from px4lockstep.engine.streams import Streams, allocate, locked
@@ -29,6 +30,7 @@ from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import rows, specialize, view
 from px4lockstep.microseconds import check_us
 from px4lockstep.plants.models import PlantModel, write_plant
+from px4lockstep.scenario.scenario import Scenario
 
 BOUNDARIES_PER_CALL = 20_000
 """Tens of milliseconds of work: after each, an interrupt from the keyboard is seen."""
@@ -59,7 +61,7 @@ class Simulation:
         plant: What is integrated; None runs the stages alone.
         timeline: The boundaries.
         integrator: How the plant is integrated.
-        scenario: Its source: an object with a method `step` (see `protocols`), or None for off.
+        scenario: Its source: a `Scenario`, an object with a method `step` (see `protocols`), or None for off.
         wind: Likewise, or a `Wind`, which runs compiled.
         estimator: Likewise, or an `Estimator`, which runs compiled.
         autopilot: Likewise, or a `Builtin`, which runs compiled.
@@ -81,7 +83,7 @@ class Simulation:
         timeline: Timeline,
         *,
         integrator: Integrator | None = None,
-        scenario: Source | OrderProbe | None = None,
+        scenario: Source | Scenario | OrderProbe | None = None,
         wind: Source | Wind | OrderProbe | None = None,
         estimator: Source | Estimator | OrderProbe | None = None,
         autopilot: Source | Builtin | OrderProbe | None = None,
@@ -159,6 +161,10 @@ class Simulation:
                 if not isinstance(self.timeline.wind, Periodic):
                     raise InputError("a Wind needs a periodic wind axis: its steps are equally long")
                 source.write(self._core["wind"][0], seed, self.timeline.wind.period_us)
+                mode = NATIVE
+            elif isinstance(source, Scenario) and name == "scenario":
+                write_scenario(source, self._core, self.timeline, self._sources)
+                self._handlers[int(loop.SCENARIO)] = scenario_handler(source, self._core, self._inputs)
                 mode = NATIVE
             elif isinstance(source, Estimator) and name == "estimator" and self.timeline.autopilot is not None:
                 check_rigid_body(self._core["plant"][0])
@@ -443,4 +449,6 @@ class Simulation:
 
     def _user_objects(self) -> dict[str, Any]:
         sources = {name: self._sources[name] for name in self._sources if self._core["modes"][name][0] == PYTHON}
+        if isinstance(self._sources["scenario"], Scenario):
+            sources |= self._sources["scenario"].python_objects()
         return sources | {f"hook {i}": hook for i, hook in enumerate(self._hooks)}

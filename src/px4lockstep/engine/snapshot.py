@@ -15,6 +15,7 @@ COUNTED = ("h_us", "evaluations", "accepted", "rejected", "forced", "projected")
 
 
 STATES = {
+    "scenario": ("is_fired", "next_us", "next_step", "n_watched", "asked", "answer", "has_changed", "landing"),
     "wind": ("tick", "turbulence_ned"),
     "battery_sensors": ("tick", "voltage_v", "current_a", "ring"),
     "estimator": ESTIMATOR_STATES,
@@ -79,9 +80,11 @@ def _slots_of(kind: type) -> tuple[str, ...]:
 
 def difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> str | None:
     """Return what two simulations' records were made with that differs, or None; progress may differ."""
-    for name in ("modes", "gusts", "plant", "wind", "battery_sensors", "estimator", "solver"):
+    for name in ("modes", "scenario", "gusts", "plant", "wind", "battery_sensors", "estimator", "builtin", "solver"):
         a, b = ours[name].copy(), theirs[name].copy()
-        if name == "plant":
+        if name == "builtin":
+            a, b = a["identity"], b["identity"]
+        elif name == "plant":
             for field in a["user"].dtype.names or ():
                 if field.endswith("_address"):  # of the process
                     a["user"][field] = b["user"][field] = 0

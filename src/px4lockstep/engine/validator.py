@@ -1,7 +1,7 @@
 """The validator: invariants that hold at every moment of a sound run, checked inside the loop.
 
     cheap      after each interval the state is finite and | |q| − 1 | < 1e-10; at autopilot ticks the interval is
-               constant
+               constant; faults, where they may have changed, name only motors and sensors that exist and are in range
     paranoid   also, at each boundary: wind, estimate, outputs and commands are finite and in range, and the
                right-hand side is pure: evaluated twice it gives the same bits and leaves state and inputs as they were
 
@@ -17,13 +17,15 @@ from px4lockstep.integrators.integrate import FIRST
 from px4lockstep.integrators.step import take_slopes
 from px4lockstep.jit import kernel, record
 from px4lockstep.plants.by_address import MAX_PARAMETERS
-from px4lockstep.plants.layout import ATT, MAX_BUSES, MAX_MOTORS, MAX_SERVOS, MAX_STATES
+from px4lockstep.plants.layout import ATT, MAX_BUSES, MAX_MOTORS, MAX_SERVOS, MAX_STATES, SENSOR_FAULT_EST_FREEZE
+from px4lockstep.plants.plant import MULTIROTOR_PLANT
 
 LEVELS = {"off": 0, "cheap": 1, "paranoid": 2}
 CHEAP = LEVELS["cheap"]
 PARANOID = LEVELS["paranoid"]
 
 MAX_NORM_ERROR = 1e-10
+ALL_SENSORS = 2 * SENSOR_FAULT_EST_FREEZE - 1  # every bit up to the last
 
 # What was broken. The first two are the integrator's, in its own numbering. Typed: a kernel compiles once per value of
 # a plain integer that it is handed.
@@ -42,6 +44,11 @@ OUTPUT_NOT_FINITE = np.int64(11)
 RHS_NOT_PURE = np.int64(12)
 USER_FUNCTION_RAISED = np.int64(13)
 BUS_VOLTAGE = np.int64(14)
+FAULT_MOTOR = np.int64(20)
+FAULT_BATTERY = np.int64(21)
+FAULT_SENSOR = np.int64(22)
+FAULT_STUCK_DUTY = np.int64(23)
+FAULT_THRUST_LOSS = np.int64(24)
 
 NO_INDEX = np.int64(-1)
 
@@ -96,6 +103,25 @@ def check_state(validator, t_us, state, plant):
         norm = math.sqrt(x[i] * x[i] + x[i + 1] * x[i + 1] + x[i + 2] * x[i + 2] + x[i + 3] * x[i + 3])
         if not abs(norm - 1.0) < MAX_NORM_ERROR:
             return report(validator, QUATERNION_NOT_UNIT, t_us, i, norm)
+    return SOUND
+
+
+@kernel
+def check_faults(validator, t_us, faults, plant):
+    """Check that the scenario's faults are such as the plant can have."""
+    n_motors = plant.multirotor.n_rotors if plant.kind == MULTIROTOR_PLANT else MAX_MOTORS
+    motors = faults.motor_disabled_mask | faults.motor_stuck_mask | faults.motor_weak_mask
+    if motors >> n_motors != 0:  # a negative mask too: it has all bits above
+        return report(validator, FAULT_MOTOR, t_us, n_motors, 0.0)
+    if faults.battery_disconnected >> 1 != 0:
+        return report(validator, FAULT_BATTERY, t_us, NO_INDEX, float(faults.battery_disconnected))
+    if faults.sensor_fault_mask & ~ALL_SENSORS != 0:
+        return report(validator, FAULT_SENSOR, t_us, NO_INDEX, 0.0)
+    for i in range(MAX_MOTORS):
+        if not 0.0 <= faults.stuck_duty[i] <= 1.0:
+            return report(validator, FAULT_STUCK_DUTY, t_us, i, faults.stuck_duty[i])
+        if not 0.0 <= faults.thrust_loss[i] <= 1.0:
+            return report(validator, FAULT_THRUST_LOSS, t_us, i, faults.thrust_loss[i])
     return SOUND
 
 

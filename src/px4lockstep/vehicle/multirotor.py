@@ -89,23 +89,26 @@ def snap_actuators(inputs, m):
 
 
 @inlined_kernel
-def write_duties(state, inputs, m, duties):
-    """Write what each ESC applies to the rotors' places in `duties.x`.
+def applied_duty(state, inputs, m, i):
+    """Return what the ESC of rotor i applies.
 
     That is the actuator's output after the ESC's deadzone, unless the motor is disabled (0) or stuck.
     """
     faults = inputs.faults
     disabled, stuck = faults.motor_disabled_mask, faults.motor_stuck_mask
-    is_direct = m.actuation.motor.kind == DIRECT
+    if ((disabled | stuck) >> i) & 1:
+        return 0.0 if (disabled >> i) & 1 else faults.stuck_duty[i]
+    if m.actuation.motor.kind == DIRECT:
+        return inputs.rotor_duty[i]
+    return esc_duty(m.propulsion, state.x[m.i_act + i])
+
+
+@inlined_kernel
+def write_duties(state, inputs, m, duties):
+    """Write what each ESC applies to the rotors' places in `duties.x`."""
     i_rotor, n_rotors = rotor_slots(m)
     for i in range(n_rotors):
-        if ((disabled | stuck) >> i) & 1:
-            duty = 0.0 if (disabled >> i) & 1 else faults.stuck_duty[i]
-        elif is_direct:
-            duty = inputs.rotor_duty[i]
-        else:
-            duty = esc_duty(m.propulsion, state.x[m.i_act + i])
-        duties.x[i_rotor + i] = duty
+        duties.x[i_rotor + i] = applied_duty(state, inputs, m, i)
 
 
 @inlined_kernel

@@ -1,5 +1,6 @@
 """The built-in autopilot as a user makes it: mission, parameters and options, checked and written into its record."""
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -219,6 +220,8 @@ class Builtin:
         self._write_allocation(record["allocation"], p, aircraft)
         _write_navigator(record["navigator"], p)
         self._write_mission(record["navigator"], aircraft.home_alt_msl_m)
+        identity = hashlib.blake2b(record.tobytes(), digest_size=8).digest()
+        record["identity"] = int.from_bytes(identity, "little", signed=True)
 
     def _check_rates(self, autopilot_period_us: int) -> None:
         if not self.strict_rates:

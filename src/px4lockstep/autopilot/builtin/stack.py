@@ -41,6 +41,7 @@ from px4lockstep.plants.layout import MAX_MOTORS
 
 BUILTIN = record(
     [
+        ("identity", "i8"),  # a hash of all that it was made with
         ("period_s", "f8"),
         ("channel", "i8", MAX_MOTORS),  # of each rotor's command
         ("thrust_min", "f8"),  # in flight

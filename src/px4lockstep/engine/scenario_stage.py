@@ -1,0 +1,71 @@
+"""A `Scenario` in the loop: written into its record, checked against the rest, and its Python functions called."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.engine.protocols import StageInputs
+from px4lockstep.engine.snapshot import check_object
+from px4lockstep.engine.timeline import Timeline
+from px4lockstep.errors import InputError
+from px4lockstep.jit import view
+from px4lockstep.scenario.events import WhenCalled
+from px4lockstep.scenario.fit import check_fit
+from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.scenario.stage import ACTED, DECLINED, HOLDS
+
+
+def write_scenario(scenario: Scenario, core: npt.NDArray[Any], timeline: Timeline, sources: dict[str, Any]) -> None:
+    """Write a scenario into the `SIM` record, with all checks.
+
+    Raises:
+        InputError: If an event is not at a boundary, can't happen, or does what nothing would apply.
+    """
+    for time_us in scenario.times_us():
+        is_inside = timeline.start_us <= time_us <= timeline.end_us
+        if is_inside and timeline.time_us[timeline.index_at(time_us)] != time_us:
+            raise InputError(
+                f"the scenario has an event at {time_us} us, which is no boundary; add it to the scenario axis: "
+                "Explicit(scenario.times_us())"
+            )
+    scenario.write(core["scenario"], core["plant"][0])
+    check_fit(
+        scenario,
+        core["scenario"][0],
+        core["plant"][0],
+        start_us=timeline.start_us,
+        has_estimator=sources["estimator"] is not None,
+        has_autopilot=sources["autopilot"] is not None,
+        has_ticks=timeline.autopilot is not None,
+    )
+    for name, item in scenario.python_objects().items():
+        check_object(name, item)
+
+
+def scenario_handler(scenario: Scenario, core: npt.NDArray[Any], inputs: StageInputs) -> Callable[[], None]:
+    """Return what the engine calls when the loop asks for an event that needs Python."""
+    outputs = view(core["bus"]["scenario"], writable=True)
+    bus_time_us = core["bus"]["time_us"].data
+    asked, answer = core["scenario"]["asked"].data, core["scenario"]["answer"].data
+
+    def call() -> None:
+        index = asked[0]
+        event = scenario.events[index]
+        if isinstance(event.trigger, WhenCalled):
+            holds = event.trigger.condition(bus_time_us[0], inputs)
+            if not isinstance(holds, bool | np.bool_):
+                raise InputError(
+                    f"the condition of scenario.events[{index}] returned {holds!r}; it must return True or False"
+                )
+            if not holds:
+                answer[0] = DECLINED
+                return
+        if isinstance(event.action, str):
+            answer[0] = HOLDS
+            return
+        event.action(bus_time_us[0], inputs, outputs)
+        answer[0] = ACTED
+
+    return call

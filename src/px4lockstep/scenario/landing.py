@@ -1,0 +1,36 @@
+"""Landed or not, from the true state.
+
+    landed    z >= -0.05 m  and  |v_z| < 0.2 m/s        (down is positive)
+
+While a mission is requested, it is forced to false from 0.5 s after the request until the vehicle has been above 1 m:
+the autopilot may begin the take-off on the ground, and its landing is seen later. The ground is at z = 0.
+"""
+
+from px4lockstep.jit import kernel, record
+
+GROUND_MARGIN_M = 0.05
+MAX_VERTICAL_M_S = 0.2
+TAKEOFF_GRACE_US = 500_000
+TAKEN_OFF_M = 1.0
+
+LANDING = record(
+    [
+        ("mission", "i8"),  # as requested at the boundary before
+        ("mission_us", "i8"),  # when it was requested
+        ("has_taken_off", "i8"),  # since then
+    ]
+)
+
+
+@kernel
+def is_landed(landing, t_us, mission, down_m, down_m_s):
+    """Return 1 if the vehicle has landed, else 0; to be asked at every boundary."""
+    if mission != 0 and landing.mission == 0:
+        landing.mission_us = t_us
+        landing.has_taken_off = 0
+    landing.mission = mission
+    if down_m < -TAKEN_OFF_M:
+        landing.has_taken_off = 1
+    if mission != 0 and landing.has_taken_off == 0 and t_us >= landing.mission_us + TAKEOFF_GRACE_US:
+        return 0
+    return 1 if down_m >= -GROUND_MARGIN_M and abs(down_m_s) < MAX_VERTICAL_M_S else 0

@@ -1,0 +1,145 @@
+"""The scenario at a boundary: events that are due, in the order of their list; then whether the vehicle has landed.
+
+An event fires once: at a time, at a tick of the autopilot, or at the first boundary at which its condition holds. What
+can't be compiled, a condition or an action in Python, is asked for: the stage returns the event's number, the engine
+answers, and the stage goes on where it was. While nothing is due, a boundary costs the comparison of two times.
+"""
+
+from px4lockstep.jit import kernel, record
+from px4lockstep.scenario.actions import CALL, EVENT, apply_action
+from px4lockstep.scenario.landing import LANDING, is_landed
+from px4lockstep.scenario.signals import read_signal
+
+MAX_EVENTS = 64
+
+AT_TIME = 0
+AT_STEP = 1
+WHEN_ABOVE = 2
+WHEN_BELOW = 3
+WHEN_CALLED = 4  # a Python function says so
+
+# What Python says to an event that it was asked for.
+NOT_ASKED = 0
+ASKED = 1
+DECLINED = 2  # its condition does not hold
+HOLDS = 3  # its condition holds: do its action
+ACTED = 4  # its action is done
+
+NOBODY = -1
+NEVER = 2**62
+
+SCENARIO = record(
+    [
+        ("count", "i8"),
+        ("i_pos", "i8"),  # where parts of the state start; -1 if the plant has none
+        ("i_vel", "i8"),
+        ("i_att", "i8"),
+        ("n_batteries", "i8"),
+        ("events", EVENT, MAX_EVENTS),
+        # From here on, what changes as a run goes on.
+        ("is_fired", "i8", MAX_EVENTS),
+        ("next_us", "i8"),  # of the events not yet fired
+        ("next_step", "i8"),
+        ("n_watched", "i8"),  # conditions not yet met
+        ("asked", "i8"),  # the event that Python is asked for
+        ("answer", "i8"),
+        ("has_changed", "i8"),  # the faults may differ from those held for the plant
+        ("landing", LANDING),
+    ]
+)
+
+
+@kernel
+def look_ahead(scenario):
+    """Find what is next among the events not yet fired."""
+    scenario.next_us = NEVER
+    scenario.next_step = NEVER
+    scenario.n_watched = 0
+    for i in range(scenario.count):
+        if scenario.is_fired[i] == 0:
+            event = scenario.events[i]
+            if event.trigger == AT_TIME:
+                scenario.next_us = min(scenario.next_us, event.time_us)
+            elif event.trigger == AT_STEP:
+                scenario.next_step = min(scenario.next_step, event.step)
+            else:
+                scenario.n_watched += 1
+
+
+@kernel
+def is_due(scenario, event, t_us, ticks, is_tick, state, bus):
+    """Return whether an event happens at this boundary, as far as compiled code can tell."""
+    if event.trigger == AT_TIME:
+        return t_us == event.time_us
+    elif event.trigger == AT_STEP:
+        return is_tick != 0 and ticks == event.step
+    value = read_signal(scenario, event.signal, t_us, ticks, state, bus)
+    return value > event.threshold if event.trigger == WHEN_ABOVE else value < event.threshold
+
+
+@kernel
+def fire(scenario, i):
+    """Note that an event has happened."""
+    scenario.is_fired[i] = 1
+    scenario.has_changed = 1
+    look_ahead(scenario)
+
+
+@kernel
+def ask(scenario, i):
+    """Note that Python is asked for an event, and return its number."""
+    scenario.asked = i
+    scenario.answer = ASKED
+    return i
+
+
+@kernel
+def run_events(scenario, t_us, ticks, is_tick, state, inputs, m, bus):
+    """Fire what is due; return the number of an event that needs Python, or `NOBODY`."""
+    first = 0
+    if scenario.answer != NOT_ASKED:
+        i = scenario.asked
+        if scenario.answer == HOLDS:
+            apply_action(scenario.events[i], state, inputs, m, bus.scenario)
+        if scenario.answer != DECLINED:
+            fire(scenario, i)
+        scenario.answer = NOT_ASKED
+        first = i + 1
+    for i in range(first, scenario.count):
+        if scenario.is_fired[i] == 0:
+            event = scenario.events[i]
+            if event.trigger == WHEN_CALLED:
+                return ask(scenario, i)
+            if is_due(scenario, event, t_us, ticks, is_tick, state, bus):
+                if event.action == CALL:
+                    return ask(scenario, i)
+                apply_action(event, state, inputs, m, bus.scenario)
+                fire(scenario, i)
+    return NOBODY
+
+
+@kernel
+def step_scenario(scenario, t_us, ticks, is_tick, state, inputs, m, bus):
+    """Run the scenario at a boundary, or go on with it.
+
+    Args:
+        scenario: The `SCENARIO` record.
+        t_us: The time of the boundary.
+        ticks: How many times the autopilot has ticked before it.
+        is_tick: Not 0 if the autopilot ticks here.
+        state: The plant's state.
+        inputs: What is held for the plant since the boundary before.
+        m: The `MULTIROTOR` record.
+        bus: The bus; the scenario's part of it is written.
+
+    Returns:
+        The number of an event that needs Python, to be called again after, or `NOBODY`.
+    """
+    if t_us >= scenario.next_us or scenario.n_watched > 0 or (is_tick != 0 and ticks >= scenario.next_step):
+        asked = run_events(scenario, t_us, ticks, is_tick, state, inputs, m, bus)
+        if asked != NOBODY:
+            return asked
+    if scenario.i_pos >= 0 and scenario.i_vel >= 0:
+        down_m, down_m_s = state.x[scenario.i_pos + 2], state.x[scenario.i_vel + 2]
+        bus.scenario.landed = is_landed(scenario.landing, t_us, bus.scenario.mission, down_m, down_m_s)
+    return NOBODY

@@ -1,0 +1,94 @@
+"""Landed: near the ground and slow; forced to false while a mission has yet to take off."""
+
+import numpy as np
+import pytest
+from scenario_flight import outputs_at_each_boundary
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
+from px4lockstep.jit import kernel, rows
+from px4lockstep.plants.models import FreeFall, Oscillator
+from px4lockstep.scenario.landing import LANDING, is_landed
+from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.vehicle.fleet import iris
+
+
+@kernel
+def each(landing, time_us, mission, down_m, down_m_s, landed):
+    """Ask at each boundary of a flight."""
+    for i in range(len(time_us)):
+        landed[i] = is_landed(landing[0], time_us[i], mission[i], down_m[i], down_m_s[i])
+
+
+def landed_along(boundaries):
+    """Return `landed` for boundaries given as (seconds, mission, down, speed down)."""
+    columns = [np.array(column) for column in zip(*boundaries, strict=True)]
+    time_us, mission = np.round(columns[0] * 1e6).astype(np.int64), columns[1].astype(np.int64)
+    down_m, down_m_s = (np.ascontiguousarray(column, np.float64) for column in columns[2:])
+    landed = np.zeros(len(boundaries), np.int64)
+    each(*map(rows, (np.zeros(1, LANDING), time_us, mission, down_m, down_m_s, landed)))
+    return landed.tolist()
+
+
+@pytest.mark.parametrize(
+    ("down_m", "down_m_s", "expected"),
+    [
+        (0.0, 0.0, 1),
+        (0.01, 0.0, 1),  # in the ground, as a penalty contact lets it
+        (-0.05, 0.0, 1),
+        (-0.050001, 0.0, 0),
+        (0.0, 0.199, 1),
+        (0.0, 0.2, 0),
+        (0.0, -0.199, 1),
+        (0.0, -0.2, 0),
+    ],
+)
+def test_landed_is_near_the_ground_and_slow(down_m, down_m_s, expected):
+    """z ≥ −0.05 m and |v_z| < 0.2 m/s, limits as written."""
+    assert landed_along([(0.0, 0, down_m, down_m_s)]) == [expected]
+
+
+def test_a_mission_forces_it_to_false_until_the_vehicle_has_been_above_1_m():
+    """From 0.5 s after its start, to the microsecond; 1 m itself is not above."""
+    assert landed_along(
+        [
+            (1.0, 0, 0.0, 0.0),
+            (2.0, 1, 0.0, 0.0),  # the mission is requested
+            (2.499999, 1, 0.0, 0.0),
+            (2.5, 1, 0.0, 0.0),  # forced
+            (4.0, 1, -1.0, 0.0),
+            (5.0, 1, 0.0, 0.0),  # came back without having been above 1 m
+            (6.0, 1, -1.000001, 0.0),
+            (7.0, 1, 0.0, 0.0),  # a landing is seen
+        ]
+    ) == [1, 1, 1, 0, 0, 0, 0, 1]
+
+
+def test_a_second_mission_needs_a_take_off_of_its_own():
+    """And without a request nothing is forced."""
+    flight = [(0.0, 1, -5.0, 0.0), (1.0, 1, 0.0, 0.0), (2.0, 0, 0.0, 0.0), (3.0, 1, 0.0, 0.0)]
+    flight += [(3.5, 1, 0.0, 0.0), (4.0, 0, 0.0, 0.0)]
+    assert landed_along(flight) == [0, 1, 1, 1, 0, 1]
+
+
+def test_it_is_on_the_bus_at_every_boundary():
+    """The Iris on the ground with its motors off: true, then forced to false 0.5 s after the mission starts."""
+    scenario = Scenario().start_mission(at_s=0.003)
+    timeline = Timeline(600_000, log=Periodic(10_000), scenario=Explicit((3_000, 503_000)))
+    sim = Simulation(iris(), timeline, scenario=scenario, record=True).run()
+    landed = sim.streams.scenarios["landed"].astype(bool)
+    assert landed.tolist() == (timeline.time_us < 503_000).tolist()
+
+
+def test_it_is_false_in_the_air_and_true_after_the_drop():
+    """A drop from 6 cm, through the loop: z and v_z of the log say the same at every row."""
+    _, outputs = outputs_at_each_boundary(Scenario(), 0.5, aircraft=iris(pos_ned=(0.0, 0.0, -0.06)), command=0.0)
+    assert outputs["landed"][0] == 0
+    assert outputs["landed"][-1] == 1
+
+
+def test_a_plant_without_position_never_lands():
+    """One number of position is no height."""
+    timeline = Timeline(1_000, log=Periodic(100))
+    assert Simulation(Oscillator(), timeline, scenario=Scenario()).run().bus.scenario.landed == 0
+    assert Simulation(FreeFall(), timeline, scenario=Scenario()).run().bus.scenario.landed == 1
