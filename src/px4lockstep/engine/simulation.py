@@ -1,6 +1,5 @@
 """A simulation: the records, the arrays and the user's objects, and the loop that is called on them."""
 
-import functools
 import sys
 import threading
 import time
@@ -13,7 +12,8 @@ import numpy.typing as npt
 from px4lockstep.autopilot.builtin.builtin import Builtin
 from px4lockstep.engine import loop, validator
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
-from px4lockstep.engine.core import LOG_ROW, NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY, SIM, STREAMS, Arrays
+from px4lockstep.engine.compilation import compiled_loop
+from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY, SIM, STREAMS, Arrays
 from px4lockstep.engine.digest import digest_of, pack_flight, pack_live
 from px4lockstep.engine.failure import failure_of
 from px4lockstep.engine.protocols import OrderProbe, PlantView, Source, StageInputs, TelemetryHook
@@ -27,23 +27,13 @@ from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.estimation.estimator import Estimator, check_rigid_body
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.jit import rows, specialize, view
+from px4lockstep.jit import rows, view
 from px4lockstep.microseconds import check_us
 from px4lockstep.plants.models import PlantModel, write_plant
 from px4lockstep.scenario.scenario import Scenario
 
 BOUNDARIES_PER_CALL = 20_000
 """Tens of milliseconds of work: after each, an interrupt from the keyboard is seen."""
-
-
-@functools.cache
-def _compiled_loop() -> Callable[..., int]:
-    """Compile the loop, or load it; the types of its arrays are the same for every simulation."""
-    boundaries = Timeline(1, physics=Periodic(1))
-    examples = {"log": np.zeros(0, LOG_ROW), "log_state": np.zeros((0, 0))}
-    examples |= {name: np.zeros(0, dtype) for name, dtype in STREAMS.items()}
-    arrays = Arrays(core=np.zeros(1, SIM), time_us=boundaries.time_us, due=boundaries.due, **examples)
-    return specialize(loop.advance, arrays, 0)
 
 
 STEP_PER_TIME_CONSTANT = 0.2
@@ -241,7 +231,7 @@ class Simulation:
             due=rows(self.timeline.due),
             **{name: rows(array) for name, array in self._data.items()},
         )
-        self._loop = _compiled_loop()
+        self._loop = compiled_loop()
 
     def _find_warnings(self, plant: PlantModel | None) -> tuple[str, ...]:
         """Say if a fixed step is long against a time constant of the plant."""

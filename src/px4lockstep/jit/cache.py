@@ -203,9 +203,7 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
 
     @functools.cached_property
     def _cache_file(self) -> Any:
-        return caching.IndexDataCacheFile(
-            self.cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
-        )
+        return _IndexFile(self.cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp())
 
     @property
     def cache_path(self) -> str:
@@ -215,6 +213,13 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         constants = "\n".join(_constants(self._py_func, []))
         return (*super()._index_key(sig, codegen), hashlib.sha256(constants.encode()).hexdigest())
+
+    def holds(self, sig: Any, target_context: Any) -> bool:
+        """Return whether there is an entry of compiled code, without loading it."""
+        try:
+            return self._index_key(sig, target_context.codegen()) in self._cache_file._load_index()
+        except Exception:  # as in `load_overload`
+            return False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load compiled code, or return None if there is none that can be used."""

@@ -50,3 +50,11 @@ def specialize(function: Callable[..., Any], *arguments: Any) -> Callable[..., A
         return function
     entry_point: Callable[..., Any] = function.compile(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[attr-defined]
     return entry_point
+
+
+def is_compiled(function: Callable[..., Any], *arguments: Any) -> bool:
+    """Return whether the cache has a kernel for the types of these arguments; interpreted, there is nothing to do."""
+    if not JIT_ENABLED:
+        return True
+    signature = tuple(numba.typeof(argument) for argument in arguments)
+    return bool(function._cache.holds(signature, function.targetctx))  # type: ignore[attr-defined]

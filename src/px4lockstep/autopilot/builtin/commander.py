@@ -14,6 +14,8 @@ What it acts on by itself, the first of these that applies:
 A request after that is obeyed again: the pilot may take over.
 """
 
+import numpy as np
+
 from px4lockstep.autopilot.builtin.navigator import (
     DESCEND_MODE,
     LAND_MODE,
@@ -25,10 +27,10 @@ from px4lockstep.autopilot.builtin.navigator import (
 from px4lockstep.autopilot.builtin.vectors import norm_xy
 from px4lockstep.jit import kernel, record
 
-NO_FAILSAFE = 0
-BATTERY_FAILSAFE = 1
-GEOFENCE_FAILSAFE = 2
-POSITION_FAILSAFE = 3
+NO_FAILSAFE = np.int64(0)
+BATTERY_FAILSAFE = np.int64(1)
+GEOFENCE_FAILSAFE = np.int64(2)
+POSITION_FAILSAFE = np.int64(3)
 
 POSITION_LOSS_US = 1_000_000
 

@@ -15,6 +15,8 @@ so that the motors stay idle.
 
 import math
 
+import numpy as np
+
 from px4lockstep.autopilot.builtin.heading_smoothing import smooth_heading
 from px4lockstep.autopilot.builtin.position_control import TRAJECTORY, ask_for_nothing
 from px4lockstep.autopilot.builtin.position_smoothing import SMOOTHING, advance_trajectory, wanted_velocity
@@ -23,10 +25,10 @@ from px4lockstep.autopilot.builtin.velocity_smoothing import AXIS, reset_axis
 from px4lockstep.jit import kernel, record
 from px4lockstep.math.trigonometry import atan2
 
-POSITION = 0
-LOITER = 2
-TAKEOFF = 3
-LAND = 4
+POSITION = np.int64(0)
+LOITER = np.int64(2)
+TAKEOFF = np.int64(3)
+LAND = np.int64(4)
 
 LEG = record(
     [
@@ -78,10 +80,10 @@ FLIGHT_TASK = record(
     ]
 )
 
-ON_LEG = 0
-PAST_TARGET = 1
-BEFORE_START = 2
-ASIDE = 3
+ON_LEG = np.int64(0)
+PAST_TARGET = np.int64(1)
+BEFORE_START = np.int64(2)
+ASIDE = np.int64(3)
 
 GROUND_SPEED_M_S = 0.7
 TAKEOFF_SPEED_M_S = 0.3

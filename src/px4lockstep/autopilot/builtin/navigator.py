@@ -18,21 +18,23 @@ least twice NAV_ACC_RAD), flies home, descends to RTL_DESCEND_ALT, waits RTL_LAN
 
 import math
 
+import numpy as np
+
 from px4lockstep.autopilot.builtin.flight_task import LAND, LEG, LOITER, POSITION, TAKEOFF
 from px4lockstep.autopilot.builtin.vectors import norm_xy, wrap_pi
 from px4lockstep.jit import kernel, record
 
 MAX_ITEMS = 256
 
-WAYPOINT_ITEM = 16
-LOITER_UNLIMITED_ITEM = 17
-LOITER_TIME_ITEM = 19
-RETURN_ITEM = 20
-LAND_ITEM = 21
-TAKEOFF_ITEM = 22
-DELAY_ITEM = 93
-JUMP_ITEM = 177
-SPEED_ITEM = 178
+WAYPOINT_ITEM = np.int64(16)
+LOITER_UNLIMITED_ITEM = np.int64(17)
+LOITER_TIME_ITEM = np.int64(19)
+RETURN_ITEM = np.int64(20)
+LAND_ITEM = np.int64(21)
+TAKEOFF_ITEM = np.int64(22)
+DELAY_ITEM = np.int64(93)
+JUMP_ITEM = np.int64(177)
+SPEED_ITEM = np.int64(178)
 
 ITEM = record(
     [
@@ -49,23 +51,23 @@ ITEM = record(
 )
 
 # PX4's numbers of its modes (`vehicle_status.nav_state`).
-MANUAL_MODE = 0
-MISSION_MODE = 3
-LOITER_MODE = 4
-RETURN_MODE = 5
-DESCEND_MODE = 12
-TERMINATION_MODE = 13
-LAND_MODE = 18
+MANUAL_MODE = np.int64(0)
+MISSION_MODE = np.int64(3)
+LOITER_MODE = np.int64(4)
+RETURN_MODE = np.int64(5)
+DESCEND_MODE = np.int64(12)
+TERMINATION_MODE = np.int64(13)
+LAND_MODE = np.int64(18)
 
 # What the vehicle does about an item, or about returning.
-WORK_DEFAULT = 0
-WORK_TAKEOFF = 1
-WORK_MOVE_TO_LAND = 2
-WORK_CLIMB = 3
-WORK_RETURN = 4
-WORK_DESCEND = 5
-WORK_WAIT = 6
-WORK_LAND = 7
+WORK_DEFAULT = np.int64(0)
+WORK_TAKEOFF = np.int64(1)
+WORK_MOVE_TO_LAND = np.int64(2)
+WORK_CLIMB = np.int64(3)
+WORK_RETURN = np.int64(4)
+WORK_DESCEND = np.int64(5)
+WORK_WAIT = np.int64(6)
+WORK_LAND = np.int64(7)
 
 NAVIGATOR = record(
     [
@@ -301,8 +303,8 @@ def go_on_mission(nav, t_us, estimate, yaw, is_landed):
         return
     note_arrival(nav, t_us, estimate, yaw, is_landed)
     if nav.work == WORK_TAKEOFF and nav.is_reached != 0:
-        # the same item once more, now as a waypoint
-        begin_item(nav, t_us, estimate, False)
+        # the same item once more, now as a waypoint: nothing is reached on the ground
+        begin_item(nav, t_us, estimate, is_landed)
     elif nav.work == WORK_MOVE_TO_LAND and has_waited(nav, t_us, 0.0):
         nav.work = WORK_LAND
         fly_to(nav, LAND, item.pos_ned[0], item.pos_ned[1], 0.0, math.nan, item.radius_m)

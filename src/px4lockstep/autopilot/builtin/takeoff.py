@@ -5,13 +5,15 @@
 At s = 0 the velocity controller, limited to v_0, asks for no thrust at all.
 """
 
+import numpy as np
+
 from px4lockstep.jit import kernel, record
 
-DISARMED = 0
-SPOOLUP = 1
-READY = 2
-RAMPUP = 3
-FLIGHT = 4
+DISARMED = np.int64(0)
+SPOOLUP = np.int64(1)
+READY = np.int64(2)
+RAMPUP = np.int64(3)
+FLIGHT = np.int64(4)
 
 TAKEOFF = record(
     [

@@ -1,0 +1,82 @@
+"""Compiling the loop, once per installation: its two halves by two processes at once, which meet in the cache.
+
+The autopilot and the other stages take about as long as the plant and its integration. A second process compiles the
+stages (`python -m px4lockstep.engine.compilation`), this one the rest, then the loop itself around both. If the second
+process can't be had, this one does its work too: slower, and the same.
+"""
+
+import functools
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from px4lockstep.autopilot.builtin.stack import step_builtin
+from px4lockstep.engine import loop
+from px4lockstep.engine.core import LOG_ROW, SIM, STREAMS, Arrays
+from px4lockstep.engine.timeline import Periodic, Timeline
+from px4lockstep.engine.validator import check_purity
+from px4lockstep.estimation.estimator import step_estimator
+from px4lockstep.integrators.integrate import integrate
+from px4lockstep.jit import is_compiled, specialize
+from px4lockstep.plants.plant import write_outputs
+from px4lockstep.scenario.stage import step_scenario
+
+
+def example_arrays() -> Arrays:
+    """Return empty arrays of the types that the loop is called with, the same for every simulation."""
+    boundaries = Timeline(1, physics=Periodic(1))
+    examples = {"log": np.zeros(0, LOG_ROW), "log_state": np.zeros((0, 0))}
+    examples |= {name: np.zeros(0, dtype) for name, dtype in STREAMS.items()}
+    return Arrays(core=np.zeros(1, SIM), time_us=boundaries.time_us, due=boundaries.due, **examples)
+
+
+def compile_stages() -> None:
+    """Compile the stages that take longest."""
+    sim = np.zeros(1, SIM)[0]
+    specialize(step_builtin, sim.builtin, 0, sim.bus)
+    specialize(step_estimator, sim.estimator, sim.state, sim.bus.scenario, sim.bus.estimate)
+
+
+def compile_plant() -> None:
+    """Compile what goes on between boundaries, and what looks at the plant."""
+    sim = np.zeros(1, SIM)[0]
+    specialize(integrate, 0, 0, sim.state, sim.inputs, sim.plant, sim.solver, sim.work)
+    specialize(check_purity, sim.validator, 0, sim)
+    specialize(write_outputs, 0.0, sim.state, sim.inputs, sim.plant, sim.state, sim.bus.outputs)
+    tick = (0, 0, 0, sim.state, sim.inputs, sim.plant.multirotor, sim.bus)
+    specialize(step_scenario, sim.scenario, *tick)
+
+
+def start_second_process() -> "subprocess.Popen[bytes] | None":
+    """Let another process compile the stages, if there is a processor for it."""
+    if (os.cpu_count() or 1) < 2 or not sys.executable:
+        return None
+    command = [sys.executable, "-m", "px4lockstep.engine.compilation"]
+    try:
+        return subprocess.Popen(
+            command, env={**os.environ, "PX4LOCKSTEP_QUIET": "1"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+    except OSError:
+        return None
+
+
+@functools.cache
+def compiled_loop() -> Callable[..., int]:
+    """Return the loop, compiled or loaded."""
+    arrays: Any = example_arrays()
+    if not is_compiled(loop.advance, arrays, 0):
+        other = start_second_process()
+        if other is not None:
+            try:
+                compile_plant()
+            finally:
+                other.wait()
+    return specialize(loop.advance, arrays, 0)
+
+
+if __name__ == "__main__":
+    compile_stages()
