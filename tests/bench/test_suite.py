@@ -35,7 +35,7 @@ def test_every_benchmark_has_its_fields(short, capsys):
     """As `--json` prints them: a list of objects, nothing else on standard output."""
     assert bench.run_bench(as_json=True) == 0
     measurements = json.loads(capsys.readouterr().out)
-    assert [m["name"] for m in measurements] == ["plant_rk4", "plant_rk45"]
+    assert [m["name"] for m in measurements] == ["plant_rk4", "plant_rk45", "closed_loop"]
     for m in measurements:
         assert m["realtime_factor"] == pytest.approx(2.0 / m["wall_s"])
         assert sorted(m) == ["c_ratio", "name", "realtime_factor", "wall_s"]

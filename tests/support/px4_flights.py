@@ -13,7 +13,6 @@ from px4lockstep.autopilot.builtin.position_control import filter_velocity
 from px4lockstep.autopilot.builtin.rate_control import control_rates
 from px4lockstep.autopilot.builtin.schedule import is_due
 from px4lockstep.autopilot.builtin.stack import BUILTIN, elapsed_s, run_flight_task, run_position_control
-from px4lockstep.autopilot.builtin.vectors import heading_of
 from px4lockstep.engine.bus import AUTOPILOT_OUT, BUS
 from px4lockstep.jit import kernel, rows
 from px4lockstep.plants.layout import COMMAND
@@ -75,12 +74,11 @@ def answer_tick(a, t_us, bus, recorded, answer, motors):
     is_landed = bus.scenario.landed != 0
     command(a.commander, t_us, bus)
     is_automatic = a.commander.is_armed != 0 and a.commander.mode != 0
-    yaw = heading_of(estimate)
     if is_due(a.navigator_module, t_us):
-        navigate(a.navigator, t_us, a.commander.mode, estimate, yaw, is_landed)
+        navigate(a.navigator, t_us, a.commander.mode, estimate, is_landed)
     answer.mission_item = a.navigator.current
     if is_automatic:
-        run_flight_task(a, estimate, yaw)
+        run_flight_task(a, estimate)
     task = a.flight_task.setpoint
     for i in range(3):
         answer.pos_sp_ned[i] = task.pos_ned[i]
@@ -98,7 +96,7 @@ def answer_tick(a, t_us, bus, recorded, answer, motors):
     if is_due(a.position_module, t_us):
         filter_velocity(a.position, estimate, dt_s)
         if is_automatic:
-            run_position_control(a, t_us, dt_s, bus, yaw)
+            run_position_control(a, t_us, dt_s, bus)
             a.attitude.yawspeed_sp = px4.yawspeed_sp
     for i in range(4):
         answer.q_sp[i] = out.q_sp[i]

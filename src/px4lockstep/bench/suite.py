@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.bench import hover
+from px4lockstep.bench import closed_loop, hover
 from px4lockstep.bench.c_reference import CReference, NoReferenceError, c_parameters
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import SimulationError
@@ -35,7 +35,7 @@ class Measurement:
 
 def measure() -> tuple[list[Measurement], list[str]]:
     """Run all benchmarks; return them, and notes on what could not be measured."""
-    ours = {"plant_rk4": _plant("RK4"), "plant_rk45": _plant("RK45")}
+    ours = {"plant_rk4": _plant("RK4"), "plant_rk45": _plant("RK45"), "closed_loop": _closed_loop}
     notes: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         references: dict[str, Callable[[], float]] = {}
@@ -76,6 +76,11 @@ def _plant(kind: str) -> Callable[[], float]:
         return sim.run().statistics.wall_s
 
     return run
+
+
+def _closed_loop() -> float:
+    """Fly with everything on but the recording."""
+    return closed_loop.simulation().run().statistics.wall_s
 
 
 def _reference(folder: Path) -> Callable[[], float]:

@@ -177,6 +177,15 @@ def desaturation_gain(a, axis, upper):
 
 
 @kernel
+def is_saturated(a, upper):
+    """Return whether a motor is out of [0, upper]."""
+    low, high = 0.0, 0.0
+    for i in range(a.n_rotors):
+        low, high = min(low, a.sp[i]), max(high, a.sp[i])
+    return low < 0.0 or high > upper
+
+
+@kernel
 def desaturate(a, axis, upper, is_one_sided):
     """Bring motors back along an axis; if one-sided, only by adding to it."""
     gain = desaturation_gain(a, axis, upper)
@@ -212,13 +221,15 @@ def allocate(a, t_us, rate_control, out):
             + a.mix[i, THRUST_Y] * thrust[1]
             + a.mix[i, THRUST_Z] * thrust[2]
         )
-    desaturate(a, THRUST_Z, 1.0, True)
-    desaturate(a, ROLL, 1.0, False)
-    desaturate(a, PITCH, 1.0, False)
+    if is_saturated(a, 1.0):
+        desaturate(a, THRUST_Z, 1.0, True)
+        desaturate(a, ROLL, 1.0, False)
+        desaturate(a, PITCH, 1.0, False)
     for i in range(a.n_rotors):
         a.sp[i] += a.mix[i, YAW] * torque[2]
-    desaturate(a, YAW, 1.0 + YAW_MARGIN, False)
-    desaturate(a, THRUST_Z, 1.0, True)
+    if is_saturated(a, 1.0):
+        desaturate(a, YAW, 1.0 + YAW_MARGIN, False)
+        desaturate(a, THRUST_Z, 1.0, True)
     for i in range(a.n_rotors):
         a.sp[i] = clamp(a.sp[i], 0.0, 1.0)
     if t_us - a.last_status_us >= STATUS_PERIOD_US:

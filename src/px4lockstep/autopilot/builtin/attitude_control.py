@@ -38,7 +38,7 @@ def thrust_axis(q_bn):
 
 @kernel
 def shortest_rotation(a, b):
-    """Return the quaternion that turns one direction into another, by the shortest way."""
+    """Return the quaternion that turns one unit vector into another, by the shortest way."""
     axis = cross(a, b)
     cosine = dot(a, b)
     if norm(axis) < 1e-5 and cosine < 0.0:
@@ -51,11 +51,12 @@ def shortest_rotation(a, b):
             axis = cross(a, (0.0, 0.0, 1.0))
         w = 0.0
     else:
-        w = cosine + math.sqrt(dot(a, a) * dot(b, b))
+        w = 1.0 + cosine
     length = math.sqrt(w * w + dot(axis, axis))
     if length <= FLOAT32_EPSILON:
         return 1.0, 0.0, 0.0, 0.0
-    return w / length, axis[0] / length, axis[1] / length, axis[2] / length
+    inverse = 1.0 / length
+    return w * inverse, axis[0] * inverse, axis[1] * inverse, axis[2] * inverse
 
 
 @kernel

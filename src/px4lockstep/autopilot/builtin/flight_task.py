@@ -20,7 +20,15 @@ import numpy as np
 from px4lockstep.autopilot.builtin.heading_smoothing import smooth_heading
 from px4lockstep.autopilot.builtin.position_control import TRAJECTORY, ask_for_nothing
 from px4lockstep.autopilot.builtin.position_smoothing import SMOOTHING, advance_trajectory, wanted_velocity
-from px4lockstep.autopilot.builtin.vectors import FLOAT32_EPSILON, clamp, is_finite, norm_xy, unit_or_zero_xy, wrap_pi
+from px4lockstep.autopilot.builtin.vectors import (
+    FLOAT32_EPSILON,
+    clamp,
+    heading_of,
+    is_finite,
+    norm_xy,
+    unit_or_zero_xy,
+    wrap_pi,
+)
 from px4lockstep.autopilot.builtin.velocity_smoothing import AXIS, reset_axis
 from px4lockstep.jit import kernel, record
 from px4lockstep.math.trigonometry import atan2
@@ -91,18 +99,18 @@ TAKEOFF_SPEED_M_S = 0.3
 
 
 @kernel
-def hold_trajectory(task, estimate, yaw, vel_down):
+def hold_trajectory(task, estimate, vel_down):
     """Put the trajectory to where the vehicle is."""
     for i in range(3):
         reset_axis(task.smoothing.axes[i], 0.0, vel_down if i == 2 else 0.0, estimate.pos_ned[i])
-    task.heading.vel = yaw
+    task.heading.vel = heading_of(estimate)
     task.heading.acc = 0.0
 
 
 @kernel
-def activate_task(task, estimate, yaw):
+def activate_task(task, estimate):
     """Begin at the present state of the vehicle."""
-    hold_trajectory(task, estimate, yaw, 0.0)
+    hold_trajectory(task, estimate, 0.0)
     for i in range(3):
         task.smoothing.axes[i].vel = estimate.vel_ned[i]
         task.smoothing.axes[i].start_vel = estimate.vel_ned[i]
@@ -179,7 +187,7 @@ def take_leg(task, leg, estimate):
 
 
 @kernel
-def wait_for_leg(task, estimate, yaw):
+def wait_for_leg(task, estimate):
     """Stay where the vehicle is: the navigator has nothing to fly."""
     for i in range(3):
         task.start[i] = estimate.pos_ned[i]
@@ -187,11 +195,11 @@ def wait_for_leg(task, estimate, yaw):
         task.next[i] = estimate.pos_ned[i]
     task.leg.kind = LOITER
     task.leg.is_valid = 0
-    task.leg.yaw = yaw
+    task.leg.yaw = heading_of(estimate)
 
 
 @kernel
-def choose_heading(task, estimate, yaw):
+def choose_heading(task, estimate):
     """Write the heading to turn to; NaN if it follows the trajectory."""
     if is_finite(task.leg.yaw):
         task.yaw_sp = task.leg.yaw
@@ -210,7 +218,7 @@ def choose_heading(task, estimate, yaw):
         task.yaw_sp = atan2(e, n)
         task.has_yaw_lock = 1
     if task.has_yaw_lock == 0:
-        task.yaw_sp = yaw
+        task.yaw_sp = heading_of(estimate)
         task.has_yaw_lock = 1
 
 
@@ -252,13 +260,13 @@ def turn(task, vn, ve, estimate, dt_s):
 
 
 @kernel
-def fly_leg(task, leg, estimate, yaw, dt_s):
+def fly_leg(task, leg, estimate, dt_s):
     """Write the setpoint of this tick."""
     if leg.is_valid != 0:
         take_leg(task, leg, estimate)
     else:
-        wait_for_leg(task, estimate, yaw)
-    choose_heading(task, estimate, yaw)
+        wait_for_leg(task, estimate)
+    choose_heading(task, estimate)
 
     height_m = -estimate.pos_ned[2]
     is_landing = task.leg.kind == LAND
@@ -266,7 +274,7 @@ def fly_leg(task, leg, estimate, yaw, dt_s):
     target_down = task.target[2]
     if is_landing:
         if task.was_landing == 0:
-            task.land_yaw = task.yaw_sp if is_finite(task.yaw_sp) else yaw
+            task.land_yaw = task.yaw_sp if is_finite(task.yaw_sp) else heading_of(estimate)
         task.yaw_sp = task.land_yaw
         vel_down = landing_speed(task, height_m)
         target_down = math.nan
@@ -294,13 +302,13 @@ def fly_leg(task, leg, estimate, yaw, dt_s):
 
 
 @kernel
-def descend_blindly(task, yaw):
+def descend_blindly(task, estimate):
     """Write a setpoint that needs no position: level, and down with a bit less than hover thrust."""
     ask_for_nothing(task.setpoint)
     task.setpoint.acc_ned[0] = 0.0
     task.setpoint.acc_ned[1] = 0.0
     task.setpoint.acc_ned[2] = BLIND_DESCENT_M_S2
-    task.setpoint.yaw = yaw
+    task.setpoint.yaw = heading_of(estimate)
     task.wants_takeoff = 0
     task.is_active = 0
 

@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from px4lockstep.autopilot.builtin.flight_task import LAND, LEG, LOITER, POSITION, TAKEOFF
-from px4lockstep.autopilot.builtin.vectors import norm_xy, wrap_pi
+from px4lockstep.autopilot.builtin.vectors import heading_of, norm_xy, wrap_pi
 from px4lockstep.jit import kernel, record
 
 MAX_ITEMS = 256
@@ -262,7 +262,7 @@ def begin_landing(nav, estimate, n, e, radius_m):
 
 
 @kernel
-def note_arrival(nav, t_us, estimate, yaw, is_landed):
+def note_arrival(nav, t_us, estimate, is_landed):
     """Note whether the leg's target, and its heading, are reached."""
     leg = nav.leg
     if nav.is_reached == 0 and not is_landed:
@@ -278,7 +278,7 @@ def note_arrival(nav, t_us, estimate, yaw, is_landed):
             nav.is_reached = 1
             nav.reached_us = t_us
     if nav.is_reached != 0 and nav.is_yaw_reached == 0:
-        error = wrap_pi(leg.yaw - yaw)
+        error = wrap_pi(leg.yaw - heading_of(estimate))
         # of a heading that is NaN there is no error
         nav.is_yaw_reached = int(not abs(error) >= nav.yaw_error_rad or nav.yaw_timeout_s > 0.0 or leg.kind == TAKEOFF)
 
@@ -292,16 +292,16 @@ def has_waited(nav, t_us, wait_s):
 
 
 @kernel
-def go_on_mission(nav, t_us, estimate, yaw, is_landed):
+def go_on_mission(nav, t_us, estimate, is_landed):
     """Go on with the mission: the present item, or the next if it is done."""
     item = nav.items[nav.current]
     if nav.work >= WORK_CLIMB and item.command == RETURN_ITEM:
-        nav.is_finished = int(go_on_returning(nav, t_us, estimate, yaw, is_landed))
+        nav.is_finished = int(go_on_returning(nav, t_us, estimate, is_landed))
         return
     if nav.leg.kind == LAND and item.command == LAND_ITEM:
         nav.is_finished = int(is_landed)
         return
-    note_arrival(nav, t_us, estimate, yaw, is_landed)
+    note_arrival(nav, t_us, estimate, is_landed)
     if nav.work == WORK_TAKEOFF and nav.is_reached != 0:
         # the same item once more, now as a waypoint: nothing is reached on the ground
         begin_item(nav, t_us, estimate, is_landed)
@@ -338,11 +338,11 @@ def begin_return(nav, estimate):
 
 
 @kernel
-def go_on_returning(nav, t_us, estimate, yaw, is_landed):
+def go_on_returning(nav, t_us, estimate, is_landed):
     """Go on returning; return whether the vehicle has landed at home."""
     if nav.work == WORK_LAND:
         return is_landed
-    note_arrival(nav, t_us, estimate, yaw, is_landed)
+    note_arrival(nav, t_us, estimate, is_landed)
     wait_s = nav.land_delay_s if nav.work == WORK_WAIT else 0.0
     if wait_s < 0.0 or not has_waited(nav, t_us, wait_s):
         return False
@@ -392,7 +392,7 @@ def change_mode(nav, mode, estimate, is_landed):
 
 
 @kernel
-def navigate(nav, t_us, mode, estimate, yaw, is_landed):
+def navigate(nav, t_us, mode, estimate, is_landed):
     """Update the leg; once per tick of the navigator."""
     if mode != nav.mode:
         change_mode(nav, mode, estimate, is_landed)
@@ -403,6 +403,6 @@ def navigate(nav, t_us, mode, estimate, yaw, is_landed):
                 nav.is_mission_begun = 1
                 begin_item(nav, t_us, estimate, is_landed)
         elif nav.is_finished == 0:
-            go_on_mission(nav, t_us, estimate, yaw, is_landed)
+            go_on_mission(nav, t_us, estimate, is_landed)
     elif mode == RETURN_MODE:
-        nav.is_finished = int(go_on_returning(nav, t_us, estimate, yaw, is_landed))
+        nav.is_finished = int(go_on_returning(nav, t_us, estimate, is_landed))

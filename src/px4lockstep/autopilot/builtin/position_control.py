@@ -17,7 +17,16 @@ coefficient is for 10 ms whatever the tick, as in PX4.
 import math
 
 from px4lockstep.autopilot.builtin.thrust_attitude import limit_tilt, thrust_to_attitude
-from px4lockstep.autopilot.builtin.vectors import add_if_number, clamp, is_finite, norm, norm_xy, scale, sign
+from px4lockstep.autopilot.builtin.vectors import (
+    add_if_number,
+    clamp,
+    heading_of,
+    is_finite,
+    norm,
+    norm_xy,
+    scale,
+    sign,
+)
 from px4lockstep.jit import kernel, record
 
 ONE_G = 9.80665
@@ -186,11 +195,11 @@ def control_position(control, estimate, dt_s):
 
 
 @kernel
-def write_attitude_setpoint(control, estimate_yaw, attitude_control, out):
+def write_attitude_setpoint(control, estimate, attitude_control, out):
     """Write the attitude and yaw rate that the thrust vector and the heading ask for; return the thrust's length."""
     sp = control.input
     thrust = (control.thrust_sp[0], control.thrust_sp[1], control.thrust_sp[2])
-    yaw = sp.yaw if is_finite(sp.yaw) else estimate_yaw
+    yaw = sp.yaw if is_finite(sp.yaw) else heading_of(estimate)
     q = thrust_to_attitude(thrust, yaw)
     out.q_sp[0], out.q_sp[1], out.q_sp[2], out.q_sp[3] = q
     attitude_control.yawspeed_sp = sp.yawspeed if is_finite(sp.yawspeed) else 0.0

@@ -35,7 +35,7 @@ from px4lockstep.autopilot.builtin.position_control import (
 from px4lockstep.autopilot.builtin.rate_control import RATE_CONTROL, control_rates, reset_rate_control
 from px4lockstep.autopilot.builtin.schedule import MODULE, is_due
 from px4lockstep.autopilot.builtin.takeoff import DISARMED, FLIGHT, RAMPUP, TAKEOFF, speed_up_limit, update_takeoff
-from px4lockstep.autopilot.builtin.vectors import clamp, heading_of
+from px4lockstep.autopilot.builtin.vectors import clamp
 from px4lockstep.jit import kernel, record
 from px4lockstep.plants.layout import MAX_MOTORS
 
@@ -77,17 +77,17 @@ BATTERY_SCALE_MAX = 1.3
 
 
 @kernel
-def run_flight_task(a, estimate, yaw):
+def run_flight_task(a, estimate):
     """Make this tick's trajectory setpoint."""
     task = a.flight_task
     if a.commander.mode == DESCEND_MODE:
-        descend_blindly(task, yaw)
+        descend_blindly(task, estimate)
         return
     if task.is_active == 0:
-        activate_task(task, estimate, yaw)
+        activate_task(task, estimate)
     elif a.takeoff.state < RAMPUP:
-        hold_trajectory(task, estimate, yaw, GROUND_SPEED_M_S)
-    fly_leg(task, a.navigator.leg, estimate, yaw, a.period_s)
+        hold_trajectory(task, estimate, GROUND_SPEED_M_S)
+    fly_leg(task, a.navigator.leg, estimate, a.period_s)
 
 
 @kernel
@@ -116,7 +116,7 @@ def prepare_position_control(a, dt_s):
 
 
 @kernel
-def run_position_control(a, t_us, dt_s, bus, yaw):
+def run_position_control(a, t_us, dt_s, bus):
     """Go from the trajectory setpoint to an attitude setpoint."""
     control, task = a.position, a.flight_task
     is_blind = a.commander.mode == DESCEND_MODE
@@ -136,7 +136,7 @@ def run_position_control(a, t_us, dt_s, bus, yaw):
     elif a.hover.is_on != 0 and a.takeoff.state >= FLIGHT:
         estimate_hover_thrust(a.hover, control.acc[2], -control.thrust_sp[2], dt_s)
         change_hover_thrust(control, a.hover.value)
-    a.collective = write_attitude_setpoint(control, yaw, a.attitude, bus.autopilot)
+    a.collective = write_attitude_setpoint(control, bus.estimate, a.attitude, bus.autopilot)
     a.has_attitude_sp = 1
 
 
@@ -216,18 +216,17 @@ def step_builtin(a, t_us, bus):
     command(a.commander, t_us, bus)
     mode = a.commander.mode if a.commander.is_armed != 0 else MANUAL_MODE
     is_automatic = mode != MANUAL_MODE
-    yaw = heading_of(estimate)
 
     if is_due(a.navigator_module, t_us):
-        navigate(a.navigator, t_us, mode, estimate, yaw, is_landed)
+        navigate(a.navigator, t_us, mode, estimate, is_landed)
     if is_automatic:
-        run_flight_task(a, estimate, yaw)
+        run_flight_task(a, estimate)
 
     dt_s = elapsed_s(a.position_module, t_us, 0.002, 0.04)
     if is_due(a.position_module, t_us):
         filter_velocity(a.position, estimate, dt_s)
         if is_automatic:
-            run_position_control(a, t_us, dt_s, bus, yaw)
+            run_position_control(a, t_us, dt_s, bus)
     if is_due(a.attitude_module, t_us) and a.has_attitude_sp != 0:
         control_attitude(a.attitude, estimate, out)
     dt_s = elapsed_s(a.rate_module, t_us, 0.000125, 0.02)

@@ -92,21 +92,19 @@ def choose_direction(axis):
     """Return the sign of the first jerk: which side of the goal braking at once would end on."""
     coasting = axis.vel
     if abs(axis.acc) > FLOAT32_EPSILON:
-        jerk = -sign(axis.acc) * axis.max_jerk
-        t_s = -axis.acc / jerk
-        coasting = axis.vel + axis.acc * t_s + 0.5 * jerk * t_s * t_s
+        coasting = axis.vel + 0.5 * axis.acc * abs(axis.acc) / axis.max_jerk
     direction = sign(axis.vel_sp - coasting)
     return direction if direction != 0.0 else sign(axis.acc)
 
 
 @kernel
-def limit_first_phase(axis, jerk, t1):
+def limit_first_phase(axis, jerk, per_jerk, t1):
     """Return T1 shortened so that the acceleration stays within its limit."""
     peak = axis.acc + jerk * t1
     if peak > axis.max_acc:
-        return (axis.max_acc - axis.acc) / jerk
+        return (axis.max_acc - axis.acc) * per_jerk
     if peak < -axis.max_acc:
-        return (-axis.max_acc - axis.acc) / jerk
+        return (-axis.max_acc - axis.acc) * per_jerk
     return t1
 
 
@@ -117,24 +115,24 @@ def is_possible(t1, t3, total):
 
 
 @kernel
-def first_phase_fastest(axis, jerk, delta):
+def first_phase_fastest(axis, jerk, per_jerk, delta):
     """Return T1 of the shortest way."""
     acc = axis.acc
     radicand = 2.0 * acc * acc + 4.0 * jerk * delta
     if radicand < 0.0:
         return 0.0
     half_root = 0.5 * math.sqrt(radicand)
-    plus, minus = (-acc + half_root) / jerk, (-acc - half_root) / jerk
+    plus, minus = (-acc + half_root) * per_jerk, (-acc - half_root) * per_jerk
     t1 = 0.0
-    if is_possible(plus, acc / jerk + plus, math.inf):
+    if is_possible(plus, acc * per_jerk + plus, math.inf):
         t1 = plus
-    elif is_possible(minus, acc / jerk + minus, math.inf):
+    elif is_possible(minus, acc * per_jerk + minus, math.inf):
         t1 = minus
-    return max(limit_first_phase(axis, jerk, t1), 0.0)
+    return max(limit_first_phase(axis, jerk, per_jerk, t1), 0.0)
 
 
 @kernel
-def first_phase_in(axis, jerk, delta, total):
+def first_phase_in(axis, jerk, per_jerk, delta, total):
     """Return T1 of the way that takes a given time."""
     acc = axis.acc
     b = jerk * total - acc
@@ -142,14 +140,14 @@ def first_phase_in(axis, jerk, delta, total):
     if radicand < 0.0:
         return 0.0
     root = math.sqrt(radicand)
-    scale = 1.0 / (-2.0 * jerk)
+    scale = -0.5 * per_jerk
     plus, minus = max((-b + root) * scale, 0.0), max((-b - root) * scale, 0.0)
     t1 = 0.0
-    if is_possible(plus, acc / jerk + plus, total):
+    if is_possible(plus, acc * per_jerk + plus, total):
         t1 = plus
-    elif is_possible(minus, acc / jerk + minus, total):
+    elif is_possible(minus, acc * per_jerk + minus, total):
         t1 = minus
-    return limit_first_phase(axis, jerk, t1)
+    return limit_first_phase(axis, jerk, per_jerk, t1)
 
 
 @kernel
@@ -165,8 +163,9 @@ def plan(axis, vel_sp):
         return
     delta = axis.vel_sp - axis.vel
     acc = axis.acc
-    t1 = first_phase_fastest(axis, jerk, delta)
-    t3 = max(acc / jerk + t1, 0.0)
+    per_jerk = 1.0 / jerk
+    t1 = first_phase_fastest(axis, jerk, per_jerk, delta)
+    t3 = max(acc * per_jerk + t1, 0.0)
     peak = acc + jerk * t1
     if abs(peak) > FLOAT32_EPSILON:
         gained = -0.5 * t1 * t1 * jerk - t1 * t3 * jerk - t1 * acc + 0.5 * t3 * t3 * jerk - t3 * acc
@@ -181,8 +180,9 @@ def stretch_plan(axis, total):
     axis.t1, axis.t2, axis.t3 = 0.0, 0.0, 0.0
     if abs(jerk) <= FLOAT32_EPSILON:
         return
-    axis.t1 = first_phase_in(axis, jerk, axis.vel_sp - axis.vel, total)
-    axis.t3 = max(axis.acc / jerk + axis.t1, 0.0)
+    per_jerk = 1.0 / jerk
+    axis.t1 = first_phase_in(axis, jerk, per_jerk, axis.vel_sp - axis.vel, total)
+    axis.t3 = max(axis.acc * per_jerk + axis.t1, 0.0)
     axis.t2 = max(total - axis.t1 - axis.t3, 0.0)
 
 
