@@ -33,6 +33,7 @@ SCENARIO_OUT = record(
         ("return_home", "i8"),
         ("land", "i8"),
         ("landed", "i8"),
+        ("crashed", "i8"),  # not 0 ends the run
         ("wind_ned", "f8", 3),  # on top of the wind source's, at once
         ("faults", FAULTS),
         ("estimate_faults", ESTIMATE_FAULTS),

@@ -10,7 +10,8 @@
     7  discontinuities  autopilot axis: what the plant changes at once
     8  recording, log   each stream on its axis; the state as it is now, stamped with now
 
-then the plant is integrated to the next boundary with its inputs held. Live, recorded and replayed runs are this
+then the plant is integrated to the next boundary with its inputs held, unless the scenario says that it has crashed:
+that ends the run. Live, recorded and replayed runs are this
 loop; so is a fixed step, by a physics axis in the timeline.
 
 A stage is native, replay, off or python. For a python stage the loop notes its place and returns the stage; the
@@ -63,6 +64,7 @@ STAGE_NAMES = ("scenario", "wind", "outputs", "estimator", "telemetry", "autopil
 
 DONE = -1
 FAILED = -2
+CRASHED = -3
 
 
 @kernel
@@ -110,7 +112,7 @@ def log_row(sim, log, log_state, index):
 
 @kernel
 def advance(arrays, k_stop):
-    """Run boundaries until `k_stop`; return `DONE`, `FAILED`, or the stage that Python is to run."""
+    """Run boundaries until `k_stop`; return `DONE`, `CRASHED`, `FAILED`, or the stage that Python is to run."""
     sim = arrays.core[0]
     # Taken out once: to fetch an array from the tuple costs a count of its references.
     time_us, due_at, log, log_state = arrays.time_us, arrays.due, arrays.log, arrays.log_state
@@ -229,6 +231,11 @@ def advance(arrays, k_stop):
         k += 1
         cursor.k = k
         cursor.stage = stage
+        if bus.scenario.crashed != 0:
+            if not due & LOG_DUE:  # the last row is the crash
+                log_row(sim, log, log_state, cursor.log_rows)
+                cursor.log_rows += 1
+            return CRASHED
         if modes.plant != OFF and k < len(time_us):
             t_next_us = np.int64(time_us[k])
             code = integrate(t_us, t_next_us, sim.state, inputs, sim.plant, sim.solver, sim.work)

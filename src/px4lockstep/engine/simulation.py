@@ -262,7 +262,7 @@ class Simulation:
             stop = self.timeline.index_at(check_us("until_us", until_us))
         if self._failed is not None:
             raise self._failed
-        while self.boundary < stop:
+        while self.boundary < stop and not self.is_crashed:
             self._advance(min(self.boundary + BOUNDARIES_PER_CALL, stop))
         return self
 
@@ -317,12 +317,17 @@ class Simulation:
     @property
     def time_us(self) -> int:
         """The time of the next boundary, or of the last one when the run is over."""
-        return int(self.timeline.time_us[min(self.boundary, len(self.timeline) - 1)])
+        return int(self.timeline.time_us[self.boundary - 1 if self.is_done else self.boundary])
+
+    @property
+    def is_crashed(self) -> bool:
+        """Whether a crash has ended the run; the last row of the log is the crash."""
+        return bool(self._core["bus"]["scenario"]["crashed"][0])
 
     @property
     def is_done(self) -> bool:
-        """Whether the end boundary has run."""
-        return self.boundary == len(self.timeline)
+        """Whether the run is over: the end boundary has run, or a crash has ended it."""
+        return self.is_crashed or self.boundary == len(self.timeline)
 
     @property
     def plant(self) -> PlantView:
@@ -353,7 +358,8 @@ class Simulation:
         """
         if not self._core["modes"]["is_recording"][0]:
             raise InputError("this run keeps no streams; make the simulation with record=True")
-        streams = {name: self._data_so_far(name).copy() for name in STREAMS}
+        # After a crash nothing more is read of them, but a replay has the timeline's full length.
+        streams = {name: (self._data[name] if self.is_crashed else self._data_so_far(name)).copy() for name in STREAMS}
         gusts = self._core["gusts"].copy()
         return Streams(time_us=self.timeline.time_us, due=self.timeline.due, gusts=gusts, **streams)
 

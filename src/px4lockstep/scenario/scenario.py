@@ -6,7 +6,7 @@ Each call returns a new scenario. Events that happen at the same boundary happen
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -14,6 +14,7 @@ from px4lockstep.errors import InputError
 from px4lockstep.jit import rows
 from px4lockstep.microseconds import check_us, seconds_to_us
 from px4lockstep.plants.layout import ATT, POS, VEL
+from px4lockstep.plants.plant import MULTIROTOR_PLANT
 from px4lockstep.scenario.data_form import event_to_data, events_from_data
 from px4lockstep.scenario.events import (
     Act,
@@ -29,6 +30,7 @@ from px4lockstep.scenario.events import (
 )
 from px4lockstep.scenario.report import raise_all
 from px4lockstep.scenario.stage import MAX_EVENTS, NOT_ASKED, look_ahead
+from px4lockstep.vehicle.contact import NONE as NO_CONTACT
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,14 @@ class Scenario:
 
     Args:
         events: At most 64, in the order in which they happen if they happen at once.
+        ends_at_crash: Whether a crash ends the run; else the vehicle is left to the contact model.
 
     Raises:
         InputError: If there are too many.
     """
 
     events: tuple[Event, ...] = ()
+    ends_at_crash: bool = True
 
     def __post_init__(self) -> None:
         """Check the number of events."""
@@ -142,6 +146,8 @@ class Scenario:
             start, stop = int(plant["group_start"][group]), int(plant["group_stop"][group])
             rec[name] = start if stop - start == size else -1
         rec["n_batteries"] = plant["multirotor"]["power"]["n_batteries"]
+        has_ground = plant["kind"] == MULTIROTOR_PLANT and plant["multirotor"]["contact"]["kind"] != NO_CONTACT
+        rec["ends_at_crash"] = self.ends_at_crash and has_ground
         rec["answer"] = NOT_ASKED
         for i, event in enumerate(self.events):
             write_event(event, rec["events"][0, i])
@@ -160,7 +166,7 @@ class Then:
         given = {name: value for name, value in arguments.items() if value is not None}
         good, problems = check_arguments(where, action, given)
         raise_all(problems)
-        return Scenario((*self.scenario.events, Event(self.trigger, action, good)))
+        return replace(self.scenario, events=(*self.scenario.events, Event(self.trigger, action, good)))
 
     def arm(self) -> Scenario:
         """Request arming."""
@@ -252,7 +258,7 @@ class Then:
         """Call a function `act(time_us, inputs, outputs)`; outputs are the scenario's part of the bus."""
         if not callable(act):
             raise InputError(f"scenario.events[{len(self.scenario.events)}] does {act!r}; it must be a function")
-        return Scenario((*self.scenario.events, Event(self.trigger, act)))
+        return replace(self.scenario, events=(*self.scenario.events, Event(self.trigger, act)))
 
 
 def _owner(function: Callable[..., Any]) -> Any:

@@ -1,4 +1,4 @@
-"""The scenario at a boundary: events that are due, in the order of their list; then whether the vehicle has landed.
+"""The scenario at a boundary: events that are due, in the order of their list; then if the vehicle landed or crashed.
 
 An event fires once: at a time, at a tick of the autopilot, or at the first boundary at which its condition holds. What
 can't be compiled, a condition or an action in Python, is asked for: the stage returns the event's number, the engine
@@ -7,7 +7,7 @@ answers, and the stage goes on where it was. While nothing is due, a boundary co
 
 from px4lockstep.jit import kernel, record
 from px4lockstep.scenario.actions import CALL, EVENT, apply_action
-from px4lockstep.scenario.landing import LANDING, is_landed
+from px4lockstep.scenario.landing import LANDING, is_crash, is_landed
 from px4lockstep.scenario.signals import read_signal
 
 MAX_EVENTS = 64
@@ -35,6 +35,7 @@ SCENARIO = record(
         ("i_vel", "i8"),
         ("i_att", "i8"),
         ("n_batteries", "i8"),
+        ("ends_at_crash", "i8"),
         ("events", EVENT, MAX_EVENTS),
         # From here on, what changes as a run goes on.
         ("is_fired", "i8", MAX_EVENTS),
@@ -142,4 +143,6 @@ def step_scenario(scenario, t_us, ticks, is_tick, state, inputs, m, bus):
     if scenario.i_pos >= 0 and scenario.i_vel >= 0:
         down_m, down_m_s = state.x[scenario.i_pos + 2], state.x[scenario.i_vel + 2]
         bus.scenario.landed = is_landed(scenario.landing, t_us, bus.scenario.mission, down_m, down_m_s)
+        if is_crash(scenario.landing, state, scenario.i_pos, scenario.i_vel) and scenario.ends_at_crash != 0:
+            bus.scenario.crashed = 1
     return NOBODY

@@ -16,6 +16,7 @@ The pseudo-inverse is P. Courrieu's, by a Cholesky factor of full rank ("Fast Co
 Matrices", 2005), in plain loops: a linear algebra library's last bits depend on the processor.
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -41,6 +42,7 @@ WEAK = 0.2
 """Motors with less effect than this on an axis are not used to bring others back: the gains would be large."""
 YAW_MARGIN = 0.15
 STATUS_PERIOD_US = 5_000
+LAWSON_STEPS = 40
 
 ROLL, PITCH, YAW, THRUST_X, THRUST_Y, THRUST_Z = (np.int64(i) for i in range(6))
 
@@ -141,21 +143,74 @@ def column_scales(mix: Matrix) -> list[float]:
     return [value if value > FLOAT32_EPSILON else 1.0 for value in scales]
 
 
-def write_allocation(allocation: Any, b: Matrix) -> None:
-    """Fill the record for an effectiveness matrix."""
-    raw = pseudo_inverse(b)
-    scales = column_scales(raw)
-    n = len(raw)
-    mix: npt.NDArray[np.float64] = np.zeros((MAX_MOTORS, 6))
-    for i, row in enumerate(raw):
+def rank(b: Matrix) -> int:
+    """Return how many axes a matrix can serve independently of each other."""
+    return len(full_rank_cholesky(product(b, transpose(b)))[0])
+
+
+def scaled_mix(b: Matrix, scales: list[float]) -> npt.NDArray[np.float64]:
+    """Return the mix of an effectiveness matrix, its columns divided by scales."""
+    mix = np.zeros((MAX_MOTORS, 6))
+    for i, row in enumerate(pseudo_inverse(b)):
         for axis in range(6):
             value = row[axis] / scales[axis]
             mix[i, axis] = 0.0 if abs(value) < 1e-3 else value
-    allocation["n_rotors"] = n
-    allocation["mix"] = mix
+    return mix
+
+
+def flattest_thrust(b: Matrix, thrust: list[float]) -> list[float]:
+    """Return the motors that give a thrust and no torque with the smallest largest command.
+
+    By C. L. Lawson's weights: each least squares solution is weighted with the one before, which lets small commands
+    grow until the largest are as small as can be. A motor that can do nothing stays zero.
+    """
+    n = len(b[0])
+    weights = [1.0] * n
+    motors = [0.0] * n
+    for _ in range(LAWSON_STEPS):
+        weighted = [[value / weights[i] for i, value in enumerate(row)] for row in b]
+        columns = product(pseudo_inverse(weighted), [[value] for value in thrust])
+        motors = [column[0] / weights[i] for i, column in enumerate(columns)]
+        largest = max(abs(value) for value in motors)
+        weights = [
+            max(weight * math.sqrt(abs(value) / largest), 1e-6) for weight, value in zip(weights, motors, strict=True)
+        ]
+    return motors
+
+
+@functools.lru_cache(maxsize=64)
+def mixes(b_rows: tuple[tuple[float, ...], ...]) -> tuple[npt.NDArray[np.float64], ...]:
+    """Return the mix with all motors, the scaled effectiveness, and for each motor if and how the others can do without.
+
+    Kept, since a campaign flies the same geometry again and again.
+    """
+    b = [list(row) for row in b_rows]
+    n = len(b[0])
+    scales = column_scales(pseudo_inverse(b))
+    scaled = np.zeros((6, MAX_MOTORS))
+    can_remove, without = np.zeros(MAX_MOTORS, np.int64), np.zeros((MAX_MOTORS, MAX_MOTORS, 6))
     for axis in range(6):
-        for i in range(n):
-            allocation["effectiveness"][axis, i] = b[axis][i] * scales[axis]
+        scaled[axis, :n] = [value * scales[axis] for value in b[axis]]
+    thrust = [1.0 / scales[THRUST_Z] if axis == THRUST_Z else 0.0 for axis in range(6)]
+    for motor in range(n):
+        left = [[0.0 if i == motor else value for i, value in enumerate(row)] for row in b]
+        can_remove[motor] = rank(left) == rank(b)
+        if can_remove[motor]:
+            without[motor] = scaled_mix(left, scales)
+            # What is left must carry the weight: spread the thrust as evenly as the torques allow.
+            without[motor, :n, THRUST_Z] = flattest_thrust(left, thrust)
+    return scaled_mix(b, scales), scaled, can_remove, without
+
+
+def write_allocation(allocation: Any, failure: Any, b: Matrix) -> None:
+    """Fill the records for an effectiveness matrix: with all motors, and without each."""
+    mix, scaled, can_remove, without = mixes(tuple(tuple(row) for row in b))
+    allocation["n_rotors"] = len(b[0])
+    allocation["mix"] = mix
+    allocation["effectiveness"] = scaled
+    failure["mix_all"] = mix
+    failure["can_remove"] = can_remove
+    failure["mix_without"] = without
 
 
 @kernel

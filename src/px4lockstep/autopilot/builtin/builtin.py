@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from px4lockstep.autopilot.builtin.allocation import effectiveness, write_allocation
+from px4lockstep.autopilot.builtin.motor_failure import NONE as NO_MOTOR
 from px4lockstep.autopilot.builtin.navigator import MAX_ITEMS
 from px4lockstep.autopilot.builtin.position_control import ONE_G
 from px4lockstep.autopilot.builtin.schedule import period_us
@@ -141,6 +142,7 @@ class Builtin:
         home_lon_deg: Longitude of the origin.
         rates: How often its modules run.
         strict_rates: Whether a tick longer than a module's period is an error.
+        motor_failure_detection: Whether a motor that draws no current is taken out of the allocation.
         hover_thrust_estimate: Whether the hover thrust is estimated in flight (`MPC_USE_HTE` must be 1, its default);
             off, as in the real library, whose build has no estimator of it.
         angular_acceleration: Whether rate control gets the derivative of the rates; `False` reproduces the recorded
@@ -156,6 +158,7 @@ class Builtin:
     home_lon_deg: float = 8.545594
     rates: Rates = field(default_factory=Rates)
     strict_rates: bool = False
+    motor_failure_detection: bool = True
     hover_thrust_estimate: bool = False
     angular_acceleration: bool = True
 
@@ -217,7 +220,7 @@ class Builtin:
         _write_position(record["position"], p)
         _write_attitude(record["attitude"], p)
         _write_rate(record["rate"], p, self.angular_acceleration)
-        self._write_allocation(record["allocation"], p, aircraft)
+        self._write_allocation(record["allocation"], record["motor_failure"], p, aircraft)
         _write_navigator(record["navigator"], p)
         self._write_mission(record["navigator"], aircraft.home_alt_msl_m)
         identity = hashlib.blake2b(record.tobytes(), digest_size=8).digest()
@@ -242,8 +245,11 @@ class Builtin:
         record["thrust_curve"] = p["THR_MDL_FAC"]
         record["full_battery_v"] = aircraft.batteries[0].ocv_v[-1] if p["MC_BAT_SCALE_EN"] else 0.0
 
-    def _write_allocation(self, allocation: Any, p: Params, aircraft: Aircraft) -> None:
+    def _write_allocation(self, allocation: Any, failure: Any, p: Params, aircraft: Aircraft) -> None:
         """Derive PX4's CA_ROTORi_* from the aircraft, unless they are given."""
+        failure["is_on"] = self.motor_failure_detection
+        failure["failed"] = NO_MOTOR
+        failure["dead_since_us"] = -1
         columns: dict[str, list[float]] = {name: [] for name in GEOMETRY}
         for i, rotor in enumerate(aircraft.rotors):
             axis = [-value for value in rotor.axis_body]
@@ -254,7 +260,7 @@ class Builtin:
                 columns[name].append(p[key] if key in self.params else derived[key])
         positions = list(zip(columns["PX"], columns["PY"], columns["PZ"], strict=True))
         axes = list(zip(columns["AX"], columns["AY"], columns["AZ"], strict=True))
-        write_allocation(allocation, effectiveness(positions, axes, columns["KM"], columns["CT"]))
+        write_allocation(allocation, failure, effectiveness(positions, axes, columns["KM"], columns["CT"]))
 
     def _write_mission(self, navigator: Any, home_alt_msl_m: float) -> None:
         projection = MapProjection(self.home_lat_deg, self.home_lon_deg)

@@ -5,7 +5,8 @@ to land. After a landing the vehicle disarms by itself, COM_DISARM_LAND later (n
 
 What it acts on by itself, the first of these that applies:
 
-* position lost for a second: descend, level, with a bit less than hover thrust (there is nothing to hold a place with);
+* position lost for a second: descend, with the tilt and a bit less than the thrust that held the vehicle so far (there
+  is nothing to hold a place with); until then likewise, but the mode stays and goes on if the position comes back;
 * battery, when its warning rises: by COM_LOW_BAT_ACT, 0 only warns, 1 returns at critical, 2 lands at critical, 3
   returns at critical and lands at emergency;
 * geofence, when the vehicle leaves GF_MAX_HOR_DIST or GF_MAX_VER_DIST around home: by GF_ACTION, 0 and 1 only warn, 2
@@ -31,6 +32,7 @@ NO_FAILSAFE = np.int64(0)
 BATTERY_FAILSAFE = np.int64(1)
 GEOFENCE_FAILSAFE = np.int64(2)
 POSITION_FAILSAFE = np.int64(3)
+MOTOR_FAILSAFE = np.int64(4)
 
 POSITION_LOSS_US = 1_000_000
 

@@ -303,7 +303,7 @@ def fly_leg(task, leg, estimate, dt_s):
 
 @kernel
 def descend_blindly(task, estimate):
-    """Write a setpoint that needs no position: level, and down with a bit less than hover thrust."""
+    """Write a setpoint that needs no position: the tilt and thrust that held it so far, and a bit less of that."""
     ask_for_nothing(task.setpoint)
     task.setpoint.acc_ned[0] = 0.0
     task.setpoint.acc_ned[1] = 0.0

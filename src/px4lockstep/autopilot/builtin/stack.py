@@ -8,7 +8,7 @@ import math
 
 from px4lockstep.autopilot.builtin.allocation import ALLOCATION, allocate
 from px4lockstep.autopilot.builtin.attitude_control import ATTITUDE_CONTROL, control_attitude
-from px4lockstep.autopilot.builtin.commander import COMMANDER, command
+from px4lockstep.autopilot.builtin.commander import COMMANDER, MOTOR_FAILSAFE, NO_FAILSAFE, command
 from px4lockstep.autopilot.builtin.flight_task import (
     FLIGHT_TASK,
     GROUND_SPEED_M_S,
@@ -23,6 +23,8 @@ from px4lockstep.autopilot.builtin.hover_thrust import (
     estimate_hover_thrust,
     reset_hover_thrust,
 )
+from px4lockstep.autopilot.builtin.motor_failure import MOTOR_FAILURE, reset_motor_failure, watch_motors
+from px4lockstep.autopilot.builtin.motor_failure import NONE as NO_MOTOR
 from px4lockstep.autopilot.builtin.navigator import DESCEND_MODE, MANUAL_MODE, NAVIGATOR, navigate
 from px4lockstep.autopilot.builtin.position_control import (
     POSITION_CONTROL,
@@ -66,6 +68,7 @@ BUILTIN = record(
         ("attitude", ATTITUDE_CONTROL),
         ("rate", RATE_CONTROL),
         ("allocation", ALLOCATION),
+        ("motor_failure", MOTOR_FAILURE),
         ("navigator", NAVIGATOR),
     ]
 )
@@ -80,7 +83,7 @@ BATTERY_SCALE_MAX = 1.3
 def run_flight_task(a, estimate):
     """Make this tick's trajectory setpoint."""
     task = a.flight_task
-    if a.commander.mode == DESCEND_MODE:
+    if a.commander.mode == DESCEND_MODE or estimate.is_valid == 0.0:
         descend_blindly(task, estimate)
         return
     if task.is_active == 0:
@@ -119,17 +122,17 @@ def prepare_position_control(a, dt_s):
 def run_position_control(a, t_us, dt_s, bus):
     """Go from the trajectory setpoint to an attitude setpoint."""
     control, task = a.position, a.flight_task
-    is_blind = a.commander.mode == DESCEND_MODE
+    is_blind = task.is_active == 0
     if is_blind:
-        # without a velocity there is nothing to correct
+        # Without a velocity there is nothing to correct; what was integrated before is the trim for weight and wind.
         for i in range(3):
             control.vel[i] = math.nan
+            task.setpoint.acc_ned[i] += control.integral[i]
     armed_for_us = t_us - a.commander.armed_us
     update_takeoff(a.takeoff, armed_for_us, bus.scenario.landed != 0, task.wants_takeoff != 0)
     prepare_position_control(a, dt_s)
     control_position(control, bus.estimate, dt_s)
     if is_blind:
-        reset_integral(control)
         for i in range(3):
             control.vel[i] = bus.estimate.vel_ned[i]
             control.acc[i] = 0.0
@@ -182,6 +185,9 @@ def stop_motors(a, estimate, bus):
     a.flight_task.is_active = 0
     a.has_attitude_sp = 0
     a.takeoff.state = DISARMED
+    reset_motor_failure(a.motor_failure, a.allocation)
+    for i in range(a.allocation.n_rotors):
+        a.allocation.sp[i] = 0.0
 
 
 @kernel
@@ -190,6 +196,8 @@ def write_status(a, out):
     out.armed = a.commander.is_armed
     out.nav_state = a.commander.mode
     out.failsafe = a.commander.failsafe
+    if out.failsafe == NO_FAILSAFE and a.motor_failure.failed != NO_MOTOR:
+        out.failsafe = MOTOR_FAILSAFE
     out.mission_item = a.navigator.current
     out.mission_count = a.navigator.count
     out.mission_finished = a.navigator.is_finished
@@ -235,6 +243,8 @@ def step_builtin(a, t_us, bus):
         control_rates(a.rate, estimate, dt_s, is_landed, out)
         scale_with_battery(a, bus)
     if is_due(a.allocation_module, t_us) and a.has_attitude_sp != 0:
+        if a.motor_failure.is_on != 0 and a.motor_failure.failed == NO_MOTOR:
+            watch_motors(a.motor_failure, t_us, a.allocation, bus.outputs)
         allocate(a.allocation, t_us, a.rate, out)
         write_motors(a, bus.command)
     if not is_automatic:
