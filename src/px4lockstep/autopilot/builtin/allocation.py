@@ -42,7 +42,7 @@ WEAK = 0.2
 """Motors with less effect than this on an axis are not used to bring others back: the gains would be large."""
 YAW_MARGIN = 0.15
 STATUS_PERIOD_US = 5_000
-LAWSON_STEPS = 40
+LAWSON_STEPS = 30
 
 ROLL, PITCH, YAW, THRUST_X, THRUST_Y, THRUST_Z = (np.int64(i) for i in range(6))
 
@@ -162,7 +162,7 @@ def flattest_thrust(b: Matrix, thrust: list[float]) -> list[float]:
     """Return the motors that give a thrust and no torque with the smallest largest command.
 
     By C. L. Lawson's weights: each least squares solution is weighted with the one before, which lets small commands
-    grow until the largest are as small as can be. A motor that can do nothing stays zero.
+    grow until the largest are as small as can be. Weights stay above 0.1, which keeps the matrices well conditioned.
     """
     n = len(b[0])
     weights = [1.0] * n
@@ -173,14 +173,14 @@ def flattest_thrust(b: Matrix, thrust: list[float]) -> list[float]:
         motors = [column[0] / weights[i] for i, column in enumerate(columns)]
         largest = max(abs(value) for value in motors)
         weights = [
-            max(weight * math.sqrt(abs(value) / largest), 1e-6) for weight, value in zip(weights, motors, strict=True)
+            max(weight * math.sqrt(abs(value) / largest), 0.1) for weight, value in zip(weights, motors, strict=True)
         ]
     return motors
 
 
 @functools.lru_cache(maxsize=64)
-def mixes(b_rows: tuple[tuple[float, ...], ...]) -> tuple[npt.NDArray[np.float64], ...]:
-    """Return the mix with all motors, the scaled effectiveness, and for each motor if and how the others can do without.
+def mixes(b_rows: tuple[tuple[float, ...], ...]) -> tuple[npt.NDArray[Any], ...]:
+    """Return the mix with all motors, the scaled effectiveness; for each motor, if and how the others can do without.
 
     Kept, since a campaign flies the same geometry again and again.
     """

@@ -7,6 +7,7 @@ What it acts on by itself, the first of these that applies:
 
 * position lost for a second: descend, with the tilt and a bit less than the thrust that held the vehicle so far (there
   is nothing to hold a place with); until then likewise, but the mode stays and goes on if the position comes back;
+* a motor that fails: land (`motor_failure`);
 * battery, when its warning rises: by COM_LOW_BAT_ACT, 0 only warns, 1 returns at critical, 2 lands at critical, 3
   returns at critical and lands at emergency;
 * geofence, when the vehicle leaves GF_MAX_HOR_DIST or GF_MAX_VER_DIST around home: by GF_ACTION, 0 and 1 only warn, 2

@@ -3,7 +3,8 @@
 An ESC tells the current of its motor. One below 0.1 A, a sixth of the least that a turning motor takes, at a command of
 0.2 or more, for 0.1 s, is a failure (PX4: FD_ACT_MOT_THR, FD_ACT_MOT_TOUT). The first one is remembered until the
 vehicle is disarmed, and the others take its share (PX4: CA_FAILURE_MODE 1), if they can still turn the vehicle about
-all axes: seven of eight can, three of four can't, and then nothing is changed. PX4 leaves this off by default.
+all axes: seven of eight can, three of four can't, and then nothing is changed. In any case the vehicle lands where it
+is: with a motor less it may not be able to climb. PX4 leaves all of this off by default.
 """
 
 from px4lockstep.jit import kernel, record
@@ -61,9 +62,10 @@ def use_mix(failure, allocation, motor):
 
 @kernel
 def watch_motors(failure, t_us, allocation, outputs):
-    """Look for the first motor that fails, and take it out."""
+    """Look for the first motor that fails, and take it out; return whether there is one."""
     motor = find_dead_motor(failure, t_us, allocation.n_rotors, allocation, outputs)
     if motor != NONE:
         failure.failed = motor
         if failure.can_remove[motor] != 0:
             use_mix(failure, allocation, motor)
+    return motor != NONE

@@ -8,7 +8,7 @@ import math
 
 from px4lockstep.autopilot.builtin.allocation import ALLOCATION, allocate
 from px4lockstep.autopilot.builtin.attitude_control import ATTITUDE_CONTROL, control_attitude
-from px4lockstep.autopilot.builtin.commander import COMMANDER, MOTOR_FAILSAFE, NO_FAILSAFE, command
+from px4lockstep.autopilot.builtin.commander import COMMANDER, MOTOR_FAILSAFE, command, fail_safe
 from px4lockstep.autopilot.builtin.flight_task import (
     FLIGHT_TASK,
     GROUND_SPEED_M_S,
@@ -25,7 +25,7 @@ from px4lockstep.autopilot.builtin.hover_thrust import (
 )
 from px4lockstep.autopilot.builtin.motor_failure import MOTOR_FAILURE, reset_motor_failure, watch_motors
 from px4lockstep.autopilot.builtin.motor_failure import NONE as NO_MOTOR
-from px4lockstep.autopilot.builtin.navigator import DESCEND_MODE, MANUAL_MODE, NAVIGATOR, navigate
+from px4lockstep.autopilot.builtin.navigator import DESCEND_MODE, LAND_MODE, MANUAL_MODE, NAVIGATOR, navigate
 from px4lockstep.autopilot.builtin.position_control import (
     POSITION_CONTROL,
     ask_for_nothing,
@@ -196,8 +196,6 @@ def write_status(a, out):
     out.armed = a.commander.is_armed
     out.nav_state = a.commander.mode
     out.failsafe = a.commander.failsafe
-    if out.failsafe == NO_FAILSAFE and a.motor_failure.failed != NO_MOTOR:
-        out.failsafe = MOTOR_FAILSAFE
     out.mission_item = a.navigator.current
     out.mission_count = a.navigator.count
     out.mission_finished = a.navigator.is_finished
@@ -244,7 +242,8 @@ def step_builtin(a, t_us, bus):
         scale_with_battery(a, bus)
     if is_due(a.allocation_module, t_us) and a.has_attitude_sp != 0:
         if a.motor_failure.is_on != 0 and a.motor_failure.failed == NO_MOTOR:
-            watch_motors(a.motor_failure, t_us, a.allocation, bus.outputs)
+            if watch_motors(a.motor_failure, t_us, a.allocation, bus.outputs):
+                fail_safe(a.commander, MOTOR_FAILSAFE, LAND_MODE)
         allocate(a.allocation, t_us, a.rate, out)
         write_motors(a, bus.command)
     if not is_automatic:
