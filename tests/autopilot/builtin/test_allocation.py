@@ -185,7 +185,7 @@ def test_saturation_has_the_sign_of_what_is_missing(name, torque, thrust):
 
 @pytest.mark.parametrize("motor", range(8))
 def test_seven_motors_of_an_octa_lift_without_a_torque(motor):
-    """The dead one is not used; thrust is what was asked for. To 1e-9, ten times what thirty solutions in a row lose."""
+    """The dead one is not used, thrust is what was asked for; to 1e-9, which thirty solutions in a row keep."""
     record = autopilot("octa")
     failure = record["motor_failure"][0]
     mix, effect = failure["mix_without"][motor], record["allocation"]["effectiveness"][0]

@@ -111,7 +111,7 @@ def test_a_full_weight_is_plain_quaternion_feedback():
 @settings(max_examples=100, deadline=None)
 @given(st.tuples(*[st.floats(-3.0, 3.0)] * 3), st.tuples(*[st.floats(-1.0, 1.0)] * 2))
 def test_an_opposite_attitude_has_a_finite_rate(rotvec, across):
-    """Upside down, and within a hair of it: the way is arbitrary, the rate is that of an error of half a turn or less."""
+    """Upside down, and within a hair of it: the way is arbitrary, the rate is that of half a turn at most."""
     pose = turned(*rotvec)
     for hair in (0.0, 1e-9, 1e-6, 1e-3):
         flip = turned(*(np.pi * np.array((1.0, 0.0, 0.0)))) * turned(hair * across[0], hair * across[1], 0.0)
