@@ -121,6 +121,15 @@ def test_an_opposite_attitude_has_a_finite_rate(rotvec, across):
         assert np.linalg.norm(found[:2] / P[:2]) > 1.9  # it does turn over
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_vehicle_that_is_to_be_upside_down_turns_over_about_one_axis(axis):
+    """From level: half a turn about x or y is done about just that axis at 2 P, without a turn of the heading."""
+    found = rates(IDENTITY, turned(*(np.pi * np.eye(3)[axis])))
+    expected = np.zeros(3)
+    expected[axis] = 2.0 * P[axis]
+    assert np.abs(found) == pytest.approx(expected, abs=1e-6)
+
+
 def test_rates_are_limited_axis_by_axis():
     """To the limit, with the sign of what was asked; others stay as they are."""
     limit = (0.5, 0.3, 0.2)

@@ -258,8 +258,10 @@ def test_no_thrust_is_level(yaw):
 @settings(max_examples=100, deadline=None)
 @given(st.tuples(*[st.floats(-1.0, 1.0)] * 3).filter(lambda v: np.linalg.norm(v) > 0.01), angles)
 def test_any_thrust_has_an_attitude(vector, yaw):
-    """Also sideways and downwards: a rotation whose z axis is against it."""
+    """Also sideways and downwards: a rotation whose z axis is against it, and the nose still to the front."""
     r = matrix(thrust_to_attitude(vector, yaw))
+    if abs(vector[2]) > 0.01:
+        assert r[0, 0] * math.cos(yaw) + r[1, 0] * math.sin(yaw) > 0.0
     assert r @ r.T == pytest.approx(np.eye(3), abs=1e-12)
     assert r[:, 2] == pytest.approx(-np.array(vector) / np.linalg.norm(vector), abs=1e-6)
 
