@@ -94,3 +94,19 @@ def test_another_hover_thrust_does_not_change_the_thrust():
     acc = -1.2 + control["integral"][0, 2] - 0.3
     assert control["hover_thrust"][0] == 0.6
     assert (acc / ONE_G - 1.0) * 0.6 == pytest.approx((-1.2 / ONE_G - 1.0) * 0.5, rel=1e-12)
+
+
+def test_the_estimate_stays_above_zero():
+    """Position control divides by it: 0.05 at least, though the range of the parameters goes down to −0.3."""
+    log = estimated(begun(MPC_THR_HOVER=0.1, HTE_THR_RANGE=0.4, HTE_ACC_GATE=10.0), *bobbing(0.01))
+    assert log["value"].min() == 0.05
+
+
+def test_the_hover_thrust_is_within_the_limits_of_thrust_but_never_zero():
+    """MPC_THR_MIN and MPC_THR_MAX bound MPC_THR_HOVER; below 0.05 there would be nothing to divide by; as float32."""
+    for params, expected in (
+        ({"MPC_THR_HOVER": 0.6, "MPC_THR_MAX": 0.4}, 0.4),
+        ({"MPC_THR_HOVER": 0.1, "MPC_THR_MIN": 0.3}, 0.3),
+        ({"MPC_THR_MAX": 0.0}, 0.05),
+    ):
+        assert builtin_record(**params)["hover"]["initial"][0] == pytest.approx(expected, abs=1e-7)

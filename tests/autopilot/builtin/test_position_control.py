@@ -172,6 +172,12 @@ def test_a_limited_sum_keeps_what_has_priority(first, second, limit):
         assert -0.002 <= rest @ direction <= np.linalg.norm(second) + 0.002
 
 
+def test_a_limit_of_zero_leaves_nothing():
+    """MPC_XY_VEL_MAX may be 0: no speed, not NaN, which would leave the velocity uncontrolled."""
+    for first in ((0.0, 0.0), (1.0, 2.0)):
+        assert limit_sum_xy(first, (1.0, -1.0), 0.0) == (0.0, 0.0)
+
+
 def test_the_correction_of_position_has_priority_over_the_fed_velocity():
     """With a limit of 5 m/s: 3 of them go back to the line, so 4 are left along it."""
     found = controlled({"pos_ned": (0.0, 3.0 / 0.95, 0.0), "vel_ned": (8.0, 0.0, 0.0)}, speed_max_m_s=5.0)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from px4lockstep.autopilot.builtin.allocation import effectiveness, write_allocation
+from px4lockstep.autopilot.builtin.hover_thrust import HOVER_MIN
 from px4lockstep.autopilot.builtin.motor_failure import NONE as NO_MOTOR
 from px4lockstep.autopilot.builtin.navigator import MAX_ITEMS
 from px4lockstep.autopilot.builtin.position_control import ONE_G
@@ -335,7 +336,7 @@ def _write_takeoff(takeoff: Any, p: Params) -> None:
 
 def _write_hover(hover: Any, p: Params, is_on: bool) -> None:
     hover["is_on"] = is_on
-    hover["initial"] = min(max(p["MPC_THR_HOVER"], p["MPC_THR_MIN"]), p["MPC_THR_MAX"])
+    hover["initial"] = max(min(max(p["MPC_THR_HOVER"], p["MPC_THR_MIN"]), p["MPC_THR_MAX"]), HOVER_MIN)
     hover["initial_deviation"] = p["HTE_HT_ERR_INIT"]
     hover["noise"] = p["HTE_HT_NOISE"]
     hover["gate"] = p["HTE_ACC_GATE"]

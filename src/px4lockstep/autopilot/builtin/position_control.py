@@ -104,6 +104,8 @@ def limit_sum_xy(first, second, limit):
         return x, y
     length = norm_xy(first[0], first[1])
     if length >= limit or norm_xy(second[0] - first[0], second[1] - first[1]) < 0.001:
+        if length == 0.0:
+            return 0.0, 0.0
         return first[0] / length * limit, first[1] / length * limit
     other = norm_xy(second[0], second[1])
     ux, uy = second[0] / other, second[1] / other
