@@ -6,7 +6,8 @@ innovation, and the slope of what is predicted with h, are
     ν = a_z − g (1 − T/h),   H = g T/h²
 
 and h itself wanders by HTE_HT_NOISE per √s. Innovations beyond HTE_ACC_GATE standard deviations are not used, and h
-stays within HTE_THR_RANGE of MPC_THR_HOVER and between 0.05 and 0.9. Off by default, since the real library does not run it.
+stays within HTE_THR_RANGE of MPC_THR_HOVER and between 0.05 and 0.9. Off by default, since the real library does not
+run it.
 """
 
 import math
