@@ -84,6 +84,8 @@ def obey(c, t_us, scenario):
         disarm(c)
         c.is_armed = int(scenario.arm != 0)
         c.armed_us = t_us
+        # what was asked for before arming is asked for now
+        c.asked_mission, c.asked_return, c.asked_land = 0, 0, 0
     mode = c.mode
     if scenario.mission > c.asked_mission:
         mode = MISSION_MODE

@@ -3,7 +3,7 @@
 The thrust setpoint T (upwards) accelerates the vehicle by g (T/h − 1) upwards. With a_z measured downwards, the
 innovation, and the slope of what is predicted with h, are
 
-    ν = a_z − g (1 − T/h),   H = −g T/h²
+    ν = a_z − g (1 − T/h),   H = g T/h²
 
 and h itself wanders by HTE_HT_NOISE per √s. Innovations beyond HTE_ACC_GATE standard deviations are not used, and h
 stays within HTE_THR_RANGE of MPC_THR_HOVER. Off by default, since the real library does not run it.
@@ -45,7 +45,7 @@ def estimate_hover_thrust(h, acc_down, thrust_up, dt_s):
     h.variance += h.noise * h.noise * dt_s
     if thrust_up <= 0.0:
         return
-    slope = -ONE_G * thrust_up / (h.value * h.value)
+    slope = ONE_G * thrust_up / (h.value * h.value)
     innovation = acc_down - ONE_G * (1.0 - thrust_up / h.value)
     variance = slope * slope * h.variance + ACC_VARIANCE
     if abs(innovation) > h.gate * math.sqrt(variance):

@@ -24,7 +24,6 @@ from px4lockstep.autopilot.builtin.hover_thrust import (
     reset_hover_thrust,
 )
 from px4lockstep.autopilot.builtin.motor_failure import MOTOR_FAILURE, reset_motor_failure, watch_motors
-from px4lockstep.autopilot.builtin.motor_failure import NONE as NO_MOTOR
 from px4lockstep.autopilot.builtin.navigator import DESCEND_MODE, LAND_MODE, MANUAL_MODE, NAVIGATOR, navigate
 from px4lockstep.autopilot.builtin.position_control import (
     POSITION_CONTROL,
@@ -224,7 +223,7 @@ def step_builtin(a, t_us, bus):
     is_automatic = mode != MANUAL_MODE
 
     if is_due(a.navigator_module, t_us):
-        navigate(a.navigator, t_us, mode, estimate, is_landed)
+        navigate(a.navigator, t_us, mode, estimate, is_landed or a.takeoff.state < RAMPUP)
     if is_automatic:
         run_flight_task(a, estimate)
 
@@ -241,9 +240,8 @@ def step_builtin(a, t_us, bus):
         control_rates(a.rate, estimate, dt_s, is_landed, out)
         scale_with_battery(a, bus)
     if is_due(a.allocation_module, t_us) and a.has_attitude_sp != 0:
-        if a.motor_failure.is_on != 0 and a.motor_failure.failed == NO_MOTOR:
-            if watch_motors(a.motor_failure, t_us, a.allocation, bus.outputs):
-                fail_safe(a.commander, MOTOR_FAILSAFE, LAND_MODE)
+        if watch_motors(a.motor_failure, t_us, a.allocation, bus.outputs):
+            fail_safe(a.commander, MOTOR_FAILSAFE, LAND_MODE)
         allocate(a.allocation, t_us, a.rate, out)
         write_motors(a, bus.command)
     if not is_automatic:
