@@ -138,6 +138,15 @@ def test_landed_it_disarms_after_com_disarm_land():
     assert never.plant["pos"][2] > -0.05
 
 
+def test_it_can_detect_its_landing_by_itself():
+    """From estimate and thrust: a few seconds later than the ground is reached, in noise too, and not before."""
+    sim = disturbed(land_detector="estimate", end_s=90).run()
+    assert_flown_well(sim)
+    ground_s = int(sim.log["time_us"][np.flatnonzero(np.diff(sim.log["bus"]["scenario"]["landed"]))[-1] + 1]) / 1e6
+    off_s = int(sim.log["time_us"][np.flatnonzero(np.diff(autopilot_of(sim)["armed"]))[-1] + 1]) / 1e6
+    assert 3.0 < off_s - ground_s < 12.0
+
+
 # -- missions ------------------------------------------------------------------------------------------------------
 
 

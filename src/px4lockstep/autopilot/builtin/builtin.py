@@ -12,6 +12,7 @@ from px4lockstep.autopilot.builtin.motor_failure import NONE as NO_MOTOR
 from px4lockstep.autopilot.builtin.navigator import MAX_ITEMS
 from px4lockstep.autopilot.builtin.position_control import ONE_G
 from px4lockstep.autopilot.builtin.schedule import period_us
+from px4lockstep.checks import check_kind
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.math.exponential import exp
@@ -38,6 +39,10 @@ USED = frozenset(
         "HTE_HT_NOISE",
         "HTE_THR_RANGE",
         "IMU_DGYRO_CUTOFF",
+        "LNDMC_ROT_MAX",
+        "LNDMC_TRIG_TIME",
+        "LNDMC_XY_VEL_MAX",
+        "LNDMC_Z_VEL_MAX",
         "MC_BAT_SCALE_EN",
         "MC_PITCHRATE_D",
         "MC_PITCHRATE_FF",
@@ -145,6 +150,8 @@ class Builtin:
         motor_failure_detection: Whether a motor that draws no current is taken out of the allocation.
         hover_thrust_estimate: Whether the hover thrust is estimated in flight (`MPC_USE_HTE` must be 1, its default);
             off, as in the real library, whose build has no estimator of it.
+        land_detector: `host` takes the scenario's `landed`, as the real library does its host's; `estimate` decides by
+            itself, by the LNDMC parameters.
         angular_acceleration: Whether rate control gets the derivative of the rates; `False` reproduces the recorded
             flights of the real library, whose host left it zero.
 
@@ -160,12 +167,14 @@ class Builtin:
     strict_rates: bool = False
     motor_failure_detection: bool = True
     hover_thrust_estimate: bool = False
+    land_detector: str = "host"
     angular_acceleration: bool = True
 
     def __post_init__(self) -> None:
         """Read the mission, check the parameters."""
         if isinstance(self.mission, str | Path):
             object.__setattr__(self, "mission", load_mission(self.mission))
+        check_kind("land_detector", self.land_detector, {"host": 0, "estimate": 1})
         values = resolve(self.params)
         unused = [name for name in self.params if name not in USED and not name.startswith("CA_ROTOR")]
         if unused:
@@ -222,6 +231,7 @@ class Builtin:
         _write_rate(record["rate"], p, self.angular_acceleration)
         self._write_allocation(record["allocation"], record["motor_failure"], p, aircraft)
         _write_navigator(record["navigator"], p)
+        _write_land_detector(record["land_detector"], p, self.land_detector == "estimate")
         self._write_mission(record["navigator"], aircraft.home_alt_msl_m)
         identity = hashlib.blake2b(record.tobytes(), digest_size=8).digest()
         record["identity"] = int.from_bytes(identity, "little", signed=True)
@@ -376,6 +386,14 @@ def _write_rate(control: Any, p: Params, has_derivative: bool) -> None:
     control["yaw_torque_tau_s"] = time_constant_s(p["MC_YAW_TQ_CUTOFF"])
     control["has_derivative"] = has_derivative
     control["derivative_tau_s"] = time_constant_s(p["IMU_DGYRO_CUTOFF"])
+
+
+def _write_land_detector(detector: Any, p: Params, is_on: bool) -> None:
+    detector["is_on"] = is_on
+    detector["speed_z_m_s"] = p["LNDMC_Z_VEL_MAX"]
+    detector["speed_xy_m_s"] = p["LNDMC_XY_VEL_MAX"]
+    detector["rate_rad_s"] = math.radians(p["LNDMC_ROT_MAX"])
+    detector["trigger_us"] = round(p["LNDMC_TRIG_TIME"] * 1e6)
 
 
 def _write_navigator(nav: Any, p: Params) -> None:

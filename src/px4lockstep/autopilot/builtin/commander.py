@@ -159,13 +159,13 @@ def watch_position(c, t_us, estimate):
 
 
 @kernel
-def command(c, t_us, bus):
+def command(c, t_us, bus, is_landed):
     """Decide whether the vehicle is armed, and its mode."""
     scenario, estimate = bus.scenario, bus.estimate
     obey(c, t_us, scenario)
     if c.is_armed == 0:
         return
-    if scenario.landed == 0:
+    if not is_landed:
         c.has_flown = 1
         c.landed_since_us = t_us
     elif c.has_flown != 0 and c.disarm_land_us >= 0 and t_us - c.landed_since_us >= c.disarm_land_us:

@@ -23,6 +23,7 @@ from px4lockstep.autopilot.builtin.hover_thrust import (
     estimate_hover_thrust,
     reset_hover_thrust,
 )
+from px4lockstep.autopilot.builtin.land_detector import LAND_DETECTOR, detect_land
 from px4lockstep.autopilot.builtin.motor_failure import MOTOR_FAILURE, reset_motor_failure, watch_motors
 from px4lockstep.autopilot.builtin.navigator import DESCEND_MODE, LAND_MODE, MANUAL_MODE, NAVIGATOR, navigate
 from px4lockstep.autopilot.builtin.position_control import (
@@ -68,6 +69,7 @@ BUILTIN = record(
         ("rate", RATE_CONTROL),
         ("allocation", ALLOCATION),
         ("motor_failure", MOTOR_FAILURE),
+        ("land_detector", LAND_DETECTOR),
         ("navigator", NAVIGATOR),
     ]
 )
@@ -128,7 +130,7 @@ def run_position_control(a, t_us, dt_s, bus):
             control.vel[i] = math.nan
             task.setpoint.acc_ned[i] += control.integral[i]
     armed_for_us = t_us - a.commander.armed_us
-    update_takeoff(a.takeoff, armed_for_us, bus.scenario.landed != 0, task.wants_takeoff != 0)
+    update_takeoff(a.takeoff, armed_for_us, a.land_detector.landed != 0, task.wants_takeoff != 0)
     prepare_position_control(a, dt_s)
     control_position(control, bus.estimate, dt_s)
     if is_blind:
@@ -183,6 +185,7 @@ def stop_motors(a, estimate, bus):
     reset_integral(a.position)
     a.flight_task.is_active = 0
     a.has_attitude_sp = 0
+    a.collective = 0.0
     a.takeoff.state = DISARMED
     reset_motor_failure(a.motor_failure, a.allocation)
     for i in range(a.allocation.n_rotors):
@@ -217,8 +220,13 @@ def elapsed_s(module, t_us, shortest_s, longest_s):
 def step_builtin(a, t_us, bus):
     """Run one tick: from estimate and requests to motor commands."""
     estimate, out = bus.estimate, bus.autopilot
-    is_landed = bus.scenario.landed != 0
-    command(a.commander, t_us, bus)
+    detector = a.land_detector
+    if detector.is_on != 0:
+        detect_land(detector, t_us, estimate, a.collective, a.thrust_min, a.position.hover_thrust)
+    else:
+        detector.landed = bus.scenario.landed
+    is_landed = detector.landed != 0
+    command(a.commander, t_us, bus, is_landed)
     mode = a.commander.mode if a.commander.is_armed != 0 else MANUAL_MODE
     is_automatic = mode != MANUAL_MODE
 
