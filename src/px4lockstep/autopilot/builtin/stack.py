@@ -89,9 +89,10 @@ def run_flight_task(a, estimate):
         return
     if task.is_active == 0:
         activate_task(task, estimate)
-    elif a.takeoff.state < RAMPUP:
-        hold_trajectory(task, estimate, GROUND_SPEED_M_S)
     fly_leg(task, a.navigator.leg, estimate, a.period_s)
+    if a.takeoff.state < RAMPUP:
+        # after the setpoint, as in PX4: the first one of the take-off is still that of the ground
+        hold_trajectory(task, estimate, GROUND_SPEED_M_S)
 
 
 @kernel
