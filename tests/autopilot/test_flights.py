@@ -27,6 +27,7 @@ from px4lockstep.autopilot.builtin.navigator import (
     MISSION_MODE,
     RETURN_MODE,
 )
+from px4lockstep.errors import InputError
 from px4lockstep.vehicle.fleet import iris, octa
 from px4lockstep.vehicle.parts import Battery
 
@@ -108,6 +109,22 @@ def test_the_mission_goes_on_after_a_landing_was_called_off():
     assert modes_of(sim) == [MISSION_MODE, LAND_MODE, MISSION_MODE, MANUAL_MODE]
     assert autopilot_of(sim)["mission_item"][3500] == 3
     assert_flown_well(sim)
+
+
+def test_a_mission_can_be_asked_for_again():
+    """After a hold at the geofence it goes on; after a landing it starts over."""
+    held = flight(scenario=TAKE_OFF.at(25.0).start_mission(), end_s=90, params={"GF_MAX_VER_DIST": 11.0}).run()
+    assert modes_of(held) == [MISSION_MODE, LOITER_MODE, MISSION_MODE, MANUAL_MODE]
+    assert_flown_well(held)
+    twice = flight(scenario=TAKE_OFF.at(71.0).disarm().at(72.0).arm().at(73.0).start_mission(), end_s=145).run()
+    assert item_times(twice)[0] == pytest.approx(item_times(twice)[8] - 71.0, abs=0.3)
+    assert_flown_well(twice)
+
+
+def test_a_mission_that_is_not_there_is_an_error():
+    """Before the flight."""
+    with pytest.raises(InputError, match="has none"):
+        flight(None)
 
 
 def test_disarming_stops_the_motors_at_once():

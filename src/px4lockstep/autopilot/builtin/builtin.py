@@ -176,7 +176,7 @@ class Builtin:
             object.__setattr__(self, "mission", load_mission(self.mission))
         check_kind("land_detector", self.land_detector, {"host": 0, "estimate": 1})
         values = resolve(self.params)
-        unused = [name for name in self.params if name not in USED and not name.startswith("CA_ROTOR")]
+        unused = [name for name in self.params if name not in USED and name.rpartition("_")[2] not in GEOMETRY]
         if unused:
             raise InputError(
                 f"params {', '.join(unused)}: PX4 has them, but the built-in autopilot has no use for them; "
@@ -260,6 +260,10 @@ class Builtin:
         failure["is_on"] = self.motor_failure_detection
         failure["failed"] = NO_MOTOR
         failure["dead_since_us"] = -1
+        rotors = {f"CA_ROTOR{i}_{name}" for i in range(len(aircraft.rotors)) for name in GEOMETRY}
+        missing = [name for name in self.params if name.startswith("CA_ROTOR") and name not in rotors]
+        if missing:
+            raise InputError(f"params {', '.join(missing)}: {aircraft.name} has rotors 0 to {len(aircraft.rotors) - 1}")
         columns: dict[str, list[float]] = {name: [] for name in GEOMETRY}
         for i, rotor in enumerate(aircraft.rotors):
             axis = [-value for value in rotor.axis_body]

@@ -93,7 +93,8 @@ def obey(c, t_us, scenario):
         mode = RETURN_MODE
     if scenario.land > c.asked_land:
         mode = LAND_MODE
-    if mode != c.mode:
+    is_asked = mode != c.mode or scenario.mission > c.asked_mission
+    if is_asked:
         c.mode = mode
         c.failsafe = NO_FAILSAFE
     c.asked_mission = scenario.mission
@@ -136,6 +137,7 @@ def watch_fence(c, estimate):
     if is_outside and c.is_outside == 0:
         if c.fence_action == 4:
             disarm(c)
+            c.failsafe = GEOFENCE_FAILSAFE
         elif c.fence_action == 2:
             fail_safe(c, GEOFENCE_FAILSAFE, LOITER_MODE)
         elif c.fence_action == 3:
