@@ -293,6 +293,11 @@ def _write_commander(c: Any, p: Params, n_batteries: int) -> None:
     c["lost_since_us"] = -1
 
 
+def _inverse(value: float) -> float:
+    """Return 1/value; 0 for 0, with which nothing is planned."""
+    return 1.0 / value if value > 0.0 else 0.0
+
+
 def _write_flight_task(task: Any, p: Params) -> None:
     task["acc_up"] = p["MPC_ACC_UP_MAX"]
     task["acc_down"] = p["MPC_ACC_DOWN_MAX"]
@@ -313,12 +318,14 @@ def _write_flight_task(task: Any, p: Params) -> None:
     smoothing["acceptance_z_m"] = p["NAV_MC_ALT_RAD"]
     smoothing["turn_acc_gain"] = p["MPC_XY_TRAJ_P"]
     smoothing["axes"]["max_jerk"] = p["MPC_JERK_AUTO"]
+    smoothing["axes"]["inverse_jerk"] = _inverse(p["MPC_JERK_AUTO"])
     smoothing["axes"]["max_acc"] = p["MPC_ACC_HOR"]
     smoothing["axes"]["max_vel"] = p["MPC_XY_VEL_MAX"]
     heading = task["heading"]
     heading["max_vel"] = 2.0 * math.pi  # its velocity is a heading
     heading["max_acc"] = math.radians(p["MPC_YAWRAUTO_MAX"])
     heading["max_jerk"] = math.radians(p["MPC_YAWRAUTO_ACC"])
+    heading["inverse_jerk"] = _inverse(math.radians(p["MPC_YAWRAUTO_ACC"]))
 
 
 def _write_takeoff(takeoff: Any, p: Params) -> None:
