@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from px4lockstep.autopilot.builtin.allocation import effectiveness, write_allocation
+from px4lockstep.autopilot.builtin.attitude_control import yaw_series
 from px4lockstep.autopilot.builtin.navigator import MAX_ITEMS
 from px4lockstep.autopilot.builtin.position_control import ONE_G
 from px4lockstep.autopilot.builtin.schedule import period_us
@@ -362,6 +363,7 @@ def _write_attitude(control: Any, p: Params) -> None:
     weight = min(max(p["MC_YAW_WEIGHT"], 0.0), 1.0)
     control["p"] = (p["MC_ROLL_P"], p["MC_PITCH_P"], p["MC_YAW_P"] / weight if weight > 1e-4 else p["MC_YAW_P"])
     control["yaw_weight"] = weight
+    control["yaw_sine"], control["yaw_cosine"] = yaw_series(weight)
     for i, axis in enumerate(("ROLL", "PITCH", "YAW")):
         control["rate_limit_rad_s"][i] = math.radians(p[f"MC_{axis}RATE_MAX"])
 

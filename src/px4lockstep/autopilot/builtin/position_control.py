@@ -72,10 +72,11 @@ POSITION_CONTROL = record(
 @kernel
 def filter_velocity(control, estimate, dt_s):
     """Update the filtered velocity and its derivative."""
+    per_dt = 1.0 / dt_s
     for i in range(3):
         before = control.vel[i]
         control.vel[i] += control.vel_weight * (estimate.vel_ned[i] - before)
-        control.acc[i] += control.acc_weight * ((control.vel[i] - before) / dt_s - control.acc[i])
+        control.acc[i] += control.acc_weight * ((control.vel[i] - before) * per_dt - control.acc[i])
 
 
 @kernel
