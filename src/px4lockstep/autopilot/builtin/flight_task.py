@@ -29,7 +29,7 @@ from px4lockstep.autopilot.builtin.vectors import (
     wrap_pi,
 )
 from px4lockstep.autopilot.builtin.velocity_smoothing import AXIS, reset_axis
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.math.trigonometry import atan2
 
 POSITION = np.int64(0)
@@ -160,7 +160,7 @@ def leg_changed(task, leg):
     return not is_same
 
 
-@kernel
+@inlined_kernel
 def take_leg(task, leg, estimate):
     """Take the navigator's leg over, and decide what of it to fly."""
     own = task.leg
@@ -204,7 +204,7 @@ def wait_for_leg(task, estimate):
     task.leg.yaw = heading_of(estimate)
 
 
-@kernel
+@inlined_kernel
 def choose_heading(task, estimate):
     """Write the heading to turn to; NaN if it follows the trajectory."""
     if is_finite(task.leg.yaw):
@@ -254,7 +254,7 @@ def limit_vertical(task, estimate, height_m):
     axis.max_acc = acc
 
 
-@kernel
+@inlined_kernel
 def turn(task, vn, ve, estimate, dt_s):
     """Go on with the heading."""
     wanted = task.yaw_sp

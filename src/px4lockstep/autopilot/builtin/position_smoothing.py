@@ -27,7 +27,7 @@ from px4lockstep.autopilot.builtin.vectors import (
     unit_or_zero_xy,
 )
 from px4lockstep.autopilot.builtin.velocity_smoothing import AXIS, advance_axis, plan, stretch_plan
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import inlined_kernel, kernel, record
 
 SMOOTHING = record(
     [
@@ -77,7 +77,7 @@ def leg_speed_xy(s, start, target, speed_at_target):
     return min(s.cruise_m_s, speed_to_brake(s.axes[0], distance, speed_at_target))
 
 
-@kernel
+@inlined_kernel
 def max_speed_xy(s, pos, target, after):
     """Return the horizontal speed now, from the last leg back to this one."""
     next_n, next_e = target[0] - after[0], target[1] - after[1]
@@ -91,7 +91,7 @@ def max_speed_xy(s, pos, target, after):
     return leg_speed_xy(s, pos, target, speed_at_target)
 
 
-@kernel
+@inlined_kernel
 def max_speed_z(s, pos, target, after):
     """Return the vertical speed now."""
     axis = s.axes[2]
@@ -151,7 +151,7 @@ def clamp_parts(v, limit_xy, limit_z):
     return v
 
 
-@kernel
+@inlined_kernel
 def wanted_velocity(s, start, target, after, vel_down):
     """Return the velocity to fly towards a target; one without height goes down with `vel_down`."""
     pos = (s.axes[0].pos, s.axes[1].pos, s.axes[2].pos)
@@ -170,7 +170,7 @@ def wanted_velocity(s, start, target, after, vel_down):
     return clamp_parts(towards, speed, speed_z)
 
 
-@kernel
+@inlined_kernel
 def advance_trajectory(s, estimate, wanted, dt_s):
     """Go on along the trajectory, then plan it anew towards the wanted velocity."""
     north, east, down = s.axes[0], s.axes[1], s.axes[2]

@@ -13,7 +13,7 @@ Axes that would be done earlier than the slowest are stretched to its time T, so
 import math
 
 from px4lockstep.autopilot.builtin.vectors import FLOAT32_EPSILON, clamp, sign
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import inlined_kernel, kernel, record
 
 AXIS = record(
     [
@@ -59,7 +59,7 @@ def move(acc, vel, pos, jerk, t_s):
     )
 
 
-@kernel
+@inlined_kernel
 def advance_axis(axis, dt_s):
     """Go on along the phases."""
     axis.elapsed_s += dt_s
@@ -144,7 +144,7 @@ def first_phase_in(acc, max_acc, jerk, per_jerk, delta, total):
     return limit_first_phase(acc, max_acc, jerk, per_jerk, t1)
 
 
-@kernel
+@inlined_kernel
 def plan(axis, vel_sp):
     """Plan the three phases of the shortest way to a velocity, from now; return how long they take together."""
     acc, vel = axis.acc, axis.vel
@@ -169,7 +169,7 @@ def plan(axis, vel_sp):
     return t1 + t2 + t3
 
 
-@kernel
+@inlined_kernel
 def stretch_plan(axis, total):
     """Plan the three phases anew so that they take a given, longer time."""
     jerk = axis.direction * axis.max_jerk
