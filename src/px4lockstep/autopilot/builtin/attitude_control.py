@@ -17,7 +17,7 @@ Control", ETH Zürich, 2013.
 import math
 
 from px4lockstep.autopilot.builtin.vectors import FLOAT32_EPSILON, clamp, cross, dot, norm
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.math.quaternion import conjugate, multiply
 from px4lockstep.math.trigonometry import asin, sincos
 
@@ -83,7 +83,7 @@ def thrust_axis(q_bn):
     return 2.0 * (w * y + x * z), 2.0 * (y * z - w * x), w * w - x * x - y * y + z * z
 
 
-@kernel
+@inlined_kernel
 def shortest_rotation(a, b):
     """Return the quaternion that turns one unit vector into another, by the shortest way."""
     axis = cross(a, b)
@@ -106,7 +106,7 @@ def shortest_rotation(a, b):
     return w * inverse, axis[0] * inverse, axis[1] * inverse, axis[2] * inverse
 
 
-@kernel
+@inlined_kernel
 def attitude_error(control, q_bn, q_sp):
     """Return twice the vector part of the rotation to the setpoint, its heading weighted down."""
     q_tilt = shortest_rotation(thrust_axis(q_bn), thrust_axis(q_sp))
@@ -122,7 +122,7 @@ def attitude_error(control, q_bn, q_sp):
     return twice * error[1], twice * error[2], twice * error[3]
 
 
-@kernel
+@inlined_kernel
 def control_attitude(control, estimate, out):
     """Write the body rate setpoint from the attitude setpoint."""
     q = estimate.q_bn

@@ -12,7 +12,7 @@ if the rates come without one, as in the recorded flights of the real library.
 """
 
 from px4lockstep.autopilot.builtin.vectors import PI, clamp
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import inlined_kernel, kernel, record
 
 RATE_CONTROL = record(
     [
@@ -81,7 +81,7 @@ def rate_torque(control, i, rate_sp, omega):
     )
 
 
-@kernel
+@inlined_kernel
 def control_rates(control, estimate, dt_s, is_landed, out):
     """Write the normalized torque setpoint from the rate setpoint."""
     if control.has_derivative != 0:
