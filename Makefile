@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Compiled kernels of this checkout stay in it, so that a fresh clone starts cold.
 export PX4LOCKSTEP_CACHE_DIR ?= $(CURDIR)/.cache/px4lockstep
 
-.PHONY: test lint bench clean
+.PHONY: test lint bench pictures clean
 
 test: lint
 	$(BIN)/python tests/support/warm_cache.py
@@ -19,6 +19,9 @@ lint: $(VENV)/ready
 bench: $(VENV)/ready
 	$(BIN)/python -m pytest benchmarks -s --benchmark-columns=min,median,ops
 	$(BIN)/px4lockstep bench
+
+pictures: $(VENV)/ready
+	PYTHONPATH=tests/support:tests/against $(BIN)/python tools/pictures.py
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

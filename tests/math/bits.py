@@ -93,6 +93,7 @@ def evaluate_quaternions(x, y, out):
 @kernel
 def evaluate_random(key, lane, out):
     """Fill a row with random numbers."""
+    tail = 1.2e-16
     for i in range(len(out)):
         tick = i * 85899345
         word, _, _, _ = philox.block(key, tick, lane, i)
@@ -101,7 +102,11 @@ def evaluate_random(key, lane, out):
         out[i, 3], out[i, 4], out[i, 5], out[i, 6] = philox.uniform4(key, tick, lane, i)
         out[i, 7], out[i, 8], out[i, 9], out[i, 10] = philox.normal4(key, tick, i, lane)
         out[i, 11] = philox.normal_quantile((i + 0.5) / len(out))
-        out[i, 12] = philox.normal_quantile(1e-12 / (i + 1.0))
+        out[i, 12] = philox.normal_quantile(tail)
+        out[i, 13] = philox.normal_quantile(1.0 - tail)
+        out[i, 14] = philox.normal_quantile(2.0 * i - 1.0)
+        out[i, 15] = philox.normal_of_word((word * word) >> np.uint64(32))
+        tail = 1.19 * tail
 
 
 def hash_results(wrap):
@@ -111,7 +116,7 @@ def hash_results(wrap):
     is_moderate = (np.abs(x) < 1e100) & (np.abs(y) < 1e100)
     functions = np.zeros((len(x), 12))
     quaternions = np.zeros((np.count_nonzero(is_moderate), 51))
-    random = np.zeros((200, 13))
+    random = np.zeros((200, 16))
     evaluate_functions(wrap(x), wrap(y), functions)
     evaluate_quaternions(wrap(x[is_moderate]), wrap(y[is_moderate]), quaternions)
     evaluate_random(philox.stream_key(7, "bits"), 3, random)

@@ -11,6 +11,8 @@ from px4lockstep.math import philox
 
 COUNT = 1 << 17  # blocks in each sample, of four numbers
 
+SMALLEST_NORMAL = -6.3379577545537892525  # by mpmath, the quantile of 2**-33
+
 
 @kernel
 def fill_normals(key, lane, draw, out):
@@ -124,6 +126,14 @@ def test_a_draw_depends_on_nothing_but_its_address():
     assert philox.normal4(key, 99, 2, 7) == tuple(normals("wind", lane=2, draw=7, count=100)[99])
 
 
+def test_normals_are_the_quantiles_of_the_uniforms():
+    """Word by word, at the same address, to the bit."""
+    key = philox.stream_key(1, "wind")
+    for tick in range(100):
+        uniforms = philox.uniform4(key, tick, 2, 7)
+        assert philox.normal4(key, tick, 2, 7) == tuple(philox.normal_quantile(u) for u in uniforms)
+
+
 def test_three_normals_are_the_first_of_four():
     """At the same address, to the bit."""
     key = philox.stream_key(1, "wind")
@@ -174,8 +184,42 @@ def test_streams_seeds_lanes_draws_ticks_and_words_are_independent():
             assert abs(np.corrcoef(a * a, b * b)[0, 1]) < limit, name
 
 
-def test_normals_are_antisymmetric_about_one_half():
-    """To the bit: p and 1 - p, exact for these p, give opposite quantiles."""
-    for k in range(1, 512):
-        assert philox.normal_quantile(k / 1024.0) == -philox.normal_quantile(1.0 - k / 1024.0)
+EDGES = [((8 + segment << octave) + 7) // 16 for octave in range(32) for segment in range(8)]
+"""The first words of the segments below p = 1/2, in each of which p = (word + 1/2) / 2**32 has its own polynomial."""
+
+
+def test_normals_of_all_words_are_odd_about_one_half():
+    """To the bit: a word and its complement, p and 1 - p, give opposite deviates; and the median is 0."""
+    words = [*EDGES, *range(0, 1 << 31, 7_919_191), (1 << 31) - 1]
+    for word in words:
+        x = philox.normal_of_word(np.uint64(word))
+        assert x < 0.0
+        assert philox.normal_of_word(np.uint64((1 << 32) - 1 - word)) == -x
+        assert philox.normal_quantile((word + 0.5) / 2.0**32) == x
+        assert philox.normal_quantile(1.0 - (word + 0.5) / 2.0**32) == -x
     assert philox.normal_quantile(0.5) == 0.0
+
+
+def test_normals_rise_with_the_word():
+    """Also from one segment to the next: words are at least 5.8e-10 apart, polynomials meet within 2e-13."""
+    for edge in EDGES:
+        words = range(max(edge - 20, 0), min(edge + 20, 1 << 31))
+        deviates = [philox.normal_of_word(np.uint64(word)) for word in words]
+        assert all(np.diff(deviates) > 0.0), edge
+    across_the_median = [philox.normal_of_word(np.uint64(word)) for word in range((1 << 31) - 20, (1 << 31) + 20)]
+    assert all(np.diff(across_the_median) > 5.8e-10)
+
+
+def test_normals_end_with_the_last_words():
+    """At the quantiles of 2**-33 and 1 - 2**-33, within 1e-13; next to the median the deviate is 2.9e-10."""
+    assert philox.normal_of_word(np.uint64(0)) == pytest.approx(SMALLEST_NORMAL, abs=1e-13)
+    assert philox.normal_of_word(np.uint64((1 << 32) - 1)) == pytest.approx(-SMALLEST_NORMAL, abs=1e-13)
+    assert philox.normal_of_word(np.uint64(1 << 31)) == pytest.approx(math.sqrt(2.0 * math.pi) / 2.0**33, abs=1e-15)
+
+
+@pytest.mark.parametrize("p", [0.0, -0.25, 1.0, 1.25, 2.0**-54, 1e-300, math.inf, -math.inf, math.nan])
+def test_the_quantile_of_what_no_uniform_can_be_is_nan(p):
+    """Below 2**-53 and above 1 - 2**-53, the ends of the 52-bit uniforms, there are no polynomials."""
+    assert math.isnan(philox.normal_quantile(p))
+    assert math.isfinite(philox.normal_quantile(2.0**-53))
+    assert philox.normal_quantile(1.0 - 2.0**-53) == -philox.normal_quantile(2.0**-53)

@@ -16,7 +16,7 @@ from px4lockstep.autopilot.builtin.position_control import control_position
 from px4lockstep.autopilot.builtin.rate_control import control_rates
 from px4lockstep.autopilot.builtin.schedule import is_due
 from px4lockstep.autopilot.builtin.stack import BUILTIN, run_flight_task
-from px4lockstep.autopilot.builtin.velocity_smoothing import advance_axis, duration, plan, stretch_plan
+from px4lockstep.autopilot.builtin.velocity_smoothing import advance_axis, plan, stretch_plan
 from px4lockstep.engine.bus import AUTOPILOT_OUT, ESTIMATE
 from px4lockstep.jit import kernel
 from px4lockstep.vehicle.aircraft import Aircraft
@@ -107,13 +107,12 @@ def run_position(controls, rows_of_estimate, dt_s, log):
 def run_axis(axes, vel_sp, total_s, dt_s, log):
     """Plan once towards a velocity, in a given time if it is longer, then sample; return how long the plan takes."""
     axis = axes[0]
-    plan(axis, vel_sp)
-    if total_s > duration(axis):
+    if plan(axis, vel_sp) < total_s:
         stretch_plan(axis, total_s)
     for k in range(len(log)):
         log[k] = axis
         advance_axis(axis, dt_s)
-    return duration(axis)
+    return axis.t1 + axis.t2 + axis.t3
 
 
 @kernel

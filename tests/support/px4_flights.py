@@ -72,7 +72,8 @@ def answer_tick(a, t_us, bus, recorded, answer, motors):
     """Run the modules that are due; after each, go on with what PX4 had answered in its place."""
     estimate, out, px4 = bus.estimate, bus.autopilot, recorded.autopilot
     is_landed = bus.scenario.landed != 0
-    command(a.commander, t_us, bus)
+    a.land_detector.landed = bus.scenario.landed
+    command(a.commander, t_us, bus, is_landed)
     is_automatic = a.commander.is_armed != 0 and a.commander.mode != 0
     if is_due(a.navigator_module, t_us):
         navigate(a.navigator, t_us, a.commander.mode, estimate, is_landed)

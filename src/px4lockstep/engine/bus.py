@@ -29,7 +29,7 @@ ESTIMATE_FAULTS = record(
 SCENARIO_OUT = record(
     [
         ("arm", "i8"),  # requests to the autopilot
-        ("mission", "i8"),
+        ("mission", "i8"),  # how often it was asked for; 0 if something else was asked for since
         ("return_home", "i8"),
         ("land", "i8"),
         ("landed", "i8"),
@@ -57,7 +57,7 @@ AUTOPILOT_OUT = record(
     [
         ("armed", "i8"),
         ("nav_state", "i8"),  # PX4's number: 0 manual, 3 mission, 4 loiter, 5 return, 12 descend, 18 land
-        ("failsafe", "i8"),  # what the autopilot acts on by itself: see `autopilot.builtin.commander`
+        ("failsafe", "i8"),  # what it last warned of or acted on by itself: see `autopilot.builtin.commander`
         ("mission_item", "i8"),  # counted from 0
         ("mission_count", "i8"),
         ("mission_finished", "i8"),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.autopilot.builtin.builtin import Builtin
 from px4lockstep.engine.protocols import StageInputs
 from px4lockstep.engine.snapshot import check_object
 from px4lockstep.engine.timeline import Timeline
@@ -30,6 +31,9 @@ def write_scenario(scenario: Scenario, core: npt.NDArray[Any], timeline: Timelin
                 f"the scenario has an event at {time_us} us, which is no boundary; add it to the scenario axis: "
                 "Explicit(scenario.times_us())"
             )
+    asks_for_mission = any(event.action == "start_mission" for event in scenario.events)
+    if asks_for_mission and isinstance(sources["autopilot"], Builtin) and sources["autopilot"].mission is None:
+        raise InputError("the scenario starts the mission, and the built-in autopilot has none; give it one")
     scenario.write(core["scenario"], core["plant"][0])
     check_fit(
         scenario,

@@ -44,7 +44,7 @@ import numpy as np
 from px4lockstep.checks import Vector3, check_number
 from px4lockstep.jit import kernel, record
 from px4lockstep.math.exponential import exp, log, pow
-from px4lockstep.math.philox import normal4
+from px4lockstep.math.philox import normal3, normal4
 from px4lockstep.microseconds import check_us
 
 METRES_PER_FOOT = 0.3048
@@ -109,7 +109,7 @@ def step_transverse(axis, xi_a, xi_b):
 @kernel
 def step_dryden(dryden, key, tick, turbulence_ned):
     """Advance the turbulence by one period and write its velocity, with the noise of a stream at a tick."""
-    xi_u, xi_va, xi_wa, _ = normal4(key, tick, np.int64(0), np.int64(0))
+    xi_u, xi_va, xi_wa = normal3(key, tick, np.int64(0), np.int64(0))
     xi_vb, xi_wb, _, _ = normal4(key, tick, np.int64(0), np.int64(1))
     along = step_longitudinal(dryden.along, xi_u)
     across = step_transverse(dryden.across, xi_va, xi_vb)

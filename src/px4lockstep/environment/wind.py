@@ -25,7 +25,7 @@ from px4lockstep.checks import Vector3, check_kind, check_positive, check_vector
 from px4lockstep.environment.dryden import DRYDEN_FILTERS, Dryden, step_dryden
 from px4lockstep.jit import kernel, record
 from px4lockstep.math.exponential import exp
-from px4lockstep.math.philox import normal4, stream_key
+from px4lockstep.math.philox import normal3, stream_key
 from px4lockstep.microseconds import check_us
 
 NONE = 0
@@ -54,7 +54,7 @@ WIND = record(
 @kernel
 def step_ou(wind):
     """Advance the Ornstein-Uhlenbeck process by one period."""
-    xi_n, xi_e, xi_d, _ = normal4(wind.key, wind.tick, np.int64(0), np.int64(0))
+    xi_n, xi_e, xi_d = normal3(wind.key, wind.tick, np.int64(0), np.int64(0))
     decay = wind.decay
     gain = wind.gain_ned
     turbulence = wind.turbulence_ned

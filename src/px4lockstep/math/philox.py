@@ -10,13 +10,18 @@ another. In each of ten rounds, with (hi, lo) the halves of a 64-bit product,
     counter = (tick, low half; tick, high half; lane; draw)
 
 A stream is one source of randomness (a sensor's noise, the wind), a tick its time, a lane one of its axes or groups, a
-draw numbers the blocks within a tick. A stream that is added changes no other. Normal deviates are the inverse normal
-distribution function of 32-bit uniforms, so that they end at 6.3 standard deviations.
+draw numbers the blocks within a tick. A stream that is added changes no other.
 
-References:
+Normal deviates are the inverse normal distribution function of 32-bit uniforms, so that they end at 6.3 standard
+deviations. It is odd about p = 1/2; below, exponent and three leading digits of p choose a segment with a polynomial:
+
+    p = 2**e (1 + (s + (1 + t) / 2) / 8),  s = 0 ... 7,  -1 <= t < 1
+    x = c_0 + c_1 t + ... + c_7 t**7,    c of (e, s) from `normal_table.py`
+
+Nothing is divided, and no branch depends on p, which a processor could not predict.
+
+Reference:
     J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, Parallel random numbers: as easy as 1, 2, 3, SC11 (2011).
-    M. J. Wichura, Algorithm AS 241: the percentage points of the normal distribution, Applied Statistics 37 (1988),
-    477-484; the coefficients are those of its PPND16, of about 16 figures.
 """
 
 import hashlib
@@ -26,7 +31,7 @@ import numpy as np
 
 from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel
-from px4lockstep.math.exponential import log
+from px4lockstep.math.normal_table import COEFFICIENTS, OCTAVES, ROWS, SEGMENTS
 
 # Every operand is an np.uint64: mixed with signed integers, compiled and interpreted code differ.
 _MULTIPLIER_0 = np.uint64(0xD2511F53)
@@ -41,6 +46,17 @@ _TWELVE = np.uint64(12)
 _ROUNDS = 10
 _UNIT_32 = 1.0 / (1 << 32)
 _UNIT_52 = 1.0 / (1 << 52)
+
+_NAN = math.nan
+_SMALLEST_P = 1.0 / (1 << 53)
+# In the bits of p: the row's first entry, whose range the compiler sees to be that of the table, so that it drops the
+# checks of bounds; and what lies below the segment, which behind the exponent of 16 makes 17 + t.
+_SEGMENT_BITS = 52 - (SEGMENTS.bit_length() - 1)
+_ROW_SHIFT = _SEGMENT_BITS - (COEFFICIENTS.bit_length() - 1)
+_ROW_MASK = (OCTAVES * SEGMENTS - 1) * COEFFICIENTS
+_BELOW_SEGMENT = (1 << _SEGMENT_BITS) - 1
+_BITS_OF_SIXTEEN = 0x4030000000000000
+_THIRTY_THREE_OCTAVES = 33 << 52
 
 
 def stream_key(seed: int, name: str) -> np.uint64:
@@ -119,85 +135,54 @@ def uniform4(key, tick, lane, draw):
 
 
 @kernel
-def _quantile_in_tail(p):
-    """Return the (negative) standard normal quantile of 0 < p <= 0.075."""
-    r = math.sqrt(-log(p))
-    if r <= 5.0:
-        r = r - 1.6
-        numerator = 7.74545014278341407640e-4
-        numerator = numerator * r + 2.27238449892691845833e-2
-        numerator = numerator * r + 2.41780725177450611770e-1
-        numerator = numerator * r + 1.27045825245236838258
-        numerator = numerator * r + 3.64784832476320460504
-        numerator = numerator * r + 5.76949722146069140550
-        numerator = numerator * r + 4.63033784615654529590
-        numerator = numerator * r + 1.42343711074968357734
-        denominator = 1.05075007164441684324e-9
-        denominator = denominator * r + 5.47593808499534494600e-4
-        denominator = denominator * r + 1.51986665636164571966e-2
-        denominator = denominator * r + 1.48103976427480074590e-1
-        denominator = denominator * r + 6.89767334985100004550e-1
-        denominator = denominator * r + 1.67638483018380384940
-        denominator = denominator * r + 2.05319162663775882187
-        denominator = denominator * r + 1.0
-    else:
-        r = r - 5.0
-        numerator = 2.01033439929228813265e-7
-        numerator = numerator * r + 2.71155556874348757815e-5
-        numerator = numerator * r + 1.24266094738807843860e-3
-        numerator = numerator * r + 2.65321895265761230930e-2
-        numerator = numerator * r + 2.96560571828504891230e-1
-        numerator = numerator * r + 1.78482653991729133580
-        numerator = numerator * r + 5.46378491116411436990
-        numerator = numerator * r + 6.65790464350110377720
-        denominator = 2.04426310338993978564e-15
-        denominator = denominator * r + 1.42151175831644588870e-7
-        denominator = denominator * r + 1.84631831751005468180e-5
-        denominator = denominator * r + 7.86869131145613259100e-4
-        denominator = denominator * r + 1.48753612908506148525e-2
-        denominator = denominator * r + 1.36929880922735805310e-1
-        denominator = denominator * r + 5.99832206555887937690e-1
-        denominator = denominator * r + 1.0
-    return -(numerator / denominator)
+def _quantile_of_bits(bits, is_upper):
+    """Return the quantile of the p <= 1/2 whose bits these are, from 2**-53 on; of 1 - p where `is_upper` is 1."""
+    i = (bits >> _ROW_SHIFT) & _ROW_MASK
+    t = float(np.int64((bits & _BELOW_SEGMENT) | _BITS_OF_SIXTEEN).view(np.float64)) - 17.0
+    t2 = t * t
+    low = (float(ROWS[i]) + t * float(ROWS[i + 1])) + t2 * (float(ROWS[i + 2]) + t * float(ROWS[i + 3]))
+    high = (float(ROWS[i + 4]) + t * float(ROWS[i + 5])) + t2 * (float(ROWS[i + 6]) + t * float(ROWS[i + 7]))
+    x = low + (t2 * t2) * high
+    # The sign bit, turned by an integer: a branch on it would be mispredicted every other time.
+    return float(np.int64(int(np.float64(x).view(np.int64)) ^ (-is_upper << 63)).view(np.float64))
 
 
 @kernel
 def normal_quantile(p):
-    """Return the x below which a standard normal variable lies with probability p, 0 < p < 1."""
-    q = p - 0.5
-    if abs(q) <= 0.425:
-        r = 0.180625 - q * q
-        numerator = 2.5090809287301226727e3
-        numerator = numerator * r + 3.3430575583588128105e4
-        numerator = numerator * r + 6.7265770927008700853e4
-        numerator = numerator * r + 4.5921953931549871457e4
-        numerator = numerator * r + 1.3731693765509461125e4
-        numerator = numerator * r + 1.9715909503065514427e3
-        numerator = numerator * r + 1.3314166789178437745e2
-        numerator = numerator * r + 3.3871328727963666080
-        denominator = 5.2264952788528545610e3
-        denominator = denominator * r + 2.8729085735721942674e4
-        denominator = denominator * r + 3.9307895800092710610e4
-        denominator = denominator * r + 2.1213794301586595867e4
-        denominator = denominator * r + 5.3941960214247511077e3
-        denominator = denominator * r + 6.8718700749205790830e2
-        denominator = denominator * r + 4.2313330701600911252e1
-        denominator = denominator * r + 1.0
-        return q * numerator / denominator
-    if q < 0.0:
-        return _quantile_in_tail(p)
-    return -_quantile_in_tail(1.0 - p)
+    """Return the x below which a standard normal variable lies with probability p, within 1e-13.
+
+    p is from 2**-53 to 1 - 2**-53, the ends of `uniform2`; NaN for any other.
+    """
+    p = float(p)
+    if not _SMALLEST_P <= p <= 1.0 - _SMALLEST_P:
+        return _NAN
+    is_upper = 0
+    if p > 0.5:
+        is_upper = 1
+        p = 1.0 - p  # exact
+    return _quantile_of_bits(int(np.float64(p).view(np.int64)), is_upper)
+
+
+@kernel
+def normal_of_word(word):
+    """Return the normal deviate of a 32-bit word: `normal_quantile((word + 1/2) / 2**32)` to the bit, but no branch."""
+    word = int(np.int64(word))
+    is_upper = word >> 31
+    folded = word ^ (-is_upper & 0xFFFFFFFF)
+    # p 2**33, an odd integer, has the digits of p; the exponent is put right in the bits.
+    bits = int(np.float64(float(2 * folded + 1)).view(np.int64)) - _THIRTY_THREE_OCTAVES
+    return _quantile_of_bits(bits, is_upper)
 
 
 @kernel
 def normal4(key, tick, lane, draw):
     """Return four independent standard normal deviates."""
-    u0, u1, u2, u3 = uniform4(key, tick, lane, draw)
-    return normal_quantile(u0), normal_quantile(u1), normal_quantile(u2), normal_quantile(u3)
+    w0, w1, w2, w3 = block(key, tick, lane, draw)
+    return normal_of_word(w0), normal_of_word(w1), normal_of_word(w2), normal_of_word(w3)
 
 
 @kernel
 def normal3(key, tick, lane, draw):
-    """Return the first three of `normal4`, for a quarter less."""
-    u0, u1, u2, _ = uniform4(key, tick, lane, draw)
-    return normal_quantile(u0), normal_quantile(u1), normal_quantile(u2)
+    """Return the first three of `normal4`, for less."""
+    w0, w1, w2, _ = block(key, tick, lane, draw)
+    return normal_of_word(w0), normal_of_word(w1), normal_of_word(w2)

@@ -31,7 +31,7 @@ LANDING = record(
 @kernel
 def is_landed(landing, t_us, mission, down_m, down_m_s):
     """Return 1 if the vehicle has landed, else 0; to be asked at every boundary."""
-    if mission != 0 and landing.mission == 0:
+    if mission > landing.mission:
         landing.mission_us = t_us
         landing.has_taken_off = 0
     landing.mission = mission

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from px4lockstep.autopilot.builtin.attitude_control import ATTITUDE_CONTROL
+from px4lockstep.autopilot.builtin.attitude_control import ATTITUDE_CONTROL, yaw_series
 from px4lockstep.jit import rows
 
 P = np.array((4.0, 5.0, 2.8))
@@ -23,6 +23,7 @@ def controller(yaw_weight=0.4, limit=NO_LIMIT, yawspeed=0.0):
     control = np.zeros(1, ATTITUDE_CONTROL)
     control["p"] = P / (1.0, 1.0, yaw_weight)
     control["yaw_weight"] = yaw_weight
+    control["yaw_sine"], control["yaw_cosine"] = yaw_series(yaw_weight)
     control["rate_limit_rad_s"] = limit
     control["yawspeed_sp"] = yawspeed
     return control

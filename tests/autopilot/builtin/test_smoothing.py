@@ -23,19 +23,22 @@ within = st.floats(-1.0, 1.0)
 stretches = st.floats(1.0, 4.0)
 
 
+def axis_of(jerk=JERK, max_acc=ACC, max_vel=VEL, acc=0.0, vel=0.0):
+    """Return an axis with these limits, in a state."""
+    array = np.zeros(1, AXIS)
+    limits = {"max_jerk": jerk, "inverse_jerk": 1.0 / jerk, "max_acc": max_acc, "max_vel": max_vel}
+    for name, value in {**limits, "acc": acc, "vel": vel}.items():
+        array[name] = value
+    return array
+
+
 def planned(acc, vel, vel_sp, *, jerk=JERK, max_acc=ACC, total_s=0.0, samples=SAMPLES):
     """Plan once; return the axis at even times from the start to the end of the plan, and how long it takes."""
-
-    def axis():
-        array = np.zeros(1, AXIS)
-        for name, value in {"acc": acc, "vel": vel, "max_jerk": jerk, "max_acc": max_acc, "max_vel": VEL}.items():
-            array[name] = value
-        return array
-
+    axis = axis_of(jerk, max_acc, acc=acc, vel=vel)
     log = np.zeros(0, AXIS)
-    duration = run_axis(rows(axis()), vel_sp, total_s, 0.0, rows(log))
+    duration = run_axis(rows(axis.copy()), vel_sp, total_s, 0.0, rows(log))
     log = np.zeros(samples, AXIS)
-    run_axis(rows(axis()), vel_sp, total_s, duration / (samples - 1), rows(log))
+    run_axis(rows(axis), vel_sp, total_s, duration / (samples - 1), rows(log))
     return log, duration
 
 
@@ -109,10 +112,8 @@ def test_the_wanted_velocity_is_limited():
 
 def test_after_the_plan_the_velocity_stays():
     """Half a second past the end."""
-    array = np.zeros(1, AXIS)
-    array["max_jerk"], array["max_acc"], array["max_vel"] = JERK, ACC, VEL
     log = np.zeros(11, AXIS)
-    duration = run_axis(rows(array), 2.0, 0.0, 0.5, rows(log))
+    duration = run_axis(rows(axis_of()), 2.0, 0.0, 0.5, rows(log))
     after = log["elapsed_s"] > duration
     assert after.sum() >= 5
     assert log["vel"][after] == pytest.approx(2.0, abs=1e-12)
@@ -124,9 +125,7 @@ def test_after_the_plan_the_velocity_stays():
 
 def headings(start, goal, *, rate=1.0, acc=0.5, seconds=20.0):
     """Return the headings and their rates on the way to a goal."""
-    axis = np.zeros(1, AXIS)
-    for name, value in {"vel": start, "max_vel": 2.0 * math.pi, "max_acc": rate, "max_jerk": acc}.items():
-        axis[name] = value
+    axis = axis_of(jerk=acc, max_acc=rate, max_vel=2.0 * math.pi, vel=start)
     log = np.zeros(round(seconds / DT_S), AXIS)
     run_heading(rows(axis), goal, DT_S, rows(log))
     return log["vel"], log["acc"]
@@ -170,9 +169,10 @@ def test_a_turn_across_south_is_short():
 @given(st.floats(1.0, 20.0), st.floats(1.0, 8.0), st.floats(0.0, 100.0), st.floats(0.0, 10.0), st.floats(0.0, 10.0))
 def test_the_speed_to_brake_is_at_least_the_final_and_grows_with_distance(jerk, acc, distance, more, final):
     """And solves its equation, v² + 4 a²/j v = v_f² + 2 a d, where it is above the final speed."""
-    speed = speed_to_brake(jerk, acc, distance, final)
+    axis = rows(axis_of(jerk, acc))[0]
+    speed = speed_to_brake(axis, distance, final)
     assert speed >= final
-    assert speed_to_brake(jerk, acc, distance + more, final) >= speed
+    assert speed_to_brake(axis, distance + more, final) >= speed
     if speed > final:
         left = speed * speed + 4.0 * acc * acc / jerk * speed
         assert left == pytest.approx(final * final + 2.0 * acc * distance, rel=1e-9)

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from px4lockstep.autopilot.builtin.allocation import effectiveness, write_allocation
+from px4lockstep.autopilot.builtin.attitude_control import yaw_series
 from px4lockstep.autopilot.builtin.hover_thrust import HOVER_MIN
 from px4lockstep.autopilot.builtin.motor_failure import NONE as NO_MOTOR
 from px4lockstep.autopilot.builtin.navigator import MAX_ITEMS
 from px4lockstep.autopilot.builtin.position_control import ONE_G
 from px4lockstep.autopilot.builtin.schedule import period_us
+from px4lockstep.checks import check_kind
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.math.exponential import exp
@@ -39,6 +41,10 @@ USED = frozenset(
         "HTE_HT_NOISE",
         "HTE_THR_RANGE",
         "IMU_DGYRO_CUTOFF",
+        "LNDMC_ROT_MAX",
+        "LNDMC_TRIG_TIME",
+        "LNDMC_XY_VEL_MAX",
+        "LNDMC_Z_VEL_MAX",
         "MC_BAT_SCALE_EN",
         "MC_PITCHRATE_D",
         "MC_PITCHRATE_FF",
@@ -146,6 +152,8 @@ class Builtin:
         motor_failure_detection: Whether a motor that draws no current is taken out of the allocation.
         hover_thrust_estimate: Whether the hover thrust is estimated in flight (`MPC_USE_HTE` must be 1, its default);
             off, as in the real library, whose build has no estimator of it.
+        land_detector: `host` takes the scenario's `landed`, as the real library does its host's; `estimate` decides by
+            itself, by the LNDMC parameters.
         angular_acceleration: Whether rate control gets the derivative of the rates; `False` reproduces the recorded
             flights of the real library, whose host left it zero.
 
@@ -161,14 +169,16 @@ class Builtin:
     strict_rates: bool = False
     motor_failure_detection: bool = True
     hover_thrust_estimate: bool = False
+    land_detector: str = "host"
     angular_acceleration: bool = True
 
     def __post_init__(self) -> None:
         """Read the mission, check the parameters."""
         if isinstance(self.mission, str | Path):
             object.__setattr__(self, "mission", load_mission(self.mission))
+        check_kind("land_detector", self.land_detector, {"host": 0, "estimate": 1})
         values = resolve(self.params)
-        unused = [name for name in self.params if name not in USED and not name.startswith("CA_ROTOR")]
+        unused = [name for name in self.params if name not in USED and name.rpartition("_")[2] not in GEOMETRY]
         if unused:
             raise InputError(
                 f"params {', '.join(unused)}: PX4 has them, but the built-in autopilot has no use for them; "
@@ -223,6 +233,7 @@ class Builtin:
         _write_rate(record["rate"], p, self.angular_acceleration)
         self._write_allocation(record["allocation"], record["motor_failure"], p, aircraft)
         _write_navigator(record["navigator"], p)
+        _write_land_detector(record["land_detector"], p, self.land_detector == "estimate")
         self._write_mission(record["navigator"], aircraft.home_alt_msl_m)
         identity = hashlib.blake2b(record.tobytes(), digest_size=8).digest()
         record["identity"] = int.from_bytes(identity, "little", signed=True)
@@ -251,6 +262,10 @@ class Builtin:
         failure["is_on"] = self.motor_failure_detection
         failure["failed"] = NO_MOTOR
         failure["dead_since_us"] = -1
+        rotors = {f"CA_ROTOR{i}_{name}" for i in range(len(aircraft.rotors)) for name in GEOMETRY}
+        missing = [name for name in self.params if name.startswith("CA_ROTOR") and name not in rotors]
+        if missing:
+            raise InputError(f"params {', '.join(missing)}: {aircraft.name} has rotors 0 to {len(aircraft.rotors) - 1}")
         columns: dict[str, list[float]] = {name: [] for name in GEOMETRY}
         for i, rotor in enumerate(aircraft.rotors):
             axis = [-value for value in rotor.axis_body]
@@ -300,6 +315,11 @@ def _write_commander(c: Any, p: Params, n_batteries: int) -> None:
     c["lost_since_us"] = -1
 
 
+def _inverse(value: float) -> float:
+    """Return 1/value; 0 for 0, with which nothing is planned."""
+    return 1.0 / value if value > 0.0 else 0.0
+
+
 def _write_flight_task(task: Any, p: Params) -> None:
     task["acc_up"] = p["MPC_ACC_UP_MAX"]
     task["acc_down"] = p["MPC_ACC_DOWN_MAX"]
@@ -320,12 +340,14 @@ def _write_flight_task(task: Any, p: Params) -> None:
     smoothing["acceptance_z_m"] = p["NAV_MC_ALT_RAD"]
     smoothing["turn_acc_gain"] = p["MPC_XY_TRAJ_P"]
     smoothing["axes"]["max_jerk"] = p["MPC_JERK_AUTO"]
+    smoothing["axes"]["inverse_jerk"] = _inverse(p["MPC_JERK_AUTO"])
     smoothing["axes"]["max_acc"] = p["MPC_ACC_HOR"]
     smoothing["axes"]["max_vel"] = p["MPC_XY_VEL_MAX"]
     heading = task["heading"]
     heading["max_vel"] = 2.0 * math.pi  # its velocity is a heading
     heading["max_acc"] = math.radians(p["MPC_YAWRAUTO_MAX"])
     heading["max_jerk"] = math.radians(p["MPC_YAWRAUTO_ACC"])
+    heading["inverse_jerk"] = _inverse(math.radians(p["MPC_YAWRAUTO_ACC"]))
 
 
 def _write_takeoff(takeoff: Any, p: Params) -> None:
@@ -362,6 +384,7 @@ def _write_attitude(control: Any, p: Params) -> None:
     weight = min(max(p["MC_YAW_WEIGHT"], 0.0), 1.0)
     control["p"] = (p["MC_ROLL_P"], p["MC_PITCH_P"], p["MC_YAW_P"] / weight if weight > 1e-4 else p["MC_YAW_P"])
     control["yaw_weight"] = weight
+    control["yaw_sine"], control["yaw_cosine"] = yaw_series(weight)
     for i, axis in enumerate(("ROLL", "PITCH", "YAW")):
         control["rate_limit_rad_s"][i] = math.radians(p[f"MC_{axis}RATE_MAX"])
 
@@ -377,6 +400,14 @@ def _write_rate(control: Any, p: Params, has_derivative: bool) -> None:
     control["yaw_torque_tau_s"] = time_constant_s(p["MC_YAW_TQ_CUTOFF"])
     control["has_derivative"] = has_derivative
     control["derivative_tau_s"] = time_constant_s(p["IMU_DGYRO_CUTOFF"])
+
+
+def _write_land_detector(detector: Any, p: Params, is_on: bool) -> None:
+    detector["is_on"] = is_on
+    detector["speed_z_m_s"] = p["LNDMC_Z_VEL_MAX"]
+    detector["speed_xy_m_s"] = p["LNDMC_XY_VEL_MAX"]
+    detector["rate_rad_s"] = math.radians(p["LNDMC_ROT_MAX"])
+    detector["trigger_us"] = round(p["LNDMC_TRIG_TIME"] * 1e6)
 
 
 def _write_navigator(nav: Any, p: Params) -> None:

@@ -84,6 +84,8 @@ def obey(c, t_us, scenario):
         disarm(c)
         c.is_armed = int(scenario.arm != 0)
         c.armed_us = t_us
+        # what was asked for before arming is asked for now
+        c.asked_mission, c.asked_return, c.asked_land = 0, 0, 0
     mode = c.mode
     if scenario.mission > c.asked_mission:
         mode = MISSION_MODE
@@ -91,7 +93,8 @@ def obey(c, t_us, scenario):
         mode = RETURN_MODE
     if scenario.land > c.asked_land:
         mode = LAND_MODE
-    if mode != c.mode:
+    is_asked = mode != c.mode or scenario.mission > c.asked_mission
+    if is_asked:
         c.mode = mode
         c.failsafe = NO_FAILSAFE
     c.asked_mission = scenario.mission
@@ -134,6 +137,7 @@ def watch_fence(c, estimate):
     if is_outside and c.is_outside == 0:
         if c.fence_action == 4:
             disarm(c)
+            c.failsafe = GEOFENCE_FAILSAFE
         elif c.fence_action == 2:
             fail_safe(c, GEOFENCE_FAILSAFE, LOITER_MODE)
         elif c.fence_action == 3:
@@ -157,13 +161,13 @@ def watch_position(c, t_us, estimate):
 
 
 @kernel
-def command(c, t_us, bus):
+def command(c, t_us, bus, is_landed):
     """Decide whether the vehicle is armed, and its mode."""
     scenario, estimate = bus.scenario, bus.estimate
     obey(c, t_us, scenario)
     if c.is_armed == 0:
         return
-    if scenario.landed == 0:
+    if not is_landed:
         c.has_flown = 1
         c.landed_since_us = t_us
     elif c.has_flown != 0 and c.disarm_land_us >= 0 and t_us - c.landed_since_us >= c.disarm_land_us:

@@ -62,7 +62,9 @@ def use_mix(failure, allocation, motor):
 
 @kernel
 def watch_motors(failure, t_us, allocation, outputs):
-    """Look for the first motor that fails, and take it out; return whether there is one."""
+    """Look for the first motor that fails, and take it out; return whether there is one now."""
+    if failure.is_on == 0 or failure.failed != NONE:
+        return False
     motor = find_dead_motor(failure, t_us, allocation.n_rotors, allocation, outputs)
     if motor != NONE:
         failure.failed = motor

@@ -23,8 +23,8 @@ from px4lockstep.autopilot.builtin.hover_thrust import (
     estimate_hover_thrust,
     reset_hover_thrust,
 )
+from px4lockstep.autopilot.builtin.land_detector import LAND_DETECTOR, detect_land
 from px4lockstep.autopilot.builtin.motor_failure import MOTOR_FAILURE, reset_motor_failure, watch_motors
-from px4lockstep.autopilot.builtin.motor_failure import NONE as NO_MOTOR
 from px4lockstep.autopilot.builtin.navigator import DESCEND_MODE, LAND_MODE, MANUAL_MODE, NAVIGATOR, navigate
 from px4lockstep.autopilot.builtin.position_control import (
     POSITION_CONTROL,
@@ -38,7 +38,7 @@ from px4lockstep.autopilot.builtin.rate_control import RATE_CONTROL, control_rat
 from px4lockstep.autopilot.builtin.schedule import MODULE, is_due
 from px4lockstep.autopilot.builtin.takeoff import DISARMED, FLIGHT, RAMPUP, TAKEOFF, speed_up_limit, update_takeoff
 from px4lockstep.autopilot.builtin.vectors import clamp
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.plants.layout import MAX_MOTORS
 
 BUILTIN = record(
@@ -69,6 +69,7 @@ BUILTIN = record(
         ("rate", RATE_CONTROL),
         ("allocation", ALLOCATION),
         ("motor_failure", MOTOR_FAILURE),
+        ("land_detector", LAND_DETECTOR),
         ("navigator", NAVIGATOR),
     ]
 )
@@ -88,9 +89,10 @@ def run_flight_task(a, estimate):
         return
     if task.is_active == 0:
         activate_task(task, estimate)
-    elif a.takeoff.state < RAMPUP:
-        hold_trajectory(task, estimate, GROUND_SPEED_M_S)
     fly_leg(task, a.navigator.leg, estimate, a.period_s)
+    if a.takeoff.state < RAMPUP:
+        # after the setpoint, as in PX4: the first one of the take-off is still that of the ground
+        hold_trajectory(task, estimate, GROUND_SPEED_M_S)
 
 
 @kernel
@@ -129,7 +131,7 @@ def run_position_control(a, t_us, dt_s, bus):
             control.vel[i] = math.nan
             task.setpoint.acc_ned[i] += control.integral[i]
     armed_for_us = t_us - a.commander.armed_us
-    update_takeoff(a.takeoff, armed_for_us, bus.scenario.landed != 0, task.wants_takeoff != 0)
+    update_takeoff(a.takeoff, armed_for_us, a.land_detector.landed != 0, task.wants_takeoff != 0)
     prepare_position_control(a, dt_s)
     control_position(control, bus.estimate, dt_s)
     if is_blind:
@@ -163,7 +165,7 @@ def motor_of_thrust(factor, thrust):
     return (-linear + math.sqrt(linear * linear + 4.0 * factor * thrust)) / (2.0 * factor)
 
 
-@kernel
+@inlined_kernel
 def write_motors(a, motors_of):
     """Write the motors' commands, by channel."""
     for i in range(a.allocation.n_rotors):
@@ -184,6 +186,7 @@ def stop_motors(a, estimate, bus):
     reset_integral(a.position)
     a.flight_task.is_active = 0
     a.has_attitude_sp = 0
+    a.collective = 0.0
     a.takeoff.state = DISARMED
     reset_motor_failure(a.motor_failure, a.allocation)
     for i in range(a.allocation.n_rotors):
@@ -218,13 +221,18 @@ def elapsed_s(module, t_us, shortest_s, longest_s):
 def step_builtin(a, t_us, bus):
     """Run one tick: from estimate and requests to motor commands."""
     estimate, out = bus.estimate, bus.autopilot
-    is_landed = bus.scenario.landed != 0
-    command(a.commander, t_us, bus)
+    detector = a.land_detector
+    if detector.is_on != 0:
+        detect_land(detector, t_us, estimate, a.collective, a.thrust_min, a.position.hover_thrust)
+    else:
+        detector.landed = bus.scenario.landed
+    is_landed = detector.landed != 0
+    command(a.commander, t_us, bus, is_landed)
     mode = a.commander.mode if a.commander.is_armed != 0 else MANUAL_MODE
     is_automatic = mode != MANUAL_MODE
 
     if is_due(a.navigator_module, t_us):
-        navigate(a.navigator, t_us, mode, estimate, is_landed)
+        navigate(a.navigator, t_us, mode, estimate, is_landed or a.takeoff.state < RAMPUP)
     if is_automatic:
         run_flight_task(a, estimate)
 
@@ -241,9 +249,8 @@ def step_builtin(a, t_us, bus):
         control_rates(a.rate, estimate, dt_s, is_landed, out)
         scale_with_battery(a, bus)
     if is_due(a.allocation_module, t_us) and a.has_attitude_sp != 0:
-        if a.motor_failure.is_on != 0 and a.motor_failure.failed == NO_MOTOR:
-            if watch_motors(a.motor_failure, t_us, a.allocation, bus.outputs):
-                fail_safe(a.commander, MOTOR_FAILSAFE, LAND_MODE)
+        if watch_motors(a.motor_failure, t_us, a.allocation, bus.outputs):
+            fail_safe(a.commander, MOTOR_FAILSAFE, LAND_MODE)
         allocate(a.allocation, t_us, a.rate, out)
         write_motors(a, bus.command)
     if not is_automatic:

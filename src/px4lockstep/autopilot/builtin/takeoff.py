@@ -48,7 +48,7 @@ def speed_up_limit(takeoff, dt_s, wanted_m_s):
     if takeoff.state < RAMPUP:
         return takeoff.ramp_start_m_s
     if takeoff.state == RAMPUP:
-        takeoff.progress = takeoff.progress + dt_s / takeoff.ramp_time_s if takeoff.ramp_time_s > dt_s else 1.0
+        takeoff.progress += dt_s / max(takeoff.ramp_time_s, dt_s)
         if takeoff.progress < 1.0:
             return takeoff.ramp_start_m_s + takeoff.progress * (wanted_m_s - takeoff.ramp_start_m_s)
     return wanted_m_s

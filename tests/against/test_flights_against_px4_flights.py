@@ -1,0 +1,62 @@
+"""Whole flights of the built-in autopilot against the recorded ones of real PX4: same aircraft, same missions."""
+
+import functools
+
+import numpy as np
+import pytest
+from flights import autopilot_of, changes, flight
+from px4_flights import MISSIONS, load_flight, stacked
+
+FLIGHTS = tuple(MISSIONS)
+
+
+@functools.cache
+def both(name):
+    """Return PX4's flight and ours, row by row, until ours or PX4's is over."""
+    px4 = load_flight(name)
+    end_s = int(px4["time_us"][-1]) / 1e6
+    sim = flight(MISSIONS[name], end_s=end_s, log_us=4_000, angular_acceleration=False).run()
+    return px4, sim
+
+
+@pytest.mark.parametrize("name", FLIGHTS)
+def test_all_items_change_within_half_a_second(name):
+    """Required are 0.5 s; they change at PX4's own ticks."""
+    px4, sim = both(name)
+    ours = changes(autopilot_of(sim)["mission_item"], sim.log["time_us"])
+    theirs = changes(px4["mission_seq"], px4["time_us"])
+    assert [item for _, item in ours] == [item for _, item in theirs]
+    apart = [abs(a - b) for (a, _), (b, _) in zip(ours, theirs, strict=True)]
+    assert max(apart) < 0.5
+    assert max(apart) < 0.053  # a tick of the navigator
+    assert autopilot_of(sim)["mission_finished"][-1] == 1
+
+
+@pytest.mark.parametrize("name", FLIGHTS)
+def test_the_top_height_is_within_a_decimetre(name):
+    """The highest point of the flight."""
+    px4, sim = both(name)
+    assert -sim.log_state[:, 2].min() == pytest.approx(-px4["truth_pos_d"].min(), abs=0.1)
+
+
+@pytest.mark.parametrize("name", FLIGHTS)
+def test_the_paths_are_within_half_a_metre(name):
+    """At the same time, which is stricter than path to path."""
+    px4, sim = both(name)
+    rows = len(sim.log)
+    there = stacked(px4, "truth_pos_n", "truth_pos_e", "truth_pos_d")[:rows]
+    assert np.linalg.norm(sim.log_state[:, :3] - there, axis=1).max() < 0.5
+
+
+@pytest.mark.parametrize("name", FLIGHTS)
+def test_the_headings_are_within_five_degrees(name):
+    """At the same time, everywhere."""
+    px4, sim = both(name)
+
+    def heading(q):
+        w, x, y, z = q.T
+        return np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+
+    theirs = heading(stacked(px4, "truth_q_w", "truth_q_x", "truth_q_y", "truth_q_z")[: len(sim.log)])
+    apart = heading(sim.log_state[:, 6:10]) - theirs
+    assert np.degrees(np.abs(np.arctan2(np.sin(apart), np.cos(apart)))).max() < 5.0

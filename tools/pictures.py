@@ -1,0 +1,195 @@
+"""Make the pictures of docs/autopilot.md, and print the numbers that stand in it: `make pictures`.
+
+The same bytes on every run with the same Matplotlib: no dates, no randomness. Flights and step responses are those of
+the tests, so `tests/support` and `tests/against` are on the path.
+"""
+
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from PIL import Image
+from px4_flights import MISSIONS, load_flight, stacked
+from step_responses import BAND, LOOPS, respond
+from test_builtin_against_px4_flights import errors
+
+from px4lockstep.autopilot.builtin.builtin import Builtin
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
+from px4lockstep.estimation.estimator import Estimator
+from px4lockstep.integrators.solver import Integrator
+from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.vehicle.fleet import iris
+
+PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+PX4, BUILTIN, GREY = "#d55e00", "#0072b2", "0.6"
+STYLE = {
+    "figure.dpi": 110,
+    "font.size": 8,
+    "axes.grid": True,
+    "grid.color": "0.9",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "lines.linewidth": 1.1,
+}
+
+
+def say(text=""):
+    """Print a line."""
+    sys.stdout.write(text + "\n")
+
+
+def save(figure, name):
+    """Write a picture, small: 64 colours, without date and version."""
+    figure.canvas.draw()
+    picture = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
+    PICTURES.mkdir(exist_ok=True)
+    picture.quantize(64, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(PICTURES / name, optimize=True)
+    plt.close(figure)
+
+
+# -- against real PX4 --------------------------------------------------------------------------------------------
+
+
+def fly(name, end_us):
+    """Fly a mission as the recorded flight was flown, with the built-in autopilot; return the log of its ticks."""
+    scenario = Scenario().arm(at_s=1.0).start_mission(at_s=2.0)
+    timeline = Timeline(
+        end_us,
+        autopilot=Periodic(4_000),
+        physics=Periodic(1_000),
+        log=Periodic(4_000),
+        scenario=Explicit(scenario.times_us()),
+    )
+    return Simulation(
+        iris(),
+        timeline,
+        integrator=Integrator("RK4"),
+        scenario=scenario,
+        estimator=Estimator(),
+        autopilot=Builtin(MISSIONS[name], angular_acceleration=False),
+    ).run()
+
+
+def heading(q):
+    """Return the headings of attitudes, without jumps [°]."""
+    w, x, y, z = q.T
+    return np.degrees(np.unwrap(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))))
+
+
+def changes(item):
+    """Return the rows in which the mission goes on."""
+    return np.flatnonzero(np.diff(item) > 0) + 1
+
+
+class Pair:
+    """A recorded flight of real PX4 and the built-in autopilot's, tick by tick."""
+
+    def __init__(self, name):
+        flight = load_flight(name)
+        time_us = flight["time_us"].astype(np.int64)
+        sim = fly(name, int(time_us[-1]))
+        n = min(len(time_us), len(sim.log["time_us"]))
+        assert np.array_equal(time_us[:n], sim.log["time_us"][:n])
+        own = sim.log["bus"]["autopilot"]
+        self.time_s = time_us[:n] / 1e6
+        self.px4_pos = stacked(flight, "truth_pos_n", "truth_pos_e", "truth_pos_d")[:n]
+        self.own_pos = sim.log_state[:n, :3]
+        self.px4_yaw = heading(stacked(flight, "truth_q_w", "truth_q_x", "truth_q_y", "truth_q_z")[:n])
+        self.own_yaw = heading(sim.log_state[:n, 6:10])
+        self.px4_changes_s = self.time_s[changes(flight["mission_seq"][:n])]
+        self.own_changes_s = self.time_s[changes(own["mission_item"][:n])]
+        self.px4_down_s = self.time_s[np.flatnonzero(np.diff(flight["landed"][:n]) > 0)[-1] + 1]
+        self.own_down_s = self.time_s[np.flatnonzero(np.diff(sim.log["bus"]["scenario"]["landed"][:n]) > 0)[-1] + 1]
+        self.is_finished = bool(own["mission_finished"][-1])
+        self.px4_disarmed_s = self.time_s[np.flatnonzero(flight["armed"][:n])[-1]]
+        self.away_m = np.linalg.norm(self.own_pos - self.px4_pos, axis=1)
+        self.turned_deg = self.own_yaw - self.px4_yaw
+
+    def say(self, name):
+        """Print the largest differences, and when things happened."""
+        before = self.time_s <= self.px4_disarmed_s
+        distance = self.away_m[before]
+        say(f"{name}: finished {self.is_finished}, compared to {self.px4_disarmed_s} s, when PX4 was disarmed")
+        say(f"  largest distance {distance.max():.4f} m at {self.time_s[distance.argmax()]:.3f} s")
+        say(f"  top height {-self.px4_pos[:, 2].min():.4f} and {-self.own_pos[:, 2].min():.4f} m")
+        height = np.abs(self.own_pos - self.px4_pos)[before, 2]
+        say(f"  largest difference of height {height.max():.4f} m at {self.time_s[height.argmax()]:.3f} s")
+        say(f"  largest difference of heading {np.abs(self.turned_deg[before]).max():.4f} °")
+        say(f"  items change at {self.px4_changes_s} s")
+        say(f"  built-in         {self.own_changes_s} s")
+        say(f"  landed {self.px4_down_s:.3f} and {self.own_down_s:.3f} s")
+
+
+def draw_pair(pair, title, columns):
+    """Draw both flights into a row of axes: track, height, heading, distance."""
+    track, height, turn, away = columns
+    some = slice(None, None, 10)
+    t = pair.time_s[some]
+    for pos, yaw, colour, width, label in (
+        (pair.px4_pos, pair.px4_yaw, PX4, 2.6, "real PX4"),
+        (pair.own_pos, pair.own_yaw, BUILTIN, 1.0, "built-in"),
+    ):
+        track.plot(pos[some, 1], pos[some, 0], color=colour, lw=width, label=label)
+        height.plot(t, -pos[some, 2], color=colour, lw=width, label=label)
+        turn.plot(t, yaw[some], color=colour, lw=width)
+    track.set(title=f"{title}: track over ground", xlabel="east [m]", ylabel="north [m]", aspect="equal")
+    track.set_adjustable("datalim")
+    height.set(title="height", xlabel="time [s]", ylabel="[m]")
+    turn.set(title="heading", xlabel="time [s]", ylabel="[°]")
+    if np.ptp(pair.px4_yaw) < 20.0:
+        turn.set_ylim(-10.0, 10.0)
+    away.plot(t, 1e3 * pair.away_m[some], color="0.2")
+    away.set(title="distance between them", xlabel="time [s]", ylabel="[mm]")
+    away.set_ylim(bottom=0.0)
+    for time_s in pair.px4_changes_s:
+        for axes in (height, turn, away):
+            axes.axvline(time_s, color=GREY, lw=0.5, ls=":")
+    track.legend(loc="best", fontsize=7)
+
+
+def compare_with_px4():
+    """Draw and print the closed loop beside the recorded flights."""
+    figure, axes = plt.subplots(2, 4, figsize=(12.0, 5.6), layout="constrained")
+    for row, name in zip(axes, MISSIONS, strict=True):
+        pair = Pair(name)
+        pair.say(name)
+        draw_pair(pair, name, row)
+    save(figure, "against_px4.png")
+    say("\nmodule by module, largest of all ticks in flight:")
+    for name in MISSIONS:
+        say(f"  {name}: " + ", ".join(f"{what} {error.max():.1e}" for what, error in errors(name).items()))
+
+
+# -- step responses ----------------------------------------------------------------------------------------------
+
+
+def draw_step_responses():
+    """Draw the answer of each loop to a step, and print them as a table."""
+    say("\n| loop | step | rise, 10 to 90 % | overshoot | settling to 5 % |\n|---|---|---|---|---|")
+    figure, grid = plt.subplots(2, 5, figsize=(12.0, 5.0), layout="constrained")
+    for axes, loop in zip(grid.flat, LOOPS, strict=True):
+        response = respond(loop)
+        size, settling_s = loop.size, response.settling_s
+        words = f"overshoot {response.overshoot_percent:.1f} %\nsettling {settling_s:.2f} s"
+        say(
+            f"| {loop.name} | {size:g} {loop.unit} | {response.rise_s:.2f} s | "
+            f"{response.overshoot_percent:.1f} % | {settling_s:.2f} s |"
+        )
+        axes.axhspan((1.0 - BAND) * size, (1.0 + BAND) * size, color="0.92", lw=0)
+        axes.axhline(size, color=PX4, lw=0.9)
+        axes.axvline(settling_s, color=GREY, lw=0.8, ls=":")
+        axes.plot(response.time_s, response.value, color=BUILTIN)
+        axes.set(title=loop.name, xlabel="time [s]", ylabel=f"[{loop.unit}]", ylim=(-0.05 * size, 1.25 * size))
+        axes.text(0.97, 0.06, words, transform=axes.transAxes, ha="right", va="bottom")
+    save(figure, "step_responses.png")
+
+
+if __name__ == "__main__":
+    plt.switch_backend("Agg")
+    with mpl.rc_context(STYLE):
+        compare_with_px4()
+        draw_step_responses()
