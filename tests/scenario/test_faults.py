@@ -157,6 +157,8 @@ def test_the_estimators_faults_reach_it():
     seen = []
 
     class Watching:
+        applies_estimate_faults = True
+
         def step(self, time_us, inputs, outputs):
             scenario = inputs.bus.scenario
             faults = scenario.estimate_faults

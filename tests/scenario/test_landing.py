@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scenario_flight import outputs_at_each_boundary
 
+from px4lockstep.engine.bus import SCENARIO_OUT
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.jit import kernel, rows
@@ -14,19 +15,21 @@ from px4lockstep.vehicle.fleet import iris
 
 
 @kernel
-def each(landing, time_us, mission, down_m, down_m_s, landed):
+def each(landing, time_us, requests, down_m, down_m_s, landed):
     """Ask at each boundary of a flight."""
     for i in range(len(time_us)):
-        landed[i] = is_landed(landing[0], time_us[i], mission[i], down_m[i], down_m_s[i])
+        landed[i] = is_landed(landing[0], time_us[i], requests[i], 0, -down_m[i], down_m_s[i])
 
 
 def landed_along(boundaries):
-    """Return `landed` for boundaries given as (seconds, mission, down, speed down)."""
+    """Return `landed` of an armed vehicle for boundaries given as (seconds, mission, down, speed down)."""
     columns = [np.array(column) for column in zip(*boundaries, strict=True)]
     time_us, mission = np.round(columns[0] * 1e6).astype(np.int64), columns[1].astype(np.int64)
     down_m, down_m_s = (np.ascontiguousarray(column, np.float64) for column in columns[2:])
     landed = np.zeros(len(boundaries), np.int64)
-    each(*map(rows, (np.zeros(1, LANDING), time_us, mission, down_m, down_m_s, landed)))
+    requests = np.zeros(len(boundaries), SCENARIO_OUT)
+    requests["mission"], requests["arm"] = mission, 1
+    each(*map(rows, (np.zeros(1, LANDING), time_us, requests, down_m, down_m_s, landed)))
     return landed.tolist()
 
 
@@ -65,15 +68,15 @@ def test_a_mission_forces_it_to_false_until_the_vehicle_has_been_above_1_m():
 
 
 def test_a_second_mission_needs_a_take_off_of_its_own():
-    """And without a request nothing is forced."""
-    flight = [(0.0, 1, -5.0, 0.0), (1.0, 1, 0.0, 0.0), (2.0, 0, 0.0, 0.0), (3.0, 1, 0.0, 0.0)]
-    flight += [(3.5, 1, 0.0, 0.0), (4.0, 0, 0.0, 0.0)]
-    assert landed_along(flight) == [0, 1, 1, 1, 0, 1]
+    """Asked for again on the ground, it is forced to false anew."""
+    flight = [(0.0, 1, -5.0, 0.0), (1.0, 1, 0.0, 0.0), (3.0, 2, 0.0, 0.0), (3.5, 2, 0.0, 0.0), (4.0, 2, -2.0, 0.0)]
+    flight += [(5.0, 2, 0.0, 0.0)]
+    assert landed_along(flight) == [0, 1, 1, 0, 0, 1]
 
 
 def test_it_is_on_the_bus_at_every_boundary():
     """The Iris on the ground with its motors off: true, then forced to false 0.5 s after the mission starts."""
-    scenario = Scenario().start_mission(at_s=0.003)
+    scenario = Scenario().arm(at_s=0.0).start_mission(at_s=0.003)
     timeline = Timeline(600_000, log=Periodic(10_000), scenario=Explicit((3_000, 503_000)))
     sim = Simulation(iris(), timeline, scenario=scenario, record=True).run()
     landed = sim.streams.scenarios["landed"].astype(bool)

@@ -29,7 +29,9 @@ PERIOD_US = 4_000
 def builtin_record(aircraft=None, mission=None, *, period_us=PERIOD_US, **params):
     """Return the autopilot as it is written for an aircraft, by default the Iris, in an array of one."""
     array = np.zeros(1, BUILTIN)
-    Builtin(mission, params=params).write(array[0], aircraft or iris(), period_us)
+    estimates_hover = any(name.startswith("HTE_") for name in params)
+    autopilot = Builtin(mission, params=params, hover_thrust_estimate=estimates_hover)
+    autopilot.write(array[0], aircraft or iris(), period_us)
     return array
 
 

@@ -13,6 +13,7 @@ from px4lockstep.autopilot.builtin.position_control import filter_velocity
 from px4lockstep.autopilot.builtin.rate_control import control_rates
 from px4lockstep.autopilot.builtin.schedule import is_due
 from px4lockstep.autopilot.builtin.stack import BUILTIN, elapsed_s, run_flight_task, run_position_control
+from px4lockstep.autopilot.builtin.takeoff import FLIGHT
 from px4lockstep.engine.bus import AUTOPILOT_OUT, BUS
 from px4lockstep.jit import kernel, rows
 from px4lockstep.plants.layout import COMMAND
@@ -73,10 +74,10 @@ def answer_tick(a, t_us, bus, recorded, answer, motors):
     estimate, out, px4 = bus.estimate, bus.autopilot, recorded.autopilot
     is_landed = bus.scenario.landed != 0
     a.land_detector.landed = bus.scenario.landed
-    command(a.commander, t_us, bus, is_landed)
+    command(a.commander, t_us, bus, is_landed, a.takeoff.state >= FLIGHT, a.navigator)
     is_automatic = a.commander.is_armed != 0 and a.commander.mode != 0
     if is_due(a.navigator_module, t_us):
-        navigate(a.navigator, t_us, a.commander.mode, estimate, is_landed)
+        navigate(a.navigator, t_us, a.commander.mode, a.commander.missions, estimate, is_landed)
     answer.mission_item = a.navigator.current
     if is_automatic:
         run_flight_task(a, estimate)

@@ -28,8 +28,8 @@ ESTIMATE_FAULTS = record(
 
 SCENARIO_OUT = record(
     [
-        ("arm", "i8"),  # requests to the autopilot
-        ("mission", "i8"),  # how often it was asked for; 0 if something else was asked for since
+        ("arm", "i8"),  # requests to the autopilot: 1 to be armed, 0 not
+        ("mission", "i8"),  # how often it was asked for, and of the next two; the one that rises is asked for now
         ("return_home", "i8"),
         ("land", "i8"),
         ("landed", "i8"),

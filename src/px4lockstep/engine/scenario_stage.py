@@ -11,6 +11,7 @@ from px4lockstep.engine.protocols import StageInputs
 from px4lockstep.engine.snapshot import check_object
 from px4lockstep.engine.timeline import Timeline
 from px4lockstep.errors import InputError
+from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.jit import view
 from px4lockstep.scenario.events import WhenCalled
 from px4lockstep.scenario.fit import check_fit
@@ -40,7 +41,8 @@ def write_scenario(scenario: Scenario, core: npt.NDArray[Any], timeline: Timelin
         core["scenario"][0],
         core["plant"][0],
         start_us=timeline.start_us,
-        has_estimator=sources["estimator"] is not None,
+        has_estimator=isinstance(sources["estimator"], Estimator)
+        or getattr(sources["estimator"], "applies_estimate_faults", False),
         has_autopilot=sources["autopilot"] is not None,
         has_ticks=timeline.autopilot is not None,
     )

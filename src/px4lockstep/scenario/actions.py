@@ -139,9 +139,12 @@ def apply_action(event, state, inputs, m, out):
     if action <= DISARM:
         out.arm = 1 if action == ARM else 0
     elif action <= LAND:
-        out.mission = out.mission + 1 if action == START_MISSION else 0
-        out.return_home = 1 if action == RETURN else 0
-        out.land = 1 if action == LAND else 0
+        if action == START_MISSION:
+            out.mission += 1
+        elif action == RETURN:
+            out.return_home += 1
+        else:
+            out.land += 1
     elif action == WIND_STEP:
         for i in range(3):
             out.wind_ned[i] = event.values[i]

@@ -36,7 +36,7 @@ def check_fit(
         rec: Its `SCENARIO` record, as written for the plant.
         plant: The `PLANT` record.
         start_us: The first boundary.
-        has_estimator: Whether there is an estimator, native or in Python.
+        has_estimator: Whether there is an estimator that applies faults.
         has_autopilot: Whether there is an autopilot.
         has_ticks: Whether the timeline has an autopilot axis.
 
@@ -85,7 +85,10 @@ def _check_action(where: str, event: Event, plant: Any, has_estimator: bool) -> 
         applied = ", ".join(APPLIED_SENSORS)
         return [f"{where}.sensor = {arguments['sensor']!r}: no model applies it; allowed is {applied}"]
     if (arguments.get("sensor") == "estimate" or "estimate" in action) and not has_estimator:
-        return [f"{where}.action = {action!r} has no effect: there is no estimator; give the simulation one"]
+        return [
+            f"{where}.action = {action!r} has no effect: there is no estimator that applies it; give the simulation an "
+            "Estimator, or one of your own that reads `bus.scenario` and says so, `applies_estimate_faults = True`"
+        ]
     return []
 
 

@@ -5,6 +5,7 @@
 Each call returns a new scenario. Events that happen at the same boundary happen in the order of the list.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType, MethodType
@@ -30,6 +31,7 @@ from px4lockstep.scenario.events import (
 )
 from px4lockstep.scenario.report import raise_all
 from px4lockstep.scenario.stage import MAX_EVENTS, NOT_ASKED, look_ahead
+from px4lockstep.vehicle.contact import LEGS
 from px4lockstep.vehicle.contact import NONE as NO_CONTACT
 
 
@@ -148,6 +150,9 @@ class Scenario:
         rec["n_batteries"] = plant["multirotor"]["power"]["n_batteries"]
         has_ground = plant["kind"] == MULTIROTOR_PLANT and plant["multirotor"]["contact"]["kind"] != NO_CONTACT
         rec["ends_at_crash"] = self.ends_at_crash and has_ground
+        contact = plant["multirotor"]["contact"]
+        if contact["kind"] == LEGS:
+            rec["rest_m"] = max(contact["points_body_m"][: int(contact["n_points"]), 2])
         rec["answer"] = NOT_ASKED
         for i, event in enumerate(self.events):
             write_event(event, rec["events"][0, i])
@@ -263,6 +268,8 @@ class Then:
 
 def _owner(function: Callable[..., Any]) -> Any:
     """Return the object whose attributes a function may keep its state in: a method's, or itself if it is one."""
+    if isinstance(function, functools.partial):
+        return _owner(function.func)
     if isinstance(function, MethodType):
         return None if isinstance(function.__self__, type) else function.__self__
     is_own = not isinstance(function, type | FunctionType) and isinstance(type(function).__call__, FunctionType)

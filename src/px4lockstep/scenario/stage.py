@@ -36,6 +36,7 @@ SCENARIO = record(
         ("i_att", "i8"),
         ("n_batteries", "i8"),
         ("ends_at_crash", "i8"),
+        ("rest_m", "f8"),  # height of the centre of mass when it stands
         ("events", EVENT, MAX_EVENTS),
         # From here on, what changes as a run goes on.
         ("is_fired", "i8", MAX_EVENTS),
@@ -141,8 +142,11 @@ def step_scenario(scenario, t_us, ticks, is_tick, state, inputs, m, bus):
         if asked != NOBODY:
             return asked
     if scenario.i_pos >= 0 and scenario.i_vel >= 0:
-        down_m, down_m_s = state.x[scenario.i_pos + 2], state.x[scenario.i_vel + 2]
-        bus.scenario.landed = is_landed(scenario.landing, t_us, bus.scenario.mission, down_m, down_m_s)
-        if is_crash(scenario.landing, state, scenario.i_pos, scenario.i_vel) and scenario.ends_at_crash != 0:
+        height_m = -state.x[scenario.i_pos + 2] - scenario.rest_m
+        down_m_s = state.x[scenario.i_vel + 2]
+        bus.scenario.landed = is_landed(
+            scenario.landing, t_us, bus.scenario, bus.autopilot.nav_state, height_m, down_m_s
+        )
+        if is_crash(scenario.landing, state, height_m, scenario.i_vel) and scenario.ends_at_crash != 0:
             bus.scenario.crashed = 1
     return NOBODY

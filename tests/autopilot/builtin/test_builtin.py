@@ -180,7 +180,7 @@ def test_commands_go_to_the_channels_of_the_rotors():
         {"angular_acceleration": False},
         {"motor_failure_detection": False},
         {"hover_thrust_estimate": True},
-        {"home_lat_deg": 40.0, "mission": mission(waypoint())},
+        {"home_lat_deg": 47.4, "mission": mission(waypoint())},
     ],
     ids=lambda changes: "-".join(changes),
 )

@@ -64,9 +64,15 @@ def test_a_running_motor_is_never_found():
 def test_a_motor_that_is_not_driven_may_be_without_current():
     """A command below 0.2 does not count, and one dip below begins the wait anew."""
     assert Watch(octa(), command=0.199, current_a=0.0).found() == []
-    watch = Watch(octa(), current_a=0.0)
+    watch = Watch(octa())
+    watch.current_a[:, 3] = 0.0
     watch.command[15:16] = 0.1
     assert watch.found()[0] == 16 + 25
+
+
+def test_when_all_are_dead_it_is_the_supply():
+    """No motor is blamed for a battery."""
+    assert Watch(octa(), current_a=0.0).found() == []
 
 
 def test_a_current_that_comes_back_begins_the_wait_anew():

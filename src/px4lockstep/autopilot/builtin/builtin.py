@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from px4lockstep.autopilot.builtin.allocation import effectiveness, write_allocation
+from px4lockstep.autopilot.builtin.allocation import PITCH, ROLL, THRUST_Z, YAW, effectiveness, rank, write_allocation
 from px4lockstep.autopilot.builtin.attitude_control import yaw_series
 from px4lockstep.autopilot.builtin.hover_thrust import HOVER_MIN
 from px4lockstep.autopilot.builtin.motor_failure import NONE as NO_MOTOR
@@ -18,6 +18,7 @@ from px4lockstep.checks import check_kind
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.math.exponential import exp
+from px4lockstep.math.trigonometry import sincos
 from px4lockstep.px4.missions import Mission, MissionItem, load_mission
 from px4lockstep.px4.parameters import resolve
 from px4lockstep.vehicle.aircraft import Aircraft
@@ -117,6 +118,8 @@ USED = frozenset(
         "RTL_CONE_ANG",
         "RTL_DESCEND_ALT",
         "RTL_LAND_DELAY",
+        "RTL_MIN_DIST",
+        "MIS_DIST_1WP",
         "RTL_RETURN_ALT",
         "THR_MDL_FAC",
     )
@@ -136,6 +139,12 @@ class Rates:
     attitude_hz: int = 250
     rate_hz: int = 250
     allocation_hz: int = 250
+
+    def __post_init__(self) -> None:
+        """Check that they are whole and not too fast for microseconds."""
+        for name, hz in vars(self).items():
+            if not isinstance(hz, int) or isinstance(hz, bool) or hz > 1_000_000:
+                raise InputError(f"rates.{name} = {hz!r} must be a whole number of at most 1000000; 0 is every tick")
 
 
 @dataclass(frozen=True)
@@ -178,12 +187,14 @@ class Builtin:
             object.__setattr__(self, "mission", load_mission(self.mission))
         check_kind("land_detector", self.land_detector, {"host": 0, "estimate": 1})
         values = resolve(self.params)
-        unused = [name for name in self.params if name not in USED and name.rpartition("_")[2] not in GEOMETRY]
+        unused = [name for name in self.params if not self._has_use_for(name)]
         if unused:
             raise InputError(
                 f"params {', '.join(unused)}: PX4 has them, but the built-in autopilot has no use for them; "
                 "leave them out, or fly real PX4"
             )
+        if values["COM_LOW_BAT_ACT"] not in (0, 1, 2, 3):
+            raise InputError(f"COM_LOW_BAT_ACT = {values['COM_LOW_BAT_ACT']} is unknown; allowed are 0 to 3")
         if values["CA_METHOD"] not in (1, 2):
             raise InputError(
                 f"CA_METHOD = {values['CA_METHOD']} is not built in; allowed are 1 and 2 (sequential desaturation)"
@@ -192,6 +203,16 @@ class Builtin:
             raise InputError(
                 f"the mission has {len(self._items)} items; the built-in autopilot has room for {MAX_ITEMS}"
             )
+
+    def _has_use_for(self, name: str) -> bool:
+        """Return whether a parameter changes anything, with these options."""
+        if name.startswith("CA_ROTOR"):
+            return name.rpartition("_")[2] in GEOMETRY
+        if name.startswith("LNDMC_"):
+            return name in USED and self.land_detector == "estimate"
+        if name.startswith("HTE_"):
+            return name in USED and self.hover_thrust_estimate
+        return name in USED
 
     @property
     def _items(self) -> tuple[MissionItem, ...]:
@@ -235,6 +256,7 @@ class Builtin:
         _write_navigator(record["navigator"], p)
         _write_land_detector(record["land_detector"], p, self.land_detector == "estimate")
         self._write_mission(record["navigator"], aircraft.home_alt_msl_m)
+        self._check_distance(record["navigator"], p["MIS_DIST_1WP"])
         identity = hashlib.blake2b(record.tobytes(), digest_size=8).digest()
         record["identity"] = int.from_bytes(identity, "little", signed=True)
 
@@ -276,7 +298,26 @@ class Builtin:
                 columns[name].append(p[key] if key in self.params else derived[key])
         positions = list(zip(columns["PX"], columns["PY"], columns["PZ"], strict=True))
         axes = list(zip(columns["AX"], columns["AY"], columns["AZ"], strict=True))
-        write_allocation(allocation, failure, effectiveness(positions, axes, columns["KM"], columns["CT"]))
+        b = effectiveness(positions, axes, columns["KM"], columns["CT"])
+        if rank([b[axis] for axis in (ROLL, PITCH, YAW, THRUST_Z)]) < 4:
+            raise InputError(
+                f"the built-in autopilot can't fly {aircraft.name}: its rotors must give thrust along the body's z "
+                "axis and torque about all three axes, independently of each other"
+            )
+        write_allocation(allocation, failure, b)
+
+    def _check_distance(self, navigator: Any, limit_m: float) -> None:
+        """Refuse a mission that begins far from home, as PX4 does: it was made for another place."""
+        for i, item in enumerate(self._items):
+            if item.command.has_position:
+                north_m, east_m, _ = navigator["items"]["pos_ned"][i]
+                away_m = math.sqrt(north_m * north_m + east_m * east_m)
+                if 0.0 < limit_m < away_m:
+                    raise InputError(
+                        f"the mission begins {away_m:.0f} m from home; MIS_DIST_1WP allows {limit_m:.0f} m. Is home "
+                        f"({self.home_lat_deg}, {self.home_lon_deg}) the mission's?"
+                    )
+                return
 
     def _write_mission(self, navigator: Any, home_alt_msl_m: float) -> None:
         projection = MapProjection(self.home_lat_deg, self.home_lon_deg)
@@ -408,6 +449,7 @@ def _write_land_detector(detector: Any, p: Params, is_on: bool) -> None:
     detector["speed_xy_m_s"] = p["LNDMC_XY_VEL_MAX"]
     detector["rate_rad_s"] = math.radians(p["LNDMC_ROT_MAX"])
     detector["trigger_us"] = round(p["LNDMC_TRIG_TIME"] * 1e6)
+    detector["moved_us"] = -detector["trigger_us"]  # it begins on the ground
 
 
 def _write_navigator(nav: Any, p: Params) -> None:
@@ -419,6 +461,8 @@ def _write_navigator(nav: Any, p: Params) -> None:
     nav["descend_alt_m"] = p["RTL_DESCEND_ALT"]
     nav["land_delay_s"] = p["RTL_LAND_DELAY"]
     angle = p["RTL_CONE_ANG"]
-    nav["cone_tangent"] = math.tan(math.radians(min(max(angle, 1), 89))) if angle > 0 else 0.0
+    sine, cosine = sincos(math.radians(min(max(angle, 1), 89)))
+    nav["cone_tangent"] = sine / cosine if angle > 0 else 0.0
+    nav["return_min_m"] = p["RTL_MIN_DIST"]
     nav["brake_acc"] = p["MPC_ACC_HOR"]
     nav["brake_jerk"] = p["MPC_JERK_AUTO"]

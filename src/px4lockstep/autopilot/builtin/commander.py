@@ -1,9 +1,9 @@
 """The commander: armed or not, in which mode, and what to do when something is wrong.
 
-Requests of the scenario act on their edges: to arm, to disarm (at once, also in flight), to fly the mission, to return,
+Requests of the scenario act when they come: to arm, to disarm (at once, also in flight), to fly the mission, to return,
 to land. After a landing the vehicle disarms by itself, COM_DISARM_LAND later (not if below 0).
 
-What it acts on by itself, the first of these that applies:
+What it acts on by itself, in flight; of these a later line does not override an earlier one:
 
 * position lost for a second: descend, with the tilt and a bit less than the thrust that held the vehicle so far (there
   is nothing to hold a place with); until then likewise, but the mode stays and goes on if the position comes back;
@@ -13,7 +13,7 @@ What it acts on by itself, the first of these that applies:
 * geofence, when the vehicle leaves GF_MAX_HOR_DIST or GF_MAX_VER_DIST around home: by GF_ACTION, 0 and 1 only warn, 2
   holds, 3 returns, 4 stops the motors, 5 lands.
 
-A request after that is obeyed again: the pilot may take over.
+A request after that is obeyed again: the pilot may take over. Arming is never refused.
 """
 
 import numpy as np
@@ -26,14 +26,15 @@ from px4lockstep.autopilot.builtin.navigator import (
     MISSION_MODE,
     RETURN_MODE,
 )
-from px4lockstep.autopilot.builtin.vectors import norm_xy
+from px4lockstep.autopilot.builtin.vectors import has_position, norm_xy
 from px4lockstep.jit import kernel, record
 
 NO_FAILSAFE = np.int64(0)
-BATTERY_FAILSAFE = np.int64(1)
-GEOFENCE_FAILSAFE = np.int64(2)
-POSITION_FAILSAFE = np.int64(3)
-MOTOR_FAILSAFE = np.int64(4)
+# By gravity: one does not act against a graver one.
+GEOFENCE_FAILSAFE = np.int64(1)
+BATTERY_FAILSAFE = np.int64(2)
+MOTOR_FAILSAFE = np.int64(3)
+POSITION_FAILSAFE = np.int64(4)
 
 POSITION_LOSS_US = 1_000_000
 
@@ -50,8 +51,11 @@ COMMANDER = record(
         ("fence_action", "i8"),
         ("is_armed", "i8"),
         ("armed_us", "i8"),  # when it was
+        ("is_armed_in_air", "i8"),
         ("mode", "i8"),
-        ("failsafe", "i8"),
+        ("failsafe", "i8"),  # what it warned of or acted on
+        ("acted", "i8"),  # what it acted on
+        ("missions", "i8"),  # how often the mission was asked for
         ("asked_arm", "i8"),  # requests as they were at the last tick
         ("asked_mission", "i8"),
         ("asked_return", "i8"),
@@ -67,47 +71,55 @@ COMMANDER = record(
 
 @kernel
 def disarm(c):
-    """Stop the motors, and forget what was wrong."""
+    """Stop the motors, and forget what was wrong and what was asked for."""
     c.is_armed = 0
     c.mode = MANUAL_MODE
     c.failsafe = NO_FAILSAFE
+    c.acted = NO_FAILSAFE
     c.has_flown = 0
     c.battery_warning = 0
     c.is_outside = 0
 
 
 @kernel
-def obey(c, t_us, scenario):
-    """Obey the scenario's requests, on their edges."""
+def obey(c, t_us, scenario, is_landed):
+    """Obey the scenario's requests as they come; one that comes before arming waits for it."""
     if scenario.arm != c.asked_arm:
         c.asked_arm = scenario.arm
-        disarm(c)
-        c.is_armed = int(scenario.arm != 0)
-        c.armed_us = t_us
-        # what was asked for before arming is asked for now
-        c.asked_mission, c.asked_return, c.asked_land = 0, 0, 0
-    mode = c.mode
+        if scenario.arm == 0:
+            disarm(c)
+        else:
+            c.is_armed = 1
+            c.armed_us = t_us
+            c.is_armed_in_air = int(not is_landed)
     if scenario.mission > c.asked_mission:
-        mode = MISSION_MODE
+        ask(c, MISSION_MODE)
+        c.missions += 1
     if scenario.return_home > c.asked_return:
-        mode = RETURN_MODE
+        ask(c, RETURN_MODE)
     if scenario.land > c.asked_land:
-        mode = LAND_MODE
-    is_asked = mode != c.mode or scenario.mission > c.asked_mission
-    if is_asked:
-        c.mode = mode
-        c.failsafe = NO_FAILSAFE
+        ask(c, LAND_MODE)
     c.asked_mission = scenario.mission
     c.asked_return = scenario.return_home
     c.asked_land = scenario.land
 
 
 @kernel
+def ask(c, mode):
+    """Change the mode because somebody asks for it, whatever was wrong."""
+    c.mode = mode
+    c.failsafe = NO_FAILSAFE
+    c.acted = NO_FAILSAFE
+
+
+@kernel
 def fail_safe(c, failsafe, mode):
-    """Change the mode for a reason."""
-    c.failsafe = failsafe
-    if mode != MANUAL_MODE and c.has_flown != 0:
-        c.mode = mode
+    """Change the mode for a reason, unless a graver one has done so; `MANUAL_MODE` only warns."""
+    if c.acted <= failsafe:
+        c.failsafe = failsafe
+        if mode != MANUAL_MODE:
+            c.mode = mode
+            c.acted = failsafe
 
 
 @kernel
@@ -120,11 +132,10 @@ def watch_battery(c, bus):
         return
     c.battery_warning = warning
     mode = MANUAL_MODE
-    if warning >= CRITICAL and c.low_battery_action != 0:
+    if warning >= CRITICAL and c.low_battery_action != 0 and c.mode != LAND_MODE:
         lands = c.low_battery_action == 2 or (c.low_battery_action == 3 and warning >= EMERGENCY)
         mode = LAND_MODE if lands else RETURN_MODE
-    if c.mode != LAND_MODE and c.mode != DESCEND_MODE:
-        fail_safe(c, BATTERY_FAILSAFE, mode)
+    fail_safe(c, BATTERY_FAILSAFE, mode)
 
 
 @kernel
@@ -135,24 +146,23 @@ def watch_fence(c, estimate):
         c.fence_height_m > 0.0 and height > c.fence_height_m
     )
     if is_outside and c.is_outside == 0:
-        if c.fence_action == 4:
-            disarm(c)
-            c.failsafe = GEOFENCE_FAILSAFE
-        elif c.fence_action == 2:
-            fail_safe(c, GEOFENCE_FAILSAFE, LOITER_MODE)
+        mode = MANUAL_MODE
+        if c.fence_action == 2:
+            mode = LOITER_MODE
         elif c.fence_action == 3:
-            fail_safe(c, GEOFENCE_FAILSAFE, RETURN_MODE)
+            mode = RETURN_MODE
         elif c.fence_action == 5:
-            fail_safe(c, GEOFENCE_FAILSAFE, LAND_MODE)
-        else:
-            fail_safe(c, GEOFENCE_FAILSAFE, MANUAL_MODE)
+            mode = LAND_MODE
+        elif c.fence_action == 4:
+            disarm(c)
+        fail_safe(c, GEOFENCE_FAILSAFE, mode)
     c.is_outside = int(is_outside)
 
 
 @kernel
 def watch_position(c, t_us, estimate):
     """React when there has been no position for a while."""
-    if estimate.is_valid != 0.0:
+    if has_position(estimate):
         c.lost_since_us = -1
     elif c.lost_since_us < 0:
         c.lost_since_us = t_us
@@ -161,19 +171,32 @@ def watch_position(c, t_us, estimate):
 
 
 @kernel
-def command(c, t_us, bus, is_landed):
-    """Decide whether the vehicle is armed, and its mode."""
-    scenario, estimate = bus.scenario, bus.estimate
-    obey(c, t_us, scenario)
+def command(c, t_us, bus, is_landed, is_flying, nav):
+    """Decide whether the vehicle is armed, and its mode.
+
+    Args:
+        c: The `COMMANDER` record.
+        t_us: The time.
+        bus: The bus.
+        is_landed: As the land detector says.
+        is_flying: Whether the take-off is over.
+        nav: The `NAVIGATOR` record.
+    """
+    obey(c, t_us, bus.scenario, is_landed)
     if c.is_armed == 0:
         return
-    if not is_landed:
+    if is_flying and not is_landed:
         c.has_flown = 1
+    if not is_landed:
         c.landed_since_us = t_us
-    elif c.has_flown != 0 and c.disarm_land_us >= 0 and t_us - c.landed_since_us >= c.disarm_land_us:
+    # One that never left the ground, and is to come down or has nothing left to do, is done.
+    is_finished = c.mode == MISSION_MODE and nav.is_finished != 0 and nav.missions == c.missions
+    is_idle = c.has_flown == 0 and (c.mode == RETURN_MODE or c.mode == LAND_MODE or is_finished)
+    is_over = c.has_flown != 0 or (is_idle and not is_flying)
+    if is_landed and is_over and c.disarm_land_us >= 0 and t_us - c.landed_since_us >= c.disarm_land_us:
         disarm(c)
-        return
-    watch_battery(c, bus)
-    if c.fence_radius_m > 0.0 or c.fence_height_m > 0.0:
-        watch_fence(c, estimate)
-    watch_position(c, t_us, estimate)
+    elif c.has_flown != 0:
+        watch_battery(c, bus)
+        if c.fence_radius_m > 0.0 or c.fence_height_m > 0.0:
+            watch_fence(c, bus.estimate)
+        watch_position(c, t_us, bus.estimate)

@@ -93,6 +93,8 @@ BEFORE_START = np.int64(2)
 ASIDE = np.int64(3)
 
 GROUND_SPEED_M_S = 0.7
+BLIND_DESCENT_M_S2 = 0.3
+"""Downwards, when there is no position to go by; PX4's."""
 TAKEOFF_SPEED_M_S = 0.3
 """A wanted speed upwards above this is a wish to take off."""
 
@@ -317,6 +319,3 @@ def descend_blindly(task, estimate):
     task.setpoint.yaw = heading_of(estimate)
     task.wants_takeoff = 0
     task.is_active = 0
-
-
-BLIND_DESCENT_M_S2 = 0.3

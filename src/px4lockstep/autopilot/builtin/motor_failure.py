@@ -41,9 +41,15 @@ def reset_motor_failure(failure, allocation):
 
 @kernel
 def find_dead_motor(failure, t_us, n_rotors, commands, outputs):
-    """Return a motor that has been dead for long enough, or `NONE`; `commands` are by rotor, as last given."""
+    """Return a motor that has been dead for long enough, or `NONE`; `commands` are by rotor, as last given.
+
+    If none of them draws current, it is the supply.
+    """
+    total_a = 0.0
     for i in range(n_rotors):
-        if commands.sp[i] < DRIVEN or outputs.motor_current_a[i] >= DEAD_A:
+        total_a += outputs.motor_current_a[i]
+    for i in range(n_rotors):
+        if commands.sp[i] < DRIVEN or outputs.motor_current_a[i] >= DEAD_A or total_a < DEAD_A:
             failure.dead_since_us[i] = -1
         elif failure.dead_since_us[i] < 0:
             failure.dead_since_us[i] = t_us

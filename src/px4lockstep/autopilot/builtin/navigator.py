@@ -12,8 +12,9 @@ A mission is a list of items. An item is done
 
 The turn into the next leg is prepared for if the vehicle need not stop: no hold, and nothing but flying comes next.
 
-Return to launch climbs to RTL_RETURN_ALT above home (less near home: within a cone of RTL_CONE_ANG around it, but at
-least twice NAV_ACC_RAD), flies home, descends to RTL_DESCEND_ALT, waits RTL_LAND_DELAY (below 0: for ever) and lands.
+Return to launch climbs to RTL_RETURN_ALT above home, flies home, descends to RTL_DESCEND_ALT, waits RTL_LAND_DELAY
+(below 0: for ever) and lands. Near home it climbs less, unless RTL_CONE_ANG is 0: to twice the distance within
+NAV_ACC_RAD, and within RTL_MIN_DIST to a cone of that angle, but at least to twice NAV_ACC_RAD.
 """
 
 import math
@@ -23,18 +24,19 @@ import numpy as np
 from px4lockstep.autopilot.builtin.flight_task import LAND, LEG, LOITER, POSITION, TAKEOFF
 from px4lockstep.autopilot.builtin.vectors import heading_of, norm_xy, wrap_pi
 from px4lockstep.jit import kernel, record
+from px4lockstep.px4.missions import Command
 
 MAX_ITEMS = 256
 
-WAYPOINT_ITEM = np.int64(16)
-LOITER_UNLIMITED_ITEM = np.int64(17)
-LOITER_TIME_ITEM = np.int64(19)
-RETURN_ITEM = np.int64(20)
-LAND_ITEM = np.int64(21)
-TAKEOFF_ITEM = np.int64(22)
-DELAY_ITEM = np.int64(93)
-JUMP_ITEM = np.int64(177)
-SPEED_ITEM = np.int64(178)
+WAYPOINT_ITEM = np.int64(Command.WAYPOINT)
+LOITER_UNLIMITED_ITEM = np.int64(Command.LOITER_UNLIMITED)
+LOITER_TIME_ITEM = np.int64(Command.LOITER_TIME)
+RETURN_ITEM = np.int64(Command.RETURN_TO_LAUNCH)
+LAND_ITEM = np.int64(Command.LAND)
+TAKEOFF_ITEM = np.int64(Command.TAKEOFF)
+DELAY_ITEM = np.int64(Command.DELAY)
+JUMP_ITEM = np.int64(Command.DO_JUMP)
+SPEED_ITEM = np.int64(Command.DO_CHANGE_SPEED)
 
 ITEM = record(
     [
@@ -56,7 +58,6 @@ MISSION_MODE = np.int64(3)
 LOITER_MODE = np.int64(4)
 RETURN_MODE = np.int64(5)
 DESCEND_MODE = np.int64(12)
-TERMINATION_MODE = np.int64(13)
 LAND_MODE = np.int64(18)
 
 # What the vehicle does about an item, or about returning.
@@ -84,6 +85,8 @@ NAVIGATOR = record(
         ("brake_acc", "f8"),
         ("brake_jerk", "f8"),
         ("mode", "i8"),  # that it navigates for
+        ("missions", "i8"),  # how often the mission was asked for
+        ("return_min_m", "f8"),  # RTL_MIN_DIST
         ("start_ticks", "i8"),
         ("current", "i8"),
         ("work", "i8"),
@@ -220,6 +223,8 @@ def skip_commands(nav):
 @kernel
 def begin_item(nav, t_us, estimate, is_landed):
     """Begin with the present item."""
+    if nav.count == 0:
+        return
     skip_commands(nav)
     nav.work = WORK_DEFAULT
     if nav.current >= nav.count:
@@ -321,10 +326,13 @@ def return_height(nav, estimate):
     """Return the height above home to return at."""
     away = norm_xy(estimate.pos_ned[0], estimate.pos_ned[1])
     height = nav.return_alt_m
-    if away <= nav.acceptance_m:
-        height = 2.0 * away
-    elif nav.cone_tangent > 0.0:
-        height = max(min(height, away / nav.cone_tangent), 2.0 * nav.acceptance_m)
+    if nav.cone_tangent > 0.0:
+        if away <= nav.acceptance_m:
+            height = 2.0 * away
+        else:
+            if away <= nav.return_min_m:
+                height = min(height, away / nav.cone_tangent)
+            height = max(height, 2.0 * nav.acceptance_m)
     return max(height, -estimate.pos_ned[2])
 
 
@@ -368,6 +376,7 @@ def go_on_returning(nav, t_us, estimate, is_landed):
 def change_mode(nav, mode, estimate, is_landed):
     """Begin to navigate for another mode."""
     nav.mode = mode
+    nav.leg.cruise_m_s = math.nan
     if mode == MISSION_MODE:
         nav.is_finished = 0
         if is_landed or nav.is_mission_begun == 0:
@@ -392,9 +401,11 @@ def change_mode(nav, mode, estimate, is_landed):
 
 
 @kernel
-def navigate(nav, t_us, mode, estimate, is_landed):
-    """Update the leg; once per tick of the navigator."""
-    if mode != nav.mode:
+def navigate(nav, t_us, mode, missions, estimate, is_landed):
+    """Update the leg; once per tick of the navigator. `missions` counts how often the mission was asked for."""
+    is_asked_again = mode == MISSION_MODE and missions != nav.missions
+    nav.missions = missions
+    if mode != nav.mode or is_asked_again:
         change_mode(nav, mode, estimate, is_landed)
     if mode == MISSION_MODE:
         if nav.start_ticks > 0:
@@ -405,4 +416,4 @@ def navigate(nav, t_us, mode, estimate, is_landed):
         elif nav.is_finished == 0:
             go_on_mission(nav, t_us, estimate, is_landed)
     elif mode == RETURN_MODE:
-        nav.is_finished = int(go_on_returning(nav, t_us, estimate, is_landed))
+        go_on_returning(nav, t_us, estimate, is_landed)

@@ -37,7 +37,7 @@ from px4lockstep.autopilot.builtin.position_control import (
 from px4lockstep.autopilot.builtin.rate_control import RATE_CONTROL, control_rates, reset_rate_control
 from px4lockstep.autopilot.builtin.schedule import MODULE, is_due
 from px4lockstep.autopilot.builtin.takeoff import DISARMED, FLIGHT, RAMPUP, TAKEOFF, speed_up_limit, update_takeoff
-from px4lockstep.autopilot.builtin.vectors import clamp
+from px4lockstep.autopilot.builtin.vectors import clamp, has_position
 from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.plants.layout import MAX_MOTORS
 
@@ -84,7 +84,7 @@ BATTERY_SCALE_MAX = 1.3
 def run_flight_task(a, estimate):
     """Make this tick's trajectory setpoint."""
     task = a.flight_task
-    if a.commander.mode == DESCEND_MODE or estimate.is_valid == 0.0:
+    if a.commander.mode == DESCEND_MODE or not has_position(estimate):
         descend_blindly(task, estimate)
         return
     if task.is_active == 0:
@@ -107,8 +107,8 @@ def prepare_position_control(a, dt_s):
         control.input.acc_ned[1] = 0.0
         control.input.acc_ned[2] = NO_THRUST_M_S2
         reset_integral(control)
-    elif takeoff.state == RAMPUP:
-        control.input.acc_ned[2] = math.nan
+    elif takeoff.state == RAMPUP and task.is_active != 0:
+        control.input.acc_ned[2] = math.nan  # the ramp is not amended by it
     if not is_flying:
         control.hover_thrust = a.hover.initial
         reset_hover_thrust(a.hover)
@@ -131,12 +131,14 @@ def run_position_control(a, t_us, dt_s, bus):
             control.vel[i] = math.nan
             task.setpoint.acc_ned[i] += control.integral[i]
     armed_for_us = t_us - a.commander.armed_us
+    if a.takeoff.state == DISARMED and a.commander.is_armed_in_air != 0:
+        a.takeoff.state = FLIGHT
     update_takeoff(a.takeoff, armed_for_us, a.land_detector.landed != 0, task.wants_takeoff != 0)
     prepare_position_control(a, dt_s)
     control_position(control, bus.estimate, dt_s)
     if is_blind:
         for i in range(3):
-            control.vel[i] = bus.estimate.vel_ned[i]
+            control.vel[i] = 0.0
             control.acc[i] = 0.0
     elif a.hover.is_on != 0 and a.takeoff.state >= FLIGHT:
         estimate_hover_thrust(a.hover, control.acc[2], -control.thrust_sp[2], dt_s)
@@ -197,7 +199,7 @@ def stop_motors(a, estimate, bus):
 def write_status(a, out):
     """Tell mode, mission and trajectory setpoint."""
     out.armed = a.commander.is_armed
-    out.nav_state = a.commander.mode
+    out.nav_state = a.commander.mode if a.commander.is_armed != 0 else MANUAL_MODE
     out.failsafe = a.commander.failsafe
     out.mission_item = a.navigator.current
     out.mission_count = a.navigator.count
@@ -227,18 +229,21 @@ def step_builtin(a, t_us, bus):
     else:
         detector.landed = bus.scenario.landed
     is_landed = detector.landed != 0
-    command(a.commander, t_us, bus, is_landed)
+    is_flying = a.takeoff.state >= FLIGHT
+    command(a.commander, t_us, bus, is_landed, is_flying, a.navigator)
     mode = a.commander.mode if a.commander.is_armed != 0 else MANUAL_MODE
     is_automatic = mode != MANUAL_MODE
 
     if is_due(a.navigator_module, t_us):
-        navigate(a.navigator, t_us, mode, estimate, is_landed or a.takeoff.state < RAMPUP)
+        is_grounded = is_landed or (a.takeoff.state < RAMPUP and a.commander.is_armed_in_air == 0)
+        navigate(a.navigator, t_us, mode, a.commander.missions, estimate, is_grounded)
     if is_automatic:
         run_flight_task(a, estimate)
 
     dt_s = elapsed_s(a.position_module, t_us, 0.002, 0.04)
     if is_due(a.position_module, t_us):
-        filter_velocity(a.position, estimate, dt_s)
+        if has_position(estimate):
+            filter_velocity(a.position, estimate, dt_s)
         if is_automatic:
             run_position_control(a, t_us, dt_s, bus)
     if is_due(a.attitude_module, t_us) and a.has_attitude_sp != 0:

@@ -105,3 +105,10 @@ def heading_of(estimate):
     q = estimate.q_bn
     w, x, y, z = q[0], q[1], q[2], q[3]
     return atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+
+
+@kernel
+def has_position(estimate):
+    """Return whether position and velocity can be used: said to be valid, and numbers."""
+    x, v = estimate.pos_ned, estimate.vel_ned
+    return estimate.is_valid != 0.0 and is_finite(x[0] + x[1] + x[2] + v[0] + v[1] + v[2])
