@@ -57,7 +57,10 @@ class Source(Protocol):
 
 
 class Scenario(Source, Protocol):
-    """Runs at every boundary; outputs are the requests, `landed`, `wind_ned` and `faults` of `bus.SCENARIO_OUT`."""
+    """Runs at every boundary; outputs are those of `bus.SCENARIO_OUT`: requests, `landed`, wind, faults.
+
+    Setting `crashed` ends the run.
+    """
 
 
 class Wind(Source, Protocol):
@@ -65,7 +68,10 @@ class Wind(Source, Protocol):
 
 
 class Estimator(Source, Protocol):
-    """Runs on the autopilot axis; outputs are `pos_ned`, `vel_ned`, `q_bn`, `omega_body`, `is_valid` (first 1)."""
+    """Runs on the autopilot axis; outputs are `pos_ned`, `vel_ned`, `q_bn`, `omega_body` and `is_valid`.
+
+    One that applies `bus.scenario.estimate_faults` says so by an attribute `applies_estimate_faults = True`.
+    """
 
 
 class Autopilot(Source, Protocol):
