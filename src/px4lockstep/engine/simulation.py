@@ -340,6 +340,11 @@ class Simulation:
         return self._inputs.bus
 
     @property
+    def core(self) -> Any:
+        """All records of the simulation, a `SIM`, read-only; it follows the run."""
+        return locked(self._core)[0]
+
+    @property
     def log(self) -> npt.NDArray[Any]:
         """The rows of the log so far: time, bus and held inputs; read-only."""
         return locked(self._data_so_far("log"))
