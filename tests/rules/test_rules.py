@@ -222,7 +222,7 @@ DEPENDENCIES = {
     "engine": BASE | {"math", "environment", "vehicle", "plants", "integrators", "estimation", "scenario", "autopilot"},
     "verification": BASE | {"math", "environment", "vehicle", "plants", "integrators", "engine"},
     "logs": BASE | {"files", "math", "plants", "engine"},
-    "report": BASE | {"files", "math", "plants", "engine", "logs"},
+    "report": BASE | {"files", "math", "plants", "px4", "engine", "logs"},
 }
 
 

@@ -73,6 +73,10 @@ class Log:
             array = self._arrays[name] = _locked(array())
         return array
 
+    def get(self, name: str) -> Array | None:
+        """Return a column, or None if this log does not have it."""
+        return self[name] if name in self._arrays else None
+
     def column(self, name: str) -> Column:
         """Return what the schema says of a column.
 
