@@ -4,6 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from px4lockstep.engine import loop, validator
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
 from px4lockstep.engine.compilation import compiled_loop
 from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY, SIM, STREAMS, Arrays
-from px4lockstep.engine.digest import digest_of, pack_flight, pack_live
+from px4lockstep.engine.digest import chunks, digest_of, pack_flight, pack_live
 from px4lockstep.engine.failure import failure_of
 from px4lockstep.engine.protocols import OrderProbe, PlantView, Source, StageInputs, TelemetryHook
 from px4lockstep.engine.scenario_stage import NotingChanges, scenario_handler, write_scenario
@@ -397,12 +398,16 @@ class Simulation:
     def digest(self) -> str:
         """Return the digest of the flight so far: see `digest`."""
         end = pack_flight(self.time_us, self._core["state"]["x"][:, : self._n_x], self._core["inputs"])
-        return digest_of(pack_flight(self.log["time_us"], self.log_state, self.log["inputs"]), end)
+        log, state = self.log, self.log_state
+        parts = (pack_flight(log["time_us"][part], state[part], log["inputs"][part]) for part in chunks(len(log)))
+        return digest_of(chain(parts, [end]))
 
     def live_digest(self) -> str:
         """Return the digest of what only a live run has: the estimate and the autopilot's setpoints."""
         end = pack_live(self.time_us, self._core["bus"])
-        return digest_of(pack_live(self.log["time_us"], self.log["bus"]), end)
+        log = self.log
+        parts = (pack_live(log["time_us"][part], log["bus"][part]) for part in chunks(len(log)))
+        return digest_of(chain(parts, [end]))
 
     # -- snapshots -----------------------------------------------------------------------------------------------
 
