@@ -91,18 +91,26 @@ def check_time(validator, t_us):
 def check_state(validator, t_us, state, plant):
     """Check that the state is finite and the quaternion has unit length."""
     x = state.x
-    total = 0.0
-    for i in range(min(plant.n_x, MAX_STATES)):
-        total += x[i] * 0.0  # 0, or NaN for an infinity or a NaN
-    if total != 0.0:
+    n = min(plant.n_x, MAX_STATES)
+    # Each number times 0 is 0, or NaN for an infinity or a NaN. In two sums: an addition to one waits for the last.
+    even, odd = 0.0, 0.0
+    for i in range(1, n, 2):
+        even += x[i - 1] * 0.0
+        odd += x[i] * 0.0
+    if n > 0:
+        even += x[n - 1] * 0.0
+    if even + odd != 0.0:
         for i in range(plant.n_x):
             if not math.isfinite(x[i]):
                 return report(validator, STATE_NOT_FINITE, t_us, i, x[i])
     i = plant.group_start[ATT]
     if plant.group_stop[ATT] > i:
-        norm = math.sqrt(x[i] * x[i] + x[i + 1] * x[i + 1] + x[i + 2] * x[i + 2] + x[i + 3] * x[i + 3])
-        if not abs(norm - 1.0) < MAX_NORM_ERROR:
-            return report(validator, QUATERNION_NOT_UNIT, t_us, i, norm)
+        squared = x[i] * x[i] + x[i + 1] * x[i + 1] + x[i + 2] * x[i + 2] + x[i + 3] * x[i + 3]
+        # |q|² − 1 is (|q| − 1)(|q| + 1): the root is taken only where it may matter
+        if not abs(squared - 1.0) < MAX_NORM_ERROR:
+            norm = math.sqrt(squared)
+            if not abs(norm - 1.0) < MAX_NORM_ERROR:
+                return report(validator, QUATERNION_NOT_UNIT, t_us, i, norm)
     return SOUND
 
 

@@ -128,28 +128,29 @@ def step_bias(estimator):
 @kernel
 def draw_error(estimator):
     """Write the error of this tick: bias and white noise."""
-    error = estimator.error
+    error, bias = estimator.error, estimator.bias
     key, tick = estimator.noise_key, estimator.tick
-    estimator.error = estimator.bias
+    north, east, down, turn = 0.0, 0.0, 0.0, 0.0
     if estimator.pos_sigma_m > 0.0 or estimator.yaw_sigma_rad > 0.0:
-        sigma = estimator.pos_sigma_m
         north, east, down, turn = normal4(key, tick, POS_AND_YAW, ONE_DRAW)
-        error.pos_ned[0] += sigma * north
-        error.pos_ned[1] += sigma * east
-        error.pos_ned[2] += sigma * down
-        error.yaw += estimator.yaw_sigma_rad * turn
+    sigma = estimator.pos_sigma_m
+    error.pos_ned[0] = bias.pos_ned[0] + sigma * north
+    error.pos_ned[1] = bias.pos_ned[1] + sigma * east
+    error.pos_ned[2] = bias.pos_ned[2] + sigma * down
+    error.yaw = bias.yaw + estimator.yaw_sigma_rad * turn
     if estimator.vel_sigma_m_s > 0.0:
-        sigma = estimator.vel_sigma_m_s
         north, east, down = normal3(key, tick, VEL, ONE_DRAW)
-        error.vel_ned[0] += sigma * north
-        error.vel_ned[1] += sigma * east
-        error.vel_ned[2] += sigma * down
+    sigma = estimator.vel_sigma_m_s
+    error.vel_ned[0] = bias.vel_ned[0] + sigma * north
+    error.vel_ned[1] = bias.vel_ned[1] + sigma * east
+    error.vel_ned[2] = bias.vel_ned[2] + sigma * down
+    forward, right, down = 0.0, 0.0, 0.0
     if estimator.rate_sigma_rad_s > 0.0:
-        sigma = estimator.rate_sigma_rad_s
         forward, right, down = normal3(key, tick, RATE, ONE_DRAW)
-        error.omega_body[0] += sigma * forward
-        error.omega_body[1] += sigma * right
-        error.omega_body[2] += sigma * down
+    sigma = estimator.rate_sigma_rad_s
+    error.omega_body[0] = bias.omega_body[0] + sigma * forward
+    error.omega_body[1] = bias.omega_body[1] + sigma * right
+    error.omega_body[2] = bias.omega_body[2] + sigma * down
 
 
 @kernel

@@ -25,8 +25,9 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 def inlined_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a kernel into each of its callers, with the same bits.
 
-    For what every right-hand side calls: with the bounds checks and exceptions in it LLVM takes such a kernel to be too
-    long to inline, and the call spills all that the caller holds in registers. Each caller takes longer to compile.
+    For what every right-hand side or autopilot tick calls: with the bounds checks and exceptions in it LLVM takes such
+    a kernel to be too long to inline, and the call spills all that the caller holds in registers. Each caller takes
+    longer to compile.
     """
     return _compiled(function, forceinline=True)
 

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.autopilot.builtin.vectors import FLOAT32_EPSILON, clamp
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.plants.layout import MAX_MOTORS
 
 ALLOCATION = record(
@@ -231,7 +231,7 @@ def desaturation_gain(a, axis, upper):
     return low + high
 
 
-@kernel
+@inlined_kernel
 def is_saturated(a, upper):
     """Return whether a motor is out of [0, upper]."""
     low, high = 0.0, 0.0
@@ -264,7 +264,7 @@ def note_saturation(a, out, rate_control):
         rate_control.saturation[axis] = int(missing > FLOAT32_EPSILON) - int(missing < -FLOAT32_EPSILON)
 
 
-@kernel
+@inlined_kernel
 def allocate(a, t_us, rate_control, out):
     """Compute the motors, within [0, 1], from the torque and thrust setpoints."""
     torque, thrust = out.torque_sp_body, out.thrust_sp_body

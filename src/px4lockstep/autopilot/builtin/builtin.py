@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from px4lockstep.autopilot.builtin.allocation import effectiveness, write_allocation
+from px4lockstep.autopilot.builtin.attitude_control import yaw_series
+from px4lockstep.autopilot.builtin.hover_thrust import HOVER_MIN
 from px4lockstep.autopilot.builtin.motor_failure import NONE as NO_MOTOR
 from px4lockstep.autopilot.builtin.navigator import MAX_ITEMS
 from px4lockstep.autopilot.builtin.position_control import ONE_G
@@ -313,6 +315,11 @@ def _write_commander(c: Any, p: Params, n_batteries: int) -> None:
     c["lost_since_us"] = -1
 
 
+def _inverse(value: float) -> float:
+    """Return 1/value; 0 for 0, with which nothing is planned."""
+    return 1.0 / value if value > 0.0 else 0.0
+
+
 def _write_flight_task(task: Any, p: Params) -> None:
     task["acc_up"] = p["MPC_ACC_UP_MAX"]
     task["acc_down"] = p["MPC_ACC_DOWN_MAX"]
@@ -333,12 +340,14 @@ def _write_flight_task(task: Any, p: Params) -> None:
     smoothing["acceptance_z_m"] = p["NAV_MC_ALT_RAD"]
     smoothing["turn_acc_gain"] = p["MPC_XY_TRAJ_P"]
     smoothing["axes"]["max_jerk"] = p["MPC_JERK_AUTO"]
+    smoothing["axes"]["inverse_jerk"] = _inverse(p["MPC_JERK_AUTO"])
     smoothing["axes"]["max_acc"] = p["MPC_ACC_HOR"]
     smoothing["axes"]["max_vel"] = p["MPC_XY_VEL_MAX"]
     heading = task["heading"]
     heading["max_vel"] = 2.0 * math.pi  # its velocity is a heading
     heading["max_acc"] = math.radians(p["MPC_YAWRAUTO_MAX"])
     heading["max_jerk"] = math.radians(p["MPC_YAWRAUTO_ACC"])
+    heading["inverse_jerk"] = _inverse(math.radians(p["MPC_YAWRAUTO_ACC"]))
 
 
 def _write_takeoff(takeoff: Any, p: Params) -> None:
@@ -349,7 +358,7 @@ def _write_takeoff(takeoff: Any, p: Params) -> None:
 
 def _write_hover(hover: Any, p: Params, is_on: bool) -> None:
     hover["is_on"] = is_on
-    hover["initial"] = min(max(p["MPC_THR_HOVER"], p["MPC_THR_MIN"]), p["MPC_THR_MAX"])
+    hover["initial"] = max(min(max(p["MPC_THR_HOVER"], p["MPC_THR_MIN"]), p["MPC_THR_MAX"]), HOVER_MIN)
     hover["initial_deviation"] = p["HTE_HT_ERR_INIT"]
     hover["noise"] = p["HTE_HT_NOISE"]
     hover["gate"] = p["HTE_ACC_GATE"]
@@ -375,6 +384,7 @@ def _write_attitude(control: Any, p: Params) -> None:
     weight = min(max(p["MC_YAW_WEIGHT"], 0.0), 1.0)
     control["p"] = (p["MC_ROLL_P"], p["MC_PITCH_P"], p["MC_YAW_P"] / weight if weight > 1e-4 else p["MC_YAW_P"])
     control["yaw_weight"] = weight
+    control["yaw_sine"], control["yaw_cosine"] = yaw_series(weight)
     for i, axis in enumerate(("ROLL", "PITCH", "YAW")):
         control["rate_limit_rad_s"][i] = math.radians(p[f"MC_{axis}RATE_MAX"])
 

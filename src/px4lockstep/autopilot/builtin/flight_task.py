@@ -26,11 +26,10 @@ from px4lockstep.autopilot.builtin.vectors import (
     heading_of,
     is_finite,
     norm_xy,
-    unit_or_zero_xy,
     wrap_pi,
 )
 from px4lockstep.autopilot.builtin.velocity_smoothing import AXIS, reset_axis
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.math.trigonometry import atan2
 
 POSITION = np.int64(0)
@@ -125,22 +124,29 @@ def activate_task(task, estimate):
 
 @kernel
 def side_of_leg(task, estimate):
-    """Return where the vehicle is relative to the leg, and the closest point of it."""
+    """Return where the vehicle is relative to the leg, and the closest point of it.
+
+    With the leg as a vector d and the vehicle at r from its start, that is at d (r·d)/|d|². Lengths are compared by
+    their squares.
+    """
     leg = task.leg
-    ux, uy = unit_or_zero_xy(leg.target[0] - leg.start[0], leg.target[1] - leg.start[1])
+    dn, de = leg.target[0] - leg.start[0], leg.target[1] - leg.start[1]
+    length2 = dn * dn + de * de
     n, e = estimate.pos_ned[0], estimate.pos_ned[1]
+    if length2 <= FLOAT32_EPSILON * FLOAT32_EPSILON:
+        return ON_LEG, leg.start[0], leg.start[1]
     from_n, from_e = n - leg.start[0], e - leg.start[1]
-    passed = from_n * ux + from_e * uy
-    closest_n, closest_e = leg.start[0] + ux * passed, leg.start[1] + uy * passed
+    passed = (from_n * dn + from_e * de) / length2
+    closest_n, closest_e = leg.start[0] + dn * passed, leg.start[1] + de * passed
+    aside_n, aside_e = n - closest_n, e - closest_e
+    radius2 = task.smoothing.acceptance_xy_m * task.smoothing.acceptance_xy_m
     side = ON_LEG
-    if norm_xy(ux, uy) >= FLOAT32_EPSILON:
-        radius = task.smoothing.acceptance_xy_m
-        if ux * (leg.target[0] - n) + uy * (leg.target[1] - e) < 0.0:
-            side = PAST_TARGET
-        elif passed < 0.0 and norm_xy(from_n, from_e) > radius:
-            side = BEFORE_START
-        elif norm_xy(n - closest_n, e - closest_e) > radius:
-            side = ASIDE
+    if dn * (leg.target[0] - n) + de * (leg.target[1] - e) < 0.0:
+        side = PAST_TARGET
+    elif passed < 0.0 and from_n * from_n + from_e * from_e > radius2:
+        side = BEFORE_START
+    elif aside_n * aside_n + aside_e * aside_e > radius2:
+        side = ASIDE
     return side, closest_n, closest_e
 
 
@@ -154,7 +160,7 @@ def leg_changed(task, leg):
     return not is_same
 
 
-@kernel
+@inlined_kernel
 def take_leg(task, leg, estimate):
     """Take the navigator's leg over, and decide what of it to fly."""
     own = task.leg
@@ -198,7 +204,7 @@ def wait_for_leg(task, estimate):
     task.leg.yaw = heading_of(estimate)
 
 
-@kernel
+@inlined_kernel
 def choose_heading(task, estimate):
     """Write the heading to turn to; NaN if it follows the trajectory."""
     if is_finite(task.leg.yaw):
@@ -248,7 +254,7 @@ def limit_vertical(task, estimate, height_m):
     axis.max_acc = acc
 
 
-@kernel
+@inlined_kernel
 def turn(task, vn, ve, estimate, dt_s):
     """Go on with the heading."""
     wanted = task.yaw_sp

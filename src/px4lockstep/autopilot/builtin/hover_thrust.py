@@ -6,7 +6,8 @@ innovation, and the slope of what is predicted with h, are
     ν = a_z − g (1 − T/h),   H = g T/h²
 
 and h itself wanders by HTE_HT_NOISE per √s. Innovations beyond HTE_ACC_GATE standard deviations are not used, and h
-stays within HTE_THR_RANGE of MPC_THR_HOVER. Off by default, since the real library does not run it.
+stays within HTE_THR_RANGE of MPC_THR_HOVER and between 0.05 and 0.9. Off by default, since the real library does not
+run it.
 """
 
 import math
@@ -30,6 +31,8 @@ HOVER_THRUST = record(
 
 ACC_VARIANCE = 5.0
 """Of the measured acceleration [(m/s²)²]; PX4's start value."""
+HOVER_MIN, HOVER_MAX = 0.05, 0.9
+"""PX4's HOVER_THRUST_MIN and HOVER_THRUST_MAX of position control, which divides by it."""
 
 
 @kernel
@@ -51,7 +54,9 @@ def estimate_hover_thrust(h, acc_down, thrust_up, dt_s):
     if abs(innovation) > h.gate * math.sqrt(variance):
         return
     gain = h.variance * slope / variance
-    h.value = clamp(h.value + gain * innovation, h.initial - h.range, h.initial + h.range)
+    h.value = clamp(
+        h.value + gain * innovation, max(h.initial - h.range, HOVER_MIN), min(h.initial + h.range, HOVER_MAX)
+    )
     h.variance = max((1.0 - gain * slope) * h.variance, 1e-10)
 
 

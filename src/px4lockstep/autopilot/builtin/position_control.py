@@ -27,7 +27,7 @@ from px4lockstep.autopilot.builtin.vectors import (
     scale,
     sign,
 )
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import inlined_kernel, kernel, record
 
 ONE_G = 9.80665
 
@@ -72,10 +72,11 @@ POSITION_CONTROL = record(
 @kernel
 def filter_velocity(control, estimate, dt_s):
     """Update the filtered velocity and its derivative."""
+    per_dt = 1.0 / dt_s
     for i in range(3):
         before = control.vel[i]
         control.vel[i] += control.vel_weight * (estimate.vel_ned[i] - before)
-        control.acc[i] += control.acc_weight * ((control.vel[i] - before) / dt_s - control.acc[i])
+        control.acc[i] += control.acc_weight * ((control.vel[i] - before) * per_dt - control.acc[i])
 
 
 @kernel
@@ -104,6 +105,8 @@ def limit_sum_xy(first, second, limit):
         return x, y
     length = norm_xy(first[0], first[1])
     if length >= limit or norm_xy(second[0] - first[0], second[1] - first[1]) < 0.001:
+        if length == 0.0:
+            return 0.0, 0.0
         return first[0] / length * limit, first[1] / length * limit
     other = norm_xy(second[0], second[1])
     ux, uy = second[0] / other, second[1] / other
@@ -114,7 +117,7 @@ def limit_sum_xy(first, second, limit):
     return first[0] + ux * reach, first[1] + uy * reach
 
 
-@kernel
+@inlined_kernel
 def velocity_setpoint(control, estimate):
     """Return the velocity to fly: the fed one and the correction of position, limited."""
     sp = control.input
@@ -178,7 +181,7 @@ def integrate_velocity_error(control, error, acc, asked_down, thrust, dt_s):
         control.integral[2] = min(abs(down), ONE_G) * sign(down)
 
 
-@kernel
+@inlined_kernel
 def control_position(control, estimate, dt_s):
     """Compute the thrust setpoint from `control.input`."""
     vel_sp = velocity_setpoint(control, estimate)

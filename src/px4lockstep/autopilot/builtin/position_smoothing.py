@@ -16,7 +16,6 @@ import math
 
 from px4lockstep.autopilot.builtin.vectors import (
     FLOAT32_EPSILON,
-    PI,
     clamp,
     dot,
     is_finite,
@@ -27,9 +26,8 @@ from px4lockstep.autopilot.builtin.vectors import (
     unit_or_zero,
     unit_or_zero_xy,
 )
-from px4lockstep.autopilot.builtin.velocity_smoothing import AXIS, advance_axis, duration, plan, stretch_plan
-from px4lockstep.jit import kernel, record
-from px4lockstep.math.trigonometry import acos, sincos
+from px4lockstep.autopilot.builtin.velocity_smoothing import AXIS, advance_axis, plan, stretch_plan
+from px4lockstep.jit import inlined_kernel, kernel, record
 
 SMOOTHING = record(
     [
@@ -45,6 +43,8 @@ SMOOTHING = record(
 )
 
 TURN_COSINE = 0.98
+STRAIGHT_COSINE = -1.0 + 7.1e-15
+"""Of the largest angle between legs, FLT_EPSILON less than π; at π itself the circle has no end."""
 TURN_SPEED_M_S = 0.2
 LOOKAHEAD_M = 5.0
 NEAR_M_S = 0.5
@@ -52,43 +52,46 @@ NEAR_M_S = 0.5
 
 
 @kernel
-def speed_to_brake(jerk, acc, distance, final_speed):
+def speed_to_brake(axis, distance, final_speed):
     """Return the speed from which a distance suffices to brake to another, which is the least."""
-    b = 4.0 * acc * acc / jerk
-    c = -2.0 * acc * distance - final_speed * final_speed
-    return max(0.5 * (-b + math.sqrt(b * b - 4.0 * c)), final_speed)
+    acc = axis.max_acc
+    half_b = 2.0 * acc * acc * axis.inverse_jerk
+    squared = 2.0 * acc * distance + final_speed * final_speed
+    return max(math.sqrt(half_b * half_b + squared) - half_b, final_speed)
 
 
 @kernel
 def speed_in_turn(cosine, acc, radius):
-    """Return the speed on the circle that touches two legs at a radius from their corner; 180° is straight on."""
-    half = 0.5 * clamp(acos(clamp(cosine, -1.0, 1.0)), 0.0, PI - FLOAT32_EPSILON)
-    sine, half_cosine = sincos(half)
-    return math.sqrt(max(acc * radius * sine / half_cosine, 0.0))
+    """Return the speed on the circle that touches two legs at a radius from their corner; 180° is straight on.
+
+    tan(α/2) = √((1 − cos α)/(1 + cos α))
+    """
+    cosine = clamp(cosine, STRAIGHT_COSINE, 1.0)
+    return math.sqrt(max(acc * radius * math.sqrt((1.0 - cosine) / (1.0 + cosine)), 0.0))
 
 
 @kernel
-def leg_speed_xy(s, start, target, after, exit_speed):
-    """Return the horizontal speed at `start` that allows for the turn at `target`."""
-    next_length = norm_xy(target[0] - after[0], target[1] - after[1])
-    speed_at_target = 0.0
-    axis = s.axes[0]
-    if next_length > 0.001 and next_length >= s.acceptance_xy_m:
-        ax, ay = unit_or_zero_xy(target[0] - start[0], target[1] - start[1])
-        bx, by = unit_or_zero_xy(target[0] - after[0], target[1] - after[1])
-        turn = speed_in_turn(ax * bx + ay * by, s.turn_acc_gain * axis.max_acc, s.acceptance_xy_m)
-        speed_at_target = min(turn, min(exit_speed, s.cruise_m_s))
+def leg_speed_xy(s, start, target, speed_at_target):
+    """Return the horizontal speed at the start of a leg that allows for that at its end."""
     distance = norm_xy(start[0] - target[0], start[1] - target[1])
-    return min(s.cruise_m_s, speed_to_brake(axis.max_jerk, axis.max_acc, distance, speed_at_target))
+    return min(s.cruise_m_s, speed_to_brake(s.axes[0], distance, speed_at_target))
 
 
-@kernel
+@inlined_kernel
 def max_speed_xy(s, pos, target, after):
     """Return the horizontal speed now, from the last leg back to this one."""
-    return leg_speed_xy(s, pos, target, after, leg_speed_xy(s, target, after, after, 0.0))
+    next_n, next_e = target[0] - after[0], target[1] - after[1]
+    next_length = norm_xy(next_n, next_e)
+    speed_at_target = 0.0
+    if next_length > 0.001 and next_length >= s.acceptance_xy_m:
+        ax, ay = unit_or_zero_xy(target[0] - pos[0], target[1] - pos[1])
+        cosine = (ax * next_n + ay * next_e) / next_length
+        turn = speed_in_turn(cosine, s.turn_acc_gain * s.axes[0].max_acc, s.acceptance_xy_m)
+        speed_at_target = min(turn, leg_speed_xy(s, target, after, 0.0))
+    return leg_speed_xy(s, pos, target, speed_at_target)
 
 
-@kernel
+@inlined_kernel
 def max_speed_z(s, pos, target, after):
     """Return the vertical speed now."""
     axis = s.axes[2]
@@ -102,17 +105,22 @@ def max_speed_z(s, pos, target, after):
         ax, az = unit_or_zero_xy(target_xy - start_xy, target[2] - pos[2])
         bx, bz = unit_or_zero_xy(target_xy - after_xy, target[2] - after[2])
         arrival = min(speed_in_turn(ax * bx + az * bz, axis.max_acc, s.acceptance_z_m), axis.max_vel)
-    return min(axis.max_vel, speed_to_brake(axis.max_jerk, axis.max_acc, abs(target[2] - pos[2]), arrival))
+    return min(axis.max_vel, speed_to_brake(axis, abs(target[2] - pos[2]), arrival))
 
 
 @kernel
 def is_turning(s, pos, target):
-    """Return whether the trajectory moves, and not towards the target, which is still ahead."""
+    """Return whether the trajectory moves, and not towards the target, which is still ahead.
+
+    The angle between velocity v and distance d is compared by squares: v·d < cos φ |v| |d|.
+    """
     vn, ve = s.axes[0].vel, s.axes[1].vel
     dn, de = target[0] - pos[0], target[1] - pos[1]
-    ux, uy = unit_or_zero_xy(vn, ve)
-    tx, ty = unit_or_zero_xy(dn, de)
-    return norm_xy(vn, ve) > TURN_SPEED_M_S and ux * tx + uy * ty < TURN_COSINE and norm_xy(dn, de) > s.acceptance_xy_m
+    speed2, distance2 = vn * vn + ve * ve, dn * dn + de * de
+    along = vn * dn + ve * de
+    is_aside = along < 0.0 or along * along < TURN_COSINE * TURN_COSINE * (speed2 * distance2)
+    is_ahead = distance2 > s.acceptance_xy_m * s.acceptance_xy_m
+    return speed2 > TURN_SPEED_M_S * TURN_SPEED_M_S and is_aside and is_ahead
 
 
 @kernel
@@ -143,7 +151,7 @@ def clamp_parts(v, limit_xy, limit_z):
     return v
 
 
-@kernel
+@inlined_kernel
 def wanted_velocity(s, start, target, after, vel_down):
     """Return the velocity to fly towards a target; one without height goes down with `vel_down`."""
     pos = (s.axes[0].pos, s.axes[1].pos, s.axes[2].pos)
@@ -162,20 +170,25 @@ def wanted_velocity(s, start, target, after, vel_down):
     return clamp_parts(towards, speed, speed_z)
 
 
-@kernel
+@inlined_kernel
 def advance_trajectory(s, estimate, wanted, dt_s):
     """Go on along the trajectory, then plan it anew towards the wanted velocity."""
-    behind_n, behind_e = s.axes[0].pos - estimate.pos_ned[0], s.axes[1].pos - estimate.pos_ned[1]
+    north, east, down = s.axes[0], s.axes[1], s.axes[2]
+    behind_n, behind_e = north.pos - estimate.pos_ned[0], east.pos - estimate.pos_ned[1]
     pace = 1.0
-    if s.max_error_xy_m > FLOAT32_EPSILON and behind_n * s.axes[0].vel + behind_e * s.axes[1].vel >= 0.0:
+    if s.max_error_xy_m > FLOAT32_EPSILON and behind_n * north.vel + behind_e * east.vel >= 0.0:
         pace = 1.0 - clamp(norm_xy(behind_n, behind_e) / s.max_error_xy_m, 0.0, 1.0)
-    for i in range(3):
-        advance_axis(s.axes[i], dt_s * pace)
-    longest = 0.0
-    for i in range(3):
-        plan(s.axes[i], wanted[i])
-        longest = max(longest, duration(s.axes[i]))
+    advance_axis(north, dt_s * pace)
+    advance_axis(east, dt_s * pace)
+    advance_axis(down, dt_s * pace)
+    time_n = plan(north, wanted[0])
+    time_e = plan(east, wanted[1])
+    time_d = plan(down, wanted[2])
+    longest = max(time_n, time_e, time_d)
     if longest > FLOAT32_EPSILON:
-        for i in range(3):
-            if duration(s.axes[i]) < longest:
-                stretch_plan(s.axes[i], longest)
+        if time_n < longest:
+            stretch_plan(north, longest)
+        if time_e < longest:
+            stretch_plan(east, longest)
+        if time_d < longest:
+            stretch_plan(down, longest)

@@ -12,7 +12,7 @@ if the rates come without one, as in the recorded flights of the real library.
 """
 
 from px4lockstep.autopilot.builtin.vectors import PI, clamp
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import inlined_kernel, kernel, record
 
 RATE_CONTROL = record(
     [
@@ -32,7 +32,7 @@ RATE_CONTROL = record(
     ]
 )
 
-INTEGRAL_FADE_RAD_S = 400.0 * PI / 180.0
+PER_INTEGRAL_FADE = 180.0 / (400.0 * PI)
 
 
 @kernel
@@ -50,9 +50,10 @@ def reset_rate_control(control, estimate):
 def differentiate_rates(control, estimate, dt_s):
     """Update the filtered derivative of the rates."""
     weight = dt_s / (dt_s + control.derivative_tau_s)
+    per_dt = 1.0 / dt_s
     for i in range(3):
         omega = estimate.omega_body[i]
-        control.omega_dot[i] += weight * ((omega - control.last_omega[i]) / dt_s - control.omega_dot[i])
+        control.omega_dot[i] += weight * ((omega - control.last_omega[i]) * per_dt - control.omega_dot[i])
         control.last_omega[i] = omega
 
 
@@ -63,7 +64,7 @@ def grow_integral(control, i, error, dt_s):
         error = min(error, 0.0)
     elif control.saturation[i] < 0:
         error = max(error, 0.0)
-    relative = error / INTEGRAL_FADE_RAD_S
+    relative = error * PER_INTEGRAL_FADE
     weight = max(0.0, 1.0 - relative * relative)
     limit = control.integral_limit[i]
     control.integral[i] = clamp(control.integral[i] + weight * control.i[i] * error * dt_s, -limit, limit)
@@ -80,7 +81,7 @@ def rate_torque(control, i, rate_sp, omega):
     )
 
 
-@kernel
+@inlined_kernel
 def control_rates(control, estimate, dt_s, is_landed, out):
     """Write the normalized torque setpoint from the rate setpoint."""
     if control.has_derivative != 0:

@@ -38,7 +38,7 @@ from px4lockstep.autopilot.builtin.rate_control import RATE_CONTROL, control_rat
 from px4lockstep.autopilot.builtin.schedule import MODULE, is_due
 from px4lockstep.autopilot.builtin.takeoff import DISARMED, FLIGHT, RAMPUP, TAKEOFF, speed_up_limit, update_takeoff
 from px4lockstep.autopilot.builtin.vectors import clamp
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.plants.layout import MAX_MOTORS
 
 BUILTIN = record(
@@ -165,7 +165,7 @@ def motor_of_thrust(factor, thrust):
     return (-linear + math.sqrt(linear * linear + 4.0 * factor * thrust)) / (2.0 * factor)
 
 
-@kernel
+@inlined_kernel
 def write_motors(a, motors_of):
     """Write the motors' commands, by channel."""
     for i in range(a.allocation.n_rotors):

@@ -10,7 +10,7 @@ The body's z axis points against the thrust; its x axis lies in the vertical pla
 import math
 
 from px4lockstep.autopilot.builtin.vectors import FLOAT32_EPSILON, cross, norm_xy, scale, unit_or_zero
-from px4lockstep.jit import kernel
+from px4lockstep.jit import inlined_kernel, kernel
 from px4lockstep.math.quaternion import from_dcm
 from px4lockstep.math.trigonometry import sincos
 
@@ -30,7 +30,7 @@ def limit_tilt(body_z, limit_rad):
     return sine * body_z[0] / length, sine * body_z[1] / length, cosine
 
 
-@kernel
+@inlined_kernel
 def thrust_to_attitude(thrust_ned, yaw):
     """Return the quaternion of the attitude that thrusts along a vector and heads along a yaw."""
     squared = thrust_ned[0] * thrust_ned[0] + thrust_ned[1] * thrust_ned[1] + thrust_ned[2] * thrust_ned[2]

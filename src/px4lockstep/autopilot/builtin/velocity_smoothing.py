@@ -13,7 +13,7 @@ Axes that would be done earlier than the slowest are stretched to its time T, so
 import math
 
 from px4lockstep.autopilot.builtin.vectors import FLOAT32_EPSILON, clamp, sign
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import inlined_kernel, kernel, record
 
 AXIS = record(
     [
@@ -21,6 +21,7 @@ AXIS = record(
         ("vel", "f8"),
         ("pos", "f8"),
         ("max_jerk", "f8"),
+        ("inverse_jerk", "f8"),  # 1/max_jerk
         ("max_acc", "f8"),
         ("max_vel", "f8"),
         ("vel_sp", "f8"),
@@ -37,74 +38,69 @@ AXIS = record(
 
 
 @kernel
-def begin_phases(axis):
-    """Let the phases begin at the present state."""
-    axis.start_acc = axis.acc
-    axis.start_vel = axis.vel
-    axis.start_pos = axis.pos
-
-
-@kernel
 def reset_axis(axis, acc, vel, pos):
-    """Put the axis into a state."""
+    """Put the axis into a state, where its phases begin."""
     axis.acc = acc
     axis.vel = vel
     axis.pos = pos
-    begin_phases(axis)
+    axis.start_acc = acc
+    axis.start_vel = vel
+    axis.start_pos = pos
 
 
 @kernel
-def move(axis, jerk, t_s):
-    """Go on by a time with constant jerk."""
-    acc, vel = axis.acc, axis.vel
+def move(acc, vel, pos, jerk, t_s):
+    """Return acceleration, velocity and position after a time with constant jerk."""
     t2 = t_s * t_s
-    axis.acc = acc + jerk * t_s
-    axis.vel = vel + acc * t_s + 0.5 * jerk * t2
-    axis.pos = axis.pos + vel * t_s + 0.5 * acc * t2 + 1.0 / 6.0 * jerk * (t2 * t_s)
+    return (
+        acc + jerk * t_s,
+        vel + acc * t_s + 0.5 * jerk * t2,
+        pos + vel * t_s + 0.5 * acc * t2 + 1.0 / 6.0 * jerk * (t2 * t_s),
+    )
 
 
-@kernel
+@inlined_kernel
 def advance_axis(axis, dt_s):
     """Go on along the phases."""
     axis.elapsed_s += dt_s
     left = axis.elapsed_s
-    axis.acc = axis.start_acc
-    axis.vel = axis.start_vel
-    axis.pos = axis.start_pos
-    t_s = min(left, axis.t1)
-    move(axis, axis.direction * axis.max_jerk, t_s)
-    left -= t_s
-    if left > 0.0:
+    acc, vel, pos = axis.start_acc, axis.start_vel, axis.start_pos
+    jerk = axis.direction * axis.max_jerk
+    if axis.t1 > 0.0:
+        t_s = min(left, axis.t1)
+        acc, vel, pos = move(acc, vel, pos, jerk, t_s)
+        left -= t_s
+    if left > 0.0 and axis.t2 > 0.0:
         t_s = min(left, axis.t2)
-        move(axis, 0.0, t_s)
+        acc, vel, pos = move(acc, vel, pos, 0.0, t_s)
         left -= t_s
-    if left > 0.0:
+    if left > 0.0 and axis.t3 > 0.0:
         t_s = min(left, axis.t3)
-        move(axis, -axis.direction * axis.max_jerk, t_s)
+        acc, vel, pos = move(acc, vel, pos, -jerk, t_s)
         left -= t_s
     if left > 0.0:
-        axis.acc = 0.0
-        move(axis, 0.0, left)
+        acc, vel, pos = move(0.0, vel, pos, 0.0, left)
+    axis.acc, axis.vel, axis.pos = acc, vel, pos
 
 
 @kernel
-def choose_direction(axis):
+def choose_direction(acc, vel, vel_sp, inverse_jerk):
     """Return the sign of the first jerk: which side of the goal braking at once would end on."""
-    coasting = axis.vel
-    if abs(axis.acc) > FLOAT32_EPSILON:
-        coasting = axis.vel + 0.5 * axis.acc * abs(axis.acc) / axis.max_jerk
-    direction = sign(axis.vel_sp - coasting)
-    return direction if direction != 0.0 else sign(axis.acc)
+    coasting = vel
+    if abs(acc) > FLOAT32_EPSILON:
+        coasting = vel + 0.5 * acc * abs(acc) * inverse_jerk
+    direction = sign(vel_sp - coasting)
+    return direction if direction != 0.0 else sign(acc)
 
 
 @kernel
-def limit_first_phase(axis, jerk, per_jerk, t1):
+def limit_first_phase(acc, max_acc, jerk, per_jerk, t1):
     """Return T1 shortened so that the acceleration stays within its limit."""
-    peak = axis.acc + jerk * t1
-    if peak > axis.max_acc:
-        return (axis.max_acc - axis.acc) * per_jerk
-    if peak < -axis.max_acc:
-        return (-axis.max_acc - axis.acc) * per_jerk
+    peak = acc + jerk * t1
+    if peak > max_acc:
+        return (max_acc - acc) * per_jerk
+    if peak < -max_acc:
+        return (-max_acc - acc) * per_jerk
     return t1
 
 
@@ -115,9 +111,8 @@ def is_possible(t1, t3, total):
 
 
 @kernel
-def first_phase_fastest(axis, jerk, per_jerk, delta):
+def first_phase_fastest(acc, max_acc, jerk, per_jerk, delta):
     """Return T1 of the shortest way."""
-    acc = axis.acc
     radicand = 2.0 * acc * acc + 4.0 * jerk * delta
     if radicand < 0.0:
         return 0.0
@@ -128,13 +123,12 @@ def first_phase_fastest(axis, jerk, per_jerk, delta):
         t1 = plus
     elif is_possible(minus, acc * per_jerk + minus, math.inf):
         t1 = minus
-    return max(limit_first_phase(axis, jerk, per_jerk, t1), 0.0)
+    return max(limit_first_phase(acc, max_acc, jerk, per_jerk, t1), 0.0)
 
 
 @kernel
-def first_phase_in(axis, jerk, per_jerk, delta, total):
+def first_phase_in(acc, max_acc, jerk, per_jerk, delta, total):
     """Return T1 of the way that takes a given time."""
-    acc = axis.acc
     b = jerk * total - acc
     radicand = total * total * jerk * jerk + 2.0 * total * acc * jerk - acc * acc - 4.0 * jerk * delta
     if radicand < 0.0:
@@ -147,46 +141,42 @@ def first_phase_in(axis, jerk, per_jerk, delta, total):
         t1 = plus
     elif is_possible(minus, acc * per_jerk + minus, total):
         t1 = minus
-    return limit_first_phase(axis, jerk, per_jerk, t1)
+    return limit_first_phase(acc, max_acc, jerk, per_jerk, t1)
 
 
-@kernel
+@inlined_kernel
 def plan(axis, vel_sp):
-    """Plan the three phases of the shortest way to a velocity, from now."""
-    axis.vel_sp = clamp(vel_sp, -axis.max_vel, axis.max_vel)
+    """Plan the three phases of the shortest way to a velocity, from now; return how long they take together."""
+    acc, vel = axis.acc, axis.vel
+    vel_sp = clamp(vel_sp, -axis.max_vel, axis.max_vel)
+    direction = choose_direction(acc, vel, vel_sp, axis.inverse_jerk)
+    axis.vel_sp = vel_sp
+    axis.direction = direction
     axis.elapsed_s = 0.0
-    begin_phases(axis)
-    axis.direction = choose_direction(axis)
-    axis.t1, axis.t2, axis.t3 = 0.0, 0.0, 0.0
-    jerk = axis.direction * axis.max_jerk
-    if abs(jerk) <= FLOAT32_EPSILON:
-        return
-    delta = axis.vel_sp - axis.vel
-    acc = axis.acc
-    per_jerk = 1.0 / jerk
-    t1 = first_phase_fastest(axis, jerk, per_jerk, delta)
-    t3 = max(acc * per_jerk + t1, 0.0)
-    peak = acc + jerk * t1
-    if abs(peak) > FLOAT32_EPSILON:
-        gained = -0.5 * t1 * t1 * jerk - t1 * t3 * jerk - t1 * acc + 0.5 * t3 * t3 * jerk - t3 * acc
-        axis.t2 = max((gained + delta) / peak, 0.0)
-    axis.t1, axis.t3 = t1, t3
+    axis.start_acc, axis.start_vel, axis.start_pos = acc, vel, axis.pos
+    jerk = direction * axis.max_jerk
+    t1, t2, t3 = 0.0, 0.0, 0.0
+    if abs(jerk) > FLOAT32_EPSILON:
+        per_jerk = direction * axis.inverse_jerk
+        delta = vel_sp - vel
+        t1 = first_phase_fastest(acc, axis.max_acc, jerk, per_jerk, delta)
+        t3 = max(acc * per_jerk + t1, 0.0)
+        peak = acc + jerk * t1
+        if abs(peak) > FLOAT32_EPSILON:
+            gained = -0.5 * t1 * t1 * jerk - t1 * t3 * jerk - t1 * acc + 0.5 * t3 * t3 * jerk - t3 * acc
+            t2 = max((gained + delta) / peak, 0.0)
+    axis.t1, axis.t2, axis.t3 = t1, t2, t3
+    return t1 + t2 + t3
 
 
-@kernel
+@inlined_kernel
 def stretch_plan(axis, total):
     """Plan the three phases anew so that they take a given, longer time."""
     jerk = axis.direction * axis.max_jerk
-    axis.t1, axis.t2, axis.t3 = 0.0, 0.0, 0.0
-    if abs(jerk) <= FLOAT32_EPSILON:
-        return
-    per_jerk = 1.0 / jerk
-    axis.t1 = first_phase_in(axis, jerk, per_jerk, axis.vel_sp - axis.vel, total)
-    axis.t3 = max(axis.acc * per_jerk + axis.t1, 0.0)
-    axis.t2 = max(total - axis.t1 - axis.t3, 0.0)
-
-
-@kernel
-def duration(axis):
-    """Return how long the planned phases take together."""
-    return axis.t1 + axis.t2 + axis.t3
+    t1, t2, t3 = 0.0, 0.0, 0.0
+    if abs(jerk) > FLOAT32_EPSILON:
+        acc, per_jerk = axis.acc, axis.direction * axis.inverse_jerk
+        t1 = first_phase_in(acc, axis.max_acc, jerk, per_jerk, axis.vel_sp - axis.vel, total)
+        t3 = max(acc * per_jerk + t1, 0.0)
+        t2 = max(total - t1 - t3, 0.0)
+    axis.t1, axis.t2, axis.t3 = t1, t2, t3

@@ -1,0 +1,37 @@
+"""One source, one result: a closed-loop flight compiled, interpreted, and for any processor."""
+
+from pathlib import Path
+
+import builtin_flight
+import numpy as np
+import pytest
+
+from px4lockstep.vehicle.fleet import iris, octa
+
+SCRIPT = Path(builtin_flight.__file__)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "environment", [{"NUMBA_DISABLE_JIT": "1"}, {"NUMBA_CPU_NAME": "generic"}], ids=["interpreted", "generic CPU"]
+)
+def test_a_closed_loop_gives_the_same_bits(python, environment):
+    """Eight seconds in wind and noise, of the Iris and the octa: the digests of this process, without a warning."""
+    assert python("-W", "error", SCRIPT, **environment).stdout.splitlines() == list(builtin_flight.digest_lines())
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("aircraft", [iris(), octa()], ids=lambda aircraft: aircraft.name)
+def test_the_flight_of_the_bits_has_everything_in_it(aircraft):
+    """It would be of no use otherwise: it takes off, flies legs, turns, tilts, and all motors differ."""
+    sim = builtin_flight.simulation(aircraft).run()
+    said = sim.log["bus"]["autopilot"]
+    assert -sim.log_state[:, 2].max() < 0.1
+    assert -sim.log_state[:, 2].min() > 1.5
+    assert said["mission_item"].max() >= 2
+    assert np.isfinite(said["pos_sp_ned"][-1]).all()
+    assert np.ptp(said["yaw_sp"][50:]) > 1.0
+    assert np.abs(said["q_sp"][:, 1:3]).max() > 0.05
+    assert np.abs(said["torque_sp_body"]).max(axis=0).min() > 0.01
+    motors = sim.log["bus"]["command"]["motors"][-1, : len(aircraft.rotors)]
+    assert len(set(motors.tolist())) == len(aircraft.rotors)
