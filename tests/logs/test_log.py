@@ -1,5 +1,7 @@
 """Logs in memory: columns by the schema, views of the simulation's own arrays, the state at the time of its row."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from flights import disturbed, flight
@@ -45,6 +47,16 @@ def test_every_column_says_what_it_is():
         assert len(column.description) > 4
         assert column.shape in SHAPES
         assert column.source
+
+
+def test_the_documents_have_every_column():
+    """The table at the end of docs/logs.md is the schema, row by row."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "logs.md").read_text("utf-8")
+    rows = [line for line in text.partition("## The schema")[2].splitlines() if line.startswith("| `")]
+    assert rows == [
+        f"| `{column.name}` | {column.unit} | {column.shape or '-'} | {column.description} | `{column.source}` |"
+        for column in COLUMNS
+    ]
 
 
 def test_everything_on_the_bus_is_in_the_schema():
