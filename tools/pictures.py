@@ -1,4 +1,4 @@
-"""Make the pictures of docs/autopilot.md, and print the numbers that stand in it: `make pictures`.
+"""Make the pictures of docs/autopilot.md and docs/logs.md, and print the numbers that stand in it: `make pictures`.
 
 The same bytes on every run with the same Matplotlib: no dates, no randomness. Flights and step responses are those of
 the tests, so `tests/support` and `tests/against` are on the path.
@@ -10,6 +10,7 @@ from pathlib import Path
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from flights import flight
 from PIL import Image
 from px4_flights import MISSIONS, load_flight, stacked
 from step_responses import BAND, LOOPS, respond
@@ -18,8 +19,12 @@ from test_builtin_against_px4_flights import errors
 from px4lockstep.autopilot.builtin.builtin import Builtin
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
+from px4lockstep.environment.wind import Wind
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
+from px4lockstep.logs.log import Log
+from px4lockstep.report.plots import plot_flight, save_plot
+from px4lockstep.report.waypoints import mission_waypoints
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.vehicle.fleet import iris
 
@@ -188,8 +193,24 @@ def draw_step_responses():
     save(figure, "step_responses.png")
 
 
+# -- a flight ----------------------------------------------------------------------------------------------------
+
+
+def draw_flight():
+    """Draw the disturbed mission as `plot_flight` does."""
+    wind, estimator = Wind("ou", mean_ned=(3.0, -2.0, 0.0)), Estimator("noisy_delayed")
+    sim = flight(wind=wind, estimator=estimator).run()
+    title = "Iris, mission in turbulent wind, on noisy estimates"
+    figure = plot_flight(Log.of(sim), waypoints=mission_waypoints(sim), title=title)
+    path = PICTURES / "flight.png"
+    save_plot(figure, path)
+    picture = Image.open(path).convert("RGB")
+    picture.quantize(96, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
 if __name__ == "__main__":
     plt.switch_backend("Agg")
     with mpl.rc_context(STYLE):
         compare_with_px4()
         draw_step_responses()
+    draw_flight()

@@ -221,6 +221,8 @@ DEPENDENCIES = {
     "autopilot": BASE | {"math", "environment", "vehicle", "plants", "px4"},
     "engine": BASE | {"math", "environment", "vehicle", "plants", "integrators", "estimation", "scenario", "autopilot"},
     "verification": BASE | {"math", "environment", "vehicle", "plants", "integrators", "engine"},
+    "logs": BASE | {"files", "math", "plants", "engine"},
+    "report": BASE | {"files", "math", "plants", "px4", "engine", "logs"},
 }
 
 

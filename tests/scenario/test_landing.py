@@ -79,7 +79,7 @@ def test_it_is_on_the_bus_at_every_boundary():
     scenario = Scenario().arm(at_s=0.0).start_mission(at_s=0.003)
     timeline = Timeline(600_000, log=Periodic(10_000), scenario=Explicit((3_000, 503_000)))
     sim = Simulation(iris(), timeline, scenario=scenario, record=True).run()
-    landed = sim.streams.scenarios["landed"].astype(bool)
+    landed = sim.streams.scenario_by_boundary()["landed"].astype(bool)
     assert landed.tolist() == (timeline.time_us < 503_000).tolist()
 
 

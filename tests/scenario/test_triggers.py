@@ -29,7 +29,7 @@ def test_an_event_fires_at_exactly_its_microsecond():
     scenario = Scenario().at(12.345678).disable_motor(2)
     timeline = Timeline(13_000_000, log=Periodic(10_000), scenario=Explicit(scenario.times_us()))
     sim = Simulation(iris(), timeline, scenario=scenario, record=True).run()
-    masks = sim.streams.scenarios["faults"]["motor_disabled_mask"]
+    masks = sim.streams.scenario_by_boundary()["faults"]["motor_disabled_mask"]
     first = int(np.flatnonzero(masks)[0])
     assert timeline.time_us[first] == 12_345_678
     assert set(masks[first:].tolist()) == {0b10}
@@ -55,7 +55,7 @@ def test_a_step_is_a_tick_of_the_autopilot():
     scenario = Scenario().at_step(0).do(noting(seen, "first")).at_step(3).arm().at_step(3).do(noting(seen, "third"))
     sim = Simulation(FreeFall(), timeline, scenario=scenario, record=True).run()
     assert seen == [("first", 1_000), ("third", 13_000)]
-    assert timeline.time_us[np.flatnonzero(sim.streams.scenarios["arm"])[0]] == 13_000
+    assert timeline.time_us[np.flatnonzero(sim.streams.scenario_by_boundary()["arm"])[0]] == 13_000
 
 
 def test_a_condition_is_checked_at_every_boundary_and_fires_once():
@@ -64,7 +64,7 @@ def test_a_condition_is_checked_at_every_boundary_and_fires_once():
     scenario = Scenario().when("speed_m_s", above=1.0).arm().at_us(150_000).disarm()
     timeline = Timeline(200_000, log=Periodic(1_000), scenario=Explicit(scenario.times_us()))
     sim = Simulation(FreeFall(), timeline, scenario=scenario, record=True).run()
-    armed_us = timeline.time_us[np.flatnonzero(sim.streams.scenarios["arm"])]
+    armed_us = timeline.time_us[np.flatnonzero(sim.streams.scenario_by_boundary()["arm"])]
     assert armed_us.tolist() == list(range(102_000, 150_000, 1_000))
 
 
@@ -158,9 +158,9 @@ def test_the_order_holds_across_native_and_python_events():
         (1_000, 2.0),
         (2_000, 12.0),  # it holds now; nothing is left after it
     ]
-    assert sim.streams.scenarios["wind_ned"][:, 0].tolist() == [0.0, 12.0, 12.0, 12.0]
-    assert sim.streams.scenarios["arm"].tolist() == [0, 0, 1, 1]
-    assert sim.streams.scenarios["land"].tolist() == [0, 1, 1, 1]
+    assert sim.streams.scenario_by_boundary()["wind_ned"][:, 0].tolist() == [0.0, 12.0, 12.0, 12.0]
+    assert sim.streams.scenario_by_boundary()["arm"].tolist() == [0, 0, 1, 1]
+    assert sim.streams.scenario_by_boundary()["land"].tolist() == [0, 1, 1, 1]
 
 
 def test_python_is_left_for_only_when_needed():

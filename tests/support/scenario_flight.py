@@ -55,7 +55,7 @@ def simulation(scenario, end_s=0.1, *, command=0.5, aircraft=None, **options):
 def outputs_at_each_boundary(scenario, end_s=0.1, **options):
     """Fly, and return the times of boundaries and the scenario's outputs at each."""
     sim = simulation(scenario, end_s, record=True, **options).run()
-    return sim.timeline.time_us.astype(np.int64), sim.streams.scenarios
+    return sim.timeline.time_us.astype(np.int64), sim.streams.scenario_by_boundary()
 
 
 def flatten(rec, prefix=""):
@@ -116,7 +116,7 @@ def digest_lines():
     for motors in ("direct", "second_order"):
         sim = everything(motors, record=True).run()
         assert sim._core["scenario"]["is_fired"][0].sum() == len(EVERYTHING.events)
-        yield f"{sim.digest()} {hashlib.sha256(sim.streams.scenarios.tobytes()).hexdigest()}"
+        yield f"{sim.digest()} {hashlib.sha256(sim.streams.scenario_by_boundary().tobytes()).hexdigest()}"
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 A proportional-derivative controller holds height and attitude from a disturbed start. It is here for its commands only.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -61,8 +63,13 @@ def streams(physics: bool) -> Streams:
     flown = Simulation(plant, timeline(True), integrator=Integrator("RK4"), autopilot=Hover(plant), record=True).run()
     recorded = flown.streams
     boundaries = timeline(physics)
-    scenarios = np.zeros(len(boundaries), recorded.scenarios.dtype)
-    return Streams(boundaries.time_us, boundaries.due, recorded.gusts, recorded.commands, recorded.winds, scenarios)
+    return replace(
+        recorded,
+        time_us=boundaries.time_us,
+        due=boundaries.due,
+        scenarios=np.zeros(1, recorded.scenarios.dtype),
+        scenario_at=np.array([0, len(boundaries)]),
+    )
 
 
 def duties(recorded: Streams) -> npt.NDArray[np.float64]:

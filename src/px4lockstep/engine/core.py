@@ -6,6 +6,8 @@ one record 0.05 µs.
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from px4lockstep.autopilot.builtin.stack import BUILTIN
 from px4lockstep.engine.bus import BUS, SCENARIO_OUT, WIND_OUT
 from px4lockstep.engine.probe import PROBE
@@ -27,6 +29,7 @@ CURSOR = record(
         ("autopilot_ticks", "i8"),  # also the position in each stream
         ("wind_ticks", "i8"),
         ("log_rows", "i8"),
+        ("scenario_rows", "i8"),  # of the scenario's stream, which has a row for each change
     ]
 )
 
@@ -87,8 +90,9 @@ class Arrays(NamedTuple):
     log_state: Any  # rows x n_x, float64
     commands: Any  # autopilot ticks, COMMAND
     winds: Any  # wind ticks, WIND_OUT
-    scenarios: Any  # boundaries, SCENARIO_OUT
+    scenarios: Any  # changes, SCENARIO_OUT
+    scenario_at: Any  # changes, int64: the boundary of each
 
 
-STREAMS = {"commands": COMMAND, "winds": WIND_OUT, "scenarios": SCENARIO_OUT}
-"""What replay needs: commands on the autopilot axis, wind on the wind axis, the scenario at every boundary."""
+STREAMS = {"commands": COMMAND, "winds": WIND_OUT, "scenarios": SCENARIO_OUT, "scenario_at": np.dtype("i8")}
+"""What replay needs: commands on the autopilot axis, wind on the wind axis, the scenario where it changes."""

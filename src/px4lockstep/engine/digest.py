@@ -6,12 +6,15 @@ autopilot's setpoints, has a digest of its own.
 """
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.plants.layout import FAULTS, MAX_MOTORS, MAX_SERVOS
+
+ROWS_PER_CHUNK = 8_192
 
 
 def flight_dtype(n_x: int) -> np.dtype[Any]:
@@ -50,9 +53,15 @@ def pack_live(time_us: Any, bus: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return packed
 
 
-def digest_of(*packed: npt.NDArray[Any]) -> str:
+def digest_of(packed: Iterable[npt.NDArray[Any]]) -> str:
     """Return the SHA-256 of packed rows, in order, as hexadecimal."""
     digest = hashlib.sha256()
     for part in packed:
-        digest.update(part.tobytes())
+        digest.update(part.data)
     return digest.hexdigest()
+
+
+def chunks(rows: int) -> Iterator[slice]:
+    """Go through rows a few at a time, so that packing a long flight takes little memory."""
+    for start in range(0, rows, ROWS_PER_CHUNK):
+        yield slice(start, start + ROWS_PER_CHUNK)

@@ -60,7 +60,9 @@ AUTOPILOT = np.int64(5)
 DISCONTINUITIES = np.int64(6)
 LOG = np.int64(7)
 
-STAGE_NAMES = ("scenario", "wind", "outputs", "estimator", "telemetry", "autopilot", "discontinuities", "log")
+FULL = np.int64(8)  # no stage: Python is to make room for the scenario's stream
+
+STAGE_NAMES = ("scenario", "wind", "outputs", "estimator", "telemetry", "autopilot", "discontinuities", "log", "stream")
 
 DONE = -1
 FAILED = -2
@@ -81,6 +83,20 @@ def hold_faults(sim, t_us):
     sim.scenario.has_changed = 0
     sim.inputs.faults = sim.bus.scenario.faults
     return check_faults(sim.validator, t_us, sim.inputs.faults, sim.plant) if sim.validator.level >= CHEAP else SOUND
+
+
+@kernel
+def keep_scenario(sim, k, scenarios, scenario_at):
+    """Record the scenario's outputs if they changed; return whether there was room."""
+    row = sim.cursor.scenario_rows
+    if sim.scenario.has_changed == 0 and row > 0:
+        return True
+    if row == len(scenarios):
+        return False
+    scenarios[row] = sim.bus.scenario
+    scenario_at[row] = k
+    sim.cursor.scenario_rows = row + 1
+    return True
 
 
 @kernel
@@ -116,7 +132,7 @@ def advance(arrays, k_stop):
     sim = arrays.core[0]
     # Taken out once: to fetch an array from the tuple costs a count of its references.
     time_us, due_at, log, log_state = arrays.time_us, arrays.due, arrays.log, arrays.log_state
-    commands, winds, scenarios = arrays.commands, arrays.winds, arrays.scenarios
+    commands, winds, scenarios, scenario_at = arrays.commands, arrays.winds, arrays.scenarios, arrays.scenario_at
     cursor = sim.cursor
     modes = sim.modes
     bus = sim.bus
@@ -147,11 +163,16 @@ def advance(arrays, k_stop):
             elif modes.scenario == ORDER_PROBE:
                 probe_stage(k, SCENARIO, bus, sim.probe)
             elif modes.scenario == REPLAY:
-                bus.scenario = scenarios[k]
+                if scenario_at[cursor.scenario_rows] == k:
+                    bus.scenario = scenarios[cursor.scenario_rows]
+                    cursor.scenario_rows += 1
+                    scenario.has_changed = 1
             elif modes.scenario == PYTHON:
                 return leave(cursor, k, SCENARIO)
-        if stage <= SCENARIO + 1 and modes.is_recording != 0:
-            scenarios[k] = bus.scenario
+        is_kept = stage > SCENARIO + 1 or modes.is_recording == 0 or modes.scenario == REPLAY
+        if not is_kept and not keep_scenario(sim, k, scenarios, scenario_at):
+            leave(cursor, k, SCENARIO)
+            return FULL
 
         if stage <= WIND and due & WIND_DUE:
             if modes.wind == NATIVE:
@@ -167,8 +188,7 @@ def advance(arrays, k_stop):
                 if modes.is_recording != 0:
                     winds[cursor.wind_ticks] = bus.wind
                 cursor.wind_ticks += 1
-            may_differ = scenario.has_changed != 0 or modes.scenario == REPLAY or modes.scenario == PYTHON
-            if may_differ and hold_faults(sim, t_us) != SOUND:
+            if scenario.has_changed != 0 and hold_faults(sim, t_us) != SOUND:
                 return FAILED
             hold_wind(bus, inputs, sim.gusts, t_us)
 

@@ -26,9 +26,11 @@ class PlantView:
     def __init__(self, x: npt.NDArray[np.float64], plant: Any) -> None:
         self._x = x[: int(plant["n_x"])].view()
         self._x.flags.writeable = False
-        self._groups = {
-            name: self._x[int(plant["group_start"][i]) : int(plant["group_stop"][i])] for i, name in enumerate(GROUPS)
+        self.groups = {
+            name: slice(int(plant["group_start"][i]), int(plant["group_stop"][i])) for i, name in enumerate(GROUPS)
         }
+        """Where each group is in the state."""
+        self._parts = {name: self._x[part] for name, part in self.groups.items()}
 
     @property
     def x(self) -> npt.NDArray[np.float64]:
@@ -36,7 +38,7 @@ class PlantView:
         return self._x
 
     def __getitem__(self, group: str) -> npt.NDArray[np.float64]:
-        return self._groups[group]
+        return self._parts[group]
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,13 @@ from px4lockstep.engine import loop, validator
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
 from px4lockstep.engine.compilation import compiled_loop
 from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY, SIM, STREAMS, Arrays
-from px4lockstep.engine.digest import digest_of, pack_flight, pack_live
+from px4lockstep.engine.digest import chunks, digest_of, pack_flight, pack_live
 from px4lockstep.engine.failure import failure_of
 from px4lockstep.engine.protocols import OrderProbe, PlantView, Source, StageInputs, TelemetryHook
-from px4lockstep.engine.scenario_stage import scenario_handler, write_scenario
+from px4lockstep.engine.scenario_stage import NotingChanges, scenario_handler, write_scenario
 from px4lockstep.engine.snapshot import Snapshot, check_object, difference, load_objects, save_objects
 from px4lockstep.engine.statistics import Statistics, statistics_of
-from px4lockstep.engine.streams import Streams, allocate, locked
+from px4lockstep.engine.streams import Streams, allocate, locked, with_room
 from px4lockstep.engine.timeline import AUTOPILOT, AXIS_BITS, LOG, Periodic, Timeline, greatest_step_us
 from px4lockstep.environment.gust import Gust, gust_edges_us, write_gusts
 from px4lockstep.environment.wind import Wind
@@ -167,7 +168,10 @@ class Simulation:
                 check_object(name, source)
                 mode = PYTHON
                 outputs = view(self._core["bus"][WRITTEN_BY[name]], writable=True)
-                self._handlers[loop.STAGE_NAMES.index(name)] = self._handler(source, outputs)
+                handler = self._handler(source, outputs)
+                if name == "scenario":
+                    handler = NotingChanges(handler, self._core)
+                self._handlers[loop.STAGE_NAMES.index(name)] = handler
             else:
                 raise InputError(
                     f"{name} = {source!r} has no method step(time_us, inputs, outputs); see engine/protocols.py"
@@ -231,7 +235,14 @@ class Simulation:
             due=rows(self.timeline.due),
             **{name: rows(array) for name, array in self._data.items()},
         )
+        self._handlers[int(loop.FULL)] = lambda: self._make_room(len(self._data["scenarios"]) + 1)
         self._loop = compiled_loop()
+
+    def _make_room(self, changes: int) -> None:
+        """Let the scenario's stream have room for so many changes."""
+        for name in ("scenarios", "scenario_at"):
+            self._data[name] = with_room(self._data[name], changes)
+            self._arrays = self._arrays._replace(**{name: rows(self._data[name])})
 
     def _find_warnings(self, plant: PlantModel | None) -> tuple[str, ...]:
         """Say if a fixed step is long against a time constant of the plant."""
@@ -270,17 +281,17 @@ class Simulation:
         """Run the loop and the Python stages up to a boundary; whatever is raised in between ends the run for good."""
         if threading.get_ident() != self._thread:
             raise InputError("a simulation runs in the thread that made it; make one in each thread or process")
-        advance, arrays, handlers = self._loop, self._arrays, self._handlers
+        advance, handlers = self._loop, self._handlers
         start_s = time.perf_counter()
         hook_before = sys.unraisablehook
         sys.unraisablehook = self._note_unraisable
         stage = loop.DONE
         try:
-            stage = advance(arrays, k_stop)
+            stage = advance(self._arrays, k_stop)
             while stage >= 0:
                 self._python_calls += 1
                 handlers[stage]()
-                stage = advance(arrays, k_stop)
+                stage = advance(self._arrays, k_stop)
             if stage == loop.FAILED:
                 raise self._failure()
         except BaseException as error:
@@ -340,6 +351,11 @@ class Simulation:
         return self._inputs.bus
 
     @property
+    def core(self) -> Any:
+        """All records of the simulation, a `SIM`, read-only; it follows the run."""
+        return locked(self._core)[0]
+
+    @property
     def log(self) -> npt.NDArray[Any]:
         """The rows of the log so far: time, bus and held inputs; read-only."""
         return locked(self._data_so_far("log"))
@@ -358,8 +374,12 @@ class Simulation:
         """
         if not self._core["modes"]["is_recording"][0]:
             raise InputError("this run keeps no streams; make the simulation with record=True")
-        # After a crash nothing more is read of them, but a replay has the timeline's full length.
-        streams = {name: (self._data[name] if self.is_crashed else self._data_so_far(name)).copy() for name in STREAMS}
+        streams = {name: self._data_so_far(name).copy() for name in STREAMS}
+        covered = self.boundary
+        if self.is_crashed:  # nothing more is read of them, but a replay has the timeline's full length
+            covered = len(self.timeline)
+            streams |= {name: self._data[name].copy() for name in ("commands", "winds")}
+        streams["scenario_at"] = np.append(streams["scenario_at"], covered)
         gusts = self._core["gusts"].copy()
         return Streams(time_us=self.timeline.time_us, due=self.timeline.due, gusts=gusts, **streams)
 
@@ -378,12 +398,16 @@ class Simulation:
     def digest(self) -> str:
         """Return the digest of the flight so far: see `digest`."""
         end = pack_flight(self.time_us, self._core["state"]["x"][:, : self._n_x], self._core["inputs"])
-        return digest_of(pack_flight(self.log["time_us"], self.log_state, self.log["inputs"]), end)
+        log, state = self.log, self.log_state
+        parts = (pack_flight(log["time_us"][part], state[part], log["inputs"][part]) for part in chunks(len(log)))
+        return digest_of(chain(parts, [end]))
 
     def live_digest(self) -> str:
         """Return the digest of what only a live run has: the estimate and the autopilot's setpoints."""
         end = pack_live(self.time_us, self._core["bus"])
-        return digest_of(pack_live(self.log["time_us"], self.log["bus"]), end)
+        log = self.log
+        parts = (pack_live(log["time_us"][part], log["bus"][part]) for part in chunks(len(log)))
+        return digest_of(chain(parts, [end]))
 
     # -- snapshots -----------------------------------------------------------------------------------------------
 
@@ -426,9 +450,14 @@ class Simulation:
         self._core[:] = snapshot.core
         self._core["plant"] = own["plant"]  # the same, but for addresses, which are this process's
         self._core["validator"]["level"] = own["validator"]["level"]
+        if len(snapshot.arrays["scenarios"]) > len(self._data["scenarios"]):
+            self._make_room(len(snapshot.arrays["scenarios"]))
         for name, array in snapshot.arrays.items():
             self._data[name][: len(array)] = array
         load_objects(objects, snapshot.objects)
+        for handler in self._handlers.values():
+            if isinstance(handler, NotingChanges):
+                handler.forget()
         self._failed = None
         self._raised_in_plant = None
 
@@ -439,7 +468,8 @@ class Simulation:
             "log_state": cursor["log_rows"],
             "commands": cursor["autopilot_ticks"],
             "winds": cursor["wind_ticks"],
-            "scenarios": cursor["k"],
+            "scenarios": cursor["scenario_rows"],
+            "scenario_at": cursor["scenario_rows"],
         }
         return self._data[name][: int(lengths[name])]
 

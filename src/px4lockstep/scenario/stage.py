@@ -45,7 +45,7 @@ SCENARIO = record(
         ("n_watched", "i8"),  # conditions not yet met
         ("asked", "i8"),  # the event that Python is asked for
         ("answer", "i8"),
-        ("has_changed", "i8"),  # the faults may differ from those held for the plant
+        ("has_changed", "i8"),  # the outputs may differ from those at the boundary before
         ("landing", LANDING),
     ]
 )
@@ -144,9 +144,11 @@ def step_scenario(scenario, t_us, ticks, is_tick, state, inputs, m, bus):
     if scenario.i_pos >= 0 and scenario.i_vel >= 0:
         height_m = -state.x[scenario.i_pos + 2] - scenario.rest_m
         down_m_s = state.x[scenario.i_vel + 2]
-        bus.scenario.landed = is_landed(
-            scenario.landing, t_us, bus.scenario, bus.autopilot.nav_state, height_m, down_m_s
-        )
+        landed = is_landed(scenario.landing, t_us, bus.scenario, bus.autopilot.nav_state, height_m, down_m_s)
+        if landed != bus.scenario.landed:
+            bus.scenario.landed = landed
+            scenario.has_changed = 1
         if is_crash(scenario.landing, state, height_m, scenario.i_vel) and scenario.ends_at_crash != 0:
             bus.scenario.crashed = 1
+            scenario.has_changed = 1
     return NOBODY

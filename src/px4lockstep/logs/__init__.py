@@ -1,0 +1,1 @@
+"""Logs of flights: one schema, in memory, as CSV and as Parquet."""

@@ -1,0 +1,219 @@
+"""The log of a run, by the columns of the schema: from a simulation, or read from a file."""
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.engine.core import NATIVE
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.errors import InputError
+from px4lockstep.logs.schema import BY_NAME, COLUMNS, COMPONENTS, Column, components
+from px4lockstep.math.quaternion import to_euler
+from px4lockstep.plants.plant import MULTIROTOR_PLANT
+
+Array = npt.NDArray[Any]
+
+
+class Log:
+    """Columns by name: `log["pos_ned"]` is an array of rows × 3, `log["armed"]` one of rows.
+
+    A log of a simulation is a view of the simulation's own arrays, without copies but for what is derived; it has the
+    rows that there were when it was made. Arrays are read-only.
+
+    Args:
+        arrays: By name, in the order of the schema; an array, or a function that makes it when it is first asked for.
+    """
+
+    def __init__(self, arrays: Mapping[str, Array | Callable[[], Array]]) -> None:
+        unknown = [name for name in arrays if name not in BY_NAME]
+        if unknown:
+            raise InputError(f"a log has no columns {unknown}; see px4lockstep.logs.schema.COLUMNS")
+        if "time_us" not in arrays:
+            raise InputError("a log needs its column time_us")
+        self._arrays = {column.name: arrays[column.name] for column in COLUMNS if column.name in arrays}
+
+    @classmethod
+    def of(cls, simulation: Simulation) -> "Log":
+        """Return the log of a simulation so far, by reference."""
+        return cls(_arrays_of(simulation))
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that this log has, in the order of the schema."""
+        return tuple(BY_NAME[name] for name in self._arrays)
+
+    @property
+    def time_us(self) -> npt.NDArray[np.uint64]:
+        """The times of the rows."""
+        return self["time_us"]
+
+    @property
+    def time_s(self) -> npt.NDArray[np.float64]:
+        """The same in seconds, for reading and plotting."""
+        return self["time_s"] if "time_s" in self else _seconds(self.time_us)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.time_us)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._arrays
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __getitem__(self, name: str) -> Array:
+        self.column(name)
+        array = self._arrays[name]
+        if callable(array):
+            array = self._arrays[name] = _locked(array())
+        return array
+
+    def get(self, name: str) -> Array | None:
+        """Return a column, or None if this log does not have it."""
+        return self[name] if name in self._arrays else None
+
+    def column(self, name: str) -> Column:
+        """Return what the schema says of a column.
+
+        Raises:
+            InputError: If this log has no such column.
+        """
+        if name in self._arrays:
+            return BY_NAME[name]
+        if name in BY_NAME:
+            raise InputError(f"this log has no column {name!r}: {_why_absent(BY_NAME[name])}")
+        near = difflib.get_close_matches(str(name), list(self._arrays), n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(self._arrays)}"
+        raise InputError(f"there is no column {name!r}{hint}")
+
+    def unit(self, name: str) -> str:
+        """Return the unit of a column; "1" if its numbers have none."""
+        return self.column(name).unit
+
+    def select(self, names: Iterable[str]) -> "Log":
+        """Return a log with some of the columns, and the time."""
+        wanted = dict.fromkeys(["time_us", *names])
+        for name in wanted:
+            self.column(name)
+        return Log({name: self._arrays[name] for name in self._arrays if name in wanted})
+
+    def flat(self) -> Iterator[tuple[str, Column, Array]]:
+        """Go through the columns as files have them: one per component, with its name there and its numbers."""
+        for name in self._arrays:
+            column, array = BY_NAME[name], self[name]
+            if array.ndim == 1:
+                yield name, column, array
+                continue
+            for i, flat_name in enumerate(components(column, array.shape[1])):
+                yield flat_name, column, array[:, i]
+
+
+def gather(flat: Mapping[str, Array]) -> Log:
+    """Return the log of a file's columns, by the names that they have there: what `Log.flat` took apart.
+
+    Raises:
+        InputError: If a column is not the schema's, or components are missing.
+    """
+    left = dict(flat)
+    arrays: dict[str, Array | Callable[[], Array]] = {}
+    for column in COLUMNS:
+        if column.shape == "":
+            if column.name in left:
+                arrays[column.name] = _locked(left.pop(column.name))
+            continue
+        size = 0
+        while f"{column.name}_{size + 1}" in left:
+            size += 1
+        names = components(column, size)
+        found = [name for name in names if name in left]
+        if not found:
+            continue
+        if len(found) != len(names):
+            raise InputError(f"column {column.name!r} has {found} of its components {list(names)}")
+        arrays[column.name] = _locked(np.stack([left.pop(name) for name in names], axis=1))
+    if left:
+        raise InputError(f"columns {list(left)} are not of the schema of logs")
+    return Log(arrays)
+
+
+def _arrays_of(simulation: Simulation) -> dict[str, Array | Callable[[], Array]]:
+    core = simulation.core
+    plant, modes = core["plant"], core["modes"]
+    rows, state = simulation.log, simulation.log_state
+    multirotor = plant["multirotor"]
+    actuation, power = multirotor["actuation"], multirotor["power"]
+    is_aircraft = int(plant["kind"]) == MULTIROTOR_PLANT
+    has = {
+        "": True,
+        "aircraft": is_aircraft,
+        "reference": not is_aircraft and state.shape[1] > 0,
+        "estimator": int(modes["estimator"]) != 0,
+        "autopilot": int(modes["autopilot"]) == NATIVE,  # one in Python writes its commands and nothing else
+    }
+    groups = {name: state[:, part] for name, part in simulation.plant.groups.items()}
+    sizes = {name: len(ends) for name, ends in COMPONENTS.items()}
+    if is_aircraft:
+        rotors, servos = int(multirotor["n_rotors"]), int(actuation["n_servos"])
+        sizes |= {
+            "rotors": rotors,
+            "motors": 1 + max(int(channel) for channel in actuation["motor_channel"][:rotors]),
+            "servos": 1 + max([int(channel) for channel in actuation["servo_channel"][:servos]], default=-1),
+            "batteries": int(power["n_batteries"]),
+            "buses": int(power["n_buses"]),
+        }
+    arrays: dict[str, Array | Callable[[], Array]] = {}
+    for column in COLUMNS:
+        array: Array | Callable[[], Array]
+        if not has[column.needs]:
+            continue
+        if column.name == "time_s":
+            arrays[column.name] = lambda: _seconds(rows["time_us"])
+            continue
+        if column.name == "euler_bn":
+            if groups["att"].shape[1]:
+                arrays[column.name] = lambda: _euler_angles(groups["att"])
+            continue
+        part, _, path = column.source.partition(".")
+        if part == "state":
+            array = groups[path] if path else state
+            if column.shape in COMPONENTS and array.shape[1] != sizes[column.shape]:
+                continue  # a plant whose position, say, is one number
+        else:
+            array = rows[part]
+            for field in path.split(".") if path else ():
+                array = array[field]
+            if array.ndim == 2:
+                array = array[:, : sizes.get(column.shape, array.shape[1])]
+        if array.ndim == 1 or array.shape[1]:
+            arrays[column.name] = array
+    return arrays
+
+
+def _why_absent(column: Column) -> str:
+    reasons = {
+        "estimator": "the run has no estimator",
+        "autopilot": "the run's autopilot tells nothing of itself (none, a replayed one, or one in Python)",
+        "aircraft": "the run's plant is no aircraft, or has none of it",
+        "reference": "it is for plants that are no aircraft",
+    }
+    return reasons.get(column.needs, "the run has none of it, or it was not selected")
+
+
+def _seconds(time_us: Array) -> npt.NDArray[np.float64]:
+    return time_us.astype(np.float64) / 1e6
+
+
+def _euler_angles(q_bn: Array) -> npt.NDArray[np.float64]:
+    """Return roll, pitch and yaw of each row, with the package's own functions: the same bits on every machine."""
+    return np.array([to_euler(q) for q in map(tuple, q_bn.tolist())], np.float64).reshape(-1, 3)
+
+
+def _locked(array: Array) -> Array:
+    array = array.view()
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,177 @@
+"""The schema of a log: every column that one can have, once; memory, CSV and Parquet follow it.
+
+A row is stamped with the time of its boundary and holds the state at that time, before the interval that follows.
+Commands, wind, faults and setpoints are those of the same boundary, held from it on. Outputs of the plant and the
+measurements of its batteries come before the autopilot in the order of a boundary (`engine.loop`), so they go with the
+command held until then.
+
+A run has only the columns that mean something in it: per-rotor columns as wide as its aircraft, none for servos that it
+does not have, no estimate if nothing estimates, no setpoints if its autopilot tells none.
+"""
+
+from dataclasses import dataclass
+
+LOG_SCHEMA = "px4lockstep.log"
+LOG_SCHEMA_VERSION = 1
+
+COMPONENTS = {
+    "ned": ("n", "e", "d"),
+    "body": ("x", "y", "z"),
+    "quaternion": ("w", "x", "y", "z"),
+    "euler": ("roll", "pitch", "yaw"),
+}
+"""What a vector's components are called; those of the other shapes are numbered from 1."""
+
+COUNTED = ("motors", "servos", "rotors", "actuators", "actuator_rates", "batteries", "buses", "states", "values")
+"""Shapes whose size is the run's: commands of motors and servos, rotors, actuators with a state, and so on."""
+
+SHAPES = ("", *COMPONENTS, *COUNTED)
+"""The shapes of a column; the first is one number."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the log.
+
+    Args:
+        name: As in `log[name]`.
+        unit: Of the numbers; "1" for those without.
+        shape: One of `SHAPES`.
+        description: What it is, in words.
+        source: Where it comes from: `state.<group>`, `bus.<field>`, `inputs.<field>`, or `derived`.
+        needs: The stage that writes it (`estimator`, `autopilot`, or `aircraft` or `reference` for a kind of plant);
+            without it a run has no such column. Empty: every run has it, if its size is not 0.
+    """
+
+    name: str
+    unit: str
+    shape: str
+    description: str
+    source: str
+    needs: str = ""
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("time_us", "us", "", "simulated time of the row, an integer", "time_us"),
+    Column("time_s", "s", "", "the same in seconds, for reading", "derived"),
+    # The true state.
+    Column("pos_ned", "m", "ned", "true position, from the origin", "state.pos"),
+    Column("vel_ned", "m/s", "ned", "true velocity over the ground", "state.vel"),
+    Column("q_bn", "1", "quaternion", "true attitude, body to NED", "state.att"),
+    Column("euler_bn", "rad", "euler", "the same as angles, in the order yaw, pitch, roll", "derived"),
+    Column("omega_body", "rad/s", "body", "true body rates", "state.omega"),
+    Column(
+        "actuator_output",
+        "1",
+        "actuators",
+        "outputs of motors, then servos, with dynamics",
+        "state.act",
+        "aircraft",
+    ),
+    Column("actuator_rate", "1/s", "actuator_rates", "rates of those of second order", "state.actdot", "aircraft"),
+    Column("rotor_speed_rad_s", "rad/s", "rotors", "rotor speeds", "state.rotor", "aircraft"),
+    Column("soc", "1", "batteries", "true state of charge, 0 to 1", "state.soc", "aircraft"),
+    Column("polarization_v", "V", "batteries", "polarization voltage v1", "state.v1", "aircraft"),
+    Column("state", "1", "states", "the whole state, each in its own unit", "state", "reference"),
+    # The estimate.
+    Column("est_pos_ned", "m", "ned", "estimated position", "bus.estimate.pos_ned", "estimator"),
+    Column("est_vel_ned", "m/s", "ned", "estimated velocity", "bus.estimate.vel_ned", "estimator"),
+    Column("est_q_bn", "1", "quaternion", "estimated attitude, body to NED", "bus.estimate.q_bn", "estimator"),
+    Column("est_omega_body", "rad/s", "body", "estimated body rates", "bus.estimate.omega_body", "estimator"),
+    Column("est_valid", "1", "", "1: position and velocity are to be used", "bus.estimate.is_valid", "estimator"),
+    # What the autopilot tells of itself.
+    Column("armed", "1", "", "1: armed", "bus.autopilot.armed", "autopilot"),
+    Column("nav_state", "1", "", "mode, PX4's number", "bus.autopilot.nav_state", "autopilot"),
+    Column("failsafe", "1", "", "what it acted on by itself, 0 for nothing", "bus.autopilot.failsafe", "autopilot"),
+    Column("mission_item", "1", "", "present item of the mission, from 0", "bus.autopilot.mission_item", "autopilot"),
+    Column("mission_count", "1", "", "items of the mission", "bus.autopilot.mission_count", "autopilot"),
+    Column("mission_finished", "1", "", "1: the mission is finished", "bus.autopilot.mission_finished", "autopilot"),
+    # Its setpoints; NaN: none.
+    Column("pos_sp_ned", "m", "ned", "position setpoint", "bus.autopilot.pos_sp_ned", "autopilot"),
+    Column("vel_sp_ned", "m/s", "ned", "velocity setpoint", "bus.autopilot.vel_sp_ned", "autopilot"),
+    Column("acc_sp_ned", "m/s^2", "ned", "acceleration setpoint", "bus.autopilot.acc_sp_ned", "autopilot"),
+    Column("yaw_sp", "rad", "", "yaw setpoint", "bus.autopilot.yaw_sp", "autopilot"),
+    Column("yawspeed_sp", "rad/s", "", "yaw rate setpoint", "bus.autopilot.yawspeed_sp", "autopilot"),
+    Column("q_sp", "1", "quaternion", "attitude setpoint", "bus.autopilot.q_sp", "autopilot"),
+    Column("rate_sp_body", "rad/s", "body", "body rate setpoint", "bus.autopilot.rate_sp_body", "autopilot"),
+    Column("torque_sp_body", "1", "body", "torque setpoint, normalized", "bus.autopilot.torque_sp_body", "autopilot"),
+    Column("thrust_sp_body", "1", "body", "thrust setpoint, normalized", "bus.autopilot.thrust_sp_body", "autopilot"),
+    # Commands and wind, as held for the plant from this row on.
+    Column("motors", "1", "motors", "motor commands, 0 to 1; NaN: not driven", "inputs.command.motors"),
+    Column("servos", "1", "servos", "servo commands, -1 to 1", "inputs.command.servos"),
+    Column("wind_ned", "m/s", "ned", "wind at the vehicle: source, scenario and gusts", "inputs.wind_ned"),
+    Column("wind_base_ned", "m/s", "ned", "wind of the source alone", "bus.wind.vel_ned"),
+    # What the plant shows besides its state.
+    Column("plant_values", "1", "values", "what a plant of one's own shows", "bus.outputs.values", "reference"),
+    Column("rotor_duty", "1", "rotors", "duty that the ESC applies", "bus.outputs.rotor_duty", "aircraft"),
+    Column("rotor_thrust_n", "N", "rotors", "thrust", "bus.outputs.rotor_thrust_n", "aircraft"),
+    Column("rotor_torque_nm", "N m", "rotors", "torque of the propeller", "bus.outputs.rotor_torque_nm", "aircraft"),
+    Column("motor_current_a", "A", "rotors", "current of the motor", "bus.outputs.motor_current_a", "aircraft"),
+    Column("bus_voltage_v", "V", "buses", "true voltage of the power bus", "bus.outputs.bus_voltage_v", "aircraft"),
+    Column("bus_current_a", "A", "buses", "true current of the power bus", "bus.outputs.bus_current_a", "aircraft"),
+    Column("battery_voltage_v", "V", "batteries", "voltage as measured", "bus.battery.voltage_v", "aircraft"),
+    Column("battery_current_a", "A", "batteries", "current as measured", "bus.battery.current_a", "aircraft"),
+    Column("battery_remaining", "1", "batteries", "remaining charge as measured", "bus.battery.remaining", "aircraft"),
+    Column(
+        "battery_warning",
+        "1",
+        "batteries",
+        "warning as measured: 0 none, 1 low, 2 critical, 3 emergency",
+        "bus.battery.warning",
+        "aircraft",
+    ),
+    Column("battery_true_voltage_v", "V", "batteries", "true voltage", "bus.outputs.battery.voltage_v", "aircraft"),
+    Column("battery_true_current_a", "A", "batteries", "true current", "bus.outputs.battery.current_a", "aircraft"),
+    Column("battery_true_remaining", "1", "batteries", "true remaining", "bus.outputs.battery.remaining", "aircraft"),
+    Column("battery_true_warning", "1", "batteries", "true warning", "bus.outputs.battery.warning", "aircraft"),
+    Column("air_density_kg_m3", "kg/m^3", "", "density of the air", "bus.outputs.air_density_kg_m3", "aircraft"),
+    Column("air_temperature_k", "K", "", "temperature of the air", "bus.outputs.air_temperature_k", "aircraft"),
+    Column(
+        "air_vel_body", "m/s", "body", "velocity of the air past the vehicle", "bus.outputs.air_vel_body", "aircraft"
+    ),
+    # The scenario.
+    Column("request_arm", "1", "", "1: to be armed", "bus.scenario.arm"),
+    Column("request_mission", "1", "", "how often the mission was asked for", "bus.scenario.mission"),
+    Column("request_return", "1", "", "1: to return home", "bus.scenario.return_home"),
+    Column("request_land", "1", "", "1: to land", "bus.scenario.land"),
+    Column("landed", "1", "", "1: stands on the ground", "bus.scenario.landed"),
+    Column("crashed", "1", "", "1: has hit the ground, which ends the run", "bus.scenario.crashed"),
+    Column("scenario_wind_ned", "m/s", "ned", "wind that the scenario adds", "bus.scenario.wind_ned"),
+    # Faults, as held for the plant; bit i of a mask is rotor i + 1.
+    Column("motor_disabled_mask", "1", "", "rotors without duty", "inputs.faults.motor_disabled_mask"),
+    Column("motor_stuck_mask", "1", "", "rotors whose duty is stuck", "inputs.faults.motor_stuck_mask"),
+    Column("motor_weak_mask", "1", "", "rotors that lost thrust", "inputs.faults.motor_weak_mask"),
+    Column("stuck_duty", "1", "rotors", "the duty of each that is stuck", "inputs.faults.stuck_duty", "aircraft"),
+    Column("thrust_loss", "1", "rotors", "the lost fraction of each", "inputs.faults.thrust_loss", "aircraft"),
+    Column("battery_disconnected", "1", "", "1: all batteries are off", "inputs.faults.battery_disconnected"),
+    Column("sensor_fault_mask", "1", "", "SENSOR_FAULT_* bits", "inputs.faults.sensor_fault_mask"),
+    Column("est_fault_dropout", "1", "", "1: no position and velocity", "bus.scenario.estimate_faults.dropout"),
+    Column("est_bias_pos_ned", "m", "ned", "fault: error of position", "bus.scenario.estimate_faults.bias.pos_ned"),
+    Column("est_bias_vel_ned", "m/s", "ned", "fault: error of velocity", "bus.scenario.estimate_faults.bias.vel_ned"),
+    Column("est_bias_yaw", "rad", "", "fault: error of yaw", "bus.scenario.estimate_faults.bias.yaw"),
+    Column(
+        "est_bias_omega_body", "rad/s", "body", "fault: error of rates", "bus.scenario.estimate_faults.bias.omega_body"
+    ),
+    Column("est_drift_pos_ned", "m/s", "ned", "fault: drift of position", "bus.scenario.estimate_faults.drift.pos_ned"),
+    Column(
+        "est_drift_vel_ned", "m/s^2", "ned", "fault: drift of velocity", "bus.scenario.estimate_faults.drift.vel_ned"
+    ),
+    Column("est_drift_yaw", "rad/s", "", "fault: drift of yaw", "bus.scenario.estimate_faults.drift.yaw"),
+    Column(
+        "est_drift_omega_body",
+        "rad/s^2",
+        "body",
+        "fault: drift of rates",
+        "bus.scenario.estimate_faults.drift.omega_body",
+    ),
+)
+
+BY_NAME = {column.name: column for column in COLUMNS}
+
+
+def components(column: Column, size: int) -> tuple[str, ...]:
+    """Return what a column's components are called in a file, for a column of `size` numbers; 0 is one number."""
+    if column.shape == "":
+        return (column.name,)
+    ends = COMPONENTS.get(column.shape) or tuple(str(i + 1) for i in range(size))
+    return tuple(f"{column.name}_{end}" for end in ends)

@@ -1,0 +1,1 @@
+"""What came of a flight: a summary, its events, and a picture."""

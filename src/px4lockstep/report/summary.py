@@ -1,0 +1,104 @@
+"""A flight in a few numbers."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.logs.log import Log
+from px4lockstep.report.events import mission_times_us
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What came of a flight.
+
+    Args:
+        digest: Of the flight: see `engine.digest`.
+        duration_s: Simulated time from the start to where the run ended.
+        wall_s: How long the loop took for it.
+        realtime_factor: The quotient of both.
+        mission_finished: Whether the autopilot says so.
+        landed: Whether the vehicle stands on the ground at the end.
+        crashed: Whether a crash has ended the run.
+        waypoint_times_s: When each item of the mission was done, to the row of the log.
+        max_altitude_m: Above the origin, of the log's rows; None for a plant without a position, as below.
+        max_speed_m_s: Over the ground, climbing included.
+        battery_used: Charge used, as a fraction of the capacity of all batteries; None without any.
+        final_pos_ned: Where it ended [m].
+        warnings: What a user should know.
+    """
+
+    digest: str
+    duration_s: float
+    wall_s: float
+    realtime_factor: float
+    mission_finished: bool
+    landed: bool
+    crashed: bool
+    waypoint_times_s: tuple[float, ...]
+    max_altitude_m: float | None
+    max_speed_m_s: float | None
+    battery_used: float | None
+    final_pos_ned: tuple[float, float, float] | None
+    warnings: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+
+def summarize(simulation: Simulation, log: Log | None = None) -> Summary:
+    """Return the summary of a run so far, finished or not.
+
+    Args:
+        simulation: The run.
+        log: Its log, if it is at hand.
+    """
+    log = Log.of(simulation) if log is None else log
+    # A run that was stopped is at the next boundary; the last that has run is the one before.
+    duration_us = simulation.time_us - simulation.timeline.start_us
+    wall_s = simulation.statistics.wall_s
+    position, velocity = simulation.plant["pos"], simulation.plant["vel"]
+    has_position = position.size == 3 and "pos_ned" in log and log.rows > 0
+    has_velocity = velocity.size == 3 and "vel_ned" in log and log.rows > 0
+    return Summary(
+        digest=simulation.digest(),
+        duration_s=duration_us / 1e6,
+        wall_s=wall_s,
+        realtime_factor=duration_us / 1e6 / wall_s if wall_s > 0.0 else 0.0,
+        mission_finished=bool(simulation.bus.autopilot.mission_finished),
+        landed=bool(simulation.bus.scenario.landed),
+        crashed=simulation.is_crashed,
+        waypoint_times_s=tuple(time_us / 1e6 for time_us in mission_times_us(log)),
+        max_altitude_m=float(-log["pos_ned"][:, 2].min()) if has_position else None,
+        max_speed_m_s=float(np.linalg.norm(log["vel_ned"], axis=1).max()) if has_velocity else None,
+        battery_used=_battery_used(simulation, log),
+        final_pos_ned=(float(position[0]), float(position[1]), float(position[2])) if position.size == 3 else None,
+        warnings=_warnings(simulation),
+    )
+
+
+def _battery_used(simulation: Simulation, log: Log) -> float | None:
+    if "soc" not in log or not log.rows:
+        return None
+    soc = log["soc"]
+    power = simulation.core["plant"]["multirotor"]["power"]
+    capacity = 1.0 / power["batteries"]["inverse_capacity"][: soc.shape[1]]
+    return float(((soc[0] - simulation.plant["soc"]) * capacity).sum() / capacity.sum())
+
+
+def _warnings(simulation: Simulation) -> tuple[str, ...]:
+    counts = simulation.statistics
+    found = list(simulation.warnings)
+    if not simulation.is_done:
+        at_s, end_s = simulation.time_us / 1e6, simulation.timeline.end_us / 1e6
+        found.append(f"the run stopped at {at_s:.6f} s of {end_s:.6f} s")
+    if counts.clamped_commands:
+        found.append(f"{counts.clamped_commands} commands were out of range and clamped")
+    if counts.projected_states:
+        found.append(f"{counts.projected_states} times a state was put back into its bounds after a step")
+    if counts.forced_steps:
+        found.append(f"{counts.forced_steps} steps of the shortest length were accepted with too large an error")
+    return tuple(found)
