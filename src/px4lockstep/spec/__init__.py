@@ -1,0 +1,1 @@
+"""One file in, one flight out: aircraft files loaded, checked and built."""
