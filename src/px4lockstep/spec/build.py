@@ -81,6 +81,10 @@ def build(spec: Spec, *, record: bool | None = None) -> Flight:
         )
     except InputError as error:
         raise InputError(f"{spec.file_of(())}: {_renumbered(str(error), added)}") from error
+    except ArithmeticError as error:
+        raise InputError(
+            f"{spec.file_of(())}: some numbers are so large or small that they can't be computed with ({error})"
+        ) from error
     warnings = (*simulation.warnings, *_warnings(spec))
     return Flight(spec, simulation, mission, aircraft, scenario, warnings)
 

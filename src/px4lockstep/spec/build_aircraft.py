@@ -16,13 +16,25 @@ from px4lockstep.vehicle.parts import Actuator, Battery, Contact, PowerBus, Prop
 Attitude = tuple[float, float, float, float]
 
 
+class PlacedError(InputError):
+    """An error that names its file and key already."""
+
+
 @contextmanager
 def at(spec: Spec, key: Key) -> Iterator[None]:
     """Let an error of what is built here name the file and the key."""
     try:
         yield
+    except PlacedError:
+        raise
     except InputError as error:
-        raise InputError(f"{spec.file_of(key) or 'spec'}: {dotted(key)}: {error}") from error
+        text = str(error) if str(error).startswith(dotted(key)) else f"{dotted(key)}: {error}"
+        raise PlacedError(f"{spec.file_of(key) or 'spec'}: {text}") from error
+    except ArithmeticError as error:
+        raise PlacedError(
+            f"{spec.file_of(key) or 'spec'}: {dotted(key)}: its numbers are so large or small that they can't be "
+            f"computed with ({error}); use plausible ones"
+        ) from error
 
 
 def build_aircraft(spec: Spec) -> Aircraft:

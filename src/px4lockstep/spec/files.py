@@ -5,6 +5,7 @@ Tables merge, arrays and scalars replace. Each value remembers the file that it 
 
 import difflib
 import os
+import re
 import tomllib
 from dataclasses import dataclass, field
 from importlib import resources
@@ -16,6 +17,7 @@ from px4lockstep.spec.report import Report
 from px4lockstep.spec.spec import Key, dotted, keys_of, model_at
 from px4lockstep.spec.table import Table, show
 
+GREEK_KEY = re.compile(r"^[ \t]*(\w*[τωζμ]\w*)[ \t]*=", re.MULTILINE)
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 16
 MAX_FILES = 200
@@ -94,7 +96,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         table = tomllib.loads(text.removeprefix("\ufeff"))
         return {name: freeze(value) for name, value in table.items()}
     except ValueError as error:
-        raise InputError(f"{where} is not TOML: {error}") from error
+        greek = GREEK_KEY.search(text)
+        hint = f'; a key with other than plain letters needs quotes: "{greek[1]}" = …' if greek else ""
+        raise InputError(f"{where} is not TOML: {error}{hint}") from error
     except RecursionError as error:
         raise InputError(f"{where} is nested too deeply; no aircraft file is") from error
 

@@ -1,10 +1,16 @@
 """The tables of the flight: when, in what, from where, with what numerics, and what is kept of it."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
+from px4lockstep.environment.dryden import MAX_HEIGHT_M, MAX_WIND_M_S, MIN_HEIGHT_M, MIN_WIND_M_S
 from px4lockstep.environment.gust import MAX_GUSTS
+from px4lockstep.plants.layout import MAX_MOTORS
+from px4lockstep.scenario.actions import SENSOR_BITS
+from px4lockstep.scenario.events import ARGUMENTS
+from px4lockstep.scenario.signals import SIGNALS
 from px4lockstep.spec.table import (
     KEY,
     EachAxis,
@@ -133,8 +139,10 @@ class Environment(Table):
     wind_mean_ned: Vector = entry((0.0, 0.0, 0.0), "Mean velocity of the air over the ground.", "m/s")
     wind_sigma_ned: NotNegativeVector = entry((1.5, 1.5, 0.5), "Standard deviations of `ou`.", "m/s")
     wind_tau_s: float = entry(3.0, "Correlation time of `ou`.", "s", gt=0.0)
-    dryden_wind_20ft_mps: float = entry(7.72, "Wind speed at 20 ft, for `dryden`.", "m/s", ge=0.0)
-    dryden_height_m: float = entry(15.0, "Height above ground, for `dryden`.", "m", gt=0.0)
+    dryden_wind_20ft_mps: float = entry(
+        7.72, "Wind speed at 20 ft, for `dryden`.", "m/s", ge=MIN_WIND_M_S, le=MAX_WIND_M_S
+    )
+    dryden_height_m: float = entry(15.0, "Height above ground, for `dryden`.", "m", ge=MIN_HEIGHT_M, le=MAX_HEIGHT_M)
     atmosphere: Literal["isa1976"] = entry("isa1976", "The atmosphere.")
     gravity: Literal["uniform", "spherical"] = entry("uniform", "Gravity.")
     gravity_mps2: float = entry(9.80665, "Of `uniform`.", "m/s²", ge=0.0)
@@ -143,10 +151,14 @@ class Environment(Table):
     gusts: tuple[Gust, ...] = entry((), "Steps on top of any wind.", max_length=MAX_GUSTS)
 
 
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
 class When(Table):
     """A condition on a signal."""
 
-    signal: str = entry(..., "The signal.")
+    signal: str = entry(..., f"The signal: {_listed(SIGNALS)}.", extra={"enum": list(SIGNALS)})
     above: float | None = entry(None, "It must be greater than this.")
     below: float | None = entry(None, "Or less than this.")
 
@@ -157,11 +169,11 @@ class EventTable(Table):
     at_s: Seconds | None = entry(None, "At a time.", "s")
     at_step: int | None = entry(None, "Or at a tick of the autopilot, from 0.", ge=0)
     when: When | None = entry(None, "Or when a condition first holds.")
-    action: str = entry(..., "What happens.")
-    motor: int | None = entry(None, "The motor of a fault, from 1.", ge=1)
+    action: str = entry(..., f"What happens: {_listed(ARGUMENTS)}.", extra={"enum": list(ARGUMENTS)})
+    motor: int | None = entry(None, "The motor of a fault, from 1.", ge=1, le=MAX_MOTORS)
     fraction: float | None = entry(None, "Of the thrust that `thrust_loss` takes.", ge=0.0, le=1.0)
     duty: float | None = entry(None, "Of `stuck_motor`; left out, the one at that moment.", ge=0.0, le=1.0)
-    sensor: str | None = entry(None, "The sensor of a fault.")
+    sensor: str | None = entry(None, f"The sensor of a fault: {_listed(SENSOR_BITS)}.")
     pos_ned: Vector | None = entry(None, "Of `estimate_bias` [m] and `estimate_drift` [m/s].")
     vel_ned: Vector | None = entry(None, "Of `wind_step` [m/s], `estimate_bias` [m/s], `estimate_drift` [m/s²].")
     yaw_rad: float | None = entry(None, "Of `estimate_bias` [rad] and `estimate_drift` [rad/s].")
@@ -223,5 +235,5 @@ class Run(Table):
         "all", "The columns of the log: all, or an array of names."
     )
     validate_: Literal["off", "cheap", "paranoid"] = Field(
-        "cheap", alias="validate", description="How much is checked during the flight.", json_schema_extra={"unit": ""}
+        "cheap", alias="validate", description="How much is checked during the flight."
     )

@@ -4,7 +4,7 @@ Types are strict: a string is no number, true is no number, 1 will do for 1.0 an
 is an error, and so are nan and inf, unless a key says otherwise.
 """
 
-import math
+import sys
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -33,7 +33,7 @@ class Table(BaseModel):
 def entry(default: Any = ..., doc: str = "", unit: str = "", **limits: Any) -> Any:
     """Return a key of a table: its default (`...` if it must be given), what it is, its unit, its limits."""
     description = f"{doc} [{unit}]" if unit else doc
-    extra = {"unit": unit} | limits.pop("extra", {})
+    extra = ({"unit": unit} if unit else {}) | limits.pop("extra", {})
     return Field(default, description=description, json_schema_extra=extra, **limits)
 
 
@@ -87,7 +87,7 @@ def _spread(value: Any) -> Any:
 
 def _number(value: Any) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not -math.inf < value < math.inf:  # which also takes integers beyond any float
+    if not is_number or not abs(value) <= sys.float_info.max:  # neither nan nor an integer beyond any float
         raise wrong(f"{KEY} = {show(value)} is not allowed; it must be a finite number")
     return value
 

@@ -20,7 +20,8 @@ def to_toml(spec: Spec) -> str:
 
 def _table(data: dict[str, Any], name: str) -> Iterator[str]:
     """Yield the lines of a table: its values first, as they would belong to a table that has begun."""
-    tables, values = [], []
+    tables: list[tuple[str, Any]] = []
+    values: list[tuple[str, Any]] = []
     for own, value in data.items():
         (tables if isinstance(value, dict) or _is_tables(value) else values).append((own, value))
     for own, value in values:

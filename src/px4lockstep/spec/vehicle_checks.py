@@ -15,6 +15,8 @@ from px4lockstep.spec.vehicle_tables import Actuation, Airframe, BatteryTable, B
 
 Found = Iterator[tuple[Key, str]]
 LENGTH_TOLERANCE = 1e-6
+MAX_ARM_M = 100.0
+"""Of CA_ROTORi_PX, PY and PZ."""
 
 
 def bad(key: Key, value: Any, text: str) -> tuple[Key, str]:
@@ -27,6 +29,10 @@ def check_airframe(tables: Tables) -> Found:
     airframe: Airframe = tables["airframe"]
     rotors = len(airframe.rotor_pos_body_m)
     yield from _check_inertia(airframe)
+    for i, pos in enumerate(airframe.rotor_pos_body_m):
+        if max(abs(part) for part in pos) > MAX_ARM_M:
+            text = f"is out of range; PX4 takes at most {MAX_ARM_M:g} m along each axis"
+            yield bad(("airframe", "rotor_pos_body_m", i), pos, text)
     axes = airframe.rotor_axis_body_m or ()
     if len(axes) != rotors:
         yield ("airframe", "rotor_axis_body_m"), _count("airframe.rotor_axis_body_m", len(axes), rotors)

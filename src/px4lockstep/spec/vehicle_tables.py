@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field
 
 from px4lockstep.plants.layout import MAX_BATTERIES, MAX_BUSES, MAX_MOTORS, MAX_SERVOS
 from px4lockstep.spec.table import (
+    KEY,
     Matrix,
     NotNegative,
     NotNegativeVector,
@@ -14,8 +15,20 @@ from px4lockstep.spec.table import (
     Table,
     Vector,
     entry,
+    show,
+    wrong,
 )
 from px4lockstep.vehicle.battery import MAX_OCV_POINTS
+
+
+def _whole(value: Any) -> Any:
+    """Take 1.0 as 1, as PX4Lockstep.jl does, but not true, which Python does."""
+    if isinstance(value, bool):
+        raise wrong(f"{KEY} = {show(value)} is not allowed; it must be 1 or -1")
+    return int(value) if isinstance(value, float) and value in (-1.0, 1.0) else value
+
+
+Sign = Annotated[Literal[-1, 1], BeforeValidator(_whole)]
 
 
 class Esc(Table):
@@ -47,7 +60,7 @@ class Propulsion(Table):
     inflow_kT: float = entry(8.0, "Loss of thrust with axial inflow.", ge=0.0)  # noqa: N815 (the file's name)
     inflow_kQ: float = entry(8.0, "Loss of torque with axial inflow.", ge=0.0)  # noqa: N815
     thrust_calibration_mult: float = entry(2.0, "Thrust at full duty, as a multiple of hover.", gt=0.0)
-    rotor_dir: tuple[Literal[-1, 1], ...] | None = entry(
+    rotor_dir: tuple[Sign, ...] | None = entry(
         None,
         "Sign of each rotor's reaction torque on the body. Left out: 1, 1, -1, -1 of four rotors, else 1, -1, 1 …",
     )
