@@ -60,7 +60,7 @@ def test_without_a_compiler_there_is_a_note_and_no_ratio(short, monkeypatch, cap
     monkeypatch.setattr(c_reference.shutil, "which", lambda name: None)
     assert bench.run_bench(as_json=True) == 0
     printed = capsys.readouterr()
-    assert [m["c_ratio"] for m in json.loads(printed.out)] == [None, None]
+    assert [m["c_ratio"] for m in json.loads(printed.out)] == [None, None, None]
     assert "note: no ratio to C: no C compiler (cc) on this machine" in printed.err
     assert bench.run_bench(as_json=False) == 0
     assert "plant_rk4" in capsys.readouterr().out

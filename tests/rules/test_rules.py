@@ -42,7 +42,7 @@ def kernels(tree):
 def float_time_for_cadence(tree):
     """A comparison of seconds, or seconds advanced by a sum: cadence is decided in microseconds."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Compare):
+        if isinstance(node, ast.Compare) and not all(isinstance(sign, ast.Is | ast.IsNot) for sign in node.ops):
             names = [dotted(part).rpartition(".")[2] for part in (node.left, *node.comparators)]
             if any(name.endswith("_s") and name.startswith(("t_", "time", "dt_")) for name in names):
                 yield node.lineno
@@ -220,6 +220,19 @@ DEPENDENCIES = {
     "scenario": BASE | {"math", "plants", "vehicle"},
     "autopilot": BASE | {"math", "environment", "vehicle", "plants", "px4"},
     "engine": BASE | {"math", "environment", "vehicle", "plants", "integrators", "estimation", "scenario", "autopilot"},
+    "spec": BASE
+    | {
+        "math",
+        "environment",
+        "vehicle",
+        "plants",
+        "integrators",
+        "estimation",
+        "scenario",
+        "autopilot",
+        "px4",
+        "engine",
+    },
     "verification": BASE | {"math", "environment", "vehicle", "plants", "integrators", "engine"},
     "logs": BASE | {"files", "math", "plants", "engine"},
     "report": BASE | {"files", "math", "plants", "px4", "engine", "logs"},
@@ -237,6 +250,13 @@ def test_dependencies_point_one_way(package):
             for name in names:
                 if name and name.startswith("px4lockstep."):
                     assert name.split(".")[1] in allowed, f"{path.name} imports {name}"
+
+
+def test_only_the_command_line_loads_aircraft_files():
+    """Nothing but `cli` imports `spec`: whatever else needs a flight is given one."""
+    for path in MODULES:
+        if path.relative_to(SOURCE).parts[0] not in ("spec", "cli"):
+            assert "px4lockstep.spec" not in path.read_text("utf-8"), path
 
 
 def test_only_the_command_line_prints():

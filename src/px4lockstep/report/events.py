@@ -10,7 +10,7 @@ import numpy.typing as npt
 from px4lockstep.logs.log import Log
 
 MODES = {0: "manual", 3: "mission", 4: "hold", 5: "return", 12: "descend", 13: "termination", 18: "land"}
-FAILSAFES = {0: "cleared", 1: "battery", 2: "geofence", 3: "position lost", 4: "motor failure"}
+FAILSAFES = {0: "cleared", 1: "geofence", 2: "battery", 3: "motor failure", 4: "position lost"}
 WARNINGS = {0: "normal", 1: "low", 2: "critical", 3: "emergency"}
 SENSORS = {1: "gyro", 2: "accelerometer", 4: "magnetometer", 8: "barometer", 16: "GPS", 32: "estimate frozen"}
 

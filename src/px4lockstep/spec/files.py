@@ -1,0 +1,253 @@
+"""Aircraft files as they stand on disk: found, read, their `extends` followed, merged into one table.
+
+Tables merge, arrays and scalars replace. Each value remembers the file that it came from.
+"""
+
+import difflib
+import os
+import re
+import tomllib
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from px4lockstep.errors import InputError
+from px4lockstep.spec.report import Report
+from px4lockstep.spec.spec import Key, dotted, keys_of, model_at
+from px4lockstep.spec.table import Table, show
+
+GREEK_KEY = re.compile(r"^[ \t]*(\w*[τωζμ]\w*)[ \t]*=", re.MULTILINE)
+MAX_BYTES = 1_000_000
+MAX_DEPTH = 16
+MAX_FILES = 200
+"""Of `extends`, each time that a file is named."""
+
+
+def shipped(kind: str, suffix: str) -> dict[str, Path]:
+    """Return the files of a kind that come with the package, by name."""
+    folder = Path(str(resources.files("px4lockstep.spec"))) / kind
+    return {path.stem: path for path in sorted(folder.glob(f"*{suffix}"))}
+
+
+def shipped_aircraft() -> dict[str, Path]:
+    """Return the aircraft files that come with the package."""
+    return shipped("aircraft", ".toml")
+
+
+def shipped_missions() -> dict[str, Path]:
+    """Return the missions that come with the package."""
+    return shipped("missions", ".waypoints")
+
+
+def is_name(text: str) -> bool:
+    """Whether a text is a name and not a path: it has neither a slash nor a suffix."""
+    return bool(text) and not any(sign in text for sign in ("/", os.sep, ".", "\0"))
+
+
+def find_file(source: str | Path, folder: Path | None = None) -> Path:
+    """Return the file that a name or a path means; a path is relative to a folder, or to where we are.
+
+    Raises:
+        InputError: If it is a name, and of no aircraft that ships.
+    """
+    if isinstance(source, str) and is_name(source):
+        known = shipped_aircraft()
+        if source not in known:
+            meant = difflib.get_close_matches(source, known, 1)
+            hint = f"did you mean {meant[0]!r}? " if meant else ""
+            raise InputError(
+                f"{source!r} is no aircraft that ships; {hint}there are {', '.join(known)}; give a path, such as "
+                f"{source}.toml or ./{source}, for a file of your own"
+            )
+        return known[source]
+    if not str(source) or "\0" in str(source):
+        raise InputError(f"{str(source)!r} is no path; give an aircraft that ships, or the path of a file")
+    return (folder / source) if folder is not None else Path(source)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return what is in a TOML file, with tuples for arrays.
+
+    Raises:
+        InputError: If it can't be read, is too large, not text, or not TOML.
+    """
+    where = str(path)
+    try:
+        if path.is_dir():
+            raise InputError(f"{where} is a folder; give the TOML file in it")
+        if not path.exists():
+            raise InputError(f"{where} is not there; give the path of a TOML file, or a name: {_names()}")
+        if not path.is_file():
+            raise InputError(f"{where} is not a regular file; give the path of a TOML file")
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{where} can't be read: {error.strerror}") from error
+    if len(content) > MAX_BYTES:
+        raise InputError(f"{where} is larger than {MAX_BYTES:,} bytes, which no aircraft file is")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where} is not text: byte {error.start} is not UTF-8; it must be a TOML file") from error
+    if "\0" in text:
+        raise InputError(f"{where} is not text: it has a zero byte; it must be a TOML file")
+    try:
+        table = tomllib.loads(text.removeprefix("\ufeff"))
+        return {name: freeze(value) for name, value in table.items()}
+    except ValueError as error:
+        greek = GREEK_KEY.search(text)
+        hint = f'; a key with other than plain letters needs quotes: "{greek[1]}" = …' if greek else ""
+        raise InputError(f"{where} is not TOML: {error}{hint}") from error
+    except RecursionError as error:
+        raise InputError(f"{where} is nested too deeply; no aircraft file is") from error
+
+
+def _names() -> str:
+    return ", ".join(shipped_aircraft())
+
+
+def freeze(value: Any) -> Any:
+    """Return a value with tuples for lists, and plain strings for paths."""
+    if isinstance(value, dict):
+        return {name: freeze(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return tuple(freeze(item) for item in value)
+    return str(value) if isinstance(value, Path) else value
+
+
+@dataclass
+class Layers:
+    """Files, merged so far."""
+
+    main: str
+    data: dict[str, Any] = field(default_factory=dict)
+    files: dict[Key, str] = field(default_factory=dict)
+    count: int = 0
+
+    def __post_init__(self) -> None:
+        """Prepare the report."""
+        self.report = Report(self.main, self.files)
+
+    # -- files ---------------------------------------------------------------------------------------------------
+
+    def add_file(self, path: Path, before: tuple[Path, ...] = ()) -> None:
+        """Merge a file, after those that it extends; what can't be read goes into the report."""
+        label = str(path)
+        self.count += 1
+        if path.resolve() in [other.resolve() for other in before]:
+            chain = " → ".join(other.name for other in (*before, path))
+            self.report.lines.append(f"{before[-1]}: extends = {label!r} leads back to itself: {chain}")
+            return
+        if len(before) >= MAX_DEPTH or self.count > MAX_FILES:
+            limit = f"{MAX_DEPTH} files deep" if len(before) >= MAX_DEPTH else f"{MAX_FILES} files"
+            self.report.lines.append(f"{before[-1]}: extends goes on beyond {limit}, which is the limit")
+            return
+        try:
+            own = read_toml(path)
+        except InputError as error:
+            named = f"{before[-1]}: extends: " if before else ""
+            self.report.lines.append(f"{named}{error}")
+            return
+        version = own.get("schema_version", 1)
+        if version != 1 or isinstance(version, bool):
+            self.report.lines.append(
+                f"{label}: schema_version = {show(version)} is not known; it must be 1, the only one there is"
+            )
+        bases = own.pop("extends", ())
+        if not isinstance(bases, tuple) or not all(isinstance(base, str) for base in bases):
+            self.report.lines.append(f"{label}: extends = {show(bases)} is not allowed; it must be an array of strings")
+            bases = ()
+        for base in bases:
+            try:
+                self.add_file(find_file(base, path.parent), (*before, path))
+            except InputError as error:
+                self.report.lines.append(f"{label}: extends: {error}")
+        self.add_table(own, label, path.parent)
+
+    def add_table(self, own: dict[str, Any], label: str, folder: Path) -> None:
+        """Merge a table that was read from a file."""
+        sensors = own.get("sensors")
+        if isinstance(sensors, dict) and list(sensors) == ["sensors"]:  # PX4Lockstep.jl takes [[sensors.sensors]] too
+            own["sensors"] = sensors["sensors"]
+        self.files.setdefault((), self.main)
+        self.merge(self.data, self.respell(own, (), label, folder), label, ())
+
+    # -- spelling --------------------------------------------------------------------------------------------------
+
+    def respell(self, value: Any, key: Key, label: str, folder: Path) -> Any:
+        """Return a value with the canonical names of keys, and paths from the folder of their file."""
+        model = model_at(key)
+        if isinstance(value, tuple) and model is not None:
+            return tuple(self.respell(item, (*key, i), label, folder) for i, item in enumerate(value))
+        if not isinstance(value, dict) or model is None:
+            return value
+        fields, respelled = keys_of(model), {}
+        for name, item in value.items():
+            own = str(model.aliases.get(name, name))
+            if own != name and own in value:
+                both = f"{dotted((*key, name))} = {show(item)} and {dotted((*key, own))} = {show(value[own])}"
+                self.report.lines.append(f"{label}: {both} are the same key; give one of them")
+                continue
+            here = (*key, own)
+            if own in fields and is_path(fields[own]) and isinstance(item, str):
+                item = self._path(item, here, label, folder)
+            respelled[own] = self.respell(item, here, label, folder)
+        return respelled
+
+    def _path(self, text: str, key: Key, label: str, folder: Path) -> str:
+        if "\0" in text:
+            self.report.lines.append(f"{label}: {dotted(key)} = {text!r} is no path: it has a zero byte")
+            return "?"
+        if not text or (key[-1] == "mission_path" and is_name(text)):
+            return text
+        return os.path.normpath(folder.absolute() / text)
+
+    # -- merging ---------------------------------------------------------------------------------------------------
+
+    def merge(self, into: dict[str, Any], own: dict[str, Any], label: str, key: Key) -> None:
+        """Merge a table into another, and note where its values came from."""
+        model = model_at(key)
+        if model is not None:
+            self._drop_other_forms(into, own, model, key)
+        for name, value in own.items():
+            here = (*key, name)
+            if isinstance(value, dict) and isinstance(into.get(name), str):
+                self.expand_name(into, name, here)
+            if isinstance(value, dict) and isinstance(into.get(name), dict):
+                self.merge(into[name], value, label, here)
+            else:
+                self._forget(here)
+                into[name] = _copied(value)
+                self.files[here] = label
+
+    def expand_name(self, into: dict[str, Any], name: str, key: Key) -> None:
+        """Turn a plain string into the table that it stands for, if it may be one."""
+        model = model_at(key)
+        if model is not None and model.name_key is not None and isinstance(into[name], str):
+            into[name] = {model.name_key: into[name]}
+
+    def _drop_other_forms(self, into: dict[str, Any], own: dict[str, Any], model: type[Table], key: Key) -> None:
+        given = [form for form in model.forms if any(name in own for name in form)]
+        for form in model.forms:
+            if given and form not in given:
+                for name in form:
+                    into.pop(name, None)
+                    self._forget((*key, name))
+
+    def _forget(self, key: Key) -> None:
+        for other in [other for other in self.files if other[: len(key)] == key]:
+            del self.files[other]
+
+
+def _copied(value: Any) -> Any:
+    """Return a value whose tables can be merged into without changing where they came from."""
+    if isinstance(value, dict):
+        return {name: _copied(item) for name, item in value.items()}
+    return value
+
+
+def is_path(info: Any) -> bool:
+    """Whether a key holds a path."""
+    extra = info.json_schema_extra
+    return isinstance(extra, dict) and bool(extra.get("path"))

@@ -1,0 +1,241 @@
+"""Whether the tables of the flight fit together. Each check yields the key and what is wrong with it."""
+
+import difflib
+import re
+from collections.abc import Callable
+
+from px4lockstep.engine.timeline import MAX_BOUNDARIES
+from px4lockstep.errors import InputError
+from px4lockstep.estimation.estimator import MAX_DELAY_TICKS
+from px4lockstep.microseconds import seconds_to_us
+from px4lockstep.px4.missions import Mission, load_mission
+from px4lockstep.px4.parameters import known_parameters, resolve
+from px4lockstep.scenario.data_form import events_from_data
+from px4lockstep.scenario.stage import MAX_EVENTS
+from px4lockstep.spec.defaults import Tables
+from px4lockstep.spec.files import is_name, shipped_missions
+from px4lockstep.spec.flight_tables import Environment, EstimatorTable, Integrator, Plant, Run, ScenarioTable, Timeline
+from px4lockstep.spec.spec import Key, dotted
+from px4lockstep.spec.table import show
+from px4lockstep.spec.vehicle_checks import Found, bad, check_actuation, check_airframe, check_power, check_wiring
+
+
+def us(seconds: float) -> int:
+    """Return seconds that are known to be whole microseconds as those."""
+    return seconds_to_us(seconds, "time")
+
+
+def check_timeline(tables: Tables) -> Found:
+    """Periods that fit into the run and into each other."""
+    timeline: Timeline = tables["timeline"]
+    end_us = us(timeline.t_end_s)
+    names = ("dt_autopilot_s", "dt_wind_s", "dt_log_s")
+    total = sum(end_us // us(getattr(timeline, name)) + 1 for name in names)
+    if timeline.dt_phys_s is not None:
+        total += end_us // us(timeline.dt_phys_s) + 1
+    if total > MAX_BOUNDARIES:
+        text = f"makes up to {total:,} boundaries; the limit is {MAX_BOUNDARIES:,}: end earlier or use longer periods"
+        yield bad(("timeline", "t_end_s"), timeline.t_end_s, text)
+    if timeline.dt_phys_s is None:
+        return
+    step_us = us(timeline.dt_phys_s)
+    for name in names:
+        period_us = us(getattr(timeline, name))
+        if period_us % step_us:
+            below_us = period_us // step_us * step_us
+            nearest = " or ".join(f"{near_us / 1e6:g}" for near_us in (below_us, below_us + step_us) if near_us)
+            text = f"is not a whole multiple of timeline.dt_phys_s = {timeline.dt_phys_s}; use {nearest}"
+            yield bad(("timeline", name), getattr(timeline, name), text)
+
+
+def check_plant(tables: Tables) -> Found:
+    """Steps in order; feet for legs."""
+    plant: Plant = tables["plant"]
+    integrator, contact = plant.integrator, plant.contact
+    key: Key = ("plant", "integrator")
+    first = integrator.h_init or first_step(integrator)
+    if integrator.h_min > integrator.h_max:
+        yield bad((*key, "h_min"), integrator.h_min, f"is above h_max = {integrator.h_max}; it must not be")
+    elif not integrator.h_min <= first <= integrator.h_max:
+        text = f"is not between h_min = {integrator.h_min} and h_max = {integrator.h_max}; or 0, for any"
+        yield bad((*key, "h_init"), integrator.h_init, text)
+    if integrator.quantize_us:
+        for name in ("h_min", "h_max", "h_init"):
+            try:
+                seconds_to_us(getattr(integrator, name), dotted((*key, name)))
+            except InputError as error:
+                yield (*key, name), f"{error}, or plant.integrator.quantize_us = false"
+    if contact.kind == "legs" and not contact.points_body_m:
+        yield ("plant", "contact"), "plant.contact.points_body_m is missing; contact of the kind legs needs the feet"
+    if contact.mu_static is not None and contact.mu_static < contact.mu:
+        yield bad(("plant", "contact", "mu_static"), contact.mu_static, f"is below mu = {contact.mu}; it must not be")
+
+
+def first_step(integrator: Integrator) -> float:
+    """Return the first step that is tried if none is given."""
+    return min(max(1e-3, integrator.h_min), integrator.h_max)
+
+
+def check_environment(tables: Tables) -> Found:
+    """Gusts that last."""
+    environment: Environment = tables["environment"]
+    for i, gust in enumerate(environment.gusts):
+        if us(gust.start_s) >= us(gust.end_s):
+            key: Key = ("environment", "gusts", i, "end_s")
+            yield bad(key, gust.end_s, f"is not after start_s = {gust.start_s}; a gust lasts a microsecond at least")
+
+
+def check_estimator(tables: Tables) -> Found:
+    """The autopilot's period, whole ticks of delay, the same noise on all axes."""
+    estimator: EstimatorTable = tables["estimator"]
+    tick_s = tables["timeline"].dt_autopilot_s
+    tick_us = us(tick_s)
+    if estimator.dt_est_s is not None and us(estimator.dt_est_s) != tick_us:
+        yield bad(("estimator", "dt_est_s"), estimator.dt_est_s, f"must equal timeline.dt_autopilot_s = {tick_s}")
+    if estimator.kind == "none":
+        return
+    delay_us = us(estimator.delay_s)
+    if delay_us % tick_us:
+        near_us = delay_us // tick_us * tick_us
+        text = f"is not a whole number of ticks of {tick_s} s; use {near_us / 1e6:g} or {(near_us + tick_us) / 1e6:g}"
+        yield bad(("estimator", "delay_s"), estimator.delay_s, text)
+    elif delay_us > MAX_DELAY_TICKS * tick_us:
+        text = f"is too long; at most {MAX_DELAY_TICKS} ticks, {MAX_DELAY_TICKS * tick_us / 1e6:g}, are allowed"
+        yield bad(("estimator", "delay_s"), estimator.delay_s, text)
+    for name, value in estimator:
+        if isinstance(value, tuple) and len(set(value)) > 1:
+            yield bad(("estimator", name), value, "differs between axes; the estimator has one value for all three")
+
+
+def check_battery_sensors(tables: Tables) -> Found:
+    """Delays of whole ticks."""
+    tick_s = tables["timeline"].dt_autopilot_s
+    for i, battery in enumerate(tables["power"].batteries):
+        key: Key = ("power", "batteries", i, "sense_delay_s")
+        try:
+            ticks = us(battery.sense_delay_s) % us(tick_s)
+        except InputError:
+            ticks = 1
+        if ticks:
+            yield bad(
+                key, battery.sense_delay_s, f"is not a whole number of ticks of timeline.dt_autopilot_s = {tick_s}"
+            )
+
+
+def check_scenario(tables: Tables) -> Found:
+    """Events that can happen."""
+    scenario: ScenarioTable = tables["scenario"]
+    data = [event.model_dump(exclude_none=True) for event in scenario.events]
+    if len(data) + 2 > MAX_EVENTS:
+        yield ("scenario", "events"), f"scenario.events has {len(data)} events; at most {MAX_EVENTS - 2} are allowed"
+        return
+    try:
+        events_from_data(data)
+    except InputError as error:
+        for line in _lines(str(error), "the scenario has "):
+            yield _key_of(line), line
+
+
+def check_motors_of_events(tables: Tables) -> Found:
+    """Motors that are there."""
+    rotors = len(tables["airframe"].rotor_pos_body_m)
+    for i, event in enumerate(tables["scenario"].events):
+        if event.motor is not None and event.motor > rotors:
+            yield bad(("scenario", "events", i, "motor"), event.motor, f"is not there; motors are 1 to {rotors}")
+
+
+def _lines(text: str, header: str) -> list[str]:
+    """Split a report of several lines."""
+    return [line.strip() for line in text.splitlines() if not line.startswith(header)]
+
+
+def _key_of(line: str) -> Key:
+    found = re.match(r"scenario\.events\[(\d+)\]", line)
+    return ("scenario", "events", int(found[1])) if found else ("scenario", "events")
+
+
+def mission_of(mission_path: str) -> Mission:
+    """Return the mission of a path or of a name that ships.
+
+    Raises:
+        InputError: If there is none, or anything is wrong with it.
+    """
+    if is_name(mission_path):
+        known = shipped_missions()
+        if mission_path not in known:
+            meant = difflib.get_close_matches(mission_path, known, 1)
+            hint = f"did you mean {meant[0]!r}? " if meant else ""
+            raise InputError(
+                f"px4.mission_path = {mission_path!r} is no mission that ships; {hint}there are {', '.join(known)}; "
+                f"a file of your own has a suffix, such as {mission_path}.waypoints"
+            )
+        return load_mission(known[mission_path])
+    return load_mission(mission_path)
+
+
+def check_mission(tables: Tables) -> Found:
+    """A mission that is there and can be flown."""
+    path, key = tables["px4"].mission_path, ("px4", "mission_path")
+    if path is None:
+        starts = [
+            f"scenario.events[{i}]" for i, e in enumerate(tables["scenario"].events) if e.action == "start_mission"
+        ]
+        if tables["scenario"].mission_time_s is not None:
+            starts.append("scenario.mission_time_s")
+        if starts and ("run" not in tables or tables["run"].mode != "replay"):
+            yield key, f"px4.mission_path is missing; {starts[0]} starts the mission. Give one, such as 'simple'"
+        return
+    try:
+        mission_of(path)
+    except InputError as error:
+        for line in str(error).splitlines():
+            yield key, line if line.startswith("px4.mission_path") else f"px4.mission_path: {line}"
+
+
+def check_parameters(tables: Tables) -> Found:
+    """Parameters that PX4 has, in their limits."""
+    for name, value in tables["autopilot"].params.items():
+        key: Key = ("autopilot", "params", name)
+        try:
+            resolve({name: value})
+        except InputError as error:
+            yield key, f"{dotted(key)}: {error}"
+    names = [param.name for param in tables["px4"].params]
+    for i, param in enumerate(tables["px4"].params):
+        if names.count(param.name) > 1:
+            yield bad(("px4", "params", i, "name"), param.name, "is there twice; each has one value")
+        elif param.name in known_parameters():  # others may be of modules that are not listed here
+            try:
+                resolve({param.name: param.value})
+            except InputError as error:
+                yield ("px4", "params", i, "value"), f"px4.params[{i}].value: {error}"
+
+
+def check_run(tables: Tables) -> Found:
+    """A recording for a replay."""
+    run: Run = tables["run"]
+    if run.mode == "replay" and run.recording_in is None:
+        yield ("run", "mode"), "run.recording_in is missing; run.mode = 'replay' needs the recording"
+    if run.mode != "replay" and run.recording_in is not None:
+        yield bad(("run", "recording_in"), run.recording_in, f"is for a replay; run.mode is {show(run.mode)}")
+
+
+Check = Callable[[Tables], Found]
+
+CHECKS: tuple[tuple[Check, tuple[str, ...]], ...] = (
+    (check_airframe, ("airframe",)),
+    (check_actuation, ("airframe", "actuation")),
+    (check_power, ("power",)),
+    (check_wiring, ("actuation", "power")),
+    (check_battery_sensors, ("timeline", "power")),
+    (check_timeline, ("timeline",)),
+    (check_plant, ("plant",)),
+    (check_environment, ("environment",)),
+    (check_estimator, ("timeline", "estimator")),
+    (check_scenario, ("scenario",)),
+    (check_motors_of_events, ("airframe", "scenario")),
+    (check_mission, ("px4", "scenario")),
+    (check_parameters, ("px4", "autopilot")),
+    (check_run, ("run",)),
+)
+"""All checks, each with the tables that it needs; it is left out if one of them is wrong already."""

@@ -1,0 +1,239 @@
+"""The tables of the flight: when, in what, from where, with what numerics, and what is kept of it."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from px4lockstep.environment.dryden import MAX_HEIGHT_M, MAX_WIND_M_S, MIN_HEIGHT_M, MIN_WIND_M_S
+from px4lockstep.environment.gust import MAX_GUSTS
+from px4lockstep.plants.layout import MAX_MOTORS
+from px4lockstep.scenario.actions import SENSOR_BITS
+from px4lockstep.scenario.events import ARGUMENTS
+from px4lockstep.scenario.signals import SIGNALS
+from px4lockstep.spec.table import (
+    KEY,
+    EachAxis,
+    NotNegativeVector,
+    Number,
+    Period,
+    Seconds,
+    Table,
+    Vector,
+    entry,
+    show,
+    wrong,
+)
+from px4lockstep.spec.vehicle_tables import name_or_table
+from px4lockstep.vehicle.contact import MAX_POINTS
+
+
+class AircraftTable(Table):
+    """What it is called."""
+
+    name: str = entry("aircraft", "The name of the aircraft, and of run folders.", min_length=1)
+    seed: int = entry(1, "Of all randomness.", ge=0, lt=2**64)
+
+
+class Home(Table):
+    """The origin of the world frame."""
+
+    lat_deg: float = entry(47.397742, "Latitude.", "°", ge=-90.0, le=90.0)
+    lon_deg: float = entry(8.545594, "Longitude.", "°", ge=-180.0, le=180.0)
+    alt_msl_m: float = entry(488.0, "Height above sea level.", "m", ge=-500.0, le=20_000.0)
+
+
+class Autopilot(Table):
+    """Who flies."""
+
+    kind: Literal["builtin", "px4"] = entry("builtin", "The built-in autopilot, or real PX4.")
+    params: dict[str, Number] = entry({}, "PX4 parameters of the built-in autopilot, by name.")
+
+
+class Timeline(Table):
+    """When things happen."""
+
+    t_end_s: Period = entry(60.0, "The end of the run.", "s")
+    dt_autopilot_s: Period = entry(0.004, "Period of estimator and autopilot.", "s")
+    dt_wind_s: Period = entry(0.001, "Period of the wind.", "s")
+    dt_log_s: Period = entry(0.01, "Period of the log.", "s")
+    dt_phys_s: Period | None = entry(
+        None, "Longest step of the physics; the other periods are whole multiples. Left out: the boundaries.", "s"
+    )
+
+
+class Integrator(Table):
+    """How the plant is integrated."""
+
+    aliases: ClassVar[dict[str, str]] = {"rtol_ω": "rtol_omega", "atol_ω": "atol_omega"}
+    name_key: ClassVar[str | None] = "kind"
+
+    kind: Literal["Euler", "RK4", "RK23", "RK45"] = entry("RK45", "The method; RK23 and RK45 choose their steps.")
+    rtol_pos: float = entry(1e-6, "Relative tolerance of the position.", ge=0.0)
+    atol_pos: float = entry(1e-6, "Absolute tolerance of the position.", "m", gt=0.0)
+    rtol_vel: float = entry(1e-6, "Of the velocity.", ge=0.0)
+    atol_vel: float = entry(1e-6, "Of the velocity.", "m/s", gt=0.0)
+    rtol_omega: float = entry(1e-6, "Of the body rates; also `rtol_ω`.", ge=0.0)
+    atol_omega: float = entry(1e-6, "Of the body rates; also `atol_ω`.", "rad/s", gt=0.0)
+    atol_att_rad: float = entry(1e-6, "Of the attitude.", "rad", gt=0.0)
+    plant_error_control: bool = entry(True, "Whether the following limit the step too.")
+    rtol_act: float = entry(1e-6, "Of the actuators' outputs.", ge=0.0)
+    atol_act: float = entry(1e-6, "Of the actuators' outputs.", gt=0.0)
+    rtol_actdot: float = entry(1e-6, "Of the actuators' rates.", ge=0.0)
+    atol_actdot: float = entry(1e-4, "Of the actuators' rates.", "1/s", gt=0.0)
+    rtol_rotor: float = entry(1e-6, "Of the rotors' speeds.", ge=0.0)
+    atol_rotor: float = entry(1e-3, "Of the rotors' speeds.", "rad/s", gt=0.0)
+    rtol_soc: float = entry(1e-6, "Of the states of charge.", ge=0.0)
+    atol_soc: float = entry(1e-9, "Of the states of charge.", gt=0.0)
+    rtol_v1: float = entry(1e-6, "Of the polarization voltages.", ge=0.0)
+    atol_v1: float = entry(1e-6, "Of the polarization voltages.", "V", gt=0.0)
+    h_min: float = entry(1e-6, "Shortest step.", "s", gt=0.0)
+    h_max: float = entry(0.1, "Longest step.", "s", gt=0.0)
+    h_init: float = entry(0.0, "First step; 0 for 1 ms, or what of `h_min` to `h_max` is nearest.", "s", ge=0.0)
+    max_substeps: int = entry(100_000, "Attempts between two boundaries.", ge=1, lt=2**53)
+    safety: float = entry(0.9, "Of the step that the error suggests.", gt=0.0, lt=1.0)
+    min_factor: float = entry(0.2, "The most that a step shrinks by.", gt=0.0, lt=1.0)
+    max_factor: float = entry(5.0, "The most that a step grows by.", gt=1.0)
+    quantize_us: bool = entry(True, "Whether steps are whole microseconds.")
+
+
+class Contact(Table):
+    """The ground."""
+
+    aliases: ClassVar[dict[str, str]] = {"μ": "mu"}
+    name_key: ClassVar[str | None] = "kind"
+
+    kind: Literal["flat_ground", "no_contact", "legs"] = entry("flat_ground", "At the centre of mass, none, or legs.")
+    k_n_per_m: float = entry(5000.0, "Stiffness, of all legs together.", "N/m", gt=0.0)
+    c_n_per_mps: float = entry(600.0, "Damping, of all legs together.", "N s/m", ge=0.0)
+    mu: float = entry(0.8, "Friction; also `μ`.", ge=0.0)
+    v_eps: float = entry(0.05, "Speed of sliding at which friction has half built up.", "m/s", gt=0.0)
+    enable_friction: bool = entry(True, "Whether there is friction.")
+    points_body_m: tuple[Vector, ...] = entry((), "The feet of `legs`.", "m", max_length=MAX_POINTS)
+    mu_static: float | None = entry(None, "Static friction of `legs`, at least `mu`. Left out: `mu`.", ge=0.0)
+
+
+IntegratorOrName = Annotated[Integrator, BeforeValidator(name_or_table, json_schema_input_type=str | Integrator)]
+ContactOrName = Annotated[Contact, BeforeValidator(name_or_table, json_schema_input_type=str | Contact)]
+
+
+class Plant(Table):
+    """Numerics and ground."""
+
+    integrator: IntegratorOrName = entry(Integrator(), "The integrator; a name or a table.")
+    contact: ContactOrName = entry(Contact(), "Contact with the ground; a name or a table.")
+
+
+class Gust(Table):
+    """A step of the wind."""
+
+    start_s: Seconds = entry(..., "Its first moment.", "s")
+    end_s: Seconds = entry(..., "The first moment after it.", "s")
+    vel_ned: Vector = entry(..., "What it adds to the velocity of the air.", "m/s")
+
+
+class Environment(Table):
+    """Air and gravity."""
+
+    wind: Literal["none", "constant", "ou", "dryden"] = entry("none", "The wind.")
+    wind_mean_ned: Vector = entry((0.0, 0.0, 0.0), "Mean velocity of the air over the ground.", "m/s")
+    wind_sigma_ned: NotNegativeVector = entry((1.5, 1.5, 0.5), "Standard deviations of `ou`.", "m/s")
+    wind_tau_s: float = entry(3.0, "Correlation time of `ou`.", "s", gt=0.0)
+    dryden_wind_20ft_mps: float = entry(
+        7.72, "Wind speed at 20 ft, for `dryden`.", "m/s", ge=MIN_WIND_M_S, le=MAX_WIND_M_S
+    )
+    dryden_height_m: float = entry(15.0, "Height above ground, for `dryden`.", "m", ge=MIN_HEIGHT_M, le=MAX_HEIGHT_M)
+    atmosphere: Literal["isa1976"] = entry("isa1976", "The atmosphere.")
+    gravity: Literal["uniform", "spherical"] = entry("uniform", "Gravity.")
+    gravity_mps2: float = entry(9.80665, "Of `uniform`.", "m/s²", ge=0.0)
+    gravity_mu: float = entry(3.986004418e14, "Gravitational parameter of `spherical`.", "m³/s²", gt=0.0)
+    gravity_r0_m: float = entry(6_371_000.0, "Distance of home from the centre, for `spherical`.", "m", gt=0.0)
+    gusts: tuple[Gust, ...] = entry((), "Steps on top of any wind.", max_length=MAX_GUSTS)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+class When(Table):
+    """A condition on a signal."""
+
+    signal: str = entry(..., f"The signal: {_listed(SIGNALS)}.", extra={"enum": list(SIGNALS)})
+    above: float | None = entry(None, "It must be greater than this.")
+    below: float | None = entry(None, "Or less than this.")
+
+
+class EventTable(Table):
+    """Something that happens: one trigger, one action, its arguments."""
+
+    at_s: Seconds | None = entry(None, "At a time.", "s")
+    at_step: int | None = entry(None, "Or at a tick of the autopilot, from 0.", ge=0)
+    when: When | None = entry(None, "Or when a condition first holds.")
+    action: str = entry(..., f"What happens: {_listed(ARGUMENTS)}.", extra={"enum": list(ARGUMENTS)})
+    motor: int | None = entry(None, "The motor of a fault, from 1.", ge=1, le=MAX_MOTORS)
+    fraction: float | None = entry(None, "Of the thrust that `thrust_loss` takes.", ge=0.0, le=1.0)
+    duty: float | None = entry(None, "Of `stuck_motor`; left out, the one at that moment.", ge=0.0, le=1.0)
+    sensor: str | None = entry(None, f"The sensor of a fault: {_listed(SENSOR_BITS)}.")
+    pos_ned: Vector | None = entry(None, "Of `estimate_bias` [m] and `estimate_drift` [m/s].")
+    vel_ned: Vector | None = entry(None, "Of `wind_step` [m/s], `estimate_bias` [m/s], `estimate_drift` [m/s²].")
+    yaw_rad: float | None = entry(None, "Of `estimate_bias` [rad] and `estimate_drift` [rad/s].")
+    omega_body: Vector | None = entry(None, "Of `estimate_bias` [rad/s] and `estimate_drift` [rad/s²].")
+
+
+class ScenarioTable(Table):
+    """What happens to the flight."""
+
+    arm_time_s: Seconds | None = entry(
+        None, "When to arm. Left out: 1.0 if there is a mission and no event arms, else never.", "s"
+    )
+    mission_time_s: Seconds | None = entry(
+        None, "When to start the mission. Left out: 2.0 if there is a mission and no event starts it, else never.", "s"
+    )
+    events: tuple[EventTable, ...] = entry((), "Events; at the same moment, in this order.")
+
+
+class EstimatorTable(Table):
+    """What the autopilot is told of the state."""
+
+    kind: Literal["none", "noisy_delayed"] = entry("none", "The truth, or noise, bias and delay.")
+    pos_sigma_m: EachAxis = entry((0.02, 0.02, 0.02), "Noise of the position; one number, or one for each axis.", "m")
+    vel_sigma_mps: EachAxis = entry((0.05, 0.05, 0.05), "Noise of the velocity; likewise.", "m/s")
+    yaw_sigma_rad: float = entry(0.01, "Noise of the yaw.", "rad", ge=0.0)
+    rate_sigma_rad_s: EachAxis = entry((0.005, 0.005, 0.005), "Noise of the rates; likewise.", "rad/s")
+    bias_tau_s: float = entry(50.0, "Correlation time of the biases.", "s", gt=0.0)
+    pos_bias_sigma_m: EachAxis = entry((0.0, 0.0, 0.0), "Bias of the position; likewise.", "m")
+    vel_bias_sigma_mps: EachAxis = entry((0.0, 0.0, 0.0), "Bias of the velocity; likewise.", "m/s")
+    yaw_bias_sigma_rad: float = entry(0.0, "Bias of the yaw.", "rad", ge=0.0)
+    rate_bias_sigma_rad_s: EachAxis = entry((0.001, 0.001, 0.001), "Bias of the rates; likewise.", "rad/s")
+    delay_s: Seconds = entry(0.008, "Delay, in whole ticks of the autopilot.", "s")
+    dt_est_s: Period | None = entry(None, "Must be the period of the autopilot, which it is if left out.", "s")
+
+
+class SensorTable(Table):
+    """A sensor; kept, not modelled yet."""
+
+    kind: Literal["gps", "rangefinder", "distance", "radar"] = entry(..., "What it is.")
+    id: str = entry(..., "Its name.", min_length=1)
+    uorb_instance: int = entry(0, "Instance of its topic.", ge=0)
+
+
+def _columns(value: Any) -> Any:
+    is_names = isinstance(value, tuple) and value and all(isinstance(name, str) for name in value)
+    if value != "all" and not is_names:
+        raise wrong(f"{KEY} = {show(value)} is not a choice of columns; it must be 'all' or an array of names")
+    return value
+
+
+class Run(Table):
+    """What is done with the flight."""
+
+    mode: Literal["live", "record", "replay"] = entry("live", "Fly, fly and keep a recording, or replay one.")
+    recording_in: str | None = entry(None, "The recording that is replayed.", min_length=1, extra={"path": True})
+    recording_out: str | None = entry(None, "Where the recording goes.", min_length=1, extra={"path": True})
+    log_csv: str | None = entry(None, "Where a log as CSV goes.", min_length=1, extra={"path": True})
+    log_columns: Annotated[Literal["all"] | tuple[str, ...], BeforeValidator(_columns)] = entry(
+        "all", "The columns of the log: all, or an array of names."
+    )
+    validate_: Literal["off", "cheap", "paranoid"] = Field(
+        "cheap", alias="validate", description="How much is checked during the flight."
+    )

@@ -1,0 +1,116 @@
+"""Changes to a file from outside: `environment.wind=ou`, `power.batteries[0].soc0=0.9`."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from px4lockstep.errors import InputError
+from px4lockstep.spec.files import Layers, freeze
+from px4lockstep.spec.spec import Key, dotted, keys_of, model_at
+from px4lockstep.spec.table import Table, show
+
+LABEL = "override"
+PART = re.compile(r"[^.\[\]=\s]+|\[\d+\]")
+BARE = re.compile(r"[A-Za-z_./~][\w./~+-]*")
+
+
+def parse_override(text: str) -> tuple[str, Any]:
+    """Split `table.key=value` into key and value, a TOML value; a word or a path needs no quotes.
+
+    Raises:
+        InputError: If there is no `=`, or the value is not one of TOML.
+    """
+    name, sign, value = text.partition("=")
+    name, value = name.strip(), value.strip()
+    if not sign or not name:
+        raise InputError(f"{text!r} changes nothing; it must be table.key=value, such as environment.wind=ou")
+    split_key(name)
+    try:
+        parsed = tomllib.loads(f"value = {value}")
+        if list(parsed) == ["value"]:
+            return name, parsed["value"]
+    except (ValueError, RecursionError):
+        if BARE.fullmatch(value):
+            return name, value
+    raise InputError(f'{name} = {value!r} is not a value; give a number, true, a word, "a text" or [an, array]')
+
+
+def split_key(text: str) -> Key:
+    """Split a dotted key: `power.batteries[0].soc0`, or `power.batteries.0.soc0`.
+
+    Raises:
+        InputError: If it is not one.
+    """
+    parts = PART.findall(text)
+    key: Key = tuple(int(part.strip("[]")) if part.strip("[]").isdecimal() else part for part in parts)
+    rebuilt = {dotted(key), ".".join(str(part) for part in key)}
+    if not key or isinstance(key[0], int) or text not in rebuilt:
+        raise InputError(f"{text!r} is no key; it must be like environment.wind or power.batteries[0].soc0")
+    return key
+
+
+def apply_overrides(layers: Layers, overrides: Mapping[str, Any]) -> None:
+    """Change what was read from files; what can't be changed goes into the report."""
+    for name, value in overrides.items():
+        try:
+            _apply(layers, _canonical(split_key(name)), freeze(value))
+        except InputError as error:
+            layers.report.lines.append(f"{LABEL}: {error}")
+
+
+def _canonical(key: Key) -> Key:
+    """Return a key in its canonical spelling."""
+    done: Key = ()
+    for part in key:
+        model = model_at(done)
+        done = (*done, model.aliases.get(part, part) if model is not None and isinstance(part, str) else part)
+    return done
+
+
+def _apply(layers: Layers, key: Key, value: Any) -> None:
+    if key[-1] == "extends" and len(key) == 1:
+        raise InputError("extends can't be changed from outside; name the other file instead")
+    layers.data = _changed(layers, layers.data, (), key, value)
+
+
+def _changed(layers: Layers, here: Any, done: Key, rest: Key, value: Any) -> Any:
+    """Return a copy of a table or an array in which a key has a value."""
+    part, key = rest[0], (*done, rest[0])
+    if isinstance(part, int):
+        if not isinstance(here, tuple) or part >= len(here):
+            count = len(here) if isinstance(here, tuple) else 0
+            raise InputError(f"{dotted(key)} = {show(value)} is not there: {dotted(done)} has {count}, counted from 0")
+        items = list(here)
+        if len(rest) > 1:
+            items[part] = _changed(layers, items[part], key, rest[1:], value)
+        else:
+            items[part] = layers.respell(value, key, LABEL, Path.cwd())
+            layers.files[key] = LABEL
+        return tuple(items)
+    if not isinstance(here, dict):
+        raise InputError(f"{dotted(key)} = {show(value)} is unknown: {dotted(done)} = {show(here)} is no table")
+    copy = dict(here)
+    if len(rest) > 1:
+        if part not in copy:
+            copy[part] = _default(done, part, rest[1])
+            layers.files[key] = LABEL
+        if isinstance(rest[1], str):
+            layers.expand_name(copy, part, key)
+        copy[part] = _changed(layers, copy[part], key, rest[1:], value)
+        return copy
+    own = layers.respell({part: value}, done, LABEL, Path.cwd())
+    layers.merge(copy, own, LABEL, done)
+    return copy
+
+
+def _default(done: Key, part: str, next_part: str | int) -> Any:
+    """Return what a key that no file has starts from: an empty table, or the items of an array by default."""
+    model = model_at(done)
+    field = keys_of(model).get(part) if model is not None else None
+    if isinstance(next_part, int) and field is not None and isinstance(field.default, tuple):
+        return tuple(
+            freeze(item.model_dump(exclude_none=True)) if isinstance(item, Table) else item for item in field.default
+        )
+    return {}

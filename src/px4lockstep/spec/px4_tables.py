@@ -1,0 +1,76 @@
+"""The table of real PX4, `[px4]`: its mission, its library and what crosses the boundary."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from px4lockstep.spec.table import Number, Table, entry
+
+Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
+
+
+class Lockstep(Table):
+    """The configuration of the library. The rates [Hz] are also those of the built-in autopilot; 0 is every tick."""
+
+    dataman_use_ram: Int32 = entry(1, "Whether missions are kept in memory.")
+    enable_commander: Int32 = entry(0, "Must be 0: the library has no commander.")
+    commander_rate_hz: Int32 = entry(100, "Rate of the commander.", "Hz")
+    navigator_rate_hz: Int32 = entry(20, "Rate of the navigator.", "Hz")
+    mc_pos_control_rate_hz: Int32 = entry(100, "Rate of position control.", "Hz")
+    mc_att_control_rate_hz: Int32 = entry(250, "Rate of attitude control.", "Hz")
+    mc_rate_control_rate_hz: Int32 = entry(250, "Rate of rate control.", "Hz")
+    enable_control_allocator: Int32 = entry(1, "Whether PX4 allocates the motors.")
+    control_allocator_rate_hz: Int32 = entry(250, "Rate of the allocation.", "Hz")
+
+
+class Px4Param(Table):
+    """A parameter of real PX4."""
+
+    name: str = entry(..., "Its name.", min_length=1, max_length=16)
+    value: Number = entry(..., "Its value, whole or not as PX4 has it.")
+
+
+class Publication(Table):
+    """A topic that is published to PX4."""
+
+    key: str = entry(..., "Its name.", min_length=1)
+    type: str = entry(..., "Its message type.", min_length=1)
+    instance: int = entry(-1, "Its instance; -1 for any.", ge=-1)
+    priority: int = entry(0, "Its priority.")
+    queue_size: int | None = entry(None, "Its queue; left out, not checked.", ge=0)
+
+
+class Subscription(Table):
+    """A topic that is read from PX4."""
+
+    key: str = entry(..., "Its name.", min_length=1)
+    type: str = entry(..., "Its message type.", min_length=1)
+    instance: int = entry(0, "Its instance.", ge=0)
+
+
+class Uorb(Table):
+    """What crosses the boundary to PX4."""
+
+    pubs: tuple[Publication, ...] = entry((), "Published to PX4.")
+    subs: tuple[Subscription, ...] = entry((), "Read from PX4.")
+
+
+class Px4(Table):
+    """Mission, and what real PX4 needs."""
+
+    mission_path: str | None = entry(
+        None,
+        "The mission, QGC WPL 110 or `.plan`; a name without slash or suffix (`simple`, `long`) is one that ships.",
+        min_length=1,
+        extra={"path": True},
+    )
+    libpath: str | None = entry(
+        None, "The library `libpx4_lockstep`; also from `PX4_LOCKSTEP_LIB`.", min_length=1, extra={"path": True}
+    )
+    msg_dir: str | None = entry(None, "PX4's message definitions.", min_length=1, extra={"path": True})
+    edge_trigger: bool = entry(False, "Whether requests are edges.")
+    derive_ca_params: bool = entry(True, "Whether the allocation's parameters come from the airframe.")
+    strict_lockstep_rates: bool = entry(False, "Whether a tick longer than a module's period is an error.")
+    lockstep: Lockstep = entry(Lockstep(), "Configuration of the library.")
+    params: tuple[Px4Param, ...] = entry((), "Parameters of real PX4.")
+    uorb: Uorb = entry(Uorb(), "What crosses the boundary.")

@@ -1,0 +1,149 @@
+"""All that is wrong with a file, in one error: a line for each, with file, key, value and what is allowed."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from px4lockstep.errors import InputError
+from px4lockstep.spec.spec import Key, Spec, all_tables, dotted, keys_of, model_at, origin
+from px4lockstep.spec.table import KEY, Table, show
+
+MAX_LINES = 100
+
+MUST_BE = {
+    "float_type": "a number",
+    "int_type": "a whole number, without a point",
+    "string_type": "a string, in quotes",
+    "bool_type": "true or false",
+    "tuple_type": "an array",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "finite_number": "a finite number",
+    "string_too_short": "not empty",
+}
+COUNTS = {"too_short", "too_long"}
+
+
+class Report:
+    """Collects what is wrong.
+
+    Args:
+        main: The file that was asked for.
+        files: The file of each key.
+    """
+
+    def __init__(self, main: str, files: Mapping[Key, str]) -> None:
+        self.main = main
+        self.files = files
+        self.lines: list[str] = []
+
+    def add(self, key: Key, text: str) -> None:
+        """Add a problem of a key; the text names it."""
+        self.lines.append(f"{origin(self.files, key) or self.main}: {text}")
+
+    def add_validation(self, prefix: Key, error: ValidationError) -> None:
+        """Add all that pydantic found in a table."""
+        all_found = error.errors(include_url=False)
+        for found in all_found:
+            key: Key = (*prefix, *found["loc"])
+            place = found["loc"]
+            if found["type"] in COUNTS and any(
+                other["loc"][: len(place)] == place != other["loc"] for other in all_found
+            ):
+                continue  # pydantic counts the good ones only
+            if found["type"] == "missing":
+                self.lines.append(f"{self.main}: {_missing(key)}")
+            else:
+                self.add(key, _text(key, dict(found)))
+
+    def raise_if_any(self) -> None:
+        """Raise everything as one error.
+
+        Raises:
+            InputError: If there is anything.
+        """
+        lines = list(dict.fromkeys(self.lines))
+        if len(lines) == 1:
+            raise InputError(lines[0])
+        if lines:
+            more = [f"  … and {len(lines) - MAX_LINES} more"] if len(lines) > MAX_LINES else []
+            shown = [f"  {line}" for line in lines[:MAX_LINES]]
+            raise InputError("\n".join([f"{self.main} has {len(lines)} errors:", *shown, *more]))
+
+
+def _text(key: Key, found: dict[str, Any]) -> str:
+    """Write what pydantic found."""
+    kind, value, context = found["type"], found["input"], found.get("ctx", {})
+    name = dotted(key)
+    if kind == "wrong":
+        return str(context["text"]).replace(KEY, name)
+    if kind == "extra_forbidden":
+        return unknown(key, value)
+    if kind in COUNTS:
+        count = context["actual_length"]
+        limit = f"at least {context['min_length']}" if kind == "too_short" else f"at most {context['max_length']}"
+        return f"{name} has {count}; there must be {limit}"
+    if kind == "literal_error":
+        wrong = "unknown" if isinstance(value, str) else "not allowed"
+        return f"{name} = {show(value)} is {wrong}; {choices(value, str(context['expected']))}"
+    range_, should = _range(key), found["msg"].removeprefix("Input should be ")
+    if kind.startswith(("greater_than", "less_than")):
+        return f"{name} = {show(value)} is out of range; it must be {range_ or should}"
+    must = MUST_BE.get(kind, should)
+    if range_ and kind in ("float_type", "int_type", "finite_number"):
+        must += f", {range_}"
+    return f"{name} = {show(value)} is not allowed; it must be {must}"
+
+
+def _range(key: Key) -> str:
+    """Say between what limits a key must lie."""
+    names = [part for part in key if isinstance(part, str)]
+    model = model_at(tuple(names[:-1])) if names else None
+    field = keys_of(model).get(names[-1]) if model is not None else None
+    words = []
+    for limit in field.metadata if field is not None else ():
+        for attribute, text in (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most")):
+            if hasattr(limit, attribute):
+                words.append(f"{text} {getattr(limit, attribute)}")
+    return " and ".join(words)
+
+
+def _missing(key: Key) -> str:
+    names = tuple(part for part in key if isinstance(part, str))
+    model = model_at(names[:-1])
+    field = keys_of(model).get(names[-1]) if model is not None else None
+    what = f": {field.description}" if field is not None and field.description else ""
+    return f"{dotted(key)} is missing; it must be given{what}"
+
+
+def choices(value: Any, expected: str) -> str:
+    """Say what is allowed, the closest first; `expected` is as pydantic writes it."""
+    names = [word.strip() for word in expected.replace(" or ", ", ").split(",")]
+    meant = difflib.get_close_matches(value, [name.strip("'") for name in names], 1) if isinstance(value, str) else []
+    hint = f"did you mean {meant[0]!r}? " if meant else ""
+    return f"{hint}allowed {'are' if len(names) > 1 else 'is'} {', '.join(names)}"
+
+
+def unknown(key: Key, value: Any) -> str:
+    """Say that a key is not known, and which are."""
+    model, name = model_at(key[:-1]), str(key[-1])
+    text = f"{dotted(key)} = {show(value)} is unknown; "
+    known = _known(model) if model is not None else []
+    meant = difflib.get_close_matches(name, known, 1) or difflib.get_close_matches(
+        name.lower(), [item for item in known if item.lower() == name.lower()], 1, 0.0
+    )
+    if meant:
+        text += f"did you mean {meant[0]!r}? "
+    else:
+        places = sorted(table for table, other, _ in all_tables() if name in _known(other))
+        if places:
+            text += f"it belongs {' or '.join(f'in [{place}]' if place else 'at the top' for place in places[:3])}. "
+    return text + f"Allowed are {', '.join(known)}"
+
+
+def _known(model: type[Table]) -> list[str]:
+    more: Iterable[str] = Spec.not_in_spec if model is Spec else model.aliases
+    return [*keys_of(model), *more]

@@ -1,0 +1,282 @@
+"""A collection of files with mistakes: each gives a message with the place, the value and what is allowed."""
+
+import os
+import tomllib
+
+import pytest
+from spec_files import MINIMAL, load_text, write
+
+from px4lockstep.errors import InputError
+from px4lockstep.spec.build import build
+from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.toml_text import to_toml
+
+BODY = "mass_kg = 1.5\ninertia_diag_kgm2 = [0.03, 0.03, 0.06]\nrotor_pos_body_m = [[0.1, 0.1, 0], [-0.1, -0.1, 0]]\n"
+TWO = "[airframe]\n" + BODY
+"""Two rotors."""
+BUS = "[[power.buses]]\nbattery_ids = ['bat1']\nmotor_ids = ['motor1', 'motor2']\n"
+EVENT = "[[scenario.events]]\n"
+BATTERY = "[[power.batteries]]\n"
+
+CASES = {
+    # keys
+    "unknown key": ("[airframe]\nmas_kg = 1.5\n" + BODY, "airframe.mas_kg = 1.5 is unknown; did you mean 'mass_kg'?"),
+    "unknown table": (TWO + "[enviroment]\nwind = 'ou'\n", "did you mean 'environment'?"),
+    "key in the wrong table": (TWO + "[aircraft]\nr_ohm = 1\n", "it belongs in [airframe.propulsion.motor]"),
+    "wrong case of a key": (TWO + "[airframe.propulsion]\nv_nom = 12\n", "did you mean 'V_nom'?"),
+    "unknown key in an array": (TWO + BATTERY + "soc = 1\n", "power.batteries[0].soc = 1 is unknown; did you mean 'soc0'?"),
+    "missing mass": (TWO.replace("mass_kg = 1.5\n", ""), "airframe.mass_kg is missing; it must be given: Mass. [kg]"),
+    "missing airframe": ("[aircraft]\nname = 'a'\n", "airframe.rotor_pos_body_m is missing"),
+    "missing inertia": (TWO.replace("inertia_diag_kgm2 = [0.03, 0.03, 0.06]\n", ""), "inertia_diag_kgm2 is missing"),
+    "empty file": ("", "airframe.mass_kg is missing"),
+    "both spellings": (TWO + "[plant.contact]\n'μ' = 1\nmu = 1\n", "plant.contact.μ = 1 and plant.contact.mu = 1 are the same"),
+    # types
+    "a string for a number": ("[airframe]\n" + BODY.replace("1.5", "'1.5'"), "airframe.mass_kg = '1.5' is not allowed; it must be a number"),
+    "true for a number": (TWO + "[timeline]\nt_end_s = true\n", "timeline.t_end_s = true is not allowed; it must be a number"),
+    "true for a sign": (TWO + "[airframe.propulsion]\nrotor_dir = [true, -1]\n", "airframe.propulsion.rotor_dir[0] = true"),
+    "a number for a string": (TWO + "[aircraft]\nname = 7\n", "aircraft.name = 7 is not allowed; it must be a string"),
+    "a number for a table": ("home = 3\n" + TWO, "home = 3 is not allowed; it must be a table"),
+    "a table for an array": (TWO + "[power.batteries]\nsoc0 = 1\n", "power.batteries = { soc0 = 1 } is not allowed; it must be an array"),
+    "a point in a whole number": (TWO + "[aircraft]\nseed = 1.0\n", "aircraft.seed = 1.0 is not allowed; it must be a whole number"),
+    "a whole number for true": (TWO + "[px4]\nedge_trigger = 1\n", "px4.edge_trigger = 1 is not allowed; it must be true or false"),
+    "a date": (TWO + "[timeline]\nt_end_s = 2024-01-01\n", "timeline.t_end_s = 2024-01-01 is not allowed"),
+    "nan": (TWO + "[home]\nlat_deg = nan\n", "home.lat_deg = nan is not allowed; it must be a finite number"),
+    "inf": (TWO + "[airframe.x0]\npos_ned = [0, 0, -inf]\n", "airframe.x0.pos_ned[2] = -inf is not allowed"),
+    "nan as a limit": (TWO + "[actuation.motor_actuators]\nrate_limit = nan\n", "rate_limit = nan is out of range"),
+    "an endless integer": (TWO + "[timeline]\nt_end_s = 1" + "0" * 400 + "\n", "timeline.t_end_s = 1000000"),
+    "a vector of two": (TWO + "[environment]\nwind_mean_ned = [1, 2]\n", "wind_mean_ned = [1, 2] is not a vector; it must be three"),
+    "a matrix of eight": ("[airframe]\n" + BODY.replace("inertia_diag_kgm2 = [0.03, 0.03, 0.06]", "inertia_kgm2 = [1, 2, 3, 4, 5, 6, 7, 8]"), "is not a matrix"),
+    "a string in a vector": (TWO + "[environment]\nwind_mean_ned = [1, 2, 'x']\n", "environment.wind_mean_ned[2] = 'x'"),
+    # ranges and names
+    "negative mass": ("[airframe]\n" + BODY.replace("1.5", "-1.5"), "airframe.mass_kg = -1.5 is out of range; it must be above 0"),
+    "charge above one": (TWO + BATTERY + "soc0 = 1.5\n", "power.batteries[0].soc0 = 1.5 is out of range; it must be at least 0.0 and at most 1.0"),
+    "latitude": (TWO + "[home]\nlat_deg = 91\n", "home.lat_deg = 91 is out of range"),
+    "negative seed": (TWO + "[aircraft]\nseed = -1\n", "aircraft.seed = -1 is out of range; it must be at least 0"),
+    "unknown wind": (TWO + "[environment]\nwind = 'drydn'\n", "did you mean 'dryden'? allowed are 'none', 'constant', 'ou', 'dryden'"),
+    "unknown integrator": (TWO + "[plant]\nintegrator = 'RK5'\n", "plant.integrator.kind = 'RK5' is unknown"),
+    "unknown contact": (TWO + "[plant]\ncontact = 'flat_grund'\n", "did you mean 'flat_ground'?"),
+    "unknown actuator": (TWO + "[actuation]\nmotor_actuators = 'third_order'\n", "'first_order'"),
+    "fixed wing": (TWO.replace("[airframe]", "[airframe]\nkind = 'fixed_wing'"), "airframe.kind = 'fixed_wing' is unknown; allowed is 'multirotor'"),
+    "schema version": ("schema_version = 2\n" + TWO, "schema_version = 2 is not known; it must be 1"),
+    "thirteen rotors": ("[airframe]\nmass_kg = 1\ninertia_diag_kgm2 = [1, 1, 1]\nrotor_pos_body_m = [" + "[0, 0, 0]," * 13 + "]\n", "rotor_pos_body_m has 13; there must be at most 12"),
+    "no rotors": ("[airframe]\nmass_kg = 1\ninertia_diag_kgm2 = [1, 1, 1]\nrotor_pos_body_m = []\n", "rotor_pos_body_m has 0; there must be at least 1"),
+    "columns": (TWO + "[run]\nlog_columns = 'some'\n", "run.log_columns = 'some' is not a choice of columns"),
+    # time
+    "a period of no whole microseconds": (TWO + "[timeline]\ndt_log_s = 0.0033333\n", "timeline.dt_log_s = 0.0033333 is not a whole number of microseconds; use 0.003333 or 0.003334"),
+    "a period of nothing": (TWO + "[timeline]\ndt_log_s = 0\n", "timeline.dt_log_s = 0.0 is not a period"),
+    "negative end": (TWO + "[timeline]\nt_end_s = -1\n", "timeline.t_end_s = -1.0 is negative"),
+    "a billion seconds": (TWO + "[timeline]\nt_end_s = 1e9\n", "timeline.t_end_s = 1000000000.0 makes up to"),
+    "no multiple of the physics": (TWO + "[timeline]\ndt_phys_s = 0.0003\n", "timeline.dt_wind_s = 0.001 is not a whole multiple of timeline.dt_phys_s = 0.0003; use 0.0009 or 0.0012"),
+    "the estimator's period": (TWO + "[estimator]\ndt_est_s = 0.008\n", "estimator.dt_est_s = 0.008 must equal timeline.dt_autopilot_s = 0.004"),
+    "delay of half a tick": (TWO + "[estimator]\nkind = 'noisy_delayed'\ndelay_s = 0.006\n", "estimator.delay_s = 0.006 is not a whole number of ticks of 0.004 s; use 0.004 or 0.008"),
+    "endless delay": (TWO + "[estimator]\nkind = 'noisy_delayed'\ndelay_s = 4\n", "estimator.delay_s = 4.0 is too long"),
+    "noise by axis": (TWO + "[estimator]\nkind = 'noisy_delayed'\npos_sigma_m = [1, 2, 3]\n", "differs between axes"),
+    "a gust that ends first": (TWO + "[[environment.gusts]]\nstart_s = 2\nend_s = 1\nvel_ned = [0, 0, 0]\n", "environment.gusts[0].end_s = 1.0 is not after start_s = 2.0"),
+    "steps the wrong way round": (TWO + "[plant.integrator]\nh_min = 0.2\n", "plant.integrator.h_min = 0.2 is above h_max = 0.1"),
+    "a step of half a microsecond": (TWO + "[plant.integrator]\nh_min = 5e-7\n", "quantize_us = false"),
+    # the vehicle
+    "axis of no unit length": (TWO.replace("[airframe]", "[airframe]\nrotor_axis_body_m = [[0, 0, 1], [0, 0, 1.1]]"), "airframe.rotor_axis_body_m[1] = [0.0, 0.0, 1.1] has length 1.1; it must be 1 within 1e-6"),
+    "a rotor a kilometre away": (TWO.replace("[0.1, 0.1, 0]", "[1000, 0.1, 0]"), "airframe.rotor_pos_body_m[0] = [1000.0, 0.1, 0.0] is out of range; PX4 takes at most 100 m"),
+    "too few axes": (TWO.replace("[airframe]", "[airframe]\nrotor_axis_body_m = [[0, 0, 1]]"), "airframe.rotor_axis_body_m has 1; airframe.rotor_pos_body_m has 2"),
+    "too few signs": (TWO + "[airframe.propulsion]\nrotor_dir = [1]\n", "airframe.propulsion.rotor_dir has 1"),
+    "singular inertia": (TWO.replace("[0.03, 0.03, 0.06]", "[0.03, 0.03, 0.0]"), "is not positive definite"),
+    "inertia not symmetric": (TWO.replace("inertia_diag_kgm2 = [0.03, 0.03, 0.06]", "inertia_kgm2 = [1, 2, 0, 0, 1, 0, 0, 0, 1]"), "airframe.inertia_kgm2 = [[1.0, 2.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]] is not symmetric"),
+    "inertia twice": (TWO.replace("[airframe]", "[airframe]\ninertia_kgm2 = [1, 0, 0, 0, 1, 0, 0, 0, 1]"), "give one of the two forms"),
+    "attitude twice": (TWO + "[airframe.x0]\nq_bn = [1, 0, 0, 0]\neuler_deg = [0, 0, 0]\n", "airframe.x0.euler_deg = [0.0, 0.0, 0.0] is given, and airframe.x0.q_bn too"),
+    "attitude of no unit norm": (TWO + "[airframe.x0]\nq_bn = [1, 1, 0, 0]\n", "has norm 1.41421356; it must be 1"),
+    "legs without feet": (TWO + "[plant]\ncontact = 'legs'\n", "plant.contact.points_body_m is missing"),
+    "static friction": (TWO + "[plant.contact]\nmu_static = 0.1\n", "plant.contact.mu_static = 0.1 is below mu = 0.8"),
+    "too few motors": (TWO + "[[actuation.motors]]\nid = 'motor1'\nchannel = 1\n", "actuation.motors has 1"),
+    "a channel twice": (TWO + "[[actuation.motors]]\nid = 'a'\nchannel = 1\n[[actuation.motors]]\nid = 'b'\nchannel = 1\n", "actuation.motors[1].channel = 1 is there twice"),
+    "a channel too high": (TWO + "[[actuation.motors]]\nid = 'a'\nchannel = 13\n", "actuation.motors[0].channel = 13 is out of range; it must be at least 1 and at most 12"),
+    "a name twice": (TWO + "[[actuation.motors]]\nid = 'a'\nchannel = 1\n[[actuation.motors]]\nid = 'a'\nchannel = 2\n", "actuation.motors[0].id = 'a' is there twice"),
+    # power
+    "battery on no bus": (TWO + BATTERY + BATTERY + BUS, "battery 'bat2' is on no bus; every battery must be on exactly one"),
+    "motor on two buses": (TWO + BATTERY + BATTERY + BUS + "[[power.buses]]\nbattery_ids = ['bat2']\nmotor_ids = ['motor1']\n", "motor 'motor1' is on buses bus1, bus2; every motor must be on exactly one"),
+    "motor on no bus": (TWO + BUS.replace(", 'motor2'", ""), "motor 'motor2' is on no bus"),
+    "unknown battery on a bus": (TWO + BUS.replace("bat1", "bat7"), "power.buses[0].battery_ids[0] = 'bat7' is not in power.batteries; there are bat1"),
+    "bus without battery": (TWO + BUS.replace("'bat1'", ""), "power.buses[0].battery_ids = [] is empty"),
+    "batteries with one name": (TWO + BATTERY + "id = 'a'\n" + BATTERY + "id = 'a'\n", "power.batteries[1].id = 'a' is there twice"),
+    "falling curve": (TWO + BATTERY + "ocv_v = [12.6, 10.8]\n", "power.batteries[0].ocv_v = [12.6, 10.8] falls"),
+    "curve of two lengths": (TWO + BATTERY + "ocv_v = [10, 11, 12]\n", "power.batteries[0].ocv_v has 3, ocv_soc 2; they must be as many"),
+    "charges that don't rise": (TWO + BATTERY + "ocv_soc = [0.5, 0.5]\n", "ocv_soc = [0.5, 0.5] does not rise"),
+    "thresholds": (TWO + BATTERY + "crit_thr = 0.5\n", "power.batteries[0].crit_thr = 0.5 is above low_thr = 0.15"),
+    "no battery": (TWO + "[power]\nbatteries = []\n", "power.batteries has 0; there must be at least 1"),
+    "mixed models": (TWO + BATTERY + BATTERY + "model = 'ideal'\n", "they must be the same model"),
+    "sensor delay": (TWO + BATTERY + "sense_delay_s = 0.001\n", "power.batteries[0].sense_delay_s = 0.001 is not a whole number of ticks"),
+    # mission, parameters, events
+    "missing mission": (TWO + "[px4]\nmission_path = 'gone.waypoints'\n", "gone.waypoints can't be read: No such file"),
+    "unknown mission": (TWO + "[px4]\nmission_path = 'simpel'\n", "is no mission that ships; did you mean 'simple'?"),
+    "no mission to start": (TWO + "[scenario]\nmission_time_s = 2\n", "px4.mission_path is missing; scenario.mission_time_s starts the mission"),
+    "unknown parameter": (TWO + "[autopilot.params]\nMPC_XY_CRUSE = 5\n", "autopilot.params.MPC_XY_CRUSE: parameter 'MPC_XY_CRUSE' is unknown; the closest that is known is MPC_XY_CRUISE"),
+    "parameter out of range": (TWO + "[autopilot.params]\nMPC_XY_CRUISE = 500\n", "it must be a number from 3.0 to 20.0"),
+    "parameter as a string": (TWO + "[autopilot.params]\nMPC_XY_CRUISE = '5'\n", "autopilot.params.MPC_XY_CRUISE = '5' is not allowed; it must be a finite number"),
+    "px4 parameter twice": (TWO + "[[px4.params]]\nname = 'A'\nvalue = 1\n[[px4.params]]\nname = 'A'\nvalue = 2\n", "px4.params[1].name = 'A' is there twice"),
+    "unknown action": (TWO + EVENT + "at_s = 1\naction = 'armm'\n", "scenario.events[0].action = 'armm' is unknown; did you mean 'arm'?"),
+    "no trigger": (TWO + EVENT + "action = 'arm'\n", "scenario.events[0] has no trigger; give one of at_s, at_step, when"),
+    "two triggers": (TWO + EVENT + "at_s = 1\nat_step = 1\naction = 'arm'\n", "has at_s and at_step"),
+    "unknown signal": (TWO + EVENT + "when = { signal = 'height', above = 1 }\naction = 'arm'\n", "scenario.events[0].when.signal = 'height' is unknown"),
+    "motor of an event": (TWO + EVENT + "at_s = 1\naction = 'disable_motor'\nmotor = 3\n", "scenario.events[0].motor = 3 is not there; motors are 1 to 2"),
+    "argument of another action": (TWO + EVENT + "at_s = 1\naction = 'arm'\nmotor = 1\n", "scenario.events[0].motor = 1 is no argument of 'arm'"),
+    "an event between microseconds": (TWO + EVENT + "at_s = 0.1234567\naction = 'arm'\n", "scenario.events[0].at_s = 0.1234567 is not a whole number of microseconds"),
+    "replay of nothing": (TWO + "[run]\nmode = 'replay'\n", "run.recording_in is missing"),
+    "recording without replay": (TWO + "[run]\nrecording_in = 'x.h5'\n", "is for a replay; run.mode is 'live'"),
+    # the file itself
+    "no TOML": ("mass = = 3\n", "is not TOML: Invalid value (at line 1"),
+    "a key twice": ("[home]\nlat_deg = 1\nlat_deg = 2\n", "is not TOML: Cannot overwrite a value (at line 3"),
+    "a Greek key without quotes": (TWO + "[plant.contact]\nμ = 1\n", 'needs quotes: "μ" = …'),
+    "extends as a string": ("extends = 'iris'\n" + TWO, "extends = 'iris' is not allowed; it must be an array of strings"),
+    "extends of nothing": ("extends = ['gone.toml']\n" + TWO, "gone.toml is not there; give the path of a TOML file"),
+    "extends of an unknown name": ("extends = ['irs']\n" + TWO, "'irs' is no aircraft that ships; did you mean 'iris'?"),
+    "extends of itself": ("extends = ['field.toml']\n" + TWO, "leads back to itself: field.toml → field.toml"),
+    "a zero byte in a path": (TWO + '[px4]\nlibpath = "a\\u0000b"\n', "px4.libpath = 'a\\x00b' is no path"),
+    "nested too deeply": ("a = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_mistake_is_reported_with_its_place_and_what_is_allowed(tmp_path, name):
+    """And with the file that it is in."""
+    text, expected = CASES[name]
+    with pytest.raises(InputError) as caught:
+        load_text(tmp_path, text)
+    assert expected in str(caught.value)
+    assert str(tmp_path / "field.toml") in str(caught.value)
+
+
+def test_there_are_enough_of_them():
+    """Issue 5 wants 60."""
+    assert len(CASES) >= 100
+
+
+def test_all_mistakes_come_in_one_report(tmp_path):
+    """Of types, ranges, names and of what does not fit together, in several tables."""
+    text = TWO + (
+        "[timeline]\ndt_log_s = 0.0033333\n[environment]\nwind = 'oo'\n[home]\nlatt_deg = 1\nlon_deg = 999\n"
+        "[airframe.x0]\nq_bn = [2, 0, 0, 0]\n" + BATTERY + "ocv_v = [13, 12]\n[px4]\nmission_path = 'gone.plan'\n"
+    )
+    with pytest.raises(InputError) as caught:
+        load_text(tmp_path, text)
+    lines = str(caught.value).splitlines()
+    assert lines[0].endswith("field.toml has 7 errors:")
+    for key in ("dt_log_s", "wind = 'oo'", "latt_deg", "lon_deg", "q_bn", "ocv_v", "mission_path"):
+        assert sum(key in line.split(";")[0] for line in lines[1:]) == 1, key
+
+
+def test_cycles_of_several_files_are_named(tmp_path):
+    """From the first to where it closes."""
+    write(tmp_path, "extends = ['b.toml']\n", "a.toml")
+    write(tmp_path, "extends = ['c.toml']\n", "b.toml")
+    write(tmp_path, "extends = ['a.toml']\n", "c.toml")
+    with pytest.raises(InputError, match=r"a\.toml → b\.toml → c\.toml → a\.toml"):
+        load_spec(tmp_path / "a.toml")
+
+
+def test_extends_without_end_is_an_error(tmp_path):
+    """Too deep, and too many: each file names the next twice."""
+    for i in range(20):
+        write(tmp_path, f"extends = ['f{i + 1}.toml']\n", f"f{i}.toml")
+        write(tmp_path, f"extends = ['g{i + 1}.toml', 'g{i + 1}.toml']\n", f"g{i}.toml")
+    write(tmp_path, MINIMAL, "g12.toml")
+    with pytest.raises(InputError, match="beyond 16 files deep"):
+        load_spec(tmp_path / "f0.toml")
+    with pytest.raises(InputError, match="beyond 200 files"):
+        load_spec(tmp_path / "g0.toml")
+
+
+def test_what_is_no_file_is_an_error(tmp_path):
+    """A name that is none, a folder, a file that is not there, an empty path."""
+    for source, expected in (
+        ("irsi", "did you mean 'iris'?"),
+        (tmp_path, "is a folder"),
+        (str(tmp_path / "gone.toml"), "is not there"),
+        ("", "is no path"),
+        ("a\0b.toml", "is no path"),
+        (os.devnull, "is not a regular file"),
+    ):
+        with pytest.raises(InputError, match=expected):
+            load_spec(source)
+
+
+def test_binary_and_huge_files_are_refused(tmp_path):
+    """Before anything is made of them."""
+    for content, expected in (
+        (bytes(range(256)), "is not text"),
+        (b"a = 1\n\0", "zero byte"),
+        (b"# " + b"x" * 1_000_000, "larger than 1,000,000 bytes"),
+    ):
+        path = tmp_path / "field.toml"
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=expected):
+            load_spec(path)
+
+
+def test_a_file_that_may_not_be_read_is_an_error(tmp_path, monkeypatch):
+    """With the system's reason; not by its mode, since root may read everything."""
+    path = write(tmp_path, MINIMAL)
+
+    def refuse(*arguments):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(type(path), "open", refuse)
+    with pytest.raises(InputError, match="Permission denied"):
+        load_spec(path)
+
+
+def test_an_empty_mission_is_an_error(tmp_path):
+    """And a mission with mistakes has all of them in the report."""
+    write(tmp_path, "QGC WPL 110\n", "empty.waypoints")
+    with pytest.raises(InputError, match=r"px4\.mission_path: .*the mission is empty"):
+        load_text(tmp_path, MINIMAL + "[px4]\nmission_path = 'empty.waypoints'\n")
+    write(tmp_path, "QGC WPL 110\n0 1 3 99 0 0 0 0 0 0 0 1\n1 0 3 98 0 0 0 0 0 0 0 1\n", "bad.waypoints")
+    with pytest.raises(InputError) as caught:
+        load_text(tmp_path, MINIMAL + "[px4]\nmission_path = 'bad.waypoints'\n")
+    assert "has 2 errors" in str(caught.value)
+
+
+ODD = ("x", "", -1, 1e308, 5e-324, True, [], {}, [[1]], [{}], float("nan"), float("inf"), 2**70, "a\0b", 1e-7, None)
+
+
+def places(value, key=""):
+    """Yield the dotted key of everything in a table."""
+    if key:
+        yield key
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, item in items:
+        yield from places(item, f"{key}[{name}]" if isinstance(name, int) else f"{key}.{name}" if key else name)
+
+
+def test_nothing_but_an_input_error_comes_of_an_odd_value_anywhere(tmp_path):
+    """Every key of the complete Iris, each with three of the odd values in turn: it loads, or says why not."""
+    text = to_toml(load_spec("iris"))
+    path = write(tmp_path, text)
+    refused = 0
+    for i, key in enumerate(places(tomllib.loads(text))):
+        for odd in (ODD[(3 * i + j) % len(ODD)] for j in range(3)):
+            try:
+                load_spec(path, {key: odd})
+            except InputError:
+                refused += 1
+    assert refused > 400
+
+
+BUILD_CASES = {
+    "real PX4": ("[autopilot]\nkind = 'px4'\n", "autopilot.kind = 'px4': real PX4 comes with a later version"),
+    "replay": ("[run]\nmode = 'replay'\nrecording_in = 'x.h5'\n", "run.mode = 'replay': recordings come with a later"),
+    "too weak a motor": ("[airframe.propulsion]\nkm_m = 5.0\n", "airframe.propulsion can't reach a thrust"),
+    "numbers beyond computing": ("[airframe.propulsion.motor]\nviscous_friction_nm_per_rad_s = 1e308\n", "airframe.propulsion: its numbers"),
+    "an unused parameter": ("[autopilot.params]\nMC_AIRMODE = 1\n", "autopilot.params: "),
+    "a sensor that no model has": (EVENT + "at_s = 1\naction = 'sensor_fault'\nsensor = 'gyro'\n", "scenario.events[0].sensor = 'gyro'"),
+    "rates": ("[px4]\nstrict_lockstep_rates = true\n[timeline]\ndt_autopilot_s = 0.02\n[estimator]\ndelay_s = 0\n", "longer than its period"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BUILD_CASES)
+def test_what_only_shows_when_it_is_built_is_an_error_then(tmp_path, name):
+    """With file and key."""
+    text, expected = BUILD_CASES[name]
+    spec = load_text(tmp_path, MINIMAL + text)
+    with pytest.raises(InputError) as caught:
+        build(spec)
+    assert expected in str(caught.value)
+    assert str(tmp_path / "field.toml") in str(caught.value)

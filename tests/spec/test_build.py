@@ -1,0 +1,150 @@
+"""From a spec to a flight: each table reaches its model."""
+
+import math
+
+import numpy as np
+import pytest
+from spec_files import MINIMAL, load_text
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Explicit, Periodic
+from px4lockstep.errors import InputError
+from px4lockstep.spec.build import build
+from px4lockstep.spec.load import load_spec
+
+
+def test_the_iris_flies_for_a_few_seconds():
+    """It climbs, in wind, and the flight is the same every time."""
+    flights = [build(load_spec("iris", {"timeline.t_end_s": 8.0})).simulation.run() for _ in range(2)]
+    assert flights[0].digest() == flights[1].digest()
+    assert -flights[0].log_state[-1, 2] > 1.0
+    assert np.abs(flights[0].log["bus"]["wind"]["vel_ned"]).max() > 0.1
+
+
+def test_the_seed_changes_the_flight():
+    """All randomness comes from it."""
+    flights = [build(load_spec("iris", {"timeline.t_end_s": 4.0, "aircraft.seed": seed})) for seed in (1, 2)]
+    assert flights[0].simulation.run().digest() != flights[1].simulation.run().digest()
+
+
+def test_times_of_events_and_gusts_are_boundaries(tmp_path):
+    """To the microsecond; what comes after the end is left out, with a warning."""
+    text = """
+[px4]
+mission_path = "simple"
+[timeline]
+t_end_s = 5.0
+[[environment.gusts]]
+start_s = 1.000001
+end_s = 9.0
+vel_ned = [1, 0, 0]
+[[scenario.events]]
+at_s = 3.000007
+action = "disable_motor"
+motor = 2
+[[scenario.events]]
+at_s = 6.0
+action = "land"
+"""
+    flight = build(load_text(tmp_path, MINIMAL + text))
+    assert flight.simulation.timeline.scenario == Explicit((1_000_000, 1_000_001, 2_000_000, 3_000_007))
+    assert [event.action for event in flight.scenario.events] == ["arm", "start_mission", "disable_motor", "land"]
+    assert flight.warnings == ("scenario.events[1].at_s = 6.0 is after the end, timeline.t_end_s = 5.0",)
+
+
+def test_events_of_an_error_are_numbered_as_in_the_file(tmp_path):
+    """Though arming and the mission come before them."""
+    text = '[px4]\nmission_path = "simple"\n[[scenario.events]]\nat_s = 1\naction = "sensor_fault"\nsensor = "gps"\n'
+    with pytest.raises(InputError, match=r"scenario\.events\[0\]\.sensor = 'gps'"):
+        build(load_text(tmp_path, MINIMAL + text))
+
+
+def test_the_timeline_has_the_periods_of_the_file(tmp_path):
+    """With a physics axis if one is given."""
+    timeline = build(load_text(tmp_path, MINIMAL)).simulation.timeline
+    assert (timeline.autopilot, timeline.wind, timeline.log) == (Periodic(4_000), Periodic(1_000), Periodic(10_000))
+    assert timeline.physics is None
+    fine = build(load_text(tmp_path, MINIMAL + "[timeline]\nt_end_s = 1\ndt_phys_s = 0.0005\n")).simulation.timeline
+    assert fine.physics == Periodic(500)
+
+
+def test_the_integrator_has_the_tolerances_of_the_file(tmp_path):
+    """By their groups; a first step of 0 is chosen."""
+    text = (
+        "[plant.integrator]\nkind = 'RK23'\nrtol_omega = 1e-9\natol_att_rad = 1e-8\nh_max = 0.0005\nmax_substeps = 7\n"
+    )
+    integrator = build(load_text(tmp_path, MINIMAL + text)).simulation.integrator
+    assert (integrator.kind, integrator.rtol_of("omega"), integrator.atol_of("att")) == ("RK23", 1e-9, 1e-8)
+    assert (integrator.h_init_s, integrator.max_substeps) == (0.0005, 7)
+
+
+def test_default_tolerances_are_those_of_the_integrator(tmp_path):
+    """The file shows them; they must not drift apart."""
+    ours = build(load_text(tmp_path, MINIMAL)).simulation.integrator
+    own = type(ours)()
+    for group in ("pos", "vel", "att", "omega", "act", "actdot", "rotor", "soc", "v1"):
+        assert (ours.rtol_of(group), ours.atol_of(group)) == (own.rtol_of(group), own.atol_of(group)), group
+    for name in ("h_min_s", "h_max_s", "h_init_s", "max_substeps", "safety", "min_factor", "max_factor", "quantize_us"):
+        assert getattr(ours, name) == getattr(own, name), name
+
+
+def test_the_aircraft_has_what_its_tables_say(tmp_path):
+    """Attitude, drag, actuators, servos, contact, buses, gravity, place."""
+    text = """
+drag = "body_quadratic"
+drag_area_body_m2 = [0.01, 0.02, 0.03]
+x0 = { euler_deg = [0, 0, 90], pos_ned = [1, 2, -3] }
+[home]
+alt_msl_m = 100
+[environment]
+gravity = "spherical"
+[plant]
+contact = "no_contact"
+[actuation]
+motor_actuators = { kind = "first_order", "τ" = 0.02 }
+servos = [{ id = "flap", channel = 3 }]
+motors = [{ id = "a", channel = 4 }, { id = "b", channel = 3 }, { id = "c", channel = 2 }, { id = "d", channel = 1 }]
+[power]
+share_mode = "equal"
+batteries = [{ id = "x" }, { id = "y", capacity_ah = 3 }]
+[[power.buses]]
+battery_ids = ["y"]
+motor_ids = ["d", "a"]
+avionics_load_w = 5
+[[power.buses]]
+battery_ids = ["x"]
+motor_ids = ["b", "c"]
+"""
+    aircraft = build(load_text(tmp_path, MINIMAL + text)).aircraft
+    assert aircraft.q_bn == pytest.approx((math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)), abs=1e-15)
+    assert (aircraft.drag_kind, aircraft.drag_area_body_m2) == ("body_quadratic", (0.01, 0.02, 0.03))
+    assert (aircraft.motor_actuator.kind, aircraft.motor_actuator.tau_s) == ("first_order", 0.02)
+    assert (aircraft.motor_channels, aircraft.servo_channels) == ((4, 3, 2, 1), (3,))
+    assert aircraft.contact.kind == "no_contact"
+    assert [(bus.batteries, bus.rotors) for bus in aircraft.power_buses] == [((1,), (3, 0)), ((0,), (1, 2))]
+    assert aircraft.power_buses[0].avionics_load_w == 5.0
+    assert (aircraft.gravity.kind, aircraft.home_alt_msl_m, aircraft.share_mode) == ("spherical", 100.0, "equal")
+    assert aircraft.pos_ned == (1.0, 2.0, -3.0)
+
+
+def test_a_record_run_keeps_its_streams(tmp_path):
+    """As `run.mode` says, or as `build` is told."""
+    text = MINIMAL + "[timeline]\nt_end_s = 0.1\n"
+    flight = build(load_text(tmp_path, text + "[run]\nmode = 'record'\n"))
+    flight.simulation.run()
+    assert Simulation(flight.aircraft, flight.simulation.timeline, replay=flight.simulation.streams).run()
+    with pytest.raises(InputError, match="keeps no streams"):
+        _ = build(load_text(tmp_path, text)).simulation.run().streams
+    assert build(load_text(tmp_path, text), record=True).simulation.run().streams
+
+
+def test_what_has_no_effect_is_a_warning(tmp_path):
+    """Parameters of real PX4, sensors, a step that is long for the motors."""
+    text = (
+        "[[px4.params]]\nname = 'MC_AIRMODE'\nvalue = 1\n[[sensors]]\nkind = 'gps'\nid = 'gps1'\n"
+        "[plant]\nintegrator = 'RK4'\n[timeline]\ndt_wind_s = 0.004\nt_end_s = 1\ndt_log_s = 0.02\n"
+    )
+    warnings = build(load_text(tmp_path, MINIMAL + text)).warnings
+    assert any("MC_AIRMODE" in warning for warning in warnings)
+    assert any("gps1" in warning for warning in warnings)
+    assert any("a step of 4000 us is longer" in warning for warning in warnings)

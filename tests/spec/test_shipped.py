@@ -1,0 +1,81 @@
+"""The aircraft and missions that ship: what they are, and that they fly."""
+
+import numpy as np
+import pytest
+
+from px4lockstep.plants.plant import PLANT
+from px4lockstep.px4.missions import load_mission
+from px4lockstep.spec.build import build
+from px4lockstep.spec.files import shipped_aircraft, shipped_missions
+from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.toml_text import to_toml
+from px4lockstep.vehicle import fleet
+
+FLYING = ("iris", "octa", "hex")
+
+
+def as_bytes(aircraft):
+    """Return an aircraft as its record has it."""
+    record = np.zeros(1, PLANT)
+    aircraft.write(record[0])
+    return record.tobytes() + aircraft.initial_state().tobytes()
+
+
+def test_these_ship():
+    """By name, in order."""
+    assert list(shipped_aircraft()) == ["hex", "iris", "iris_long", "octa", "twin"]
+    assert list(shipped_missions()) == ["long", "simple"]
+
+
+@pytest.mark.parametrize("name", ["iris", "octa", "twin"])
+def test_a_file_gives_the_same_aircraft_as_python(name):
+    """To the bit, initial state included."""
+    assert as_bytes(build(load_spec(name)).aircraft) == as_bytes(getattr(fleet, name)())
+
+
+@pytest.mark.parametrize("name", shipped_aircraft())
+def test_the_resolved_file_is_the_same_again(name, tmp_path):
+    """And is complete: it is its own resolved file."""
+    spec = load_spec(name)
+    path = tmp_path / "resolved.toml"
+    path.write_text(to_toml(spec), "utf-8")
+    again = load_spec(path)
+    assert again == spec
+    assert to_toml(again) == to_toml(spec)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", FLYING)
+def test_a_mission_is_flown_to_its_end(name):
+    """Landed within 0.3 m of home, the spread of the Iris's wind and noise; highest at 12 m, within 0.3 m."""
+    flight = build(load_spec(name))
+    assert flight.warnings == ()
+    sim = flight.simulation.run()
+    assert sim.bus.autopilot.mission_finished
+    assert not sim.bus.autopilot.armed
+    assert not sim.is_crashed
+    assert np.hypot(*sim.log_state[-1, :2]) < 0.3
+    assert -sim.log_state[:, 2].min() == pytest.approx(12.0, abs=0.3)
+
+
+@pytest.mark.compiled
+def test_the_long_mission_takes_twenty_minutes_and_lands():
+    """Within half a minute, with more than the low-battery warning's charge left."""
+    sim = build(load_spec("iris_long", {"timeline.dt_log_s": 0.1})).simulation.run()
+    armed_s = sim.log["time_us"][sim.log["bus"]["autopilot"]["armed"] != 0] / 1e6
+    assert sim.bus.autopilot.mission_finished
+    assert armed_s[-1] - armed_s[0] == pytest.approx(1200.0, abs=30.0)
+    assert sim.log["bus"]["battery"]["remaining"][-1, 0] > 0.2
+    assert sim.log_state[-1, 2] == pytest.approx(0.0, abs=0.05)
+
+
+def test_missions_that_ship_lose_nothing_in_the_real_library():
+    """So that they can be flown by either autopilot."""
+    for path in shipped_missions().values():
+        assert load_mission(path).lost_by_library() == ()
+
+
+def test_the_twin_stands_on_its_tail():
+    """It is built; nothing arms it."""
+    sim = build(load_spec("twin", {"timeline.t_end_s": 1.0})).simulation.run()
+    assert sim.log_state[-1, 6:10] == pytest.approx([0.5**0.5, 0.0, 0.5**0.5, 0.0], abs=1e-9)

@@ -1,0 +1,134 @@
+"""The resolved file, the JSON schema and the reference in the documents."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from spec_files import MINIMAL, load_text, write
+
+from px4lockstep.spec.json_schema import json_schema
+from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.reference import reference
+from px4lockstep.spec.spec import all_tables, keys_of
+from px4lockstep.spec.toml_text import to_toml
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "spec.md"
+
+
+def test_everything_comes_back_from_the_resolved_file(tmp_path):
+    """Events, gusts, parameters, servos, infinity, odd strings, the largest seed, paths, a choice of columns."""
+    text = r"""
+[aircraft]
+name = "a \"b\" \\ \u007f é"
+seed = 18446744073709551615
+[autopilot.params]
+MPC_XY_CRUISE = 3
+MPC_TKO_RAMP_T = 2.5
+[actuation]
+motor_actuators = "second_order"
+servos = [{ id = "flap", channel = 3 }]
+[[environment.gusts]]
+start_s = 1.5
+end_s = 2
+vel_ned = [1, 0, 0]
+[[scenario.events]]
+at_s = 0.3
+action = "wind_step"
+vel_ned = [1, 2, 3]
+[[scenario.events]]
+when = { signal = "tilt_deg", above = 60 }
+action = "disarm"
+[[px4.params]]
+name = "MC_AIRMODE"
+value = 1
+[[px4.uorb.pubs]]
+key = "x"
+type = "Y"
+[[sensors]]
+kind = "gps"
+id = "g"
+[run]
+log_columns = ["pos_ned", "vel_ned"]
+validate = "paranoid"
+log_csv = "log.csv"
+"""
+    spec = load_text(tmp_path, MINIMAL + text)
+    again = load_spec(write(tmp_path, to_toml(spec), "run/spec.toml"))
+    assert again == spec
+    assert again.aircraft.name == 'a "b" \\ \x7f é'
+    assert isinstance(again.autopilot.params["MPC_XY_CRUISE"], int)
+    assert again.run.log_csv == str(tmp_path / "log.csv")
+
+
+def test_the_resolved_file_has_every_key(tmp_path):
+    """But those that have no value."""
+    data = tomllib.loads(to_toml(load_spec("iris")))
+    for name, model, is_array in all_tables():
+        table = data
+        for part in name.split(".") if name else []:
+            inner = table.get(part, {})
+            table = (inner or [{}])[0] if isinstance(inner, list) else inner
+        if table or not ("events" in name or is_array):
+            needed = {key for key, field in keys_of(model).items() if field.default is not None}
+            assert needed <= table.keys(), name
+
+
+def test_two_specs_differ_if_any_value_does():
+    """Wherever they came from."""
+    assert load_spec("iris") == load_spec("iris")
+    assert load_spec("iris") != load_spec("iris", {"aircraft.seed": 2})
+
+
+def test_the_schema_is_json_and_describes_every_key():
+    """With titles, descriptions, other spellings, and what is not known refused."""
+    schema = json.loads(json.dumps(json_schema()))
+    assert schema["title"] == "px4lockstep aircraft file"
+    assert schema["properties"]["extends"]["items"] == {"type": "string"}
+    assert "required" not in schema
+    for _, model, _ in all_tables():
+        table = schema["$defs"].get(model.__name__, schema)
+        assert table["additionalProperties"] is False
+        assert table["description"]
+        for key in (*keys_of(model), *model.aliases):
+            own = table["properties"][key]
+            inner = schema["$defs"].get(own.get("$ref", "").rpartition("/")[2], {})
+            assert own.get("description") or inner.get("description"), (model, key)
+    assert schema["$defs"]["EventTable"]["properties"]["action"]["enum"][0] == "arm"
+    plant = json.dumps(schema["$defs"]["Plant"]["properties"]["integrator"])
+    assert "string" in plant
+    assert "#/$defs/Integrator" in plant
+
+
+def test_the_documents_have_the_reference():
+    """`tools/spec_reference.py` writes it."""
+    text = PAGE.read_text("utf-8")
+    assert reference() in text
+    for name, model, is_array in all_tables():
+        assert not name or (f"`[[{name}]]`" if is_array else f"`[{name}]`") in text
+        for key, field in keys_of(model).items():
+            assert re.search(rf"^\| `{re.escape(key)}` \| [^|]+ \|", text, re.MULTILINE), key
+            assert field.description, key
+
+
+@pytest.mark.parametrize("key", ["[airframe.propulsion]", "`mass_kg` | number, > 0 | **must be given** | kg"])
+def test_the_reference_says_type_unit_and_default(key):
+    """In a row for each key."""
+    assert key in reference()
+
+
+def test_the_example_of_the_documents_loads(tmp_path):
+    """The first TOML block."""
+    block = re.search(r"```toml\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)[1]
+    assert load_text(tmp_path, block).environment.gusts[0].end_s == 22.5
+
+
+def test_help_does_not_load_specs(python):
+    """Nor pydantic's models: the command line answers at once."""
+    code = (
+        "import sys\nsys.argv = ['px4lockstep', '--help']\nfrom px4lockstep.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "assert not [name for name in sys.modules if name.startswith(('px4lockstep.spec', 'numba'))]"
+    )
+    python("-c", code)
