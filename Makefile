@@ -4,12 +4,15 @@ BIN := $(VENV)/bin
 # Compiled kernels of this checkout stay in it, so that a fresh clone starts cold.
 export PX4LOCKSTEP_CACHE_DIR ?= $(CURDIR)/.cache/px4lockstep
 
-.PHONY: test lint bench pictures clean
+.PHONY: fly test lint bench pictures clean
 
 test: lint
 	$(BIN)/python tests/support/warm_cache.py
 	$(BIN)/python -m pytest -n 2
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 -m "not compiled" tests/engine tests/integrators tests/plants tests/scenario
+
+fly: $(VENV)/ready
+	$(BIN)/px4lockstep run iris
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

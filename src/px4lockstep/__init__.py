@@ -1,3 +1,38 @@
-"""Deterministic, fast flight simulation for PX4, in lockstep."""
+"""Deterministic, fast flight simulation for PX4, in lockstep.
+
+import px4lockstep
+
+run = px4lockstep.simulate("iris")
+run.log["pos_ned"], run.summary, run.digest
+"""
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from px4lockstep.runs.run import Run, fly, simulate
+    from px4lockstep.spec.build import Flight, build
+    from px4lockstep.spec.load import load_spec
+    from px4lockstep.spec.spec import Spec
+
+__all__ = ["Flight", "Run", "Spec", "__version__", "build", "fly", "load_spec", "simulate"]
+
+_HOMES = {
+    "Run": "px4lockstep.runs.run",
+    "fly": "px4lockstep.runs.run",
+    "simulate": "px4lockstep.runs.run",
+    "Flight": "px4lockstep.spec.build",
+    "build": "px4lockstep.spec.build",
+    "load_spec": "px4lockstep.spec.load",
+    "Spec": "px4lockstep.spec.spec",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is asked for, so that `import px4lockstep` takes no time."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'px4lockstep' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

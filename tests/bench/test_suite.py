@@ -35,7 +35,7 @@ def test_every_benchmark_has_its_fields(short, capsys):
     """As `--json` prints them: a list of objects, nothing else on standard output."""
     assert bench.run_bench(as_json=True) == 0
     measurements = json.loads(capsys.readouterr().out)
-    assert [m["name"] for m in measurements] == ["plant_rk4", "plant_rk45", "closed_loop"]
+    assert [m["name"] for m in measurements] == ["plant_rk4", "plant_rk45", "closed_loop", "closed_loop_recorded"]
     for m in measurements:
         assert m["realtime_factor"] == pytest.approx(2.0 / m["wall_s"])
         assert sorted(m) == ["c_ratio", "name", "realtime_factor", "wall_s"]
@@ -60,7 +60,7 @@ def test_without_a_compiler_there_is_a_note_and_no_ratio(short, monkeypatch, cap
     monkeypatch.setattr(c_reference.shutil, "which", lambda name: None)
     assert bench.run_bench(as_json=True) == 0
     printed = capsys.readouterr()
-    assert [m["c_ratio"] for m in json.loads(printed.out)] == [None, None, None]
+    assert [m["c_ratio"] for m in json.loads(printed.out)] == [None] * 4
     assert "note: no ratio to C: no C compiler (cc) on this machine" in printed.err
     assert bench.run_bench(as_json=False) == 0
     assert "plant_rk4" in capsys.readouterr().out

@@ -35,7 +35,12 @@ class Measurement:
 
 def measure() -> tuple[list[Measurement], list[str]]:
     """Run all benchmarks; return them, and notes on what could not be measured."""
-    ours = {"plant_rk4": _plant("RK4"), "plant_rk45": _plant("RK45"), "closed_loop": _closed_loop}
+    ours = {
+        "plant_rk4": _plant("RK4"),
+        "plant_rk45": _plant("RK45"),
+        "closed_loop": _closed_loop,
+        "closed_loop_recorded": _recorded,
+    }
     notes: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         references: dict[str, Callable[[], float]] = {}
@@ -81,6 +86,11 @@ def _plant(kind: str) -> Callable[[], float]:
 def _closed_loop() -> float:
     """Fly with everything on but the recording."""
     return closed_loop.simulation().run().statistics.wall_s
+
+
+def _recorded() -> float:
+    """Fly with everything on."""
+    return closed_loop.simulation(record=True).run().statistics.wall_s
 
 
 def _reference(folder: Path) -> Callable[[], float]:

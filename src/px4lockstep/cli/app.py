@@ -1,5 +1,6 @@
 """The commands and their options; what they do is in a module each."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -45,3 +46,88 @@ def bench(as_json: JsonOption = False) -> None:
     from px4lockstep.cli.bench import run_bench
 
     raise typer.Exit(run_bench(as_json))
+
+
+SpecArgument = Annotated[str, typer.Argument(help="The name of an aircraft that ships (iris), or the path of a file.")]
+FolderArgument = Annotated[Path, typer.Argument(help="A run folder.")]
+OutOption = Annotated[Path | None, typer.Option("--out", help="Where to write.")]
+
+
+@app.command()
+def run(
+    spec: SpecArgument,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="table.key=value, as often as you like.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of all randomness.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The run folder; runs/NAME-TIME if left out.")] = None,
+    plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Whether to draw the flight.")] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Fly an aircraft file. Exit: 0 flown, 1 the flight failed, 2 bad input, 130 interrupted."""
+    from px4lockstep.cli.run import run_spec
+
+    raise typer.Exit(run_spec(spec, settings or [], seed, out, plots, as_json))
+
+
+@app.command()
+def plot(folder: FolderArgument, out: OutOption = None) -> None:
+    """Draw the flight in a run folder."""
+    from px4lockstep.cli.folders import plot_run
+
+    raise typer.Exit(plot_run(folder, out))
+
+
+@app.command()
+def export(
+    folder: FolderArgument,
+    to: Annotated[str, typer.Option("--format", help="csv or parquet.")] = "csv",
+    out: OutOption = None,
+    columns: Annotated[str | None, typer.Option(help="Names with commas between them; all if left out.")] = None,
+) -> None:
+    """Write the log of a run folder as CSV or Parquet."""
+    from px4lockstep.cli.folders import export_run
+
+    raise typer.Exit(export_run(folder, to, out, columns))
+
+
+@app.command()
+def doctor(as_json: JsonOption = False) -> None:
+    """Say what this installation has: versions, processor, cache, PX4."""
+    from px4lockstep.cli.doctor import run_doctor
+
+    raise typer.Exit(run_doctor(as_json))
+
+
+spec_app = typer.Typer(help="The aircraft files.", no_args_is_help=True)
+app.add_typer(spec_app, name="spec")
+
+
+@spec_app.command("list")
+def spec_list() -> None:
+    """List the aircraft and missions that ship with the package."""
+    from px4lockstep.cli.spec import list_specs
+
+    raise typer.Exit(list_specs())
+
+
+@spec_app.command("show")
+def spec_show(spec: SpecArgument) -> None:
+    """Print an aircraft file with all that it inherits and all defaults."""
+    from px4lockstep.cli.spec import show_spec
+
+    raise typer.Exit(show_spec(spec))
+
+
+@spec_app.command("check")
+def spec_check(spec: SpecArgument) -> None:
+    """Check an aircraft file; exit with 2 if anything is wrong."""
+    from px4lockstep.cli.spec import check_spec
+
+    raise typer.Exit(check_spec(spec))
+
+
+@spec_app.command("schema")
+def spec_schema() -> None:
+    """Print the JSON schema of aircraft files."""
+    from px4lockstep.cli.spec import print_schema
+
+    raise typer.Exit(print_schema())

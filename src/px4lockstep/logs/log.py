@@ -102,6 +102,10 @@ class Log:
             self.column(name)
         return Log({name: self._arrays[name] for name in self._arrays if name in wanted})
 
+    def since(self, row: int) -> "Log":
+        """Return a log with the rows from one on."""
+        return Log({name: self[name][row:] for name in self._arrays})
+
     def flat(self) -> Iterator[tuple[str, Column, Array]]:
         """Go through the columns as files have them: one per component, with its name there and its numbers."""
         for name in self._arrays:

@@ -1,0 +1,57 @@
+"""`px4lockstep doctor`: what this installation has, for a report of a problem."""
+
+import json
+import os
+import platform
+import sys
+from typing import Any
+
+from px4lockstep import __version__
+
+
+def run_doctor(as_json: bool) -> int:
+    """Print what was found."""
+    found = diagnose()
+    if as_json:
+        sys.stdout.write(json.dumps(found) + "\n")
+        return 0
+    for name, value in found.items():
+        sys.stdout.write(f"{name:16} {value}\n")
+    return 0
+
+
+def diagnose() -> dict[str, Any]:
+    """Return versions, the processor that is compiled for, the state of the cache, and whether PX4 is there."""
+    import llvmlite.binding
+    import numba
+    import numpy as np
+
+    from px4lockstep.engine import loop
+    from px4lockstep.engine.compilation import example_arrays
+    from px4lockstep.jit import JIT_ENABLED, is_compiled
+    from px4lockstep.jit.cache import cache_root
+
+    root = cache_root()
+    size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file()) if root.is_dir() else 0
+    return {
+        "px4lockstep": __version__,
+        "python": platform.python_version(),
+        "numba": numba.__version__,
+        "numpy": np.__version__,
+        "system": f"{platform.system()} {platform.machine()}",
+        "processors": os.cpu_count(),
+        "cpu_target": numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name(),
+        "jit": "on" if JIT_ENABLED else "off (NUMBA_DISABLE_JIT)",
+        "cache": f"{root}, {size / 1e6:.1f} MB",
+        "loop": "compiled" if is_compiled(loop.advance, example_arrays(), 0) else "to be compiled at the first flight",
+        "px4_library": _px4_library(),
+    }
+
+
+def _px4_library() -> str:
+    path = os.environ.get("PX4_LOCKSTEP_LIB")
+    if not path:
+        return "none: PX4_LOCKSTEP_LIB is not set"
+    if not os.path.isfile(path):
+        return f"none: PX4_LOCKSTEP_LIB = {path}, which is no file"
+    return f"{path}; flying real PX4 comes with a later version"

@@ -1,0 +1,40 @@
+"""`px4lockstep spec`: the aircraft files that ship, one of them resolved, checked, or their schema."""
+
+import json
+import sys
+
+from px4lockstep.spec.build import build
+from px4lockstep.spec.files import shipped_aircraft, shipped_missions
+from px4lockstep.spec.json_schema import json_schema
+from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.toml_text import to_toml
+
+
+def list_specs() -> int:
+    """Print the aircraft and missions that ship with the package."""
+    for title, found in (("aircraft", shipped_aircraft()), ("missions", shipped_missions())):
+        sys.stdout.write(f"{title}\n")
+        for name in sorted(found):
+            sys.stdout.write(f"  {name}\n")
+    return 0
+
+
+def show_spec(spec: str) -> int:
+    """Print an aircraft file with all that it inherits and all defaults."""
+    sys.stdout.write(to_toml(load_spec(spec)))
+    return 0
+
+
+def check_spec(spec: str) -> int:
+    """Load and build an aircraft file; what is wrong with it is an error."""
+    flight = build(load_spec(spec))
+    for warning in (*flight.warnings, *flight.simulation.warnings):
+        sys.stdout.write(f"warning: {warning}\n")
+    sys.stdout.write(f"{spec}: good\n")
+    return 0
+
+
+def print_schema() -> int:
+    """Print the JSON schema of aircraft files, for editors."""
+    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
+    return 0

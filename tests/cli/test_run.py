@@ -1,0 +1,179 @@
+"""`px4lockstep run` and what looks at its folder: outcome, files, exit codes, no traceback."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import px4lockstep
+from px4lockstep.errors import InputError
+from px4lockstep.logs.csv import read_csv
+from px4lockstep.logs.parquet import read_parquet
+from px4lockstep.spec.files import shipped_aircraft
+
+COMMAND = (sys.executable, "-m", "px4lockstep")
+SHORT = ("--set", "timeline.t_end_s=4.0", "--no-plots")
+
+
+def run(*arguments, cwd):
+    """Run the command line."""
+    return subprocess.run((*COMMAND, *arguments), cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_the_iris_flies_its_mission_and_leaves_a_folder(tmp_path):
+    """One object on standard output, exit code 0, and every file that the design names for now."""
+    finished = run("run", "iris", "--json", cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    summary = json.loads(finished.stdout)
+    assert summary["mission_finished"]
+    assert summary["landed"]
+    assert not summary["crashed"]
+    assert len(summary["waypoint_times_s"]) == 8
+    assert summary["max_altitude_m"] == pytest.approx(12.03, abs=0.2)
+    folder = tmp_path / summary["run_dir"]
+    assert sorted(path.name for path in folder.iterdir()) == ["log.parquet", "plots.png", "spec.toml", "summary.json"]
+    assert json.loads((folder / "summary.json").read_text()) == summary
+    assert read_parquet(folder / "log.parquet").rows == 7201
+
+    again = run("run", str(folder / "spec.toml"), "--json", "--no-plots", cwd=tmp_path)
+    assert json.loads(again.stdout)["digest"] == summary["digest"]
+
+    exported = run("export", str(folder), "--format", "csv", "--columns", "pos_ned,motors", cwd=tmp_path)
+    assert exported.returncode == 0
+    assert np.array_equal(read_csv(folder / "log.csv")["pos_ned"], read_parquet(folder / "log.parquet")["pos_ned"])
+    picture = run("plot", str(folder), "--out", "again.png", cwd=tmp_path)
+    assert picture.returncode == 0
+    assert (tmp_path / "again.png").stat().st_size > 50_000
+
+
+def test_the_python_api_flies_the_same(tmp_path):
+    """`simulate` and the command line give one digest; what is saved is what was flown."""
+    flown = px4lockstep.simulate("iris", **{"timeline.t_end_s": 6.0})
+    printed = run("run", "iris", "--json", "--set", "timeline.t_end_s=6.0", "--no-plots", cwd=tmp_path)
+    assert json.loads(printed.stdout)["digest"] == flown.digest
+    assert flown.log["pos_ned"].shape == (601, 3)
+    folder = flown.save(tmp_path / "saved", plots=False)
+    assert np.array_equal(read_parquet(folder / "log.parquet")["pos_ned"], flown.log["pos_ned"])
+    with pytest.raises(InputError, match="not empty"):
+        flown.save(folder)
+
+
+def test_a_mission_that_is_not_finished_is_a_failure(tmp_path):
+    """Exit code 1, with all files, and no mark: the run itself is complete."""
+    finished = run("run", "iris", *SHORT, "--out", "short", cwd=tmp_path)
+    assert finished.returncode == 1
+    assert "not finished" in finished.stdout
+    assert not (tmp_path / "short" / "INCOMPLETE").exists()
+
+
+def test_a_crash_is_a_failure_with_its_log(tmp_path):
+    """A motor lost at 20 s."""
+    event = '\n[[scenario.events]]\nat_s = 20.0\naction = "disable_motor"\nmotor = 1\n'
+    iris = shipped_aircraft()["iris"].read_text("utf-8")
+    (tmp_path / "broken.toml").write_text(iris + event, "utf-8")
+    finished = run("run", "broken.toml", "--json", "--no-plots", cwd=tmp_path)
+    assert finished.returncode == 1, finished.stderr
+    summary = json.loads(finished.stdout)
+    assert summary["crashed"]
+    assert summary["duration_s"] < 30.0
+
+
+def test_seeds_and_settings_change_the_flight(tmp_path):
+    """And nothing else does."""
+    digests = [
+        json.loads(run("run", "iris", "--json", *SHORT, *more, cwd=tmp_path).stdout)["digest"]
+        for more in ((), (), ("--seed", "7"), ("--set", "estimator.kind=none"))
+    ]
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragments"),
+    [
+        (("run", "irsi"), ("irsi", "iris")),
+        (("run", "iris", "--set", "enviroment.wind=ou"), ("enviroment", "environment")),
+        (("run", "iris", "--set", "environment.wind=gale"), ("gale", "dryden")),
+        (("run", "iris", "--set", "airframe.mass_kg=-1"), ("airframe.mass_kg", "-1")),
+        (("run", "iris", "--set", "airframe.mass_kg=nan"), ("airframe.mass_kg",)),
+        (("run", "iris", "--set", "nonsense"), ("nonsense",)),
+        (("run", "iris", "--set", "timeline.t_end_s=1e9"), ("t_end_s",)),
+        (("run", "iris", "--set", "px4.mission_path=gone.waypoints"), ("gone.waypoints",)),
+        (("run", "iris", "--set", "autopilot.kind=px4"), ("later version",)),
+        (("run", "iris", "--set", "plant.integrator=RK5"), ("RK5",)),
+        (("run", "gone.toml"), ("gone.toml",)),
+        (("run", "."), (".",)),
+        (("run", "binary.toml"), ("binary.toml",)),
+        (("run", "iris", "--out", "binary.toml"), ("binary.toml",)),
+        (("spec", "show", "octo"), ("octo", "octa")),
+        (("spec", "check", "gone.toml"), ("gone.toml",)),
+        (("plot", "gone"), ("gone", "no such folder")),
+        (("export", "gone"), ("gone", "no such folder")),
+        (("export", ".", "--format", "xlsx"), ("xlsx", "csv")),
+    ],
+)
+def test_bad_input_is_a_message_and_exit_code_2(tmp_path, arguments, fragments):
+    """The place and what is allowed, no traceback, nothing half-written."""
+    (tmp_path / "binary.toml").write_bytes(bytes(range(256)))
+    finished = run(*arguments, cwd=tmp_path)
+    assert finished.returncode == 2, finished.stderr
+    assert "Traceback" not in finished.stderr
+    for fragment in fragments:
+        assert fragment in finished.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["binary.toml"]
+
+
+def test_an_interrupt_keeps_what_was_logged(tmp_path):
+    """Exit code 130, a log and a summary, and the mark that it is not complete."""
+    command = (*COMMAND, "run", "iris_long", "--no-plots", "--out", "stopped", "--set", "plant.integrator=RK4")
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_for(tmp_path / "stopped" / "spec.toml")
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert (tmp_path / "stopped" / "INCOMPLETE").exists()
+    assert read_parquet(tmp_path / "stopped" / "log.parquet").rows > 0
+
+
+def test_a_killed_run_is_marked(tmp_path):
+    """Whatever is there is whole."""
+    command = (*COMMAND, "run", "iris_long", "--no-plots", "--out", "killed")
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(tmp_path / "killed" / "spec.toml")
+    process.kill()
+    process.wait()
+    assert (tmp_path / "killed" / "INCOMPLETE").exists()
+    assert not [
+        path for path in (tmp_path / "killed").iterdir() if path.suffix == ".part" and os.path.getsize(path) == 0
+    ]
+
+
+def wait_for(path):
+    """Wait until a file is there."""
+    for _ in range(1200):
+        if path.exists():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{path} did not appear")
+
+
+def test_specs_can_be_listed_shown_checked_and_described(tmp_path):
+    """For people and for editors."""
+    listed = run("spec", "list", cwd=tmp_path).stdout
+    assert all(name in listed for name in ("iris", "octa", "twin", "hex", "simple", "long"))
+    assert "[airframe]" in run("spec", "show", "iris", cwd=tmp_path).stdout
+    assert run("spec", "check", "hex", cwd=tmp_path).stdout.endswith("hex: good\n")
+    assert json.loads(run("spec", "schema", cwd=tmp_path).stdout)["type"] == "object"
+
+
+def test_the_doctor_says_what_is_there(tmp_path):
+    """As text and as JSON."""
+    found = json.loads(run("doctor", "--json", cwd=tmp_path).stdout)
+    assert found["loop"] == "compiled"
+    assert "PX4_LOCKSTEP_LIB" in found["px4_library"]
+    assert "cpu_target" in run("doctor", cwd=tmp_path).stdout
