@@ -167,7 +167,9 @@ def _estimator(spec: Spec) -> Estimator:
     )
 
 
-def _autopilot(spec: Spec, mission: Mission | None) -> Builtin:
+def _autopilot(spec: Spec, mission: Mission | None) -> Builtin | None:
+    if spec.autopilot.kind == "none":
+        return None
     rates = spec.px4.lockstep
     with at(spec, ("autopilot", "params")):
         return Builtin(

@@ -46,7 +46,7 @@ class Home(Table):
 class Autopilot(Table):
     """Who flies."""
 
-    kind: Literal["builtin", "px4"] = entry("builtin", "The built-in autopilot, or real PX4.")
+    kind: Literal["builtin", "px4", "none"] = entry("builtin", "The built-in autopilot, real PX4, or nobody.")
     params: dict[str, Number] = entry({}, "PX4 parameters of the built-in autopilot, by name.")
 
 
