@@ -12,8 +12,9 @@ PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if PYTHON_BLOCK.search(page.read_text("utf-8"))], ids=str)
-def test_examples_run(page, python, tmp_path):
-    """All Python of a page, in order, in a fresh interpreter."""
+def test_examples_run(page, python, tmp_path, monkeypatch):
+    """All Python of a page, in order, in a fresh interpreter and an empty folder."""
+    monkeypatch.chdir(tmp_path)
     script = tmp_path / "example.py"
     script.write_text("\n".join(PYTHON_BLOCK.findall(page.read_text("utf-8"))), "utf-8")
     python(script)

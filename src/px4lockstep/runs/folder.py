@@ -1,0 +1,122 @@
+"""The folder of a run: complete, or marked as incomplete.
+
+    runs/iris-20261116-021500/   spec.toml   log.parquet   summary.json   plots.png
+
+`INCOMPLETE` is in it from the first moment to the last, so that a run that was killed can be told from one that ended.
+While a long flight runs, what is logged so far is written in parts, `log-0001.parquet` and so on, each of them whole;
+the last thing is the log in one piece, after which the parts go.
+"""
+
+import json
+import os
+import re
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.errors import InputError
+from px4lockstep.files import written_whole
+from px4lockstep.logs.csv import read_csv, write_csv
+from px4lockstep.logs.log import Log
+from px4lockstep.logs.parquet import read_parquet, write_parquet
+from px4lockstep.spec.spec import Spec
+from px4lockstep.spec.toml_text import to_toml
+
+if TYPE_CHECKING:
+    from px4lockstep.runs.run import Run
+
+MARK = "INCOMPLETE"
+SPEC, LOG_PARQUET, LOG_CSV, SUMMARY, PLOTS = "spec.toml", "log.parquet", "log.csv", "summary.json", "plots.png"
+PART_ROWS = 60_000
+"""Ten minutes at a log of 100 Hz: shorter flights are written once, at the end."""
+
+
+@dataclass
+class RunFolder:
+    """A run folder that is being written."""
+
+    path: Path
+    spec: Spec
+    _rows: int = 0
+    _parts: list[Path] = field(default_factory=list)
+
+    @classmethod
+    def create(cls, path: str | Path, spec: Spec) -> "RunFolder":
+        """Make the folder, marked as incomplete.
+
+        Raises:
+            InputError: If it can't be made, or there is something in it.
+        """
+        folder = Path(path)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if any(folder.iterdir()):
+                raise InputError(f"{folder} is not empty; a run needs a folder of its own")
+            (folder / MARK).write_text("This run is not complete: it is being flown, or it was stopped.\n", "utf-8")
+        except OSError as error:
+            raise InputError(f"the run folder {folder} can't be made: {error.strerror}") from error
+        _write(folder / SPEC, to_toml(spec))
+        return cls(folder, spec)
+
+    def watch(self, simulation: Simulation) -> None:
+        """Write what was logged since the last part, if that is a part's worth."""
+        if len(simulation.log) - self._rows >= PART_ROWS:
+            part = self.path / f"log-{len(self._parts) + 1:04d}.parquet"
+            log = Log.of(simulation)
+            write_parquet(log.since(self._rows), part)
+            self._parts.append(part)
+            self._rows = log.rows
+
+    def finish(self, run: "Run", *, plots: bool) -> None:
+        """Write log, summary and picture, and take the mark away."""
+        columns = None if self.spec.run.log_columns == "all" else list(self.spec.run.log_columns)
+        write_parquet(run.log, self.path / LOG_PARQUET, columns)
+        if self.spec.run.log_csv:
+            write_csv(run.log, self.spec.run.log_csv, columns)
+        if plots:
+            from px4lockstep.report.plots import save_plot
+
+            save_plot(run.plot(), self.path / PLOTS)
+        _write(self.path / SUMMARY, json.dumps(summary_of(run, self.path), indent=2) + "\n")
+        for part in self._parts:
+            part.unlink()
+        if run.simulation.is_done:
+            (self.path / MARK).unlink()
+
+
+def summary_of(run: "Run", folder: Path | None) -> dict[str, Any]:
+    """Return the summary as `--json` prints it."""
+    return {**run.summary.as_dict(), "run_dir": str(folder) if folder is not None else None}
+
+
+def fresh_folder(name: str, root: str | Path = "runs") -> Path:
+    """Return a path that does not exist yet, named after the aircraft and the time."""
+    stem = re.sub(r"[^\w.-]", "_", name) + time.strftime("-%Y%m%d-%H%M%S")
+    path = Path(root) / stem
+    count = 1
+    while path.exists():
+        count += 1
+        path = Path(root) / f"{stem}-{count}"
+    return path
+
+
+def read_log(folder: str | Path) -> Log:
+    """Return the log in a run folder.
+
+    Raises:
+        InputError: If there is none.
+    """
+    path = Path(folder)
+    if (path / LOG_PARQUET).exists():
+        return read_parquet(path / LOG_PARQUET)
+    if (path / LOG_CSV).exists():
+        return read_csv(path / LOG_CSV)
+    reason = "it is incomplete: the run was stopped" if (path / MARK).exists() else f"there is no {LOG_PARQUET} in it"
+    raise InputError(f"{path} has no log; {reason if os.path.isdir(path) else 'there is no such folder'}")
+
+
+def _write(path: Path, text: str) -> None:
+    with written_whole(path) as file:
+        file.write(text.encode())
