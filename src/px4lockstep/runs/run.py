@@ -1,8 +1,8 @@
 """One file in, one flight out.
 
-    run = simulate("iris", **{"environment.wind": "none"})
-    run.log["pos_ned"], run.summary, run.digest
-    run.save("runs/first")
+run = simulate("iris", **{"environment.wind": "none"})
+run.log["pos_ned"], run.summary, run.digest
+run.save("runs/first")
 """
 
 from collections.abc import Callable
