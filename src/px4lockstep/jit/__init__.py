@@ -7,7 +7,7 @@
 """
 
 from px4lockstep.jit.address import call_i32, call_void, callback
-from px4lockstep.jit.kernel import JIT_ENABLED, inlined_kernel, is_compiled, kernel, specialize
+from px4lockstep.jit.kernel import JIT_ENABLED, inlined_kernel, interpreted, is_compiled, kernel, specialize
 from px4lockstep.jit.records import RecordRows, RecordView, record, rows, view
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "call_void",
     "callback",
     "inlined_kernel",
+    "interpreted",
     "is_compiled",
     "kernel",
     "record",

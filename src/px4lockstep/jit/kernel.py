@@ -53,6 +53,11 @@ def specialize(function: Callable[..., Any], *arguments: Any) -> Callable[..., A
     return entry_point
 
 
+def interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that calls no other as plain Python, for a call before a run: to load it would take longer."""
+    return getattr(function, "py_func", function)
+
+
 def is_compiled(function: Callable[..., Any], *arguments: Any) -> bool:
     """Return whether the cache has a kernel for the types of these arguments; interpreted, there is nothing to do."""
     if not JIT_ENABLED:

@@ -12,7 +12,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from px4lockstep.errors import InputError
-from px4lockstep.jit import rows
+from px4lockstep.jit import interpreted, view
 from px4lockstep.microseconds import check_us, seconds_to_us
 from px4lockstep.plants.layout import ATT, POS, VEL
 from px4lockstep.plants.plant import MULTIROTOR_PLANT
@@ -156,7 +156,7 @@ class Scenario:
         rec["answer"] = NOT_ASKED
         for i, event in enumerate(self.events):
             write_event(event, rec["events"][0, i])
-        look_ahead(rows(rec)[0])
+        interpreted(look_ahead)(view(rec, writable=True))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,71 @@
+"""The folder of a run: parts while it flies, complete or marked."""
+
+import json
+
+import pytest
+
+import px4lockstep
+from px4lockstep.errors import InputError
+from px4lockstep.logs.parquet import read_parquet
+from px4lockstep.runs import folder as folders
+from px4lockstep.runs.folder import RunFolder, fresh_folder, read_log
+from px4lockstep.runs.run import Run
+
+SHORT = {"timeline.t_end_s": 5.0}
+
+
+def test_a_long_flight_writes_its_log_in_parts(tmp_path, monkeypatch):
+    """Each part is whole and readable while the flight goes on; in the end there is one log."""
+    monkeypatch.setattr(folders, "PART_ROWS", 150)
+    flight = px4lockstep.build(px4lockstep.load_spec("iris", SHORT))
+    folder = RunFolder.create(tmp_path / "run", flight.spec)
+    seen = []
+
+    def watch(simulation):
+        folder.watch(simulation)
+        seen.append(sum(read_parquet(part).rows for part in sorted(folder.path.glob("log-*.parquet"))))
+
+    run = px4lockstep.fly(flight, watch)
+    assert seen[-1] > 150
+    assert (folder.path / "INCOMPLETE").exists()
+    folder.finish(run, plots=False)
+    assert sorted(path.name for path in folder.path.iterdir()) == ["log.parquet", "spec.toml", "summary.json"]
+    assert read_log(folder.path).rows == 501
+
+
+def test_a_run_that_stopped_keeps_its_mark(tmp_path):
+    """With what it has so far."""
+    flight = px4lockstep.build(px4lockstep.load_spec("iris", SHORT))
+    flight.simulation.run(until_us=2_000_000)
+    folder = Run(flight).save(tmp_path / "half", plots=False)
+    assert (folder / "INCOMPLETE").exists()
+    assert read_log(folder).rows == 200
+    assert "stopped at" in " ".join(json.loads((folder / "summary.json").read_text())["warnings"])
+
+
+def test_names_are_fit_for_folders_and_new(tmp_path):
+    """Whatever the aircraft is called, and however often it flies in a second."""
+    first = fresh_folder("my / aircraft", tmp_path)
+    assert first.parent == tmp_path
+    first.mkdir()
+    assert fresh_folder("my / aircraft", tmp_path) != first
+
+
+def test_what_cannot_be_written_or_read_is_said(tmp_path):
+    """A folder in use, a file in its place, no log."""
+    spec = px4lockstep.load_spec("iris")
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "x").touch()
+    with pytest.raises(InputError, match="not empty"):
+        RunFolder.create(tmp_path / "used", spec)
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="can't be made"):
+        RunFolder.create(tmp_path / "file", spec)
+    with pytest.raises(InputError, match="no log"):
+        read_log(tmp_path / "used")
+
+
+def test_overrides_are_for_names_and_paths():
+    """A loaded file is complete."""
+    with pytest.raises(InputError, match="load_spec"):
+        px4lockstep.simulate(px4lockstep.load_spec("iris"), **SHORT)
