@@ -12,7 +12,7 @@ test: lint
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 -m "not compiled" tests/engine tests/integrators tests/plants tests/scenario
 
 fly: $(VENV)/ready
-	$(BIN)/px4lockstep run iris
+	env -u PX4LOCKSTEP_CACHE_DIR $(BIN)/px4lockstep run iris  # into the user's cache, where later commands look
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

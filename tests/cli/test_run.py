@@ -44,7 +44,7 @@ def test_the_iris_flies_its_mission_and_leaves_a_folder(tmp_path):
 
     exported = run("export", str(folder), "--format", "csv", "--columns", "pos_ned,motors", cwd=tmp_path)
     assert exported.returncode == 0
-    assert np.array_equal(read_csv(folder / "log.csv")["pos_ned"], read_parquet(folder / "log.parquet")["pos_ned"])
+    assert np.array_equal(read_csv(folder / "export.csv")["pos_ned"], read_parquet(folder / "log.parquet")["pos_ned"])
     picture = run("plot", str(folder), "--out", "again.png", cwd=tmp_path)
     assert picture.returncode == 0
     assert (tmp_path / "again.png").stat().st_size > 50_000
@@ -114,6 +114,7 @@ def test_seeds_and_settings_change_the_flight(tmp_path):
         (("plot", "gone"), ("gone", "no such folder")),
         (("export", "gone"), ("gone", "no such folder")),
         (("export", ".", "--format", "xlsx"), ("xlsx", "csv")),
+        (("run", "iris", "--set", "run.log_csv=/gone/x.csv"), ("run.log_csv", "/gone/x.csv")),
     ],
 )
 def test_bad_input_is_a_message_and_exit_code_2(tmp_path, arguments, fragments):
@@ -129,7 +130,8 @@ def test_bad_input_is_a_message_and_exit_code_2(tmp_path, arguments, fragments):
 
 def test_an_interrupt_keeps_what_was_logged(tmp_path):
     """Exit code 130, a log and a summary, and the mark that it is not complete."""
-    command = (*COMMAND, "run", "iris_long", "--no-plots", "--out", "stopped", "--set", "plant.integrator=RK4")
+    hours = ("--set", "timeline.t_end_s=20000", "--set", "timeline.dt_log_s=0.5")  # many seconds of computing
+    command = (*COMMAND, "run", "iris_long", "--no-plots", "--out", "stopped", *hours)
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     wait_for(tmp_path / "stopped" / "spec.toml")
     time.sleep(0.3)

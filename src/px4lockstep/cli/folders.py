@@ -6,7 +6,7 @@ from pathlib import Path
 from px4lockstep.errors import InputError
 from px4lockstep.logs.csv import write_csv
 from px4lockstep.logs.parquet import write_parquet
-from px4lockstep.runs.folder import PLOTS, read_log
+from px4lockstep.runs.folder import LOG_PARQUET, PLOTS, read_log
 
 WRITERS = {"csv": write_csv, "parquet": write_parquet}
 
@@ -25,7 +25,9 @@ def export_run(folder: Path, to: str, out: Path | None, columns: str | None) -> 
     """Write the log of a run folder in a format."""
     if to not in WRITERS:
         raise InputError(f"--format {to} is unknown; allowed are {', '.join(WRITERS)}")
-    target = out or folder / f"log.{to}"
+    target = out or folder / f"export.{to}"
+    if target.exists() and target.resolve() == (folder / LOG_PARQUET).resolve():
+        raise InputError(f"{target} is the run's own log; give --out another name")
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     WRITERS[to](read_log(folder), target, names)
     sys.stdout.write(f"{target}\n")

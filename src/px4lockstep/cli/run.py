@@ -43,6 +43,8 @@ def run_spec(spec: str, settings: Sequence[str], seed: int | None, out: Path | N
         code = FLOWN if run.is_flown else FAILED
     except KeyboardInterrupt:
         code = INTERRUPTED
+        plots = False
+        console.print("interrupted; writing what was logged")
     except SimulationError as raised:
         code, error = FAILED, raised
     folder.finish(run, plots=plots and run.log.rows > 1)
@@ -84,16 +86,15 @@ def _print_summary(run: Run, folder: Path, code: int) -> None:
     summary = run.summary
     outcome = {FLOWN: "flown", FAILED: "failed", INTERRUPTED: "interrupted"}[code]
     table = Table(title=f"{run.spec.aircraft.name}: {outcome}", show_header=False, title_justify="left")
-    waypoints = ", ".join(f"{time_s:.2f}" for time_s in summary.waypoint_times_s) or "none"
+    waypoints = ", ".join(f"{time_s:.2f}" for time_s in summary.waypoint_times_s)
     simulated = f"{summary.duration_s:.3f} s in {summary.wall_s:.3f} s: {summary.realtime_factor:.0f} x real time"
     rows = [
         ("simulated", simulated),
         ("mission", "finished" if summary.mission_finished else "not finished"),
         ("landed", "crashed" if summary.crashed else "yes" if summary.landed else "no"),
-        ("items done at", f"{waypoints} s"),
+        ("items done at", f"{waypoints} s" if waypoints else "none done"),
         ("highest, fastest", f"{_number(summary.max_altitude_m)} m, {_number(summary.max_speed_m_s)} m/s"),
         ("battery used", f"{_number(None if summary.battery_used is None else 100.0 * summary.battery_used)} %"),
-        ("digest", summary.digest),
         ("folder", str(folder)),
     ]
     for name, value in rows:
@@ -101,6 +102,7 @@ def _print_summary(run: Run, folder: Path, code: int) -> None:
     for warning in summary.warnings:
         table.add_row("warning", warning)
     Console(soft_wrap=True).print(table)
+    sys.stdout.write(f"digest {summary.digest}\n")
 
 
 def _number(value: float | None) -> str:

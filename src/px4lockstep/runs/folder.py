@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError
 from px4lockstep.files import written_whole
-from px4lockstep.logs.csv import read_csv, write_csv
+from px4lockstep.logs.csv import write_csv
 from px4lockstep.logs.log import Log
 from px4lockstep.logs.parquet import read_parquet, write_parquet
 from px4lockstep.spec.spec import Spec
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from px4lockstep.runs.run import Run
 
 MARK = "INCOMPLETE"
-SPEC, LOG_PARQUET, LOG_CSV, SUMMARY, PLOTS = "spec.toml", "log.parquet", "log.csv", "summary.json", "plots.png"
+SPEC, LOG_PARQUET, SUMMARY, PLOTS = "spec.toml", "log.parquet", "summary.json", "plots.png"
 PART_ROWS = 60_000
 """Ten minutes at a log of 100 Hz: shorter flights are written once, at the end."""
 
@@ -50,6 +50,8 @@ class RunFolder:
             InputError: If it can't be made, or there is something in it.
         """
         folder = Path(path)
+        if spec.run.log_csv and not Path(spec.run.log_csv).parent.is_dir():
+            raise InputError(f"run.log_csv = {spec.run.log_csv!r} can't be written: there is no such folder; make it")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if any(folder.iterdir()):
@@ -111,8 +113,6 @@ def read_log(folder: str | Path) -> Log:
     path = Path(folder)
     if (path / LOG_PARQUET).exists():
         return read_parquet(path / LOG_PARQUET)
-    if (path / LOG_CSV).exists():
-        return read_csv(path / LOG_CSV)
     reason = "it is incomplete: the run was stopped" if (path / MARK).exists() else f"there is no {LOG_PARQUET} in it"
     raise InputError(f"{path} has no log; {reason if os.path.isdir(path) else 'there is no such folder'}")
 

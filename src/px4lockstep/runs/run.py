@@ -54,7 +54,7 @@ class Run:
     def summary(self) -> Summary:
         """The flight in a few numbers."""
         found = summarize(self.simulation, self.log)
-        return replace(found, warnings=(*self.flight.warnings, *found.warnings))
+        return replace(found, warnings=tuple(dict.fromkeys((*self.flight.warnings, *found.warnings))))
 
     @property
     def digest(self) -> str:

@@ -221,6 +221,8 @@ def _warnings(spec: Spec) -> tuple[str, ...]:
     if spec.px4.params:
         names = ", ".join(param.name for param in spec.px4.params)
         found.append(f"px4.params ({names}) are for real PX4; the built-in autopilot takes autopilot.params")
+    if spec.run.mode == "record":
+        found.append("run.mode = 'record': recordings on disk come with a later version; none is written")
     if spec.sensors:
         found.append(f"sensors ({', '.join(sensor.id for sensor in spec.sensors)}) are not modelled yet")
     return tuple(found)
