@@ -1,5 +1,6 @@
 """`px4lockstep run` and what looks at its folder: outcome, files, exit codes, no traceback."""
 
+import functools
 import json
 import signal
 import subprocess
@@ -132,7 +133,14 @@ def test_an_interrupt_keeps_what_was_logged(tmp_path):
     """Exit code 130, a log and a summary, and the mark that it is not complete."""
     hours = ("--set", "timeline.t_end_s=20000", "--set", "timeline.dt_log_s=0.5")  # many seconds of computing
     command = (*COMMAND, "run", "iris_long", "--no-plots", "--out", "stopped", *hours)
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # a shell that starts the tests in the background lets its children ignore interrupts
+        preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
     wait_for(tmp_path / "stopped" / "spec.toml")
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
