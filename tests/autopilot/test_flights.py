@@ -276,6 +276,22 @@ def test_a_speed_change_holds_until_the_next():
     assert landed_at(sim) == pytest.approx([60.0, 0.0], abs=0.5)
 
 
+def test_a_mission_that_starts_over_has_the_default_speed():
+    """A speed item of the flight before is forgotten."""
+    mission = mission_of(
+        (TAKEOFF, 0, 0, 5),
+        (WAYPOINT, 40, 0, 5, 1, 1),
+        (SPEED, 0, 0, 0, 1, 2.0),
+        (WAYPOINT, 30, 0, 5, 1, 1),
+        (LAND, 30, 0, 0),
+    )
+    scenario = TAKE_OFF.at(70.0).disarm().at(71.0).arm().at(72.0).start_mission()
+    sim = flight(mission, scenario=scenario, end_s=100).run()
+    status = autopilot_of(sim)
+    again = (sim.log["time_us"] > 72_000_000) & (status["mission_item"] == 1)
+    assert np.linalg.norm(status["vel_sp_ned"][again, :2], axis=1).max() == pytest.approx(5.0, abs=0.05)
+
+
 def test_a_jump_repeats_its_legs():
     """Twice back to item 1, then on."""
     mission = mission_of(

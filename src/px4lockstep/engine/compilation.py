@@ -1,8 +1,8 @@
 """Compiling the loop, once per installation: its two halves by two processes at once, which meet in the cache.
 
-The autopilot and the other stages take about as long as the plant and its integration. A second process compiles the
-stages (`python -m px4lockstep.engine.compilation`), this one the rest, then the loop itself around both. If the second
-process can't be had, this one does its work too: slower, and the same.
+Autopilot and estimator take about as long as all the rest. A second process compiles those two
+(`python -m px4lockstep.engine.compilation`), this one the plant and the scenario, then the loop itself around both. If
+the second process can't be had, this one does its work too: slower, and the same.
 """
 
 import functools
@@ -35,14 +35,14 @@ def example_arrays() -> Arrays:
 
 
 def compile_stages() -> None:
-    """Compile the stages that take longest."""
+    """Compile autopilot and estimator."""
     sim = np.zeros(1, SIM)[0]
     specialize(step_builtin, sim.builtin, 0, sim.bus)
     specialize(step_estimator, sim.estimator, sim.state, sim.bus.scenario, sim.bus.estimate)
 
 
 def compile_plant() -> None:
-    """Compile what goes on between boundaries, and what looks at the plant."""
+    """Compile what goes on between boundaries, what looks at the plant, and the scenario."""
     sim = np.zeros(1, SIM)[0]
     specialize(integrate, 0, 0, sim.state, sim.inputs, sim.plant, sim.solver, sim.work)
     specialize(check_purity, sim.validator, 0, sim)
