@@ -185,12 +185,29 @@ def test_the_folder_names_the_versions(monkeypatch, tmp_path):
         ("from.x import y", ["demo.sub.x", "demo.sub.x.y"]),
         ("from .. import y", ["demo", "demo.y"]),
         ("def f():\n    from demo.late import z", ["demo.late", "demo.late.z"]),
+        (
+            "try:\n    import a\nexcept E:\n    import b\nelse:\n    import c\nfinally:\n    import d",
+            ["a", "c", "d", "b"],
+        ),
+        ("match x:\n    case 1:\n        import y", ["y"]),
+        ("class A:\n    def f(self):\n        with x:\n            import y", ["y"]),
         ("'import y'", []),
     ],
 )
 def test_imports_are_found_in_the_source(source, expected):
     """In all the ways that Python writes them."""
     assert list(cache.direct_imports("demo.sub.module", False, source)) == expected
+
+
+@pytest.mark.parametrize("damage", ["", "[1, 2]", "{", "\0"])
+def test_damaged_notes_of_imports_are_found_again(package, damage):
+    """They are a help, never a reason to fail or to miss an edit."""
+    package.run()
+    [notes] = package.cache_dir.rglob("imports.json")
+    notes.write_text(damage)
+    assert package.run().stdout.split() == ["7.0", "1.0", "hit", "hit"]
+    package.write("constants", "FACTOR = 4.0\n")
+    assert package.run().stdout.split() == ["9.0", "1.0", "miss", "hit"]
 
 
 SCRIPT = """

@@ -8,8 +8,10 @@ import textwrap
 import numpy as np
 import pytest
 
-from px4lockstep.jit import call_i32, callback, inlined_kernel, kernel, record
+from px4lockstep.jit import call_i32, callback, inlined_kernel, interpreted, kernel, record
 from px4lockstep.jit.kernel import OPTIONS, specialize
+from px4lockstep.math.exponential import exp, pow
+from px4lockstep.math.trigonometry import sincos
 
 PAIR = record([("x", "f8", 2)])
 
@@ -28,6 +30,19 @@ def test_no_products_are_fused():
     x = 1.0 + 2.0**-30
     assert kernel(fused)(x, x, -1.0) == fused(x, x, -1.0) == 2.0**-29
     assert math.fsum([x * x, -1.0]) == 2.0**-29
+
+
+@pytest.mark.compiled
+def test_an_interpreted_kernel_compiles_nothing(python):
+    """Nor does what it calls; the bits are those of the compiled one."""
+    script = """
+        from px4lockstep.jit import interpreted
+        from px4lockstep.math.exponential import exp, pow
+        print(interpreted(pow)(1.7, -3.3).hex(), len(exp.signatures), len(pow.signatures))
+    """
+    assert python("-c", textwrap.dedent(script)).stdout.split() == [float(pow(1.7, -3.3)).hex(), "0", "0"]
+    assert interpreted(exp)(-0.3) == exp(-0.3)
+    assert interpreted(sincos)(2.0) == sincos(2.0)
 
 
 def long_sum(a, i):

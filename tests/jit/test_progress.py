@@ -1,9 +1,11 @@
 """A first compilation says so; later starts don't."""
 
 import textwrap
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
+
+from px4lockstep.jit.progress import write_notice
 
 SCRIPT = """
     import time
@@ -23,6 +25,28 @@ SCRIPT = """
 
     print(outer(1.0))
 """
+
+
+class Terminal:
+    """Keeps what is written to it."""
+
+    def __init__(self):
+        self.text = ""
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        self.text += text
+
+    def flush(self):
+        pass
+
+
+class Event:
+    """Of Numba: a compilation begins or ends."""
+
+    data = MappingProxyType({"dispatcher": SimpleNamespace(py_func=write_notice)})
 
 
 @pytest.fixture
@@ -50,29 +74,29 @@ def test_quiet_is_quiet(run):
     assert run(quiet="1").stderr == ""
 
 
+def test_what_is_compiled_together_is_said_once(monkeypatch):
+    """The loop's parts are compiled one after the other; to a user that is one wait."""
+    from px4lockstep.jit import progress
+
+    terminal = Terminal()
+    monkeypatch.setattr(progress.sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "LINE_AFTER_S", -1.0)
+    monkeypatch.setenv("PX4LOCKSTEP_QUIET", "0")
+    reporter = progress.CompileReporter()
+    with reporter.together():
+        for _ in range(3):
+            reporter.on_start(Event)
+            reporter.on_end(Event)
+        assert "compiled in" not in terminal.text
+    assert terminal.text.count("once per installation") == terminal.text.count("compiled in") == 1
+
+
 def test_on_a_terminal_there_is_a_progress_line(monkeypatch):
     """Which names the kernel and how many there are."""
     from px4lockstep.jit import progress
 
-    written = []
-
-    class Terminal:
-        def isatty(self):
-            return True
-
-        def write(self, text):
-            written.append(text)
-
-        def flush(self):
-            pass
-
-    class Dispatcher:
-        py_func = staticmethod(progress.write_notice)
-
-    class Event:
-        data = MappingProxyType({"dispatcher": Dispatcher})
-
-    monkeypatch.setattr(progress.sys, "stderr", Terminal())
+    terminal = Terminal()
+    monkeypatch.setattr(progress.sys, "stderr", terminal)
     monkeypatch.setattr(progress, "LINE_AFTER_S", -1.0)
     monkeypatch.setenv("PX4LOCKSTEP_QUIET", "0")
     reporter = progress.CompileReporter()
@@ -81,6 +105,6 @@ def test_on_a_terminal_there_is_a_progress_line(monkeypatch):
     reporter.on_start(Event)
     reporter.on_end(Event)
     reporter.on_end(Event)
-    text = "".join(written)
+    text = terminal.text
     assert "2 of 3 kernels  jit.progress.write_notice" in text
     assert text.count("compiled in") == 1

@@ -209,7 +209,7 @@ def test_a_simulation_runs_in_the_thread_that_made_it():
 
 BASE = {"jit", "errors", "checks", "microseconds"}
 DEPENDENCIES = {
-    "jit": {"errors"},
+    "jit": {"errors", "files"},
     "math": BASE,
     "px4": {"errors"},
     "environment": BASE | {"math"},

@@ -22,6 +22,7 @@ from px4lockstep.engine.validator import check_purity
 from px4lockstep.estimation.estimator import step_estimator
 from px4lockstep.integrators.integrate import integrate
 from px4lockstep.jit import is_compiled, specialize
+from px4lockstep.jit.progress import reporter
 from px4lockstep.plants.plant import write_outputs
 from px4lockstep.scenario.stage import step_scenario
 
@@ -68,14 +69,15 @@ def start_second_process() -> "subprocess.Popen[bytes] | None":
 def compiled_loop() -> Callable[..., int]:
     """Return the loop, compiled or loaded."""
     arrays: Any = example_arrays()
-    if not is_compiled(loop.advance, arrays, 0):
-        other = start_second_process()
-        if other is not None:
-            try:
-                compile_plant()
-            finally:
-                other.wait()
-    return specialize(loop.advance, arrays, 0)
+    with reporter.together():
+        if not is_compiled(loop.advance, arrays, 0):
+            other = start_second_process()
+            if other is not None:
+                try:
+                    compile_plant()
+                finally:
+                    other.wait()
+        return specialize(loop.advance, arrays, 0)
 
 
 if __name__ == "__main__":

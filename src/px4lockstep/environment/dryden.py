@@ -42,7 +42,7 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.checks import Vector3, check_number
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.exponential import exp, log, pow
 from px4lockstep.math.philox import normal3, normal4
 from px4lockstep.microseconds import check_us
@@ -155,7 +155,7 @@ class Dryden:
     def length_m(self) -> Vector3:
         """The length scales of u, v and w."""
         height_ft = self.height_m / METRES_PER_FOOT
-        horizontal_ft = height_ft / float(pow(0.177 + 0.000823 * height_ft, 1.2))
+        horizontal_ft = height_ft / float(interpreted(pow)(0.177 + 0.000823 * height_ft, 1.2))
         return METRES_PER_FOOT * horizontal_ft, METRES_PER_FOOT * horizontal_ft, self.height_m
 
     @property
@@ -163,14 +163,15 @@ class Dryden:
         """The standard deviations of u, v and w."""
         height_ft = self.height_m / METRES_PER_FOOT
         vertical = 0.1 * self.wind_20ft_mps
-        horizontal = vertical / float(pow(0.177 + 0.000823 * height_ft, 0.4))
+        horizontal = vertical / float(interpreted(pow)(0.177 + 0.000823 * height_ft, 0.4))
         return horizontal, horizontal, vertical
 
     @property
     def convection_m_s(self) -> float:
         """The speed at which the turbulence is carried past: the mean wind at this height."""
         height_ft = self.height_m / METRES_PER_FOOT
-        profile = float(log(height_ft / ROUGHNESS_FT)) / float(log(REFERENCE_HEIGHT_FT / ROUGHNESS_FT))
+        ln = interpreted(log)
+        profile = float(ln(height_ft / ROUGHNESS_FT)) / float(ln(REFERENCE_HEIGHT_FT / ROUGHNESS_FT))
         return self.wind_20ft_mps * profile
 
     @property
@@ -186,7 +187,7 @@ class Dryden:
         rec["along_north"], rec["along_east"] = _horizontal_direction(mean_ned[0], mean_ned[1])
         sigma_u, sigma_v, sigma_w = self.sigma_m_s
         scale_u_s, scale_v_s, scale_w_s = self.time_scale_s
-        rec["along"]["decay"] = exp(-period_s / scale_u_s)
+        rec["along"]["decay"] = interpreted(exp)(-period_s / scale_u_s)
         rec["along"]["gain_m_s"] = sigma_u * math.sqrt(_gamma_ratio(1, 2.0 * period_s / scale_u_s))
         rec["along"]["vel_m_s"] = 0.0
         _write_transverse(rec["across"], sigma_v, period_s / scale_v_s)
@@ -211,7 +212,7 @@ def _gamma_ratio(n: int, x: float) -> float:
         for k in range(n):
             partial += term
             term = term * x / (k + 1)
-        return 1.0 - float(exp(-x)) * partial
+        return 1.0 - float(interpreted(exp)(-x)) * partial
     # The rest of the exponential series: the difference above would cancel to nothing.
     term = 1.0
     for k in range(1, n + 1):
@@ -221,7 +222,7 @@ def _gamma_ratio(n: int, x: float) -> float:
         rest += term
         k += 1
         term = term * x / k
-    return float(exp(-x)) * rest
+    return float(interpreted(exp)(-x)) * rest
 
 
 def _write_transverse(rec: Any, sigma_m_s: float, x: float) -> None:
@@ -231,7 +232,7 @@ def _write_transverse(rec: Any, sigma_m_s: float, x: float) -> None:
     q_bb = 0.25 * _gamma_ratio(3, 2.0 * x)
     gain_aa = math.sqrt(q_aa)
     gain_ba = q_ab / gain_aa
-    decay = float(exp(-x))
+    decay = float(interpreted(exp)(-x))
     rec["sigma_m_s"] = sigma_m_s
     rec["decay"] = decay
     rec["coupling"] = x * decay

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 from px4lockstep.checks import check_number
 from px4lockstep.errors import InputError
-from px4lockstep.jit import kernel
+from px4lockstep.jit import interpreted, kernel
 from px4lockstep.math.trigonometry import atan2, sin, sincos
 
 EARTH_RADIUS_M = 6_371_000.0  # PX4's
@@ -114,7 +114,7 @@ class MapProjection:
             InputError: If the point is out of range, or more than 10,000 km away.
         """
         lat_rad, lon_rad = _check_degrees("point", lat_deg, lon_deg)
-        north_m, east_m = project(self.lat_deg * RAD_PER_DEG, self.lon_deg * RAD_PER_DEG, lat_rad, lon_rad)
+        north_m, east_m = interpreted(project)(self.lat_deg * RAD_PER_DEG, self.lon_deg * RAD_PER_DEG, lat_rad, lon_rad)
         distance_m = math.sqrt(north_m * north_m + east_m * east_m)
         if distance_m > MAX_DISTANCE_M:
             raise InputError(
@@ -135,7 +135,8 @@ class MapProjection:
         distance_m = math.sqrt(north_m * north_m + east_m * east_m)
         if distance_m > MAX_DISTANCE_M:
             raise InputError(f"(north_m, east_m) = ({north_m}, {east_m}) is out of range; it must be {allowed}")
-        lat_rad, lon_rad = reproject(self.lat_deg * RAD_PER_DEG, self.lon_deg * RAD_PER_DEG, north_m, east_m)
+        reference = self.lat_deg * RAD_PER_DEG, self.lon_deg * RAD_PER_DEG
+        lat_rad, lon_rad = interpreted(reproject)(*reference, north_m, east_m)
         return float(lat_rad) * DEG_PER_RAD, float(lon_rad) * DEG_PER_RAD
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from px4lockstep.checks import Vector3, check_kind, check_positive, check_vector
 from px4lockstep.environment.dryden import DRYDEN_FILTERS, Dryden, step_dryden
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal3, stream_key
 from px4lockstep.microseconds import check_us
@@ -119,7 +119,7 @@ class Wind:
             InputError: If the seed or the period can't be used.
         """
         period_s = check_us("wind period", period_us, minimum=1) / 1e6
-        decay = float(exp(-period_s / self.tau_s))
+        decay = float(interpreted(exp)(-period_s / self.tau_s))
         root = math.sqrt(1.0 - decay * decay)
         rec["kind"] = KINDS[self.kind]
         rec["key"] = stream_key(seed, STREAM)

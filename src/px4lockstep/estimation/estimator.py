@@ -32,7 +32,7 @@ import numpy as np
 
 from px4lockstep.checks import check_kind, check_number, check_positive
 from px4lockstep.errors import InputError
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal3, normal4, stream_key
 from px4lockstep.math.trigonometry import sincos
@@ -337,7 +337,7 @@ class Estimator:
                 long.
         """
         period_s = check_us("autopilot period", period_us, minimum=1) / 1e6
-        decay = float(exp(-period_s / self.bias_tau_s))
+        decay = float(interpreted(exp)(-period_s / self.bias_tau_s))
         root = math.sqrt(1.0 - decay * decay)
         rec["kind"] = KINDS[self.kind]
         rec["noise_key"] = stream_key(seed, NOISE_STREAM)

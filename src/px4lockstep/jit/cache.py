@@ -18,6 +18,7 @@ import functools
 import hashlib
 import importlib.util
 import inspect
+import json
 import os
 import sys
 import sysconfig
@@ -30,6 +31,8 @@ import numba
 import numpy as np
 from numba.core import caching
 
+from px4lockstep.errors import InputError
+from px4lockstep.files import written_whole
 from px4lockstep.jit.progress import write_notice
 
 OWN_PACKAGE = "px4lockstep"
@@ -71,7 +74,6 @@ def _find_source(module_name: str) -> Path | None:
     return path if is_own or not any(path.is_relative_to(folder) for folder in INSTALLED) else None
 
 
-@functools.cache
 def direct_imports(module_name: str, is_package: bool, source: str) -> tuple[str, ...]:
     """Return the dotted names that a source may import.
 
@@ -82,7 +84,7 @@ def direct_imports(module_name: str, is_package: bool, source: str) -> tuple[str
         tree = ast.parse(source)
     except SyntaxError:
         return ()
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         if isinstance(node, ast.Import):
             found |= dict.fromkeys(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -95,8 +97,49 @@ def direct_imports(module_name: str, is_package: bool, source: str) -> tuple[str
     return tuple(name for name in found if name)
 
 
+def _statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """Go through all statements, nested ones included; expressions, which are most of a tree, import nothing."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        children = getattr(node, field, ())
+        for child in children if isinstance(children, list) else ():
+            yield child
+            yield from _statements(child)
+
+
+class _KnownImports:
+    """What sources import, kept on disk by the hash of each source: to parse them all takes a tenth of a second."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._is_new = False
+        self._imports: dict[str, list[str]] = {}
+        with contextlib.suppress(OSError, ValueError, TypeError):  # none yet, or damaged: they are found again
+            self._imports = dict(json.loads(path.read_bytes()))
+
+    def of(self, module_name: str, is_package: bool, source: bytes) -> list[str]:
+        key = hashlib.sha256(f"{module_name} {is_package}\0".encode() + source).hexdigest()
+        if key not in self._imports:
+            self._imports[key] = list(direct_imports(module_name, is_package, source.decode(errors="replace")))
+            self._is_new = True
+        return self._imports[key]
+
+    def save(self) -> None:
+        if self._is_new:
+            self._is_new = False
+            with contextlib.suppress(OSError, InputError):  # saving kernels says if the folder can't be written
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                with written_whole(self._path) as file:
+                    file.write(json.dumps(self._imports).encode())
+
+
+@functools.cache
+def _known_imports(path: Path) -> _KnownImports:
+    return _KnownImports(path)
+
+
 def source_stamp(module_name: str, path: Path) -> str:
     """Return a hash over a module's source and the sources of all it imports whose edits count."""
+    known = _known_imports(cache_root() / "imports.json")
     sources: dict[str, bytes] = {}
     todo = [(module_name, path)]
     while todo:
@@ -104,11 +147,11 @@ def source_stamp(module_name: str, path: Path) -> str:
         if name in sources:
             continue
         sources[name] = file.read_bytes()
-        text = sources[name].decode("utf-8", errors="replace")
-        for imported in direct_imports(name, file.name == "__init__.py", text):
+        for imported in known.of(name, file.name == "__init__.py", sources[name]):
             source_file = _find_source(imported) if imported not in sources else None
             if source_file is not None:
                 todo.append((imported, source_file))
+    known.save()
     digest = hashlib.sha256()
     for name in sorted(sources):
         digest.update(name.encode() + b"\0" + hashlib.sha256(sources[name]).digest())

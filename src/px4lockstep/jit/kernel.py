@@ -4,6 +4,8 @@ Compiled with Numba: cached on disk, NumPy's error model (no exception on a divi
 never `fastmath`, so that compiled and interpreted code round alike. `NUMBA_DISABLE_JIT=1` leaves the function as it is.
 """
 
+import functools
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -53,9 +55,15 @@ def specialize(function: Callable[..., Any], *arguments: Any) -> Callable[..., A
     return entry_point
 
 
+@functools.cache
 def interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel that calls no other as plain Python, for a call before a run: to load it would take longer."""
-    return getattr(function, "py_func", function)
+    """Return a kernel and all it calls as plain Python: for a call before a run, where loading would take longer."""
+    plain = getattr(function, "py_func", None)
+    if plain is None:
+        return function
+    called = {name: plain.__globals__.get(name) for name in plain.__code__.co_names}
+    kernels = {name: interpreted(value) for name, value in called.items() if hasattr(value, "py_func")}
+    return types.FunctionType(plain.__code__, plain.__globals__ | kernels, plain.__name__, plain.__defaults__)
 
 
 def is_compiled(function: Callable[..., Any], *arguments: Any) -> bool:

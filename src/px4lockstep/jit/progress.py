@@ -7,6 +7,8 @@ line on standard error, each nested one advances it, and it closes with the time
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numba.core import event
@@ -24,18 +26,33 @@ class CompileReporter(event.Listener):  # type: ignore[misc]  # Numba ships no t
         self._start_s = 0.0
         self._said = False
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Report all that is compiled in this block as one."""
+        self._open()
+        try:
+            yield
+        finally:
+            self._close()
+
     def on_start(self, compile_event: Any) -> None:
         """Advance the line; the outermost compilation starts the clock."""
-        if self._depth == 0:
-            self._start_s = time.perf_counter()
-            self._said = False
-        self._depth += 1
+        self._open()
         self.compiled_count += 1
         if time.perf_counter() - self._start_s > LINE_AFTER_S:
             self._say(compile_event.data["dispatcher"].py_func)
 
     def on_end(self, compile_event: Any) -> None:
         """Close the line when the outermost compilation ends."""
+        self._close()
+
+    def _open(self) -> None:
+        if self._depth == 0:
+            self._start_s = time.perf_counter()
+            self._said = False
+        self._depth += 1
+
+    def _close(self) -> None:
         self._depth -= 1
         if self._depth == 0 and self._said:
             elapsed_s = time.perf_counter() - self._start_s

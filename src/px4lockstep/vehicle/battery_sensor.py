@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.errors import InputError
-from px4lockstep.jit import kernel, record
+from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal4, stream_key
 from px4lockstep.microseconds import seconds_to_us
@@ -91,7 +91,7 @@ def write_battery_sensor(battery: Any, rec: Any, lane: int, seed: int, period_us
             f"{MAX_DELAY_TICKS} are allowed"
         )
     tau_s = battery.sense_tau_s
-    rec["gain"] = 1.0 - float(exp(-period_us / 1e6 / tau_s)) if tau_s > 0.0 else 1.0
+    rec["gain"] = 1.0 - float(interpreted(exp)(-period_us / 1e6 / tau_s)) if tau_s > 0.0 else 1.0
     rec["voltage_sigma_v"] = battery.sense_voltage_sigma_v
     rec["current_sigma_a"] = battery.sense_current_sigma_a
     rec["delay_ticks"] = ticks

@@ -17,6 +17,7 @@ from px4lockstep.autopilot.builtin.schedule import period_us
 from px4lockstep.checks import check_kind
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
+from px4lockstep.jit import interpreted
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.trigonometry import sincos
 from px4lockstep.px4.missions import Mission, MissionItem, load_mission
@@ -338,7 +339,7 @@ class Builtin:
 
 def low_pass_weight(cutoff_hz: float, sample_s: float) -> float:
     """Return the weight of a new sample in a first-order low-pass, held exactly between samples; 1 if it is off."""
-    return 1.0 - exp(-2.0 * math.pi * cutoff_hz * sample_s) if cutoff_hz > 0.0 else 1.0
+    return 1.0 - float(interpreted(exp)(-2.0 * math.pi * cutoff_hz * sample_s)) if cutoff_hz > 0.0 else 1.0
 
 
 def time_constant_s(cutoff_hz: float) -> float:
@@ -461,7 +462,7 @@ def _write_navigator(nav: Any, p: Params) -> None:
     nav["descend_alt_m"] = p["RTL_DESCEND_ALT"]
     nav["land_delay_s"] = p["RTL_LAND_DELAY"]
     angle = p["RTL_CONE_ANG"]
-    sine, cosine = sincos(math.radians(min(max(angle, 1), 89)))
+    sine, cosine = interpreted(sincos)(math.radians(min(max(angle, 1), 89)))
     nav["cone_tangent"] = sine / cosine if angle > 0 else 0.0
     nav["return_min_m"] = p["RTL_MIN_DIST"]
     nav["brake_acc"] = p["MPC_ACC_HOR"]
