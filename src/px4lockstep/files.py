@@ -11,7 +11,14 @@ from px4lockstep.errors import InputError
 
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file for writing that takes its name only when all of it is on the disk.
+    """Open a file for writing that takes its name only when all of it is on the disk; see `placed_whole`."""
+    with placed_whole(path) as part, part.open("wb") as file:
+        yield file
+
+
+@contextmanager
+def placed_whole(path: str | Path) -> Iterator[Path]:
+    """Give a path to write a file to, which then takes its place as a whole.
 
     It is written beside its place, synchronized and renamed. If anything is raised in between, it is removed, and what
     was there before is as it was.
@@ -27,9 +34,8 @@ def written_whole(path: str | Path) -> Iterator[BinaryIO]:
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         try:
-            with part.open("wb") as file:
-                yield file
-                file.flush()
+            yield part
+            with part.open("rb+") as file:
                 os.fsync(file.fileno())
             os.replace(part, target)
         except BaseException:

@@ -7,6 +7,7 @@ autopilot's setpoints, has a digest of its own.
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,21 @@ def pack_live(time_us: Any, bus: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return packed
 
 
-def digest_of(packed: Iterable[npt.NDArray[Any]]) -> str:
+def flight_digest(log: npt.NDArray[Any], state: npt.NDArray[np.float64], end: npt.NDArray[Any] | None = None) -> str:
+    """Return the digest of a log's rows and the end, packed; if the flight is over, the end is the last row again."""
+    parts = (pack_flight(log["time_us"][part], state[part], log["inputs"][part]) for part in _chunks(len(log)))
+    if end is None:
+        end = pack_flight(log["time_us"][-1:], state[-1:], log["inputs"][-1:])
+    return _digest_of(chain(parts, [end]))
+
+
+def live_digest(log: npt.NDArray[Any], end: npt.NDArray[Any]) -> str:
+    """Return the digest of what a log's rows and the end, packed, have of a live run only."""
+    parts = (pack_live(log["time_us"][part], log["bus"][part]) for part in _chunks(len(log)))
+    return _digest_of(chain(parts, [end]))
+
+
+def _digest_of(packed: Iterable[npt.NDArray[Any]]) -> str:
     """Return the SHA-256 of packed rows, in order, as hexadecimal."""
     digest = hashlib.sha256()
     for part in packed:
@@ -61,7 +76,7 @@ def digest_of(packed: Iterable[npt.NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
-def chunks(rows: int) -> Iterator[slice]:
+def _chunks(rows: int) -> Iterator[slice]:
     """Go through rows a few at a time, so that packing a long flight takes little memory."""
     for start in range(0, rows, ROWS_PER_CHUNK):
         yield slice(start, start + ROWS_PER_CHUNK)

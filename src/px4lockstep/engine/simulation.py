@@ -4,7 +4,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from px4lockstep.engine import loop, validator
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
 from px4lockstep.engine.compilation import compiled_loop
 from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY, SIM, STREAMS, Arrays
-from px4lockstep.engine.digest import chunks, digest_of, pack_flight, pack_live
+from px4lockstep.engine.digest import flight_digest, live_digest, pack_flight, pack_live
 from px4lockstep.engine.failure import failure_of
 from px4lockstep.engine.protocols import OrderProbe, PlantView, Source, StageInputs, TelemetryHook
 from px4lockstep.engine.scenario_stage import NotingChanges, scenario_handler, write_scenario
@@ -36,6 +35,9 @@ from px4lockstep.scenario.scenario import Scenario
 BOUNDARIES_PER_CALL = 20_000
 """Tens of milliseconds of work: after each, an interrupt from the keyboard is seen."""
 
+
+MOMENT_US = 10_000_000
+"""How often a recorded run keeps all of its records, for branches."""
 
 STEP_PER_TIME_CONSTANT = 0.2
 
@@ -131,6 +133,9 @@ class Simulation:
         self._set_hooks(hook_axes)
         self._set_gusts(gusts, replay)
         self._allocate(replay, record)
+        self._initial_state: npt.NDArray[np.float64] = sim["state"]["x"][: self._n_x].copy()
+        self._keeps_moments = record and not self._user_objects()
+        self._moments: list[npt.NDArray[Any]] = []
         self.warnings = self._find_warnings(plant)
 
     # -- building ------------------------------------------------------------------------------------------------
@@ -274,8 +279,22 @@ class Simulation:
         if self._failed is not None:
             raise self._failed
         while self.boundary < stop and not self.is_crashed:
-            self._advance(min(self.boundary + BOUNDARIES_PER_CALL, stop))
+            next_moment = self._keep_moment()
+            self._advance(min(self.boundary + BOUNDARIES_PER_CALL, stop, next_moment))
         return self
+
+    def _keep_moment(self) -> int:
+        """Keep the records if it is time to; return the boundary where it will be again."""
+        if not self._keeps_moments:
+            return len(self.timeline)
+        if not self._moments or self.boundary >= self._after_moment():
+            self._moments.append(self._core.copy())
+        return self._after_moment()
+
+    def _after_moment(self) -> int:
+        """Return the boundary of the next moment."""
+        last_us = int(self.timeline.time_us[self._moments[-1]["cursor"]["k"][0]])
+        return self.timeline.index_at(last_us + MOMENT_US)
 
     def _advance(self, k_stop: int) -> None:
         """Run the loop and the Python stages up to a boundary; whatever is raised in between ends the run for good."""
@@ -367,21 +386,35 @@ class Simulation:
 
     @property
     def streams(self) -> Streams:
-        """A copy of what a replay needs, so far.
+        """What a replay needs, so far; read-only, and it follows the run.
 
         Raises:
             InputError: If the run does not record.
         """
         if not self._core["modes"]["is_recording"][0]:
             raise InputError("this run keeps no streams; make the simulation with record=True")
-        streams = {name: self._data_so_far(name).copy() for name in STREAMS}
+        streams = {name: locked(self._data_so_far(name)) for name in STREAMS}
         covered = self.boundary
         if self.is_crashed:  # nothing more is read of them, but a replay has the timeline's full length
             covered = len(self.timeline)
-            streams |= {name: self._data[name].copy() for name in ("commands", "winds")}
+            streams |= {name: locked(self._data[name]) for name in ("commands", "winds")}
         streams["scenario_at"] = np.append(streams["scenario_at"], covered)
         gusts = self._core["gusts"].copy()
         return Streams(time_us=self.timeline.time_us, due=self.timeline.due, gusts=gusts, **streams)
+
+    @property
+    def initial_state(self) -> npt.NDArray[np.float64]:
+        """The state of the plant before the first boundary."""
+        return self._initial_state.copy()
+
+    @property
+    def moments(self) -> npt.NDArray[np.uint8]:
+        """The bytes of all records every `MOMENT_US`, a row for each: see `restore_moment`.
+
+        A run keeps them if it records and no Python is in its loop: they don't hold the state of users' objects.
+        """
+        kept = np.concatenate(self._moments) if self._moments else np.zeros(0, SIM)
+        return kept.view(np.uint8).reshape(len(kept), SIM.itemsize)
 
     @property
     def probe_trace(self) -> list[tuple[int, int]]:
@@ -398,16 +431,11 @@ class Simulation:
     def digest(self) -> str:
         """Return the digest of the flight so far: see `digest`."""
         end = pack_flight(self.time_us, self._core["state"]["x"][:, : self._n_x], self._core["inputs"])
-        log, state = self.log, self.log_state
-        parts = (pack_flight(log["time_us"][part], state[part], log["inputs"][part]) for part in chunks(len(log)))
-        return digest_of(chain(parts, [end]))
+        return flight_digest(self.log, self.log_state, end)
 
     def live_digest(self) -> str:
         """Return the digest of what only a live run has: the estimate and the autopilot's setpoints."""
-        end = pack_live(self.time_us, self._core["bus"])
-        log = self.log
-        parts = (pack_live(log["time_us"][part], log["bus"][part]) for part in chunks(len(log)))
-        return digest_of(chain(parts, [end]))
+        return live_digest(self.log, pack_live(self.time_us, self._core["bus"]))
 
     # -- snapshots -----------------------------------------------------------------------------------------------
 
@@ -458,6 +486,7 @@ class Simulation:
         for handler in self._handlers.values():
             if isinstance(handler, NotingChanges):
                 handler.forget()
+        self._moments = [moment for moment in self._moments if moment["cursor"]["k"][0] <= self.boundary]
         self._failed = None
         self._raised_in_plant = None
 

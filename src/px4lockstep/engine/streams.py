@@ -1,13 +1,13 @@
 """The arrays of a run: its log, and the streams that a replay needs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.engine.core import LOG_ROW, STREAMS
-from px4lockstep.engine.timeline import Timeline
+from px4lockstep.engine.timeline import AUTOPILOT, AXIS_BITS, WIND, Timeline
 from px4lockstep.errors import InputError
 
 MAX_BYTES = 8 * 2**30
@@ -31,9 +31,60 @@ class Streams:
     scenarios: npt.NDArray[Any]
     scenario_at: npt.NDArray[np.int64]
 
+    def check(self) -> None:
+        """Check that all streams have the layout and the length that their timeline asks for.
+
+        Raises:
+            InputError: If not.
+        """
+        times_us, due = self.time_us, self.due
+        if len(times_us) < 2 or len(due) != len(times_us) or np.any(times_us[1:] <= times_us[:-1]):
+            raise InputError("the times of a timeline must rise strictly, two of them at least, each with its axes")
+        for name, dtype in STREAMS.items():
+            if getattr(self, name).dtype != dtype:
+                raise InputError(f"stream {name!r} has another layout than this version's")
+        for name, bit in (("commands", AUTOPILOT), ("winds", WIND)):
+            rows, needed = len(getattr(self, name)), int(np.count_nonzero(due & np.uint16(bit)))
+            if rows != needed:
+                raise InputError(f"stream {name!r} has {rows} rows; the timeline needs {needed}")
+        at = self.scenario_at
+        if len(at) != len(self.scenarios) + 1 or at[0] != 0 or np.any(np.diff(at) <= 0):
+            raise InputError(
+                f"stream 'scenario_at' must rise from 0, with one value more than the {len(self.scenarios)} rows of "
+                "'scenarios'"
+            )
+        if at[-1] != len(times_us):
+            raise InputError(f"stream 'scenarios' covers {at[-1]} boundaries; the timeline has {len(times_us)}")
+        if len(self.gusts) != 1:
+            raise InputError(f"stream 'gusts' has {len(self.gusts)} rows; it must be 1")
+
+    def on(self, timeline: Timeline) -> "Streams":
+        """Return the streams on a timeline that has the same axes but for other physics steps.
+
+        Raises:
+            InputError: If the axes of the streams tick at other times there.
+        """
+        for name, bit in AXIS_BITS.items():
+            ours, theirs = (times[(due & np.uint16(bit)) != 0] for times, due in _both(self, timeline))
+            if name != "physics" and not np.array_equal(ours, theirs):
+                raise InputError(
+                    f"the {name} axis ticks at other times than when the flight was recorded; only the physics axis "
+                    "may change"
+                )
+        changes_us = self.time_us[self.scenario_at[:-1]]
+        at = np.searchsorted(timeline.time_us, changes_us)
+        if not np.array_equal(timeline.time_us[at], changes_us):
+            raise InputError("the scenario changed at a physics step that the timeline does not have")
+        scenario_at = np.append(at, len(timeline)).astype(np.int64)
+        return replace(self, time_us=timeline.time_us, due=timeline.due, scenario_at=scenario_at)
+
     def scenario_by_boundary(self) -> npt.NDArray[Any]:
         """Return the scenario's outputs at every boundary."""
         return np.repeat(self.scenarios, np.diff(self.scenario_at))
+
+
+def _both(streams: Streams, timeline: Timeline) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    return (streams.time_us, streams.due), (timeline.time_us, timeline.due)
 
 
 def allocate(timeline: Timeline, n_x: int, replay: Streams | None, record: bool) -> dict[str, npt.NDArray[Any]]:
@@ -64,12 +115,7 @@ def allocate(timeline: Timeline, n_x: int, replay: Streams | None, record: bool)
         if replay is None:
             arrays[name] = np.zeros(counts[name] if record else 0, dtype)
             continue
-        stream = getattr(replay, name)
-        if stream.dtype != dtype:
-            raise InputError(f"replay stream {name!r} has another layout than this version's")
-        if name in ("commands", "winds") and len(stream) != counts[name]:
-            raise InputError(f"replay stream {name!r} has {len(stream)} rows; the timeline needs {counts[name]}")
-        arrays[name] = stream.copy()
+        arrays[name] = getattr(replay, name).copy()
     return arrays
 
 
@@ -100,17 +146,10 @@ def locked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _check_replay(replay: Streams, timeline: Timeline) -> None:
-    """Check that streams belong to a timeline."""
+    """Check that streams fit together and belong to a timeline."""
     if not np.array_equal(replay.time_us, timeline.time_us) or not np.array_equal(replay.due, timeline.due):
         raise InputError(
             f"the streams are of another timeline: {len(replay.time_us)} boundaries to {int(replay.time_us[-1])} us, "
             f"not {len(timeline)} to {timeline.end_us} us with the same axes. Replay with the recording's timeline"
         )
-    at = replay.scenario_at
-    if len(at) != len(replay.scenarios) + 1 or at[0] != 0 or np.any(np.diff(at) <= 0):
-        raise InputError(
-            f"replay stream 'scenario_at' must rise from 0, with one value more than the {len(replay.scenarios)} rows "
-            "of 'scenarios'"
-        )
-    if at[-1] != len(timeline):
-        raise InputError(f"replay stream 'scenarios' covers {at[-1]} boundaries; the timeline has {len(timeline)}")
+    replay.check()

@@ -1,0 +1,1 @@
+"""Recordings: all that a flight was, in one file that can be replayed exactly."""

@@ -1,0 +1,204 @@
+"""What is in the file of a recording: names, layouts and descriptions, and the checks that all of it fits together."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.engine.bus import BUS_SCHEMA_VERSION, layout_hash
+from px4lockstep.engine.core import LOG_ROW, SIM, STREAMS
+from px4lockstep.engine.streams import Streams
+from px4lockstep.engine.timeline import AXIS_BITS, LOG
+from px4lockstep.environment.gust import GUSTS
+from px4lockstep.errors import InputError
+from px4lockstep.recording.recording import Recording, Source
+
+FORMAT = "px4lockstep.recording"
+VERSION = 1
+"""Raised with every change of what is in the file; `migrations` reads what older versions wrote."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An array of the file: its layout, how many dimensions it has, and what it is."""
+
+    dtype: np.dtype[Any]
+    description: str
+    dimensions: int = 1
+
+
+BITS = ", ".join(f"{bit} {name}" for name, bit in AXIS_BITS.items())
+ENTRIES = {
+    "timeline/time_us": Entry(np.dtype("<u8"), "The boundaries [us], strictly rising."),
+    "timeline/due": Entry(np.dtype("<u2"), f"The axes that are due at each boundary, as bits: {BITS}."),
+    "streams/commands": Entry(STREAMS["commands"], "Motor and servo commands, a row for each tick of the autopilot."),
+    "streams/winds": Entry(STREAMS["winds"], "The wind source's velocity [m/s], a row for each tick of the wind."),
+    "streams/scenarios": Entry(STREAMS["scenarios"], "The scenario's outputs and faults, a row for each change."),
+    "streams/scenario_at": Entry(
+        STREAMS["scenario_at"],
+        "The boundary that each row of scenarios holds from, counted from 0; then how many there are.",
+    ),
+    "streams/gusts": Entry(GUSTS, "Gusts on top of the wind, one record."),
+    "plant/initial_state": Entry(np.dtype("<f8"), "The state of the plant before the first boundary."),
+    "log/rows": Entry(LOG_ROW, "Time, bus and held inputs of each row of the log, before the step from there."),
+    "log/state": Entry(np.dtype("<f8"), "The state of the plant of each row of the log.", dimensions=2),
+}
+"""All arrays, by their path in the file."""
+
+TEXTS = ("spec",)
+ATTRIBUTES = {
+    "bus_version": int,
+    "bus_layout": str,
+    "integrator": str,
+    "autopilot": str,
+    "seed": int,
+    "digest": str,
+    "live_digest": str,
+}
+
+
+@dataclass
+class Contents:
+    """A file as it was read: nothing of it is checked but that it is undamaged."""
+
+    version: int
+    attributes: dict[str, Any]
+    versions: dict[str, str]
+    texts: dict[str, str]
+    arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+
+def contents_of(recording: Recording) -> Contents:
+    """Return what is to be written for a recording."""
+    streams, source = recording.streams, recording.source
+    return Contents(
+        version=VERSION,
+        attributes={
+            "bus_version": BUS_SCHEMA_VERSION,
+            "bus_layout": layout_hash(LOG_ROW),
+            "integrator": recording.integrator,
+            "autopilot": source.autopilot,
+            "seed": source.seed,
+            "digest": recording.digest,
+            "live_digest": recording.live_digest,
+        },
+        versions=dict(source.versions),
+        texts={"spec": source.spec},
+        arrays={
+            "timeline/time_us": streams.time_us,
+            "timeline/due": streams.due,
+            "streams/commands": streams.commands,
+            "streams/winds": streams.winds,
+            "streams/scenarios": streams.scenarios,
+            "streams/scenario_at": streams.scenario_at,
+            "streams/gusts": streams.gusts,
+            "plant/initial_state": recording.initial_state,
+            "log/rows": recording.log,
+            "log/state": recording.log_state,
+        },
+    )
+
+
+def recording_of(contents: Contents) -> Recording:
+    """Return the recording in a file of this version, after checking that all of it fits together.
+
+    Raises:
+        InputError: If anything does not, with what differs.
+    """
+    _check_names(contents)
+    for name, entry in ENTRIES.items():
+        _check_layout(name, contents.arrays[name], entry)
+    if contents.attributes["bus_version"] != BUS_SCHEMA_VERSION:
+        raise InputError(f"its bus has version {contents.attributes['bus_version']}, not {BUS_SCHEMA_VERSION}")
+    arrays, attributes = contents.arrays, contents.attributes
+    streams = Streams(**{name.partition("/")[2]: array for name, array in arrays.items() if name in _STREAM_NAMES})
+    recording = Recording(
+        source=Source(
+            spec=contents.texts["spec"],
+            autopilot=attributes["autopilot"],
+            seed=attributes["seed"],
+            versions=contents.versions,
+        ),
+        integrator=attributes["integrator"],
+        streams=streams,
+        initial_state=arrays["plant/initial_state"],
+        log=arrays["log/rows"],
+        log_state=arrays["log/state"],
+        moments=np.zeros((0, SIM.itemsize), np.uint8),
+        digest=attributes["digest"],
+        live_digest=attributes["live_digest"],
+    )
+    streams.check()
+    _check_log(recording)
+    recording.check_digest()
+    return recording
+
+
+_STREAM_NAMES = [name for name in ENTRIES if name.startswith(("timeline/", "streams/"))]
+
+
+def _check_names(contents: Contents) -> None:
+    """Check that all is there, and of the right kind."""
+    for kind, wanted, found in (
+        ("array", tuple(ENTRIES), contents.arrays),
+        ("text", TEXTS, contents.texts),
+        ("attribute", tuple(ATTRIBUTES), contents.attributes),
+    ):
+        missing = [name for name in wanted if name not in found]
+        if missing:
+            raise InputError(f"it lacks the {kind} {missing[0]!r}")
+    for name, expected in ATTRIBUTES.items():
+        if not isinstance(contents.attributes[name], expected):
+            raise InputError(f"its attribute {name} = {contents.attributes[name]!r} is not of type {expected.__name__}")
+
+
+def _check_layout(name: str, array: npt.NDArray[Any], entry: Entry) -> None:
+    """Check type and dimensions; records are compared field by field."""
+    if array.ndim != entry.dimensions:
+        raise InputError(f"{name} has {array.ndim} dimensions, not {entry.dimensions}")
+    other = layout_difference(entry.dtype, array.dtype, name)
+    if other is not None:
+        raise InputError(other)
+
+
+def layout_difference(ours: np.dtype[Any], theirs: np.dtype[Any], name: str) -> str | None:
+    """Say what is different in another layout, the first thing that is; None if nothing is."""
+    if ours == theirs:
+        return None
+    if ours.subdtype is not None and theirs.subdtype is not None and ours.shape == theirs.shape:
+        return layout_difference(ours.base, theirs.base, name)
+    if ours.names is None or theirs.names is None:
+        return f"{name} is {theirs}, not {ours}"
+    missing = [field for field in ours.names if field not in theirs.names]
+    unknown = [field for field in theirs.names if field not in ours.names]
+    if missing or unknown:
+        lacks = [f"lacks the field {missing[0]!r}"] if missing else []
+        has = [f"has a field {unknown[0]!r} that this version does not know"] if unknown else []
+        return f"{name} {' and '.join(lacks + has)}"
+    for field_name in ours.names:
+        found = layout_difference(ours[field_name], theirs[field_name], f"{name}.{field_name}")
+        if found is not None:
+            return found
+    return f"{name} has its fields in another order or place"
+
+
+def _check_log(recording: Recording) -> None:
+    """Check that the log's rows stand at the boundaries where they are due, and have a state each."""
+    log, state, streams = recording.log, recording.log_state, recording.streams
+    if not len(log):
+        raise InputError("its log is empty")
+    if state.shape != (len(log), len(recording.initial_state)):
+        wanted = (len(log), len(recording.initial_state))
+        raise InputError(f"log/state has the shape {state.shape}, not {wanted}")
+    due_us = streams.time_us[(streams.due & np.uint16(LOG)) != 0]
+    if bool(log["bus"]["scenario"]["crashed"][-1]):  # a crash ends the log, with a row of its own
+        due_us = due_us[due_us <= log["time_us"][-1]]
+        if not len(due_us) or due_us[-1] != log["time_us"][-1]:
+            due_us = np.append(due_us, log["time_us"][-1])
+    if len(due_us) != len(log):
+        raise InputError(f"log/rows has {len(log)} rows; the timeline has {len(due_us)} boundaries of the log")
+    wrong = np.flatnonzero(due_us != log["time_us"])
+    if len(wrong):
+        row = int(wrong[0])
+        raise InputError(f"row {row} of log/rows is of {int(log['time_us'][row])} us, not {int(due_us[row])} us")

@@ -1,0 +1,222 @@
+"""The file of a recording: HDF5, with the hash of all its bytes in front.
+
+The first 512 bytes are a user block, which every reader of HDF5 skips: a line that says what the file is and a line
+with the SHA-256 of all that follows. So damage is found before anything is made of the file. Inside, every array and
+text has a SHA-256 of its own, which tells where. Nothing in it depends on when or where it was written.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.errors import InputError
+from px4lockstep.files import placed_whole
+from px4lockstep.recording.contents import ENTRIES, FORMAT, VERSION, Contents, contents_of, recording_of
+from px4lockstep.recording.recording import Recording
+
+if TYPE_CHECKING:
+    import h5py
+
+NAME = "recording.h5"
+BLOCK_BYTES = 512
+TITLE = b"px4lockstep recording\n"
+CHUNK_BYTES = 2**18
+READ_BYTES = 2**20
+MAX_BYTES = 16 * 2**30
+LEVEL = 1  # of compression: more takes longer than it saves
+DESCRIPTIONS = {"spec": "The resolved aircraft file, TOML."}
+
+
+def write_recording(recording: Recording, path: str | Path) -> None:
+    """Write a recording, as a whole or not at all.
+
+    Raises:
+        InputError: If the file can't be written.
+    """
+    import h5py
+
+    contents = contents_of(recording)
+    with placed_whole(path) as part:
+        with h5py.File(part, "w", libver=("v110", "v110"), userblock_size=BLOCK_BYTES) as file:
+            _write_attribute(file, "format", FORMAT)
+            _write_attribute(file, "version", contents.version)
+            for name, value in contents.attributes.items():
+                _write_attribute(file, name, value)
+            for name, value in contents.versions.items():
+                _write_attribute(file, f"version_of_{name}", value)
+            for name, text in contents.texts.items():
+                data = text.encode()
+                item = file.create_dataset(name, data=np.array(data, h5py.string_dtype("utf-8", max(1, len(data)))))
+                _describe(item, DESCRIPTIONS[name], data)
+            for name, array in contents.arrays.items():
+                _describe(_write_array(file, name, array), ENTRIES[name].description, _bytes_of(array))
+        _seal(part)
+
+
+def read_recording(path: str | Path) -> Recording:
+    """Read a recording, strictly: what is not exactly as it was written is an error.
+
+    Args:
+        path: The file, or the run folder that has it.
+
+    Raises:
+        InputError: If there is no such file, it is not a recording, it is damaged, it is of a version that can't be
+            read, or its parts don't fit together; with what differs.
+    """
+    file = Path(path)
+    if file.is_dir():
+        file = file / NAME
+        if not file.exists():
+            raise InputError(f"{path} has no {NAME}; fly with run.mode = 'record', which is the default, to have one")
+    try:
+        is_sealed = _is_sealed(file)
+    except OSError as error:
+        raise InputError(f"{file} can't be read: {error.strerror or error}") from error
+    try:
+        recording = recording_of(_read(file))
+    except InputError as error:
+        raise InputError(f"{file} can't be used: {error}") from error
+    except Exception as error:  # h5py raises errors of many kinds for a damaged file
+        raise InputError(f"{file} is damaged: {_first_line(error)}. Use a copy, or fly again") from error
+    if not is_sealed:
+        raise InputError(f"{file} is damaged or was changed: its bytes don't have the hash in its first lines")
+    return recording
+
+
+# -- writing -------------------------------------------------------------------------------------------------------
+
+
+def _write_array(file: "h5py.File", name: str, array: npt.NDArray[Any]) -> "h5py.Dataset":
+    row_bytes = max(1, array.nbytes // max(1, len(array)))
+    rows = min(len(array), max(1, CHUNK_BYTES // row_bytes))
+    options: dict[str, Any] = {}
+    if array.size:
+        options = {"chunks": (rows, *array.shape[1:]), "compression": LEVEL, "shuffle": True}
+    return file.create_dataset(name, data=array, track_times=False, **options)
+
+
+def _write_attribute(item: Any, name: str, value: str | int) -> None:
+    """Write a number, or a text of fixed length: what MATLAB and Julia read without further ado."""
+    import h5py
+
+    if isinstance(value, int):
+        item.attrs.create(name, np.int64(value))
+    else:
+        data = value.encode()
+        item.attrs.create(name, np.array(data, h5py.string_dtype("utf-8", max(1, len(data)))))
+
+
+def _describe(item: Any, description: str, data: Any) -> None:
+    _write_attribute(item, "description", description)
+    _write_attribute(item, "sha256", hashlib.sha256(data).hexdigest())
+
+
+def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
+    return np.ascontiguousarray(array).view(np.uint8).data
+
+
+# -- the hash in front ---------------------------------------------------------------------------------------------
+
+
+def _seal(path: Path) -> None:
+    """Write the hash of all that follows into the first lines."""
+    with path.open("rb+") as file:
+        line = _block(_hash_after_block(path))
+        file.write(line)
+
+
+def _block(digest: str) -> bytes:
+    return (TITLE + f"sha256 {digest}\n".encode()).ljust(BLOCK_BYTES, b"\0")
+
+
+def _hash_after_block(path: Path) -> str:
+    digest = hashlib.sha256()
+    for data in _blocks_of(path):
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def _blocks_of(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        file.seek(BLOCK_BYTES)
+        while data := file.read(READ_BYTES):
+            yield data
+
+
+def _is_sealed(path: Path) -> bool:
+    """Return whether a file has its hash in front.
+
+    Raises:
+        InputError: If it is no recording at all.
+    """
+    with path.open("rb") as file:
+        block = file.read(BLOCK_BYTES)
+    if not block.startswith(TITLE) and b"px4lockstep" not in block:
+        raise InputError(f"{path} is no recording of px4lockstep")
+    return block == _block(_hash_after_block(path))
+
+
+# -- reading -------------------------------------------------------------------------------------------------------
+
+
+def _read(path: Path) -> Contents:
+    """Read all that is in a file, and check the hash of each part.
+
+    Raises:
+        InputError: If it is of another format or a newer version, or a hash differs.
+    """
+    import h5py
+
+    with h5py.File(path, "r", locking=False) as file:
+        attributes = {name: _plain(value) for name, value in file.attrs.items()}
+        if attributes.pop("format", None) != FORMAT:
+            raise InputError(f"its format is not {FORMAT!r}")
+        version = attributes.pop("version", None)
+        if not isinstance(version, int) or not 1 <= version <= VERSION:
+            raise InputError(
+                f"its version is {version!r}; this px4lockstep reads 1 to {VERSION}. A newer px4lockstep may read it"
+            )
+        texts: dict[str, str] = {}
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for name in _names_of(file):
+            item = file[name]
+            if item.size and item.size * item.dtype.itemsize > MAX_BYTES:
+                raise InputError(f"{name} says that it has {item.size} values, which is more than can be")
+            if h5py.check_string_dtype(item.dtype) is not None:
+                data = bytes(item[()])
+                _check_hash(name, item, data)
+                texts[name] = data.decode()
+            else:
+                arrays[name] = np.asarray(item[()])
+                _check_hash(name, item, _bytes_of(arrays[name]))
+    prefix = "version_of_"
+    versions = {name.removeprefix(prefix): str(value) for name, value in attributes.items() if name.startswith(prefix)}
+    return Contents(version, attributes, versions, texts, arrays)
+
+
+def _names_of(file: "h5py.File") -> list[str]:
+    import h5py
+
+    names: list[str] = []
+    file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+    return names
+
+
+def _check_hash(name: str, item: "h5py.Dataset", data: Any) -> None:
+    if _plain(item.attrs["sha256"]) != hashlib.sha256(data).hexdigest():
+        raise InputError(f"{name} is damaged: its values don't have the hash that was written with them")
+
+
+def _plain(value: Any) -> Any:
+    """Return an attribute as Python's own type."""
+    if isinstance(value, bytes | np.bytes_):
+        return bytes(value).decode()
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,93 @@
+"""A recording: what a flight was, complete enough to be flown again without its autopilot."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.engine.digest import flight_digest
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.streams import Streams
+from px4lockstep.errors import InputError
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a flight came from.
+
+    Args:
+        spec: The resolved aircraft file.
+        mission: The text of the mission that it names, if it names one.
+        mission_name: The name of the mission's file, as the aircraft file has it.
+        autopilot: Who flew: kind and version.
+        seed: Of all randomness.
+        versions: Of px4lockstep and of what it computes with, by name.
+    """
+
+    spec: str
+    mission: str | None = None
+    mission_name: str | None = None
+    autopilot: str = ""
+    seed: int = 0
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A flight that has ended: where it came from, what drove the plant, and what the plant did.
+
+    Args:
+        source: Where it came from.
+        integrator: The kind that it was flown with.
+        streams: What drove the plant, on the timeline: commands, wind, scenario, gusts.
+        initial_state: Of the plant.
+        log: The rows of the log: time, bus and held inputs.
+        log_state: The plant state of each row.
+        moments: The records of the whole simulation every few seconds, a row of bytes each; none if Python was in the
+            loop, whose objects are not in them.
+        digest: Of the flight.
+        live_digest: Of the estimate and the autopilot's setpoints.
+    """
+
+    source: Source
+    integrator: str
+    streams: Streams
+    initial_state: npt.NDArray[np.float64]
+    log: npt.NDArray[Any]
+    log_state: npt.NDArray[np.float64]
+    moments: npt.NDArray[np.uint8]
+    digest: str
+    live_digest: str
+
+    @classmethod
+    def of(cls, simulation: Simulation, source: Source) -> "Recording":
+        """Return the recording of a run, by reference to its arrays.
+
+        Raises:
+            InputError: If the run was not recorded, or has not ended.
+        """
+        if not simulation.is_done:
+            raise InputError("a flight that has not ended has no recording; fly it to its end")
+        return cls(
+            source=source,
+            integrator=simulation.integrator.kind,
+            streams=simulation.streams,
+            initial_state=simulation.initial_state,
+            log=simulation.log,
+            log_state=simulation.log_state,
+            moments=simulation.moments,
+            digest=simulation.digest(),
+            live_digest=simulation.live_digest(),
+        )
+
+    def check_digest(self) -> None:
+        """Check that the log is the flight that the digest is of.
+
+        Raises:
+            InputError: If not.
+        """
+        found = flight_digest(self.log, self.log_state)
+        if found != self.digest:
+            raise InputError(f"its log has the digest {found}, not {self.digest}, which it says the flight had")
