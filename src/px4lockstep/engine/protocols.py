@@ -37,6 +37,11 @@ class PlantView:
         """The whole state."""
         return self._x
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each of the state is called: its group, and its place there."""
+        return tuple(f"{name}[{i}]" for name, part in self._parts.items() for i in range(len(part)))
+
     def __getitem__(self, group: str) -> npt.NDArray[np.float64]:
         return self._parts[group]
 

@@ -15,7 +15,7 @@ from px4lockstep.errors import InputError
 from px4lockstep.recording.recording import Recording, Source
 
 FORMAT = "px4lockstep.recording"
-VERSION = 1
+VERSION = 2
 """Raised with every change of what is in the file; `migrations` reads what older versions wrote."""
 
 
@@ -41,13 +41,21 @@ ENTRIES = {
     ),
     "streams/gusts": Entry(GUSTS, "Gusts on top of the wind, one record."),
     "plant/initial_state": Entry(np.dtype("<f8"), "The state of the plant before the first boundary."),
+    "moments/core": Entry(
+        np.dtype("u1"), "All records of the simulation every few seconds, a row of bytes each.", dimensions=2
+    ),
     "log/rows": Entry(LOG_ROW, "Time, bus and held inputs of each row of the log, before the step from there."),
     "log/state": Entry(np.dtype("<f8"), "The state of the plant of each row of the log.", dimensions=2),
 }
 """All arrays, by their path in the file."""
 
-TEXTS = ("spec",)
+TEXTS = {
+    "spec": "The resolved aircraft file, TOML.",
+    "state_names": "What the states of the plant are called, a line each.",
+}
+MISSION = "The mission that the aircraft file names."
 ATTRIBUTES = {
+    "core_layout": str,
     "bus_version": int,
     "bus_layout": str,
     "integrator": str,
@@ -55,6 +63,7 @@ ATTRIBUTES = {
     "seed": int,
     "digest": str,
     "live_digest": str,
+    "mission_name": str,
 }
 
 
@@ -72,9 +81,11 @@ class Contents:
 def contents_of(recording: Recording) -> Contents:
     """Return what is to be written for a recording."""
     streams, source = recording.streams, recording.source
+    mission = {} if source.mission is None else {"mission": source.mission}
     return Contents(
         version=VERSION,
         attributes={
+            "core_layout": layout_hash(SIM),
             "bus_version": BUS_SCHEMA_VERSION,
             "bus_layout": layout_hash(LOG_ROW),
             "integrator": recording.integrator,
@@ -82,9 +93,10 @@ def contents_of(recording: Recording) -> Contents:
             "seed": source.seed,
             "digest": recording.digest,
             "live_digest": recording.live_digest,
+            "mission_name": source.mission_name or "",
         },
         versions=dict(source.versions),
-        texts={"spec": source.spec},
+        texts={"spec": source.spec, "state_names": "\n".join(recording.state_names)} | mission,
         arrays={
             "timeline/time_us": streams.time_us,
             "timeline/due": streams.due,
@@ -94,6 +106,7 @@ def contents_of(recording: Recording) -> Contents:
             "streams/scenario_at": streams.scenario_at,
             "streams/gusts": streams.gusts,
             "plant/initial_state": recording.initial_state,
+            "moments/core": recording.moments,
             "log/rows": recording.log,
             "log/state": recording.log_state,
         },
@@ -113,19 +126,24 @@ def recording_of(contents: Contents) -> Recording:
         raise InputError(f"its bus has version {contents.attributes['bus_version']}, not {BUS_SCHEMA_VERSION}")
     arrays, attributes = contents.arrays, contents.attributes
     streams = Streams(**{name.partition("/")[2]: array for name, array in arrays.items() if name in _STREAM_NAMES})
+    # Moments are the bytes of one layout; a flight of another can be replayed, and not branched.
+    has_moments = attributes["core_layout"] == layout_hash(SIM)
     recording = Recording(
         source=Source(
             spec=contents.texts["spec"],
+            mission=contents.texts.get("mission"),
+            mission_name=attributes["mission_name"] or None,
             autopilot=attributes["autopilot"],
             seed=attributes["seed"],
             versions=contents.versions,
         ),
         integrator=attributes["integrator"],
         streams=streams,
+        state_names=tuple(contents.texts["state_names"].split("\n")),
         initial_state=arrays["plant/initial_state"],
         log=arrays["log/rows"],
         log_state=arrays["log/state"],
-        moments=np.zeros((0, SIM.itemsize), np.uint8),
+        moments=arrays["moments/core"] if has_moments else np.zeros((0, SIM.itemsize), np.uint8),
         digest=attributes["digest"],
         live_digest=attributes["live_digest"],
     )
@@ -142,7 +160,7 @@ def _check_names(contents: Contents) -> None:
     """Check that all is there, and of the right kind."""
     for kind, wanted, found in (
         ("array", tuple(ENTRIES), contents.arrays),
-        ("text", TEXTS, contents.texts),
+        ("text", tuple(TEXTS), contents.texts),
         ("attribute", tuple(ATTRIBUTES), contents.attributes),
     ):
         missing = [name for name in wanted if name not in found]
@@ -188,6 +206,10 @@ def _check_log(recording: Recording) -> None:
     log, state, streams = recording.log, recording.log_state, recording.streams
     if not len(log):
         raise InputError("its log is empty")
+    if len(recording.state_names) != len(recording.initial_state):
+        raise InputError(f"it has {len(recording.state_names)} state_names, and {len(recording.initial_state)} states")
+    if recording.moments.shape[1] != SIM.itemsize:
+        raise InputError(f"moments/core has rows of {recording.moments.shape[1]} bytes, not {SIM.itemsize}")
     if state.shape != (len(log), len(recording.initial_state)):
         wanted = (len(log), len(recording.initial_state))
         raise InputError(f"log/state has the shape {state.shape}, not {wanted}")

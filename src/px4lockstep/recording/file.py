@@ -15,7 +15,17 @@ import numpy.typing as npt
 
 from px4lockstep.errors import InputError
 from px4lockstep.files import placed_whole
-from px4lockstep.recording.contents import ENTRIES, FORMAT, VERSION, Contents, contents_of, recording_of
+from px4lockstep.recording.contents import (
+    ENTRIES,
+    FORMAT,
+    MISSION,
+    TEXTS,
+    VERSION,
+    Contents,
+    contents_of,
+    recording_of,
+)
+from px4lockstep.recording.migrations import migrated
 from px4lockstep.recording.recording import Recording
 
 if TYPE_CHECKING:
@@ -28,7 +38,6 @@ CHUNK_BYTES = 2**18
 READ_BYTES = 2**20
 MAX_BYTES = 16 * 2**30
 LEVEL = 1  # of compression: more takes longer than it saves
-DESCRIPTIONS = {"spec": "The resolved aircraft file, TOML."}
 
 
 def write_recording(recording: Recording, path: str | Path) -> None:
@@ -51,7 +60,7 @@ def write_recording(recording: Recording, path: str | Path) -> None:
             for name, text in contents.texts.items():
                 data = text.encode()
                 item = file.create_dataset(name, data=np.array(data, h5py.string_dtype("utf-8", max(1, len(data)))))
-                _describe(item, DESCRIPTIONS[name], data)
+                _describe(item, TEXTS.get(name, MISSION), data)
             for name, array in contents.arrays.items():
                 _describe(_write_array(file, name, array), ENTRIES[name].description, _bytes_of(array))
         _seal(part)
@@ -77,7 +86,7 @@ def read_recording(path: str | Path) -> Recording:
     except OSError as error:
         raise InputError(f"{file} can't be read: {error.strerror or error}") from error
     try:
-        recording = recording_of(_read(file))
+        recording = recording_of(migrated(_read(file)))
     except InputError as error:
         raise InputError(f"{file} can't be used: {error}") from error
     except Exception as error:  # h5py raises errors of many kinds for a damaged file

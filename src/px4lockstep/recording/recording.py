@@ -42,6 +42,7 @@ class Recording:
         source: Where it came from.
         integrator: The kind that it was flown with.
         streams: What drove the plant, on the timeline: commands, wind, scenario, gusts.
+        state_names: What each state of the plant is called: `pos[0]`, `rotor[3]`.
         initial_state: Of the plant.
         log: The rows of the log: time, bus and held inputs.
         log_state: The plant state of each row.
@@ -54,6 +55,7 @@ class Recording:
     source: Source
     integrator: str
     streams: Streams
+    state_names: tuple[str, ...]
     initial_state: npt.NDArray[np.float64]
     log: npt.NDArray[Any]
     log_state: npt.NDArray[np.float64]
@@ -74,6 +76,7 @@ class Recording:
             source=source,
             integrator=simulation.integrator.kind,
             streams=simulation.streams,
+            state_names=simulation.plant.names,
             initial_state=simulation.initial_state,
             log=simulation.log,
             log_state=simulation.log_state,
