@@ -120,7 +120,7 @@ def test_settings_come_after_overrides_and_in_their_order():
 
 
 PLACES = {
-    "a check across tables": ("timeline.dt_phys_s=0.0003", "timeline.dt_wind_s = 0.001 is not a whole multiple"),
+    "a check across tables": ("timeline.dt_phys_s=0.0003", "timeline.dt_autopilot_s = 0.004 is not a whole multiple"),
     "a motor that can't lift it": ("airframe.mass_kg=60", "airframe.propulsion can't reach a thrust"),
     "a mission elsewhere": ("home.lat_deg=-33", "the mission begins"),
     "rotors that can't steer": ("airframe.propulsion.rotor_dir=[1, 1, 1, 1]", "the built-in autopilot can't fly iris"),
@@ -147,8 +147,10 @@ def test_an_error_that_an_override_causes_names_it(name):
 
 
 def test_overrides_of_other_tables_are_not_blamed():
-    """Nor those that agree with what is wrong."""
-    settings = ["aircraft.seed=3", "timeline.dt_phys_s=0.0003"]
-    with pytest.raises(InputError) as caught:
-        load_spec("iris", settings=settings)
-    assert "seed" not in str(caught.value)
+    """Whether loading or building finds it."""
+    for wrong in ("timeline.dt_phys_s=0.0003", "airframe.mass_kg=60"):
+        with pytest.raises(InputError) as caught:
+            build(load_spec("iris", settings=["aircraft.seed=3", "home.alt_msl_m=7", wrong]))
+        assert f"iris.toml, --set {wrong}: " in str(caught.value)
+        assert "seed" not in str(caught.value)
+        assert "alt_msl_m" not in str(caught.value)

@@ -9,7 +9,7 @@ from px4lockstep.logs.log import Log
 from px4lockstep.px4.missions import Mission
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.build_aircraft import PlacedError, at, build_aircraft
-from px4lockstep.spec.build_checks import BUILD_CHECKS
+from px4lockstep.spec.build_checks import BUILD_CHECKS, related
 from px4lockstep.spec.flight_checks import us
 from px4lockstep.spec.parts import (
     build_autopilot,
@@ -90,7 +90,7 @@ def _check(spec: Spec) -> None:
     report = Report(spec.places)
     for check, needed in BUILD_CHECKS:
         for key, text in check(spec):
-            report.add(key, text, needed)
+            report.add(key, text, related(key, needed))
     report.raise_if_any()
 
 

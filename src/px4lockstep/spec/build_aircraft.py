@@ -34,7 +34,7 @@ class PlacedError(InputError):
 @contextmanager
 def at(key: Key) -> Iterator[None]:
     """Let an error of what is built here name the key; numbers that overflow are one."""
-    name = f"{dotted(key)}: " if key else ""
+    name, whose = (f"{dotted(key)}: ", "its") if key else ("", "some")
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             yield
@@ -45,7 +45,7 @@ def at(key: Key) -> Iterator[None]:
     except ArithmeticError as error:
         raise PlacedError(
             key,
-            f"{name}its numbers are so large or small that they can't be computed with ({error}); use plausible ones",
+            f"{name}{whose} numbers are so large or small that computing with them fails ({error}); use plausible ones",
         ) from error
 
 

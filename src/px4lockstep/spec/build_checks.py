@@ -12,7 +12,7 @@ from px4lockstep.plants.plant import PLANT
 from px4lockstep.spec.build_aircraft import PlacedError, at, build_aircraft
 from px4lockstep.spec.flight_checks import us
 from px4lockstep.spec.parts import build_autopilot, build_estimator, build_integrator, build_mission, build_wind
-from px4lockstep.spec.spec import Spec
+from px4lockstep.spec.spec import Key, Spec
 from px4lockstep.spec.vehicle_checks import Found
 
 AIRCRAFT = ("aircraft", "home", "plant", "environment", "airframe", "actuation", "power")
@@ -25,7 +25,7 @@ def check_aircraft(spec: Spec) -> Found:
         aircraft = build_aircraft(spec)
         with at(("airframe", "propulsion")):
             aircraft.propulsion.thrust_constant(aircraft.hover_thrust_n)
-        with at(("airframe",)):
+        with at(()):
             aircraft.write(np.zeros(1, PLANT)[0])
     except PlacedError as error:
         yield error.key, str(error)
@@ -61,6 +61,16 @@ def check_models(spec: Spec) -> Found:
             build(spec)
         except PlacedError as error:
             yield error.key, str(error)
+
+
+def related(key: Key, needed: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the tables whose values may be to blame for an error of a key."""
+    table = str(key[0]) if key else ""
+    return {
+        "": needed,
+        "px4": ("px4", "home", "autopilot"),  # a mission that begins elsewhere
+        "autopilot": ("autopilot", "airframe"),  # rotors that can't steer
+    }.get(table, (table,))
 
 
 BUILD_CHECKS: tuple[tuple[Callable[[Spec], Found], tuple[str, ...]], ...] = (

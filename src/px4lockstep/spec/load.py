@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from px4lockstep.spec.build_checks import BUILD_CHECKS
+from px4lockstep.spec.build_checks import BUILD_CHECKS, related
 from px4lockstep.spec.defaults import Tables, fill_in
 from px4lockstep.spec.files import Layers, find_file
 from px4lockstep.spec.flight_checks import CHECKS
@@ -68,7 +68,7 @@ def _add_build_errors(tables: Tables, layers: Layers) -> None:
     for check, needed in BUILD_CHECKS:
         if all(name in good for name in needed):
             for key, text in check(spec):
-                layers.report.add(key, text, needed)
+                layers.report.add(key, text, related(key, needed))
 
 
 def _tables(layers: Layers) -> Tables:
