@@ -232,6 +232,7 @@ DEPENDENCIES = {
         "autopilot",
         "px4",
         "engine",
+        "logs",
     },
     "verification": BASE | {"math", "environment", "vehicle", "plants", "integrators", "engine"},
     "logs": BASE | {"files", "math", "plants", "engine"},

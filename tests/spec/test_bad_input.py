@@ -121,6 +121,16 @@ CASES = {
     "an event between microseconds": (TWO + EVENT + "at_s = 0.1234567\naction = 'arm'\n", "scenario.events[0].at_s = 0.1234567 is not a whole number of microseconds"),
     "replay of nothing": (TWO + "[run]\nmode = 'replay'\n", "run.recording_in is missing"),
     "recording without replay": (TWO + "[run]\nrecording_in = 'x.h5'\n", "is for a replay; run.mode is 'live'"),
+    "an unused parameter": (TWO + "[autopilot.params]\nMC_AIRMODE = 1\n", "autopilot.params.MC_AIRMODE: params MC_AIRMODE: PX4 has them, but the built-in"),
+    "a parameter of an option": (TWO + "[autopilot.params]\nHTE_HT_NOISE = 0.1\n", "leave them out, or switch hover_thrust_estimate on"),
+    "a parameter of a rotor too many": (TWO + "[autopilot.params]\nCA_ROTOR2_PX = 1\n", "CA_ROTOR2_PX = 1 is of no rotor; they are 0 to 1"),
+    "an action of the battery that is none": (TWO + "[autopilot.params]\nCOM_LOW_BAT_ACT = 4\n", "autopilot.params.COM_LOW_BAT_ACT: "),
+    "a word for an option": (TWO + "[autopilot]\nland_detector = true\n", "autopilot.land_detector = true is not allowed; allowed are 'host', 'estimate'"),
+    "a sensor that no model has": (TWO + EVENT + "at_s = 1\naction = 'sensor_fault'\nsensor = 'gyro'\n", "scenario.events[0].sensor = 'gyro' has no effect: no model applies it"),
+    "a signal of nobody": (TWO + "[autopilot]\nkind = 'none'\n" + EVENT + "when = { signal = 'mission_item', above = 1 }\naction = 'arm'\n", "scenario.events[0].when.signal = 'mission_item' can't be read"),
+    "a rate that ticks can't keep": (TWO + "[px4]\nstrict_lockstep_rates = true\n[timeline]\ndt_autopilot_s = 0.005\n", "px4.lockstep.mc_att_control_rate_hz = 250 can't be kept: a tick, timeline.dt_autopilot_s = 0.005, is longer than its period; use at most 200"),
+    "a rate beyond microseconds": (TWO + "[px4.lockstep]\nnavigator_rate_hz = 1000001\n", "px4.lockstep.navigator_rate_hz = 1000001 is out of range"),
+    "an unknown column": (TWO + "[run]\nlog_columns = ['pos_nd']\n", "run.log_columns[0] = 'pos_nd' is unknown; did you mean 'pos_ned'?"),
     # the file itself
     "no TOML": ("mass = = 3\n", "is not TOML: Invalid value (at line 1"),
     "a key twice": ("[home]\nlat_deg = 1\nlat_deg = 2\n", "is not TOML: Cannot overwrite a value (at line 3"),
@@ -161,6 +171,56 @@ def test_all_mistakes_come_in_one_report(tmp_path):
     assert lines[0].endswith("field.toml has 7 errors:")
     for key in ("dt_log_s", "wind = 'oo'", "latt_deg", "lon_deg", "q_bn", "ocv_v", "mission_path"):
         assert sum(key in line.split(";")[0] for line in lines[1:]) == 1, key
+
+
+def test_an_empty_file_lacks_all_that_must_be_given(tmp_path):
+    """Mass, inertia, rotors: at once."""
+    with pytest.raises(InputError) as caught:
+        load_text(tmp_path, "")
+    lines = str(caught.value).splitlines()
+    assert lines[0].endswith("field.toml has 3 errors:")
+    for key in ("mass_kg", "inertia_diag_kgm2", "rotor_pos_body_m"):
+        assert sum(f"airframe.{key} is missing" in line for line in lines) == 1
+
+
+def test_an_unknown_key_does_not_hide_what_else_is_wrong(tmp_path):
+    """The rest of its table is checked, and the tables that depend on it; rotors with mistakes hide no wiring."""
+    text = (
+        TWO.replace("[airframe]", "[airframe]\nmas_kg = 1\nrotor_axis_body_m = [[0, 0, 1]]")
+        + BUS
+        + (EVENT + "at_s = 1\naction = 'disable_motor'\nmotor = 5\nmoter = 1\n")
+    )
+    with pytest.raises(InputError) as caught:
+        load_text(tmp_path, text)
+    for expected in (
+        "airframe.mas_kg",
+        "rotor_axis_body_m has 1",
+        "events[0].moter",
+        "events[0].motor = 5 is not there",
+    ):
+        assert expected in str(caught.value)
+    assert "has 4 errors" in str(caught.value)
+    with pytest.raises(InputError) as caught:
+        load_text(tmp_path, TWO.replace("1.5", "-1.5") + BUS.replace("bat1", "bat2"))
+    assert "motor1" not in str(caught.value)
+    assert "'bat2' is not in power.batteries" in str(caught.value)
+
+
+def test_what_the_build_would_find_is_in_the_same_report(tmp_path):
+    """If loading fails anyway, and the tables that it comes from are good."""
+    text = MINIMAL + "[airframe.propulsion]\nkm_m = 5.0\n[px4]\nmission_path = 'simple'\n[home]\nlat_deg = 10\n"
+    assert load_text(tmp_path, text).home.lat_deg == 10.0
+    with pytest.raises(InputError, match="has 2 errors") as caught:
+        build(load_text(tmp_path, text))
+    assert "can't reach a thrust" in str(caught.value)
+    assert "the mission begins" in str(caught.value)
+    with pytest.raises(InputError, match="has 3 errors") as caught:
+        load_text(tmp_path, text + "[run]\nmode = 'liv'\n")
+    assert "can't reach a thrust" in str(caught.value)
+    assert "the mission begins" in str(caught.value)
+    with pytest.raises(InputError) as caught:
+        load_text(tmp_path, text + "[environment]\nwind = 'oo'\n")
+    assert "thrust" not in str(caught.value)
 
 
 def test_cycles_of_several_files_are_named(tmp_path):
@@ -265,9 +325,10 @@ BUILD_CASES = {
     "replay": ("[run]\nmode = 'replay'\nrecording_in = 'x.h5'\n", "run.mode = 'replay': recordings come with a later"),
     "too weak a motor": ("[airframe.propulsion]\nkm_m = 5.0\n", "airframe.propulsion can't reach a thrust"),
     "numbers beyond computing": ("[airframe.propulsion.motor]\nviscous_friction_nm_per_rad_s = 1e308\n", "airframe.propulsion: its numbers"),
-    "an unused parameter": ("[autopilot.params]\nMC_AIRMODE = 1\n", "autopilot.params: "),
-    "a sensor that no model has": (EVENT + "at_s = 1\naction = 'sensor_fault'\nsensor = 'gyro'\n", "scenario.events[0].sensor = 'gyro'"),
-    "rates": ("[px4]\nstrict_lockstep_rates = true\n[timeline]\ndt_autopilot_s = 0.02\n[estimator]\ndelay_s = 0\n", "longer than its period"),
+    "numbers that overflow": ("[[power.batteries]]\nr1 = 1e-200\nc1 = 1e-200\n", "field.toml: some numbers are so large or small"),
+    "a number that is almost none": ("[environment]\nwind_tau_s = 5e-324\n", "environment: wind.tau_s = 5e-324 is out of range"),
+    "a mission elsewhere": ("[px4]\nmission_path = 'simple'\n[home]\nlat_deg = 10\n", "px4.mission_path: the mission begins 4158439 m from home; MIS_DIST_1WP allows 10000 m"),
+    "a column that this flight has not": ("[run]\nlog_columns = ['servos']\n", "run.log_columns[0]: this log has no column 'servos'"),
 }  # fmt: skip
 
 

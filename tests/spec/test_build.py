@@ -1,11 +1,14 @@
 """From a spec to a flight: each table reaches its model."""
 
+import functools
+import json
 import math
 
 import numpy as np
 import pytest
 from spec_files import MINIMAL, load_text
 
+from px4lockstep.autopilot.builtin.builtin import Builtin
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic
 from px4lockstep.errors import InputError
@@ -125,6 +128,56 @@ motor_ids = ["b", "c"]
     assert aircraft.power_buses[0].avionics_load_w == 5.0
     assert (aircraft.gravity.kind, aircraft.home_alt_msl_m, aircraft.share_mode) == ("spherical", 100.0, "equal")
     assert aircraft.pos_ned == (1.0, 2.0, -3.0)
+
+
+OPTIONS = ("motor_failure_detection", "hover_thrust_estimate", "land_detector", "angular_acceleration")
+
+
+def test_options_of_the_autopilot_have_its_own_defaults():
+    """What a file leaves out is what Python leaves out."""
+    table, own = load_spec("iris").autopilot, Builtin()
+    assert {name: getattr(table, name) for name in OPTIONS} == {name: getattr(own, name) for name in OPTIONS}
+
+
+HOP = """QGC WPL 110
+0 1 3 22 0 0 0 0 47.397742 8.545594 3 1
+1 0 3 21 0 0 0 0 47.397742 8.545594 0 1
+"""
+
+
+@pytest.fixture(scope="module")
+def hop(tmp_path_factory):
+    """Return the digest of an octa that takes off, loses a motor and lands, with changes."""
+    path = tmp_path_factory.mktemp("hop") / "hop.toml"
+    path.with_name("hop.waypoints").write_text(HOP, "utf-8")
+    path.write_text(
+        "extends = ['octa']\n[px4]\nmission_path = 'hop.waypoints'\n[timeline]\nt_end_s = 25.0\n"
+        "[[scenario.events]]\nat_s = 8.0\naction = 'disable_motor'\nmotor = 1\n",
+        "utf-8",
+    )
+    return functools.cache(lambda *settings: build(load_spec(path, settings=settings)).simulation.run().digest())
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "motor_failure_detection=false",
+        "hover_thrust_estimate=true",
+        "land_detector=estimate",
+        "angular_acceleration=false",
+    ],
+)
+def test_an_option_of_the_autopilot_reaches_the_flight(hop, setting):
+    """It flies otherwise."""
+    assert hop(f"autopilot.{setting}") != hop()
+
+
+@pytest.mark.compiled
+def test_options_with_their_defaults_change_nothing(hop):
+    """The digest is that of a file without them."""
+    given = [f"autopilot.{name}={json.dumps(getattr(Builtin(), name))}" for name in OPTIONS]
+    assert hop(*given) == hop()
 
 
 def test_a_record_run_keeps_its_streams(tmp_path):

@@ -4,6 +4,7 @@ import pytest
 from spec_files import MINIMAL, load_text, write
 
 from px4lockstep.errors import InputError
+from px4lockstep.spec.build import build
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.overrides import parse_override, split_key
 
@@ -79,13 +80,13 @@ def test_paths_from_outside_are_relative_to_where_we_are(tmp_path, monkeypatch):
 
 
 BAD = {
-    "environment.wnd": ("ou", "override: environment.wnd = 'ou' is unknown; did you mean 'wind'?"),
-    "power.batteries[3].soc0": (0.5, "override: power.batteries[3] = 0.5 is not there: power.batteries has 1"),
-    "aircraft.name.first": (1, "override: aircraft.name.first = 1 is unknown: aircraft.name = 'iris' is no table"),
-    "bogus.key": (1, "override: bogus = { key = 1 } is unknown"),
-    "timeline.t_end_s": ("20", "override: timeline.t_end_s = '20' is not allowed; it must be a number"),
-    "extends": (["x"], "override: extends can't be changed from outside"),
-    "a b": (1, "override: 'a b' is no key"),
+    "environment.wnd": ("ou", "environment.wnd = 'ou' is unknown; did you mean 'wind'?"),
+    "power.batteries[3].soc0": (0.5, "power.batteries[3].soc0 = 0.5 is not there: power.batteries has 1"),
+    "aircraft.name.first": (1, "aircraft.name.first = 1 is unknown: aircraft.name = 'iris' is no table"),
+    "bogus.key": (1, "bogus = { key = 1 } is unknown"),
+    "timeline.t_end_s": ("20", "timeline.t_end_s = '20' is not allowed; it must be a number"),
+    "extends": (["x"], "extends can't be changed from outside"),
+    "a b": (1, "'a b' is no key"),
 }
 
 
@@ -95,4 +96,61 @@ def test_a_bad_override_is_named_as_one(key):
     value, expected = BAD[key]
     with pytest.raises(InputError) as caught:
         load_spec("iris", {key: value})
-    assert expected in str(caught.value)
+    assert str(caught.value).startswith(f"override {key}: {expected}")
+
+
+def test_a_bad_setting_is_named_as_it_was_written():
+    """As the command line has it, all of them in one report."""
+    settings = ["environment.wind=drydn", "timeline.t_end_s", "home.lat_deg=91", "a\nb=1", "home.lon_deg=[" + "1," * 99]
+    with pytest.raises(InputError) as caught:
+        load_spec("iris", settings=settings)
+    lines = [line.strip() for line in str(caught.value).splitlines()]
+    assert lines[0].endswith("iris.toml has 5 errors:")
+    assert "--set environment.wind=drydn: environment.wind = 'drydn' is unknown; did you mean" in str(caught.value)
+    assert any(line.startswith("--set timeline.t_end_s: 'timeline.t_end_s' changes nothing; it must") for line in lines)
+    assert any(line.startswith("--set home.lat_deg=91: home.lat_deg = 91 is out of range") for line in lines)
+    assert any(line.startswith("--set a\\nb=1: ") for line in lines)
+    assert any(line.startswith("--set home.lon_deg=[1,") and "…: " in line for line in lines)
+
+
+def test_settings_come_after_overrides_and_in_their_order():
+    """The last one counts."""
+    spec = load_spec("iris", {"aircraft.seed": 1}, ["aircraft.seed=2", "aircraft.seed=3"])
+    assert spec.aircraft.seed == 3
+
+
+PLACES = {
+    "a check across tables": ("timeline.dt_phys_s=0.0003", "timeline.dt_autopilot_s = 0.004 is not a whole multiple"),
+    "a motor that can't lift it": ("airframe.mass_kg=60", "airframe.propulsion can't reach a thrust"),
+    "a mission elsewhere": ("home.lat_deg=-33", "the mission begins"),
+    "rotors that can't steer": ("airframe.propulsion.rotor_dir=[1, 1, 1, 1]", "the built-in autopilot can't fly iris"),
+    "a rotor that is not there": (
+        "autopilot.params.CA_ROTOR9_PX=1",
+        "autopilot.params.CA_ROTOR9_PX = 1 is of no rotor",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_an_error_that_an_override_causes_names_it(name):
+    """Whether loading or building finds it; as it was written."""
+    text, expected = PLACES[name]
+    key, value = parse_override(text)
+    for place, changes in (
+        (f"--set {text}: ", {"settings": [text]}),
+        (f"override {key}: ", {"overrides": {key: value}}),
+    ):
+        with pytest.raises(InputError) as caught:
+            build(load_spec("iris", **changes))
+        assert place in str(caught.value)
+        assert expected in str(caught.value).split(place)[1]
+
+
+def test_overrides_of_other_tables_are_not_blamed():
+    """Whether loading or building finds it."""
+    for wrong in ("timeline.dt_phys_s=0.0003", "airframe.mass_kg=60"):
+        with pytest.raises(InputError) as caught:
+            build(load_spec("iris", settings=["aircraft.seed=3", "home.alt_msl_m=7", wrong]))
+        assert f"iris.toml, --set {wrong}: " in str(caught.value)
+        assert "seed" not in str(caught.value)
+        assert "alt_msl_m" not in str(caught.value)

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from spec_files import MINIMAL, load_text, write
 
+from px4lockstep.spec.files import shipped_aircraft
 from px4lockstep.spec.json_schema import json_schema
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.reference import reference
-from px4lockstep.spec.spec import all_tables, keys_of
+from px4lockstep.spec.spec import all_tables, keys_of, table_of
 from px4lockstep.spec.toml_text import to_toml
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "spec.md"
@@ -62,17 +63,37 @@ log_csv = "log.csv"
     assert again.run.log_csv == str(tmp_path / "log.csv")
 
 
-def test_the_resolved_file_has_every_key(tmp_path):
-    """But those that have no value."""
-    data = tomllib.loads(to_toml(load_spec("iris")))
+def test_the_resolved_file_has_every_key():
+    """But those that have no value; arrays of tables that are empty are comments."""
+    text = to_toml(load_spec("iris"))
+    data = tomllib.loads(text)
     for name, model, is_array in all_tables():
         table = data
         for part in name.split(".") if name else []:
             inner = table.get(part, {})
             table = (inner or [{}])[0] if isinstance(inner, list) else inner
         if table or not ("events" in name or is_array):
-            needed = {key for key, field in keys_of(model).items() if field.default is not None}
-            assert needed <= table.keys(), name
+            for key, field in keys_of(model).items():
+                inner_name = f"{name}.{key}" if name else key
+                if table_of(field)[1] and key not in table:
+                    assert f"# [[{inner_name}]]: none\n" in text
+                else:
+                    assert field.default is None or key in table, inner_name
+
+
+@pytest.mark.parametrize("name", shipped_aircraft())
+def test_events_can_be_added_to_the_resolved_file(name, tmp_path):
+    """And gusts, and whatever else is an array of tables that may be empty."""
+    more = (
+        '[[scenario.events]]\nat_s = 1.0\naction = "land"\n'
+        "[[environment.gusts]]\nstart_s = 1\nend_s = 2\nvel_ned = [1, 0, 0]\n"
+        '[[px4.params]]\nname = "MC_AIRMODE"\nvalue = 1\n[[px4.uorb.subs]]\nkey = "a"\ntype = "A"\n'
+        '[[actuation.servos]]\nid = "flap"\nchannel = 8\n[[sensors]]\nkind = "gps"\nid = "g"\n'
+    )
+    spec = load_text(tmp_path, to_toml(load_spec(name)) + more)
+    assert spec.scenario.events[-1].action == "land"
+    assert spec.environment.gusts[0].end_s == 2.0
+    assert spec.actuation.servos[-1].id == "flap"
 
 
 def test_two_specs_differ_if_any_value_does():

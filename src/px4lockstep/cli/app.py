@@ -1,5 +1,6 @@
 """The commands and their options; what they do is in a module each."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -50,13 +51,14 @@ def bench(as_json: JsonOption = False) -> None:
 
 SpecArgument = Annotated[str, typer.Argument(help="The name of an aircraft that ships (iris), or the path of a file.")]
 FolderArgument = Annotated[Path, typer.Argument(help="A run folder.")]
+SetOption = Annotated[list[str] | None, typer.Option("--set", help="table.key=value, as often as you like.")]
 OutOption = Annotated[Path | None, typer.Option("--out", help="Where to write.")]
 
 
 @app.command()
 def run(
     spec: SpecArgument,
-    settings: Annotated[list[str] | None, typer.Option("--set", help="table.key=value, as often as you like.")] = None,
+    settings: SetOption = None,
     seed: Annotated[int | None, typer.Option(help="Of all randomness.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run folder; runs/NAME-TIME if left out.")] = None,
     plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Whether to draw the flight.")] = True,
@@ -101,6 +103,12 @@ spec_app = typer.Typer(help="The aircraft files.", no_args_is_help=True)
 app.add_typer(spec_app, name="spec")
 
 
+@spec_app.callback()
+def spec_common() -> None:
+    """The aircraft files."""
+    os.environ["NUMBA_DISABLE_JIT"] = "1"  # nothing flies here: what is built is the same, and nothing is compiled
+
+
 @spec_app.command("list")
 def spec_list() -> None:
     """List the aircraft and missions that ship with the package."""
@@ -110,19 +118,19 @@ def spec_list() -> None:
 
 
 @spec_app.command("show")
-def spec_show(spec: SpecArgument) -> None:
+def spec_show(spec: SpecArgument, settings: SetOption = None) -> None:
     """Print an aircraft file with all that it inherits and all defaults."""
     from px4lockstep.cli.spec import show_spec
 
-    raise typer.Exit(show_spec(spec))
+    raise typer.Exit(show_spec(spec, settings or []))
 
 
 @spec_app.command("check")
-def spec_check(spec: SpecArgument) -> None:
+def spec_check(spec: SpecArgument, settings: SetOption = None) -> None:
     """Check an aircraft file; exit with 2 if anything is wrong."""
     from px4lockstep.cli.spec import check_spec
 
-    raise typer.Exit(check_spec(spec))
+    raise typer.Exit(check_spec(spec, settings or []))
 
 
 @spec_app.command("schema")

@@ -16,7 +16,6 @@ from px4lockstep.runs.folder import RunFolder, fresh_folder, summary_of
 from px4lockstep.runs.run import Run, fly
 from px4lockstep.spec.build import build
 from px4lockstep.spec.load import load_spec
-from px4lockstep.spec.overrides import parse_override
 
 FLOWN, FAILED, INTERRUPTED = 0, 1, 130
 MODES = {0: "on the ground", 3: "mission", 4: "hold", 5: "return", 12: "descend", 18: "land"}
@@ -24,10 +23,9 @@ MODES = {0: "on the ground", 3: "mission", 4: "hold", 5: "return", 12: "descend"
 
 def run_spec(spec: str, settings: Sequence[str], seed: int | None, out: Path | None, plots: bool, as_json: bool) -> int:
     """Fly; return the exit code."""
-    overrides = dict(parse_override(text) for text in settings)
     if seed is not None:
-        overrides["aircraft.seed"] = seed
-    flight = build(load_spec(spec, overrides))
+        settings = [*settings, f"aircraft.seed={seed}"]
+    flight = build(load_spec(spec, settings=settings))
     folder = RunFolder.create(out or fresh_folder(flight.spec.aircraft.name), flight.spec)
     console = Console(stderr=True)
     run, code, error = Run(flight), FLOWN, None

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 
 from px4lockstep.spec.build import build
 from px4lockstep.spec.files import shipped_aircraft, shipped_missions
@@ -19,16 +20,16 @@ def list_specs() -> int:
     return 0
 
 
-def show_spec(spec: str) -> int:
+def show_spec(spec: str, settings: Sequence[str]) -> int:
     """Print an aircraft file with all that it inherits and all defaults."""
-    sys.stdout.write(to_toml(load_spec(spec)))
+    sys.stdout.write(to_toml(load_spec(spec, settings=settings)))
     return 0
 
 
-def check_spec(spec: str) -> int:
+def check_spec(spec: str, settings: Sequence[str]) -> int:
     """Load and build an aircraft file; what is wrong with it is an error."""
-    flight = build(load_spec(spec))
-    for warning in (*flight.warnings, *flight.simulation.warnings):
+    flight = build(load_spec(spec, settings=settings))
+    for warning in flight.warnings:
         sys.stdout.write(f"warning: {warning}\n")
     sys.stdout.write(f"{spec}: good\n")
     return 0

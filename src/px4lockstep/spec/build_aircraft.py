@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
+
 from px4lockstep.environment.gravity import Gravity
 from px4lockstep.errors import InputError
 from px4lockstep.math.quaternion import from_euler
@@ -17,35 +19,45 @@ Attitude = tuple[float, float, float, float]
 
 
 class PlacedError(InputError):
-    """An error that names its file and key already."""
+    """An error of a key that is known.
+
+    Args:
+        key: The key.
+        text: What is wrong, with the key's name.
+    """
+
+    def __init__(self, key: Key, text: str) -> None:
+        super().__init__(text)
+        self.key = key
 
 
 @contextmanager
-def at(spec: Spec, key: Key) -> Iterator[None]:
-    """Let an error of what is built here name the file and the key."""
+def at(key: Key) -> Iterator[None]:
+    """Let an error of what is built here name the key; numbers that overflow are one."""
+    name, whose = (f"{dotted(key)}: ", "its") if key else ("", "some")
     try:
-        yield
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            yield
     except PlacedError:
         raise
     except InputError as error:
-        text = str(error) if str(error).startswith(dotted(key)) else f"{dotted(key)}: {error}"
-        raise PlacedError(f"{spec.file_of(key) or 'spec'}: {text}") from error
+        raise PlacedError(key, str(error) if str(error).startswith(dotted(key)) else f"{name}{error}") from error
     except ArithmeticError as error:
         raise PlacedError(
-            f"{spec.file_of(key) or 'spec'}: {dotted(key)}: its numbers are so large or small that they can't be "
-            f"computed with ({error}); use plausible ones"
+            key,
+            f"{name}{whose} numbers are so large or small that computing with them fails ({error}); use plausible ones",
         ) from error
 
 
 def build_aircraft(spec: Spec) -> Aircraft:
-    """Return the aircraft of a spec, with its thrust calibrated.
+    """Return the aircraft of a spec.
 
     Raises:
-        InputError: If its motors can't give the thrust, or anything else does not fit.
+        PlacedError: If anything does not fit.
     """
     airframe, x0 = spec.airframe, spec.airframe.x0
     contact, environment = spec.plant.contact, spec.environment
-    with at(spec, ("plant", "contact")):
+    with at(("plant", "contact")):
         ground = Contact(
             kind=contact.kind,
             k_n_per_m=contact.k_n_per_m,
@@ -56,15 +68,15 @@ def build_aircraft(spec: Spec) -> Aircraft:
             points_body_m=contact.points_body_m,
             mu_static=contact.mu_static,
         )
-    with at(spec, ("airframe",)):
+    with at(("airframe",)):
         tensor = inertia(airframe)
-        aircraft = Aircraft(
+        return Aircraft(
             name=spec.aircraft.name,
             mass_kg=airframe.mass_kg,
             inertia_kgm2=(tensor[0], tensor[1], tensor[2]),
             rotors=_rotors(spec),
             propulsion=_propulsion(spec),
-            batteries=tuple(_battery(spec, i, battery) for i, battery in enumerate(spec.power.batteries)),
+            batteries=tuple(_battery(i, battery) for i, battery in enumerate(spec.power.batteries)),
             buses=_buses(spec),
             share_mode=spec.power.share_mode,
             angular_damping=airframe.angular_damping,
@@ -72,8 +84,8 @@ def build_aircraft(spec: Spec) -> Aircraft:
             linear_drag=airframe.linear_drag,
             drag_area_body_m2=airframe.drag_area_body_m2,
             contact=ground,
-            motor_actuator=_actuator(spec, "motor_actuators", spec.actuation.motor_actuators),
-            servo_actuator=_actuator(spec, "servo_actuators", spec.actuation.servo_actuators),
+            motor_actuator=_actuator("motor_actuators", spec.actuation.motor_actuators),
+            servo_actuator=_actuator("servo_actuators", spec.actuation.servo_actuators),
             servo_channels=tuple(servo.channel for servo in spec.actuation.servos),
             gravity=Gravity(
                 environment.gravity, environment.gravity_mps2, environment.gravity_mu, environment.gravity_r0_m
@@ -84,9 +96,6 @@ def build_aircraft(spec: Spec) -> Aircraft:
             q_bn=_attitude(spec),
             omega_body=x0.omega_body,
         )
-    with at(spec, ("airframe", "propulsion")):
-        aircraft.propulsion.thrust_constant(aircraft.hover_thrust_n)
-    return aircraft
 
 
 def _rotors(spec: Spec) -> tuple[Rotor, ...]:
@@ -113,8 +122,8 @@ def _propulsion(spec: Spec) -> Propulsion:
     )
 
 
-def _battery(spec: Spec, index: int, battery: BatteryTable) -> Battery:
-    with at(spec, ("power", "batteries", index)):
+def _battery(index: int, battery: BatteryTable) -> Battery:
+    with at(("power", "batteries", index)):
         return Battery(**battery.model_dump(exclude={"id"}))
 
 
@@ -131,8 +140,8 @@ def _buses(spec: Spec) -> tuple[PowerBus, ...]:
     )
 
 
-def _actuator(spec: Spec, name: str, own: Actuators) -> Actuator:
-    with at(spec, ("actuation", name)):
+def _actuator(name: str, own: Actuators) -> Actuator:
+    with at(("actuation", name)):
         return Actuator(**own.model_dump())
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from px4lockstep.errors import InputError
 from px4lockstep.spec.report import Report
-from px4lockstep.spec.spec import Key, dotted, keys_of, model_at
+from px4lockstep.spec.spec import Key, Places, dotted, keys_of, model_at
 from px4lockstep.spec.table import Table, show
 
 GREEK_KEY = re.compile(r"^[ \t]*(\w*[τωζμ]\w*)[ \t]*=", re.MULTILINE)
@@ -120,14 +120,13 @@ def freeze(value: Any) -> Any:
 class Layers:
     """Files, merged so far."""
 
-    main: str
+    places: Places
     data: dict[str, Any] = field(default_factory=dict)
-    files: dict[Key, str] = field(default_factory=dict)
     count: int = 0
 
     def __post_init__(self) -> None:
         """Prepare the report."""
-        self.report = Report(self.main, self.files)
+        self.report = Report(self.places)
 
     # -- files ---------------------------------------------------------------------------------------------------
 
@@ -170,7 +169,6 @@ class Layers:
         sensors = own.get("sensors")
         if isinstance(sensors, dict) and list(sensors) == ["sensors"]:  # PX4Lockstep.jl takes [[sensors.sensors]] too
             own["sensors"] = sensors["sensors"]
-        self.files.setdefault((), self.main)
         self.merge(self.data, self.respell(own, (), label, folder), label, ())
 
     # -- spelling --------------------------------------------------------------------------------------------------
@@ -219,7 +217,7 @@ class Layers:
             else:
                 self._forget(here)
                 into[name] = _copied(value)
-                self.files[here] = label
+                self.places.files[here] = label
 
     def expand_name(self, into: dict[str, Any], name: str, key: Key) -> None:
         """Turn a plain string into the table that it stands for, if it may be one."""
@@ -236,8 +234,8 @@ class Layers:
                     self._forget((*key, name))
 
     def _forget(self, key: Key) -> None:
-        for other in [other for other in self.files if other[: len(key)] == key]:
-            del self.files[other]
+        for other in [other for other in self.places.files if other[: len(key)] == key]:
+            del self.places.files[other]
 
 
 def _copied(value: Any) -> Any:

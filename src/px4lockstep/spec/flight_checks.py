@@ -4,20 +4,45 @@ import difflib
 import re
 from collections.abc import Callable
 
+from px4lockstep.autopilot.builtin.builtin import MAX_RATE_HZ, Builtin
 from px4lockstep.engine.timeline import MAX_BOUNDARIES
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import MAX_DELAY_TICKS
+from px4lockstep.logs.schema import COLUMNS
 from px4lockstep.microseconds import seconds_to_us
 from px4lockstep.px4.missions import Mission, load_mission
 from px4lockstep.px4.parameters import known_parameters, resolve
+from px4lockstep.scenario.actions import SENSOR_BITS
 from px4lockstep.scenario.data_form import events_from_data
+from px4lockstep.scenario.events import ARGUMENTS
+from px4lockstep.scenario.fit import APPLIED_SENSORS
 from px4lockstep.scenario.stage import MAX_EVENTS
 from px4lockstep.spec.defaults import Tables
 from px4lockstep.spec.files import is_name, shipped_missions
-from px4lockstep.spec.flight_tables import Environment, EstimatorTable, Integrator, Plant, Run, ScenarioTable, Timeline
+from px4lockstep.spec.flight_tables import (
+    Autopilot,
+    Environment,
+    EstimatorTable,
+    Integrator,
+    Plant,
+    Run,
+    ScenarioTable,
+    Timeline,
+)
+from px4lockstep.spec.px4_tables import Px4
+from px4lockstep.spec.report import choices
 from px4lockstep.spec.spec import Key, dotted
 from px4lockstep.spec.table import show
 from px4lockstep.spec.vehicle_checks import Found, bad, check_actuation, check_airframe, check_power, check_wiring
+
+RATES = {
+    "navigator_hz": "navigator_rate_hz",
+    "position_hz": "mc_pos_control_rate_hz",
+    "attitude_hz": "mc_att_control_rate_hz",
+    "rate_hz": "mc_rate_control_rate_hz",
+    "allocation_hz": "control_allocator_rate_hz",
+}
+"""The rates of the built-in autopilot, and what `[px4.lockstep]` calls them."""
 
 
 def us(seconds: float) -> int:
@@ -144,6 +169,18 @@ def check_motors_of_events(tables: Tables) -> Found:
             yield bad(("scenario", "events", i, "motor"), event.motor, f"is not there; motors are 1 to {rotors}")
 
 
+def check_events_apply(tables: Tables) -> Found:
+    """Sensors and signals that some model has."""
+    for i, event in enumerate(tables["scenario"].events):
+        key: Key = ("scenario", "events", i)
+        is_fault = event.action in ARGUMENTS and "sensor" in ARGUMENTS[event.action]
+        if is_fault and event.sensor in SENSOR_BITS and event.sensor not in APPLIED_SENSORS:
+            text = f"has no effect: no model applies it; allowed is {', '.join(APPLIED_SENSORS)}"
+            yield bad((*key, "sensor"), event.sensor, text)
+        if event.when is not None and event.when.signal == "mission_item" and tables["autopilot"].kind == "none":
+            yield bad((*key, "when", "signal"), "mission_item", "can't be read: autopilot.kind = 'none' flies none")
+
+
 def _lines(text: str, header: str) -> list[str]:
     """Split a report of several lines."""
     return [line.strip() for line in text.splitlines() if not line.startswith(header)]
@@ -193,11 +230,16 @@ def check_mission(tables: Tables) -> Found:
 
 
 def check_parameters(tables: Tables) -> Found:
-    """Parameters that PX4 has, in their limits."""
-    for name, value in tables["autopilot"].params.items():
+    """Parameters that PX4 has, in their limits, and that the autopilot has a use for."""
+    own: Autopilot = tables["autopilot"]
+    for name, value in own.params.items():
         key: Key = ("autopilot", "params", name)
         try:
-            resolve({name: value})
+            Builtin(
+                params={name: value},
+                land_detector=own.land_detector,
+                hover_thrust_estimate=own.hover_thrust_estimate,
+            )
         except InputError as error:
             yield key, f"{dotted(key)}: {error}"
     names = [param.name for param in tables["px4"].params]
@@ -211,13 +253,41 @@ def check_parameters(tables: Tables) -> Found:
                 yield ("px4", "params", i, "value"), f"px4.params[{i}].value: {error}"
 
 
+def check_rotor_parameters(tables: Tables) -> Found:
+    """Parameters of rotors that are there."""
+    rotors = len(tables["airframe"].rotor_pos_body_m)
+    for name, value in tables["autopilot"].params.items():
+        found = re.match(r"CA_ROTOR(\d+)_", name)
+        if found and int(found[1]) >= rotors:
+            yield bad(("autopilot", "params", name), value, f"is of no rotor; they are 0 to {rotors - 1}")
+
+
+def check_rates(tables: Tables) -> Found:
+    """Rates that microseconds can express and, if they are to be kept, that ticks can."""
+    px4: Px4 = tables["px4"]
+    tick_s = tables["timeline"].dt_autopilot_s
+    for name in RATES.values():
+        key, rate_hz = ("px4", "lockstep", name), getattr(px4.lockstep, name)
+        if rate_hz > MAX_RATE_HZ:
+            yield bad(key, rate_hz, f"is out of range; it must be at most {MAX_RATE_HZ}, and 0 is every tick")
+        elif px4.strict_lockstep_rates and rate_hz > 0 and 1_000_000 // rate_hz < us(tick_s):
+            most = 1_000_000 // us(tick_s)
+            text = f"can't be kept: a tick, timeline.dt_autopilot_s = {tick_s}, is longer than its period; use at most"
+            yield bad(key, rate_hz, f"{text} {most}, or px4.strict_lockstep_rates = false")
+
+
 def check_run(tables: Tables) -> Found:
-    """A recording for a replay."""
+    """A recording for a replay, columns that logs have."""
     run: Run = tables["run"]
     if run.mode == "replay" and run.recording_in is None:
         yield ("run", "mode"), "run.recording_in is missing; run.mode = 'replay' needs the recording"
     if run.mode != "replay" and run.recording_in is not None:
         yield bad(("run", "recording_in"), run.recording_in, f"is for a replay; run.mode is {show(run.mode)}")
+    names = [column.name for column in COLUMNS]
+    for i, name in enumerate(run.log_columns if run.log_columns != "all" else ()):
+        if name not in names:
+            key: Key = ("run", "log_columns", i)
+            yield bad(key, name, f"is unknown; {choices(name, ', '.join(repr(known) for known in names))}")
 
 
 Check = Callable[[Tables], Found]
@@ -234,8 +304,11 @@ CHECKS: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (check_estimator, ("timeline", "estimator")),
     (check_scenario, ("scenario",)),
     (check_motors_of_events, ("airframe", "scenario")),
+    (check_events_apply, ("scenario", "autopilot")),
     (check_mission, ("px4", "scenario")),
     (check_parameters, ("px4", "autopilot")),
+    (check_rotor_parameters, ("airframe", "autopilot")),
+    (check_rates, ("px4", "timeline")),
     (check_run, ("run",)),
 )
 """All checks, each with the tables that it needs; it is left out if one of them is wrong already."""

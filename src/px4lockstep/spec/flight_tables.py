@@ -48,6 +48,16 @@ class Autopilot(Table):
 
     kind: Literal["builtin", "px4", "none"] = entry("builtin", "The built-in autopilot, real PX4, or nobody.")
     params: dict[str, Number] = entry({}, "PX4 parameters of the built-in autopilot, by name.")
+    motor_failure_detection: bool = entry(
+        True, "Whether a motor that draws no current is taken out of the allocation of the built-in autopilot."
+    )
+    hover_thrust_estimate: bool = entry(False, "Whether it estimates the hover thrust in flight, by HTE_*.")
+    land_detector: Literal["host", "estimate"] = entry(
+        "host", "Whether it is told that it has landed, as PX4 in lockstep is, or decides by itself, by LNDMC_*."
+    )
+    angular_acceleration: bool = entry(
+        True, "Whether its rate control gets the derivative of the rates; false as in the recorded flights of PX4."
+    )
 
 
 class Timeline(Table):

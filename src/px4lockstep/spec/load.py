@@ -1,25 +1,28 @@
 """From a file, or the name of an aircraft that ships, to a complete and checked `Spec`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from px4lockstep.spec.build_checks import BUILD_CHECKS, related
 from px4lockstep.spec.defaults import Tables, fill_in
 from px4lockstep.spec.files import Layers, find_file
 from px4lockstep.spec.flight_checks import CHECKS
 from px4lockstep.spec.overrides import apply_overrides
 from px4lockstep.spec.report import unknown
-from px4lockstep.spec.spec import Spec, keys_of
+from px4lockstep.spec.spec import Key, Places, Spec, keys_of
+from px4lockstep.spec.vehicle_checks import check_inertia_is_given
 
 
-def load_spec(source: str | Path, overrides: Mapping[str, Any] | None = None) -> Spec:
+def load_spec(source: str | Path, overrides: Mapping[str, Any] | None = None, settings: Sequence[str] = ()) -> Spec:
     """Load an aircraft file, complete and checked.
 
     Args:
         source: The name of an aircraft that ships (`iris`), or the path of a TOML file.
         overrides: Values by dotted key that replace the file's: `{"environment.wind": "ou"}`.
+        settings: The same as texts, as the command line has them: `["environment.wind=ou"]`.
 
     Returns:
         All values, with defaults for what was left out.
@@ -29,10 +32,10 @@ def load_spec(source: str | Path, overrides: Mapping[str, Any] | None = None) ->
             allowed, and the closest known key.
     """
     path = find_file(source)
-    layers = Layers(str(path))
+    layers = Layers(Places(str(path)))
     layers.add_file(path)
     layers.report.raise_if_any()  # without all files, the rest would only be confusing
-    apply_overrides(layers, overrides or {})
+    apply_overrides(layers, overrides or {}, settings)
     return checked(layers)
 
 
@@ -43,15 +46,29 @@ def checked(layers: Layers) -> Spec:
         InputError: If anything is wrong, with all of it in one report.
     """
     report, tables = layers.report, _tables(layers)
+    for key, text in check_inertia_is_given(layers.data.get("airframe", {})):
+        report.add(key, text)
     fill_in(tables)
     for check, needed in CHECKS:
         if all(name in tables for name in needed):
             for key, text in check(tables):
-                report.add(key, text)
+                report.add(key, text, needed)
+    if report.lines:
+        _add_build_errors(tables, layers)
     report.raise_if_any()
     spec = Spec(**tables)
-    spec._files.update({**layers.files, (): layers.main})
+    spec._places = layers.places
     return spec
+
+
+def _add_build_errors(tables: Tables, layers: Layers) -> None:
+    """Add what would only show when the flight is built, as far as its tables are good: one report is enough."""
+    good = [name for name in tables if name not in layers.report.tables]
+    spec = Spec.model_construct(**{name: tables[name] for name in good})
+    for check, needed in BUILD_CHECKS:
+        if all(name in good for name in needed):
+            for key, text in check(spec):
+                layers.report.add(key, text, related(key, needed))
 
 
 def _tables(layers: Layers) -> Tables:
@@ -66,9 +83,26 @@ def _tables(layers: Layers) -> Tables:
             tables[name] = field.default
             continue
         annotation: Any = field.annotation
+        adapter = TypeAdapter(annotation)
+        # A table that must be there and is not is checked as an empty one: the report then has its keys.
+        value = layers.data.get(name, {})
         try:
-            # A table that must be there and is not is checked as an empty one: the report then has its keys.
-            tables[name] = TypeAdapter(annotation).validate_python(layers.data.get(name, {}))
+            tables[name] = adapter.validate_python(value)
         except ValidationError as error:
             layers.report.add_validation((name,), error)
+            unknown_keys = [found["loc"] for found in error.errors() if found["type"] == "extra_forbidden"]
+            if len(unknown_keys) == error.error_count():  # without them the rest can be checked
+                tables[name] = adapter.validate_python(_without(value, unknown_keys))
     return tables
+
+
+def _without(value: Any, keys: list[Key]) -> Any:
+    """Return a copy of a table, or of an array of tables, without some keys."""
+    inner = {name: [key[1:] for key in keys if key[0] == name and len(key) > 1] for name in {key[0]: 0 for key in keys}}
+    if isinstance(value, tuple):
+        return tuple(_without(item, inner[i]) if i in inner else item for i, item in enumerate(value))
+    return {
+        name: _without(item, inner[name]) if name in inner else item
+        for name, item in value.items()
+        if (name,) not in keys
+    }

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ from px4lockstep.spec.files import Layers, freeze
 from px4lockstep.spec.spec import Key, dotted, keys_of, model_at
 from px4lockstep.spec.table import Table, show
 
-LABEL = "override"
+MAX_SHOWN = 100
 PART = re.compile(r"[^.\[\]=\s]+|\[\d+\]")
+INDEX = re.compile(r"\d{1,9}|\[\d{1,9}\]", re.ASCII)
 BARE = re.compile(r"[A-Za-z_./~][\w./~+-]*")
 
 
@@ -44,20 +45,37 @@ def split_key(text: str) -> Key:
         InputError: If it is not one.
     """
     parts = PART.findall(text)
-    key: Key = tuple(int(part.strip("[]")) if part.strip("[]").isdecimal() else part for part in parts)
+    key: Key = tuple(int(part.strip("[]")) if INDEX.fullmatch(part) else part for part in parts)
     rebuilt = {dotted(key), ".".join(str(part) for part in key)}
     if not key or isinstance(key[0], int) or text not in rebuilt:
         raise InputError(f"{text!r} is no key; it must be like environment.wind or power.batteries[0].soc0")
     return key
 
 
-def apply_overrides(layers: Layers, overrides: Mapping[str, Any]) -> None:
-    """Change what was read from files; what can't be changed goes into the report."""
+def apply_overrides(layers: Layers, overrides: Mapping[str, Any], settings: Sequence[str]) -> None:
+    """Change what was read from files; what can't be changed goes into the report.
+
+    Args:
+        layers: The files.
+        overrides: Values by dotted key.
+        settings: Texts of the command line, `table.key=value`, which come after them.
+    """
     for name, value in overrides.items():
+        _apply(layers, f"override {_shown(name)}", name, value)
+    for text in settings:
+        place = f"--set {_shown(text)}"
         try:
-            _apply(layers, _canonical(split_key(name)), freeze(value))
+            name, value = parse_override(text)
         except InputError as error:
-            layers.report.lines.append(f"{LABEL}: {error}")
+            layers.report.lines.append(f"{place}: {error}")
+        else:
+            _apply(layers, place, name, value)
+
+
+def _shown(text: str) -> str:
+    """Return what the user wrote, on one line and not too long."""
+    line = text if text.isprintable() else repr(text)[1:-1]
+    return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 1] + "…"
 
 
 def _canonical(key: Key) -> Key:
@@ -69,25 +87,31 @@ def _canonical(key: Key) -> Key:
     return done
 
 
-def _apply(layers: Layers, key: Key, value: Any) -> None:
-    if key[-1] == "extends" and len(key) == 1:
-        raise InputError("extends can't be changed from outside; name the other file instead")
-    layers.data = _changed(layers, layers.data, (), key, value)
+def _apply(layers: Layers, place: str, name: str, value: Any) -> None:
+    layers.places.overrides.append(place)
+    try:
+        key = _canonical(split_key(name))
+        if key == ("extends",):
+            raise InputError("extends can't be changed from outside; name the other file instead")
+        layers.data = _changed(layers, place, layers.data, (), key, freeze(value))
+    except InputError as error:
+        layers.report.lines.append(f"{place}: {error}")
 
 
-def _changed(layers: Layers, here: Any, done: Key, rest: Key, value: Any) -> Any:
+def _changed(layers: Layers, place: str, here: Any, done: Key, rest: Key, value: Any) -> Any:
     """Return a copy of a table or an array in which a key has a value."""
     part, key = rest[0], (*done, rest[0])
     if isinstance(part, int):
         if not isinstance(here, tuple) or part >= len(here):
             count = len(here) if isinstance(here, tuple) else 0
-            raise InputError(f"{dotted(key)} = {show(value)} is not there: {dotted(done)} has {count}, counted from 0")
+            whole = dotted((*done, *rest))
+            raise InputError(f"{whole} = {show(value)} is not there: {dotted(done)} has {count}, counted from 0")
         items = list(here)
         if len(rest) > 1:
-            items[part] = _changed(layers, items[part], key, rest[1:], value)
+            items[part] = _changed(layers, place, items[part], key, rest[1:], value)
         else:
-            items[part] = layers.respell(value, key, LABEL, Path.cwd())
-            layers.files[key] = LABEL
+            items[part] = layers.respell(value, key, place, Path.cwd())
+            layers.places.files[key] = place
         return tuple(items)
     if not isinstance(here, dict):
         raise InputError(f"{dotted(key)} = {show(value)} is unknown: {dotted(done)} = {show(here)} is no table")
@@ -95,13 +119,13 @@ def _changed(layers: Layers, here: Any, done: Key, rest: Key, value: Any) -> Any
     if len(rest) > 1:
         if part not in copy:
             copy[part] = _default(done, part, rest[1])
-            layers.files[key] = LABEL
+            layers.places.files[key] = place
         if isinstance(rest[1], str):
             layers.expand_name(copy, part, key)
-        copy[part] = _changed(layers, copy[part], key, rest[1:], value)
+        copy[part] = _changed(layers, place, copy[part], key, rest[1:], value)
         return copy
-    own = layers.respell({part: value}, done, LABEL, Path.cwd())
-    layers.merge(copy, own, LABEL, done)
+    own = layers.respell({part: value}, done, place, Path.cwd())
+    layers.merge(copy, own, place, done)
     return copy
 
 

@@ -1,13 +1,13 @@
 """All that is wrong with a file, in one error: a line for each, with file, key, value and what is allowed."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable
 from typing import Any
 
 from pydantic import ValidationError
 
 from px4lockstep.errors import InputError
-from px4lockstep.spec.spec import Key, Spec, all_tables, dotted, keys_of, model_at, origin
+from px4lockstep.spec.spec import Key, Places, Spec, all_tables, dotted, keys_of, model_at
 from px4lockstep.spec.table import KEY, Table, show
 
 MAX_LINES = 100
@@ -31,18 +31,19 @@ class Report:
     """Collects what is wrong.
 
     Args:
-        main: The file that was asked for.
-        files: The file of each key.
+        places: Where values came from.
     """
 
-    def __init__(self, main: str, files: Mapping[Key, str]) -> None:
-        self.main = main
-        self.files = files
+    def __init__(self, places: Places) -> None:
+        self.places = places
         self.lines: list[str] = []
+        self.tables: list[str] = []
+        """The top-level tables that something is wrong with."""
 
-    def add(self, key: Key, text: str) -> None:
-        """Add a problem of a key; the text names it."""
-        self.lines.append(f"{origin(self.files, key) or self.main}: {text}")
+    def add(self, key: Key, text: str, tables: Container[str | int] = ()) -> None:
+        """Add a problem of a key; the text names it. `tables` are those that it was found by."""
+        self.tables += [str(part) for part in key[:1]]
+        self.lines.append(f"{self.places.of(key, tables)}: {text}")
 
     def add_validation(self, prefix: Key, error: ValidationError) -> None:
         """Add all that pydantic found in a table."""
@@ -55,7 +56,9 @@ class Report:
             ):
                 continue  # pydantic counts the good ones only
             if found["type"] == "missing":
-                self.lines.append(f"{self.main}: {_missing(key)}")
+                self.tables.append(str(key[0]))
+                is_item = any(isinstance(part, int) for part in key)  # of an array, which one file has as a whole
+                self.lines.append(f"{self.places.of(key) if is_item else self.places.main}: {_missing(key)}")
             else:
                 self.add(key, _text(key, dict(found)))
 
@@ -71,7 +74,7 @@ class Report:
         if lines:
             more = [f"  … and {len(lines) - MAX_LINES} more"] if len(lines) > MAX_LINES else []
             shown = [f"  {line}" for line in lines[:MAX_LINES]]
-            raise InputError("\n".join([f"{self.main} has {len(lines)} errors:", *shown, *more]))
+            raise InputError("\n".join([f"{self.places.main} has {len(lines)} errors:", *shown, *more]))
 
 
 def _text(key: Key, found: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """The whole of an aircraft file, with all defaults: what `load_spec` returns and `build` takes."""
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+from collections.abc import Container, Iterator
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
 from pydantic import PrivateAttr
@@ -26,6 +27,32 @@ Key = tuple[str | int, ...]
 """A place in the file: `("power", "batteries", 0, "soc0")`."""
 
 
+@dataclasses.dataclass
+class Places:
+    """Where values came from: a file, or an override.
+
+    Args:
+        main: The file that was asked for.
+        files: The place of each key, or of the table that it came with.
+        overrides: Those of the places that are overrides, in their order.
+    """
+
+    main: str
+    files: dict[Key, str] = dataclasses.field(default_factory=dict)
+    overrides: list[str] = dataclasses.field(default_factory=list)
+
+    def of(self, key: Key, tables: Container[str | int] = ()) -> str:
+        """Return where a key, or the table that it would be in, came from.
+
+        Overrides of the tables that it was checked against are named too: the error may be theirs.
+        """
+        own = next((self.files[key[:n]] for n in range(len(key), 0, -1) if key[:n] in self.files), self.main)
+        if own in self.overrides:
+            return own
+        given = [place for other, place in self.files.items() if other[0] in tables]
+        return ", ".join([own, *(place for place in self.overrides if place in given)])
+
+
 class Spec(Table):
     """An aircraft file: a flight, described completely."""
 
@@ -47,25 +74,18 @@ class Spec(Table):
 
     not_in_spec: ClassVar[tuple[str, ...]] = ("extends",)
     """Keys of a file that are used up when it is loaded."""
-    _files: dict[Key, str] = PrivateAttr(default_factory=dict)
+    _places: Places = PrivateAttr(default_factory=lambda: Places("spec"))
 
-    def file_of(self, key: Key) -> str:
-        """Return the file that a value came from."""
-        return origin(self._files, key)
+    @property
+    def places(self) -> Places:
+        """Where its values came from."""
+        return self._places
 
     def __eq__(self, other: object) -> bool:
         """Whether all values are the same, wherever they came from."""
         return isinstance(other, Spec) and self.model_dump() == other.model_dump()
 
     __hash__ = None  # type: ignore[assignment]
-
-
-def origin(files: Mapping[Key, str], key: Key) -> str:
-    """Return the file that a key, or the table that it would be in, came from; the first of all if there is none."""
-    for length in range(len(key), -1, -1):
-        if key[:length] in files:
-            return files[key[:length]]
-    return ""
 
 
 def dotted(key: Key) -> str:

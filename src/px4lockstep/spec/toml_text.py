@@ -6,37 +6,42 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from px4lockstep.spec.spec import Spec
+from px4lockstep.spec.spec import Key, Spec, dotted, keys_of, model_at, table_of
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 WIDTH = 110
 
 
 def to_toml(spec: Spec) -> str:
-    """Return the file of a spec, with everything that was left out or inherited; paths are absolute."""
+    """Return the file of a spec, with everything that was left out or inherited; paths are absolute.
+
+    An array of tables that is empty is a comment, so that `[[scenario.events]]` can be added to the file.
+    """
     data = spec.model_dump(by_alias=True, exclude_none=True)
-    return "\n".join(_table(data, "")).strip() + "\n"
+    return "\n".join(_table(data, ())).strip() + "\n"
 
 
-def _table(data: dict[str, Any], name: str) -> Iterator[str]:
+def _table(data: dict[str, Any], key: Key) -> Iterator[str]:
     """Yield the lines of a table: its values first, as they would belong to a table that has begun."""
-    tables: list[tuple[str, Any]] = []
-    values: list[tuple[str, Any]] = []
+    tables = {own: value for own, value in data.items() if isinstance(value, dict) or _holds_tables((*key, own))}
     for own, value in data.items():
-        (tables if isinstance(value, dict) or _is_tables(value) else values).append((own, value))
-    for own, value in values:
-        yield f"{_key(own)} = {_value(value)}"
-    for own, value in tables:
-        inner = f"{name}.{_key(own)}" if name else _key(own)
-        items = [value] if isinstance(value, dict) else value
-        for item in items:
+        if own not in tables:
+            yield f"{_key(own)} = {_value(value)}"
+    for own, value in tables.items():
+        inner: Key = (*key, _key(own))
+        if not isinstance(value, dict) and not value:
+            yield from ("", f"# [[{dotted(inner)}]]: none")
+        for item in [value] if isinstance(value, dict) else value:
             yield ""
-            yield f"[{inner}]" if isinstance(value, dict) else f"[[{inner}]]"
+            yield f"[{dotted(inner)}]" if isinstance(value, dict) else f"[[{dotted(inner)}]]"
             yield from _table(item, inner)
 
 
-def _is_tables(value: Any) -> bool:
-    return isinstance(value, list | tuple) and bool(value) and all(isinstance(item, dict) for item in value)
+def _holds_tables(key: Key) -> bool:
+    """Whether a key is an array of tables."""
+    model = model_at(key[:-1])
+    field = keys_of(model).get(str(key[-1])) if model is not None else None
+    return field is not None and table_of(field)[1]
 
 
 def _key(name: str) -> str:

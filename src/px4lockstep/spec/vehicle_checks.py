@@ -54,6 +54,12 @@ def _count(name: str, count: int, rotors: int) -> str:
     return f"{name} has {count}; airframe.rotor_pos_body_m has {rotors} rotors, and there must be one for each"
 
 
+def check_inertia_is_given(data: Any) -> Found:
+    """Inertia in either form, by the table as it was read: other keys may be missing too."""
+    if isinstance(data, dict) and "inertia_kgm2" not in data and "inertia_diag_kgm2" not in data:
+        yield ("airframe",), "airframe.inertia_diag_kgm2 is missing; it must be given, or airframe.inertia_kgm2"
+
+
 def _check_inertia(airframe: Airframe) -> Found:
     whole, diagonal = airframe.inertia_kgm2, airframe.inertia_diag_kgm2
     products = airframe.inertia_products_kgm2
@@ -62,11 +68,7 @@ def _check_inertia(airframe: Airframe) -> Found:
         yield bad(("airframe", "inertia_kgm2"), whole, f"is given, and airframe.{other} too; give one of the two forms")
         return
     if whole is None and diagonal is None:
-        yield (
-            ("airframe", "inertia_diag_kgm2"),
-            "airframe.inertia_diag_kgm2 is missing; give it, or airframe.inertia_kgm2",
-        )
-        return
+        return  # which `check_inertia_is_given` says
     key: Key = ("airframe", "inertia_kgm2" if whole is not None else "inertia_diag_kgm2")
     tensor = np.array(inertia(airframe), np.float64)
     if not np.array_equal(tensor, tensor.T):
@@ -177,6 +179,8 @@ def check_wiring(tables: Tables) -> Found:
         "servo_ids": ("actuation.servos", [servo.id for servo in actuation.servos]),
     }
     for name, (where, ids) in known.items():
+        if name == "motor_ids" and actuation.motors is None:
+            continue  # they are the rotors', which are not known
         on: dict[str, list[str]] = {item: [] for item in ids}
         for b, bus in enumerate(buses):
             for i, item in enumerate(getattr(bus, name)):

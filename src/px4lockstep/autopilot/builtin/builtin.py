@@ -24,6 +24,8 @@ from px4lockstep.px4.missions import Mission, MissionItem, load_mission
 from px4lockstep.px4.parameters import resolve
 from px4lockstep.vehicle.aircraft import Aircraft
 
+MAX_RATE_HZ = 1_000_000
+"""A period of a microsecond."""
 DEFAULT_RADIUS_M = 1.0
 """Of an item without an acceptance radius, as the real library's loader has it."""
 FILTER_PERIOD_S = 0.01
@@ -126,6 +128,8 @@ USED = frozenset(
     )
 )
 """The parameters that the built-in autopilot has a use for, besides CA_ROTORi_*; to change another is an error."""
+WITH_OPTION = {"LNDMC_": "set land_detector to 'estimate'", "HTE_": "switch hover_thrust_estimate on"}
+"""What to do for those that have a use only with an option."""
 GEOMETRY = ("PX", "PY", "PZ", "AX", "AY", "AZ", "KM", "CT")
 
 Params = Mapping[str, float | int]
@@ -144,8 +148,10 @@ class Rates:
     def __post_init__(self) -> None:
         """Check that they are whole and not too fast for microseconds."""
         for name, hz in vars(self).items():
-            if not isinstance(hz, int) or isinstance(hz, bool) or hz > 1_000_000:
-                raise InputError(f"rates.{name} = {hz!r} must be a whole number of at most 1000000; 0 is every tick")
+            if not isinstance(hz, int) or isinstance(hz, bool) or hz > MAX_RATE_HZ:
+                raise InputError(
+                    f"rates.{name} = {hz!r} must be a whole number of at most {MAX_RATE_HZ}; 0 is every tick"
+                )
 
 
 @dataclass(frozen=True)
@@ -190,9 +196,12 @@ class Builtin:
         values = resolve(self.params)
         unused = [name for name in self.params if not self._has_use_for(name)]
         if unused:
+            options = [
+                option for start, option in WITH_OPTION.items() if any(name.startswith(start) for name in unused)
+            ]
             raise InputError(
                 f"params {', '.join(unused)}: PX4 has them, but the built-in autopilot has no use for them; "
-                "leave them out, or fly real PX4"
+                f"leave them out, or {' and '.join(options) or 'fly real PX4'}"
             )
         if values["COM_LOW_BAT_ACT"] not in (0, 1, 2, 3):
             raise InputError(f"COM_LOW_BAT_ACT = {values['COM_LOW_BAT_ACT']} is unknown; allowed are 0 to 3")
@@ -204,6 +213,7 @@ class Builtin:
             raise InputError(
                 f"the mission has {len(self._items)} items; the built-in autopilot has room for {MAX_ITEMS}"
             )
+        self._check_distance(values["MIS_DIST_1WP"])
 
     def _has_use_for(self, name: str) -> bool:
         """Return whether a parameter changes anything, with these options."""
@@ -257,7 +267,6 @@ class Builtin:
         _write_navigator(record["navigator"], p)
         _write_land_detector(record["land_detector"], p, self.land_detector == "estimate")
         self._write_mission(record["navigator"], aircraft.home_alt_msl_m)
-        self._check_distance(record["navigator"], p["MIS_DIST_1WP"])
         identity = hashlib.blake2b(record.tobytes(), digest_size=8).digest()
         record["identity"] = int.from_bytes(identity, "little", signed=True)
 
@@ -307,11 +316,12 @@ class Builtin:
             )
         write_allocation(allocation, failure, b)
 
-    def _check_distance(self, navigator: Any, limit_m: float) -> None:
+    def _check_distance(self, limit_m: float) -> None:
         """Refuse a mission that begins far from home, as PX4 does: it was made for another place."""
-        for i, item in enumerate(self._items):
+        projection = MapProjection(self.home_lat_deg, self.home_lon_deg)
+        for item in self._items:
             if item.command.has_position:
-                north_m, east_m, _ = navigator["items"]["pos_ned"][i]
+                north_m, east_m = projection.to_local(item.lat_deg, item.lon_deg)
                 away_m = math.sqrt(north_m * north_m + east_m * east_m)
                 if 0.0 < limit_m < away_m:
                     raise InputError(

@@ -1,0 +1,137 @@
+"""From the tables of the flight to its parts; the aircraft is in `build_aircraft`."""
+
+from typing import Any
+
+from px4lockstep.autopilot.builtin.builtin import Builtin, Rates
+from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
+from px4lockstep.environment.gust import Gust, gust_edges_us
+from px4lockstep.environment.wind import Wind
+from px4lockstep.estimation.estimator import Estimator
+from px4lockstep.integrators.solver import Integrator
+from px4lockstep.px4.missions import Mission
+from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.spec.build_aircraft import at
+from px4lockstep.spec.flight_checks import RATES, first_step, mission_of, us
+from px4lockstep.spec.spec import Spec
+
+TOLERANCES = ("pos", "vel", "omega", "act", "actdot", "rotor", "soc", "v1")
+
+
+def build_mission(spec: Spec) -> Mission | None:
+    """Return the mission, if there is one."""
+    if spec.px4.mission_path is None:
+        return None
+    with at(("px4", "mission_path")):
+        return mission_of(spec.px4.mission_path)
+
+
+def build_scenario(spec: Spec) -> tuple[Scenario, tuple[str, ...]]:
+    """Return the scenario, and the keys of the events that come before those of `[[scenario.events]]`."""
+    own, scenario = spec.scenario, Scenario()
+    added: list[str] = []
+    if own.arm_time_s is not None:
+        scenario = scenario.arm(at_s=own.arm_time_s)
+        added.append("scenario.arm_time_s")
+    if own.mission_time_s is not None:
+        scenario = scenario.start_mission(at_s=own.mission_time_s)
+        added.append("scenario.mission_time_s")
+    with at(("scenario", "events")):
+        listed = Scenario.from_data([event.model_dump(exclude_none=True) for event in own.events])
+        return Scenario((*scenario.events, *listed.events)), tuple(added)
+
+
+def build_timeline(spec: Spec, scenario: Scenario, gusts: tuple[Gust, ...]) -> Timeline:
+    """Return the timeline, with boundaries at the times of events and gusts."""
+    own, end_us = spec.timeline, us(spec.timeline.t_end_s)
+    edges_us = [edge_us for edge_us in gust_edges_us(gusts) if edge_us <= end_us]
+    times_us = tuple(sorted({*scenario.times_us(end_us), *edges_us}))
+    with at(("timeline",)):
+        return Timeline(
+            end_us,
+            autopilot=Periodic(us(own.dt_autopilot_s)),
+            wind=Periodic(us(own.dt_wind_s)),
+            log=Periodic(us(own.dt_log_s)),
+            scenario=Explicit(times_us) if times_us else None,
+            physics=Periodic(us(own.dt_phys_s)) if own.dt_phys_s is not None else None,
+        )
+
+
+def build_wind(spec: Spec) -> Wind:
+    """Return the wind, without its gusts."""
+    own = spec.environment
+    with at(("environment",)):
+        return Wind(
+            own.wind,
+            own.wind_mean_ned,
+            own.wind_sigma_ned,
+            own.wind_tau_s,
+            own.dryden_wind_20ft_mps,
+            own.dryden_height_m,
+        )
+
+
+def build_gusts(spec: Spec) -> tuple[Gust, ...]:
+    """Return the gusts."""
+    return tuple(Gust(us(gust.start_s), us(gust.end_s), gust.vel_ned) for gust in spec.environment.gusts)
+
+
+def build_estimator(spec: Spec) -> Estimator:
+    """Return the estimator."""
+    own = spec.estimator
+    if own.kind == "none":
+        return Estimator()
+    with at(("estimator",)):
+        return Estimator(
+            own.kind,
+            pos_sigma_m=own.pos_sigma_m[0],  # the same on all axes, which loading checks
+            vel_sigma_m_s=own.vel_sigma_mps[0],
+            yaw_sigma_rad=own.yaw_sigma_rad,
+            rate_sigma_rad_s=own.rate_sigma_rad_s[0],
+            pos_bias_sigma_m=own.pos_bias_sigma_m[0],
+            vel_bias_sigma_m_s=own.vel_bias_sigma_mps[0],
+            yaw_bias_sigma_rad=own.yaw_bias_sigma_rad,
+            rate_bias_sigma_rad_s=own.rate_bias_sigma_rad_s[0],
+            bias_tau_s=own.bias_tau_s,
+            delay_us=us(own.delay_s),
+        )
+
+
+def build_autopilot(spec: Spec, mission: Mission | None) -> Builtin | None:
+    """Return the built-in autopilot, or None if nobody flies."""
+    if spec.autopilot.kind == "none":
+        return None
+    own, rates = spec.autopilot, spec.px4.lockstep
+    with at(("px4", "mission_path")):  # loading has checked the rest
+        return Builtin(
+            mission,
+            own.params,
+            home_lat_deg=spec.home.lat_deg,
+            home_lon_deg=spec.home.lon_deg,
+            rates=Rates(**{name: max(0, getattr(rates, key)) for name, key in RATES.items()}),
+            strict_rates=spec.px4.strict_lockstep_rates,
+            motor_failure_detection=own.motor_failure_detection,
+            hover_thrust_estimate=own.hover_thrust_estimate,
+            land_detector=own.land_detector,
+            angular_acceleration=own.angular_acceleration,
+        )
+
+
+def build_integrator(spec: Spec) -> Integrator:
+    """Return the integrator."""
+    own = spec.plant.integrator
+    values: dict[str, Any] = own.model_dump()
+    with at(("plant", "integrator")):
+        return Integrator(
+            own.kind,
+            rtol={group: values[f"rtol_{group}"] for group in TOLERANCES},
+            atol={group: values[f"atol_{group}"] for group in TOLERANCES} | {"att": own.atol_att_rad},
+            plant_error_control=own.plant_error_control,
+            h_min_s=own.h_min,
+            h_max_s=own.h_max,
+            h_init_s=own.h_init or first_step(own),
+            max_substeps=own.max_substeps,
+            safety=own.safety,
+            min_factor=own.min_factor,
+            max_factor=own.max_factor,
+            quantize_us=own.quantize_us,
+        )

@@ -1,0 +1,74 @@
+"""`px4lockstep spec`: what ships, shown, checked."""
+
+import os
+import subprocess
+import sys
+import tomllib
+
+import pytest
+from spec_files import write
+
+from px4lockstep.spec.files import shipped_aircraft
+
+COMMAND = (sys.executable, "-m", "px4lockstep", "spec")
+
+
+def spec(*arguments, check=True, cwd=None, **environment):
+    """Run `px4lockstep spec`; return standard output, or standard error if it fails as it should."""
+    finished = subprocess.run(
+        (*COMMAND, *arguments),
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert finished.returncode == (0 if check else 2), finished.stderr
+    assert "Traceback" not in finished.stderr
+    return finished.stdout if check else finished.stderr
+
+
+def test_what_ships_is_listed():
+    """Aircraft and missions."""
+    assert spec("list") == "aircraft\n  hex\n  iris\n  iris_long\n  octa\n  twin\nmissions\n  long\n  simple\n"
+
+
+def test_show_takes_settings():
+    """They are in what is shown."""
+    shown = tomllib.loads(spec("show", "iris", "--set", "autopilot.land_detector=estimate", "--set", "aircraft.seed=9"))
+    assert (shown["autopilot"]["land_detector"], shown["aircraft"]["seed"]) == ("estimate", 9)
+
+
+@pytest.mark.parametrize("name", shipped_aircraft())
+def test_what_ships_is_good(name):
+    """Without a warning."""
+    assert spec("check", name) == f"{name}: good\n"
+
+
+def test_check_has_all_errors_at_once_and_names_settings(tmp_path):
+    """Those of the tables and those of the build."""
+    write(tmp_path, "extends = ['iris']\n[home]\nlat_deg = 91\n")
+    said = spec(
+        "check", "field.toml", "--set", "airframe.mass_kg=60", "--set", "run.mode=liv", check=False, cwd=tmp_path
+    )
+    assert "field.toml has 2 errors:" in said
+    assert "field.toml: home.lat_deg = 91 is out of range" in said
+    assert "--set run.mode=liv: run.mode = 'liv' is unknown" in said
+    said = spec("check", "iris", "--set", "airframe.mass_kg=60", "--set", "run.mode=liv", check=False)
+    assert "--set airframe.mass_kg=60: airframe.propulsion can't reach a thrust" in said
+    assert "--set run.mode=liv: run.mode = 'liv' is unknown" in said
+
+
+def test_check_says_each_warning_once():
+    """And that the file is good."""
+    said = spec("check", "iris", "--set", "plant.integrator=RK4", "--set", "timeline.dt_wind_s=0.004").splitlines()
+    assert len(said) == 2
+    assert said[0].startswith("warning: a step of 4000 us is longer")
+    assert said[1] == "iris: good"
+
+
+def test_check_compiles_nothing(tmp_path):
+    """The flight is built from interpreted kernels, so that it takes a second on a machine that never flew."""
+    spec("check", "iris", PX4LOCKSTEP_CACHE_DIR=str(tmp_path), PX4LOCKSTEP_QUIET="1")
+    assert list(tmp_path.rglob("*")) == []
