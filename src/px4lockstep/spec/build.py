@@ -2,11 +2,14 @@
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.streams import Streams
 from px4lockstep.errors import InputError
 from px4lockstep.logs.log import Log
 from px4lockstep.px4.missions import Mission
+from px4lockstep.recording.file import read_recording
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.build_aircraft import PlacedError, at, build_aircraft
 from px4lockstep.spec.build_checks import BUILD_CHECKS, related
@@ -39,39 +42,43 @@ class Flight:
     """What is allowed, and perhaps not meant."""
 
 
-def build(spec: Spec, *, record: bool | None = None) -> Flight:
+def build(spec: Spec, *, record: bool | None = None, replay: Streams | None = None) -> Flight:
     """Build a flight.
 
     Args:
         spec: What `load_spec` returned.
         record: Whether to keep the streams for a replay; left out, if `run.mode` is `record`.
+        replay: Streams that take the place of scenario, wind and autopilot; left out, those of `run.recording_in` if
+            `run.mode` is `replay`.
 
     Raises:
         InputError: If it can't be flown; the message names file and key.
     """
-    if spec.run.mode == "replay":
-        raise InputError(
-            f"{spec.places.of(('run', 'mode'))}: run.mode = 'replay': recordings come with a later version; use 'live'"
-        )
     _check(spec)
+    if replay is None and spec.run.mode == "replay":
+        replay = _recorded_streams(spec)
     aircraft, mission = build_aircraft(spec), build_mission(spec)
     scenario, added = build_scenario(spec)
     gusts = build_gusts(spec)
+    timeline = build_timeline(spec, scenario, gusts)
+    common: dict[str, Any] = {"integrator": build_integrator(spec), "validate": spec.run.validate_}
     try:
         with at(()):
-            simulation = Simulation(
-                aircraft,
-                build_timeline(spec, scenario, gusts),
-                integrator=build_integrator(spec),
-                scenario=scenario,
-                wind=build_wind(spec),
-                estimator=build_estimator(spec),
-                autopilot=build_autopilot(spec, mission),
-                gusts=gusts,
-                record=spec.run.mode == "record" if record is None else record,
-                validate=spec.run.validate_,
-                seed=spec.aircraft.seed,
-            )
+            if replay is not None:
+                simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
+            else:
+                simulation = Simulation(
+                    aircraft,
+                    timeline,
+                    scenario=scenario,
+                    wind=build_wind(spec),
+                    estimator=build_estimator(spec),
+                    autopilot=build_autopilot(spec, mission),
+                    gusts=gusts,
+                    record=spec.run.mode == "record" if record is None else record,
+                    seed=spec.aircraft.seed,
+                    **common,
+                )
     except PlacedError as error:
         raise InputError(f"{spec.places.of(error.key, keys_of(Spec))}: {_renumbered(str(error), added)}") from error
     except MemoryError as error:
@@ -92,6 +99,13 @@ def _check(spec: Spec) -> None:
         for key, text in check(spec):
             report.add(key, text, related(key, needed))
     report.raise_if_any()
+
+
+def _recorded_streams(spec: Spec) -> Streams:
+    if spec.run.recording_in is None:
+        key = ("run", "recording_in")
+        raise InputError(f"{spec.places.of(key)}: run.recording_in is missing; run.mode = 'replay' needs a recording")
+    return read_recording(spec.run.recording_in).streams
 
 
 def _check_columns(spec: Spec, simulation: Simulation) -> None:
@@ -128,8 +142,6 @@ def _warnings(spec: Spec) -> tuple[str, ...]:
     if spec.px4.params:
         names = ", ".join(param.name for param in spec.px4.params)
         found.append(f"px4.params ({names}) are for real PX4; the built-in autopilot takes autopilot.params")
-    if spec.run.mode == "record":
-        found.append("run.mode = 'record': recordings on disk come with a later version; none is written")
     if spec.sensors:
         found.append(f"sensors ({', '.join(sensor.id for sensor in spec.sensors)}) are not modelled yet")
     return tuple(found)

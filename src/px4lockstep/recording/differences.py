@@ -1,0 +1,98 @@
+"""Where two flights part: the first row of their logs that differs, and what differs there."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.engine.digest import pack_flight
+
+ROWS_PER_CHUNK = 8_192
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first difference of two flights.
+
+    Args:
+        time_us: When.
+        field: What: a state by its name, `command.motors[2]`, `wind_ned[0]`, `faults.motor_disabled_mask`, or `rows`
+            if one log goes on where the other has ended.
+        first: The value in the first of the two.
+        second: The value in the second.
+    """
+
+    time_us: int
+    field: str
+    first: float
+    second: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return f"{self.field} at {self.time_us} us: {self.first!r} and {self.second!r}"
+
+
+@dataclass(frozen=True)
+class FlightRows:
+    """The rows of a log that make up a digest: time, plant state and held inputs."""
+
+    time_us: npt.NDArray[np.uint64]
+    state: npt.NDArray[np.float64]
+    inputs: npt.NDArray[Any]
+
+    @classmethod
+    def of(cls, log: npt.NDArray[Any], state: npt.NDArray[np.float64]) -> "FlightRows":
+        """Take them from a log."""
+        return cls(log["time_us"], state, log["inputs"])
+
+    def packed(self, rows: slice) -> npt.NDArray[Any]:
+        """Return some rows as the digest has them."""
+        return pack_flight(self.time_us[rows], self.state[rows], self.inputs[rows])
+
+
+def first_difference(first: FlightRows, second: FlightRows, state_names: tuple[str, ...]) -> Difference | None:
+    """Return where two flights of the same aircraft part, bit for bit; None if they never do."""
+    common = min(len(first.time_us), len(second.time_us))
+    for start in range(0, common, ROWS_PER_CHUNK):
+        rows = slice(start, min(start + ROWS_PER_CHUNK, common))
+        ours, theirs = first.packed(rows), second.packed(rows)
+        if ours.tobytes() != theirs.tobytes():
+            row = int(np.flatnonzero((_bytes(ours) != _bytes(theirs)).any(axis=1))[0])
+            return _in_row(ours[row], theirs[row], state_names)
+    if len(first.time_us) == len(second.time_us):
+        return None
+    longer = first if len(first.time_us) > common else second
+    return Difference(int(longer.time_us[common]), "rows", len(first.time_us), len(second.time_us))
+
+
+def _bytes(packed: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    return packed.view(np.uint8).reshape(len(packed), packed.itemsize)
+
+
+def _in_row(ours: Any, theirs: Any, state_names: tuple[str, ...]) -> Difference:
+    """Name the first field of a row that differs, in the order of the digest."""
+    time_us = int(ours["time_us"])
+    for (name, a), (_, b) in zip(_values(ours, ""), _values(theirs, ""), strict=True):
+        if a.tobytes() != b.tobytes():
+            return Difference(time_us, _readable(name, state_names), a.item(), b.item())
+    raise AssertionError("the rows are equal")
+
+
+def _values(record: Any, name: str) -> list[tuple[str, Any]]:
+    """Return all numbers of a record with their names."""
+    if record.dtype.names is not None:
+        parts = [_values(record[field], f"{name}.{field}" if name else field) for field in record.dtype.names]
+        return [value for part in parts for value in part]
+    if record.shape:
+        return [(f"{name}[{i}]", item) for i, item in enumerate(record)]
+    return [(name, record)]
+
+
+def _readable(name: str, state_names: tuple[str, ...]) -> str:
+    if name.startswith("x["):
+        return state_names[int(name[2:-1])]
+    return f"command.{name}" if name.startswith(("motors", "servos")) else name

@@ -1,0 +1,92 @@
+"""Between a flight and its recording: where a flight came from, and its aircraft file once more."""
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numba
+import numpy as np
+
+from px4lockstep import __version__
+from px4lockstep.errors import InputError
+from px4lockstep.recording.recording import Recording, Source
+from px4lockstep.spec.build import Flight
+from px4lockstep.spec.files import shipped_missions
+from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.spec import Spec
+from px4lockstep.spec.toml_text import to_toml
+
+SPEC = "spec.toml"
+NOT_OF_THE_FLIGHT = {"mode": "live", "log_csv": None, "recording_in": None, "recording_out": None}
+"""Keys of `[run]` that say where things go: a recording is the same wherever it was written."""
+
+
+def source_of(flight: Flight) -> Source:
+    """Return where a flight came from, as its recording keeps it."""
+    spec, mission, name = flight.spec, None, None
+    if spec.px4.mission_path is not None:
+        path = shipped_missions().get(spec.px4.mission_path, Path(spec.px4.mission_path))
+        mission, name = path.read_text("utf-8"), f"mission{path.suffix}"
+    recorded = spec.model_copy(
+        update={
+            "px4": spec.px4.model_copy(update={"mission_path": name}),
+            "run": spec.run.model_copy(update=NOT_OF_THE_FLIGHT),
+        }
+    )
+    return Source(
+        spec=to_toml(recorded),
+        mission=mission,
+        mission_name=name,
+        autopilot=f"{spec.autopilot.kind} {__version__}",
+        seed=spec.aircraft.seed,
+        versions={
+            "px4lockstep": __version__,
+            "python": platform.python_version(),
+            "numba": numba.__version__,
+            "numpy": np.__version__,
+        },
+    )
+
+
+@contextmanager
+def recorded_spec(
+    recording: Recording, overrides: Mapping[str, Any] | None = None, settings: Sequence[str] = ()
+) -> Iterator[Spec]:
+    """Give the aircraft file of a recording, with changes; its mission is there for as long as this lasts.
+
+    Raises:
+        InputError: If anything is wrong with it or with the changes.
+    """
+    source = recording.source
+    with TemporaryDirectory() as folder:
+        (Path(folder) / SPEC).write_text(source.spec, "utf-8")
+        if source.mission is not None and source.mission_name is not None:
+            (Path(folder) / Path(source.mission_name).name).write_text(source.mission, "utf-8")
+        try:
+            yield load_spec(Path(folder) / SPEC, overrides, settings)
+        except InputError as error:
+            raise InputError(str(error).replace(str(Path(folder) / SPEC), "the recording's aircraft file")) from error
+
+
+def changes_between(before: Spec, after: Spec) -> tuple[str, ...]:
+    """Say what differs between two aircraft files, key by key: `airframe.mass = 1.5 was 1.4`."""
+    ours, theirs = _flat(before.model_dump(by_alias=True)), _flat(after.model_dump(by_alias=True))
+    names = list(dict.fromkeys([*ours, *theirs]))
+    return tuple(
+        f"{name} = {theirs.get(name, 'not there')!r} was {ours.get(name, 'not there')!r}"
+        for name in names
+        if ours.get(name) != theirs.get(name) and name != "px4.mission_path"
+    )
+
+
+def _flat(value: Any, name: str = "") -> dict[str, Any]:
+    if isinstance(value, dict):
+        parts = [_flat(inner, f"{name}.{key}" if name else key) for key, inner in value.items()]
+    elif isinstance(value, list | tuple) and any(isinstance(item, dict) for item in value):
+        parts = [_flat(inner, f"{name}[{i}]") for i, inner in enumerate(value)]
+    else:
+        return {name: value}
+    return {key: inner for part in parts for key, inner in part.items()}

@@ -1,0 +1,99 @@
+"""Replaying a recording: what drove the plant comes from it, the plant is integrated anew.
+
+replayed = replay("runs/first")
+replayed.matches, replayed.first_difference
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.errors import InputError
+from px4lockstep.recording.differences import Difference, FlightRows, first_difference
+from px4lockstep.recording.file import read_recording
+from px4lockstep.recording.recording import Recording
+from px4lockstep.runs.recorded import changes_between, recorded_spec
+from px4lockstep.spec.build import build
+
+RECORDED = ("aircraft", "px4", "autopilot", "scenario", "estimator", "sensors")
+"""Tables that a replay has no use for: what came of them is in the recording."""
+RECORDED_KEYS = ("environment.wind", "environment.dryden", "environment.gusts", "timeline.t_end_s", "timeline.dt_")
+FREE_KEYS = ("timeline.dt_phys_s",)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A flight that was replayed.
+
+    Args:
+        recording: What was replayed.
+        simulation: The replay, flown to its end.
+        changes: What of the aircraft file was changed, a line for each.
+    """
+
+    recording: Recording
+    simulation: Simulation
+    changes: tuple[str, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the replay."""
+        return self.simulation.digest()
+
+    @property
+    def matches(self) -> bool:
+        """Whether it is the recorded flight, bit for bit."""
+        return self.digest == self.recording.digest
+
+    @cached_property
+    def first_difference(self) -> Difference | None:
+        """Where it parts from the recorded flight, to the row of the log; None if it does not."""
+        recording, simulation = self.recording, self.simulation
+        return first_difference(
+            FlightRows.of(recording.log, recording.log_state),
+            FlightRows.of(simulation.log, simulation.log_state),
+            simulation.plant.names,
+        )
+
+
+def replay(
+    source: str | Path | Recording,
+    *,
+    integrator: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    settings: Sequence[str] = (),
+) -> Replay:
+    """Replay a recording.
+
+    Args:
+        source: A recording, its file, or a run folder.
+        integrator: Another kind of integrator than the recorded one.
+        overrides: Model values that are to be others, by dotted key.
+        settings: The same as texts: `["airframe.mass=1.6"]`.
+
+    Raises:
+        InputError: If it can't be read, or a change is of something that a replay takes from the recording.
+        SimulationError: If the run can't go on.
+    """
+    recording = source if isinstance(source, Recording) else read_recording(source)
+    wanted = dict(overrides or {})
+    if integrator is not None:
+        wanted["plant.integrator.kind"] = integrator
+    with recorded_spec(recording) as before, recorded_spec(recording, wanted, settings) as spec:
+        changes = changes_between(before, spec)
+        _refuse_recorded(changes)
+        simulation = build(spec, replay=recording.streams).simulation
+    return Replay(recording, simulation.run(), changes)
+
+
+def _refuse_recorded(changes: tuple[str, ...]) -> None:
+    for change in changes:
+        is_recorded = change.startswith((*(f"{table}." for table in RECORDED), *RECORDED_KEYS))
+        if is_recorded and not change.startswith(FREE_KEYS):
+            raise InputError(
+                f"{change}: a replay takes commands, wind, scenario and their times from the recording, so this would "
+                "change nothing. Use a branch, or fly anew"
+            )
