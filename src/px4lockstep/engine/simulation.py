@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from px4lockstep.autopilot.builtin.builtin import Builtin
 from px4lockstep.engine import loop, validator
+from px4lockstep.engine.branching import check_past, merged_records
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
 from px4lockstep.engine.compilation import compiled_loop
 from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY, SIM, STREAMS, Arrays
@@ -475,14 +476,35 @@ class Simulation:
         if other is not None:
             raise InputError(f"the snapshot is of a simulation with another {other}")
         own = self._core.copy()
-        self._core[:] = snapshot.core
+        self._take(snapshot.core, snapshot)
         self._core["plant"] = own["plant"]  # the same, but for addresses, which are this process's
         self._core["validator"]["level"] = own["validator"]["level"]
+
+    def continue_from(self, snapshot: Snapshot, start: Snapshot) -> None:
+        """Go on, before the first boundary, from a snapshot of a simulation that was made otherwise: see `branching`.
+
+        Args:
+            snapshot: Where that simulation had come to.
+            start: A snapshot of it before its first boundary.
+
+        Raises:
+            InputError: If it can't go on from there, or has users' objects, whose past is not in it.
+        """
+        if self.boundary or self._user_objects() or snapshot.objects:
+            raise InputError("only a new simulation without Python in its loop can go on from another's snapshot")
+        check_past(self.timeline, snapshot)
+        at_us = int(self.timeline.time_us[int(snapshot.core["cursor"]["k"][0])])
+        self._take(merged_records(start.core, snapshot.core, self._core, at_us), snapshot)
+
+    def _take(self, core: npt.NDArray[Any], snapshot: Snapshot) -> None:
+        """Take over records, and the arrays and objects of a snapshot."""
+        self._core[:] = core
         if len(snapshot.arrays["scenarios"]) > len(self._data["scenarios"]):
             self._make_room(len(snapshot.arrays["scenarios"]))
         for name, array in snapshot.arrays.items():
-            self._data[name][: len(array)] = array
-        load_objects(objects, snapshot.objects)
+            rows = min(len(array), len(self._data[name]))  # one that does not record has no room for streams
+            self._data[name][:rows] = array[:rows]
+        load_objects(self._user_objects(), snapshot.objects)
         for handler in self._handlers.values():
             if isinstance(handler, NotingChanges):
                 handler.forget()

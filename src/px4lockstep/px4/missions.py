@@ -7,7 +7,7 @@ ground stations write first, because PX4's loader takes them so.
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ class Mission:
     source: str
     planned_home: tuple[float, float, float] | None = None
     """Latitude, longitude (degrees) and altitude above sea level (m) that a plan was drawn for."""
+    text: str = field(default="", repr=False)
+    """The file that it was loaded from."""
 
     def lost_by_library(self) -> tuple[str, ...]:
         """Say what the mission loader of `libpx4_lockstep` would lose of each item; empty if nothing.
@@ -68,7 +70,7 @@ def load_mission(path: str | PathLike[str]) -> Mission:
     except UnicodeDecodeError as error:
         raise InputError(f"mission {source} is not text: {error}; it must be {HEADER} or a .plan") from error
     is_plan = Path(path).suffix == ".plan" or text.lstrip().startswith("{")
-    return parse_plan(text, source) if is_plan else parse_wpl(text, source)
+    return replace(parse_plan(text, source) if is_plan else parse_wpl(text, source), text=text)
 
 
 def parse_wpl(text: str, source: str) -> Mission:

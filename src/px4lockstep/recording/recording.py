@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
+from px4lockstep.engine.core import SIM
 from px4lockstep.engine.digest import flight_digest
 from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.engine.streams import Streams
 from px4lockstep.errors import InputError
 
@@ -84,6 +87,49 @@ class Recording:
             digest=simulation.digest(),
             live_digest=simulation.live_digest(),
         )
+
+    @property
+    def starts_us(self) -> int:
+        """From when on it can be flown: the start, unless it is a branch, whose past was flown by its trunk."""
+        return self._time_of(0) if len(self.moments) else int(self.streams.time_us[0])
+
+    def snapshot_before(self, time_us: int) -> Snapshot:
+        """Return the last moment that was kept at or before a time.
+
+        Raises:
+            InputError: If there is none.
+        """
+        if not len(self.moments):
+            raise InputError(
+                "this recording has no moments to start from: it is of an older version, or Python was in its loop. "
+                "Fly anew"
+            )
+        if time_us < self.starts_us:
+            raise InputError(
+                f"this recording is a branch that starts at {self.starts_us} us; {time_us} us is before. Use its trunk"
+            )
+        index = max(i for i in range(len(self.moments)) if self._time_of(i) <= time_us)
+        core = self._core(index)
+        cursor, streams = core["cursor"][0], self.streams
+        counts = {"commands": "autopilot_ticks", "winds": "wind_ticks"}
+        counts |= {"scenarios": "scenario_rows", "scenario_at": "scenario_rows"}
+        rows = int(cursor["log_rows"])
+        arrays = {name: getattr(streams, name)[: int(cursor[count])] for name, count in counts.items()}
+        return Snapshot(
+            schema_version=BUS_SCHEMA_VERSION,
+            time_us=streams.time_us,
+            due=streams.due,
+            core=core,
+            arrays={"log": self.log[:rows], "log_state": self.log_state[:rows], **arrays},
+            objects={},
+        )
+
+    def _core(self, index: int) -> npt.NDArray[Any]:
+        core: npt.NDArray[Any] = self.moments[index].copy().view(SIM)
+        return core
+
+    def _time_of(self, index: int) -> int:
+        return int(self.streams.time_us[int(self._core(index)["cursor"]["k"][0])])
 
     def check_digest(self) -> None:
         """Check that the log is the flight that the digest is of.

@@ -14,7 +14,6 @@ from px4lockstep import __version__
 from px4lockstep.errors import InputError
 from px4lockstep.recording.recording import Recording, Source
 from px4lockstep.spec.build import Flight
-from px4lockstep.spec.files import shipped_missions
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.toml_text import to_toml
@@ -26,10 +25,8 @@ NOT_OF_THE_FLIGHT = {"mode": "live", "log_csv": None, "recording_in": None, "rec
 
 def source_of(flight: Flight) -> Source:
     """Return where a flight came from, as its recording keeps it."""
-    spec, mission, name = flight.spec, None, None
-    if spec.px4.mission_path is not None:
-        path = shipped_missions().get(spec.px4.mission_path, Path(spec.px4.mission_path))
-        mission, name = path.read_text("utf-8"), f"mission{path.suffix}"
+    spec, mission = flight.spec, flight.mission
+    name = None if mission is None else f"mission{Path(mission.source).suffix}"
     recorded = spec.model_copy(
         update={
             "px4": spec.px4.model_copy(update={"mission_path": name}),
@@ -38,7 +35,7 @@ def source_of(flight: Flight) -> Source:
     )
     return Source(
         spec=to_toml(recorded),
-        mission=mission,
+        mission=None if mission is None else mission.text,
         mission_name=name,
         autopilot=f"{spec.autopilot.kind} {__version__}",
         seed=spec.aircraft.seed,

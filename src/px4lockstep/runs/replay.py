@@ -86,6 +86,9 @@ def replay(
         changes = changes_between(before, spec)
         _refuse_recorded(changes)
         simulation = build(spec, replay=recording.streams).simulation
+        if recording.starts_us > simulation.timeline.start_us:  # a branch: its past was flown by its trunk
+            start = build(before, record=True).simulation.snapshot()
+            simulation.continue_from(recording.snapshot_before(recording.starts_us), start)
     return Replay(recording, simulation.run(), changes)
 
 

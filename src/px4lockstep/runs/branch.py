@@ -1,0 +1,146 @@
+"""Branches of a flight: go on from a recorded moment, with changes.
+
+runs = branch("runs/first", at_s=30.0, overrides={"environment.wind_mean_ned": [8.0, 0.0, 0.0]})
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.snapshot import Snapshot
+from px4lockstep.errors import InputError, SimulationError
+from px4lockstep.microseconds import seconds_to_us
+from px4lockstep.recording.differences import FlightRows, first_difference
+from px4lockstep.recording.file import read_recording
+from px4lockstep.recording.recording import Recording
+from px4lockstep.runs.recorded import changes_between, recorded_spec
+from px4lockstep.runs.run import Run, fly
+from px4lockstep.spec.build import Flight, build
+
+FIXED = ("home.", "px4.mission", "autopilot.kind", "timeline.dt_", "airframe.x0")
+"""What a flight can't change on its way."""
+MAX_BRANCHES = 10_000
+
+
+@dataclass(frozen=True)
+class Trunk:
+    """A recorded flight at the moment that branches go on from."""
+
+    recording: Recording
+    start: Snapshot
+    moment: Snapshot
+    at_us: int
+    flown_us: int
+    """How much was flown again, from the moment kept before."""
+
+    @classmethod
+    def of(cls, source: str | Path | Recording, at_s: float) -> "Trunk":
+        """Fly a recording from the moment kept before a time to that time, and check that it is the same flight.
+
+        Raises:
+            InputError: If it can't be read, or the time is not in it.
+            SimulationError: If it does not fly as it was recorded.
+        """
+        recording = source if isinstance(source, Recording) else read_recording(source)
+        at_us, end_us = seconds_to_us(at_s, "at_s"), int(recording.log["time_us"][-1])
+        if at_us >= end_us:
+            raise InputError(f"at_s = {at_s} is not before the end of the flight, {end_us / 1e6} s")
+        kept = recording.snapshot_before(at_us)
+        with recorded_spec(recording) as spec:
+            simulation = build(spec, record=True).simulation
+        start = simulation.snapshot()
+        simulation.restore(kept)
+        kept_us = simulation.time_us
+        simulation.run(at_us)
+        _check_flown(recording, simulation)
+        return cls(recording, start, simulation.snapshot(), simulation.time_us, simulation.time_us - kept_us)
+
+    def branch(
+        self, overrides: Mapping[str, Any], settings: Sequence[str], events: Sequence[Mapping[str, Any]], number: int
+    ) -> tuple[Flight, tuple[str, ...]]:
+        """Return a flight that goes on from here with changes, and what they are.
+
+        Raises:
+            InputError: If a change can't be made in flight.
+        """
+        with recorded_spec(self.recording) as before:
+            listed = [event.model_dump(exclude_none=True) for event in before.scenario.events]
+            seed = before.aircraft.seed
+            wanted: dict[str, Any] = {"aircraft.seed": seed + number} if number else {}
+            wanted |= {"scenario.events": [*listed, *events]} if events else {}
+            with recorded_spec(self.recording, wanted | dict(overrides), settings) as spec:
+                changes = changes_between(before, spec)
+                for change in changes:
+                    if change.startswith(FIXED):
+                        raise InputError(f"{change}: this can't change in flight. Fly anew")
+                flight = build(spec, record=True)
+        flight.simulation.continue_from(self.moment, self.start)
+        return flight, changes
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One branch: its run, what was changed, and when it left the trunk."""
+
+    run: Run
+    changes: tuple[str, ...]
+    at_us: int
+
+
+def branch(
+    source: str | Path | Recording,
+    at_s: float,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    settings: Sequence[str] = (),
+    events: Sequence[Mapping[str, Any]] = (),
+    count: int = 1,
+) -> list[Branch]:
+    """Fly on from a moment of a recorded flight.
+
+    Args:
+        source: A recording, its file, or a run folder.
+        at_s: When to leave the recorded flight; the next boundary, if there is none at this time.
+        overrides: What is to be different from then on, by dotted key.
+        settings: The same as texts: `["environment.wind=ou"]`.
+        events: Further events of the scenario, as the file has them: `{"at_s": 40.0, "action": "return"}`.
+        count: How many to fly. The first has the recorded seed, each further one the next: its noise is its own.
+
+    Raises:
+        InputError: If it can't be read, or a change can't be made in flight.
+        SimulationError: If the recorded flight can't be reproduced, or a branch can't go on.
+    """
+    return list(fly_branches(Trunk.of(source, at_s), overrides or {}, settings, events, count))
+
+
+def fly_branches(
+    trunk: Trunk,
+    overrides: Mapping[str, Any],
+    settings: Sequence[str] = (),
+    events: Sequence[Mapping[str, Any]] = (),
+    count: int = 1,
+    watch: Callable[[Simulation], None] | None = None,
+) -> Iterator[Branch]:
+    """Fly branches of a trunk, one after the other; see `branch`."""
+    if not 1 <= count <= MAX_BRANCHES:
+        raise InputError(f"count = {count} is not allowed; it must be 1 to {MAX_BRANCHES}")
+    for number in range(count):
+        flight, changes = trunk.branch(overrides, settings, events, number)
+        yield Branch(fly(flight, watch), changes, trunk.at_us)
+
+
+def _check_flown(recording: Recording, simulation: Simulation) -> None:
+    """Check that a flight is the recorded one so far, bit for bit."""
+    rows = len(simulation.log)
+    difference = first_difference(
+        FlightRows.of(recording.log[:rows], recording.log_state[:rows]),
+        FlightRows.of(simulation.log, simulation.log_state),
+        simulation.plant.names,
+    )
+    if difference is not None:
+        raise SimulationError(
+            f"the flight does not go on as it was recorded: {difference}. It was recorded by "
+            f"{recording.source.versions.get('px4lockstep', 'another version')}; branch with the same version"
+        )
