@@ -58,7 +58,7 @@ def check_past(timeline: Timeline, snapshot: Snapshot) -> None:
     k = int(snapshot.core["cursor"]["k"][0])
     has_same_times = np.array_equal(timeline.time_us[: k + 1], snapshot.time_us[: k + 1])
     if not has_same_times or not np.array_equal(timeline.due[:k], snapshot.due[:k]):
-        raise InputError("the timeline differs before the moment to go on from; only what comes after it may change")
+        raise InputError("a period, or the time of an event or a gust before the moment to go on from, was changed")
 
 
 def _join_scenario(made: npt.NDArray[Any], moment: npt.NDArray[Any], result: npt.NDArray[Any], at_us: int) -> None:

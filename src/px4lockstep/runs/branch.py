@@ -15,7 +15,8 @@ from px4lockstep.microseconds import seconds_to_us
 from px4lockstep.recording.differences import FlightRows, first_difference
 from px4lockstep.recording.file import read_recording
 from px4lockstep.recording.recording import Recording
-from px4lockstep.runs.recorded import changes_between, recorded_spec
+from px4lockstep.runs.changes import Change, changes_between
+from px4lockstep.runs.recorded import recorded_spec
 from px4lockstep.runs.run import Run, fly
 from px4lockstep.spec.build import Flight, build
 
@@ -59,12 +60,15 @@ class Trunk:
 
     def branch(
         self, overrides: Mapping[str, Any], settings: Sequence[str], events: Sequence[Mapping[str, Any]], number: int
-    ) -> tuple[Flight, tuple[str, ...]]:
+    ) -> tuple[Flight, tuple[Change, ...]]:
         """Return a flight that goes on from here with changes, and what they are.
 
         Raises:
             InputError: If a change can't be made in flight.
         """
+        for event in events:
+            if "at_s" in event and seconds_to_us(event["at_s"], "at_s of an event") < self.at_us:
+                raise InputError(f"an event is at {event['at_s']} s, before the branch, {self.at_us / 1e6} s")
         with recorded_spec(self.recording) as before:
             listed = [event.model_dump(exclude_none=True) for event in before.scenario.events]
             seed = before.aircraft.seed
@@ -73,7 +77,7 @@ class Trunk:
             with recorded_spec(self.recording, wanted | dict(overrides), settings) as spec:
                 changes = changes_between(before, spec)
                 for change in changes:
-                    if change.startswith(FIXED):
+                    if change.key.startswith(FIXED):
                         raise InputError(f"{change}: this can't change in flight. Fly anew")
                 flight = build(spec, record=True)
         flight.simulation.continue_from(self.moment, self.start)
@@ -85,7 +89,7 @@ class Branch:
     """One branch: its run, what was changed, and when it left the trunk."""
 
     run: Run
-    changes: tuple[str, ...]
+    changes: tuple[Change, ...]
     at_us: int
 
 

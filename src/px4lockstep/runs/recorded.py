@@ -66,24 +66,3 @@ def recorded_spec(
             yield load_spec(Path(folder) / SPEC, overrides, settings)
         except InputError as error:
             raise InputError(str(error).replace(str(Path(folder) / SPEC), "the recording's aircraft file")) from error
-
-
-def changes_between(before: Spec, after: Spec) -> tuple[str, ...]:
-    """Say what differs between two aircraft files, key by key: `airframe.mass = 1.5 was 1.4`."""
-    ours, theirs = _flat(before.model_dump(by_alias=True)), _flat(after.model_dump(by_alias=True))
-    names = list(dict.fromkeys([*ours, *theirs]))
-    return tuple(
-        f"{name} = {theirs.get(name, 'not there')!r} was {ours.get(name, 'not there')!r}"
-        for name in names
-        if ours.get(name) != theirs.get(name) and name != "px4.mission_path"
-    )
-
-
-def _flat(value: Any, name: str = "") -> dict[str, Any]:
-    if isinstance(value, dict):
-        parts = [_flat(inner, f"{name}.{key}" if name else key) for key, inner in value.items()]
-    elif isinstance(value, list | tuple) and any(isinstance(item, dict) for item in value):
-        parts = [_flat(inner, f"{name}[{i}]") for i, inner in enumerate(value)]
-    else:
-        return {name: value}
-    return {key: inner for part in parts for key, inner in part.items()}

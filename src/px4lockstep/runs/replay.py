@@ -15,7 +15,8 @@ from px4lockstep.errors import InputError
 from px4lockstep.recording.differences import Difference, FlightRows, first_difference
 from px4lockstep.recording.file import read_recording
 from px4lockstep.recording.recording import Recording
-from px4lockstep.runs.recorded import changes_between, recorded_spec
+from px4lockstep.runs.changes import Change, changes_between
+from px4lockstep.runs.recorded import recorded_spec
 from px4lockstep.spec.build import build
 
 RECORDED = ("aircraft", "px4", "autopilot", "scenario", "estimator", "sensors")
@@ -31,12 +32,12 @@ class Replay:
     Args:
         recording: What was replayed.
         simulation: The replay, flown to its end.
-        changes: What of the aircraft file was changed, a line for each.
+        changes: What of the aircraft file was changed.
     """
 
     recording: Recording
     simulation: Simulation
-    changes: tuple[str, ...]
+    changes: tuple[Change, ...]
 
     @cached_property
     def digest(self) -> str:
@@ -92,10 +93,10 @@ def replay(
     return Replay(recording, simulation.run(), changes)
 
 
-def _refuse_recorded(changes: tuple[str, ...]) -> None:
+def _refuse_recorded(changes: tuple[Change, ...]) -> None:
     for change in changes:
-        is_recorded = change.startswith((*(f"{table}." for table in RECORDED), *RECORDED_KEYS))
-        if is_recorded and not change.startswith(FREE_KEYS):
+        is_recorded = change.key.startswith((*(f"{table}." for table in RECORDED), *RECORDED_KEYS))
+        if is_recorded and not change.key.startswith(FREE_KEYS):
             raise InputError(
                 f"{change}: a replay takes commands, wind, scenario and their times from the recording, so this would "
                 "change nothing. Use a branch, or fly anew"

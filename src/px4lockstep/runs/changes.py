@@ -1,0 +1,46 @@
+"""What differs between two aircraft files, key by key."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from px4lockstep.spec.spec import Spec
+
+ABSENT = "absent"
+IGNORED = ("px4.mission_path", "run.")
+"""Keys that say where things are, and nothing of the flight."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A key with another value."""
+
+    key: str
+    before: Any
+    after: Any
+
+    def __str__(self) -> str:
+        return f"{self.key} = {self.after!r}" + ("" if self.before is ABSENT else f", was {self.before!r}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it; a key that one of the two does not have is null there."""
+        values = {"before": self.before, "after": self.after}
+        return {"key": self.key} | {name: None if value is ABSENT else value for name, value in values.items()}
+
+
+def changes_between(before: Spec, after: Spec) -> tuple[Change, ...]:
+    """Return what differs, in the order of the file."""
+    ours, theirs = (_flat(spec.model_dump(by_alias=True, exclude_none=True)) for spec in (before, after))
+    keys = dict.fromkeys([*ours, *theirs])
+    changes = (Change(key, ours.get(key, ABSENT), theirs.get(key, ABSENT)) for key in keys)
+    return tuple(change for change in changes if change.before != change.after and not change.key.startswith(IGNORED))
+
+
+def _flat(value: Any, key: str = "") -> dict[str, Any]:
+    """Return the values of nested tables by their dotted keys; an array of no tables has none."""
+    if isinstance(value, dict):
+        parts = [_flat(inner, f"{key}.{name}" if key else name) for name, inner in value.items()]
+    elif isinstance(value, list | tuple) and all(isinstance(item, dict) for item in value):
+        parts = [_flat(inner, f"{key}[{i}]") for i, inner in enumerate(value)]
+    else:
+        return {key: value}
+    return {name: inner for part in parts for name, inner in part.items()}
