@@ -29,9 +29,9 @@ def mission() -> Mission:
     return parse_wpl(SQUARE, "the benchmark's mission")
 
 
-def simulation(record: bool = False) -> Simulation:
+def simulation(record: bool = False, duration_s: int = hover.DURATION_S) -> Simulation:
     """Return the flight, ready to run: wind at 1 kHz, autopilot at 250 Hz, log at 100 Hz, RK4 at 1 kHz."""
-    end_us = hover.DURATION_S * 1_000_000
+    end_us = duration_s * 1_000_000
     scenario = Scenario().arm(at_s=1.0).start_mission(at_s=2.0)
     timeline = Timeline(
         end_us,

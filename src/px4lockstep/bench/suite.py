@@ -13,15 +13,18 @@ from px4lockstep.bench.c_reference import CReference, NoReferenceError, c_parame
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import SimulationError
 from px4lockstep.integrators.solver import Integrator
+from px4lockstep.vehicle.fleet import iris
 
 REPEATS = 40
+MISSION_S = 68
+"""The whole mission, with which replays are measured."""
 AGREEMENT = 1e-6
 """C and RK4 of ours end a minute's flight this close, or one of them flies something else."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One benchmark: its time, how many times faster than real time, and the ratio to C if there is one."""
+    """One benchmark: its time, how many times faster than real time, and the ratio to C for as long a flight."""
 
     name: str
     wall_s: float
@@ -40,6 +43,8 @@ def measure() -> tuple[list[Measurement], list[str]]:
         "plant_rk45": _plant("RK45"),
         "closed_loop": _closed_loop,
         "closed_loop_recorded": _recorded,
+        "replay_rk4": _replay("RK4"),
+        "replay_rk45": _replay("RK45"),
     }
     notes: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -56,8 +61,8 @@ def measure() -> tuple[list[Measurement], list[str]]:
         Measurement(
             name=name,
             wall_s=best[name],
-            realtime_factor=hover.DURATION_S / best[name],
-            c_ratio=best[name] / best["c"] if references else None,
+            realtime_factor=_duration_s(name) / best[name],
+            c_ratio=best[name] / best["c"] * hover.DURATION_S / _duration_s(name) if references else None,
         )
         for name in ours
     ]
@@ -91,6 +96,23 @@ def _closed_loop() -> float:
 def _recorded() -> float:
     """Fly with everything on."""
     return closed_loop.simulation(record=True).run().statistics.wall_s
+
+
+def _replay(kind: str) -> Callable[[], float]:
+    """Return a replay of the whole mission from its streams."""
+    integrator = Integrator(kind)
+    flown = closed_loop.simulation(record=True, duration_s=MISSION_S).run()
+    plant, timeline, streams = iris(), flown.timeline, flown.streams
+
+    def run() -> float:
+        return Simulation(plant, timeline, integrator=integrator, replay=streams).run().statistics.wall_s
+
+    return run
+
+
+def _duration_s(name: str) -> int:
+    """Return how long a benchmark flies; the C plant flies `hover.DURATION_S`."""
+    return MISSION_S if name.startswith("replay") else hover.DURATION_S
 
 
 def _reference(folder: Path) -> Callable[[], float]:

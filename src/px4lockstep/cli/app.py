@@ -70,6 +70,61 @@ def run(
     raise typer.Exit(run_spec(spec, settings or [], seed, out, plots, as_json))
 
 
+RecordedArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a recording.")]
+PlotsOption = Annotated[bool, typer.Option("--plots/--no-plots", help="Whether to draw.")]
+
+
+@app.command()
+def replay(
+    recorded: RecordedArgument,
+    integrator: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Euler, RK4, RK23 or RK45; as recorded if left out.")
+    ] = None,
+    settings: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Integrate a recorded flight anew. Exit: 0 the same, or changed on purpose; 1 it differs, 2 bad input."""
+    from px4lockstep.cli.replay import replay_run
+
+    raise typer.Exit(replay_run(recorded, integrator, settings or [], as_json))
+
+
+@app.command()
+def branch(
+    recorded: RecordedArgument,
+    at_s: Annotated[float, typer.Option("--at", metavar="T", help="When to leave the recorded flight [s].")],
+    settings: SetOption = None,
+    events: Annotated[
+        list[str] | None,
+        typer.Option("--event", metavar="KEY=VALUE,…", help="A further event: at_s=40,action=return; may be repeated."),
+    ] = None,
+    count: Annotated[int, typer.Option(metavar="N", help="How many; each after the first has a seed of its own.")] = 1,
+    out: Annotated[Path | None, typer.Option("--out", metavar="PATH", help="The folder of the branches.")] = None,
+    plots: PlotsOption = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Fly on from a recorded moment, with changes. Exit: 0 flown, 1 a branch failed, 2 bad input."""
+    from px4lockstep.cli.branch import branch_run
+
+    raise typer.Exit(branch_run(recorded, at_s, settings or [], events or [], count, out, plots, as_json))
+
+
+@app.command()
+def diff(
+    first: Annotated[Path, typer.Argument(metavar="RUN_A", help="A run folder.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="PATH", help="The picture; diff.png in RUN_B if left out.")
+    ] = None,
+    plots: PlotsOption = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Set two flights side by side. Exit: 0 the same flight, 1 they differ, 2 bad input."""
+    from px4lockstep.cli.diff import diff_runs
+
+    raise typer.Exit(diff_runs(first, second, out, plots, as_json))
+
+
 @app.command()
 def plot(folder: FolderArgument, out: OutOption = None) -> None:
     """Draw the flight in a run folder."""

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.engine.digest import pack_flight
+from px4lockstep.engine.digest import pack_flight, pack_live
+from px4lockstep.engine.simulation import Simulation
 
 ROWS_PER_CHUNK = 8_192
 
@@ -49,12 +50,42 @@ class FlightRows:
         """Take them from a log."""
         return cls(log["time_us"], state, log["inputs"])
 
+    @classmethod
+    def now(cls, simulation: Simulation) -> "FlightRows":
+        """Take the state of a simulation before its next boundary, and what has acted on the plant until then."""
+        time_us = np.array([simulation.time_us], np.uint64)
+        return cls(time_us, simulation.plant.x[np.newaxis].copy(), np.array([simulation.core["inputs"]]))
+
+    def holding(self, time_us: int) -> "FlightRows":
+        """Return what acts on the plant alone, since a time."""
+        times_us = np.full(len(self.time_us), time_us, np.uint64)
+        return FlightRows(times_us, np.zeros_like(self.state), self.inputs)
+
     def packed(self, rows: slice) -> npt.NDArray[Any]:
         """Return some rows as the digest has them."""
         return pack_flight(self.time_us[rows], self.state[rows], self.inputs[rows])
 
 
-def first_difference(first: FlightRows, second: FlightRows, state_names: tuple[str, ...]) -> Difference | None:
+@dataclass(frozen=True)
+class LiveRows:
+    """The rows of a log that only a live run has: estimate and what the autopilot tells of itself."""
+
+    time_us: npt.NDArray[np.uint64]
+    bus: npt.NDArray[Any]
+
+    def packed(self, rows: slice) -> npt.NDArray[Any]:
+        """Return some rows as the live digest has them."""
+        return pack_live(self.time_us[rows], self.bus[rows])
+
+
+def first_live_difference(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Difference | None:
+    """Return where the estimates or setpoints of two logs part; None if they never do."""
+    return first_difference(LiveRows(first["time_us"], first["bus"]), LiveRows(second["time_us"], second["bus"]))
+
+
+def first_difference(
+    first: FlightRows | LiveRows, second: FlightRows | LiveRows, state_names: tuple[str, ...] = ()
+) -> Difference | None:
     """Return where two flights of the same aircraft part, bit for bit; None if they never do."""
     common = min(len(first.time_us), len(second.time_us))
     for start in range(0, common, ROWS_PER_CHUNK):

@@ -52,7 +52,10 @@ class Trunk:
         with recorded_spec(recording) as spec:
             simulation = build(spec, record=True).simulation
         start = simulation.snapshot()
-        simulation.restore(kept)
+        try:
+            simulation.restore(kept)
+        except InputError as error:
+            raise InputError(f"the flight can't go on from its moments: {error}. {_recorded_by(recording)}") from error
         kept_us = simulation.time_us
         simulation.run(at_us)
         _check_flown(recording, simulation)
@@ -144,7 +147,8 @@ def _check_flown(recording: Recording, simulation: Simulation) -> None:
         simulation.plant.names,
     )
     if difference is not None:
-        raise SimulationError(
-            f"the flight does not go on as it was recorded: {difference}. It was recorded by "
-            f"{recording.source.versions.get('px4lockstep', 'another version')}; branch with the same version"
-        )
+        raise SimulationError(f"the flight does not go on as it was recorded: {difference}. {_recorded_by(recording)}")
+
+
+def _recorded_by(recording: Recording) -> str:
+    return f"It was recorded by px4lockstep {recording.source.versions.get('px4lockstep', '?')}; use the same"

@@ -45,6 +45,11 @@ class Replay:
         return self.simulation.digest()
 
     @property
+    def duration_s(self) -> float:
+        """Simulated time."""
+        return (self.simulation.time_us - self.simulation.timeline.start_us) / 1e6
+
+    @property
     def matches(self) -> bool:
         """Whether it is the recorded flight, bit for bit."""
         return self.digest == self.recording.digest
@@ -83,6 +88,19 @@ def replay(
     wanted = dict(overrides or {})
     if integrator is not None:
         wanted["plant.integrator.kind"] = integrator
+    simulation, changes = _prepared(recording, wanted, settings)
+    return Replay(recording, simulation.run(), changes)
+
+
+def replay_of(recording: Recording) -> Simulation:
+    """Return the replay of a recording, ready to run."""
+    return _prepared(recording, {}, ())[0]
+
+
+def _prepared(
+    recording: Recording, wanted: Mapping[str, Any], settings: Sequence[str]
+) -> tuple[Simulation, tuple[Change, ...]]:
+    """Return a replay that is ready to run, and what is different in it."""
     with recorded_spec(recording) as before, recorded_spec(recording, wanted, settings) as spec:
         changes = changes_between(before, spec)
         _refuse_recorded(changes)
@@ -90,7 +108,7 @@ def replay(
         if recording.starts_us > simulation.timeline.start_us:  # a branch: its past was flown by its trunk
             start = build(before, record=True).simulation.snapshot()
             simulation.continue_from(recording.snapshot_before(recording.starts_us), start)
-    return Replay(recording, simulation.run(), changes)
+    return simulation, changes
 
 
 def _refuse_recorded(changes: tuple[Change, ...]) -> None:

@@ -1,0 +1,57 @@
+"""`px4lockstep diff`: two flights side by side."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from px4lockstep.runs.diff import Diff, diff
+
+SAME, DIFFERENT = 0, 1
+PICTURE = "diff.png"
+
+
+def diff_runs(first: Path, second: Path, out: Path | None, plots: bool, as_json: bool) -> int:
+    """Compare two run folders; return the exit code: 1 if they are not the same flight."""
+    from px4lockstep.report.plots import save_plot
+
+    found = diff(first, second)
+    picture = (out or second / PICTURE) if plots else None
+    if picture is not None:
+        save_plot(found.plot(), picture)
+    if as_json:
+        sys.stdout.write(json.dumps(found.as_dict() | {"picture": None if picture is None else str(picture)}) + "\n")
+    else:
+        _print(found, picture)
+    return SAME if found.is_same else DIFFERENT
+
+
+def _print(found: Diff, picture: Path | None) -> None:
+    console = Console(soft_wrap=True)
+    title = "the same flight, bit for bit" if found.is_same else "two flights"
+    table = Table("", str(found.first.folder), str(found.second.folder), title=title, title_justify="left")
+    for name, pair in found.metrics.items():
+        table.add_row(name, *(_show(value) for value in pair))
+    console.print(table)
+    lines = [("changed", str(change)) for change in found.changes] or [("changed", "nothing in the aircraft files")]
+    if found.first_difference is not None:
+        lines.append(("they part", str(found.first_difference)))
+    if found.first_live_difference is not None:
+        lines.append(("estimate or setpoints", str(found.first_live_difference)))
+    if found.largest_distance_m:
+        lines.append(("farthest apart", f"{found.largest_distance_m:.3g} m"))
+    if picture is not None:
+        lines.append(("picture", str(picture)))
+    for name, text in lines:
+        console.print(f"{name}: {text}", markup=False, highlight=False)
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return ", ".join(_show(item) for item in value)
+    return str(value)

@@ -1,0 +1,55 @@
+"""`px4lockstep replay`: integrate a recorded flight anew."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from px4lockstep.runs.replay import Replay, replay
+
+SAME, DIFFERENT = 0, 1
+
+
+def replay_run(run: Path, integrator: str | None, settings: Sequence[str], as_json: bool) -> int:
+    """Replay; return the exit code: 1 if nothing was changed and the flight differs all the same."""
+    replayed = replay(run, integrator=integrator, settings=settings)
+    if as_json:
+        sys.stdout.write(json.dumps(_as_dict(replayed)) + "\n")
+    else:
+        _print(replayed)
+    return SAME if replayed.matches or replayed.changes else DIFFERENT
+
+
+def _as_dict(replayed: Replay) -> dict[str, object]:
+    difference, counts = replayed.first_difference, replayed.simulation.statistics
+    return {
+        "digest": replayed.digest,
+        "recorded_digest": replayed.recording.digest,
+        "matches": replayed.matches,
+        "first_difference": None if difference is None else difference.as_dict(),
+        "integrator": replayed.simulation.integrator.kind,
+        "changes": [change.as_dict() for change in replayed.changes],
+        "duration_s": replayed.duration_s,
+        "wall_s": counts.wall_s,
+        "realtime_factor": replayed.duration_s / counts.wall_s if counts.wall_s > 0.0 else 0.0,
+        "evaluations": counts.evaluations,
+    }
+
+
+def _print(replayed: Replay) -> None:
+    counts, duration_s = replayed.simulation.statistics, replayed.duration_s
+    outcome = "the same flight, bit for bit" if replayed.matches else "another flight"
+    table = Table(title=f"replay: {outcome}", show_header=False, title_justify="left")
+    table.add_row("integrator", f"{replayed.simulation.integrator.kind}, recorded with {replayed.recording.integrator}")
+    factor = duration_s / counts.wall_s if counts.wall_s > 0.0 else 0.0
+    table.add_row("simulated", f"{duration_s:.3f} s in {counts.wall_s:.3f} s: {factor:.0f} x real time")
+    for change in replayed.changes:
+        table.add_row("changed", str(change))
+    if replayed.first_difference is not None:
+        table.add_row("first difference", f"{replayed.first_difference}, recorded and replayed")
+    table.add_row("recorded digest", replayed.recording.digest)
+    table.add_row("digest", replayed.digest)
+    Console(soft_wrap=True).print(table)

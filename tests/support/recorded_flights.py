@@ -1,0 +1,34 @@
+"""Short recorded flights for tests of recordings, replays, branches and diffs."""
+
+import functools
+
+import px4lockstep
+from px4lockstep.recording.recording import Recording
+from px4lockstep.runs.recorded import source_of
+
+SHORT = {
+    "timeline.t_end_s": 14.0,
+    "scenario.arm_time_s": 0.2,
+    "scenario.mission_time_s": 0.4,
+    "environment.wind": "ou",
+    "environment.wind_mean_ned": [2.0, -1.0, 0.0],
+    "estimator.kind": "noisy_delayed",
+    "aircraft.seed": 5,
+}
+FAULTS = (  # one on the event axis, one by a condition
+    {"at_s": 6.0305, "action": "thrust_loss", "motor": 2, "fraction": 0.15},
+    {"when": {"signal": "altitude_m", "above": 5.0}, "action": "wind_step", "vel_ned": [3.0, 0.0, 0.0]},
+)
+
+
+@functools.cache
+def recorded(name: str = "iris", with_faults: bool = False) -> Recording:
+    """Return the recording of a flight of some seconds, with wind and noise; made once."""
+    return record(name, {"scenario.events": list(FAULTS)} if with_faults else {})
+
+
+def record(name, overrides) -> Recording:
+    """Return the recording of such a flight with changes."""
+    flight = px4lockstep.build(px4lockstep.load_spec(name, SHORT | overrides), record=True)
+    flight.simulation.run()
+    return Recording.of(flight.simulation, source_of(flight))
