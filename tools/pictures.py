@@ -10,7 +10,7 @@ from pathlib import Path
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
-from flights import flight
+from flights import HOME, flight
 from PIL import Image
 from px4_flights import MISSIONS, load_flight, stacked
 from step_responses import BAND, LOOPS, respond
@@ -23,6 +23,7 @@ from px4lockstep.environment.wind import Wind
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.logs.log import Log
+from px4lockstep.px4.missions import load_mission
 from px4lockstep.report.plots import plot_flight, save_plot
 from px4lockstep.report.waypoints import mission_waypoints
 from px4lockstep.scenario.scenario import Scenario
@@ -201,7 +202,8 @@ def draw_flight():
     wind, estimator = Wind("ou", mean_ned=(3.0, -2.0, 0.0)), Estimator("noisy_delayed")
     sim = flight(wind=wind, estimator=estimator).run()
     title = "Iris, mission in turbulent wind, on noisy estimates"
-    figure = plot_flight(Log.of(sim), waypoints=mission_waypoints(sim), title=title)
+    waypoints = mission_waypoints(load_mission(MISSIONS["mission"]), *HOME)
+    figure = plot_flight(Log.of(sim), waypoints=waypoints, title=title)
     path = PICTURES / "flight.png"
     save_plot(figure, path)
     picture = Image.open(path).convert("RGB")

@@ -1,9 +1,11 @@
 """Deterministic, fast flight simulation for PX4, in lockstep.
 
-import px4lockstep
+    import px4lockstep
 
-run = px4lockstep.simulate("iris")
-run.log["pos_ned"], run.summary, run.digest
+    run = px4lockstep.simulate("iris")
+    run.log["pos_ned"], run.summary, run.digest
+
+`simulate` does it all. In steps: `load_spec` reads an aircraft file, `build` makes a flight of it, `fly` flies it.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -36,3 +38,8 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return what `dir` shows: also what is not imported yet."""
+    return sorted({*globals(), *__all__})

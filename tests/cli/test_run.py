@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import px4lockstep
 from px4lockstep.errors import InputError
 from px4lockstep.logs.csv import read_csv
 from px4lockstep.logs.parquet import read_parquet
-from px4lockstep.spec.files import shipped_aircraft
+from px4lockstep.spec.files import shipped_aircraft, shipped_missions
 
 COMMAND = (sys.executable, "-m", "px4lockstep")
 SHORT = ("--set", "timeline.t_end_s=4.0", "--no-plots")
@@ -47,8 +48,8 @@ def test_the_iris_flies_its_mission_and_leaves_a_folder(tmp_path):
     assert exported.returncode == 0
     assert np.array_equal(read_csv(folder / "export.csv")["pos_ned"], read_parquet(folder / "log.parquet")["pos_ned"])
     picture = run("plot", str(folder), "--out", "again.png", cwd=tmp_path)
-    assert picture.returncode == 0
-    assert (tmp_path / "again.png").stat().st_size > 50_000
+    assert (picture.returncode, picture.stderr) == (0, "")
+    assert (tmp_path / "again.png").read_bytes() == (folder / "plots.png").read_bytes()
 
 
 def test_the_python_api_flies_the_same(tmp_path):
@@ -67,7 +68,8 @@ def test_a_mission_that_is_not_finished_is_a_failure(tmp_path):
     """Exit code 1, with all files, and no mark: the run itself is complete."""
     finished = run("run", "iris", *SHORT, "--out", "short", cwd=tmp_path)
     assert finished.returncode == 1
-    assert "not finished" in finished.stdout
+    assert "iris: mission not finished" in finished.stdout
+    assert "the run ended on item 0 of a mission with items 0 to 7" in " ".join(finished.stdout.split())
     assert not (tmp_path / "short" / "INCOMPLETE").exists()
 
 
@@ -80,7 +82,74 @@ def test_a_crash_is_a_failure_with_its_log(tmp_path):
     assert finished.returncode == 1, finished.stderr
     summary = json.loads(finished.stdout)
     assert summary["crashed"]
+    assert summary["outcome"] == "crashed"
+    assert "motor 1 off 20.00 s" in summary["reason"]
+    assert {"time_s": 20.0, "label": "motor 1 off", "is_fault": True} in summary["events"]
     assert summary["duration_s"] < 30.0
+
+
+def test_an_aircraft_that_nobody_flies_misses_no_mission(tmp_path):
+    """The twin stands; what is 0 has no sign."""
+    finished = run("run", "twin", "--no-plots", cwd=tmp_path)
+    assert finished.returncode == 0
+    assert "none asked for" in finished.stdout
+    assert "-0.00" not in finished.stdout
+
+
+def test_a_picture_without_its_mission_says_so(tmp_path):
+    """The mission's file has gone since; the picture is drawn without waypoints."""
+    (tmp_path / "own.waypoints").write_text(shipped_missions()["simple"].read_text("utf-8"), "utf-8")
+    flown = run("run", "iris", *SHORT, "--set", "px4.mission_path=own.waypoints", "--out", "out", cwd=tmp_path)
+    assert flown.returncode == 1, flown.stderr
+    (tmp_path / "own.waypoints").unlink()
+    drawn = run("plot", "out", cwd=tmp_path)
+    assert drawn.returncode == 0
+    assert drawn.stderr.startswith("warning: the picture has no waypoints: ")
+    assert "own.waypoints" in drawn.stderr
+    assert (tmp_path / "out" / "plots.png").stat().st_size > 50_000
+    (tmp_path / "out" / "spec.toml").unlink()
+    assert "spec.toml can't be read" in run("plot", "out", cwd=tmp_path).stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_an_output_that_is_full_is_an_error(tmp_path, more):
+    """The flight is kept."""
+    with Path("/dev/full").open("w") as full:
+        command = (*COMMAND, "run", "iris", *SHORT, "--out", "out", *more)
+        finished = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert finished.returncode == 1
+    assert finished.stderr == "error: standard output can't be written: No space left on device\n"
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["log.parquet", "spec.toml", "summary.json"]
+
+
+@pytest.mark.parametrize("arguments", [("spec", "schema"), ("run", "iris", *SHORT), ("run", "iris", "--json", *SHORT)])
+def test_a_reader_that_goes_away_is_no_error(tmp_path, arguments):
+    """As in `px4lockstep run iris | head -0`."""
+    process = subprocess.Popen(
+        (*COMMAND, *arguments), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert process.wait() == 1
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system does not tell a process's peak memory")
+def test_twenty_minutes_fit_into_half_a_gigabyte(tmp_path):
+    """With log and picture, at their peak; the loop is compiled before, which takes more."""
+    code = (
+        "import re, sys\nfrom pathlib import Path\nfrom px4lockstep.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
+        "sys.stderr.write(re.search(r'VmHWM:\\s+(\\d+) kB', Path('/proc/self/status').read_text())[1])\n"
+    )
+    run("run", "iris", *SHORT, cwd=tmp_path)
+    command = (sys.executable, "-c", code, "run", "iris_long", "--out", "out")
+    finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    assert (tmp_path / "out" / "plots.png").exists()
+    assert int(finished.stderr) * 1024 < 500e6
 
 
 def test_seeds_and_settings_change_the_flight(tmp_path):
@@ -116,6 +185,15 @@ def test_seeds_and_settings_change_the_flight(tmp_path):
         (("export", "gone"), ("gone", "no such folder")),
         (("export", ".", "--format", "xlsx"), ("xlsx", "csv")),
         (("run", "iris", "--set", "run.log_csv=/gone/x.csv"), ("run.log_csv", "/gone/x.csv")),
+        (("run", "iris", "--seed", "abc"), ("aircraft.seed = 'abc'", "whole number")),
+        (("run", "iris", "--sed", "3"), ("--sed", "--seed", "px4lockstep run --help")),
+        (("run", "iris", "--out"), ("--out",)),
+        (("run",), ("SPEC",)),
+        (("rnu", "iris"), ("'rnu'", "'run'")),
+        (("spec", "lst"), ("'lst'", "'list'")),
+        (("plot", "binary.toml"), ("binary.toml is a file; give the run folder",)),
+        (("run", "iris", "--set", "nonsense.x=1"), ("is unknown; allowed are",)),
+        (("run", "iris", "--set", "autopilot.params.MC_AIRMODE=1"), ("PX4 has it, but",)),
     ],
 )
 def test_bad_input_is_a_message_and_exit_code_2(tmp_path, arguments, fragments):
@@ -124,6 +202,9 @@ def test_bad_input_is_a_message_and_exit_code_2(tmp_path, arguments, fragments):
     finished = run(*arguments, cwd=tmp_path)
     assert finished.returncode == 2, finished.stderr
     assert "Traceback" not in finished.stderr
+    assert finished.stdout == ""
+    assert finished.stderr.startswith("error: ")
+    assert finished.stderr.count("\n") == 1
     for fragment in fragments:
         assert fragment in finished.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["binary.toml"]
@@ -131,7 +212,7 @@ def test_bad_input_is_a_message_and_exit_code_2(tmp_path, arguments, fragments):
 
 def test_an_interrupt_keeps_what_was_logged(tmp_path):
     """Exit code 130, a log and a summary, and the mark that it is not complete."""
-    hours = ("--set", "timeline.t_end_s=20000", "--set", "timeline.dt_log_s=0.5")  # many seconds of computing
+    hours = ("--set", "timeline.t_end_s=5000", "--set", "timeline.dt_log_s=0.5")  # seconds of computing
     command = (*COMMAND, "run", "iris_long", "--no-plots", "--out", "stopped", *hours)
     process = subprocess.Popen(
         command,

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from px4lockstep.cli import verify
+from px4lockstep.bench.suite import Measurement
+from px4lockstep.cli import bench, verify
 from px4lockstep.verification.result import Result
 
 
@@ -47,11 +48,30 @@ def test_help_starts_without_numba(python):
 
 @pytest.mark.parametrize("arguments", [["fly"], ["verify", "--jsn"]])
 def test_a_mistyped_command_is_exit_code_2_without_a_traceback(python, arguments):
-    """Typer's message, on standard error."""
+    """One plain line on standard error."""
     finished = python("-m", "px4lockstep", *arguments, check=False)
     assert finished.returncode == 2
-    assert "Traceback" not in finished.stderr
+    assert finished.stderr.startswith("error: no such ")
+    assert finished.stderr.count("\n") == 1
     assert finished.stdout == ""
+
+
+def test_help_says_what_a_setting_looks_like(python):
+    """And nothing of Python's types."""
+    text = python("-m", "px4lockstep", "run", "--help").stdout
+    assert "TABLE.KEY=VALUE" in text
+    assert "list[str]" not in text
+
+
+def test_the_benchmarks_have_their_unit(capsys, monkeypatch):
+    """Which rich would take for a style."""
+    monkeypatch.setattr(bench, "warm_up", lambda: None)
+    monkeypatch.setattr(bench, "measure", lambda: ([Measurement("hover", 0.0123, 60.0, None)], ()))
+    monkeypatch.setenv(bench.FRESH, "1")
+    assert bench.run_bench(as_json=False) == 0
+    printed = capsys.readouterr().out
+    assert "time [ms]" in printed
+    assert "12.3" in printed
 
 
 def test_version(python):

@@ -5,7 +5,8 @@ import json
 import matplotlib as mpl
 import numpy as np
 import pytest
-from flights import TAKE_OFF, disturbed, flight
+from flights import HOME, TAKE_OFF, disturbed, flight, mission_of
+from px4_flights import MISSIONS
 from scenario_flight import simulation as short_flight
 
 from px4lockstep.engine.simulation import Simulation
@@ -14,6 +15,7 @@ from px4lockstep.errors import InputError
 from px4lockstep.logs.log import Log
 from px4lockstep.logs.parquet import read_parquet, write_parquet
 from px4lockstep.plants.models import FreeFall, Oscillator
+from px4lockstep.px4.missions import load_mission
 from px4lockstep.report.events import Event, events_of, mission_times_us
 from px4lockstep.report.plots import plot_flight, save_plot
 from px4lockstep.report.summary import summarize
@@ -71,12 +73,13 @@ def test_the_summary_of_the_mission(mission):
 def test_a_summary_is_json(mission):
     """With the fields that the command line promises, by name."""
     promised = (
-        "digest duration_s wall_s realtime_factor mission_finished landed crashed waypoint_times_s max_altitude_m "
-        "max_speed_m_s battery_used final_pos_ned warnings"
+        "outcome reason digest duration_s wall_s realtime_factor mission_asked mission_finished landed crashed "
+        "waypoint_times_s max_altitude_m max_speed_m_s battery_used final_pos_ned events warnings"
     )
     fields = summarize(mission, Log.of(mission)).as_dict()
     assert list(fields) == promised.split()
     assert json.loads(json.dumps(fields, allow_nan=False)) == fields
+    assert fields["events"][0] == {"time_s": 1.0, "label": "armed", "is_fault": False}
 
 
 def test_free_fall_has_the_speed_and_height_of_the_books():
@@ -125,7 +128,7 @@ def test_a_crash_and_a_stop_are_in_the_summary():
 def test_clamped_commands_are_a_warning():
     """Counted by the loop."""
     summary = summarize(short_flight(None, 0.02, command=1.5).run())
-    assert "24 commands were out of range and clamped" in summary.warnings
+    assert "commands that were out of range and clamped: 24" in summary.warnings
 
 
 def test_events_are_what_happened():
@@ -138,7 +141,8 @@ def test_events_are_what_happened():
     labels = [event.label for event in events]
     assert labels[:5] == ["armed", "mode mission", "wind step to 5 m/s", "motor 3 off", "failsafe: motor failure"]
     assert labels[5:] == ["mode land", "landed", "failsafe: cleared", "disarmed", "mode manual"]
-    assert [event.label for event in events if event.is_fault] == ["motor 3 off", "failsafe: motor failure"]
+    faults = [event.label for event in events if event.is_fault]
+    assert faults == ["motor 3 off", "failsafe: motor failure", "mode land"]
     assert [event.time_us for event in events[:4]] == [1_000_000, 2_000_000, 4_000_000, 8_000_000]
 
 
@@ -173,18 +177,32 @@ def test_faults_come_and_go():
     ]
 
 
-def test_waypoints_are_the_missions(mission):
-    """The square of 22 m by 15 m around home; a flight without a mission has none."""
-    places = mission_waypoints(mission)
-    assert places.shape == (8, 3)
-    assert places[0].tolist() == pytest.approx([0.0, 0.0, -12.0], abs=0.01)
-    assert places[1, :2].tolist() == pytest.approx([11.1, 7.5], abs=0.1)
-    assert mission_waypoints(short_flight(None, 0.01)).shape == (0, 3)
+def test_waypoints_are_the_missions():
+    """The square of 22 m by 15 m around home; what is no place keeps its number."""
+    places = mission_waypoints(load_mission(MISSIONS["mission"]), *HOME)
+    assert list(places) == list(range(8))
+    assert places[0] == pytest.approx((0.0, 0.0), abs=0.01)
+    assert places[1] == pytest.approx((11.1, 7.5), abs=0.1)
+    with_speed = mission_of((22, 0.0, 0.0, 5.0), (178, 0, 0, 0, 1, 3.0), (16, 10.0, -4.0, 5.0), (20,))
+    places = mission_waypoints(with_speed, *HOME)
+    assert list(places) == [0, 2]
+    assert places[2] == pytest.approx((10.0, -4.0), abs=1e-3)
+
+
+def test_waypoints_have_the_numbers_of_their_items(mission):
+    """In the picture as in the log; those at one place share a mark."""
+    figure = plot_flight(Log.of(mission), waypoints={0: (0.0, 0.0), 3: (11.0, 7.0, -5.0), 5: (0.1, 0.0)})
+    track = next(axes for axes in figure.axes if title_of(axes) == "Track over ground")
+    texts = [text.get_text() for text in track.texts]
+    assert "3" in texts
+    assert "0, 5" in texts
 
 
 def test_a_picture_has_its_panels_and_units(mission):
     """Track and ten panels over the same time, each with its unit; lines where the log has them."""
-    figure = plot_flight(Log.of(mission), waypoints=mission_waypoints(mission), title="a flight")
+    figure = plot_flight(
+        Log.of(mission), waypoints=mission_waypoints(load_mission(MISSIONS["mission"]), *HOME), title="a flight"
+    )
     panels = {title_of(axes): axes for axes in figure.axes}
     assert {name: (axes.get_xlabel(), axes.get_ylabel()) for name, axes in panels.items()} == PANELS
     assert figure.get_suptitle() == "a flight"
@@ -264,7 +282,7 @@ def test_what_can_not_be_drawn_is_an_input_error(mission, tmp_path):
     with pytest.raises(InputError, match="no rows"):
         plot_flight(Log.of(flight(end_s=1)))
     with pytest.raises(InputError, match="waypoints must be"):
-        plot_flight(Log.of(mission), waypoints=[(1.0,)])
+        plot_flight(Log.of(mission), waypoints={4: (1.0,)})
     figure = plot_flight(Log.of(flight(end_s=0.1, scenario=TAKE_OFF).run()))
     with pytest.raises(InputError, match="pictures end in"):
         save_plot(figure, tmp_path / "picture.jpg")
@@ -275,7 +293,7 @@ def test_what_can_not_be_drawn_is_an_input_error(mission, tmp_path):
 
 def test_a_long_flight_loses_no_peak(monkeypatch):
     """With fewer points than rows, the least and the greatest value are still drawn."""
-    monkeypatch.setattr("px4lockstep.report.plots.POINTS", 50)
+    monkeypatch.setattr("px4lockstep.report.panels.lines.POINTS", 50)
     log = Log.of(flight(end_s=20).run())
     figure = plot_flight(log)
     axes = next(axes for axes in figure.axes if title_of(axes) == "Battery current")

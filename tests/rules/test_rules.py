@@ -236,7 +236,7 @@ DEPENDENCIES = {
     },
     "verification": BASE | {"math", "environment", "vehicle", "plants", "integrators", "engine"},
     "logs": BASE | {"files", "math", "plants", "engine"},
-    "report": BASE | {"files", "math", "plants", "px4", "engine", "logs"},
+    "report": BASE | {"files", "math", "environment", "plants", "px4", "scenario", "engine", "logs"},
 }
 
 

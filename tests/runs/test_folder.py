@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import px4lockstep
@@ -28,7 +29,9 @@ def test_a_long_flight_writes_its_log_in_parts(tmp_path, monkeypatch):
     run = px4lockstep.fly(flight, watch)
     assert seen[-1] > 150
     assert (folder.path / "INCOMPLETE").exists()
-    folder.finish(run, plots=False)
+    assert np.array_equal(read_log(folder.path)["euler_bn"], run.log["euler_bn"][: seen[-1]])
+    folder.keep(run)
+    folder.close(run)
     assert sorted(path.name for path in folder.path.iterdir()) == ["log.parquet", "spec.toml", "summary.json"]
     assert read_log(folder.path).rows == 501
 
@@ -41,6 +44,30 @@ def test_a_run_that_stopped_keeps_its_mark(tmp_path):
     assert (folder / "INCOMPLETE").exists()
     assert read_log(folder).rows == 200
     assert "stopped at" in " ".join(json.loads((folder / "summary.json").read_text())["warnings"])
+
+
+def test_a_run_that_was_killed_early_has_no_log(tmp_path):
+    """Which is said."""
+    folder = RunFolder.create(tmp_path / "killed", px4lockstep.load_spec("iris"))
+    with pytest.raises(InputError, match="stopped before its first part"):
+        read_log(folder.path)
+
+
+def test_a_log_in_parts_has_the_columns_that_were_asked_for(tmp_path, monkeypatch):
+    """As the whole one."""
+    monkeypatch.setattr(folders, "PART_ROWS", 150)
+    flight = px4lockstep.build(px4lockstep.load_spec("iris", SHORT | {"run.log_columns": ["pos_ned", "motors"]}))
+    folder = RunFolder.create(tmp_path / "run", flight.spec)
+    run = px4lockstep.fly(flight, folder.watch)
+    assert list(read_parquet(folder.path / "log-0001.parquet")) == ["time_us", "pos_ned", "motors"]
+    folder.keep(run)
+    assert list(read_log(folder.path)) == ["time_us", "pos_ned", "motors"]
+
+
+def test_a_run_says_shortly_what_it_is():
+    """In a terminal."""
+    run = px4lockstep.simulate("iris", **SHORT)
+    assert repr(run) == f"<Run iris: mission not finished, 5.000 s, digest {run.digest[:12]}>"
 
 
 def test_names_are_fit_for_folders_and_new(tmp_path):
@@ -63,6 +90,8 @@ def test_what_cannot_be_written_or_read_is_said(tmp_path):
         RunFolder.create(tmp_path / "file", spec)
     with pytest.raises(InputError, match="no log"):
         read_log(tmp_path / "used")
+    with pytest.raises(InputError, match="is a file; give the run folder"):
+        read_log(tmp_path / "file")
 
 
 def test_overrides_are_for_names_and_paths():

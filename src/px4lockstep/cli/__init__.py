@@ -1,15 +1,74 @@
 """The command line. Commands import what they need when they run, so that `--help` answers at once."""
 
+import errno
+import os
+import signal
 import sys
+from typing import Any
 
-from px4lockstep.cli.app import app
 from px4lockstep.errors import InputError, LockstepError
+
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
 def main() -> None:
     """Run the command line; a user's mistake is a message and an exit code, never a traceback."""
     try:
-        app()
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "it is closed")
+        code = _run(sys.argv[1:])
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:  # whoever read the output has gone, and wants no more of it
+        _drop_output()
+        code = FAILED
+    except OSError as error:
+        _drop_output()
+        where = error.filename or "standard output"
+        code = _fail(f"error: {where} can't be written: {error.strerror or error}", FAILED)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done; Python takes a moment to end
+    sys.exit(code)
+
+
+def _run(arguments: list[str]) -> int:
+    """Run a command and return its exit code."""
+    import typer
+
+    from px4lockstep.cli.app import app
+
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("px4lockstep", arguments) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    except typer.TyperException as error:
+        return _fail(_usage(error), BAD_INPUT)
     except LockstepError as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(2 if isinstance(error, InputError) else 1)
+        return _fail(f"error: {error}", BAD_INPUT if isinstance(error, InputError) else FAILED)
+    return 0
+
+
+def _usage(error: Any) -> str:
+    """Say in a line what Typer found; without a command it has printed the help, and says nothing."""
+    text = error.format_message().rstrip(".")
+    if not text:
+        return ""
+    command = error.ctx.command_path if error.ctx is not None else "px4lockstep"
+    return f"error: {text[0].lower()}{text[1:]}{' See' if text.endswith('?') else '; see'} {command} --help"
+
+
+def _fail(text: str, code: int) -> int:
+    if text:
+        sys.stderr.write(f"{text}\n")
+    return code
+
+
+def _drop_output() -> None:
+    """Let what is left of standard output go nowhere, or Python would try to write it at its end."""
+    if sys.stdout is None:
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -49,17 +49,21 @@ def bench(as_json: JsonOption = False) -> None:
     raise typer.Exit(run_bench(as_json))
 
 
-SpecArgument = Annotated[str, typer.Argument(help="The name of an aircraft that ships (iris), or the path of a file.")]
-FolderArgument = Annotated[Path, typer.Argument(help="A run folder.")]
-SetOption = Annotated[list[str] | None, typer.Option("--set", help="table.key=value, as often as you like.")]
-OutOption = Annotated[Path | None, typer.Option("--out", help="Where to write.")]
+SpecArgument = Annotated[
+    str, typer.Argument(metavar="SPEC", help="The name of an aircraft that ships (iris), or the path of a file.")
+]
+FolderArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", metavar="TABLE.KEY=VALUE", help="Change a value; may be repeated.")
+]
+OutOption = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Where to write.")]
 
 
 @app.command()
 def run(
     spec: SpecArgument,
     settings: SetOption = None,
-    seed: Annotated[int | None, typer.Option(help="Of all randomness.")] = None,
+    seed: Annotated[str | None, typer.Option(metavar="N", help="Of all randomness.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run folder; runs/NAME-TIME if left out.")] = None,
     plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Whether to draw the flight.")] = True,
     as_json: JsonOption = False,

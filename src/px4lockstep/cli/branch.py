@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from px4lockstep.errors import InputError
 from px4lockstep.runs.branch import Branch, Trunk, fly_branches
@@ -73,11 +74,15 @@ def _print(trunk: Trunk, flown: list[tuple[Branch, Path]]) -> None:
     console = Console(soft_wrap=True)
     again = f"{trunk.flown_us / 1e6:.3f} s were flown again" if trunk.flown_us else "nothing was flown again"
     table = Table(
-        "branch", "outcome", "end [s]", "folder", title=f"from {trunk.at_us / 1e6:.6f} s; {again}", title_justify="left"
+        "branch",
+        "outcome",
+        Text("end [s]"),
+        "folder",
+        title=f"from {trunk.at_us / 1e6:.6f} s; {again}",
+        title_justify="left",
     )
     for number, (one, folder) in enumerate(flown, 1):
-        outcome = "flown" if one.run.is_flown else "failed"
-        table.add_row(str(number), outcome, f"{one.run.summary.duration_s:.3f}", str(folder))
+        table.add_row(str(number), one.run.summary.outcome, f"{one.run.summary.duration_s:.3f}", str(folder))
     console.print(table)
     for change in dict.fromkeys(change for one, _ in flown for change in one.changes if change.key != "aircraft.seed"):
         console.print(f"changed: {change}", markup=False, highlight=False)

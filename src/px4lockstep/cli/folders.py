@@ -5,18 +5,25 @@ from pathlib import Path
 
 from px4lockstep.errors import InputError
 from px4lockstep.logs.csv import write_csv
+from px4lockstep.logs.log import Log
 from px4lockstep.logs.parquet import write_parquet
-from px4lockstep.runs.folder import LOG_PARQUET, PLOTS, read_log
+from px4lockstep.runs.folder import LOG_PARQUET, PLOTS, is_incomplete, read_log
+from px4lockstep.runs.picture import draw_folder
 
 WRITERS = {"csv": write_csv, "parquet": write_parquet}
 
 
 def plot_run(folder: Path, out: Path | None) -> int:
     """Draw the flight in a run folder."""
-    from px4lockstep.report.plots import plot_flight, save_plot
+    from px4lockstep.report.plots import save_plot
 
+    log = read_log(folder)
+    _warn_of_incomplete(folder, log)
+    figure, problem = draw_folder(folder, log)
+    if problem is not None:
+        sys.stderr.write(f"warning: the picture has no waypoints: {problem}\n")
     target = out or folder / PLOTS
-    save_plot(plot_flight(read_log(folder), title=folder.name), target)
+    save_plot(figure, target)
     sys.stdout.write(f"{target}\n")
     return 0
 
@@ -25,10 +32,18 @@ def export_run(folder: Path, to: str, out: Path | None, columns: str | None) -> 
     """Write the log of a run folder in a format."""
     if to not in WRITERS:
         raise InputError(f"--format {to} is unknown; allowed are {', '.join(WRITERS)}")
+    log = read_log(folder)
     target = out or folder / f"export.{to}"
     if target.exists() and target.resolve() == (folder / LOG_PARQUET).resolve():
         raise InputError(f"{target} is the run's own log; give --out another name")
+    _warn_of_incomplete(folder, log)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
-    WRITERS[to](read_log(folder), target, names)
+    WRITERS[to](log, target, names)
     sys.stdout.write(f"{target}\n")
     return 0
+
+
+def _warn_of_incomplete(folder: Path, log: Log) -> None:
+    if is_incomplete(folder):
+        until = f"{log.time_s[-1] - log.time_s[0]:.2f} s" if log.rows else "nothing"
+        sys.stderr.write(f"warning: the run in {folder} is incomplete; its log has {until} of the flight\n")

@@ -3,56 +3,79 @@
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from px4lockstep.cli.interrupts import Interrupts
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import SimulationError
+from px4lockstep.report.events import MODES
+from px4lockstep.report.summary import Summary
 from px4lockstep.runs.folder import RunFolder, fresh_folder, summary_of
 from px4lockstep.runs.run import Run, fly
-from px4lockstep.spec.build import build
+from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import load_spec
 
 FLOWN, FAILED, INTERRUPTED = 0, 1, 130
-MODES = {0: "on the ground", 3: "mission", 4: "hold", 5: "return", 12: "descend", 18: "land"}
 
 
-def run_spec(spec: str, settings: Sequence[str], seed: int | None, out: Path | None, plots: bool, as_json: bool) -> int:
+def run_spec(spec: str, settings: Sequence[str], seed: str | None, out: Path | None, plots: bool, as_json: bool) -> int:
     """Fly; return the exit code."""
     if seed is not None:
         settings = [*settings, f"aircraft.seed={seed}"]
     flight = build(load_spec(spec, settings=settings))
-    folder = RunFolder.create(out or fresh_folder(flight.spec.aircraft.name), flight.spec)
+    with Interrupts() as interrupts:
+        folder = RunFolder.create(out or fresh_folder(flight.spec.aircraft.name), flight.spec)
+        run = _fly(flight, folder, interrupts, quiet=as_json)
+        folder.keep(run)
+        with suppress(KeyboardInterrupt):
+            if plots:
+                with interrupts.raised():
+                    folder.draw(run)
+            folder.close(run)
+        if as_json:
+            sys.stdout.write(json.dumps(summary_of(run, folder.path)) + "\n")
+        else:
+            _print_summary(run, folder.path)
+        if run.error is not None:
+            sys.stderr.write(f"error: {run.error}\n")
+        if interrupts.is_noted:
+            sys.stderr.write(f"interrupted: {_what_is_there(run, folder)}\n")
+            return INTERRUPTED
+    return FLOWN if run.is_flown else FAILED
+
+
+def _fly(flight: Flight, folder: RunFolder, interrupts: Interrupts, *, quiet: bool) -> Run:
+    """Fly as far as it goes."""
     console = Console(stderr=True)
-    run, code, error = Run(flight), FLOWN, None
     try:
-        with _progress(console, flight.simulation, quiet=as_json) as bar:
+        with _progress(console, flight.simulation, quiet=quiet) as bar:
 
             def watch(simulation: Simulation) -> None:
+                interrupts.check()
                 folder.watch(simulation)
                 if isinstance(bar, FlightProgress):
                     bar.show(simulation)
 
-            fly(flight, watch)
-        code = FLOWN if run.is_flown else FAILED
+            interrupts.check()
+            return fly(flight, watch)
     except KeyboardInterrupt:
-        code = INTERRUPTED
-        plots = False
         console.print("interrupted; writing what was logged")
-    except SimulationError as raised:
-        code, error = FAILED, raised
-    folder.finish(run, plots=plots and run.log.rows > 1)
-    if as_json:
-        sys.stdout.write(json.dumps(summary_of(run, folder.path)) + "\n")
-    else:
-        _print_summary(run, folder.path, code)
-    if error is not None:
-        sys.stderr.write(f"error: {error}\n")
-    return code
+        return Run(flight)
+    except SimulationError as error:
+        return Run(flight, error)
+
+
+def _what_is_there(run: Run, folder: RunFolder) -> str:
+    """Say what an interrupt has left."""
+    if not folder.is_marked:
+        return f"{folder.path} is complete"
+    lacks = "the rest of the flight" if not run.simulation.is_done else "its picture"
+    return f"{folder.path} has log and summary, and lacks {lacks}; it is marked as incomplete"
 
 
 class FlightProgress(Progress):
@@ -66,10 +89,10 @@ class FlightProgress(Progress):
     def show(self, simulation: Simulation) -> None:
         """Show where the flight is."""
         told, wall_s = simulation.bus.autopilot, simulation.statistics.wall_s
-        time_s = simulation.time_us / 1e6
+        time_s, mode = simulation.time_us / 1e6, int(told.nav_state)
         state = (
             f"{time_s:7.1f} s  {time_s / wall_s if wall_s > 0.0 else 0.0:6.0f} x  "
-            f"{MODES.get(int(told.nav_state), 'mode ' + str(int(told.nav_state)))}  "
+            f"{MODES.get(mode, f'mode {mode}') if told.armed else 'disarmed'}  "
             f"item {int(told.mission_item)} of {int(told.mission_count)}  "
             f"battery {100.0 * float(simulation.bus.battery[0].remaining):.0f} %"
         )
@@ -80,28 +103,44 @@ def _progress(console: Console, simulation: Simulation, *, quiet: bool) -> Abstr
     return nullcontext() if quiet or not console.is_terminal else FlightProgress(console, simulation)
 
 
-def _print_summary(run: Run, folder: Path, code: int) -> None:
+def _print_summary(run: Run, folder: Path) -> None:
     summary = run.summary
-    outcome = {FLOWN: "flown", FAILED: "failed", INTERRUPTED: "interrupted"}[code]
-    table = Table(title=f"{run.spec.aircraft.name}: {outcome}", show_header=False, title_justify="left")
-    waypoints = ", ".join(f"{time_s:.2f}" for time_s in summary.waypoint_times_s)
+    table = Table(title=f"{run.spec.aircraft.name}: {summary.outcome}", show_header=False, title_justify="left")
     simulated = f"{summary.duration_s:.3f} s in {summary.wall_s:.3f} s: {summary.realtime_factor:.0f} x real time"
+    items = ", ".join(f"{time_s:.2f}" for time_s in summary.waypoint_times_s)
     rows = [
+        ("why", summary.reason),
         ("simulated", simulated),
-        ("mission", "finished" if summary.mission_finished else "not finished"),
+        ("mission", _mission(run)),
+        ("items done at", (f"{items} s" if items else "none done") if summary.mission_asked else None),
         ("landed", "crashed" if summary.crashed else "yes" if summary.landed else "no"),
-        ("items done at", f"{waypoints} s" if waypoints else "none done"),
+        ("faults", _faults(summary) if run.is_flown else None),
         ("highest, fastest", f"{_number(summary.max_altitude_m)} m, {_number(summary.max_speed_m_s)} m/s"),
         ("battery used", f"{_number(None if summary.battery_used is None else 100.0 * summary.battery_used)} %"),
         ("folder", str(folder)),
+        *(("warning", warning) for warning in summary.warnings),
     ]
     for name, value in rows:
-        table.add_row(name, value)
-    for warning in summary.warnings:
-        table.add_row("warning", warning)
-    Console(soft_wrap=True).print(table)
+        if value is not None:
+            table.add_row(name, value)
+    Console(soft_wrap=True, markup=False).print(table)
     sys.stdout.write(f"digest {summary.digest}\n")
 
 
+def _mission(run: Run) -> str:
+    summary = run.summary
+    if not summary.mission_asked:
+        return "none asked for"
+    if summary.mission_finished:
+        return "finished"
+    return "replaced by an ordered return or landing" if run.is_flown else "not finished"
+
+
+def _faults(summary: Summary) -> str | None:
+    """List what went wrong in a flight that was flown all the same."""
+    faults = [f"{event.label} {event.time_us / 1e6:.2f} s" for event in summary.events if event.is_fault]
+    return ", ".join(faults) if faults else None
+
+
 def _number(value: float | None) -> str:
-    return "?" if value is None else f"{value:.2f}"
+    return "?" if value is None else f"{value:z.2f}"

@@ -14,7 +14,7 @@ from px4lockstep.logs.schema import BY_NAME, COLUMNS, COMPONENTS, LOG_SCHEMA, LO
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS_PER_CHUNK = 16_384
+ROWS_PER_CHUNK = 8_192
 
 
 def schema_of(log: Log) -> "pa.Schema":

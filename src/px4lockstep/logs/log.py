@@ -1,7 +1,7 @@
 """The log of a run, by the columns of the schema: from a simulation, or read from a file."""
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from px4lockstep.math.quaternion import to_euler
 from px4lockstep.plants.plant import MULTIROTOR_PLANT
 
 Array = npt.NDArray[Any]
+
+ROWS_AT_ONCE = 4_096
 
 
 class Log:
@@ -36,9 +38,28 @@ class Log:
         self._arrays = {column.name: arrays[column.name] for column in COLUMNS if column.name in arrays}
 
     @classmethod
-    def of(cls, simulation: Simulation) -> "Log":
-        """Return the log of a simulation so far, by reference."""
-        return cls(_arrays_of(simulation))
+    def of(cls, simulation: Simulation, first_row: int = 0) -> "Log":
+        """Return the log of a simulation so far, by reference; only from a row on, if one is given."""
+        return cls(_arrays_of(simulation, first_row)).with_derived()
+
+    @classmethod
+    def joined(cls, parts: Sequence["Log"]) -> "Log":
+        """Return the rows of several logs with the same columns, one after the other.
+
+        Raises:
+            InputError: If there is none, or their columns differ.
+        """
+        if not parts or any(list(part) != list(parts[0]) for part in parts):
+            raise InputError("logs can't be joined: there are none, or they have different columns")
+        return cls({name: _locked(np.concatenate([part[name] for part in parts])) for name in parts[0]})
+
+    def with_derived(self) -> "Log":
+        """Return the log with what follows from its columns, `time_s` and `euler_bn`, computed when asked for."""
+        arrays = dict(self._arrays)
+        arrays.setdefault("time_s", lambda: _seconds(self.time_us))
+        if "q_bn" in arrays:
+            arrays.setdefault("euler_bn", lambda: euler_angles(self["q_bn"]))
+        return Log(arrays)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -102,10 +123,6 @@ class Log:
             self.column(name)
         return Log({name: self._arrays[name] for name in self._arrays if name in wanted})
 
-    def since(self, row: int) -> "Log":
-        """Return a log with the rows from one on."""
-        return Log({name: self[name][row:] for name in self._arrays})
-
     def flat(self) -> Iterator[tuple[str, Column, Array]]:
         """Go through the columns as files have them: one per component, with its name there and its numbers."""
         for name in self._arrays:
@@ -145,10 +162,10 @@ def gather(flat: Mapping[str, Array]) -> Log:
     return Log(arrays)
 
 
-def _arrays_of(simulation: Simulation) -> dict[str, Array | Callable[[], Array]]:
+def _arrays_of(simulation: Simulation, first_row: int) -> dict[str, Array | Callable[[], Array]]:
     core = simulation.core
     plant, modes = core["plant"], core["modes"]
-    rows, state = simulation.log, simulation.log_state
+    rows, state = simulation.log[first_row:], simulation.log_state[first_row:]
     multirotor = plant["multirotor"]
     actuation, power = multirotor["actuation"], multirotor["power"]
     is_aircraft = int(plant["kind"]) == MULTIROTOR_PLANT
@@ -175,12 +192,7 @@ def _arrays_of(simulation: Simulation) -> dict[str, Array | Callable[[], Array]]
         array: Array | Callable[[], Array]
         if not has[column.needs]:
             continue
-        if column.name == "time_s":
-            arrays[column.name] = lambda: _seconds(rows["time_us"])
-            continue
-        if column.name == "euler_bn":
-            if groups["att"].shape[1]:
-                arrays[column.name] = lambda: _euler_angles(groups["att"])
+        if column.source == "derived":
             continue
         part, _, path = column.source.partition(".")
         if part == "state":
@@ -212,9 +224,13 @@ def _seconds(time_us: Array) -> npt.NDArray[np.float64]:
     return time_us.astype(np.float64) / 1e6
 
 
-def _euler_angles(q_bn: Array) -> npt.NDArray[np.float64]:
+def euler_angles(q: Array) -> npt.NDArray[np.float64]:
     """Return roll, pitch and yaw of each row, with the package's own functions: the same bits on every machine."""
-    return np.array([to_euler(q) for q in map(tuple, q_bn.tolist())], np.float64).reshape(-1, 3)
+    angles = np.empty((len(q), 3))
+    for start in range(0, len(q), ROWS_AT_ONCE):  # lists of numbers take ten times the memory of an array
+        some = slice(start, start + ROWS_AT_ONCE)
+        angles[some] = [to_euler(row) for row in map(tuple, q[some].tolist())]
+    return angles
 
 
 def _locked(array: Array) -> Array:

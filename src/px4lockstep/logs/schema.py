@@ -132,8 +132,8 @@ COLUMNS: tuple[Column, ...] = (
     # The scenario.
     Column("request_arm", "1", "", "1: to be armed", "bus.scenario.arm"),
     Column("request_mission", "1", "", "how often the mission was asked for", "bus.scenario.mission"),
-    Column("request_return", "1", "", "1: to return home", "bus.scenario.return_home"),
-    Column("request_land", "1", "", "1: to land", "bus.scenario.land"),
+    Column("request_return", "1", "", "how often the return was asked for", "bus.scenario.return_home"),
+    Column("request_land", "1", "", "how often a landing was asked for", "bus.scenario.land"),
     Column("landed", "1", "", "1: stands on the ground", "bus.scenario.landed"),
     Column("crashed", "1", "", "1: has hit the ground, which ends the run", "bus.scenario.crashed"),
     Column("scenario_wind_ned", "m/s", "ned", "wind that the scenario adds", "bus.scenario.wind_ned"),

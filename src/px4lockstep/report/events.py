@@ -30,7 +30,7 @@ def events_of(log: Log) -> tuple[Event, ...]:
         *_faults(log),
         *_changes(log, "failsafe", lambda now: f"failsafe: {FAILSAFES.get(now, now)}", is_fault=True),
         *_changes(log, "armed", lambda now: "armed" if now else "disarmed"),
-        *_changes(log, "nav_state", lambda now: f"mode {MODES.get(now, now)}"),
+        *_modes(log),
         *_changes(log, "mission_finished", lambda now: "mission finished" if now else "mission begun again"),
         *_changes(log, "landed", lambda now: "landed" if now else ""),  # that it may take off is no event
         *_changes(log, "crashed", lambda now: "crashed" if now else "", is_fault=True),
@@ -45,6 +45,16 @@ def mission_times_us(log: Log) -> tuple[int, ...]:
     item, finished = log["mission_item"], log["mission_finished"]
     is_done = ((np.diff(item) != 0) & (finished[:-1] == 0)) | (np.diff(finished) > 0)
     return tuple(int(time_us) for time_us in log.time_us[1:][is_done])
+
+
+def _modes(log: Log) -> Iterator[Event]:
+    """Go through the changes of mode; one that nobody asked for, but a failsafe, is marked as a fault."""
+    if "nav_state" not in log:
+        return
+    mode, failsafe = log["nav_state"], log.get("failsafe")
+    for row in np.flatnonzero(np.diff(mode)) + 1:
+        is_fault = failsafe is not None and bool(failsafe[row] != 0)  # what is asked for clears it
+        yield Event(int(log.time_us[row]), f"mode {MODES.get(int(mode[row]), int(mode[row]))}", is_fault)
 
 
 def _faults(log: Log) -> Iterator[Event]:
@@ -66,6 +76,11 @@ def _faults(log: Log) -> Iterator[Event]:
     yield from _changes(
         log, "est_fault_dropout", lambda now: "position dropout" if now else "position back", is_fault=True
     )
+    if "soc" in log and log.rows:
+        for battery, soc in enumerate(log["soc"].T):
+            empty = np.concatenate([[0], soc <= 0.0])
+            for row in np.flatnonzero(np.diff(empty) > 0):
+                yield Event(int(log.time_us[row]), f"battery {battery + 1} empty", is_fault=True)
     if "battery_warning" in log:
         worst = log["battery_warning"].max(axis=1)
         yield from _changes_of(log, worst, lambda now: f"battery {WARNINGS.get(now, now)}", is_fault=True)

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.engine.simulation import Simulation
+from px4lockstep.errors import LockstepError
 from px4lockstep.logs.log import Log
-from px4lockstep.report.events import mission_times_us
+from px4lockstep.report.events import Event, events_of, mission_times_us
+from px4lockstep.report.outcome import is_mission_asked, outcome_of
 
 
 @dataclass(frozen=True)
@@ -15,10 +17,13 @@ class Summary:
     """What came of a flight.
 
     Args:
+        outcome: `flown`, `crashed`, `mission not finished`, `stopped` or `failed`: see `report.outcome`.
+        reason: Why it is not `flown`, in words with times; None if it is.
         digest: Of the flight: see `engine.digest`.
         duration_s: Simulated time from the start to where the run ended.
         wall_s: How long the loop took for it.
         realtime_factor: The quotient of both.
+        mission_asked: Whether the scenario asks for the mission.
         mission_finished: Whether the autopilot says so.
         landed: Whether the vehicle stands on the ground at the end.
         crashed: Whether a crash has ended the run.
@@ -27,13 +32,17 @@ class Summary:
         max_speed_m_s: Over the ground, climbing included.
         battery_used: Charge used, as a fraction of the capacity of all batteries; None without any.
         final_pos_ned: Where it ended [m].
+        events: What happened, in the order of time: modes, failsafes, faults, batteries, landing, crash.
         warnings: What a user should know.
     """
 
+    outcome: str
+    reason: str | None
     digest: str
     duration_s: float
     wall_s: float
     realtime_factor: float
+    mission_asked: bool
     mission_finished: bool
     landed: bool
     crashed: bool
@@ -42,21 +51,29 @@ class Summary:
     max_speed_m_s: float | None
     battery_used: float | None
     final_pos_ned: tuple[float, float, float] | None
+    events: tuple[Event, ...]
     warnings: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        fields = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        fields["events"] = [
+            {"time_s": event.time_us / 1e6, "label": event.label, "is_fault": event.is_fault} for event in self.events
+        ]
+        return fields
 
 
-def summarize(simulation: Simulation, log: Log | None = None) -> Summary:
+def summarize(simulation: Simulation, log: Log | None = None, error: LockstepError | None = None) -> Summary:
     """Return the summary of a run so far, finished or not.
 
     Args:
         simulation: The run.
-        log: Its log, if it is at hand.
+        log: Its log, with all columns, if it is at hand.
+        error: What the run could not go on for, if so.
     """
     log = Log.of(simulation) if log is None else log
+    events = events_of(log)
+    outcome = outcome_of(simulation, log, events, error)
     # A run that was stopped is at the next boundary; the last that has run is the one before.
     duration_us = simulation.time_us - simulation.timeline.start_us
     wall_s = simulation.statistics.wall_s
@@ -64,19 +81,23 @@ def summarize(simulation: Simulation, log: Log | None = None) -> Summary:
     has_position = position.size == 3 and "pos_ned" in log and log.rows > 0
     has_velocity = velocity.size == 3 and "vel_ned" in log and log.rows > 0
     return Summary(
+        outcome=outcome.word,
+        reason=outcome.reason,
         digest=simulation.digest(),
         duration_s=duration_us / 1e6,
         wall_s=wall_s,
         realtime_factor=duration_us / 1e6 / wall_s if wall_s > 0.0 else 0.0,
+        mission_asked=is_mission_asked(simulation),
         mission_finished=bool(simulation.bus.autopilot.mission_finished),
         landed=bool(simulation.bus.scenario.landed),
         crashed=simulation.is_crashed,
         waypoint_times_s=tuple(time_us / 1e6 for time_us in mission_times_us(log)),
-        max_altitude_m=float(-log["pos_ned"][:, 2].min()) if has_position else None,
+        max_altitude_m=float(0.0 - log["pos_ned"][:, 2].min()) if has_position else None,
         max_speed_m_s=float(np.linalg.norm(log["vel_ned"], axis=1).max()) if has_velocity else None,
         battery_used=_battery_used(simulation, log),
         final_pos_ned=(float(position[0]), float(position[1]), float(position[2])) if position.size == 3 else None,
-        warnings=_warnings(simulation),
+        events=events,
+        warnings=_warnings(simulation, events),
     )
 
 
@@ -89,16 +110,18 @@ def _battery_used(simulation: Simulation, log: Log) -> float | None:
     return float(((soc[0] - simulation.plant["soc"]) * capacity).sum() / capacity.sum())
 
 
-def _warnings(simulation: Simulation) -> tuple[str, ...]:
+def _warnings(simulation: Simulation, events: tuple[Event, ...]) -> tuple[str, ...]:
     counts = simulation.statistics
     found = list(simulation.warnings)
     if not simulation.is_done:
         at_s, end_s = simulation.time_us / 1e6, simulation.timeline.end_us / 1e6
         found.append(f"the run stopped at {at_s:.6f} s of {end_s:.6f} s")
     if counts.clamped_commands:
-        found.append(f"{counts.clamped_commands} commands were out of range and clamped")
-    if counts.projected_states:
-        found.append(f"{counts.projected_states} times a state was put back into its bounds after a step")
+        found.append(f"commands that were out of range and clamped: {counts.clamped_commands}")
+    # The charge of a battery that runs empty is put back to 0 once, which the events tell.
+    projected = counts.projected_states - sum(event.label.endswith(" empty") for event in events)
+    if projected > 0:
+        found.append(f"states that were put back into their bounds after a step: {projected}")
     if counts.forced_steps:
-        found.append(f"{counts.forced_steps} steps of the shortest length were accepted with too large an error")
+        found.append(f"steps of the shortest length that were accepted with too large an error: {counts.forced_steps}")
     return tuple(found)

@@ -1,15 +1,14 @@
-"""Where the built-in autopilot's mission leads, for a map."""
+"""Where a mission leads, for a map."""
 
-import numpy as np
-import numpy.typing as npt
-
-from px4lockstep.engine.simulation import Simulation
-from px4lockstep.px4.mission_items import Command
+from px4lockstep.environment.projection import MapProjection
+from px4lockstep.px4.missions import Mission
 
 
-def mission_waypoints(simulation: Simulation) -> npt.NDArray[np.float64]:
-    """Return the positions of a mission's items that have one, items × 3, NED [m]; none without such a mission."""
-    navigator = simulation.core["builtin"]["navigator"]
-    items = navigator["items"][: int(navigator["count"])]
-    has_position = [Command(int(command)).has_position for command in items["command"]]
-    return np.array(items["pos_ned"][has_position], np.float64).reshape(-1, 3)
+def mission_waypoints(mission: Mission, home_lat_deg: float, home_lon_deg: float) -> dict[int, tuple[float, float]]:
+    """Return north and east [m] from home of those items that have a position, by the number of the item."""
+    projection = MapProjection(home_lat_deg, home_lon_deg)
+    return {
+        number: projection.to_local(item.lat_deg, item.lon_deg)
+        for number, item in enumerate(mission.items)
+        if item.command.has_position
+    }

@@ -3,12 +3,11 @@
     runs/iris-20261116-021500/   spec.toml   log.parquet   summary.json   plots.png
 
 `INCOMPLETE` is in it from the first moment to the last, so that a run that was killed can be told from one that ended.
-While a long flight runs, what is logged so far is written in parts, `log-0001.parquet` and so on, each of them whole;
-the last thing is the log in one piece, after which the parts go.
+While a flight runs, what is logged is written in parts, `log-0001.parquet` and so on, each of them whole. Then comes
+the log in one piece, and the parts go. A run that is killed leaves its parts, which `read_log` reads as well.
 """
 
 import json
-import os
 import re
 import time
 from dataclasses import dataclass, field
@@ -29,8 +28,9 @@ if TYPE_CHECKING:
 
 MARK = "INCOMPLETE"
 SPEC, LOG_PARQUET, SUMMARY, PLOTS = "spec.toml", "log.parquet", "summary.json", "plots.png"
-PART_ROWS = 60_000
-"""Ten minutes at a log of 100 Hz: shorter flights are written once, at the end."""
+PART = "log-{:04d}.parquet"
+PART_ROWS = 6_000
+"""A minute at a log of 100 Hz: what a run that is killed loses at most."""
 
 
 @dataclass
@@ -65,27 +65,44 @@ class RunFolder:
     def watch(self, simulation: Simulation) -> None:
         """Write what was logged since the last part, if that is a part's worth."""
         if len(simulation.log) - self._rows >= PART_ROWS:
-            part = self.path / f"log-{len(self._parts) + 1:04d}.parquet"
-            log = Log.of(simulation)
-            write_parquet(log.since(self._rows), part)
+            part = self.path / PART.format(len(self._parts) + 1)
+            log = Log.of(simulation, self._rows)
+            # In haste: most parts are never read, and what is derived can be derived then.
+            columns = self._columns or [column.name for column in log.columns if column.source != "derived"]
+            write_parquet(log, part, columns, compression="lz4")
             self._parts.append(part)
-            self._rows = log.rows
+            self._rows += log.rows
 
-    def finish(self, run: "Run", *, plots: bool) -> None:
-        """Write log, summary and picture, and take the mark away."""
-        columns = None if self.spec.run.log_columns == "all" else list(self.spec.run.log_columns)
-        write_parquet(run.log, self.path / LOG_PARQUET, columns)
+    def keep(self, run: "Run") -> None:
+        """Write log and summary; the parts go."""
+        write_parquet(run.log, self.path / LOG_PARQUET, self._columns)
         if self.spec.run.log_csv:
-            write_csv(run.log, self.spec.run.log_csv, columns)
-        if plots:
-            from px4lockstep.report.plots import save_plot
-
-            save_plot(run.plot(), self.path / PLOTS)
+            write_csv(run.log, self.spec.run.log_csv, self._columns)
         _write(self.path / SUMMARY, json.dumps(summary_of(run, self.path), indent=2) + "\n")
         for part in self._parts:
             part.unlink()
+        self._parts.clear()
+
+    def draw(self, run: "Run") -> None:
+        """Write the picture; a log of less than two rows has none."""
+        from px4lockstep.report.plots import save_plot
+
+        if run.log.rows > 1:
+            save_plot(run.plot(), self.path / PLOTS)
+
+    def close(self, run: "Run") -> None:
+        """Take the mark away, if the flight came to its end: all that was asked for is written."""
         if run.simulation.is_done:
             (self.path / MARK).unlink()
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether the folder is marked as incomplete."""
+        return is_incomplete(self.path)
+
+    @property
+    def _columns(self) -> list[str] | None:
+        return None if self.spec.run.log_columns == "all" else list(self.spec.run.log_columns)
 
 
 def summary_of(run: "Run", folder: Path | None) -> dict[str, Any]:
@@ -104,17 +121,41 @@ def fresh_folder(name: str, root: str | Path = "runs") -> Path:
     return path
 
 
+def is_incomplete(folder: str | Path) -> bool:
+    """Return whether a run folder is marked as incomplete: it is being flown, or was stopped or killed."""
+    return (Path(folder) / MARK).exists()
+
+
+def check_folder(folder: str | Path) -> Path:
+    """Return the path of a run folder.
+
+    Raises:
+        InputError: If there is no such folder.
+    """
+    path = Path(folder)
+    if path.is_file():
+        raise InputError(f"{path} is a file; give the run folder")
+    if not path.is_dir():
+        raise InputError(f"{path} has no log; there is no such folder")
+    return path
+
+
 def read_log(folder: str | Path) -> Log:
-    """Return the log in a run folder.
+    """Return the log in a run folder; of a run that was killed, the parts that are there.
 
     Raises:
         InputError: If there is none.
     """
-    path = Path(folder)
+    path = check_folder(folder)
     if (path / LOG_PARQUET).exists():
         return read_parquet(path / LOG_PARQUET)
-    reason = "it is incomplete: the run was stopped" if (path / MARK).exists() else f"there is no {LOG_PARQUET} in it"
-    raise InputError(f"{path} has no log; {reason if os.path.isdir(path) else 'there is no such folder'}")
+    parts: list[Log] = []
+    while (part := path / PART.format(len(parts) + 1)).exists():
+        parts.append(read_parquet(part))
+    if parts:
+        return Log.joined(parts).with_derived()
+    reason = "the run was stopped before its first part" if is_incomplete(path) else f"there is no {LOG_PARQUET} in it"
+    raise InputError(f"{path} has no log; {reason}")
 
 
 def _write(path: Path, text: str) -> None:

@@ -9,13 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from px4lockstep.engine.simulation import Simulation
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, LockstepError
 from px4lockstep.logs.log import Log
+from px4lockstep.report.outcome import FLOWN
 from px4lockstep.report.summary import Summary, summarize
 from px4lockstep.runs.folder import RunFolder
+from px4lockstep.runs.picture import draw_flight
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
@@ -29,11 +31,24 @@ STEP_US = 1_000_000
 Watch = Callable[[Simulation], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
-    """A flight that was flown, to its end or as far as it got."""
+    """A flight that was flown, to its end or as far as it got.
+
+    Args:
+        flight: What was flown.
+        error: What it could not go on for, if so.
+    """
 
     flight: Flight
+    error: LockstepError | None = None
+
+    def __repr__(self) -> str:
+        summary = self.summary
+        return (
+            f"<Run {self.spec.aircraft.name}: {summary.outcome}, {summary.duration_s:.3f} s, "
+            f"digest {summary.digest[:12]}>"
+        )
 
     @property
     def spec(self) -> Spec:
@@ -53,7 +68,7 @@ class Run:
     @cached_property
     def summary(self) -> Summary:
         """The flight in a few numbers."""
-        found = summarize(self.simulation, self.log)
+        found = summarize(self.simulation, self.log, self.error)
         return replace(found, warnings=tuple(dict.fromkeys((*self.flight.warnings, *found.warnings))))
 
     @property
@@ -63,17 +78,13 @@ class Run:
 
     @property
     def is_flown(self) -> bool:
-        """Whether the flight did what was asked for: no crash, to the end, and the mission finished if there is one."""
-        summary = self.summary
-        asks_for_mission = any(event.action == "start_mission" for event in self.flight.scenario.events)
-        return self.simulation.is_done and not summary.crashed and (summary.mission_finished or not asks_for_mission)
+        """Whether the flight did what it was asked to: see `report.outcome`."""
+        return self.summary.outcome == FLOWN
 
     def plot(self) -> "Figure":
-        """Return the picture of the flight."""
-        from px4lockstep.report.plots import plot_flight
-        from px4lockstep.report.waypoints import mission_waypoints
-
-        return plot_flight(self.log, waypoints=mission_waypoints(self.simulation), title=self.spec.aircraft.name)
+        """Return the picture of the flight, a Matplotlib figure."""
+        home = self.spec.home
+        return draw_flight(self.log, self.spec.aircraft.name, self.flight.mission, (home.lat_deg, home.lon_deg))
 
     def save(self, folder: str | Path, *, plots: bool = True) -> Path:
         """Write the run folder: aircraft file, log, summary, picture.
@@ -82,7 +93,10 @@ class Run:
             InputError: If the folder can't be made or holds another run.
         """
         target = RunFolder.create(folder, self.spec)
-        target.finish(self, plots=plots)
+        target.keep(self)
+        if plots:
+            target.draw(self)
+        target.close(self)
         return target.path
 
 
@@ -102,13 +116,31 @@ def fly(flight: Flight, watch: Watch | None = None) -> Run:
     return Run(flight)
 
 
+@overload
+def simulate(spec: str | Path | Spec, /, *, watch: Watch | None, **overrides: Any) -> Run: ...
+
+
+@overload
+def simulate(spec: str | Path | Spec, /, **overrides: Any) -> Run: ...  # to a type checker, **{"a.b": 7} may be `watch`
+
+
 def simulate(spec: str | Path | Spec, /, *, watch: Watch | None = None, **overrides: Any) -> Run:
-    """Fly an aircraft file.
+    """Fly an aircraft file, to its end.
+
+        run = simulate("iris", **{"environment.wind": "none", "aircraft.seed": 7})
+        run.is_flown, run.summary.reason     # what came of it, and why if it failed
+        run.log["pos_ned"], run.log.columns  # all rows, as arrays
+        run.save("runs/calm")                # the folder that the command line leaves
+
+    A crash or a mission that was not finished is no exception: see `run.summary`.
 
     Args:
         spec: The name of an aircraft that ships with the package (`iris`), the path of a file, or a loaded one.
         watch: Called with the simulation after every simulated second.
-        overrides: Values by dotted key, `**{"environment.wind": "none", "aircraft.seed": 7}`.
+        overrides: Values by dotted key that replace the file's: `**{"power.batteries[0].soc0": 0.5}`.
+
+    Returns:
+        The flight, with its log, summary, digest and picture.
 
     Raises:
         InputError: If anything in the file or the overrides is wrong, with all of it in one report.

@@ -144,7 +144,8 @@ def unknown(key: Key, value: Any) -> str:
         places = sorted(table for table, other, _ in all_tables() if name in _known(other))
         if places:
             text += f"it belongs {' or '.join(f'in [{place}]' if place else 'at the top' for place in places[:3])}. "
-    return text + f"Allowed are {', '.join(known)}"
+    allowed = "allowed" if text.endswith("; ") else "Allowed"
+    return f"{text}{allowed} are {', '.join(known)}"
 
 
 def _known(model: type[Table]) -> list[str]:

@@ -199,9 +199,10 @@ class Builtin:
             options = [
                 option for start, option in WITH_OPTION.items() if any(name.startswith(start) for name in unused)
             ]
+            them = "it" if len(unused) == 1 else "them"
             raise InputError(
-                f"params {', '.join(unused)}: PX4 has them, but the built-in autopilot has no use for them; "
-                f"leave them out, or {' and '.join(options) or 'fly real PX4'}"
+                f"params {', '.join(unused)}: PX4 has {them}, but the built-in autopilot has no use for {them}; "
+                f"leave {them} out, or {' and '.join(options) or 'fly real PX4'}"
             )
         if values["COM_LOW_BAT_ACT"] not in (0, 1, 2, 3):
             raise InputError(f"COM_LOW_BAT_ACT = {values['COM_LOW_BAT_ACT']} is unknown; allowed are 0 to 3")

@@ -1,0 +1,1 @@
+"""The panels of the picture of a flight."""

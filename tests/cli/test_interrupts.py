@@ -1,0 +1,149 @@
+"""Ctrl-C and kill at every stage of `px4lockstep run`: what was logged is kept, and the folder says what it is."""
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from px4lockstep.runs.folder import read_log
+
+COMMAND = (sys.executable, "-m", "px4lockstep")
+SHORT = ("run", "iris", "--set", "timeline.t_end_s=4.0", "--out", "out")
+
+INTERRUPTED_AT = """
+import os, signal, sys
+from importlib import import_module
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
+from px4lockstep.cli import main
+
+def interrupt(home, name, times):
+    module, _, owner = home.partition(":")
+    owner = getattr(import_module(module), owner) if owner else import_module(module)
+    original = getattr(owner, name)
+
+    def interrupted(*arguments, **options):
+        for _ in range(times):
+            os.kill(os.getpid(), signal.SIGINT)
+        return original(*arguments, **options)
+
+    setattr(owner, name, interrupted)
+
+home, name, times, *arguments = sys.argv[1:]
+interrupt(home, name, int(times))
+sys.argv = ["px4lockstep", *arguments]
+main()
+"""
+"""Runs the command line, with an interrupt as a function is entered."""
+
+
+def interrupted(home, name, *arguments, cwd, times=1):
+    """Run the command line with real signals to itself."""
+    command = (sys.executable, "-c", INTERRUPTED_AT, home, name, str(times), *arguments)
+    finished = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+    assert "Traceback" not in finished.stderr
+    return finished
+
+
+FOLDER = "px4lockstep.runs.folder"
+
+
+def files_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("home", "name"), [("px4lockstep.spec.load", "checked"), ("px4lockstep.spec.build", "build_aircraft")]
+)
+def test_before_there_is_a_folder_it_is_one_line(tmp_path, home, name):
+    """Nothing is written."""
+    finished = interrupted(home, name, *SHORT, cwd=tmp_path)
+    assert finished.returncode == 130
+    assert (finished.stdout, finished.stderr) == ("", "interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("home", "name", "rows"),
+    [(f"{FOLDER}:RunFolder", "create", 0), ("px4lockstep.cli.run", "fly", 100), (f"{FOLDER}:RunFolder", "watch", 200)],
+)
+def test_in_flight_the_log_so_far_is_kept(tmp_path, home, name, rows):
+    """Before the first second, within it and later; with a log and a summary, and the mark."""
+    finished = interrupted(home, name, *SHORT, "--json", cwd=tmp_path)
+    assert finished.returncode == 130
+    assert "interrupted" in finished.stderr
+    assert "lacks the rest of the flight" in finished.stderr
+    assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.parquet", "spec.toml", "summary.json"]
+    assert read_log(tmp_path / "out").rows == rows
+    assert json.loads(finished.stdout)["outcome"] == "stopped"
+
+
+@pytest.mark.parametrize("name", ["write_parquet", "summary_of"])
+def test_what_is_being_written_is_finished(tmp_path, name):
+    """Log and summary; the picture is left out, and the folder marked, if one was asked for."""
+    finished = interrupted(FOLDER, name, *SHORT, cwd=tmp_path)
+    assert finished.returncode == 130
+    assert "lacks its picture" in finished.stderr
+    assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.parquet", "spec.toml", "summary.json"]
+    assert read_log(tmp_path / "out").rows == 401
+
+
+def test_a_run_that_has_all_it_was_asked_for_is_complete(tmp_path):
+    """An interrupt while the log is written, without a picture to draw."""
+    finished = interrupted(FOLDER, "write_parquet", *SHORT, "--no-plots", cwd=tmp_path)
+    assert finished.returncode == 130
+    assert "interrupted: out is complete" in finished.stderr
+    assert files_in(tmp_path / "out") == ["log.parquet", "spec.toml", "summary.json"]
+
+
+@pytest.mark.parametrize("name", ["plot_flight", "draw_flight"])
+def test_a_picture_that_is_being_drawn_is_left_out(tmp_path, name):
+    """It takes the longest; all else is there."""
+    home = "px4lockstep.runs.picture" if name == "plot_flight" else "px4lockstep.runs.run"
+    finished = interrupted(home, name, *SHORT, cwd=tmp_path)
+    assert finished.returncode == 130
+    assert "lacks its picture" in finished.stderr
+    assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.parquet", "spec.toml", "summary.json"]
+
+
+def test_the_table_is_printed_before_the_end(tmp_path):
+    """An interrupt then changes nothing but the exit code."""
+    finished = interrupted("px4lockstep.cli.run", "_print_summary", *SHORT, cwd=tmp_path)
+    assert finished.returncode == 130
+    assert "digest" in finished.stdout
+    assert files_in(tmp_path / "out") == ["log.parquet", "plots.png", "spec.toml", "summary.json"]
+
+
+def test_a_second_interrupt_stops_at_once(tmp_path):
+    """Whatever is being written; nothing half-written is left."""
+    finished = interrupted(FOLDER, "write_parquet", *SHORT, cwd=tmp_path, times=2)
+    assert finished.returncode == 130
+    assert finished.stderr == "interrupted\n"
+    assert files_in(tmp_path / "out") == ["INCOMPLETE", "spec.toml"]
+
+
+def test_what_a_killed_run_has_written_can_be_read(tmp_path):
+    """Parts while it flies; `plot` and `export` take them, and say on standard error that the run is incomplete."""
+    command = (*COMMAND, "run", "iris_long", "--out", "out", "--set", "timeline.t_end_s=5000")
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    folder = tmp_path / "out"
+    for _ in range(2400):
+        if (folder / "log-0002.parquet").exists():
+            break
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    assert not (folder / "log.parquet").exists()
+    log = read_log(folder)
+    assert log.rows >= 12_000
+    assert (log.time_us == 20_000 * np.arange(log.rows, dtype=np.uint64)).all()
+    for arguments in (("plot", "out"), ("export", "out", "--columns", "pos_ned")):
+        finished = subprocess.run((*COMMAND, *arguments), cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert finished.returncode == 0, finished.stderr
+        seconds = f"{(log.rows - 1) * 0.02:.2f} s"
+        assert finished.stderr == f"warning: the run in out is incomplete; its log has {seconds} of the flight\n"
+    assert (folder / "plots.png").exists()
+    assert (folder / "export.csv").exists()

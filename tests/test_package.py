@@ -1,0 +1,53 @@
+"""The package's front: what it offers, lazily, to people and to type checkers."""
+
+import subprocess
+import sys
+
+import px4lockstep
+
+USER = """
+import px4lockstep
+
+run = px4lockstep.simulate("iris", **{"aircraft.seed": 7})
+reveal_type(run)
+reveal_type(run.summary.outcome)
+reveal_type(run.log["pos_ned"])
+flight = px4lockstep.build(px4lockstep.load_spec("iris"))
+reveal_type(px4lockstep.fly(flight))
+px4lockstep.simulate("iris", watch=lambda simulation: None)
+px4lockstep.load_spec(3)
+"""
+
+
+def test_dir_shows_what_is_not_imported_yet(python):
+    """And asking for it imports nothing."""
+    code = (
+        "import sys, px4lockstep\n"
+        "assert set(px4lockstep.__all__) <= set(dir(px4lockstep)), dir(px4lockstep)\n"
+        "assert '__version__' in dir(px4lockstep) and '__doc__' in dir(px4lockstep)\n"
+        "assert 'numba' not in sys.modules and 'px4lockstep.runs' not in sys.modules\n"
+    )
+    python("-c", code)
+
+
+def test_every_public_name_has_its_documentation():
+    """For `help`."""
+    for name in px4lockstep.__all__:
+        if name != "__version__":
+            assert len(getattr(px4lockstep, name).__doc__) > 20, name
+
+
+def test_users_have_types(tmp_path):
+    """A program of theirs, under mypy --strict: what is returned is known, and a wrong argument is caught."""
+    program = tmp_path / "user.py"
+    program.write_text(USER, "utf-8")
+    command = (sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(program))
+    checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    lines = [line.partition("user.py:")[2] for line in checked.stdout.splitlines() if "user.py:" in line]
+    assert [line.partition(": ")[2].rpartition("  [")[0] or line.partition(": ")[2] for line in lines] == [
+        'note: Revealed type is "px4lockstep.runs.run.Run"',
+        'note: Revealed type is "str"',
+        'note: Revealed type is "numpy.ndarray[tuple[Any, ...], numpy.dtype[Any]]"',
+        'note: Revealed type is "px4lockstep.runs.run.Run"',
+        'error: Argument 1 to "load_spec" has incompatible type "int"; expected "str | Path"',
+    ], checked.stdout
