@@ -9,7 +9,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from px4lockstep.errors import InputError
 from px4lockstep.runs.branch import Branch, Trunk, fly_branches
@@ -76,7 +75,7 @@ def _print(trunk: Trunk, flown: list[tuple[Branch, Path]]) -> None:
     table = Table(
         "branch",
         "outcome",
-        Text("end [s]"),
+        r"end \[s]",
         "folder",
         title=f"from {trunk.at_us / 1e6:.6f} s; {again}",
         title_justify="left",

@@ -29,8 +29,11 @@ def run_spec(spec: str, settings: Sequence[str], seed: str | None, out: Path | N
         settings = [*settings, f"aircraft.seed={seed}"]
     flight = build(load_spec(spec, settings=settings))
     with Interrupts() as interrupts:
-        folder = RunFolder.create(out or fresh_folder(flight.spec.aircraft.name), flight.spec)
+        folder = RunFolder.create(out or fresh_folder(flight.spec.aircraft.name), flight)
         run = _fly(flight, folder, interrupts, quiet=as_json)
+        folder.keep_recording(run)
+        if run.simulation.is_done:
+            run.simulation.release_streams()
         folder.keep(run)
         with suppress(KeyboardInterrupt):
             if plots:

@@ -136,7 +136,9 @@ class Simulation:
         self._allocate(replay, record)
         self._initial_state: npt.NDArray[np.float64] = sim["state"]["x"][: self._n_x].copy()
         self._keeps_moments = record and not self._user_objects()
-        self._moments: list[npt.NDArray[Any]] = []
+        most = 1 + (self.timeline.end_us - self.timeline.start_us) // MOMENT_US if self._keeps_moments else 0
+        self._moments = np.zeros((most, SIM.itemsize), np.uint8)
+        self._n_moments = 0
         self.warnings = self._find_warnings(plant)
 
     # -- building ------------------------------------------------------------------------------------------------
@@ -288,14 +290,18 @@ class Simulation:
         """Keep the records if it is time to; return the boundary where it will be again."""
         if not self._keeps_moments:
             return len(self.timeline)
-        if not self._moments or self.boundary >= self._after_moment():
-            self._moments.append(self._core.copy())
+        if not self._n_moments or self.boundary >= self._after_moment():
+            self._moments[self._n_moments] = self._core.view(np.uint8)
+            self._n_moments += 1
         return self._after_moment()
 
     def _after_moment(self) -> int:
         """Return the boundary of the next moment."""
-        last_us = int(self.timeline.time_us[self._moments[-1]["cursor"]["k"][0]])
-        return self.timeline.index_at(last_us + MOMENT_US)
+        last = self._boundary_of(self._n_moments - 1)
+        return self.timeline.index_at(int(self.timeline.time_us[last]) + MOMENT_US)
+
+    def _boundary_of(self, moment: int) -> int:
+        return int(self._moments[moment].view(SIM)["cursor"]["k"][0])
 
     def _advance(self, k_stop: int) -> None:
         """Run the loop and the Python stages up to a boundary; whatever is raised in between ends the run for good."""
@@ -403,6 +409,20 @@ class Simulation:
         gusts = self._core["gusts"].copy()
         return Streams(time_us=self.timeline.time_us, due=self.timeline.due, gusts=gusts, **streams)
 
+    def release_streams(self) -> None:
+        """Give the memory of the streams back, once they are in a file; the run then counts as one without a recording.
+
+        Raises:
+            InputError: If the run has not ended.
+        """
+        if not self.is_done:
+            raise InputError("a run that has not ended needs its streams")
+        self._core["modes"]["is_recording"] = 0
+        self._moments, self._n_moments = np.zeros((0, SIM.itemsize), np.uint8), 0
+        for name, dtype in STREAMS.items():
+            self._data[name] = np.zeros(0, dtype)
+        self._arrays = self._arrays._replace(**{name: rows(self._data[name]) for name in STREAMS})
+
     @property
     def initial_state(self) -> npt.NDArray[np.float64]:
         """The state of the plant before the first boundary."""
@@ -414,8 +434,7 @@ class Simulation:
 
         A run keeps them if it records and no Python is in its loop: they don't hold the state of users' objects.
         """
-        kept = np.concatenate(self._moments) if self._moments else np.zeros(0, SIM)
-        return kept.view(np.uint8).reshape(len(kept), SIM.itemsize)
+        return locked(self._moments[: self._n_moments])
 
     @property
     def probe_trace(self) -> list[tuple[int, int]]:
@@ -508,7 +527,8 @@ class Simulation:
         for handler in self._handlers.values():
             if isinstance(handler, NotingChanges):
                 handler.forget()
-        self._moments = [moment for moment in self._moments if moment["cursor"]["k"][0] <= self.boundary]
+        while self._n_moments and self._boundary_of(self._n_moments - 1) > self.boundary:
+            self._n_moments -= 1
         self._failed = None
         self._raised_in_plant = None
 

@@ -26,6 +26,8 @@ PHYSICS = 16
 
 AXIS_BITS = {"autopilot": AUTOPILOT, "wind": WIND, "log": LOG, "scenario": SCENARIO, "physics": PHYSICS}
 
+ROWS_AT_ONCE = 65_536
+
 MAX_BOUNDARIES = 100_000_000
 """More than a day at one millisecond. What is beyond is a mistyped period, and would fill the memory."""
 
@@ -101,12 +103,10 @@ class Timeline:
         self._check_count(axes)
         self._check_physics(axes)
 
-        ticks = {name: self._ticks(axis) for name, axis in axes.items()}
-        ends = np.array([start_us, end_us], np.uint64)
-        time_us = np.unique(np.concatenate([ends, *ticks.values()]))
+        time_us = self._joined(list(axes.values()))
         due = np.zeros(time_us.size, np.uint16)
-        for name, times_us in ticks.items():
-            due[np.searchsorted(time_us, times_us)] |= np.uint16(AXIS_BITS[name])
+        for name, axis in axes.items():
+            self._mark(due, time_us, axis, np.uint16(AXIS_BITS[name]))
         due[-1] |= np.uint16(LOG)
         for name, array in (("time_us", time_us), ("due", due)):
             array.flags.writeable = False
@@ -163,11 +163,40 @@ class Timeline:
             return len(axis.times_us)
         return max(0, (self.end_us - self.start_us - axis.phase_us) // axis.period_us + 1)
 
-    def _ticks(self, axis: Axis) -> npt.NDArray[np.uint64]:
+    def _joined(self, axes: list[Axis]) -> npt.NDArray[np.uint64]:
+        """Return the ticks of all axes, the start and the end, in order and once each.
+
+        In place: a long run has millions, and what is made on the way would stay with the process.
+        """
+        counts = [self._count_ticks(axis) for axis in axes]
+        time_us = np.empty(sum(counts) + 2, np.uint64)
+        time_us[-2:] = self.start_us, self.end_us
+        stop = 0
+        for axis, count in zip(axes, counts, strict=True):
+            ticks = time_us[stop : stop + count]
+            stop += count
+            if isinstance(axis, Explicit):
+                ticks[:] = axis.times_us
+            elif count:
+                ticks[0] = self.start_us + axis.phase_us
+                ticks[1:] = axis.period_us
+                np.cumsum(ticks, out=ticks)
+        time_us.sort()
+        is_new = np.empty(time_us.size, np.bool_)
+        is_new[0] = True
+        np.not_equal(time_us[1:], time_us[:-1], out=is_new[1:])
+        return time_us[is_new]
+
+    def _mark(self, due: npt.NDArray[np.uint16], time_us: npt.NDArray[np.uint64], axis: Axis, bit: np.uint16) -> None:
+        """Set an axis's bit at the boundaries that it ticks at; some at a time, likewise."""
         if isinstance(axis, Explicit):
-            return np.array(axis.times_us, np.uint64)
-        first_us = self.start_us + axis.phase_us
-        return np.arange(self._count_ticks(axis), dtype=np.uint64) * np.uint64(axis.period_us) + np.uint64(first_us)
+            due[np.searchsorted(time_us, np.array(axis.times_us, np.uint64))] |= bit
+            return
+        first_us, period_us = np.uint64(self.start_us + axis.phase_us), np.uint64(axis.period_us)
+        start = int(np.searchsorted(time_us, first_us))
+        for row in range(start, due.size, ROWS_AT_ONCE):
+            rows = slice(row, row + ROWS_AT_ONCE)
+            due[rows] |= bit * ((time_us[rows] - first_us) % period_us == 0)
 
 
 def greatest_step_us(timeline: Timeline) -> int:

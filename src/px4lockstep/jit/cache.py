@@ -30,6 +30,7 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import caching
+from numba.core.runtime import rtsys
 
 from px4lockstep.errors import InputError
 from px4lockstep.files import written_whole
@@ -265,11 +266,16 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
             return False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load compiled code, or return None if there is none that can be used."""
+        """Load compiled code, or return None if there is none that can be used.
+
+        Numba would make ready to compile first, which takes a quarter of a second and 60 MB. Code that is loaded needs
+        its runtime only; whatever is compiled later makes ready by itself.
+        """
         if not _has_source(self._py_func):
             return None
         try:
-            return super().load_overload(sig, target_context)
+            rtsys.initialize(target_context)
+            return self._load_overload(sig, target_context)
         except Exception:  # a damaged entry, of whatever kind, is as good as none; it must not be met again on saving
             with contextlib.suppress(OSError, RuntimeError):
                 self.flush()

@@ -1,10 +1,12 @@
 """The folder of a run: complete, or marked as incomplete.
 
-    runs/iris-20261116-021500/   spec.toml   log.parquet   summary.json   plots.png
+    runs/iris-20261116-021500/   spec.toml   recording.h5   log.parquet   summary.json   plots.png
 
 `INCOMPLETE` is in it from the first moment to the last, so that a run that was killed can be told from one that ended.
 While a flight runs, what is logged is written in parts, `log-0001.parquet` and so on, each of them whole. Then comes
-the log in one piece, and the parts go. A run that is killed leaves its parts, which `read_log` reads as well.
+the log in one piece, and the parts go. A run that is killed leaves its parts, which `read_log` reads as well. A mission
+of the user's own is copied beside the aircraft file, so that a folder can go elsewhere. A flight that came to its end
+and was recorded has its recording.
 """
 
 import json
@@ -20,6 +22,10 @@ from px4lockstep.files import written_whole
 from px4lockstep.logs.csv import write_csv
 from px4lockstep.logs.log import Log
 from px4lockstep.logs.parquet import read_parquet, write_parquet
+from px4lockstep.recording.file import NAME as RECORDING
+from px4lockstep.recording.file import write_recording
+from px4lockstep.spec.build import Flight
+from px4lockstep.spec.files import is_name
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.toml_text import to_toml
 
@@ -43,15 +49,17 @@ class RunFolder:
     _parts: list[Path] = field(default_factory=list)
 
     @classmethod
-    def create(cls, path: str | Path, spec: Spec) -> "RunFolder":
-        """Make the folder, marked as incomplete.
+    def create(cls, path: str | Path, flight: Flight) -> "RunFolder":
+        """Make the folder, marked as incomplete, with the aircraft file and its mission.
 
         Raises:
             InputError: If it can't be made, or there is something in it.
         """
-        folder = Path(path)
-        if spec.run.log_csv and not Path(spec.run.log_csv).parent.is_dir():
-            raise InputError(f"run.log_csv = {spec.run.log_csv!r} can't be written: there is no such folder; make it")
+        folder, spec = Path(path), flight.spec
+        for key in ("log_csv", "recording_out"):
+            target = getattr(spec.run, key)
+            if target and not Path(target).parent.is_dir():
+                raise InputError(f"run.{key} = {target!r} can't be written: there is no such folder; make it")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if any(folder.iterdir()):
@@ -59,6 +67,10 @@ class RunFolder:
             (folder / MARK).write_text("This run is not complete: it is being flown, or it was stopped.\n", "utf-8")
         except OSError as error:
             raise InputError(f"the run folder {folder} can't be made: {error.strerror}") from error
+        if flight.mission is not None and not is_name(str(spec.px4.mission_path)):
+            name = f"mission{Path(flight.mission.source).suffix}"
+            _write(folder / name, flight.mission.text)
+            spec = spec.model_copy(update={"px4": spec.px4.model_copy(update={"mission_path": name})})
         _write(folder / SPEC, to_toml(spec))
         return cls(folder, spec)
 
@@ -72,6 +84,14 @@ class RunFolder:
             write_parquet(log, part, columns, compression="lz4")
             self._parts.append(part)
             self._rows += log.rows
+
+    def keep_recording(self, run: "Run") -> None:
+        """Write the recording, if there is one."""
+        recording = run.recording
+        if recording is not None:
+            write_recording(recording, self.path / RECORDING)
+            if self.spec.run.recording_out:
+                write_recording(recording, self.spec.run.recording_out)
 
     def keep(self, run: "Run") -> None:
         """Write log and summary; the parts go."""

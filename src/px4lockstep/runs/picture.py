@@ -10,6 +10,7 @@ from px4lockstep.px4.missions import Mission
 from px4lockstep.report.plots import plot_flight
 from px4lockstep.report.waypoints import mission_waypoints
 from px4lockstep.runs.folder import SPEC
+from px4lockstep.spec.files import is_name
 from px4lockstep.spec.flight_checks import mission_of
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def draw_folder(folder: str | Path, log: Log) -> tuple["Figure", str | None]:
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise InputError(f"{spec_path} can't be read, or is no aircraft file of a run: {error}") from error
     try:
-        mission = mission_of(mission_path) if mission_path is not None else None
+        if mission_path is not None:
+            mission = mission_of(mission_path if is_name(mission_path) else str(Path(folder) / mission_path))
     except InputError as error:
         problem = str(error)
     return draw_flight(log, name, mission, home_deg), problem

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, overload
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError, LockstepError
 from px4lockstep.logs.log import Log
+from px4lockstep.recording.recording import Recording
 from px4lockstep.report.outcome import FLOWN
 from px4lockstep.report.summary import Summary, summarize
 from px4lockstep.runs.folder import RunFolder
 from px4lockstep.runs.picture import draw_flight
+from px4lockstep.runs.recorded import source_of
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
@@ -81,18 +83,27 @@ class Run:
         """Whether the flight did what it was asked to: see `report.outcome`."""
         return self.summary.outcome == FLOWN
 
+    @property
+    def recording(self) -> Recording | None:
+        """What a replay needs, by reference; None if the flight was not recorded, or did not come to its end."""
+        simulation = self.simulation
+        if not simulation.is_done or not simulation.core["modes"]["is_recording"]:
+            return None
+        return Recording.of(simulation, source_of(self.flight))
+
     def plot(self) -> "Figure":
         """Return the picture of the flight, a Matplotlib figure."""
         home = self.spec.home
         return draw_flight(self.log, self.spec.aircraft.name, self.flight.mission, (home.lat_deg, home.lon_deg))
 
     def save(self, folder: str | Path, *, plots: bool = True) -> Path:
-        """Write the run folder: aircraft file, log, summary, picture.
+        """Write the run folder: aircraft file, recording, log, summary, picture.
 
         Raises:
             InputError: If the folder can't be made or holds another run.
         """
-        target = RunFolder.create(folder, self.spec)
+        target = RunFolder.create(folder, self.flight)
+        target.keep_recording(self)
         target.keep(self)
         if plots:
             target.draw(self)

@@ -237,7 +237,7 @@ def _columns(value: Any) -> Any:
 class Run(Table):
     """What is done with the flight."""
 
-    mode: Literal["live", "record", "replay"] = entry("live", "Fly, fly and keep a recording, or replay one.")
+    mode: Literal["live", "record", "replay"] = entry("record", "Fly, fly and keep a recording, or replay one.")
     recording_in: str | None = entry(None, "The recording that is replayed.", min_length=1, extra={"path": True})
     recording_out: str | None = entry(None, "Where the recording goes.", min_length=1, extra={"path": True})
     log_csv: str | None = entry(None, "Where a log as CSV goes.", min_length=1, extra={"path": True})
