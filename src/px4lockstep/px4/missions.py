@@ -18,6 +18,7 @@ from px4lockstep.px4.mission_items import ENDS, Command, MissionItem, RawItem, r
 __all__ = ["Command", "Mission", "MissionItem", "load_mission", "parse_plan", "parse_wpl"]
 
 HEADER = "QGC WPL 110"
+MAX_BYTES = 10_000_000
 Place = tuple[str, MissionItem | None]
 """Where an item stands in its file, for errors, and the item if it was understood."""
 COLUMNS = ("index", "current", "frame", "command", "p1", "p2", "p3", "p4", "x", "y", "z", "autocontinue")
@@ -62,7 +63,12 @@ def load_mission(path: str | PathLike[str]) -> Mission:
     """
     source = str(path)
     try:
-        text = Path(path).read_text("utf-8")
+        file = Path(path)
+        if file.exists() and not file.is_file():
+            raise InputError(f"mission {source} is not a file; it must be {HEADER} or a .plan")
+        if file.stat().st_size > MAX_BYTES:
+            raise InputError(f"mission {source} is larger than {MAX_BYTES:,} bytes, which no mission is")
+        text = file.read_text("utf-8-sig")
     except OSError as error:
         raise InputError(f"mission {source} can't be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

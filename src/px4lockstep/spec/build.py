@@ -1,7 +1,9 @@
 """From a `Spec` to a flight that is ready to run."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError
@@ -24,6 +26,8 @@ from px4lockstep.spec.parts import (
 from px4lockstep.spec.report import Report
 from px4lockstep.spec.spec import Spec, keys_of
 from px4lockstep.vehicle.aircraft import Aircraft
+
+MAX_NAMED = 10
 
 
 @dataclass(frozen=True)
@@ -122,14 +126,29 @@ def _warnings(spec: Spec) -> tuple[str, ...]:
     times = {"scenario.arm_time_s": spec.scenario.arm_time_s, "scenario.mission_time_s": spec.scenario.mission_time_s}
     times |= {f"scenario.events[{i}].at_s": event.at_s for i, event in enumerate(spec.scenario.events)}
     times |= {f"environment.gusts[{i}].start_s": gust.start_s for i, gust in enumerate(spec.environment.gusts)}
+    tick_s = spec.timeline.dt_autopilot_s
+    steps = {f"scenario.events[{i}].at_step": event.at_step for i, event in enumerate(spec.scenario.events)}
+    for name, step in steps.items():
+        if step is not None and step * us(tick_s) > us(end_s):
+            found.append(
+                f"{name} = {step}, at {step * us(tick_s) / 1e6} s, is after the end, timeline.t_end_s = {end_s}"
+            )
     for name, time_s in times.items():
         if time_s is not None and us(time_s) > us(end_s):
             found.append(f"{name} = {time_s} is after the end, timeline.t_end_s = {end_s}")
-    if spec.px4.params:
-        names = ", ".join(param.name for param in spec.px4.params)
+    if spec.px4.params and spec.autopilot.kind == "builtin":
+        names = _listed(param.name for param in spec.px4.params)
         found.append(f"px4.params ({names}) are for real PX4; the built-in autopilot takes autopilot.params")
+    if spec.autopilot.params and spec.autopilot.kind == "none":
+        found.append(f"autopilot.params ({_listed(spec.autopilot.params)}) have no effect: autopilot.kind = 'none'")
     if spec.run.mode == "record":
         found.append("run.mode = 'record': recordings on disk come with a later version; none is written")
     if spec.sensors:
-        found.append(f"sensors ({', '.join(sensor.id for sensor in spec.sensors)}) are not modelled yet")
+        found.append(f"sensors ({_listed(sensor.id for sensor in spec.sensors)}) are not modelled yet")
     return tuple(found)
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return names with commas between them, the first of many."""
+    shown = list(islice(names, MAX_NAMED + 1))
+    return ", ".join(shown[:MAX_NAMED]) + (", …" if len(shown) > MAX_NAMED else "")
