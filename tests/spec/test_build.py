@@ -6,12 +6,14 @@ import math
 
 import numpy as np
 import pytest
+from mission_files import as_plan
 from spec_files import MINIMAL, load_text
 
 from px4lockstep.autopilot.builtin.builtin import Builtin
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic
 from px4lockstep.errors import InputError
+from px4lockstep.px4.missions import Command, MissionItem
 from px4lockstep.spec.build import build
 from px4lockstep.spec.load import load_spec
 
@@ -203,6 +205,21 @@ def test_a_record_run_keeps_its_streams(tmp_path):
     with pytest.raises(InputError, match="keeps no streams"):
         _ = build(load_text(tmp_path, text)).simulation.run().streams
     assert build(load_text(tmp_path, text), record=True).simulation.run().streams
+
+
+def test_the_planned_home_of_a_plan_moves_nothing(tmp_path):
+    """As with PX4, home is where the vehicle is; one that is planned elsewhere is a warning."""
+    takeoff = MissionItem(Command.TAKEOFF, 47.397742, 8.545594, 5.0, yaw_deg=0.0)
+    plan = as_plan(takeoff)
+    digests = []
+    for lat_deg, is_warned in ((47.397742, False), (47.3982, False), (47.3988, True), (-47.0, True)):
+        plan["mission"]["plannedHomePosition"] = [lat_deg, 8.545594 if lat_deg > 0.0 else -170.0, 0]
+        (tmp_path / "m.plan").write_text(json.dumps(plan), "utf-8")
+        flight = build(load_text(tmp_path, MINIMAL + "[px4]\nmission_path = 'm.plan'\n[timeline]\nt_end_s = 4\n"))
+        digests.append(flight.simulation.run().digest())
+        warned = [f"drawn for a home at ({lat_deg}, " in text and "than 100 m" in text for text in flight.warnings]
+        assert warned == [True] * is_warned
+    assert len(set(digests)) == 1
 
 
 def test_what_has_no_effect_is_a_warning(tmp_path):

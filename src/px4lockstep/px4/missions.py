@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from px4lockstep.errors import InputError
-from px4lockstep.px4.mission_items import ENDS, Command, MissionItem, RawItem, read_item
+from px4lockstep.px4.mission_items import AT_ONCE, ENDS, Command, MissionItem, RawItem, read_item
 
 __all__ = ["Command", "Mission", "MissionItem", "load_mission", "parse_plan", "parse_wpl"]
 
@@ -248,6 +248,12 @@ def _mission(places: list[Place], source: str, home: tuple[float, float, float] 
             report.append(f"{where}: DO_JUMP leads to {target}; items are numbered 0 to {len(places) - 1}")
     items = tuple(item for _, item in places if item)
     if is_understood:  # or it might lead anywhere
+        report += [
+            f"{where}: DO_JUMP leads back to itself over commands alone; "
+            "there must be an item between that is flown, or a DELAY"
+            for index, (where, _) in enumerate(places)
+            if _is_idle_loop(items, index)
+        ]
         reached = _reached(items)
         report += [
             f"{where}: this item can never be reached; remove it, or what ends the mission before it"
@@ -273,6 +279,29 @@ def _check_takeoff(places: list[Place], report: list[str]) -> None:
                 report[-1] += "; if that is home, as some ground stations write it, remove it and number from 0"
 
 
+def _is_idle_loop(items: tuple[MissionItem, ...], start: int) -> bool:
+    """Whether a jump can come back to itself without anything that takes time, of which PX4 gives up on the tenth."""
+    passed: list[int] = []
+    ahead = _after(items, start) if items[start].command in AT_ONCE else []
+    while ahead:
+        index = ahead.pop()
+        if index == start:
+            return items[start].command is Command.DO_JUMP
+        if index < len(items) and index not in passed and items[index].command in AT_ONCE:
+            passed.append(index)
+            ahead += _after(items, index)
+    return False
+
+
+def _after(items: tuple[MissionItem, ...], index: int) -> list[int]:
+    """Return the numbers of the items that may come next."""
+    item = items[index]
+    following = [] if item.command in ENDS else [index + 1]
+    if item.command is Command.DO_JUMP and item.jump_repeats > 0:
+        following.append(item.jump_to)
+    return following
+
+
 def _reached(items: tuple[MissionItem, ...]) -> set[int]:
     """Return the numbers of the items that a flight can come to."""
     reached: set[int] = set()
@@ -281,9 +310,5 @@ def _reached(items: tuple[MissionItem, ...]) -> set[int]:
         index = ahead.pop()
         if index < len(items) and index not in reached:
             reached.add(index)
-            item = items[index]
-            if item.command not in ENDS:
-                ahead.append(index + 1)
-            if item.command is Command.DO_JUMP and item.jump_repeats > 0:
-                ahead.append(item.jump_to)
+            ahead += _after(items, index)
     return reached

@@ -1,11 +1,13 @@
 """From a `Spec` to a flight that is ready to run."""
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
 from px4lockstep.engine.simulation import Simulation
+from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.logs.log import Log
 from px4lockstep.px4.missions import Mission
@@ -13,6 +15,7 @@ from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.build_aircraft import PlacedError, at, build_aircraft
 from px4lockstep.spec.build_checks import BUILD_CHECKS, related
 from px4lockstep.spec.flight_checks import us
+from px4lockstep.spec.flight_tables import Home
 from px4lockstep.spec.parts import (
     build_autopilot,
     build_estimator,
@@ -28,6 +31,7 @@ from px4lockstep.spec.spec import Spec, keys_of
 from px4lockstep.vehicle.aircraft import Aircraft
 
 MAX_NAMED = 10
+SAME_PLACE_M = 100.0
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ def build(spec: Spec, *, record: bool | None = None) -> Flight:
             "and rows of the log than the memory has room for; end earlier or use longer periods"
         ) from error
     _check_columns(spec, simulation)
-    warnings = (*simulation.warnings, *_warnings(spec))
+    warnings = (*simulation.warnings, *_warnings(spec, mission))
     return Flight(spec, simulation, mission, aircraft, scenario, warnings)
 
 
@@ -119,9 +123,14 @@ def _renumbered(text: str, added: tuple[str, ...]) -> str:
     return re.sub(r"scenario\.events\[(\d+)\]", name, text)
 
 
-def _warnings(spec: Spec) -> tuple[str, ...]:
-    """Say what of the file has no effect."""
+def _warnings(spec: Spec, mission: Mission | None) -> tuple[str, ...]:
+    """Say what of the file has no effect, or looks like a mistake."""
     found = []
+    if mission is not None and mission.planned_home is not None and not _is_near(spec.home, mission.planned_home):
+        found.append(
+            f"px4.mission_path: the plan was drawn for a home at {mission.planned_home[:2]}, more than "
+            f"{SAME_PLACE_M:g} m from that of [home], {(spec.home.lat_deg, spec.home.lon_deg)}, which counts"
+        )
     end_s = spec.timeline.t_end_s
     times = {"scenario.arm_time_s": spec.scenario.arm_time_s, "scenario.mission_time_s": spec.scenario.mission_time_s}
     times |= {f"scenario.events[{i}].at_s": event.at_s for i, event in enumerate(spec.scenario.events)}
@@ -146,6 +155,15 @@ def _warnings(spec: Spec) -> tuple[str, ...]:
     if spec.sensors:
         found.append(f"sensors ({_listed(sensor.id for sensor in spec.sensors)}) are not modelled yet")
     return tuple(found)
+
+
+def _is_near(home: Home, planned: tuple[float, float, float]) -> bool:
+    """Whether a mission was planned for about this home."""
+    try:
+        north_m, east_m = MapProjection(home.lat_deg, home.lon_deg).to_local(planned[0], planned[1])
+    except InputError:  # beyond any map
+        return False
+    return math.hypot(north_m, east_m) <= SAME_PLACE_M
 
 
 def _listed(names: Iterable[str]) -> str:
