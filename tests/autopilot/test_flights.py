@@ -303,6 +303,19 @@ def test_a_jump_repeats_its_legs():
     assert autopilot_of(sim)["mission_finished"][-1] == 1
 
 
+def test_a_jump_over_commands_alone_changes_only_what_they_say():
+    """Forward over a speed change, which is then not made; backward onto one, which is made again, at once."""
+    mission = mission_of(
+        (TAKEOFF, 0, 0, 5), (SPEED, 0, 0, 0, 1, 3), (JUMP, 0, 0, 0, 4, 1), (SPEED, 0, 0, 0, 1, 9),
+        (WAYPOINT, 30, 0, 5, 0, 1), (JUMP, 0, 0, 0, 1, 1), (LAND, 30, 0, 0),
+    )  # fmt: skip
+    sim = flight(mission, end_s=90).run()
+    status = autopilot_of(sim)
+    assert [int(status["mission_item"][row]) for row in np.flatnonzero(np.diff(status["mission_item"])) + 1] == [4, 6]
+    assert np.linalg.norm(status["vel_sp_ned"][status["mission_item"] == 4, :2], axis=1).max() < 3.05
+    assert status["mission_finished"][-1] == 1
+
+
 def test_a_mission_may_end_with_a_return_or_in_the_air():
     """A return item lands at home; a loiter without end stays; a last waypoint is held."""
     legs = ((TAKEOFF, 0, 0, 5), (WAYPOINT, 30, 0, 5, 0, 1))

@@ -48,7 +48,7 @@ def missions(draw):
     commands = [Command.TAKEOFF, *draw(st.lists(st.sampled_from(PASSING), max_size=8))]
     commands.append(draw(st.sampled_from([Command.LAND, Command.RETURN_TO_LAUNCH, Command.LOITER_UNLIMITED])))
     items = []
-    for number, command in enumerate(commands):
+    for command in commands:
         fields = draw(st.fixed_dictionaries(FIELDS.get(command, {})))
         if command.has_position:
             fields |= draw(POSITIONS)
@@ -56,7 +56,9 @@ def missions(draw):
         else:
             fields["frame"] = draw(st.sampled_from([0, 2, 3, 5, 6]))
         if command is Command.DO_JUMP:
-            fields["jump_to"] = draw(st.integers(0, len(commands) - 1).filter(lambda target, own=number: target != own))
+            # To what takes time: jumps to commands can go round and round, see the error cases.
+            flown = [i for i, other in enumerate(commands) if other.has_position or other is Command.DELAY]
+            fields["jump_to"] = draw(st.sampled_from(flown or [len(commands) - 1]))
         items.append(MissionItem(command, **fields))
     return items
 
@@ -139,6 +141,49 @@ def test_a_jump_makes_items_after_the_end_reachable():
     lines = [line.format(target=3, repeats=0) for line in jump_over]
     with pytest.raises(InputError, match="m line 5: this item can never be reached; remove it, or what ends"):
         parse_wpl(numbered(*lines), "m")
+
+
+SPEED = "2 178 1 3 0 0 0 0 0"
+JUMP = "2 177 {} {} 0 0 0 0 0"
+WAYPOINT = f"3 16 0 0 0 0 {HERE}"
+DELAY = "2 93 0 -1 -1 -1 0 0 0"
+
+
+@pytest.mark.parametrize(
+    ("items", "lines"),
+    [
+        ([WAYPOINT, SPEED, JUMP.format(2, 3), WAYPOINT], [5]),
+        ([WAYPOINT, JUMP.format(3, 1), JUMP.format(2, 1), WAYPOINT], [4, 5]),
+        ([WAYPOINT, SPEED, JUMP.format(2, 3), JUMP.format(2, 65535), WAYPOINT], [5, 6]),
+        ([JUMP.format(2, 1), SPEED, SPEED, JUMP.format(1, 1), WAYPOINT], [3, 6]),
+        ([WAYPOINT, SPEED, JUMP.format(2, 0), WAYPOINT], []),
+        ([WAYPOINT, SPEED, JUMP.format(1, 3), WAYPOINT], []),
+        ([SPEED, DELAY, JUMP.format(1, 3), WAYPOINT], []),
+        ([JUMP.format(3, 1), WAYPOINT, SPEED, JUMP.format(2, 1)], []),
+    ],
+)
+def test_a_jump_that_comes_back_over_commands_alone_is_an_error(items, lines):
+    """Nothing would be flown between; nested ones would take forever. A waypoint or a delay between is enough."""
+    if not lines:
+        assert len(parse_wpl(numbered(*items), "m").items) == len(items) + 1
+        return
+    with pytest.raises(InputError) as caught:
+        parse_wpl(numbered(*items), "m")
+    text = "DO_JUMP leads back to itself over commands alone; there must be an item between that is flown, or a DELAY"
+    assert str(caught.value).splitlines() == [f"m line {line}: {text}" for line in lines]
+
+
+def test_a_mission_is_a_file_of_a_sensible_size(tmp_path):
+    """Not a folder, not a device; a byte order mark is no part of it."""
+    path = tmp_path / "m.waypoints"
+    for source in (tmp_path, "/dev/zero"):
+        with pytest.raises(InputError, match="is not a file"):
+            load_mission(source)
+    path.write_text(wpl(TAKEOFF) + "\n" * 10_000_000, "utf-8")
+    with pytest.raises(InputError, match="is larger than 10,000,000 bytes"):
+        load_mission(path)
+    path.write_text(wpl(TAKEOFF), "utf-8-sig")
+    assert len(load_mission(path).items) == 1
 
 
 def test_what_the_library_would_lose_is_said_item_by_item():

@@ -6,12 +6,14 @@ import math
 
 import numpy as np
 import pytest
+from mission_files import as_plan
 from spec_files import MINIMAL, load_text
 
 from px4lockstep.autopilot.builtin.builtin import Builtin
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic
 from px4lockstep.errors import InputError
+from px4lockstep.px4.missions import Command, MissionItem
 from px4lockstep.spec.build import build
 from px4lockstep.spec.load import load_spec
 
@@ -31,7 +33,7 @@ def test_the_seed_changes_the_flight():
 
 
 def test_times_of_events_and_gusts_are_boundaries(tmp_path):
-    """To the microsecond; what comes after the end is left out, with a warning."""
+    """To the microsecond; what comes after the end is left out, with a warning, ticks too."""
     text = """
 [px4]
 mission_path = "simple"
@@ -48,11 +50,25 @@ motor = 2
 [[scenario.events]]
 at_s = 6.0
 action = "land"
+[[scenario.events]]
+at_step = 1250
+action = "land"
+[[scenario.events]]
+at_step = 1251
+action = "land"
 """
     flight = build(load_text(tmp_path, MINIMAL + text))
     assert flight.simulation.timeline.scenario == Explicit((1_000_000, 1_000_001, 2_000_000, 3_000_007))
-    assert [event.action for event in flight.scenario.events] == ["arm", "start_mission", "disable_motor", "land"]
-    assert flight.warnings == ("scenario.events[1].at_s = 6.0 is after the end, timeline.t_end_s = 5.0",)
+    assert [event.action for event in flight.scenario.events] == [
+        "arm",
+        "start_mission",
+        "disable_motor",
+        *["land"] * 3,
+    ]
+    assert flight.warnings == (
+        "scenario.events[3].at_step = 1251, at 5.004 s, is after the end, timeline.t_end_s = 5.0",
+        "scenario.events[1].at_s = 6.0 is after the end, timeline.t_end_s = 5.0",
+    )
 
 
 def test_events_of_an_error_are_numbered_as_in_the_file(tmp_path):
@@ -191,6 +207,21 @@ def test_a_record_run_keeps_its_streams(tmp_path):
     assert build(load_text(tmp_path, text), record=True).simulation.run().streams
 
 
+def test_the_planned_home_of_a_plan_moves_nothing(tmp_path):
+    """As with PX4, home is where the vehicle is; one that is planned elsewhere is a warning."""
+    takeoff = MissionItem(Command.TAKEOFF, 47.397742, 8.545594, 5.0, yaw_deg=0.0)
+    plan = as_plan(takeoff)
+    digests = []
+    for lat_deg, is_warned in ((47.397742, False), (47.3982, False), (47.3988, True), (-47.0, True)):
+        plan["mission"]["plannedHomePosition"] = [lat_deg, 8.545594 if lat_deg > 0.0 else -170.0, 0]
+        (tmp_path / "m.plan").write_text(json.dumps(plan), "utf-8")
+        flight = build(load_text(tmp_path, MINIMAL + "[px4]\nmission_path = 'm.plan'\n[timeline]\nt_end_s = 4\n"))
+        digests.append(flight.simulation.run().digest())
+        warned = [f"drawn for a home at ({lat_deg}, " in text and "than 100 m" in text for text in flight.warnings]
+        assert warned == [True] * is_warned
+    assert len(set(digests)) == 1
+
+
 def test_what_has_no_effect_is_a_warning(tmp_path):
     """Parameters of real PX4, sensors, a step that is long for the motors."""
     text = (
@@ -201,3 +232,15 @@ def test_what_has_no_effect_is_a_warning(tmp_path):
     assert any("MC_AIRMODE" in warning for warning in warnings)
     assert any("gps1" in warning for warning in warnings)
     assert any("a step of 4000 us is longer" in warning for warning in warnings)
+
+
+def test_parameters_of_the_other_autopilot_are_a_warning(tmp_path):
+    """Of real PX4 with the built-in one, but not with none; of the built-in one with none. Many are cut."""
+    many = "".join(f"[[px4.params]]\nname = 'X{i}'\nvalue = 1\n" for i in range(20))
+    names = ", ".join(f"X{i}" for i in range(10))
+    text = f"px4.params ({names}, …) are for real PX4; the built-in autopilot takes autopilot.params"
+    assert build(load_text(tmp_path, MINIMAL + many)).warnings == (text,)
+    none = "[autopilot]\nkind = 'none'\nparams = { MPC_XY_CRUISE = 4 }\n"
+    warnings = build(load_text(tmp_path, MINIMAL + none + many)).warnings
+    assert warnings == ("autopilot.params (MPC_XY_CRUISE) have no effect: autopilot.kind = 'none'",)
+    assert build(load_spec("iris", {"autopilot.params.MPC_XY_CRUISE": 4.0})).warnings == ()

@@ -1,5 +1,6 @@
 """Values from outside."""
 
+import numpy as np
 import pytest
 from spec_files import MINIMAL, load_text, write
 
@@ -63,6 +64,13 @@ def test_overrides_replace_what_files_say(tmp_path):
     assert (spec.home.lat_deg, spec.home.lon_deg) == (0.5, 8.545594)
     assert spec.autopilot.params == {"MPC_XY_CRUISE": 3.0}
     assert spec.airframe.x0.euler_deg == (0.0, 0.0, 90.0)
+
+
+def test_numbers_of_numpy_are_numbers():
+    """As a loop over an array gives them."""
+    changes = {"aircraft.seed": np.int64(7), "airframe.mass_kg": np.float32(1.5), "airframe.x0.pos_ned": np.zeros(3)}
+    spec = load_spec("iris", changes)
+    assert (spec.aircraft.seed, spec.airframe.mass_kg, spec.airframe.x0.pos_ned) == (7, 1.5, (0.0, 0.0, 0.0))
 
 
 def test_an_item_of_a_default_array_can_be_changed(tmp_path):

@@ -106,6 +106,7 @@ ALIASES = [
     ("[plant.integrator]\n'rtol_ω' = 1e-7", lambda s: s.plant.integrator.rtol_omega, 1e-7),
     ("[plant.integrator]\n'atol_ω' = 1e-7", lambda s: s.plant.integrator.atol_omega, 1e-7),
     ("[plant.contact]\n'μ' = 0.3", lambda s: s.plant.contact.mu, 0.3),
+    ("[plant.contact]\n'\u00b5' = 0.4", lambda s: s.plant.contact.mu, 0.4),  # the sign for micro, as keyboards have it
     ("[airframe.x0]\n'ω_body' = [0.1, 0, 0]", lambda s: s.airframe.x0.omega_body, (0.1, 0.0, 0.0)),
 ]
 

@@ -181,7 +181,7 @@ class Timeline:
                 ticks[0] = self.start_us + axis.phase_us
                 ticks[1:] = axis.period_us
                 np.cumsum(ticks, out=ticks)
-        time_us.sort()
+        time_us.sort(kind="stable")  # which makes use of it that each axis is in order
         is_new = np.empty(time_us.size, np.bool_)
         is_new[0] = True
         np.not_equal(time_us[1:], time_us[:-1], out=is_new[1:])

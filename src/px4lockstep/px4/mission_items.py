@@ -34,6 +34,8 @@ class Command(IntEnum):
 BY_NUMBER: dict[float, Command] = {command.value: command for command in Command}
 ENDS = (Command.LOITER_UNLIMITED, Command.RETURN_TO_LAUNCH, Command.LAND)
 """Nothing comes after these."""
+AT_ONCE = (Command.DO_JUMP, Command.DO_CHANGE_SPEED)
+"""These take no time."""
 
 NOT_SUPPORTED = {
     18: "NAV_LOITER_TURNS",

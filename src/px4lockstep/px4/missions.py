@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from px4lockstep.errors import InputError
-from px4lockstep.px4.mission_items import ENDS, Command, MissionItem, RawItem, read_item
+from px4lockstep.px4.mission_items import AT_ONCE, ENDS, Command, MissionItem, RawItem, read_item
 
 __all__ = ["Command", "Mission", "MissionItem", "load_mission", "parse_plan", "parse_wpl"]
 
 HEADER = "QGC WPL 110"
+MAX_BYTES = 10_000_000
 Place = tuple[str, MissionItem | None]
 """Where an item stands in its file, for errors, and the item if it was understood."""
 COLUMNS = ("index", "current", "frame", "command", "p1", "p2", "p3", "p4", "x", "y", "z", "autocontinue")
@@ -64,7 +65,12 @@ def load_mission(path: str | PathLike[str]) -> Mission:
     """
     source = str(path)
     try:
-        text = Path(path).read_text("utf-8")
+        file = Path(path)
+        if file.exists() and not file.is_file():
+            raise InputError(f"mission {source} is not a file; it must be {HEADER} or a .plan")
+        if file.stat().st_size > MAX_BYTES:
+            raise InputError(f"mission {source} is larger than {MAX_BYTES:,} bytes, which no mission is")
+        text = file.read_text("utf-8-sig")
     except OSError as error:
         raise InputError(f"mission {source} can't be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -244,6 +250,12 @@ def _mission(places: list[Place], source: str, home: tuple[float, float, float] 
             report.append(f"{where}: DO_JUMP leads to {target}; items are numbered 0 to {len(places) - 1}")
     items = tuple(item for _, item in places if item)
     if is_understood:  # or it might lead anywhere
+        report += [
+            f"{where}: DO_JUMP leads back to itself over commands alone; "
+            "there must be an item between that is flown, or a DELAY"
+            for index, (where, _) in enumerate(places)
+            if _is_idle_loop(items, index)
+        ]
         reached = _reached(items)
         report += [
             f"{where}: this item can never be reached; remove it, or what ends the mission before it"
@@ -269,6 +281,29 @@ def _check_takeoff(places: list[Place], report: list[str]) -> None:
                 report[-1] += "; if that is home, as some ground stations write it, remove it and number from 0"
 
 
+def _is_idle_loop(items: tuple[MissionItem, ...], start: int) -> bool:
+    """Whether a jump can come back to itself without anything that takes time, of which PX4 gives up on the tenth."""
+    passed: list[int] = []
+    ahead = _after(items, start) if items[start].command in AT_ONCE else []
+    while ahead:
+        index = ahead.pop()
+        if index == start:
+            return items[start].command is Command.DO_JUMP
+        if index < len(items) and index not in passed and items[index].command in AT_ONCE:
+            passed.append(index)
+            ahead += _after(items, index)
+    return False
+
+
+def _after(items: tuple[MissionItem, ...], index: int) -> list[int]:
+    """Return the numbers of the items that may come next."""
+    item = items[index]
+    following = [] if item.command in ENDS else [index + 1]
+    if item.command is Command.DO_JUMP and item.jump_repeats > 0:
+        following.append(item.jump_to)
+    return following
+
+
 def _reached(items: tuple[MissionItem, ...]) -> set[int]:
     """Return the numbers of the items that a flight can come to."""
     reached: set[int] = set()
@@ -277,9 +312,5 @@ def _reached(items: tuple[MissionItem, ...]) -> set[int]:
         index = ahead.pop()
         if index < len(items) and index not in reached:
             reached.add(index)
-            item = items[index]
-            if item.command not in ENDS:
-                ahead.append(index + 1)
-            if item.command is Command.DO_JUMP and item.jump_repeats > 0:
-                ahead.append(item.jump_to)
+            ahead += _after(items, index)
     return reached

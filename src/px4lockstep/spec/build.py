@@ -1,11 +1,15 @@
 """From a `Spec` to a flight that is ready to run."""
 
+import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.streams import Streams
+from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.logs.log import Log
 from px4lockstep.px4.missions import Mission
@@ -14,6 +18,7 @@ from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.build_aircraft import PlacedError, at, build_aircraft
 from px4lockstep.spec.build_checks import BUILD_CHECKS, related
 from px4lockstep.spec.flight_checks import us
+from px4lockstep.spec.flight_tables import Home
 from px4lockstep.spec.parts import (
     build_autopilot,
     build_estimator,
@@ -27,6 +32,9 @@ from px4lockstep.spec.parts import (
 from px4lockstep.spec.report import Report
 from px4lockstep.spec.spec import Spec, keys_of
 from px4lockstep.vehicle.aircraft import Aircraft
+
+MAX_NAMED = 10
+SAME_PLACE_M = 100.0
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,7 @@ def build(spec: Spec, *, record: bool | None = None, replay: Streams | None = No
             "and rows of the log than the memory has room for; end earlier or use longer periods"
         ) from error
     _check_columns(spec, simulation)
-    warnings = (*simulation.warnings, *_warnings(spec))
+    warnings = (*simulation.warnings, *_warnings(spec, mission))
     return Flight(spec, simulation, mission, aircraft, scenario, warnings)
 
 
@@ -129,19 +137,48 @@ def _renumbered(text: str, added: tuple[str, ...]) -> str:
     return re.sub(r"scenario\.events\[(\d+)\]", name, text)
 
 
-def _warnings(spec: Spec) -> tuple[str, ...]:
-    """Say what of the file has no effect."""
+def _warnings(spec: Spec, mission: Mission | None) -> tuple[str, ...]:
+    """Say what of the file has no effect, or looks like a mistake."""
     found = []
+    if mission is not None and mission.planned_home is not None and not _is_near(spec.home, mission.planned_home):
+        found.append(
+            f"px4.mission_path: the plan was drawn for a home at {mission.planned_home[:2]}, more than "
+            f"{SAME_PLACE_M:g} m from that of [home], {(spec.home.lat_deg, spec.home.lon_deg)}, which counts"
+        )
     end_s = spec.timeline.t_end_s
     times = {"scenario.arm_time_s": spec.scenario.arm_time_s, "scenario.mission_time_s": spec.scenario.mission_time_s}
     times |= {f"scenario.events[{i}].at_s": event.at_s for i, event in enumerate(spec.scenario.events)}
     times |= {f"environment.gusts[{i}].start_s": gust.start_s for i, gust in enumerate(spec.environment.gusts)}
+    tick_s = spec.timeline.dt_autopilot_s
+    steps = {f"scenario.events[{i}].at_step": event.at_step for i, event in enumerate(spec.scenario.events)}
+    for name, step in steps.items():
+        if step is not None and step * us(tick_s) > us(end_s):
+            found.append(
+                f"{name} = {step}, at {step * us(tick_s) / 1e6} s, is after the end, timeline.t_end_s = {end_s}"
+            )
     for name, time_s in times.items():
         if time_s is not None and us(time_s) > us(end_s):
             found.append(f"{name} = {time_s} is after the end, timeline.t_end_s = {end_s}")
-    if spec.px4.params:
-        names = ", ".join(param.name for param in spec.px4.params)
+    if spec.px4.params and spec.autopilot.kind == "builtin":
+        names = _listed(param.name for param in spec.px4.params)
         found.append(f"px4.params ({names}) are for real PX4; the built-in autopilot takes autopilot.params")
+    if spec.autopilot.params and spec.autopilot.kind == "none":
+        found.append(f"autopilot.params ({_listed(spec.autopilot.params)}) have no effect: autopilot.kind = 'none'")
     if spec.sensors:
-        found.append(f"sensors ({', '.join(sensor.id for sensor in spec.sensors)}) are not modelled yet")
+        found.append(f"sensors ({_listed(sensor.id for sensor in spec.sensors)}) are not modelled yet")
     return tuple(found)
+
+
+def _is_near(home: Home, planned: tuple[float, float, float]) -> bool:
+    """Whether a mission was planned for about this home."""
+    try:
+        north_m, east_m = MapProjection(home.lat_deg, home.lon_deg).to_local(planned[0], planned[1])
+    except InputError:  # beyond any map
+        return False
+    return math.hypot(north_m, east_m) <= SAME_PLACE_M
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return names with commas between them, the first of many."""
+    shown = list(islice(names, MAX_NAMED + 1))
+    return ", ".join(shown[:MAX_NAMED]) + (", …" if len(shown) > MAX_NAMED else "")

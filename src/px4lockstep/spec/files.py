@@ -7,18 +7,24 @@ import difflib
 import os
 import re
 import tomllib
+import unicodedata
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from px4lockstep.errors import InputError
 from px4lockstep.spec.report import Report
 from px4lockstep.spec.spec import Key, Places, dotted, keys_of, model_at
 from px4lockstep.spec.table import Table, show
 
-GREEK_KEY = re.compile(r"^[ \t]*(\w*[τωζμ]\w*)[ \t]*=", re.MULTILINE)
+GREEK_KEY = re.compile(r"^[ \t]*(\w*[τωζμµ]\w*)[ \t]*=", re.MULTILINE)
+DEEP_KEY = re.compile(r"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){50}")
+"""A key of a table in a table and so on, which the parser would take minutes for."""
 MAX_BYTES = 1_000_000
+MAX_NESTING = 32
 MAX_DEPTH = 16
 MAX_FILES = 200
 """Of `extends`, each time that a file is named."""
@@ -92,6 +98,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{where} is not text: byte {error.start} is not UTF-8; it must be a TOML file") from error
     if "\0" in text:
         raise InputError(f"{where} is not text: it has a zero byte; it must be a TOML file")
+    if DEEP_KEY.search(text):
+        raise InputError(f"{where} is nested too deeply; no aircraft file is")
     try:
         table = tomllib.loads(text.removeprefix("\ufeff"))
         return {name: freeze(value) for name, value in table.items()}
@@ -107,12 +115,20 @@ def _names() -> str:
     return ", ".join(shipped_aircraft())
 
 
-def freeze(value: Any) -> Any:
-    """Return a value with tuples for lists, and plain strings for paths."""
+def freeze(value: Any, depth: int = 0) -> Any:
+    """Return a value with tuples for lists, plain strings for paths, and Python's numbers for NumPy's.
+
+    Raises:
+        RecursionError: If it is nested more deeply than anything sensible.
+    """
+    if depth > MAX_NESTING:
+        raise RecursionError
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
     if isinstance(value, dict):
-        return {name: freeze(item) for name, item in value.items()}
+        return {name: freeze(item, depth + 1) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return tuple(freeze(item) for item in value)
+        return tuple(freeze(item, depth + 1) for item in value)
     return str(value) if isinstance(value, Path) else value
 
 
@@ -134,7 +150,7 @@ class Layers:
         """Merge a file, after those that it extends; what can't be read goes into the report."""
         label = str(path)
         self.count += 1
-        if path.resolve() in [other.resolve() for other in before]:
+        if os.path.realpath(path) in [os.path.realpath(other) for other in before]:
             chain = " → ".join(other.name for other in (*before, path))
             self.report.lines.append(f"{before[-1]}: extends = {label!r} leads back to itself: {chain}")
             return
@@ -149,7 +165,7 @@ class Layers:
             self.report.lines.append(f"{named}{error}")
             return
         version = own.get("schema_version", 1)
-        if version != 1 or isinstance(version, bool):
+        if version != 1 or not isinstance(version, int) or isinstance(version, bool):
             self.report.lines.append(
                 f"{label}: schema_version = {show(version)} is not known; it must be 1, the only one there is"
             )
@@ -182,7 +198,7 @@ class Layers:
             return value
         fields, respelled = keys_of(model), {}
         for name, item in value.items():
-            own = str(model.aliases.get(name, name))
+            own = canonical(model, name)
             if own != name and own in value:
                 both = f"{dotted((*key, name))} = {show(item)} and {dotted((*key, own))} = {show(value[own])}"
                 self.report.lines.append(f"{label}: {both} are the same key; give one of them")
@@ -215,7 +231,8 @@ class Layers:
             if isinstance(value, dict) and isinstance(into.get(name), dict):
                 self.merge(into[name], value, label, here)
             else:
-                self._forget(here)
+                if name in into:
+                    self._forget(here)
                 into[name] = _copied(value)
                 self.places.files[here] = label
 
@@ -243,6 +260,11 @@ def _copied(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _copied(item) for name, item in value.items()}
     return value
+
+
+def canonical(model: type[Table], name: str) -> str:
+    """Return the name of a key for any of its spellings; a keyboard's µ is the Greek μ."""
+    return model.aliases.get(unicodedata.normalize("NFKC", name), name)
 
 
 def is_path(info: Any) -> bool:

@@ -2,7 +2,9 @@
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 from px4lockstep.autopilot.builtin.builtin import MAX_RATE_HZ, Builtin
 from px4lockstep.engine.timeline import MAX_BOUNDARIES
@@ -242,9 +244,9 @@ def check_parameters(tables: Tables) -> Found:
             )
         except InputError as error:
             yield key, f"{dotted(key)}: {error}"
-    names = [param.name for param in tables["px4"].params]
+    names = Counter(param.name for param in tables["px4"].params)
     for i, param in enumerate(tables["px4"].params):
-        if names.count(param.name) > 1:
+        if names[param.name] > 1:
             yield bad(("px4", "params", i, "name"), param.name, "is there twice; each has one value")
         elif param.name in known_parameters():  # others may be of modules that are not listed here
             try:
@@ -283,11 +285,23 @@ def check_run(tables: Tables) -> Found:
         yield ("run", "mode"), "run.recording_in is missing; run.mode = 'replay' needs the recording"
     if run.mode != "replay" and run.recording_in is not None:
         yield bad(("run", "recording_in"), run.recording_in, f"is for a replay; run.mode is {show(run.mode)}")
+    for name in ("log_csv", "recording_out"):
+        path = getattr(run, name)
+        if path is not None and Path(path).is_dir():
+            yield bad(("run", name), path, "is a folder; give the path of a file")
     names = [column.name for column in COLUMNS]
     for i, name in enumerate(run.log_columns if run.log_columns != "all" else ()):
         if name not in names:
             key: Key = ("run", "log_columns", i)
             yield bad(key, name, f"is unknown; {choices(name, ', '.join(repr(known) for known in names))}")
+
+
+def check_sensors(tables: Tables) -> Found:
+    """Names that are there once."""
+    ids = Counter(sensor.id for sensor in tables["sensors"])
+    for i, sensor in enumerate(tables["sensors"]):
+        if ids[sensor.id] > 1:
+            yield bad(("sensors", i, "id"), sensor.id, "is there twice; sensors need different names")
 
 
 Check = Callable[[Tables], Found]
@@ -309,6 +323,7 @@ CHECKS: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (check_parameters, ("px4", "autopilot")),
     (check_rotor_parameters, ("airframe", "autopilot")),
     (check_rates, ("px4", "timeline")),
+    (check_sensors, ("sensors",)),
     (check_run, ("run",)),
 )
 """All checks, each with the tables that it needs; it is left out if one of them is wrong already."""

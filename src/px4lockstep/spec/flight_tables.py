@@ -31,14 +31,14 @@ from px4lockstep.vehicle.contact import MAX_POINTS
 class AircraftTable(Table):
     """What it is called."""
 
-    name: str = entry("aircraft", "The name of the aircraft, and of run folders.", min_length=1)
+    name: str = entry("aircraft", "The name of the aircraft, and of run folders.", min_length=1, max_length=100)
     seed: int = entry(1, "Of all randomness.", ge=0, lt=2**64)
 
 
 class Home(Table):
     """The origin of the world frame."""
 
-    lat_deg: float = entry(47.397742, "Latitude.", "°", ge=-90.0, le=90.0)
+    lat_deg: float = entry(47.397742, "Latitude; at a pole north has no direction.", "°", gt=-90.0, lt=90.0)
     lon_deg: float = entry(8.545594, "Longitude.", "°", ge=-180.0, le=180.0)
     alt_msl_m: float = entry(488.0, "Height above sea level.", "m", ge=-500.0, le=20_000.0)
 

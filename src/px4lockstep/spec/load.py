@@ -53,6 +53,8 @@ def checked(layers: Layers) -> Spec:
         if all(name in tables for name in needed):
             for key, text in check(tables):
                 report.add(key, text, needed)
+                if report.is_full:
+                    break
     if report.lines:
         _add_build_errors(tables, layers)
     report.raise_if_any()
@@ -76,7 +78,7 @@ def _tables(layers: Layers) -> Tables:
     tables: Tables = {}
     fields = keys_of(Spec)
     for name, value in layers.data.items():
-        if name not in fields:
+        if name not in fields and not layers.report.is_full:
             layers.report.add((name,), unknown((name,), value))
     for name, field in fields.items():
         if name not in layers.data and not field.is_required():
@@ -98,11 +100,11 @@ def _tables(layers: Layers) -> Tables:
 
 def _without(value: Any, keys: list[Key]) -> Any:
     """Return a copy of a table, or of an array of tables, without some keys."""
-    inner = {name: [key[1:] for key in keys if key[0] == name and len(key) > 1] for name in {key[0]: 0 for key in keys}}
-    if isinstance(value, tuple):
-        return tuple(_without(item, inner[i]) if i in inner else item for i, item in enumerate(value))
-    return {
-        name: _without(item, inner[name]) if name in inner else item
-        for name, item in value.items()
-        if (name,) not in keys
+    inner: dict[str | int, list[Key]] = {}
+    for first, *rest in keys:
+        inner.setdefault(first, []).append(tuple(rest))
+    items = enumerate(value) if isinstance(value, tuple) else value.items()
+    kept = {
+        name: _without(item, inner[name]) if name in inner else item for name, item in items if inner.get(name) != [()]
     }
+    return tuple(kept.values()) if isinstance(value, tuple) else kept

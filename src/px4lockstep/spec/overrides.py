@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from px4lockstep.errors import InputError
-from px4lockstep.spec.files import Layers, freeze
+from px4lockstep.spec.files import Layers, canonical, freeze
 from px4lockstep.spec.spec import Key, dotted, keys_of, model_at
 from px4lockstep.spec.table import Table, show
 
@@ -26,7 +26,7 @@ def parse_override(text: str) -> tuple[str, Any]:
     name, sign, value = text.partition("=")
     name, value = name.strip(), value.strip()
     if not sign or not name:
-        raise InputError(f"{text!r} changes nothing; it must be table.key=value, such as environment.wind=ou")
+        raise InputError(f"{_shown(text)!r} changes nothing; it must be table.key=value, such as environment.wind=ou")
     split_key(name)
     try:
         parsed = tomllib.loads(f"value = {value}")
@@ -35,7 +35,9 @@ def parse_override(text: str) -> tuple[str, Any]:
     except (ValueError, RecursionError):
         if BARE.fullmatch(value):
             return name, value
-    raise InputError(f'{name} = {value!r} is not a value; give a number, true, a word, "a text" or [an, array]')
+    raise InputError(
+        f'{_shown(name)} = {_shown(value)!r} is not a value; give a number, true, a word, "a text" or [an, array]'
+    )
 
 
 def split_key(text: str) -> Key:
@@ -48,7 +50,7 @@ def split_key(text: str) -> Key:
     key: Key = tuple(int(part.strip("[]")) if INDEX.fullmatch(part) else part for part in parts)
     rebuilt = {dotted(key), ".".join(str(part) for part in key)}
     if not key or isinstance(key[0], int) or text not in rebuilt:
-        raise InputError(f"{text!r} is no key; it must be like environment.wind or power.batteries[0].soc0")
+        raise InputError(f"{_shown(text)!r} is no key; it must be like environment.wind or power.batteries[0].soc0")
     return key
 
 
@@ -83,7 +85,7 @@ def _canonical(key: Key) -> Key:
     done: Key = ()
     for part in key:
         model = model_at(done)
-        done = (*done, model.aliases.get(part, part) if model is not None and isinstance(part, str) else part)
+        done = (*done, canonical(model, part) if model is not None and isinstance(part, str) else part)
     return done
 
 
@@ -91,21 +93,25 @@ def _apply(layers: Layers, place: str, name: str, value: Any) -> None:
     layers.places.overrides.append(place)
     try:
         key = _canonical(split_key(name))
-        if key == ("extends",):
-            raise InputError("extends can't be changed from outside; name the other file instead")
-        layers.data = _changed(layers, place, layers.data, (), key, freeze(value))
+        frozen = freeze(value, len(key))
+        if key in (("extends",), ("schema_version",)):
+            raise InputError(f"{name} can't be changed from outside; give a file that has it")
+        layers.data = _changed(layers, place, layers.data, (), key, frozen)
     except InputError as error:
         layers.report.lines.append(f"{place}: {error}")
+    except RecursionError:
+        layers.report.lines.append(f"{place}: it is nested too deeply; no value of an aircraft file is")
 
 
 def _changed(layers: Layers, place: str, here: Any, done: Key, rest: Key, value: Any) -> Any:
     """Return a copy of a table or an array in which a key has a value."""
     part, key = rest[0], (*done, rest[0])
     if isinstance(part, int):
-        if not isinstance(here, tuple) or part >= len(here):
-            count = len(here) if isinstance(here, tuple) else 0
-            whole = dotted((*done, *rest))
-            raise InputError(f"{whole} = {show(value)} is not there: {dotted(done)} has {count}, counted from 0")
+        whole = dotted((*done, *rest))
+        if not isinstance(here, tuple):
+            raise InputError(f"{whole} = {show(value)} is unknown: {dotted(done)} = {show(here)} is no array")
+        if part >= len(here):
+            raise InputError(f"{whole} = {show(value)} is not there: {dotted(done)} has {len(here)}, counted from 0")
         items = list(here)
         if len(rest) > 1:
             items[part] = _changed(layers, place, items[part], key, rest[1:], value)

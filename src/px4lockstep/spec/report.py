@@ -11,6 +11,7 @@ from px4lockstep.spec.spec import Key, Places, Spec, all_tables, dotted, keys_of
 from px4lockstep.spec.table import KEY, Table, show
 
 MAX_LINES = 100
+MAX_KEY = 100
 
 MUST_BE = {
     "float_type": "a number",
@@ -22,8 +23,14 @@ MUST_BE = {
     "model_type": "a table",
     "model_attributes_type": "a table",
     "finite_number": "a finite number",
-    "string_too_short": "not empty",
+    "string_too_short": "a string that is not empty",
 }
+WORDS = (
+    ("greater than or equal to", "at least"),
+    ("greater than", "above"),
+    ("less than or equal to", "at most"),
+    ("less than", "below"),
+)
 COUNTS = {"too_short", "too_long"}
 
 
@@ -45,10 +52,17 @@ class Report:
         self.tables += [str(part) for part in key[:1]]
         self.lines.append(f"{self.places.of(key, tables)}: {text}")
 
+    @property
+    def is_full(self) -> bool:
+        """Whether more would not be shown, and need not be looked for."""
+        return len(self.lines) > MAX_LINES
+
     def add_validation(self, prefix: Key, error: ValidationError) -> None:
         """Add all that pydantic found in a table."""
         all_found = error.errors(include_url=False)
         for found in all_found:
+            if self.is_full:
+                return
             key: Key = (*prefix, *found["loc"])
             place = found["loc"]
             if found["type"] in COUNTS and any(
@@ -72,9 +86,10 @@ class Report:
         if len(lines) == 1:
             raise InputError(lines[0])
         if lines:
-            more = [f"  … and {len(lines) - MAX_LINES} more"] if len(lines) > MAX_LINES else []
+            is_all = len(lines) <= MAX_LINES
+            count = f"{len(lines)} errors" if is_all else f"more than {MAX_LINES} errors"
             shown = [f"  {line}" for line in lines[:MAX_LINES]]
-            raise InputError("\n".join([f"{self.places.main} has {len(lines)} errors:", *shown, *more]))
+            raise InputError("\n".join([f"{self.places.main} has {count}:", *shown, *([] if is_all else ["  …"])]))
 
 
 def _text(key: Key, found: dict[str, Any]) -> str:
@@ -93,8 +108,12 @@ def _text(key: Key, found: dict[str, Any]) -> str:
         wrong = "unknown" if isinstance(value, str) else "not allowed"
         return f"{name} = {show(value)} is {wrong}; {choices(value, str(context['expected']))}"
     range_, should = _range(key), found["msg"].removeprefix("Input should be ")
+    for theirs, ours in WORDS:
+        should = should.replace(theirs, ours)
     if kind.startswith(("greater_than", "less_than")):
         return f"{name} = {show(value)} is out of range; it must be {range_ or should}"
+    if kind == "string_too_long":
+        return f"{name} = {show(value)} is too long; it must have at most {context['max_length']} characters"
     must = MUST_BE.get(kind, should)
     if range_ and kind in ("float_type", "int_type", "finite_number"):
         must += f", {range_}"
@@ -133,7 +152,8 @@ def choices(value: Any, expected: str) -> str:
 def unknown(key: Key, value: Any) -> str:
     """Say that a key is not known, and which are."""
     model, name = model_at(key[:-1]), str(key[-1])
-    text = f"{dotted(key)} = {show(value)} is unknown; "
+    shown = dotted(key)
+    text = f"{shown if len(shown) <= MAX_KEY else shown[:MAX_KEY] + '…'} = {show(value)} is unknown; "
     known = _known(model) if model is not None else []
     meant = difflib.get_close_matches(name, known, 1) or difflib.get_close_matches(
         name.lower(), [item for item in known if item.lower() == name.lower()], 1, 0.0

@@ -81,8 +81,11 @@ def _rows(value: Any) -> Any:
 
 def _spread(value: Any) -> Any:
     """Return a number as one for each axis."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return (value, value, value) if is_number else value
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return value
+    if not 0.0 <= value <= sys.float_info.max:
+        raise wrong(f"{KEY} = {show(value)} is out of range; it must be a finite number of 0 or more, or three")
+    return value, value, value
 
 
 def _number(value: Any) -> Any:

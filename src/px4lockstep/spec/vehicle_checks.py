@@ -78,7 +78,9 @@ def _check_inertia(airframe: Airframe) -> Found:
     if moments[0] <= 1e-12 * abs(moments[2]):
         shown = ", ".join(f"{moment:.6g}" for moment in moments)
         value = whole if whole is not None else diagonal
-        yield bad(key, value, f"is not positive definite: its principal moments are {shown}; they must be above 0")
+        beside = f"with airframe.inertia_products_kgm2 = {show(products)} " if products and any(products) else ""
+        text = f"{beside}is not positive definite: its principal moments are {shown}; they must be above 0"
+        yield bad(key, value, text)
 
 
 def inertia(airframe: Airframe) -> tuple[tuple[float, float, float], ...]:
