@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from recordings import recording_of
+from recorded_flights import shipped
 
 from px4lockstep.cli.compare import compare_run
 from px4lockstep.errors import InputError
@@ -16,7 +16,7 @@ from px4lockstep.recording.file import write_recording
 def folder(tmp_path_factory):
     """A run folder with the recording of a short flight."""
     path = tmp_path_factory.mktemp("run")
-    write_recording(recording_of(end_s=3.0), path / "recording.h5")
+    write_recording(shipped(end_s=3.0), path / "recording.h5")
     return path
 
 
@@ -43,7 +43,7 @@ def test_json_is_one_object_and_nothing_else(folder, tmp_path):
     assert result["integrators"][1]["evaluations"] == 12_000
     assert 0.0 < result["integrators"][1]["rates_rad_s"] < result["integrators"][0]["rates_rad_s"]
     assert result["reference"]["integrator"] == "RK45"
-    assert result["recorded_digest"] == recording_of(end_s=3.0).digest
+    assert result["recorded_digest"] == shipped(end_s=3.0).digest
     ratios = {(row["integrator"], row["quantity"]): row["halving_ratio"] for row in result["local_defect"]}
     assert ratios["Euler", "rates"] == pytest.approx(2.0, abs=0.2)
     names = ["compare.csv", "compare.png", "local_defect.csv", "local_defect.png"]

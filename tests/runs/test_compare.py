@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recordings import recording_of
+from recorded_flights import shipped
 
 import px4lockstep
 from px4lockstep.errors import InputError
@@ -20,15 +20,15 @@ ALL = ["position", "velocity", "attitude", "rates", "rotor speed", "voltage", "c
 @pytest.fixture(scope="module")
 def compared():
     """All integrators on six seconds, with the local defect."""
-    return compare(recording_of(), local_defect=True)
+    return compare(shipped(), local_defect=True)
 
 
 def test_the_flown_are_replays_of_the_recording(compared):
     """The integrator of the recording, with its tolerances: what a replay gives, against the reference's log."""
-    again = replay(recording_of())
+    again = replay(shipped())
     assert again.matches
     exact = replay(
-        recording_of(),
+        shipped(),
         overrides={
             f"plant.integrator.{kind}_{group}": 1e-10
             for kind in ("rtol", "atol")
@@ -37,7 +37,7 @@ def test_the_flown_are_replays_of_the_recording(compared):
         | {"plant.integrator.atol_att_rad": 1e-10},
     ).simulation
     difference = again.simulation.log_state - exact.log_state
-    assert recording_of().integrator == "RK45"
+    assert shipped().integrator == "RK45"
     assert compared.comparison["RK45"].errors["position"] == pytest.approx(
         np.linalg.norm(difference[:, :3], axis=1), rel=1e-6, abs=1e-16
     )
@@ -75,7 +75,7 @@ def test_the_local_defect_halves_as_the_orders_say(compared):
 def test_an_integrator_against_itself_differs_by_exactly_nothing():
     """Whole flights and intervals: the reference as it is in the file."""
     for kind in ("RK4", "RK45"):
-        own = compare(recording_of(end_s=3.0), [kind], reference=Integrator(kind), local_defect=True)
+        own = compare(shipped(end_s=3.0), [kind], reference=Integrator(kind), local_defect=True)
         for name in ALL:
             assert own.comparison[kind].largest(name) == 0.0
             assert own.local_defect[kind].largest(name) == 0.0
@@ -83,7 +83,7 @@ def test_an_integrator_against_itself_differs_by_exactly_nothing():
 
 def test_a_fixed_step_reference_is_taken_as_it_is():
     """By its name; it has no tolerances to be tight."""
-    compared = compare(recording_of(end_s=3.0), ["RK4"], reference="RK4")
+    compared = compare(shipped(end_s=3.0), ["RK4"], reference="RK4")
     assert compared.comparison.reference_statistics.evaluations == 12_000
     assert compared.comparison["RK4"].largest("rates") == 0.0
 
@@ -91,9 +91,10 @@ def test_a_fixed_step_reference_is_taken_as_it_is():
 def test_a_flight_that_crashed_is_compared_to_its_end():
     """The Iris without a motor: the last row is the crash, which is no tick of the log's period."""
     event = "scenario.events = [{ at_s = 10.0, action = 'disable_motor', motor = 1 }]"
-    recording = recording_of("iris", 20.0, (event,))
+    recording = shipped("iris", 20.0, (event,))
     compared = compare(recording, ["RK4"], local_defect=True)
     assert int(recording.log["bus"]["scenario"]["crashed"][-1]) == 1
+    assert recording.log["time_us"][-1] % 10_000 != 0
     assert len(compared.comparison.time_s) == len(recording.log) == len(compared.local_defect.time_s) + 1
     assert compared.comparison.time_s[-1] == recording.log["time_us"][-1] / 1e6
 
@@ -129,11 +130,11 @@ def test_a_failed_integrator_can_be_written_too(compared, tmp_path):
 def test_the_package_offers_it(tmp_path):
     """From a file, by its path as text."""
     path = tmp_path / "short.h5"
-    write_recording(recording_of(end_s=3.0), path)
+    write_recording(shipped(end_s=3.0), path)
     compared = px4lockstep.compare(str(path), ["RK4"])
     assert isinstance(compared, px4lockstep.Compared)
     assert compared.local_defect is None
-    assert compared.recording.digest == recording_of(end_s=3.0).digest
+    assert compared.recording.digest == shipped(end_s=3.0).digest
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.report.plots import AXIS_COLOURS, DPI, GREY, STYLE, Vector
+from px4lockstep.report.panels.style import AXIS_COLOURS, GREY, STYLE
+from px4lockstep.report.plots import DPI
 from px4lockstep.verification.comparison import Comparison
 from px4lockstep.verification.local_defect import LocalDefect
 from px4lockstep.verification.quantities import Quantity
@@ -18,6 +20,8 @@ from px4lockstep.verification.quantities import Quantity
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+Vector = npt.NDArray[np.float64]
 
 SIZE_IN = (17.0, 9.5)
 POINTS = 360
@@ -38,12 +42,12 @@ def plot_comparison(comparison: Comparison) -> "Figure":
     figure, last = _draw(comparison.quantities, comparison.time_s, errors, title)
     quantity = comparison.quantities[0]
     for i, flown in enumerate(comparison.flown):
-        wall_ms, size = 1e3 * flown.statistics.wall_s, flown.largest(quantity.name)
+        evaluations, size = flown.statistics.evaluations, flown.largest(quantity.name)
         if size > 0.0:
-            last.plot([wall_ms], [size], ls="", ms=12, marker=MARKS[i % len(MARKS)], color=_line(i)["color"])
-            last.annotate(flown.name, (wall_ms, size), (9, 6), textcoords="offset points", fontsize=11)
+            last.plot([evaluations], [size], ls="", ms=12, marker=MARKS[i % len(MARKS)], color=_line(i)["color"])
+            last.annotate(flown.name, (evaluations, size), (9, 6), textcoords="offset points", fontsize=11)
     _name(last, f"largest {quantity.name} error [{quantity.unit}] and cost")
-    last.set(xscale="log", yscale="log", xlabel="wall time [ms]")
+    last.set(xscale="log", yscale="log", xlabel="evaluations of the right-hand side")
     last.margins(x=0.35, y=0.2)
     return figure
 
