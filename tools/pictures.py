@@ -1,4 +1,4 @@
-"""Make the pictures of docs/autopilot.md and docs/logs.md, and print the numbers that stand in it: `make pictures`.
+"""Make the pictures of docs/autopilot.md, logs.md and comparison.md, and print their numbers: `make pictures`.
 
 The same bytes on every run with the same Matplotlib: no dates, no randomness. Flights and step responses are those of
 the tests, so `tests/support` and `tests/against` are on the path.
@@ -13,8 +13,10 @@ import numpy as np
 from flights import HOME, flight
 from PIL import Image
 from px4_flights import MISSIONS, load_flight, stacked
+from recorded_flights import shipped
 from step_responses import BAND, LOOPS, respond
 from test_builtin_against_px4_flights import errors
+from test_integrators_against_published import THEIR_REFERENCE
 
 from px4lockstep.autopilot.builtin.builtin import Builtin
 from px4lockstep.engine.simulation import Simulation
@@ -24,8 +26,10 @@ from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.logs.log import Log
 from px4lockstep.px4.missions import load_mission
+from px4lockstep.report.comparison import plot_comparison, plot_local_defect
 from px4lockstep.report.plots import plot_flight, save_plot
 from px4lockstep.report.waypoints import mission_waypoints
+from px4lockstep.runs.compare import compare
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.vehicle.fleet import iris
 
@@ -197,17 +201,43 @@ def draw_step_responses():
 # -- a flight ----------------------------------------------------------------------------------------------------
 
 
+def save_small(figure, name):
+    """Write a picture as the package does, but with 96 colours."""
+    path = PICTURES / name
+    save_plot(figure, path)
+    picture = Image.open(path).convert("RGB")
+    picture.quantize(96, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
 def draw_flight():
     """Draw the disturbed mission as `plot_flight` does."""
     wind, estimator = Wind("ou", mean_ned=(3.0, -2.0, 0.0)), Estimator("noisy_delayed")
     sim = flight(wind=wind, estimator=estimator).run()
     title = "Iris, mission in turbulent wind, on noisy estimates"
     waypoints = mission_waypoints(load_mission(MISSIONS["mission"]), *HOME)
-    figure = plot_flight(Log.of(sim), waypoints=waypoints, title=title)
-    path = PICTURES / "flight.png"
-    save_plot(figure, path)
-    picture = Image.open(path).convert("RGB")
-    picture.quantize(96, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(path, optimize=True)
+    save_small(plot_flight(Log.of(sim), waypoints=waypoints, title=title), "flight.png")
+
+
+# -- integrators -------------------------------------------------------------------------------------------------
+
+
+def say_rows(rows):
+    """Print rows as a table."""
+    say("\n| " + " | ".join(rows[0]) + " |\n|" + "---|" * len(rows[0]))
+    for row in rows:
+        cells = [f"{value:.3g}" if isinstance(value, float) else str(value) for value in row.values()]
+        say("| " + " | ".join(cells) + " |")
+
+
+def compare_integrators():
+    """Draw integrators on the Iris mission, and print their errors: over 72 s, and over 60 s for both references."""
+    compared = compare(shipped("iris", 72.0), local_defect=True)
+    save_small(plot_comparison(compared.comparison), "comparison.png")
+    save_small(plot_local_defect(compared.local_defect), "local_defect.png")
+    say_rows(compared.comparison.rows())
+    say_rows(compared.local_defect.rows())
+    for reference in ("RK45", THEIR_REFERENCE):
+        say_rows(compare(shipped("iris", 60.0), reference=reference).comparison.rows())
 
 
 if __name__ == "__main__":
@@ -216,3 +246,4 @@ if __name__ == "__main__":
         compare_with_px4()
         draw_step_responses()
     draw_flight()
+    compare_integrators()

@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from px4lockstep.runs.compare import Compared, compare
     from px4lockstep.runs.run import Run, fly, simulate
     from px4lockstep.spec.build import Flight, build
     from px4lockstep.spec.load import load_spec
     from px4lockstep.spec.spec import Spec
 
-__all__ = ["Flight", "Run", "Spec", "__version__", "build", "fly", "load_spec", "simulate"]
+__all__ = ["Compared", "Flight", "Run", "Spec", "__version__", "build", "compare", "fly", "load_spec", "simulate"]
 
 _HOMES = {
+    "Compared": "px4lockstep.runs.compare",
+    "compare": "px4lockstep.runs.compare",
     "Run": "px4lockstep.runs.run",
     "fly": "px4lockstep.runs.run",
     "simulate": "px4lockstep.runs.run",

@@ -236,7 +236,8 @@ DEPENDENCIES = {
     },
     "verification": BASE | {"math", "environment", "vehicle", "plants", "integrators", "engine"},
     "logs": BASE | {"files", "math", "plants", "engine"},
-    "report": BASE | {"files", "math", "environment", "plants", "px4", "scenario", "engine", "logs"},
+    "report": BASE
+    | {"files", "math", "environment", "plants", "px4", "scenario", "integrators", "engine", "logs", "verification"},
 }
 
 

@@ -29,6 +29,16 @@ def recorded(name: str = "iris", with_faults: bool = False) -> Recording:
 
 def record(name, overrides) -> Recording:
     """Return the recording of such a flight with changes."""
-    flight = px4lockstep.build(px4lockstep.load_spec(name, SHORT | overrides), record=True)
+    return _record(px4lockstep.load_spec(name, SHORT | overrides))
+
+
+@functools.cache
+def shipped(name="iris", end_s=6.0, settings=()) -> Recording:
+    """Return the recording of a flight as its file has it, up to a time; settings as `--set` takes them. Made once."""
+    return _record(px4lockstep.load_spec(name, {"timeline.t_end_s": end_s}, settings))
+
+
+def _record(spec) -> Recording:
+    flight = px4lockstep.build(spec, record=True)
     flight.simulation.run()
     return Recording.of(flight.simulation, source_of(flight))

@@ -151,6 +151,25 @@ def export(
 
 
 @app.command()
+def compare(
+    run: Annotated[Path, typer.Argument(help="A run folder, or the file of a recording.")],
+    integrators: Annotated[str, typer.Option(help="Their names, with commas between them.")] = "Euler,RK4,RK23,RK45",
+    reference: Annotated[str, typer.Option(help="What is taken as exact, with tolerances of 1e-10.")] = "RK45",
+    local_defect: Annotated[
+        bool, typer.Option("--local-defect", help="Also start each interval of the log from the reference's state.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The folder for tables and pictures; RUN, or this one, if left out.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Replay a recorded flight with several integrators, and say what each costs and how wrong it is."""
+    from px4lockstep.cli.compare import compare_run
+
+    raise typer.Exit(compare_run(run, integrators, reference, local_defect, out, as_json))
+
+
+@app.command()
 def doctor(as_json: JsonOption = False) -> None:
     """Say what this installation has: versions, processor, cache, PX4."""
     from px4lockstep.cli.doctor import run_doctor

@@ -286,6 +286,26 @@ class Simulation:
             self._advance(min(self.boundary + BOUNDARIES_PER_CALL, stop, next_moment))
         return self
 
+    def set_state(self, x: npt.ArrayLike) -> None:
+        """Put the plant into another state, from which the run goes on at its next boundary.
+
+        The state is taken as it is: a quaternion is normalized only by the next step. An adaptive integrator keeps the
+        step that it has come to.
+
+        Raises:
+            InputError: If it is not a finite number for each state, or the run is recorded: a replay knows nothing of
+                it.
+        """
+        if self._core["modes"]["is_recording"][0]:
+            raise InputError("the state of a run that is recorded can't be set: a replay would not do the same")
+        state = np.array(x, np.float64)
+        if state.shape != (self._n_x,):
+            raise InputError(f"a state of shape {state.shape} does not fit: the plant has {self._n_x} states, in a row")
+        wrong = np.flatnonzero(~np.isfinite(state))
+        if len(wrong):
+            raise InputError(f"state {self.plant.names[wrong[0]]} = {state[wrong[0]]} must be a finite number")
+        self._core["state"]["x"][0, : self._n_x] = state
+
     def _keep_moment(self) -> int:
         """Keep the records if it is time to; return the boundary where it will be again."""
         if not self._keeps_moments:

@@ -1,0 +1,89 @@
+"""`px4lockstep compare`: integrators side by side on a recorded flight."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from px4lockstep.recording.file import read_recording
+from px4lockstep.runs.compare import check_kind, check_kinds, compare, made_folder
+from px4lockstep.verification.comparison import Comparison
+from px4lockstep.verification.local_defect import LocalDefect
+
+
+def compare_run(
+    run: Path, integrators: str, reference: str, local_defect: bool, out: Path | None, as_json: bool
+) -> int:
+    """Compare; print, and write tables and pictures."""
+    kinds = check_kinds([name.strip() for name in integrators.split(",") if name.strip()])
+    check_kind("reference", reference)
+    recording = read_recording(run)
+    folder = made_folder(out or (run if run.is_dir() else Path()))
+    compared = compare(recording, kinds, reference=reference, local_defect=local_defect)
+    files = [str(path) for path in compared.save(folder)]
+    if as_json:
+        sys.stdout.write(json.dumps({**compared.as_dict(), "files": files}) + "\n")
+        return 0
+    console = Console(soft_wrap=True, markup=False)
+    console.print(_comparison_table(compared.comparison))
+    for flown in compared.comparison.flown:
+        if flown.failure is not None:
+            console.print(f"{flown.name} did not fly to the end: {flown.failure}", style="yellow")
+    if compared.local_defect is not None:
+        console.print(_defect_table(compared.local_defect))
+        if any(defect.ratios is not None for defect in compared.local_defect.defects):
+            console.print(_ratio_table(compared.local_defect))
+    sys.stdout.write("".join(f"{file}\n" for file in files))
+    return 0
+
+
+def _comparison_table(comparison: Comparison) -> Table:
+    rows = comparison.rows()
+    heads = [f"reference\n{comparison.reference.kind}", *(flown.name for flown in comparison.flown)]
+    table = _table("Largest error over the flight", heads)
+    table.add_row("wall time [ms]", *(f"{1e3 * row['wall_s']:.1f}" for row in rows))
+    for name in ("evaluations", "accepted_steps", "rejected_steps", "forced_steps"):
+        table.add_row(name.replace("_", " "), *(f"{row[name]:,}" for row in rows))
+    table.add_section()
+    for quantity in comparison.quantities:
+        table.add_row(f"{quantity.name} [{quantity.unit}]", *(_number(row[quantity.column]) for row in rows))
+    return table
+
+
+def _defect_table(measured: LocalDefect) -> Table:
+    defects = measured.defects
+    table = _table("Error per interval of the log: the largest, and the median", [defect.name for defect in defects])
+    for quantity in measured.quantities:
+        name = quantity.name
+        table.add_row(f"{name} [{quantity.unit}]", *(_number(defect.largest(name)) for defect in defects))
+        table.add_row("  median", *(_number(defect.median(name)) for defect in defects))
+    return table
+
+
+def _ratio_table(measured: LocalDefect) -> Table:
+    halved = [defect for defect in measured.defects if defect.ratios is not None]
+    heads = [head for defect in halved for head in (defect.name, "intervals")]
+    title = f"Error with steps of {measured.step_us} us over that with half of them, median of the intervals that count"
+    table = _table(title, heads)
+    for quantity in measured.quantities:
+        cells = []
+        for defect in halved:
+            ratio = defect.ratio(quantity.name)
+            cells += ["-" if ratio is None else f"{ratio:.2f}", f"{defect.counted(quantity.name):,}"]
+        table.add_row(quantity.name, *cells)
+    return table
+
+
+def _table(title: str, heads: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    for head in heads:
+        table.add_column(head, justify="right")
+    return table
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.1e}"

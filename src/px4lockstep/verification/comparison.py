@@ -1,0 +1,127 @@
+"""Integrators side by side: the same inputs, the plant integrated by each, against a far more accurate reference.
+
+Open loop, what an integrator gets wrong early is carried along and grows; `local_defect` measures without that.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.statistics import Statistics
+from px4lockstep.engine.timeline import Timeline
+from px4lockstep.errors import SimulationError
+from px4lockstep.integrators.solver import Integrator
+from px4lockstep.plants.layout import GROUPS
+from px4lockstep.verification.quantities import Array, Quantity, error, quantities_of
+
+Make = Callable[[Integrator, Timeline], Simulation]
+"""Returns a simulation of the flight, before its first boundary, with an integrator on a timeline."""
+
+TOLERANCE = 1e-10
+"""Of a reference, absolute and relative, for every group of states."""
+REPEATS = 3
+
+
+def tight(integrator: Integrator) -> Integrator:
+    """Return an integrator as a reference has it: tolerances of `TOLERANCE`, and every state limits the step."""
+    tolerances = dict.fromkeys(GROUPS, TOLERANCE)
+    return replace(integrator, rtol=tolerances, atol=tolerances, plant_error_control=True)
+
+
+@dataclass(frozen=True)
+class Flown:
+    """What one integrator made of the flight.
+
+    Args:
+        name: What it is called.
+        statistics: What it cost; the wall time is the best of `REPEATS`.
+        errors: Its distance from the reference at each row of the log, by quantity.
+        failure: What ended it early, if anything did; the errors are then those up to there.
+    """
+
+    name: str
+    statistics: Statistics
+    errors: Mapping[str, Array]
+    failure: str | None = None
+
+    def largest(self, name: str) -> float:
+        """Return the largest error in a quantity."""
+        return float(self.errors[name].max())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Integrators against a reference.
+
+    Args:
+        quantities: What was compared.
+        time_s: Of the rows of the log.
+        reference: The reference's options.
+        reference_statistics: What the reference cost.
+        flown: The integrators, in the order given.
+    """
+
+    quantities: tuple[Quantity, ...]
+    time_s: Array
+    reference: Integrator
+    reference_statistics: Statistics
+    flown: tuple[Flown, ...]
+
+    def __getitem__(self, name: str) -> Flown:
+        return next(flown for flown in self.flown if flown.name == name)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for the reference and for each integrator: cost, then the largest error in each quantity."""
+        first = {"integrator": "reference", **_cost(self.reference_statistics)}
+        rows = [first | {quantity.column: None for quantity in self.quantities} | {"failure": None}]
+        for flown in self.flown:
+            errors = {quantity.column: flown.largest(quantity.name) for quantity in self.quantities}
+            row = {"integrator": flown.name, **_cost(flown.statistics), **errors}
+            rows.append(row | {"failure": flown.failure})
+        return rows
+
+
+def compare_integrators(
+    make: Make, timeline: Timeline, integrators: Mapping[str, Integrator], reference: Integrator
+) -> Comparison:
+    """Fly with each integrator, and with the reference.
+
+    Raises:
+        SimulationError: If the reference can't go on.
+    """
+    exact = make(reference, timeline).run()
+    quantities = quantities_of(exact)
+    runs: dict[str, list[Simulation]] = {name: [] for name in integrators}
+    failures: dict[str, str | None] = dict.fromkeys(integrators)
+    for _ in range(REPEATS):  # in turn, so that a slow moment of the machine does not fall on one of them
+        for name, integrator in integrators.items():
+            simulation = make(integrator, timeline)
+            runs[name].append(simulation)
+            try:
+                simulation.run()
+            except SimulationError as failure:
+                failures[name] = str(failure)
+    flown = tuple(
+        Flown(
+            name,
+            min((run.statistics for run in repeats), key=lambda statistics: statistics.wall_s),
+            {quantity.name: error(quantity, repeats[0], exact) for quantity in quantities},
+            failures[name],
+        )
+        for name, repeats in runs.items()
+    )
+    time_s = np.asarray(exact.log["time_us"] / 1e6)
+    return Comparison(quantities, time_s, reference, exact.statistics, flown)
+
+
+def _cost(statistics: Statistics) -> dict[str, Any]:
+    return {
+        "wall_s": statistics.wall_s,
+        "evaluations": statistics.evaluations,
+        "accepted_steps": statistics.accepted_steps,
+        "rejected_steps": statistics.rejected_steps,
+        "forced_steps": statistics.forced_steps,
+    }

@@ -1,0 +1,105 @@
+"""`px4lockstep compare`: table, JSON, files, exit codes, no traceback."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from recorded_flights import shipped
+
+from px4lockstep.cli.compare import compare_run
+from px4lockstep.errors import InputError
+from px4lockstep.recording.file import write_recording
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run folder with the recording of a short flight."""
+    path = tmp_path_factory.mktemp("run")
+    write_recording(shipped(end_s=3.0), path / "recording.h5")
+    return path
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Draw nothing: an empty file stands for a picture."""
+    monkeypatch.setattr("px4lockstep.report.plots.save_plot", lambda figure, path: path.touch())
+
+
+def run(*arguments, cwd):
+    """Run the command line."""
+    command = (sys.executable, "-m", "px4lockstep", "compare", *map(str, arguments))
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_json_is_one_object_and_nothing_else(folder, tmp_path):
+    """Costs and errors by integrator, the local defect; files go to --out."""
+    out = tmp_path / "out"
+    finished = run(folder, "--integrators", "Euler, RK4", "--local-defect", "--out", out, "--json", cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    result = json.loads(finished.stdout)
+    assert sorted(result) == ["files", "integrators", "local_defect", "recorded_digest", "reference"]
+    assert [row["integrator"] for row in result["integrators"]] == ["Euler", "RK4"]
+    assert result["integrators"][1]["evaluations"] == 12_000
+    assert 0.0 < result["integrators"][1]["rates_rad_s"] < result["integrators"][0]["rates_rad_s"]
+    assert result["reference"]["integrator"] == "RK45"
+    assert result["recorded_digest"] == shipped(end_s=3.0).digest
+    ratios = {(row["integrator"], row["quantity"]): row["halving_ratio"] for row in result["local_defect"]}
+    assert ratios["Euler", "rates"] == pytest.approx(2.0, abs=0.2)
+    names = ["compare.csv", "compare.png", "local_defect.csv", "local_defect.png"]
+    assert result["files"] == [str(out / name) for name in names]
+    assert sorted(path.name for path in out.iterdir()) == names
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_table_fits_a_terminal_and_files_go_to_the_run_folder(folder, capsys, monkeypatch):
+    """80 columns are enough for all four integrators, without a cut number."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert compare_run(folder, "Euler,RK4,RK23,RK45", "RK45", True, None, False) == 0
+    printed = capsys.readouterr().out
+    assert "…" not in printed
+    lines = printed.splitlines()
+    assert max(len(line) for line in lines if line.startswith(("│", "┃"))) <= 80
+    position = next(line for line in lines if "position [m]" in line)
+    assert len(position.split("│")) == 8
+    evaluations = next(line for line in lines if line.startswith("│ evaluations"))
+    assert evaluations.split("│")[4].strip() == "12,000"
+    assert str(folder / "compare.csv") in lines
+    assert (folder / "local_defect.png").exists()
+
+
+@pytest.mark.usefixtures("quick")
+def test_files_of_a_recording_go_to_the_current_folder(folder, tmp_path, monkeypatch, capsys):
+    """A file has no folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    assert compare_run(folder / "recording.h5", "RK4", "RK45", False, None, True) == 0
+    assert json.loads(capsys.readouterr().out)["files"] == ["compare.csv", "compare.png"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["compare.csv", "compare.png"]
+
+
+def test_a_mistake_is_one_line_and_exit_code_2(folder, tmp_path):
+    """No traceback, nothing on standard output, nothing written."""
+    finished = run(folder, "--integrators", "RK4,RK44", "--out", tmp_path / "out", cwd=tmp_path)
+    assert finished.returncode == 2
+    assert finished.stdout == ""
+    assert finished.stderr.startswith("error: integrators: 'RK44' is unknown; did you mean 'RK4")
+    assert finished.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_integrator_and_an_unknown_reference_are_said(folder, tmp_path):
+    """As `compare` says it; nothing is written."""
+    with pytest.raises(InputError, match="names none"):
+        compare_run(folder, " , ", "RK45", False, tmp_path / "out", False)
+    with pytest.raises(InputError, match="reference: 'rk45' is unknown; did you mean 'RK45'"):
+        compare_run(folder, "RK4", "rk45", False, tmp_path / "out", False)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_without_a_recording_and_a_folder_that_cannot_be_are_said(folder, tmp_path):
+    """Before anything is flown."""
+    with pytest.raises(InputError, match=r"has no recording\.h5"):
+        compare_run(tmp_path, "RK4", "RK45", False, None, False)
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="can't be made"):
+        compare_run(folder, "RK4", "RK45", False, tmp_path / "file" / "out", False)
