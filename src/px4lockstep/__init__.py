@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from px4lockstep.runs.determinism import determinism
     from px4lockstep.runs.run import Run, fly, simulate
     from px4lockstep.spec.build import Flight, build
     from px4lockstep.spec.load import load_spec
     from px4lockstep.spec.spec import Spec
 
-__all__ = ["Flight", "Run", "Spec", "__version__", "build", "fly", "load_spec", "simulate"]
+__all__ = ["Flight", "Run", "Spec", "__version__", "build", "determinism", "fly", "load_spec", "simulate"]
 
 _HOMES = {
+    "determinism": "px4lockstep.runs.determinism",
     "Run": "px4lockstep.runs.run",
     "fly": "px4lockstep.runs.run",
     "simulate": "px4lockstep.runs.run",

@@ -1,5 +1,6 @@
 """Where two flights part: the first row of their logs that differs, and what differs there."""
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,8 +19,9 @@ class Difference:
 
     Args:
         time_us: When.
-        field: What: a state by its name, `command.motors[2]`, `wind_ned[0]`, `faults.motor_disabled_mask`, or `rows`
-            if one log goes on where the other has ended.
+        field: What: a state by its name, `command.motors[2]`, `wind_ned[0]`, `faults.motor_disabled_mask`,
+            `estimate.pos_ned[1]`; or `rows` if one log goes on where the other has ended, `states` if the plants have
+            different numbers of them.
         first: The value in the first of the two.
         second: The value in the second.
     """
@@ -30,11 +32,15 @@ class Difference:
     second: float
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        return asdict(self)
+        """Return it as JSON has it, which knows no numbers that are not finite: they are None."""
+        return {name: _finite(value) for name, value in asdict(self).items()}
 
     def __str__(self) -> str:
         return f"{self.field} at {self.time_us} us: {self.first!r} and {self.second!r}"
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,11 @@ def first_live_difference(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> 
 def first_difference(
     first: FlightRows | LiveRows, second: FlightRows | LiveRows, state_names: tuple[str, ...] = ()
 ) -> Difference | None:
-    """Return where two flights of the same aircraft part, bit for bit; None if they never do."""
+    """Return where two flights part, bit for bit; None if they never do."""
+    if isinstance(first, FlightRows) and isinstance(second, FlightRows):
+        states = first.state.shape[1], second.state.shape[1]
+        if states[0] != states[1]:
+            return Difference(int(first.time_us[0]), "states", *states)
     common = min(len(first.time_us), len(second.time_us))
     for start in range(0, common, ROWS_PER_CHUNK):
         rows = slice(start, min(start + ROWS_PER_CHUNK, common))
