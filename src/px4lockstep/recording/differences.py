@@ -92,11 +92,7 @@ def first_live_difference(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> 
 def first_difference(
     first: FlightRows | LiveRows, second: FlightRows | LiveRows, state_names: tuple[str, ...] = ()
 ) -> Difference | None:
-    """Return where two flights part, bit for bit; None if they never do."""
-    if isinstance(first, FlightRows) and isinstance(second, FlightRows):
-        states = first.state.shape[1], second.state.shape[1]
-        if states[0] != states[1]:
-            return Difference(int(first.time_us[0]), "states", *states)
+    """Return where two flights of the same aircraft part, bit for bit; None if they never do."""
     common = min(len(first.time_us), len(second.time_us))
     for start in range(0, common, ROWS_PER_CHUNK):
         rows = slice(start, min(start + ROWS_PER_CHUNK, common))
