@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Compiled kernels of this checkout stay in it, so that a fresh clone starts cold.
 export PX4LOCKSTEP_CACHE_DIR ?= $(CURDIR)/.cache/px4lockstep
 
-.PHONY: fly test lint bench pictures clean
+.PHONY: fly test lint bench pictures digests clean
 
 test: lint
 	$(BIN)/python tests/support/warm_cache.py
@@ -25,6 +25,9 @@ bench: $(VENV)/ready
 
 pictures: $(VENV)/ready
 	PYTHONPATH=tests/support:tests/against $(BIN)/python tools/pictures.py
+
+digests: $(VENV)/ready  # REASON="why the flights of aircraft that ship are others now"
+	$(BIN)/python tools/renew_digests.py --reason "$$REASON"
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -13,17 +13,46 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from px4lockstep.runs.branch import Branch, branch
     from px4lockstep.runs.compare import Compared, compare
+    from px4lockstep.runs.determinism import determinism
+    from px4lockstep.runs.diff import Diff, diff
+    from px4lockstep.runs.replay import Replay, replay
     from px4lockstep.runs.run import Run, fly, simulate
     from px4lockstep.spec.build import Flight, build
     from px4lockstep.spec.load import load_spec
     from px4lockstep.spec.spec import Spec
 
-__all__ = ["Compared", "Flight", "Run", "Spec", "__version__", "build", "compare", "fly", "load_spec", "simulate"]
+__all__ = [
+    "Branch",
+    "Compared",
+    "Diff",
+    "Flight",
+    "Replay",
+    "Run",
+    "Spec",
+    "__version__",
+    "branch",
+    "build",
+    "compare",
+    "determinism",
+    "diff",
+    "fly",
+    "load_spec",
+    "replay",
+    "simulate",
+]
 
 _HOMES = {
+    "Branch": "px4lockstep.runs.branch",
+    "branch": "px4lockstep.runs.branch",
     "Compared": "px4lockstep.runs.compare",
     "compare": "px4lockstep.runs.compare",
+    "determinism": "px4lockstep.runs.determinism",
+    "Diff": "px4lockstep.runs.diff",
+    "diff": "px4lockstep.runs.diff",
+    "Replay": "px4lockstep.runs.replay",
+    "replay": "px4lockstep.runs.replay",
     "Run": "px4lockstep.runs.run",
     "fly": "px4lockstep.runs.run",
     "simulate": "px4lockstep.runs.run",

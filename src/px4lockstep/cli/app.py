@@ -130,6 +130,19 @@ def diff(
 
 
 @app.command()
+def determinism(
+    spec: SpecArgument,
+    runs: Annotated[int, typer.Option(help="How many fresh processes fly it as usual.")] = 2,
+    settings: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Fly in many ways (fresh, interpreted, generic CPU, workers) and compare to the bit; exit with 1 if any differ."""
+    from px4lockstep.cli.determinism import run_determinism
+
+    raise typer.Exit(run_determinism(spec, runs, settings or [], as_json))
+
+
+@app.command()
 def plot(folder: FolderArgument, out: OutOption = None) -> None:
     """Draw the flight in a run folder."""
     from px4lockstep.cli.folders import plot_run

@@ -1,5 +1,6 @@
 """Where two flights part: the first row of their logs that differs, and what differs there."""
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,8 +19,9 @@ class Difference:
 
     Args:
         time_us: When.
-        field: What: a state by its name, `command.motors[2]`, `wind_ned[0]`, `faults.motor_disabled_mask`, or `rows`
-            if one log goes on where the other has ended.
+        field: What: a state by its name, `command.motors[2]`, `wind_ned[0]`, `faults.motor_disabled_mask`,
+            `estimate.pos_ned[1]`; or `rows` if one log goes on where the other has ended, `states` if the plants have
+            different numbers of them.
         first: The value in the first of the two.
         second: The value in the second.
     """
@@ -30,11 +32,15 @@ class Difference:
     second: float
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        return asdict(self)
+        """Return it as JSON has it, which knows no numbers that are not finite: they are None."""
+        return {name: _finite(value) for name, value in asdict(self).items()}
 
     def __str__(self) -> str:
         return f"{self.field} at {self.time_us} us: {self.first!r} and {self.second!r}"
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @dataclass(frozen=True)

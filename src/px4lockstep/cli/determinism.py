@@ -1,0 +1,54 @@
+"""`px4lockstep determinism`: fly a file in many ways and compare the digests."""
+
+import json
+import signal
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from px4lockstep.runs.determinism import Determinism, Flown, determinism
+from px4lockstep.spec.load import load_spec
+
+IDENTICAL, DIFFERENT, INTERRUPTED = 0, 1, 130
+SHOWN = 16  # of a digest's 64 digits, in the table
+
+
+def run_determinism(spec: str, runs: int, settings: Sequence[str], as_json: bool) -> int:
+    """Fly, print what came out, and return the exit code."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # to end the processes then too
+    try:
+        found = determinism(load_spec(spec, settings=settings), runs=runs, watch=_say)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; its processes are ended\n")
+        return INTERRUPTED
+    if as_json:
+        sys.stdout.write(json.dumps(found.as_dict()) + "\n")
+    else:
+        _print_result(found)
+    return IDENTICAL if found.identical else DIFFERENT
+
+
+def _say(flown: Flown) -> None:
+    outcome = flown.digest[:SHOWN] if flown.digest else f"failed: {flown.error}"
+    sys.stderr.write(f"{flown.name}: {outcome}, {flown.wall_s:.1f} s\n")
+
+
+def _print_result(found: Determinism) -> None:
+    table = Table(title="The same flight, computed in many ways", title_justify="left")
+    for header in ("variant", "digest", "live digest"):
+        table.add_column(header)
+    for flown in found.flights:
+        if flown.digest is None or flown.live_digest is None:
+            table.add_row(flown.name, "[red]failed[/]", "")
+        else:
+            table.add_row(flown.name, flown.digest[:SHOWN], flown.live_digest[:SHOWN])
+    Console(soft_wrap=True).print(table)
+    for flown in found.flights:
+        if flown.error is not None:
+            sys.stdout.write(f"{flown.name} failed: {flown.error}\n")
+    if found.parted is not None:
+        sys.stdout.write(f"different: {' and '.join(found.parted)} part: {found.first_difference}\n")
+    if found.identical:
+        sys.stdout.write(f"identical\ndigest {found.flights[0].digest}\nlive digest {found.flights[0].live_digest}\n")

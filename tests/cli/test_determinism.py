@@ -1,0 +1,125 @@
+"""`px4lockstep determinism`: table, JSON, exit codes, and no process left behind."""
+
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from px4lockstep.cli import determinism as command
+from px4lockstep.recording.differences import Difference
+from px4lockstep.runs.determinism import Determinism, Flown
+
+COMMAND = (sys.executable, "-m", "px4lockstep", "determinism")
+SHORT = ("--set", "timeline.t_end_s=0.5")
+SAME = Flown("fresh process 1", "a" * 64, "b" * 64, None, 1.0)
+OTHER = Flown("JIT off", "c" * 64, "b" * 64, None, 1.0)
+FAILED = Flown("generic CPU", None, None, "it broke (exit code 1)", 1.0)
+PART = Difference(12_000, "pos[2]", 1.0, 2.0)
+
+
+def run(*arguments, cwd):
+    return subprocess.run((*COMMAND, *arguments), cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_the_command_prints_one_object_and_its_progress_elsewhere(tmp_path):
+    """And leaves nothing behind; a mission that is not finished is no failure here."""
+    finished = run("iris", "--runs", "1", *SHORT, "--json", cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    told = json.loads(finished.stdout)
+    assert sorted(told) == ["first_difference", "identical", "variants"]
+    assert told["identical"] is True
+    assert told["first_difference"] is None
+    names = [variant["name"] for variant in told["variants"]]
+    assert len(names) == 7
+    assert all(f"{name}: {told['variants'][0]['digest'][:16]}" in finished.stderr for name in names)
+    assert all(variant["live_digest"] == told["variants"][0]["live_digest"] for variant in told["variants"])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "code", "texts"),
+    [
+        (Determinism((SAME, SAME)), 0, ("identical\n", f"digest {'a' * 64}", f"live digest {'b' * 64}")),
+        (
+            Determinism((SAME, OTHER), ("fresh process 1", "JIT off"), PART),
+            1,
+            ("different: fresh process 1 and JIT off part: pos[2] at 12000 us: 1.0 and 2.0", "c" * 16),
+        ),
+        (Determinism((SAME, FAILED)), 1, ("generic CPU failed: it broke (exit code 1)",)),
+    ],
+    ids=["identical", "different", "failed"],
+)
+def test_what_is_found_is_printed(monkeypatch, capsys, found, code, texts):
+    """A table, what differs, and the exit code."""
+    monkeypatch.setattr(command, "determinism", lambda spec, **_: found)
+    monkeypatch.setattr(command.signal, "signal", lambda *_: None)
+    assert command.run_determinism("iris", 1, [], False) == code
+    printed = capsys.readouterr().out
+    for text in texts:
+        assert text in printed
+    assert ("identical\n" in printed) == (code == 0)
+    assert command.run_determinism("iris", 1, [], True) == code
+    assert json.loads(capsys.readouterr().out)["identical"] == (code == 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragment"),
+    [
+        (("irsi",), "iris"),
+        (("iris", "--runs", "0"), "runs = 0"),
+        (("iris", "--set", "environment.wind=gale"), "gale"),
+        (("iris", "--set", "run.mode=replay", "--set", "run.recording_in=x.h5"), "replay"),
+    ],
+)
+def test_bad_input_is_exit_code_2(tmp_path, arguments, fragment):
+    """A message, no traceback."""
+    finished = run(*arguments, cwd=tmp_path)
+    assert finished.returncode == 2
+    assert fragment in finished.stderr
+    assert "Traceback" not in finished.stderr
+
+
+def workers_of(folder):
+    """Return the processes that fly what is in a folder."""
+    listed = subprocess.run(["ps", "-ww", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if "px4lockstep.runs.worker" in line and str(folder) in line]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
+def test_no_process_is_left_behind(tmp_path, how):
+    """Interrupted, ended or killed in the middle: who flies then ends too, and temporary files go if they can."""
+    process = subprocess.Popen(
+        (*COMMAND, "iris", "--runs", "1"),
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        # a shell that starts the tests in the background lets its children ignore interrupts
+        preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        wait_until(lambda: len(workers_of(tmp_path)) == 2)
+        process.send_signal(how)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.terminate()
+    if how == signal.SIGKILL:
+        wait_until(lambda: not workers_of(tmp_path))  # each within a simulated second
+        return
+    assert process.returncode == 130
+    assert b"Traceback" not in errors
+    assert workers_of(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def wait_until(is_so):
+    for _ in range(600):
+        if is_so():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not come to be")
