@@ -42,13 +42,15 @@ def plot_comparison(comparison: Comparison) -> "Figure":
     figure, last = _draw(comparison.quantities, comparison.time_s, errors, title)
     quantity = comparison.quantities[0]
     for i, flown in enumerate(comparison.flown):
-        evaluations, size = flown.statistics.evaluations, flown.largest(quantity.name)
+        thousands, size = flown.statistics.evaluations / 1e3, flown.largest(quantity.name)
         if size > 0.0:
-            last.plot([evaluations], [size], ls="", ms=12, marker=MARKS[i % len(MARKS)], color=_line(i)["color"])
-            last.annotate(flown.name, (evaluations, size), (9, 6), textcoords="offset points", fontsize=11)
+            last.plot([thousands], [size], ls="", ms=12, marker=MARKS[i % len(MARKS)], color=_line(i)["color"])
+            last.annotate(flown.name, (thousands, size), (9, 6), textcoords="offset points", fontsize=11)
     _name(last, f"largest {quantity.name} error [{quantity.unit}] and cost")
-    last.set(xscale="log", yscale="log", xlabel="evaluations of the right-hand side")
-    last.margins(x=0.35, y=0.2)
+    last.set(yscale="log", xlabel="evaluations of the right-hand side, in thousands")
+    last.minorticks_off()
+    last.margins(x=0.25, y=0.2)
+    last.set_xlim(left=0.0)
     return figure
 
 
