@@ -1,4 +1,4 @@
-"""Make the pictures of docs/autopilot.md, logs.md and comparison.md, and print their numbers: `make pictures`.
+"""Make the pictures of the documentation and print their numbers: `make pictures`.
 
 The same bytes on every run with the same Matplotlib: no dates, no randomness. Flights and step responses are those of
 the tests, so `tests/support` and `tests/against` are on the path.
@@ -6,6 +6,7 @@ the tests, so `tests/support` and `tests/against` are on the path.
 
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -29,7 +30,10 @@ from px4lockstep.px4.missions import load_mission
 from px4lockstep.report.comparison import plot_comparison, plot_local_defect
 from px4lockstep.report.plots import plot_flight, save_plot
 from px4lockstep.report.waypoints import mission_waypoints
+from px4lockstep.runs.branch import branch
 from px4lockstep.runs.compare import compare
+from px4lockstep.runs.diff import diff
+from px4lockstep.runs.run import simulate
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.vehicle.fleet import iris
 
@@ -240,6 +244,17 @@ def compare_integrators():
         say_rows(compare(shipped("iris", 60.0), reference=reference).comparison.rows())
 
 
+def draw_diff():
+    """Draw the Iris mission beside a branch of it that is asked to return in more wind."""
+    changed = {"environment.wind_mean_ned": [4.0, 0.0, 0.0], "timeline.t_end_s": 100.0}
+    with TemporaryDirectory() as folder:
+        mission, returned = Path(folder) / "mission", Path(folder) / "return"
+        simulate("iris").save(mission, plots=False)
+        [one] = branch(mission, 30.0, overrides=changed, events=[{"at_s": 40.0, "action": "return"}])
+        one.run.save(returned, plots=False)
+        save_small(diff(mission, returned).plot(), "diff.png")
+
+
 if __name__ == "__main__":
     plt.switch_backend("Agg")
     with mpl.rc_context(STYLE):
@@ -247,3 +262,4 @@ if __name__ == "__main__":
         draw_step_responses()
     draw_flight()
     compare_integrators()
+    draw_diff()

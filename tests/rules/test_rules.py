@@ -233,7 +233,9 @@ DEPENDENCIES = {
         "px4",
         "engine",
         "logs",
+        "recording",
     },
+    "recording": BASE | {"files", "environment", "engine"},
     "verification": BASE | {"math", "environment", "vehicle", "plants", "integrators", "engine"},
     "logs": BASE | {"files", "math", "plants", "engine"},
     "report": BASE

@@ -89,7 +89,7 @@ def _draw_track(axes: "Axes", logs: tuple[Log, Log], names: tuple[str, str]) -> 
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_xlabel("east [m]")
     axes.set_ylabel("north [m]")
-    axes.legend(loc="upper center", ncols=1)
+    axes.legend(loc="best")
 
 
 def _draw_both(axes: "Axes", logs: tuple[Log, Log], values: Callable[[Log], Array | None]) -> None:

@@ -159,19 +159,19 @@ def _exact_difference(first: Recording, second: Recording) -> Difference | None:
 
 
 def _between_rows(first: Simulation, second: Simulation, found: Difference) -> Difference | None:
-    """Fly two replays to the row before their logs part, and look at every boundary from there on."""
-    times_us = first.timeline.time_us[np.isin(first.timeline.time_us, second.timeline.time_us)]
-    is_row = times_us[(first.timeline.due[np.isin(first.timeline.time_us, times_us)] & np.uint16(LOG)) != 0]
-    before = is_row[is_row < found.time_us]
-    start_us = int(before[-1]) if len(before) else int(times_us[0])
-    if max(first.time_us, second.time_us) > start_us:
+    """Fly two replays to the row before their logs part, and look at every boundary of either from there on."""
+    rows_us = first.timeline.time_us[(first.timeline.due & np.uint16(LOG)) != 0]
+    before_us = rows_us[rows_us < found.time_us]
+    last_us = int(before_us[-1]) if len(before_us) else first.timeline.start_us
+    if max(first.time_us, second.time_us) > last_us:
         return None  # a branch, whose past can't be replayed
-    last_us = start_us
-    for time_us in times_us[np.searchsorted(times_us, start_us) :].tolist():
-        now = [FlightRows.now(simulation.run(time_us)) for simulation in (first, second)]
-        # What acts on the plant was set at the boundary before.
-        parted = first_difference(now[0].holding(last_us), now[1].holding(last_us), first.plant.names)
-        parted = parted or first_difference(now[0], now[1], first.plant.names)
+    times_us = np.union1d(first.timeline.time_us, second.timeline.time_us)
+    for time_us in times_us[np.searchsorted(times_us, last_us) :].tolist():
+        ours, theirs = (FlightRows.now(simulation.run(time_us)) for simulation in (first, second))
+        # What acts on the plant was set at the boundary before; the state is now's, if this is a boundary of both.
+        parted = first_difference(ours.holding(last_us), theirs.holding(last_us))
+        if parted is None and first.time_us == second.time_us:
+            parted = first_difference(ours, theirs, first.plant.names)
         if parted is not None or last_us > found.time_us:
             return parted
         last_us = time_us

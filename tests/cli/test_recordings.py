@@ -1,0 +1,150 @@
+"""`replay`, `branch` and `diff` on the command line: exit codes, JSON and nothing else, one line per mistake."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+COMMAND = (sys.executable, "-m", "px4lockstep")
+SHORT = ("timeline.t_end_s=6.0", "scenario.arm_time_s=0.2", "scenario.mission_time_s=0.4")
+
+
+def run(*arguments, cwd):
+    """Run the command line."""
+    return subprocess.run(
+        (*COMMAND, *map(str, arguments)), cwd=cwd, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run folder, flown by the command line."""
+    root = tmp_path_factory.mktemp("recordings")
+    settings = [word for setting in SHORT for word in ("--set", setting)]
+    finished = run("run", "iris", *settings, "--no-plots", "--out", "first", cwd=root)
+    assert finished.returncode == 1, finished.stderr  # the mission is not finished in 6 s
+    return root / "first"
+
+
+def test_replay_gives_the_digest_of_the_run(folder):
+    """Exit code 0, and JSON with what is documented."""
+    finished = run("replay", folder, "--json", cwd=folder.parent)
+    assert finished.returncode == 0, finished.stderr
+    said = json.loads(finished.stdout)
+    summary = json.loads((folder / "summary.json").read_text())
+    assert said["digest"] == said["recorded_digest"] == summary["digest"]
+    assert said["matches"] is True
+    assert said["first_difference"] is None
+    assert said["changes"] == []
+
+
+def test_replay_lists_what_was_changed(folder):
+    """And where it parts; that is no failure."""
+    finished = run("replay", folder, "--integrator", "RK4", "--set", "airframe.mass_kg=1.51", cwd=folder.parent)
+    assert finished.returncode == 0, finished.stderr
+    assert "airframe.mass_kg = 1.51, was 1.5" in finished.stdout
+    assert "plant.integrator.kind = 'RK4', was 'RK45'" in finished.stdout
+    assert "first difference" in finished.stdout
+
+
+def test_branches_leave_run_folders_that_replay_and_diff(folder):
+    """Two of them, from 3 s on; the first parts from the trunk at its event, whatever the seed of the second."""
+    out = folder.parent / "branches"
+    event = "at_s=4.5,action=land"
+    finished = run(
+        "branch",
+        folder,
+        "--at",
+        "3",
+        "--event",
+        event,
+        "--count",
+        "2",
+        "--out",
+        out,
+        "--no-plots",
+        "--json",
+        cwd=folder,
+    )
+    said = json.loads(finished.stdout)
+    assert said["at_s"] == 3.0
+    assert said["trunk_digest"] == json.loads((folder / "summary.json").read_text())["digest"]
+    assert [one["run_dir"] for one in said["branches"]] == [str(out / "branch-1"), str(out / "branch-2")]
+    assert said["branches"][0]["changes"][0] == {"key": "scenario.events[0].at_s", "before": None, "after": 4.5}
+    replayed = run("replay", out / "branch-2", "--json", cwd=folder)
+    assert json.loads(replayed.stdout)["matches"] is True
+
+    differing = run("diff", folder, out / "branch-1", "--json", cwd=folder)
+    assert differing.returncode == 1
+    found = json.loads(differing.stdout)
+    assert found["identical"] is False
+    assert found["first_difference"]["time_us"] >= 4_500_000
+    assert (out / "branch-1" / "diff.png").read_bytes()[:4] == b"\x89PNG"
+    same = run("diff", folder, folder, "--no-plots", cwd=folder)
+    assert same.returncode == 0
+    assert "the same flight, bit for bit" in same.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("replay", "nowhere"), "can't be read: No such file or directory"),
+        (("replay", "."), "has no recording.h5"),
+        (("replay", "first", "--integrator", "RK5"), "plant.integrator.kind = 'RK5'"),
+        (("replay", "first", "--set", "aircraft.seed=3"), "takes commands, wind, scenario"),
+        (("replay", "first", "--set", "airframe.mass"), "changes nothing; it must be table.key=value"),
+        (("branch", "first"), "--at"),
+        (("branch", "first", "--at", "soon"), "invalid value for '--at'"),
+        (("branch", "first", "--at", "60"), "not before the end of the flight, 6.0 s"),
+        (("branch", "first", "--at", "3", "--event", "land"), "--event land"),
+        (("branch", "first", "--at", "3", "--event", "at_s=4,action=lnd"), "did you mean 'land'?"),
+        (("branch", "first", "--at", "3", "--event", "at_s=1,action=land"), "before the branch, 3.0 s"),
+        (("branch", "first", "--at", "3", "--count", "0"), "count = 0 is not allowed"),
+        (("branch", "first", "--at", "3", "--set", "home.lat_deg=1.0"), "can't change in flight"),
+        (("branch", "first", "--at", "3", "--out", "first"), "is not empty"),
+        (("diff", "first", "nowhere"), "nowhere"),
+        (("diff", "first", "first", "--out", "picture.txt"), "pictures end in"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_mistakes_are_a_line_and_exit_code_2(folder, arguments, message):
+    """No traceback, and nothing on standard output."""
+    finished = run(*arguments, cwd=folder.parent)
+    assert finished.returncode == 2, finished.stderr
+    assert finished.stdout == ""
+    assert message in finished.stderr
+    assert finished.stderr.startswith("error: ")
+    assert "Traceback" not in finished.stderr
+
+
+def test_run_mode_replay_flies_the_recording(folder):
+    """With the aircraft of the file, into a run folder of its own."""
+    settings = [word for setting in SHORT for word in ("--set", setting)]
+    replaying = ("--set", "run.mode=replay", "--set", f"run.recording_in={folder}")
+    finished = run("run", "iris", *settings, *replaying, "--no-plots", "--json", cwd=folder.parent)
+    assert finished.returncode == 0, finished.stderr
+    assert json.loads(finished.stdout)["digest"] == json.loads((folder / "summary.json").read_text())["digest"]
+    lacking = run("run", "iris", "--set", "run.mode=replay", cwd=folder.parent)
+    assert lacking.returncode == 2
+    assert "run.recording_in is missing" in lacking.stderr
+
+
+def test_live_leaves_no_recording_and_recording_out_another(folder):
+    """As the file says."""
+    live = run(
+        "run",
+        "iris",
+        "--set",
+        "timeline.t_end_s=1.0",
+        "--set",
+        "run.mode=live",
+        "--no-plots",
+        "--out",
+        "live",
+        cwd=folder.parent,
+    )
+    assert "recording.h5" not in [path.name for path in (folder.parent / "live").iterdir()], live.stderr
+    elsewhere = ("--set", "timeline.t_end_s=1.0", "--set", "run.recording_out=kept.h5", "--no-plots", "--out", "kept")
+    run("run", "iris", *elsewhere, cwd=folder.parent)
+    assert (folder.parent / "kept.h5").read_bytes() == (folder.parent / "kept" / "recording.h5").read_bytes()
