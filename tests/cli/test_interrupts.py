@@ -1,6 +1,7 @@
 """Ctrl-C and kill at every stage of `px4lockstep run`: what was logged is kept, and the folder says what it is."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -20,32 +21,54 @@ from importlib import import_module
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
 from px4lockstep.cli import main
 
-def interrupt(home, name, times):
+class Lost:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)  # raised in a finalizer, an exception is lost
+
+def interrupt(home, name, way):
     module, _, owner = home.partition(":")
     owner = getattr(import_module(module), owner) if owner else import_module(module)
     original = getattr(owner, name)
 
     def interrupted(*arguments, **options):
-        for _ in range(times):
-            os.kill(os.getpid(), signal.SIGINT)
+        if way == "lost":
+            Lost()
+        else:
+            for _ in range(2 if way == "twice" else 1):
+                exec("os.kill(os.getpid(), signal.SIGINT)")  # inside an exec, as most of what imports do
         return original(*arguments, **options)
 
     setattr(owner, name, interrupted)
 
-home, name, times, *arguments = sys.argv[1:]
-interrupt(home, name, int(times))
+home, name, way, *arguments = sys.argv[1:]
+interrupt(home, name, way)
 sys.argv = ["px4lockstep", *arguments]
 main()
 """
 """Runs the command line, with an interrupt as a function is entered."""
 
 
-def interrupted(home, name, *arguments, cwd, times=1):
+@pytest.fixture
+def interrupted(tmp_path, tmp_path_factory):
     """Run the command line with real signals to itself."""
-    command = (sys.executable, "-c", INTERRUPTED_AT, home, name, str(times), *arguments)
-    finished = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
-    assert "Traceback" not in finished.stderr
-    return finished
+    home_of_script = tmp_path_factory.mktemp("script")
+    (home_of_script / "interrupted_at.py").write_text(INTERRUPTED_AT, "utf-8")
+    paths = os.pathsep.join([str(home_of_script), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+    def run(home, name, *arguments, way="once"):
+        finished = subprocess.run(
+            (sys.executable, "-m", "interrupted_at", home, name, way, *arguments),
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert "Traceback" not in finished.stderr
+        return finished
+
+    return run
 
 
 FOLDER = "px4lockstep.runs.folder"
@@ -55,12 +78,13 @@ def files_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.parametrize("way", ["once", "lost"])
 @pytest.mark.parametrize(
     ("home", "name"), [("px4lockstep.spec.load", "checked"), ("px4lockstep.spec.build", "build_aircraft")]
 )
-def test_before_there_is_a_folder_it_is_one_line(tmp_path, home, name):
-    """Nothing is written."""
-    finished = interrupted(home, name, *SHORT, cwd=tmp_path)
+def test_before_there_is_a_folder_it_is_one_line(tmp_path, interrupted, home, name, way):
+    """Nothing is written; also if the exception is lost in a finalizer."""
+    finished = interrupted(home, name, *SHORT, way=way)
     assert finished.returncode == 130
     assert (finished.stdout, finished.stderr) == ("", "interrupted\n")
     assert list(tmp_path.iterdir()) == []
@@ -70,9 +94,9 @@ def test_before_there_is_a_folder_it_is_one_line(tmp_path, home, name):
     ("home", "name", "rows"),
     [(f"{FOLDER}:RunFolder", "create", 0), ("px4lockstep.cli.run", "fly", 100), (f"{FOLDER}:RunFolder", "watch", 200)],
 )
-def test_in_flight_the_log_so_far_is_kept(tmp_path, home, name, rows):
+def test_in_flight_the_log_so_far_is_kept(tmp_path, interrupted, home, name, rows):
     """Before the first second, within it and later; with a log and a summary, and the mark."""
-    finished = interrupted(home, name, *SHORT, "--json", cwd=tmp_path)
+    finished = interrupted(home, name, *SHORT, "--json")
     assert finished.returncode == 130
     assert "interrupted" in finished.stderr
     assert "lacks the rest of the flight" in finished.stderr
@@ -82,44 +106,44 @@ def test_in_flight_the_log_so_far_is_kept(tmp_path, home, name, rows):
 
 
 @pytest.mark.parametrize("name", ["write_parquet", "summary_of"])
-def test_what_is_being_written_is_finished(tmp_path, name):
+def test_what_is_being_written_is_finished(tmp_path, interrupted, name):
     """Log and summary; the picture is left out, and the folder marked, if one was asked for."""
-    finished = interrupted(FOLDER, name, *SHORT, cwd=tmp_path)
+    finished = interrupted(FOLDER, name, *SHORT)
     assert finished.returncode == 130
     assert "lacks its picture" in finished.stderr
     assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.parquet", "spec.toml", "summary.json"]
     assert read_log(tmp_path / "out").rows == 401
 
 
-def test_a_run_that_has_all_it_was_asked_for_is_complete(tmp_path):
+def test_a_run_that_has_all_it_was_asked_for_is_complete(tmp_path, interrupted):
     """An interrupt while the log is written, without a picture to draw."""
-    finished = interrupted(FOLDER, "write_parquet", *SHORT, "--no-plots", cwd=tmp_path)
+    finished = interrupted(FOLDER, "write_parquet", *SHORT, "--no-plots")
     assert finished.returncode == 130
     assert "interrupted: out is complete" in finished.stderr
     assert files_in(tmp_path / "out") == ["log.parquet", "spec.toml", "summary.json"]
 
 
 @pytest.mark.parametrize("name", ["plot_flight", "draw_flight"])
-def test_a_picture_that_is_being_drawn_is_left_out(tmp_path, name):
+def test_a_picture_that_is_being_drawn_is_left_out(tmp_path, interrupted, name):
     """It takes the longest; all else is there."""
     home = "px4lockstep.runs.picture" if name == "plot_flight" else "px4lockstep.runs.run"
-    finished = interrupted(home, name, *SHORT, cwd=tmp_path)
+    finished = interrupted(home, name, *SHORT)
     assert finished.returncode == 130
     assert "lacks its picture" in finished.stderr
     assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.parquet", "spec.toml", "summary.json"]
 
 
-def test_the_table_is_printed_before_the_end(tmp_path):
+def test_the_table_is_printed_before_the_end(tmp_path, interrupted):
     """An interrupt then changes nothing but the exit code."""
-    finished = interrupted("px4lockstep.cli.run", "_print_summary", *SHORT, cwd=tmp_path)
+    finished = interrupted("px4lockstep.cli.run", "_print_summary", *SHORT)
     assert finished.returncode == 130
     assert "digest" in finished.stdout
     assert files_in(tmp_path / "out") == ["log.parquet", "plots.png", "spec.toml", "summary.json"]
 
 
-def test_a_second_interrupt_stops_at_once(tmp_path):
+def test_a_second_interrupt_stops_at_once(tmp_path, interrupted):
     """Whatever is being written; nothing half-written is left."""
-    finished = interrupted(FOLDER, "write_parquet", *SHORT, cwd=tmp_path, times=2)
+    finished = interrupted(FOLDER, "write_parquet", *SHORT, way="twice")
     assert finished.returncode == 130
     assert finished.stderr == "interrupted\n"
     assert files_in(tmp_path / "out") == ["INCOMPLETE", "spec.toml"]
@@ -147,3 +171,11 @@ def test_what_a_killed_run_has_written_can_be_read(tmp_path):
         assert finished.stderr == f"warning: the run in out is incomplete; its log has {seconds} of the flight\n"
     assert (folder / "plots.png").exists()
     assert (folder / "export.csv").exists()
+
+
+def test_other_commands_are_stopped_too(interrupted):
+    """At once, or at their end if the exception was lost."""
+    for way in ("once", "lost"):
+        finished = interrupted("px4lockstep.cli.doctor", "diagnose", "doctor", way=way)
+        assert finished.returncode == 130
+        assert finished.stderr == "interrupted\n"

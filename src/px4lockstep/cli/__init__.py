@@ -6,6 +6,7 @@ import signal
 import sys
 from typing import Any
 
+from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.errors import InputError, LockstepError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -13,11 +14,14 @@ FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 def main() -> None:
     """Run the command line; a user's mistake is a message and an exit code, never a traceback."""
+    interrupts.take()
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, "it is closed")
         code = _run(sys.argv[1:])
         sys.stdout.flush()
+        if code != INTERRUPTED:
+            interrupts.check()
     except KeyboardInterrupt:
         code = _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:  # whoever read the output has gone, and wants no more of it
@@ -28,6 +32,7 @@ def main() -> None:
         where = error.filename or "standard output"
         code = _fail(f"error: {where} can't be written: {error.strerror or error}", FAILED)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done; Python takes a moment to end
+    exec("")  # if an interrupt was raised inside an exec, Python would end by the signal; another exec makes it forget
     sys.exit(code)
 
 

@@ -7,7 +7,6 @@ import sys
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from px4lockstep.bench.suite import Measurement, measure, warm_up
 from px4lockstep.jit.progress import reporter
@@ -38,8 +37,8 @@ def run_bench(as_json: bool) -> int:
 def _table(measurements: list[Measurement]) -> Table:
     table = Table(title="Benchmarks, best of several", title_justify="left")
     table.add_column("name")
-    for header in ("time [ms]", "times real time", "in units of C"):
-        table.add_column(Text(header), justify="right")  # not markup, which would take [ms] for a style
+    for header in (r"time \[ms]", "times real time", "in units of C"):
+        table.add_column(header, justify="right")
     for m in measurements:
         ratio = "-" if m.c_ratio is None else f"{m.c_ratio:.2f}"
         table.add_row(m.name, f"{m.wall_s * 1e3:.1f}", f"{m.realtime_factor:,.0f}", ratio)

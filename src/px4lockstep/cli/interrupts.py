@@ -1,33 +1,32 @@
-"""Ctrl-C while a run folder is open: noted, so that what is being written is finished; a second one stops at once."""
+"""Ctrl-C: stops a command at once, but for the stretches in which it has something to finish.
+
+Every interrupt is noted. Python raises one wherever it is, be it in a finalizer, where it is printed and lost.
+"""
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any
 
 
 class Interrupts:
-    """Takes interrupts inside a `with` block; where they are ignored, as in a shell's background, they stay so."""
+    """The interrupts of this process."""
 
     def __init__(self) -> None:
         self.is_noted = False
-        self._raises = False
-        self._before: signal._HANDLER = None
+        self._is_deferred = False
 
-    def __enter__(self) -> "Interrupts":
-        self._before = signal.getsignal(signal.SIGINT)
-        if self._before is not signal.SIG_IGN:
-            signal.signal(signal.SIGINT, self._note)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        signal.signal(signal.SIGINT, self._before)
+    def take(self) -> None:
+        """Take interrupts from now on; where they are ignored, as in a shell's background, they stay so."""
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            return
+        signal.signal(signal.SIGINT, self._note)
+        show = sys.unraisablehook
+        sys.unraisablehook = lambda lost: None if lost.exc_type is KeyboardInterrupt else show(lost)
 
     def check(self) -> None:
-        """Raise what was noted, where it does no harm.
+        """Raise what was noted.
 
         Raises:
             KeyboardInterrupt: If there was an interrupt.
@@ -36,16 +35,28 @@ class Interrupts:
             raise KeyboardInterrupt
 
     @contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Let the first interrupt inside be noted and no more; the second is raised."""
+        self._is_deferred = True
+        try:
+            yield
+        finally:
+            self._is_deferred = False
+
+    @contextmanager
     def raised(self) -> Iterator[None]:
-        """Let an interrupt stop what is done inside, at once."""
-        self._raises = True
+        """Inside `deferred`, let an interrupt stop what is done here at once."""
+        self._is_deferred = False
         try:
             self.check()
             yield
         finally:
-            self._raises = False
+            self._is_deferred = True
 
     def _note(self, *_: Any) -> None:
         is_second, self.is_noted = self.is_noted, True
-        if is_second or self._raises:
+        if is_second or not self._is_deferred:
             raise KeyboardInterrupt
+
+
+interrupts = Interrupts()

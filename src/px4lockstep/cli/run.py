@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from px4lockstep.cli.interrupts import Interrupts
+from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import SimulationError
 from px4lockstep.report.events import MODES
@@ -28,9 +28,10 @@ def run_spec(spec: str, settings: Sequence[str], seed: str | None, out: Path | N
     if seed is not None:
         settings = [*settings, f"aircraft.seed={seed}"]
     flight = build(load_spec(spec, settings=settings))
-    with Interrupts() as interrupts:
+    with interrupts.deferred():
+        interrupts.check()
         folder = RunFolder.create(out or fresh_folder(flight.spec.aircraft.name), flight)
-        run = _fly(flight, folder, interrupts, quiet=as_json)
+        run = _fly(flight, folder, quiet=as_json)
         folder.keep_recording(run)
         if run.simulation.is_done:
             run.simulation.release_streams()
@@ -52,7 +53,7 @@ def run_spec(spec: str, settings: Sequence[str], seed: str | None, out: Path | N
     return FLOWN if run.is_flown else FAILED
 
 
-def _fly(flight: Flight, folder: RunFolder, interrupts: Interrupts, *, quiet: bool) -> Run:
+def _fly(flight: Flight, folder: RunFolder, *, quiet: bool) -> Run:
     """Fly as far as it goes."""
     console = Console(stderr=True)
     try:
