@@ -233,6 +233,7 @@ DEPENDENCIES = {
         "px4",
         "engine",
         "logs",
+        "recording",
     },
     "verification": BASE | {"math", "environment", "vehicle", "plants", "integrators", "engine"},
     "logs": BASE | {"files", "math", "plants", "engine"},
