@@ -120,9 +120,9 @@ CASES = {
     "argument of another action": (TWO + EVENT + "at_s = 1\naction = 'arm'\nmotor = 1\n", "scenario.events[0].motor = 1 is no argument of 'arm'"),
     "an event between microseconds": (TWO + EVENT + "at_s = 0.1234567\naction = 'arm'\n", "scenario.events[0].at_s = 0.1234567 is not a whole number of microseconds"),
     "replay of nothing": (TWO + "[run]\nmode = 'replay'\n", "run.recording_in is missing"),
-    "recording without replay": (TWO + "[run]\nrecording_in = 'x.h5'\n", "is for a replay; run.mode is 'live'"),
-    "an unused parameter": (TWO + "[autopilot.params]\nMC_AIRMODE = 1\n", "autopilot.params.MC_AIRMODE: params MC_AIRMODE: PX4 has them, but the built-in"),
-    "a parameter of an option": (TWO + "[autopilot.params]\nHTE_HT_NOISE = 0.1\n", "leave them out, or switch hover_thrust_estimate on"),
+    "recording without replay": (TWO + "[run]\nrecording_in = 'x.h5'\n", "is for a replay; run.mode is 'record'"),
+    "an unused parameter": (TWO + "[autopilot.params]\nMC_AIRMODE = 1\n", "autopilot.params.MC_AIRMODE: params MC_AIRMODE: PX4 has it, but the built-in"),
+    "a parameter of an option": (TWO + "[autopilot.params]\nHTE_HT_NOISE = 0.1\n", "leave it out, or switch hover_thrust_estimate on"),
     "a parameter of a rotor too many": (TWO + "[autopilot.params]\nCA_ROTOR2_PX = 1\n", "CA_ROTOR2_PX = 1 is of no rotor; they are 0 to 1"),
     "an action of the battery that is none": (TWO + "[autopilot.params]\nCOM_LOW_BAT_ACT = 4\n", "autopilot.params.COM_LOW_BAT_ACT: "),
     "a word for an option": (TWO + "[autopilot]\nland_detector = true\n", "autopilot.land_detector = true is not allowed; allowed are 'host', 'estimate'"),
@@ -423,7 +423,7 @@ def test_nothing_but_an_input_error_comes_of_an_odd_value_anywhere(tmp_path):
 
 BUILD_CASES = {
     "real PX4": ("[autopilot]\nkind = 'px4'\n", "autopilot.kind = 'px4': real PX4 comes with a later version"),
-    "replay": ("[run]\nmode = 'replay'\nrecording_in = 'x.h5'\n", "run.mode = 'replay': recordings come with a later"),
+    "replay": ("[run]\nmode = 'replay'\nrecording_in = 'x.h5'\n", "x.h5 can't be read: No such file or directory"),
     "too weak a motor": ("[airframe.propulsion]\nkm_m = 5.0\n", "airframe.propulsion can't reach a thrust"),
     "numbers beyond computing": ("[airframe.propulsion.motor]\nviscous_friction_nm_per_rad_s = 1e308\n", "airframe.propulsion: its numbers"),
     "numbers that overflow": ("[[power.batteries]]\nr1 = 1e-200\nc1 = 1e-200\n", "field.toml: some numbers are so large or small"),

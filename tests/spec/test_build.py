@@ -199,12 +199,13 @@ def test_options_with_their_defaults_change_nothing(hop):
 def test_a_record_run_keeps_its_streams(tmp_path):
     """As `run.mode` says, or as `build` is told."""
     text = MINIMAL + "[timeline]\nt_end_s = 0.1\n"
-    flight = build(load_text(tmp_path, text + "[run]\nmode = 'record'\n"))
+    flight = build(load_text(tmp_path, text))  # `record` is the default
     flight.simulation.run()
     assert Simulation(flight.aircraft, flight.simulation.timeline, replay=flight.simulation.streams).run()
+    live = text + "[run]\nmode = 'live'\n"
     with pytest.raises(InputError, match="keeps no streams"):
-        _ = build(load_text(tmp_path, text)).simulation.run().streams
-    assert build(load_text(tmp_path, text), record=True).simulation.run().streams
+        _ = build(load_text(tmp_path, live)).simulation.run().streams
+    assert build(load_text(tmp_path, live), record=True).simulation.run().streams
 
 
 def test_the_planned_home_of_a_plan_moves_nothing(tmp_path):

@@ -22,7 +22,7 @@ def test_what_is_left_out_takes_values_for_any_multirotor(tmp_path):
     assert timeline.dt_phys_s is None
     assert spec.autopilot.kind == "builtin"
     assert spec.run.validate_ == "cheap"
-    assert spec.run.mode == "live"
+    assert spec.run.mode == "record"
     assert [motor.channel for motor in spec.actuation.motors] == [1, 2, 3, 4]
     assert spec.power.buses[0].motor_ids == ("motor1", "motor2", "motor3", "motor4")
     assert spec.airframe.rotor_axis_body_m == ((0.0, 0.0, 1.0),) * 4

@@ -68,10 +68,10 @@ def build(spec: Spec, *, record: bool | None = None, replay: Streams | None = No
     aircraft, mission = build_aircraft(spec), build_mission(spec)
     scenario, added = build_scenario(spec)
     gusts = build_gusts(spec)
-    timeline = build_timeline(spec, scenario, gusts)
     common: dict[str, Any] = {"integrator": build_integrator(spec), "validate": spec.run.validate_}
     try:
         with at(()):
+            timeline = build_timeline(spec, scenario, gusts)
             if replay is not None:
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
             else:
@@ -110,10 +110,13 @@ def _check(spec: Spec) -> None:
 
 
 def _recorded_streams(spec: Spec) -> Streams:
+    place = spec.places.of(("run", "recording_in"), ("run",))
     if spec.run.recording_in is None:
-        key = ("run", "recording_in")
-        raise InputError(f"{spec.places.of(key)}: run.recording_in is missing; run.mode = 'replay' needs a recording")
-    return read_recording(spec.run.recording_in).streams
+        raise InputError(f"{place}: run.recording_in is missing; run.mode = 'replay' needs a recording")
+    try:
+        return read_recording(spec.run.recording_in).streams
+    except InputError as error:
+        raise InputError(f"{place}: run.recording_in: {error}") from error
 
 
 def _check_columns(spec: Spec, simulation: Simulation) -> None:
