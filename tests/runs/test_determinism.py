@@ -7,25 +7,31 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recordings import recorded
+import recorded_flights
+from recorded_flights import record
 
 import px4lockstep
 from px4lockstep.errors import InputError
 from px4lockstep.runs.determinism import Variant, default_variants, determinism, where_they_part
 
-SHORT = {"timeline.t_end_s": 1.0}
+SHORT = {**recorded_flights.SHORT, "timeline.t_end_s": 1.0}
 CHANGES_THE_SEED = """#!{python}
 import os, pathlib, sys
 *before, spec, folder, flights, parent = sys.argv[1:]
 changed = pathlib.Path(folder) / "changed.toml"
 text = pathlib.Path(spec).read_text("utf-8")
-assert "seed = 1\\n" in text
-changed.write_text(text.replace("seed = 1\\n", "seed = 2\\n"), "utf-8")
+assert "seed = 5\\n" in text
+changed.write_text(text.replace("seed = 5\\n", "seed = 6\\n"), "utf-8")
 os.execv("{python}", ["{python}", *before, str(changed), folder, flights, parent])
 """
 FAILS = "#!/bin/sh\necho a first line >&2\necho the last line >&2\nexit 3\n"
 IS_KILLED = "#!/bin/sh\nkill -9 $$\n"
 LEAVES_NOTHING = "#!/bin/sh\nexit 0\n"
+
+
+def short(**overrides):
+    """Return the recording of a second of flight."""
+    return record("iris", {"timeline.t_end_s": 1.0, **overrides})
 
 
 def interpreter(folder, text, name="python"):
@@ -40,7 +46,7 @@ def test_all_ways_to_compute_give_the_same_bits():
     """The octa in Dryden wind: fresh, interpreted, for any processor, after another flight, beside another flight."""
     seen = []
     found = px4lockstep.determinism(
-        "octa", runs=2, watch=seen.append, **SHORT, **{"environment.wind": "dryden", "aircraft.seed": 3}
+        "octa", runs=2, watch=seen.append, **SHORT | {"environment.wind": "dryden", "aircraft.seed": 3}
     )
     assert [flown.name for flown in found.flights] == [
         "fresh process 1",
@@ -53,7 +59,7 @@ def test_all_ways_to_compute_give_the_same_bits():
         "two workers, flight 2",
     ]
     assert sorted(flown.name for flown in seen) == sorted(flown.name for flown in found.flights)
-    here = recorded("octa", **{"environment.wind": "dryden", "aircraft.seed": 3})
+    here = record("octa", {"timeline.t_end_s": 1.0, "environment.wind": "dryden", "aircraft.seed": 3})
     assert [flown.error for flown in found.flights] == [None] * 8
     assert [flown.digest for flown in found.flights] == [here.digest] * 8
     assert [flown.live_digest for flown in found.flights] == [here.live_digest] * 8
@@ -67,7 +73,7 @@ def test_a_variant_that_differs_is_found_and_reported(tmp_path):
     found = determinism("iris", variants=[Variant("first"), other, Variant("last")], **SHORT)
     assert not found.identical
     assert found.parted == ("first", "another seed")
-    expected = where_they_part(recorded("iris"), recorded("iris", **{"aircraft.seed": 2}))
+    expected = where_they_part(short(), short(**{"aircraft.seed": 6}))
     assert found.first_difference == expected
     told = json.loads(json.dumps(found.as_dict()))
     assert told["identical"] is False
@@ -147,8 +153,8 @@ def test_the_users_environment_does_not_turn_all_variants_into_one(tmp_path, mon
 
 def test_recordings_part_where_the_flight_or_the_estimate_does():
     """Whichever is first; bit for bit."""
-    first = recorded()
-    assert where_they_part(first, recorded()) is None
+    first = short()
+    assert where_they_part(first, short()) is None
     log, state = first.log.copy(), first.log_state.copy()
     log["bus"]["estimate"]["pos_ned"][40, 1] = np.nextafter(log["bus"]["estimate"]["pos_ned"][40, 1], 1.0)
     found = where_they_part(first, replace(first, log=log))

@@ -1,4 +1,4 @@
-"""What is in the file of a recording: names, layouts and descriptions, and the checks that all of it fits together."""
+"""What is in the file of a recording: names, layouts and descriptions, and that all of it is there."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,9 +9,10 @@ import numpy.typing as npt
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION, layout_hash
 from px4lockstep.engine.core import LOG_ROW, SIM, STREAMS
 from px4lockstep.engine.streams import Streams
-from px4lockstep.engine.timeline import AXIS_BITS, LOG
+from px4lockstep.engine.timeline import AXIS_BITS
 from px4lockstep.environment.gust import GUSTS
 from px4lockstep.errors import InputError
+from px4lockstep.recording.checks import check_recording
 from px4lockstep.recording.recording import Recording, Source
 
 FORMAT = "px4lockstep.recording"
@@ -122,8 +123,9 @@ def recording_of(contents: Contents) -> Recording:
     _check_names(contents)
     for name, entry in ENTRIES.items():
         _check_layout(name, contents.arrays[name], entry)
-    if contents.attributes["bus_version"] != BUS_SCHEMA_VERSION:
-        raise InputError(f"its bus has version {contents.attributes['bus_version']}, not {BUS_SCHEMA_VERSION}")
+    for name, ours in (("bus_version", BUS_SCHEMA_VERSION), ("bus_layout", layout_hash(LOG_ROW))):
+        if contents.attributes[name] != ours:
+            raise InputError(f"its attribute {name} is {contents.attributes[name]!r}, not {ours!r}")
     arrays, attributes = contents.arrays, contents.attributes
     streams = Streams(**{name.partition("/")[2]: array for name, array in arrays.items() if name in _STREAM_NAMES})
     # Moments are the bytes of one layout; a flight of another can be replayed, and not branched.
@@ -147,9 +149,7 @@ def recording_of(contents: Contents) -> Recording:
         digest=attributes["digest"],
         live_digest=attributes["live_digest"],
     )
-    streams.check()
-    _check_log(recording)
-    recording.check_digest()
+    check_recording(recording)
     return recording
 
 
@@ -157,18 +157,23 @@ _STREAM_NAMES = [name for name in ENTRIES if name.startswith(("timeline/", "stre
 
 
 def _check_names(contents: Contents) -> None:
-    """Check that all is there, and of the right kind."""
-    for kind, wanted, found in (
-        ("array", tuple(ENTRIES), contents.arrays),
-        ("text", tuple(TEXTS), contents.texts),
-        ("attribute", tuple(ATTRIBUTES), contents.attributes),
+    """Check that all is there, nothing else is, and attributes are of the right kind."""
+    for kind, wanted, optional, found in (
+        ("array", tuple(ENTRIES), (), contents.arrays),
+        ("text", tuple(TEXTS), ("mission",), contents.texts),
+        ("attribute", tuple(ATTRIBUTES), (), contents.attributes),
     ):
         missing = [name for name in wanted if name not in found]
         if missing:
             raise InputError(f"it lacks the {kind} {missing[0]!r}")
+        unknown = [name for name in found if name not in (*wanted, *optional)]
+        if unknown:
+            raise InputError(f"it has the {kind} {unknown[0]!r}, which this version does not know")
     for name, expected in ATTRIBUTES.items():
         if not isinstance(contents.attributes[name], expected):
             raise InputError(f"its attribute {name} = {contents.attributes[name]!r} is not of type {expected.__name__}")
+    if bool(contents.attributes["mission_name"]) != ("mission" in contents.texts):
+        raise InputError("it has one of mission_name and mission without the other")
 
 
 def _check_layout(name: str, array: npt.NDArray[Any], entry: Entry) -> None:
@@ -199,28 +204,3 @@ def layout_difference(ours: np.dtype[Any], theirs: np.dtype[Any], name: str) -> 
         if found is not None:
             return found
     return f"{name} has its fields in another order or place"
-
-
-def _check_log(recording: Recording) -> None:
-    """Check that the log's rows stand at the boundaries where they are due, and have a state each."""
-    log, state, streams = recording.log, recording.log_state, recording.streams
-    if not len(log):
-        raise InputError("its log is empty")
-    if len(recording.state_names) != len(recording.initial_state):
-        raise InputError(f"it has {len(recording.state_names)} state_names, and {len(recording.initial_state)} states")
-    if recording.moments.shape[1] != SIM.itemsize:
-        raise InputError(f"moments/core has rows of {recording.moments.shape[1]} bytes, not {SIM.itemsize}")
-    if state.shape != (len(log), len(recording.initial_state)):
-        wanted = (len(log), len(recording.initial_state))
-        raise InputError(f"log/state has the shape {state.shape}, not {wanted}")
-    due_us = streams.time_us[(streams.due & np.uint16(LOG)) != 0]
-    if bool(log["bus"]["scenario"]["crashed"][-1]):  # a crash ends the log, with a row of its own
-        due_us = due_us[due_us <= log["time_us"][-1]]
-        if not len(due_us) or due_us[-1] != log["time_us"][-1]:
-            due_us = np.append(due_us, log["time_us"][-1])
-    if len(due_us) != len(log):
-        raise InputError(f"log/rows has {len(log)} rows; the timeline has {len(due_us)} boundaries of the log")
-    wrong = np.flatnonzero(due_us != log["time_us"])
-    if len(wrong):
-        row = int(wrong[0])
-        raise InputError(f"row {row} of log/rows is of {int(log['time_us'][row])} us, not {int(due_us[row])} us")

@@ -1,8 +1,9 @@
 """The file of a recording: HDF5, with the hash of all its bytes in front.
 
 The first 512 bytes are a user block, which every reader of HDF5 skips: a line that says what the file is and a line
-with the SHA-256 of all that follows. So damage is found before anything is made of the file. Inside, every array and
-text has a SHA-256 of its own, which tells where. Nothing in it depends on when or where it was written.
+with the SHA-256 of all that follows. So damage is found before anything is made of the file, which the HDF5 library
+might not survive. Inside, every array and text has a SHA-256 of its own, for other readers and after an edit.
+Nothing in it depends on when or where it was written.
 """
 
 import hashlib
@@ -37,6 +38,10 @@ TITLE = b"px4lockstep recording\n"
 CHUNK_BYTES = 2**18
 READ_BYTES = 2**20
 MAX_BYTES = 16 * 2**30
+HEAD_BYTES = 36
+LENGTH_AT = slice(28, 36)  # of HDF5's own head (superblock version 3): where the file ends
+MAX_RATIO = 1_100  # deflate makes nothing smaller than 1 in 1,032
+REMEDY = "Use a copy, or fly again"
 LEVEL = 1  # of compression: more takes longer than it saves
 
 
@@ -82,18 +87,17 @@ def read_recording(path: str | Path) -> Recording:
         if not file.exists():
             raise InputError(f"{path} has no {NAME}; fly with run.mode = 'record', which is the default, to have one")
     try:
-        is_sealed = _is_sealed(file)
+        if file.exists() and not file.is_file():  # a pipe would be waited for
+            raise InputError(f"{file} can't be read: it is no file")
+        _check_seal(file)
     except OSError as error:
         raise InputError(f"{file} can't be read: {error.strerror or error}") from error
     try:
-        recording = recording_of(migrated(_read(file)))
+        return recording_of(migrated(_read(file)))
     except InputError as error:
         raise InputError(f"{file} can't be used: {error}") from error
-    except Exception as error:  # h5py raises errors of many kinds for a damaged file
-        raise InputError(f"{file} is damaged: {_first_line(error)}. Use a copy, or fly again") from error
-    if not is_sealed:
-        raise InputError(f"{file} is damaged or was changed: its bytes don't have the hash in its first lines")
-    return recording
+    except Exception as error:  # h5py raises errors of many kinds
+        raise InputError(f"{file} can't be used: HDF5 can't read it: {_first_line(error)}. {REMEDY}") from error
 
 
 # -- writing -------------------------------------------------------------------------------------------------------
@@ -156,17 +160,23 @@ def _blocks_of(path: Path) -> Iterator[bytes]:
             yield data
 
 
-def _is_sealed(path: Path) -> bool:
-    """Return whether a file has its hash in front.
+def _check_seal(path: Path) -> None:
+    """Check that a file is a recording, as a whole and as it was written.
 
     Raises:
-        InputError: If it is no recording at all.
+        InputError: If not.
     """
     with path.open("rb") as file:
-        block = file.read(BLOCK_BYTES)
-    if not block.startswith(TITLE) and b"px4lockstep" not in block:
-        raise InputError(f"{path} is no recording of px4lockstep")
-    return block == _block(_hash_after_block(path))
+        block, head = file.read(BLOCK_BYTES), file.read(HEAD_BYTES)
+    if not block.startswith(TITLE):
+        raise InputError(f"{path} is no recording of px4lockstep: its first line is not {TITLE.decode().strip()!r}")
+    if block == _block(_hash_after_block(path)):
+        return
+    size, wanted = path.stat().st_size, int.from_bytes(head[LENGTH_AT], "little")
+    if len(head) < HEAD_BYTES or size < wanted:
+        whole = f" of {wanted}" if len(head) == HEAD_BYTES else ""
+        raise InputError(f"{path} is cut off after {size}{whole} bytes. {REMEDY}")
+    raise InputError(f"{path} is damaged or was changed: its bytes don't have the SHA-256 in its first lines. {REMEDY}")
 
 
 # -- reading -------------------------------------------------------------------------------------------------------
@@ -181,30 +191,35 @@ def _read(path: Path) -> Contents:
     import h5py
 
     with h5py.File(path, "r", locking=False) as file:
-        attributes = {name: _plain(value) for name, value in file.attrs.items()}
+        attributes = {name: _plain(f"its attribute {name}", value) for name, value in file.attrs.items()}
         if attributes.pop("format", None) != FORMAT:
             raise InputError(f"its format is not {FORMAT!r}")
-        version = attributes.pop("version", None)
-        if not isinstance(version, int) or not 1 <= version <= VERSION:
-            raise InputError(
-                f"its version is {version!r}; this px4lockstep reads 1 to {VERSION}. A newer px4lockstep may read it"
-            )
+        version = _checked_version(attributes.pop("version", None))
         texts: dict[str, str] = {}
         arrays: dict[str, npt.NDArray[Any]] = {}
         for name in _names_of(file):
             item = file[name]
-            if item.size and item.size * item.dtype.itemsize > MAX_BYTES:
-                raise InputError(f"{name} says that it has {item.size} values, which is more than can be")
+            _check_item(name, item)
             if h5py.check_string_dtype(item.dtype) is not None:
                 data = bytes(item[()])
                 _check_hash(name, item, data)
-                texts[name] = data.decode()
+                texts[name] = _decoded(name, data)
             else:
                 arrays[name] = np.asarray(item[()])
                 _check_hash(name, item, _bytes_of(arrays[name]))
     prefix = "version_of_"
-    versions = {name.removeprefix(prefix): str(value) for name, value in attributes.items() if name.startswith(prefix)}
+    versions = {
+        name.removeprefix(prefix): str(attributes.pop(name)) for name in list(attributes) if name.startswith(prefix)
+    }
     return Contents(version, attributes, versions, texts, arrays)
+
+
+def _checked_version(version: Any) -> int:
+    if type(version) is not int or version < 1:
+        raise InputError(f"its version is {version!r}; this px4lockstep reads 1 to {VERSION}")
+    if version > VERSION:
+        raise InputError(f"its version is {version}; this px4lockstep reads 1 to {VERSION}. Update px4lockstep")
+    return version
 
 
 def _names_of(file: "h5py.File") -> list[str]:
@@ -215,16 +230,43 @@ def _names_of(file: "h5py.File") -> list[str]:
     return names
 
 
+def _check_item(name: str, item: "h5py.Dataset") -> None:
+    """Check that a dataset holds values, in this file, and as many as it says, before memory is taken for them."""
+    import h5py
+
+    if item.shape is None:
+        raise InputError(f"{name} has no values")
+    if item.is_virtual or item.external:
+        raise InputError(f"{name} has its values in other files")
+    is_text = h5py.check_string_dtype(item.dtype) is not None
+    if (is_text and (item.shape != () or item.dtype.kind != "S")) or item.dtype.hasobject:
+        raise InputError(f"{name} is of a kind that recordings don't have: {item.dtype} with the shape {item.shape}")
+    claimed, stored = item.size * item.dtype.itemsize, item.id.get_storage_size()
+    if claimed > MAX_BYTES or claimed > MAX_RATIO * stored:
+        raise InputError(f"{name} says that it has {claimed} bytes, with {stored} in the file, which can't be")
+
+
 def _check_hash(name: str, item: "h5py.Dataset", data: Any) -> None:
-    if _plain(item.attrs["sha256"]) != hashlib.sha256(data).hexdigest():
-        raise InputError(f"{name} is damaged: its values don't have the hash that was written with them")
+    if "sha256" not in item.attrs:
+        raise InputError(f"{name} lacks the attribute 'sha256'")
+    if _plain(f"{name}'s sha256", item.attrs["sha256"]) != hashlib.sha256(data).hexdigest():
+        raise InputError(f"{name} is damaged: its values don't have the SHA-256 that was written with them")
 
 
-def _plain(value: Any) -> Any:
+def _plain(name: str, value: Any) -> Any:
     """Return an attribute as Python's own type."""
+    if isinstance(value, np.ndarray):
+        raise InputError(f"{name} is an array, not one value")
     if isinstance(value, bytes | np.bytes_):
-        return bytes(value).decode()
+        return _decoded(name, bytes(value))
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _decoded(name: str, data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name} is no UTF-8 text: {error}") from error
 
 
 def _first_line(error: Exception) -> str:

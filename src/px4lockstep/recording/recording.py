@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
 from px4lockstep.engine.core import SIM
-from px4lockstep.engine.digest import flight_digest
+from px4lockstep.engine.digest import flight_digest, live_digest, pack_live
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.engine.streams import Streams
@@ -131,12 +131,16 @@ class Recording:
     def _time_of(self, index: int) -> int:
         return int(self.streams.time_us[int(self._core(index)["cursor"]["k"][0])])
 
-    def check_digest(self) -> None:
-        """Check that the log is the flight that the digest is of.
+    def check_digests(self) -> None:
+        """Check that the log is the flight that the digests are of.
 
         Raises:
             InputError: If not.
         """
-        found = flight_digest(self.log, self.log_state)
-        if found != self.digest:
-            raise InputError(f"its log has the digest {found}, not {self.digest}, which it says the flight had")
+        end = pack_live(self.log["time_us"][-1:], self.log["bus"][-1:])
+        for name, said, found in (
+            ("digest", self.digest, flight_digest(self.log, self.log_state)),
+            ("live_digest", self.live_digest, live_digest(self.log, end)),
+        ):
+            if found != said:
+                raise InputError(f"its log has the {name} {found}, not {said}, which it says the flight had")

@@ -230,7 +230,7 @@ class _Processes:
     def _start(self, job: _Job) -> None:
         job.folder.mkdir()
         kept = {name: value for name, value in os.environ.items() if name not in CHANGES_THE_CODE}
-        command = [job.variant.python, "-m", "px4lockstep.runs.worker", str(self._spec), str(job.folder)]
+        command = [job.variant.python, "-P", "-m", "px4lockstep.runs.worker", str(self._spec), str(job.folder)]
         job.start_s = time.perf_counter()
         with _errors_of(job).open("wb") as errors:
             job.process = subprocess.Popen(

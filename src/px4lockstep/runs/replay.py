@@ -18,6 +18,7 @@ from px4lockstep.recording.recording import Recording
 from px4lockstep.runs.changes import Change, changes_between
 from px4lockstep.runs.recorded import recorded_spec
 from px4lockstep.spec.build import build
+from px4lockstep.spec.spec import Spec
 
 RECORDED = ("aircraft", "px4", "autopilot", "scenario", "estimator", "sensors")
 """Tables that a replay has no use for: what came of them is in the recording."""
@@ -105,10 +106,23 @@ def _prepared(
         changes = changes_between(before, spec)
         _refuse_recorded(changes)
         simulation = build(spec, replay=recording.streams).simulation
+        _check_source(recording, before, None if changes else simulation)
         if recording.starts_us > simulation.timeline.start_us:  # a branch: its past was flown by its trunk
             start = build(before, record=True).simulation.snapshot()
             simulation.continue_from(recording.snapshot_before(recording.starts_us), start)
     return simulation, changes
+
+
+def _check_source(recording: Recording, spec: Spec, unchanged: Simulation | None) -> None:
+    """Check that the aircraft file in a recording is the one that was flown, as far as can be seen before a replay."""
+    for name, said, found in (
+        ("aircraft.seed", recording.source.seed, spec.aircraft.seed),
+        ("plant.integrator.kind", recording.integrator, spec.plant.integrator.kind),
+    ):
+        if said != found:
+            raise InputError(f"the recording's aircraft file has {name} = {found!r}; it was flown with {said!r}")
+    if unchanged is not None and unchanged.initial_state.tobytes() != recording.initial_state.tobytes():
+        raise InputError("the recording's aircraft file is of another aircraft: it does not start from its state")
 
 
 def _refuse_recorded(changes: tuple[Change, ...]) -> None:
