@@ -111,7 +111,7 @@ def test_what_is_being_written_is_finished(tmp_path, interrupted, name):
     finished = interrupted(FOLDER, name, *SHORT)
     assert finished.returncode == 130
     assert "lacks its picture" in finished.stderr
-    assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.parquet", "spec.toml", "summary.json"]
+    assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.parquet", "recording.h5", "spec.toml", "summary.json"]
     assert read_log(tmp_path / "out").rows == 401
 
 
@@ -120,7 +120,7 @@ def test_a_run_that_has_all_it_was_asked_for_is_complete(tmp_path, interrupted):
     finished = interrupted(FOLDER, "write_parquet", *SHORT, "--no-plots")
     assert finished.returncode == 130
     assert "interrupted: out is complete" in finished.stderr
-    assert files_in(tmp_path / "out") == ["log.parquet", "spec.toml", "summary.json"]
+    assert files_in(tmp_path / "out") == ["log.parquet", "recording.h5", "spec.toml", "summary.json"]
 
 
 @pytest.mark.parametrize("name", ["plot_flight", "draw_flight"])
@@ -130,7 +130,7 @@ def test_a_picture_that_is_being_drawn_is_left_out(tmp_path, interrupted, name):
     finished = interrupted(home, name, *SHORT)
     assert finished.returncode == 130
     assert "lacks its picture" in finished.stderr
-    assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.parquet", "spec.toml", "summary.json"]
+    assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.parquet", "recording.h5", "spec.toml", "summary.json"]
 
 
 def test_the_table_is_printed_before_the_end(tmp_path, interrupted):
@@ -138,7 +138,7 @@ def test_the_table_is_printed_before_the_end(tmp_path, interrupted):
     finished = interrupted("px4lockstep.cli.run", "_print_summary", *SHORT)
     assert finished.returncode == 130
     assert "digest" in finished.stdout
-    assert files_in(tmp_path / "out") == ["log.parquet", "plots.png", "spec.toml", "summary.json"]
+    assert files_in(tmp_path / "out") == ["log.parquet", "plots.png", "recording.h5", "spec.toml", "summary.json"]
 
 
 def test_a_second_interrupt_stops_at_once(tmp_path, interrupted):
@@ -146,7 +146,7 @@ def test_a_second_interrupt_stops_at_once(tmp_path, interrupted):
     finished = interrupted(FOLDER, "write_parquet", *SHORT, way="twice")
     assert finished.returncode == 130
     assert finished.stderr == "interrupted\n"
-    assert files_in(tmp_path / "out") == ["INCOMPLETE", "spec.toml"]
+    assert files_in(tmp_path / "out") == ["INCOMPLETE", "recording.h5", "spec.toml"]
 
 
 def test_what_a_killed_run_has_written_can_be_read(tmp_path):

@@ -18,6 +18,7 @@ from px4lockstep.logs.parquet import read_parquet
 from px4lockstep.spec.files import shipped_aircraft, shipped_missions
 
 COMMAND = (sys.executable, "-m", "px4lockstep")
+FILES = ["log.parquet", "plots.png", "recording.h5", "spec.toml", "summary.json"]
 SHORT = ("--set", "timeline.t_end_s=4.0", "--no-plots")
 
 
@@ -27,7 +28,7 @@ def run(*arguments, cwd):
 
 
 def test_the_iris_flies_its_mission_and_leaves_a_folder(tmp_path):
-    """One object on standard output, exit code 0, and every file that the design names for now."""
+    """One object on standard output, exit code 0, and every file that the design names."""
     finished = run("run", "iris", "--json", cwd=tmp_path)
     assert finished.returncode == 0, finished.stderr
     summary = json.loads(finished.stdout)
@@ -37,7 +38,7 @@ def test_the_iris_flies_its_mission_and_leaves_a_folder(tmp_path):
     assert len(summary["waypoint_times_s"]) == 8
     assert summary["max_altitude_m"] == pytest.approx(12.03, abs=0.2)
     folder = tmp_path / summary["run_dir"]
-    assert sorted(path.name for path in folder.iterdir()) == ["log.parquet", "plots.png", "spec.toml", "summary.json"]
+    assert sorted(path.name for path in folder.iterdir()) == FILES
     assert json.loads((folder / "summary.json").read_text()) == summary
     assert read_parquet(folder / "log.parquet").rows == 7201
 
@@ -97,15 +98,15 @@ def test_an_aircraft_that_nobody_flies_misses_no_mission(tmp_path):
 
 
 def test_a_picture_without_its_mission_says_so(tmp_path):
-    """The mission's file has gone since; the picture is drawn without waypoints."""
+    """The folder's copy of the mission has gone; the picture is drawn without waypoints."""
     (tmp_path / "own.waypoints").write_text(shipped_missions()["simple"].read_text("utf-8"), "utf-8")
     flown = run("run", "iris", *SHORT, "--set", "px4.mission_path=own.waypoints", "--out", "out", cwd=tmp_path)
     assert flown.returncode == 1, flown.stderr
-    (tmp_path / "own.waypoints").unlink()
+    (tmp_path / "out" / "mission.waypoints").unlink()
     drawn = run("plot", "out", cwd=tmp_path)
     assert drawn.returncode == 0
     assert drawn.stderr.startswith("warning: the picture has no waypoints: ")
-    assert "own.waypoints" in drawn.stderr
+    assert "mission.waypoints" in drawn.stderr
     assert (tmp_path / "out" / "plots.png").stat().st_size > 50_000
     (tmp_path / "out" / "spec.toml").unlink()
     assert "spec.toml can't be read" in run("plot", "out", cwd=tmp_path).stderr
@@ -120,7 +121,7 @@ def test_an_output_that_is_full_is_an_error(tmp_path, more):
         finished = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert finished.returncode == 1
     assert finished.stderr == "error: standard output can't be written: No space left on device\n"
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["log.parquet", "spec.toml", "summary.json"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [name for name in FILES if name != "plots.png"]
 
 
 @pytest.mark.parametrize("arguments", [("spec", "schema"), ("run", "iris", *SHORT), ("run", "iris", "--json", *SHORT)])

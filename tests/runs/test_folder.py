@@ -10,7 +10,9 @@ from px4lockstep.errors import InputError
 from px4lockstep.logs.parquet import read_parquet
 from px4lockstep.runs import folder as folders
 from px4lockstep.runs.folder import RunFolder, fresh_folder, read_log
+from px4lockstep.runs.picture import draw_folder
 from px4lockstep.runs.run import Run
+from px4lockstep.spec.files import shipped_missions
 
 SHORT = {"timeline.t_end_s": 5.0}
 
@@ -19,7 +21,7 @@ def test_a_long_flight_writes_its_log_in_parts(tmp_path, monkeypatch):
     """Each part is whole and readable while the flight goes on; in the end there is one log."""
     monkeypatch.setattr(folders, "PART_ROWS", 150)
     flight = px4lockstep.build(px4lockstep.load_spec("iris", SHORT))
-    folder = RunFolder.create(tmp_path / "run", flight.spec)
+    folder = RunFolder.create(tmp_path / "run", flight)
     seen = []
 
     def watch(simulation):
@@ -32,7 +34,12 @@ def test_a_long_flight_writes_its_log_in_parts(tmp_path, monkeypatch):
     assert np.array_equal(read_log(folder.path)["euler_bn"], run.log["euler_bn"][: seen[-1]])
     folder.keep(run)
     folder.close(run)
-    assert sorted(path.name for path in folder.path.iterdir()) == ["log.parquet", "spec.toml", "summary.json"]
+    assert sorted(path.name for path in folder.path.iterdir()) == [
+        "log.parquet",
+        "recording.h5",
+        "spec.toml",
+        "summary.json",
+    ]
     assert read_log(folder.path).rows == 501
 
 
@@ -48,7 +55,7 @@ def test_a_run_that_stopped_keeps_its_mark(tmp_path):
 
 def test_a_run_that_was_killed_early_has_no_log(tmp_path):
     """Which is said."""
-    folder = RunFolder.create(tmp_path / "killed", px4lockstep.load_spec("iris"))
+    folder = RunFolder.create(tmp_path / "killed", px4lockstep.build(px4lockstep.load_spec("iris")))
     with pytest.raises(InputError, match="stopped before its first part"):
         read_log(folder.path)
 
@@ -57,7 +64,7 @@ def test_a_log_in_parts_has_the_columns_that_were_asked_for(tmp_path, monkeypatc
     """As the whole one."""
     monkeypatch.setattr(folders, "PART_ROWS", 150)
     flight = px4lockstep.build(px4lockstep.load_spec("iris", SHORT | {"run.log_columns": ["pos_ned", "motors"]}))
-    folder = RunFolder.create(tmp_path / "run", flight.spec)
+    folder = RunFolder.create(tmp_path / "run", flight)
     run = px4lockstep.fly(flight, folder.watch)
     assert list(read_parquet(folder.path / "log-0001.parquet")) == ["time_us", "pos_ned", "motors"]
     folder.keep(run)
@@ -80,14 +87,14 @@ def test_names_are_fit_for_folders_and_new(tmp_path):
 
 def test_what_cannot_be_written_or_read_is_said(tmp_path):
     """A folder in use, a file in its place, no log."""
-    spec = px4lockstep.load_spec("iris")
+    flight = px4lockstep.build(px4lockstep.load_spec("iris"))
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "x").touch()
     with pytest.raises(InputError, match="not empty"):
-        RunFolder.create(tmp_path / "used", spec)
+        RunFolder.create(tmp_path / "used", flight)
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="can't be made"):
-        RunFolder.create(tmp_path / "file", spec)
+        RunFolder.create(tmp_path / "file", flight)
     with pytest.raises(InputError, match="no log"):
         read_log(tmp_path / "used")
     with pytest.raises(InputError, match="is a file; give the run folder"):
@@ -98,3 +105,38 @@ def test_overrides_are_for_names_and_paths():
     """A loaded file is complete."""
     with pytest.raises(InputError, match="load_spec"):
         px4lockstep.simulate(px4lockstep.load_spec("iris"), **SHORT)
+
+
+def test_a_folder_has_its_mission_and_can_go_elsewhere(tmp_path):
+    """A mission of one's own is copied beside the aircraft file, which flies as before wherever the folder is."""
+    own = tmp_path / "mine.waypoints"
+    own.write_text(shipped_missions()["simple"].read_text("utf-8"), "utf-8")
+    run = px4lockstep.simulate("iris", **SHORT, **{"px4.mission_path": str(own)})
+    folder = run.save(tmp_path / "run", plots=False)
+    own.unlink()
+    moved = folder.rename(tmp_path / "moved")
+    assert px4lockstep.simulate(moved / "spec.toml").digest == run.digest
+    figure, problem = draw_folder(moved, read_log(moved))
+    assert problem is None
+    assert figure.axes[0].get_legend_handles_labels()[1].count("waypoint") == 1
+    assert px4lockstep.replay(moved).matches
+
+
+def test_where_a_recording_goes_is_checked_before_the_flight(tmp_path):
+    """As for the log."""
+    spec = px4lockstep.load_spec("iris", SHORT | {"run.recording_out": str(tmp_path / "no" / "x.h5")})
+    with pytest.raises(InputError, match=r"run\.recording_out = .* can't be written"):
+        RunFolder.create(tmp_path / "run", px4lockstep.build(spec))
+
+
+def test_streams_are_released_only_when_they_are_written():
+    """A run that has not ended needs them."""
+    simulation = px4lockstep.build(px4lockstep.load_spec("iris", SHORT)).simulation
+    with pytest.raises(InputError, match="not ended"):
+        simulation.release_streams()
+    digest = simulation.run().digest()
+    simulation.release_streams()
+    assert simulation.digest() == digest
+    assert len(simulation.moments) == 0
+    with pytest.raises(InputError, match="keeps no streams"):
+        _ = simulation.streams

@@ -32,10 +32,7 @@ def run_spec(spec: str, settings: Sequence[str], seed: str | None, out: Path | N
         interrupts.check()
         folder = RunFolder.create(out or fresh_folder(flight.spec.aircraft.name), flight)
         run = _fly(flight, folder, quiet=as_json)
-        folder.keep_recording(run)
-        if run.simulation.is_done:
-            run.simulation.release_streams()
-        folder.keep(run)
+        folder.keep(run, release=True)
         with suppress(KeyboardInterrupt):
             if plots:
                 with interrupts.raised():

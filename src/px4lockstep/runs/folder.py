@@ -85,16 +85,21 @@ class RunFolder:
             self._parts.append(part)
             self._rows += log.rows
 
-    def keep_recording(self, run: "Run") -> None:
-        """Write the recording, if there is one."""
+    def keep(self, run: "Run", *, release: bool = False) -> None:
+        """Write recording, log and summary; the parts go.
+
+        Args:
+            run: What was flown.
+            release: Whether to give the memory of the recording back when it is written.
+        """
         recording = run.recording
         if recording is not None:
             write_recording(recording, self.path / RECORDING)
             if self.spec.run.recording_out:
                 write_recording(recording, self.spec.run.recording_out)
-
-    def keep(self, run: "Run") -> None:
-        """Write log and summary; the parts go."""
+            if release:
+                del recording
+                run.simulation.release_streams()
         write_parquet(run.log, self.path / LOG_PARQUET, self._columns)
         if self.spec.run.log_csv:
             write_csv(run.log, self.spec.run.log_csv, self._columns)

@@ -103,7 +103,6 @@ class Run:
             InputError: If the folder can't be made or holds another run.
         """
         target = RunFolder.create(folder, self.flight)
-        target.keep_recording(self)
         target.keep(self)
         if plots:
             target.draw(self)
