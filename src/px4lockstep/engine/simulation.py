@@ -3,7 +3,7 @@
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,19 +14,20 @@ from px4lockstep.engine import loop, validator
 from px4lockstep.engine.branching import check_past, merged_records
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
 from px4lockstep.engine.compilation import compiled_loop
-from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY, SIM, STREAMS, Arrays
+from px4lockstep.engine.core import NATIVE, PYTHON, SIM, STREAMS, Arrays
 from px4lockstep.engine.digest import flight_digest, live_digest, pack_flight, pack_live
 from px4lockstep.engine.failure import failure_of
 from px4lockstep.engine.protocols import OrderProbe, PlantView, Source, StageInputs, TelemetryHook
-from px4lockstep.engine.scenario_stage import NotingChanges, scenario_handler, write_scenario
-from px4lockstep.engine.snapshot import Snapshot, check_object, difference, load_objects, save_objects
+from px4lockstep.engine.scenario_stage import NotingChanges
+from px4lockstep.engine.snapshot import Snapshot, difference, load_objects, save_objects
+from px4lockstep.engine.stages import Handlers, set_gusts, set_hooks, set_sources, step_warnings
 from px4lockstep.engine.statistics import Statistics, statistics_of
 from px4lockstep.engine.streams import Streams, allocate, locked, with_room
-from px4lockstep.engine.timeline import AUTOPILOT, AXIS_BITS, LOG, Periodic, Timeline, greatest_step_us
-from px4lockstep.environment.gust import Gust, gust_edges_us, write_gusts
+from px4lockstep.engine.timeline import AUTOPILOT, LOG, Timeline
+from px4lockstep.environment.gust import Gust
 from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError, SimulationError
-from px4lockstep.estimation.estimator import Estimator, check_rigid_body
+from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import rows, view
 from px4lockstep.microseconds import check_us
@@ -39,13 +40,6 @@ BOUNDARIES_PER_CALL = 20_000
 
 MOMENT_US = 10_000_000
 """How often a recorded run keeps all of its records, for branches."""
-
-STEP_PER_TIME_CONSTANT = 0.2
-
-AXES = {"wind": "wind", "estimator": "autopilot", "autopilot": "autopilot"}
-"""The axis that a source is due on; the scenario is due at every boundary."""
-WRITTEN_BY = {"scenario": "scenario", "wind": "wind", "estimator": "estimate", "autopilot": "command"}
-"""The part of the bus that is a source's to write."""
 
 
 class Simulation:
@@ -129,111 +123,18 @@ class Simulation:
             plant=PlantView(sim["state"]["x"], sim["plant"]),
             held=view(self._core["inputs"], writable=False),
         )
-        self._handlers: dict[int, Callable[[], None]] = {}
-        self._set_stages(plant, replay, seed)
-        self._set_hooks(hook_axes)
-        self._set_gusts(gusts, replay)
+        self._handlers: Handlers = set_sources(self._core, timeline, self._sources, self._inputs, plant, replay, seed)
+        self._handlers |= set_hooks(self._core, timeline, self._hooks, hook_axes, self._inputs)
+        set_gusts(self._core, timeline, gusts, replay)
         self._allocate(replay, record)
         self._initial_state: npt.NDArray[np.float64] = sim["state"]["x"][: self._n_x].copy()
         self._keeps_moments = record and not self._user_objects()
         most = 1 + (self.timeline.end_us - self.timeline.start_us) // MOMENT_US if self._keeps_moments else 0
         self._moments = np.zeros((most, SIM.itemsize), np.uint8)
         self._n_moments = 0
-        self.warnings = self._find_warnings(plant)
+        self.warnings = step_warnings(plant, timeline, self.integrator)
 
     # -- building ------------------------------------------------------------------------------------------------
-
-    def _set_stages(self, plant: PlantModel | None, replay: Streams | None, seed: int) -> None:
-        for name, source in self._sources.items():
-            axis = AXES.get(name)
-            if source is not None and axis is not None and getattr(self.timeline, axis) is None:
-                raise InputError(f"{name} is given and would never run: the timeline has no {axis} axis")
-            if replay is not None and name != "estimator":
-                if source is not None:
-                    raise InputError(f"{name} is given and would be replayed too; leave one out")
-                mode = REPLAY
-            elif source is None:
-                mode = OFF
-            elif isinstance(source, OrderProbe):
-                mode = ORDER_PROBE
-            elif isinstance(source, Wind) and name == "wind":
-                if not isinstance(self.timeline.wind, Periodic):
-                    raise InputError("a Wind needs a periodic wind axis: its steps are equally long")
-                source.write(self._core["wind"][0], seed, self.timeline.wind.period_us)
-                mode = NATIVE
-            elif isinstance(source, Scenario) and name == "scenario":
-                write_scenario(source, self._core, self.timeline, self._sources)
-                self._handlers[int(loop.SCENARIO)] = scenario_handler(source, self._core, self._inputs)
-                mode = NATIVE
-            elif isinstance(source, Estimator) and name == "estimator" and self.timeline.autopilot is not None:
-                check_rigid_body(self._core["plant"][0])
-                source.write(self._core["estimator"][0], seed, self.timeline.autopilot.period_us)
-                mode = NATIVE
-            elif isinstance(source, Builtin) and name == "autopilot" and self.timeline.autopilot is not None:
-                source.write(self._core["builtin"][0], plant, self.timeline.autopilot.period_us)
-                mode = NATIVE
-            elif isinstance(source, Source):
-                check_object(name, source)
-                mode = PYTHON
-                outputs = view(self._core["bus"][WRITTEN_BY[name]], writable=True)
-                handler = self._handler(source, outputs)
-                if name == "scenario":
-                    handler = NotingChanges(handler, self._core)
-                self._handlers[loop.STAGE_NAMES.index(name)] = handler
-            else:
-                raise InputError(
-                    f"{name} = {source!r} has no method step(time_us, inputs, outputs); see engine/protocols.py"
-                )
-            self._core["modes"][name] = mode
-
-    def _set_hooks(self, axes: Sequence[str]) -> None:
-        unknown = [axis for axis in axes if axis not in AXIS_BITS]
-        if unknown:
-            raise InputError(f"hook_axes {unknown} are unknown; allowed are {', '.join(AXIS_BITS)}")
-        for i, hook in enumerate(self._hooks):
-            if not isinstance(hook, TelemetryHook):
-                raise InputError(f"hook {hook!r} has no method step(time_us, inputs)")
-            check_object(f"hook {i}", hook)
-        if not self._hooks:
-            return
-        if not any(self.timeline.count(axis) for axis in axes):
-            raise InputError(f"hooks would never run: the timeline has none of the axes {list(axes)}")
-        self._core["modes"]["telemetry"] = PYTHON
-        for axis in axes:
-            self._core["modes"]["telemetry_axes"] |= AXIS_BITS[axis]
-        if self._core["modes"]["plant"][0] != OFF:
-            self._core["modes"]["outputs_axes"] |= self._core["modes"]["telemetry_axes"]
-        bus_time_us = self._core["bus"]["time_us"].data
-
-        def call() -> None:
-            for hook in self._hooks:
-                hook.step(bus_time_us[0], self._inputs)
-
-        self._handlers[int(loop.TELEMETRY)] = call
-
-    def _set_gusts(self, gusts: Sequence[Gust], replay: Streams | None) -> None:
-        if replay is not None:
-            if gusts:
-                raise InputError("gusts are given and would be replayed too; leave one out")
-            self._core["gusts"] = replay.gusts
-            return
-        write_gusts(self._core["gusts"][0], list(gusts))
-        for edge_us in gust_edges_us(list(gusts)):
-            is_inside = self.timeline.start_us <= edge_us <= self.timeline.end_us
-            if is_inside and self.timeline.time_us[self.timeline.index_at(edge_us)] != edge_us:
-                raise InputError(
-                    f"a gust has an edge at {edge_us} us, which is no boundary; add it to the scenario axis"
-                )
-
-    def _handler(self, source: Source, outputs: Any) -> Callable[[], None]:
-        step = source.step
-        inputs = self._inputs
-        bus_time_us = self._core["bus"]["time_us"].data
-
-        def call() -> None:
-            step(bus_time_us[0], inputs, outputs)
-
-        return call
 
     def _allocate(self, replay: Streams | None, record: bool) -> None:
         self._data = allocate(self.timeline, self._n_x, replay, record)
@@ -251,22 +152,6 @@ class Simulation:
         for name in ("scenarios", "scenario_at"):
             self._data[name] = with_room(self._data[name], changes)
             self._arrays = self._arrays._replace(**{name: rows(self._data[name])})
-
-    def _find_warnings(self, plant: PlantModel | None) -> tuple[str, ...]:
-        """Say if a fixed step is long against a time constant of the plant."""
-        constants = getattr(plant, "time_constants_s", None)
-        if self.integrator.chooses_steps or constants is None:
-            return ()
-        step_us = greatest_step_us(self.timeline)
-        name, shortest_s = min(constants().items(), key=lambda item: float(item[1]))
-        allowed_us = STEP_PER_TIME_CONSTANT * shortest_s * 1e6
-        if step_us <= allowed_us:
-            return ()
-        return (
-            f"a step of {step_us} us is longer than {STEP_PER_TIME_CONSTANT} of the shortest time constant, "
-            f"{shortest_s * 1e6:.0f} us of the {name}; use a physics axis of {allowed_us:.0f} us or less, or an "
-            "adaptive integrator",
-        )
 
     # -- running -------------------------------------------------------------------------------------------------
 

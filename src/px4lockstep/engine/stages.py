@@ -1,0 +1,171 @@
+"""Setting up the stages of a simulation: who runs each, and that it fits the timeline."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from px4lockstep.autopilot.builtin.builtin import Builtin
+from px4lockstep.engine import loop
+from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY
+from px4lockstep.engine.protocols import OrderProbe, Source, StageInputs, TelemetryHook
+from px4lockstep.engine.scenario_stage import NotingChanges, scenario_handler, write_scenario
+from px4lockstep.engine.snapshot import check_object
+from px4lockstep.engine.streams import Streams
+from px4lockstep.engine.timeline import AXIS_BITS, Periodic, Timeline, greatest_step_us
+from px4lockstep.environment.gust import Gust, gust_edges_us, write_gusts
+from px4lockstep.environment.wind import Wind
+from px4lockstep.errors import InputError
+from px4lockstep.estimation.estimator import Estimator, check_rigid_body
+from px4lockstep.integrators.solver import Integrator
+from px4lockstep.jit import view
+from px4lockstep.plants.models import PlantModel
+from px4lockstep.scenario.scenario import Scenario
+
+Core = npt.NDArray[Any]
+Handlers = dict[int, Callable[[], None]]
+"""What Python runs when the loop returns, by the stage that it returns."""
+
+AXES = {"wind": "wind", "estimator": "autopilot", "autopilot": "autopilot"}
+"""The axis that a source is due on; the scenario is due at every boundary."""
+WRITTEN_BY = {"scenario": "scenario", "wind": "wind", "estimator": "estimate", "autopilot": "command"}
+"""The part of the bus that is a source's to write."""
+
+STEP_PER_TIME_CONSTANT = 0.2
+
+
+def set_sources(
+    core: Core,
+    timeline: Timeline,
+    sources: dict[str, Any],
+    inputs: StageInputs,
+    plant: PlantModel | None,
+    replay: Streams | None,
+    seed: int,
+) -> Handlers:
+    """Set up scenario, wind, estimator and autopilot; return what Python is to run of them.
+
+    Raises:
+        InputError: If one does not fit, or would never run.
+    """
+    handlers: Handlers = {}
+    for name, source in sources.items():
+        axis = AXES.get(name)
+        if source is not None and axis is not None and getattr(timeline, axis) is None:
+            raise InputError(f"{name} is given and would never run: the timeline has no {axis} axis")
+        if replay is not None and name != "estimator":
+            if source is not None:
+                raise InputError(f"{name} is given and would be replayed too; leave one out")
+            mode = REPLAY
+        elif source is None:
+            mode = OFF
+        elif isinstance(source, OrderProbe):
+            mode = ORDER_PROBE
+        elif isinstance(source, Wind) and name == "wind":
+            if not isinstance(timeline.wind, Periodic):
+                raise InputError("a Wind needs a periodic wind axis: its steps are equally long")
+            source.write(core["wind"][0], seed, timeline.wind.period_us)
+            mode = NATIVE
+        elif isinstance(source, Scenario) and name == "scenario":
+            write_scenario(source, core, timeline, sources)
+            handlers[int(loop.SCENARIO)] = scenario_handler(source, core, inputs)
+            mode = NATIVE
+        elif isinstance(source, Estimator) and name == "estimator" and timeline.autopilot is not None:
+            check_rigid_body(core["plant"][0])
+            source.write(core["estimator"][0], seed, timeline.autopilot.period_us)
+            mode = NATIVE
+        elif isinstance(source, Builtin) and name == "autopilot" and timeline.autopilot is not None:
+            source.write(core["builtin"][0], plant, timeline.autopilot.period_us)
+            mode = NATIVE
+        elif isinstance(source, Source):
+            check_object(name, source)
+            mode = PYTHON
+            outputs = view(core["bus"][WRITTEN_BY[name]], writable=True)
+            handler = _handler(core, source, inputs, outputs)
+            if name == "scenario":
+                handler = NotingChanges(handler, core)
+            handlers[loop.STAGE_NAMES.index(name)] = handler
+        else:
+            raise InputError(
+                f"{name} = {source!r} has no method step(time_us, inputs, outputs); see engine/protocols.py"
+            )
+        core["modes"][name] = mode
+    return handlers
+
+
+def set_hooks(
+    core: Core, timeline: Timeline, hooks: Sequence[TelemetryHook], axes: Sequence[str], inputs: StageInputs
+) -> Handlers:
+    """Set up the telemetry hooks.
+
+    Raises:
+        InputError: If one is none, or they would never run.
+    """
+    unknown = [axis for axis in axes if axis not in AXIS_BITS]
+    if unknown:
+        raise InputError(f"hook_axes {unknown} are unknown; allowed are {', '.join(AXIS_BITS)}")
+    for i, hook in enumerate(hooks):
+        if not isinstance(hook, TelemetryHook):
+            raise InputError(f"hook {hook!r} has no method step(time_us, inputs)")
+        check_object(f"hook {i}", hook)
+    if not hooks:
+        return {}
+    if not any(timeline.count(axis) for axis in axes):
+        raise InputError(f"hooks would never run: the timeline has none of the axes {list(axes)}")
+    core["modes"]["telemetry"] = PYTHON
+    for axis in axes:
+        core["modes"]["telemetry_axes"] |= AXIS_BITS[axis]
+    if core["modes"]["plant"][0] != OFF:
+        core["modes"]["outputs_axes"] |= core["modes"]["telemetry_axes"]
+    bus_time_us = core["bus"]["time_us"].data
+
+    def call() -> None:
+        for hook in hooks:
+            hook.step(bus_time_us[0], inputs)
+
+    return {int(loop.TELEMETRY): call}
+
+
+def set_gusts(core: Core, timeline: Timeline, gusts: Sequence[Gust], replay: Streams | None) -> None:
+    """Set up gusts, or those of a replay.
+
+    Raises:
+        InputError: If both are given, or an edge is no boundary.
+    """
+    if replay is not None:
+        if gusts:
+            raise InputError("gusts are given and would be replayed too; leave one out")
+        core["gusts"] = replay.gusts
+        return
+    write_gusts(core["gusts"][0], list(gusts))
+    for edge_us in gust_edges_us(list(gusts)):
+        is_inside = timeline.start_us <= edge_us <= timeline.end_us
+        if is_inside and timeline.time_us[timeline.index_at(edge_us)] != edge_us:
+            raise InputError(f"a gust has an edge at {edge_us} us, which is no boundary; add it to the scenario axis")
+
+
+def _handler(core: Core, source: Source, inputs: StageInputs, outputs: Any) -> Callable[[], None]:
+    step = source.step
+    bus_time_us = core["bus"]["time_us"].data
+
+    def call() -> None:
+        step(bus_time_us[0], inputs, outputs)
+
+    return call
+
+
+def step_warnings(plant: PlantModel | None, timeline: Timeline, integrator: Integrator) -> tuple[str, ...]:
+    """Say if a fixed step is long against a time constant of the plant."""
+    constants = getattr(plant, "time_constants_s", None)
+    if integrator.chooses_steps or constants is None:
+        return ()
+    step_us = greatest_step_us(timeline)
+    name, shortest_s = min(constants().items(), key=lambda item: float(item[1]))
+    allowed_us = STEP_PER_TIME_CONSTANT * shortest_s * 1e6
+    if step_us <= allowed_us:
+        return ()
+    return (
+        f"a step of {step_us} us is longer than {STEP_PER_TIME_CONSTANT} of the shortest time constant, "
+        f"{shortest_s * 1e6:.0f} us of the {name}; use a physics axis of {allowed_us:.0f} us or less, or an "
+        "adaptive integrator",
+    )
