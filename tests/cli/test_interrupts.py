@@ -105,9 +105,9 @@ def test_in_flight_the_log_so_far_is_kept(tmp_path, interrupted, home, name, row
     assert json.loads(finished.stdout)["outcome"] == "stopped"
 
 
-@pytest.mark.parametrize("name", ["write_parquet", "summary_of"])
+@pytest.mark.parametrize("name", ["write_recording", "write_parquet", "summary_of"])
 def test_what_is_being_written_is_finished(tmp_path, interrupted, name):
-    """Log and summary; the picture is left out, and the folder marked, if one was asked for."""
+    """Recording, log and summary; the picture is left out, and the folder marked, if one was asked for."""
     finished = interrupted(FOLDER, name, *SHORT)
     assert finished.returncode == 130
     assert "lacks its picture" in finished.stderr
