@@ -183,3 +183,96 @@ def test_more_than_fits_into_memory_is_an_error(monkeypatch):
     monkeypatch.setattr(streams_module, "MAX_BYTES", 600_000)
     with pytest.raises(InputError, match="the scenario changes so often"):
         sim.run()
+
+
+TICKING = Timeline(100_000, autopilot=Periodic(4_000), wind=Periodic(2_000), log=Periodic(10_000))
+
+
+def ticking_streams(timeline=TICKING):
+    """The streams of a run with an autopilot and a wind, whose scenario changes twice."""
+    return Simulation(PLANT, timeline, scenario=Blows(every_us=40_000), record=True).run().streams
+
+
+def without_last(array):
+    return array[:-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("time_us", without_last, "must rise strictly, two of them at least, each with its axes"),
+        ("due", without_last, "each with its axes"),
+        ("time_us", lambda times: times[::-1], "must rise strictly"),
+        ("time_us", lambda times: np.where(times == 4_000, 2_000, times), "must rise strictly"),
+        ("commands", without_last, "'commands' has 25 rows; the timeline needs 26"),
+        ("winds", without_last, "'winds' has 50 rows; the timeline needs 51"),
+        ("winds", lambda winds: np.repeat(winds, 2), "'winds' has 102 rows; the timeline needs 51"),
+        ("commands", lambda commands: commands["motors"], "'commands' has another layout"),
+        ("winds", lambda winds: winds.astype(winds.dtype.newbyteorder(">")), "'winds' has another layout"),
+        ("scenarios", without_last, "'scenario_at' must rise from 0, with one value more than the 2 rows"),
+        ("scenario_at", without_last, "'scenario_at' must rise from 0, with one value more than the 3 rows"),
+        ("scenario_at", lambda at: at + 1, "'scenario_at' must rise from 0"),
+        ("scenario_at", lambda at: at[[0, 2, 1, 3]], "'scenario_at' must rise from 0"),
+        (
+            "scenario_at",
+            lambda at: at + 5 * (np.arange(4) == 3),
+            "'scenarios' covers 56 boundaries; the timeline has 51",
+        ),
+        ("gusts", lambda gusts: np.repeat(gusts, 2), "'gusts' has 2 rows; it must be 1"),
+        ("gusts", lambda gusts: gusts[:0], "'gusts' has 0 rows; it must be 1"),
+    ],
+)
+def test_streams_that_do_not_fit_together_are_refused(name, change, message):
+    """Each part, alone."""
+    streams = ticking_streams()
+    streams.check()
+    with pytest.raises(InputError, match=message):
+        replace(streams, **{name: change(getattr(streams, name))}).check()
+
+
+@pytest.mark.parametrize("physics_us", [2_000, 1_000, 500])
+def test_streams_go_onto_a_timeline_with_other_physics_steps(physics_us):
+    """Every change of the scenario stays at its time, and so does everything else."""
+    streams = ticking_streams()
+    finer = Timeline(
+        100_000,
+        autopilot=Periodic(4_000),
+        wind=Periodic(2_000),
+        log=Periodic(10_000),
+        physics=Periodic(physics_us),
+    )
+    moved = streams.on(finer)
+    moved.check()
+    assert np.array_equal(moved.time_us, finer.time_us)
+    assert moved.scenario_at[-1] == len(finer)
+    changes_us = moved.time_us[moved.scenario_at[:-1]]
+    assert changes_us.tolist() == streams.time_us[streams.scenario_at[:-1]].tolist() == [0, 40_000, 80_000]
+    assert moved.commands is streams.commands
+    back = moved.on(TICKING)
+    assert np.array_equal(back.scenario_at, streams.scenario_at)
+    assert np.array_equal(back.due, streams.due)
+
+
+@pytest.mark.parametrize(
+    ("axes", "axis"),
+    [
+        ({"autopilot": Periodic(2_000)}, "autopilot"),
+        ({"autopilot": Periodic(4_000, phase_us=2_000)}, "autopilot"),
+        ({"wind": Periodic(4_000)}, "wind"),
+        ({"log": Periodic(20_000)}, "log"),
+        ({"scenario": Periodic(50_000)}, "scenario"),
+        ({"wind": None}, "wind"),
+    ],
+)
+def test_streams_do_not_go_onto_other_axes(axes, axis):
+    """The first that ticks at other times is named."""
+    other = {"autopilot": Periodic(4_000), "wind": Periodic(2_000), "log": Periodic(10_000)} | axes
+    with pytest.raises(InputError, match=f"the {axis} axis ticks at other times than when the flight was recorded"):
+        ticking_streams().on(Timeline(100_000, **other))
+
+
+def test_a_change_at_a_physics_step_needs_that_step():
+    """A scenario that changes at every boundary, on a timeline that lacks some of them."""
+    streams = Simulation(PLANT, TIMELINE, scenario=Blows(), record=True).run().streams
+    with pytest.raises(InputError, match="the scenario changed at a physics step that the timeline does not have"):
+        streams.on(Timeline(3_000_000, log=Periodic(10_000)))

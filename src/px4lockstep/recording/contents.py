@@ -96,7 +96,7 @@ def contents_of(recording: Recording) -> Contents:
             "live_digest": recording.live_digest,
             "mission_name": source.mission_name or "",
         },
-        versions=dict(source.versions),
+        versions=dict(sorted(source.versions.items())),  # in the order that they are read in
         texts={"spec": source.spec, "state_names": "\n".join(recording.state_names)} | mission,
         arrays={
             "timeline/time_us": streams.time_us,

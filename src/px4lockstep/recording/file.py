@@ -7,6 +7,7 @@ Nothing in it depends on when or where it was written.
 """
 
 import hashlib
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,23 +52,10 @@ def write_recording(recording: Recording, path: str | Path) -> None:
     Raises:
         InputError: If the file can't be written.
     """
-    import h5py
-
-    contents = contents_of(recording)
     with placed_whole(path) as part:
-        with h5py.File(part, "w", libver=("v110", "v110"), userblock_size=BLOCK_BYTES) as file:
-            _write_attribute(file, "format", FORMAT)
-            _write_attribute(file, "version", contents.version)
-            for name, value in contents.attributes.items():
-                _write_attribute(file, name, value)
-            for name, value in contents.versions.items():
-                _write_attribute(file, f"version_of_{name}", value)
-            for name, text in contents.texts.items():
-                data = text.encode()
-                item = file.create_dataset(name, data=np.array(data, h5py.string_dtype("utf-8", max(1, len(data)))))
-                _describe(item, TEXTS.get(name, MISSION), data)
-            for name, array in contents.arrays.items():
-                _describe(_write_array(file, name, array), ENTRIES[name].description, _bytes_of(array))
+        with NotingFile(part, "w+") as raw:
+            _write(contents_of(recording), raw)
+            raw.raise_if_any()
         _seal(part)
 
 
@@ -101,6 +89,59 @@ def read_recording(path: str | Path) -> Recording:
 
 
 # -- writing -------------------------------------------------------------------------------------------------------
+
+
+class NotingFile(io.FileIO):
+    """A file that notes the first error of a write and goes on: the HDF5 library does not cope with a full disk."""
+
+    _error: OSError | None = None
+
+    def write(self, data: Any, /) -> int:
+        """Write all of it, unless there was an error."""
+        rest = memoryview(data)
+        while rest and self._error is None:
+            try:
+                rest = rest[super().write(rest) :]
+            except OSError as error:
+                self._error = error
+        return len(data)
+
+    def truncate(self, size: int | None = None, /) -> int:
+        """Give the file a length, unless there was an error."""
+        if self._error is None:
+            try:
+                return super().truncate(size)
+            except OSError as error:
+                self._error = error
+        return size or 0
+
+    def raise_if_any(self) -> None:
+        """Raise what was noted.
+
+        Raises:
+            OSError: If there was an error.
+        """
+        if self._error is not None:
+            raise self._error
+
+
+def _write(contents: Contents, raw: NotingFile) -> None:
+    """Write all but the first block."""
+    import h5py
+
+    with h5py.File(raw, "w", libver=("v110", "v110"), userblock_size=BLOCK_BYTES) as file:
+        _write_attribute(file, "format", FORMAT)
+        _write_attribute(file, "version", contents.version)
+        for name, value in contents.attributes.items():
+            _write_attribute(file, name, value)
+        for name, value in contents.versions.items():
+            _write_attribute(file, f"version_of_{name}", value)
+        for name, text in contents.texts.items():
+            encoded = text.encode()
+            value = np.array(encoded, h5py.string_dtype("utf-8", max(1, len(encoded))))
+            _describe(file.create_dataset(name, data=value), TEXTS.get(name, MISSION), encoded)
+        for name, array in contents.arrays.items():
+            _describe(_write_array(file, name, array), ENTRIES[name].description, _bytes_of(array))
 
 
 def _write_array(file: "h5py.File", name: str, array: npt.NDArray[Any]) -> "h5py.Dataset":
@@ -138,8 +179,7 @@ def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
 def _seal(path: Path) -> None:
     """Write the hash of all that follows into the first lines."""
     with path.open("rb+") as file:
-        line = _block(_hash_after_block(path))
-        file.write(line)
+        file.write(_block(_hash_after_block(path)))
 
 
 def _block(digest: str) -> bytes:
