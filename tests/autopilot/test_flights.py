@@ -146,7 +146,7 @@ def test_armed_again_it_waits_for_a_request():
     sim = flight(scenario=TAKE_OFF.at(71.0).disarm().at(72.0).arm(), end_s=80).run()
     assert modes_of(sim) == [MISSION_MODE, MANUAL_MODE]
     assert autopilot_of(sim)["armed"][-1] == 1
-    assert not sim.log["bus"]["command"]["motors"][7210:].any()
+    assert not sim.log["inputs"]["command"]["motors"][7210:].any()
 
 
 def test_a_request_is_obeyed_again_after_a_failsafe():
@@ -163,7 +163,7 @@ def test_asked_to_come_down_on_the_ground_it_disarms(request_):
     scenario = getattr(TAKE_OFF.__class__().arm(at_s=1.0).at(2.0), request_)()
     sim = flight(scenario=scenario, end_s=8).run()
     assert autopilot_of(sim)["armed"][-1] == 0
-    assert sim.log["bus"]["command"]["motors"].max() < 0.01
+    assert sim.log["inputs"]["command"]["motors"].max() < 0.01
 
 
 def test_armed_in_the_air_it_flies_on():
@@ -202,7 +202,7 @@ def test_disarming_stops_the_motors_at_once():
     """Also in flight: the vehicle falls, and the run ends with its crash."""
     sim = flight(scenario=TAKE_OFF.at(30.0).disarm()).run()
     assert sim.is_crashed
-    assert not sim.log["bus"]["command"]["motors"][3001:].any()
+    assert not sim.log["inputs"]["command"]["motors"][3001:].any()
 
 
 def test_nothing_moves_before_it_is_armed():
@@ -210,7 +210,7 @@ def test_nothing_moves_before_it_is_armed():
     scenario = TAKE_OFF.__class__().start_mission(at_s=0.5).arm(at_s=3.0)
     sim = flight(scenario=scenario, end_s=75).run()
     before = sim.log["time_us"] < 3_000_000
-    assert not sim.log["bus"]["command"]["motors"][before].any()
+    assert not sim.log["inputs"]["command"]["motors"][before].any()
     assert_flown_well(sim)
 
 

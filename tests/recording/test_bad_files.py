@@ -351,7 +351,6 @@ CASES = {
     "changes beyond the end": (values("streams/scenario_at", with_value(-1, 303)), "covers 303 boundaries"),
     "changes that go on": (values("streams/scenario_at", row_more), "'scenario_at' must rise from 0"),
     "a log row of another time": (field("log/rows", "time_us", 7), "log/rows.time_us is 7 in row 30, not 300000"),
-    "a bus of another time": (field("log/rows", "bus.time_us", 7), "log/rows.bus.time_us is 7 in row 30"),
     "a state of another flight": (values("log/state", with_value((9, 2), 1.0)), "its log has the digest"),
     "a command of another flight": (field("log/rows", "inputs.command.motors", 0.5), "its log has the digest"),
     "an estimate of another flight": (field("log/rows", "bus.estimate.pos_ned", 0.5), "its log has the live_digest"),

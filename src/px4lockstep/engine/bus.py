@@ -89,6 +89,15 @@ BUS = record(
 )
 
 
+def _without(dtype: np.dtype[Any], *names: str) -> list[tuple[str, Any, Any]]:
+    return [(name, dtype[name].base, dtype[name].shape) for name in dtype.names or () if name not in names]
+
+
+LOGGED_SCENARIO = record(_without(SCENARIO_OUT, "faults"))
+LOGGED_BUS = record([("scenario", LOGGED_SCENARIO), *_without(BUS, "time_us", "scenario", "command", "marker")])
+"""What a row of the log has of the bus: all but the time, and but faults and command, which it has as they are held."""
+
+
 def layout_hash(dtype: np.dtype[Any]) -> str:
     """Return a short hash of a record's field names, types, shapes and offsets, nested ones included."""
     return hashlib.sha256(_describe(dtype).encode()).hexdigest()[:16]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from px4lockstep.autopilot.builtin.stack import BUILTIN
-from px4lockstep.engine.bus import BUS, SCENARIO_OUT, WIND_OUT
+from px4lockstep.engine.bus import BUS, LOGGED_BUS, SCENARIO_OUT, WIND_OUT
 from px4lockstep.engine.probe import PROBE
 from px4lockstep.engine.validator import VALIDATOR
 from px4lockstep.environment.gust import GUSTS
@@ -76,7 +76,7 @@ SIM = record(
     ]
 )
 
-LOG_ROW = record([("time_us", "u8"), ("bus", BUS), ("inputs", INPUT)])
+LOG_ROW = record([("time_us", "u8"), ("bus", LOGGED_BUS), ("inputs", INPUT)])
 """One row of the log; the state of the same row is in an array of its own, which is as wide as the plant needs."""
 
 

@@ -116,11 +116,31 @@ def sense_batteries(sim):
 
 
 @kernel
+def log_scenario(scenario, row):
+    """Write what a row of the log has of the scenario: its faults are held, and logged as such."""
+    row.arm = scenario.arm
+    row.mission = scenario.mission
+    row.return_home = scenario.return_home
+    row.land = scenario.land
+    row.landed = scenario.landed
+    row.crashed = scenario.crashed
+    for i in range(3):
+        row.wind_ned[i] = scenario.wind_ned[i]
+    row.estimate_faults = scenario.estimate_faults
+
+
+@kernel
 def log_row(sim, log, log_state, index):
     """Write one row of the log."""
     row = log[index]
     row.time_us = sim.bus.time_us
-    row.bus = sim.bus
+    log_scenario(sim.bus.scenario, row.bus.scenario)
+    row.bus.wind = sim.bus.wind
+    row.bus.outputs = sim.bus.outputs
+    for j in range(len(sim.bus.battery)):
+        row.bus.battery[j] = sim.bus.battery[j]
+    row.bus.estimate = sim.bus.estimate
+    row.bus.autopilot = sim.bus.autopilot
     row.inputs = sim.inputs
     for i in range(sim.plant.n_x):
         log_state[index, i] = sim.state.x[i]

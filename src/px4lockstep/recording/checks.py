@@ -93,11 +93,10 @@ def _check_log(recording: Recording) -> None:
             due_us = np.append(due_us, log["time_us"][-1])
     if len(due_us) != len(log):
         raise InputError(f"log/rows has {len(log)} rows; the timeline has {len(due_us)} boundaries of the log")
-    for name, times_us in (("time_us", log["time_us"]), ("bus.time_us", log["bus"]["time_us"])):
-        wrong = np.flatnonzero(due_us != times_us)
-        if len(wrong):
-            row = int(wrong[0])
-            raise InputError(f"log/rows.{name} is {int(times_us[row])} in row {row}, not {int(due_us[row])}")
+    wrong = np.flatnonzero(due_us != log["time_us"])
+    if len(wrong):
+        row = int(wrong[0])
+        raise InputError(f"log/rows.time_us is {int(log['time_us'][row])} in row {row}, not {int(due_us[row])}")
 
 
 def _check_moments(recording: Recording) -> None:

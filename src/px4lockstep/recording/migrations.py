@@ -6,9 +6,14 @@ needs it says so. Bytes of a layout that has changed (`moments/core`) are droppe
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from px4lockstep.engine.bus import layout_hash
+from px4lockstep.engine.core import LOG_ROW
+from px4lockstep.errors import InputError
 from px4lockstep.recording.contents import VERSION, Contents
 
 
@@ -21,11 +26,33 @@ def migrated(contents: Contents) -> Contents:
 
 
 def _from_1(contents: Contents) -> None:
-    """Version 2 added moments, the mission and the names of states."""
-    contents.attributes |= {"core_layout": "", "mission_name": ""}
+    """Version 2 added moments, the mission and the names of states, and took out of the log what it had twice."""
+    contents.attributes |= {"core_layout": "", "mission_name": "", "bus_layout": layout_hash(LOG_ROW)}
+    if "log/rows" in contents.arrays:
+        contents.arrays["log/rows"] = _with_fields(contents.arrays["log/rows"], LOG_ROW, "log/rows")
     contents.arrays["moments/core"] = np.zeros((0, 0), np.uint8)
     states = len(contents.arrays.get("plant/initial_state", ()))
     contents.texts["state_names"] = "\n".join(f"x[{i}]" for i in range(states))
+
+
+def _with_fields(array: npt.NDArray[Any], dtype: np.dtype[Any], name: str) -> npt.NDArray[Any]:
+    """Return records with some of their fields.
+
+    Raises:
+        InputError: If they don't have one, or it is of another type.
+    """
+    kept = np.zeros(array.shape, dtype)
+    for field in dtype.names or ():
+        if field not in (array.dtype.names or ()):
+            raise InputError(f"{name} lacks the field {field!r}")
+        values = array[field]
+        if kept[field].dtype.names is not None and values.dtype != kept[field].dtype:
+            kept[field] = _with_fields(values, kept[field].dtype, f"{name}.{field}")
+        elif values.dtype != kept[field].dtype or values.shape != kept[field].shape:
+            raise InputError(f"{name}.{field} is {values.dtype} with the shape {values.shape}")
+        else:
+            kept[field] = values
+    return kept
 
 
 STEPS: dict[int, Callable[[Contents], None]] = {1: _from_1}

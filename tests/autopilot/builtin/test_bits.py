@@ -33,5 +33,5 @@ def test_the_flight_of_the_bits_has_everything_in_it(aircraft):
     assert np.ptp(said["yaw_sp"][50:]) > 1.0
     assert np.abs(said["q_sp"][:, 1:3]).max() > 0.05
     assert np.abs(said["torque_sp_body"]).max(axis=0).min() > 0.01
-    motors = sim.log["bus"]["command"]["motors"][-1, : len(aircraft.rotors)]
+    motors = sim.log["inputs"]["command"]["motors"][-1, : len(aircraft.rotors)]
     assert len(set(motors.tolist())) == len(aircraft.rotors)
