@@ -110,7 +110,7 @@ class LayoutSources:
                 f"{dtype.itemsize}; build it anew"
             )
         shipped = shipped_layouts().get(metadata.topic)
-        if shipped is not None and shipped.dtype == dtype:
+        if shipped is not None and (shipped.dtype, shipped.message_hash) == (dtype, metadata.message_hash):
             return shipped
         return Layout(metadata.topic, pascal_case(metadata.topic), dtype, metadata.size, metadata.message_hash)
 
