@@ -30,3 +30,7 @@ class StepError(SimulationError):
 
 class InvariantError(SimulationError):
     """The validator found a broken invariant: the message has the time, the state and the value."""
+
+
+class Px4Error(LockstepError):
+    """PX4's library refused a call, or was used against its rules: the message has the call, its code and a remedy."""

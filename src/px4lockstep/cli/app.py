@@ -230,3 +230,40 @@ def spec_schema() -> None:
     from px4lockstep.cli.spec import print_schema
 
     raise typer.Exit(print_schema())
+
+
+uorb_app = typer.Typer(help="PX4's uORB messages.", no_args_is_help=True)
+app.add_typer(uorb_app, name="uorb")
+LibOption = Annotated[
+    Path | None, typer.Option("--lib", metavar="PATH", help="PX4's library, or the folder it was built in.")
+]
+MsgOption = Annotated[Path | None, typer.Option("--msg", metavar="FOLDER", help="The folder msg of PX4's sources.")]
+
+
+@uorb_app.command("list")
+def uorb_list(lib: LibOption = None, msg: MsgOption = None, as_json: JsonOption = False) -> None:
+    """List topics with size and hash: those that ship, those of --msg, or as --lib has them."""
+    from px4lockstep.cli.uorb import list_topics
+
+    raise typer.Exit(list_topics(lib, msg, as_json))
+
+
+@uorb_app.command("show")
+def uorb_show(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="vehicle_status, for example.")],
+    lib: LibOption = None,
+    msg: MsgOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show where each field of a topic's message is."""
+    from px4lockstep.cli.uorb import show_topic
+
+    raise typer.Exit(show_topic(topic, lib, msg, as_json))
+
+
+@uorb_app.command("verify")
+def uorb_verify(lib: LibOption = None, msg: MsgOption = None, as_json: JsonOption = False) -> None:
+    """Check all layouts against PX4's library. Exit: 0 all fit, 1 a topic that is flown with does not, 2 no library."""
+    from px4lockstep.cli.uorb import verify_topics
+
+    raise typer.Exit(verify_topics(lib, msg, as_json))

@@ -7,6 +7,8 @@ import sys
 from typing import Any
 
 from px4lockstep import __version__
+from px4lockstep.errors import InputError
+from px4lockstep.px4.abi import VERSION
 
 
 def run_doctor(as_json: bool) -> int:
@@ -49,9 +51,10 @@ def diagnose() -> dict[str, Any]:
 
 
 def _px4_library() -> str:
-    path = os.environ.get("PX4_LOCKSTEP_LIB")
-    if not path:
-        return "none: PX4_LOCKSTEP_LIB is not set"
-    if not os.path.isfile(path):
-        return f"none: PX4_LOCKSTEP_LIB = {path}, which is no file"
-    return f"{path}; flying real PX4 comes with a later version"
+    from px4lockstep.px4 import Library
+
+    try:
+        library = Library.load()
+    except InputError as error:
+        return f"none: {error}"
+    return f"{library.path}, version {VERSION} of the interface"

@@ -1,0 +1,108 @@
+"""`px4lockstep uorb`: the layouts of PX4's messages, listed, shown, and checked against a library."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from px4lockstep.errors import LayoutError
+from px4lockstep.px4 import Layout, Library, Px4, check_layouts, shipped_layouts
+from px4lockstep.px4.console import console_into
+from px4lockstep.px4.presets import STATE_INJECTION
+from px4lockstep.px4.uorb import LayoutSources, TopicMetadata
+
+FITS, DIFFERS = 0, 1
+STANDARD_ERROR = 2
+
+
+def list_topics(lib: Path | None, msg: Path | None, as_json: bool) -> int:
+    """Print the topics with size and hash."""
+    sources = LayoutSources(msg)
+    found: list[Layout | TopicMetadata] = []
+    if lib is None:
+        found += [sources.layout(topic) for topic in sources.topics()]
+    else:
+        with _running(lib, msg) as (_, px4):
+            for topic in sources.topics():
+                try:
+                    found.append(px4.metadata(topic))
+                except LayoutError:  # this PX4 does not have it
+                    continue
+    if as_json:
+        sys.stdout.write(json.dumps([_as_dict(each) for each in found]) + "\n")
+        return FITS
+    table = Table("topic", "bytes", "hash")
+    for each in found:
+        table.add_row(each.topic, str(each.size), _hash(each))
+    Console(soft_wrap=True).print(table)
+    return FITS
+
+
+def show_topic(topic: str, lib: Path | None, msg: Path | None, as_json: bool) -> int:
+    """Print the fields of a topic's message in the order of memory, and its constants."""
+    if lib is None:
+        layout = LayoutSources(msg).layout(topic)
+    else:
+        with _running(lib, msg) as (_, px4):
+            layout = px4.layout(topic)
+    fields = [{"name": name, "type": kind, "offset": offset} for name, (kind, offset) in layout.fields().items()]
+    if as_json:
+        described = {"message": layout.message, "fields": fields, "constants": dict(layout.constants)}
+        sys.stdout.write(json.dumps(_as_dict(layout) | described) + "\n")
+        return FITS
+    console = Console(soft_wrap=True, markup=False, highlight=False)
+    console.print(f"{topic}: {layout.message}, {layout.size} bytes, {_hash(layout)}")
+    table = Table("field", "type", "offset")
+    for field in fields:
+        table.add_row(*map(str, field.values()))
+    console.print(table)
+    for name, value in layout.constants.items():
+        console.print(f"{name} = {value}")
+    return FITS
+
+
+def verify_topics(lib: Path | None, msg: Path | None, as_json: bool) -> int:
+    """Check the messages that ship against a library; return 1 if one that a flight uses does not fit."""
+    used = STATE_INJECTION.fields_used()
+    checked = [*used, *(topic for topic in shipped_layouts() if topic not in used)]
+    problems: dict[str, str] = {}
+    with _running(lib, msg) as (library, px4):
+        for topic in checked:
+            try:
+                check_layouts(px4, {topic: used.get(topic, ())})
+            except LayoutError as error:
+                problems[topic] = str(error)
+    fits = not any(topic in used for topic in problems)
+    if as_json:
+        rows = [
+            {"topic": topic, "used": topic in used, "fits": topic not in problems, "problem": problems.get(topic)}
+            for topic in checked
+        ]
+        sys.stdout.write(json.dumps({"library": str(library.path), "fits": fits, "topics": rows}) + "\n")
+    else:
+        for topic, problem in problems.items():
+            sys.stdout.write(f"{'' if topic in used else 'not used: '}{problem}\n")
+        outcome = "it can be flown" if fits else "it can't be flown"
+        sys.stdout.write(f"{len(checked) - len(problems)} of {len(checked)} topics fit {library.path}; {outcome}\n")
+    return FITS if fits else DIFFERS
+
+
+@contextmanager
+def _running(lib: Path | None, msg: Path | None) -> Iterator[tuple[Library, Px4]]:
+    """Start PX4, with what it prints on standard error."""
+    library = Library.load(lib)
+    with console_into(STANDARD_ERROR), library.create(msg_dir=msg) as px4:
+        yield library, px4
+
+
+def _as_dict(known: Layout | TopicMetadata) -> dict[str, Any]:
+    return {"topic": known.topic, "size": known.size, "message_hash": _hash(known)}
+
+
+def _hash(known: Layout | TopicMetadata) -> str:
+    return f"{known.message_hash:#010x}"

@@ -1,0 +1,67 @@
+"""Finding PX4's library: `px4.libpath`, `PX4_LOCKSTEP_LIB`, the usual build folders.
+
+A path that was given is the only one that is tried, so that no other PX4 flies by accident. It may be the library, with
+the suffix of another system, or a folder that PX4 was built in.
+"""
+
+import os
+import sys
+from os import PathLike
+from pathlib import Path
+
+from px4lockstep.errors import InputError
+
+VARIABLE = "PX4_LOCKSTEP_LIB"
+SUFFIXES = (".dylib", ".so") if sys.platform == "darwin" else (".so", ".dylib")
+NAME = "libpx4_lockstep"
+IN_BUILD = Path("src", "lib", "px4_lockstep")
+IN_SOURCES = Path("build", "px4_sitl_lockstep")
+"""Where PX4's build puts it: below the folder of the build, and that below the sources."""
+SOURCES = (Path(), Path("PX4-Autopilot"), Path("..", "PX4-Autopilot"), Path("~", "PX4-Autopilot"))
+REMEDY = (
+    f"set px4.libpath in the aircraft file (or --set px4.libpath=PATH), or the environment's {VARIABLE}, to the "
+    'library or to the folder that PX4 was built in; autopilot.kind = "builtin" flies without it'
+)
+
+
+def find_library(path: str | PathLike[str] | None = None) -> Path:
+    """Return the path of PX4's library, which is a file.
+
+    Args:
+        path: Where it is, `px4.libpath` of the aircraft file; None if it was not said.
+
+    Raises:
+        InputError: If it is not there; the message lists every place that was tried.
+    """
+    given = os.environ.get(VARIABLE)
+    if path is not None:
+        reason, places = f"px4.libpath = {os.fspath(path)}", _places_of(_expanded(path))
+    elif given:
+        reason, places = f"{VARIABLE} = {given}", _places_of(_expanded(given))
+    else:
+        reason = f"px4.libpath and {VARIABLE} are not set"
+        places = [place for each in SOURCES for place in _library_in(_expanded(each) / IN_SOURCES / IN_BUILD)]
+    for place in places:
+        if place.is_file():
+            return place.resolve()
+    lines = "\n".join(f"  {place.absolute()}" for place in places)
+    raise InputError(f"PX4's library was not found ({reason}); it was looked for at\n{lines}\n{REMEDY}")
+
+
+def _places_of(path: Path) -> list[Path]:
+    """Return where the library may be if this is what the user gave."""
+    if path.is_dir():
+        return [
+            place for folder in (path, path / IN_BUILD, path / IN_SOURCES / IN_BUILD) for place in _library_in(folder)
+        ]
+    if path.suffix in SUFFIXES:
+        return [path, *(path.with_suffix(suffix) for suffix in SUFFIXES if suffix != path.suffix)]
+    return [path]
+
+
+def _library_in(folder: Path) -> list[Path]:
+    return [folder / (NAME + suffix) for suffix in SUFFIXES]
+
+
+def _expanded(path: str | PathLike[str]) -> Path:
+    return Path(os.path.expanduser(path))  # as the method of Path, but without a home folder it is no error

@@ -1,0 +1,316 @@
+"""A running PX4: parameters, mission, topics, steps."""
+
+import difflib
+import os
+from collections.abc import Callable
+from ctypes import byref, c_char_p, c_float, c_int32, c_uint8, c_uint32
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from px4lockstep.errors import InputError, LayoutError, Px4Error, TimeError
+from px4lockstep.px4.abi import Config
+from px4lockstep.px4.codes import CODES, NO_FIELD_STRING, UNKNOWN, WRONG_TYPE, refused
+from px4lockstep.px4.parameters import as_float32, known_parameters
+from px4lockstep.px4.topics import Publisher, Subscriber
+from px4lockstep.px4.uorb import Layout, LayoutSources, TopicMetadata, shipped_layouts
+
+Functions = dict[str, Any]
+"""Functions of ctypes, by name."""
+ParameterKind = Literal["int32", "float"]
+INSTANCES = 10
+"""ORB_MULTI_MAX_INSTANCES of PX4."""
+
+
+class Px4:
+    """A running PX4, made by `Library.create`; ended by `close`, or at the end of a `with` block.
+
+    All calls are made in the thread of the caller. After `os.fork()` both processes have it and fly on.
+    """
+
+    def __init__(
+        self,
+        functions: Functions,
+        stop_autosave: Callable[[bool], Any] | None,
+        handle: int,
+        config: Config,
+        sources: LayoutSources,
+        on_close: Callable[[], None],
+    ):
+        self.config = config
+        self._functions = functions
+        self._stop_autosave = stop_autosave
+        self._handle: int | None = handle
+        self._sources = sources
+        self._on_close = on_close
+        self._time_us: int | None = None
+        self._kinds: dict[str, ParameterKind] = {}
+        self._metadata: dict[str, TopicMetadata] = {}
+        self._layouts: dict[str, Layout] = {}
+
+    @property
+    def handle(self) -> int:
+        """The library's handle, for calls by address.
+
+        Raises:
+            Px4Error: If it is closed.
+        """
+        if self._handle is None:
+            raise Px4Error(
+                "this PX4 is closed; it has one life in a process, so that another needs a process of its own"
+            )
+        return self._handle
+
+    @property
+    def time_us(self) -> int | None:
+        """The time of the last step, or None before the first."""
+        return self._time_us
+
+    def call(self, function: str, about: str, *arguments: Any) -> None:
+        """Call a function of the library that returns a code.
+
+        Args:
+            function: Its name without the prefix.
+            about: What it is about, for errors.
+            arguments: What follows the handle.
+
+        Raises:
+            Px4Error: If the code is negative.
+        """
+        code = self._functions[function](self.handle, *arguments)
+        if code < 0:
+            raise refused(function, about, code)
+
+    def close(self) -> None:
+        """End it. A second time does nothing."""
+        if self._handle is not None:
+            handle, self._handle = self._handle, None
+            self._functions["destroy"](handle)
+            self._on_close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def step(self, time_us: int) -> None:
+        """Publish what is queued, and run the modules that are due.
+
+        Args:
+            time_us: PX4's time, which must rise from step to step.
+
+        Raises:
+            TimeError: If it does not rise.
+            Px4Error: If a message could not be published; the modules did not run then.
+        """
+        if isinstance(time_us, bool) or not hasattr(time_us, "__index__"):
+            raise TimeError(f"time_us = {time_us!r} must be a whole number of microseconds")
+        time = time_us.__index__()
+        if not 0 <= time < 2**64:
+            raise TimeError(f"time_us = {time} is out of range; it must be a whole number of 64 bits, not negative")
+        if self._time_us is not None and time <= self._time_us:
+            raise TimeError(f"time_us = {time} must be later than that of the step before, {self._time_us}")
+        self.call("step_uorb", f"time_us = {time}", time)
+        self._time_us = time
+
+    def load_mission(self, path: str | PathLike[str]) -> None:
+        """Load a mission in the format QGC WPL 110. `Mission.lost_by_library` says what PX4 would lose of it.
+
+        Raises:
+            InputError: If there is no such file.
+            Px4Error: If PX4 does not take it.
+        """
+        if not Path(path).is_file():
+            raise InputError(f"there is no mission {os.fspath(path)}; correct px4.mission_path")
+        self.call("load_mission_qgc_wpl", os.fspath(path), os.fsencode(path))
+
+    def param_kind(self, name: str) -> ParameterKind:
+        """Return the type of a parameter, as the library says.
+
+        Raises:
+            InputError: If this PX4 has no such parameter.
+        """
+        if name not in self._kinds:
+            self._kinds[name] = self._ask_kind(name)
+        return self._kinds[name]
+
+    def _ask_kind(self, name: str) -> ParameterKind:
+        code = self._functions["param_get_i32"](self.handle, _text("parameter", name), byref(c_int32()))
+        if code == 0:
+            return "int32"
+        if code == UNKNOWN:
+            nearest = difflib.get_close_matches(name.upper(), known_parameters(), n=1, cutoff=0.0)[0]
+            raise InputError(f"this PX4 has no parameter {name!r}; the closest that px4lockstep knows is {nearest}")
+        if code == WRONG_TYPE:
+            self.call("param_get_f32", name, _text("parameter", name), byref(c_float()))
+            return "float"
+        raise refused("param_get_i32", name, code)
+
+    def param_get(self, name: str) -> int | float:
+        """Return the value of a parameter: an int, or a float that a float32 can hold.
+
+        Raises:
+            InputError: If this PX4 has no such parameter.
+        """
+        if self.param_kind(name) == "int32":
+            whole = c_int32()
+            self.call("param_get_i32", name, _text("parameter", name), byref(whole))
+            return whole.value
+        number = c_float()
+        self.call("param_get_f32", name, _text("parameter", name), byref(number))
+        return number.value
+
+    def param_set(self, name: str, value: float | int) -> None:
+        """Set a parameter. The modules learn of it by `param_notify`, the allocator by `control_alloc_update_params`.
+
+        Args:
+            name: Its name.
+            value: A number; a whole one if the library has the parameter as an int32.
+
+        Raises:
+            InputError: If this PX4 has no such parameter, or it can't have that value.
+        """
+        kind = self.param_kind(name)
+        number = _param_value(name, kind, value)
+        if self._stop_autosave is not None:
+            # On Linux PX4 never makes its timer for saving parameters ready, and setting one can wait for it forever.
+            self._stop_autosave(False)
+            self._stop_autosave = None
+        function = "param_set_i32" if kind == "int32" else "param_set_f32"
+        self.call(function, f"{name}, {number}", _text("parameter", name), number)
+
+    def param_notify(self) -> None:
+        """Tell all modules that parameters have changed."""
+        self.call("param_notify", "")
+
+    def control_alloc_update_params(self) -> None:
+        """Tell the control allocator that its parameters have changed."""
+        self.call("control_alloc_update_params", "")
+
+    def metadata(self, topic: str) -> TopicMetadata:
+        """Return what the library says of a topic.
+
+        Raises:
+            LayoutError: If it has none of that name.
+        """
+        if topic not in self._metadata:
+            self._metadata[topic] = self._ask_metadata(topic)
+        return self._metadata[topic]
+
+    def _ask_metadata(self, topic: str) -> TopicMetadata:
+        fields, queue = c_char_p(), c_uint8()
+        size, size_no_padding, message_hash = c_uint32(), c_uint32(), c_uint32()
+        code = self._functions["orb_topic_metadata"](
+            self.handle,
+            _text("topic", topic),
+            byref(fields),
+            byref(size),
+            byref(size_no_padding),
+            byref(message_hash),
+            byref(queue),
+        )
+        if code == UNKNOWN:
+            nearest = difflib.get_close_matches(topic, shipped_layouts(), n=1, cutoff=0.0)[0]
+            meaning, remedy = CODES["orb_topic_metadata"][code]
+            raise LayoutError(f"{topic}: {meaning}; {remedy}. The closest that px4lockstep knows is {nearest}")
+        if code < 0 and code != NO_FIELD_STRING:
+            raise refused("orb_topic_metadata", topic, code)
+        text = None if code == NO_FIELD_STRING or fields.value is None else fields.value.decode("latin-1")
+        return TopicMetadata(topic, size.value, size_no_padding.value, message_hash.value, queue.value, text)
+
+    def layout(self, topic: str) -> Layout:
+        """Return the layout of a topic in this library.
+
+        Raises:
+            LayoutError: If it is not known; the message says how to make it known.
+        """
+        if topic not in self._layouts:
+            self._layouts[topic] = self._sources.fitting(self.metadata(topic), self)
+        return self._layouts[topic]
+
+    def publisher(self, topic: str, instance: int = -1, queue: int = 0, priority: int = 0) -> Publisher:
+        """Make a publisher. PX4 learns of the topic in the first step after a message.
+
+        Args:
+            topic: Its name.
+            instance: Which one, -1 for the next that is free.
+            queue: The length of the topic's queue, to be checked; 0 for no check.
+            priority: Must be 0.
+
+        Raises:
+            LayoutError: If the topic or its layout is not known.
+            Px4Error: If the library refuses it.
+        """
+        layout = self.layout(topic)
+        _check_range("instance", instance, -1, INSTANCES - 1)
+        _check_range("queue", queue, 0, 255)
+        _check_range("priority", priority, 0, 0)
+        number, given, size = c_int32(-1), c_int32(-1), c_uint32(0)
+        about = f"{topic}, priority {priority}, queue {queue}, instance {instance}"
+        out = (byref(number), byref(given), byref(size))
+        self.call("orb_create_publisher_ex", about, _text("topic", topic), priority, queue, instance, *out)
+        _check_size("orb_create_publisher_ex", layout, size.value)
+        return Publisher(self, number.value, layout)
+
+    def subscriber(self, topic: str, instance: int = 0) -> Subscriber:
+        """Make a subscriber to one instance of a topic.
+
+        Raises:
+            LayoutError: If the topic or its layout is not known.
+            Px4Error: If the library refuses it.
+        """
+        layout = self.layout(topic)
+        _check_range("instance", instance, 0, INSTANCES - 1)
+        number, size = c_int32(-1), c_uint32(0)
+        about = f"{topic}, instance {instance}"
+        self.call("orb_create_subscriber", about, _text("topic", topic), instance, byref(number), byref(size))
+        _check_size("orb_create_subscriber", layout, size.value)
+        return Subscriber(self, number.value, instance, layout)
+
+
+def _text(what: str, name: str) -> bytes:
+    """Return a name as C text."""
+    if not isinstance(name, str) or not name.isascii() or not name.isprintable() or not name:
+        raise InputError(f"{name!r} is no name of a {what}; it must be a word of plain letters")
+    return name.encode("ascii")
+
+
+def _check_range(what: str, value: int, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise InputError(
+            f"{what} = {value!r} must be {low}"
+            if low == high
+            else f"{what} = {value!r} must be a whole number from {low} to {high}"
+        )
+
+
+def _check_size(function: str, layout: Layout, size: int) -> None:
+    if size != layout.size:
+        raise LayoutError(
+            f"{layout.topic}: {function} says {size} bytes, its layout has {layout.size}; build the library anew"
+        )
+
+
+def _param_value(name: str, kind: ParameterKind, value: Any) -> int | float:
+    """Return a value as the parameter takes it."""
+    whole = f"parameter {name} = {value!r} must be a whole number of 32 bits, because PX4 has it as an int32"
+    finite = f"parameter {name} = {value!r} must be a finite number that a float32 can hold"
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(whole if kind == "int32" else finite) from None
+    if kind == "int32":
+        if isinstance(value, bool) or not number.is_integer() or not -(2**31) <= number < 2**31:
+            raise InputError(whole)
+        return int(number)
+    try:
+        rounded = as_float32(number)
+    except OverflowError:
+        raise InputError(finite) from None
+    if isinstance(value, bool | str) or not abs(rounded) < float("inf"):
+        raise InputError(finite)
+    return rounded

@@ -1,0 +1,7 @@
+"""uORB messages without generated code: a layout is a NumPy dtype, checked against the loaded library."""
+
+from px4lockstep.px4.uorb.layout import Layout
+from px4lockstep.px4.uorb.shipped import shipped_layouts
+from px4lockstep.px4.uorb.sources import LayoutSources, TopicMetadata, check_layouts
+
+__all__ = ["Layout", "LayoutSources", "TopicMetadata", "check_layouts", "shipped_layouts"]

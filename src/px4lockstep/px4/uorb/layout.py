@@ -1,0 +1,136 @@
+"""The layout of a message in memory: a NumPy structured dtype with the offsets of PX4's C structure.
+
+PX4 sorts the fields by the size of an element, largest first, in the order of their declaration otherwise. Nested
+messages come last, each at a multiple of 8 bytes, and the whole is a multiple of 8 bytes.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from px4lockstep.errors import LayoutError
+from px4lockstep.px4.uorb.definitions import SIZES, Definition, Field, message_hash, nested_definition
+
+ALIGNMENT = 8
+"""Of every message, because each begins with a 64-bit timestamp."""
+NUMPY_TYPES = {name: {"bool": "?", "char": "u1"}.get(name, name) for name in SIZES}
+"""A char is a byte: its arrays hold text that ends with a 0."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each field of a topic's message is.
+
+    `declared` has the fields in PX4's order, `uint8 nav_state`; it is empty if only the order in memory is known.
+    """
+
+    topic: str
+    message: str
+    dtype: np.dtype[Any]
+    size: int
+    message_hash: int
+    declared: tuple[str, ...] = ()
+    constants: Mapping[str, int | float | str] = field(default_factory=dict, compare=False, repr=False)
+
+    def zeros(self) -> np.void:
+        """Return a message with all bytes 0, to be filled in by name: `message["nav_state"] = 3`."""
+        message: np.void = np.zeros(1, self.dtype)[0]
+        return message
+
+    def fields(self) -> dict[str, tuple[str, int]]:
+        """Return type and offset of every field in the order of memory; of nested messages as `current.lat`."""
+        return dict(_walk(self.dtype, "", 0))
+
+
+def layout_of(topic: str, definition: Definition, others: Mapping[str, Definition]) -> Layout:
+    """Lay out a message as PX4's generator does.
+
+    Args:
+        topic: The topic that has it.
+        definition: The message.
+        others: The messages that are nested in it, by name.
+
+    Raises:
+        LayoutError: If a nested message is not known, or contains itself.
+    """
+    dtype = _dtype(definition, others, ())
+    return Layout(
+        topic,
+        definition.message,
+        dtype,
+        dtype.itemsize,
+        message_hash(definition, others),
+        tuple(map(str, definition.fields)),
+        definition.constants,
+    )
+
+
+def _dtype(definition: Definition, others: Mapping[str, Definition], outer: tuple[str, ...]) -> np.dtype[Any]:
+    if definition.message in outer:
+        raise LayoutError(f"{definition.message} contains itself: {' > '.join((*outer, definition.message))}")
+    placed = []
+    for each in sorted(definition.fields, key=lambda each: -SIZES.get(each.type, 0)):
+        if each.is_nested:
+            inner = nested_definition(definition.message, each, others)
+            placed.append((each, _dtype(inner, others, (*outer, definition.message))))
+        else:
+            placed.append((each, np.dtype(NUMPY_TYPES[each.type])))
+    return struct_dtype(definition.message, placed)
+
+
+def struct_dtype(message: str, placed: Iterable[tuple[Field, np.dtype[Any]]]) -> np.dtype[Any]:
+    """Return the dtype of fields that follow each other in memory, each with the dtype of an element.
+
+    Fields that PX4 puts in as padding (`_padding0`) take their place and are left out.
+
+    Raises:
+        LayoutError: If two fields have the same name.
+    """
+    names: list[str] = []
+    formats: list[Any] = []
+    offsets: list[int] = []
+    offset = 0
+    for each, element in placed:
+        alignment = ALIGNMENT if each.is_nested else element.itemsize
+        offset += -offset % alignment
+        if each.name in names:
+            raise LayoutError(f"{message} has two fields called {each.name!r}")
+        if not each.name.startswith("_padding"):
+            names.append(each.name)
+            formats.append(element if each.count is None else (element, (each.count,)))
+            offsets.append(offset)
+        offset += element.itemsize * (each.count or 1)
+    size = offset + -offset % ALIGNMENT
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
+
+
+def type_name(dtype: np.dtype[Any]) -> str:
+    """Return PX4's name of a field's type, `float32[4]`; a message is `message`."""
+    brackets = "".join(f"[{n}]" for n in dtype.shape)
+    return ("message" if dtype.base.names is not None else dtype.base.name) + brackets
+
+
+def _walk(dtype: np.dtype[Any], prefix: str, start: int) -> Iterable[tuple[str, tuple[str, int]]]:
+    for name, (inner, offset, *_) in (dtype.fields or {}).items():
+        if inner.base.names is None:
+            yield prefix + name, (type_name(inner), start + offset)
+            continue
+        for i in range(int(np.prod(inner.shape, dtype=int))):
+            index = f"[{i}]" if inner.shape else ""
+            yield from _walk(inner.base, f"{prefix}{name}{index}.", start + offset + i * inner.base.itemsize)
+
+
+def differences(first: Layout, second: Layout, named: tuple[str, str]) -> list[str]:
+    """Say which fields differ between two layouts of a topic, in type or presence; `named` is what to call the two."""
+    ours, theirs = first.fields(), second.fields()
+    lines = []
+    for name in [*ours, *(name for name in theirs if name not in ours)]:
+        if name not in theirs:
+            lines.append(f"{name} is only in {named[0]}")
+        elif name not in ours:
+            lines.append(f"{name} is only in {named[1]}")
+        elif ours[name][0] != theirs[name][0]:
+            lines.append(f"{name} is {ours[name][0]} in {named[0]} and {theirs[name][0]} in {named[1]}")
+    return lines

@@ -1,0 +1,31 @@
+"""The messages that ship with the package: those of PX4 main of early 2026, as the library reports them."""
+
+import functools
+import json
+from collections.abc import Mapping
+from importlib import resources
+from types import MappingProxyType
+
+from px4lockstep.px4.uorb.definitions import Definition, Field
+from px4lockstep.px4.uorb.layout import Layout, layout_of
+
+
+@functools.cache
+def shipped_definitions() -> Mapping[str, Definition]:
+    """Return the definitions by message."""
+    text = resources.files("px4lockstep.px4").joinpath("uorb_topics.json").read_text("utf-8")
+    return MappingProxyType(
+        {
+            entry["message"]: Definition(
+                entry["message"], tuple(map(Field.parse, entry["declared"])), (topic,), entry["constants"]
+            )
+            for topic, entry in json.loads(text)["topics"].items()
+        }
+    )
+
+
+@functools.cache
+def shipped_layouts() -> Mapping[str, Layout]:
+    """Return the layouts by topic."""
+    known = shipped_definitions()
+    return MappingProxyType({topic: layout_of(topic, each, known) for each in known.values() for topic in each.topics})

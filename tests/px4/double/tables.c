@@ -1,0 +1,3 @@
+/* The generated tables. */
+#define DEFINE_TABLES
+#include "double.h"
