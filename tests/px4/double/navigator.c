@@ -8,7 +8,7 @@
 
 enum { WAYPOINT = 16, LOITER_UNLIMITED = 17, LOITER_TIME = 19, RETURN_TO_LAUNCH = 20, LAND_ITEM = 21, TAKEOFF = 22 };
 enum { TYPE_POSITION = 0, TYPE_LOITER = 2, TYPE_TAKEOFF = 3, TYPE_LAND = 4, TYPE_IDLE = 5 };
-enum { MULTICOPTER_ACCEPTANCE_M = 2 };
+enum { MULTICOPTER_ACCEPTANCE_M = 2, TOO_MANY_RUNS = 20 };
 static const double EARTH_RADIUS_M = 6371000.0; /* PX4's */
 
 typedef enum { TO_ITEM, TO_LANDING_PLACE, CLIMB, GO_HOME, SINK, TOUCH_DOWN } Work;
@@ -16,7 +16,7 @@ typedef enum { TO_ITEM, TO_LANDING_PLACE, CLIMB, GO_HOME, SINK, TOUCH_DOWN } Wor
 static struct {
     int mode;
     bool is_valid, is_finished, is_held, is_begun, has_begun_before;
-    int runs_to_begin;
+    int runs_to_begin, runs_held;
     int current, reached;
     Work work;
     bool is_there;
@@ -215,10 +215,13 @@ static void run_mission(uint64_t now_us, bool is_armed) {
         nav.is_held = true;
         publish_result(now_us);
     }
+    if (nav.is_held && nav.is_valid && ++nav.runs_held == TOO_MANY_RUNS)
+        violation("mission_start", "the mission is valid; go back to manual for a period of the navigator, and ask again");
     if (nav.is_held || !is_armed) return;
     if (nav.runs_to_begin > 0) {
         nav.runs_to_begin--;
     } else if (!nav.is_begun || nav.is_finished) {
+        if (nav.is_begun) violation("mission_end", "the mission is finished, the vehicle still armed: it starts over");
         bool resumes = nav.has_begun_before && !nav.is_finished && !is_landed();
         if (!resumes) {
             nav.current = 0;
