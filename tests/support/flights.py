@@ -31,9 +31,13 @@ def flight(
     record=False,
     replay=None,
     integrator="RK4",
+    autopilot=None,
     **options,
 ):
-    """Return a flight, ready to run: autopilot at 250 Hz, steps of 1 ms; by default no wind, truth as the estimate."""
+    """Return a flight, ready to run: autopilot at 250 Hz, steps of 1 ms; by default no wind, truth as the estimate.
+
+    `autopilot` takes the place of the built-in one, which `mission` and `options` are for.
+    """
     end_us = round(end_s * 1e6)
     timeline = Timeline(
         end_us,
@@ -49,7 +53,7 @@ def flight(
             "scenario": scenario,
             "wind": wind,
             "estimator": estimator or Estimator(),
-            "autopilot": Builtin(mission, **options),
+            "autopilot": autopilot or Builtin(mission, **options),
         }
     )
     return Simulation(

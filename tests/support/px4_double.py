@@ -1,11 +1,12 @@
 """Builds the conformance double (`tests/px4/double/`), and reads what it found wrong.
 
 The C sources need one generated header: the messages as structs, the tables of topics and of parameters. It is made
-from the data that the package ships, so the double and the package can't disagree about a layout by accident; that the
-data is right is tested against the recorded facts in `tests/px4/`.
+from `topics.json`, the layouts as they were measured on a real library, not from what the package makes of them: a
+layout that the package gets wrong is seen by the double. The parameters are those that the package ships.
 """
 
 import ctypes
+import functools
 import hashlib
 import json
 import os
@@ -13,6 +14,8 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+
+import numpy as np
 
 from px4lockstep.px4.parameters import known_parameters, resolve
 
@@ -92,14 +95,28 @@ def violations(library):
     return int(loaded.px4_double_violations())
 
 
+@functools.cache
 def topics():
-    """Return the topics that the real library has, by name: message, size, hash, fields."""
-    return json.loads((SOURCES / "uorb_topics.json").read_text("utf-8"))["topics"]
+    """Return the topics that the real library has, by name: size, hash, length of the queue, layout in memory."""
+    return json.loads((SOURCES / "topics.json").read_text("utf-8"))
+
+
+@functools.cache
+def message_dtype(topic):
+    """Return a message as a NumPy record, laid out as measured."""
+    known = topics()
+    fields = list(_fields(known[topic]))
+    formats = []
+    for kind, _, count, _ in fields:
+        each = np.dtype(kind) if kind in C_TYPES else message_dtype(kind.removesuffix("_s"))
+        formats.append((each, (count,)) if count > 1 else each)
+    names, offsets = [name for _, name, _, _ in fields], [offset for *_, offset in fields]
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": known[topic]["size"]})
 
 
 def _fields(topic):
     """Yield (type, name, count, offset) of a message, in the order of memory."""
-    for text in topic["c_layout"]:
+    for text in topic["layout"]:
         kind, name, *count, at = text.split()
         yield kind, name, int(count[0]) if count else 1, int(at.removeprefix("@"))
 
@@ -107,7 +124,7 @@ def _fields(topic):
 def _tables():
     """Return the generated header."""
     known = topics()
-    names = [name for name in known if known[name]["in_library"]]
+    names = list(known)
     lines = ["#pragma once", "#include <stdbool.h>", "#include <stddef.h>", "#include <stdint.h>"]
     lines += ['typedef struct { const char *name; char kind; int count; uint32_t offset; } Field;']
     lines += ["typedef struct { const char *name; uint32_t size, size_no_padding, hash; uint8_t queue;"]
@@ -154,9 +171,8 @@ def _field_table(name, topic):
 
 def _row(name, known):
     topic = known[name]
-    queue = topic["constants"].get("ORB_QUEUE_LENGTH", 1)
-    numbers = f"{topic['size']}, {_end(topic, known)}, {topic['message_hash']}u, {queue}"
-    return f'    {{"{name}", {numbers}, "{_field_string(topic, known)}", FIELDS_{name}, {len(topic["c_layout"])}}},'
+    numbers = f"{topic['size']}, {_end(topic, known)}, {topic['hash']}u, {topic['queue']}"
+    return f'    {{"{name}", {numbers}, "{_field_string(topic, known)}", FIELDS_{name}, {len(topic["layout"])}}},'
 
 
 def _size(kind, known):

@@ -3,13 +3,22 @@
 
 #include "double.h"
 
-enum { KEPT = 32, LENGTH = 240 };
+enum { KEPT = 32, KEPT_OF_A_CHECK = 4, LENGTH = 240 };
 
 static struct {
     uint64_t now_us;
     long count;
+    int kept;
+    const char *checks[KEPT];
     char texts[KEPT][LENGTH];
 } report;
+
+/* Whether there is room for another text, with some left for other checks. */
+static bool has_room(const char *check) {
+    int same = 0;
+    for (int i = 0; i < report.kept; i++) same += strcmp(report.checks[i], check) == 0;
+    return report.kept < KEPT && same < KEPT_OF_A_CHECK;
+}
 
 void report_time(uint64_t now_us) { report.now_us = now_us; }
 
@@ -17,8 +26,10 @@ long violations(void) { return report.count; }
 
 /* One line: "check at 1004000 us: what is wrong". */
 void violation(const char *check, const char *format, ...) {
-    if (report.count < KEPT) {
-        char *text = report.texts[report.count];
+    report.count++;
+    if (has_room(check)) {
+        report.checks[report.kept] = check;
+        char *text = report.texts[report.kept++];
         int n = snprintf(text, LENGTH, "%s at %llu us: ", check, (unsigned long long)report.now_us);
         va_list values;
         va_start(values, format);
@@ -26,18 +37,16 @@ void violation(const char *check, const char *format, ...) {
         va_end(values);
         if (is_told("strict")) fprintf(stderr, "px4 double: %s\n", text);
     }
-    report.count++;
 }
 
 /* How often something was wrong, over all lives of the process. */
 EXPORT long px4_double_violations(void) { return report.count; }
 
-/* Writes the first texts, a line each, cut to the buffer; returns the length of all of it, without the final zero. */
+/* Writes the first texts, at most four of a check, a line each, cut to the buffer; returns the length of all of it, without the final zero. */
 EXPORT long px4_double_report(char *buffer, size_t size) {
     size_t used = 0, length = 0;
-    long kept = report.count < KEPT ? report.count : KEPT;
     if (buffer != NULL && size > 0) buffer[0] = 0;
-    for (long i = 0; i < kept; i++) {
+    for (int i = 0; i < report.kept; i++) {
         size_t n = strlen(report.texts[i]) + 1;
         length += n;
         if (buffer != NULL && used + n < size) {
@@ -50,4 +59,4 @@ EXPORT long px4_double_report(char *buffer, size_t size) {
     return (long)length;
 }
 
-EXPORT void px4_double_clear_report(void) { report.count = 0; }
+EXPORT void px4_double_clear_report(void) { report.count = report.kept = 0; }
