@@ -9,6 +9,7 @@ import pytest
 from px4lockstep.bench import c_reference, hover, suite
 from px4lockstep.cli import bench
 
+NAMES = ["plant_rk4", "plant_rk45", "closed_loop", "closed_loop_recorded", "replay_rk4", "replay_rk45"]
 NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the yardstick can't be built")
 
 
@@ -16,6 +17,7 @@ NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C com
 def short(monkeypatch):
     """A hover of two seconds, measured twice."""
     monkeypatch.setattr(hover, "DURATION_S", 2)
+    monkeypatch.setattr(suite, "MISSION_S", 3)
     monkeypatch.setenv(bench.FRESH, "1")
     monkeypatch.setattr(suite, "REPEATS", 2)
 
@@ -35,9 +37,10 @@ def test_every_benchmark_has_its_fields(short, capsys):
     """As `--json` prints them: a list of objects, nothing else on standard output."""
     assert bench.run_bench(as_json=True) == 0
     measurements = json.loads(capsys.readouterr().out)
-    assert [m["name"] for m in measurements] == ["plant_rk4", "plant_rk45", "closed_loop", "closed_loop_recorded"]
+    assert [m["name"] for m in measurements] == NAMES
     for m in measurements:
-        assert m["realtime_factor"] == pytest.approx(2.0 / m["wall_s"])
+        duration_s = 3.0 if m["name"].startswith("replay") else 2.0
+        assert m["realtime_factor"] == pytest.approx(duration_s / m["wall_s"])
         assert sorted(m) == ["c_ratio", "name", "realtime_factor", "wall_s"]
         assert m["c_ratio"] > 0.0
 
@@ -60,7 +63,7 @@ def test_without_a_compiler_there_is_a_note_and_no_ratio(short, monkeypatch, cap
     monkeypatch.setattr(c_reference.shutil, "which", lambda name: None)
     assert bench.run_bench(as_json=True) == 0
     printed = capsys.readouterr()
-    assert [m["c_ratio"] for m in json.loads(printed.out)] == [None] * 4
+    assert [m["c_ratio"] for m in json.loads(printed.out)] == [None] * len(NAMES)
     assert "note: no ratio to C: no C compiler (cc) on this machine" in printed.err
     assert bench.run_bench(as_json=False) == 0
     assert "plant_rk4" in capsys.readouterr().out

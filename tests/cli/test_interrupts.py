@@ -155,7 +155,7 @@ def test_what_a_killed_run_has_written_can_be_read(tmp_path):
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     folder = tmp_path / "out"
     for _ in range(2400):
-        if (folder / "log-0002.parquet").exists():
+        if (folder / "log-0002.npy").exists():
             break
         time.sleep(0.02)
     process.kill()

@@ -7,7 +7,7 @@ import pytest
 
 import px4lockstep
 from px4lockstep.errors import InputError
-from px4lockstep.logs.parquet import read_parquet
+from px4lockstep.logs import parts
 from px4lockstep.runs import folder as folders
 from px4lockstep.runs.folder import RunFolder, fresh_folder, read_log
 from px4lockstep.runs.picture import draw_folder
@@ -26,12 +26,16 @@ def test_a_long_flight_writes_its_log_in_parts(tmp_path, monkeypatch):
 
     def watch(simulation):
         folder.watch(simulation)
-        seen.append(sum(read_parquet(part).rows for part in sorted(folder.path.glob("log-*.parquet"))))
+        if list(folder.path.glob("log-*.npy")):
+            seen.append(read_log(folder.path).rows)
 
     run = px4lockstep.fly(flight, watch)
     assert seen[-1] > 150
     assert (folder.path / "INCOMPLETE").exists()
-    assert np.array_equal(read_log(folder.path)["euler_bn"], run.log["euler_bn"][: seen[-1]])
+    kept = read_log(folder.path)
+    assert list(kept) == list(run.log)
+    for name in kept:
+        assert np.array_equal(kept[name], run.log[name][: seen[-1]], equal_nan=True)
     folder.keep(run)
     folder.close(run)
     assert sorted(path.name for path in folder.path.iterdir()) == [
@@ -60,21 +64,21 @@ def test_a_run_that_was_killed_early_has_no_log(tmp_path):
         read_log(folder.path)
 
 
-def test_a_log_in_parts_has_the_columns_that_were_asked_for(tmp_path, monkeypatch):
-    """As the whole one."""
+def test_a_damaged_part_is_said(tmp_path, monkeypatch):
+    """And one of another version."""
     monkeypatch.setattr(folders, "PART_ROWS", 150)
-    flight = px4lockstep.build(px4lockstep.load_spec("iris", SHORT | {"run.log_columns": ["pos_ned", "motors"]}))
+    flight = px4lockstep.build(px4lockstep.load_spec("iris", SHORT))
     folder = RunFolder.create(tmp_path / "run", flight)
-    run = px4lockstep.fly(flight, folder.watch)
-    assert list(read_parquet(folder.path / "log-0001.parquet")) == ["time_us", "pos_ned", "motors"]
-    folder.keep(run)
-    assert list(read_log(folder.path)) == ["time_us", "pos_ned", "motors"]
-
-
-def test_a_run_says_shortly_what_it_is():
-    """In a terminal."""
-    run = px4lockstep.simulate("iris", **SHORT)
-    assert repr(run) == f"<Run iris: mission not finished, 5.000 s, digest {run.digest[:12]}>"
+    px4lockstep.fly(flight, folder.watch)
+    part = folder.path / "log-0002.npy"
+    whole = part.read_bytes()
+    part.write_bytes(whole[:5_000])
+    with pytest.raises(InputError, match=r"log-0002\.npy can't be read"):
+        read_log(folder.path)
+    part.write_bytes(whole)
+    monkeypatch.setattr(parts, "_layouts", lambda: "another")
+    with pytest.raises(InputError, match="another version of px4lockstep"):
+        read_log(folder.path)
 
 
 def test_names_are_fit_for_folders_and_new(tmp_path):
@@ -140,3 +144,9 @@ def test_streams_are_released_only_when_they_are_written():
     assert len(simulation.moments) == 0
     with pytest.raises(InputError, match="keeps no streams"):
         _ = simulation.streams
+
+
+def test_a_run_says_shortly_what_it_is():
+    """In a terminal."""
+    run = px4lockstep.simulate("iris", **SHORT)
+    assert repr(run) == f"<Run iris: mission not finished, 5.000 s, digest {run.digest[:12]}>"

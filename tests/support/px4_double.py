@@ -126,7 +126,7 @@ def _tables():
     known = topics()
     names = list(known)
     lines = ["#pragma once", "#include <stdbool.h>", "#include <stddef.h>", "#include <stdint.h>"]
-    lines += ['typedef struct { const char *name; char kind; int count; uint32_t offset; } Field;']
+    lines += ["typedef struct { const char *name; char kind; int count; uint32_t offset; } Field;"]
     lines += ["typedef struct { const char *name; uint32_t size, size_no_padding, hash; uint8_t queue;"]
     lines += ["    const char *field_string; const Field *fields; int n_fields; } Topic;"]
     lines += ["typedef struct { const char *name; bool is_int; int32_t as_int; float as_float; } Parameter;"]
@@ -165,7 +165,7 @@ def _field_table(name, topic):
     lines = [f"static const Field FIELDS_{name}[] = {{"]
     for kind, field, count, offset in _fields(topic):
         letter = {"float64": "d", "float32": "f", "bool": "b"}.get(kind, "i" if kind in C_TYPES else "m")
-        lines.append(f'    {{"{field}", \'{letter}\', {count}, {offset}}},')
+        lines.append(f"    {{\"{field}\", '{letter}', {count}, {offset}}},")
     return [*lines, "};"]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.autopilot.builtin.stack import step_builtin
+from px4lockstep.autopilot.px4_host.exchange import step_px4
 from px4lockstep.engine import loop
 from px4lockstep.engine.core import LOG_ROW, SIM, STREAMS, Arrays
 from px4lockstep.engine.timeline import Periodic, Timeline
@@ -36,9 +37,10 @@ def example_arrays() -> Arrays:
 
 
 def compile_stages() -> None:
-    """Compile autopilot and estimator."""
+    """Compile autopilots and estimator."""
     sim = np.zeros(1, SIM)[0]
     specialize(step_builtin, sim.builtin, 0, sim.bus)
+    specialize(step_px4, sim.px4, 0, sim.bus)
     specialize(step_estimator, sim.estimator, sim.state, sim.bus.scenario, sim.bus.estimate)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from px4lockstep.autopilot.builtin.stack import BUILTIN
+from px4lockstep.autopilot.px4_host.records import PX4_HOST
 from px4lockstep.engine.bus import BUS, LOGGED_BUS, SCENARIO_OUT, WIND_OUT
 from px4lockstep.engine.probe import PROBE
 from px4lockstep.engine.validator import VALIDATOR
@@ -66,6 +67,7 @@ SIM = record(
         ("battery_sensors", BATTERY_SENSOR, MAX_BATTERIES),
         ("estimator", ESTIMATOR),
         ("builtin", BUILTIN),
+        ("px4", PX4_HOST),  # its handle is 0 unless real PX4 flies
         ("state", STATE),
         ("inputs", INPUT),
         ("plant", PLANT),

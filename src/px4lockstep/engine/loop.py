@@ -23,6 +23,7 @@ source, which a python stage replaces, and what is done with its answer, which r
 import numpy as np
 
 from px4lockstep.autopilot.builtin.stack import step_builtin
+from px4lockstep.autopilot.px4_host.exchange import step_px4
 from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY
 from px4lockstep.engine.probe import probe_stage
 from px4lockstep.engine.timeline import AUTOPILOT as AUTOPILOT_DUE
@@ -32,6 +33,7 @@ from px4lockstep.engine.validator import (
     CHEAP,
     NO_INDEX,
     PARANOID,
+    PX4_CALL,
     SOUND,
     check_autopilot_interval,
     check_boundary,
@@ -231,7 +233,11 @@ def advance(arrays, k_stop):
         if stage <= AUTOPILOT and due & AUTOPILOT_DUE:
             if validator.level >= CHEAP and check_autopilot_interval(validator, t_us) != SOUND:
                 return FAILED
-            if modes.autopilot == NATIVE:
+            if modes.autopilot == NATIVE and sim.px4.handle != 0:
+                if not step_px4(sim.px4, t_us, bus):
+                    report(validator, PX4_CALL, t_us, NO_INDEX, 0.0)
+                    return FAILED
+            elif modes.autopilot == NATIVE:
                 step_builtin(sim.builtin, t_us, bus)
             elif modes.autopilot == ORDER_PROBE:
                 probe_stage(k, AUTOPILOT, bus, sim.probe)

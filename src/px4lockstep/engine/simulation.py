@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.autopilot.builtin.builtin import Builtin
+from px4lockstep.autopilot.px4_library import Px4Library, Px4Session
 from px4lockstep.engine import loop, validator
 from px4lockstep.engine.branching import check_past, merged_records
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
@@ -52,7 +53,7 @@ class Simulation:
         scenario: Its source: a `Scenario`, an object with a method `step` (see `protocols`), or None for off.
         wind: Likewise, or a `Wind`, which runs compiled.
         estimator: Likewise, or an `Estimator`, which runs compiled.
-        autopilot: Likewise, or a `Builtin`, which runs compiled.
+        autopilot: Likewise, or a `Builtin` or `Px4Library`, which run compiled.
         hooks: Telemetry hooks, called in this order.
         hook_axes: The axes that the hooks run on.
         gusts: Gusts on top of any wind; their edges must be boundaries.
@@ -74,7 +75,7 @@ class Simulation:
         scenario: Source | Scenario | OrderProbe | None = None,
         wind: Source | Wind | OrderProbe | None = None,
         estimator: Source | Estimator | OrderProbe | None = None,
-        autopilot: Source | Builtin | OrderProbe | None = None,
+        autopilot: Source | Builtin | Px4Library | OrderProbe | None = None,
         hooks: Sequence[TelemetryHook] = (),
         hook_axes: Sequence[str] = ("log",),
         gusts: Sequence[Gust] = (),
@@ -128,11 +129,15 @@ class Simulation:
         set_gusts(self._core, timeline, gusts, replay)
         self._allocate(replay, record)
         self._initial_state: npt.NDArray[np.float64] = sim["state"]["x"][: self._n_x].copy()
-        self._keeps_moments = record and not self._user_objects()
+        self._keeps_moments = record and not self._user_objects() and not isinstance(autopilot, Px4Library)
         most = 1 + (self.timeline.end_us - self.timeline.start_us) // MOMENT_US if self._keeps_moments else 0
         self._moments = np.zeros((most, SIM.itemsize), np.uint8)
         self._n_moments = 0
         self.warnings = step_warnings(plant, timeline, self.integrator)
+        self.px4: Px4Session | None = None
+        """Real PX4, if it flies."""
+        if isinstance(autopilot, Px4Library) and timeline.autopilot is not None:
+            self.px4 = autopilot.open(self._core["px4"], plant, timeline.autopilot.period_us)
 
     # -- building ------------------------------------------------------------------------------------------------
 
@@ -243,7 +248,16 @@ class Simulation:
         noted["code"] = validator.USER_FUNCTION_RAISED
         noted["time_us"] = self._core["bus"]["time_us"][0]
 
+    def close(self) -> None:
+        """End real PX4, if it flies; the log stays. A second time does nothing."""
+        if self.px4 is not None:
+            self.px4.close()
+            self._core["px4"]["handle"] = 0
+
     def _failure(self) -> SimulationError:
+        noted = self._core["validator"][0]
+        if self.px4 is not None and noted["code"] == validator.PX4_CALL:
+            return SimulationError(self.px4.explain(self._core["px4"][0], int(noted["time_us"])))
         error = failure_of(self._core[0], self.integrator.kind)
         if self._raised_in_plant is not None:
             error.__cause__ = self._raised_in_plant
@@ -370,6 +384,8 @@ class Simulation:
         Raises:
             InputError: If the run has failed: there is nothing sound to go back to.
         """
+        if self.px4 is not None:
+            raise InputError("real PX4 can't be copied: its state is in its library. Branch it with a fork")
         if self._failed is not None:
             raise InputError("a run that failed can't be copied; go back to a snapshot from before")
         return Snapshot(

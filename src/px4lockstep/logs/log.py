@@ -1,7 +1,7 @@
 """The log of a run, by the columns of the schema: from a simulation, or read from a file."""
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError
 from px4lockstep.logs.schema import BY_NAME, COLUMNS, COMPONENTS, Column, components
 from px4lockstep.math.quaternion import to_euler
+from px4lockstep.plants.layout import GROUPS
 from px4lockstep.plants.plant import MULTIROTOR_PLANT
 
 Array = npt.NDArray[Any]
@@ -38,28 +39,25 @@ class Log:
         self._arrays = {column.name: arrays[column.name] for column in COLUMNS if column.name in arrays}
 
     @classmethod
-    def of(cls, simulation: Simulation, first_row: int = 0) -> "Log":
-        """Return the log of a simulation so far, by reference; only from a row on, if one is given."""
-        return cls(_arrays_of(simulation, first_row)).with_derived()
+    def of(cls, simulation: Simulation) -> "Log":
+        """Return the log of a simulation so far, by reference."""
+        return cls.of_rows(simulation.core, simulation.log, simulation.log_state)
 
     @classmethod
-    def joined(cls, parts: Sequence["Log"]) -> "Log":
-        """Return the rows of several logs with the same columns, one after the other.
+    def of_rows(cls, core: Any, rows: Array, state: Array) -> "Log":
+        """Return a log by reference.
 
-        Raises:
-            InputError: If there is none, or their columns differ.
+        Args:
+            core: The records of the simulation, a `SIM`: how many rotors there are, who flies.
+            rows: The rows of its log.
+            state: The state of the plant of each.
         """
-        if not parts or any(list(part) != list(parts[0]) for part in parts):
-            raise InputError("logs can't be joined: there are none, or they have different columns")
-        return cls({name: _locked(np.concatenate([part[name] for part in parts])) for name in parts[0]})
-
-    def with_derived(self) -> "Log":
-        """Return the log with what follows from its columns, `time_s` and `euler_bn`, computed when asked for."""
-        arrays = dict(self._arrays)
-        arrays.setdefault("time_s", lambda: _seconds(self.time_us))
+        arrays = _arrays_of(core, rows, state)
+        arrays["time_s"] = lambda: _seconds(rows["time_us"])
         if "q_bn" in arrays:
-            arrays.setdefault("euler_bn", lambda: euler_angles(self["q_bn"]))
-        return Log(arrays)
+            attitude = arrays["q_bn"]
+            arrays["euler_bn"] = lambda: euler_angles(attitude() if callable(attitude) else attitude)
+        return cls(arrays)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -162,10 +160,8 @@ def gather(flat: Mapping[str, Array]) -> Log:
     return Log(arrays)
 
 
-def _arrays_of(simulation: Simulation, first_row: int) -> dict[str, Array | Callable[[], Array]]:
-    core = simulation.core
+def _arrays_of(core: Any, rows: Array, state: Array) -> dict[str, Array | Callable[[], Array]]:
     plant, modes = core["plant"], core["modes"]
-    rows, state = simulation.log[first_row:], simulation.log_state[first_row:]
     multirotor = plant["multirotor"]
     actuation, power = multirotor["actuation"], multirotor["power"]
     is_aircraft = int(plant["kind"]) == MULTIROTOR_PLANT
@@ -176,7 +172,8 @@ def _arrays_of(simulation: Simulation, first_row: int) -> dict[str, Array | Call
         "estimator": int(modes["estimator"]) != 0,
         "autopilot": int(modes["autopilot"]) == NATIVE,  # one in Python writes its commands and nothing else
     }
-    groups = {name: state[:, part] for name, part in simulation.plant.groups.items()}
+    starts, stops = plant["group_start"].tolist(), plant["group_stop"].tolist()
+    groups = {name: state[:, start:stop] for name, start, stop in zip(GROUPS, starts, stops, strict=True)}
     sizes = {name: len(ends) for name, ends in COMPONENTS.items()}
     if is_aircraft:
         rotors, servos = int(multirotor["n_rotors"]), int(actuation["n_servos"])

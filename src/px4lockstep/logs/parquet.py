@@ -14,16 +14,13 @@ from px4lockstep.logs.log import Log
 from px4lockstep.logs.schema import LOG_SCHEMA, LOG_SCHEMA_VERSION
 
 
-def write_parquet(
-    log: Log, path: str | Path, columns: Iterable[str] | None = None, *, compression: str = "zstd"
-) -> None:
+def write_parquet(log: Log, path: str | Path, columns: Iterable[str] | None = None) -> None:
     """Write a log, or some of its columns and the time.
 
     Args:
         log: The log.
         path: Where to.
         columns: Their names; all if left out.
-        compression: As Parquet names it; `lz4` takes less time and more room.
 
     Raises:
         InputError: If there is no such column, or the file can't be written; nothing is left of it then.
@@ -37,7 +34,7 @@ def write_parquet(
     repeating = [field.name for field in schema if field.type != pa.float64()]
     with (
         written_whole(path) as file,
-        parquet.ParquetWriter(file, schema, compression=compression, use_dictionary=repeating) as writer,
+        parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=repeating) as writer,
     ):
         for start in range(0, chosen.rows, ROWS_PER_CHUNK):
             writer.write_table(chunk(chosen, start))

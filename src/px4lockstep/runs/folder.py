@@ -3,7 +3,7 @@
     runs/iris-20261116-021500/   spec.toml   recording.h5   log.parquet   summary.json   plots.png
 
 `INCOMPLETE` is in it from the first moment to the last, so that a run that was killed can be told from one that ended.
-While a flight runs, what is logged is written in parts, `log-0001.parquet` and so on, each of them whole. Then comes
+While a flight runs, what is logged is written in parts, `log-0001.npy` and so on, each of them whole. Then comes
 the log in one piece, and the parts go. A run that is killed leaves its parts, which `read_log` reads as well. A mission
 of the user's own is copied beside the aircraft file, so that a folder can go elsewhere. A flight that came to its end
 and was recorded has its recording.
@@ -22,6 +22,7 @@ from px4lockstep.files import written_whole
 from px4lockstep.logs.csv import write_csv
 from px4lockstep.logs.log import Log
 from px4lockstep.logs.parquet import read_parquet, write_parquet
+from px4lockstep.logs.parts import read_parts, write_part
 from px4lockstep.recording.file import NAME as RECORDING
 from px4lockstep.recording.file import write_recording
 from px4lockstep.spec.build import Flight
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 MARK = "INCOMPLETE"
 SPEC, LOG_PARQUET, SUMMARY, PLOTS = "spec.toml", "log.parquet", "summary.json", "plots.png"
-PART = "log-{:04d}.parquet"
+PART = "log-{:04d}.npy"
 PART_ROWS = 6_000
 """A minute at a log of 100 Hz: what a run that is killed loses at most."""
 
@@ -78,12 +79,9 @@ class RunFolder:
         """Write what was logged since the last part, if that is a part's worth."""
         if len(simulation.log) - self._rows >= PART_ROWS:
             part = self.path / PART.format(len(self._parts) + 1)
-            log = Log.of(simulation, self._rows)
-            # In haste: most parts are never read, and what is derived can be derived then.
-            columns = self._columns or [column.name for column in log.columns if column.source != "derived"]
-            write_parquet(log, part, columns, compression="lz4")
+            write_part(simulation, self._rows, part)
             self._parts.append(part)
-            self._rows += log.rows
+            self._rows = len(simulation.log)
 
     def keep(self, run: "Run", *, release: bool = False) -> None:
         """Write recording, log and summary; the parts go.
@@ -174,11 +172,11 @@ def read_log(folder: str | Path) -> Log:
     path = check_folder(folder)
     if (path / LOG_PARQUET).exists():
         return read_parquet(path / LOG_PARQUET)
-    parts: list[Log] = []
+    parts: list[Path] = []
     while (part := path / PART.format(len(parts) + 1)).exists():
-        parts.append(read_parquet(part))
+        parts.append(part)
     if parts:
-        return Log.joined(parts).with_derived()
+        return read_parts(parts)
     reason = "the run was stopped before its first part" if is_incomplete(path) else f"there is no {LOG_PARQUET} in it"
     raise InputError(f"{path} has no log; {reason}")
 

@@ -118,11 +118,14 @@ def fly(flight: Flight, watch: Watch | None = None) -> Run:
     """
     simulation = flight.simulation
     end_us = simulation.timeline.end_us
-    while not simulation.is_done:
-        until_us = simulation.time_us + STEP_US
-        simulation.run(until_us if until_us < end_us else None)
-        if watch is not None:
-            watch(simulation)
+    try:
+        while not simulation.is_done:
+            until_us = simulation.time_us + STEP_US
+            simulation.run(until_us if until_us < end_us else None)
+            if watch is not None:
+                watch(simulation)
+    finally:
+        simulation.close()
     return Run(flight)
 
 

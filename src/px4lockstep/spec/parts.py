@@ -3,12 +3,15 @@
 from typing import Any
 
 from px4lockstep.autopilot.builtin.builtin import Builtin, Rates
+from px4lockstep.autopilot.px4_library import Px4Library
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.environment.gust import Gust, gust_edges_us
 from px4lockstep.environment.wind import Wind
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
+from px4lockstep.px4 import Config
 from px4lockstep.px4.missions import Mission
+from px4lockstep.px4.presets import interface_of
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.build_aircraft import at
 from px4lockstep.spec.flight_checks import RATES, first_step, mission_of, us
@@ -96,10 +99,12 @@ def build_estimator(spec: Spec) -> Estimator:
         )
 
 
-def build_autopilot(spec: Spec, mission: Mission | None) -> Builtin | None:
-    """Return the built-in autopilot, or None if nobody flies."""
+def build_autopilot(spec: Spec, mission: Mission | None) -> Builtin | Px4Library | None:
+    """Return the autopilot, or None if nobody flies."""
     if spec.autopilot.kind == "none":
         return None
+    if spec.autopilot.kind == "px4":
+        return _build_px4(spec, mission)
     own, rates = spec.autopilot, spec.px4.lockstep
     with at(("px4", "mission_path")):  # loading has checked the rest
         return Builtin(
@@ -113,6 +118,26 @@ def build_autopilot(spec: Spec, mission: Mission | None) -> Builtin | None:
             hover_thrust_estimate=own.hover_thrust_estimate,
             land_detector=own.land_detector,
             angular_acceleration=own.angular_acceleration,
+        )
+
+
+def _build_px4(spec: Spec, mission: Mission | None) -> Px4Library:
+    own = spec.px4
+    with at(("px4", "uorb")):
+        interface = interface_of(own.uorb.pubs, own.uorb.subs)
+    with at(("px4", "mission_path")):
+        return Px4Library(
+            mission,
+            {**spec.autopilot.params, **{param.name: param.value for param in own.params}},
+            library=own.libpath,
+            config=Config(**own.lockstep.model_dump()),
+            home_lat_deg=spec.home.lat_deg,
+            home_lon_deg=spec.home.lon_deg,
+            interface=interface,
+            derive_ca_params=own.derive_ca_params,
+            strict_rates=own.strict_lockstep_rates,
+            angular_acceleration=spec.autopilot.angular_acceleration,
+            msg_dir=own.msg_dir,
         )
 
 

@@ -1,0 +1,159 @@
+"""Which field of a message is which number of the host: what PX4 is told (`TOLD`), and what it answers (`HEARD`).
+
+A field is written from a number every time the message is published, or has a constant value. All others stay 0. Arrays
+go element by element; `current.valid` is a field of a nested message.
+"""
+
+import math
+
+HERE = {"timestamp": "time_us", "timestamp_sample": "time_us"}
+STAMPED = {"timestamp": "stamp_us"}
+ALWAYS = 1.0
+NAN = math.nan
+
+Fields = dict[str, str | float]
+"""By field: the name of a number, or a constant."""
+
+TOLD_FIELDS: dict[str, Fields] = {
+    "vehicle_attitude": {**HERE, "q": "q_bn", "delta_q_reset": 0.0},
+    "vehicle_local_position": {
+        **HERE,
+        "xy_valid": "is_valid",
+        "z_valid": "is_valid",
+        "v_xy_valid": "is_valid",
+        "v_z_valid": "is_valid",
+        "x": "pos_ned[0]",
+        "y": "pos_ned[1]",
+        "z": "pos_ned[2]",
+        "vx": "vel_ned[0]",
+        "vy": "vel_ned[1]",
+        "vz": "vel_ned[2]",
+        "z_deriv": "vel_ned[2]",
+        "heading": "heading",
+        "unaided_heading": "heading",
+        "heading_good_for_control": ALWAYS,
+        "xy_global": ALWAYS,
+        "z_global": ALWAYS,
+        "ref_timestamp": 1.0,
+        "ref_lat": "home_lat_deg",
+        "ref_lon": "home_lon_deg",
+        "ref_alt": "home_alt_m",
+        "eph": 0.1,
+        "epv": 0.1,
+        "evh": 0.1,
+        "evv": 0.1,
+        "vxy_max": NAN,
+        "vz_max": NAN,
+        "hagl_min": NAN,
+        "hagl_max_z": NAN,
+        "hagl_max_xy": NAN,
+    },
+    "vehicle_global_position": {
+        **STAMPED,
+        "timestamp_sample": "stamp_us",
+        "lat": "lat_deg",
+        "lon": "lon_deg",
+        "alt": "alt_m",
+        "alt_ellipsoid": "alt_m",
+        "lat_lon_valid": "is_valid",
+        "alt_valid": "is_valid",
+        "eph": 0.1,
+        "epv": 0.1,
+        "terrain_alt": "home_alt_m",
+        "terrain_alt_valid": ALWAYS,
+    },
+    "vehicle_angular_velocity": {**HERE, "xyz": "omega_body", "xyz_derivative": "omega_dot_body"},
+    "vehicle_land_detected": {
+        "timestamp": "time_us",
+        "ground_contact": "landed",
+        "maybe_landed": "landed",
+        "landed": "landed",
+        "vertical_movement": "in_air",
+        "horizontal_movement": "in_air",
+        "rotational_movement": "in_air",
+        "at_rest": "landed",
+    },
+    "vehicle_status": {
+        "timestamp": "time_us",
+        "armed_time": "armed_since_us",
+        "nav_state_timestamp": "mode_since_us",
+        "arming_state": "arming_state",
+        "nav_state": "nav_state",
+        "nav_state_user_intention": "nav_state",
+        "vehicle_type": 1.0,  # rotary wing
+        "system_type": 2.0,  # MAV_TYPE_QUADROTOR
+        "system_id": 1.0,
+        "component_id": 1.0,
+        "pre_flight_checks_pass": ALWAYS,
+    },
+    "vehicle_control_mode": {
+        "timestamp": "time_us",
+        "flag_armed": "armed",
+        "flag_control_auto_enabled": "is_auto",
+        "flag_control_manual_enabled": "is_manual",
+        "flag_multicopter_position_control_enabled": "is_auto",
+        "flag_control_position_enabled": ALWAYS,
+        "flag_control_velocity_enabled": ALWAYS,
+        "flag_control_altitude_enabled": ALWAYS,
+        "flag_control_climb_rate_enabled": ALWAYS,
+        "flag_control_attitude_enabled": ALWAYS,
+        "flag_control_rates_enabled": ALWAYS,
+        "flag_control_allocation_enabled": ALWAYS,
+        "source_id": "nav_state",
+    },
+    "actuator_armed": {"timestamp": "time_us", "armed": "armed", "prearmed": "armed", "ready_to_arm": ALWAYS},
+    "home_position": {
+        **STAMPED,
+        "lat": "home_lat_deg",
+        "lon": "home_lon_deg",
+        "alt": "home_alt_m",
+        "valid_alt": ALWAYS,
+        "valid_hpos": ALWAYS,
+        "valid_lpos": ALWAYS,
+        "update_count": "home_count",
+    },
+    "geofence_status": {**STAMPED, "status": 1.0},
+}
+"""What is published, but for the batteries."""
+
+HEARD_FIELDS: dict[str, dict[str, str]] = {
+    "actuator_motors": {"control": "motors"},
+    "actuator_servos": {"control": "servos"},
+    "vehicle_torque_setpoint": {"xyz": "torque_sp_body"},
+    "vehicle_thrust_setpoint": {"xyz": "thrust_sp_body"},
+    "vehicle_attitude_setpoint": {"q_d": "q_sp"},
+    "vehicle_rates_setpoint": {"roll": "rate_sp_body[0]", "pitch": "rate_sp_body[1]", "yaw": "rate_sp_body[2]"},
+    "trajectory_setpoint": {
+        "position": "pos_sp_ned",
+        "velocity": "vel_sp_ned",
+        "acceleration": "acc_sp_ned",
+        "yaw": "yaw_sp",
+        "yawspeed": "yawspeed_sp",
+    },
+    "position_setpoint_triplet": {"current.valid": "triplet_valid", "current.type": "triplet_type"},
+    "mission_result": {
+        "valid": "mission_valid",
+        "finished": "mission_finished",
+        "failure": "mission_failure",
+        "seq_current": "mission_item",
+        "seq_total": "mission_count",
+    },
+}
+"""What is read."""
+
+
+def battery_fields(index: int, capacity_mah: float, cells: int) -> Fields:
+    """Return what is published of a battery, counted from 0."""
+    measured = {name: f"battery[{index}].{name}" for name in ("connected", "voltage_v", "current_a", "remaining")}
+    return {
+        "timestamp": "time_us",
+        **measured,
+        "current_average_a": f"battery[{index}].current_a",
+        "warning": f"battery[{index}].warning",
+        "scale": 1.0,
+        "time_remaining_s": NAN,
+        "temperature": NAN,
+        "cell_count": float(cells),
+        "capacity": capacity_mah,
+        "id": float(index + 1),
+    }
