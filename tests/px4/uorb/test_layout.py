@@ -22,9 +22,7 @@ def test_all_topics_of_the_measured_library_ship():
 def test_size_and_hash_are_those_of_the_library(topic):
     """As it reported them."""
     layout = shipped_layouts()[topic]
-    assert (layout.message, layout.size) == (MEASURED[topic]["message"], MEASURED[topic]["size"])
-    assert layout.message_hash == int(MEASURED[topic]["message_hash"], 16)
-    assert list(layout.declared) == MEASURED[topic]["declared"]
+    assert (layout.size, f"{layout.message_hash:#010x}") == (MEASURED[topic]["size"], MEASURED[topic]["hash"])
 
 
 @pytest.mark.parametrize("topic", MEASURED)
@@ -32,7 +30,7 @@ def test_fields_are_where_the_c_compiler_puts_them(topic):
     """Every one: order, type, number of elements, offset."""
     dtype = shipped_layouts()[topic].dtype
     expected = []
-    for text in MEASURED[topic]["c_layout"]:
+    for text in MEASURED[topic]["layout"]:
         kind, name, *count, offset = text.split()
         expected.append((name, kind, (int(count[0]),) if count else (), int(offset.removeprefix("@"))))
     nested = {shipped_layouts()["position_setpoint"].dtype: "position_setpoint_s"}
@@ -133,7 +131,8 @@ def test_differences_name_fields_and_types():
     assert sorted(found) == ["new is only in other", "old is only in one", "state is uint8 in one and uint16 in other"]
 
 
-@pytest.mark.parametrize(("message", "topic"), [(MEASURED[topic]["message"], topic) for topic in MEASURED])
-def test_messages_and_topics_are_called_after_each_other(message, topic):
+@pytest.mark.parametrize("topic", MEASURED)
+def test_messages_and_topics_are_called_after_each_other(topic):
     """As PX4's generator does it."""
+    message = shipped_layouts()[topic].message
     assert (snake_case(message), pascal_case(topic)) == (topic, message)
