@@ -15,5 +15,5 @@ def test_what_c_prints_goes_into_the_file_and_then_where_it_did(python, tmp_path
         "c.fflush(None)\n"
         "print('python')\n"
     )
-    assert python(script).stdout == "before\nafter\npython\n"
+    assert python(script, PYTHONUNBUFFERED="").stdout == "before\nafter\npython\n"
     assert (tmp_path / "log").read_text() == "inside\n"
