@@ -13,12 +13,15 @@ with Library.load().create() as px4:
         motors.copy()["control"]
 """
 
-from px4lockstep.px4.abi import Config
-from px4lockstep.px4.finding import find_library
-from px4lockstep.px4.handle import Px4
-from px4lockstep.px4.library import Library
-from px4lockstep.px4.topics import Publisher, Subscriber
-from px4lockstep.px4.uorb import Layout, check_layouts, shipped_layouts
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from px4lockstep.px4.abi import Config
+    from px4lockstep.px4.finding import find_library
+    from px4lockstep.px4.handle import Px4
+    from px4lockstep.px4.library import Library
+    from px4lockstep.px4.topics import Publisher, Subscriber
+    from px4lockstep.px4.uorb import Layout, check_layouts, shipped_layouts
 
 __all__ = [
     "Config",
@@ -31,3 +34,29 @@ __all__ = [
     "find_library",
     "shipped_layouts",
 ]
+
+_HOMES = {
+    "Config": "px4lockstep.px4.abi",
+    "find_library": "px4lockstep.px4.finding",
+    "Px4": "px4lockstep.px4.handle",
+    "Library": "px4lockstep.px4.library",
+    "Publisher": "px4lockstep.px4.topics",
+    "Subscriber": "px4lockstep.px4.topics",
+    "Layout": "px4lockstep.px4.uorb",
+    "check_layouts": "px4lockstep.px4.uorb",
+    "shipped_layouts": "px4lockstep.px4.uorb",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is asked for: missions and parameters need no NumPy."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'px4lockstep.px4' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return what `dir` shows: also what is not imported yet."""
+    return sorted({*globals(), *__all__})

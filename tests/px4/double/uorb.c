@@ -116,7 +116,8 @@ static int create_publisher(void *handle, const char *topic, int32_t priority, u
     if (!is_live(handle) || topic == NULL || id == NULL || requested < -1 || requested >= MAX_INSTANCES) return -1;
     int number = topic_of(topic);
     if (number < 0) return -2;
-    if (n_publishers == MAX_ENDS || (queue != 0 && queue != TOPICS[number].queue)) return -3;
+    if (queue != 0 && queue != TOPICS[number].queue) return -6;
+    if (n_publishers == MAX_ENDS) return -3;
     if (priority != 0) violation("priority", "publisher of %s has priority %d; it must be 0", topic, (int)priority);
     publishers[n_publishers] = (Publisher){.topic = number, .requested = requested, .instance = -1, .is_open = true};
     *id = n_publishers++;

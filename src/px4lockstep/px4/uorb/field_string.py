@@ -30,7 +30,7 @@ C_TYPES = {
     "char": "char",
 }
 SHORT_TYPES = {chr(0x82 + i): name for i, name in enumerate(C_TYPES.values())}
-_ENTRY = re.compile(r"([A-Za-z_]\w*|[\x82-\x8d])(?:\[([1-9]\d*)\])? ?([A-Za-z_]\w*)", re.ASCII)
+_ENTRY = re.compile(r"([A-Za-z_]\w*|[\x82-\x8d])(?:\[([1-9]\d*)\])? ([A-Za-z_]\w*)", re.ASCII)
 
 
 def dtype_of_field_string(topic: str, text: str, nested: Callable[[str], np.dtype[Any]]) -> np.dtype[Any]:

@@ -1,0 +1,275 @@
+"""A running PX4: parameters, mission, publishers and subscribers, time."""
+
+import ctypes
+import os
+
+import numpy as np
+import pytest
+from px4_double import report
+from px4_libraries import load_double
+
+from px4lockstep.errors import InputError, LayoutError, Px4Error, TimeError
+
+MISSION = (
+    "QGC WPL 110\n"
+    "0\t1\t3\t22\t0\t0\t0\t0\t47.397742\t8.545594\t10\t1\n"
+    "1\t0\t3\t21\t0\t0\t0\t0\t47.397742\t8.545594\t0\t1\n"
+)
+
+
+@pytest.fixture
+def px4(tmp_path, monkeypatch):
+    with load_double(tmp_path, monkeypatch, "unchecked").create() as running:
+        yield running
+
+
+def test_a_parameter_has_the_type_that_the_library_says(px4):
+    """An int32 takes and gives ints, a float gives what a float32 holds."""
+    assert (px4.param_kind("CA_ROTOR_COUNT"), px4.param_kind("MPC_XY_P")) == ("int32", "float")
+    px4.param_set("CA_ROTOR_COUNT", 4.0)
+    px4.param_set("MPC_XY_P", 1)
+    assert repr(px4.param_get("CA_ROTOR_COUNT")) == "4"
+    assert repr(px4.param_get("MPC_XY_P")) == "1.0"
+    px4.param_set("MPC_XY_P", 0.95)
+    assert px4.param_get("MPC_XY_P") == float(np.float32(0.95))
+    px4.param_notify()
+    px4.control_alloc_update_params()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("MPC_XY_PP", 1.0, "this PX4 has no parameter 'MPC_XY_PP'; the closest that px4lockstep knows is MPC_XY_P"),
+        ("CA_ROTOR_COUNT", 4.5, "parameter CA_ROTOR_COUNT = 4.5 must be a whole number of 32 bits, because PX4 has it"),
+        ("CA_ROTOR_COUNT", 2**31, "must be a whole number of 32 bits"),
+        ("CA_ROTOR_COUNT", True, "must be a whole number of 32 bits"),
+        ("CA_ROTOR_COUNT", float("nan"), "must be a whole number of 32 bits"),
+        ("CA_ROTOR_COUNT", "four", "must be a whole number of 32 bits"),
+        ("MPC_XY_P", float("inf"), "parameter MPC_XY_P = inf must be a finite number that a float32 can hold"),
+        ("MPC_XY_P", float("nan"), "must be a finite number"),
+        ("MPC_XY_P", 1e39, "must be a finite number"),
+        ("MPC_XY_P", 10**400, "must be a finite number"),
+        ("MPC_XY_P", "1.0", "must be a finite number"),
+        ("MPC_XY_P", None, "must be a finite number"),
+        ("", 1, "'' is no name of a parameter"),
+        ("MPC\0P", 1, "is no name of a parameter"),
+        ("MPC_XY_µ", 1, "is no name of a parameter"),
+    ],
+)
+def test_a_wrong_parameter_is_refused_before_px4_sees_it(px4, name, value, message):
+    """With the value, and what it must be."""
+    with pytest.raises(InputError) as caught:
+        px4.param_set(name, value)
+    assert message in str(caught.value)
+
+
+def test_saving_of_parameters_is_stopped_before_the_first_is_set(tmp_path, monkeypatch):
+    """Or setting one could hang on Linux: the double reports it. A library without the function is fine."""
+    library = load_double(tmp_path, monkeypatch)
+    with library.create() as px4:
+        px4.param_set("MPC_XY_P", 1.0)
+        assert report(library.path) == []
+    (tmp_path / "saves").mkdir()
+    saves = load_double(tmp_path / "saves", monkeypatch)
+    with saves.create() as px4:
+        px4.call("param_set_f32", "MPC_XY_P", b"MPC_XY_P", 1.0)  # past the wrapper: the double does notice
+        assert "param_control_autosave" in report(saves.path)[0]
+    (tmp_path / "without").mkdir()
+    with load_double(tmp_path / "without", monkeypatch, defines=("NO_AUTOSAVE",)).create() as px4:
+        px4.param_set("MPC_XY_P", 1.0)
+        assert px4.param_get("MPC_XY_P") == 1.0
+
+
+def test_a_mission_is_loaded_from_a_file_of_any_name(px4, tmp_path):
+    """What is no file is said before PX4 is asked."""
+    path = tmp_path / "größe mission.waypoints"
+    path.write_text(MISSION)
+    px4.load_mission(path)
+    px4.load_mission(os.fspath(path))
+    with pytest.raises(InputError, match=r"there is no mission .*gone\.waypoints; correct px4\.mission_path"):
+        px4.load_mission(tmp_path / "gone.waypoints")
+    path.write_text("")
+    with pytest.raises(
+        Px4Error, match=r"px4_lockstep_load_mission_qgc_wpl\(.*größe mission\.waypoints\) returned -3: the"
+    ):
+        px4.load_mission(path)
+
+
+def test_a_message_arrives_as_it_was_published(px4):
+    """Through PX4's queue, all bytes; as a record, as an array, as bytes."""
+    publisher, subscriber = px4.publisher("vehicle_status"), px4.subscriber("vehicle_status")
+    message = publisher.layout.zeros()
+    message["nav_state"] = 3
+    message["armed_time"] = 2**40
+    message["failsafe"] = True
+    for i, form in enumerate((message, np.array(message), np.array([message]), message.tobytes(), bytearray(message))):
+        publisher.publish(form)
+        assert not subscriber.updated()
+        px4.step(4000 * (i + 1))
+        assert subscriber.updated()
+        assert subscriber.copy() == message
+        assert not subscriber.updated()
+
+
+def test_a_second_message_before_a_step_replaces_the_first(px4):
+    """PX4's queue is one deep here."""
+    publisher, subscriber = px4.publisher("home_position"), px4.subscriber("home_position")
+    for count in (1, 2):
+        message = publisher.layout.zeros()
+        message["update_count"] = count
+        publisher.publish(message)
+    px4.step(4000)
+    assert subscriber.copy()["update_count"] == 2
+
+
+def test_instances_are_asked_for_or_given(px4):
+    """-1 until the first message, if any will do."""
+    first, second = px4.publisher("battery_status"), px4.publisher("battery_status", instance=1)
+    assert first.instance == -1
+    for publisher in (first, second):
+        message = publisher.layout.zeros()
+        message["id"] = publisher.id + 1
+        publisher.publish(message)
+    px4.step(4000)
+    assert (first.instance, second.instance) == (0, 1)
+    assert [px4.subscriber("battery_status", i).copy()["id"] for i in (0, 1)] == [first.id + 1, second.id + 1]
+
+
+def test_messages_of_another_shape_are_refused(px4):
+    """Another message's record, two records, too few bytes."""
+    publisher = px4.publisher("vehicle_status")
+    other = px4.layout("vehicle_attitude").zeros()
+    with pytest.raises(
+        InputError, match=r"a message for vehicle_status must be one record .* make one with publisher\.layout"
+    ):
+        publisher.publish(other)
+    with pytest.raises(InputError, match="not 2 of"):
+        publisher.publish(np.zeros(2, publisher.layout.dtype))
+    with pytest.raises(InputError, match="a message for vehicle_status must have 80 bytes, not 79"):
+        publisher.publish(bytes(79))
+
+
+def test_a_message_that_was_never_published_is_an_error(px4):
+    """With what to ask first."""
+    subscriber = px4.subscriber("actuator_motors")
+    with pytest.raises(Px4Error) as caught:
+        subscriber.copy()
+    assert str(caught.value) == (
+        "px4_lockstep_orb_copy(actuator_motors, instance 0) returned -1: it was never published; copy a message once "
+        "updated() says that there is one"
+    )
+
+
+def test_a_closed_subscriber_is_an_error(px4):
+    """The library's code for it."""
+    subscriber = px4.subscriber("actuator_motors")
+    subscriber.close()
+    with pytest.raises(
+        Px4Error, match=r"orb_check\(actuator_motors, instance 0\) returned -3: it is closed; make a new one"
+    ):
+        subscriber.updated()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda px4: px4.publisher("vehicle_statu"), "vehicle_statu: this PX4 has no such topic"),
+        (lambda px4: px4.subscriber("vehicle statüs"), "'vehicle statüs' is no name of a topic"),
+        (lambda px4: px4.publisher("mission", instance=10), "instance = 10 must be a whole number from -1 to 9"),
+        (lambda px4: px4.publisher("mission", instance=1.0), "instance = 1.0 must be a whole number"),
+        (lambda px4: px4.subscriber("mission", instance=-1), "instance = -1 must be a whole number from 0 to 9"),
+        (lambda px4: px4.publisher("mission", queue=256), "queue = 256 must be a whole number from 0 to 255"),
+        (lambda px4: px4.publisher("mission", priority=1), "priority = 1 must be 0"),
+    ],
+)
+def test_wrong_topics_instances_and_queues_are_refused(px4, make, message):
+    """Before the library is asked to make anything."""
+    with pytest.raises(InputError) as caught:
+        make(px4)
+    assert message in str(caught.value)
+
+
+def test_a_queue_of_another_length_is_refused_by_the_library(px4):
+    """If it is to be checked."""
+    assert px4.publisher("vehicle_status", queue=px4.metadata("vehicle_status").queue).id >= 0
+    with pytest.raises(Px4Error, match="returned -6: the topic's queue has another length; leave queue_size out"):
+        px4.publisher("vehicle_status", queue=7)
+
+
+def test_time_must_rise(px4):
+    """From step to step, in whole microseconds; what is refused never reaches PX4."""
+    assert px4.time_us is None
+    px4.step(0)
+    px4.step(np.uint64(4000))
+    for time_us, message in [
+        (4000, "time_us = 4000 must be later than that of the step before, 4000"),
+        (3999, "must be later"),
+        (-1, "time_us = -1 is out of range"),
+        (2**64, "is out of range"),
+        (8000.0, "time_us = 8000.0 must be a whole number of microseconds"),
+        (True, "must be a whole number"),
+    ]:
+        with pytest.raises(TimeError) as caught:
+            px4.step(time_us)
+        assert message in str(caught.value)
+    assert px4.time_us == 4000
+    px4.step(4001)
+
+
+def test_a_step_that_fails_does_not_count(tmp_path, monkeypatch):
+    """The modules did not run: the same time may be tried again."""
+    with load_double(tmp_path, monkeypatch, "code.step_uorb=-2@2,unchecked").create() as px4:
+        px4.step(4000)
+        with pytest.raises(
+            Px4Error, match=r"px4_lockstep_step_uorb\(time_us = 8000\) returned -2: a topic could not be adv"
+        ):
+            px4.step(8000)
+        assert px4.time_us == 4000
+
+
+def test_after_a_fork_both_fly_on(px4):
+    """To the same bytes, with what was made before."""
+    publisher, subscriber = px4.publisher("vehicle_attitude"), px4.subscriber("vehicle_attitude")
+    message = publisher.layout.zeros()
+    message["q"] = 1.0, 0.0, 0.0, 0.0
+    publisher.publish(message)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        px4.step(4000)
+        os.write(writer, subscriber.copy().tobytes())
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    px4.step(4000)
+    assert os.read(reader, 1000) == subscriber.copy().tobytes() == message.tobytes()
+    os.close(reader)
+    os.close(writer)
+
+
+def test_calls_by_address_see_the_same_px4(tmp_path, monkeypatch):
+    """As compiled code makes them."""
+    library = load_double(tmp_path, monkeypatch, "unchecked")
+    with library.create() as px4:
+        publisher, subscriber = px4.publisher("vehicle_attitude"), px4.subscriber("vehicle_attitude")
+        message = np.zeros(1, publisher.layout.dtype)
+        message["q"] = 0.5
+        kinds = ctypes.c_int, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32
+        publish = ctypes.CFUNCTYPE(*kinds)(library.addresses["orb_queue_publish"])
+        step = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64)(library.addresses["step_uorb"])
+        assert publish(px4.handle, publisher.id, message.ctypes.data, publisher.layout.size) == 0
+        assert step(px4.handle, 4000) == 0
+        assert subscriber.copy()["q"].tolist() == [0.5] * 4
+
+
+def test_sizes_that_change_after_the_layout_was_checked_are_noticed(px4, monkeypatch):
+    """What creating a publisher and a subscriber says is compared too."""
+    function = px4._functions["orb_create_subscriber"]
+
+    def smaller(*arguments):
+        code = function(*arguments)
+        arguments[-1]._obj.value -= 8
+        return code
+
+    monkeypatch.setitem(px4._functions, "orb_create_subscriber", smaller)
+    with pytest.raises(LayoutError, match="mission: orb_create_subscriber says 32 bytes, its layout has 40; build"):
+        px4.subscriber("mission")

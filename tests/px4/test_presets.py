@@ -1,0 +1,93 @@
+"""What crosses the boundary: presets, and what the aircraft file asks for."""
+
+import pytest
+from spec_files import write
+
+from px4lockstep.errors import InputError
+from px4lockstep.px4 import shipped_layouts
+from px4lockstep.px4.presets import ACTUATORS_ONLY, PRESETS, STATE_INJECTION, interface_of
+from px4lockstep.spec.load import load_spec
+
+
+def asked(tmp_path, text):
+    """Return the interface of a file."""
+    uorb = load_spec(write(tmp_path, f'extends = ["iris"]\n{text}')).px4.uorb
+    return interface_of(uorb.pubs, uorb.subs)
+
+
+def test_the_presets_have_the_topics_that_a_host_must_know():
+    """Eleven go in, nine come out; or two come out."""
+    assert [each.topic for each in STATE_INJECTION.published] == [
+        *("battery_status", "vehicle_attitude", "vehicle_local_position", "vehicle_global_position"),
+        *("vehicle_angular_velocity", "vehicle_land_detected", "vehicle_status", "vehicle_control_mode"),
+        *("actuator_armed", "home_position", "geofence_status"),
+    ]
+    assert [each.topic for each in STATE_INJECTION.read] == [
+        *("actuator_motors", "actuator_servos", "vehicle_torque_setpoint", "vehicle_thrust_setpoint"),
+        *("vehicle_attitude_setpoint", "vehicle_rates_setpoint", "trajectory_setpoint"),
+        *("position_setpoint_triplet", "mission_result"),
+    ]
+    assert (ACTUATORS_ONLY.published, [each.topic for each in ACTUATORS_ONLY.read]) == (
+        (),
+        ["actuator_motors", "actuator_servos"],
+    )
+    assert list(PRESETS) == ["state_injection", "actuators_only"]
+
+
+@pytest.mark.parametrize("topic", STATE_INJECTION.fields_used())
+def test_every_field_of_a_preset_exists(topic):
+    """And its topic ships; every message that is published has its timestamp written."""
+    fields = STATE_INJECTION.fields_used()[topic]
+    there = shipped_layouts()[topic].fields()
+    assert [name for name in fields if name not in there] == []
+    assert len(set(fields)) == len(fields)
+    assert "timestamp" in fields or topic not in [each.topic for each in STATE_INJECTION.published]
+
+
+def test_a_file_that_lists_nothing_gets_all(tmp_path):
+    """State injection."""
+    assert asked(tmp_path, "") is STATE_INJECTION
+
+
+def test_a_file_gets_what_it_lists(tmp_path):
+    """Topics by the type of the message, as files of PX4Lockstep.jl have them; keys are only names."""
+    found = asked(
+        tmp_path,
+        "[px4.uorb]\n"
+        'pubs = [{ key = "main", type = "BatteryStatusMsg", instance = 0 },\n'
+        '        { key = "second", type = "BatteryStatus", instance = 1, queue_size = 1 }]\n'
+        'subs = [{ key = "torque_sp", type = "VehicleTorqueSetpointMsg" },\n'
+        '        { key = "vehicle_status", type = "VehicleStatusMsg", instance = 2 }]\n',
+    )
+    assert [(each.topic, each.key, each.instance, each.queue) for each in found.published] == [
+        ("battery_status", "main", 0, 0),
+        ("battery_status", "second", 1, 1),
+    ]
+    assert found.published[0].fields == STATE_INJECTION.published[0].fields
+    assert [(each.topic, each.key, each.instance, each.fields) for each in found.read] == [
+        ("vehicle_torque_setpoint", "torque_sp", 0, ("xyz",)),
+        ("vehicle_status", "vehicle_status", 2, ()),
+    ]
+    assert found.fields_used()["vehicle_status"] == ()
+
+
+def test_all_mistakes_of_a_file_come_in_one_report(tmp_path):
+    """Each with its place, its value and what is allowed."""
+    with pytest.raises(InputError) as caught:
+        asked(
+            tmp_path,
+            "[px4.uorb]\n"
+            'pubs = [{ key = "a", type = "BatteryStatu" }, { key = "b", type = "VehicleImuMsg" },\n'
+            '        { key = "c", type = "BatteryStatus", instance = 1 }, { key = "c", type = "HomePosition" },\n'
+            '        { key = "d", type = "BatteryStatus", instance = 1 }]\n'
+            'subs = [{ key = "vehicle_status", type = "VehicleAttitude" }]\n',
+        )
+    lines = str(caught.value).splitlines()
+    assert "px4.uorb.pubs[0]: type = 'BatteryStatu' is no message; the closest that is known is BatteryStatus" in lines
+    assert any(
+        line.startswith("px4.uorb.pubs[1]: nothing in the simulator fills vehicle_imu; it can pub") for line in lines
+    )
+    assert "px4.uorb.pubs[3]: the key 'c' is that of px4.uorb.pubs[2]; give each its own" in lines
+    assert "px4.uorb.pubs[4]: instance 1 of battery_status is published already; give it another" in lines
+    assert "px4.uorb.subs[0]: key = 'vehicle_status' is a topic of VehicleStatus, but type = 'VehicleAttitude'" in lines
+    assert len(lines) == 5

@@ -1,0 +1,102 @@
+"""PX4's `.msg` files: what they may hold, and folders of them."""
+
+import pytest
+from msg_folders import write_messages
+
+from px4lockstep.errors import LayoutError
+from px4lockstep.px4.uorb import LayoutSources, shipped_layouts
+from px4lockstep.px4.uorb.definitions import Field
+from px4lockstep.px4.uorb.msg_files import parse_msg, read_msg_folder
+
+TEXT = """# What the sensor says
+uint32 MESSAGE_VERSION = 1
+
+uint64 timestamp\t\t# time since system start
+float32[3] field # [gauss] in = out
+uint8 STATE_BAD=0\t# a constant
+uint8   STATE_GOOD   =   0x10
+float32 LIMIT = 2.5
+uint8 state
+px4/Report[2] reports
+
+# TOPICS magnet magnet_second
+# TOPICS MagnetThird
+# TOPICSnot one
+"""
+
+
+def test_fields_constants_comments_and_topics_are_understood():
+    """Each with the spacing that PX4's files have."""
+    found = parse_msg("Magnet", TEXT)
+    assert found.fields == (
+        Field("uint64", "timestamp"),
+        Field("float32", "field", 3),
+        Field("uint8", "state"),
+        Field("Report", "reports", 2),
+    )
+    assert found.constants == {"MESSAGE_VERSION": 1, "STATE_BAD": 0, "STATE_GOOD": 16, "LIMIT": 2.5}
+    assert found.topics == ("magnet", "magnet_second", "magnet_third")
+    assert parse_msg("VehicleImu", "uint64 timestamp").topics == ("vehicle_imu",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("uint64 timestamp\nfloat x[3]\n", "A line 2: 'float x[3]' is no field"),
+        ("uint64 timestamp\n\n  what is this\n", "A line 3: 'what is this' is no field"),
+        ("uint32 timestamp\n", "A has no field 'uint64 timestamp', which every message of PX4 has"),
+        ("", "A has no field 'uint64 timestamp'"),
+    ],
+)
+def test_a_line_that_is_nothing_is_an_error_with_its_number(text, message):
+    """Not skipped: the layout would be another."""
+    with pytest.raises(LayoutError) as caught:
+        parse_msg("A", text)
+    assert message in str(caught.value)
+
+
+def test_a_folder_gives_the_layouts_that_ship(tmp_path):
+    """Written out and read again: the same bytes, the same hash, versioned or not."""
+    sources = LayoutSources(write_messages(tmp_path / "msg"))
+    assert sources.topics() == sorted(shipped_layouts())
+    for topic, shipped in shipped_layouts().items():
+        found = sources.layout(topic)
+        assert (found, found.constants) == (shipped, shipped.constants)
+
+
+def test_what_is_no_folder_of_messages_is_an_error(tmp_path):
+    """With what to give instead."""
+    with pytest.raises(LayoutError, match="is no folder; give the folder msg of PX4's sources"):
+        read_msg_folder(tmp_path / "nowhere")
+    with pytest.raises(LayoutError, match=r"has no \.msg files; give the folder msg of PX4's sources$"):
+        read_msg_folder(tmp_path)
+    write_messages(tmp_path / "msg")
+    with pytest.raises(LayoutError, match=r"has no \.msg files; .*; .*msg is the folder to give"):
+        read_msg_folder(tmp_path)
+    (tmp_path / "msg" / "VehicleStatus.msg").write_text("uint64 timestamp")
+    with pytest.raises(
+        LayoutError, match=r"VehicleStatus is defined twice, in .* and .*versioned.*; remove one of them"
+    ):
+        read_msg_folder(tmp_path / "msg")
+
+
+def test_files_that_are_no_text_are_errors(tmp_path):
+    """Bytes that are not UTF-8, and more than a message can have."""
+    (tmp_path / "A.msg").write_bytes(b"uint64 timestamp\n\xff\n")
+    with pytest.raises(LayoutError, match=r"A\.msg is not text in UTF-8: byte 17"):
+        read_msg_folder(tmp_path)
+    (tmp_path / "A.msg").write_bytes(b"uint64 timestamp\n" + b"#" * 1_000_000)
+    with pytest.raises(LayoutError, match=r"A\.msg is longer than 1000000 bytes"):
+        read_msg_folder(tmp_path)
+
+
+def test_an_unknown_topic_names_the_folder(tmp_path):
+    """And a message that lacks a nested one names the file's folder too."""
+    folder = write_messages(tmp_path / "msg")
+    with pytest.raises(LayoutError, match=r"there is no topic 'vehicle_stat' in .*msg; px4lockstep uorb list has all"):
+        LayoutSources(folder).layout("vehicle_stat")
+    (folder / "PositionSetpoint.msg").unlink()
+    with pytest.raises(
+        LayoutError, match="msg: PositionSetpointTriplet: field 'previous' has the type PositionSetpoint"
+    ):
+        LayoutSources(folder).layout("position_setpoint_triplet")

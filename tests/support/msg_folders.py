@@ -1,0 +1,16 @@
+"""Folders of `.msg` files, as PX4 has them."""
+
+from px4lockstep.px4.uorb.shipped import shipped_definitions
+
+
+def write_messages(folder, versioned=("VehicleStatus",), changed=()):
+    """Write all messages that ship as `.msg` files, some of them with a line replaced by another."""
+    (folder / "versioned").mkdir(parents=True)
+    for name, definition in shipped_definitions().items():
+        lines = [f"{field}\t# a comment" for field in definition.fields]
+        lines[1:1] = [f"uint8 {constant}={value}" for constant, value in definition.constants.items()]
+        text = "\n".join(lines)
+        for old, new in changed:
+            text = text.replace(old, new)
+        (folder / "versioned" / f"{name}.msg" if name in versioned else folder / f"{name}.msg").write_text(text)
+    return folder
