@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from px4lockstep.runs.compare import Compared, compare
     from px4lockstep.runs.determinism import determinism
     from px4lockstep.runs.diff import Diff, diff
+    from px4lockstep.runs.fork import Forked, fork
     from px4lockstep.runs.replay import Replay, replay
     from px4lockstep.runs.run import Run, fly, simulate
     from px4lockstep.spec.build import Flight, build
@@ -28,6 +29,7 @@ __all__ = [
     "Compared",
     "Diff",
     "Flight",
+    "Forked",
     "Replay",
     "Run",
     "Spec",
@@ -38,6 +40,7 @@ __all__ = [
     "determinism",
     "diff",
     "fly",
+    "fork",
     "load_spec",
     "replay",
     "simulate",
@@ -51,6 +54,8 @@ _HOMES = {
     "determinism": "px4lockstep.runs.determinism",
     "Diff": "px4lockstep.runs.diff",
     "diff": "px4lockstep.runs.diff",
+    "Forked": "px4lockstep.runs.fork",
+    "fork": "px4lockstep.runs.fork",
     "Replay": "px4lockstep.runs.replay",
     "replay": "px4lockstep.runs.replay",
     "Run": "px4lockstep.runs.run",

@@ -180,6 +180,27 @@ class Px4Session:
         self._messages = np.zeros(0, np.uint8)
         self._updated = np.zeros(1, np.int32)
         self._n_fields = 0
+        self._home = 0
+
+    def set_parameters(self, params: Mapping[str, float | int]) -> None:
+        """Change parameters in flight.
+
+        Raises:
+            InputError: If PX4 does not have one, or not with this value.
+        """
+        for name, value in params.items():
+            self.px4.param_set(name, value)
+        if params:
+            self.px4.param_notify()
+            if self.px4.config.enable_control_allocator:
+                self.px4.control_alloc_update_params()
+
+    def move(self, kept: npt.NDArray[Any], into: npt.NDArray[Any], home: npt.NDArray[Any]) -> None:
+        """Copy the record of a host that ran elsewhere, with the addresses that its numbers have in their new home."""
+        into[...] = kept
+        n_fields = self._n_fields
+        into["fields"]["number"][0, :n_fields] += home.ctypes.data - self._home
+        self._home = home.ctypes.data
 
     def close(self) -> None:
         """End PX4."""
@@ -220,6 +241,7 @@ class Px4Session:
         topics = [each.topic for each in host.interface.published] + [each.topic for each in host.interface.read]
         check_layouts(self.px4, {name: tuple(used[name]) for name in topics if name in used})
         record[...] = 0
+        self._home = record.ctypes.data
         rec["handle"] = self.px4.handle
         for name in ("step_uorb", "orb_queue_publish", "orb_check", "orb_copy"):
             rec[name] = library.addresses[name]

@@ -75,7 +75,7 @@ class Simulation:
         scenario: Source | Scenario | OrderProbe | None = None,
         wind: Source | Wind | OrderProbe | None = None,
         estimator: Source | Estimator | OrderProbe | None = None,
-        autopilot: Source | Builtin | Px4Library | OrderProbe | None = None,
+        autopilot: Source | Builtin | Px4Library | Px4Session | OrderProbe | None = None,
         hooks: Sequence[TelemetryHook] = (),
         hook_axes: Sequence[str] = ("log",),
         gusts: Sequence[Gust] = (),
@@ -129,12 +129,12 @@ class Simulation:
         set_gusts(self._core, timeline, gusts, replay)
         self._allocate(replay, record)
         self._initial_state: npt.NDArray[np.float64] = sim["state"]["x"][: self._n_x].copy()
-        self._keeps_moments = record and not self._user_objects() and not isinstance(autopilot, Px4Library)
+        self._keeps_moments = record and not self._user_objects() and not isinstance(autopilot, Px4Library | Px4Session)
         most = 1 + (self.timeline.end_us - self.timeline.start_us) // MOMENT_US if self._keeps_moments else 0
         self._moments = np.zeros((most, SIM.itemsize), np.uint8)
         self._n_moments = 0
         self.warnings = step_warnings(plant, timeline, self.integrator)
-        self.px4: Px4Session | None = None
+        self.px4: Px4Session | None = autopilot if isinstance(autopilot, Px4Session) else None
         """Real PX4, if it flies."""
         if isinstance(autopilot, Px4Library) and timeline.autopilot is not None:
             self.px4 = autopilot.open(self._core["px4"], plant, timeline.autopilot.period_us)
@@ -388,6 +388,10 @@ class Simulation:
             raise InputError("real PX4 can't be copied: its state is in its library. Branch it with a fork")
         if self._failed is not None:
             raise InputError("a run that failed can't be copied; go back to a snapshot from before")
+        return self.copied()
+
+    def copied(self) -> Snapshot:
+        """Copy everything but what real PX4 keeps to itself: for a copy of this process, which has that."""
         return Snapshot(
             schema_version=BUS_SCHEMA_VERSION,
             time_us=self.timeline.time_us,
@@ -434,7 +438,15 @@ class Simulation:
             raise InputError("only a new simulation without Python in its loop can go on from another's snapshot")
         check_past(self.timeline, snapshot)
         at_us = int(self.timeline.time_us[int(snapshot.core["cursor"]["k"][0])])
-        self._take(merged_records(start.core, snapshot.core, self._core, at_us), snapshot)
+        core = merged_records(start.core, snapshot.core, self._core, at_us)
+        if self.px4 is not None:
+            self.px4.move(snapshot.core["px4"], core["px4"], self._core["px4"])
+        self._take(core, snapshot)
+        if self.px4 is not None and self._core["modes"]["is_recording"][0]:
+            # Not to go on from, which takes PX4, but to replay from: what came before was made otherwise.
+            kept = self._core.copy()
+            kept["px4"] = np.zeros(1, SIM["px4"])
+            self._moments, self._n_moments = kept.view(np.uint8).reshape(1, SIM.itemsize), 1
 
     def _take(self, core: npt.NDArray[Any], snapshot: Snapshot) -> None:
         """Take over records, and the arrays and objects of a snapshot."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy.typing as npt
 
 from px4lockstep.autopilot.builtin.builtin import Builtin
-from px4lockstep.autopilot.px4_library import Px4Library
+from px4lockstep.autopilot.px4_library import Px4Library, Px4Session
 from px4lockstep.engine import loop
 from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY
 from px4lockstep.engine.protocols import OrderProbe, Source, StageInputs, TelemetryHook
@@ -78,7 +78,7 @@ def set_sources(
         elif isinstance(source, Builtin) and name == "autopilot" and timeline.autopilot is not None:
             source.write(core["builtin"][0], plant, timeline.autopilot.period_us)
             mode = NATIVE
-        elif isinstance(source, Px4Library) and name == "autopilot":
+        elif isinstance(source, Px4Library | Px4Session) and name == "autopilot":
             mode = NATIVE  # the simulation starts it when all else is well
         elif isinstance(source, Source):
             check_object(name, source)

@@ -4,6 +4,7 @@ runs = branch("runs/first", at_s=30.0, overrides={"environment.wind_mean_ned": [
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from px4lockstep.runs.changes import Change, changes_between
 from px4lockstep.runs.recorded import recorded_spec
 from px4lockstep.runs.run import Run, fly
 from px4lockstep.spec.build import Flight, build
+from px4lockstep.spec.spec import Spec
 
 FIXED = ("home.", "px4.mission", "autopilot.kind", "timeline.dt_", "airframe.x0")
 """What a flight can't change on its way."""
@@ -48,8 +50,12 @@ class Trunk:
         at_us, end_us = seconds_to_us(at_s, "at_s"), int(recording.log["time_us"][-1])
         if at_us >= end_us:
             raise InputError(f"at_s = {at_s} is not before the end of the flight, {end_us / 1e6} s")
-        kept = recording.snapshot_before(at_us)
         with recorded_spec(recording) as spec:
+            if spec.autopilot.kind == "px4":
+                raise InputError(
+                    "real PX4 can't go on from a recorded moment; branch its flights with px4lockstep.fork"
+                )
+            kept = recording.snapshot_before(at_us)
             simulation = build(spec, record=True).simulation
         start = simulation.snapshot()
         try:
@@ -58,7 +64,7 @@ class Trunk:
             raise InputError(f"the flight can't go on from its moments: {error}. {_recorded_by(recording)}") from error
         kept_us = simulation.time_us
         simulation.run(at_us)
-        _check_flown(recording, simulation)
+        check_flown(recording, simulation)
         return cls(recording, start, simulation.snapshot(), simulation.time_us, simulation.time_us - kept_us)
 
     def branch(
@@ -69,22 +75,39 @@ class Trunk:
         Raises:
             InputError: If a change can't be made in flight.
         """
-        for event in events:
-            if "at_s" in event and seconds_to_us(event["at_s"], "at_s of an event") < self.at_us:
-                raise InputError(f"an event is at {event['at_s']} s, before the branch, {self.at_us / 1e6} s")
-        with recorded_spec(self.recording) as before:
-            listed = [event.model_dump(exclude_none=True) for event in before.scenario.events]
-            seed = before.aircraft.seed
-            wanted: dict[str, Any] = {"aircraft.seed": seed + number} if number else {}
-            wanted |= {"scenario.events": [*listed, *events]} if events else {}
-            with recorded_spec(self.recording, wanted | dict(overrides), settings) as spec:
-                changes = changes_between(before, spec)
-                for change in changes:
-                    if change.key.startswith(FIXED):
-                        raise InputError(f"{change}: this can't change in flight. Fly anew")
-                flight = build(spec, record=True)
+        with changed_spec(self.recording, overrides, settings, events, number, self.at_us) as (_, spec, changes):
+            flight = build(spec, record=True)
         flight.simulation.continue_from(self.moment, self.start)
         return flight, changes
+
+
+@contextmanager
+def changed_spec(
+    recording: Recording,
+    overrides: Mapping[str, Any],
+    settings: Sequence[str],
+    events: Sequence[Mapping[str, Any]],
+    number: int,
+    at_us: int,
+) -> Iterator[tuple[Spec, Spec, tuple[Change, ...]]]:
+    """Give the aircraft file of a recording as it was and as a branch has it, and what differs.
+
+    Raises:
+        InputError: If a change can't be made in flight.
+    """
+    for event in events:
+        if "at_s" in event and seconds_to_us(event["at_s"], "at_s of an event") < at_us:
+            raise InputError(f"an event is at {event['at_s']} s, before the branch, {at_us / 1e6} s")
+    with recorded_spec(recording) as before:
+        listed = [event.model_dump(exclude_none=True) for event in before.scenario.events]
+        wanted: dict[str, Any] = {"aircraft.seed": before.aircraft.seed + number} if number else {}
+        wanted |= {"scenario.events": [*listed, *events]} if events else {}
+        with recorded_spec(recording, wanted | dict(overrides), settings) as spec:
+            changes = changes_between(before, spec)
+            for change in changes:
+                if change.key.startswith(FIXED):
+                    raise InputError(f"{change}: this can't change in flight. Fly anew")
+            yield before, spec, changes
 
 
 @dataclass(frozen=True)
@@ -138,7 +161,7 @@ def fly_branches(
         yield Branch(fly(flight, watch), changes, trunk.at_us)
 
 
-def _check_flown(recording: Recording, simulation: Simulation) -> None:
+def check_flown(recording: Recording, simulation: Simulation) -> None:
     """Check that a flight is the recorded one so far, bit for bit."""
     rows = len(simulation.log)
     difference = first_difference(

@@ -11,10 +11,13 @@ import numba
 import numpy as np
 
 from px4lockstep import __version__
+from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.errors import InputError
 from px4lockstep.recording.recording import Recording, Source
-from px4lockstep.spec.build import Flight
+from px4lockstep.spec.build import Flight, build
+from px4lockstep.spec.flight_tables import Autopilot
 from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.px4_tables import Uorb
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.toml_text import to_toml
 
@@ -46,6 +49,15 @@ def source_of(flight: Flight) -> Source:
             "numpy": np.__version__,
         },
     )
+
+
+def made_with(spec: Spec) -> Snapshot:
+    """Return a live flight before its first boundary; the built-in autopilot is there in the place of real PX4."""
+    if spec.autopilot.kind == "px4":
+        spec = spec.model_copy(
+            update={"autopilot": Autopilot(), "px4": spec.px4.model_copy(update={"params": (), "uorb": Uorb()})}
+        )
+    return build(spec, record=True).simulation.snapshot()
 
 
 @contextmanager

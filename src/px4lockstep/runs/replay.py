@@ -16,7 +16,7 @@ from px4lockstep.recording.differences import Difference, FlightRows, first_diff
 from px4lockstep.recording.file import read_recording
 from px4lockstep.recording.recording import Recording
 from px4lockstep.runs.changes import Change, changes_between
-from px4lockstep.runs.recorded import recorded_spec
+from px4lockstep.runs.recorded import made_with, recorded_spec
 from px4lockstep.spec.build import build
 from px4lockstep.spec.spec import Spec
 
@@ -108,8 +108,7 @@ def _prepared(
         simulation = build(spec, replay=recording.streams).simulation
         _check_source(recording, before, None if changes else simulation)
         if recording.starts_us > simulation.timeline.start_us:  # a branch: its past was flown by its trunk
-            start = build(before, record=True).simulation.snapshot()
-            simulation.continue_from(recording.snapshot_before(recording.starts_us), start)
+            simulation.continue_from(recording.snapshot_before(recording.starts_us), made_with(before))
     return simulation, changes
 
 

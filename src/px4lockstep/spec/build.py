@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from px4lockstep.autopilot.px4_library import Px4Session
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.streams import Streams
 from px4lockstep.environment.projection import MapProjection
@@ -50,7 +51,9 @@ class Flight:
     """What is allowed, and perhaps not meant."""
 
 
-def build(spec: Spec, *, record: bool | None = None, replay: Streams | None = None) -> Flight:
+def build(
+    spec: Spec, *, record: bool | None = None, replay: Streams | None = None, px4: Px4Session | None = None
+) -> Flight:
     """Build a flight.
 
     Args:
@@ -58,6 +61,7 @@ def build(spec: Spec, *, record: bool | None = None, replay: Streams | None = No
         record: Whether to keep the streams for a replay; left out, if `run.mode` is `record`.
         replay: Streams that take the place of scenario, wind and autopilot; left out, those of `run.recording_in` if
             `run.mode` is `replay`.
+        px4: A PX4 that runs already, for a branch of its flight; left out, one is started if `autopilot.kind` says so.
 
     Raises:
         InputError: If it can't be flown; the message names file and key.
@@ -81,7 +85,7 @@ def build(spec: Spec, *, record: bool | None = None, replay: Streams | None = No
                     scenario=scenario,
                     wind=build_wind(spec),
                     estimator=build_estimator(spec),
-                    autopilot=build_autopilot(spec, mission),
+                    autopilot=build_autopilot(spec, mission) if px4 is None else px4,
                     gusts=gusts,
                     record=spec.run.mode == "record" if record is None else record,
                     seed=spec.aircraft.seed,

@@ -1,0 +1,189 @@
+"""Branches of a live flight of real PX4: its state is in its library, so the process is copied at a boundary.
+
+The flight is flown to the moment; each branch is a child of this process, made by `os.fork()`, which flies on with its
+changes and leaves a run folder. The parent waits for each and collects its summary.
+"""
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from px4lockstep.autopilot.px4_library import Px4Session
+from px4lockstep.engine.snapshot import Snapshot
+from px4lockstep.errors import InputError, LockstepError, SimulationError
+from px4lockstep.microseconds import seconds_to_us
+from px4lockstep.recording.file import read_recording
+from px4lockstep.recording.recording import Recording
+from px4lockstep.runs.branch import MAX_BRANCHES, changed_spec, check_flown
+from px4lockstep.runs.changes import ABSENT, Change
+from px4lockstep.runs.folder import SUMMARY
+from px4lockstep.runs.recorded import recorded_spec
+from px4lockstep.runs.run import fly
+from px4lockstep.spec.build import Flight, build
+
+FAILED = 1
+CHANGES = "changes.json"
+
+
+@dataclass(frozen=True)
+class Forked:
+    """A branch that a child has flown: its folder, its summary, what was changed, and when it left the trunk."""
+
+    folder: Path
+    summary: dict[str, Any]
+    changes: tuple[Change, ...]
+    at_us: int
+
+
+@dataclass(frozen=True)
+class LiveTrunk:
+    """A flight of real PX4 that was flown again to the moment that branches go on from."""
+
+    recording: Recording
+    session: Px4Session
+    flight: Flight
+    start: Snapshot
+    moment: Snapshot
+    at_us: int
+
+    @classmethod
+    def of(cls, recording: Recording, at_s: float) -> "LiveTrunk":
+        """Fly a recorded flight again to a time, with PX4, and check that it is the same flight.
+
+        Raises:
+            InputError: If the time is not in it, or the library is not found.
+            SimulationError: If it does not fly as it was recorded: by another PX4, say.
+        """
+        at_us, end_us = seconds_to_us(at_s, "at_s"), int(recording.log["time_us"][-1])
+        if at_us >= end_us:
+            raise InputError(f"at_s = {at_s} is not before the end of the flight, {end_us / 1e6} s")
+        with recorded_spec(recording) as spec:
+            flight = build(spec, record=True)
+        simulation = flight.simulation
+        if simulation.px4 is None:
+            raise InputError("only a flight of real PX4 is branched by a fork; others go on from their moments")
+        start = simulation.copied()
+        try:
+            simulation.run(at_us)
+            check_flown(recording, simulation)
+        except BaseException:
+            simulation.close()
+            raise
+        return cls(recording, simulation.px4, flight, start, simulation.copied(), simulation.time_us)
+
+    def fly_child(
+        self,
+        overrides: Mapping[str, Any],
+        settings: Sequence[str],
+        events: Sequence[Mapping[str, Any]],
+        number: int,
+        folder: Path,
+        plots: bool,
+    ) -> None:
+        """Fly a branch, in a child of the process that flew the trunk; it leaves its run folder."""
+        with changed_spec(self.recording, overrides, settings, events, number, self.at_us) as (before, spec, changes):
+            flight = build(spec, record=True, px4=self.session)
+            flight.simulation.continue_from(self.moment, self.start)
+            ours, theirs = ({**one.autopilot.params, **_params(one)} for one in (before, spec))
+            self.session.set_parameters({name: value for name, value in theirs.items() if ours.get(name) != value})
+            run = fly(flight)
+        run.save(folder, plots=plots)
+        said = [change.as_dict() for change in changes]
+        (folder / CHANGES).write_text(json.dumps(said), "utf-8")
+
+
+def is_of_px4(recording: Recording) -> bool:
+    """Return whether real PX4 flew a recording."""
+    return recording.source.autopilot.partition(" ")[0] == "px4"
+
+
+def fork(
+    source: str | Path | Recording,
+    at_s: float,
+    out: str | Path,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    settings: Sequence[str] = (),
+    events: Sequence[Mapping[str, Any]] = (),
+    count: int = 1,
+    plots: bool = False,
+) -> list[Forked]:
+    """Fly on from a moment of a recorded flight of real PX4, a child process each.
+
+    Args:
+        source: A recording, its file, or a run folder.
+        at_s: When to leave the recorded flight; the next boundary, if there is none at this time.
+        out: The folder for the branches' run folders, `branch-1` and so on.
+        overrides: What is to be different from then on, by dotted key.
+        settings: The same as texts.
+        events: Further events of the scenario.
+        count: How many; each after the first has a seed of its own.
+        plots: Whether to draw them.
+
+    Raises:
+        InputError: If it can't be read or flown, or a change can't be made in flight.
+        SimulationError: If the flight can't be reproduced, or a branch could not be flown.
+    """
+    if not hasattr(os, "fork"):
+        raise InputError("this system can't copy a process (os.fork); fly each branch from its start instead")
+    if not 1 <= count <= MAX_BRANCHES:
+        raise InputError(f"count = {count} is not allowed; it must be 1 to {MAX_BRANCHES}")
+    recording = source if isinstance(source, Recording) else read_recording(source)
+    # Before anything is flown: a change that can't be made is an error of the parent.
+    with changed_spec(recording, overrides or {}, settings, events, 0, seconds_to_us(at_s, "at_s")):
+        pass
+    trunk = LiveTrunk.of(recording, at_s)
+    try:
+        return [_fork_one(trunk, overrides or {}, settings, events, i, Path(out), plots) for i in range(count)]
+    finally:
+        trunk.flight.simulation.close()
+
+
+def _fork_one(
+    trunk: LiveTrunk,
+    overrides: Mapping[str, Any],
+    settings: Sequence[str],
+    events: Sequence[Mapping[str, Any]],
+    number: int,
+    out: Path,
+    plots: bool,
+) -> Forked:
+    folder = out / f"branch-{number + 1}"
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:  # pragma: no cover - another process
+        code = FAILED
+        try:
+            trunk.fly_child(overrides, settings, events, number, folder, plots)
+            code = 0
+        except LockstepError as error:
+            sys.stderr.write(f"error: {error}\n")
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code != 0:
+        how = f"ended by signal {-code}" if code < 0 else "failed; what it said is above"
+        raise SimulationError(f"the branch in {folder} {how}")
+    said = json.loads((folder / CHANGES).read_text("utf-8"))
+    (folder / CHANGES).unlink()
+    changes = tuple(Change(one["key"], *(_or_absent(one[name]) for name in ("before", "after"))) for one in said)
+    return Forked(folder, json.loads((folder / SUMMARY).read_text("utf-8")), changes, trunk.at_us)
+
+
+def _or_absent(value: Any) -> Any:
+    return ABSENT if value is None else value
+
+
+def _params(spec: Any) -> dict[str, float | int]:
+    return {param.name: param.value for param in spec.px4.params}

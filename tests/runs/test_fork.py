@@ -1,0 +1,85 @@
+"""Branches of a live flight of real PX4: copies of the process, which fly on with their changes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from px4_double import build_double
+
+import px4lockstep
+from px4lockstep.errors import InputError
+from px4lockstep.recording.file import read_recording
+
+SETTINGS = ("autopilot.kind=px4", "timeline.t_end_s=12.0", "scenario.arm_time_s=0.2", "scenario.mission_time_s=0.4")
+
+
+def run(*arguments, cwd):
+    """Run the command line."""
+    command = (sys.executable, "-m", "px4lockstep", *map(str, arguments))
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture(scope="module")
+def trunk(tmp_path_factory):
+    """A flight of the double, in wind."""
+    root = tmp_path_factory.mktemp("fork")
+    settings = [word for setting in (*SETTINGS, f"px4.libpath={build_double(root)}") for word in ("--set", setting)]
+    finished = run("run", "iris", *settings, "--no-plots", "--out", "trunk", cwd=root)
+    assert finished.returncode == 1, finished.stderr  # the mission takes longer
+    return root / "trunk"
+
+
+def test_a_branch_without_changes_is_the_same_flight(trunk):
+    """Of two, the first; the other has noise of its own from there on."""
+    options = ("--count", "2", "--no-plots", "--json", "--out", "same")
+    finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent)
+    said = json.loads(finished.stdout)
+    recorded = read_recording(trunk)
+    assert said["at_s"] == 6.0
+    assert said["branches"][0]["digest"] == said["trunk_digest"] == recorded.digest
+    assert said["branches"][1]["digest"] != recorded.digest
+    first, second = (read_recording(trunk.parent / "same" / f"branch-{i}") for i in (1, 2))
+    assert first.live_digest == recorded.live_digest
+    assert second.log[:600].tobytes() == recorded.log[:600].tobytes()
+
+
+def test_changes_act_from_the_moment_on_and_the_branch_replays(trunk):
+    """A mass, a parameter of PX4 and an event; the replay needs no PX4."""
+    changes = ("--set", "airframe.mass_kg=1.6", "--set", "px4.params=[{name='MPC_XY_CRUISE',value=3.0}]")
+    options = ("--event", "at_s=8,action=land", "--no-plots", "--out", "landed")
+    finished = run("branch", trunk, "--at", "6", *changes, *options, cwd=trunk.parent)
+    assert "changed: airframe.mass_kg = 1.6, was 1.5" in finished.stdout, finished.stderr
+    assert "changed: scenario.events[0].action = 'land'" in finished.stdout
+    branch = trunk.parent / "landed" / "branch-1"
+    recording = read_recording(branch)
+    assert recording.starts_us == 6_000_000
+    assert (recording.log["bus"]["autopilot"]["nav_state"][801:] == 18).all()
+    assert px4lockstep.replay(branch).matches
+    found = px4lockstep.diff(trunk, branch)
+    assert found.first_difference is not None
+    assert 6_000_000 <= found.first_difference.time_us <= 6_010_000
+
+
+def test_it_can_not_go_on_from_a_recorded_moment(trunk):
+    """Its state is in PX4's library, and in no file."""
+    with pytest.raises(InputError, match=r"branch its flights with px4lockstep\.fork"):
+        px4lockstep.branch(trunk, 6.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--at", "60"), "not before the end of the flight"),
+        (("--at", "6", "--set", "home.lat_deg=1.0"), "can't change in flight"),
+        (("--at", "6", "--event", "at_s=1,action=land"), "before the branch"),
+        (("--at", "6", "--count", "0"), "must be 1 to"),
+    ],
+)
+def test_mistakes_are_told_by_the_parent(trunk, arguments, message):
+    """In a line, with exit code 2."""
+    finished = run("branch", trunk, *arguments, "--no-plots", "--out", "none", cwd=trunk.parent)
+    assert finished.returncode == 2, finished.stderr
+    assert message in finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert not (trunk.parent / "none").exists()
