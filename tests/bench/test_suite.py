@@ -37,11 +37,14 @@ def test_every_benchmark_has_its_fields(short, capsys):
     """As `--json` prints them: a list of objects, nothing else on standard output."""
     assert bench.run_bench(as_json=True) == 0
     measurements = json.loads(capsys.readouterr().out)
-    assert [m["name"] for m in measurements] == NAMES
+    assert [m["name"] for m in measurements] == [*NAMES, "px4_tick_overhead"]
+    for m in measurements:
+        assert sorted(m) == ["c_ratio", "name", "realtime_factor", "tick_us", "wall_s"]
+    assert 0.0 < measurements.pop()["tick_us"] < 100.0
     for m in measurements:
         duration_s = 3.0 if m["name"].startswith("replay") else 2.0
         assert m["realtime_factor"] == pytest.approx(duration_s / m["wall_s"])
-        assert sorted(m) == ["c_ratio", "name", "realtime_factor", "wall_s"]
+        assert m["tick_us"] is None
         assert m["c_ratio"] > 0.0
 
 
@@ -63,7 +66,7 @@ def test_without_a_compiler_there_is_a_note_and_no_ratio(short, monkeypatch, cap
     monkeypatch.setattr(c_reference.shutil, "which", lambda name: None)
     assert bench.run_bench(as_json=True) == 0
     printed = capsys.readouterr()
-    assert [m["c_ratio"] for m in json.loads(printed.out)] == [None] * len(NAMES)
+    assert {m["name"]: m["c_ratio"] for m in json.loads(printed.out)} == dict.fromkeys([*NAMES, "px4_tick_overhead"])
     assert "note: no ratio to C: no C compiler (cc) on this machine" in printed.err
     assert bench.run_bench(as_json=False) == 0
     assert "plant_rk4" in capsys.readouterr().out

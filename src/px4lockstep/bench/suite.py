@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.bench import closed_loop, hover
+from px4lockstep.bench import closed_loop, hover, px4_overhead
 from px4lockstep.bench.c_reference import CReference, NoReferenceError, c_parameters
 from px4lockstep.engine.simulation import Simulation
-from px4lockstep.errors import SimulationError
+from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.vehicle.fleet import iris
 
@@ -24,12 +24,16 @@ AGREEMENT = 1e-6
 
 @dataclass(frozen=True)
 class Measurement:
-    """One benchmark: its time, how many times faster than real time, and the ratio to C for as long a flight."""
+    """One benchmark: its time, how many times faster than real time, and the ratio to C for as long a flight.
+
+    `tick_us` is what one tick costs, for a benchmark of single ticks.
+    """
 
     name: str
     wall_s: float
     realtime_factor: float
     c_ratio: float | None
+    tick_us: float | None = None
 
     def as_dict(self) -> dict[str, object]:
         """Return the measurement as `--json` prints it."""
@@ -66,7 +70,19 @@ def measure() -> tuple[list[Measurement], list[str]]:
         )
         for name in ours
     ]
+    try:
+        measurements.append(_px4_overhead())
+    except InputError as error:
+        notes.append(f"no px4_tick_overhead: {error}")
     return measurements, notes
+
+
+def _px4_overhead() -> Measurement:
+    """Return what the host of real PX4 costs per tick, beyond the library's own time."""
+    tick_us, _ = px4_overhead.measured()
+    ticks = hover.DURATION_S * 1_000_000 // px4_overhead.TICK_US
+    wall_s = 1e-6 * tick_us * ticks
+    return Measurement("px4_tick_overhead", wall_s, hover.DURATION_S / wall_s, None, tick_us)
 
 
 def warm_up() -> None:

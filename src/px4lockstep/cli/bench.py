@@ -41,5 +41,7 @@ def _table(measurements: list[Measurement]) -> Table:
         table.add_column(header, justify="right")
     for m in measurements:
         ratio = "-" if m.c_ratio is None else f"{m.c_ratio:.2f}"
+        if m.tick_us is not None:
+            ratio = f"{m.tick_us:.2f} us a tick"
         table.add_row(m.name, f"{m.wall_s * 1e3:.1f}", f"{m.realtime_factor:,.0f}", ratio)
     return table

@@ -1,0 +1,103 @@
+"""What the host of real PX4 costs per tick beyond the library's own time.
+
+The host is opened on the conformance double: its messages, its publishers and subscribers. Then the double's functions
+are replaced by ones that return at once, as if everything had been published anew, and ticks are timed: all that is
+left is the host, with the calls themselves. PX4 has one life in a process, so this is a process of its own,
+`python -m px4lockstep.bench.px4_overhead LIB`. The double is in the sources only.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from px4lockstep.autopilot.px4_host.exchange import step_px4
+from px4lockstep.autopilot.px4_host.records import PX4_HOST
+from px4lockstep.autopilot.px4_library import Px4Library
+from px4lockstep.engine.bus import BUS
+from px4lockstep.errors import InputError
+from px4lockstep.jit import callback, kernel, rows, specialize
+from px4lockstep.vehicle.fleet import iris
+
+TICK_US = 4_000
+TICKS = 2_000
+ROUNDS = 20
+SUPPORT = Path(__file__).resolve().parents[3] / "tests" / "support"
+BUILD = "import sys; sys.path.insert(0, sys.argv[1]); from px4_double import build_double; print(build_double())"
+
+
+def return_at_once(handle: int, first: int, second: int, third: int) -> int:  # noqa: ARG001 - the library's
+    """Do what a function of the library does that has nothing to do."""
+    return 0
+
+
+@kernel
+def run_host(hosts, buses, first, ticks):
+    """Run PX4 as the loop does; return whether it could."""
+    is_sound = True
+    for k in range(ticks):
+        is_sound = is_sound and step_px4(hosts[0], first + k * TICK_US, buses[0])
+    return is_sound
+
+
+def overhead_us(library: str) -> tuple[float, float]:
+    """Return what the host costs per tick, and what a tick takes with the double [µs]."""
+    hosts, buses = np.zeros(1, PX4_HOST), np.zeros(1, BUS)
+    buses["estimate"]["q_bn"][:, 0] = 1.0
+    buses["estimate"]["is_valid"] = 1.0
+    buses["scenario"]["landed"] = 1
+    session = Px4Library(library=library).open(hosts, iris(), TICK_US)
+    try:
+        arguments = (rows(hosts), rows(buses))
+        run = specialize(run_host, *arguments, 0, 0)
+        with_double_us = _best_us(run, arguments, 0)
+        nothing = callback(return_at_once, "i4", ("i8", "i8", "i8", "i8"))
+        for name in ("step_uorb", "orb_queue_publish", "orb_check", "orb_copy"):
+            hosts[name] = nothing
+        session.pretend_all_is_new()
+        return _best_us(run, arguments, ROUNDS * TICKS * TICK_US), with_double_us
+    finally:
+        session.close()
+
+
+def _best_us(run: Any, arguments: tuple[Any, ...], start_us: int) -> float:
+    """Return what a tick takes, best of several rounds [µs].
+
+    Raises:
+        InputError: If a call fails.
+    """
+    best_s = float("inf")
+    for i in range(ROUNDS):
+        start_s = time.perf_counter()
+        is_sound = run(*arguments, start_us + i * TICKS * TICK_US, TICKS)
+        best_s = min(best_s, time.perf_counter() - start_s)
+        if not is_sound:
+            raise InputError("a call into the conformance double failed")
+    return 1e6 * best_s / TICKS
+
+
+def measured() -> tuple[float, float]:
+    """Build the double and measure in a process of its own; return overhead and tick [µs].
+
+    Raises:
+        InputError: If there is no double to build, or it can't be run.
+    """
+    if not (SUPPORT / "px4_double.py").exists():
+        raise InputError("the conformance double is in the sources of px4lockstep, which are not here")
+    built = subprocess.run([sys.executable, "-c", BUILD, str(SUPPORT)], capture_output=True, text=True, check=False)
+    library = built.stdout.strip()
+    command = [sys.executable, "-m", "px4lockstep.bench.px4_overhead", library]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False) if library else built
+    if finished.returncode != 0:
+        raise InputError((finished.stderr.strip().splitlines() or ["no answer"])[-1])
+    said = json.loads(finished.stdout.splitlines()[-1])
+    return float(said["overhead_us"]), float(said["tick_us"])
+
+
+if __name__ == "__main__":
+    found = overhead_us(sys.argv[1])
+    sys.stdout.write(json.dumps({"overhead_us": found[0], "tick_us": found[1]}) + "\n")
