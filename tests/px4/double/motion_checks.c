@@ -1,8 +1,8 @@
 /* Checks over time: what is fed must move like a vehicle, with down positive and rates in body axes.
  *
  * Over windows, velocity is summed up and compared with the change of position, acceleration with that of velocity,
- * angular velocity with that of attitude. A window's tolerance is that of a noisy estimate (0.02 m, 0.05 m/s, 0.01 rad),
- * five standard deviations of a difference at least; a wrong sign or axis is far beyond it as soon as something moves.
+ * angular velocity with that of attitude. The tolerances leave at least five standard deviations of a difference to a
+ * noisy estimate (0.02 m, 0.05 m/s, 0.01 rad); a wrong sign or axis is far beyond them as soon as something moves.
  */
 #include "double.h"
 
@@ -36,7 +36,10 @@ static struct {
 
 void motion_checks_start(void) { memset(&motion, 0, sizeof motion); }
 
-static Vector plus(Vector a, Vector b, double times) { return (Vector){a.x + times * b.x, a.y + times * b.y, a.z + times * b.z}; }
+/* a + times b */
+static Vector plus(Vector a, Vector b, double times) {
+    return (Vector){a.x + times * b.x, a.y + times * b.y, a.z + times * b.z};
+}
 
 static double distance(Vector a, Vector b) {
     return sqrt((a.x - b.x) * (a.x - b.x) + (a.y - b.y) * (a.y - b.y) + (a.z - b.z) * (a.z - b.z));
@@ -47,12 +50,11 @@ static double distance(Vector a, Vector b) {
 static void compare_position(const PositionWindow *w) {
     Vector moved = plus(w->pos_start, w->vel_sum, 1.0), sped = plus(w->vel_start, w->acc_sum, 1.0);
     if (distance(moved, w->pos) > MAX_POSITION_ERROR_M)
-        violation("velocity", "over the last second the velocity leads to x, y, z = %.2f, %.2f, %.2f, and they are %.2f, %.2f, %.2f",
+        violation("velocity", "over a second it leads to x, y, z = %.2f, %.2f, %.2f; they are %.2f, %.2f, %.2f",
                   moved.x, moved.y, moved.z, w->pos.x, w->pos.y, w->pos.z);
     if (w->has_acc && distance(sped, w->vel) > MAX_VELOCITY_ERROR_M_S)
-        violation("acceleration",
-                  "over the last second ax, ay, az lead to vx, vy, vz = %.2f, %.2f, %.2f, and they are %.2f, %.2f, %.2f", sped.x,
-                  sped.y, sped.z, w->vel.x, w->vel.y, w->vel.z);
+        violation("acceleration", "over a second it leads to vx, vy, vz = %.2f, %.2f, %.2f; they are %.2f, %.2f, %.2f",
+                  sped.x, sped.y, sped.z, w->vel.x, w->vel.y, w->vel.z);
 }
 
 static void watch_position(const vehicle_local_position_s *at) {
@@ -112,7 +114,7 @@ static void watch_attitude(const vehicle_attitude_s *attitude, const vehicle_ang
         Quaternion p = w->predicted;
         double cosine = fabs(p.w * q.w + p.x * q.x + p.y * q.y + p.z * q.z), error = 2.0 * acos(fmin(cosine, 1.0));
         if (error > MAX_ATTITUDE_ERROR_RAD)
-            violation("rates", "in 0.3 s the angular velocity leads to an attitude that is %.2f rad from the one given", error);
+            violation("rates", "in 0.3 s they lead to an attitude that is %.2f rad from the one given", error);
     }
     if (is_over || !is_whole) {
         w->since_us = now_us;
@@ -150,6 +152,7 @@ void check_motion(uint64_t now_us) {
     const vehicle_attitude_s *attitude = latest(TOPIC_vehicle_attitude, 0);
     const vehicle_angular_velocity_s *rates = latest(TOPIC_vehicle_angular_velocity, 0);
     if (at != NULL && at->timestamp > motion.position.last_us) watch_position(at);
-    if (attitude != NULL && rates != NULL && attitude->timestamp > motion.attitude.last_us) watch_attitude(attitude, rates);
+    if (attitude != NULL && rates != NULL && attitude->timestamp > motion.attitude.last_us)
+        watch_attitude(attitude, rates);
     if (at != NULL && attitude != NULL) check_ground(at, attitude, now_us);
 }
