@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from px4_double import build_double, report, violations
 from px4_double_host import HOME_ALT, HOME_LAT, HOME_LON, INJECTED, MANUAL, MISSION, Host, geometry, load, messages
-from px4_flights import MISSIONS
+from px4_flights import MISSIONS, load_flight, stacked
 
 from px4lockstep.vehicle.fleet import iris
 
@@ -57,6 +57,23 @@ def test_a_good_host_in_flight_is_told_nothing(host):
         }
 
     assert fed(host, 1000, state) == []
+
+
+@pytest.mark.parametrize("name", ["mission", "yaw"])
+def test_the_recorded_flights_of_px4_are_told_nothing(host, name):
+    """What real PX4 was fed in two flights, with its armed states, modes and landings."""
+    flown = load_flight(name)
+    pos, vel = (stacked(flown, *(f"truth_{kind}_{axis}" for axis in "ned")) for kind in ("pos", "vel"))
+    q, omega = stacked(flown, *(f"truth_q_{axis}" for axis in "wxyz")), stacked(flown, "truth_p", "truth_q", "truth_r")
+    for k, time_us in enumerate(flown["time_us"].astype(int)):
+        flags = {
+            "armed": flown["armed"][k] == 1,
+            "nav_state": int(flown["nav_state"][k]),
+            "landed": flown["landed"][k] == 1,
+        }
+        host.publish_all(messages(int(time_us), pos[k], vel[k], q[k], omega[k], **flags))
+        assert host.step(int(time_us)) == 0
+    assert host.report() == []
 
 
 WRONG_FIELDS = [
