@@ -249,8 +249,14 @@ MOVES = [
         "in world axes",  # a vehicle that is rolled by 1 rad and turns about its own down axis
         lambda t: airborne(q_bn=rolled_and_turned(t), omega_body=(0.0, -np.sin(1.0), np.cos(1.0))),
     ),
-    ("landed", "in the air", lambda t: {"pos_ned": (0.0, 0.0, -10.0), "landed": True}),
-    ("landed", "at speed", lambda t: {"pos_ned": (2.0 * t, 0.0, 0.0), "vel_ned": (2.0, 0.0, 0.0), "landed": True}),
+    ("landed", "in the air", lambda t: {"pos_ned": (0.0, 0.0, -0.6)}),
+    ("landed", "in the air, armed", lambda t: {"pos_ned": (0.0, 0.0, -1.1), "armed": True}),
+    ("landed", "at speed", lambda t: {"pos_ned": (t, 0.0, 0.0), "vel_ned": (1.0, 0.0, 0.0)}),
+    (
+        "landed",
+        "at speed, armed",
+        lambda t: {"pos_ned": (2.0 * t, 0.0, 0.0), "vel_ned": (2.0, 0.0, 0.0), "armed": True},
+    ),
     ("landed", "not at rest", lambda t: {"landed": False}),
     ("ground", "z points up", lambda t: airborne((0.0, 0.0, 10.0))),
 ]

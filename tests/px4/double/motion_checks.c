@@ -134,8 +134,10 @@ static void check_ground(const vehicle_local_position_s *at, const vehicle_attit
     double speed = distance((Vector){(double)at->vx, (double)at->vy, (double)at->vz}, (Vector){0.0, 0.0, 0.0});
     double x = attitude->q[1], y = attitude->q[2];
     if (height < -0.5) violation("ground", "the vehicle is %.2f m below the ground: z points down", -height);
-    if (land->landed && height > 1.0) violation("landed", "landed %.2f m above the ground", height);
-    if (land->landed && speed > 1.5) violation("landed", "landed at %.2f m/s", speed);
+    /* armed, it may just touch down or lift off */
+    if (land->landed && height > (armed->armed ? 1.0 : 0.5))
+        violation("landed", "landed %.2f m above the ground", height);
+    if (land->landed && speed > (armed->armed ? 1.5 : 0.8)) violation("landed", "landed at %.2f m/s", speed);
     if (land->landed && !armed->armed && 1.0 - 2.0 * (x * x + y * y) < 0.5)
         violation("upright", "at rest on the ground the vehicle's down is not down: q = %.3f, %.3f, %.3f, %.3f",
                   (double)attitude->q[0], x, y, (double)attitude->q[3]);
