@@ -277,6 +277,18 @@ def test_a_turn_in_body_axes_is_good(host):
     assert fed(host, 600, lambda t: airborne(q_bn=rolled_and_turned(t), omega_body=(0.0, 0.0, 1.0))) == []
 
 
+def test_a_position_that_is_not_valid_is_not_compared(host):
+    """Held where it was, as in a dropout, with the velocity that it had: only the flags are told."""
+
+    def change(made):
+        for name in ("xy_valid", "z_valid", "v_xy_valid", "v_z_valid"):
+            made["vehicle_local_position"][name] = False
+
+    fed(host, 100, lambda t: airborne((5.0 * t, 0.0, -10.0), vel_ned=(5.0, 0.0, 0.0)))
+    held = airborne((2.0, 0.0, -10.0), vel_ned=(5.0, 0.0, 0.0))
+    assert fed(host, 600, lambda t: held, change, start=100) == ["valid"]
+
+
 def test_acceleration_has_no_gravity_in_it(host):
     def change(made):
         made["vehicle_local_position"]["az"] = -9.81

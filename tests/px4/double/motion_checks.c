@@ -61,6 +61,10 @@ static void watch_position(const vehicle_local_position_s *at) {
     PositionWindow *w = &motion.position;
     Vector pos = {(double)at->x, (double)at->y, (double)at->z}, vel = {(double)at->vx, (double)at->vy, (double)at->vz};
     Vector acc = {(double)at->ax, (double)at->ay, (double)at->az};
+    if (!at->xy_valid || !at->z_valid || !at->v_xy_valid || !at->v_z_valid) {
+        w->since_us = 0; /* not known, so nothing to compare; checks.c has said so */
+        return;
+    }
     uint8_t resets[4] = {at->xy_reset_counter, at->z_reset_counter, at->vxy_reset_counter, at->vz_reset_counter};
     bool is_whole = w->since_us > 0 && at->timestamp > w->last_us && memcmp(resets, w->resets, sizeof resets) == 0;
     if (is_whole) {
