@@ -337,7 +337,7 @@ def test_codes_of_publishers(host):
     out = [ctypes.byref(kind()) for kind in (ctypes.c_int32, ctypes.c_int32, ctypes.c_uint32)]
     assert host.call("orb_create_publisher", b"no_topic", 0, 0, *out) == -2
     assert host.call("orb_create_publisher", None, 0, 0, *out) == -1
-    assert host.call("orb_create_publisher", b"vehicle_attitude", 0, 3, *out) == -3
+    assert host.call("orb_create_publisher", b"vehicle_attitude", 0, 3, *out) == -6
     assert host.call("orb_create_publisher", b"vehicle_attitude", 0, 1, *out) == 0
     assert host.call("orb_create_publisher_ex", b"vehicle_attitude", 0, 0, 10, *out) == -1
     assert host.call("orb_queue_publish", number, None, 56) == -1

@@ -6,7 +6,7 @@
  */
 #include "double.h"
 
-enum { POSITION_WINDOW_US = 1000000, ATTITUDE_WINDOW_US = 300000, REST_US = 2000000 };
+enum { POSITION_WINDOW_US = 1000000, ATTITUDE_WINDOW_US = 300000, REST_US = 2000000, EASE_US = 500000 };
 static const double MAX_POSITION_ERROR_M = 0.3;
 static const double MAX_VELOCITY_ERROR_M_S = 1.0; /* touching down, too, is sampled only */
 static const double MAX_ATTITUDE_ERROR_RAD = 0.1;
@@ -31,7 +31,8 @@ typedef struct {
 static struct {
     PositionWindow position;
     AttitudeWindow attitude;
-    uint64_t at_rest_since_us;
+    uint64_t at_rest_since_us; /* not landed, but as if */
+    uint64_t at_ease_since_us; /* landed and disarmed */
 } motion;
 
 void motion_checks_start(void) { memset(&motion, 0, sizeof motion); }
@@ -138,10 +139,12 @@ static void check_ground(const vehicle_local_position_s *at, const vehicle_attit
     double speed = distance((Vector){(double)at->vx, (double)at->vy, (double)at->vz}, (Vector){0.0, 0.0, 0.0});
     double x = attitude->q[1], y = attitude->q[2];
     if (height < -0.5) violation("ground", "the vehicle is %.2f m below the ground: z points down", -height);
-    /* armed, it may just touch down or lift off */
-    if (land->landed && height > (armed->armed ? 1.0 : 0.5))
+    /* a vehicle that has just touched down may still move, by an estimate that is late */
+    if (armed->armed || !land->landed) motion.at_ease_since_us = now_us;
+    bool is_at_ease = now_us - motion.at_ease_since_us > EASE_US;
+    if (land->landed && height > (is_at_ease ? 0.5 : 1.0))
         violation("landed", "landed %.2f m above the ground", height);
-    if (land->landed && speed > (armed->armed ? 1.5 : 0.8)) violation("landed", "landed at %.2f m/s", speed);
+    if (land->landed && speed > (is_at_ease ? 0.5 : 1.5)) violation("landed", "landed at %.2f m/s", speed);
     if (land->landed && !armed->armed && 1.0 - 2.0 * (x * x + y * y) < 0.5)
         violation("upright", "at rest on the ground the vehicle's down is not down: q = %.3f, %.3f, %.3f, %.3f",
                   (double)attitude->q[0], x, y, (double)attitude->q[3]);
