@@ -2,17 +2,22 @@
 
 It is what the double's own tests fly with; the package's host is another, and must not be needed here. `Host` is a
 handle with the eleven topics; `HostAutopilot` takes the autopilot's place in a `Simulation`. Run as a script with the
-path of a double, it flies the simple mission and prints what came of it.
+path of a double, a mission and a time, it flies the mission, from that time on in two processes.
 """
 
 import ctypes
+import os
 import sys
 from pathlib import Path
 
 import numpy as np
-from px4_double import message_dtype, report, topics
+from flights import TAKE_OFF, flight
+from px4_double import message_dtype, report, topics, violations
 
 from px4lockstep.environment.projection import MapProjection
+from px4lockstep.environment.wind import Wind
+from px4lockstep.estimation.estimator import Estimator
+from px4lockstep.vehicle.fleet import iris
 
 INJECTED = (
     "battery_status",
@@ -101,12 +106,12 @@ class Host:
         assert self.call("orb_create_subscriber", topic.encode(), instance, *made) == 0
         return number.value
 
-    def set_params(self, values):
-        """Set parameters by name, ints and floats, then tell the allocator."""
+    def set_params(self, values, tell=True):
+        """Set parameters by name, ints and floats, and tell the allocator."""
         for name, value in values:
             kind = ("param_set_i32", ctypes.c_int32) if isinstance(value, int) else ("param_set_f32", ctypes.c_float)
             assert self.call(kind[0], name.encode(), kind[1](value)) == 0, name
-        assert self.call("control_alloc_update_params") == 0
+        assert not tell or self.call("control_alloc_update_params") == 0
 
     def publish(self, topic, message, publisher=None):
         """Queue a message."""
@@ -263,28 +268,28 @@ class HostAutopilot:
             self.nav_state = MANUAL if is_waiting else MISSION
 
 
-def fly(path, mission, aircraft=None, *, disturbed=False, scenario=None, end_s=72, params=()):
-    """Fly a mission with a double; return simulation and autopilot."""
-    from flights import TAKE_OFF, flight  # here, since it compiles
-
-    from px4lockstep.environment.wind import Wind
-    from px4lockstep.estimation.estimator import Estimator
-    from px4lockstep.vehicle.fleet import iris
-
+def ready(path, mission, aircraft=None, *, disturbed=False, scenario=TAKE_OFF, end_s=72, params=()):
+    """Return a flight of a mission with a double, ready to run, and its autopilot."""
     aircraft = aircraft or iris()
     host = Host(path)
     host.set_params([*geometry(aircraft), *params])
     assert host.call("load_mission_qgc_wpl", str(mission).encode()) == 0
     autopilot = HostAutopilot(host)
     more = {"wind": Wind("ou"), "estimator": Estimator("noisy_delayed")} if disturbed else {}
-    sim = flight(None, aircraft=aircraft, scenario=scenario or TAKE_OFF, end_s=end_s, autopilot=autopilot, **more)
+    return flight(None, aircraft=aircraft, scenario=scenario, end_s=end_s, autopilot=autopilot, **more), autopilot
+
+
+def fly_in_two_processes(path, mission, fork_us):
+    """Fly up to a time, fork, fly on in both; print the digest, and how many violations, of each."""
+    sim, autopilot = ready(path, mission)
+    sim.run(until_us=fork_us)
+    child = os.fork()
     sim.run()
-    host.close()
-    return sim, autopilot
+    print("child" if child == 0 else "parent", sim.digest(), autopilot.is_done, violations(path), flush=True)  # noqa: T201
+    if child == 0:
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 if __name__ == "__main__":
-    flown, flier = fly(Path(sys.argv[1]), Path(sys.argv[2]), disturbed="disturbed" in sys.argv)
-    print(flown.digest())  # noqa: T201 - the test reads this
-    print(flier.results)  # noqa: T201
-    print(flier.host.report())  # noqa: T201
+    fly_in_two_processes(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))

@@ -47,8 +47,8 @@ static bool may_be_nan(int topic, const char *field) {
     if (topic == TOPIC_battery_status)
         return strcmp(field, "voltage_v") != 0 && strcmp(field, "current_a") != 0 && strcmp(field, "remaining") != 0;
     if (topic == TOPIC_vehicle_local_position)
-        return strncmp(field, "dist_bottom", 11) == 0 || strcmp(field, "vxy_max") == 0 || strcmp(field, "vz_max") == 0 ||
-               strncmp(field, "hagl_", 5) == 0;
+        return strncmp(field, "dist_bottom", 11) == 0 || strncmp(field, "hagl_", 5) == 0 ||
+               strcmp(field, "vxy_max") == 0 || strcmp(field, "vz_max") == 0;
     if (topic == TOPIC_vehicle_global_position) return strcmp(field, "terrain_alt") == 0;
     return false;
 }
@@ -88,16 +88,18 @@ static void check_stamps(int topic, int instance, const void *message, uint64_t 
     uint64_t stamp;
     memcpy(&stamp, message, sizeof stamp); /* the first field of every message */
     uint64_t *last = &checks.stamps[topic][instance];
-    bool needs_one = topic == TOPIC_home_position || topic == TOPIC_geofence_status || topic == TOPIC_vehicle_global_position;
+    bool needs_one =
+        topic == TOPIC_home_position || topic == TOPIC_geofence_status || topic == TOPIC_vehicle_global_position;
     const char *name = TOPICS[topic].name;
     unsigned long long shown = stamp, shown_last = *last;
     if (stamp > (now_us > 0 ? now_us : 1)) violation("timestamp", "%s.timestamp = %llu is in the future", name, shown);
-    if (now_us > MAX_AGE_US && stamp < now_us - MAX_AGE_US) violation("timestamp", "%s.timestamp = %llu is old", name, shown);
+    if (stamp + MAX_AGE_US < now_us) violation("timestamp", "%s.timestamp = %llu is old", name, shown);
     if (stamp == 0 && (needs_one || now_us > 0)) violation("timestamp", "%s.timestamp is 0", name);
     if (stamp <= *last && *last > 0)
         violation("timestamp", "%s.timestamp = %llu does not rise from %llu", name, shown, shown_last);
     *last = stamp;
-    if (topic != TOPIC_vehicle_attitude && topic != TOPIC_vehicle_local_position && topic != TOPIC_vehicle_angular_velocity)
+    if (topic != TOPIC_vehicle_attitude && topic != TOPIC_vehicle_local_position &&
+        topic != TOPIC_vehicle_angular_velocity)
         return;
     /* PX4 takes its time steps from these */
     uint64_t sample = sample_of(topic, message), *last_sample = &checks.samples[topic][instance];
@@ -110,7 +112,8 @@ static void check_stamps(int topic, int instance, const void *message, uint64_t 
 
 static void check_battery(const battery_status_s *battery) {
     double volts = battery->voltage_v, left = battery->remaining;
-    if (battery->connected && !(volts > 1.0 && volts < 100.0)) violation("battery", "voltage_v = %g of a connected one", volts);
+    if (battery->connected && !(volts > 1.0 && volts < 100.0))
+        violation("battery", "voltage_v = %g of a connected one", volts);
     if (!(left >= 0.0 && left <= 1.0)) violation("battery", "remaining = %g is not from 0 to 1", left);
     if (fabs((double)battery->current_a) > 1000.0) violation("battery", "current_a = %g", (double)battery->current_a);
     if (battery->warning > 4) violation("battery", "warning = %d is unknown", battery->warning);
@@ -124,18 +127,19 @@ static void check_attitude(const vehicle_attitude_s *attitude) {
 
 static void check_local(const vehicle_local_position_s *at) {
     if (!at->xy_valid || !at->z_valid || !at->v_xy_valid || !at->v_z_valid)
-        violation("valid", "xy_valid, z_valid, v_xy_valid, v_z_valid = %d, %d, %d, %d; all must be true", at->xy_valid,
-                  at->z_valid, at->v_xy_valid, at->v_z_valid);
+        violation("valid", "xy_valid, z_valid, v_xy_valid, v_z_valid = %d, %d, %d, %d; all must be true",
+                  at->xy_valid, at->z_valid, at->v_xy_valid, at->v_z_valid);
     if (!at->xy_global || !at->z_global || !at->heading_good_for_control)
-        violation("valid", "xy_global, z_global, heading_good_for_control = %d, %d, %d; all must be true", at->xy_global,
-                  at->z_global, at->heading_good_for_control);
-    if (!isnan(at->vxy_max) || !isnan(at->vz_max) || !isnan(at->hagl_min) || !isnan(at->hagl_max_z) || !isnan(at->hagl_max_xy))
-        violation("limits", "vxy_max, vz_max, hagl_min, hagl_max_z, hagl_max_xy = %g, %g, %g, %g, %g; all must be NaN",
-                  (double)at->vxy_max, (double)at->vz_max, (double)at->hagl_min, (double)at->hagl_max_z, (double)at->hagl_max_xy);
+        violation("valid", "xy_global, z_global, heading_good_for_control = %d, %d, %d; all must be true",
+                  at->xy_global, at->z_global, at->heading_good_for_control);
+    const float limits[] = {at->vxy_max, at->vz_max, at->hagl_min, at->hagl_max_z, at->hagl_max_xy};
+    static const char *const NAMES[] = {"vxy_max", "vz_max", "hagl_min", "hagl_max_z", "hagl_max_xy"};
+    for (int i = 0; i < 5; i++)
+        if (!isnan(limits[i])) violation("limits", "%s = %g; it must be NaN", NAMES[i], (double)limits[i]);
     if (fabs((double)at->heading) > M_PI + 1e-5) violation("heading", "heading = %g is beyond pi", (double)at->heading);
     double alt = (double)at->ref_alt;
-    if (checks.has_reference && (at->ref_lat != checks.ref_lat || at->ref_lon != checks.ref_lon || alt != checks.ref_alt))
-        violation("reference", "ref_lat, ref_lon, ref_alt changed in flight");
+    bool is_as_before = at->ref_lat == checks.ref_lat && at->ref_lon == checks.ref_lon && alt == checks.ref_alt;
+    if (checks.has_reference && !is_as_before) violation("reference", "ref_lat, ref_lon, ref_alt changed in flight");
     checks.has_reference = true;
     checks.ref_lat = at->ref_lat;
     checks.ref_lon = at->ref_lon;
@@ -143,7 +147,8 @@ static void check_local(const vehicle_local_position_s *at) {
 }
 
 static void check_global(const vehicle_global_position_s *at) {
-    if (fabs(at->lat) > 90.0 || fabs(at->lon) > 180.0) violation("global", "lat, lon = %g, %g degrees", at->lat, at->lon);
+    if (fabs(at->lat) > 90.0 || fabs(at->lon) > 180.0)
+        violation("global", "lat, lon = %g, %g degrees", at->lat, at->lon);
     if (!at->lat_lon_valid || !at->alt_valid) violation("valid", "lat_lon_valid and alt_valid must be true");
 }
 
@@ -166,7 +171,8 @@ static void check_control_mode(const vehicle_control_mode_s *mode) {
         violation("control_mode", "multicopter_position_control must be as auto");
     if (!mode->flag_control_position_enabled || !mode->flag_control_velocity_enabled ||
         !mode->flag_control_altitude_enabled || !mode->flag_control_climb_rate_enabled ||
-        !mode->flag_control_attitude_enabled || !mode->flag_control_rates_enabled || !mode->flag_control_allocation_enabled)
+        !mode->flag_control_attitude_enabled || !mode->flag_control_rates_enabled ||
+        !mode->flag_control_allocation_enabled)
         violation("control_mode", "position, velocity, altitude, climb rate, attitude, rates, allocation must be true");
     if (mode->flag_control_termination_enabled || mode->flag_control_offboard_enabled)
         violation("control_mode", "termination and offboard must be false");
@@ -182,7 +188,6 @@ static void check_home(const home_position_s *home) {
     checks.home_count = home->update_count;
     if (!home->valid_alt || !home->valid_hpos) violation("home", "valid_alt and valid_hpos must be true");
     if (home->update_count == 0) violation("home", "update_count is 0");
-    if (fabs(home->lat) > 90.0 || fabs(home->lon) > 180.0) violation("home", "lat, lon = %g, %g degrees", home->lat, home->lon);
 }
 
 void check_message(int topic, int instance, const void *message, uint64_t now_us) {
@@ -215,7 +220,7 @@ static void check_arrivals(uint64_t now_us) {
         double period_us = checks.periods_us[i];
         if (period_us == 0.0) continue;
         if (!checks.is_published[topic]) {
-            if (period_us < 0.0 || (double)now_us >= period_us) violation("missing", "%s was never published", TOPICS[topic].name);
+            if ((double)now_us >= period_us) violation("missing", "%s was never published", TOPICS[topic].name);
         } else if ((double)(now_us - checks.published_us[topic]) >= (period_us < 0.0 ? 1.0 : period_us)) {
             violation("missing", "%s was last published at %llu us", TOPICS[topic].name,
                       (unsigned long long)checks.published_us[topic]);
@@ -234,11 +239,13 @@ static void check_allocation_set(void) {
         violation("allocation", "armed with CA_ROTOR_COUNT = %d", count);
         return;
     }
-    if (ca_params_are_pending()) violation("allocation", "armed, but CA_ parameters were set after the allocator was last told");
+    if (ca_params_are_pending()) violation("allocation", "armed, but the allocator was not told of CA_ parameters");
     if (highest_rotor_set() != count - 1)
-        violation("allocation", "CA_ROTOR_COUNT = %d, and the last rotor that was set is %d", count, highest_rotor_set());
-    if (param_int(PARAM_CA_AIRFRAME) != 0) violation("allocation", "CA_AIRFRAME = %d; it must be 0", param_int(PARAM_CA_AIRFRAME));
-    if (allocator_rank() < 4) violation("allocation", "the rotors control %d of roll, pitch, yaw, thrust", allocator_rank());
+        violation("allocation", "CA_ROTOR_COUNT = %d, and the last rotor set is %d", count, highest_rotor_set());
+    if (param_int(PARAM_CA_AIRFRAME) != 0)
+        violation("allocation", "CA_AIRFRAME = %d; it must be 0", param_int(PARAM_CA_AIRFRAME));
+    if (allocator_rank() < 4)
+        violation("allocation", "the rotors control %d of roll, pitch, yaw, thrust", allocator_rank());
 }
 
 static void check_armed_and_mode(uint64_t now_us) {
@@ -248,8 +255,8 @@ static void check_armed_and_mode(uint64_t now_us) {
     if (status == NULL || mode == NULL || armed == NULL) return;
     bool is_armed = status->arming_state == 2;
     if (is_armed != (mode->flag_armed == 1) || is_armed != (armed->armed == 1))
-        violation("armed", "vehicle_status says %d, vehicle_control_mode %d, actuator_armed %d", is_armed, mode->flag_armed,
-                  armed->armed);
+        violation("armed", "vehicle_status says %d, vehicle_control_mode %d, actuator_armed %d", is_armed,
+                  mode->flag_armed, armed->armed);
     if ((status->nav_state != MANUAL) != (mode->flag_control_auto_enabled == 1))
         violation("mode", "nav_state = %d and auto = %d", status->nav_state, mode->flag_control_auto_enabled);
     if (is_armed && !checks.was_armed) check_allocation_set();
@@ -280,7 +287,7 @@ static void check_place(const char *check, double lat, double lon, double alt, d
     double north, east, down = checks.ref_alt - alt;
     project(lat, lon, &north, &east);
     if (hypot(north - x, east - y) > MAX_MAP_ERROR_M + 1e-5 * hypot(x, y) || fabs(down - z) > MAX_MAP_ERROR_M)
-        violation(check, "lat, lon, alt are at north, east, down = %.2f, %.2f, %.2f, and x, y, z say %.2f, %.2f, %.2f", north,
+        violation(check, "lat, lon, alt are north, east, down = %.2f, %.2f, %.2f; x, y, z are %.2f, %.2f, %.2f", north,
                   east, down, x, y, z);
 }
 
@@ -290,9 +297,11 @@ static void check_places(uint64_t now_us) {
     const home_position_s *home = fresh(TOPIC_home_position, now_us);
     if (at == NULL) return;
     if (global != NULL)
-        check_place("global", global->lat, global->lon, (double)global->alt, (double)at->x, (double)at->y, (double)at->z);
+        check_place("global", global->lat, global->lon, (double)global->alt, (double)at->x, (double)at->y,
+                    (double)at->z);
     if (home != NULL && home->valid_lpos)
-        check_place("home", home->lat, home->lon, (double)home->alt, (double)home->x, (double)home->y, (double)home->z);
+        check_place("home", home->lat, home->lon, (double)home->alt, (double)home->x, (double)home->y,
+                    (double)home->z);
 }
 
 void check_step(uint64_t now_us) {

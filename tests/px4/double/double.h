@@ -126,14 +126,15 @@ double told_number(const char *key, double otherwise);
 bool is_told_now(const char *key); /* as of the present step */
 bool is_topic_told_now(const char *what, int topic);
 double told_of_topic(const char *what, int topic, double otherwise);
+void count_steps_anew(void);
 void count_step(void);
 const char *told_error(void); /* NULL, or what of the environment's options is not understood */
 bool told_sizes(uint32_t sizes[3]);
 
-#define DO_AS_TOLD(function)                                                                                            \
-    do {                                                                                                               \
-        int code_ = told_code(function);                                                                               \
-        if (code_ != 0) return code_;                                                                                  \
+#define DO_AS_TOLD(function)                 \
+    do {                                     \
+        int code_ = told_code(function);     \
+        if (code_ != 0) return code_;        \
     } while (0)
 
 #endif

@@ -1,7 +1,7 @@
 /* Flight mode manager, position, attitude and rate control: a plain cascade with PX4's parameters.
  *
- * The velocity that is wished for points at the target, slows down before it, and changes no faster than the acceleration
- * limits; then velocity PID, attitude P, rate PID. Angles in rad, NED and FRD.
+ * The velocity that is wished for points at the target, slows down before it, and changes no faster than the
+ * acceleration limits; then velocity PI, attitude P, rate PID. Angles in rad, NED and FRD.
  */
 #include "double.h"
 
@@ -71,9 +71,10 @@ static Vector wished_velocity(const vehicle_local_position_s *at) {
     const Target *target = navigator_target();
     double north = target->pos_ned.x - (double)at->x, east = target->pos_ned.y - (double)at->y;
     double away = hypot(north, east), brake = 0.5 * param_float(PARAM_MPC_ACC_HOR);
-    double speed = fmin(fmin(param_float(PARAM_MPC_XY_CRUISE), param_float(PARAM_MPC_XY_P) * away), sqrt(2.0 * brake * away));
+    double speed = fmin(param_float(PARAM_MPC_XY_P) * away, sqrt(2.0 * brake * away));
+    speed = fmin(speed, param_float(PARAM_MPC_XY_CRUISE));
     double scale = away > 1e-6 ? speed / away : 0.0;
-    double up = target->manoeuvre == TAKE_OFF_TO ? param_float(PARAM_MPC_TKO_SPEED) : param_float(PARAM_MPC_Z_V_AUTO_UP);
+    double up = param_float(target->manoeuvre == TAKE_OFF_TO ? PARAM_MPC_TKO_SPEED : PARAM_MPC_Z_V_AUTO_UP);
     double down = param_float(PARAM_MPC_Z_V_AUTO_DN);
     double descent = param_float(PARAM_MPC_Z_P) * (target->pos_ned.z - (double)at->z);
     if (target->manoeuvre == LAND_AT) {
@@ -163,7 +164,8 @@ void position_control_run(uint64_t now_us) {
             acc.x *= most / level;
             acc.y *= most / level;
         }
-        double wanted = sqrt(acc.x * acc.x + acc.y * acc.y + lift * lift) * param_float(PARAM_MPC_THR_HOVER) / GRAVITY_M_S2;
+        double hover = param_float(PARAM_MPC_THR_HOVER);
+        double wanted = sqrt(acc.x * acc.x + acc.y * acc.y + lift * lift) * hover / GRAVITY_M_S2;
         double highest = most_thrust(now_us);
         fly.thrust = limit(wanted, fmin(param_float(PARAM_MPC_THR_MIN), highest), highest);
         bool is_on_ground = highest < param_float(PARAM_MPC_THR_MAX);

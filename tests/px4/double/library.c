@@ -64,6 +64,7 @@ EXPORT void *px4_lockstep_create(const Config *config) {
     flight_start();
     allocator_start();
     checks_start();
+    count_steps_anew();
     printf("INFO  [lockstep] conformance double, ABI %d\n", ABI_VERSION);
     fflush(stdout);
     return &library;

@@ -1,4 +1,4 @@
-/* What the double is told to do wrong, as text: "key[=value][@n]", comma separated; @n is from the n-th call or step on.
+/* What the double is told to do wrong, as text: "key[=value][@n]", comma separated; @n: from the n-th call or step on.
  *
  *   abi_version=2              sizes=0/0/40               hash.TOPIC=0x1234          size.TOPIC=64
  *   code.FUNCTION=-3@2         the function, without its prefix, returns the code
@@ -69,8 +69,9 @@ static bool is_key(const char *key) {
     size_t n = (size_t)(dot - key);
     if (n == 4 && strncmp(key, "code", n) == 0) return is_in(dot + 1, FUNCTIONS, sizeof FUNCTIONS / sizeof *FUNCTIONS);
     if (n == 7 && strncmp(key, "missing", n) == 0) return is_param(dot + 1);
-    return is_topic(dot + 1) && ((n == 4 && strncmp(key, "hash", n) == 0) || (n == 4 && strncmp(key, "size", n) == 0) ||
-                                 (n == 6 && strncmp(key, "silent", n) == 0) || (n == 6 && strncmp(key, "expect", n) == 0));
+    bool is_of_topic = (n == 4 && strncmp(key, "hash", n) == 0) || (n == 4 && strncmp(key, "size", n) == 0) ||
+                       (n == 6 && strncmp(key, "silent", n) == 0) || (n == 6 && strncmp(key, "expect", n) == 0);
+    return is_of_topic && is_topic(dot + 1);
 }
 
 static bool add(const char *text, size_t length) {
@@ -131,6 +132,8 @@ double told_number(const char *key, double otherwise) {
     if (one == NULL) return otherwise;
     return strncmp(one->value, "0x", 2) == 0 ? (double)strtoul(one->value, NULL, 16) : strtod(one->value, NULL);
 }
+
+void count_steps_anew(void) { step = 0; }
 
 void count_step(void) { step++; }
 

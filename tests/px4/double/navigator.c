@@ -1,8 +1,9 @@
 /* The navigator: what to fly to, from the mission or to return; mission_result and the triplet of setpoints.
  *
- * As in the real library, the first mission_result says finished and comes when a mission is first asked for. The mission
- * begins only after the mode was another for one run of the navigator, one run after it is asked for again. It is
- * finished when a landing is detected, and starts over if the vehicle is still armed and in mission mode at the next run.
+ * As in the real library, the first mission_result says finished and comes when a mission is first asked for. The
+ * mission begins only after the mode was another for one run of the navigator, one run after it is asked for again. It
+ * is finished when a landing is detected, and starts over if the vehicle is still armed and in mission mode at the next
+ * run.
  */
 #include "double.h"
 
@@ -50,7 +51,8 @@ static Vector home(void) {
 static Vector place_of(const Item *item) {
     const vehicle_local_position_s *at = local();
     const home_position_s *from = latest(TOPIC_home_position, 0);
-    double north_rad = (item->lat_deg - at->ref_lat) * M_PI / 180.0, east_rad = (item->lon_deg - at->ref_lon) * M_PI / 180.0;
+    double north_rad = (item->lat_deg - at->ref_lat) * M_PI / 180.0;
+    double east_rad = (item->lon_deg - at->ref_lon) * M_PI / 180.0;
     double alt_m = item->is_relative ? item->alt_m + (double)from->alt : item->alt_m;
     return (Vector){EARTH_RADIUS_M * north_rad, EARTH_RADIUS_M * east_rad * cos(at->ref_lat * M_PI / 180.0),
                     (double)at->ref_alt - alt_m};
@@ -110,19 +112,18 @@ static bool is_place(const Item *item) {
 }
 
 static void publish_result(uint64_t now_us) {
-    const home_position_s *from = latest(TOPIC_home_position, 0);
-    mission_result_s result = {.mission_id = 1,
-                               .home_position_counter = from != NULL ? from->update_count : 0,
+    mission_result_s result = {.timestamp = nav.result.timestamp,
+                               .mission_id = 1,
                                .seq_reached = nav.reached,
                                .seq_current = (uint16_t)nav.current,
                                .seq_total = (uint16_t)mission_count(),
                                .valid = nav.is_valid,
                                .finished = nav.is_finished};
-    result.timestamp = nav.result.timestamp;
-    result.home_position_counter = nav.result.timestamp != 0 ? nav.result.home_position_counter : result.home_position_counter;
     if (memcmp(&result, &nav.result, sizeof result) == 0) return;
     result.timestamp = now_us;
     nav.result = result;
+    const home_position_s *from = latest(TOPIC_home_position, 0);
+    result.home_position_counter = from != NULL ? from->update_count : 0;
     publish(TOPIC_mission_result, &result);
 }
 
@@ -216,7 +217,7 @@ static void run_mission(uint64_t now_us, bool is_armed) {
         publish_result(now_us);
     }
     if (nav.is_held && nav.is_valid && ++nav.runs_held == TOO_MANY_RUNS)
-        violation("mission_start", "the mission is valid; go back to manual for a period of the navigator, and ask again");
+        violation("mission_start", "it is valid; go back to manual for one run of the navigator, and ask again");
     if (nav.is_held || !is_armed) return;
     if (nav.runs_to_begin > 0) {
         nav.runs_to_begin--;

@@ -13,16 +13,16 @@ typedef struct {
 
 static Staged staged[MAX_STAGED];
 static int n_staged;
-static bool is_autosave_off;
 static bool are_ca_pending;
 static int highest_rotor = -1;
 
-#ifndef NO_AUTOSAVE
-/* PX4's own function: in the real library a parameter set hangs until this is called with false. */
-EXPORT void param_control_autosave(bool enable);
-EXPORT void param_control_autosave(bool enable) { is_autosave_off = !enable; }
+#ifdef NO_AUTOSAVE
+static const bool is_autosave_off = true;
 #else
-static const bool is_autosave_absent = true;
+static bool is_autosave_off;
+
+/* PX4's own function: in the real library a parameter set hangs until this is called with false. */
+EXPORT void param_control_autosave(bool enable) { is_autosave_off = !enable; }
 #endif
 
 static int number_of(const char *name) {
@@ -46,13 +46,8 @@ void ca_params_are_told(void) { are_ca_pending = false; }
 int highest_rotor_set(void) { return highest_rotor; }
 
 static void note_set(const char *name) {
-#ifndef NO_AUTOSAVE
     if (!is_autosave_off)
         violation("autosave", "%s is set before param_control_autosave(false); the real library hangs here", name);
-#else
-    (void)is_autosave_off;
-    (void)is_autosave_absent;
-#endif
     if (strncmp(name, "CA_", 3) == 0) are_ca_pending = true;
     if (strncmp(name, "CA_ROTOR", 8) == 0 && name[8] >= '0' && name[8] <= '9') {
         int rotor = atoi(name + 8);
@@ -133,6 +128,8 @@ void apply_staged_params(void) {
     for (int i = 0; i < n_staged; i++) {
         PARAMS[staged[i].number].as_int = staged[i].as_int;
         PARAMS[staged[i].number].as_float = staged[i].as_float;
+        note_set(PARAMS[staged[i].number].name);
     }
     n_staged = 0;
+    are_ca_pending = false;
 }

@@ -42,7 +42,7 @@ void violation(const char *check, const char *format, ...) {
 /* How often something was wrong, over all lives of the process. */
 EXPORT long px4_double_violations(void) { return report.count; }
 
-/* Writes the first texts, at most four of a check, a line each, cut to the buffer; returns the length of all of it, without the final zero. */
+/* Writes the first texts, at most four of a check, a line each, as many as fit; returns the length of all of them. */
 EXPORT long px4_double_report(char *buffer, size_t size) {
     size_t used = 0, length = 0;
     if (buffer != NULL && size > 0) buffer[0] = 0;

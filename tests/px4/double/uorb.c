@@ -173,8 +173,8 @@ EXPORT int px4_lockstep_orb_create_subscriber(void *handle, const char *topic, u
     if (n_subscribers == MAX_ENDS || instance >= MAX_INSTANCES) return -3;
     /* A message that is there already counts as new, as in PX4. */
     uint64_t generation = nodes[number][instance].generation;
-    subscribers[n_subscribers] =
-        (Subscriber){.topic = number, .instance = (int)instance, .is_open = true, .seen = generation > 0 ? generation - 1 : 0};
+    uint64_t seen = generation > 0 ? generation - 1 : 0;
+    subscribers[n_subscribers] = (Subscriber){number, (int)instance, true, seen};
     *id = n_subscribers++;
     if (size != NULL) *size = size_of(number);
     return 0;
