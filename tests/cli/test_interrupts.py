@@ -163,11 +163,11 @@ def test_what_a_killed_run_has_written_can_be_read(tmp_path):
     assert not (folder / "log.parquet").exists()
     log = read_log(folder)
     assert log.rows >= 12_000
-    assert (log.time_us == 20_000 * np.arange(log.rows, dtype=np.uint64)).all()
+    assert (log.time_us == 25_000 * np.arange(log.rows, dtype=np.uint64)).all()
     for arguments in (("plot", "out"), ("export", "out", "--columns", "pos_ned")):
         finished = subprocess.run((*COMMAND, *arguments), cwd=tmp_path, capture_output=True, text=True, check=False)
         assert finished.returncode == 0, finished.stderr
-        seconds = f"{(log.rows - 1) * 0.02:.2f} s"
+        seconds = f"{(log.rows - 1) * 0.025:.2f} s"
         assert finished.stderr == f"warning: the run in out is incomplete; its log has {seconds} of the flight\n"
     assert (folder / "plots.png").exists()
     assert (folder / "export.csv").exists()

@@ -118,16 +118,18 @@ def test_mistakes_are_a_line_and_exit_code_2(folder, arguments, message):
     assert "Traceback" not in finished.stderr
 
 
-def test_run_mode_replay_flies_the_recording(folder):
-    """With the aircraft of the file, into a run folder of its own."""
+def test_run_mode_replay_replays(folder):
+    """With the aircraft of the file; what it can't change is refused."""
     settings = [word for setting in SHORT for word in ("--set", setting)]
     replaying = ("--set", "run.mode=replay", "--set", f"run.recording_in={folder}")
-    finished = run("run", "iris", *settings, *replaying, "--no-plots", "--json", cwd=folder.parent)
+    finished = run("run", "iris", *settings, *replaying, "--json", cwd=folder.parent)
     assert finished.returncode == 0, finished.stderr
-    assert json.loads(finished.stdout)["digest"] == json.loads((folder / "summary.json").read_text())["digest"]
-    lacking = run("run", "iris", "--set", "run.mode=replay", cwd=folder.parent)
-    assert lacking.returncode == 2
-    assert "run.recording_in is missing" in lacking.stderr
+    said = json.loads(finished.stdout)
+    assert said["matches"] is True
+    assert said["digest"] == json.loads((folder / "summary.json").read_text())["digest"]
+    refused = run("run", "iris", *settings, *replaying, "--seed", "9", cwd=folder.parent)
+    assert refused.returncode == 2
+    assert "aircraft.seed = 9, was 1: a replay takes" in refused.stderr
 
 
 def test_live_leaves_no_recording_and_recording_out_another(folder):

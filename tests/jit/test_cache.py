@@ -105,6 +105,42 @@ def test_an_edit_elsewhere_recompiles_nothing(package):
     assert package.run().stdout.split() == ["7.0", "1.0", "hit", "hit"]
 
 
+def test_what_was_edited_while_it_ran_is_not_cached(package, tmp_path, python):
+    """The process runs the code from before; under the stamp of the code after it would be wrong for good."""
+    script = tmp_path / "edits.py"
+    script.write_text(
+        "import pathlib, demo_kernels.callee as callee\n"
+        "path = pathlib.Path(callee.__file__)\n"
+        "path.write_text(path.read_text().replace('x * FACTOR', 'x * FACTOR * 2.0'))\n"
+        "print(callee.scale(2.0))\n"
+    )
+    variables = {"PX4LOCKSTEP_CACHE_DIR": package.cache_dir, "PYTHONPATH": tmp_path}
+    assert python(script, **variables).stdout == "6.0\n"
+    assert package.run().stdout.split() == ["13.0", "1.0", "miss", "miss"]
+
+
+def test_two_checkouts_with_one_cache_keep_their_own_code(package):
+    """Sources that change to and fro are compiled once each, and never loaded for the other."""
+    package.run()
+    package.write("constants", "FACTOR = 4.0\n")
+    assert package.run().stdout.split() == ["9.0", "1.0", "miss", "hit"]
+    package.write("constants", "FACTOR = 3.0\n")
+    assert package.run().stdout.split() == ["7.0", "1.0", "hit", "hit"]
+    package.write("constants", "FACTOR = 4.0\n")
+    assert package.run().stdout.split() == ["9.0", "1.0", "hit", "hit"]
+
+
+def test_code_of_old_sources_goes(package):
+    """All but the last few."""
+    for factor in range(1, 8):
+        package.write("constants", f"FACTOR = {factor}.0\n")
+        package.run()
+    indices = list(package.cache_dir.rglob("callee.scale*.nbi"))
+    assert len(indices) == cache.KEPT_STAMPS
+    data = list(package.cache_dir.rglob("callee.scale*.nbc"))
+    assert len(data) == cache.KEPT_STAMPS
+
+
 def test_cpu_targets_have_entries_of_their_own(package):
     """Code for one CPU is never loaded on another."""
     package.run()

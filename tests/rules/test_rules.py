@@ -178,6 +178,8 @@ def test_no_source_breaks_the_rule(rule):
     modules = MODULES
     if rule is sums_that_depend_on_the_version:
         modules = [path for path in MODULES if path.relative_to(SOURCE).parts[0] in PARAMETERS_ON_THE_PATH]
+    if rule is the_clock_of_the_machine:  # the compile cache asks whether sources are newer than the process
+        modules = [path for path in MODULES if path != SOURCE / "jit" / "cache.py"]
     broken = {
         f"{path.relative_to(SOURCE)}:{line}" for path in modules for line in rule(ast.parse(path.read_text("utf-8")))
     }

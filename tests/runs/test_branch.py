@@ -31,6 +31,7 @@ def test_the_trunk_is_not_flown_again():
     trunk = Trunk.of(recorded(), 13.5)
     assert trunk.at_us == 13_500_000
     assert trunk.flown_us == 13_500_000 - MOMENT_US
+    assert Trunk.of(recorded(), 10.0).flown_us == MOMENT_US  # from the moment before, so that something is checked
 
 
 def test_a_branch_with_an_event_is_the_flight_that_had_it_from_the_start():
@@ -99,8 +100,11 @@ def test_a_longer_end_flies_on():
         ({"scenario.arm_time_s": 0.3}, [], "before the moment to go on from, was changed"),
         ({}, [{"at_s": 3.0, "action": "land"}], "an event is at 3.0 s, before the branch, 6.0 s"),
         ({}, [{"at_s": 8.0, "action": "lands"}], "'lands' is unknown"),
+        ({}, [{"at_step": 10, "action": "land"}], "an event is at step 10; the autopilot has ticked 1500 times"),
+        ({"px4.mission_path": "long"}, [], r"px4\.mission_path = .*: this can't change in flight"),
+        ({"timeline.t_end_s": 5.0}, [], "the end, 5000000 us, is not after the moment"),
     ],
-    ids=["home", "period", "state", "past event", "late event", "unknown action"],
+    ids=["home", "period", "state", "past event", "late event", "unknown action", "past step", "mission", "end"],
 )
 def test_what_can_not_change_in_flight_is_refused(overrides, events, message):
     """With the key, and why."""
@@ -150,3 +154,34 @@ def test_a_flight_that_parts_from_its_log_is_noticed():
     state[500, 0] += 1e-9
     with pytest.raises(SimulationError, match=r"does not go on as it was recorded: pos\[0\] at 5000000 us"):
         branch(replace(recording, log_state=state), 8.0)
+
+
+def test_a_branch_that_can_not_go_on_keeps_its_log_and_the_others_are_flown():
+    """It has its error."""
+    broken, other = branch(recorded(), 6.0, overrides={"airframe.linear_drag": 1e200}, count=2)
+    for one in (broken, other):
+        assert one.run.error is not None
+        assert one.run.summary.outcome == "failed"
+        assert one.run.log.rows > 600
+
+
+def test_a_seed_that_is_given_is_the_first_of_several():
+    """Each further one has the next."""
+    branches = branch(recorded(), 9.0, overrides={"aircraft.seed": 40}, count=3)
+    assert [one.run.spec.aircraft.seed for one in branches] == [40, 41, 42]
+    assert len({one.run.digest for one in branches}) == 3
+
+
+def test_the_speed_of_a_branch_is_of_what_it_flew():
+    """Not of what its trunk did."""
+    [one] = branch(recorded(), 12.0)
+    assert one.run.simulation.flown_us == 2_000_000
+    summary = one.run.summary
+    assert summary.realtime_factor == pytest.approx(2.0 / summary.wall_s)
+
+
+def test_integrators_are_compared_on_trunks_only():
+    """A branch's past was flown by another aircraft."""
+    [one] = branch(recorded(), 6.0, overrides={"airframe.mass_kg": 1.6})
+    with pytest.raises(InputError, match=r"a branch that starts at 6\.0 s"):
+        px4lockstep.compare(one.run.recording, ["RK4"])

@@ -85,8 +85,11 @@ def test_names_are_fit_for_folders_and_new(tmp_path):
     """Whatever the aircraft is called, and however often it flies in a second."""
     first = fresh_folder("my / aircraft", tmp_path)
     assert first.parent == tmp_path
-    first.mkdir()
+    assert first.is_dir()
     assert fresh_folder("my / aircraft", tmp_path) != first
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="can't be made"):
+        fresh_folder("iris", tmp_path / "file")
 
 
 def test_what_cannot_be_written_or_read_is_said(tmp_path):

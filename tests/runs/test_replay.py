@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from recorded_flights import record, recorded
+from recorded_flights import SHORT, record, recorded
 
+import px4lockstep
 from px4lockstep.errors import InputError
 from px4lockstep.recording.file import read_recording, write_recording
 from px4lockstep.runs.replay import replay
@@ -82,6 +83,7 @@ def test_a_physics_axis_may_be_added():
         "estimator.kind=none",
         "timeline.t_end_s=3.0",
         "timeline.dt_log_s=0.02",
+        "px4.mission_path=long",
     ],
 )
 def test_what_comes_from_the_recording_can_not_be_changed(setting):
@@ -98,7 +100,9 @@ def test_a_mistyped_change_names_the_key():
 
 def test_a_folder_without_a_recording_says_what_to_do(tmp_path):
     """In a line."""
-    with pytest.raises(InputError, match=r"has no recording\.h5; fly with run\.mode = 'record'"):
+    with pytest.raises(
+        InputError, match=r"has no recording\.h5: it was flown with run\.mode = 'live', or did not come to its end"
+    ):
         read_recording(tmp_path)
     with pytest.raises(InputError, match="can't be read: No such file"):
         read_recording(tmp_path / "nothing.h5")
@@ -109,3 +113,29 @@ def test_a_crash_replays():
     recording = record("iris", {"scenario.events": [{"at_s": 9.0, "action": "disable_motor", "motor": 1}]})
     assert bool(recording.log["bus"]["scenario"]["crashed"][-1])
     assert replay(recording).matches
+
+
+def test_a_file_of_ones_own_is_replayed_with_what_differs_listed_or_refused():
+    """The same rules as for changes by key."""
+    recording = recorded()
+    same = px4lockstep.load_spec("iris", SHORT)
+    assert replay(recording, spec=same).matches
+    softer = px4lockstep.load_spec("iris", SHORT | {"power.batteries[0].r0": 0.06})
+    assert [change.key for change in replay(recording, spec=softer).changes] == ["power.batteries[0].r0"]
+    for overrides in ({"aircraft.seed": 9}, {"px4.mission_path": "long"}):
+        with pytest.raises(InputError, match="so this would change nothing"):
+            replay(recording, spec=px4lockstep.load_spec("iris", SHORT | overrides))
+    with pytest.raises(InputError, match="this is another aircraft: it has 31 states"):
+        replay(recording, spec=px4lockstep.load_spec("octa", SHORT))
+    with pytest.raises(InputError, match="not both"):
+        replay(recording, spec=same, overrides={"airframe.mass_kg": 1.6})
+    with pytest.raises(InputError, match="flies nothing"):
+        px4lockstep.simulate("iris", **SHORT, **{"run.mode": "replay", "run.recording_in": "x.h5"})
+
+
+def test_the_largest_seed_is_kept(tmp_path):
+    """Of 64 bits."""
+    recording = record("iris", {"aircraft.seed": 2**64 - 1, "timeline.t_end_s": 1.0})
+    write_recording(recording, tmp_path / "x.h5")
+    assert read_recording(tmp_path / "x.h5").source.seed == 2**64 - 1
+    assert replay(tmp_path / "x.h5").matches

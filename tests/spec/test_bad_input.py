@@ -423,7 +423,7 @@ def test_nothing_but_an_input_error_comes_of_an_odd_value_anywhere(tmp_path):
 
 BUILD_CASES = {
     "real PX4": ("[autopilot]\nkind = 'px4'\n", "autopilot.kind = 'px4': real PX4 comes with a later version"),
-    "replay": ("[run]\nmode = 'replay'\nrecording_in = 'x.h5'\n", "x.h5 can't be read: No such file or directory"),
+    "replay": ("[run]\nmode = 'replay'\nrecording_in = 'x.h5'\n", "run.mode = 'replay' flies nothing"),
     "too weak a motor": ("[airframe.propulsion]\nkm_m = 5.0\n", "airframe.propulsion can't reach a thrust"),
     "numbers beyond computing": ("[airframe.propulsion.motor]\nviscous_friction_nm_per_rad_s = 1e308\n", "airframe.propulsion: its numbers"),
     "numbers that overflow": ("[[power.batteries]]\nr1 = 1e-200\nc1 = 1e-200\n", "field.toml: some numbers are so large or small"),

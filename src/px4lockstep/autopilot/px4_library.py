@@ -4,6 +4,7 @@ The library has neither commander, estimator nor land detector: this is their ho
 batteries and the modes at every tick, steps it, and reads motors and setpoints (`px4_host`); docs/px4.md has all of it.
 """
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -114,7 +115,7 @@ class Px4Library:
         try:
             self._set_parameters(px4, aircraft)
             self._load_mission(px4)
-            session = Px4Session(px4)
+            session = Px4Session(px4, library.path)
             session.write(record, self, library, aircraft, autopilot_period_us)
         except BaseException:
             px4.close()
@@ -173,8 +174,10 @@ def _period_us(hz: int) -> int:
 class Px4Session:
     """A PX4 that runs for a simulation: its messages' memory, and what its record means."""
 
-    def __init__(self, px4: Px4) -> None:
+    def __init__(self, px4: Px4, library: Path) -> None:
         self.px4 = px4
+        self.identity = hashlib.sha256(library.read_bytes()).hexdigest()[:16]
+        """Of the library: the first digits of its SHA-256."""
         self.published: list[Layout] = []
         self.read: list[Layout] = []
         self._messages = np.zeros(0, np.uint8)

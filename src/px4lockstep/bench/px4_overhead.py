@@ -3,7 +3,7 @@
 The host is opened on the conformance double: its messages, its publishers and subscribers. Then the double's functions
 are replaced by ones that return at once, as if everything had been published anew, and ticks are timed: all that is
 left is the host, with the calls themselves. PX4 has one life in a process, so this is a process of its own,
-`python -m px4lockstep.bench.px4_overhead LIB`. The double is in the sources only.
+`python -m px4lockstep.bench.px4_overhead`. The double is in the sources only.
 """
 
 import json
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,15 @@ TICK_US = 4_000
 TICKS = 2_000
 ROUNDS = 20
 SUPPORT = Path(__file__).resolve().parents[3] / "tests" / "support"
-BUILD = "import sys; sys.path.insert(0, sys.argv[1]); from px4_double import build_double; print(build_double())"
+BUILD = """
+import sys
+from pathlib import Path
+
+sys.path.insert(0, sys.argv[1])
+import px4_double
+
+Path(sys.argv[2]).write_text(str(px4_double.build_double()))
+"""
 
 
 def return_at_once(handle: int, first: int, second: int, third: int) -> int:  # noqa: ARG001 - the library's
@@ -88,16 +97,19 @@ def measured() -> tuple[float, float]:
     """
     if not (SUPPORT / "px4_double.py").exists():
         raise InputError("the conformance double is in the sources of px4lockstep, which are not here")
-    built = subprocess.run([sys.executable, "-c", BUILD, str(SUPPORT)], capture_output=True, text=True, check=False)
-    library = built.stdout.strip()
-    command = [sys.executable, "-m", "px4lockstep.bench.px4_overhead", library]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False) if library else built
-    if finished.returncode != 0:
-        raise InputError((finished.stderr.strip().splitlines() or ["no answer"])[-1])
-    said = json.loads(finished.stdout.splitlines()[-1])
+    with TemporaryDirectory() as folder:
+        library, answer = Path(folder) / "library", Path(folder) / "answer"
+        for command in (
+            [sys.executable, "-c", BUILD, str(SUPPORT), str(library)],
+            [sys.executable, "-m", "px4lockstep.bench.px4_overhead", str(library), str(answer)],
+        ):
+            finished = subprocess.run(command, capture_output=True, text=True, check=False)
+            if finished.returncode != 0:
+                raise InputError((finished.stderr.strip().splitlines() or ["no answer"])[-1])
+        said = json.loads(answer.read_text("utf-8"))
     return float(said["overhead_us"]), float(said["tick_us"])
 
 
 if __name__ == "__main__":
-    found = overhead_us(sys.argv[1])
-    sys.stdout.write(json.dumps({"overhead_us": found[0], "tick_us": found[1]}) + "\n")
+    found = overhead_us(Path(sys.argv[1]).read_text("utf-8"))
+    Path(sys.argv[2]).write_text(json.dumps({"overhead_us": found[0], "tick_us": found[1]}), "utf-8")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from px4lockstep.errors import InputError
@@ -15,7 +16,7 @@ from px4lockstep.px4.console import console_into
 from px4lockstep.recording.file import read_recording
 from px4lockstep.recording.recording import Recording
 from px4lockstep.report.outcome import FLOWN as FLOWN_WORD
-from px4lockstep.runs.branch import Branch, Trunk, fly_branches
+from px4lockstep.runs.branch import Trunk, fly_branches
 from px4lockstep.runs.changes import Change
 from px4lockstep.runs.folder import fresh_folder, summary_of
 from px4lockstep.runs.fork import fork, is_of_px4
@@ -38,23 +39,23 @@ def branch_run(
 ) -> int:
     """Fly branches and leave a run folder for each; return the exit code: 1 if one of them failed."""
     wanted = [parse_event(text) for text in events]
-    root = out or fresh_folder(f"{run.name}-branch")
     recording = read_recording(run)
     if is_of_px4(recording):
-        return _fork(recording, at_s, settings, wanted, count, root, plots, as_json)
+        root = out or fresh_folder(f"{run.name}-branch")
+        return _fork(run, recording, at_s, settings, wanted, count, root, plots, as_json)
     trunk = Trunk.of(recording, at_s)
-    flown: list[tuple[Branch, Path]] = []
+    flown: list[tuple[dict[str, Any], tuple[Change, ...]]] = []
     for number, one in enumerate(fly_branches(trunk, {}, settings, wanted, count), 1):
-        folder = root / f"branch-{number}" if count > 1 else root
-        flown.append((one, one.run.save(folder, plots=plots)))
-    if as_json:
-        sys.stdout.write(json.dumps(_as_dict(trunk, flown)) + "\n")
-    else:
-        _print(trunk, flown)
-    return FLOWN if all(one.run.is_flown for one, _ in flown) else FAILED
+        out = out or fresh_folder(f"{run.name}-branch")
+        folder = one.run.save(out / f"branch-{number}" if count > 1 else out, plots=plots)
+        flown.append((summary_of(one.run, folder), one.changes))
+    again_s = trunk.flown_us / 1e6
+    _show(trunk.at_us / 1e6, again_s, recording.digest, flown, as_json)
+    return FLOWN if all(summary["outcome"] == FLOWN_WORD for summary, _ in flown) else FAILED
 
 
 def _fork(
+    run: Path,
     recording: Recording,
     at_s: float,
     settings: Sequence[str],
@@ -66,21 +67,9 @@ def _fork(
 ) -> int:
     """Branch a flight of real PX4, which is flown again up to there."""
     with console_into(sys.stderr.fileno()):
-        forked = fork(recording, at_s, root, settings=settings, events=events, count=count, plots=plots)
-    if as_json:
-        said = {
-            "at_s": forked[0].at_us / 1e6,
-            "flown_again_s": forked[0].at_us / 1e6,
-            "trunk_digest": recording.digest,
-            "branches": [one.summary | {"changes": [change.as_dict() for change in one.changes]} for one in forked],
-        }
-        sys.stdout.write(json.dumps(said) + "\n")
-    else:
-        _print_table(
-            f"from {forked[0].at_us / 1e6:.6f} s, flown again by PX4 up to there",
-            [(one.summary["outcome"], one.summary["duration_s"], one.folder) for one in forked],
-            [change for one in forked for change in one.changes],
-        )
+        forked = fork(run, at_s, root, settings=settings, events=events, count=count, plots=plots)
+    at_s = forked[0].at_us / 1e6
+    _show(at_s, at_s, recording.digest, [(one.summary, one.changes) for one in forked], as_json)
     return FLOWN if all(one.summary["outcome"] == FLOWN_WORD for one in forked) else FAILED
 
 
@@ -91,37 +80,34 @@ def parse_event(text: str) -> dict[str, Any]:
         InputError: If it is not one.
     """
     try:
-        return dict(parse_override(part) for part in COMMA.split(text))
+        pairs = [parse_override(part) for part in COMMA.split(text)]
+        if len(dict(pairs)) < len(pairs):
+            raise InputError("a key is there twice")
+        return dict(pairs)
     except InputError as error:
         raise InputError(f"--event {text}: {error}. An event is like at_s=40,action=return") from error
 
 
-def _as_dict(trunk: Trunk, flown: list[tuple[Branch, Path]]) -> dict[str, Any]:
-    return {
-        "at_s": trunk.at_us / 1e6,
-        "flown_again_s": trunk.flown_us / 1e6,
-        "trunk_digest": trunk.recording.digest,
-        "branches": [
-            summary_of(one.run, folder) | {"changes": [change.as_dict() for change in one.changes]}
-            for one, folder in flown
-        ],
-    }
-
-
-def _print(trunk: Trunk, flown: list[tuple[Branch, Path]]) -> None:
-    again = f"{trunk.flown_us / 1e6:.3f} s were flown again" if trunk.flown_us else "nothing was flown again"
-    _print_table(
-        f"from {trunk.at_us / 1e6:.6f} s; {again}",
-        [(one.run.summary.outcome, one.run.summary.duration_s, folder) for one, folder in flown],
-        [change for one, _ in flown for change in one.changes],
-    )
-
-
-def _print_table(title: str, rows: list[tuple[str, float, Path]], changes: list[Change]) -> None:
+def _show(
+    at_s: float,
+    again_s: float,
+    trunk_digest: str,
+    flown: list[tuple[dict[str, Any], tuple[Change, ...]]],
+    as_json: bool,
+) -> None:
+    """Print what came of the branches."""
+    if as_json:
+        branches = [summary | {"changes": [change.as_dict() for change in changes]} for summary, changes in flown]
+        said = {"at_s": at_s, "flown_again_s": again_s, "trunk_digest": trunk_digest, "branches": branches}
+        sys.stdout.write(json.dumps(said) + "\n")
+        return
     console = Console(soft_wrap=True)
-    table = Table("branch", "outcome", r"end \[s]", "folder", title=title, title_justify="left")
-    for number, (outcome, end_s, folder) in enumerate(rows, 1):
-        table.add_row(str(number), outcome, f"{end_s:.3f}", str(folder))
+    title = f"from {at_s:.6f} s; {again_s:.3f} s were flown again"
+    table = Table("branch", "outcome", r"end \[s]", "folder", "why", title=title, title_justify="left")
+    for number, (summary, _) in enumerate(flown, 1):
+        cells = (summary["outcome"], f"{summary['duration_s']:.3f}", summary["run_dir"], summary.get("reason") or "")
+        table.add_row(str(number), *(escape(cell) for cell in cells))
     console.print(table)
-    for text in dict.fromkeys(str(change) for change in changes if change.key != "aircraft.seed"):
+    every = [change for _, changes in flown for change in changes if change.key != "aircraft.seed"]
+    for text in dict.fromkeys(str(change) for change in every):
         console.print(f"changed: {text}", markup=False, highlight=False)

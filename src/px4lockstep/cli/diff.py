@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from px4lockstep.runs.diff import Diff, diff
@@ -32,10 +33,14 @@ def diff_runs(first: Path, second: Path, out: Path | None, plots: bool, as_json:
 def _print(found: Diff, picture: Path | None) -> None:
     console = Console(soft_wrap=True)
     title = "the same flight, bit for bit" if found.is_same else "two flights"
-    table = Table("", str(found.first.folder), str(found.second.folder), title=title, title_justify="left")
+    folders = (escape(str(flown.folder)) for flown in (found.first, found.second))
+    table = Table("", *folders, title=title, title_justify="left")
     for name, pair in found.metrics.items():
-        table.add_row(name, *(_show(value) for value in pair))
+        if name != "digest":
+            table.add_row(name, *(escape(_show(value)) for value in pair))
     console.print(table)
+    for digest in found.metrics["digest"]:
+        console.print(f"digest {digest}", highlight=False)
     lines = [("changed", str(change)) for change in found.changes] or [("changed", "nothing in the aircraft files")]
     if found.first_difference is not None:
         lines.append(("they part", str(found.first_difference)))

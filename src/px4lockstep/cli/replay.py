@@ -6,16 +6,26 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from px4lockstep.runs.replay import Replay, replay
+from px4lockstep.spec.spec import Spec
 
 SAME, DIFFERENT = 0, 1
 
 
 def replay_run(run: Path, integrator: str | None, settings: Sequence[str], as_json: bool) -> int:
     """Replay; return the exit code: 1 if nothing was changed and the flight differs all the same."""
-    replayed = replay(run, integrator=integrator, settings=settings)
+    return _show(replay(run, integrator=integrator, settings=settings), as_json)
+
+
+def replay_spec(spec: Spec, as_json: bool) -> int:
+    """Replay what `run.recording_in` of a file names, with its aircraft; return the exit code, likewise."""
+    return _show(replay(str(spec.run.recording_in), spec=spec), as_json)
+
+
+def _show(replayed: Replay, as_json: bool) -> int:
     if as_json:
         sys.stdout.write(json.dumps(_as_dict(replayed)) + "\n")
     else:
@@ -34,7 +44,7 @@ def _as_dict(replayed: Replay) -> dict[str, object]:
         "changes": [change.as_dict() for change in replayed.changes],
         "duration_s": replayed.duration_s,
         "wall_s": counts.wall_s,
-        "realtime_factor": replayed.duration_s / counts.wall_s if counts.wall_s > 0.0 else 0.0,
+        "realtime_factor": replayed.simulation.flown_us / 1e6 / counts.wall_s if counts.wall_s > 0.0 else 0.0,
         "evaluations": counts.evaluations,
     }
 
@@ -44,12 +54,11 @@ def _print(replayed: Replay) -> None:
     outcome = "the same flight, bit for bit" if replayed.matches else "another flight"
     table = Table(title=f"replay: {outcome}", show_header=False, title_justify="left")
     table.add_row("integrator", f"{replayed.simulation.integrator.kind}, recorded with {replayed.recording.integrator}")
-    factor = duration_s / counts.wall_s if counts.wall_s > 0.0 else 0.0
+    factor = replayed.simulation.flown_us / 1e6 / counts.wall_s if counts.wall_s > 0.0 else 0.0
     table.add_row("simulated", f"{duration_s:.3f} s in {counts.wall_s:.3f} s: {factor:.0f} x real time")
     for change in replayed.changes:
-        table.add_row("changed", str(change))
+        table.add_row("changed", escape(str(change)))
     if replayed.first_difference is not None:
-        table.add_row("first difference", f"{replayed.first_difference}, recorded and replayed")
-    table.add_row("recorded digest", replayed.recording.digest)
-    table.add_row("digest", replayed.digest)
+        table.add_row("first difference", escape(f"{replayed.first_difference}, recorded and replayed"))
     Console(soft_wrap=True).print(table)
+    sys.stdout.write(f"digest {replayed.digest}\nrecorded {replayed.recording.digest}\n")

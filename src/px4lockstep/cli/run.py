@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from px4lockstep.cli.interrupts import interrupts
+from px4lockstep.cli.replay import replay_spec
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import SimulationError
 from px4lockstep.report.events import MODES
@@ -27,7 +28,10 @@ def run_spec(spec: str, settings: Sequence[str], seed: str | None, out: Path | N
     """Fly; return the exit code."""
     if seed is not None:
         settings = [*settings, f"aircraft.seed={seed}"]
-    flight = build(load_spec(spec, settings=settings))
+    loaded = load_spec(spec, settings=settings)
+    if loaded.run.mode == "replay":
+        return replay_spec(loaded, as_json)
+    flight = build(loaded)
     with interrupts.deferred():
         interrupts.check()
         folder = RunFolder.create(out or fresh_folder(flight.spec.aircraft.name), flight)

@@ -57,6 +57,8 @@ def check_past(timeline: Timeline, snapshot: Snapshot) -> None:
     """
     k = int(snapshot.core["cursor"]["k"][0])
     has_same_times = np.array_equal(timeline.time_us[: k + 1], snapshot.time_us[: k + 1])
+    if timeline.end_us <= int(snapshot.time_us[k]):
+        raise InputError(f"the end, {timeline.end_us} us, is not after the moment to go on from")
     if not has_same_times or not np.array_equal(timeline.due[:k], snapshot.due[:k]):
         raise InputError("a period, or the time of an event or a gust before the moment to go on from, was changed")
 
@@ -71,3 +73,6 @@ def _join_scenario(made: npt.NDArray[Any], moment: npt.NDArray[Any], result: npt
     interpreted(look_ahead)(view(after, writable=True))
     if int(after["next_us"][0]) < at_us:
         raise InputError(f"an event is at {int(after['next_us'][0])} us, before the moment to go on from, {at_us} us")
+    step, ticks = int(after["next_step"][0]), int(moment["cursor"]["autopilot_ticks"][0])
+    if step < ticks:
+        raise InputError(f"an event is at step {step}; the autopilot has ticked {ticks} times before the moment")

@@ -95,6 +95,7 @@ class Simulation:
         self._raised_in_plant: BaseException | None = None
         self._python_calls = 0
         self._wall_s = 0.0
+        self._flown_us = 0
 
         self._core = np.zeros(1, SIM)
         sim = self._core[0]
@@ -218,7 +219,7 @@ class Simulation:
         if threading.get_ident() != self._thread:
             raise InputError("a simulation runs in the thread that made it; make one in each thread or process")
         advance, handlers = self._loop, self._handlers
-        start_s = time.perf_counter()
+        start_s, start_us = time.perf_counter(), self.time_us
         hook_before = sys.unraisablehook
         sys.unraisablehook = self._note_unraisable
         stage = loop.DONE
@@ -239,6 +240,7 @@ class Simulation:
         finally:
             sys.unraisablehook = hook_before
             self._wall_s += time.perf_counter() - start_s
+            self._flown_us += self.time_us - start_us
 
     def _note_unraisable(self, unraisable: Any) -> None:
         """Note of an exception in a user's compiled function, which can't raise: the loop stops at its next check."""
@@ -274,6 +276,11 @@ class Simulation:
     def time_us(self) -> int:
         """The time of the next boundary, or of the last one when the run is over."""
         return int(self.timeline.time_us[self.boundary - 1 if self.is_done else self.boundary])
+
+    @property
+    def flown_us(self) -> int:
+        """How much was flown here: all of it, or what came after the moment that it went on from."""
+        return self._flown_us
 
     @property
     def is_crashed(self) -> bool:
@@ -349,7 +356,7 @@ class Simulation:
 
     @property
     def moments(self) -> npt.NDArray[np.uint8]:
-        """The bytes of all records every `MOMENT_US`, a row for each: see `restore_moment`.
+        """The bytes of all records every `MOMENT_US`, a row for each: see `recording`.
 
         A run keeps them if it records and no Python is in its loop: they don't hold the state of users' objects.
         """

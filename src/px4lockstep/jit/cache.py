@@ -15,6 +15,7 @@ This builds on Numba's internals, `numba.core.caching`; `tests/jit/test_cache.py
 import ast
 import contextlib
 import functools
+import glob
 import hashlib
 import importlib.util
 import inspect
@@ -22,6 +23,7 @@ import json
 import os
 import sys
 import sysconfig
+import time
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,6 +39,11 @@ from px4lockstep.files import written_whole
 from px4lockstep.jit.progress import write_notice
 
 OWN_PACKAGE = "px4lockstep"
+START_NS = time.time_ns()
+"""About when this process began: sources that are newer are not the ones that it runs."""
+STAMP_DIGITS = 16
+KEPT_STAMPS = 4
+"""How many versions of a function's sources keep their compiled code: two checkouts, each before and after an edit."""
 
 INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
@@ -107,6 +114,12 @@ def _statements(node: ast.AST) -> Iterator[ast.stmt]:
             yield from _statements(child)
 
 
+def was_edited(module_name: str, path: Path) -> bool:
+    """Return whether a source that a module sees was written since this process began."""
+    now_ns = time.time_ns()
+    return any(START_NS < file.stat().st_mtime_ns <= now_ns for file in _sources(module_name, path))
+
+
 class _KnownImports:
     """What sources import, kept on disk by the hash of each source: to parse them all takes a tenth of a second."""
 
@@ -140,23 +153,37 @@ def _known_imports(path: Path) -> _KnownImports:
 
 def source_stamp(module_name: str, path: Path) -> str:
     """Return a hash over a module's source and the sources of all it imports whose edits count."""
-    known = _known_imports(cache_root() / "imports.json")
+    digest = hashlib.sha256()
     sources: dict[str, bytes] = {}
+    _walk(module_name, path, sources)
+    for name in sorted(sources):
+        digest.update(name.encode() + b"\0" + hashlib.sha256(sources[name]).digest())
+    return digest.hexdigest()
+
+
+@functools.cache
+def _sources(module_name: str, path: Path) -> tuple[Path, ...]:
+    """Return the files of a module and of all it imports whose edits count."""
+    return _walk(module_name, path, {})
+
+
+def _walk(module_name: str, path: Path, sources: dict[str, bytes]) -> tuple[Path, ...]:
+    """Read a module and all it imports, by name; return their files."""
+    known = _known_imports(cache_root() / "imports.json")
+    files: list[Path] = []
     todo = [(module_name, path)]
     while todo:
         name, file = todo.pop()
         if name in sources:
             continue
+        files.append(file)
         sources[name] = file.read_bytes()
         for imported in known.of(name, file.name == "__init__.py", sources[name]):
             source_file = _find_source(imported) if imported not in sources else None
             if source_file is not None:
                 todo.append((imported, source_file))
     known.save()
-    digest = hashlib.sha256()
-    for name in sorted(sources):
-        digest.update(name.encode() + b"\0" + hashlib.sha256(sources[name]).digest())
-    return digest.hexdigest()
+    return tuple(files)
 
 
 def _constants(py_func: Callable[..., Any], seen: list[Callable[..., Any]]) -> Iterator[str]:
@@ -221,10 +248,24 @@ class _IndexFile(caching.IndexDataCacheFile):  # type: ignore[misc]  # Numba shi
 
     def save(self, key: Any, data: Any) -> None:
         name = f"{self._index_name}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+        _drop_old(Path(self._cache_path), self._index_name)
         self._save_data(name, data)
         overloads = self._load_index()
         overloads[key] = name
         self._save_index(overloads)
+
+
+def _drop_old(folder: Path, index_name: str) -> None:
+    """Remove what was compiled for older sources of a function, but for the last few."""
+    base, _, rest = index_name.rpartition("-")
+    suffix = rest[STAMP_DIGITS:]
+    with contextlib.suppress(OSError):
+        indices = [path for path in folder.iterdir() if path.name.startswith(f"{base}-") and path.name.endswith(suffix)]
+        indices.sort(key=lambda path: path.stat().st_mtime_ns)
+        for index in indices[: 1 - KEPT_STAMPS]:
+            if index.name != index_name:
+                for file in folder.glob(f"{glob.escape(index.name)}*"):
+                    file.unlink(missing_ok=True)
 
 
 class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
@@ -247,7 +288,8 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
 
     @functools.cached_property
     def _cache_file(self) -> Any:
-        return _IndexFile(self.cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp())
+        stamp = self._impl.locator.get_source_stamp()
+        return _IndexFile(self.cache_path, f"{self._impl.filename_base}-{stamp[:STAMP_DIGITS]}", stamp)
 
     @property
     def cache_path(self) -> str:
@@ -257,6 +299,20 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         constants = "\n".join(_constants(self._py_func, []))
         return (*super()._index_key(sig, codegen), hashlib.sha256(constants.encode()).hexdigest())
+
+    def _can_be_cached(self) -> bool:
+        """Return whether the function stands in a file, and none of its sources was edited since this process began.
+
+        What runs here would then be the code from before the edit, and the stamp that of the code after it.
+        """
+        if not _has_source(self._py_func):
+            return False
+        try:
+            return not was_edited(self._py_func.__module__, Path(inspect.getfile(self._py_func)))
+        except OSError:
+            return False
+        except RuntimeError:  # there is no folder for the cache, which is said when it is written to
+            return True
 
     def holds(self, sig: Any, target_context: Any) -> bool:
         """Return whether there is an entry of compiled code, without loading it."""
@@ -271,7 +327,7 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
         Numba would make ready to compile first, which takes a quarter of a second and 60 MB. Code that is loaded needs
         its runtime only; whatever is compiled later makes ready by itself.
         """
-        if not _has_source(self._py_func):
+        if not self._can_be_cached():
             return None
         try:
             rtsys.initialize(target_context)
@@ -283,7 +339,7 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Save compiled code; a folder that can't be written is said once and is no error."""
-        if not _has_source(self._py_func):
+        if not self._can_be_cached():
             return
         try:
             super().save_overload(sig, data)

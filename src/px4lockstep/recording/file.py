@@ -73,7 +73,7 @@ def read_recording(path: str | Path) -> Recording:
     if file.is_dir():
         file = file / NAME
         if not file.exists():
-            raise InputError(f"{path} has no {NAME}; fly with run.mode = 'record', which is the default, to have one")
+            raise InputError(f"{path} has no {NAME}: it was flown with run.mode = 'live', or did not come to its end")
     try:
         if file.exists() and not file.is_file():  # a pipe would be waited for
             raise InputError(f"{file} can't be read: it is no file")
@@ -158,7 +158,7 @@ def _write_attribute(item: Any, name: str, value: str | int) -> None:
     import h5py
 
     if isinstance(value, int):
-        item.attrs.create(name, np.int64(value))
+        item.attrs.create(name, np.int64(value) if value < 2**63 else np.uint64(value))
     else:
         data = value.encode()
         item.attrs.create(name, np.array(data, h5py.string_dtype("utf-8", max(1, len(data)))))

@@ -22,7 +22,7 @@ class Summary:
         digest: Of the flight: see `engine.digest`.
         duration_s: Simulated time from the start to where the run ended.
         wall_s: How long the loop took for it.
-        realtime_factor: The quotient of both.
+        realtime_factor: How much was flown, by how long that took; of a branch what came after it left its trunk.
         mission_asked: Whether the scenario asks for the mission.
         mission_finished: Whether the autopilot says so.
         landed: Whether the vehicle stands on the ground at the end.
@@ -86,7 +86,7 @@ def summarize(simulation: Simulation, log: Log | None = None, error: LockstepErr
         digest=simulation.digest(),
         duration_s=duration_us / 1e6,
         wall_s=wall_s,
-        realtime_factor=duration_us / 1e6 / wall_s if wall_s > 0.0 else 0.0,
+        realtime_factor=simulation.flown_us / 1e6 / wall_s if wall_s > 0.0 else 0.0,
         mission_asked=is_mission_asked(simulation),
         mission_finished=bool(simulation.bus.autopilot.mission_finished),
         landed=bool(simulation.bus.scenario.landed),

@@ -55,7 +55,8 @@ class Trunk:
                 raise InputError(
                     "real PX4 can't go on from a recorded moment; branch its flights with px4lockstep.fork"
                 )
-            kept = recording.snapshot_before(at_us)
+            # From before the time, so that something is flown again and can be checked.
+            kept = recording.snapshot_before(max(at_us - 1, min(at_us, recording.starts_us)))
             simulation = build(spec, record=True).simulation
         start = simulation.snapshot()
         try:
@@ -100,9 +101,11 @@ def changed_spec(
             raise InputError(f"an event is at {event['at_s']} s, before the branch, {at_us / 1e6} s")
     with recorded_spec(recording) as before:
         listed = [event.model_dump(exclude_none=True) for event in before.scenario.events]
-        wanted: dict[str, Any] = {"aircraft.seed": before.aircraft.seed + number} if number else {}
-        wanted |= {"scenario.events": [*listed, *events]} if events else {}
-        with recorded_spec(recording, wanted | dict(overrides), settings) as spec:
+        wanted = dict(overrides) | ({"scenario.events": [*listed, *events]} if events else {})
+        if number:
+            with recorded_spec(recording, wanted, settings) as first:
+                settings = [*settings, f"aircraft.seed={first.aircraft.seed + number}"]
+        with recorded_spec(recording, wanted, settings) as spec:
             changes = changes_between(before, spec)
             for change in changes:
                 if change.key.startswith(FIXED):
@@ -140,7 +143,7 @@ def branch(
 
     Raises:
         InputError: If it can't be read, or a change can't be made in flight.
-        SimulationError: If the recorded flight can't be reproduced, or a branch can't go on.
+        SimulationError: If the recorded flight can't be reproduced. A branch that can't go on has it in `run.error`.
     """
     return list(fly_branches(Trunk.of(source, at_s), overrides or {}, settings, events, count))
 
@@ -158,7 +161,11 @@ def fly_branches(
         raise InputError(f"count = {count} is not allowed; it must be 1 to {MAX_BRANCHES}")
     for number in range(count):
         flight, changes = trunk.branch(overrides, settings, events, number)
-        yield Branch(fly(flight, watch), changes, trunk.at_us)
+        try:
+            run = fly(flight, watch)
+        except SimulationError as error:
+            run = Run(flight, error)
+        yield Branch(run, changes, trunk.at_us)
 
 
 def check_flown(recording: Recording, simulation: Simulation) -> None:

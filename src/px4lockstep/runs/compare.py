@@ -100,6 +100,11 @@ def compare(
     if isinstance(reference, str):
         check_kind("reference", reference)
     recording = source if isinstance(source, Recording) else read_recording(source)
+    if recording.starts_us > int(recording.streams.time_us[0]):
+        raise InputError(
+            f"this recording is a branch that starts at {recording.starts_us / 1e6} s, and its past was flown by its "
+            "trunk; compare integrators on the trunk"
+        )
     with recorded_spec(recording) as spec:
         flight = build(spec, replay=recording.streams)
     own = flight.simulation.integrator

@@ -9,6 +9,7 @@ of the user's own is copied beside the aircraft file, so that a folder can go el
 and was recorded has its recording.
 """
 
+import itertools
 import json
 import re
 import time
@@ -65,7 +66,8 @@ class RunFolder:
             folder.mkdir(parents=True, exist_ok=True)
             if any(folder.iterdir()):
                 raise InputError(f"{folder} is not empty; a run needs a folder of its own")
-            (folder / MARK).write_text("This run is not complete: it is being flown, or it was stopped.\n", "utf-8")
+            with (folder / MARK).open("x", encoding="utf-8") as mark:
+                mark.write("This run is not complete: it is being flown, or it was stopped.\n")
         except OSError as error:
             raise InputError(f"the run folder {folder} can't be made: {error.strerror}") from error
         if flight.mission is not None and not is_name(str(spec.px4.mission_path)):
@@ -90,14 +92,21 @@ class RunFolder:
             run: What was flown.
             release: Whether to give the memory of the recording back when it is written.
         """
+        try:
+            self._keep_recording(run)
+        finally:  # a disk that is full for the one may have room for the others
+            if release and run.simulation.is_done:
+                run.simulation.release_streams()
+            self._keep_log(run)
+
+    def _keep_recording(self, run: "Run") -> None:
         recording = run.recording
         if recording is not None:
             write_recording(recording, self.path / RECORDING)
             if self.spec.run.recording_out:
                 write_recording(recording, self.spec.run.recording_out)
-            if release:
-                del recording
-                run.simulation.release_streams()
+
+    def _keep_log(self, run: "Run") -> None:
         write_parquet(run.log, self.path / LOG_PARQUET, self._columns)
         if self.spec.run.log_csv:
             write_csv(run.log, self.spec.run.log_csv, self._columns)
@@ -134,13 +143,21 @@ def summary_of(run: "Run", folder: Path | None) -> dict[str, Any]:
 
 
 def fresh_folder(name: str, root: str | Path = "runs") -> Path:
-    """Return a path that does not exist yet, named after the aircraft and the time."""
+    """Make a folder, named after the aircraft and the time, and return it; no other run gets the same.
+
+    Raises:
+        InputError: If it can't be made.
+    """
     stem = re.sub(r"[^\w.-]", "_", name) + time.strftime("-%Y%m%d-%H%M%S")
-    path = Path(root) / stem
-    count = 1
-    while path.exists():
-        count += 1
-        path = Path(root) / f"{stem}-{count}"
+    for count in itertools.count(1):
+        path = Path(root) / (stem if count == 1 else f"{stem}-{count}")
+        try:
+            path.mkdir(parents=True)
+            break
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise InputError(f"the run folder {path} can't be made: {error.strerror}") from error
     return path
 
 

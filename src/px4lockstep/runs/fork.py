@@ -6,7 +6,6 @@ changes and leaves a run folder. The parent waits for each and collects its summ
 
 import json
 import os
-import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +20,12 @@ from px4lockstep.recording.file import read_recording
 from px4lockstep.recording.recording import Recording
 from px4lockstep.runs.branch import MAX_BRANCHES, changed_spec, check_flown
 from px4lockstep.runs.changes import ABSENT, Change
-from px4lockstep.runs.folder import SUMMARY
+from px4lockstep.runs.folder import SPEC, SUMMARY
 from px4lockstep.runs.recorded import recorded_spec
 from px4lockstep.runs.run import fly
 from px4lockstep.spec.build import Flight, build
+from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.spec import Spec
 
 FAILED = 1
 CHANGES = "changes.json"
@@ -52,8 +53,13 @@ class LiveTrunk:
     at_us: int
 
     @classmethod
-    def of(cls, recording: Recording, at_s: float) -> "LiveTrunk":
+    def of(cls, recording: Recording, at_s: float, library: Mapping[str, str]) -> "LiveTrunk":
         """Fly a recorded flight again to a time, with PX4, and check that it is the same flight.
+
+        Args:
+            recording: The flight.
+            at_s: The time.
+            library: Where PX4 is, as keys of the aircraft file; a recording does not tell.
 
         Raises:
             InputError: If the time is not in it, or the library is not found.
@@ -62,7 +68,7 @@ class LiveTrunk:
         at_us, end_us = seconds_to_us(at_s, "at_s"), int(recording.log["time_us"][-1])
         if at_us >= end_us:
             raise InputError(f"at_s = {at_s} is not before the end of the flight, {end_us / 1e6} s")
-        with recorded_spec(recording) as spec:
+        with recorded_spec(recording, library) as spec:
             flight = build(spec, record=True)
         simulation = flight.simulation
         if simulation.px4 is None:
@@ -135,9 +141,9 @@ def fork(
         raise InputError(f"count = {count} is not allowed; it must be 1 to {MAX_BRANCHES}")
     recording = source if isinstance(source, Recording) else read_recording(source)
     # Before anything is flown: a change that can't be made is an error of the parent.
-    with changed_spec(recording, overrides or {}, settings, events, 0, seconds_to_us(at_s, "at_s")):
-        pass
-    trunk = LiveTrunk.of(recording, at_s)
+    with changed_spec(recording, overrides or {}, settings, events, 0, seconds_to_us(at_s, "at_s")) as (_, spec, _):
+        library = _library_of(source) | _library_in(spec)
+    trunk = LiveTrunk.of(recording, at_s, library)
     try:
         return [_fork_one(trunk, overrides or {}, settings, events, i, Path(out), plots) for i in range(count)]
     finally:
@@ -154,31 +160,41 @@ def _fork_one(
     plots: bool,
 ) -> Forked:
     folder = out / f"branch-{number + 1}"
-    sys.stdout.flush()
-    sys.stderr.flush()
+    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:  # pragma: no cover - another process
-        code = FAILED
+        os.close(reading)
+        problem = ""
         try:
             trunk.fly_child(overrides, settings, events, number, folder, plots)
-            code = 0
         except LockstepError as error:
-            sys.stderr.write(f"error: {error}\n")
+            problem = str(error)
         except BaseException:
-            traceback.print_exc()
+            problem = traceback.format_exc()
         finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
-    code = os.waitstatus_to_exitcode(status)
+            os.write(writing, problem.encode())
+            os._exit(FAILED if problem else 0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        problem = pipe.read().decode(errors="replace")
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code != 0:
-        how = f"ended by signal {-code}" if code < 0 else "failed; what it said is above"
-        raise SimulationError(f"the branch in {folder} {how}")
+        raise SimulationError(f"the branch in {folder} {problem or f'was ended by signal {-code}'}")
     said = json.loads((folder / CHANGES).read_text("utf-8"))
     (folder / CHANGES).unlink()
     changes = tuple(Change(one["key"], *(_or_absent(one[name]) for name in ("before", "after"))) for one in said)
     return Forked(folder, json.loads((folder / SUMMARY).read_text("utf-8")), changes, trunk.at_us)
+
+
+def _library_of(source: str | Path | Recording) -> dict[str, str]:
+    """Return where a run folder's flight found PX4, if it is one and says so."""
+    path = None if isinstance(source, Recording) else Path(source) / SPEC
+    return _library_in(load_spec(path)) if path is not None and path.exists() else {}
+
+
+def _library_in(spec: Spec) -> dict[str, str]:
+    places = {"px4.libpath": spec.px4.libpath, "px4.msg_dir": spec.px4.msg_dir}
+    return {key: place for key, place in places.items() if place is not None}
 
 
 def _or_absent(value: Any) -> Any:

@@ -28,11 +28,11 @@ NOT_OF_THE_FLIGHT = {"mode": "live", "log_csv": None, "recording_in": None, "rec
 
 def source_of(flight: Flight) -> Source:
     """Return where a flight came from, as its recording keeps it."""
-    spec, mission = flight.spec, flight.mission
+    spec, mission, px4 = flight.spec, flight.mission, flight.simulation.px4
     name = None if mission is None else f"mission{Path(mission.source).suffix}"
     recorded = spec.model_copy(
         update={
-            "px4": spec.px4.model_copy(update={"mission_path": name}),
+            "px4": spec.px4.model_copy(update={"mission_path": name, "libpath": None, "msg_dir": None}),
             "run": spec.run.model_copy(update=NOT_OF_THE_FLIGHT),
         }
     )
@@ -40,7 +40,7 @@ def source_of(flight: Flight) -> Source:
         spec=to_toml(recorded),
         mission=None if mission is None else mission.text,
         mission_name=name,
-        autopilot=f"{spec.autopilot.kind} {__version__}",
+        autopilot=f"{spec.autopilot.kind} {__version__ if px4 is None else px4.identity}",
         seed=spec.aircraft.seed,
         versions={
             "px4lockstep": __version__,

@@ -23,7 +23,7 @@ from px4lockstep.spec.spec import Spec
 RECORDED = ("aircraft", "px4", "autopilot", "scenario", "estimator", "sensors")
 """Tables that a replay has no use for: what came of them is in the recording."""
 RECORDED_KEYS = ("environment.wind", "environment.dryden", "environment.gusts", "timeline.t_end_s", "timeline.dt_")
-FREE_KEYS = ("timeline.dt_phys_s",)
+FREE_KEYS = ("timeline.dt_phys_s", "aircraft.name")
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,7 @@ def replay(
     integrator: str | None = None,
     overrides: Mapping[str, Any] | None = None,
     settings: Sequence[str] = (),
+    spec: Spec | None = None,
 ) -> Replay:
     """Replay a recording.
 
@@ -79,7 +80,8 @@ def replay(
         source: A recording, its file, or a run folder.
         integrator: Another kind of integrator than the recorded one.
         overrides: Model values that are to be others, by dotted key.
-        settings: The same as texts: `["airframe.mass=1.6"]`.
+        settings: The same as texts: `["airframe.mass_kg=1.6"]`.
+        spec: The aircraft as this file has it, in the place of the recording's with changes.
 
     Raises:
         InputError: If it can't be read, or a change is of something that a replay takes from the recording.
@@ -89,23 +91,31 @@ def replay(
     wanted = dict(overrides or {})
     if integrator is not None:
         wanted["plant.integrator.kind"] = integrator
-    simulation, changes = _prepared(recording, wanted, settings)
+    if spec is not None:
+        if wanted or settings:
+            raise InputError("give a file or changes, not both; load_spec(path, overrides) gives a changed file")
+        simulation, changes = _prepared(recording, spec)
+    else:
+        with recorded_spec(recording, wanted, settings) as changed:
+            simulation, changes = _prepared(recording, changed)
     return Replay(recording, simulation.run(), changes)
 
 
 def replay_of(recording: Recording) -> Simulation:
     """Return the replay of a recording, ready to run."""
-    return _prepared(recording, {}, ())[0]
+    with recorded_spec(recording) as spec:
+        return _prepared(recording, spec)[0]
 
 
-def _prepared(
-    recording: Recording, wanted: Mapping[str, Any], settings: Sequence[str]
-) -> tuple[Simulation, tuple[Change, ...]]:
+def _prepared(recording: Recording, spec: Spec) -> tuple[Simulation, tuple[Change, ...]]:
     """Return a replay that is ready to run, and what is different in it."""
-    with recorded_spec(recording) as before, recorded_spec(recording, wanted, settings) as spec:
+    with recorded_spec(recording) as before:
         changes = changes_between(before, spec)
         _refuse_recorded(changes)
         simulation = build(spec, replay=recording.streams).simulation
+        if len(simulation.initial_state) != len(recording.initial_state):
+            states = f"{len(simulation.initial_state)} states, the recorded one {len(recording.initial_state)}"
+            raise InputError(f"this is another aircraft: it has {states}. Replay with the aircraft that was flown")
         _check_source(recording, before, None if changes else simulation)
         if recording.starts_us > simulation.timeline.start_us:  # a branch: its past was flown by its trunk
             simulation.continue_from(recording.snapshot_before(recording.starts_us), made_with(before))

@@ -14,7 +14,6 @@ from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.logs.log import Log
 from px4lockstep.px4.missions import Mission
-from px4lockstep.recording.file import read_recording
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.build_aircraft import PlacedError, at, build_aircraft
 from px4lockstep.spec.build_checks import BUILD_CHECKS, related
@@ -59,8 +58,7 @@ def build(
     Args:
         spec: What `load_spec` returned.
         record: Whether to keep the streams for a replay; left out, if `run.mode` is `record`.
-        replay: Streams that take the place of scenario, wind and autopilot; left out, those of `run.recording_in` if
-            `run.mode` is `replay`.
+        replay: Streams that take the place of scenario, wind and autopilot.
         px4: A PX4 that runs already, for a branch of its flight; left out, one is started if `autopilot.kind` says so.
 
     Raises:
@@ -68,7 +66,10 @@ def build(
     """
     _check(spec)
     if replay is None and spec.run.mode == "replay":
-        replay = _recorded_streams(spec)
+        place = spec.places.of(("run", "mode"), ("run",))
+        raise InputError(
+            f"{place}: run.mode = 'replay' flies nothing; px4lockstep.replay(spec.run.recording_in, spec=spec) replays"
+        )
     aircraft, mission = build_aircraft(spec), build_mission(spec)
     scenario, added = build_scenario(spec)
     gusts = build_gusts(spec)
@@ -111,16 +112,6 @@ def _check(spec: Spec) -> None:
         for key, text in check(spec):
             report.add(key, text, related(key, needed))
     report.raise_if_any()
-
-
-def _recorded_streams(spec: Spec) -> Streams:
-    place = spec.places.of(("run", "recording_in"), ("run",))
-    if spec.run.recording_in is None:
-        raise InputError(f"{place}: run.recording_in is missing; run.mode = 'replay' needs a recording")
-    try:
-        return read_recording(spec.run.recording_in).streams
-    except InputError as error:
-        raise InputError(f"{place}: run.recording_in: {error}") from error
 
 
 def _check_columns(spec: Spec, simulation: Simulation) -> None:
