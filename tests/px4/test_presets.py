@@ -12,7 +12,7 @@ from px4lockstep.spec.load import load_spec
 def asked(tmp_path, text):
     """Return the interface of a file."""
     uorb = load_spec(write(tmp_path, f'extends = ["iris"]\n{text}')).px4.uorb
-    return interface_of(uorb.pubs, uorb.subs)
+    return interface_of(uorb.pubs, uorb.subs, uorb.preset)
 
 
 def test_the_presets_have_the_topics_that_a_host_must_know():
@@ -71,6 +71,24 @@ def test_a_file_gets_what_it_lists(tmp_path):
     assert found.fields_used()["vehicle_status"] == ()
 
 
+def test_a_preset_can_be_changed_topic_by_topic(tmp_path):
+    """Without lists it is the preset; what is listed takes the place of the preset's topic, and the rest stays."""
+    assert asked(tmp_path, '[px4.uorb]\npreset = "actuators_only"\n') is ACTUATORS_ONLY
+    found = asked(
+        tmp_path,
+        '[px4.uorb]\npreset = "state_injection"\n'
+        'pubs = [{ key = "slow", type = "BatteryStatus", period_s = 0.1, phase_s = 0.02 }]\n'
+        'subs = [{ key = "motors", type = "ActuatorMotors", instance = 1 }]\n',
+    )
+    usual = [each.topic for each in STATE_INJECTION.published]
+    assert [each.topic for each in found.published] == [*usual[1:], "battery_status"]
+    assert [(each.period_us, each.phase_us) for each in found.published] == [(0, 0)] * 10 + [(100_000, 20_000)]
+    assert [(each.topic, each.instance) for each in found.read][-1] == ("actuator_motors", 1)
+    assert len(found.read) == len(STATE_INJECTION.read)
+    few = asked(tmp_path, '[px4.uorb]\npreset = "actuators_only"\npubs = [{ key = "a", type = "VehicleAttitude" }]\n')
+    assert ([each.topic for each in few.published], few.read) == (["vehicle_attitude"], ACTUATORS_ONLY.read)
+
+
 def test_all_mistakes_of_a_file_come_in_one_report(tmp_path):
     """Each with its place, its value and what is allowed."""
     with pytest.raises(InputError) as caught:
@@ -79,7 +97,9 @@ def test_all_mistakes_of_a_file_come_in_one_report(tmp_path):
             "[px4.uorb]\n"
             'pubs = [{ key = "a", type = "BatteryStatu" }, { key = "b", type = "VehicleImuMsg" },\n'
             '        { key = "c", type = "BatteryStatus", instance = 1 }, { key = "c", type = "HomePosition" },\n'
-            '        { key = "d", type = "BatteryStatus", instance = 1 }]\n'
+            '        { key = "d", type = "BatteryStatus", instance = 1 }, { key = "e", type = "VehicleStatus" },\n'
+            '        { key = "f", type = "VehicleStatus", instance = 1 }, { key = "g", type = "BatteryStatus" },\n'
+            '        { key = "h", type = "BatteryStatus" }]\n'
             'subs = [{ key = "vehicle_status", type = "VehicleAttitude" }]\n',
         )
     lines = str(caught.value).splitlines()
@@ -90,4 +110,6 @@ def test_all_mistakes_of_a_file_come_in_one_report(tmp_path):
     assert "px4.uorb.pubs[3]: the key 'c' is that of px4.uorb.pubs[2]; give each its own" in lines
     assert "px4.uorb.pubs[4]: instance 1 of battery_status is published already; give it another" in lines
     assert "px4.uorb.subs[0]: key = 'vehicle_status' is a topic of VehicleStatus, but type = 'VehicleAttitude'" in lines
-    assert len(lines) == 5
+    assert "px4.uorb.pubs[6]: vehicle_status is published already; PX4 reads one instance of it" in lines
+    assert "px4.uorb.pubs[8]: any instance of battery_status is published already; give it another" in lines
+    assert len(lines) == 7

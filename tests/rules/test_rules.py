@@ -4,6 +4,7 @@ Each rule is a function from a syntax tree to the lines that break it; each is a
 """
 
 import ast
+import re
 import threading
 from pathlib import Path
 
@@ -271,4 +272,4 @@ def test_only_the_command_line_prints():
         text = path.read_text("utf-8")
         if "cli" not in path.parts:
             assert "print(" not in text.replace("pprint(", ""), path
-            assert "sys.stdout" not in text, path
+            assert not re.search(r"sys\.stdout(?!\.flush|\.fileno| is)", text), path

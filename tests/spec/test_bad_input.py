@@ -129,6 +129,12 @@ CASES = {
     "a sensor that no model has": (TWO + EVENT + "at_s = 1\naction = 'sensor_fault'\nsensor = 'gyro'\n", "scenario.events[0].sensor = 'gyro' has no effect: no model applies it"),
     "a signal of nobody": (TWO + "[autopilot]\nkind = 'none'\n" + EVENT + "when = { signal = 'mission_item', above = 1 }\naction = 'arm'\n", "scenario.events[0].when.signal = 'mission_item' can't be read"),
     "a rate that ticks can't keep": (TWO + "[px4]\nstrict_lockstep_rates = true\n[timeline]\ndt_autopilot_s = 0.005\n", "px4.lockstep.mc_att_control_rate_hz = 250 can't be kept: a tick, timeline.dt_autopilot_s = 0.005, is longer than its period; use at most 200"),
+    "a topic between ticks": (TWO + "[[px4.uorb.pubs]]\nkey = 'b'\ntype = 'BatteryStatus'\nperiod_s = 0.01\n", "px4.uorb.pubs[0].period_s = 0.01 is not a whole number of ticks of timeline.dt_autopilot_s = 0.004; use 0.008 or 0.012"),
+    "a topic more often than ticks": (TWO + "[[px4.uorb.pubs]]\nkey = 'b'\ntype = 'BatteryStatus'\nperiod_s = 0.001\n", "px4.uorb.pubs[0].period_s = 0.001 is not a whole number of ticks of timeline.dt_autopilot_s = 0.004; use 0.004"),
+    "a topic's phase between ticks": (TWO + "[[px4.uorb.pubs]]\nkey = 'b'\ntype = 'BatteryStatus'\nperiod_s = 0.1\nphase_s = 0.003\n", "px4.uorb.pubs[0].phase_s = 0.003 is not a whole number of ticks of timeline.dt_autopilot_s = 0.004; use 0 or 0.004"),
+    "a topic's phase beyond its period": (TWO + "[[px4.uorb.pubs]]\nkey = 'b'\ntype = 'BatteryStatus'\nperiod_s = 0.1\nphase_s = 0.1\n", "px4.uorb.pubs[0].phase_s = 0.1 is not before the end of a period of 0.1; use less"),
+    "a topic's phase at every tick": (TWO + "[[px4.uorb.pubs]]\nkey = 'b'\ntype = 'BatteryStatus'\nphase_s = 0.004\n", "px4.uorb.pubs[0].phase_s = 0.004 is not before the end of a period of 0.004; use less"),
+    "an unknown preset": (TWO + "[px4.uorb]\npreset = 'state_injecton'\n", "px4.uorb.preset = 'state_injecton' is unknown; did you mean 'state_injection'?"),
     "a rate beyond microseconds": (TWO + "[px4.lockstep]\nnavigator_rate_hz = 1000001\n", "px4.lockstep.navigator_rate_hz = 1000001 is out of range"),
     "an unknown column": (TWO + "[run]\nlog_columns = ['pos_nd']\n", "run.log_columns[0] = 'pos_nd' is unknown; did you mean 'pos_ned'?"),
     # the file itself
@@ -422,7 +428,7 @@ def test_nothing_but_an_input_error_comes_of_an_odd_value_anywhere(tmp_path):
 
 
 BUILD_CASES = {
-    "real PX4": ("[autopilot]\nkind = 'px4'\n", "autopilot.kind = 'px4': real PX4 comes with a later version"),
+    "real PX4 that is not there": ("[autopilot]\nkind = 'px4'\n[px4]\nlibpath = 'gone.so'\n", "PX4's library was not found (px4.libpath = "),
     "replay": ("[run]\nmode = 'replay'\nrecording_in = 'x.h5'\n", "run.mode = 'replay' flies nothing"),
     "too weak a motor": ("[airframe.propulsion]\nkm_m = 5.0\n", "airframe.propulsion can't reach a thrust"),
     "numbers beyond computing": ("[airframe.propulsion.motor]\nviscous_friction_nm_per_rad_s = 1e308\n", "airframe.propulsion: its numbers"),

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.autopilot.px4_host.exchange import FUNCTIONS, MAX_SILENT_TICKS, SILENT
+from px4lockstep.autopilot.px4_host.exchange import FUNCTIONS, MAX_SILENT_TICKS, MAX_STOPPED_TICKS, SILENT, STOPPED
 from px4lockstep.autopilot.px4_host.records import MAX_FIELDS, MAX_PUBLISHERS, MAX_SUBSCRIBERS, PX4_HOST
-from px4lockstep.autopilot.px4_host.topics import HEARD_FIELDS, TOLD_FIELDS, Fields, battery_fields
 from px4lockstep.errors import InputError
 from px4lockstep.jit.memory import KINDS
 from px4lockstep.px4 import Config, Layout, Library, Px4, check_layouts
 from px4lockstep.px4.codes import refused
+from px4lockstep.px4.fields import HEARD_FIELDS, MAV_TYPES, OTHER_MAV_TYPE, TOLD_FIELDS, Fields, battery_fields
 from px4lockstep.px4.missions import Mission
-from px4lockstep.px4.presets import STATE_INJECTION, Interface
+from px4lockstep.px4.presets import ACTUATORS_ONLY, STATE_INJECTION, Interface, Published
 from px4lockstep.vehicle.aircraft import Aircraft
 
 RATES = {
@@ -83,7 +83,7 @@ class Px4Library:
             raise InputError("\n".join(lost))
         topics = [read.topic for read in self.interface.read]
         missing = [topic for topic in NEEDED if topic not in topics]
-        if missing or not self.interface.published:
+        if missing or not (self.interface.published or self.interface is ACTUATORS_ONLY):
             lacks = f"does not read {missing[0]}" if missing else "publishes nothing"
             raise InputError(f"{self.interface.name} {lacks}, so that PX4 flies nothing; use state_injection")
 
@@ -91,6 +91,8 @@ class Px4Library:
         """Return how often each module really runs at a tick [Hz]: PX4 keeps no phase."""
         rates = {}
         for name, module in RATES.items():
+            if module == "allocation" and not self.config.enable_control_allocator:
+                continue
             ticks = max(1, -(-_period_us(getattr(self.config, name)) // autopilot_period_us))
             rates[module] = 1e6 / (ticks * autopilot_period_us)
         return rates
@@ -115,7 +117,7 @@ class Px4Library:
         try:
             self._set_parameters(px4, aircraft)
             self._load_mission(px4)
-            session = Px4Session(px4, library.path)
+            session = Px4Session(px4, library.path, self.effective_rates(autopilot_period_us))
             session.write(record, self, library, aircraft, autopilot_period_us)
         except BaseException:
             px4.close()
@@ -174,10 +176,12 @@ def _period_us(hz: int) -> int:
 class Px4Session:
     """A PX4 that runs for a simulation: its messages' memory, and what its record means."""
 
-    def __init__(self, px4: Px4, library: Path) -> None:
+    def __init__(self, px4: Px4, library: Path, rates_hz: Mapping[str, float]) -> None:
         self.px4 = px4
         self.identity = hashlib.sha256(library.read_bytes()).hexdigest()[:16]
         """Of the library: the first digits of its SHA-256."""
+        self.rates_hz = rates_hz
+        """How often each module really runs."""
         self.published: list[Layout] = []
         self.read: list[Layout] = []
         self._messages = np.zeros(0, np.uint8)
@@ -226,14 +230,21 @@ class Px4Session:
         function, which, code = int(failed["function"]), int(failed["which"]), int(failed["code"])
         at = f"at t = {time_us / 1e6:.6f} s"
         if function == SILENT:
-            return (
-                f"PX4 has published no actuator_motors for {MAX_SILENT_TICKS} ticks while it was armed, {at}; is "
-                "px4.lockstep.enable_control_allocator on, and CA_ROTOR_COUNT set?"
+            text = (
+                f"{at} PX4 had published no actuator_motors for {MAX_SILENT_TICKS} ticks while it was armed; is "
+                "px4.lockstep.enable_control_allocator 1, and CA_ROTOR_COUNT set (px4.derive_ca_params)?"
             )
-        name = FUNCTIONS[function]
-        topics = self.published if name == "orb_queue_publish" else self.read
-        about = f"time_us = {time_us}" if name == "step_uorb" else topics[which].topic
-        return f"{refused(name, about, code)}, {at}. The log is intact"
+        elif function == STOPPED:
+            text = (
+                f"{at} actuator_motors.control was NaN for all motors for {MAX_STOPPED_TICKS} ticks while it was armed "
+                "and in the air: PX4 has switched them off; look at its parameters and at what it was told before"
+            )
+        else:
+            name = FUNCTIONS[function]
+            topics = self.published if name == "orb_queue_publish" else self.read
+            about = f"time_us = {time_us}" if name == "step_uorb" else topics[which].topic
+            text = f"{at} {refused(name, about, code)}"
+        return f"{text}. The log up to then is intact"
 
     def write(
         self, record: npt.NDArray[Any], host: Px4Library, library: Library, aircraft: Aircraft, period_us: int
@@ -244,9 +255,7 @@ class Px4Session:
             InputError: If a layout is not known, or lacks a field.
         """
         rec = record[0]
-        used = {name: tuple(fields) for name, fields in TOLD_FIELDS.items()} | HEARD_FIELDS
-        topics = [each.topic for each in host.interface.published] + [each.topic for each in host.interface.read]
-        check_layouts(self.px4, {name: tuple(used[name]) for name in topics if name in used})
+        check_layouts(self.px4, host.interface.fields_used())
         record[...] = 0
         self._home = record.ctypes.data
         rec["handle"] = self.px4.handle
@@ -270,14 +279,7 @@ class Px4Session:
 
     def _connect(self, record: npt.NDArray[Any], host: Px4Library, aircraft: Aircraft, period_us: int) -> None:
         """Make publishers and subscribers, and list their fields by address."""
-        told: list[tuple[Any, Fields]] = []
-        for each in host.interface.published:
-            if each.topic != "battery_status":
-                told.append((each, TOLD_FIELDS[each.topic]))
-                continue
-            for i, battery in enumerate(aircraft.batteries):
-                cells = max(1, round(battery.ocv_v[-1] / CELL_V))
-                told.append((each, battery_fields(i, 1000.0 * battery.capacity_ah, cells)))
+        told = _told(host.interface.published, aircraft)
         reads = [each for each in host.interface.read if each.topic in HEARD_FIELDS]
         if len(told) > MAX_PUBLISHERS or len(reads) > MAX_SUBSCRIBERS:
             raise InputError(f"{len(told)} topics are published and {len(reads)} read; the host has room for fewer")
@@ -294,13 +296,14 @@ class Px4Session:
             "home_lat_deg": host.home_lat_deg,
             "home_lon_deg": host.home_lon_deg,
             "home_alt_m": aircraft.home_alt_msl_m,
+            "mav_type": MAV_TYPES.get(len(aircraft.rotors), OTHER_MAV_TYPE),
         }
         for i, (publisher, (each, fields)) in enumerate(zip(publishers, told, strict=True)):
             out, place = rec["publishers"][i], self._places[i]
             message = self._messages[place : place + publisher.layout.size].view(publisher.layout.dtype)
             out["id"], out["message"], out["n_bytes"] = publisher.id, start + place, publisher.layout.size
-            out["period_ticks"] = max(1, each.period_us // period_us)
-            out["phase_ticks"] = each.phase_us // period_us
+            out["period_ticks"] = max(1, _ticks(each, "period", period_us))
+            out["phase_ticks"] = _ticks(each, "phase", period_us)
             out["first_field"] = self._n_fields
             for name, value in fields.items():
                 number = constants.get(value, value) if isinstance(value, str) else value
@@ -337,6 +340,47 @@ class Px4Session:
             out["number"] = record.ctypes.data + own_offset + 8 * i
             out["place"] = message + offset + dtype.base.itemsize * i
             self._n_fields += 1
+
+
+def _told(published: tuple[Published, ...], aircraft: Aircraft) -> list[tuple[Published, Fields]]:
+    """Return what is published, with its fields: batteries first, each an instance of its own, in their order.
+
+    Raises:
+        InputError: If a battery is asked for that is not there, or that is published already.
+    """
+    count = len(aircraft.batteries)
+    asked = [each for each in published if each.topic == "battery_status"]
+    by_battery = {each.instance: each for each in asked if each.instance >= 0}
+    rest = [i for i in range(count) if i not in by_battery]
+    for each in asked:
+        if each.instance >= count or (each.instance < 0 and not rest):
+            there = "1 battery" if count == 1 else f"{count} batteries"
+            raise InputError(
+                f"px4.uorb.pubs: {each.key or each.topic} asks for instance {each.instance} of battery_status; the "
+                f"aircraft has {there}, counted from 0, and each is published once"
+            )
+        if each.instance < 0:
+            by_battery |= dict.fromkeys(rest, each)
+    told: list[tuple[Published, Fields]] = []
+    for i in sorted(by_battery):
+        battery = aircraft.batteries[i]
+        cells = max(1, round(battery.ocv_v[-1] / CELL_V))
+        told.append((by_battery[i], battery_fields(i, 1000.0 * battery.capacity_ah, cells)))
+    return told + [(each, TOLD_FIELDS[each.topic]) for each in published if each.topic != "battery_status"]
+
+
+def _ticks(published: Published, what: str, tick_us: int) -> int:
+    """Return a period or phase in ticks."""
+    time_us: int = getattr(published, f"{what}_us")
+    if time_us % tick_us:
+        least_us = tick_us if what == "period" else 0
+        near_us = time_us // tick_us * tick_us
+        nearest = dict.fromkeys((max(near_us, least_us), near_us + tick_us))
+        raise InputError(
+            f"the {what} of {published.topic}, {time_us} us, is not a whole number of ticks of {tick_us} us; use "
+            f"{' or '.join(map(str, nearest))}"
+        )
+    return time_us // tick_us
 
 
 def _place(dtype: np.dtype[Any], path: str) -> tuple[np.dtype[Any], int]:

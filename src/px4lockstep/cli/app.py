@@ -66,12 +66,15 @@ def run(
     seed: Annotated[str | None, typer.Option(metavar="N", help="Of all randomness.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run folder; runs/NAME-TIME if left out.")] = None,
     plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Whether to draw the flight.")] = True,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show what real PX4 prints, on standard error.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Fly an aircraft file. Exit: 0 flown, 1 the flight failed, 2 bad input, 130 interrupted."""
     from px4lockstep.cli.run import run_spec
 
-    raise typer.Exit(run_spec(spec, settings or [], seed, out, plots, as_json))
+    raise typer.Exit(run_spec(spec, settings or [], seed, out, plots, verbose, as_json))
 
 
 RecordedArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a recording.")]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from px4lockstep.px4.console import STANDARD_ERROR, console_into
 from px4lockstep.runs.determinism import Determinism, Flown, determinism
 from px4lockstep.spec.load import load_spec
 
@@ -19,7 +20,8 @@ def run_determinism(spec: str, runs: int, settings: Sequence[str], as_json: bool
     """Fly, print what came out, and return the exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # to end the processes then too
     try:
-        found = determinism(load_spec(spec, settings=settings), runs=runs, watch=_say)
+        with console_into(STANDARD_ERROR):
+            found = determinism(load_spec(spec, settings=settings), runs=runs, watch=_say)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; its processes are ended\n")
         return INTERRUPTED

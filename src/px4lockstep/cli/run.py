@@ -11,31 +11,44 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from px4lockstep.cli.interrupts import interrupts
+from px4lockstep.cli.px4_log import Px4Log, build_with_console, px4_log
 from px4lockstep.cli.replay import replay_spec
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import SimulationError
 from px4lockstep.report.events import MODES
 from px4lockstep.report.summary import Summary
-from px4lockstep.runs.folder import RunFolder, fresh_folder, summary_of
+from px4lockstep.runs.folder import PX4_LOG, RunFolder, fresh_folder, summary_of
 from px4lockstep.runs.run import Run, fly
-from px4lockstep.spec.build import Flight, build
+from px4lockstep.spec.build import Flight
 from px4lockstep.spec.load import load_spec
 
 FLOWN, FAILED, INTERRUPTED = 0, 1, 130
 
 
-def run_spec(spec: str, settings: Sequence[str], seed: str | None, out: Path | None, plots: bool, as_json: bool) -> int:
+def run_spec(
+    spec: str,
+    settings: Sequence[str],
+    seed: str | None,
+    out: Path | None,
+    plots: bool,
+    verbose: bool,
+    as_json: bool,
+) -> int:
     """Fly; return the exit code."""
     if seed is not None:
         settings = [*settings, f"aircraft.seed={seed}"]
     loaded = load_spec(spec, settings=settings)
     if loaded.run.mode == "replay":
         return replay_spec(loaded, as_json)
-    flight = build(loaded)
+    flight, printed = build_with_console(loaded)
     with interrupts.deferred():
         interrupts.check()
         folder = RunFolder.create(out or fresh_folder(flight.spec.aircraft.name), flight)
-        run = _fly(flight, folder, quiet=as_json)
+        if flight.simulation.px4 is None:
+            run = _fly(flight, folder, None, quiet=as_json)
+        else:
+            with px4_log(folder.path / PX4_LOG, printed, verbose) as log:
+                run = _fly(flight, folder, log, quiet=as_json or verbose)
         folder.keep(run, release=True)
         with suppress(KeyboardInterrupt):
             if plots:
@@ -54,7 +67,7 @@ def run_spec(spec: str, settings: Sequence[str], seed: str | None, out: Path | N
     return FLOWN if run.is_flown else FAILED
 
 
-def _fly(flight: Flight, folder: RunFolder, *, quiet: bool) -> Run:
+def _fly(flight: Flight, folder: RunFolder, log: Px4Log | None, *, quiet: bool) -> Run:
     """Fly as far as it goes."""
     console = Console(stderr=True)
     try:
@@ -63,6 +76,8 @@ def _fly(flight: Flight, folder: RunFolder, *, quiet: bool) -> Run:
             def watch(simulation: Simulation) -> None:
                 interrupts.check()
                 folder.watch(simulation)
+                if log is not None:
+                    log.show()
                 if isinstance(bar, FlightProgress):
                     bar.show(simulation)
 
@@ -122,6 +137,7 @@ def _print_summary(run: Run, folder: Path) -> None:
         ("faults", _faults(summary) if run.is_flown else None),
         ("highest, fastest", f"{_number(summary.max_altitude_m)} m, {_number(summary.max_speed_m_s)} m/s"),
         ("battery used", f"{_number(None if summary.battery_used is None else 100.0 * summary.battery_used)} %"),
+        ("PX4 runs", _rates(summary)),
         ("folder", str(folder)),
         *(("warning", warning) for warning in summary.warnings),
     ]
@@ -145,6 +161,12 @@ def _faults(summary: Summary) -> str | None:
     """List what went wrong in a flight that was flown all the same."""
     faults = [f"{event.label} {event.time_us / 1e6:.2f} s" for event in summary.events if event.is_fault]
     return ", ".join(faults) if faults else None
+
+
+def _rates(summary: Summary) -> str | None:
+    if summary.px4_rates_hz is None:
+        return None
+    return ", ".join(f"{module} {rate_hz:.4g}" for module, rate_hz in summary.px4_rates_hz.items()) + " Hz"
 
 
 def _number(value: float | None) -> str:

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Sequence
 
+from px4lockstep.px4.console import STANDARD_ERROR, console_into
 from px4lockstep.spec.build import build
 from px4lockstep.spec.files import shipped_aircraft, shipped_missions
 from px4lockstep.spec.json_schema import json_schema
@@ -28,7 +29,9 @@ def show_spec(spec: str, settings: Sequence[str]) -> int:
 
 def check_spec(spec: str, settings: Sequence[str]) -> int:
     """Load and build an aircraft file; what is wrong with it is an error."""
-    flight = build(load_spec(spec, settings=settings))
+    with console_into(STANDARD_ERROR):
+        flight = build(load_spec(spec, settings=settings))
+        flight.simulation.close()
     for warning in flight.warnings:
         sys.stdout.write(f"warning: {warning}\n")
     sys.stdout.write(f"{spec}: good\n")

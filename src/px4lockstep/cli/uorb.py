@@ -12,12 +12,11 @@ from rich.table import Table
 
 from px4lockstep.errors import LayoutError
 from px4lockstep.px4 import Layout, Library, Px4, check_layouts, shipped_layouts
-from px4lockstep.px4.console import console_into
+from px4lockstep.px4.console import STANDARD_ERROR, console_into
 from px4lockstep.px4.presets import STATE_INJECTION
 from px4lockstep.px4.uorb import LayoutSources, TopicMetadata
 
 FITS, DIFFERS = 0, 1
-STANDARD_ERROR = 2
 
 
 def list_topics(lib: Path | None, msg: Path | None, as_json: bool) -> int:

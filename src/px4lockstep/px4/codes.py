@@ -37,7 +37,7 @@ CODES: dict[str, dict[int, Meaning]] = {
     "step_uorb": {
         -1: ("a queued message has another size", SIZE_DIFFERS[1]),
         -2: ("a topic could not be advertised", "publish fewer instances: a topic has at most 10, a battery 4"),
-        -3: ("a message could not be published", "see what PX4 printed"),
+        -3: ("a message could not be published", "see what PX4 printed (px4.log in the run folder)"),
         -4: (
             "a publisher got another instance than it asked for",
             "ask for instances in the order 0, 1, 2 …, or for any (-1)",

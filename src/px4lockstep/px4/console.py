@@ -2,23 +2,28 @@
 
 import ctypes
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-STANDARD_OUTPUT = 1
+STANDARD_OUTPUT, STANDARD_ERROR = 1, 2
+LINES = 1
+"""C's _IOLBF."""
 
 
 @contextmanager
 def console_into(file: int) -> Iterator[None]:
     """Let what C code writes to standard output go into an open file, given by its descriptor.
 
-    What C still holds back is written out before and after, so that each line goes where it belongs.
+    What Python and C still hold back is written out before and after, so that each line goes where it belongs. C writes
+    line by line from then on: a process that is killed has left what PX4 said last.
     """
     _flush()
     kept = os.dup(STANDARD_OUTPUT)
     try:
         os.dup2(file, STANDARD_OUTPUT)
         try:
+            _write_lines()
             yield
         finally:
             _flush()
@@ -28,4 +33,12 @@ def console_into(file: int) -> Iterator[None]:
 
 
 def _flush() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
     ctypes.CDLL(None).fflush(None)
+
+
+def _write_lines() -> None:
+    c = ctypes.CDLL(None)
+    name = "__stdoutp" if sys.platform == "darwin" else "stdout"
+    c.setvbuf(ctypes.c_void_p.in_dll(c, name), None, LINES, ctypes.c_size_t(0))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from px4lockstep.errors import InputError
+from px4lockstep.px4.fields import HEARD_FIELDS, TOLD_FIELDS, battery_fields
 from px4lockstep.px4.uorb.shipped import shipped_layouts
 
 
@@ -60,84 +61,12 @@ class Interface:
 
 
 PUBLISHED = (
-    Published(
-        "battery_status",
-        (
-            *("timestamp", "connected", "voltage_v", "current_a", "current_average_a", "discharged_mah", "remaining"),
-            *("scale", "time_remaining_s", "temperature", "cell_count", "source", "id", "warning"),
-        ),
-    ),
-    Published("vehicle_attitude", ("timestamp", "timestamp_sample", "q", "delta_q_reset", "quat_reset_counter")),
-    Published(
-        "vehicle_local_position",
-        (
-            *("timestamp", "timestamp_sample", "xy_valid", "z_valid", "v_xy_valid", "v_z_valid"),
-            *("x", "y", "z", "vx", "vy", "vz", "z_deriv", "ax", "ay", "az"),
-            *("heading", "unaided_heading", "heading_good_for_control"),
-            *("xy_global", "z_global", "ref_timestamp", "ref_lat", "ref_lon", "ref_alt"),
-            *("dist_bottom_valid", "dist_bottom", "eph", "epv", "evh", "evv", "dead_reckoning"),
-            *("vxy_max", "vz_max", "hagl_min", "hagl_max_z", "hagl_max_xy"),
-        ),
-    ),
-    Published(
-        "vehicle_global_position",
-        (
-            *("timestamp", "timestamp_sample", "lat", "lon", "alt", "alt_ellipsoid", "lat_lon_valid", "alt_valid"),
-            *("eph", "epv", "terrain_alt", "terrain_alt_valid", "dead_reckoning"),
-        ),
-    ),
-    Published("vehicle_angular_velocity", ("timestamp", "timestamp_sample", "xyz", "xyz_derivative")),
-    Published(
-        "vehicle_land_detected",
-        (
-            *("timestamp", "freefall", "ground_contact", "maybe_landed", "landed", "in_ground_effect", "in_descend"),
-            *("has_low_throttle", "vertical_movement", "horizontal_movement", "rotational_movement"),
-            *("close_to_ground_or_skipped_check", "at_rest"),
-        ),
-    ),
-    Published(
-        "vehicle_status",
-        (
-            *("timestamp", "armed_time", "takeoff_time", "arming_state", "nav_state_timestamp"),
-            *("nav_state_user_intention", "nav_state", "vehicle_type", "failsafe", "system_type", "system_id"),
-            *("component_id", "pre_flight_checks_pass"),
-        ),
-    ),
-    Published(
-        "vehicle_control_mode",
-        (
-            *("timestamp", "flag_armed", "flag_multicopter_position_control_enabled", "flag_control_manual_enabled"),
-            *("flag_control_auto_enabled", "flag_control_position_enabled", "flag_control_velocity_enabled"),
-            *("flag_control_altitude_enabled", "flag_control_climb_rate_enabled", "flag_control_attitude_enabled"),
-            *("flag_control_rates_enabled", "flag_control_allocation_enabled", "source_id"),
-        ),
-    ),
-    Published("actuator_armed", ("timestamp", "armed", "prearmed", "ready_to_arm", "lockdown", "kill", "termination")),
-    Published(
-        "home_position",
-        (
-            *("timestamp", "lat", "lon", "alt", "x", "y", "z", "yaw", "valid_alt", "valid_hpos", "valid_lpos"),
-            *("manual_home", "update_count"),
-        ),
-    ),
-    Published("geofence_status", ("timestamp", "geofence_id", "status")),
+    Published("battery_status", tuple(battery_fields())),
+    *(Published(topic, tuple(fields)) for topic, fields in TOLD_FIELDS.items()),
 )
 """All that the simulator can tell PX4."""
-
-READ = (
-    Read("actuator_motors", ("timestamp", "control")),
-    Read("actuator_servos", ("timestamp", "control")),
-    Read("vehicle_torque_setpoint", ("xyz",)),
-    Read("vehicle_thrust_setpoint", ("xyz",)),
-    Read("vehicle_attitude_setpoint", ("q_d", "thrust_body", "yaw_sp_move_rate")),
-    Read("vehicle_rates_setpoint", ("roll", "pitch", "yaw", "thrust_body")),
-    Read("trajectory_setpoint", ("position", "velocity", "acceleration", "yaw", "yawspeed")),
-    Read(
-        "position_setpoint_triplet",
-        ("current.valid", "current.type", "current.lat", "current.lon", "current.alt", "current.yaw"),
-    ),
-    Read("mission_result", ("seq_reached", "seq_current", "seq_total", "valid", "finished", "failure")),
-)
+READ = tuple(Read(topic, tuple(fields)) for topic, fields in HEARD_FIELDS.items())
+"""All that it has a use for."""
 
 STATE_INJECTION = Interface("state_injection", PUBLISHED, READ)
 """State, modes and battery go in, motors and setpoints come out: what a flight needs."""
@@ -173,40 +102,77 @@ class PublicationEntry(SubscriptionEntry, Protocol):
     def queue_size(self) -> int | None:
         """Its queue, if it is to be checked."""
 
+    @property
+    def period_us(self) -> int:
+        """How often it is published; 0 is every tick."""
+
+    @property
+    def phase_us(self) -> int:
+        """When it is published first."""
+
 
 Entry = TypeVar("Entry", bound=SubscriptionEntry)
 
 
-def interface_of(pubs: Sequence[PublicationEntry], subs: Sequence[SubscriptionEntry]) -> Interface:
-    """Return what the aircraft file's `[px4.uorb]` asks for; `state_injection` if it lists nothing.
+def interface_of(
+    pubs: Sequence[PublicationEntry], subs: Sequence[SubscriptionEntry], preset: str | None = None
+) -> Interface:
+    """Return what the aircraft file's `[px4.uorb]` asks for.
+
+    Args:
+        pubs: What it lists to be published.
+        subs: What it lists to be read.
+        preset: A preset, in which each topic that is listed takes the place of the preset's. Left out, what is listed
+            is all there is, or `state_injection` if nothing is.
 
     Raises:
         InputError: One report of all entries that name no message, that nothing in the simulator fills, or that come
             twice.
     """
     if not pubs and not subs:
-        return STATE_INJECTION
+        return PRESETS[preset or STATE_INJECTION.name]
     report: list[str] = []
-    filled = {each.topic: each.fields for each in PUBLISHED}
+    published = _published(pubs, report)
     used = {each.topic: each.fields for each in READ}
-    published: list[Published] = []
     read: list[Read] = []
-    for place, pub in _unique("px4.uorb.pubs", pubs, report):
-        topic = _topic(place, pub, report)
-        if topic is not None and topic not in filled:
-            report.append(f"{place}: nothing in the simulator fills {topic}; it can publish {', '.join(filled)}")
-        elif topic is not None:
-            if pub.instance >= 0 and any((topic, pub.instance) == (each.topic, each.instance) for each in published):
-                report.append(f"{place}: instance {pub.instance} of {topic} is published already; give it another")
-            queue = pub.queue_size or 0
-            published.append(Published(topic, filled[topic], pub.key, pub.instance, pub.priority, queue))
     for place, sub in _unique("px4.uorb.subs", subs, report):
         topic = _topic(place, sub, report)
         if topic is not None:
             read.append(Read(topic, used.get(topic, ()), sub.key, sub.instance))
     if report:
         raise InputError("\n".join(report))
-    return Interface("px4.uorb", tuple(published), tuple(read))
+    if preset is None:
+        return Interface("px4.uorb", tuple(published), tuple(read))
+    base = PRESETS[preset]
+    ours, theirs = {each.topic for each in published}, {each.topic for each in read}
+    return Interface(
+        f"{preset} and px4.uorb",
+        (*(each for each in base.published if each.topic not in ours), *published),
+        (*(each for each in base.read if each.topic not in theirs), *read),
+    )
+
+
+def _published(pubs: Sequence[PublicationEntry], report: list[str]) -> list[Published]:
+    """Return what the file lists to be published, and report what is wrong with it."""
+    filled = {each.topic: each.fields for each in PUBLISHED}
+    published: list[Published] = []
+    for place, pub in _unique("px4.uorb.pubs", pubs, report):
+        topic = _topic(place, pub, report)
+        if topic is None:
+            continue
+        if topic not in filled:
+            report.append(f"{place}: nothing in the simulator fills {topic}; it can publish {', '.join(filled)}")
+            continue
+        same = [each.instance for each in published if each.topic == topic]
+        if same and topic != "battery_status":
+            report.append(f"{place}: {topic} is published already; PX4 reads one instance of it")
+        elif pub.instance in same:
+            which = "any instance" if pub.instance < 0 else f"instance {pub.instance}"
+            report.append(f"{place}: {which} of {topic} is published already; give it another")
+        queue = pub.queue_size or 0
+        times = (pub.period_us, pub.phase_us)
+        published.append(Published(topic, filled[topic], pub.key, pub.instance, pub.priority, queue, *times))
+    return published
 
 
 def _unique(table: str, entries: Sequence[Entry], report: list[str]) -> list[tuple[str, Entry]]:

@@ -34,6 +34,7 @@ class Summary:
         final_pos_ned: Where it ended [m].
         events: What happened, in the order of time: modes, failsafes, faults, batteries, landing, crash.
         warnings: What a user should know.
+        px4_rates_hz: How often each module of real PX4 ran; None if it did not fly.
     """
 
     outcome: str
@@ -53,6 +54,7 @@ class Summary:
     final_pos_ned: tuple[float, float, float] | None
     events: tuple[Event, ...]
     warnings: tuple[str, ...]
+    px4_rates_hz: dict[str, float] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -98,6 +100,7 @@ def summarize(simulation: Simulation, log: Log | None = None, error: LockstepErr
         final_pos_ned=(float(position[0]), float(position[1]), float(position[2])) if position.size == 3 else None,
         events=events,
         warnings=_warnings(simulation, events),
+        px4_rates_hz=dict(simulation.px4.rates_hz) if simulation.px4 is not None else None,
     )
 
 

@@ -6,7 +6,7 @@
 While a flight runs, what is logged is written in parts, `log-0001.npy` and so on, each of them whole. Then comes
 the log in one piece, and the parts go. A run that is killed leaves its parts, which `read_log` reads as well. A mission
 of the user's own is copied beside the aircraft file, so that a folder can go elsewhere. A flight that came to its end
-and was recorded has its recording.
+and was recorded has its recording. `px4.log` has what real PX4 printed, if `px4lockstep run` flew it.
 """
 
 import itertools
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 MARK = "INCOMPLETE"
 SPEC, LOG_PARQUET, SUMMARY, PLOTS = "spec.toml", "log.parquet", "summary.json", "plots.png"
+PX4_LOG = "px4.log"
 PART = "log-{:04d}.npy"
 PART_ROWS = 6_000
 """A minute at a log of 100 Hz: what a run that is killed loses at most."""

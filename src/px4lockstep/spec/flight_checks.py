@@ -237,6 +237,9 @@ def check_parameters(tables: Tables) -> Found:
     for name, value in own.params.items():
         key: Key = ("autopilot", "params", name)
         try:
+            if own.kind == "px4":  # which says itself whether it has a use for it
+                resolve({name: value} if name in known_parameters() else {})
+                continue
             Builtin(
                 params={name: value},
                 land_detector=own.land_detector,
@@ -276,6 +279,23 @@ def check_rates(tables: Tables) -> Found:
             most = 1_000_000 // us(tick_s)
             text = f"can't be kept: a tick, timeline.dt_autopilot_s = {tick_s}, is longer than its period; use at most"
             yield bad(key, rate_hz, f"{text} {most}, or px4.strict_lockstep_rates = false")
+
+
+def check_uorb(tables: Tables) -> Found:
+    """Periods and phases of topics in whole ticks."""
+    tick_s = tables["timeline"].dt_autopilot_s
+    tick_us = us(tick_s)
+    for i, pub in enumerate(tables["px4"].uorb.pubs):
+        for name, time_us, least_us in (("period_s", pub.period_us, tick_us), ("phase_s", pub.phase_us, 0)):
+            key: Key = ("px4", "uorb", "pubs", i, name)
+            if time_us % tick_us:
+                near_us = time_us // tick_us * tick_us
+                nearest = dict.fromkeys((max(near_us, least_us), near_us + tick_us))
+                text = f"is not a whole number of ticks of timeline.dt_autopilot_s = {tick_s}; use "
+                yield bad(key, getattr(pub, name), text + " or ".join(f"{near / 1e6:g}" for near in nearest))
+            elif name == "phase_s" and time_us >= max(pub.period_us, tick_us):
+                text = f"is not before the end of a period of {max(pub.period_us, tick_us) / 1e6:g}; use less"
+                yield bad(key, pub.phase_s, text)
 
 
 def check_run(tables: Tables) -> Found:
@@ -323,6 +343,7 @@ CHECKS: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (check_parameters, ("px4", "autopilot")),
     (check_rotor_parameters, ("airframe", "autopilot")),
     (check_rates, ("px4", "timeline")),
+    (check_uorb, ("px4", "timeline")),
     (check_sensors, ("sensors",)),
     (check_run, ("run",)),
 )

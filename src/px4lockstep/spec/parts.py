@@ -124,7 +124,7 @@ def build_autopilot(spec: Spec, mission: Mission | None) -> Builtin | Px4Library
 def _build_px4(spec: Spec, mission: Mission | None) -> Px4Library:
     own = spec.px4
     with at(("px4", "uorb")):
-        interface = interface_of(own.uorb.pubs, own.uorb.subs)
+        interface = interface_of(own.uorb.pubs, own.uorb.subs, own.uorb.preset)
     with at(("px4", "mission_path")):
         return Px4Library(
             mission,

@@ -1,10 +1,11 @@
 """The table of real PX4, `[px4]`: its mission, its library and what crosses the boundary."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from px4lockstep.spec.table import Number, Table, entry
+from px4lockstep.microseconds import seconds_to_us
+from px4lockstep.spec.table import Number, Period, Seconds, Table, entry
 
 Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 
@@ -31,13 +32,25 @@ class Px4Param(Table):
 
 
 class Publication(Table):
-    """A topic that is published to PX4."""
+    """A topic that is published to PX4; of several batteries, each is an instance."""
 
     key: str = entry(..., "Its name.", min_length=1)
     type: str = entry(..., "Its message type.", min_length=1)
-    instance: int = entry(-1, "Its instance; -1 for any.", ge=-1)
+    instance: int = entry(-1, "Its instance; -1 for any, or for all batteries that are not listed.", ge=-1)
     priority: int = entry(0, "Its priority.")
     queue_size: int | None = entry(None, "Its queue; left out, not checked.", ge=0)
+    period_s: Period | None = entry(None, "How often, in whole ticks; left out, every tick.", "s")
+    phase_s: Seconds = entry(0.0, "When first, in whole ticks, before a period is over.", "s")
+
+    @property
+    def period_us(self) -> int:
+        """The period, or 0 for every tick."""
+        return 0 if self.period_s is None else seconds_to_us(self.period_s, "period_s")
+
+    @property
+    def phase_us(self) -> int:
+        """The phase."""
+        return seconds_to_us(self.phase_s, "phase_s")
 
 
 class Subscription(Table):
@@ -51,6 +64,10 @@ class Subscription(Table):
 class Uorb(Table):
     """What crosses the boundary to PX4."""
 
+    preset: Literal["state_injection", "actuators_only"] | None = entry(
+        None,
+        "What crosses besides the topics listed here; left out, nothing else, or `state_injection` if none are listed.",
+    )
     pubs: tuple[Publication, ...] = entry((), "Published to PX4.")
     subs: tuple[Subscription, ...] = entry((), "Read from PX4.")
 
@@ -68,7 +85,7 @@ class Px4(Table):
         None, "The library `libpx4_lockstep`; also from `PX4_LOCKSTEP_LIB`.", min_length=1, extra={"path": True}
     )
     msg_dir: str | None = entry(None, "PX4's message definitions.", min_length=1, extra={"path": True})
-    edge_trigger: bool = entry(False, "Whether requests are edges.")
+    edge_trigger: bool = entry(False, "Of files of PX4Lockstep.jl; requests act when they come, whatever it says.")
     derive_ca_params: bool = entry(True, "Whether the allocation's parameters come from the airframe.")
     strict_lockstep_rates: bool = entry(False, "Whether a tick longer than a module's period is an error.")
     lockstep: Lockstep = entry(Lockstep(), "Configuration of the library.")

@@ -155,6 +155,7 @@ void allocator_run(uint64_t now_us) {
     }
     publish(TOPIC_actuator_motors, &out);
     actuator_servos_s servos = {.timestamp = now_us, .timestamp_sample = torque->timestamp_sample};
-    for (int i = 0; i < MAX_SERVOS; i++) servos.control[i] = NAN;
+    float servo = (float)told_number("servos", NAN);
+    for (int i = 0; i < MAX_SERVOS; i++) servos.control[i] = servo;
     publish(TOPIC_actuator_servos, &servos);
 }

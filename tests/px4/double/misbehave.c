@@ -6,6 +6,7 @@
  *   missing.PARAMETER          it is unknown
  *   fields                     topics have field strings
  *   motors=nan@500             what all motors are commanded (nan, inf, 1.5, -0.1)
+ *   servos=0.25                not a misbehaviour: what all servos are commanded, which is nothing else
  *   silent.TOPIC@10            what the modules publish there is lost
  *   sleep_us=20000@500         each step takes longer
  *   print=100000@1             each step prints as many characters
@@ -35,8 +36,8 @@ static long step;
 static bool is_environment_read;
 static char error_text[2 * MAX_KEY];
 
-static const char *const ALONE[] = {"abi_version", "sizes", "null_handle", "fields",    "motors",   "sleep_us",
-                                    "print",       "signal", "strict",      "unchecked"};
+static const char *const ALONE[] = {"abi_version", "sizes", "null_handle", "fields", "motors",   "servos",
+                                    "sleep_us",    "print", "signal",      "strict", "unchecked"};
 static const char *const FUNCTIONS[] = {
     "load_mission_qgc_wpl", "step_uorb",            "param_set_i32",          "param_set_f32",
     "param_get_i32",        "param_get_f32",        "param_notify",           "param_preinit_set_i32",

@@ -16,8 +16,10 @@ STEP = np.int64(2)
 CHECK = np.int64(3)
 COPY = np.int64(4)
 SILENT = np.int64(5)  # none: the motors have not been heard for too long
+STOPPED = np.int64(6)  # none: PX4 has switched all motors off in the air
 
 MAX_SILENT_TICKS = 250
+MAX_STOPPED_TICKS = 25
 NEVER_PUBLISHED = -1
 
 FUNCTIONS = {1: "orb_queue_publish", 2: "step_uorb", 3: "orb_check", 4: "orb_copy"}
@@ -120,6 +122,18 @@ def listen(host):
 
 
 @kernel
+def check_motors(host, bus):
+    """Return whether a motor runs, or none need to: NaN is a motor that is off, and all of them off is a fall."""
+    is_off = host.commander.is_armed != 0 and bus.scenario.landed == 0
+    for i in range(host.n_motors):
+        is_off = is_off and math.isnan(host.heard.motors[i])
+    host.stopped_ticks = host.stopped_ticks + 1 if is_off else 0
+    if host.stopped_ticks > MAX_STOPPED_TICKS:
+        return note_failure(host, STOPPED, 0, host.stopped_ticks)
+    return True
+
+
+@kernel
 def answer(host, bus):
     """Write command and setpoints: motors of rotors by their channels, and none while disarmed."""
     heard, out, c = host.heard, bus.autopilot, host.commander
@@ -156,7 +170,7 @@ def step_px4(host, t_us, bus):
     code = call_i32(host.step_uorb, host.handle, t_us)
     if code != 0:
         return note_failure(host, STEP, 0, code)
-    if not listen(host):
+    if not listen(host) or not check_motors(host, bus):
         return False
     answer(host, bus)
     host.tick += 1

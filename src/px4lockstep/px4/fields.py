@@ -1,7 +1,8 @@
-"""Which field of a message is which number of the host: what PX4 is told (`TOLD`), and what it answers (`HEARD`).
+"""Which field of a message is which number of the host: what PX4 is told, and what it answers.
 
 A field is written from a number every time the message is published, or has a constant value. All others stay 0. Arrays
-go element by element; `current.valid` is a field of a nested message.
+go element by element; `current.valid` is a field of a nested message. The numbers are those of the records `TOLD` and
+`HEARD` of `autopilot.px4_host`, and what does not change in a flight: the origin, and which kind of vehicle it is.
 """
 
 import math
@@ -81,7 +82,7 @@ TOLD_FIELDS: dict[str, Fields] = {
         "nav_state": "nav_state",
         "nav_state_user_intention": "nav_state",
         "vehicle_type": 1.0,  # rotary wing
-        "system_type": 2.0,  # MAV_TYPE_QUADROTOR
+        "system_type": "mav_type",
         "system_id": 1.0,
         "component_id": 1.0,
         "pre_flight_checks_pass": ALWAYS,
@@ -142,7 +143,14 @@ HEARD_FIELDS: dict[str, dict[str, str]] = {
 """What is read."""
 
 
-def battery_fields(index: int, capacity_mah: float, cells: int) -> Fields:
+MAV_TYPES = {3: 15.0, 4: 2.0, 6: 13.0, 8: 14.0}
+"""MAV_TYPE_TRICOPTER and so on, by the number of rotors."""
+OTHER_MAV_TYPE = 2.0
+MAX_CAPACITY_MAH = 65_535.0
+"""Of a uint16."""
+
+
+def battery_fields(index: int = 0, capacity_mah: float = 0.0, cells: int = 0) -> Fields:
     """Return what is published of a battery, counted from 0."""
     measured = {name: f"battery[{index}].{name}" for name in ("connected", "voltage_v", "current_a", "remaining")}
     return {
@@ -154,6 +162,6 @@ def battery_fields(index: int, capacity_mah: float, cells: int) -> Fields:
         "time_remaining_s": NAN,
         "temperature": NAN,
         "cell_count": float(cells),
-        "capacity": capacity_mah,
+        "capacity": min(capacity_mah, MAX_CAPACITY_MAH),
         "id": float(index + 1),
     }

@@ -1,0 +1,41 @@
+"""Flights of the conformance double: by the command line in a process of its own, or in this one with a copy of it."""
+
+import os
+import subprocess
+import sys
+
+from px4_double import OPTIONS, build_double
+
+from px4lockstep.spec.build import build
+from px4lockstep.spec.load import load_spec
+
+COMMAND = (sys.executable, "-m", "px4lockstep")
+SHORT = {"timeline.t_end_s": 4.0, "scenario.arm_time_s": 0.2, "scenario.mission_time_s": 0.4}
+"""Off the ground at 1.5 s."""
+
+
+def run(*arguments, cwd, double=None, **environment):
+    """Run the command line; `double` is what the double is told."""
+    told = {} if double is None else {OPTIONS: double}
+    return subprocess.run(
+        (*COMMAND, *map(str, arguments)),
+        cwd=cwd,
+        env={**os.environ, **told, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def settings(changes, library=None):
+    """Return options of the command line for a flight of the double."""
+    path = build_double() if library is None else library
+    values = {"autopilot.kind": "px4", "px4.libpath": path, **changes}
+    return [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
+
+
+def flight_of(folder, aircraft="iris", changes=None, **options):
+    """Return a flight with a double of its own, in this process; close its simulation."""
+    values = {"autopilot.kind": "px4", "px4.libpath": str(build_double(folder)), **(changes or {})}
+    return build(load_spec(aircraft, values), **options)
