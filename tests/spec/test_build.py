@@ -245,3 +245,9 @@ def test_parameters_of_the_other_autopilot_are_a_warning(tmp_path):
     warnings = build(load_text(tmp_path, MINIMAL + none + many)).warnings
     assert warnings == ("autopilot.params (MPC_XY_CRUISE) have no effect: autopilot.kind = 'none'",)
     assert build(load_spec("iris", {"autopilot.params.MPC_XY_CRUISE": 4.0})).warnings == ()
+
+
+def test_a_recording_that_is_not_made_is_a_warning(tmp_path):
+    """Where it would go is then said for nothing."""
+    flight = build(load_spec("iris", {"run.mode": "live", "run.recording_out": str(tmp_path / "x.h5")}))
+    assert any("run.recording_out" in warning and "records nothing" in warning for warning in flight.warnings)

@@ -26,6 +26,7 @@ from px4lockstep.logs.parquet import read_parquet, write_parquet
 from px4lockstep.logs.parts import read_parts, write_part
 from px4lockstep.recording.file import NAME as RECORDING
 from px4lockstep.recording.file import write_recording
+from px4lockstep.runs.recorded import SPEC, mission_file
 from px4lockstep.spec.build import Flight
 from px4lockstep.spec.files import is_name
 from px4lockstep.spec.spec import Spec
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from px4lockstep.runs.run import Run
 
 MARK = "INCOMPLETE"
-SPEC, LOG_PARQUET, SUMMARY, PLOTS = "spec.toml", "log.parquet", "summary.json", "plots.png"
+LOG_PARQUET, SUMMARY, PLOTS = "log.parquet", "summary.json", "plots.png"
 PX4_LOG = "px4.log"
 PART = "log-{:04d}.npy"
 PART_ROWS = 6_000
@@ -72,7 +73,7 @@ class RunFolder:
         except OSError as error:
             raise InputError(f"the run folder {folder} can't be made: {error.strerror}") from error
         if flight.mission is not None and not is_name(str(spec.px4.mission_path)):
-            name = f"mission{Path(flight.mission.source).suffix}"
+            name = mission_file(flight.mission)
             _write(folder / name, flight.mission.text)
             spec = spec.model_copy(update={"px4": spec.px4.model_copy(update={"mission_path": name})})
         _write(folder / SPEC, to_toml(spec))

@@ -20,8 +20,8 @@ from px4lockstep.recording.file import read_recording
 from px4lockstep.recording.recording import Recording
 from px4lockstep.runs.branch import MAX_BRANCHES, changed_spec, check_flown
 from px4lockstep.runs.changes import ABSENT, Change
-from px4lockstep.runs.folder import SPEC, SUMMARY
-from px4lockstep.runs.recorded import recorded_spec
+from px4lockstep.runs.folder import SUMMARY
+from px4lockstep.runs.recorded import SPEC, recorded_spec
 from px4lockstep.runs.run import fly
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import load_spec

@@ -9,7 +9,7 @@ from px4lockstep.logs.log import Log
 from px4lockstep.px4.missions import Mission
 from px4lockstep.report.plots import plot_flight
 from px4lockstep.report.waypoints import mission_waypoints
-from px4lockstep.runs.folder import SPEC
+from px4lockstep.runs.recorded import SPEC
 from px4lockstep.spec.files import is_name
 from px4lockstep.spec.flight_checks import mission_of
 

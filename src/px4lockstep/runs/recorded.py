@@ -13,6 +13,7 @@ import numpy as np
 from px4lockstep import __version__
 from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.errors import InputError
+from px4lockstep.px4.missions import Mission
 from px4lockstep.recording.recording import Recording, Source
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.flight_tables import Autopilot
@@ -26,10 +27,15 @@ NOT_OF_THE_FLIGHT = {"mode": "live", "log_csv": None, "recording_in": None, "rec
 """Keys of `[run]` that say where things go: a recording is the same wherever it was written."""
 
 
+def mission_file(mission: Mission) -> str:
+    """Return what a mission's file is called beside an aircraft file that was flown."""
+    return f"mission{Path(mission.source).suffix}"
+
+
 def source_of(flight: Flight) -> Source:
     """Return where a flight came from, as its recording keeps it."""
     spec, mission, px4 = flight.spec, flight.mission, flight.simulation.px4
-    name = None if mission is None else f"mission{Path(mission.source).suffix}"
+    name = None if mission is None else mission_file(mission)
     recorded = spec.model_copy(
         update={
             "px4": spec.px4.model_copy(update={"mission_path": name, "libpath": None, "msg_dir": None}),

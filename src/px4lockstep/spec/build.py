@@ -162,6 +162,8 @@ def _warnings(spec: Spec, mission: Mission | None) -> tuple[str, ...]:
         found.append(f"px4.params ({names}) are for real PX4; the built-in autopilot takes autopilot.params")
     if spec.autopilot.params and spec.autopilot.kind == "none":
         found.append(f"autopilot.params ({_listed(spec.autopilot.params)}) have no effect: autopilot.kind = 'none'")
+    if spec.run.mode == "live" and spec.run.recording_out:
+        found.append(f"run.recording_out = {spec.run.recording_out!r} has no effect: run.mode = 'live' records nothing")
     if spec.sensors:
         found.append(f"sensors ({_listed(sensor.id for sensor in spec.sensors)}) are not modelled yet")
     return tuple(found)
