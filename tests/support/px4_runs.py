@@ -35,7 +35,7 @@ def settings(changes, library=None):
     return [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
 
 
-def flight_of(folder, aircraft="iris", changes=None, **options):
-    """Return a flight with a double of its own, in this process; close its simulation."""
-    values = {"autopilot.kind": "px4", "px4.libpath": str(build_double(folder)), **(changes or {})}
-    return build(load_spec(aircraft, values), **options)
+def flight_of(folder, aircraft="iris", changes=None, library=None):
+    """Return a flight with a double of its own, put into a folder, in this process; close its simulation."""
+    path = build_double(folder) if library is None else library
+    return build(load_spec(aircraft, {"autopilot.kind": "px4", "px4.libpath": str(path), **(changes or {})}))

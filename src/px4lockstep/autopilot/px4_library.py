@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.autopilot.px4_host.exchange import FUNCTIONS, MAX_SILENT_TICKS, MAX_STOPPED_TICKS, SILENT, STOPPED
+from px4lockstep.autopilot.px4_host.exchange import FUNCTIONS, MAX_SILENT_TICKS, SILENT, STOPPED
 from px4lockstep.autopilot.px4_host.records import MAX_FIELDS, MAX_PUBLISHERS, MAX_SUBSCRIBERS, PX4_HOST
 from px4lockstep.errors import InputError
 from px4lockstep.jit.memory import KINDS
@@ -236,8 +236,8 @@ class Px4Session:
             )
         elif function == STOPPED:
             text = (
-                f"{at} actuator_motors.control was NaN for all motors for {MAX_STOPPED_TICKS} ticks while it was armed "
-                "and in the air: PX4 has switched them off; look at its parameters and at what it was told before"
+                f"{at} actuator_motors.control had been NaN for all motors for {code} ticks while it was armed: PX4 "
+                "has switched them off; look at its parameters, and at what it was told before"
             )
         else:
             name = FUNCTIONS[function]

@@ -16,10 +16,11 @@ STEP = np.int64(2)
 CHECK = np.int64(3)
 COPY = np.int64(4)
 SILENT = np.int64(5)  # none: the motors have not been heard for too long
-STOPPED = np.int64(6)  # none: PX4 has switched all motors off in the air
+STOPPED = np.int64(6)  # none: PX4 has switched all motors off
 
 MAX_SILENT_TICKS = 250
-MAX_STOPPED_TICKS = 25
+MAX_STOPPED_TICKS = 25  # in the air
+IN_AIR_M = 1.0
 NEVER_PUBLISHED = -1
 
 FUNCTIONS = {1: "orb_queue_publish", 2: "step_uorb", 3: "orb_check", 4: "orb_copy"}
@@ -123,13 +124,14 @@ def listen(host):
 
 @kernel
 def check_motors(host, bus):
-    """Return whether a motor runs, or none need to: NaN is a motor that is off, and all of them off is a fall."""
-    is_off = host.commander.is_armed != 0 and bus.scenario.landed == 0
+    """Return whether a motor runs, or none need to: NaN is a motor that is off, and with all of them off it falls."""
+    is_off = host.commander.is_armed != 0
     for i in range(host.n_motors):
         is_off = is_off and math.isnan(host.heard.motors[i])
     host.stopped_ticks = host.stopped_ticks + 1 if is_off else 0
-    if host.stopped_ticks > MAX_STOPPED_TICKS:
-        return note_failure(host, STOPPED, 0, host.stopped_ticks)
+    most = MAX_STOPPED_TICKS if bus.estimate.pos_ned[2] < -IN_AIR_M else MAX_SILENT_TICKS
+    if host.stopped_ticks > most:
+        return note_failure(host, STOPPED, 0, most)
     return True
 
 

@@ -142,7 +142,7 @@ PX4_HOST = record(
         ("rate_gain", "f8"),  # 1 / tick, or 0: the angular acceleration is not told
         ("tick", "i8"),
         ("silent_ticks", "i8"),  # since the motors were last heard
-        ("stopped_ticks", "i8"),  # that all motors were off in the air
+        ("stopped_ticks", "i8"),  # that all motors have been off while it is armed
         ("omega_body", "f8", 3),  # of the last tick
         ("commander", COMMANDER),
         ("failed", CALL),
