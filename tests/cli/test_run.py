@@ -176,7 +176,6 @@ def test_seeds_and_settings_change_the_flight(tmp_path):
         (("run", "iris", "--set", "nonsense"), ("nonsense",)),
         (("run", "iris", "--set", "timeline.t_end_s=1e9"), ("t_end_s",)),
         (("run", "iris", "--set", "px4.mission_path=gone.waypoints"), ("gone.waypoints",)),
-        (("run", "iris", "--set", "autopilot.kind=px4"), ("later version",)),
         (("run", "iris", "--set", "plant.integrator=RK5"), ("RK5",)),
         (("run", "gone.toml"), ("gone.toml",)),
         (("run", "."), (".",)),

@@ -78,6 +78,12 @@ def test_an_item_of_a_default_array_can_be_changed(tmp_path):
     assert load_text(tmp_path, MINIMAL, {"power.batteries[0].soc0": 0.4}).power.batteries[0].soc0 == 0.4
 
 
+def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
+    """At the beginning of a path, as a shell has it, which does not look into table.key=value."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert load_spec("iris", settings=["px4.libpath=~/PX4/lib.so"]).px4.libpath == str(tmp_path / "PX4" / "lib.so")
+
+
 def test_paths_from_outside_are_relative_to_where_we_are(tmp_path, monkeypatch):
     """Not to the file."""
     mission = load_spec("iris").px4.mission_path

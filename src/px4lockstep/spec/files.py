@@ -215,7 +215,7 @@ class Layers:
             return "?"
         if not text or (key[-1] == "mission_path" and is_name(text)):
             return text
-        return os.path.normpath(folder.absolute() / text)
+        return os.path.normpath(folder.absolute() / os.path.expanduser(text))
 
     # -- merging ---------------------------------------------------------------------------------------------------
 
