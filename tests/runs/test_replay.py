@@ -125,7 +125,7 @@ def test_a_file_of_ones_own_is_replayed_with_what_differs_listed_or_refused():
     for overrides in ({"aircraft.seed": 9}, {"px4.mission_path": "long"}):
         with pytest.raises(InputError, match="so this would change nothing"):
             replay(recording, spec=px4lockstep.load_spec("iris", SHORT | overrides))
-    with pytest.raises(InputError, match="this is another aircraft: it has 23 states"):
+    with pytest.raises(InputError, match="of another aircraft: it has 23 states"):
         replay(recording, spec=px4lockstep.load_spec("octa", SHORT))
     with pytest.raises(InputError, match="not both"):
         replay(recording, spec=same, overrides={"airframe.mass_kg": 1.6})

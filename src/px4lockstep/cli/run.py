@@ -17,7 +17,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import SimulationError
 from px4lockstep.report.events import MODES
 from px4lockstep.report.summary import Summary
-from px4lockstep.runs.folder import PX4_LOG, RunFolder, fresh_folder, summary_of
+from px4lockstep.runs.folder import PX4_LOG, RunFolder, summary_of
 from px4lockstep.runs.run import Run, fly
 from px4lockstep.spec.build import Flight
 from px4lockstep.spec.load import load_spec
@@ -43,7 +43,7 @@ def run_spec(
     flight, printed = build_with_console(loaded)
     with interrupts.deferred():
         interrupts.check()
-        folder = RunFolder.create(out or fresh_folder(flight.spec.aircraft.name), flight)
+        folder = RunFolder.create(out, flight)
         if flight.simulation.px4 is None:
             run = _fly(flight, folder, None, quiet=as_json)
         else:

@@ -53,17 +53,22 @@ class RunFolder:
     _parts: list[Path] = field(default_factory=list)
 
     @classmethod
-    def create(cls, path: str | Path, flight: Flight) -> "RunFolder":
+    def create(cls, path: str | Path | None, flight: Flight) -> "RunFolder":
         """Make the folder, marked as incomplete, with the aircraft file and its mission.
+
+        Args:
+            path: Where; left out, a new one in `runs/`.
+            flight: What is flown.
 
         Raises:
             InputError: If it can't be made, or there is something in it.
         """
-        folder, spec = Path(path), flight.spec
+        spec = flight.spec
         for key in ("log_csv", "recording_out"):
             target = getattr(spec.run, key)
             if target and not Path(target).parent.is_dir():
                 raise InputError(f"run.{key} = {target!r} can't be written: there is no such folder; make it")
+        folder = Path(path) if path is not None else fresh_folder(spec.aircraft.name)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if any(folder.iterdir()):

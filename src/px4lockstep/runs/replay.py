@@ -115,7 +115,9 @@ def _prepared(recording: Recording, spec: Spec) -> tuple[Simulation, tuple[Chang
         simulation = build(spec, replay=recording.streams).simulation
         if len(simulation.initial_state) != len(recording.initial_state):
             states = f"{len(simulation.initial_state)} states, the recorded one {len(recording.initial_state)}"
-            raise InputError(f"this is another aircraft: it has {states}. Replay with the aircraft that was flown")
+            raise InputError(
+                f"the aircraft file is of another aircraft: it has {states}. Replay with the aircraft that was flown"
+            )
         _check_source(recording, before, None if changes else simulation)
         if recording.starts_us > simulation.timeline.start_us:  # a branch: its past was flown by its trunk
             simulation.continue_from(recording.snapshot_before(recording.starts_us), made_with(before))
