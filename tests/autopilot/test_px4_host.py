@@ -175,3 +175,17 @@ def test_requests_act_when_they_rise_and_the_last_one_wins():
         [AIR | {"mission": 1}, AIR | asked, AIR | asked | {"land": 1}, AIR | asked | {"land": 1, "mission": 2}]
     )
     assert mode == [3, 5, 18, 3]
+
+
+def test_a_second_request_while_a_mission_starts_does_not_cut_its_start_short():
+    """Back to manual for a navigator period, whatever is asked for meanwhile."""
+    buses = [GROUND, *[GROUND | {"mission": 1}] * 4, *[GROUND | {"mission": 2}] * 16]
+    count = len(buses)
+    valid = [0.0, 0.0, 0.0, *[1.0] * (count - 3)]
+    hosts = np.zeros(1, PX4_HOST)
+    hosts["commander"]["navigator_us"] = NAVIGATOR_US
+    told, modes = np.zeros(count, PX4_HOST["told"]), np.zeros(count, PX4_HOST["commander"])
+    time_us = np.arange(count, dtype=np.int64) * 4_000
+    arrays = (hosts, time_us, scenario_of(buses), np.array(valid), np.zeros(count), told, modes)
+    host_flight(*(rows(array) for array in arrays))
+    assert modes["nav_state"].tolist() == [0, 3, 3, 3, *[0] * 13, *[3] * (count - 17)]

@@ -1,23 +1,26 @@
 """Branches of a live flight of real PX4: copies of the process, which fly on with their changes."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
-from px4_double import build_double
+from px4_double import OPTIONS, build_double
 
 import px4lockstep
+import px4lockstep.runs.folder
 from px4lockstep.errors import InputError
 from px4lockstep.recording.file import read_recording
 
 SETTINGS = ("autopilot.kind=px4", "timeline.t_end_s=12.0", "scenario.arm_time_s=0.2", "scenario.mission_time_s=0.4")
 
 
-def run(*arguments, cwd):
-    """Run the command line."""
+def run(*arguments, cwd, misbehave=""):
+    """Run the command line, with a double that does something wrong if told to."""
     command = (sys.executable, "-m", "px4lockstep", *map(str, arguments))
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+    environment = {**os.environ, OPTIONS: misbehave}
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +86,31 @@ def test_mistakes_are_told_by_the_parent(trunk, arguments, message):
     assert message in finished.stderr
     assert "Traceback" not in finished.stderr
     assert not (trunk.parent / "none").exists()
+
+
+@pytest.mark.parametrize("key", ["px4.lockstep.navigator_rate_hz=5", "autopilot.angular_acceleration=false"])
+def test_what_px4_was_started_with_can_not_change(trunk, key):
+    """It would be listed, and do nothing."""
+    finished = run("branch", trunk, "--at", "6", "--set", key, "--no-plots", "--out", "none", cwd=trunk.parent)
+    assert finished.returncode == 2
+    assert "PX4 was started with that" in finished.stderr
+
+
+def test_a_branch_in_which_px4_fails_keeps_its_log_and_the_others_are_flown(trunk):
+    """Here both: the double stops at a step after the moment."""
+    options = ("--count", "2", "--no-plots", "--json", "--out", "failed")
+    finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent, misbehave="code.step_uorb=-3@2000")
+    assert finished.returncode == 1, finished.stderr
+    branches = json.loads(finished.stdout)["branches"]
+    assert [one["outcome"] for one in branches] == ["failed", "failed"]
+    assert "px4_lockstep_step_uorb" in branches[0]["reason"]
+    assert px4lockstep.runs.folder.read_log(trunk.parent / "failed" / "branch-2").rows > 600
+
+
+def test_a_branch_that_dies_is_said(trunk):
+    """By its signal; nothing is left behind."""
+    options = ("--no-plots", "--out", "died")
+    finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent, misbehave="signal=11@2000")
+    assert finished.returncode == 1
+    assert "was ended by signal 11" in finished.stderr
+    assert "Traceback" not in finished.stderr

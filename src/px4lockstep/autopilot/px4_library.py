@@ -22,7 +22,7 @@ from px4lockstep.jit.memory import KINDS
 from px4lockstep.px4 import Config, Layout, Library, Px4, check_layouts
 from px4lockstep.px4.codes import refused
 from px4lockstep.px4.fields import HEARD_FIELDS, MAV_TYPES, OTHER_MAV_TYPE, TOLD_FIELDS, Fields, battery_fields
-from px4lockstep.px4.missions import Mission
+from px4lockstep.px4.missions import HEADER, Mission
 from px4lockstep.px4.presets import ACTUATORS_ONLY, STATE_INJECTION, Interface, Published
 from px4lockstep.vehicle.aircraft import Aircraft
 
@@ -78,6 +78,11 @@ class Px4Library:
         Raises:
             InputError: If PX4 would lose something of the mission, or could not fly.
         """
+        if self.mission is not None and not self.mission.text.lstrip().startswith(HEADER):
+            raise InputError(
+                f"{self.mission.source}: PX4's library loads missions in the format {HEADER} only; save it as that, or "
+                "fly the built-in autopilot"
+            )
         lost = () if self.mission is None else self.mission.lost_by_library()
         if lost:
             raise InputError("\n".join(lost))
@@ -148,9 +153,6 @@ class Px4Library:
     def _load_mission(self, px4: Px4) -> None:
         if self.mission is None:
             return
-        if self.mission.text and Path(self.mission.source).is_file():
-            px4.load_mission(self.mission.source)
-            return
         with NamedTemporaryFile("w", suffix=".waypoints", encoding="utf-8") as file:
             file.write(self.mission.text)
             file.flush()
@@ -187,7 +189,6 @@ class Px4Session:
         self._messages = np.zeros(0, np.uint8)
         self._updated = np.zeros(1, np.int32)
         self._n_fields = 0
-        self._home = 0
 
     def set_parameters(self, params: Mapping[str, float | int]) -> None:
         """Change parameters in flight.
@@ -205,9 +206,8 @@ class Px4Session:
     def move(self, kept: npt.NDArray[Any], into: npt.NDArray[Any], home: npt.NDArray[Any]) -> None:
         """Copy the record of a host that ran elsewhere, with the addresses that its numbers have in their new home."""
         into[...] = kept
-        n_fields = self._n_fields
-        into["fields"]["number"][0, :n_fields] += home.ctypes.data - self._home
-        self._home = home.ctypes.data
+        into["fields"]["number"][0, : self._n_fields] += home.ctypes.data - int(kept["own_address"][0])
+        into["own_address"] = home.ctypes.data
 
     def pretend_all_is_new(self) -> None:
         """Let every topic count as published anew until the library says otherwise, for measuring the host alone."""
@@ -257,7 +257,7 @@ class Px4Session:
         rec = record[0]
         check_layouts(self.px4, host.interface.fields_used())
         record[...] = 0
-        self._home = record.ctypes.data
+        rec["own_address"] = record.ctypes.data
         rec["handle"] = self.px4.handle
         for name in ("step_uorb", "orb_queue_publish", "orb_check", "orb_copy"):
             rec[name] = library.addresses[name]

@@ -172,6 +172,8 @@ class Simulation:
             stop = self.timeline.index_at(check_us("until_us", until_us))
         if self._failed is not None:
             raise self._failed
+        if self.px4 is not None and not self._core["px4"]["handle"][0] and not self.is_done:
+            raise InputError("this simulation has a PX4 of another's; let it go on from there by continue_from")
         while self.boundary < stop and not self.is_crashed:
             next_moment = self._keep_moment()
             self._advance(min(self.boundary + BOUNDARIES_PER_CALL, stop, next_moment))
@@ -252,9 +254,11 @@ class Simulation:
 
     def close(self) -> None:
         """End real PX4, if it flies; the log stays. A second time does nothing."""
-        if self.px4 is not None:
+        if self.px4 is not None and self._core["px4"]["handle"][0]:
             self.px4.close()
             self._core["px4"]["handle"] = 0
+            if not self.is_done and self._failed is None:
+                self._failed = SimulationError("real PX4 was ended before the run was; the log is intact")
 
     def _failure(self) -> SimulationError:
         noted = self._core["validator"][0]
@@ -415,6 +419,8 @@ class Simulation:
             InputError: If the snapshot is of another version, timeline, plant, integrator or set of objects. Nothing
                 has changed then.
         """
+        if self.px4 is not None:
+            raise InputError("real PX4 can't be put back: its state is in its library. Branch it with a fork")
         if snapshot.schema_version != BUS_SCHEMA_VERSION:
             raise InputError(f"the snapshot has schema version {snapshot.schema_version}, not {BUS_SCHEMA_VERSION}")
         is_same_time = np.array_equal(snapshot.time_us, self.timeline.time_us)

@@ -18,7 +18,7 @@ def console_into(file: int) -> Iterator[None]:
     What Python and C still hold back is written out before and after, so that each line goes where it belongs. C writes
     line by line from then on: a process that is killed has left what PX4 said last.
     """
-    _flush()
+    flush_console()
     kept = os.dup(STANDARD_OUTPUT)
     try:
         os.dup2(file, STANDARD_OUTPUT)
@@ -26,13 +26,14 @@ def console_into(file: int) -> Iterator[None]:
             _write_lines()
             yield
         finally:
-            _flush()
+            flush_console()
             os.dup2(kept, STANDARD_OUTPUT)
     finally:
         os.close(kept)
 
 
-def _flush() -> None:
+def flush_console() -> None:
+    """Write out what C holds back."""
     if sys.stdout is not None:
         sys.stdout.flush()
     ctypes.CDLL(None).fflush(None)

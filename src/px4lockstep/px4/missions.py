@@ -33,7 +33,7 @@ class Mission:
     planned_home: tuple[float, float, float] | None = None
     """Latitude, longitude (degrees) and altitude above sea level (m) that a plan was drawn for."""
     text: str = field(default="", repr=False)
-    """The file that it was loaded from."""
+    """What it was read from."""
 
     def lost_by_library(self) -> tuple[str, ...]:
         """Say what the mission loader of `libpx4_lockstep` would lose of each item; empty if nothing.
@@ -76,7 +76,7 @@ def load_mission(path: str | PathLike[str]) -> Mission:
     except UnicodeDecodeError as error:
         raise InputError(f"mission {source} is not text: {error}; it must be {HEADER} or a .plan") from error
     is_plan = Path(path).suffix == ".plan" or text.lstrip().startswith("{")
-    return replace(parse_plan(text, source) if is_plan else parse_wpl(text, source), text=text)
+    return parse_plan(text, source) if is_plan else parse_wpl(text, source)
 
 
 def parse_wpl(text: str, source: str) -> Mission:
@@ -97,7 +97,7 @@ def parse_wpl(text: str, source: str) -> Mission:
             where = f"{source} line {number}"
             raw = _raw_of_line(line, where, number, len(places), report)
             places.append((where, read_item(raw, report) if raw else None))
-    return _mission(places, source, None, report)
+    return replace(_mission(places, source, None, report), text=text)
 
 
 def _raw_of_line(line: str, where: str, number: int, index: int, report: list[str]) -> RawItem | None:
@@ -167,7 +167,7 @@ def parse_plan(text: str, source: str) -> Mission:
         where = f"{source} item {index}"
         raw = _raw_of_plan_item(item, where, index, index_of_id, report)
         places.append((where, read_item(raw, report) if raw else None))
-    return _mission(places, source, home, report)
+    return replace(_mission(places, source, home, report), text=text)
 
 
 def _index_of_id(items: list[Any], source: str, report: list[str]) -> dict[Any, int]:

@@ -6,6 +6,7 @@ changes and leaves a run folder. The parent waits for each and collects its summ
 
 import json
 import os
+import signal
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,19 +17,28 @@ from px4lockstep.autopilot.px4_library import Px4Session
 from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.errors import InputError, LockstepError, SimulationError
 from px4lockstep.microseconds import seconds_to_us
+from px4lockstep.px4.console import flush_console
 from px4lockstep.recording.file import read_recording
 from px4lockstep.recording.recording import Recording
 from px4lockstep.runs.branch import MAX_BRANCHES, changed_spec, check_flown
 from px4lockstep.runs.changes import ABSENT, Change
 from px4lockstep.runs.folder import SUMMARY
 from px4lockstep.runs.recorded import SPEC, recorded_spec
-from px4lockstep.runs.run import fly
+from px4lockstep.runs.run import Run, fly
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
 
 FAILED = 1
 CHANGES = "changes.json"
+STARTED_WITH = (
+    "px4.lockstep",
+    "px4.uorb",
+    "px4.derive_ca_params",
+    "px4.strict_lockstep_rates",
+    "autopilot.angular_acceleration",
+)
+"""What PX4 and its host are started with."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +107,10 @@ class LiveTrunk:
             flight.simulation.continue_from(self.moment, self.start)
             ours, theirs = ({**one.autopilot.params, **_params(one)} for one in (before, spec))
             self.session.set_parameters({name: value for name, value in theirs.items() if ours.get(name) != value})
-            run = fly(flight)
+            try:
+                run = fly(flight)
+            except SimulationError as error:  # it keeps its log, and the others are flown
+                run = Run(flight, error)
         run.save(folder, plots=plots)
         said = [change.as_dict() for change in changes]
         (folder / CHANGES).write_text(json.dumps(said), "utf-8")
@@ -141,7 +154,9 @@ def fork(
         raise InputError(f"count = {count} is not allowed; it must be 1 to {MAX_BRANCHES}")
     recording = source if isinstance(source, Recording) else read_recording(source)
     # Before anything is flown: a change that can't be made is an error of the parent.
-    with changed_spec(recording, overrides or {}, settings, events, 0, seconds_to_us(at_s, "at_s")) as (_, spec, _):
+    at_us = seconds_to_us(at_s, "at_s")
+    with changed_spec(recording, overrides or {}, settings, events, 0, at_us) as (before, spec, changes):
+        _refuse_of_the_host(before, spec, changes)
         library = _library_of(source) | _library_in(spec)
     trunk = LiveTrunk.of(recording, at_s, library)
     try:
@@ -161,29 +176,50 @@ def _fork_one(
 ) -> Forked:
     folder = out / f"branch-{number + 1}"
     reading, writing = os.pipe()
+    flush_console()  # or what C holds back would be written by the child too
     child = os.fork()
     if child == 0:  # pragma: no cover - another process
-        os.close(reading)
-        problem = ""
+        problem = "stopped"
         try:
+            os.close(reading)
             trunk.fly_child(overrides, settings, events, number, folder, plots)
+            problem = ""
         except LockstepError as error:
             problem = str(error)
         except BaseException:
             problem = traceback.format_exc()
-        finally:
-            os.write(writing, problem.encode())
-            os._exit(FAILED if problem else 0)
+        finally:  # never back into the parent's code
+            try:
+                flush_console()
+                os.write(writing, problem.encode())
+            finally:
+                os._exit(FAILED if problem else 0)
     os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        problem = pipe.read().decode(errors="replace")
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if code != 0:
-        raise SimulationError(f"the branch in {folder} {problem or f'was ended by signal {-code}'}")
+    try:
+        with os.fdopen(reading, "rb") as pipe:
+            problem = pipe.read().decode(errors="replace")
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
+    if code != 0 or not (folder / CHANGES).exists():
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+        raise SimulationError(f"the branch in {folder}: {problem or how}")
     said = json.loads((folder / CHANGES).read_text("utf-8"))
     (folder / CHANGES).unlink()
     changes = tuple(Change(one["key"], *(_or_absent(one[name]) for name in ("before", "after"))) for one in said)
     return Forked(folder, json.loads((folder / SUMMARY).read_text("utf-8")), changes, trunk.at_us)
+
+
+def _refuse_of_the_host(before: Spec, after: Spec, changes: tuple[Change, ...]) -> None:
+    """Refuse changes of what PX4 was started with: it runs already."""
+    for change in changes:
+        if change.key.startswith(STARTED_WITH):
+            raise InputError(f"{change}: PX4 was started with that, and it can't change in flight. Fly anew")
+    for name in _params(before):
+        if name not in _params(after):
+            raise InputError(f"px4.params: {name} can't be taken back in flight; give it the value that it is to have")
 
 
 def _library_of(source: str | Path | Recording) -> dict[str, str]:

@@ -47,9 +47,10 @@ def obey(c, t_us, scenario, heard):
         else:
             disarm(c, t_us)
     if scenario.mission > c.asked_mission:
-        c.is_starting = 1 if heard.mission_valid == 0.0 else 0
         c.is_finished = 0
-        set_mode(c, t_us, MISSION)
+        if c.is_starting != 2:  # else it is on its way there
+            c.is_starting = 1 if heard.mission_valid == 0.0 else 0
+            set_mode(c, t_us, MISSION)
     if scenario.return_home > c.asked_return:
         c.is_starting = 0
         set_mode(c, t_us, RETURN)

@@ -124,6 +124,7 @@ CALL = record([("function", "i8"), ("which", "i8"), ("code", "i8")])
 PX4_HOST = record(
     [
         ("handle", "i8"),
+        ("own_address", "i8"),  # of this record, which the addresses of its numbers are of
         ("step_uorb", "i8"),  # addresses of functions
         ("orb_queue_publish", "i8"),
         ("orb_check", "i8"),
