@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from px4lockstep.jit.kernel import JIT_ENABLED, inlined_kernel
+from px4lockstep.jit.kernel import JIT_ENABLED, kernel
 
 KINDS = {
     "float32": 0,
@@ -92,7 +92,7 @@ _load_i64, _load_i32 = _make_load("int64"), _make_load("int32")
 _load_i16, _load_i8 = _make_load("int16"), _make_load("int8")
 
 
-@inlined_kernel
+@kernel
 def store_number(address, kind, value):
     """Write a number at an address as a field of a kind; integers are cut to whole numbers."""
     if kind == FLOAT32:
@@ -111,7 +111,7 @@ def store_number(address, kind, value):
         _store_i8(address, np.int8(np.int64(value)))
 
 
-@inlined_kernel
+@kernel
 def load_number(address, kind):
     """Return the field of a kind at an address."""
     if kind == FLOAT32:
