@@ -20,7 +20,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 
 ALLOWED_IN_KERNELS = {"sqrt", "floor", "isfinite", "isnan", "pi", "nan", "inf"}
 """Of the math module: what every platform rounds alike. All else comes from px4lockstep.math."""
-ALLOWED_CASTS = {"int32", "int64", "uint64", "float64"}
+ALLOWED_CASTS = {"int8", "int16", "int32", "int64", "uint64", "float32", "float64"}
 
 
 def dotted(node):
@@ -33,11 +33,8 @@ def dotted(node):
 
 
 def kernels(tree):
-    return [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and any(dotted(mark) == "kernel" for mark in node.decorator_list)
-    ]
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return [node for node in functions if {"kernel", "inlined_kernel"} & {dotted(mark) for mark in node.decorator_list}]
 
 
 def float_time_for_cadence(tree):
