@@ -25,6 +25,8 @@ from px4lockstep.runs.replay import replay
 
 VERSION_1 = Path(__file__).parent / "data" / "version_1.h5"
 VERSION_1_DIGEST = "23443e690c1bbc0f0ffacb3803b08805a48ea980f14c0940bc4241e7a1b75a91"
+VERSION_2 = Path(__file__).parent / "data" / "version_2.h5"
+VERSION_2_DIGEST = "dd014bd2541cdfe237044c84bced18f1368b0da5af9cb9a6f0a6b647a6b9ae3e"
 WRITES = """
 import sys
 sys.path[:0] = {support!r}
@@ -155,6 +157,14 @@ def test_version_1_is_read_and_replays_to_its_digest():
     replayed = replay(VERSION_1)
     assert replayed.digest == VERSION_1_DIGEST
     assert replayed.matches
+
+
+def test_version_2_is_read_and_replays_to_its_digest():
+    """Written before the state was marked at each boundary."""
+    recording = read_recording(VERSION_2)
+    assert recording.digest == VERSION_2_DIGEST
+    assert len(recording.marks) == 0
+    assert replay(VERSION_2).matches
 
 
 def test_version_1_written_again_is_of_this_version(tmp_path):

@@ -1,11 +1,14 @@
 """Replays: the same flight from its recording, bit for bit; or what was changed, and where it parts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from recorded_flights import SHORT, record, recorded
 
 import px4lockstep
 from px4lockstep.errors import InputError
+from px4lockstep.recording.differences import Difference
 from px4lockstep.recording.file import read_recording, write_recording
 from px4lockstep.runs.replay import replay
 
@@ -40,14 +43,48 @@ def test_a_fault_by_a_condition_replays_at_its_microsecond():
     assert fault_us == 6_030_500
 
 
-def test_another_integrator_is_listed_and_parts_at_the_first_row_that_moves():
+def test_another_integrator_is_listed_and_parts_at_the_first_step_that_moves():
     """RK4 for the recorded RK45."""
     replayed = replay(recorded(), integrator="RK4")
     assert [str(change) for change in replayed.changes] == ["plant.integrator.kind = 'RK4', was 'RK45'"]
     assert not replayed.matches
     assert replayed.first_difference is not None
-    assert replayed.first_difference.time_us == 10_000
+    assert replayed.first_difference.time_us == 1_000
     assert replayed.first_difference.as_dict().keys() == {"time_us", "field", "first", "second"}
+
+
+TICK = 1_002
+TICK_US = 4_000 * TICK
+"""A tick of the autopilot that is no row of the log."""
+
+
+def parted(by):
+    """Return a recording that its replay parts from: a command is another than when it was flown."""
+    recording = recorded()
+    commands = recording.streams.commands.copy()
+    commands["motors"][TICK, 2] += by
+    return replace(recording, streams=replace(recording.streams, commands=commands))
+
+
+@pytest.mark.parametrize(("by", "field"), [(1e-3, "pos, vel, att, omega, rotor, soc, v1"), (1e-16, "omega")])
+def test_a_replay_that_parts_says_at_which_microsecond_and_what(by, field):
+    """Nothing was changed, and the digest is another, from one step after the command on; or one bit is."""
+    replayed = replay(parted(by))
+    assert not replayed.matches
+    assert replayed.changes == ()
+    assert TICK_US % 10_000 != 0
+    found = replayed.first_difference
+    assert found == Difference(TICK_US + 1_000, field, None, None)
+    assert str(found) == f"{field} at {TICK_US + 1_000} us"
+    assert found.as_dict() == {"time_us": TICK_US + 1_000, "field": field, "first": None, "second": None}
+
+
+def test_without_marks_it_says_at_which_row_of_the_log():
+    """A recording of version 2 has none."""
+    recording = parted(1e-3)
+    replayed = replay(replace(recording, marks=recording.marks[:0]))
+    assert replayed.first_difference.time_us == 4_010_000
+    assert replayed.first_difference.first != replayed.first_difference.second
 
 
 def test_changed_values_of_the_model_are_listed_and_act():

@@ -18,6 +18,7 @@ from px4lockstep.autopilot.builtin.stack import step_builtin
 from px4lockstep.autopilot.px4_host.exchange import step_px4
 from px4lockstep.engine import loop
 from px4lockstep.engine.core import LOG_ROW, SIM, STREAMS, Arrays
+from px4lockstep.engine.marks import MARK
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.engine.validator import check_purity
 from px4lockstep.estimation.estimator import step_estimator
@@ -31,7 +32,7 @@ from px4lockstep.scenario.stage import step_scenario
 def example_arrays() -> Arrays:
     """Return empty arrays of the types that the loop is called with, the same for every simulation."""
     boundaries = Timeline(1, physics=Periodic(1))
-    examples = {"log": np.zeros(0, LOG_ROW), "log_state": np.zeros((0, 0))}
+    examples = {"log": np.zeros(0, LOG_ROW), "log_state": np.zeros((0, 0)), "marks": np.zeros((0, 0), MARK)}
     examples |= {name: np.zeros(0, dtype) for name, dtype in STREAMS.items()}
     return Arrays(core=np.zeros(1, SIM), time_us=boundaries.time_us, due=boundaries.due, **examples)
 

@@ -11,8 +11,8 @@
     8  recording, log   each stream on its axis; the state as it is now, stamped with now
 
 then the plant is integrated to the next boundary with its inputs held, unless the scenario says that it has crashed:
-that ends the run. Live, recorded and replayed runs are this
-loop; so is a fixed step, by a physics axis in the timeline.
+that ends the run. A recorded run marks the state that it comes to. Live, recorded and replayed runs are this loop; so
+is a fixed step, by a physics axis in the timeline.
 
 A stage is native, replay, off or python. For a python stage the loop notes its place and returns the stage; the
 engine calls the user's object and calls `advance` again, which goes on where it was. So a stage has two parts: the
@@ -25,6 +25,7 @@ import numpy as np
 from px4lockstep.autopilot.builtin.stack import step_builtin
 from px4lockstep.autopilot.px4_host.exchange import step_px4
 from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY
+from px4lockstep.engine.marks import mark_state
 from px4lockstep.engine.probe import probe_stage
 from px4lockstep.engine.timeline import AUTOPILOT as AUTOPILOT_DUE
 from px4lockstep.engine.timeline import LOG as LOG_DUE
@@ -155,6 +156,7 @@ def advance(arrays, k_stop):
     # Taken out once: to fetch an array from the tuple costs a count of its references.
     time_us, due_at, log, log_state = arrays.time_us, arrays.due, arrays.log, arrays.log_state
     commands, winds, scenarios, scenario_at = arrays.commands, arrays.winds, arrays.scenarios, arrays.scenario_at
+    marks = arrays.marks
     cursor = sim.cursor
     modes = sim.modes
     bus = sim.bus
@@ -290,6 +292,8 @@ def advance(arrays, k_stop):
                 return FAILED
             if validator.level >= CHEAP and check_state(validator, t_next_us, sim.state, sim.plant) != SOUND:
                 return FAILED
+            if modes.is_recording != 0:
+                mark_state(sim.state, sim.plant, marks, k)
         if validator.code != SOUND:  # noted from outside: a user's function raised
             return FAILED
     return DONE

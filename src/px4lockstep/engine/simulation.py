@@ -349,9 +349,9 @@ class Simulation:
             raise InputError("a run that has not ended needs its streams")
         self._core["modes"]["is_recording"] = 0
         self._moments, self._n_moments = np.zeros((0, SIM.itemsize), np.uint8), 0
-        for name, dtype in STREAMS.items():
-            self._data[name] = np.zeros(0, dtype)
-        self._arrays = self._arrays._replace(**{name: rows(self._data[name]) for name in STREAMS})
+        for name in (*STREAMS, "marks"):
+            self._data[name] = self._data[name][:0].copy()
+            self._arrays = self._arrays._replace(**{name: rows(self._data[name])})
 
     @property
     def initial_state(self) -> npt.NDArray[np.float64]:
@@ -365,6 +365,14 @@ class Simulation:
         A run keeps them if it records and no Python is in its loop: they don't hold the state of users' objects.
         """
         return locked(self._moments[: self._n_moments])
+
+    @property
+    def marks(self) -> npt.NDArray[np.uint16]:
+        """The marks of the state that the plant came to each boundary with, boundaries × groups: see `marks`.
+
+        Those of the first boundary are zero, and there are none unless the run records.
+        """
+        return locked(self._data_so_far("marks"))
 
     @property
     def probe_trace(self) -> list[tuple[int, int]]:
@@ -487,6 +495,7 @@ class Simulation:
             "winds": cursor["wind_ticks"],
             "scenarios": cursor["scenario_rows"],
             "scenario_at": cursor["scenario_rows"],
+            "marks": cursor["k"] + 1,  # those of the boundary to go on at are known
         }
         return self._data[name][: int(lengths[name])]
 

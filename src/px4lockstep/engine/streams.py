@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.engine.core import LOG_ROW, STREAMS
+from px4lockstep.engine.marks import GROUP_COUNT, MARK
 from px4lockstep.engine.timeline import AUTOPILOT, AXIS_BITS, WIND, Timeline
 from px4lockstep.errors import InputError
 
@@ -102,13 +103,15 @@ def allocate(timeline: Timeline, n_x: int, replay: Streams | None, record: bool)
     }
     log_rows = timeline.count("log")
     size = log_rows * (LOG_ROW.itemsize + 8 * n_x)
-    size += sum(counts[name] * dtype.itemsize for name, dtype in STREAMS.items()) if record else 0
+    marks = np.zeros((len(timeline) if record else 0, GROUP_COUNT), MARK)
+    size += sum(counts[name] * dtype.itemsize for name, dtype in STREAMS.items()) + marks.nbytes if record else 0
     if size > MAX_BYTES:
         raise InputError(
             f"log and streams of this run would take {size / 2**30:.1f} GiB; the limit is {MAX_BYTES / 2**30:.0f}. "
             "Use a longer log period or an earlier end"
         )
     arrays: dict[str, npt.NDArray[Any]] = {"log": np.zeros(log_rows, LOG_ROW), "log_state": np.zeros((log_rows, n_x))}
+    arrays["marks"] = marks
     if replay is not None:
         _check_replay(replay, timeline)
     for name, dtype in STREAMS.items():

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.engine.core import SIM
+from px4lockstep.engine.marks import GROUP_COUNT
 from px4lockstep.engine.timeline import AXIS_BITS, LOG
 from px4lockstep.environment.gust import MAX_GUSTS
 from px4lockstep.errors import InputError
@@ -26,6 +27,7 @@ def check_recording(recording: Recording) -> None:
     _check_values(recording)
     _check_log(recording)
     _check_moments(recording)
+    _check_marks(recording)
     recording.check_digests()
 
 
@@ -119,3 +121,13 @@ def _check_moments(recording: Recording) -> None:
             raise InputError(f"moments/core is at {name} = {found} in row {wrong[0]}; allowed is 0 to {limit}")
     if np.any(np.diff(cursors["k"]) <= 0):
         raise InputError("moments/core has rows that are not one after the other in time")
+
+
+def _check_marks(recording: Recording) -> None:
+    """Check that there are marks for each boundary up to the end or a crash, or none, as in older versions."""
+    marks, boundaries = recording.marks, len(recording.streams.time_us)
+    if marks.shape[1] != GROUP_COUNT:
+        raise InputError(f"plant/marks has {marks.shape[1]} columns, not {GROUP_COUNT}")
+    last = int(np.searchsorted(recording.streams.time_us, recording.log["time_us"][-1]))
+    if len(marks) and not last < len(marks) <= boundaries:
+        raise InputError(f"plant/marks has {len(marks)} rows; the flight has {last + 1} boundaries")

@@ -8,15 +8,17 @@ import numpy.typing as npt
 
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION, layout_hash
 from px4lockstep.engine.core import LOG_ROW, SIM, STREAMS
+from px4lockstep.engine.marks import MARK
 from px4lockstep.engine.streams import Streams
 from px4lockstep.engine.timeline import AXIS_BITS
 from px4lockstep.environment.gust import GUSTS
 from px4lockstep.errors import InputError
+from px4lockstep.plants.layout import GROUPS
 from px4lockstep.recording.checks import check_recording
 from px4lockstep.recording.recording import Recording, Source
 
 FORMAT = "px4lockstep.recording"
-VERSION = 2
+VERSION = 3
 """Raised with every change of what is in the file; `migrations` reads what older versions wrote."""
 
 
@@ -42,6 +44,11 @@ ENTRIES = {
     ),
     "streams/gusts": Entry(GUSTS, "Gusts on top of the wind, one record."),
     "plant/initial_state": Entry(np.dtype("<f8"), "The state of the plant before the first boundary."),
+    "plant/marks": Entry(
+        MARK,
+        f"Sixteen bits of the state at each boundary, for each group of states: {', '.join(GROUPS)}.",
+        dimensions=2,
+    ),
     "moments/core": Entry(
         np.dtype("u1"), "All records of the simulation every few seconds, a row of bytes each.", dimensions=2
     ),
@@ -107,6 +114,7 @@ def contents_of(recording: Recording) -> Contents:
             "streams/scenario_at": streams.scenario_at,
             "streams/gusts": streams.gusts,
             "plant/initial_state": recording.initial_state,
+            "plant/marks": recording.marks,
             "moments/core": recording.moments,
             "log/rows": recording.log,
             "log/state": recording.log_state,
@@ -146,6 +154,7 @@ def recording_of(contents: Contents) -> Recording:
         log=arrays["log/rows"],
         log_state=arrays["log/state"],
         moments=arrays["moments/core"] if has_moments else np.zeros((0, SIM.itemsize), np.uint8),
+        marks=arrays["plant/marks"],
         digest=attributes["digest"],
         live_digest=attributes["live_digest"],
     )

@@ -22,21 +22,22 @@ class Difference:
         field: What: a state by its name, `command.motors[2]`, `wind_ned[0]`, `faults.motor_disabled_mask`,
             `estimate.pos_ned[1]`; or `rows` if one log goes on where the other has ended, `states` if the plants have
             different numbers of them.
-        first: The value in the first of the two.
+        first: The value in the first of the two; None if it is known only that they differ.
         second: The value in the second.
     """
 
     time_us: int
     field: str
-    first: float
-    second: float
+    first: float | None
+    second: float | None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it, which knows no numbers that are not finite: they are None."""
         return {name: _finite(value) for name, value in asdict(self).items()}
 
     def __str__(self) -> str:
-        return f"{self.field} at {self.time_us} us: {self.first!r} and {self.second!r}"
+        values = "" if self.first is None else f": {self.first!r} and {self.second!r}"
+        return f"{self.field} at {self.time_us} us{values}"
 
 
 def _finite(value: Any) -> Any:

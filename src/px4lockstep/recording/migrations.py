@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from px4lockstep.engine.bus import layout_hash
 from px4lockstep.engine.core import LOG_ROW
+from px4lockstep.engine.marks import GROUP_COUNT, MARK
 from px4lockstep.errors import InputError
 from px4lockstep.recording.contents import VERSION, Contents
 
@@ -35,6 +36,11 @@ def _from_1(contents: Contents) -> None:
     contents.texts["state_names"] = "\n".join(f"x[{i}]" for i in range(states))
 
 
+def _from_2(contents: Contents) -> None:
+    """Version 3 added marks of the state at each boundary."""
+    contents.arrays["plant/marks"] = np.zeros((0, GROUP_COUNT), MARK)
+
+
 def _with_fields(array: npt.NDArray[Any], dtype: np.dtype[Any], name: str) -> npt.NDArray[Any]:
     """Return records with some of their fields.
 
@@ -55,5 +61,5 @@ def _with_fields(array: npt.NDArray[Any], dtype: np.dtype[Any], name: str) -> np
     return kept
 
 
-STEPS: dict[int, Callable[[Contents], None]] = {1: _from_1}
+STEPS: dict[int, Callable[[Contents], None]] = {1: _from_1, 2: _from_2}
 """By the version that each step starts from."""

@@ -51,6 +51,7 @@ class Recording:
         log_state: The plant state of each row.
         moments: The records of the whole simulation every few seconds, a row of bytes each; none if Python was in the
             loop, whose objects are not in them.
+        marks: Of the state at each boundary, for each group of states: see `engine.marks`.
         digest: Of the flight.
         live_digest: Of the estimate and the autopilot's setpoints.
     """
@@ -63,6 +64,7 @@ class Recording:
     log: npt.NDArray[Any]
     log_state: npt.NDArray[np.float64]
     moments: npt.NDArray[np.uint8]
+    marks: npt.NDArray[np.uint16]
     digest: str
     live_digest: str
 
@@ -84,6 +86,7 @@ class Recording:
             log=simulation.log,
             log_state=simulation.log_state,
             moments=simulation.moments,
+            marks=simulation.marks,
             digest=simulation.digest(),
             live_digest=simulation.live_digest(),
         )
@@ -120,7 +123,12 @@ class Recording:
             time_us=streams.time_us,
             due=streams.due,
             core=core,
-            arrays={"log": self.log[:rows], "log_state": self.log_state[:rows], **arrays},
+            arrays={
+                "log": self.log[:rows],
+                "log_state": self.log_state[:rows],
+                "marks": self.marks[: int(cursor["k"]) + 1],
+                **arrays,
+            },
             objects={},
         )
 

@@ -4,14 +4,18 @@ replayed = replay("runs/first")
 replayed.matches, replayed.first_difference
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from px4lockstep.engine.marks import marks_of
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError
+from px4lockstep.plants.layout import GROUPS
 from px4lockstep.recording.differences import Difference, FlightRows, first_difference
 from px4lockstep.recording.file import read_recording
 from px4lockstep.recording.recording import Recording
@@ -34,11 +38,13 @@ class Replay:
         recording: What was replayed.
         simulation: The replay, flown to its end.
         changes: What of the aircraft file was changed.
+        again: Makes the same replay once more, ready to run.
     """
 
     recording: Recording
     simulation: Simulation
     changes: tuple[Change, ...]
+    again: Callable[[], Simulation]
 
     @cached_property
     def digest(self) -> str:
@@ -57,13 +63,17 @@ class Replay:
 
     @cached_property
     def first_difference(self) -> Difference | None:
-        """Where it parts from the recorded flight, to the row of the log; None if it does not."""
+        """The first microsecond and field where it parts from the recorded flight; None if it does not.
+
+        Between two rows of the log it is known which groups of states differ (`omega, rotor`), not by how much.
+        """
         recording, simulation = self.recording, self.simulation
-        return first_difference(
+        found = first_difference(
             FlightRows.of(recording.log, recording.log_state),
             FlightRows.of(simulation.log, simulation.log_state),
             simulation.plant.names,
         )
+        return None if found is None else _between_rows(recording, self.again(), found)
 
 
 def replay(
@@ -91,14 +101,17 @@ def replay(
     wanted = dict(overrides or {})
     if integrator is not None:
         wanted["plant.integrator.kind"] = integrator
-    if spec is not None:
-        if wanted or settings:
-            raise InputError("give a file or changes, not both; load_spec(path, overrides) gives a changed file")
-        simulation, changes = _prepared(recording, spec)
-    else:
+    if spec is not None and (wanted or settings):
+        raise InputError("give a file or changes, not both; load_spec(path, overrides) gives a changed file")
+
+    def prepare() -> tuple[Simulation, tuple[Change, ...]]:
+        if spec is not None:
+            return _prepared(recording, spec)
         with recorded_spec(recording, wanted, settings) as changed:
-            simulation, changes = _prepared(recording, changed)
-    return Replay(recording, simulation.run(), changes)
+            return _prepared(recording, changed)
+
+    simulation, changes = prepare()
+    return Replay(recording, simulation.run(), changes, lambda: prepare()[0])
 
 
 def replay_of(recording: Recording) -> Simulation:
@@ -122,6 +135,19 @@ def _prepared(recording: Recording, spec: Spec) -> tuple[Simulation, tuple[Chang
         if recording.starts_us > simulation.timeline.start_us:  # a branch: its past was flown by its trunk
             simulation.continue_from(recording.snapshot_before(recording.starts_us), made_with(before))
     return simulation, changes
+
+
+def _between_rows(recording: Recording, replayed: Simulation, found: Difference) -> Difference:
+    """Fly a replay from the row before it parts, boundary by boundary, and compare the marks of its states."""
+    rows_us, times_us = recording.log["time_us"], recording.streams.time_us
+    before_us = rows_us[rows_us < found.time_us]
+    first = int(np.searchsorted(times_us, before_us[-1])) + 1 if len(before_us) else 1
+    for k in range(first, min(int(np.searchsorted(times_us, found.time_us)), len(recording.marks))):
+        replayed.run(int(times_us[k]))
+        parted = np.flatnonzero(marks_of(replayed.core) != recording.marks[k])
+        if len(parted):
+            return Difference(int(times_us[k]), ", ".join(GROUPS[i] for i in parted), None, None)
+    return found
 
 
 def _check_source(recording: Recording, spec: Spec, unchanged: Simulation | None) -> None:

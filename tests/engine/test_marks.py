@@ -1,0 +1,42 @@
+"""Marks of the state at each boundary of a recorded run: the same compiled and interpreted, other for any bit."""
+
+import numpy as np
+import pytest
+from recorded_flights import SHORT
+
+import px4lockstep
+from px4lockstep.engine.marks import marks_of
+from px4lockstep.plants.layout import GROUPS
+
+
+def flown(until_us, *, record=True):
+    """Return an Iris on the way."""
+    spec = px4lockstep.load_spec("iris", SHORT)
+    return px4lockstep.build(spec, record=record).simulation.run(until_us)
+
+
+def test_each_boundary_is_marked_with_the_state_that_the_plant_came_to_it_with():
+    """Compiled in the loop, interpreted here."""
+    simulation = flown(3_000_000)
+    for _ in range(20):
+        time_us = int(simulation.timeline.time_us[simulation.boundary + 1])
+        simulation.run(time_us)
+        assert len(simulation.marks) == simulation.boundary + 1
+        assert np.array_equal(simulation.marks[-1], marks_of(simulation.core))
+    assert len(np.unique(simulation.marks[-20:], axis=0)) == 20
+
+
+@pytest.mark.parametrize("state", ["pos[1]", "att[3]", "rotor[0]", "v1[0]"])
+@pytest.mark.parametrize("bit", [0, 17, 40, 63])
+def test_one_bit_of_one_state_changes_the_mark_of_its_group_and_no_other(state, bit):
+    """Whichever bit."""
+    core = flown(3_000_000, record=False).core.copy()
+    before = marks_of(core)
+    index = px4lockstep.build(px4lockstep.load_spec("iris")).simulation.plant.names.index(state)
+    core["state"]["x"].view(np.uint64)[index] ^= np.uint64(1 << bit)
+    assert [GROUPS[i] for i in np.flatnonzero(marks_of(core) != before)] == [state[:-3]]
+
+
+def test_a_run_that_is_not_recorded_has_no_marks():
+    """They cost a little."""
+    assert len(flown(100_000, record=False).marks) == 0
