@@ -235,7 +235,7 @@ DEPENDENCIES = {
         "logs",
         "recording",
     },
-    "recording": BASE | {"files", "environment", "engine", "plants"},
+    "recording": BASE | {"files", "environment", "engine"},
     "verification": BASE | {"math", "environment", "vehicle", "plants", "integrators", "engine"},
     "logs": BASE | {"files", "math", "plants", "engine"},
     "report": BASE

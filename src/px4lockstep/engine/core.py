@@ -94,7 +94,7 @@ class Arrays(NamedTuple):
     winds: Any  # wind ticks, WIND_OUT
     scenarios: Any  # changes, SCENARIO_OUT
     scenario_at: Any  # changes, int64: the boundary of each
-    marks: Any  # boundaries x groups of states, uint16: see `marks`
+    marks: Any  # boundaries x n_x, uint8: see `marks`
 
 
 STREAMS = {"commands": COMMAND, "winds": WIND_OUT, "scenarios": SCENARIO_OUT, "scenario_at": np.dtype("i8")}

@@ -367,8 +367,8 @@ class Simulation:
         return locked(self._moments[: self._n_moments])
 
     @property
-    def marks(self) -> npt.NDArray[np.uint16]:
-        """The marks of the state that the plant came to each boundary with, boundaries × groups: see `marks`.
+    def marks(self) -> npt.NDArray[np.uint8]:
+        """The marks of the state that the plant came to each boundary with, boundaries × states: see `marks`.
 
         Those of the first boundary are zero, and there are none unless the run records.
         """

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.engine.core import LOG_ROW, STREAMS
-from px4lockstep.engine.marks import GROUP_COUNT, MARK
+from px4lockstep.engine.marks import MARK
 from px4lockstep.engine.timeline import AUTOPILOT, AXIS_BITS, WIND, Timeline
 from px4lockstep.errors import InputError
 
@@ -103,7 +103,7 @@ def allocate(timeline: Timeline, n_x: int, replay: Streams | None, record: bool)
     }
     log_rows = timeline.count("log")
     size = log_rows * (LOG_ROW.itemsize + 8 * n_x)
-    marks = np.zeros((len(timeline) if record else 0, GROUP_COUNT), MARK)
+    marks = np.zeros((len(timeline) if record else 0, n_x), MARK)
     size += sum(counts[name] * dtype.itemsize for name, dtype in STREAMS.items()) + marks.nbytes if record else 0
     if size > MAX_BYTES:
         raise InputError(

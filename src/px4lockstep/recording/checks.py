@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.engine.core import SIM
-from px4lockstep.engine.marks import GROUP_COUNT
 from px4lockstep.engine.timeline import AXIS_BITS, LOG
 from px4lockstep.environment.gust import MAX_GUSTS
 from px4lockstep.errors import InputError
@@ -126,8 +125,9 @@ def _check_moments(recording: Recording) -> None:
 def _check_marks(recording: Recording) -> None:
     """Check that there are marks for each boundary up to the end or a crash, or none, as in older versions."""
     marks, boundaries = recording.marks, len(recording.streams.time_us)
-    if marks.shape[1] != GROUP_COUNT:
-        raise InputError(f"plant/marks has {marks.shape[1]} columns, not {GROUP_COUNT}")
+    if marks.shape[1] != len(recording.initial_state):
+        states = len(recording.initial_state)
+        raise InputError(f"plant/marks has {marks.shape[1]} columns; the plant has {states} states")
     last = int(np.searchsorted(recording.streams.time_us, recording.log["time_us"][-1]))
     if len(marks) and not last < len(marks) <= boundaries:
         raise InputError(f"plant/marks has {len(marks)} rows; the flight has {last + 1} boundaries")

@@ -13,7 +13,6 @@ from px4lockstep.engine.streams import Streams
 from px4lockstep.engine.timeline import AXIS_BITS
 from px4lockstep.environment.gust import GUSTS
 from px4lockstep.errors import InputError
-from px4lockstep.plants.layout import GROUPS
 from px4lockstep.recording.checks import check_recording
 from px4lockstep.recording.recording import Recording, Source
 
@@ -44,11 +43,7 @@ ENTRIES = {
     ),
     "streams/gusts": Entry(GUSTS, "Gusts on top of the wind, one record."),
     "plant/initial_state": Entry(np.dtype("<f8"), "The state of the plant before the first boundary."),
-    "plant/marks": Entry(
-        MARK,
-        f"Sixteen bits of the state at each boundary, for each group of states: {', '.join(GROUPS)}.",
-        dimensions=2,
-    ),
+    "plant/marks": Entry(MARK, "The lowest byte of each state of the plant at each boundary.", dimensions=2),
     "moments/core": Entry(
         np.dtype("u1"), "All records of the simulation every few seconds, a row of bytes each.", dimensions=2
     ),

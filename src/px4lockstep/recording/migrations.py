@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from px4lockstep.engine.bus import layout_hash
 from px4lockstep.engine.core import LOG_ROW
-from px4lockstep.engine.marks import GROUP_COUNT, MARK
+from px4lockstep.engine.marks import MARK
 from px4lockstep.errors import InputError
 from px4lockstep.recording.contents import VERSION, Contents
 
@@ -38,7 +38,7 @@ def _from_1(contents: Contents) -> None:
 
 def _from_2(contents: Contents) -> None:
     """Version 3 added marks of the state at each boundary."""
-    contents.arrays["plant/marks"] = np.zeros((0, GROUP_COUNT), MARK)
+    contents.arrays["plant/marks"] = np.zeros((0, len(contents.arrays.get("plant/initial_state", ()))), MARK)
 
 
 def _with_fields(array: npt.NDArray[Any], dtype: np.dtype[Any], name: str) -> npt.NDArray[Any]:

@@ -51,7 +51,7 @@ class Recording:
         log_state: The plant state of each row.
         moments: The records of the whole simulation every few seconds, a row of bytes each; none if Python was in the
             loop, whose objects are not in them.
-        marks: Of the state at each boundary, for each group of states: see `engine.marks`.
+        marks: The lowest byte of each state at each boundary: see `engine.marks`.
         digest: Of the flight.
         live_digest: Of the estimate and the autopilot's setpoints.
     """
@@ -64,7 +64,7 @@ class Recording:
     log: npt.NDArray[Any]
     log_state: npt.NDArray[np.float64]
     moments: npt.NDArray[np.uint8]
-    marks: npt.NDArray[np.uint16]
+    marks: npt.NDArray[np.uint8]
     digest: str
     live_digest: str
 

@@ -15,7 +15,6 @@ import numpy as np
 from px4lockstep.engine.marks import marks_of
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError
-from px4lockstep.plants.layout import GROUPS
 from px4lockstep.recording.differences import Difference, FlightRows, first_difference
 from px4lockstep.recording.file import read_recording
 from px4lockstep.recording.recording import Recording
@@ -65,7 +64,7 @@ class Replay:
     def first_difference(self) -> Difference | None:
         """The first microsecond and field where it parts from the recorded flight; None if it does not.
 
-        Between two rows of the log it is known which groups of states differ (`omega, rotor`), not by how much.
+        Between two rows of the log it is known which states differ (`omega[0], rotor[2]`), not by how much.
         """
         recording, simulation = self.recording, self.simulation
         found = first_difference(
@@ -146,7 +145,9 @@ def _between_rows(recording: Recording, replayed: Simulation, found: Difference)
         replayed.run(int(times_us[k]))
         parted = np.flatnonzero(marks_of(replayed.core) != recording.marks[k])
         if len(parted):
-            return Difference(int(times_us[k]), ", ".join(GROUPS[i] for i in parted), None, None)
+            names = [recording.state_names[i] for i in parted]
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            return Difference(int(times_us[k]), ", ".join(names[:3]) + more, None, None)
     return found
 
 
