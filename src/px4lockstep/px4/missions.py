@@ -5,6 +5,7 @@ and it ends. Whatever is wrong is in one report. Every line of a text file is an
 ground stations write first, because PX4's loader takes them so.
 """
 
+import functools
 import json
 import math
 from dataclasses import dataclass, field, replace
@@ -79,6 +80,7 @@ def load_mission(path: str | PathLike[str]) -> Mission:
     return parse_plan(text, source) if is_plan else parse_wpl(text, source)
 
 
+@functools.lru_cache(maxsize=16)
 def parse_wpl(text: str, source: str) -> Mission:
     """Read a mission from the text of a QGC WPL 110 file; errors name the source and the line.
 

@@ -103,7 +103,7 @@ def resolve(overrides: Mapping[str, float | int]) -> dict[str, float | int]:
     """
     known = known_parameters()
     report: list[str] = []
-    values = {name: _stored(parameter, parameter.default) for name, parameter in known.items()}
+    values = dict(_defaults())
     for name, value in overrides.items():
         parameter = known.get(name)
         if parameter is None:
@@ -115,6 +115,13 @@ def resolve(overrides: Mapping[str, float | int]) -> dict[str, float | int]:
     if report:
         raise InputError("\n".join(report))
     return values
+
+
+@functools.cache
+def _defaults() -> Mapping[str, float | int]:
+    """Return the defaults of all parameters."""
+    known = known_parameters()
+    return MappingProxyType({name: _stored(parameter, parameter.default) for name, parameter in known.items()})
 
 
 def _stored(parameter: Parameter, value: float | int) -> float | int:

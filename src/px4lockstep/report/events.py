@@ -87,8 +87,11 @@ def _faults(log: Log) -> Iterator[Event]:
     for name, label in (("est_bias", "estimate error"), ("est_drift", "estimate drift")):
         names = [f"{name}_{part}" for part in ("pos_ned", "vel_ned", "yaw", "omega_body")]
         if all(part in log for part in names):
-            values = np.column_stack([log[part] for part in names])
-            is_set = (values != 0.0).any(axis=1).astype(np.int64)
+            is_set = np.zeros(log.rows, np.int64)
+            for part in names:
+                values = log[part].reshape(log.rows, -1)
+                if values.any():
+                    is_set |= (values != 0.0).any(axis=1)
             yield from _changes_of(log, is_set, _on_or_off(label), is_fault=True)
     if "scenario_wind_ned" in log:
         wind = log["scenario_wind_ned"]

@@ -111,7 +111,7 @@ class Run:
 
 
 def fly(flight: Flight, watch: Watch | None = None) -> Run:
-    """Fly to the end; `watch` is called after every simulated second.
+    """Fly to the end; `watch`, if there is one, is called after every simulated second.
 
     Raises:
         SimulationError: If the run can't go on; the log up to then is intact.
@@ -119,11 +119,11 @@ def fly(flight: Flight, watch: Watch | None = None) -> Run:
     simulation = flight.simulation
     end_us = simulation.timeline.end_us
     try:
-        while not simulation.is_done:
+        while watch is not None and not simulation.is_done:
             until_us = simulation.time_us + STEP_US
             simulation.run(until_us if until_us < end_us else None)
-            if watch is not None:
-                watch(simulation)
+            watch(simulation)
+        simulation.run()
     finally:
         simulation.close()
     return Run(flight)

@@ -51,7 +51,12 @@ class Flight:
 
 
 def build(
-    spec: Spec, *, record: bool | None = None, replay: Streams | None = None, px4: Px4Session | None = None
+    spec: Spec,
+    *,
+    record: bool | None = None,
+    replay: Streams | None = None,
+    px4: Px4Session | None = None,
+    check: bool = True,
 ) -> Flight:
     """Build a flight.
 
@@ -60,21 +65,24 @@ def build(
         record: Whether to keep the streams for a replay; left out, if `run.mode` is `record`.
         replay: Streams that take the place of scenario, wind and autopilot.
         px4: A PX4 that runs already, for a branch of its flight; left out, one is started if `autopilot.kind` says so.
+        check: Whether all that is wrong is to be in one report; else it is the first thing, which is sooner told.
 
     Raises:
         InputError: If it can't be flown; the message names file and key.
     """
-    _check(spec)
+    if check:
+        _check(spec)
     if replay is None and spec.run.mode == "replay":
         place = spec.places.of(("run", "mode"), ("run",))
         raise InputError(
             f"{place}: run.mode = 'replay' flies nothing; px4lockstep.replay(spec.run.recording_in, spec=spec) replays"
         )
-    aircraft, mission = build_aircraft(spec), build_mission(spec)
-    scenario, added = build_scenario(spec)
-    gusts = build_gusts(spec)
-    common: dict[str, Any] = {"integrator": build_integrator(spec), "validate": spec.run.validate_}
+    added: tuple[str, ...] = ()
     try:
+        aircraft, mission = build_aircraft(spec), build_mission(spec)
+        scenario, added = build_scenario(spec)
+        gusts = build_gusts(spec)
+        common: dict[str, Any] = {"integrator": build_integrator(spec), "validate": spec.run.validate_}
         with at(()):
             timeline = build_timeline(spec, scenario, gusts)
             if replay is not None:
@@ -116,8 +124,10 @@ def _check(spec: Spec) -> None:
 
 def _check_columns(spec: Spec, simulation: Simulation) -> None:
     """Raise if a column of the log is asked for that this flight does not have: not only after it was flown."""
+    if spec.run.log_columns == "all":
+        return
     log, report = Log.of(simulation), Report(spec.places)
-    for i, name in enumerate(spec.run.log_columns if spec.run.log_columns != "all" else ()):
+    for i, name in enumerate(spec.run.log_columns):
         try:
             log.column(name)
         except InputError as error:

@@ -54,16 +54,20 @@ def split_key(text: str) -> Key:
     return key
 
 
-def apply_overrides(layers: Layers, overrides: Mapping[str, Any], settings: Sequence[str]) -> None:
+def apply_overrides(
+    layers: Layers, overrides: Mapping[str, Any], settings: Sequence[str], folder: Path | None = None
+) -> None:
     """Change what was read from files; what can't be changed goes into the report.
 
     Args:
         layers: The files.
         overrides: Values by dotted key.
         settings: Texts of the command line, `table.key=value`, which come after them.
+        folder: Where paths are from; left out, where we are.
     """
+    folder = Path.cwd() if folder is None else folder
     for name, value in overrides.items():
-        _apply(layers, f"override {_shown(name)}", name, value)
+        _apply(layers, f"override {_shown(name)}", name, value, folder)
     for text in settings:
         place = f"--set {_shown(text)}"
         try:
@@ -71,7 +75,7 @@ def apply_overrides(layers: Layers, overrides: Mapping[str, Any], settings: Sequ
         except InputError as error:
             layers.report.lines.append(f"{place}: {error}")
         else:
-            _apply(layers, place, name, value)
+            _apply(layers, place, name, value, folder)
 
 
 def _shown(text: str) -> str:
@@ -89,21 +93,21 @@ def _canonical(key: Key) -> Key:
     return done
 
 
-def _apply(layers: Layers, place: str, name: str, value: Any) -> None:
+def _apply(layers: Layers, place: str, name: str, value: Any, folder: Path) -> None:
     layers.places.overrides.append(place)
     try:
         key = _canonical(split_key(name))
         frozen = freeze(value, len(key))
         if key in (("extends",), ("schema_version",)):
             raise InputError(f"{name} can't be changed from outside; give a file that has it")
-        layers.data = _changed(layers, place, layers.data, (), key, frozen)
+        layers.data = _changed(layers, place, folder, layers.data, (), key, frozen)
     except InputError as error:
         layers.report.lines.append(f"{place}: {error}")
     except RecursionError:
         layers.report.lines.append(f"{place}: it is nested too deeply; no value of an aircraft file is")
 
 
-def _changed(layers: Layers, place: str, here: Any, done: Key, rest: Key, value: Any) -> Any:
+def _changed(layers: Layers, place: str, folder: Path, here: Any, done: Key, rest: Key, value: Any) -> Any:
     """Return a copy of a table or an array in which a key has a value."""
     part, key = rest[0], (*done, rest[0])
     if isinstance(part, int):
@@ -114,9 +118,9 @@ def _changed(layers: Layers, place: str, here: Any, done: Key, rest: Key, value:
             raise InputError(f"{whole} = {show(value)} is not there: {dotted(done)} has {len(here)}, counted from 0")
         items = list(here)
         if len(rest) > 1:
-            items[part] = _changed(layers, place, items[part], key, rest[1:], value)
+            items[part] = _changed(layers, place, folder, items[part], key, rest[1:], value)
         else:
-            items[part] = layers.respell(value, key, place, Path.cwd())
+            items[part] = layers.respell(value, key, place, folder)
             layers.places.files[key] = place
         return tuple(items)
     if not isinstance(here, dict):
@@ -128,9 +132,9 @@ def _changed(layers: Layers, place: str, here: Any, done: Key, rest: Key, value:
             layers.places.files[key] = place
         if isinstance(rest[1], str):
             layers.expand_name(copy, part, key)
-        copy[part] = _changed(layers, place, copy[part], key, rest[1:], value)
+        copy[part] = _changed(layers, place, folder, copy[part], key, rest[1:], value)
         return copy
-    own = layers.respell({part: value}, done, place, Path.cwd())
+    own = layers.respell({part: value}, done, place, folder)
     layers.merge(copy, own, place, done)
     return copy
 

@@ -1,5 +1,6 @@
 """From the tables of the flight to its parts; the aircraft is in `build_aircraft`."""
 
+import functools
 from typing import Any
 
 from px4lockstep.autopilot.builtin.builtin import Builtin, Rates
@@ -43,13 +44,19 @@ def build_scenario(spec: Spec) -> tuple[Scenario, tuple[str, ...]]:
         return Scenario((*scenario.events, *listed.events)), tuple(added)
 
 
+@functools.lru_cache(maxsize=2)
+def _timeline(end_us: int, **axes: Periodic | Explicit | None) -> Timeline:
+    """Make a timeline, or return one of the last that were made: they don't change."""
+    return Timeline(end_us, **axes)  # type: ignore[arg-type]
+
+
 def build_timeline(spec: Spec, scenario: Scenario, gusts: tuple[Gust, ...]) -> Timeline:
     """Return the timeline, with boundaries at the times of events and gusts."""
     own, end_us = spec.timeline, us(spec.timeline.t_end_s)
     edges_us = [edge_us for edge_us in gust_edges_us(gusts) if edge_us <= end_us]
     times_us = tuple(sorted({*scenario.times_us(end_us), *edges_us}))
     with at(("timeline",)):
-        return Timeline(
+        return _timeline(
             end_us,
             autopilot=Periodic(us(own.dt_autopilot_s)),
             wind=Periodic(us(own.dt_wind_s)),

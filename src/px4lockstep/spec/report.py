@@ -39,10 +39,12 @@ class Report:
 
     Args:
         places: Where values came from.
+        root: The table that is the file.
     """
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Places, root: type[Table] = Spec) -> None:
         self.places = places
+        self.root = root
         self.lines: list[str] = []
         self.tables: list[str] = []
         """The top-level tables that something is wrong with."""
@@ -72,9 +74,9 @@ class Report:
             if found["type"] == "missing":
                 self.tables.append(str(key[0]))
                 is_item = any(isinstance(part, int) for part in key)  # of an array, which one file has as a whole
-                self.lines.append(f"{self.places.of(key) if is_item else self.places.main}: {_missing(key)}")
+                self.lines.append(f"{self.places.of(key) if is_item else self.places.main}: {_missing(key, self.root)}")
             else:
-                self.add(key, _text(key, dict(found)))
+                self.add(key, _text(key, dict(found), self.root))
 
     def raise_if_any(self) -> None:
         """Raise everything as one error.
@@ -92,14 +94,14 @@ class Report:
             raise InputError("\n".join([f"{self.places.main} has {count}:", *shown, *([] if is_all else ["  …"])]))
 
 
-def _text(key: Key, found: dict[str, Any]) -> str:
+def _text(key: Key, found: dict[str, Any], root: type[Table]) -> str:
     """Write what pydantic found."""
     kind, value, context = found["type"], found["input"], found.get("ctx", {})
     name = dotted(key)
     if kind == "wrong":
         return str(context["text"]).replace(KEY, name)
     if kind == "extra_forbidden":
-        return unknown(key, value)
+        return unknown(key, value, root)
     if kind in COUNTS:
         count = context["actual_length"]
         limit = f"at least {context['min_length']}" if kind == "too_short" else f"at most {context['max_length']}"
@@ -107,7 +109,7 @@ def _text(key: Key, found: dict[str, Any]) -> str:
     if kind == "literal_error":
         wrong = "unknown" if isinstance(value, str) else "not allowed"
         return f"{name} = {show(value)} is {wrong}; {choices(value, str(context['expected']))}"
-    range_, should = _range(key), found["msg"].removeprefix("Input should be ")
+    range_, should = _range(key, root), found["msg"].removeprefix("Input should be ")
     for theirs, ours in WORDS:
         should = should.replace(theirs, ours)
     if kind.startswith(("greater_than", "less_than")):
@@ -120,10 +122,10 @@ def _text(key: Key, found: dict[str, Any]) -> str:
     return f"{name} = {show(value)} is not allowed; it must be {must}"
 
 
-def _range(key: Key) -> str:
+def _range(key: Key, root: type[Table]) -> str:
     """Say between what limits a key must lie."""
     names = [part for part in key if isinstance(part, str)]
-    model = model_at(tuple(names[:-1])) if names else None
+    model = model_at(tuple(names[:-1]), root) if names else None
     field = keys_of(model).get(names[-1]) if model is not None else None
     words = []
     for limit in field.metadata if field is not None else ():
@@ -133,9 +135,9 @@ def _range(key: Key) -> str:
     return " and ".join(words)
 
 
-def _missing(key: Key) -> str:
+def _missing(key: Key, root: type[Table]) -> str:
     names = tuple(part for part in key if isinstance(part, str))
-    model = model_at(names[:-1])
+    model = model_at(names[:-1], root)
     field = keys_of(model).get(names[-1]) if model is not None else None
     what = f": {field.description}" if field is not None and field.description else ""
     return f"{dotted(key)} is missing; it must be given{what}"
@@ -149,9 +151,9 @@ def choices(value: Any, expected: str) -> str:
     return f"{hint}allowed {'are' if len(names) > 1 else 'is'} {', '.join(names)}"
 
 
-def unknown(key: Key, value: Any) -> str:
+def unknown(key: Key, value: Any, root: type[Table] = Spec) -> str:
     """Say that a key is not known, and which are."""
-    model, name = model_at(key[:-1]), str(key[-1])
+    model, name = model_at(key[:-1], root), str(key[-1])
     shown = dotted(key)
     text = f"{shown if len(shown) <= MAX_KEY else shown[:MAX_KEY] + '…'} = {show(value)} is unknown; "
     known = _known(model) if model is not None else []
@@ -161,7 +163,7 @@ def unknown(key: Key, value: Any) -> str:
     if meant:
         text += f"did you mean {meant[0]!r}? "
     else:
-        places = sorted(table for table, other, _ in all_tables() if name in _known(other))
+        places = sorted(table for table, other, _ in all_tables(root) if name in _known(other))
         if places:
             text += f"it belongs {' or '.join(f'in [{place}]' if place else 'at the top' for place in places[:3])}. "
     allowed = "allowed" if text.endswith("; ") else "Allowed"

@@ -122,9 +122,9 @@ def _table_in(annotation: Any, is_array: bool) -> tuple[type[Table] | None, bool
     return None, False
 
 
-def model_at(key: Key) -> type[Table] | None:
-    """Return the table at a place in the file, if there is one."""
-    model: type[Table] | None = Spec
+def model_at(key: Key, root: type[Table] = Spec) -> type[Table] | None:
+    """Return the table at a place in the file, if there is one; `root` is the file."""
+    model: type[Table] | None = root
     for part in key:
         if isinstance(part, int):
             continue
@@ -133,9 +133,9 @@ def model_at(key: Key) -> type[Table] | None:
     return model
 
 
-def all_tables() -> Iterator[tuple[str, type[Table], bool]]:
+def all_tables(root: type[Table] = Spec) -> Iterator[tuple[str, type[Table], bool]]:
     """Yield every table with its dotted name and whether it is in an array, in the order of the file."""
-    stack: list[tuple[str, type[Table], bool]] = [("", Spec, False)]
+    stack: list[tuple[str, type[Table], bool]] = [("", root, False)]
     while stack:
         name, model, is_array = stack.pop()
         yield name, model, is_array
