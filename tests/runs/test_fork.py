@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from processes import children_of, is_gone, wait_until
 from px4_double import OPTIONS, build_double
 
 import px4lockstep
@@ -107,10 +108,58 @@ def test_a_branch_in_which_px4_fails_keeps_its_log_and_the_others_are_flown(trun
     assert px4lockstep.runs.folder.read_log(trunk.parent / "failed" / "branch-2").rows > 600
 
 
-def test_a_branch_that_dies_is_said(trunk):
-    """By its signal; nothing is left behind."""
-    options = ("--no-plots", "--out", "died")
-    finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent, misbehave="signal=11@2000")
-    assert finished.returncode == 1
-    assert "was ended by signal 11" in finished.stderr
-    assert "Traceback" not in finished.stderr
+def test_a_branch_in_which_px4_crashes_is_said_and_the_others_are_flown(trunk):
+    """By its signal; the folder is marked, and has what PX4 printed."""
+    options = ("--count", "2", "--no-plots", "--json", "--out", "died")
+    finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent, misbehave="signal=11@2000,print=80@1999")
+    assert (finished.returncode, finished.stderr) == (1, "")
+    branches = json.loads(finished.stdout)["branches"]
+    assert [one["outcome"] for one in branches] == ["failed", "failed"]
+    assert "PX4's library crashed: SIGSEGV (signal 11, " in branches[1]["reason"]
+    for number in (1, 2):
+        folder = trunk.parent / "died" / f"branch-{number}"
+        assert px4lockstep.runs.folder.is_incomplete(folder)
+        assert (folder / "px4.log").read_text() == STARTED + "\n" + 79 * "."
+    shown = run("branch", trunk, "--at", "6", "--out", "shown", cwd=trunk.parent, misbehave="signal=11@2000")
+    assert (shown.returncode, shown.stderr) == (1, "")
+    assert "failed" in shown.stdout
+
+
+def test_a_crash_before_the_branch_is_an_error(trunk):
+    """With what PX4 printed; there is no branch then."""
+    options = ("--no-plots", "--json", "--out", "none")
+    finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent, misbehave="signal=11@1000")
+    assert (finished.returncode, finished.stdout) == (1, "")
+    assert "segmentation fault) has ended its process, as it flew up to the branch\n" in finished.stderr
+    assert "  PX4 printed last:\n    INFO  [lockstep] conformance double, ABI 3\n" in finished.stderr
+    assert not (trunk.parent / "none").exists()
+
+
+STARTED = "INFO  [lockstep] conformance double, ABI 3\nINFO  [lockstep] mission of 8 items loaded\n"
+
+
+def test_what_px4_prints_is_in_the_folder_of_each_branch(trunk):
+    """From its start; each branch has its own, and nothing is on standard error."""
+    options = ("--count", "2", "--no-plots", "--out", "printed")
+    finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent, misbehave="print=80@2990")
+    assert finished.stderr == ""
+    assert 79 * "." not in finished.stdout
+    for number in (1, 2):
+        said = (trunk.parent / "printed" / f"branch-{number}" / "px4.log").read_text()
+        assert said == STARTED + 12 * ("\n" + 79 * ".")  # the last of 3,001 steps
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a child ends with its parent on Linux; /proc")
+def test_no_branch_is_left_when_the_command_is_killed(trunk):
+    """It is a child of a child, and in a step that takes an hour."""
+    command = (sys.executable, "-m", "px4lockstep", "branch", str(trunk), "--at", "6", "--out", "left")
+    environment = {**os.environ, OPTIONS: "sleep_us=3600000000@2000"}
+    folder = trunk.parent / "left" / "branch-1"
+    with subprocess.Popen(command, cwd=trunk.parent, env=environment) as process:
+        try:
+            wait_until(lambda: (folder / "px4.log").exists())
+            (child,) = children_of(process.pid)
+            (branch,) = children_of(child)
+        finally:
+            process.kill()
+    wait_until(lambda: is_gone(child) and is_gone(branch))

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import signal
 import sys
 from typing import Any
 
@@ -31,7 +30,7 @@ def main() -> None:
         _drop_output()
         where = error.filename or "standard output"
         code = _fail(f"error: {where} can't be written: {error.strerror or error}", FAILED)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done; Python takes a moment to end
+    interrupts.ignore()  # all is done; Python takes a moment to end
     exec("")  # if an interrupt was raised inside an exec, Python would end by the signal; another exec makes it forget
     sys.exit(code)
 

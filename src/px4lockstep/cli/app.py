@@ -72,9 +72,9 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Fly an aircraft file. Exit: 0 flown, 1 the flight failed, 2 bad input, 130 interrupted."""
-    from px4lockstep.cli.run import run_spec
+    from px4lockstep.cli.run import Options, run_spec
 
-    raise typer.Exit(run_spec(spec, settings or [], seed, out, plots, verbose, as_json))
+    raise typer.Exit(run_spec(spec, settings or [], seed, Options(out, plots, verbose, as_json)))
 
 
 RecordedArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a recording.")]
@@ -189,8 +189,9 @@ def compare(
 def doctor(as_json: JsonOption = False) -> None:
     """Say what this installation has: versions, processor, cache, PX4."""
     from px4lockstep.cli.doctor import run_doctor
+    from px4lockstep.cli.watched import in_child
 
-    raise typer.Exit(run_doctor(as_json))
+    raise typer.Exit(in_child(lambda: run_doctor(as_json)))
 
 
 spec_app = typer.Typer(help="The aircraft files.", no_args_is_help=True)
@@ -247,8 +248,9 @@ MsgOption = Annotated[Path | None, typer.Option("--msg", metavar="FOLDER", help=
 def uorb_list(lib: LibOption = None, msg: MsgOption = None, as_json: JsonOption = False) -> None:
     """List topics with size and hash: those that ship, those of --msg, or as --lib has them."""
     from px4lockstep.cli.uorb import list_topics
+    from px4lockstep.cli.watched import in_child
 
-    raise typer.Exit(list_topics(lib, msg, as_json))
+    raise typer.Exit(in_child(lambda: list_topics(lib, msg, as_json)))
 
 
 @uorb_app.command("show")
@@ -260,13 +262,15 @@ def uorb_show(
 ) -> None:
     """Show where each field of a topic's message is."""
     from px4lockstep.cli.uorb import show_topic
+    from px4lockstep.cli.watched import in_child
 
-    raise typer.Exit(show_topic(topic, lib, msg, as_json))
+    raise typer.Exit(in_child(lambda: show_topic(topic, lib, msg, as_json)))
 
 
 @uorb_app.command("verify")
 def uorb_verify(lib: LibOption = None, msg: MsgOption = None, as_json: JsonOption = False) -> None:
     """Check all layouts against PX4's library. Exit: 0 all fit, 1 a topic that is flown with does not, 2 no library."""
     from px4lockstep.cli.uorb import verify_topics
+    from px4lockstep.cli.watched import in_child
 
-    raise typer.Exit(verify_topics(lib, msg, as_json))
+    raise typer.Exit(in_child(lambda: verify_topics(lib, msg, as_json)))

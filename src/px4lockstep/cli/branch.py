@@ -5,19 +5,23 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from px4lockstep.errors import InputError
-from px4lockstep.px4.console import console_into
+from px4lockstep.cli.crash import last_lines
+from px4lockstep.cli.watched import in_child, remedy
+from px4lockstep.errors import InputError, LockstepError
+from px4lockstep.px4.console import console_into, printed_in
 from px4lockstep.recording.file import read_recording
 from px4lockstep.recording.recording import Recording
 from px4lockstep.report.outcome import FLOWN as FLOWN_WORD
 from px4lockstep.runs.branch import Trunk, fly_branches
 from px4lockstep.runs.changes import Change
+from px4lockstep.runs.child import crash_of
 from px4lockstep.runs.folder import fresh_folder, summary_of
 from px4lockstep.runs.fork import fork, is_of_px4
 from px4lockstep.spec.overrides import parse_override
@@ -66,11 +70,25 @@ def _fork(
     as_json: bool,
 ) -> int:
     """Branch a flight of real PX4, which is flown again up to there."""
-    with console_into(sys.stderr.fileno()):
-        forked = fork(run, at_s, root, settings=settings, events=events, count=count, plots=plots)
-    at_s = forked[0].at_us / 1e6
-    _show(at_s, at_s, recording.digest, [(one.summary, one.changes) for one in forked], as_json)
-    return FLOWN if all(one.summary["outcome"] == FLOWN_WORD for one in forked) else FAILED
+    with TemporaryFile() as console:
+
+        def fly() -> int:
+            changes: dict[str, Any] = {"settings": settings, "events": events}
+            try:
+                with console_into(console.fileno()):
+                    forked = fork(run, at_s, root, **changes, count=count, plots=plots, console=console)
+            except LockstepError:
+                sys.stderr.write(printed_in(console))
+                raise
+            left_s = forked[0].at_us / 1e6
+            _show(left_s, left_s, recording.digest, [(one.summary, one.changes) for one in forked], as_json)
+            return FLOWN if all(one.summary["outcome"] == FLOWN_WORD for one in forked) else FAILED
+
+        def tell(number: int) -> None:
+            lines = [f"error: {crash_of(number)}, as it flew up to the branch", *last_lines(printed_in(console))]
+            sys.stderr.write("\n".join([*lines, remedy(number)]))
+
+        return in_child(fly, tell)
 
 
 def parse_event(text: str) -> dict[str, Any]:
@@ -105,7 +123,8 @@ def _show(
     title = f"from {at_s:.6f} s; {again_s:.3f} s were flown again"
     table = Table("branch", "outcome", r"end \[s]", "folder", "why", title=title, title_justify="left")
     for number, (summary, _) in enumerate(flown, 1):
-        cells = (summary["outcome"], f"{summary['duration_s']:.3f}", summary["run_dir"], summary.get("reason") or "")
+        end = "?" if summary["duration_s"] is None else f"{summary['duration_s']:.3f}"
+        cells = (summary["outcome"], end, summary["run_dir"], summary.get("reason") or "")
         table.add_row(str(number), *(escape(cell) for cell in cells))
     console.print(table)
     every = [change for _, changes in flown for change in changes if change.key != "aircraft.seed"]

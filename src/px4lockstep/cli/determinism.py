@@ -4,13 +4,16 @@ import json
 import signal
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from px4lockstep.cli.watched import in_child
 from px4lockstep.px4.console import STANDARD_ERROR, console_into
 from px4lockstep.runs.determinism import Determinism, Flown, determinism
 from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.spec import Spec
 
 IDENTICAL, DIFFERENT, INTERRUPTED = 0, 1, 130
 SHOWN = 16  # of a digest's 64 digits, in the table
@@ -18,10 +21,17 @@ SHOWN = 16  # of a digest's 64 digits, in the table
 
 def run_determinism(spec: str, runs: int, settings: Sequence[str], as_json: bool) -> int:
     """Fly, print what came out, and return the exit code."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # to end the processes then too
+    loaded = load_spec(spec, settings=settings)
+    if loaded.autopilot.kind != "px4":
+        return _fly(loaded, runs, as_json)
+    return in_child(lambda: _fly(loaded, runs, as_json))
+
+
+def _fly(spec: Spec, runs: int, as_json: bool) -> int:
+    signal.signal(signal.SIGTERM, _interrupt)  # to end the processes then too
     try:
         with console_into(STANDARD_ERROR):
-            found = determinism(load_spec(spec, settings=settings), runs=runs, watch=_say)
+            found = determinism(spec, runs=runs, watch=_say)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; its processes are ended\n")
         return INTERRUPTED
@@ -30,6 +40,11 @@ def run_determinism(spec: str, runs: int, settings: Sequence[str], as_json: bool
     else:
         _print_result(found)
     return IDENTICAL if found.identical else DIFFERENT
+
+
+def _interrupt(*_: Any) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once: whoever sends it to a group has it passed on too
+    raise KeyboardInterrupt
 
 
 def _say(flown: Flown) -> None:

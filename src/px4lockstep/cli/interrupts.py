@@ -16,6 +16,7 @@ class Interrupts:
     def __init__(self) -> None:
         self.is_noted = False
         self._is_deferred = False
+        self._taken: list[int] = [signal.SIGINT]
 
     def take(self) -> None:
         """Take interrupts from now on; where they are ignored, as in a shell's background, they stay so."""
@@ -24,6 +25,17 @@ class Interrupts:
         signal.signal(signal.SIGINT, self._note)
         show = sys.unraisablehook
         sys.unraisablehook = lambda lost: None if lost.exc_type is KeyboardInterrupt else show(lost)
+
+    def take_from_parent(self) -> None:
+        """In a child, take interrupts as its parent passes them on: a terminal sends each to both."""
+        signal.signal(signal.SIGINT, lambda *_: None)
+        signal.signal(signal.SIGUSR1, self._note)
+        self._taken.append(signal.SIGUSR1)
+
+    def ignore(self) -> None:
+        """Take no more of them."""
+        for number in self._taken:
+            signal.signal(number, signal.SIG_IGN)
 
     def check(self) -> None:
         """Raise what was noted.

@@ -7,28 +7,28 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryFile
+from typing import BinaryIO
 
 from px4lockstep.errors import LockstepError
-from px4lockstep.px4.console import console_into
+from px4lockstep.px4.console import console_into, log_of_console, printed_in
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.spec import Spec
 
 
-def build_with_console(spec: Spec) -> tuple[Flight, str]:
-    """Build a flight; return it with what PX4 printed. If it can't be built, that is on standard error."""
-    if spec.autopilot.kind != "px4":
-        return build(spec), ""
-    with TemporaryFile() as file:
-        try:
-            with console_into(file.fileno()):
-                flight = build(spec)
-        except LockstepError:
-            file.seek(0)
-            _show(file.read())
-            raise
-        file.seek(0)
-        return flight, file.read().decode("utf-8", "replace")
+def build_with_console(spec: Spec, file: BinaryIO) -> tuple[Flight, str]:
+    """Build a flight of PX4; return it with what PX4 printed. If it can't be built, that is on standard error.
+
+    Args:
+        spec: What to build.
+        file: For what PX4 prints.
+    """
+    try:
+        with console_into(file.fileno()):
+            flight = build(spec)
+    except LockstepError:
+        _show(printed_in(file))
+        raise
+    return flight, printed_in(file)
 
 
 class Px4Log:
@@ -49,22 +49,20 @@ class Px4Log:
         if self._is_shown:
             with self._path.open("rb") as file:
                 file.seek(self._shown)
-                _show(file.read())
+                _show(file.read().decode("utf-8", "replace"))
                 self._shown = file.tell()
 
 
 @contextmanager
 def px4_log(path: Path, printed: str, is_shown: bool) -> Iterator[Px4Log]:
     """Let what PX4 prints in this block go into a file, after what it printed before."""
-    with path.open("wb", buffering=0) as file:
-        file.write(printed.encode())
-        log = Px4Log(path, is_shown)
+    log = Px4Log(path, is_shown)
+    with log_of_console(path, printed):
         log.show()
-        with console_into(file.fileno()):
-            yield log
+        yield log
     log.show()
 
 
-def _show(printed: bytes) -> None:
-    sys.stderr.write(printed.decode("utf-8", "replace"))
+def _show(printed: str) -> None:
+    sys.stderr.write(printed)
     sys.stderr.flush()

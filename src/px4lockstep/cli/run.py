@@ -4,61 +4,97 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from px4lockstep.cli.crash import Told, tell_of_crash
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.px4_log import Px4Log, build_with_console, px4_log
 from px4lockstep.cli.replay import replay_spec
+from px4lockstep.cli.watched import in_child
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import SimulationError
 from px4lockstep.report.events import MODES
 from px4lockstep.report.summary import Summary
 from px4lockstep.runs.folder import PX4_LOG, RunFolder, summary_of
 from px4lockstep.runs.run import Run, fly
-from px4lockstep.spec.build import Flight
+from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import load_spec
 
 FLOWN, FAILED, INTERRUPTED = 0, 1, 130
 
 
-def run_spec(
-    spec: str,
-    settings: Sequence[str],
-    seed: str | None,
-    out: Path | None,
-    plots: bool,
-    verbose: bool,
-    as_json: bool,
-) -> int:
+@dataclass(frozen=True)
+class Options:
+    """Of the command line.
+
+    Args:
+        out: The run folder, if it is given.
+        plots: Whether to draw.
+        verbose: Whether to show PX4's console.
+        as_json: Whether to print JSON.
+    """
+
+    out: Path | None
+    plots: bool
+    verbose: bool
+    as_json: bool
+
+
+def run_spec(spec: str, settings: Sequence[str], seed: str | None, options: Options) -> int:
     """Fly; return the exit code."""
     if seed is not None:
         settings = [*settings, f"aircraft.seed={seed}"]
     loaded = load_spec(spec, settings=settings)
     if loaded.run.mode == "replay":
-        return replay_spec(loaded, as_json)
-    flight, printed = build_with_console(loaded)
+        return replay_spec(loaded, options.as_json)
+    if loaded.autopilot.kind != "px4":
+        return _run(build(loaded), "", options)
+    with TemporaryFile() as console, TemporaryFile() as notes:
+        told = Told(console, notes)
+
+        def fly_px4() -> int:
+            return _run(*build_with_console(loaded, console), options, told)
+
+        return in_child(fly_px4, lambda number: tell_of_crash(number, loaded, told, options.as_json))
+
+
+def _run(flight: Flight, printed: str, options: Options, told: Told | None = None) -> int:
+    """Fly what was built; return the exit code.
+
+    Args:
+        flight: What to fly.
+        printed: What PX4 printed so far.
+        options: How.
+        told: What a parent is told, if this is a child.
+    """
     with interrupts.deferred():
         interrupts.check()
-        folder = RunFolder.create(out, flight)
-        if flight.simulation.px4 is None:
-            run = _fly(flight, folder, None, quiet=as_json)
+        folder = RunFolder.create(options.out, flight)
+        if told is None:
+            run = _fly(flight, folder, None, quiet=options.as_json)
         else:
-            with px4_log(folder.path / PX4_LOG, printed, verbose) as log:
-                run = _fly(flight, folder, log, quiet=as_json or verbose)
+            told.folder_is(folder.path)
+            with px4_log(folder.path / PX4_LOG, printed, options.verbose) as log:
+                run = _fly(flight, folder, log, quiet=options.as_json or options.verbose)
         folder.keep(run, release=True)
         with suppress(KeyboardInterrupt):
-            if plots:
+            if options.plots:
                 with interrupts.raised():
                     folder.draw(run)
             folder.close(run)
-        if as_json:
+        if options.as_json:
             sys.stdout.write(json.dumps(summary_of(run, folder.path)) + "\n")
         else:
             _print_summary(run, folder.path)
+        if told is not None:
+            sys.stdout.flush()
+            told.summary_is_printed()
         if run.error is not None:
             sys.stderr.write(f"error: {run.error}\n")
         if interrupts.is_noted:

@@ -4,11 +4,13 @@ import json
 import sys
 from collections.abc import Sequence
 
+from px4lockstep.cli.watched import in_child
 from px4lockstep.px4.console import STANDARD_ERROR, console_into
 from px4lockstep.spec.build import build
 from px4lockstep.spec.files import shipped_aircraft, shipped_missions
 from px4lockstep.spec.json_schema import json_schema
 from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.toml_text import to_toml
 
 
@@ -29,12 +31,20 @@ def show_spec(spec: str, settings: Sequence[str]) -> int:
 
 def check_spec(spec: str, settings: Sequence[str]) -> int:
     """Load and build an aircraft file; what is wrong with it is an error."""
+    loaded = load_spec(spec, settings=settings)
+    if loaded.autopilot.kind != "px4":
+        return _check(spec, loaded)
+    return in_child(lambda: _check(spec, loaded))
+
+
+def _check(name: str, spec: Spec) -> int:
+    """Build a flight."""
     with console_into(STANDARD_ERROR):
-        flight = build(load_spec(spec, settings=settings))
+        flight = build(spec)
         flight.simulation.close()
     for warning in flight.warnings:
         sys.stdout.write(f"warning: {warning}\n")
-    sys.stdout.write(f"{spec}: good\n")
+    sys.stdout.write(f"{name}: good\n")
     return 0
 
 

@@ -5,6 +5,8 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
 
 STANDARD_OUTPUT, STANDARD_ERROR = 1, 2
 LINES = 1
@@ -30,6 +32,21 @@ def console_into(file: int) -> Iterator[None]:
             os.dup2(kept, STANDARD_OUTPUT)
     finally:
         os.close(kept)
+
+
+@contextmanager
+def log_of_console(path: Path, printed: str) -> Iterator[None]:
+    """Let what C code writes to standard output go into a file, after what was printed before."""
+    with path.open("wb", buffering=0) as file:
+        file.write(printed.encode())
+        with console_into(file.fileno()):
+            yield
+
+
+def printed_in(file: BinaryIO) -> str:
+    """Return all that was printed into an open file, also by another process that has it open."""
+    number = file.fileno()
+    return os.pread(number, os.fstat(number).st_size, 0).decode("utf-8", "replace")
 
 
 def flush_console() -> None:

@@ -1,6 +1,7 @@
 """A flight in a few numbers."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import LockstepError
 from px4lockstep.logs.log import Log
 from px4lockstep.report.events import Event, events_of, mission_times_us
-from px4lockstep.report.outcome import is_mission_asked, outcome_of
+from px4lockstep.report.outcome import FAILED, is_mission_asked, outcome_of
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,8 @@ class Summary:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        fields = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-        fields["events"] = [
-            {"time_s": event.time_us / 1e6, "label": event.label, "is_fault": event.is_fault} for event in self.events
-        ]
-        return fields
+        told = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return told | {"events": _as_dicts(self.events)}
 
 
 def summarize(simulation: Simulation, log: Log | None = None, error: LockstepError | None = None) -> Summary:
@@ -94,14 +92,56 @@ def summarize(simulation: Simulation, log: Log | None = None, error: LockstepErr
         landed=bool(simulation.bus.scenario.landed),
         crashed=simulation.is_crashed,
         waypoint_times_s=tuple(time_us / 1e6 for time_us in mission_times_us(log)),
-        max_altitude_m=float(0.0 - log["pos_ned"][:, 2].min()) if has_position else None,
-        max_speed_m_s=float(np.linalg.norm(log["vel_ned"], axis=1).max()) if has_velocity else None,
+        max_altitude_m=_highest_m(log) if has_position else None,
+        max_speed_m_s=_fastest_m_s(log) if has_velocity else None,
         battery_used=_battery_used(simulation, log),
         final_pos_ned=(float(position[0]), float(position[1]), float(position[2])) if position.size == 3 else None,
         events=events,
         warnings=_warnings(simulation, events),
         px4_rates_hz=dict(simulation.px4.rates_hz) if simulation.px4 is not None else None,
     )
+
+
+def summarize_log(log: Log | None, reason: str, capacities_ah: Sequence[float]) -> dict[str, Any]:
+    """Return what is known of a run that left only its log, under the names of `Summary`; what is not known is None.
+
+    Args:
+        log: What there is of it.
+        reason: Why the run failed.
+        capacities_ah: Of its batteries.
+    """
+    told: dict[str, Any] = dict.fromkeys(field.name for field in fields(Summary))
+    told |= {"outcome": FAILED, "reason": reason, "waypoint_times_s": [], "events": [], "warnings": []}
+    if log is None or not log.rows:
+        return told
+    told["duration_s"] = int(log.time_us[-1] - log.time_us[0]) / 1e6
+    told["waypoint_times_s"] = [time_us / 1e6 for time_us in mission_times_us(log)]
+    told["events"] = _as_dicts(events_of(log))
+    if "request_mission" in log:
+        told["mission_asked"] = bool(log["request_mission"].any())
+    for name in ("mission_finished", "landed", "crashed"):
+        if name in log:
+            told[name] = bool(log[name][-1])
+    if "pos_ned" in log:
+        told["max_altitude_m"] = _highest_m(log)
+        told["final_pos_ned"] = log["pos_ned"][-1].tolist()
+    if "vel_ned" in log:
+        told["max_speed_m_s"] = _fastest_m_s(log)
+    if "soc" in log:
+        told["battery_used"] = float(np.average(log["soc"][0] - log["soc"][-1], weights=capacities_ah))
+    return told
+
+
+def _as_dicts(events: Sequence[Event]) -> list[dict[str, Any]]:
+    return [{"time_s": event.time_us / 1e6, "label": event.label, "is_fault": event.is_fault} for event in events]
+
+
+def _highest_m(log: Log) -> float:
+    return float(0.0 - log["pos_ned"][:, 2].min())
+
+
+def _fastest_m_s(log: Log) -> float:
+    return float(np.linalg.norm(log["vel_ned"], axis=1).max())
 
 
 def _battery_used(simulation: Simulation, log: Log) -> float | None:

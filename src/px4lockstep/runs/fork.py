@@ -1,7 +1,8 @@
 """Branches of a live flight of real PX4: its state is in its library, so the process is copied at a boundary.
 
 The flight is flown to the moment; each branch is a child of this process, made by `os.fork()`, which flies on with its
-changes and leaves a run folder. The parent waits for each and collects its summary.
+changes and leaves a run folder, with what PX4 printed. The parent waits for each and collects its summary. If PX4
+crashes in one, the others are flown.
 """
 
 import json
@@ -11,18 +12,20 @@ import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from px4lockstep.autopilot.px4_library import Px4Session
 from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.errors import InputError, LockstepError, SimulationError
 from px4lockstep.microseconds import seconds_to_us
-from px4lockstep.px4.console import flush_console
+from px4lockstep.px4.console import flush_console, log_of_console, printed_in
 from px4lockstep.recording.file import read_recording
 from px4lockstep.recording.recording import Recording
 from px4lockstep.runs.branch import MAX_BRANCHES, changed_spec, check_flown
-from px4lockstep.runs.changes import ABSENT, Change
-from px4lockstep.runs.folder import SUMMARY
+from px4lockstep.runs.changes import Change
+from px4lockstep.runs.child import crash_of, end_of, fork_child
+from px4lockstep.runs.crashed import keep_crashed
+from px4lockstep.runs.folder import PX4_LOG, SUMMARY, RunFolder
 from px4lockstep.runs.recorded import SPEC, recorded_spec
 from px4lockstep.runs.run import Run, fly
 from px4lockstep.spec.build import Flight, build
@@ -30,7 +33,6 @@ from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
 
 FAILED = 1
-CHANGES = "changes.json"
 STARTED_WITH = (
     "px4.lockstep",
     "px4.uorb",
@@ -92,28 +94,30 @@ class LiveTrunk:
             raise
         return cls(recording, simulation.px4, flight, start, simulation.copied(), simulation.time_us)
 
-    def fly_child(
-        self,
-        overrides: Mapping[str, Any],
-        settings: Sequence[str],
-        events: Sequence[Mapping[str, Any]],
-        number: int,
-        folder: Path,
-        plots: bool,
-    ) -> None:
-        """Fly a branch, in a child of the process that flew the trunk; it leaves its run folder."""
-        with changed_spec(self.recording, overrides, settings, events, number, self.at_us) as (before, spec, changes):
-            flight = build(spec, record=True, px4=self.session)
-            flight.simulation.continue_from(self.moment, self.start)
+    def fly_branch(self, before: Spec, spec: Spec, folder: Path, plots: bool, printed: str) -> None:
+        """Fly a branch, in a child of the process that flew the trunk; it leaves its run folder.
+
+        Args:
+            before: What the trunk flew.
+            spec: What the branch flies.
+            folder: Where.
+            plots: Whether to draw it.
+            printed: What PX4 printed before.
+        """
+        flight = build(spec, record=True, px4=self.session)
+        flight.simulation.continue_from(self.moment, self.start)
+        target = RunFolder.create(folder, flight)
+        with log_of_console(target.path / PX4_LOG, printed):
             ours, theirs = ({**one.autopilot.params, **_params(one)} for one in (before, spec))
             self.session.set_parameters({name: value for name, value in theirs.items() if ours.get(name) != value})
             try:
-                run = fly(flight)
+                run = fly(flight, target.watch)
             except SimulationError as error:  # it keeps its log, and the others are flown
                 run = Run(flight, error)
-        run.save(folder, plots=plots)
-        said = [change.as_dict() for change in changes]
-        (folder / CHANGES).write_text(json.dumps(said), "utf-8")
+        target.keep(run)
+        if plots:
+            target.draw(run)
+        target.close(run)
 
 
 def is_of_px4(recording: Recording) -> bool:
@@ -131,6 +135,7 @@ def fork(
     events: Sequence[Mapping[str, Any]] = (),
     count: int = 1,
     plots: bool = False,
+    console: BinaryIO | None = None,
 ) -> list[Forked]:
     """Fly on from a moment of a recorded flight of real PX4, a child process each.
 
@@ -143,6 +148,7 @@ def fork(
         events: Further events of the scenario.
         count: How many; each after the first has a seed of its own.
         plots: Whether to draw them.
+        console: The file that PX4's console goes into, if it does: `px4.log` of each branch then begins with it.
 
     Raises:
         InputError: If it can't be read or flown, or a change can't be made in flight.
@@ -160,29 +166,28 @@ def fork(
         library = _library_of(source) | _library_in(spec)
     trunk = LiveTrunk.of(recording, at_s, library)
     try:
-        return [_fork_one(trunk, overrides or {}, settings, events, i, Path(out), plots) for i in range(count)]
+        flush_console()
+        printed = "" if console is None else printed_in(console)
+        forked = []
+        for number in range(count):
+            folder = Path(out) / f"branch-{number + 1}"
+            with changed_spec(recording, overrides or {}, settings, events, number, trunk.at_us) as (*specs, changes):
+                summary = _fly_child(trunk, specs[0], specs[1], folder, plots, printed)
+            forked.append(Forked(folder, summary, changes, trunk.at_us))
+        return forked
     finally:
         trunk.flight.simulation.close()
 
 
-def _fork_one(
-    trunk: LiveTrunk,
-    overrides: Mapping[str, Any],
-    settings: Sequence[str],
-    events: Sequence[Mapping[str, Any]],
-    number: int,
-    out: Path,
-    plots: bool,
-) -> Forked:
-    folder = out / f"branch-{number + 1}"
+def _fly_child(trunk: LiveTrunk, before: Spec, spec: Spec, folder: Path, plots: bool, printed: str) -> dict[str, Any]:
+    """Fly a branch in a child of this process, and return its summary."""
     reading, writing = os.pipe()
-    flush_console()  # or what C holds back would be written by the child too
-    child = os.fork()
+    child = fork_child()
     if child == 0:  # pragma: no cover - another process
         problem = "stopped"
         try:
             os.close(reading)
-            trunk.fly_child(overrides, settings, events, number, folder, plots)
+            trunk.fly_branch(before, spec, folder, plots, printed)
             problem = ""
         except LockstepError as error:
             problem = str(error)
@@ -198,18 +203,17 @@ def _fork_one(
     try:
         with os.fdopen(reading, "rb") as pipe:
             problem = pipe.read().decode(errors="replace")
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except BaseException:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         raise
-    if code != 0 or not (folder / CHANGES).exists():
-        how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
-        raise SimulationError(f"the branch in {folder}: {problem or how}")
-    said = json.loads((folder / CHANGES).read_text("utf-8"))
-    (folder / CHANGES).unlink()
-    changes = tuple(Change(one["key"], *(_or_absent(one[name]) for name in ("before", "after"))) for one in said)
-    return Forked(folder, json.loads((folder / SUMMARY).read_text("utf-8")), changes, trunk.at_us)
+    code = end_of(child)
+    if code < 0 and folder.exists():
+        return keep_crashed(folder, spec, -code)
+    if code != 0:
+        raise SimulationError(f"the branch in {folder}: {crash_of(-code) if code < 0 else problem}")
+    summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text("utf-8"))
+    return summary
 
 
 def _refuse_of_the_host(before: Spec, after: Spec, changes: tuple[Change, ...]) -> None:
@@ -231,10 +235,6 @@ def _library_of(source: str | Path | Recording) -> dict[str, str]:
 def _library_in(spec: Spec) -> dict[str, str]:
     places = {"px4.libpath": spec.px4.libpath, "px4.msg_dir": spec.px4.msg_dir}
     return {key: place for key, place in places.items() if place is not None}
-
-
-def _or_absent(value: Any) -> Any:
-    return ABSENT if value is None else value
 
 
 def _params(spec: Any) -> dict[str, float | int]:

@@ -67,7 +67,13 @@ EXPORT void *px4_lockstep_create(const Config *config) {
     count_steps_anew();
     printf("INFO  [lockstep] conformance double, ABI %d\n", ABI_VERSION);
     fflush(stdout);
+    if (is_told("signal_at_create")) raise((int)told_number("signal_at_create", 0));
     return &library;
+}
+
+/* What a library does as it is unloaded. */
+__attribute__((destructor)) static void unloaded(void) {
+    if (is_told("signal_at_exit")) raise((int)told_number("signal_at_exit", 0));
 }
 
 EXPORT void px4_lockstep_destroy(void *handle) {

@@ -1,0 +1,85 @@
+"""What is said of a run that PX4's crash has ended, by the process that is left; and what that one was told before."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+from px4lockstep.cli.watched import remedy
+from px4lockstep.errors import InputError
+from px4lockstep.px4.console import printed_in
+from px4lockstep.runs.child import crash_of
+from px4lockstep.runs.crashed import keep_crashed
+from px4lockstep.runs.folder import MARK, PX4_LOG
+from px4lockstep.spec.spec import Spec
+
+LAST_LINES = 10
+MAX_LINE = 200
+PRINTED = b"\n"
+
+
+class Told:
+    """What the child that flies tells its parent, in files that both have open.
+
+    Args:
+        console: Has what PX4 printed before there was a folder.
+        notes: Has the folder, and after it whether the summary is printed.
+    """
+
+    def __init__(self, console: BinaryIO, notes: BinaryIO) -> None:
+        self._console = console
+        self._notes = notes
+
+    def folder_is(self, path: Path) -> None:
+        """Tell where the run folder is."""
+        os.write(self._notes.fileno(), json.dumps(str(path)).encode())
+
+    def summary_is_printed(self) -> None:
+        """Tell that nothing more is to be printed of the run."""
+        os.write(self._notes.fileno(), PRINTED)
+
+    def heard(self) -> tuple[Path | None, bool]:
+        """Return the run folder, if there is one, and whether the summary is printed."""
+        said = printed_in(self._notes)
+        return Path(json.loads(said)) if said else None, said.endswith(PRINTED.decode())
+
+    def console(self, folder: Path | None) -> str:
+        """Return what PX4 printed."""
+        path = None if folder is None else folder / PX4_LOG
+        if path is None or not path.exists():
+            return printed_in(self._console)
+        return path.read_text("utf-8", "replace")
+
+
+def tell_of_crash(number: int, spec: Spec, told: Told, as_json: bool) -> None:
+    """Complete the folder as far as that goes, and say what happened and what to do.
+
+    Args:
+        number: The signal that ended the run.
+        spec: What was flown.
+        told: What the run had told before.
+        as_json: Whether a summary is to be printed, if it was not.
+    """
+    folder, is_printed = told.heard()
+    lines = []
+    try:
+        summary = keep_crashed(folder, spec, number)
+    except InputError as error:  # a full disk, say
+        summary = keep_crashed(None, spec, number) | {"reason": crash_of(number), "run_dir": str(folder)}
+        lines.append(f"  {error}")
+    if as_json and not is_printed:
+        sys.stdout.write(json.dumps(summary) + "\n")
+    if folder is not None:
+        is_marked = (folder / MARK).exists()
+        lines.append(f"  {folder} {f'has what was logged, and is marked {MARK}' if is_marked else 'is complete'}")
+    name = "" if folder is None else f" in {folder / PX4_LOG}"
+    lines += last_lines(told.console(folder), name)
+    text = "\n".join([f"error: {summary['reason']}", *lines])
+    sys.stderr.write(f"{text}\n{remedy(number)}")
+
+
+def last_lines(printed: str, place: str = "") -> list[str]:
+    """Return the last lines that PX4 printed, indented, under a line that says so; nothing if it printed nothing."""
+    lines = [line[:MAX_LINE] for line in printed.splitlines() if line.strip()][-LAST_LINES:]
+    return [f"  PX4 printed last{place}:", *(f"    {line}" for line in lines)] if lines else []

@@ -1,0 +1,57 @@
+"""Children of this process that real PX4 runs in: if it crashes, the parent is there to tell."""
+
+import ctypes
+import os
+import signal
+import sys
+
+from px4lockstep.errors import SimulationError
+from px4lockstep.px4.console import flush_console
+
+CRASHES = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
+PR_SET_PDEATHSIG = 1
+"""Of Linux's prctl."""
+
+
+def fork_child() -> int:
+    """Copy this process; return the child's id, and 0 in the child, which ends if its parent does.
+
+    On Linux it ends at once. Elsewhere a child that has lost its parent flies to its end.
+
+    Raises:
+        SimulationError: If the system allows no further process.
+    """
+    sys.stderr.flush()
+    flush_console()  # or what is held back would be written by the child too
+    parent = os.getpid()
+    try:
+        child = os.fork()
+    except OSError as error:
+        raise SimulationError(f"PX4 runs in a process of its own, and none can be made: {error.strerror}") from error
+    if child == 0 and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
+        if os.getppid() != parent:  # it ended before it could be said
+            os.kill(os.getpid(), signal.SIGKILL)
+    return child
+
+
+def end_of(child: int) -> int:
+    """Wait for a child; return its exit code, or the number of the signal that ended it, negative."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def is_crash(number: int) -> bool:
+    """Return whether a signal is one that a process gets for what its own code did."""
+    return _name(number) in CRASHES
+
+
+def crash_of(number: int) -> str:
+    """Say that a signal has ended a process that PX4 ran in."""
+    described = f"{_name(number)} (signal {number}, {(signal.strsignal(number) or 'unknown').lower()})"
+    if is_crash(number):
+        return f"PX4's library crashed: {described} has ended its process"
+    return f"{described} has ended the process that PX4 ran in: somebody sent it, or the system was short of memory"
+
+
+def _name(number: int) -> str:
+    return signal.Signals(number).name if number in list(signal.Signals) else "a real-time signal"

@@ -1,0 +1,35 @@
+"""Other processes, as Linux shows them."""
+
+import contextlib
+import time
+from pathlib import Path
+
+PATIENCE_S = 60.0
+
+
+def wait_until(is_so):
+    """Wait for something to become so."""
+    start_s = time.monotonic()
+    while not is_so():
+        assert time.monotonic() - start_s < PATIENCE_S
+        time.sleep(0.01)
+
+
+def stat_of(pid):
+    """Return state and parent of a process, from /proc; None if there is none."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
+        return state, int(parent)
+    return None
+
+
+def children_of(pid):
+    """Return the processes that one has started."""
+    there = {int(path.name): stat_of(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()}
+    return [child for child, stat in there.items() if stat is not None and stat[1] == pid]
+
+
+def is_gone(pid):
+    """Whether a process has ended, be it that nobody has asked how."""
+    stat = stat_of(pid)
+    return stat is None or stat[0] == "Z"
