@@ -78,6 +78,8 @@ def _unfinished(simulation: Simulation, log: Log) -> str:
             return ""
         return f"{name} was ordered at {time_us / 1e6:.2f} s, and the vehicle had not landed when the run ended"
     if not int(told.mission_count):
+        if simulation.px4 is not None:
+            return "PX4 has told nothing of the mission: it published no mission_result; does its navigator run?"
         return "there is no autopilot to fly the mission"
     return f"the run ended on item {int(told.mission_item)} of a mission with items 0 to {int(told.mission_count) - 1}"
 
