@@ -108,16 +108,24 @@ def test_the_command_line_ends_with_a_line_and_an_intact_log(tmp_path, told):
     assert "ABI 3" in (folder / "px4.log").read_text()
 
 
-def test_a_slow_px4_flies_the_same(tmp_path, monkeypatch):
-    """Simulated time is not the machine's."""
-    digests = []
-    for told in ("strict", "strict,sleep_us=2000@900"):
-        monkeypatch.setenv(OPTIONS, told)
-        (tmp_path / told).mkdir()
-        run = fly(flight_of(tmp_path / told, changes=SHORT))
-        digests.append(run.digest)
-    assert digests[0] == digests[1]
-    assert run.summary.wall_s > 0.2  # a hundred steps of 2 ms
+def test_a_slow_px4_flies_the_same_and_is_warned_of(tmp_path):
+    """Simulated time is not the machine's: digest, recording and log have nothing of it. A warning says when it was."""
+    options = ("--json", "--no-plots")
+    said = {}
+    for name, told in (("fast", "strict"), ("slow", "strict,sleep_us=20000@951")):  # 1.0 s for the last 0.2 s
+        finished = run("run", "iris", *settings(SHORT), *options, "--out", name, cwd=tmp_path, double=told)
+        said[name] = json.loads(finished.stdout)
+    assert said["slow"]["digest"] == said["fast"]["digest"]
+    for file in ("recording.h5", "log.parquet"):
+        assert (tmp_path / "slow" / file).read_bytes() == (tmp_path / "fast" / file).read_bytes()
+    assert said["fast"]["warnings"] == []
+    (warning,) = said["slow"]["warnings"]
+    found = re.fullmatch(
+        r"PX4 was slow, .*: its 251 steps from t = 3\.000000 s on took (\S+) s; the flight .*", warning
+    )
+    assert found is not None, warning
+    assert float(found[1]) >= 1.0
+    assert said["slow"]["wall_s"] > 1.0
 
 
 def test_a_px4_that_tells_nothing_of_its_mission_is_the_reason(tmp_path, monkeypatch):

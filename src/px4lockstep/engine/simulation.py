@@ -22,7 +22,7 @@ from px4lockstep.engine.protocols import OrderProbe, PlantView, Source, StageInp
 from px4lockstep.engine.scenario_stage import NotingChanges
 from px4lockstep.engine.snapshot import Snapshot, difference, load_objects, save_objects
 from px4lockstep.engine.stages import Handlers, set_gusts, set_hooks, set_sources, step_warnings
-from px4lockstep.engine.statistics import Statistics, statistics_of
+from px4lockstep.engine.statistics import Statistics, Stretch, statistics_of
 from px4lockstep.engine.streams import Streams, allocate, locked, with_room
 from px4lockstep.engine.timeline import AUTOPILOT, LOG, Timeline
 from px4lockstep.environment.gust import Gust
@@ -95,6 +95,7 @@ class Simulation:
         self._raised_in_plant: BaseException | None = None
         self._python_calls = 0
         self._wall_s = 0.0
+        self._slowest = Stretch()
         self._flown_us = 0
 
         self._core = np.zeros(1, SIM)
@@ -222,6 +223,7 @@ class Simulation:
             raise InputError("a simulation runs in the thread that made it; make one in each thread or process")
         advance, handlers = self._loop, self._handlers
         start_s, start_us = time.perf_counter(), self.time_us
+        ticks_before = int(self._core["cursor"]["autopilot_ticks"][0])
         hook_before = sys.unraisablehook
         sys.unraisablehook = self._note_unraisable
         stage = loop.DONE
@@ -241,8 +243,12 @@ class Simulation:
             raise
         finally:
             sys.unraisablehook = hook_before
-            self._wall_s += time.perf_counter() - start_s
+            wall_s = time.perf_counter() - start_s
+            self._wall_s += wall_s
             self._flown_us += self.time_us - start_us
+            if wall_s > self._slowest.wall_s:
+                ticks = int(self._core["cursor"]["autopilot_ticks"][0]) - ticks_before
+                self._slowest = Stretch(wall_s, start_us, ticks)
 
     def _note_unraisable(self, unraisable: Any) -> None:
         """Note of an exception in a user's compiled function, which can't raise: the loop stops at its next check."""
@@ -384,7 +390,7 @@ class Simulation:
     @property
     def statistics(self) -> Statistics:
         """What the run has cost so far."""
-        return statistics_of(self._core[0], self._python_calls, self._wall_s)
+        return statistics_of(self._core[0], self._python_calls, self._wall_s, self._slowest)
 
     def digest(self) -> str:
         """Return the digest of the flight so far: see `digest`."""

@@ -5,8 +5,29 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+class Stretch:
+    """A part of a run that the loop was called for once, a simulated second at most if it is watched.
+
+    Args:
+        wall_s: How long it took.
+        start_us: Where it began, in simulated time.
+        ticks: How many of the autopilot's it had.
+    """
+
+    wall_s: float = 0.0
+    start_us: int = 0
+    ticks: int = 0
+
+
+@dataclass(frozen=True)
 class Statistics:
-    """What a run has cost so far."""
+    """What a run has cost so far.
+
+    Args:
+        boundaries: And so on: how many of each.
+        wall_s: How long the loop took.
+        slowest: The stretch that took longest.
+    """
 
     boundaries: int
     autopilot_ticks: int
@@ -20,9 +41,10 @@ class Statistics:
     clamped_commands: int
     python_calls: int
     wall_s: float
+    slowest: Stretch
 
 
-def statistics_of(sim: Any, python_calls: int, wall_s: float) -> Statistics:
+def statistics_of(sim: Any, python_calls: int, wall_s: float, slowest: Stretch) -> Statistics:
     """Collect the counts from a `SIM` record."""
     cursor, solver = sim["cursor"], sim["solver"]
     return Statistics(
@@ -38,4 +60,5 @@ def statistics_of(sim: Any, python_calls: int, wall_s: float) -> Statistics:
         clamped_commands=int(sim["validator"]["clamped_commands"]),
         python_calls=python_calls,
         wall_s=wall_s,
+        slowest=slowest,
     )

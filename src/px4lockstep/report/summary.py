@@ -8,9 +8,13 @@ import numpy as np
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import LockstepError
+from px4lockstep.jit import JIT_ENABLED
 from px4lockstep.logs.log import Log
 from px4lockstep.report.events import Event, events_of, mission_times_us
 from px4lockstep.report.outcome import FAILED, is_mission_asked, outcome_of
+
+SLOW_S = 0.5
+"""A simulated second of real PX4 takes some milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -167,4 +171,8 @@ def _warnings(simulation: Simulation, events: tuple[Event, ...]) -> tuple[str, .
         found.append(f"states that were put back into their bounds after a step: {projected}")
     if counts.forced_steps:
         found.append(f"steps of the shortest length that were accepted with too large an error: {counts.forced_steps}")
+    slowest = counts.slowest
+    if simulation.px4 is not None and JIT_ENABLED and slowest.wall_s > SLOW_S:  # interpreted, all is slow
+        steps = f"its {slowest.ticks} steps from t = {slowest.start_us / 1e6:.6f} s on took {slowest.wall_s:.1f} s"
+        found.append(f"PX4 was slow, or the machine was busy: {steps}; the flight is the same")
     return tuple(found)
