@@ -117,6 +117,22 @@ def test_other_commands_that_start_px4_say_so_too(tmp_path, command):
     assert "gdb" in finished.stderr
 
 
+def test_a_crash_gives_the_terminal_its_cursor_back(tmp_path):
+    """Which the line of progress hides; the error begins a line of its own."""
+    master, terminal = os.openpty()
+    command = (*COMMAND, *FLIGHT, *settings(SHORT))
+    environment = {**os.environ, OPTIONS: "signal=11@900", "TERM": "xterm"}
+    finished = subprocess.run(command, cwd=tmp_path, env=environment, stderr=terminal, timeout=300, check=False)
+    shown = os.read(master, 65536).decode()
+    for descriptor in (master, terminal):
+        os.close(descriptor)
+    assert finished.returncode == 1
+    assert "\x1b[?25lflying" in shown
+    _, there, after = shown.partition("\r\x1b[2K\x1b[?25herror: PX4's library crashed")
+    assert there
+    assert "\x1b[?25l" not in after
+
+
 @contextlib.contextmanager
 def flying(folder, told):
     """Give a flight that is under way, in a group of its own, and the process that flies it; both end here."""
