@@ -121,9 +121,11 @@ def test_a_missing_library_is_bad_input(tmp_path, command):
 
 
 def test_the_doctor_says_whether_px4_is_there(tmp_path):
-    """Found and of the right version, or why not."""
+    """Found and of the right version, or why not, be it that it crashes."""
     library = build_double(tmp_path)
     found = json.loads(run("doctor", "--json", PX4_LOCKSTEP_LIB=str(library)))
     assert found["px4_library"] == f"{library}, version 3 of the interface"
     told = {OPTIONS: "abi_version=2", "PX4_LOCKSTEP_LIB": str(library)}
     assert "has version 2 of the interface" in json.loads(run("doctor", "--json", **told))["px4_library"]
+    told = {OPTIONS: "signal_at_load=11", "PX4_LOCKSTEP_LIB": str(library)}
+    assert "PX4's library crashed: SIGSEGV" in json.loads(run("doctor", "--json", **told))["px4_library"]

@@ -189,9 +189,8 @@ def compare(
 def doctor(as_json: JsonOption = False) -> None:
     """Say what this installation has: versions, processor, cache, PX4."""
     from px4lockstep.cli.doctor import run_doctor
-    from px4lockstep.cli.watched import in_child
 
-    raise typer.Exit(in_child(lambda: run_doctor(as_json)))
+    raise typer.Exit(run_doctor(as_json))
 
 
 spec_app = typer.Typer(help="The aircraft files.", no_args_is_help=True)

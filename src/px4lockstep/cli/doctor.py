@@ -7,7 +7,6 @@ import sys
 from typing import Any
 
 from px4lockstep import __version__
-from px4lockstep.errors import InputError
 from px4lockstep.px4.abi import VERSION
 
 
@@ -51,10 +50,14 @@ def diagnose() -> dict[str, Any]:
 
 
 def _px4_library() -> str:
+    """Say which library is found, and whether it fits; it is loaded in a child of this process, since it may crash."""
     from px4lockstep.px4 import Library
+    from px4lockstep.runs.child import ask_child, crash_of
 
-    try:
-        library = Library.load()
-    except InputError as error:
-        return f"none: {error}"
-    return f"{library.path}, version {VERSION} of the interface"
+    def load() -> str:
+        return f"{Library.load().path}, version {VERSION} of the interface"
+
+    if not hasattr(os, "fork"):
+        return "none: PX4's library is for Linux and macOS"
+    code, said = ask_child(load)
+    return said if code == 0 else f"none: {said if code > 0 else crash_of(-code)}"

@@ -4,10 +4,13 @@ import ctypes
 import os
 import signal
 import sys
+import traceback
+from collections.abc import Callable
 
-from px4lockstep.errors import SimulationError
+from px4lockstep.errors import LockstepError, SimulationError
 from px4lockstep.px4.console import flush_console
 
+FAILED = 1
 CRASHES = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
 PR_SET_PDEATHSIG = 1
 """Of Linux's prctl."""
@@ -38,6 +41,45 @@ def fork_child() -> int:
 def end_of(child: int) -> int:
     """Wait for a child; return its exit code, or the number of the signal that ended it, negative."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def ask_child(work: Callable[[], str]) -> tuple[int, str]:
+    """Let a child of this process do something, and wait for it; it is killed if that is interrupted.
+
+    Returns:
+        Its exit code, or the number of the signal that ended it, negative; and what the work returned, or, with exit
+        code 1, what it raised.
+
+    Raises:
+        SimulationError: If the system allows no further process.
+    """
+    reading, writing = os.pipe()
+    child = fork_child()
+    if child == 0:  # pragma: no cover - another process
+        code, text = FAILED, "stopped"
+        try:
+            os.close(reading)
+            text = work()
+            code = 0
+        except LockstepError as error:
+            text = str(error)
+        except BaseException:
+            text = traceback.format_exc()
+        finally:  # never back into the parent's code
+            try:
+                flush_console()
+                os.write(writing, text.encode())
+            finally:
+                os._exit(code)
+    os.close(writing)
+    try:
+        with os.fdopen(reading, "rb") as pipe:
+            said = pipe.read().decode(errors="replace")
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
+    return end_of(child), said
 
 
 def is_crash(number: int) -> bool:

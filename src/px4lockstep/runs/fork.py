@@ -7,8 +7,6 @@ crashes in one, the others are flown.
 
 import json
 import os
-import signal
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +14,14 @@ from typing import Any, BinaryIO
 
 from px4lockstep.autopilot.px4_library import Px4Session
 from px4lockstep.engine.snapshot import Snapshot
-from px4lockstep.errors import InputError, LockstepError, SimulationError
+from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.microseconds import seconds_to_us
 from px4lockstep.px4.console import flush_console, log_of_console, printed_in
 from px4lockstep.recording.file import read_recording
 from px4lockstep.recording.recording import Recording
 from px4lockstep.runs.branch import MAX_BRANCHES, changed_spec, check_flown
 from px4lockstep.runs.changes import Change
-from px4lockstep.runs.child import crash_of, end_of, fork_child
+from px4lockstep.runs.child import ask_child, crash_of
 from px4lockstep.runs.crashed import keep_crashed
 from px4lockstep.runs.folder import PX4_LOG, SUMMARY, RunFolder
 from px4lockstep.runs.recorded import SPEC, recorded_spec
@@ -32,7 +30,6 @@ from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
 
-FAILED = 1
 STARTED_WITH = (
     "px4.lockstep",
     "px4.uorb",
@@ -181,33 +178,12 @@ def fork(
 
 def _fly_child(trunk: LiveTrunk, before: Spec, spec: Spec, folder: Path, plots: bool, printed: str) -> dict[str, Any]:
     """Fly a branch in a child of this process, and return its summary."""
-    reading, writing = os.pipe()
-    child = fork_child()
-    if child == 0:  # pragma: no cover - another process
-        problem = "stopped"
-        try:
-            os.close(reading)
-            trunk.fly_branch(before, spec, folder, plots, printed)
-            problem = ""
-        except LockstepError as error:
-            problem = str(error)
-        except BaseException:
-            problem = traceback.format_exc()
-        finally:  # never back into the parent's code
-            try:
-                flush_console()
-                os.write(writing, problem.encode())
-            finally:
-                os._exit(FAILED if problem else 0)
-    os.close(writing)
-    try:
-        with os.fdopen(reading, "rb") as pipe:
-            problem = pipe.read().decode(errors="replace")
-    except BaseException:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        raise
-    code = end_of(child)
+
+    def work() -> str:
+        trunk.fly_branch(before, spec, folder, plots, printed)
+        return ""
+
+    code, problem = ask_child(work)
     if code < 0 and folder.exists():
         return keep_crashed(folder, spec, -code)
     if code != 0:

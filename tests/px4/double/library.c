@@ -23,7 +23,10 @@ static struct {
 
 bool is_live(const void *handle) { return library.is_live && handle == &library; }
 
-EXPORT uint32_t px4_lockstep_abi_version(void) { return (uint32_t)told_number("abi_version", ABI_VERSION); }
+EXPORT uint32_t px4_lockstep_abi_version(void) {
+    if (is_told("signal_at_load")) raise((int)told_number("signal_at_load", 0));
+    return (uint32_t)told_number("abi_version", ABI_VERSION);
+}
 
 EXPORT void px4_lockstep_sizes(uint32_t *in, uint32_t *out, uint32_t *cfg) {
     uint32_t sizes[3] = {0, 0, sizeof(Config)};

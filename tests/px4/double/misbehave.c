@@ -11,6 +11,7 @@
  *   sleep_us=20000@500         each step takes longer
  *   print=100000@1             each step prints as many characters
  *   signal=11@500              the process gets the signal in that step
+ *   signal_at_load=11          the same as it is asked for its version
  *   signal_at_create=11        the same in create, after it has printed
  *   signal_at_exit=11          the same when the process ends
  *   expect.TOPIC=100000        not a misbehaviour: the period at which the host means to publish [us]; 0 is never
@@ -40,7 +41,7 @@ static char error_text[2 * MAX_KEY];
 
 static const char *const ALONE[] = {"abi_version", "sizes", "null_handle", "fields", "motors",   "servos",
                                     "sleep_us",    "print", "signal",      "strict", "unchecked",
-                                    "signal_at_create", "signal_at_exit"};
+                                    "signal_at_load", "signal_at_create", "signal_at_exit"};
 static const char *const FUNCTIONS[] = {
     "load_mission_qgc_wpl", "step_uorb",            "param_set_i32",          "param_set_f32",
     "param_get_i32",        "param_get_f32",        "param_notify",           "param_preinit_set_i32",
