@@ -89,7 +89,7 @@ def _faults(log: Log) -> Iterator[Event]:
         if all(part in log for part in names):
             is_set = np.zeros(log.rows, np.int64)
             for part in names:
-                values = log[part].reshape(log.rows, -1)
+                values = log[part] if log[part].ndim == 2 else log[part][:, np.newaxis]  # of a log without rows too
                 if values.any():
                     is_set |= (values != 0.0).any(axis=1)
             yield from _changes_of(log, is_set, _on_or_off(label), is_fault=True)
