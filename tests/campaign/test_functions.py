@@ -105,6 +105,7 @@ def test_loading_leaves_little_behind(metric, tmp_path):
     try:
         assert metric("import beside_it\ndef f(run):\n    return beside_it.SIX\n")(RUN) == 6.0
         assert sys.path == path
+        assert list(tmp_path.rglob("my_metrics*.pyc")) == []
         added = set(sys.modules) - modules
         assert {name.rpartition("_")[0] for name in added} == {"px4lockstep_metrics", "beside"}
     finally:
@@ -118,8 +119,9 @@ def test_what_is_installed_comes_before_what_is_beside_it(metric, tmp_path):
     assert metric("import colorsys\ndef f(run):\n    return colorsys.ONE_THIRD\n")(RUN) == 1.0 / 3.0
 
 
-def test_a_file_that_fails_leaves_nothing_behind(metric):
-    """Neither a module nor a path."""
+def test_a_file_that_fails_leaves_nothing_behind(metric, tmp_path, monkeypatch):
+    """Neither a module nor a path, be the folder searched anyway."""
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     path, modules = list(sys.path), set(sys.modules)
     with pytest.raises(InputError):
         metric("raise RuntimeError")
@@ -187,26 +189,26 @@ def test_a_log_can_not_be_changed(metric):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("None", "returned None, a NoneType; it must return a number"),
-        ("'3'", "returned '3', a str; it must return a number"),
-        ("1j", "returned 1j, a complex; it must return a number"),
-        ("run.log['armed']", r"returned an array of shape \(2,\), a ndarray; it must return a number; float\(...\)"),
-        ("True", "returned True, a bool; it must return a number; write `-> bool` behind a function that says"),
-        ("math.inf", "returned inf, a float; it must return a finite number, or nan if the flight has none"),
-        ("-math.inf", "returned -inf, a float; it must return a finite number"),
-        ("10**400", "returned 1000.*, an int; it must return a finite number"),
+        ("None", "the value is None, a NoneType; it must be a number"),
+        ("'3'", "the value is '3', a str; it must be a number"),
+        ("1j", "the value is 1j, a complex; it must be a number"),
+        ("run.log['armed']", r"the value is an array of shape \(2,\), a ndarray; it must be a number; float\(...\)"),
+        ("True", "the value is True, a bool; it must be a number; write `-> bool` behind a function that says"),
+        ("math.inf", "the value is inf, a float; it must be a finite number, or nan if the flight has none"),
+        ("-math.inf", "the value is -inf, a float; it must be a finite number"),
+        ("10**400", "the value is 1000.*, an int; it must be a finite number"),
     ],
 )
 def test_what_is_no_value_is_an_error(metric, value, message):
     """With what came, its type, and what to return."""
     found = metric(f"import math\ndef f(run):\n    return {value}\n")
-    with pytest.raises(MetricError, match=rf"^metric 'm' \(my_metrics.py:f\) {message}"):
+    with pytest.raises(MetricError, match=rf"^metric 'm': my_metrics.py, line 2: f: {message}"):
         found(RUN)
 
 
 def test_a_bool_that_is_a_number_is_an_error(metric):
     """Since the column of the results is one or the other."""
-    with pytest.raises(MetricError, match="returned 1, an int; it must return True or False, as it says"):
+    with pytest.raises(MetricError, match="the value is 1, an int; it must be True or False, as it says"):
         metric("def f(run) -> bool:\n    return 1\n")(RUN)
 
 

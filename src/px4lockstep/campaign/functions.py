@@ -75,6 +75,12 @@ class UserFunction:
         lines = (inspect.getdoc(self.load()) or "").splitlines()
         return lines[0] if lines else f"{self.path.name}:{self.name}"
 
+    @property
+    def place(self) -> str:
+        """The file, and the line that it begins at if it is written in Python."""
+        code = getattr(self.load(), "__code__", None)
+        return f"{self.path.name}{f', line {code.co_firstlineno}' if code is not None else ''}: {self.name}"
+
     def __call__(self, flown: "Flown") -> Any:
         """Return what the function says of a flight.
 
@@ -149,11 +155,12 @@ def _module(path: Path, source: bytes) -> types.ModuleType:
 
 @contextmanager
 def _importing_from(folder: Path) -> Iterator[None]:
+    before = list(sys.path)
     sys.path.append(str(folder))
     try:
         yield
     finally:
-        sys.path.remove(str(folder))
+        sys.path[:] = before
 
 
 def _told(error: BaseException, path: Path) -> str:

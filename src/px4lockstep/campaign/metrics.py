@@ -146,7 +146,7 @@ class Metric:
             with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is looked at
                 value = self.measure(flown)
         except (InputError, ArithmeticError, ValueError) as error:
-            raise MetricError(f"metric {self.name!r} ({self.description}): {error}") from error
+            raise MetricError(f"metric {self.name!r}: {self.description}: {error}") from error
         return self._checked(value)
 
     def _checked(self, value: Any) -> float | bool:
@@ -169,9 +169,9 @@ class Metric:
 
     def _no_value(self, value: Any, must_be: str) -> MetricError:
         shown = f"{value!r:.80}" if not isinstance(value, np.ndarray) else f"an array of shape {value.shape}"
+        place = self.measure.place if isinstance(self.measure, UserFunction) else self.description
         return MetricError(
-            f"metric {self.name!r} ({self.description}) returned {shown}, {_a(type(value).__name__)}; "
-            f"it must return {must_be}"
+            f"metric {self.name!r}: {place}: the value is {shown}, {_a(type(value).__name__)}; it must be {must_be}"
         )
 
 
