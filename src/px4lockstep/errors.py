@@ -34,3 +34,7 @@ class InvariantError(SimulationError):
 
 class Px4Error(LockstepError):
     """PX4's library refused a call, or was used against its rules: the message has the call, its code and a remedy."""
+
+
+class MetricError(LockstepError):
+    """A metric that has no value for a flight: the message has the metric, the place and what was raised."""

@@ -38,9 +38,8 @@ def length(state, i, count):
 
 
 @kernel
-def tilt_deg(state, i):
-    """Return the angle between the body's z axis and down, from the quaternion at `state.x[i]`."""
-    x, y = state.x[i + 1], state.x[i + 2]
+def tilt_deg(x, y):
+    """Return the angle between the body's z axis and down, from two components of the attitude."""
     cosine = 1.0 - 2.0 * (x * x + y * y)
     return acos(min(max(cosine, -1.0), 1.0)) * DEGREES_PER_RADIAN
 
@@ -71,5 +70,6 @@ def read_signal(scenario, signal, t_us, ticks, state, bus):
     elif signal == MISSION_ITEM:
         return float(bus.autopilot.mission_item)
     elif signal == TILT_DEG:
-        return tilt_deg(state, scenario.i_att)
+        i = scenario.i_att
+        return tilt_deg(state.x[i + 1], state.x[i + 2])
     return least_of_batteries(scenario, signal, ticks, bus)

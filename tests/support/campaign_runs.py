@@ -1,0 +1,29 @@
+"""Runs for tests of metrics: made of a few columns, or read of a table as a campaign file has it."""
+
+from types import SimpleNamespace
+
+import numpy as np
+from pydantic import ValidationError
+
+from px4lockstep.logs.log import gather
+from px4lockstep.spec.table import KEY
+
+
+def made_run(time_us, rest_m=0.0, summary=None, **columns):
+    """Return what a metric needs of a run, with a log of these columns, by the names that files have for them."""
+    arrays = {"time_us": np.array(time_us, np.uint64)}
+    arrays |= {name: np.array(values) for name, values in columns.items()}
+    simulation = SimpleNamespace(core={"scenario": {"rest_m": rest_m}})
+    return SimpleNamespace(log=gather(arrays), summary=SimpleNamespace(**(summary or {})), simulation=simulation)
+
+
+def error_of(table, key, **values):
+    """Return what is wrong with a table, as the report of a file says it."""
+    try:
+        table(**values)
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+        assert len(found) == 1, found
+        place = ".".join([key, *map(str, found[0]["loc"])])
+        return found[0]["msg"].replace(KEY, place)
+    raise AssertionError("nothing is wrong with it")
