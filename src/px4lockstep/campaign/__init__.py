@@ -1,0 +1,1 @@
+"""Campaigns: one aircraft file flown many times, with inputs that vary."""
