@@ -8,8 +8,8 @@ Equal values share the mean of their ranks. The correlation is 1 or -1 where a m
 an input, along whatever curve, and needs no unit. It is about 0 for an input whose effect turns around: wind from both
 sides, of which either is bad. The share that is explained sees that, too: runs are put into up to eight groups by the
 input, and it is how much of the variance of the metric's ranks lies between groups, less what chance would give; 0 to
-1, without a sign. For an input of strings, or of vectors, the groups are its values, and there is no correlation. What an
-input does only together with another, neither sees.
+1, without a sign. For an input of strings, or of vectors, the groups are its values, and there is no correlation. What
+an input does only together with another, neither sees.
 
 The interval of r is Fisher's, with the variance of Bonett and Wright: atanh r ± z sqrt((1 + r²/2) / (n - 3)). The
 p-value of e² is how often chance alone would give as much, from H's chi-square distribution of

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 WIDTH_IN, ROW_IN = 17.0, 3.7
 COLUMNS = 4
 MAX_METRICS, MAX_INPUTS, MAX_BARS = 8, 4, 8
+OWN_STYLE = {"axes.titlepad": 8.0, "hatch.linewidth": 0.7, "hatch.color": "white", "text.parse_math": False}
+"""Names are the user's: a $ in them starts no formula."""
 WORDS = {"latin_hypercube": "Latin hypercube sampling", "sobol": "Sobol' sampling", "random": "random sampling"}
 
 
@@ -59,7 +61,7 @@ def plot_campaign(results: Results, confidence: float = CONFIDENCE) -> "Figure":
         [(draw_distribution, results, metric) for metric in metrics],
         [(draw_scatter, results, key, main) for key in inputs],
     )
-    with style.context(["default", STYLE, {"axes.titlepad": 8.0, "hatch.linewidth": 0.7, "hatch.color": "white"}]):
+    with style.context(["default", STYLE, OWN_STYLE]):
         figure = Figure(figsize=(WIDTH_IN, ROW_IN * (1 + len(panels)) + 0.8), dpi=DPI, layout="constrained")
         figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08, hspace=0.03, wspace=0.02)  # type: ignore[union-attr, call-arg]
         rows = figure.add_gridspec(1 + len(panels), 1)
