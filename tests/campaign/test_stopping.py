@@ -94,6 +94,15 @@ def test_the_order_in_which_runs_arrive_does_not_matter(seed, workers):
     assert found == expected
 
 
+def test_workers_need_not_import_scipy(python):
+    """What estimates is imported with the tables of a campaign; SciPy only when something is estimated."""
+    modules = "table, statistics, stopping, sensitivity"
+    code = f"import sys; from px4lockstep.campaign import {modules}; print(*sys.modules)"
+    loaded = python("-c", code).stdout.split()
+    assert "px4lockstep.campaign.stopping" in loaded
+    assert [name for name in ("scipy", "matplotlib", "pyarrow") if name in loaded] == []
+
+
 # -- coverage ----------------------------------------------------------------------------------------------------
 
 

@@ -224,9 +224,21 @@ ODD = {
 
 @pytest.mark.parametrize("results", ODD.values(), ids=ODD)
 def test_odd_campaigns_are_drawn(results, tmp_path):
-    """Without a warning, which is an error here, and with numbers that JSON takes."""
-    save_plot(plot_campaign(results), tmp_path / "campaign.png")
+    """Without a warning, which is an error here, with panels that fill the page, and with numbers that JSON takes."""
+    figure = plot_campaign(results)
+    save_plot(figure, tmp_path / "campaign.png")
+    assert all(axes.get_position().width > 0.1 for axes in figure.axes)
+    assert all(axes.get_position().height > 0.2 for axes in figure.axes)
     json.dumps(summary_of(results), allow_nan=False)
+
+
+def test_what_is_drawn_at_an_edge_is_said():
+    """In the histogram and in the scatter; with an edge that is not the value's."""
+    figure = plot_campaign(ODD["outliers both ways"])
+    for title in ("m [m]", "in[0]"):
+        axes = figure.axes[titles(figure).index(title)]
+        assert [text.get_text() for text in axes.texts] == ["1 below", "1 above"]
+        assert axes.get_ylim()[1] < 1e3
 
 
 def test_no_runs_are_refused():

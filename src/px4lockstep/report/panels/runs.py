@@ -35,6 +35,7 @@ def draw_pass_rate(axes: "Axes", results: Results, confidence: float) -> None:
     axes.set_title(f"Pass rate {rate[-1]:.1f} %, {100 * confidence:g} % interval {low[-1]:.1f} to {high[-1]:.1f} %")
     axes.fill_between(count, low, high, color=GOOD, alpha=0.55, lw=0, label=f"{100 * confidence:g} % interval")
     axes.plot(count, rate, color=DARK, lw=2.2, label="of the first runs")
+    axes.plot([count[-1]] * 2, [low[-1], high[-1]], color=DARK, lw=1.2)
     axes.plot(count[-1], rate[-1], "o", ms=6, color=DARK)
     failed = count[~results.is_passed]
     if 0 < len(failed) <= 400:
@@ -171,8 +172,10 @@ def draw_scatter(axes: "Axes", results: Results, key: str, metric: MetricColumn)
     size = float(np.clip(220.0 / np.sqrt(results.runs), 3.0, 8.0))
     good: dict[str, Any] = {"marker": "o", "ms": size, "mfc": GOOD, "mec": DARK, "mew": 0.35, "alpha": 0.8}
     bad: dict[str, Any] = {"marker": "X", "ms": 1.35 * size + 1.0, "mfc": BAD, "mec": "white", "mew": 0.5}
-    axes.plot(places[~failed], inside[~failed], ls="none", clip_on=False, **good)
-    axes.plot(places[failed], inside[failed], ls="none", clip_on=False, zorder=3, **bad)
+    axes.plot(places[~failed], inside[~failed], ls="none", **good)
+    axes.plot(places[failed], inside[failed], ls="none", zorder=3, **bad)
+    if not metric.is_bool:
+        _say_beyond(axes, values, low, high)
     room = 0.04 * (high - low)
     axes.set_ylim(low - room, high + room)
     if labels:
@@ -244,8 +247,8 @@ def _say_beyond(axes: "Axes", values: Vector, low: float, high: float) -> None:
     """Say how many values are drawn at the edges, which are not theirs."""
     below, above = int((values < low).sum()), int((values > high).sum())
     for count, x, side, words in (
-        (below, 0.02, "left", f"← {below} below"),
-        (above, 0.98, "right", f"{above} above →"),
+        (below, 0.02, "left", f"{below} below"),
+        (above, 0.98, "right", f"{above} above"),
     ):
         if count:
             axes.text(x, 0.99, words, transform=axes.transAxes, ha=side, va="top", fontsize=9.5, bbox=BOX, zorder=5)
