@@ -106,12 +106,16 @@ def test_workers_need_not_import_scipy(python):
 # -- coverage ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("half_width", "mean", "least"), [(0.02, 0.951, 0.937), (0.05, 0.951, 0.921)])
-def test_coverage_of_a_pass_rate_that_stopped_early_as_documented(half_width, mean, least):
+@pytest.mark.parametrize(
+    ("half_width", "mean", "least", "flown"),
+    [(0.02, 0.951, 0.937, [2397, 860, 448, 143]), (0.05, 0.951, 0.921, [380, 138, 103, 100])],
+)
+def test_coverage_of_a_pass_rate_that_stopped_early_as_documented(half_width, mean, least, flown):
     """Exact, over chances from 50 to 99 %: no less than with as many runs decided on before."""
     coverage, runs = stopped_coverage(CHANCES, half_width, min_runs=100)
     assert round(coverage.mean(), 3) == mean
     assert round(coverage.min(), 3) == least
+    assert np.interp([0.5, 0.9, 0.95, 0.99], CHANCES, runs).round().tolist() == flown
     fixed = [wilson_coverage(CHANCES[i : i + 1], round(runs[i]))[0] for i in range(len(CHANCES))]
     assert coverage.mean() > np.mean(fixed) - 0.002
     assert coverage.min() > min(fixed) - 0.002
