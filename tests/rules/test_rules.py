@@ -239,8 +239,20 @@ DEPENDENCIES = {
     "verification": BASE | {"math", "environment", "vehicle", "plants", "integrators", "engine"},
     "logs": BASE | {"files", "math", "plants", "engine"},
     "report": BASE
-    | {"files", "math", "environment", "plants", "px4", "scenario", "integrators", "engine", "logs", "verification"},
-    "campaign": {path.stem for path in SOURCE.iterdir()} - {"cli"},
+    | {
+        "files",
+        "math",
+        "environment",
+        "plants",
+        "px4",
+        "scenario",
+        "integrators",
+        "engine",
+        "logs",
+        "verification",
+        "campaign",
+    },
+    "campaign": {path.name.removesuffix(".py") for path in SOURCE.iterdir()} - {"cli"},
 }
 
 
@@ -257,8 +269,22 @@ def test_dependencies_point_one_way(package):
                     assert name.split(".")[1] in allowed, f"{path.name} imports {name}"
 
 
-def test_only_runs_and_the_command_line_load_aircraft_files():
-    """Nothing but `runs`, `campaign`, `cli` and the package's front imports `spec`: all else is given its flight."""
+STATISTICS = ("table", "statistics", "sensitivity")
+
+
+def test_reports_take_only_tables_and_statistics_of_campaigns():
+    """Which take nothing but errors: a picture of runs needs no way to fly them, though a campaign needs reports."""
+    for path in sorted((SOURCE / "report").rglob("*.py")):
+        for module in re.findall(r"px4lockstep\.campaign\.(\w+)", path.read_text("utf-8")):
+            assert module in STATISTICS, path
+    for name in STATISTICS:
+        taken = re.findall(r"from px4lockstep\.(\S+) import", (SOURCE / "campaign" / f"{name}.py").read_text("utf-8"))
+        assert taken
+        assert all(module in ("errors", *(f"campaign.{own}" for own in STATISTICS)) for module in taken), taken
+
+
+def test_only_runs_campaigns_and_the_command_line_load_aircraft_files():
+    """Nothing else but the package's front imports `spec`: whatever else needs a flight is given one."""
     for path in MODULES:
         if path.relative_to(SOURCE).parts[0] not in ("spec", "runs", "campaign", "cli", "__init__.py"):
             assert "px4lockstep.spec" not in path.read_text("utf-8"), path
