@@ -12,7 +12,7 @@ import inspect
 import sys
 import traceback
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,8 +41,8 @@ class UserFunction:
     source: bytes = field(repr=False)
 
     @classmethod
-    def read(cls, metric: str, function: str, folder: Path) -> "UserFunction":
-        """Read and try `file.py:name`, the file relative to a folder.
+    def read(cls, metric: str, function: str, folder: Path, sources: Mapping[str, str] | None = None) -> "UserFunction":
+        """Read and try `file.py:name`, the file relative to a folder, unless its text was read before.
 
         Raises:
             InputError: If there is no such file, it can't be loaded, or has no such function of one argument.
@@ -51,7 +51,7 @@ class UserFunction:
         path = (folder / Path(file).expanduser()).absolute()
         place = f"metric {metric!r}, function = {function!r}"
         try:
-            source = path.read_bytes()
+            source = path.read_bytes() if sources is None else sources[file].encode()
         except FileNotFoundError:
             raise InputError(f"{place}: there is no file {path}; the path is relative to the campaign file") from None
         except OSError as error:

@@ -4,7 +4,7 @@ import difflib
 import math
 import numbers
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -179,18 +179,19 @@ def _a(word: str) -> str:
     return f"an {word}" if word[0] in "aeiou" else f"a {word}"
 
 
-def metric_of(table: MetricTable, folder: Path) -> Metric:
+def metric_of(table: MetricTable, folder: Path, sources: Mapping[str, str] | None = None) -> Metric:
     """Return the metric of a table.
 
     Args:
         table: The table.
         folder: Where the campaign file is: the files of functions are relative to it.
+        sources: The texts of these files by their paths, if they were read before.
 
     Raises:
         InputError: If the function can't be had.
     """
     if table.function is not None:
-        function = UserFunction.read(table.name, table.function, folder)
+        function = UserFunction.read(table.name, table.function, folder, sources)
         return Metric(table.name, table.unit or "1", function.description, function.is_bool, function)
     assert table.kind is not None  # as the table has made sure
     kind = KINDS[table.kind]
@@ -208,8 +209,10 @@ def metric_of(table: MetricTable, folder: Path) -> Metric:
     return Metric(table.name, unit, description, kind.is_bool, partial(kind.measure, **arguments), signals)
 
 
-def metrics_of(tables: Sequence[MetricTable], folder: Path) -> tuple[Metric, ...]:
-    """Return the metrics of a campaign: those that each has, then its own.
+def metrics_of(
+    tables: Sequence[MetricTable], folder: Path, sources: Mapping[str, str] | None = None
+) -> tuple[Metric, ...]:
+    """Return the metrics of a campaign: those that each has, then its own; as `metric_of` does.
 
     Raises:
         InputError: If two have the same name, or a function can't be had.
@@ -219,7 +222,7 @@ def metrics_of(tables: Sequence[MetricTable], folder: Path) -> tuple[Metric, ...
         if table.name in metrics:
             by = "every campaign has one of that name" if table.name in DEFAULTS else "another has that name"
             raise InputError(f"metric[{i}].name = {table.name!r} is there twice: {by}; choose another, or leave it out")
-        metrics[table.name] = metric_of(table, folder)
+        metrics[table.name] = metric_of(table, folder, sources)
     return tuple(metrics.values())
 
 

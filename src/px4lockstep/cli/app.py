@@ -56,6 +56,7 @@ FolderArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folde
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="TABLE.KEY=VALUE", help="Change a value; may be repeated.")
 ]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show what real PX4 prints, on standard error.")]
 OutOption = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Where to write.")]
 
 
@@ -66,9 +67,7 @@ def run(
     seed: Annotated[str | None, typer.Option(metavar="N", help="Of all randomness.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run folder; runs/NAME-TIME if left out.")] = None,
     plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Whether to draw the flight.")] = True,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show what real PX4 prints, on standard error.")
-    ] = False,
+    verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Fly an aircraft file. Exit: 0 flown, 1 the flight failed, 2 bad input, 130 interrupted."""
@@ -273,3 +272,62 @@ def uorb_verify(lib: LibOption = None, msg: MsgOption = None, as_json: JsonOptio
     from px4lockstep.cli.watched import in_child
 
     raise typer.Exit(in_child(lambda: verify_topics(lib, msg, as_json)))
+
+
+campaign_app = typer.Typer(help="Many flights of one aircraft.", no_args_is_help=True)
+app.add_typer(campaign_app, name="campaign")
+CampaignArgument = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a campaign.")]
+
+
+@campaign_app.command("run")
+def campaign_run(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The campaign file; to resume, the campaign's folder.")],
+    runs: Annotated[int | None, typer.Option(metavar="N", help="How many; as the file says if left out.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="How many processes; one for each processor if left out.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="local for processes of this machine, dask for a cluster.")] = "local",
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Of Dask: tcp://host:8786; one is started if left out.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The folder; campaigns/NAME-TIME if left out.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Fly only what is missing in the folder.")] = False,
+    plots: PlotsOption = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Fly a campaign. Exit: 0 flown, whatever came of the runs; 2 bad input, 130 interrupted."""
+    from px4lockstep.cli.campaign import run_file
+
+    raise typer.Exit(run_file(file, runs, workers, engine, scheduler, out, resume, plots, as_json))
+
+
+@campaign_app.command("show")
+def campaign_show(folder: CampaignArgument, as_json: JsonOption = False) -> None:
+    """Print what came of a campaign, as far as it has come."""
+    from px4lockstep.cli.campaign import show_folder
+
+    raise typer.Exit(show_folder(folder, as_json))
+
+
+@campaign_app.command("plot")
+def campaign_plot(folder: CampaignArgument, out: OutOption = None) -> None:
+    """Draw what came of a campaign: distributions, pass rate, which input matters."""
+    from px4lockstep.cli.campaign import plot_folder
+
+    raise typer.Exit(plot_folder(folder, out))
+
+
+@campaign_app.command("rerun")
+def campaign_rerun(
+    folder: CampaignArgument,
+    index: Annotated[int, typer.Argument(metavar="INDEX", help="Of the run, from 0 on.")],
+    out: Annotated[Path | None, typer.Option("--out", help="The run folder; DIR/run-INDEX if left out.")] = None,
+    plots: PlotsOption = True,
+    verbose: VerboseOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Fly a run again, with its log, recording and picture. Exit: 0 the same flight, 1 another, 2 bad input."""
+    from px4lockstep.cli.campaign import rerun_one
+    from px4lockstep.cli.run import Options
+
+    raise typer.Exit(rerun_one(folder, index, Options(out, plots, verbose, as_json)))

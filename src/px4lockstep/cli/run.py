@@ -25,6 +25,7 @@ from px4lockstep.runs.folder import PX4_LOG, RunFolder, summary_of
 from px4lockstep.runs.run import Run, fly
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.spec import Spec
 
 FLOWN, FAILED, INTERRUPTED = 0, 1, 130
 
@@ -38,12 +39,18 @@ class Options:
         plots: Whether to draw.
         verbose: Whether to show PX4's console.
         as_json: Whether to print JSON.
+        expected: The digest that the flight is to have, if it was flown before: what counts then is whether it has it.
     """
 
     out: Path | None
     plots: bool
     verbose: bool
     as_json: bool
+    expected: str | None = None
+
+    def compared(self, digest: str) -> dict[str, object]:
+        """Return what JSON has of the comparison with the flight before, if there is one."""
+        return {} if self.expected is None else {"expected_digest": self.expected, "matches": digest == self.expected}
 
 
 def run_spec(spec: str, settings: Sequence[str], seed: str | None, options: Options) -> int:
@@ -51,8 +58,11 @@ def run_spec(spec: str, settings: Sequence[str], seed: str | None, options: Opti
     if seed is not None:
         settings = [*settings, f"aircraft.seed={seed}"]
     loaded = load_spec(spec, settings=settings)
-    if loaded.run.mode == "replay":
-        return replay_spec(loaded, options.as_json)
+    return replay_spec(loaded, options.as_json) if loaded.run.mode == "replay" else fly_spec(loaded, options)
+
+
+def fly_spec(loaded: Spec, options: Options) -> int:
+    """Fly an aircraft file that was loaded; return the exit code."""
     if loaded.autopilot.kind != "px4":
         return _run(build(loaded), "", options)
     with TemporaryFile() as console, TemporaryFile() as notes:
@@ -89,7 +99,7 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
                     folder.draw(run)
             folder.close(run)
         if options.as_json:
-            sys.stdout.write(json.dumps(summary_of(run, folder.path)) + "\n")
+            sys.stdout.write(json.dumps(summary_of(run, folder.path) | options.compared(run.digest)) + "\n")
         else:
             _print_summary(run, folder.path)
         if told is not None:
@@ -100,6 +110,10 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
         if interrupts.is_noted:
             sys.stderr.write(f"interrupted: {_what_is_there(run, folder)}\n")
             return INTERRUPTED
+    if options.expected is not None:
+        if run.digest != options.expected:
+            sys.stderr.write(f"error: this is another flight than before, which had the digest {options.expected}\n")
+        return FLOWN if run.digest == options.expected else FAILED
     return FLOWN if run.is_flown else FAILED
 
 

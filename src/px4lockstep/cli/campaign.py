@@ -1,0 +1,210 @@
+"""`px4lockstep campaign`: fly many runs, look at what came of them, fly one of them again."""
+
+import json
+import sys
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, cast
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from px4lockstep.campaign.folder import PLOTS, SUMMARY, CampaignFolder
+from px4lockstep.campaign.results import read_results, results_of
+from px4lockstep.campaign.run import Flown, row_of, run_campaign
+from px4lockstep.campaign.run import Progress as Done
+from px4lockstep.campaign.table import Results
+from px4lockstep.cli.interrupts import interrupts
+from px4lockstep.cli.run import Options, fly_spec
+from px4lockstep.errors import InputError
+from px4lockstep.report.campaign import plot_campaign
+from px4lockstep.report.campaign_summary import summary_of
+from px4lockstep.report.plots import save_plot
+
+FLOWN, INTERRUPTED = 0, 130
+
+
+def run_file(
+    file: Path,
+    runs: int | None,
+    workers: int | None,
+    engine: str,
+    scheduler: str | None,
+    out: Path | None,
+    resume: bool,
+    plots: bool,
+    as_json: bool,
+) -> int:
+    """Fly a campaign; return the exit code."""
+    if engine not in ("local", "dask"):
+        raise InputError(f"--engine {engine} is unknown; allowed are local, dask")
+    console = Console(stderr=True)
+    with interrupts.deferred():
+        interrupts.check()
+        with _progress(console, quiet=as_json) as bar:
+
+            def watch(done: Done) -> bool:
+                if isinstance(bar, CampaignProgress):
+                    bar.show(done)
+                return not interrupts.is_noted
+
+            flown = run_campaign(
+                file,
+                runs=runs,
+                workers=workers,
+                engine=cast(Literal["local", "dask"], engine),
+                scheduler=scheduler,
+                out=out,
+                resume=resume,
+                watch=watch,
+            )
+        summary = _summarize(flown)
+        if plots and flown.is_complete:
+            with suppress(KeyboardInterrupt), interrupts.raised():
+                save_plot(plot_campaign(_results(flown.folder)), flown.folder.path / PLOTS)
+        if as_json:
+            sys.stdout.write(json.dumps(summary) + "\n")
+        else:
+            _print(summary)
+        if not flown.is_complete:
+            sys.stderr.write(
+                f"interrupted: {flown.folder.path} has {summary['runs']} of {flown.folder.campaign.runs} runs; go on "
+                f"with px4lockstep campaign run {flown.folder.path} --resume\n"
+            )
+            return INTERRUPTED
+    return FLOWN
+
+
+class CampaignProgress(Progress):
+    """A line that follows a campaign: runs, rate, failures so far, time left."""
+
+    def __init__(self, console: Console) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"))
+        super().__init__(*columns, TimeRemainingColumn(), console=console, transient=True)
+        self._task = self.add_task("rehearsing", total=None, state="")
+
+    def show(self, done: Done) -> None:
+        """Show how far it is."""
+        if self.tasks[0].total is None:
+            self.reset(self._task, total=done.runs - done.before, description="flying", state="")
+        new = done.done - done.before
+        speed = self.tasks[0].speed
+        rate = f"{speed:6.1f} runs/s  " if speed is not None else ""
+        state = f"{done.done} of {done.runs}  {rate}{done.failed} failed" + (
+            f", {done.errors} with errors" if done.errors else ""
+        )
+        self.update(self._task, completed=max(new, 0), state=state)
+
+
+def _progress(console: Console, *, quiet: bool) -> AbstractContextManager[object]:
+    return nullcontext() if quiet or not console.is_terminal else CampaignProgress(console)
+
+
+def show_folder(folder: Path, as_json: bool) -> int:
+    """Print what came of a campaign so far."""
+    opened = CampaignFolder.open(folder)
+    summary = _numbers(opened)
+    if as_json:
+        sys.stdout.write(json.dumps(summary) + "\n")
+    else:
+        _print(summary)
+    return FLOWN
+
+
+def plot_folder(folder: Path, out: Path | None) -> int:
+    """Draw what came of a campaign so far."""
+    target = out or folder / PLOTS
+    save_plot(plot_campaign(_results(CampaignFolder.open(folder))), target)
+    sys.stdout.write(f"{target}\n")
+    return FLOWN
+
+
+def rerun_one(folder: Path, index: int, options: Options) -> int:
+    """Fly a run again, with log and recording; return the exit code: whether it is the same flight."""
+    opened = CampaignFolder.open(folder)
+    row = row_of(opened, index)
+    out = options.out or folder / f"run-{index:05d}"
+    with TemporaryDirectory() as unpacked:
+        opened.campaign.unpack(Path(unpacked))
+        spec = opened.campaign.spec(opened.campaign.overrides(index, row.inputs), Path(unpacked))
+        return fly_spec(spec, replace(options, out=out, expected=row.digest))
+
+
+def _results(folder: CampaignFolder) -> Results:
+    return results_of(folder.campaign, read_results(folder.results))
+
+
+def _numbers(folder: CampaignFolder) -> dict[str, Any]:
+    """Return the numbers of a campaign as `--json` prints them."""
+    return {
+        **summary_of(_results(folder)),
+        "runs_asked": folder.campaign.runs,
+        "complete": folder.is_complete,
+        "campaign_dir": str(folder.path),
+    }
+
+
+def _summarize(flown: Flown) -> dict[str, Any]:
+    """Return the numbers, and leave them in the folder."""
+    summary = _numbers(flown.folder) | {"stopped_after": flown.stopped_after}
+    flown.folder.write(SUMMARY, json.dumps(summary, indent=2) + "\n")
+    return summary
+
+
+def _print(summary: dict[str, Any]) -> None:
+    """Print the numbers as tables."""
+    console = Console(soft_wrap=True, markup=False)
+    about = Table(title=f"campaign {summary['name']}", show_header=False, title_justify="left")
+    missing = "" if summary["complete"] else f" of {summary['runs_asked']}; the rest is not flown yet"
+    about.add_row("runs", f"{summary['runs']}{missing}")
+    if summary.get("stopped_after"):
+        about.add_row("stopped early", f"after {summary['stopped_after']} of {summary['runs_asked']} runs")
+    about.add_row("came to", ", ".join(f"{word} {count}" for word, count in summary["by_status"].items()))
+    if summary["pass_rate"] is not None:
+        about.add_row("passed", f"{summary['passed']}: {_share(summary['pass_rate'])}")
+    for own in summary["worst"]:
+        about.add_row(f"run {own['index']}", f"{own['status']}: {own['why']}")
+    for own in summary["sensitivities"]:
+        about.add_row("matters", _matters(own))
+    for note in summary["notes"]:
+        about.add_row("note", note)
+    about.add_row("folder", summary["campaign_dir"])
+    console.print(about)
+    metrics = Table("metric", "mean", "least", "5 %", "median", "95 %", "greatest", "without")
+    for own in summary["metrics"]:
+        unit = f" [{own['unit']}]" if own["unit"] not in ("", "1") else ""
+        mean = _share(own["mean_interval"]) if own["is_bool"] else _mean(own["mean_interval"])
+        numbers = ["" if own["is_bool"] else _number(own[name]) for name in ("min", "p5", "median", "p95", "max")]
+        metrics.add_row(f"{own['name']}{unit}", mean, *numbers, str(own["missing"] or ""))
+    console.print(metrics)
+
+
+def _share(interval: dict[str, Any]) -> str:
+    """Write a share with its interval."""
+    if interval["estimate"] is None:
+        return "?"
+    estimate, low, high = (100.0 * interval[name] for name in ("estimate", "low", "high"))
+    return f"{estimate:.1f} % ({low:.1f} to {high:.1f} %)"
+
+
+def _mean(interval: dict[str, Any]) -> str:
+    """Write a mean with its interval."""
+    if interval["estimate"] is None:
+        return "?"
+    bounds = [_number(interval[name]) for name in ("low", "high")]
+    return f"{_number(interval['estimate'])} ({' to '.join(bounds)})"
+
+
+def _number(value: float | None) -> str:
+    return "?" if value is None else f"{value:.4g}"
+
+
+def _matters(own: dict[str, Any]) -> str:
+    """Say how an input goes with a metric."""
+    r = own["correlation"]
+    how = f"rank correlation {r['estimate']:+.2f} ({r['low']:+.2f} to {r['high']:+.2f})" if r is not None else ""
+    share = f"{100.0 * own['explained']:.0f} % explained" if own["explained"] is not None else ""
+    return f"{own['input']} for {own['metric']}: {', '.join(part for part in (how, share) if part)}"
