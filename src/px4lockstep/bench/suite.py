@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.bench import closed_loop, hover, px4_overhead
+from px4lockstep.bench import campaign_mission, closed_loop, hover, px4_overhead
 from px4lockstep.bench.c_reference import CReference, NoReferenceError, c_parameters
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError, SimulationError
@@ -49,6 +49,7 @@ def measure() -> tuple[list[Measurement], list[str]]:
         "closed_loop_recorded": _recorded,
         "replay_rk4": _replay("RK4"),
         "replay_rk45": _replay("RK45"),
+        "campaign_mission": campaign_mission.runs(MISSION_S),
     }
     notes: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -128,7 +129,7 @@ def _replay(kind: str) -> Callable[[], float]:
 
 def _duration_s(name: str) -> int:
     """Return how long a benchmark flies; the C plant flies `hover.DURATION_S`."""
-    return MISSION_S if name.startswith("replay") else hover.DURATION_S
+    return MISSION_S if name.startswith(("replay", "campaign")) else hover.DURATION_S
 
 
 def _reference(folder: Path) -> Callable[[], float]:

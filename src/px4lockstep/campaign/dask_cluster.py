@@ -77,7 +77,8 @@ class DaskExecutor(Executor):
 
         text, identity = self._campaign.to_json(), self._campaign.identity[:16]
         flying: dict[Any, Job] = {}
-        waiting = as_completed()
+        # With its result, which is fetched at once: one that its worker takes with it is computed anew.
+        waiting = as_completed(loop=self._client.loop, with_results=True, raise_errors=False)
 
         def submit(count: int) -> None:
             for _ in range(count):
@@ -89,12 +90,10 @@ class DaskExecutor(Executor):
                 waiting.add(future)
 
         submit(self._room())
-        for future in waiting:
+        for future, result in waiting:
             job = flying.pop(future)
-            if future.status == "finished":
-                yield future.result()
-            else:  # also after the scheduler has given it to several workers that were lost
-                yield lost(job, f"was lost ({future.exception()})")
+            # The scheduler gives a run up after several workers that flew it were lost.
+            yield result if isinstance(result, Row) else lost(job, f"was lost ({future.exception()})")
             submit(max(1, self._room() - len(flying)))
 
     def _room(self) -> int:

@@ -1,0 +1,71 @@
+"""What the campaign benchmark flies: runs of the Iris's mission with wind, noise and metrics, from inputs to row."""
+
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+from px4lockstep.campaign.flyer import Flyer
+from px4lockstep.campaign.load import load_campaign
+from px4lockstep.campaign.rows import ERROR
+from px4lockstep.errors import SimulationError
+
+RUNS_AT_ONCE = 4
+"""A measurement is their mean: what a campaign sustains."""
+
+FILE = """
+[campaign]
+base = "iris"
+runs = 100000
+[set]
+"timeline.t_end_s" = {duration_s}.0
+"plant.integrator" = "RK4"
+[[vary]]
+key = "environment.wind_mean_ned[0]"
+distribution = "uniform"
+low = -3.0
+high = 3.0
+[[vary]]
+key = "power.batteries[0].soc0"
+distribution = "uniform"
+low = 0.7
+high = 1.0
+[[metric]]
+name = "tracking_rms_m"
+kind = "tracking_rms"
+[[metric]]
+name = "energy_wh"
+kind = "energy_wh"
+[[metric]]
+name = "touchdown_speed_m_s"
+kind = "touchdown_speed"
+[[metric]]
+name = "tilted_s"
+kind = "time_over"
+signal = "tilt_deg"
+limit = 20.0
+[[pass]]
+metric = "tracking_rms_m"
+at_most = 1.0
+"""
+
+
+def runs(duration_s: int) -> Callable[[], float]:
+    """Return what flies some runs of a campaign in this process, each of its own seed, and returns the time of one."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "campaign.toml"
+        file.write_text(FILE.format(duration_s=duration_s), "utf-8")
+        campaign = load_campaign(file)
+    flyer, indexes = Flyer(campaign), count()
+
+    def run() -> float:
+        start_s = time.perf_counter()
+        for _ in range(RUNS_AT_ONCE):
+            index = next(indexes)
+            row = flyer.fly(index, campaign.inputs(index))
+            if row.status == ERROR:
+                raise SimulationError(f"run {index} of the campaign: {row.error}")
+        return (time.perf_counter() - start_s) / RUNS_AT_ONCE
+
+    return run
