@@ -150,7 +150,7 @@ def test_a_full_disk_is_an_error_before_the_flight(tmp_path):
     finished = subprocess.run((sys.executable, "-c", FULL), cwd=tmp_path, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
     said, logged = finished.stdout.splitlines()
-    assert re.match(r"log\.rows can't be made: File too large\. The flight needs 2\d\.\d MB on the disk until it has", said)
+    assert re.match(r"log\.rows can't be made: File too large\. The flight needs 2\d\.\d MB on the disk", said)
     assert "make room" in said
     assert logged == "100"
     assert list(tmp_path.iterdir()) == []

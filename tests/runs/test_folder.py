@@ -75,11 +75,13 @@ def test_a_folder_without_room_for_the_log_is_not_left(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     flight = px4lockstep.build(px4lockstep.load_spec("iris"))
+    monkeypatch.chdir(tmp_path)
     with monkeypatch.context() as full:
         full.setattr("px4lockstep.logs.rows._reserve", reserve)
-        with pytest.raises(InputError, match=r"No space left on device\. The flight needs 2"):
-            RunFolder.create(tmp_path / "run", flight, holds_log=True)
-    assert list(tmp_path.iterdir()) == []
+        for path in (tmp_path / "run", "."):
+            with pytest.raises(InputError, match=r"No space left on device\. The flight needs 2"):
+                RunFolder.create(path, flight, holds_log=True)
+            assert list(tmp_path.iterdir()) == []
     RunFolder.create(tmp_path / "run", flight, holds_log=True)
 
 

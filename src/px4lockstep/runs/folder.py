@@ -13,6 +13,7 @@ import itertools
 import json
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,7 +83,8 @@ class RunFolder:
                 hold_rows(flight.simulation, folder / LOG_ROWS)
             except InputError:
                 (folder / MARK).unlink()
-                folder.rmdir()
+                with suppress(OSError):  # it may be the one that the user is in
+                    folder.rmdir()
                 raise
         if flight.mission is not None and not is_name(str(spec.px4.mission_path)):
             name = mission_file(flight.mission)
@@ -98,7 +100,7 @@ class RunFolder:
             self._given_back = simulation.boundary
 
     def keep(self, run: "Run", *, release: bool = False) -> None:
-        """Write recording, log and summary; the file that held the log goes, and the run has it in memory as before.
+        """Write recording, log and summary; the file that held the log goes, and the run still has it.
 
         Args:
             run: What was flown.
