@@ -6,10 +6,11 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
 
-from px4lockstep.runs.folder import read_log
+import px4lockstep
+from px4lockstep.logs.log import Log
+from px4lockstep.runs.folder import RunFolder, read_log
 
 COMMAND = (sys.executable, "-m", "px4lockstep")
 SHORT = ("run", "iris", "--set", "timeline.t_end_s=4.0", "--out", "out")
@@ -142,33 +143,46 @@ def test_the_table_is_printed_before_the_end(tmp_path, interrupted):
 
 
 def test_a_second_interrupt_stops_at_once(tmp_path, interrupted):
-    """Whatever is being written; nothing half-written is left."""
+    """Whatever is being written; nothing half-written is left, and the log is where it was in flight."""
     finished = interrupted(FOLDER, "write_parquet", *SHORT, way="twice")
     assert finished.returncode == 130
     assert finished.stderr == "interrupted\n"
-    assert files_in(tmp_path / "out") == ["INCOMPLETE", "recording.h5", "spec.toml"]
+    assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.rows", "recording.h5", "spec.toml"]
+    assert read_log(tmp_path / "out").rows == 401
 
 
-def test_what_a_killed_run_has_written_can_be_read(tmp_path):
-    """Parts while it flies; `plot` and `export` take them, and say on standard error that the run is incomplete."""
+@pytest.mark.parametrize("seconds", [0, 1, 30, 300])
+def test_a_killed_run_loses_nothing_that_was_logged(tmp_path, seconds):
+    """Whenever it is killed, each row is whole, that of the flight that was not: to the bit."""
+    long = {"timeline.t_end_s": 5_000.0}
     command = (*COMMAND, "run", "iris_long", "--out", "out", "--set", "timeline.t_end_s=5000")
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     folder = tmp_path / "out"
-    for _ in range(2400):
-        if (folder / "log-0002.npy").exists():
+    for _ in range(24_000):
+        if (folder / "log.rows").exists() and read_log(folder).rows >= 50 * seconds:
             break
-        time.sleep(0.02)
+        time.sleep(0.002)
     process.kill()
     process.wait()
-    assert not (folder / "log.parquet").exists()
+    assert {"INCOMPLETE", "log.rows"} <= set(files_in(folder))
     log = read_log(folder)
-    assert log.rows >= 12_000
-    assert (log.time_us == 25_000 * np.arange(log.rows, dtype=np.uint64)).all()
+    assert log.rows >= 50 * seconds
+    simulation = px4lockstep.build(px4lockstep.load_spec("iris_long", long)).simulation
+    whole = Log.of(simulation.run(log.rows * 20_000))
+    assert whole.rows == log.rows
+    for name in whole:
+        assert log[name].tobytes() == whole[name].tobytes(), name
+
+
+def test_what_a_killed_run_has_logged_can_be_drawn_and_exported(tmp_path):
+    """With a line on standard error that says how much of the flight it is."""
+    flight = px4lockstep.build(px4lockstep.load_spec("iris_long"))
+    folder = RunFolder.create(tmp_path / "out", flight, holds_log=True).path
+    flight.simulation.run(20_000_000)
     for arguments in (("plot", "out"), ("export", "out", "--columns", "pos_ned")):
         finished = subprocess.run((*COMMAND, *arguments), cwd=tmp_path, capture_output=True, text=True, check=False)
         assert finished.returncode == 0, finished.stderr
-        seconds = f"{(log.rows - 1) * 0.025:.2f} s"
-        assert finished.stderr == f"warning: the run in out is incomplete; its log has {seconds} of the flight\n"
+        assert finished.stderr == "warning: the run in out is incomplete; its log has 19.98 s of the flight\n"
     assert (folder / "plots.png").exists()
     assert (folder / "export.csv").exists()
 

@@ -8,6 +8,7 @@ import pytest
 
 from px4lockstep.engine import loop
 from px4lockstep.engine import timeline as tl
+from px4lockstep.engine.core import LOG_ROW
 from px4lockstep.engine.probe import STAGES_PER_BOUNDARY
 from px4lockstep.engine.protocols import OrderProbe
 from px4lockstep.engine.simulation import Simulation
@@ -16,6 +17,7 @@ from px4lockstep.environment.gust import Gust
 from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError, InvariantError
 from px4lockstep.integrators.solver import Integrator
+from px4lockstep.jit import RecordRows, interpreted, view
 from px4lockstep.plants.models import FreeFall, Oscillator, UserPlant
 
 PROBED = ("scenario", "wind", "estimator", "autopilot")
@@ -399,3 +401,23 @@ def test_commands_out_of_range_are_clamped_and_counted_or_an_error_in_a_recorded
             recorded.run()
     else:
         recorded.run()
+
+
+class Broken:
+    """States of a log that can't be written, as if the process were killed there."""
+
+    def __setitem__(self, index, value):
+        raise KeyboardInterrupt
+
+
+def test_a_row_counts_when_it_is_whole():
+    """Its count is raised after the last of its numbers is written."""
+    simulation = Simulation(FreeFall(), Timeline(1_000, log=Periodic(100)))
+    core, log, logged = np.array([simulation.core]), np.zeros(2, LOG_ROW), np.zeros(1, np.int64)
+    sim = view(core, writable=True)
+    write = interpreted(loop.log_row)
+    with pytest.raises(KeyboardInterrupt):
+        write(sim, RecordRows(log, memoryview, True), Broken(), logged)
+    assert logged[0] == core["cursor"]["log_rows"][0] == 0
+    write(sim, RecordRows(log, memoryview, True), np.zeros((2, simulation.plant.x.size)), logged)
+    assert logged[0] == core["cursor"]["log_rows"][0] == 1

@@ -10,7 +10,7 @@ from pyarrow import parquet as pa_parquet
 
 from px4lockstep.errors import InputError
 from px4lockstep.files import written_whole
-from px4lockstep.logs import arrow, csv
+from px4lockstep.logs import arrow
 from px4lockstep.logs.csv import read_csv, write_csv
 from px4lockstep.logs.log import Log
 from px4lockstep.logs.parquet import read_parquet, write_parquet
@@ -58,8 +58,6 @@ def test_a_flight_comes_back_to_the_bit(kind, log, tmp_path):
 def test_numbers_come_back_to_the_bit(kind, odd, tmp_path, monkeypatch):
     """Random bits, infinities, NaN, zeros with a sign, the largest integers; over several chunks."""
     monkeypatch.setattr(arrow, "ROWS_PER_CHUNK", 300)
-    monkeypatch.setattr(csv, "ROWS_PER_CHUNK", 300)
-    monkeypatch.setattr("px4lockstep.logs.parquet.ROWS_PER_CHUNK", 300)
     write, read = FORMATS[kind]
     write(odd, tmp_path / "log")
     assert_same(odd, read(tmp_path / "log"))
@@ -147,20 +145,19 @@ def test_a_write_that_fails_leaves_what_was_there(kind, log, tmp_path, monkeypat
     write, _ = FORMATS[kind]
     path = tmp_path / "log"
     path.write_text("before")
-    real = arrow.chunk
+    monkeypatch.setattr(arrow, "ROWS_PER_CHUNK", 300)
+    real = arrow.tables
     for failure, expected in (
         (OSError(28, "No space left on device"), InputError),
         (KeyboardInterrupt(), KeyboardInterrupt),
     ):
 
-        def fail(log, start, failure=failure):
-            if start:
-                raise failure
-            return real(log, start)
+        def fail(log, failure=failure):
+            yield next(real(log))
+            raise failure
 
         for module in ("csv", "parquet"):
-            monkeypatch.setattr(f"px4lockstep.logs.{module}.chunk", fail)
-            monkeypatch.setattr(f"px4lockstep.logs.{module}.ROWS_PER_CHUNK", 300)
+            monkeypatch.setattr(f"px4lockstep.logs.{module}.tables", fail)
         with pytest.raises(expected):
             write(log, path)
         assert os.listdir(tmp_path) == ["log"]

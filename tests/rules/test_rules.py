@@ -219,7 +219,8 @@ DEPENDENCIES = {
     "estimation": BASE | {"math", "plants"},
     "scenario": BASE | {"math", "plants", "vehicle"},
     "autopilot": BASE | {"math", "environment", "vehicle", "plants", "px4"},
-    "engine": BASE | {"math", "environment", "vehicle", "plants", "integrators", "estimation", "scenario", "autopilot"},
+    "engine": BASE
+    | {"pages", "math", "environment", "vehicle", "plants", "integrators", "estimation", "scenario", "autopilot"},
     "spec": BASE
     | {
         "math",
@@ -235,9 +236,9 @@ DEPENDENCIES = {
         "logs",
         "recording",
     },
-    "recording": BASE | {"files", "environment", "engine"},
+    "recording": BASE | {"files", "pages", "environment", "engine"},
     "verification": BASE | {"math", "environment", "vehicle", "plants", "integrators", "engine"},
-    "logs": BASE | {"files", "math", "plants", "engine"},
+    "logs": BASE | {"files", "pages", "math", "plants", "engine"},
     "report": BASE
     | {
         "files",

@@ -1,13 +1,12 @@
-"""The folder of a run: parts while it flies, complete or marked."""
+"""The folder of a run: its log while it flies, complete or marked."""
 
+import errno
 import json
 
-import numpy as np
 import pytest
 
 import px4lockstep
 from px4lockstep.errors import InputError
-from px4lockstep.logs import parts
 from px4lockstep.runs import folder as folders
 from px4lockstep.runs.folder import RunFolder, fresh_folder, read_log
 from px4lockstep.runs.picture import draw_folder
@@ -17,25 +16,26 @@ from px4lockstep.spec.files import shipped_missions
 SHORT = {"timeline.t_end_s": 5.0}
 
 
-def test_a_long_flight_writes_its_log_in_parts(tmp_path, monkeypatch):
-    """Each part is whole and readable while the flight goes on; in the end there is one log."""
-    monkeypatch.setattr(folders, "PART_ROWS", 150)
+def test_the_log_of_a_flight_is_in_its_folder_from_the_first_row_on(tmp_path, monkeypatch):
+    """It is readable while the flight goes on, with its memory given back; in the end there is one log."""
+    monkeypatch.setattr(folders, "BOUNDARIES_HELD", 1_500)
+    given_back, seen = [], []
+    monkeypatch.setattr(folders, "give_back", lambda log: given_back.append(len(log)))
     flight = px4lockstep.build(px4lockstep.load_spec("iris", SHORT))
-    folder = RunFolder.create(tmp_path / "run", flight)
-    seen = []
+    folder = RunFolder.create(tmp_path / "run", flight, holds_log=True)
 
     def watch(simulation):
         folder.watch(simulation)
-        if list(folder.path.glob("log-*.npy")):
-            seen.append(read_log(folder.path).rows)
+        seen.append(read_log(folder.path).rows)
 
     run = px4lockstep.fly(flight, watch)
-    assert seen[-1] > 150
+    assert seen == [100, 200, 300, 400, 501]
+    assert given_back == [200, 400]
     assert (folder.path / "INCOMPLETE").exists()
     kept = read_log(folder.path)
     assert list(kept) == list(run.log)
     for name in kept:
-        assert np.array_equal(kept[name], run.log[name][: seen[-1]], equal_nan=True)
+        assert kept[name].tobytes() == run.log[name].tobytes()
     folder.keep(run)
     folder.close(run)
     assert sorted(path.name for path in folder.path.iterdir()) == [
@@ -45,6 +45,7 @@ def test_a_long_flight_writes_its_log_in_parts(tmp_path, monkeypatch):
         "summary.json",
     ]
     assert read_log(folder.path).rows == 501
+    assert run.log["pos_ned"].tobytes() == kept["pos_ned"].tobytes()
 
 
 def test_a_run_that_stopped_keeps_its_mark(tmp_path):
@@ -57,28 +58,47 @@ def test_a_run_that_stopped_keeps_its_mark(tmp_path):
     assert "stopped at" in " ".join(json.loads((folder / "summary.json").read_text())["warnings"])
 
 
-def test_a_run_that_was_killed_early_has_no_log(tmp_path):
-    """Which is said."""
-    folder = RunFolder.create(tmp_path / "killed", px4lockstep.build(px4lockstep.load_spec("iris")))
-    with pytest.raises(InputError, match="stopped before its first part"):
+def test_a_run_that_was_killed_before_it_flew_has_no_rows(tmp_path):
+    """Or no log at all, which is said."""
+    flight = px4lockstep.build(px4lockstep.load_spec("iris"))
+    folder = RunFolder.create(tmp_path / "killed", flight, holds_log=True)
+    assert read_log(folder.path).rows == 0
+    (folder.path / "log.rows").unlink()
+    with pytest.raises(InputError, match="stopped before it began"):
         read_log(folder.path)
 
 
-def test_a_damaged_part_is_said(tmp_path, monkeypatch):
-    """And one of another version."""
-    monkeypatch.setattr(folders, "PART_ROWS", 150)
+def test_a_folder_without_room_for_the_log_is_not_left(tmp_path, monkeypatch):
+    """So that the same command works when there is room."""
+
+    def reserve(file, size):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    flight = px4lockstep.build(px4lockstep.load_spec("iris"))
+    monkeypatch.chdir(tmp_path)
+    with monkeypatch.context() as full:
+        full.setattr("px4lockstep.logs.rows._reserve", reserve)
+        for path in (tmp_path / "run", "."):
+            with pytest.raises(InputError, match=r"No space left on device\. The flight needs 2"):
+                RunFolder.create(path, flight, holds_log=True)
+            assert list(tmp_path.iterdir()) == []
+    RunFolder.create(tmp_path / "run", flight, holds_log=True)
+
+
+def test_a_log_that_could_not_be_written_stays_where_it_was(tmp_path, monkeypatch):
+    """The file of the flight goes only when the log is there as a whole."""
+
+    def fail(*_):
+        raise InputError("log.parquet can't be written: No space left on device")
+
     flight = px4lockstep.build(px4lockstep.load_spec("iris", SHORT))
-    folder = RunFolder.create(tmp_path / "run", flight)
-    px4lockstep.fly(flight, folder.watch)
-    part = folder.path / "log-0002.npy"
-    whole = part.read_bytes()
-    part.write_bytes(whole[:5_000])
-    with pytest.raises(InputError, match=r"log-0002\.npy can't be read"):
-        read_log(folder.path)
-    part.write_bytes(whole)
-    monkeypatch.setattr(parts, "_layouts", lambda: "another")
-    with pytest.raises(InputError, match="another version of px4lockstep"):
-        read_log(folder.path)
+    folder = RunFolder.create(tmp_path / "run", flight, holds_log=True)
+    run = px4lockstep.fly(flight, folder.watch)
+    monkeypatch.setattr(folders, "write_parquet", fail)
+    with pytest.raises(InputError, match="No space"):
+        folder.keep(run)
+    assert (folder.path / "INCOMPLETE").exists()
+    assert read_log(folder.path).rows == 501
 
 
 def test_names_are_fit_for_folders_and_new(tmp_path):

@@ -85,7 +85,7 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
     """
     with interrupts.deferred():
         interrupts.check()
-        folder = RunFolder.create(options.out, flight)
+        folder = RunFolder.create(options.out, flight, holds_log=True)
         if told is None:
             run = _fly(flight, folder, None, quiet=options.as_json)
         else:

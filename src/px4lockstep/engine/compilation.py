@@ -33,6 +33,7 @@ def example_arrays() -> Arrays:
     """Return empty arrays of the types that the loop is called with, the same for every simulation."""
     boundaries = Timeline(1, physics=Periodic(1))
     examples = {"log": np.zeros(0, LOG_ROW), "log_state": np.zeros((0, 0)), "marks": np.zeros((0, 0), MARK)}
+    examples |= {"logged": np.zeros(1, np.int64)}
     examples |= {name: np.zeros(0, dtype) for name, dtype in STREAMS.items()}
     return Arrays(core=np.zeros(1, SIM), time_us=boundaries.time_us, due=boundaries.due, **examples)
 

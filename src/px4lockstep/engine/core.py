@@ -90,6 +90,7 @@ class Arrays(NamedTuple):
     due: Any  # boundaries, uint16
     log: Any  # rows, LOG_ROW
     log_state: Any  # rows x n_x, float64
+    logged: Any  # 1 int64: the rows of both that are whole
     commands: Any  # autopilot ticks, COMMAND
     winds: Any  # wind ticks, WIND_OUT
     scenarios: Any  # changes, SCENARIO_OUT

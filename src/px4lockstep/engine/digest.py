@@ -6,13 +6,14 @@ autopilot's setpoints, has a digest of its own.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.pages import blocks
 from px4lockstep.plants.layout import FAULTS, MAX_MOTORS, MAX_SERVOS
 
 ROWS_PER_CHUNK = 512
@@ -57,7 +58,9 @@ def pack_live(time_us: Any, bus: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def flight_digest(log: npt.NDArray[Any], state: npt.NDArray[np.float64], end: npt.NDArray[Any] | None = None) -> str:
     """Return the digest of a log's rows and the end, packed; if the flight is over, the end is the last row again."""
-    parts = (pack_flight(log["time_us"][part], state[part], log["inputs"][part]) for part in _chunks(len(log)))
+    parts = (
+        pack_flight(log["time_us"][part], state[part], log["inputs"][part]) for part in blocks(log, ROWS_PER_CHUNK)
+    )
     if end is None:
         end = pack_flight(log["time_us"][-1:], state[-1:], log["inputs"][-1:])
     return _digest_of(chain(parts, [end]))
@@ -65,7 +68,7 @@ def flight_digest(log: npt.NDArray[Any], state: npt.NDArray[np.float64], end: np
 
 def live_digest(log: npt.NDArray[Any], end: npt.NDArray[Any]) -> str:
     """Return the digest of what a log's rows and the end, packed, have of a live run only."""
-    parts = (pack_live(log["time_us"][part], log["bus"][part]) for part in _chunks(len(log)))
+    parts = (pack_live(log["time_us"][part], log["bus"][part]) for part in blocks(log, ROWS_PER_CHUNK))
     return _digest_of(chain(parts, [end]))
 
 
@@ -75,9 +78,3 @@ def _digest_of(packed: Iterable[npt.NDArray[Any]]) -> str:
     for part in packed:
         digest.update(part.data)
     return digest.hexdigest()
-
-
-def _chunks(rows: int) -> Iterator[slice]:
-    """Go through rows a few at a time, so that packing a long flight takes little memory."""
-    for start in range(0, rows, ROWS_PER_CHUNK):
-        yield slice(start, start + ROWS_PER_CHUNK)

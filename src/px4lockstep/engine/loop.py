@@ -133,8 +133,9 @@ def log_scenario(scenario, row):
 
 
 @kernel
-def log_row(sim, log, log_state, index):
-    """Write one row of the log."""
+def log_row(sim, log, log_state, logged):
+    """Write the next row of the log; it counts when it is whole, whenever the process may be killed."""
+    index = sim.cursor.log_rows
     row = log[index]
     row.time_us = sim.bus.time_us
     log_scenario(sim.bus.scenario, row.bus.scenario)
@@ -147,6 +148,8 @@ def log_row(sim, log, log_state, index):
     row.inputs = sim.inputs
     for i in range(sim.plant.n_x):
         log_state[index, i] = sim.state.x[i]
+    sim.cursor.log_rows = index + 1
+    logged[0] = index + 1
 
 
 @kernel
@@ -154,7 +157,8 @@ def advance(arrays, k_stop):
     """Run boundaries until `k_stop`; return `DONE`, `CRASHED`, `FAILED`, or the stage that Python is to run."""
     sim = arrays.core[0]
     # Taken out once: to fetch an array from the tuple costs a count of its references.
-    time_us, due_at, log, log_state = arrays.time_us, arrays.due, arrays.log, arrays.log_state
+    time_us, due_at = arrays.time_us, arrays.due
+    log, log_state, logged = arrays.log, arrays.log_state, arrays.logged
     commands, winds, scenarios, scenario_at = arrays.commands, arrays.winds, arrays.scenarios, arrays.scenario_at
     marks = arrays.marks
     cursor = sim.cursor
@@ -266,8 +270,7 @@ def advance(arrays, k_stop):
                 return FAILED
 
         if due & LOG_DUE:
-            log_row(sim, log, log_state, cursor.log_rows)
-            cursor.log_rows += 1
+            log_row(sim, log, log_state, logged)
 
         if validator.level >= PARANOID:
             if check_boundary(validator, t_us, bus, inputs) != SOUND:
@@ -281,8 +284,7 @@ def advance(arrays, k_stop):
         cursor.stage = stage
         if bus.scenario.crashed != 0:
             if not due & LOG_DUE:  # the last row is the crash
-                log_row(sim, log, log_state, cursor.log_rows)
-                cursor.log_rows += 1
+                log_row(sim, log, log_state, logged)
             return CRASHED
         if modes.plant != OFF and k < len(time_us):
             t_next_us = np.int64(time_us[k])

@@ -3,7 +3,7 @@
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -156,9 +156,22 @@ class Simulation:
 
     def _make_room(self, changes: int) -> None:
         """Let the scenario's stream have room for so many changes."""
-        for name in ("scenarios", "scenario_at"):
-            self._data[name] = with_room(self._data[name], changes)
-            self._arrays = self._arrays._replace(**{name: rows(self._data[name])})
+        self._write_to({name: with_room(self._data[name], changes) for name in ("scenarios", "scenario_at")})
+
+    def move_to(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Let the loop write to other arrays, a file's, say; what it has written so far comes along.
+
+        Args:
+            arrays: By name, some of `room`; of the same type and shape.
+        """
+        for name, array in arrays.items():
+            so_far = self._data_so_far(name)
+            array[: len(so_far)] = so_far
+        self._write_to(arrays)
+
+    def _write_to(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        self._data.update(arrays)
+        self._arrays = self._arrays._replace(**{name: rows(array) for name, array in arrays.items()})
 
     # -- running -------------------------------------------------------------------------------------------------
 
@@ -318,6 +331,11 @@ class Simulation:
         return locked(self._core)[0]
 
     @property
+    def room(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays that the loop writes to, by name, with room for the whole run; read-only."""
+        return {name: locked(array) for name, array in self._data.items()}
+
+    @property
     def log(self) -> npt.NDArray[Any]:
         """The rows of the log so far: time, bus and held inputs; read-only."""
         return locked(self._data_so_far("log"))
@@ -355,9 +373,7 @@ class Simulation:
             raise InputError("a run that has not ended needs its streams")
         self._core["modes"]["is_recording"] = 0
         self._moments, self._n_moments = np.zeros((0, SIM.itemsize), np.uint8), 0
-        for name in (*STREAMS, "marks"):
-            self._data[name] = self._data[name][:0].copy()
-            self._arrays = self._arrays._replace(**{name: rows(self._data[name])})
+        self._write_to({name: self._data[name][:0].copy() for name in (*STREAMS, "marks")})
 
     @property
     def initial_state(self) -> npt.NDArray[np.float64]:
@@ -497,6 +513,7 @@ class Simulation:
         lengths = {
             "log": cursor["log_rows"],
             "log_state": cursor["log_rows"],
+            "logged": 1,
             "commands": cursor["autopilot_ticks"],
             "winds": cursor["wind_ticks"],
             "scenarios": cursor["scenario_rows"],

@@ -110,8 +110,12 @@ def allocate(timeline: Timeline, n_x: int, replay: Streams | None, record: bool)
             f"log and streams of this run would take {size / 2**30:.1f} GiB; the limit is {MAX_BYTES / 2**30:.0f}. "
             "Use a longer log period or an earlier end"
         )
-    arrays: dict[str, npt.NDArray[Any]] = {"log": np.zeros(log_rows, LOG_ROW), "log_state": np.zeros((log_rows, n_x))}
-    arrays["marks"] = marks
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "log": np.zeros(log_rows, LOG_ROW),
+        "log_state": np.zeros((log_rows, n_x)),
+        "logged": np.zeros(1, np.int64),
+        "marks": marks,
+    }
     if replay is not None:
         _check_replay(replay, timeline)
     for name, dtype in STREAMS.items():

@@ -1,5 +1,6 @@
 """Logs as tables of pyarrow, a chunk of rows at a time, so that writing one takes little memory besides it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from px4lockstep.engine.core import LOG_ROW
 from px4lockstep.errors import InputError
 from px4lockstep.logs.log import Log, gather
 from px4lockstep.logs.schema import BY_NAME, COLUMNS, COMPONENTS, LOG_SCHEMA, LOG_SCHEMA_VERSION, Column
+from px4lockstep.pages import blocks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,13 +35,13 @@ def schema_of(log: Log) -> "pa.Schema":
     return pa.schema(fields, metadata={"schema": LOG_SCHEMA, "schema_version": str(LOG_SCHEMA_VERSION)})
 
 
-def chunk(log: Log, start: int) -> "pa.Table":
-    """Return some rows of a log as a table."""
+def tables(log: Log) -> "Iterator[pa.Table]":
+    """Go through a log as tables of some of its rows."""
     import pyarrow as pa
 
-    rows = slice(start, start + ROWS_PER_CHUNK)
-    arrays = [pa.array(np.ascontiguousarray(array[rows])) for _, _, array in log.flat()]
-    return pa.Table.from_arrays(arrays, schema=schema_of(log))
+    schema, arrays = schema_of(log), [array for _, _, array in log.flat()]
+    for rows in blocks(arrays[0], ROWS_PER_CHUNK):
+        yield pa.Table.from_arrays([pa.array(np.ascontiguousarray(array[rows])) for array in arrays], schema=schema)
 
 
 def gather_table(path: str | Path, table: "pa.Table") -> Log:

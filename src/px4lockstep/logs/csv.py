@@ -15,7 +15,7 @@ from pathlib import Path
 
 from px4lockstep.errors import InputError
 from px4lockstep.files import written_whole
-from px4lockstep.logs.arrow import ROWS_PER_CHUNK, arrow_type, check_units, chunk, gather_table
+from px4lockstep.logs.arrow import arrow_type, check_units, gather_table, tables
 from px4lockstep.logs.log import Log
 from px4lockstep.logs.schema import LOG_SCHEMA, LOG_SCHEMA_VERSION
 
@@ -38,8 +38,8 @@ def write_csv(log: Log, path: str | Path, columns: Iterable[str] | None = None) 
     options = csv.WriteOptions(include_header=False, quoting_style="none")
     with written_whole(path) as file:
         file.write(f"# {LOG_SCHEMA} version {LOG_SCHEMA_VERSION}\n{header}\n".encode())
-        for start in range(0, chosen.rows, ROWS_PER_CHUNK):
-            csv.write_csv(chunk(chosen, start), file, options)
+        for table in tables(chosen):
+            csv.write_csv(table, file, options)
 
 
 def read_csv(path: str | Path) -> Log:

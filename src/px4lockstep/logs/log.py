@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError
 from px4lockstep.logs.schema import BY_NAME, COLUMNS, COMPONENTS, Column, components
 from px4lockstep.math.quaternion import to_euler
+from px4lockstep.pages import in_memory
 from px4lockstep.plants.layout import GROUPS
 from px4lockstep.plants.plant import MULTIROTOR_PLANT
 
@@ -24,7 +26,8 @@ class Log:
     """Columns by name: `log["pos_ned"]` is an array of rows × 3, `log["armed"]` one of rows.
 
     A log of a simulation is a view of the simulation's own arrays, without copies but for what is derived; it has the
-    rows that there were when it was made. Arrays are read-only.
+    rows that there were when it was made. Of one in a file, a column is copied whenever it is asked for. Arrays are
+    read-only.
 
     Args:
         arrays: By name, in the order of the schema; an array, or a function that makes it when it is first asked for.
@@ -53,7 +56,7 @@ class Log:
             state: The state of the plant of each.
         """
         arrays = _arrays_of(core, rows, state)
-        arrays["time_s"] = lambda: _seconds(rows["time_us"])
+        arrays["time_s"] = lambda: _seconds(in_memory(rows["time_us"]))
         if "q_bn" in arrays:
             attitude = arrays["q_bn"]
             arrays["euler_bn"] = lambda: euler_angles(attitude() if callable(attitude) else attitude)
@@ -64,7 +67,7 @@ class Log:
         """The columns that this log has, in the order of the schema."""
         return tuple(BY_NAME[name] for name in self._arrays)
 
-    @property
+    @cached_property
     def time_us(self) -> npt.NDArray[np.uint64]:
         """The times of the rows."""
         return self["time_us"]
@@ -77,7 +80,7 @@ class Log:
     @property
     def rows(self) -> int:
         """How many rows there are."""
-        return len(self.time_us)
+        return len(self._by_reference("time_us"))
 
     def __contains__(self, name: object) -> bool:
         return name in self._arrays
@@ -87,10 +90,7 @@ class Log:
 
     def __getitem__(self, name: str) -> Array:
         self.column(name)
-        array = self._arrays[name]
-        if callable(array):
-            array = self._arrays[name] = _locked(array())
-        return array
+        return _locked(in_memory(self._by_reference(name)))
 
     def get(self, name: str) -> Array | None:
         """Return a column, or None if this log does not have it."""
@@ -124,12 +124,19 @@ class Log:
     def flat(self) -> Iterator[tuple[str, Column, Array]]:
         """Go through the columns as files have them: one per component, with its name there and its numbers."""
         for name in self._arrays:
-            column, array = BY_NAME[name], self[name]
+            column, array = BY_NAME[name], self._by_reference(name)
             if array.ndim == 1:
                 yield name, column, array
                 continue
             for i, flat_name in enumerate(components(column, array.shape[1])):
                 yield flat_name, column, array[:, i]
+
+    def _by_reference(self, name: str) -> Array:
+        """Return a column where it is, be it in a file; what is derived is made once."""
+        array = self._arrays[name]
+        if callable(array):
+            array = self._arrays[name] = _locked(array())
+        return array
 
 
 def gather(flat: Mapping[str, Array]) -> Log:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from px4lockstep.errors import InputError
 from px4lockstep.files import written_whole
-from px4lockstep.logs.arrow import ROWS_PER_CHUNK, check_units, chunk, gather_table, schema_of
+from px4lockstep.logs.arrow import check_units, gather_table, schema_of, tables
 from px4lockstep.logs.log import Log
 from px4lockstep.logs.schema import LOG_SCHEMA, LOG_SCHEMA_VERSION
 
@@ -36,8 +36,8 @@ def write_parquet(log: Log, path: str | Path, columns: Iterable[str] | None = No
         written_whole(path) as file,
         parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=repeating) as writer,
     ):
-        for start in range(0, chosen.rows, ROWS_PER_CHUNK):
-            writer.write_table(chunk(chosen, start))
+        for table in tables(chosen):
+            writer.write_table(table)
     pa.default_memory_pool().release_unused()  # it keeps tens of megabytes of a long log
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from px4lockstep.errors import InputError
 from px4lockstep.files import placed_whole
+from px4lockstep.pages import blocks
 from px4lockstep.recording.contents import (
     ENTRIES,
     FORMAT,
@@ -37,6 +38,7 @@ NAME = "recording.h5"
 BLOCK_BYTES = 512
 TITLE = b"px4lockstep recording\n"
 CHUNK_BYTES = 2**18
+CHUNKS_AT_ONCE = 64
 READ_BYTES = 2**20
 MAX_BYTES = 16 * 2**30
 HEAD_BYTES = 36
@@ -139,18 +141,28 @@ def _write(contents: Contents, raw: NotingFile) -> None:
         for name, text in contents.texts.items():
             encoded = text.encode()
             value = np.array(encoded, h5py.string_dtype("utf-8", max(1, len(encoded))))
-            _describe(file.create_dataset(name, data=value), TEXTS.get(name, MISSION), encoded)
+            sha256 = hashlib.sha256(encoded).hexdigest()
+            _describe(file.create_dataset(name, data=value), TEXTS.get(name, MISSION), sha256)
         for name, array in contents.arrays.items():
-            _describe(_write_array(file, name, array), ENTRIES[name].description, _bytes_of(array))
+            _describe(_write_array(file, name, array), ENTRIES[name].description, _hash_of(array))
 
 
 def _write_array(file: "h5py.File", name: str, array: npt.NDArray[Any]) -> "h5py.Dataset":
-    row_bytes = max(1, array.nbytes // max(1, len(array)))
-    rows = min(len(array), max(1, CHUNK_BYTES // row_bytes))
-    options: dict[str, Any] = {}
-    if array.size:
-        options = {"chunks": (rows, *array.shape[1:]), "compression": LEVEL, "shuffle": True}
-    return file.create_dataset(name, data=array, track_times=False, **options)
+    if not array.size:
+        return file.create_dataset(name, data=array, track_times=False)
+    rows = min(len(array), max(1, CHUNK_BYTES // (array.nbytes // len(array))))
+    written = file.create_dataset(
+        name,
+        array.shape,
+        array.dtype,
+        track_times=False,
+        chunks=(rows, *array.shape[1:]),
+        compression=LEVEL,
+        shuffle=True,
+    )
+    for block in blocks(array, CHUNKS_AT_ONCE * rows):
+        written[block] = array[block]
+    return written
 
 
 def _write_attribute(item: Any, name: str, value: str | int) -> None:
@@ -164,13 +176,16 @@ def _write_attribute(item: Any, name: str, value: str | int) -> None:
         item.attrs.create(name, np.array(data, h5py.string_dtype("utf-8", max(1, len(data)))))
 
 
-def _describe(item: Any, description: str, data: Any) -> None:
+def _describe(item: Any, description: str, sha256: str) -> None:
     _write_attribute(item, "description", description)
-    _write_attribute(item, "sha256", hashlib.sha256(data).hexdigest())
+    _write_attribute(item, "sha256", sha256)
 
 
-def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
-    return np.ascontiguousarray(array).view(np.uint8).data
+def _hash_of(array: npt.NDArray[Any]) -> str:
+    digest, rows = hashlib.sha256(), np.atleast_1d(array)
+    for block in blocks(rows):
+        digest.update(np.ascontiguousarray(rows[block]).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 # -- the hash in front ---------------------------------------------------------------------------------------------
@@ -242,11 +257,11 @@ def _read(path: Path) -> Contents:
             _check_item(name, item)
             if h5py.check_string_dtype(item.dtype) is not None:
                 data = bytes(item[()])
-                _check_hash(name, item, data)
+                _check_hash(name, item, hashlib.sha256(data).hexdigest())
                 texts[name] = _decoded(name, data)
             else:
                 arrays[name] = np.asarray(item[()])
-                _check_hash(name, item, _bytes_of(arrays[name]))
+                _check_hash(name, item, _hash_of(arrays[name]))
     prefix = "version_of_"
     versions = {
         name.removeprefix(prefix): str(attributes.pop(name)) for name in list(attributes) if name.startswith(prefix)
@@ -286,10 +301,10 @@ def _check_item(name: str, item: "h5py.Dataset") -> None:
         raise InputError(f"{name} says that it has {claimed} bytes, with {stored} in the file, which can't be")
 
 
-def _check_hash(name: str, item: "h5py.Dataset", data: Any) -> None:
+def _check_hash(name: str, item: "h5py.Dataset", sha256: str) -> None:
     if "sha256" not in item.attrs:
         raise InputError(f"{name} lacks the attribute 'sha256'")
-    if _plain(f"{name}'s sha256", item.attrs["sha256"]) != hashlib.sha256(data).hexdigest():
+    if _plain(f"{name}'s sha256", item.attrs["sha256"]) != sha256:
         raise InputError(f"{name} is damaged: its values don't have the SHA-256 that was written with them")
 
 

@@ -126,6 +126,7 @@ class Recording:
             arrays={
                 "log": self.log[:rows],
                 "log_state": self.log_state[:rows],
+                "logged": np.array([rows]),
                 "marks": self.marks[: int(cursor["k"]) + 1],
                 **arrays,
             },

@@ -11,7 +11,7 @@ from px4lockstep.logs.parquet import write_parquet
 from px4lockstep.report.outcome import FAILED
 from px4lockstep.report.summary import summarize_log
 from px4lockstep.runs.child import crash_of
-from px4lockstep.runs.folder import LOG_PARQUET, SUMMARY, read_log
+from px4lockstep.runs.folder import LOG_PARQUET, LOG_ROWS, SUMMARY, read_log
 from px4lockstep.spec.spec import Spec
 
 
@@ -46,6 +46,7 @@ def keep_crashed(folder: Path | None, spec: Spec, number: int) -> dict[str, Any]
         if log is not None and not (folder / LOG_PARQUET).exists():
             columns = spec.run.log_columns
             write_parquet(log, folder / LOG_PARQUET, None if columns == "all" else list(columns))
+        (folder / LOG_ROWS).unlink(missing_ok=True)
         with written_whole(folder / SUMMARY) as file:
             file.write(f"{json.dumps(summary, indent=2)}\n".encode())
     return summary

@@ -3,17 +3,18 @@
     runs/iris-20261116-021500/   spec.toml   recording.h5   log.parquet   summary.json   plots.png
 
 `INCOMPLETE` is in it from the first moment to the last, so that a run that was killed can be told from one that ended.
-While a flight runs, what is logged is written in parts, `log-0001.npy` and so on, each of them whole. Then comes
-the log in one piece, and the parts go. A run that is killed leaves its parts, which `read_log` reads as well. A mission
-of the user's own is copied beside the aircraft file, so that a folder can go elsewhere. A flight that came to its end
-and was recorded has its recording. `px4.log` has what real PX4 printed, if `px4lockstep run` flew it.
+While a flight runs, its log is in `log.rows`, and goes from there into `log.parquet` in the end. A run that is killed
+leaves `log.rows` with all that was logged, which `read_log` reads as well. A mission of the user's own is copied beside
+the aircraft file, so that a folder can go elsewhere. A flight that came to its end and was recorded has its recording.
+`px4.log` has what real PX4 printed, if `px4lockstep run` flew it.
 """
 
 import itertools
 import json
 import re
 import time
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,8 @@ from px4lockstep.files import written_whole
 from px4lockstep.logs.csv import write_csv
 from px4lockstep.logs.log import Log
 from px4lockstep.logs.parquet import read_parquet, write_parquet
-from px4lockstep.logs.parts import read_parts, write_part
+from px4lockstep.logs.rows import hold_rows, read_rows
+from px4lockstep.pages import give_back
 from px4lockstep.recording.file import NAME as RECORDING
 from px4lockstep.recording.file import write_recording
 from px4lockstep.runs.recorded import SPEC, mission_file
@@ -36,11 +38,10 @@ if TYPE_CHECKING:
     from px4lockstep.runs.run import Run
 
 MARK = "INCOMPLETE"
-LOG_PARQUET, SUMMARY, PLOTS = "log.parquet", "summary.json", "plots.png"
+LOG_ROWS, LOG_PARQUET, SUMMARY, PLOTS = "log.rows", "log.parquet", "summary.json", "plots.png"
 PX4_LOG = "px4.log"
-PART = "log-{:04d}.npy"
-PART_ROWS = 6_000
-"""A minute at a log of 100 Hz: what a run that is killed loses at most."""
+BOUNDARIES_HELD = 20_000
+"""How many boundaries' rows stay in memory: 50 MB if there is one at each, some 4 MB at the usual periods."""
 
 
 @dataclass
@@ -49,19 +50,19 @@ class RunFolder:
 
     path: Path
     spec: Spec
-    _rows: int = 0
-    _parts: list[Path] = field(default_factory=list)
+    _given_back: int = 0
 
     @classmethod
-    def create(cls, path: str | Path | None, flight: Flight) -> "RunFolder":
+    def create(cls, path: str | Path | None, flight: Flight, *, holds_log: bool = False) -> "RunFolder":
         """Make the folder, marked as incomplete, with the aircraft file and its mission.
 
         Args:
             path: Where; left out, a new one in `runs/`.
             flight: What is flown.
+            holds_log: Whether the flight is yet to be flown, and is to keep its log in the folder meanwhile.
 
         Raises:
-            InputError: If it can't be made, or there is something in it.
+            InputError: If it can't be made, there is something in it, or no room on the disk for the log.
         """
         spec = flight.spec
         for key in ("log_csv", "recording_out"):
@@ -77,6 +78,14 @@ class RunFolder:
                 mark.write("This run is not complete: it is being flown, or it was stopped.\n")
         except OSError as error:
             raise InputError(f"the run folder {folder} can't be made: {error.strerror}") from error
+        if holds_log:
+            try:
+                hold_rows(flight.simulation, folder / LOG_ROWS)
+            except InputError:
+                (folder / MARK).unlink()
+                with suppress(OSError):  # it may be the one that the user is in
+                    folder.rmdir()
+                raise
         if flight.mission is not None and not is_name(str(spec.px4.mission_path)):
             name = mission_file(flight.mission)
             _write(folder / name, flight.mission.text)
@@ -85,15 +94,13 @@ class RunFolder:
         return cls(folder, spec)
 
     def watch(self, simulation: Simulation) -> None:
-        """Write what was logged since the last part, if that is a part's worth."""
-        if len(simulation.log) - self._rows >= PART_ROWS:
-            part = self.path / PART.format(len(self._parts) + 1)
-            write_part(simulation, self._rows, part)
-            self._parts.append(part)
-            self._rows = len(simulation.log)
+        """Give the memory of what was logged back; the file has it."""
+        if simulation.boundary - self._given_back >= BOUNDARIES_HELD:
+            give_back(simulation.log)
+            self._given_back = simulation.boundary
 
     def keep(self, run: "Run", *, release: bool = False) -> None:
-        """Write recording, log and summary; the parts go.
+        """Write recording, log and summary; the file that held the log goes, and the run still has it.
 
         Args:
             run: What was flown.
@@ -117,10 +124,8 @@ class RunFolder:
         write_parquet(run.log, self.path / LOG_PARQUET, self._columns)
         if self.spec.run.log_csv:
             write_csv(run.log, self.spec.run.log_csv, self._columns)
+        (self.path / LOG_ROWS).unlink(missing_ok=True)
         _write(self.path / SUMMARY, json.dumps(summary_of(run, self.path), indent=2) + "\n")
-        for part in self._parts:
-            part.unlink()
-        self._parts.clear()
 
     def draw(self, run: "Run") -> None:
         """Write the picture; a log of less than two rows has none."""
@@ -188,7 +193,7 @@ def check_folder(folder: str | Path) -> Path:
 
 
 def read_log(folder: str | Path) -> Log:
-    """Return the log in a run folder; of a run that was killed, the parts that are there.
+    """Return the log in a run folder; of a run that was killed, or is being flown, what it has logged.
 
     Raises:
         InputError: If there is none.
@@ -196,12 +201,9 @@ def read_log(folder: str | Path) -> Log:
     path = check_folder(folder)
     if (path / LOG_PARQUET).exists():
         return read_parquet(path / LOG_PARQUET)
-    parts: list[Path] = []
-    while (part := path / PART.format(len(parts) + 1)).exists():
-        parts.append(part)
-    if parts:
-        return read_parts(parts)
-    reason = "the run was stopped before its first part" if is_incomplete(path) else f"there is no {LOG_PARQUET} in it"
+    if (path / LOG_ROWS).exists():
+        return read_rows(path / LOG_ROWS)
+    reason = "the run was stopped before it began" if is_incomplete(path) else f"there is no {LOG_PARQUET} in it"
     raise InputError(f"{path} has no log; {reason}")
 
 

@@ -103,7 +103,7 @@ class LiveTrunk:
         """
         flight = build(spec, record=True, px4=self.session)
         flight.simulation.continue_from(self.moment, self.start)
-        target = RunFolder.create(folder, flight)
+        target = RunFolder.create(folder, flight, holds_log=True)
         with log_of_console(target.path / PX4_LOG, printed):
             ours, theirs = ({**one.autopilot.params, **_params(one)} for one in (before, spec))
             self.session.set_parameters({name: value for name, value in theirs.items() if ours.get(name) != value})
