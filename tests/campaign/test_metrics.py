@@ -5,6 +5,7 @@ import math
 import pickle
 import statistics
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -60,11 +61,15 @@ def falling(heights_m, speeds_m_s, landed=None, crashed=None, rest_m=0.0):
 
 @pytest.mark.parametrize("kind", ["crashed", "mission_finished", "landed"])
 @pytest.mark.parametrize("value", [True, False])
-def test_yes_or_no_is_the_summarys(kind, value):
+def test_yes_or_no_is_where_the_flight_ended(kind, value):
     """As a bool, which a campaign's results keep as such."""
-    found = metric(kind)
+    found, run = metric(kind), made_run([0])
+    run.simulation.is_crashed = value
+    run.simulation.bus = SimpleNamespace(
+        autopilot=SimpleNamespace(mission_finished=int(value)), scenario=SimpleNamespace(landed=int(value))
+    )
     assert found.is_bool
-    assert found(made_run([0], summary={kind: value})) is value
+    assert found(run) is value
 
 
 def test_numbers_of_the_summary():

@@ -1,6 +1,7 @@
 """Flies runs of a campaign in this process."""
 
 import functools
+import gc
 import json
 import os
 import tempfile
@@ -9,10 +10,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from px4lockstep.campaign.campaign import Campaign
 from px4lockstep.campaign.criteria import passes
 from px4lockstep.campaign.kinds import Flown
 from px4lockstep.campaign.rows import ERROR, Row
+from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import LockstepError, SimulationError
 from px4lockstep.px4.console import log_of_console
 from px4lockstep.runs.child import ask_child, crash_of
@@ -39,6 +44,7 @@ class Flyer:
         self._folder = tempfile.TemporaryDirectory(prefix="px4lockstep-campaign-")
         campaign.unpack(Path(self._folder.name))
         self._metrics = campaign.metrics
+        self._memory: dict[str, npt.NDArray[Any]] = {}
 
     def fly(self, index: int, inputs: dict[str, Any]) -> Row:
         """Fly a run. Whatever goes wrong is in its row."""
@@ -67,11 +73,12 @@ class Flyer:
 
     def _row(self, spec: Spec, index: int, inputs: dict[str, Any]) -> Row:
         flight = build(spec, check=False)
+        self._lend_memory(flight.simulation)
         try:
             run = fly(flight)
         except SimulationError as error:
             run = Run(flight, error)
-        summary = run.summary
+        outcome = run.outcome
         values: dict[str, Any] = {}
         problems, flown = [], Flown(run)
         for metric in self._metrics:
@@ -82,18 +89,28 @@ class Flyer:
                 problems.append(str(error))
         return Row(
             index=index,
-            status=ERROR if problems else summary.outcome,
+            status=ERROR if problems else outcome.word,
             passed=None if problems else passes(self._campaign.file.pass_, values),
-            reason=summary.reason,
+            reason=outcome.reason,
             error="\n".join(problems) or None,
-            digest=summary.digest,
+            digest=run.digest,
             seed=run.spec.aircraft.seed,
             inputs=inputs,
             metrics=values,
         )
 
+    def _lend_memory(self, simulation: Simulation) -> None:
+        """Let a flight log to where the one before has: memory that is new costs as much time as a metric."""
+        for name in ("log", "log_state"):
+            room = simulation.room[name]
+            if name not in self._memory or self._memory[name].shape != room.shape:
+                self._memory[name] = np.empty(room.shape, room.dtype)
+        simulation.move_to(self._memory)
+
 
 @functools.lru_cache(maxsize=2)
 def flyer_of(campaign: str) -> Flyer:
     """Return who flies a campaign, given as text, in this process."""
-    return Flyer(Campaign.of_json(campaign))
+    flyer = Flyer(Campaign.of_json(campaign))
+    gc.freeze()  # what is there now stays: the collector need not look at all of it every few runs
+    return flyer

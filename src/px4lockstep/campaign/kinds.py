@@ -59,17 +59,17 @@ def defined(signals: Signals, signal: str, after_us: int, until_us: int) -> Floa
 
 def crashed(flown: Flown) -> bool:
     """Return whether a crash ended the flight."""
-    return flown.run.summary.crashed
+    return flown.run.simulation.is_crashed
 
 
 def mission_finished(flown: Flown) -> bool:
     """Return whether the autopilot finished its mission."""
-    return flown.run.summary.mission_finished
+    return bool(flown.run.simulation.bus.autopilot.mission_finished)
 
 
 def landed(flown: Flown) -> bool:
     """Return whether the vehicle stands on the ground at the end."""
-    return flown.run.summary.landed
+    return bool(flown.run.simulation.bus.scenario.landed)
 
 
 def duration_s(flown: Flown) -> float:

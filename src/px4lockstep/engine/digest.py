@@ -5,6 +5,7 @@ held. A replay can reproduce all of that. What only a live run has, the estimate
 autopilot's setpoints, has a digest of its own.
 """
 
+import functools
 import hashlib
 from collections.abc import Iterable
 from itertools import chain
@@ -20,6 +21,7 @@ ROWS_PER_CHUNK = 512
 """What stays in the processor's cache between packing and hashing."""
 
 
+@functools.cache
 def flight_dtype(n_x: int) -> np.dtype[Any]:
     """Return the packed layout of a row that enters the digest."""
     return np.dtype(
@@ -36,7 +38,7 @@ def flight_dtype(n_x: int) -> np.dtype[Any]:
 
 def pack_flight(time_us: Any, x: npt.NDArray[Any], inputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Pack rows of time, state and held inputs."""
-    packed = np.zeros(len(inputs), flight_dtype(x.shape[1]))
+    packed = np.empty(len(inputs), flight_dtype(x.shape[1]))
     packed["time_us"] = time_us
     packed["x"] = x
     packed["motors"] = inputs["command"]["motors"]

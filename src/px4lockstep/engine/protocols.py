@@ -26,9 +26,8 @@ class PlantView:
     def __init__(self, x: npt.NDArray[np.float64], plant: Any) -> None:
         self._x = x[: int(plant["n_x"])].view()
         self._x.flags.writeable = False
-        self.groups = {
-            name: slice(int(plant["group_start"][i]), int(plant["group_stop"][i])) for i, name in enumerate(GROUPS)
-        }
+        ends = zip(plant["group_start"].tolist(), plant["group_stop"].tolist(), strict=True)
+        self.groups = {name: slice(start, stop) for name, (start, stop) in zip(GROUPS, ends, strict=True)}
         """Where each group is in the state."""
         self._parts = {name: self._x[part] for name, part in self.groups.items()}
 

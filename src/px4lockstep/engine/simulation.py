@@ -30,7 +30,7 @@ from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.jit import rows, view
+from px4lockstep.jit import plain, rows, view
 from px4lockstep.microseconds import check_us
 from px4lockstep.plants.models import PlantModel, write_plant
 from px4lockstep.scenario.scenario import Scenario
@@ -99,7 +99,7 @@ class Simulation:
         self._flown_us = 0
 
         self._core = np.zeros(1, SIM)
-        sim = self._core[0]
+        sim = plain(self._core)[0]
         sim["bus"]["estimate"]["q_bn"][0] = 1.0
         sim["bus"]["estimate"]["is_valid"] = 1.0  # unless an estimator writes otherwise
         if plant is not None:
@@ -151,7 +151,6 @@ class Simulation:
             due=rows(self.timeline.due),
             **{name: rows(array) for name, array in self._data.items()},
         )
-        self._handlers[int(loop.FULL)] = lambda: self._make_room(len(self._data["scenarios"]) + 1)
         self._loop = compiled_loop()
 
     def _make_room(self, changes: int) -> None:
@@ -244,7 +243,10 @@ class Simulation:
             stage = advance(self._arrays, k_stop)
             while stage >= 0:
                 self._python_calls += 1
-                handlers[stage]()
+                if stage == loop.FULL:
+                    self._make_room(len(self._data["scenarios"]) + 1)
+                else:
+                    handlers[stage]()
                 stage = advance(self._arrays, k_stop)
             if stage == loop.FAILED:
                 raise self._failure()

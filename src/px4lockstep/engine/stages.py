@@ -13,13 +13,13 @@ from px4lockstep.engine.protocols import OrderProbe, Source, StageInputs, Teleme
 from px4lockstep.engine.scenario_stage import NotingChanges, scenario_handler, write_scenario
 from px4lockstep.engine.snapshot import check_object
 from px4lockstep.engine.streams import Streams
-from px4lockstep.engine.timeline import AXIS_BITS, Periodic, Timeline, greatest_step_us
+from px4lockstep.engine.timeline import AXIS_BITS, Periodic, Timeline
 from px4lockstep.environment.gust import Gust, gust_edges_us, write_gusts
 from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator, check_rigid_body
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.jit import view
+from px4lockstep.jit import plain, view
 from px4lockstep.plants.models import PlantModel
 from px4lockstep.scenario.scenario import Scenario
 
@@ -50,6 +50,7 @@ def set_sources(
         InputError: If one does not fit, or would never run.
     """
     handlers: Handlers = {}
+    fields = plain(core)
     for name, source in sources.items():
         axis = AXES.get(name)
         if source is not None and axis is not None and getattr(timeline, axis) is None:
@@ -65,7 +66,7 @@ def set_sources(
         elif isinstance(source, Wind) and name == "wind":
             if not isinstance(timeline.wind, Periodic):
                 raise InputError("a Wind needs a periodic wind axis: its steps are equally long")
-            source.write(core["wind"][0], seed, timeline.wind.period_us)
+            source.write(fields["wind"][0], seed, timeline.wind.period_us)
             mode = NATIVE
         elif isinstance(source, Scenario) and name == "scenario":
             write_scenario(source, core, timeline, sources)
@@ -73,10 +74,10 @@ def set_sources(
             mode = NATIVE
         elif isinstance(source, Estimator) and name == "estimator" and timeline.autopilot is not None:
             check_rigid_body(core["plant"][0])
-            source.write(core["estimator"][0], seed, timeline.autopilot.period_us)
+            source.write(fields["estimator"][0], seed, timeline.autopilot.period_us)
             mode = NATIVE
         elif isinstance(source, Builtin) and name == "autopilot" and timeline.autopilot is not None:
-            source.write(core["builtin"][0], plant, timeline.autopilot.period_us)
+            source.write(fields["builtin"][0], plant, timeline.autopilot.period_us)
             mode = NATIVE
         elif isinstance(source, Px4Library | Px4Session) and name == "autopilot":
             mode = NATIVE  # the simulation starts it when all else is well
@@ -162,7 +163,7 @@ def step_warnings(plant: PlantModel | None, timeline: Timeline, integrator: Inte
     constants = getattr(plant, "time_constants_s", None)
     if integrator.chooses_steps or constants is None:
         return ()
-    step_us = greatest_step_us(timeline)
+    step_us = timeline.greatest_step_us
     name, shortest_s = min(constants().items(), key=lambda item: float(item[1]))
     allowed_us = STEP_PER_TIME_CONSTANT * shortest_s * 1e6
     if step_us <= allowed_us:

@@ -111,8 +111,8 @@ def allocate(timeline: Timeline, n_x: int, replay: Streams | None, record: bool)
             "Use a longer log period or an earlier end"
         )
     arrays: dict[str, npt.NDArray[Any]] = {
-        "log": np.zeros(log_rows, LOG_ROW),
-        "log_state": np.zeros((log_rows, n_x)),
+        "log": np.empty(log_rows, LOG_ROW),  # each row is written as a whole, and none is looked at before
+        "log_state": np.empty((log_rows, n_x)),
         "logged": np.zeros(1, np.int64),
         "marks": marks,
     }

@@ -10,6 +10,7 @@ step is longer than its period, and shorter ones come only from phases, events a
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,11 @@ class Timeline:
         """Return how many boundaries an axis is due at."""
         return int(np.count_nonzero(self.due & np.uint16(AXIS_BITS[axis])))
 
+    @cached_property
+    def greatest_step_us(self) -> int:
+        """The longest interval between two boundaries, which is the longest step of a fixed-step integrator."""
+        return int(np.diff(self.time_us).max())
+
     def index_at(self, time_us: int) -> int:
         """Return the index of the first boundary at or after a time."""
         return int(np.searchsorted(self.time_us, np.uint64(time_us)))
@@ -197,8 +203,3 @@ class Timeline:
         for row in range(start, due.size, ROWS_AT_ONCE):
             rows = slice(row, row + ROWS_AT_ONCE)
             due[rows] |= bit * ((time_us[rows] - first_us) % period_us == 0)
-
-
-def greatest_step_us(timeline: Timeline) -> int:
-    """Return the longest interval between two boundaries, which is the longest step of a fixed-step integrator."""
-    return int(np.diff(timeline.time_us).max())

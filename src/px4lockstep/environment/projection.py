@@ -24,6 +24,7 @@ Reference:
     J. P. Snyder, Map projections: a working manual, USGS professional paper 1395 (1987), 191-202.
 """
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -107,6 +108,7 @@ class MapProjection:
                 "it must be between -90 and 90 degrees"
             )
 
+    @functools.lru_cache(maxsize=1_024)  # noqa: B019  of a few small objects, for the flights of a campaign
     def to_local(self, lat_deg: float, lon_deg: float) -> tuple[float, float]:
         """Return (north, east) [m] of a point.
 

@@ -128,5 +128,6 @@ class Wind:
         rec["decay"] = decay
         rec["gain_ned"] = tuple(sigma * root for sigma in self.sigma_ned)
         rec["turbulence_ned"] = 0.0
-        turbulence = Dryden(self.dryden_wind_20ft_mps, self.dryden_height_m)
-        turbulence.write(rec["dryden"], self.mean_ned, period_us)
+        if self.kind == "dryden":
+            turbulence = Dryden(self.dryden_wind_20ft_mps, self.dryden_height_m)
+            turbulence.write(rec["dryden"], self.mean_ned, period_us)

@@ -2,13 +2,14 @@
 
 * `kernel` compiles a function; with `NUMBA_DISABLE_JIT=1` the same source runs interpreted and gives the same bits.
   `inlined_kernel` compiles it into its callers.
-* `record` makes the structured dtypes that kernels take; `rows` hands arrays of them to a kernel.
+* `record` makes the structured dtypes that kernels take; `rows` hands arrays of them to a kernel, `plain` to whoever
+  fills them in.
 * `callback` compiles a user's function to an address, `call_void` and `call_i32` call one.
 """
 
 from px4lockstep.jit.address import call_i32, call_void, callback
 from px4lockstep.jit.kernel import JIT_ENABLED, inlined_kernel, interpreted, is_compiled, kernel, specialize
-from px4lockstep.jit.records import RecordRows, RecordView, record, rows, view
+from px4lockstep.jit.records import RecordRows, RecordView, plain, record, rows, view
 
 __all__ = [
     "JIT_ENABLED",
@@ -21,6 +22,7 @@ __all__ = [
     "interpreted",
     "is_compiled",
     "kernel",
+    "plain",
     "record",
     "rows",
     "specialize",

@@ -1,6 +1,7 @@
 """The log of a run, by the columns of the schema: from a simulation, or read from a file."""
 
 import difflib
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -193,25 +194,37 @@ def _arrays_of(core: Any, rows: Array, state: Array) -> dict[str, Array | Callab
         }
     arrays: dict[str, Array | Callable[[], Array]] = {}
     for column in COLUMNS:
-        array: Array | Callable[[], Array]
-        if not has[column.needs]:
-            continue
-        if column.source == "derived":
+        if not has[column.needs] or column.source == "derived":
             continue
         part, _, path = column.source.partition(".")
         if part == "state":
             array = groups[path] if path else state
-            if column.shape in COMPONENTS and array.shape[1] != sizes[column.shape]:
-                continue  # a plant whose position, say, is one number
-        else:
-            array = rows[part]
-            for field in path.split(".") if path else ():
-                array = array[field]
-            if array.ndim == 2:
-                array = array[:, : sizes.get(column.shape, array.shape[1])]
-        if array.ndim == 1 or array.shape[1]:
-            arrays[column.name] = array
+            is_other = column.shape in COMPONENTS and array.shape[1] != sizes[column.shape]
+            if array.shape[1] and not is_other:  # a plant whose position, say, is one number
+                arrays[column.name] = array
+            continue
+        count = _numbers_in(rows.dtype, column.source)
+        count = count if count is None else min(count, sizes.get(column.shape, count))
+        if count != 0:
+            arrays[column.name] = functools.partial(_field, rows, column.source, count)
     return arrays
+
+
+@functools.cache
+def _numbers_in(dtype: np.dtype[Any], source: str) -> int | None:
+    """Return how many numbers a field of a row has; None if it is one number."""
+    shape: tuple[int, ...] = ()
+    for name in source.split("."):
+        shape += dtype[name].shape
+        dtype = dtype[name].base
+    return shape[0] if shape else None
+
+
+def _field(rows: Array, source: str, count: int | None) -> Array:
+    """Return a field of all rows, the first of its numbers."""
+    for name in source.split("."):
+        rows = rows[name]
+    return rows if count is None else rows[:, :count]
 
 
 def _why_absent(column: Column) -> str:

@@ -4,7 +4,6 @@ A flight is flown if it came to its end without a crash, and did what it was ask
 scenario ordered a return or a landing instead, stands on the ground.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,7 @@ from px4lockstep.engine.core import NATIVE, OFF
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import LockstepError
 from px4lockstep.logs.log import Log
-from px4lockstep.report.events import Event
+from px4lockstep.report.events import events_of
 from px4lockstep.scenario.actions import START_MISSION
 
 FLOWN = "flown"
@@ -33,26 +32,23 @@ class Outcome:
     reason: str | None = None
 
 
-def outcome_of(
-    simulation: Simulation, log: Log, events: Sequence[Event], error: LockstepError | None = None
-) -> Outcome:
+def outcome_of(simulation: Simulation, log: Log, error: LockstepError | None = None) -> Outcome:
     """Return what came of a flight.
 
     Args:
         simulation: As the run left it.
         log: Its log, with all columns.
-        events: What happened, from `events_of`.
         error: What the run could not go on for, if so.
     """
     time_s, end_s = simulation.time_us / 1e6, simulation.timeline.end_us / 1e6
     if error is not None:
         return Outcome(FAILED, str(error))
     if simulation.is_crashed:
-        return Outcome(CRASHED, f"it hit the ground at {time_s:.2f} s{_causes(events)}")
+        return Outcome(CRASHED, f"it hit the ground at {time_s:.2f} s{_causes(log)}")
     if not simulation.is_done:
-        return Outcome(STOPPED, f"the run was stopped at {time_s:.2f} s of {end_s:.2f} s{_causes(events)}")
+        return Outcome(STOPPED, f"the run was stopped at {time_s:.2f} s of {end_s:.2f} s{_causes(log)}")
     unfinished = _unfinished(simulation, log)
-    return Outcome(NOT_FINISHED, f"{unfinished}{_causes(events)}") if unfinished else Outcome(FLOWN)
+    return Outcome(NOT_FINISHED, f"{unfinished}{_causes(log)}") if unfinished else Outcome(FLOWN)
 
 
 def is_mission_asked(simulation: Simulation) -> bool:
@@ -98,10 +94,12 @@ def _ordered_down(log: Log) -> tuple[str, int] | None:
     return "a return" if last == "request_return" else "a landing", int(log.time_us[downs[last]])
 
 
-def _causes(events: Sequence[Event]) -> str:
+def _causes(log: Log) -> str:
     """Tell what went wrong before, and what the autopilot did about it."""
     causes = [
-        f"{event.label} {event.time_us / 1e6:.2f} s" for event in events if event.is_fault and event.label != CRASHED
+        f"{event.label} {event.time_us / 1e6:.2f} s"
+        for event in events_of(log)
+        if event.is_fault and event.label != CRASHED
     ]
     if not causes:
         return ""

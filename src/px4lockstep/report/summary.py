@@ -67,17 +67,20 @@ class Summary:
         return told | {"events": _as_dicts(self.events)}
 
 
-def summarize(simulation: Simulation, log: Log | None = None, error: LockstepError | None = None) -> Summary:
+def summarize(
+    simulation: Simulation, log: Log | None = None, error: LockstepError | None = None, digest: str | None = None
+) -> Summary:
     """Return the summary of a run so far, finished or not.
 
     Args:
         simulation: The run.
         log: Its log, with all columns, if it is at hand.
         error: What the run could not go on for, if so.
+        digest: Of the flight, if it is at hand.
     """
     log = Log.of(simulation) if log is None else log
     events = events_of(log)
-    outcome = outcome_of(simulation, log, events, error)
+    outcome = outcome_of(simulation, log, error)
     # A run that was stopped is at the next boundary; the last that has run is the one before.
     duration_us = simulation.time_us - simulation.timeline.start_us
     wall_s = simulation.statistics.wall_s
@@ -87,7 +90,7 @@ def summarize(simulation: Simulation, log: Log | None = None, error: LockstepErr
     return Summary(
         outcome=outcome.word,
         reason=outcome.reason,
-        digest=simulation.digest(),
+        digest=simulation.digest() if digest is None else digest,
         duration_s=duration_us / 1e6,
         wall_s=wall_s,
         realtime_factor=simulation.flown_us / 1e6 / wall_s if wall_s > 0.0 else 0.0,

@@ -15,7 +15,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError, LockstepError
 from px4lockstep.logs.log import Log
 from px4lockstep.recording.recording import Recording
-from px4lockstep.report.outcome import FLOWN
+from px4lockstep.report.outcome import FLOWN, Outcome, outcome_of
 from px4lockstep.report.summary import Summary, summarize
 from px4lockstep.runs.folder import RunFolder
 from px4lockstep.runs.picture import draw_flight
@@ -70,18 +70,23 @@ class Run:
     @cached_property
     def summary(self) -> Summary:
         """The flight in a few numbers."""
-        found = summarize(self.simulation, self.log, self.error)
+        found = summarize(self.simulation, self.log, self.error, self.digest)
         return replace(found, warnings=tuple(dict.fromkeys((*self.flight.warnings, *found.warnings))))
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """The digest of the flight."""
-        return self.summary.digest
+        return self.simulation.digest()
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """What came of it, in a word, and why if it failed: see `report.outcome`."""
+        return outcome_of(self.simulation, self.log, self.error)
 
     @property
     def is_flown(self) -> bool:
-        """Whether the flight did what it was asked to: see `report.outcome`."""
-        return self.summary.outcome == FLOWN
+        """Whether the flight did what it was asked to."""
+        return self.outcome.word == FLOWN
 
     @property
     def recording(self) -> Recording | None:

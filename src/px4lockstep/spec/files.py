@@ -4,6 +4,7 @@ Tables merge, arrays and scalars replace. Each value remembers the file that it 
 """
 
 import difflib
+import functools
 import os
 import re
 import tomllib
@@ -30,6 +31,7 @@ MAX_FILES = 200
 """Of `extends`, each time that a file is named."""
 
 
+@functools.cache
 def shipped(kind: str, suffix: str) -> dict[str, Path]:
     """Return the files of a kind that come with the package, by name."""
     folder = Path(str(resources.files("px4lockstep.spec"))) / kind

@@ -1,5 +1,6 @@
 """From a file, or the name of an aircraft that ships, to a complete and checked `Spec`."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from px4lockstep.spec.overrides import apply_overrides
 from px4lockstep.spec.report import unknown
 from px4lockstep.spec.spec import Key, Places, Spec, keys_of
 from px4lockstep.spec.vehicle_checks import check_inertia_is_given
+
+Known = Mapping[str, tuple[Any, Any]]
+"""Tables by name, as they were given and as they were checked."""
 
 
 def load_spec(source: str | Path, overrides: Mapping[str, Any] | None = None, settings: Sequence[str] = ()) -> Spec:
@@ -39,13 +43,17 @@ def load_spec(source: str | Path, overrides: Mapping[str, Any] | None = None, se
     return checked(layers)
 
 
-def checked(layers: Layers) -> Spec:
+def checked(layers: Layers, known: Known | None = None) -> Spec:
     """Return what was merged as a `Spec`.
+
+    Args:
+        layers: What was merged.
+        known: Tables that were checked before, which need not be checked again if they are the same objects.
 
     Raises:
         InputError: If anything is wrong, with all of it in one report.
     """
-    report, tables = layers.report, _tables(layers)
+    report, tables = layers.report, _tables(layers, known or {})
     for key, text in check_inertia_is_given(layers.data.get("airframe", {})):
         report.add(key, text)
     fill_in(tables)
@@ -73,7 +81,13 @@ def _add_build_errors(tables: Tables, layers: Layers) -> None:
                 layers.report.add(key, text, related(key, needed))
 
 
-def _tables(layers: Layers) -> Tables:
+def checked_tables(data: Tables) -> Known:
+    """Return each top-level table that is valid by itself, as it was given and as it was checked."""
+    tables = _tables(Layers(Places(""), data), {})
+    return {name: (given, tables[name]) for name, given in data.items() if name in tables}
+
+
+def _tables(layers: Layers, known: Known) -> Tables:
     """Return the top-level tables that are valid; what is wrong with the others goes into the report."""
     tables: Tables = {}
     fields = keys_of(Spec)
@@ -84,8 +98,11 @@ def _tables(layers: Layers) -> Tables:
         if name not in layers.data and not field.is_required():
             tables[name] = field.default
             continue
-        annotation: Any = field.annotation
-        adapter = TypeAdapter(annotation)
+        given, table = known.get(name, (None, None))
+        if given is not None and layers.data[name] is given:
+            tables[name] = table
+            continue
+        adapter = _adapter(name)
         # A table that must be there and is not is checked as an empty one: the report then has its keys.
         value = layers.data.get(name, {})
         try:
@@ -96,6 +113,13 @@ def _tables(layers: Layers) -> Tables:
             if len(unknown_keys) == error.error_count():  # without them the rest can be checked
                 tables[name] = adapter.validate_python(_without(value, unknown_keys))
     return tables
+
+
+@functools.cache
+def _adapter(name: str) -> TypeAdapter[Any]:
+    """Return what checks a top-level table."""
+    annotation: Any = keys_of(Spec)[name].annotation
+    return TypeAdapter(annotation)
 
 
 def _without(value: Any, keys: list[Key]) -> Any:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,7 @@ class Aircraft:
         """The motor command of each rotor, from 1."""
         return tuple(rotor.channel or i + 1 for i, rotor in enumerate(self.rotors))
 
-    @property
+    @cached_property
     def groups(self) -> Mapping[str, int]:
         """The number of states in each group."""
         motors, servos = len(self.rotors), len(self.servo_channels)
