@@ -1,6 +1,7 @@
 """Whether the tables of the flight fit together. Each check yields the key and what is wrong with it."""
 
 import difflib
+import functools
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -208,8 +209,13 @@ def mission_of(mission_path: str) -> Mission:
                 f"px4.mission_path = {mission_path!r} is no mission that ships; {hint}there are {', '.join(known)}; "
                 f"a file of your own has a suffix, such as {mission_path}.waypoints"
             )
-        return load_mission(known[mission_path])
+        return _shipped_mission(mission_path)
     return load_mission(mission_path)
+
+
+@functools.cache
+def _shipped_mission(name: str) -> Mission:
+    return load_mission(shipped_missions()[name])
 
 
 def check_mission(tables: Tables) -> Found:

@@ -1,6 +1,7 @@
 """The whole of an aircraft file, with all defaults: what `load_spec` returns and `build` takes."""
 
 import dataclasses
+import functools
 from collections.abc import Container, Iterator
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
@@ -102,6 +103,7 @@ def dotted(key: Key) -> str:
 # -- looking at the models -----------------------------------------------------------------------------------------
 
 
+@functools.cache
 def keys_of(model: type[Table]) -> dict[str, FieldInfo]:
     """Return the keys of a table as the file has them."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
@@ -122,6 +124,7 @@ def _table_in(annotation: Any, is_array: bool) -> tuple[type[Table] | None, bool
     return None, False
 
 
+@functools.lru_cache(maxsize=4_096)
 def model_at(key: Key, root: type[Table] = Spec) -> type[Table] | None:
     """Return the table at a place in the file, if there is one; `root` is the file."""
     model: type[Table] | None = root

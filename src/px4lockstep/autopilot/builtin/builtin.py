@@ -299,14 +299,13 @@ class Builtin:
         missing = [name for name in self.params if name.startswith("CA_ROTOR") and name not in rotors]
         if missing:
             raise InputError(f"params {', '.join(missing)}: {aircraft.name} has rotors 0 to {len(aircraft.rotors) - 1}")
-        columns: dict[str, list[float]] = {name: [] for name in GEOMETRY}
+        geometry: dict[str, float] = {}
         for i, rotor in enumerate(aircraft.rotors):
             axis = [-value for value in rotor.axis_body]
             own = [*rotor.pos_body_m, *axis, rotor.direction * aircraft.propulsion.km_m, p[f"CA_ROTOR{i}_CT"]]
-            derived = resolve({f"CA_ROTOR{i}_{name}": value for name, value in zip(GEOMETRY, own, strict=True)})
-            for name in GEOMETRY:
-                key = f"CA_ROTOR{i}_{name}"
-                columns[name].append(p[key] if key in self.params else derived[key])
+            geometry |= {f"CA_ROTOR{i}_{name}": value for name, value in zip(GEOMETRY, own, strict=True)}
+        derived = resolve(geometry) | {name: p[name] for name in self.params}
+        columns = {name: [derived[f"CA_ROTOR{i}_{name}"] for i in range(len(aircraft.rotors))] for name in GEOMETRY}
         positions = list(zip(columns["PX"], columns["PY"], columns["PZ"], strict=True))
         axes = list(zip(columns["AX"], columns["AY"], columns["AZ"], strict=True))
         b = effectiveness(positions, axes, columns["KM"], columns["CT"])
