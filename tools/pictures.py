@@ -4,6 +4,7 @@ The same bytes on every run with the same Matplotlib: no dates, no randomness. F
 the tests, so `tests/support` and `tests/against` are on the path.
 """
 
+import itertools
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +21,9 @@ from test_builtin_against_px4_flights import errors
 from test_integrators_against_published import THEIR_REFERENCE
 
 from px4lockstep.autopilot.builtin.builtin import Builtin
+from px4lockstep.campaign.results import read_results, results_of
+from px4lockstep.campaign.run import run_campaign
+from px4lockstep.campaign.statistics import interval_of_proportion
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.environment.wind import Wind
@@ -27,6 +31,7 @@ from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.logs.log import Log
 from px4lockstep.px4.missions import load_mission
+from px4lockstep.report.campaign import plot_campaign
 from px4lockstep.report.comparison import plot_comparison, plot_local_defect
 from px4lockstep.report.plots import plot_flight, save_plot
 from px4lockstep.report.waypoints import mission_waypoints
@@ -38,6 +43,7 @@ from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.vehicle.fleet import iris
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 PX4, BUILTIN, GREY = "#d55e00", "#0072b2", "0.6"
 STYLE = {
     "figure.dpi": 110,
@@ -255,6 +261,18 @@ def draw_diff():
         save_small(diff(mission, returned).plot(), "diff.png")
 
 
+def draw_campaign():
+    """Fly and draw the campaign of examples/motor_loss; print its pass rates by the loss of thrust."""
+    with TemporaryDirectory() as folder:
+        flown = run_campaign(EXAMPLES / "motor_loss" / "campaign.toml", out=Path(folder) / "flown")
+        results = results_of(flown.folder.campaign, read_results(flown.folder.results))
+    save_small(plot_campaign(results), "motor_loss.png")
+    loss = results.columns["scenario.events[0].fraction"].astype(float)
+    for low, high in itertools.pairwise((0.0, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6)):
+        is_in = (loss >= low) & (loss < high)
+        say(f"{low} to {high}: {interval_of_proportion(int(results.is_passed[is_in].sum()), int(is_in.sum()))}")
+
+
 if __name__ == "__main__":
     plt.switch_backend("Agg")
     with mpl.rc_context(STYLE):
@@ -263,3 +281,4 @@ if __name__ == "__main__":
     draw_flight()
     compare_integrators()
     draw_diff()
+    draw_campaign()

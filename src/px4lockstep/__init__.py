@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from px4lockstep.campaign.load import load_campaign
+    from px4lockstep.campaign.run import run_campaign
     from px4lockstep.runs.branch import Branch, branch
     from px4lockstep.runs.compare import Compared, compare
     from px4lockstep.runs.determinism import determinism
@@ -41,12 +43,16 @@ __all__ = [
     "diff",
     "fly",
     "fork",
+    "load_campaign",
     "load_spec",
     "replay",
+    "run_campaign",
     "simulate",
 ]
 
 _HOMES = {
+    "load_campaign": "px4lockstep.campaign.load",
+    "run_campaign": "px4lockstep.campaign.run",
     "Branch": "px4lockstep.runs.branch",
     "branch": "px4lockstep.runs.branch",
     "Compared": "px4lockstep.runs.compare",

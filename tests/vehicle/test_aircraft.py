@@ -1,6 +1,7 @@
 """Aircraft and their parts as a user gives them: layout of the state, and what is refused."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from plant_probe import Probe, evaluate
 
 from px4lockstep.errors import InputError
 from px4lockstep.plants.layout import MAX_STATES
+from px4lockstep.plants.plant import PLANT
 from px4lockstep.vehicle.fleet import diagonal, iris, octa, twin
 from px4lockstep.vehicle.parts import Actuator, Battery, Contact, PowerBus, Propulsion, Rotor
 
@@ -211,3 +213,18 @@ def test_time_constants_name_what_a_step_should_be_short_against():
     assert constants["motors"] == pytest.approx(5.56e-3, rel=0.01)
     assert constants["contact"] == pytest.approx(-1.0 / np.roots([1.5, 600.0, 5000.0]).min(), rel=1e-12)
     assert iris(contact=Contact("no_contact")).time_constants_s()["contact"] == math.inf
+
+
+def test_motors_that_are_calibrated_to_another_mass_stay_when_the_aircraft_is_heavier():
+    """Left out, a heavier aircraft has stronger motors."""
+
+    def thrust_constant(mass_kg, calibration_mass_kg):
+        propulsion = Propulsion(calibration_mass_kg=calibration_mass_kg)
+        plant = np.zeros(1, PLANT)
+        replace(iris(), mass_kg=mass_kg, propulsion=propulsion).write(plant[0])
+        return float(plant["multirotor"]["propulsion"]["kt"][0])
+
+    assert thrust_constant(1.8, 1.5) == thrust_constant(1.5, None)
+    assert thrust_constant(1.8, None) == thrust_constant(1.8, 1.8) > thrust_constant(1.8, 1.5)
+    with pytest.raises(InputError, match=r"airframe\.propulsion\.calibration_mass_kg = 0"):
+        Propulsion(calibration_mass_kg=0.0)

@@ -95,19 +95,23 @@ def run_campaign(
         InputError: If anything is wrong with the file, before the first flight.
         SimulationError: If no worker can be started.
     """
-    folder = _resumed(file, out, runs) if resume else _created(file, out, runs)
     count = _check_workers(workers)
     if engine not in ("local", "dask"):
         raise InputError(f"engine = {engine!r} is unknown; allowed are local, dask")
     if scheduler is not None and engine != "dask":
         raise InputError("a scheduler is Dask's; use --engine dask with it")
+    folder = _resumed(file, out, runs) if resume else None
+    campaign = load_campaign(file, runs) if folder is None else folder.campaign
     executor: Executor
     if engine == "dask":
-        executor = DaskExecutor(folder.campaign, scheduler, count)
+        executor = DaskExecutor(campaign, scheduler, count)
     else:
         compiled_loop()  # once, and with a notice, not by each worker
-        executor = LocalExecutor(folder.campaign, count)
+        executor = LocalExecutor(campaign, count)
     with executor:
+        rehearse(executor)
+        if folder is None:
+            folder = CampaignFolder.create(out, campaign, Path(file).read_text("utf-8-sig"))
         return fly_campaign(folder, executor, watch)
 
 
@@ -115,7 +119,7 @@ def fly_campaign(folder: CampaignFolder, executor: Executor, watch: Watch | None
     """Fly the runs of a campaign that are missing.
 
     Raises:
-        InputError: If the aircraft can't be built, or a metric raises, before the first flight.
+        InputError: If what is there can't be read.
     """
     campaign = folder.campaign
     there = {row.index: row for row in rows_of(read_results(folder.results))} if parts_of(folder.results) else {}
@@ -123,8 +127,6 @@ def fly_campaign(folder: CampaignFolder, executor: Executor, watch: Watch | None
     for row in there.values():
         book.take(row, is_new=False)
     goes_on = not book.is_complete
-    if goes_on:
-        _rehearse(executor)
 
     def missing() -> Iterator[Job]:
         for index in range(campaign.runs):
@@ -193,7 +195,7 @@ class _Book:
             self.written += 1
 
 
-def _rehearse(executor: Executor) -> None:
+def rehearse(executor: Executor) -> None:
     """Fly the aircraft file as it is, so that what is wrong with all runs shows before the first.
 
     Raises:
@@ -202,11 +204,6 @@ def _rehearse(executor: Executor) -> None:
     for row in executor.rows(iter([(REHEARSAL, {})])):
         if row.status == ERROR:
             raise InputError(f"the flight of the aircraft file as it is, before the first run: {row.error}")
-
-
-def _created(file: str | Path, out: str | Path | None, runs: int | None) -> CampaignFolder:
-    campaign = load_campaign(file, runs)
-    return CampaignFolder.create(out, campaign, Path(file).read_text("utf-8-sig"))
 
 
 def _resumed(file: str | Path, out: str | Path | None, runs: int | None) -> CampaignFolder:

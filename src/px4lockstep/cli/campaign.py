@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from px4lockstep.campaign.folder import PLOTS, SUMMARY, CampaignFolder
 from px4lockstep.campaign.results import read_results, results_of
@@ -25,6 +25,7 @@ from px4lockstep.report.campaign_summary import summary_of
 from px4lockstep.report.plots import save_plot
 
 FLOWN, INTERRUPTED = 0, 130
+MAX_SHOWN = 6
 
 
 def run_file(
@@ -167,18 +168,20 @@ def _print(summary: dict[str, Any]) -> None:
         about.add_row("passed", f"{summary['passed']}: {_share(summary['pass_rate'])}")
     for own in summary["worst"]:
         about.add_row(f"run {own['index']}", f"{own['status']}: {own['why']}")
-    for own in summary["sensitivities"]:
+    strongest = {own["input"]: own for own in reversed(summary["sensitivities"])}  # of each input for what it does most
+    for own in sorted(strongest.values(), key=lambda own: -own["strength"])[:MAX_SHOWN]:
         about.add_row("matters", _matters(own))
     for note in summary["notes"]:
         about.add_row("note", note)
     about.add_row("folder", summary["campaign_dir"])
     console.print(about)
-    metrics = Table("metric", "mean", "least", "5 %", "median", "95 %", "greatest", "without")
+    numbers = [Column(name, no_wrap=True) for name in ("mean", "5 %", "median", "95 %", "none")]
+    metrics = Table(Column("metric", overflow="fold"), *numbers)
     for own in summary["metrics"]:
         unit = f" [{own['unit']}]" if own["unit"] not in ("", "1") else ""
         mean = _share(own["mean_interval"]) if own["is_bool"] else _mean(own["mean_interval"])
-        numbers = ["" if own["is_bool"] else _number(own[name]) for name in ("min", "p5", "median", "p95", "max")]
-        metrics.add_row(f"{own['name']}{unit}", mean, *numbers, str(own["missing"] or ""))
+        quantiles = ["" if own["is_bool"] else _number(own[name]) for name in ("p5", "median", "p95")]
+        metrics.add_row(f"{own['name']}{unit}", mean, *quantiles, str(own["missing"] or ""))
     console.print(metrics)
 
 
@@ -187,19 +190,18 @@ def _share(interval: dict[str, Any]) -> str:
     if interval["estimate"] is None:
         return "?"
     estimate, low, high = (100.0 * interval[name] for name in ("estimate", "low", "high"))
-    return f"{estimate:.1f} % ({low:.1f} to {high:.1f} %)"
+    return f"{estimate:.1f} % ({low:.1f} to {high:.1f})"
 
 
 def _mean(interval: dict[str, Any]) -> str:
-    """Write a mean with its interval."""
-    if interval["estimate"] is None:
-        return "?"
-    bounds = [_number(interval[name]) for name in ("low", "high")]
-    return f"{_number(interval['estimate'])} ({' to '.join(bounds)})"
+    """Write a mean with half its interval."""
+    if interval["estimate"] is None or interval["low"] is None:
+        return _number(interval["estimate"])
+    return f"{_number(interval['estimate'])} ± {0.5 * (interval['high'] - interval['low']):.2g}"
 
 
 def _number(value: float | None) -> str:
-    return "?" if value is None else f"{value:.4g}"
+    return "?" if value is None else f"{value:.3g}"
 
 
 def _matters(own: dict[str, Any]) -> str:

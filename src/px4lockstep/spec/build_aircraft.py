@@ -117,6 +117,7 @@ def _propulsion(spec: Spec) -> Propulsion:
         inflow_kt=own.inflow_kT,
         inflow_kq=own.inflow_kQ,
         thrust_calibration_mult=own.thrust_calibration_mult,
+        calibration_mass_kg=own.calibration_mass_kg,
         **own.esc.model_dump(),
         **own.motor.model_dump(),
     )

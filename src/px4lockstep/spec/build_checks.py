@@ -25,7 +25,7 @@ def check_aircraft(spec: Spec) -> Found:
     try:
         aircraft = build_aircraft(spec)
         with at(("airframe", "propulsion")):
-            aircraft.propulsion.thrust_constant(aircraft.hover_thrust_n)
+            aircraft.propulsion.thrust_constant(aircraft.calibration_thrust_n)
         with at(()):
             aircraft.write(np.zeros(1, PLANT)[0])
     except PlacedError as error:

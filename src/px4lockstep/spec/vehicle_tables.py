@@ -60,6 +60,12 @@ class Propulsion(Table):
     inflow_kT: float = entry(8.0, "Loss of thrust with axial inflow.", ge=0.0)  # noqa: N815 (the file's name)
     inflow_kQ: float = entry(8.0, "Loss of torque with axial inflow.", ge=0.0)  # noqa: N815
     thrust_calibration_mult: float = entry(2.0, "Thrust at full duty, as a multiple of hover.", gt=0.0)
+    calibration_mass_kg: float | None = entry(
+        None,
+        "Mass whose hover that is. Left out: `mass_kg`, so that a heavier aircraft has stronger motors.",
+        "kg",
+        gt=0.0,
+    )
     rotor_dir: tuple[Sign, ...] | None = entry(
         None,
         "Sign of each rotor's reaction torque on the body. Left out: 1, 1, -1, -1 of four rotors, else 1, -1, 1 …",

@@ -116,6 +116,12 @@ class Aircraft:
         return self.mass_kg * STANDARD_GRAVITY_M_S2 / len(self.rotors)
 
     @property
+    def calibration_thrust_n(self) -> float:
+        """The thrust of one rotor at hover that the propulsion is calibrated to: of this mass, or of another."""
+        mass_kg = self.propulsion.calibration_mass_kg
+        return self.hover_thrust_n if mass_kg is None else mass_kg * STANDARD_GRAVITY_M_S2 / len(self.rotors)
+
+    @property
     def motor_channels(self) -> tuple[int, ...]:
         """The motor command of each rotor, from 1."""
         return tuple(rotor.channel or i + 1 for i, rotor in enumerate(self.rotors))
@@ -162,7 +168,7 @@ class Aircraft:
         return {
             "motor actuators": self.motor_actuator.time_constant_s(),
             "servo actuators": self.servo_actuator.time_constant_s() if self.servo_channels else math.inf,
-            "motors": self.propulsion.time_constant_s(self.hover_thrust_n),
+            "motors": self.propulsion.time_constant_s(self.calibration_thrust_n),
             "contact": self.contact.time_constant_s(self.mass_kg, self._principal_moments()[0]),
         }
 
@@ -181,7 +187,7 @@ class Aircraft:
         self._write_rotors(m)
         self._write_actuation(m)
         self._write_power(m)
-        self.propulsion.write(m["propulsion"], self.hover_thrust_n)
+        self.propulsion.write(m["propulsion"], self.calibration_thrust_n)
         self.contact.write(m["contact"], self.mass_kg)
         self.gravity.write(m["gravity"])
         m["home_alt_m"] = self.home_alt_msl_m

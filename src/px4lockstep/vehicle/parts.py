@@ -64,6 +64,7 @@ class Propulsion:
     inflow_kt: float = 8.0
     inflow_kq: float = 8.0
     thrust_calibration_mult: float = 2.0
+    calibration_mass_kg: float | None = None
     eta: float = 0.98
     deadzone: float = 0.02
     kv_rpm_per_volt: float = 920.0
@@ -78,6 +79,8 @@ class Propulsion:
         where = "airframe.propulsion"
         for name in ("km_m", "v_nom", "rho_nom", "rotor_radius_m", "thrust_calibration_mult"):
             check_positive(f"{where}.{name}", getattr(self, name))
+        if self.calibration_mass_kg is not None:
+            check_positive(f"{where}.calibration_mass_kg", self.calibration_mass_kg)
         for name in ("inflow_kt", "inflow_kq"):
             check_number(f"{where}.{name}", getattr(self, name), 0.0, allowed=NOT_NEGATIVE)
         check_number(f"{where}.esc.eta", self.eta, 1e-6, 1.0, "above 0 and at most 1")

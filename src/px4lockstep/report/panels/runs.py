@@ -213,7 +213,7 @@ def bounds_of(results: Results, name: str) -> list[float]:
 
 def named(metric: MetricColumn) -> str:
     """Return the name of a metric with its unit."""
-    return shortened(metric.name) + (f" [{metric.unit}]" if metric.unit else "")
+    return shortened(metric.name) + (f" [{metric.unit}]" if metric.unit not in ("", "1") else "")
 
 
 def shortened(name: str, length: int = MAX_NAME) -> str:

@@ -1,0 +1,34 @@
+"""What a second core is worth to a campaign of whole missions. Target: 1.8 times the runs of one."""
+
+import os
+import time
+
+import pytest
+
+from px4lockstep.bench.campaign_mission import FILE
+from px4lockstep.campaign.load import load_campaign
+from px4lockstep.campaign.local import LocalExecutor
+
+WARM, RUNS = 10, 100
+
+
+def runs_per_s(campaign, workers):
+    """Return how many runs a second some workers fly, once they are warm."""
+    with LocalExecutor(campaign, workers) as executor:
+        rows = executor.rows((i, campaign.inputs(i)) for i in range(WARM + RUNS * workers))
+        for _ in range(WARM):
+            next(rows)
+        start_s = time.perf_counter()
+        count = sum(1 for _ in rows)
+        return count / (time.perf_counter() - start_s)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is no second core")
+def test_two_cores(tmp_path):
+    """The best of two of each, in turn."""
+    file = tmp_path / "campaign.toml"
+    file.write_text(FILE.format(duration_s=68))
+    campaign = load_campaign(file)
+    one, two = (max(rates) for rates in zip(*((runs_per_s(campaign, 1), runs_per_s(campaign, 2)) for _ in range(2))))
+    print(f"\none core {one:.1f} runs/s, two {two:.1f}: {two / one:.2f} times")
+    assert two > 1.8 * one
