@@ -9,7 +9,15 @@ import pytest
 from px4lockstep.bench import c_reference, hover, suite
 from px4lockstep.cli import bench
 
-NAMES = ["plant_rk4", "plant_rk45", "closed_loop", "closed_loop_recorded", "replay_rk4", "replay_rk45"]
+NAMES = [
+    "plant_rk4",
+    "plant_rk45",
+    "closed_loop",
+    "closed_loop_recorded",
+    "replay_rk4",
+    "replay_rk45",
+    "campaign_mission",
+]
 NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the yardstick can't be built")
 
 
@@ -42,7 +50,7 @@ def test_every_benchmark_has_its_fields(short, capsys):
         assert sorted(m) == ["c_ratio", "name", "realtime_factor", "tick_us", "wall_s"]
     assert 0.0 < measurements.pop()["tick_us"] < 100.0
     for m in measurements:
-        duration_s = 3.0 if m["name"].startswith("replay") else 2.0
+        duration_s = 3.0 if m["name"].startswith(("replay", "campaign")) else 2.0
         assert m["realtime_factor"] == pytest.approx(duration_s / m["wall_s"])
         assert m["tick_us"] is None
         assert m["c_ratio"] > 0.0
