@@ -216,7 +216,7 @@ DEPENDENCIES = {
     "vehicle": BASE | {"math", "environment", "plants"},
     "plants": BASE | {"math", "environment", "vehicle"},
     "integrators": BASE | {"math", "plants"},
-    "estimation": BASE | {"math", "plants"},
+    "estimation": BASE | {"math", "environment", "plants"},
     "scenario": BASE | {"math", "plants", "vehicle"},
     "autopilot": BASE | {"math", "environment", "vehicle", "plants", "px4"},
     "engine": BASE

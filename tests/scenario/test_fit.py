@@ -8,6 +8,7 @@ from scenario_flight import simulation
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.errors import InputError, InvariantError
+from px4lockstep.plants.layout import SENSOR_FAULT_GPS, SENSOR_FAULT_GYRO
 from px4lockstep.plants.models import FreeFall, Oscillator
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.vehicle.fleet import iris, octa
@@ -15,11 +16,13 @@ from px4lockstep.vehicle.fleet import iris, octa
 NOW = Scenario().at_us(0)
 
 
-def make(scenario, plant=None, *, autopilot=True, start_us=0, **options):
+def make(scenario, plant=None, *, autopilot=True, start_us=0, autopilot_source=None, **options):
     axes = {"autopilot": Periodic(100)} if autopilot else {}
     times = tuple(time_us for time_us in scenario.times_us() if time_us >= start_us)
     timeline = Timeline(1_000_000, log=Periodic(100_000), scenario=Explicit(times), start_us=start_us, **axes)
-    return Simulation(FreeFall() if plant is None else plant, timeline, scenario=scenario, **options)
+    return Simulation(
+        FreeFall() if plant is None else plant, timeline, scenario=scenario, autopilot=autopilot_source, **options
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,6 +54,24 @@ def test_what_nothing_applies_is_refused(scenario, plant, message):
     """When the simulation is made, with the place in the scenario."""
     with pytest.raises(InputError, match=rf"scenario.events\[0\].*{message}"):
         make(scenario, plant)
+
+
+class BySensors:
+    """An autopilot that says that it has sensors which apply faults."""
+
+    applies_sensor_faults = True
+
+    def step(self, time_us, inputs, outputs):
+        self.mask = inputs.bus.scenario.faults.sensor_fault_mask
+
+
+def test_an_autopilot_with_sensors_is_told_of_their_faults():
+    """Each is a bit of the mask; the estimate's still needs an estimator."""
+    pilot = BySensors()
+    make(NOW.sensor_fault("gyro").at_us(0).sensor_fault("gps"), autopilot_source=pilot).run(200)
+    assert pilot.mask == SENSOR_FAULT_GYRO | SENSOR_FAULT_GPS
+    with pytest.raises(InputError, match="there is no estimator"):
+        make(NOW.sensor_fault("estimate"), autopilot_source=pilot)
 
 
 def test_without_an_autopilot_axis_there_are_no_steps_and_no_measurements():

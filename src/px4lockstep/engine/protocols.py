@@ -81,7 +81,11 @@ class Estimator(Source, Protocol):
 
 
 class Autopilot(Source, Protocol):
-    """Runs on the autopilot axis; outputs are `motors` in [0, 1] (NaN: not driven) and `servos` in [-1, 1]."""
+    """Runs on the autopilot axis; outputs are `motors` in [0, 1] (NaN: not driven) and `servos` in [-1, 1].
+
+    One that has sensors which apply `bus.scenario.faults.sensor_fault_mask` says so by an attribute
+    `applies_sensor_faults = True`.
+    """
 
 
 @runtime_checkable

@@ -44,6 +44,7 @@ def write_scenario(scenario: Scenario, core: npt.NDArray[Any], timeline: Timelin
         has_estimator=isinstance(sources["estimator"], Estimator)
         or getattr(sources["estimator"], "applies_estimate_faults", False),
         has_autopilot=sources["autopilot"] is not None,
+        has_sensors=getattr(sources["autopilot"], "applies_sensor_faults", False),
         has_ticks=timeline.autopilot is not None,
     )
     for name, item in scenario.python_objects().items():

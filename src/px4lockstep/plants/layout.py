@@ -30,7 +30,7 @@ SENSOR_FAULT_ACCEL = 2
 SENSOR_FAULT_MAG = 4
 SENSOR_FAULT_BARO = 8
 SENSOR_FAULT_GPS = 16
-SENSOR_FAULT_EST_FREEZE = 32  # the estimate holds; the only one with a consumer so far, the others wait for sensors
+SENSOR_FAULT_EST_FREEZE = 32  # the estimate holds; the others are `estimation.sensors`'
 
 FAULTS = record(
     [

@@ -8,7 +8,7 @@ from px4lockstep.scenario.report import raise_all
 from px4lockstep.scenario.scenario import Scenario
 
 APPLIED_SENSORS = ("estimate",)
-"""Those that a model consumes."""
+"""Those that have a consumer even if the autopilot has no sensors of its own."""
 
 NEEDS = {
     "altitude_m": ("i_pos", "position"),
@@ -27,6 +27,7 @@ def check_fit(
     start_us: int,
     has_estimator: bool,
     has_autopilot: bool,
+    has_sensors: bool,
     has_ticks: bool,
 ) -> None:
     """Check the events of a scenario against what it runs with.
@@ -38,6 +39,7 @@ def check_fit(
         start_us: The first boundary.
         has_estimator: Whether there is an estimator that applies faults.
         has_autopilot: Whether there is an autopilot.
+        has_sensors: Whether it flies by sensors that apply faults.
         has_ticks: Whether the timeline has an autopilot axis.
 
     Raises:
@@ -53,7 +55,7 @@ def check_fit(
         if isinstance(event.trigger, When):
             problems += _check_signal(f"{where}.when.signal", event.trigger.signal, rec, has_autopilot, has_ticks)
         if isinstance(event.action, str):
-            problems += _check_action(where, event, plant, has_estimator)
+            problems += _check_action(where, event, plant, has_estimator, has_sensors)
     raise_all(problems)
 
 
@@ -70,7 +72,7 @@ def _check_signal(where: str, signal: str, rec: Any, has_autopilot: bool, has_ti
     return []
 
 
-def _check_action(where: str, event: Event, plant: Any, has_estimator: bool) -> list[str]:
+def _check_action(where: str, event: Event, plant: Any, has_estimator: bool, has_sensors: bool) -> list[str]:
     action, arguments = str(event.action), event.arguments
     is_multirotor = int(plant["kind"]) == MULTIROTOR_PLANT
     if "motor" in ARGUMENTS[action]:
@@ -81,9 +83,11 @@ def _check_action(where: str, event: Event, plant: Any, has_estimator: bool) -> 
             return [f"{where}.motor = {motor} is not there: the aircraft has {rotors} motors; use 1 to {rotors}"]
     if action.endswith("_battery") and int(plant["multirotor"]["power"]["n_batteries"]) == 0:
         return [f"{where}.action = {action!r} has no effect: the plant has no power network. {OWN_MODEL}"]
-    if "sensor" in arguments and arguments["sensor"] not in APPLIED_SENSORS:
-        applied = ", ".join(APPLIED_SENSORS)
-        return [f"{where}.sensor = {arguments['sensor']!r}: no model applies it; allowed is {applied}"]
+    if "sensor" in arguments and arguments["sensor"] not in APPLIED_SENSORS and not has_sensors:
+        return [
+            f"{where}.sensor = {arguments['sensor']!r}: no model applies it; allowed is {', '.join(APPLIED_SENSORS)}, "
+            "unless the autopilot flies by sensors and says so, `applies_sensor_faults = True`"
+        ]
     if (arguments.get("sensor") == "estimate" or "estimate" in action) and not has_estimator:
         return [
             f"{where}.action = {action!r} has no effect: there is no estimator that applies it; give the simulation an "
