@@ -40,7 +40,7 @@ def navigate(suite, states, start):
 @pytest.mark.compiled
 @pytest.mark.parametrize("arm_body_m", [(0.0, 0.0, 0.0), (0.08, -0.03, 0.05)], ids=["centre", "off the centre"])
 def test_integrating_the_imu_reproduces_the_truth(mission, arm_body_m):
-    """60 s of a mission with take-off, turns and gusts: 0.1 m and 0.01°, as the requirement has it."""
+    """60 s of a mission in wind. Required are 0.1 m and 0.01°; it is 0.5 mm, and 67 mm if the rotation were ignored."""
     states = mission[: round(60.0 / DT_S) + 1, :13]
     assert np.abs(np.diff(states[:, :3], axis=0)).sum() > 50.0  # it flies
     suite = suite_of(replace(IDEAL, imu=replace(IDEAL.imu, pos_body_m=arm_body_m)))
@@ -52,6 +52,6 @@ def test_integrating_the_imu_reproduces_the_truth(mission, arm_body_m):
 
     pos, vel, q_bn = navigate(suite, states, at_arm(states[0]))
     true_pos, true_vel, true_q = at_arm(states[-1])
-    assert np.linalg.norm(pos - true_pos) < 0.1
-    assert np.linalg.norm(vel - true_vel) < 0.01
-    assert np.degrees(angle_between(q_bn, true_q)) < 0.01
+    assert np.linalg.norm(pos - true_pos) < 0.005
+    assert np.linalg.norm(vel - true_vel) < 1e-4
+    assert np.degrees(angle_between(q_bn, true_q)) < 1e-9
