@@ -155,6 +155,18 @@ def test_noise_has_its_standard_deviation(healthy, sensor, count, width):
     np.testing.assert_allclose(np.std(error, axis=0), size, rtol=5.0 / np.sqrt(2.0 * count), atol=1e-12)
 
 
+@pytest.mark.compiled
+def test_noise_of_a_fault_is_not_the_sensors_own():
+    """As much again makes it sqrt(2) times as large, not twice: 5 standard errors of 12,000 numbers are 3.2 %."""
+    sigma = 0.1
+    part = replace(
+        IDEAL.imu.gyro, noise_density=sigma * np.sqrt(2.0 * PERIOD_US / 1e6), on_fault="noise", fault_size=(sigma,) * 3
+    )
+    suite = suite_of(replace(IDEAL, imu=replace(IDEAL.imu, gyro=part)))
+    got = sense(suite, [state()] * 4_000, fields=("gyro_rad_s",), masks=[SENSOR_FAULT_GYRO] * 4_000)["gyro_rad_s"]
+    assert np.std(got) == pytest.approx(sigma * np.sqrt(2.0), rel=0.033)
+
+
 @pytest.mark.parametrize("sensor", SENSORS)
 def test_a_freeze_from_the_first_sample_holds_that_one(sensor):
     mask, field, _, _ = SENSORS[sensor]

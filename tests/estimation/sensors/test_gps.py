@@ -120,6 +120,17 @@ def test_white_noise_has_its_standard_deviation():
     np.testing.assert_allclose([np.std(got[name]) for name in velocity], 30.0, rtol=0.05)
 
 
+@pytest.mark.compiled
+def test_errors_of_position_and_velocity_are_independent():
+    """Wandering and white error and that of the velocity: correlations below five standard errors of 5,000 samples."""
+    config = with_gps(period_us=20_000, vertical_noise_m=0.8, vel_sigma_m_s=0.3)
+    got = sense(suite_of(config, period_us=20_000), at_rest(5_000), fields=("gps_alt_mm", "gps_vd_cm_s"))
+    wandering = with_gps(period_us=20_000, vertical_sigma_m=2.0, correlation_tau_s=1e-3)
+    other = sense(suite_of(wandering, period_us=20_000), at_rest(5_000), fields=("gps_alt_mm",))
+    errors = np.array([got["gps_alt_mm"], got["gps_vd_cm_s"], other["gps_alt_mm"]], dtype=float)
+    np.testing.assert_allclose(np.corrcoef(errors), np.eye(3), atol=5.0 / np.sqrt(5_000.0))
+
+
 def test_a_lost_fix_is_a_message_that_says_so():
     """Type 1, no satellites, unknown accuracy, and the place of the last fix; it comes back at once."""
     masks = [0] * 60 + [16] * 60 + [0] * 60

@@ -190,6 +190,13 @@ def test_the_allan_deviation_of_the_bias_is_its_random_walk():
         assert allan_deviation(samples, m) == pytest.approx(expected, rel=tolerance), m
 
 
+def test_the_random_walk_starts_at_nothing():
+    """The first sample has the turn-on bias alone."""
+    got = sense(only(bias_walk=0.002), at_rest(2))["gyro_rad_s"]
+    assert got[0].tolist() == [0.0, 0.0, 0.0]
+    assert np.all(got[1] != 0.0)
+
+
 def test_errors_of_a_run_are_drawn_once_from_its_seed():
     """z = (1 + scale + misalignment) x + bias, with the numbers of their lanes."""
     errors = {"bias_sigma": 0.01, "scale_sigma": 0.02, "misalignment_sigma_rad": 0.03}
@@ -229,6 +236,15 @@ def test_a_rotor_out_of_balance_shakes_at_its_own_frequency():
     # r × a / k², integrated: a rotor in front yaws the vehicle with ε Ω r / k².
     assert gyro[1:, 2].max() == pytest.approx(1e-5 * 200.0 * 0.16 / 0.04, rel=1e-2)
     assert np.all(gyro[1:, :2] == 0.0)
+
+
+def test_a_shaken_vehicle_turns_as_it_is_pushed():
+    """ω̇ = r × a / k² of a rotor beside, ahead and above; a is the mean of two steps, good to (Ω dt)² / 12 = 5e-5."""
+    arm = (0.16, -0.22, -0.05)
+    accel, gyro = vibrating((200.0,), 400, period_us=125, rotor_pos_body_m=(arm,))
+    turning = np.diff(gyro[1:], axis=0) / 125e-6
+    pushed = np.cross(arm, 0.5 * (accel[1:-1] + accel[2:])) / 0.04
+    np.testing.assert_allclose(turning, pushed, atol=1e-3 * np.abs(pushed).max())
 
 
 def test_no_rotor_turns_no_vibration():
