@@ -101,3 +101,14 @@ def test_nothing_flown_is_said(tmp_path):
     """And not an empty table."""
     with pytest.raises(InputError, match="has no results; no run of this campaign has come to its end"):
         read_results(tmp_path)
+
+
+def test_a_part_that_was_taken_away_is_made_up_for_and_no_other_is_lost(campaign, tmp_path):
+    """As the error of a damaged part says: a part that comes later has a name of its own."""
+    folder = tmp_path / "results"
+    write(campaign, folder, range(5))
+    gone = parts_of(folder)[1]
+    indexes = pq.read_table(gone)["index"].to_pylist()
+    gone.unlink()
+    write(campaign, folder, indexes)
+    assert read_results(folder)["index"].to_pylist() == list(range(5))

@@ -64,12 +64,18 @@ class ResultsWriter:
         folder: Of the dataset; it is made if it is not there.
         schema: Of its rows.
         written: How many rows are there already.
+
+    Raises:
+        InputError: If the folder can't be made.
     """
 
     def __init__(self, folder: Path, schema: pa.Schema, written: int = 0) -> None:
-        folder.mkdir(exist_ok=True)
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder} can't be made: {error.strerror}") from error
         self._folder, self._schema, self._written = folder, schema, written
-        self._number = len(parts_of(folder))
+        self._number = 0
         self._rows: list[Row] = []
 
     def add(self, row: Row) -> None:
@@ -83,9 +89,10 @@ class ResultsWriter:
         if not self._rows:
             return
         table = pa.Table.from_pylist([_flat(row) for row in self._rows], self._schema)
-        with placed_whole(self._folder / PART.format(self._number)) as part:
+        while (place := self._folder / PART.format(self._number)).exists():  # there may be gaps
+            self._number += 1
+        with placed_whole(place) as part:
             pq.write_table(table, part)
-        self._number += 1
         self._written += len(self._rows)
         self._rows = []
 
