@@ -480,6 +480,10 @@ def test_a_metric_says_what_it_is():
             {"name": "status", "kind": "crashed"},
             "metric[2].name = 'status' is taken by the results of every campaign; ",
         ),
+        (
+            {"name": "reason", "kind": "energy_wh"},
+            "metric[2].name = 'reason' is taken by the results of every campaign; ",
+        ),
     ],
 )
 def test_a_table_that_makes_no_sense_is_refused(values, message):

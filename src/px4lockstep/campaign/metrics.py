@@ -15,6 +15,7 @@ from pydantic import field_validator, model_validator
 
 from px4lockstep.campaign.functions import UserFunction
 from px4lockstep.campaign.kinds import KINDS, WINDOW, Flown, in_us
+from px4lockstep.campaign.rows import ABOUT
 from px4lockstep.campaign.signals import DERIVED, Signals, unit_of
 from px4lockstep.errors import InputError, MetricError
 from px4lockstep.logs.log import Log
@@ -28,7 +29,7 @@ OPTIONS = ("signal", "limit", "target", "band", "after_s", "until_s")
 """Of the kinds; which has which is in `kinds.KINDS`."""
 DEFAULTS = ("crashed", "mission_finished")
 """The kinds that every campaign measures, under their own names."""
-RESERVED = ("index", "status", "error", "digest", "seed", "passed", "pass_rate")
+RESERVED = (*ABOUT, "pass_rate")
 """What a campaign calls its own columns and numbers."""
 
 

@@ -8,6 +8,7 @@ from px4lockstep.report.outcome import FLOWN
 ABOUT = ("index", "status", "passed", "reason", "error", "digest", "seed")
 """What every row has, beside inputs and metrics."""
 ERROR = "error"
+"""The status of a run that could not be flown, or not be measured."""
 
 
 @dataclass(frozen=True)
