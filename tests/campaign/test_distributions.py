@@ -75,7 +75,7 @@ def test_times_are_whole_microseconds():
         (vary("uniform", low=1.0, high=2.0, std=1.0), "vary[0].std = 1.0 is not of uniform; it has low, high, whole"),
         (vary("uniform", low=1.0, high=2.5, whole=True), "vary[0].whole = true needs whole numbers as low and high"),
         (vary("normal", mean=1.0), "vary[0].std is missing; normal needs mean and std"),
-        (vary("lognormal", median=1.0, sigma=0.1, high=-1.0), "leaves nothing of a lognormal"),
+        (vary("lognormal", median=1.0, sigma=0.1, high=-1.0), "leave nothing of this lognormal"),
         (vary("grid"), "vary[0].values is missing; grid needs values"),
         (vary("choice", values=(1, 2), weights=(1.0,)), "vary[0].weights has 1; there are 2 values"),
         (vary("choice", values=(1, 2), weights=(0.0, 0.0)), "must be 0 or more each, and not all 0"),

@@ -114,7 +114,35 @@ BAD = {
     ),
     "the same key twice": (
         vary(key="environment.wind_mean_ned[0]", distribution="list", values=[0.5]),
-        "vary[1].key = 'environment.wind_mean_ned[0]' is that of vary[0] too",
+        "vary[1].key = 'environment.wind_mean_ned[0]' is that of vary[0].key; give one of them",
+    ),
+    "the same key in another spelling": (
+        vary(key="environment.wind_mean_ned.0", distribution="list", values=[0.5]),
+        "vary[1].key = 'environment.wind_mean_ned.0' is that of vary[0].key",
+    ),
+    "an array of which an element varies too": (
+        vary(key="environment.wind_mean_ned", distribution="list", values=[[1, 2, 3]]),
+        "vary[1].key = 'environment.wind_mean_ned' is more than vary[0].key; give one of them",
+    ),
+    "a whole number of more than 64 bits": (
+        vary(key="aircraft.seed", distribution="list", values=[1, 2**63]),
+        "vary[1].values has 1 and 9223372036854775808; it must be numbers",
+    ),
+    "whole numbers that no float has": (
+        vary(key="aircraft.seed", distribution="uniform", low=0, high=2**60, whole=True),
+        "vary[1].whole = true takes no end beyond 9,007,199,254,740,992; a list can have such numbers",
+    ),
+    "a number for a path": (
+        vary(key="px4.mission_path", distribution="list", values=[1, 2]),
+        "vary[1], px4.mission_path = 1",
+    ),
+    "cuts that leave nothing of a normal": (
+        vary(key="airframe.mass_kg", distribution="normal", mean=1.0, std=0.01, low=1.5, high=1.9),
+        "vary[1]: low = 1.5 and high = 1.9 leave nothing of this normal",
+    ),
+    "a cut that leaves nothing of a lognormal": (
+        vary(key="airframe.mass_kg", distribution="lognormal", median=1.0, sigma=0.1, high=-1.0),
+        "vary[1]: high = -1.0 leave nothing of this lognormal",
     ),
     "an unknown distribution": (
         vary(key="airframe.mass_kg", distribution="gauss"),
@@ -200,3 +228,26 @@ def test_all_that_is_wrong_is_in_one_report(tmp_path):
 def test_runs_of_the_command_line_are_checked_too(runs, tmp_path):
     """As those of the file."""
     assert f"runs = {runs} is out of range; it must be 1 to 1,000,000" in error_of(tmp_path, GOOD, runs)
+
+
+def test_paths_are_from_the_folder_of_the_file_also_those_that_vary(tmp_path):
+    """A name is that of a mission that ships."""
+    (tmp_path / "own.waypoints").write_text(
+        "QGC WPL 110\n0 1 3 22 0 0 0 0 47.397742 8.545594 5 1\n1 0 3 21 0 0 0 0 47.397742 8.545594 0 1\n"
+    )
+    text = vary(key="px4.mission_path", distribution="list", values=["own.waypoints", "simple"])
+    campaign = load_campaign(write(tmp_path, text))
+    assert campaign.vary[1].values == (str(tmp_path / "own.waypoints"), "simple")
+
+
+def test_numbers_of_which_one_is_a_fraction_are_fractions_all(tmp_path):
+    """As they come back from their column: a run is the same before and after an interruption."""
+    text = vary(key="airframe.mass_kg", distribution="list", values=[1, 1.5])
+    assert [type(value) for value in load_campaign(write(tmp_path, text)).vary[1].values] == [float, float]
+
+
+def test_a_metric_in_another_encoding_is_refused(tmp_path):
+    """It goes to workers as text."""
+    (tmp_path / "mine.py").write_bytes(b"# coding: latin-1\ndef f(run):\n    return len('\xe9')\n")
+    found = error_of(tmp_path, GOOD + '[[metric]]\nname = "h"\nfunction = "mine.py:f"\n')
+    assert "mine.py is not UTF-8; save it as such" in found

@@ -23,6 +23,11 @@ from px4lockstep.spec.table import show
 SMALLEST = 2.0**-53
 """The ends of the unit interval that a quantile is asked for."""
 
+LARGEST_WHOLE = 2**53
+"""Up to here a float has every whole number."""
+LEAST_LEFT = 1e-9
+"""What cuts must leave of a distribution: with less, its quantiles are rounded to a few values, or one."""
+
 NEEDS = {
     "uniform": ("low", "high"),
     "normal": ("mean", "std"),
@@ -54,8 +59,17 @@ def check_distribution(vary: Vary, name: str) -> Iterator[tuple[str, str]]:
         yield "high", f"{name}.high = {vary.high} is not above low = {vary.low}; give an interval that is not empty"
     if vary.whole and not all(isinstance(end, int) for end in (vary.low, vary.high)):
         yield "whole", f"{name}.whole = true needs whole numbers as low and high, not {vary.low} and {vary.high}"
-    if kind == "lognormal" and vary.high is not None and vary.high <= 0.0:
-        yield "high", f"{name}.high = {vary.high} leaves nothing of a lognormal, which is above 0"
+    elif vary.whole and any(abs(end) > LARGEST_WHOLE for end in (vary.low or 0, vary.high or 0)):
+        yield "whole", f"{name}.whole = true takes no end beyond {LARGEST_WHOLE:,}; a list can have such numbers"
+    if kind in ("normal", "lognormal") and all(option in given for option in NEEDS[kind]):
+        a, b = _cuts(vary)
+        left = (1.0 if b is None else _probability(b)) - (0.0 if a is None else _probability(a))
+        if left < LEAST_LEFT and (a is None or b is None or a < b):
+            cuts = " and ".join(f"{end} = {getattr(vary, end)}" for end in ("low", "high") if end in given)
+            yield (
+                "low" if "low" in given else "high",
+                (f"{name}: {cuts} leave nothing of this {kind}; it must be where the distribution has its values"),
+            )
     if vary.weights is not None and vary.values is not None:
         if len(vary.weights) != len(vary.values):
             yield "weights", f"{name}.weights has {len(vary.weights)}; there are {len(vary.values)} values"
@@ -73,18 +87,25 @@ def value_of(vary: Vary, u: float) -> Any:
             return min(math.floor(low + u * (high - low + 1.0)), int(high))
         return _in_time(vary, low + u * (high - low))
     if vary.distribution == "normal":
-        mean, std = float(vary.mean or 0), float(vary.std or 0)
-        a, b = (None if cut is None else (cut - mean) / std for cut in (vary.low, vary.high))
-        value = mean + std * _quantile(u, a, b)
+        value = float(vary.mean or 0) + float(vary.std or 0) * _quantile(u, *_cuts(vary))
     else:
-        median, sigma = float(vary.median or 0), float(vary.sigma or 0)
-        a, b = (None if cut is None else _logarithm(cut / median) / sigma for cut in (vary.low, vary.high))
-        value = median * interpreted(exp)(sigma * _quantile(u, a, b))
+        value = float(vary.median or 0) * interpreted(exp)(float(vary.sigma or 0) * _quantile(u, *_cuts(vary)))
     if vary.low is not None:
         value = max(value, float(vary.low))
     if vary.high is not None:
         value = min(value, float(vary.high))
     return _in_time(vary, value)
+
+
+def _cuts(vary: Vary) -> tuple[float | None, float | None]:
+    """Return where a normal or lognormal is cut off, in standard deviations."""
+    if vary.distribution == "normal":
+        mean, std = float(vary.mean or 0), float(vary.std or 0)
+        low, high = (None if cut is None else (cut - mean) / std for cut in (vary.low, vary.high))
+    else:
+        median, sigma = float(vary.median or 0), float(vary.sigma or 0)
+        low, high = (None if cut is None else _logarithm(cut / median) / sigma for cut in (vary.low, vary.high))
+    return low, high
 
 
 def _in_time(vary: Vary, value: float) -> float:

@@ -52,10 +52,13 @@ class UserFunction:
         place = f"metric {metric!r}, function = {function!r}"
         try:
             source = path.read_bytes() if sources is None else sources[file].encode()
+            source.decode()
         except FileNotFoundError:
             raise InputError(f"{place}: there is no file {path}; the path is relative to the campaign file") from None
         except OSError as error:
             raise InputError(f"{place}: {path} can't be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise InputError(f"{place}: {path} is not UTF-8; save it as such") from None
         made = cls(metric, path, name, source)
         try:
             made._check()

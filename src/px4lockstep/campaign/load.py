@@ -15,11 +15,11 @@ from px4lockstep.campaign.stopping import check_target
 from px4lockstep.campaign.tables import MAX_RUNS, CampaignFile, Vary
 from px4lockstep.errors import InputError
 from px4lockstep.px4.missions import load_mission
-from px4lockstep.spec.files import Layers, find_file, is_name, is_path, read_toml
+from px4lockstep.spec.files import Layers, find_file, is_name, read_toml
 from px4lockstep.spec.load import checked
-from px4lockstep.spec.overrides import apply_overrides, split_key
+from px4lockstep.spec.overrides import apply_overrides, canonical_key
 from px4lockstep.spec.report import Report, unknown
-from px4lockstep.spec.spec import Key, Places, keys_of, model_at
+from px4lockstep.spec.spec import Key, Places, keys_of
 from px4lockstep.spec.table import show
 
 Tables = dict[str, Any]
@@ -80,13 +80,18 @@ def _check_inputs(tables: Tables, report: Report) -> None:
     seen: dict[Key, int] = {}
     for i, vary in enumerate(tables.get("vary", ())):
         try:
-            key = split_key(vary.key)
+            key = canonical_key(vary.key)
         except InputError as error:
             report.add(("vary", i, "key"), f"vary[{i}].key: {error}")
             continue
-        if key in seen:
-            report.add(("vary", i, "key"), f"vary[{i}].key = {vary.key!r} is that of vary[{seen[key]}] too; give one")
-        seen[key] = i
+        for other, j in seen.items():
+            shared = min(len(key), len(other))
+            if key[:shared] == other[:shared]:
+                what = "that of" if key == other else "a part of" if len(key) > shared else "more than"
+                report.add(
+                    ("vary", i, "key"), f"vary[{i}].key = {vary.key!r} is {what} vary[{j}].key; give one of them"
+                )
+        seen.setdefault(key, i)
         for option, text in check_distribution(vary, f"vary[{i}]"):
             report.add(("vary", i, option), text)
 
@@ -110,7 +115,7 @@ def _file_of(table: MetricTable) -> str:
 
 
 def _source_of(table: MetricTable, folder: Path) -> str:
-    return (folder / Path(_file_of(table)).expanduser()).read_text("utf-8")
+    return (folder / Path(_file_of(table)).expanduser()).read_bytes().decode()
 
 
 def _base(given: Tables, folder: Path, report: Report) -> Layers | None:
@@ -156,13 +161,12 @@ def _mission(base: dict[str, Any]) -> tuple[str, str] | None:
 
 def _with_paths(vary: Vary, folder: Path) -> Vary:
     """Return an input with paths from the folder of the campaign file."""
-    key = split_key(vary.key)
-    model = model_at(key[:-1])
-    field = keys_of(model).get(str(key[-1])) if model is not None else None
-    if field is None or not is_path(field) or vary.values is None:
+    if vary.values is None:
         return vary
-    values = tuple(value if is_name(value) else str((folder / value).absolute()) for value in vary.values)
-    return vary.model_copy(update={"values": values})
+    *table, name = canonical_key(vary.key)
+    layers = Layers(Places(""))
+    values = (layers.respell({name: value}, tuple(table), "", folder)[name] for value in vary.values)
+    return vary.model_copy(update={"values": tuple(values)})
 
 
 def _check_values(campaign: Campaign, report: Report) -> None:

@@ -21,8 +21,10 @@ def _one_type(values: Any) -> Any:
         if kind is None or kind != kinds[0]:
             raise wrong(
                 f"{KEY} has {show(values[0])} and {show(value)}; it must be numbers, strings, booleans, or arrays of "
-                "as many finite numbers each, all of one type"
+                "as many numbers each, all of one type, finite, and of 64 bits if they are whole"
             )
+    if any(isinstance(value, float) for value in values):
+        return tuple(map(float, values))  # as they are in the column of the results
     return values
 
 
@@ -30,7 +32,9 @@ def _kind(value: Any) -> str | None:
     match value:
         case bool():
             return "boolean"
-        case int() | float():
+        case int():
+            return "number" if -(2**63) <= value < 2**63 else None
+        case float():
             return "number" if abs(value) < float("inf") else None
         case str():
             return "string"

@@ -84,10 +84,10 @@ def _shown(text: str) -> str:
     return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 1] + "…"
 
 
-def _canonical(key: Key) -> Key:
-    """Return a key in its canonical spelling."""
+def canonical_key(text: str) -> Key:
+    """Split a dotted key, as `split_key` does, and give its parts their canonical spelling."""
     done: Key = ()
-    for part in key:
+    for part in split_key(text):
         model = model_at(done)
         done = (*done, canonical(model, part) if model is not None and isinstance(part, str) else part)
     return done
@@ -96,7 +96,7 @@ def _canonical(key: Key) -> Key:
 def _apply(layers: Layers, place: str, name: str, value: Any, folder: Path) -> None:
     layers.places.overrides.append(place)
     try:
-        key = _canonical(split_key(name))
+        key = canonical_key(name)
         frozen = freeze(value, len(key))
         if key in (("extends",), ("schema_version",)):
             raise InputError(f"{name} can't be changed from outside; give a file that has it")
