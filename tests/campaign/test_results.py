@@ -4,8 +4,9 @@ import pyarrow.parquet as pq
 import pytest
 from campaign_files import write_campaign
 
+from px4lockstep.campaign.campaign import Campaign
 from px4lockstep.campaign.load import load_campaign
-from px4lockstep.campaign.results import ResultsWriter, parts_of, read_results, rows_of, schema_of
+from px4lockstep.campaign.results import ResultsWriter, parts_of, read_results, results_of, rows_of, schema_of
 from px4lockstep.campaign.rows import Row
 from px4lockstep.errors import InputError
 
@@ -112,3 +113,16 @@ def test_a_part_that_was_taken_away_is_made_up_for_and_no_other_is_lost(campaign
     gone.unlink()
     write(campaign, folder, indexes)
     assert read_results(folder)["index"].to_pylist() == list(range(5))
+
+
+def test_results_are_read_without_the_functions_that_made_them(campaign, tmp_path, monkeypatch):
+    """They may import what is not here; names, units and types are in the file."""
+    write(campaign, tmp_path / "results", range(2))
+    monkeypatch.setattr(Campaign, "metrics", property(lambda _: pytest.fail("the metrics were loaded")))
+    found = results_of(campaign, read_results(tmp_path / "results"))
+    assert [tuple(metric) for metric in found.metrics] == [
+        ("crashed", "1", True),
+        ("mission_finished", "1", True),
+        ("energy_wh", "Wh", False),
+        ("height_m", "m", False),
+    ]

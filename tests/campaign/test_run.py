@@ -1,5 +1,6 @@
 """Campaigns: the same rows with one worker, with two, interrupted and resumed, with workers that are killed."""
 
+import errno
 import json
 import os
 import signal
@@ -14,7 +15,7 @@ from px4lockstep.campaign.folder import CampaignFolder
 from px4lockstep.campaign.local import LocalExecutor
 from px4lockstep.campaign.results import parts_of
 from px4lockstep.campaign.run import fly_campaign, run_campaign
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, SimulationError
 
 STOP = '[stop]\nof = "energy_wh"\nhalf_width = 0.05\nmin_runs = 4\n'
 
@@ -194,6 +195,61 @@ def test_what_is_in_the_folder_is_enough(flown, tmp_path):
     assert (
         "def height(run)" in json.loads((tmp_path / "elsewhere" / "campaign.json").read_text())["sources"]["heights.py"]
     )
+
+
+def test_a_metric_imports_from_beside_it_wherever_we_are(tmp_path, monkeypatch):
+    """A worker is where the command is, which need not be where the campaign file is."""
+    file = write_campaign(tmp_path)
+    (tmp_path / "beside_heights.py").write_text("UP = -1.0\n", "utf-8")
+    (tmp_path / "heights.py").write_text(
+        "from beside_heights import UP\ndef height(run):\n    return UP * run.log['pos_ned'][-1, 2]\n", "utf-8"
+    )
+    (tmp_path / "away").mkdir()
+    monkeypatch.chdir(tmp_path / "away")
+    assert run_campaign(file, runs=2, workers=1, out="out").is_complete
+    assert [row["error"] for row in rows(tmp_path / "away" / "out")] == [None, None]
+
+
+def test_a_worker_imports_nothing_from_where_we_are(tmp_path, monkeypatch):
+    """A file there may be called as a module of Python's is."""
+    (tmp_path / "random.py").write_text("raise RuntimeError('not this one')\n", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert run_campaign(write_campaign(tmp_path), runs=1, workers=1, out="out").is_complete
+
+
+def test_a_run_that_ends_its_worker_each_time_is_a_row_and_the_others_are_flown(tmp_path):
+    """Also if it ends it without a signal."""
+    file = write_campaign(tmp_path)
+    (tmp_path / "heights.py").write_text(
+        "import os\ndef height(run):\n    return os._exit(3) if run.spec.aircraft.name == 'broken' else 1.0\n", "utf-8"
+    )
+    assert run_campaign(file, workers=2, out=tmp_path / "out").is_complete
+    errors = {row["index"]: row["error"] for row in rows(tmp_path / "out") if row["error"] is not None}
+    assert list(errors) == [BROKEN]
+    assert errors[BROKEN].startswith("its worker ended with code 3, 2 times; fly it by itself")
+
+
+def test_workers_leave_nothing_behind(tmp_path, monkeypatch):
+    """Nor do those that had a mission to unpack."""
+    (tmp_path / "own.waypoints").write_text(
+        "QGC WPL 110\n0 1 3 22 0 0 0 0 47.397742 8.545594 5 1\n1 0 3 21 0 0 0 0 47.397742 8.545594 0 1\n"
+    )
+    text = FILE.replace('"plant.int', '"px4.mission_path" = "own.waypoints"\n"plant.int')
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    assert run_campaign(write_campaign(tmp_path, text), runs=2, workers=2, out=tmp_path / "out").is_complete
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_more_workers_than_the_system_has_files_for_is_an_error_with_a_remedy(tmp_path, monkeypatch):
+    """And no traceback."""
+
+    def no_more(*_):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr("px4lockstep.campaign.local.Pipe", no_more)
+    with pytest.raises(SimulationError, match="a worker can't be started: Too many open files; use fewer --workers"):
+        run_campaign(write_campaign(tmp_path), workers=1, out=tmp_path / "out")
 
 
 def _campaign(file):

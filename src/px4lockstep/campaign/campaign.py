@@ -29,6 +29,7 @@ class Campaign:
         base: The tables of the aircraft file, with the changes that all runs have; what was left out is left out.
         mission: The text of the mission, if it is a file of the user's own.
         sources: The texts of the files that have users' metrics, by their paths.
+        folder: Where the campaign file was: users' metrics may import from beside them.
     """
 
     file: CampaignFile
@@ -36,6 +37,7 @@ class Campaign:
     base: dict[str, Any] = field(repr=False)
     mission: tuple[str, str] | None = field(repr=False)
     sources: dict[str, str] = field(repr=False)
+    folder: str
 
     @property
     def name(self) -> str:
@@ -94,7 +96,7 @@ class Campaign:
         Raises:
             InputError: If a user's function can't be loaded.
         """
-        return metrics_of(self.file.metric, Path(), self.sources)
+        return metrics_of(self.file.metric, Path(self.folder), self.sources)
 
     # -- as text -------------------------------------------------------------------------------------------------
 
@@ -115,5 +117,5 @@ class Campaign:
 
     @cached_property
     def identity(self) -> str:
-        """A hash of all of it."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        """A hash of all of it, wherever it came from."""
+        return hashlib.sha256(dataclasses.replace(self, folder="").to_json().encode()).hexdigest()

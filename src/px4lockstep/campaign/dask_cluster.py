@@ -6,16 +6,13 @@ at a time, however many threads it has.
 
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from px4lockstep.campaign.campaign import Campaign
 from px4lockstep.campaign.executor import Executor, Job, lost
-from px4lockstep.campaign.flyer import flyer_of
+from px4lockstep.campaign.flyer import fly_run
 from px4lockstep.campaign.rows import Row
 from px4lockstep.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 AHEAD = 2
 """Runs that are with the scheduler for each thread of a worker, so that none waits for the next."""
@@ -24,10 +21,10 @@ TIMEOUT_S = 10.0
 _one_at_a_time = threading.Lock()
 
 
-def fly_run(campaign: str, index: int, inputs: dict[str, Any]) -> Row:
+def fly_alone(campaign: str, index: int, inputs: dict[str, Any]) -> Row:
     """Fly a run in a worker of the cluster."""
     with _one_at_a_time:
-        return flyer_of(campaign).fly(index, inputs)
+        return fly_run(campaign, index, inputs)
 
 
 class DaskExecutor(Executor):
@@ -85,7 +82,7 @@ class DaskExecutor(Executor):
                 job = next(jobs, None)
                 if job is None:
                     return
-                future = self._client.submit(fly_run, text, *job, key=f"{identity}-{job[0]}", pure=False)
+                future = self._client.submit(fly_alone, text, *job, key=f"{identity}-{job[0]}", pure=False)
                 flying[future] = job
                 waiting.add(future)
 

@@ -1,6 +1,6 @@
 """What flies the runs of a campaign: an executor takes jobs and gives their rows, in any order.
 
-`local` has processes of this machine, `dask_cluster` those of a Dask cluster; both call `flyer_of(campaign).fly`. An
+`local` has processes of this machine, `dask_cluster` those of a Dask cluster; both call `fly_run`. An
 executor asks for a job when it has somebody to fly it, and not before.
 """
 

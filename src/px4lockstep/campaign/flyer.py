@@ -41,8 +41,10 @@ class Flyer:
 
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
-        self._folder = tempfile.TemporaryDirectory(prefix="px4lockstep-campaign-")
-        campaign.unpack(Path(self._folder.name))
+        self._folder = None
+        if campaign.mission is not None:
+            self._folder = tempfile.TemporaryDirectory(prefix="px4lockstep-campaign-")
+            campaign.unpack(Path(self._folder.name))
         self._metrics = campaign.metrics
         self._memory: dict[str, npt.NDArray[Any]] = {}
 
@@ -50,7 +52,7 @@ class Flyer:
         """Fly a run. Whatever goes wrong is in its row."""
         try:
             overrides = self._campaign.overrides(index, inputs) | NOT_KEPT
-            spec = self._campaign.spec(overrides, Path(self._folder.name))
+            spec = self._campaign.spec(overrides, None if self._folder is None else Path(self._folder.name))
             if spec.autopilot.kind == "px4":
                 return self._row_of_px4(spec, index, inputs)
             return self._row(spec, index, inputs)
@@ -114,3 +116,12 @@ def flyer_of(campaign: str) -> Flyer:
     flyer = Flyer(Campaign.of_json(campaign))
     gc.freeze()  # what is there now stays: the collector need not look at all of it every few runs
     return flyer
+
+
+def fly_run(campaign: str, index: int, inputs: dict[str, Any]) -> Row:
+    """Fly a run of a campaign, given as text, in this process. Whatever goes wrong is in its row."""
+    try:
+        flyer = flyer_of(campaign)
+    except LockstepError as error:
+        return Row.failed(index, inputs, str(error))
+    return flyer.fly(index, inputs)

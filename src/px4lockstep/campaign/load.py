@@ -48,7 +48,9 @@ def load_campaign(path: str | Path, runs: int | None = None) -> Campaign:
     own = CampaignFile(**tables)
     sources = {_file_of(table): _source_of(table, file.parent) for table in own.metric if table.function is not None}
     try:
-        campaign = Campaign(own, _runs(own, runs), layers.data, _mission(layers.data), sources)
+        campaign = Campaign(
+            own, _runs(own, runs), layers.data, _mission(layers.data), sources, str(file.parent.absolute())
+        )
     except InputError as error:
         raise InputError(f"{file}: {error}") from error
     _check_values(campaign, report)

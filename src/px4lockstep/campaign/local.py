@@ -5,13 +5,12 @@ worker ends by itself when the pipe to this process does.
 """
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 from collections import deque
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import IO, Any, cast
@@ -20,9 +19,12 @@ from px4lockstep.campaign.campaign import Campaign
 from px4lockstep.campaign.executor import MAX_ATTEMPTS, Executor, Job, lost
 from px4lockstep.campaign.rows import Row
 from px4lockstep.errors import SimulationError
+from px4lockstep.runs.child import name_of
 
 MODULE = "px4lockstep.campaign.worker"
 MAX_SHOWN = 2_000
+PATIENCE_S = 1.0
+"""For a worker to end by itself: one that is killed leaves its mission behind."""
 
 
 @dataclass
@@ -33,27 +35,36 @@ class Worker:
     pipe: "Connection[Any, Any]"
     errors: IO[bytes]
     job: Job | None = None
-    flown: int = 0
 
     @classmethod
     def start(cls, campaign: str) -> "Worker":
-        """Start one."""
-        ours, theirs = Pipe()
-        errors = tempfile.TemporaryFile()  # noqa: SIM115  closed with the worker
-        with theirs:
-            process = subprocess.Popen(
-                [sys.executable, "-m", MODULE, str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
-        ours.send(campaign)
+        """Start one.
+
+        Raises:
+            SimulationError: If the system allows no further process, or no further file.
+        """
+        with ExitStack() as opened:
+            try:
+                ours, theirs = map(opened.enter_context, Pipe())
+                errors = opened.enter_context(tempfile.TemporaryFile())
+                process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", MODULE, str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise SimulationError(f"a worker can't be started: {error.strerror}; use fewer --workers") from error
+            opened.pop_all()
+        theirs.close()
+        with suppress(OSError):  # one that is gone is seen when its row is asked for
+            ours.send(campaign)
         return cls(process, ours, cast(IO[bytes], errors))
 
     def give(self, job: Job) -> None:
-        """Let it fly a job; one that is gone is seen when its row is asked for."""
+        """Let it fly a job."""
         self.job = job
         with suppress(OSError):
             self.pipe.send(job)
@@ -62,27 +73,27 @@ class Worker:
         """Return the row of its job; None if it is gone."""
         self.job = None
         try:
-            row: Row = self.pipe.recv()
+            return cast(Row, self.pipe.recv())
         except (EOFError, OSError):
             return None
-        self.flown += 1
-        return row
 
     def how_it_ended(self) -> str:
         """Say how it has ended."""
         code = self.process.wait()
         if code < 0:
-            return f"was ended by {signal.Signals(-code).name}"
+            return f"was ended by {name_of(-code)}"
         self.errors.seek(0)
         said = self.errors.read().decode(errors="replace").strip()[-MAX_SHOWN:]
         return f"ended with code {code}" + (f": {said}" if said else "")
 
     def end(self) -> None:
-        """End it now, whatever it does."""
+        """End it: what does not see the end of its pipe, because it flies, is killed."""
         self.pipe.close()
-        if self.process.poll() is None:
+        try:
+            self.process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
             self.process.kill()
-        self.process.wait()
+            self.process.wait()
         self.errors.close()
 
 
@@ -105,6 +116,8 @@ class LocalExecutor(Executor):
 
     def __exit__(self, *_: object) -> None:
         """End all processes."""
+        for worker in self._team:
+            worker.pipe.close()  # of all, so that they end at the same time
         for worker in self._team:
             worker.end()
         self._team.clear()
@@ -132,8 +145,6 @@ class LocalExecutor(Executor):
                     if attempts[job[0]] < MAX_ATTEMPTS:
                         again.append(job)
                         continue
-                    if not worker.flown and how.startswith("ended with code"):
-                        raise SimulationError(f"a worker can't be started: it {how}")
                     row = lost(job, how)
                 del attempts[job[0]]
                 yield row

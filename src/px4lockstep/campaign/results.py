@@ -135,9 +135,8 @@ def rows_of(table: pa.Table) -> list[Row]:
     """Return the rows of a dataset."""
     roles: Mapping[str, list[str]] = {"input": [], "metric": []}
     for field in table.schema:
-        role = (field.metadata or {}).get(b"role", b"").decode()
-        if role in roles:
-            roles[role].append(field.name)
+        if _role_of(field) in roles:
+            roles[_role_of(field)].append(field.name)
     return [
         Row(
             **{name: record[name] for name in ABOUT},
@@ -146,6 +145,10 @@ def rows_of(table: pa.Table) -> list[Row]:
         )
         for record in table.to_pylist()
     ]
+
+
+def _role_of(field: pa.Field) -> str:
+    return str((field.metadata or {}).get(b"role", b"").decode())
 
 
 def _frozen(value: Any) -> Any:
@@ -162,7 +165,11 @@ def results_of(campaign: Campaign, table: pa.Table) -> Results:
     return Results(
         columns,
         tuple(own.key for own in campaign.vary),
-        tuple(MetricColumn(metric.name, metric.unit, metric.is_bool) for metric in campaign.metrics),
+        tuple(
+            MetricColumn(field.name, field.metadata[b"unit"].decode(), pa.types.is_boolean(field.type))
+            for field in table.schema
+            if _role_of(field) == "metric"
+        ),
         tuple(Criterion(own.metric, own.at_least, own.at_most, own.equals) for own in campaign.file.pass_),
         campaign.name,
         campaign.file.campaign.sampling,

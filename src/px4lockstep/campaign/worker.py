@@ -9,7 +9,7 @@ each its row goes back. It ends when the other end is closed.
 import sys
 from multiprocessing.connection import Connection
 
-from px4lockstep.campaign.flyer import flyer_of
+from px4lockstep.campaign.flyer import fly_run
 
 
 def work(pipe: "Connection[object, tuple[int, dict[str, object]]]") -> None:
@@ -18,7 +18,7 @@ def work(pipe: "Connection[object, tuple[int, dict[str, object]]]") -> None:
         campaign = str(pipe.recv())
         while True:
             index, inputs = pipe.recv()
-            pipe.send(flyer_of(campaign).fly(index, inputs))
+            pipe.send(fly_run(campaign, index, inputs))
     except (EOFError, OSError):
         return
 

@@ -84,16 +84,17 @@ def ask_child(work: Callable[[], str]) -> tuple[int, str]:
 
 def is_crash(number: int) -> bool:
     """Return whether a signal is one that a process gets for what its own code did."""
-    return _name(number) in CRASHES
+    return name_of(number) in CRASHES
 
 
 def crash_of(number: int) -> str:
     """Say that a signal has ended a process that PX4 ran in."""
-    described = f"{_name(number)} (signal {number}, {(signal.strsignal(number) or 'unknown').lower()})"
+    described = f"{name_of(number)} (signal {number}, {(signal.strsignal(number) or 'unknown').lower()})"
     if is_crash(number):
         return f"PX4's library crashed: {described} has ended its process"
     return f"{described} has ended the process that PX4 ran in: somebody sent it, or the system was short of memory"
 
 
-def _name(number: int) -> str:
+def name_of(number: int) -> str:
+    """Return the name of a signal."""
     return signal.Signals(number).name if number in list(signal.Signals) else "a real-time signal"
