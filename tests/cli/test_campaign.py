@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from campaign_files import BROKEN, RUNS, rows, write_campaign
+from campaign_files import BROKEN, FILE, RUNS, rows, write_campaign
 
 COMMAND = (sys.executable, "-m", "px4lockstep", "campaign")
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -56,6 +56,17 @@ def test_show_prints_one_object_and_nothing_else(folder):
     assert finished.stderr == ""
 
 
+def test_show_says_what_the_summary_says_also_of_a_campaign_that_stopped_early(tmp_path):
+    """After how many runs, with the name that it has when it is flown."""
+    stop = '[stop]\nof = "energy_wh"\nhalf_width = 0.05\nmin_runs = 4\n'
+    file = write_campaign(tmp_path, FILE.replace('"broken"', '"sound"') + stop)
+    flown = json.loads(campaign("run", file, "--out", "out", "--no-plots", "--json", cwd=tmp_path).stdout)
+    shown = json.loads(campaign("show", "out", "--json", cwd=tmp_path).stdout)
+    assert shown == flown == json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert 4 <= shown["stopped_after"] == shown["runs"] < RUNS
+    assert "stopped early" in campaign("show", "out", cwd=tmp_path).stdout
+
+
 def test_plot_draws_where_it_is_told(folder, tmp_path):
     """Or into the folder."""
     finished = campaign("plot", folder, "--out", tmp_path / "a.png", cwd=tmp_path)
@@ -87,18 +98,32 @@ def test_rerun_says_if_the_flight_is_another(folder, tmp_path):
     assert "error: this is another flight than before" in finished.stderr
 
 
-def test_an_interrupt_keeps_what_was_flown_and_says_how_to_go_on(folder, tmp_path):
-    """Runs in the air are finished."""
+@pytest.mark.parametrize("engine", ["local", "dask"])
+def test_an_interrupt_keeps_what_was_flown_and_says_how_to_go_on(engine, folder, tmp_path):
+    """Runs in the air are finished, though a terminal sends it to all processes."""
+    if engine == "dask":
+        pytest.importorskip("distributed")
     file = write_campaign(tmp_path)
     command = (*COMMAND, "run", file, "--runs", "1000", "--out", tmp_path / "out", "--no-plots", "--json")
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        (*command, "--engine", engine),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     deadline = time.monotonic() + 120.0
     while not list(tmp_path.glob("out/results/part-0000[5-9]*")) and time.monotonic() < deadline:
         time.sleep(0.02)
-    os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        out, err = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
     assert process.returncode == 130, err
     assert "--resume" in err
+    assert "Traceback" not in err
     said = json.loads(out)
     assert said["complete"] is False
     assert said["runs"] == len(rows(tmp_path / "out")) >= 5

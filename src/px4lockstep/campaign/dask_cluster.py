@@ -4,8 +4,10 @@ A worker that is lost loses nothing but time: the scheduler gives its run to ano
 at a time, however many threads it has.
 """
 
+import signal
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from px4lockstep.campaign.campaign import Campaign
@@ -25,6 +27,19 @@ def fly_alone(campaign: str, index: int, inputs: dict[str, Any]) -> Row:
     """Fly a run in a worker of the cluster."""
     with _one_at_a_time:
         return fly_run(campaign, index, inputs)
+
+
+@contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    """Start processes that ignore Ctrl-C, which a terminal sends to all: they are to finish what they fly."""
+    if threading.current_thread() is not threading.main_thread():  # who has no say in signals
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class DaskExecutor(Executor):
@@ -49,7 +64,8 @@ class DaskExecutor(Executor):
         self._campaign = campaign
         self._cluster = None
         if scheduler is None:
-            self._cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+            with _ignoring_interrupts():
+                self._cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
         try:
             self._client: Client = Client(self._cluster or scheduler, timeout=TIMEOUT_S)
         except (OSError, TimeoutError, ValueError) as error:

@@ -14,8 +14,8 @@ from rich.table import Column, Table
 
 from px4lockstep.campaign.folder import PLOTS, SUMMARY, CampaignFolder
 from px4lockstep.campaign.results import read_results, results_of
-from px4lockstep.campaign.run import Flown, row_of, run_campaign
 from px4lockstep.campaign.run import Progress as Done
+from px4lockstep.campaign.run import row_of, run_campaign
 from px4lockstep.campaign.table import Results
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.run import Options, fly_spec
@@ -62,7 +62,7 @@ def run_file(
                 resume=resume,
                 watch=watch,
             )
-        summary = _summarize(flown)
+        summary = _summarize(flown.folder)
         if plots and flown.is_complete:
             with suppress(KeyboardInterrupt), interrupts.raised():
                 save_plot(plot_campaign(_results(flown.folder)), flown.folder.path / PLOTS)
@@ -140,18 +140,21 @@ def _results(folder: CampaignFolder) -> Results:
 
 def _numbers(folder: CampaignFolder) -> dict[str, Any]:
     """Return the numbers of a campaign as `--json` prints them."""
+    summary, asked = summary_of(_results(folder)), folder.campaign.runs
+    is_stopped = folder.is_complete and summary["runs"] < asked
     return {
-        **summary_of(_results(folder)),
-        "runs_asked": folder.campaign.runs,
+        **summary,
+        "runs_asked": asked,
         "complete": folder.is_complete,
+        "stopped_after": summary["runs"] if is_stopped else None,
         "campaign_dir": str(folder.path),
     }
 
 
-def _summarize(flown: Flown) -> dict[str, Any]:
+def _summarize(folder: CampaignFolder) -> dict[str, Any]:
     """Return the numbers, and leave them in the folder."""
-    summary = _numbers(flown.folder) | {"stopped_after": flown.stopped_after}
-    flown.folder.write(SUMMARY, json.dumps(summary, indent=2) + "\n")
+    summary = _numbers(folder)
+    folder.write(SUMMARY, json.dumps(summary, indent=2) + "\n")
     return summary
 
 
@@ -161,7 +164,7 @@ def _print(summary: dict[str, Any]) -> None:
     about = Table(title=f"campaign {summary['name']}", show_header=False, title_justify="left")
     missing = "" if summary["complete"] else f" of {summary['runs_asked']}; the rest is not flown yet"
     about.add_row("runs", f"{summary['runs']}{missing}")
-    if summary.get("stopped_after"):
+    if summary["stopped_after"]:
         about.add_row("stopped early", f"after {summary['stopped_after']} of {summary['runs_asked']} runs")
     about.add_row("came to", ", ".join(f"{word} {count}" for word, count in summary["by_status"].items()))
     if summary["pass_rate"] is not None:
