@@ -252,6 +252,23 @@ def test_more_workers_than_the_system_has_files_for_is_an_error_with_a_remedy(tm
         run_campaign(write_campaign(tmp_path), workers=1, out=tmp_path / "out")
 
 
+def test_two_processes_do_not_fly_one_folder(tmp_path):
+    """They would write the same parts."""
+    folder = CampaignFolder.create(tmp_path / "out", _campaign(write_campaign(tmp_path)), "")
+    with folder.flown_alone(), pytest.raises(InputError, match="is being flown by another process; wait for it"):
+        run_campaign(tmp_path / "out", workers=1, resume=True)
+    assert run_campaign(tmp_path / "out", workers=1, resume=True).is_complete
+
+
+def test_a_folder_that_is_not_empty_is_refused_before_anything_is_flown(tmp_path, monkeypatch):
+    """A rehearsal of real PX4 may take a minute."""
+    monkeypatch.setattr("px4lockstep.campaign.run.rehearse", lambda _: pytest.fail("it was rehearsed"))
+    with pytest.raises(InputError, match="is not empty; a campaign needs a folder of its own"):
+        run_campaign(write_campaign(tmp_path), out=tmp_path)
+    with pytest.raises(InputError, match="can't be made: Not a directory"):
+        run_campaign(write_campaign(tmp_path), out=tmp_path / "small.toml")
+
+
 def _campaign(file):
     from px4lockstep.campaign.load import load_campaign
 

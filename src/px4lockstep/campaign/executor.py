@@ -27,6 +27,5 @@ class Executor(Protocol, AbstractContextManager["Executor"]):
 def lost(job: Job, how: str) -> Row:
     """Return the row of a run whose worker was lost each time."""
     index, inputs = job
-    return Row.failed(
-        index, inputs, f"its worker {how}, {MAX_ATTEMPTS} times; fly it by itself: px4lockstep campaign rerun"
-    )
+    remedy = "; fly it by itself: px4lockstep campaign rerun" if index >= 0 else ""
+    return Row.failed(index, inputs, f"its worker {how}, {MAX_ATTEMPTS} times{remedy}")

@@ -6,6 +6,8 @@
 metrics included, so that a folder can go elsewhere. `INCOMPLETE` is there until the last run is.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +15,11 @@ from px4lockstep.campaign.campaign import Campaign
 from px4lockstep.errors import InputError
 from px4lockstep.files import written_whole
 from px4lockstep.runs.folder import MARK, fresh_folder, is_incomplete
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows
+    fcntl = None  # type: ignore[assignment]
 
 FILE, PLAN, RESULTS, SUMMARY, PLOTS = "campaign.toml", "campaign.json", "results", "summary.json", "plots.png"
 
@@ -36,13 +43,11 @@ class CampaignFolder:
         Raises:
             InputError: If it can't be made, or there is something in it.
         """
+        if path is not None:
+            check_is_free(path)
         folder = Path(path) if path is not None else fresh_folder(campaign.name, "campaigns")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            if any(folder.iterdir()):
-                raise InputError(
-                    f"{folder} is not empty; a campaign needs a folder of its own. To go on with one, use --resume"
-                )
             (folder / MARK).write_text(
                 "This campaign is not complete: it is being flown, or it was stopped.\n", "utf-8"
             )
@@ -84,6 +89,40 @@ class CampaignFolder:
         with written_whole(self.path / name) as file:
             file.write(text.encode())
 
+    @contextmanager
+    def flown_alone(self) -> Iterator[None]:
+        """Keep other processes from flying it: they would write the same parts.
+
+        Raises:
+            InputError: If another one does.
+        """
+        with (self.path / PLAN).open("rb") as file:
+            try:
+                if fcntl is not None:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(f"{self.path} is being flown by another process; wait for it, or stop it") from None
+            except OSError:  # a disk without locks
+                pass
+            yield
+
     def complete(self) -> None:
         """Take the mark away."""
         (self.path / MARK).unlink(missing_ok=True)
+
+
+def check_is_free(path: str | Path) -> None:
+    """Check that a folder can become a campaign's: it is empty, or not there.
+
+    Raises:
+        InputError: If it can't.
+    """
+    folder = Path(path)
+    try:
+        is_free = not folder.exists() or not any(folder.iterdir())
+    except OSError as error:
+        raise InputError(f"the campaign folder {folder} can't be made: {error.strerror}") from error
+    if not is_free:
+        raise InputError(
+            f"{folder} is not empty; a campaign needs a folder of its own. To go on with one, use --resume"
+        )

@@ -15,7 +15,7 @@ from typing import Literal
 from px4lockstep.campaign.campaign import Campaign
 from px4lockstep.campaign.dask_cluster import DaskExecutor
 from px4lockstep.campaign.executor import Executor, Job
-from px4lockstep.campaign.folder import CampaignFolder
+from px4lockstep.campaign.folder import CampaignFolder, check_is_free
 from px4lockstep.campaign.load import load_campaign
 from px4lockstep.campaign.local import LocalExecutor, default_workers
 from px4lockstep.campaign.results import ResultsWriter, parts_of, read_results, rows_of, schema_of
@@ -100,6 +100,8 @@ def run_campaign(
         raise InputError(f"engine = {engine!r} is unknown; allowed are local, dask")
     if scheduler is not None and engine != "dask":
         raise InputError("a scheduler is Dask's; use --engine dask with it")
+    if out is not None and not resume:
+        check_is_free(out)  # before the rehearsal
     folder = _resumed(file, out, runs) if resume else None
     campaign = load_campaign(file, runs) if folder is None else folder.campaign
     executor: Executor
@@ -119,8 +121,13 @@ def fly_campaign(folder: CampaignFolder, executor: Executor, watch: Watch | None
     """Fly the runs of a campaign that are missing.
 
     Raises:
-        InputError: If what is there can't be read.
+        InputError: If what is there can't be read, or another process flies it.
     """
+    with folder.flown_alone():
+        return _fly_missing(folder, executor, watch)
+
+
+def _fly_missing(folder: CampaignFolder, executor: Executor, watch: Watch | None) -> Flown:
     campaign = folder.campaign
     there = {row.index: row for row in rows_of(read_results(folder.results))} if parts_of(folder.results) else {}
     book = _Book(campaign, ResultsWriter(folder.results, schema_of(campaign), len(there)))

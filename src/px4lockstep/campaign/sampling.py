@@ -93,7 +93,7 @@ def combination(index: int, sizes: Sequence[int]) -> list[int]:
 
 
 def full_length(vary: Sequence[Vary]) -> int | None:
-    """Return how many runs show each combination of grids and lists once; None if there are none."""
+    """Return how many runs show each combination of the grids, and each value of the lists; None if there are none."""
     grids = [len(own.values or ()) for own in vary if own.distribution == "grid"]
     lists = [len(own.values or ()) for own in vary if own.distribution == "list"]
     return max([math.prod(grids) if grids else 1, *lists]) if grids or lists else None

@@ -49,7 +49,10 @@ class CampaignTable(Table):
     name: str = entry("campaign", "Names the folder.", min_length=1, max_length=100)
     base: str = entry(..., "The aircraft file: a name that ships, or a path.", extra={"path": True})
     runs: int | None = entry(
-        None, "How many flights; left out, one for each combination of grids and lists.", ge=1, le=MAX_RUNS
+        None,
+        "How many flights; left out, as many as grids have combinations, or the longest list values.",
+        ge=1,
+        le=MAX_RUNS,
     )
     seed: int = entry(0, "Of all that is sampled.", ge=0, lt=2**63)
     sampling: Literal["random", "latin_hypercube", "sobol"] = entry("random", "How distributions are sampled.")
