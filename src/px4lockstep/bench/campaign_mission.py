@@ -8,7 +8,7 @@ from pathlib import Path
 
 from px4lockstep.campaign.flyer import flyer_of
 from px4lockstep.campaign.load import load_campaign
-from px4lockstep.campaign.rows import ERROR
+from px4lockstep.campaign.table import ERROR
 from px4lockstep.errors import SimulationError
 
 RUNS_AT_ONCE = 4

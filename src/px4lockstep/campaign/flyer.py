@@ -16,7 +16,8 @@ import numpy.typing as npt
 from px4lockstep.campaign.campaign import Campaign
 from px4lockstep.campaign.criteria import passes
 from px4lockstep.campaign.kinds import Flown
-from px4lockstep.campaign.rows import ERROR, Row
+from px4lockstep.campaign.rows import Row
+from px4lockstep.campaign.table import ERROR
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import LockstepError, SimulationError
 from px4lockstep.px4.console import log_of_console

@@ -3,12 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from px4lockstep.campaign.table import ERROR
 from px4lockstep.report.outcome import FLOWN
 
 ABOUT = ("index", "status", "passed", "reason", "error", "digest", "seed")
 """What every row has, beside inputs and metrics."""
-ERROR = "error"
-"""The status of a run that could not be flown, or not be measured."""
 
 
 @dataclass(frozen=True)

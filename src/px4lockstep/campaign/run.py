@@ -19,8 +19,9 @@ from px4lockstep.campaign.folder import CampaignFolder, check_is_free
 from px4lockstep.campaign.load import load_campaign
 from px4lockstep.campaign.local import LocalExecutor, default_workers
 from px4lockstep.campaign.results import ResultsWriter, parts_of, read_results, rows_of, schema_of
-from px4lockstep.campaign.rows import ERROR, Row
+from px4lockstep.campaign.rows import Row
 from px4lockstep.campaign.stopping import StopRule
+from px4lockstep.campaign.table import ERROR
 from px4lockstep.engine.compilation import compiled_loop
 from px4lockstep.errors import InputError
 

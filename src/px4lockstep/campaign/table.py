@@ -15,6 +15,8 @@ Column = npt.NDArray[Any]
 Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
+ERROR = "error"
+"""The status of a run that could not be flown, or not be measured."""
 PASSED = "passed"
 FIXED_COLUMNS = ("index", "status", "error", "digest", "seed", PASSED)
 

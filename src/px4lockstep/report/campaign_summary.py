@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from px4lockstep.campaign.rows import ERROR
 from px4lockstep.campaign.sensitivity import sensitivities_of
 from px4lockstep.campaign.statistics import (
     CONFIDENCE,
@@ -17,7 +16,7 @@ from px4lockstep.campaign.statistics import (
     interval_of_quantile,
     mean_and_std,
 )
-from px4lockstep.campaign.table import MetricColumn, Results, Vector
+from px4lockstep.campaign.table import ERROR, MetricColumn, Results, Vector
 
 QUANTILES = {"p5": 0.05, "median": 0.5, "p95": 0.95}
 NOTES = {
