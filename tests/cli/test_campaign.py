@@ -83,6 +83,9 @@ def test_rerun_flies_the_same_flight_with_all_that_a_run_leaves(folder):
     assert said["matches"] is True
     assert (folder / "run-00003" / "recording.h5").exists()
     assert (folder / "run-00003" / "log.parquet").exists()
+    again = campaign("rerun", folder, 3, cwd=folder)
+    assert again.returncode == 2
+    assert "run 3 was flown again before. Look there, or give another --out" in again.stderr
 
 
 def test_rerun_says_if_the_flight_is_another(folder, tmp_path):

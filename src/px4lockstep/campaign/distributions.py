@@ -41,6 +41,8 @@ OPTIONS = ("low", "high", "whole", "mean", "std", "median", "sigma", "values", "
 SAMPLED = ("uniform", "normal", "lognormal", "choice")
 """Those that take a dimension of the sample."""
 MICROSECONDS = 6
+SPEEDS = ("_m_s", "_rad_s", "_deg_s")
+"""Keys that end as those of times do, and are none."""
 
 
 def check_distribution(vary: Vary, name: str) -> Iterator[tuple[str, str]]:
@@ -110,7 +112,8 @@ def _cuts(vary: Vary) -> tuple[float | None, float | None]:
 
 def _in_time(vary: Vary, value: float) -> float:
     """Return a time in whole microseconds, other values as they are."""
-    return round(value, MICROSECONDS) if vary.key.endswith("_s") else value
+    is_time = vary.key.endswith("_s") and not vary.key.endswith(SPEEDS)
+    return round(value, MICROSECONDS) if is_time else value
 
 
 def _chosen(vary: Vary, u: float) -> Any:

@@ -128,6 +128,8 @@ def rerun_one(folder: Path, index: int, options: Options) -> int:
     opened = CampaignFolder.open(folder)
     row = row_of(opened, index)
     out = options.out or folder / f"run-{index:05d}"
+    if out.is_dir() and any(out.iterdir()):
+        raise InputError(f"{out} is not empty: run {index} was flown again before. Look there, or give another --out")
     with TemporaryDirectory() as unpacked:
         opened.campaign.unpack(Path(unpacked))
         spec = opened.campaign.spec(opened.campaign.overrides(index, row.inputs), Path(unpacked))

@@ -87,8 +87,8 @@ def read_rows(path: str | Path) -> Log:
         log_at = _paged(HEAD.itemsize)
         log = np.ndarray(rows, LOG_ROW, mapping, log_at)
         state: npt.NDArray[Any] = np.ndarray((rows, states), np.float64, mapping, log_at + _paged(log.nbytes))
-    except TypeError as error:  # what NumPy says of a buffer that is too small
-        raise InputError(f"{path} can't be read: it is cut off after {len(mapping)} bytes") from error
+    except (TypeError, ValueError) as error:  # what NumPy says of a buffer that is too small, and of a size below 0
+        raise InputError(f"{path} can't be read: it is damaged, or cut off after {len(mapping)} bytes") from error
     return Log.of_rows(head["core"].view(SIM)[0], log[:logged], state[:logged])
 
 
