@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from px4lockstep.autopilot.px4_sitl import Px4Sitl
 from px4lockstep.cli.crash import Told, tell_of_crash
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.px4_log import Px4Log, build_with_console, px4_log
@@ -120,6 +121,8 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
 def _fly(flight: Flight, folder: RunFolder, log: Px4Log | None, *, quiet: bool) -> Run:
     """Fly as far as it goes."""
     console = Console(stderr=True)
+    if flight.sitl is not None:
+        _prepare(flight.sitl, folder, console)
     try:
         with _progress(console, flight.simulation, quiet=quiet) as bar:
 
@@ -138,6 +141,19 @@ def _fly(flight: Flight, folder: RunFolder, log: Px4Log | None, *, quiet: bool) 
         return Run(flight)
     except SimulationError as error:
         return Run(flight, error)
+
+
+def _prepare(sitl: Px4Sitl, folder: RunFolder, console: Console) -> None:
+    """Let stock PX4 work in the run folder, and an interrupt be seen while it is waited for."""
+    told: list[str] = []
+
+    def wait(what: str) -> None:
+        interrupts.check()
+        if sitl.options.wait_for_user and not told:
+            told.append(what)
+            console.print(what)
+
+    sitl.folder, sitl.on_wait = folder.path, wait
 
 
 def _what_is_there(run: Run, folder: RunFolder) -> str:

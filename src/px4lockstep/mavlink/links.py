@@ -1,0 +1,158 @@
+"""The two links of a simulator to PX4: TCP for the steps, where PX4 is the client, and UDP for its API.
+
+Nothing here waits longer than it is told to, and nothing is open that `close` does not close.
+"""
+
+import errno
+import socket
+from collections.abc import Mapping
+
+from px4lockstep.errors import LockstepError, SimulationError
+from px4lockstep.mavlink.stream import Frame, Stream
+
+HOST = "127.0.0.1"
+RECEIVED_BYTES = 65_536
+MAX_DATAGRAMS = 500
+"""At most so many are taken at a time: a flood must not hold up the steps."""
+
+
+class PortTakenError(SimulationError):
+    """A port that somebody else has."""
+
+
+class LinkClosedError(LockstepError):
+    """A link that the other side has closed."""
+
+
+class SimulatorLink:
+    """The link of the steps: the server that PX4 connects to, once.
+
+    The port stays taken until `close`, so that no other run takes the same instance.
+
+    Args:
+        port: Where to listen.
+        crc_extra: Of the messages that are read.
+
+    Raises:
+        PortTakenError: If the port is taken.
+    """
+
+    def __init__(self, port: int, crc_extra: Mapping[int, int]) -> None:
+        self._server = _bound(socket.SOCK_STREAM, port)
+        self._server.listen(1)
+        self._peer: socket.socket | None = None
+        self._stream = Stream(crc_extra)
+
+    def accept(self, timeout_s: float) -> bool:
+        """Wait for PX4 to connect; return whether it has."""
+        self._server.settimeout(timeout_s)
+        try:
+            self._peer, _ = self._server.accept()
+        except TimeoutError:
+            return False
+        self._peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return True
+
+    def send(self, data: bytes, timeout_s: float) -> None:
+        """Send frames.
+
+        Raises:
+            LinkClosedError: If PX4 has closed the link, or takes nothing for that long.
+        """
+        assert self._peer is not None
+        self._peer.settimeout(timeout_s)
+        try:
+            self._peer.sendall(data)
+        except TimeoutError as error:
+            raise LinkClosedError(f"PX4 has read nothing for {timeout_s:g} s") from error
+        except OSError as error:
+            raise LinkClosedError("PX4 has closed the link") from error
+
+    def receive(self, timeout_s: float) -> list[Frame] | None:
+        """Return frames that came, perhaps none yet; None if nothing came in that time.
+
+        Raises:
+            LinkClosedError: If PX4 has closed the link.
+        """
+        assert self._peer is not None
+        self._peer.settimeout(timeout_s)
+        try:
+            data = self._peer.recv(RECEIVED_BYTES)
+        except (TimeoutError, BlockingIOError):
+            return None
+        except OSError as error:
+            raise LinkClosedError("PX4 has closed the link") from error
+        if not data:
+            raise LinkClosedError("PX4 has closed the link")
+        return self._stream.take(data)
+
+    def close(self) -> None:
+        """Close link and port."""
+        if self._peer is not None:
+            self._peer.close()
+        self._server.close()
+
+
+class ApiLink:
+    """The link of commands and telemetry, to the port that PX4 sends to; its own is known when it has spoken.
+
+    Args:
+        port: Where PX4 sends to.
+        crc_extra: Of the messages that are read.
+
+    Raises:
+        PortTakenError: If the port is taken.
+    """
+
+    def __init__(self, port: int, crc_extra: Mapping[int, int]) -> None:
+        self._socket = _bound(socket.SOCK_DGRAM, port)
+        self._socket.setblocking(False)
+        self._stream = Stream(crc_extra)
+        self._peer: tuple[str, int] | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether PX4 has spoken, so that it can be spoken to."""
+        return self._peer is not None
+
+    def send(self, data: bytes) -> None:
+        """Send a frame; what can't be sent is lost, as on any such link."""
+        if self._peer is None:
+            return
+        try:
+            self._socket.sendto(data, self._peer)
+        except (BlockingIOError, ConnectionError):
+            return
+
+    def receive(self) -> list[Frame]:
+        """Return the frames that are there."""
+        frames: list[Frame] = []
+        for _ in range(MAX_DATAGRAMS):
+            try:
+                data, peer = self._socket.recvfrom(RECEIVED_BYTES)
+            except (BlockingIOError, ConnectionError):
+                break
+            found = self._stream.take(data)
+            if found:
+                self._peer = peer
+                frames += found
+        return frames
+
+    def close(self) -> None:
+        """Close the port."""
+        self._socket.close()
+
+
+def _bound(kind: socket.SocketKind, port: int) -> socket.socket:
+    made = socket.socket(socket.AF_INET, kind)
+    try:
+        if kind == socket.SOCK_STREAM:  # the link of a flight before may still be closing
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((HOST, port))
+    except OSError as error:
+        made.close()
+        name = "TCP" if kind == socket.SOCK_STREAM else "UDP"
+        if error.errno == errno.EADDRINUSE:
+            raise PortTakenError(f"{name} port {port} is taken") from error
+        raise SimulationError(f"{name} port {port} can't be opened: {error.strerror}") from error
+    return made
