@@ -20,6 +20,7 @@ READY_US = 3_200_000
 """After the first sensor: the earliest that arming was accepted."""
 STALE_US = 1_000_000
 GPS_LOST_US = 2_000_000
+JUMP_US, LONG_JUMP_US = 500_000, 5_000_000
 RETURN_M = 15.0
 SPEED_M_S = 4.0
 
@@ -74,11 +75,13 @@ class Commander:
         self.first_us: int | None = None
         self.landed_us: int | None = None
         self.has_flown = False
+        self.is_lost = False
         self._armed_us = 0
         self._hold_until_us: int | None = None
         self._target: Vector = (0.0, 0.0, 0.0)
         self._yaw = 0.0
         self._step_s = 0.004
+        self._still_us = 0
 
     # -- sensors -------------------------------------------------------------------------------------------------
 
@@ -89,8 +92,8 @@ class Commander:
     def imu(self, time_us: int, acc: Vector, gyro: Vector, dt: float) -> None:
         if self.first_us is None:
             self.first_us = time_us
-        self._step_s = dt
-        self.now.imu(acc, gyro, dt, self.is_at_rest)
+        self._step_s = min(dt, 0.02)
+        self.now.imu(acc, gyro, self._step_s, self.is_at_rest)
 
     def new_mag(self, time_us: int, field: Vector) -> None:
         self.now.mag(field, self.mag.take(time_us, field))
@@ -105,6 +108,17 @@ class Commander:
         since = self.gps.take(time_us, (told.lat, told.lon, told.alt))
         velocity = (told.vn / 100.0, told.ve / 100.0, told.vd / 100.0)
         self.now.gps(told.lat / 1e7, told.lon / 1e7, told.alt / 1e3, velocity, since, self.is_at_rest)
+
+    def jumped(self, step_us: int) -> None:
+        """Take a step of the clock: a second of it loses the attitude, ten are a failsafe."""
+        if not self.is_armed or step_us < JUMP_US:
+            return
+        if step_us < LONG_JUMP_US:
+            self.is_lost = True
+            self.said.append("Attitude failure")
+        else:
+            self.mode = DESCEND
+            self.said.append("Failsafe activated: sensors were silent, descending")
 
     # -- commands ------------------------------------------------------------------------------------------------
 
@@ -158,6 +172,8 @@ class Commander:
         """Fly a step; four zeros when disarmed."""
         if not self.is_armed:
             return [0.0] * 4
+        if self.is_lost:
+            return [0.05] * 4
         if self.mode != DESCEND and time_us - self.gps.time_us > GPS_LOST_US:
             self.mode = DESCEND
             self.said.append("Failsafe activated: no global position, descending")
@@ -181,7 +197,7 @@ class Commander:
         if self.mode in (LAND, DESCEND):
             return self._descent()
         if self.mode == RETURN:
-            if self._target[2] == self._target[2] and abs(self.now.pos[2] - self._target[2]) < 1.0:
+            if abs(self.now.pos[2] - self._target[2]) < 1.0:
                 self._target = (0.0, 0.0, self._target[2])
             if math.hypot(self.now.pos[0], self.now.pos[1]) < 1.0 and self._target[:2] == (0.0, 0.0):
                 self.mode = LAND
@@ -231,5 +247,3 @@ class Commander:
         self.mode = LOITER
         self.said.append("Disarmed by landing")
         return True
-
-    _still_us = 0
