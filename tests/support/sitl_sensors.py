@@ -49,7 +49,7 @@ class TruthSuite:
         self.times_us = []
         self.faults = []
         self.out = SimpleNamespace(
-            mag_gauss=(0.0, 0.0, 0.0),
+            mag_gauss=np.zeros(3),
             abs_pressure_hpa=0.0,
             diff_pressure_hpa=0.0,
             pressure_alt_m=0.0,
@@ -70,12 +70,12 @@ class TruthSuite:
         vel = x[3:6].copy()
         acc = np.zeros(3) if self._vel is None else (vel - self._vel) / dt_s
         self._vel = vel
-        out.accel_m_s2 = to_body(q, acc - np.array([0.0, 0.0, gravity_m_s2])).tolist()
-        out.gyro_rad_s = x[10:13].tolist()
+        out.accel_m_s2 = to_body(q, acc - np.array([0.0, 0.0, gravity_m_s2]))
+        out.gyro_rad_s = x[10:13].copy()
         out.fields_updated = 0x3F
         if time_us % MAG_US == 0:
             noise = self._noise * 1e-3 * self._random.standard_normal(3)
-            out.mag_gauss = (to_body(q, FIELD_NED) + noise).tolist()
+            out.mag_gauss = to_body(q, FIELD_NED) + noise
             out.fields_updated |= 0x1C0
         if time_us % BARO_US == 0:
             altitude_m = self._alt_m - x[2] + self._noise * 0.1 * self._random.standard_normal()

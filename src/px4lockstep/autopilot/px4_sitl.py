@@ -324,11 +324,10 @@ class Px4Sitl:
     def _exchange(self, hil_us: int, inputs: Any) -> None:
         """Send the sensors of a time, and take the answer; without one, what was before holds."""
         assert self._link is not None
-        options = self.options
         self._ticks += 1
         try:
-            self._link.send(self._sensed(hil_us, inputs), options.answer_timeout_s)
-            answer = self._answer(hil_us, options.answer_timeout_s if self._is_answering else BOOT_WAIT_S)
+            self._link.send(self._sensed(hil_us, inputs))
+            answer = self._answer(hil_us, self.options.answer_timeout_s if self._is_answering else BOOT_WAIT_S)
         except LinkClosedError as error:
             raise SimulationError(symptoms.closed(str(error), self._process)) from error
         if answer is not None:
@@ -339,10 +338,10 @@ class Px4Sitl:
     def _answer(self, hil_us: int, timeout_s: float) -> Actuators | None:
         """Wait for the answer to a step; answers to others are late, or nobody's."""
         assert self._link is not None
+        slice_s = min(timeout_s, SLICE_S)
         end_s = time.perf_counter() + timeout_s
-        left_s = timeout_s
-        while left_s > 0.0:
-            frames = self._link.receive(min(left_s, SLICE_S))
+        while True:
+            frames = self._link.receive(slice_s)
             for frame in frames or ():
                 if frame.message == HIL_ACTUATOR_CONTROLS:
                     answer = Actuators.of(frame.payload)
@@ -350,8 +349,8 @@ class Px4Sitl:
                         return answer
             if frames is None:
                 self.on_wait("waiting for PX4 to answer")
-            left_s = end_s - time.perf_counter()
-        return None
+            if time.perf_counter() >= end_s:
+                return None
 
     def _take(self, answer: Actuators) -> None:
         self._is_answering = True
@@ -380,9 +379,9 @@ class Px4Sitl:
         self._suite.step(hil_us, plant.x, plant["rotor"], held.wind_ned, faults, gravity_m_s2)
         out = self._suite.out
         values = (
-            *(min(max(value, -MAX_FORCE_M_S2), MAX_FORCE_M_S2) for value in out.accel_m_s2),
-            *(min(max(value, -MAX_RATE_RAD_S), MAX_RATE_RAD_S) for value in out.gyro_rad_s),
-            *out.mag_gauss,
+            *_clipped(out.accel_m_s2.tolist(), MAX_FORCE_M_S2),
+            *_clipped(out.gyro_rad_s.tolist(), MAX_RATE_RAD_S),
+            *out.mag_gauss.tolist(),
             out.abs_pressure_hpa,
             out.diff_pressure_hpa,
             out.pressure_alt_m,
@@ -448,3 +447,9 @@ class Px4Sitl:
             self._battery_turn = hil_us // BATTERY_US
             battery = inputs.bus.battery[0]
             self._api.tell_battery(battery.voltage_v, battery.current_a, battery.remaining)
+
+
+def _clipped(values: list[float], limit: float) -> list[float]:
+    if max(values) > limit or min(values) < -limit:
+        return [min(max(value, -limit), limit) for value in values]
+    return values

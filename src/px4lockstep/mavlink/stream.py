@@ -62,6 +62,9 @@ class Stream:
                 done = place
             else:
                 place += 1
+        if done == len(buffer):
+            buffer.clear()
+            return frames
         keep = self._first_cut_off(done)
         self.skipped += keep - done
         del buffer[:keep]
@@ -69,9 +72,12 @@ class Stream:
 
     def _next_magic(self, start: int) -> int:
         """Return where the next byte is that may begin a frame, or the end."""
-        end = len(self._buffer)
-        found = [self._buffer.find(magic, start) for magic in LENGTHS]
-        return min((place for place in found if place >= 0), default=end)
+        buffer, end = self._buffer, len(self._buffer)
+        if start < end and buffer[start] == MAGIC_2:  # as a rule
+            return start
+        first = buffer.find(MAGIC_2, start)
+        other = buffer.find(MAGIC_1, start, first if first >= 0 else end)
+        return other if other >= 0 else first if first >= 0 else end
 
     def _first_cut_off(self, start: int) -> int:
         """Return where the first frame begins that may be completed by bytes to come, or the end."""
