@@ -324,11 +324,12 @@ def test_every_second_step_without_an_answer_names_the_parameter(build, tmp_path
     assert "set IMU_INTEG_RATE to 1000 or SDLOG_BACKEND to 0" in error
 
 
-@pytest.mark.parametrize("missing", [0x38, 0x07])
-def test_sensors_without_imu_stop_the_flight(build, tmp_path, monkeypatch, missing):
+@pytest.mark.parametrize(("missing", "name"), [(0x38, "gyro"), (0x07, "accelerometer")])
+def test_sensors_without_imu_stop_the_flight(build, tmp_path, monkeypatch, missing, name):
     """Gyro or accelerometer lost for good: PX4 never answers again."""
     error, _, _ = fails(build, tmp_path, "", monkeypatch, suite=partial(Weak, missing, 9_000_000))
     assert "PX4 has not answered 3 steps in a row" in error
+    assert f"the sensors had no {name}, a fault of the scenario; without it PX4 never answers" in error
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,17 @@ def test_two_missions_are_flown_at_once_and_replayed(build, tmp_path):
     assert len(ports) == 2
 
 
+@pytest.mark.parametrize(("sensor", "mode"), [("gps", "mode land"), ("mag", None), ("baro", None)])
+def test_a_sensor_fault_of_the_scenario_is_seen_by_px4(build, tmp_path, sensor, mode):
+    """Without GPS it descends; without magnetometer or barometer it goes on."""
+    events = f"scenario.events=[{{ at_s = 10.0, action = 'sensor_fault', sensor = '{sensor}' }}]"
+    flight = start(build, tmp_path / "run", events, "timeline.t_end_s=16.0")
+    printed, errors = flight.communicate(timeout=120)
+    assert flight.returncode == 1, errors  # the mission takes longer
+    after = [event["label"] for event in json.loads(printed)["events"] if event["time_s"] > 10.0]
+    assert after == ([] if mode is None else [mode])
+
+
 def test_an_interrupt_ends_px4_and_keeps_the_log(build, tmp_path):
     """Once is enough: the folder says that it is incomplete."""
     flight = start(build, tmp_path / "run", "timeline.t_end_s=3600.0")

@@ -368,8 +368,8 @@ class Px4Sitl:
         if self._score >= STALLED:
             row = self._in_a_row * MISS >= STALLED
             count = self._in_a_row if row else self.missed
-            timeout_s = self.options.answer_timeout_s
-            raise SimulationError(symptoms.stalled(count, timeout_s, row, self._period_us, self._process))
+            timeout_s, fields = self.options.answer_timeout_s, int(self._suite.out.fields_updated)
+            raise SimulationError(symptoms.stalled(count, timeout_s, row, self._period_us, fields, self._process))
 
     def _sensed(self, hil_us: int, inputs: Any) -> bytes:
         """Return the frames of the sensors at this moment."""

@@ -41,7 +41,7 @@ def _answer(time_us: int) -> bytes:
     return frame(HIL_ACTUATOR_CONTROLS, CRC_EXTRA[HIL_ACTUATOR_CONTROLS], payload, 0, 1, 1)
 
 
-def measured(rounds: int = ROUNDS) -> float:
+def measured() -> float:
     """Return what a step costs, best of several rounds [µs].
 
     Raises:
@@ -56,7 +56,7 @@ def measured(rounds: int = ROUNDS) -> float:
 
     sitl = Px4Sitl(options=SitlOptions(wait_for_user=True, boot_us=ROUND_US), on_wait=start)
     timeline = Timeline(
-        rounds * ROUND_US,
+        ROUNDS * ROUND_US,
         autopilot=Periodic(hover.TICK_US),
         log=Periodic(10 * hover.TICK_US),
         physics=Periodic(hover.STEP_US),
@@ -64,7 +64,7 @@ def measured(rounds: int = ROUNDS) -> float:
     sim = Simulation(hover.aircraft(), timeline, integrator=Integrator("RK4"), autopilot=sitl, record=True)
     best_s = float("inf")
     try:
-        for i in range(1, rounds + 1):
+        for i in range(1, ROUNDS + 1):
             before_s = time.process_time()
             sim.run(i * ROUND_US)
             if i > 1:  # the first has the boot

@@ -45,11 +45,11 @@ class SimulatorLink:
         self._server.listen(1)
         self._peer: socket.socket | None = None
         self._stream = Stream(crc_extra)
-        self._timeout_s = 0.0
+        self._wait_s = 0.0
 
-    def accept(self, timeout_s: float) -> bool:
+    def accept(self, wait_s: float) -> bool:
         """Wait for PX4 to connect; return whether it has."""
-        self._server.settimeout(timeout_s)
+        self._server.settimeout(wait_s)
         try:
             self._peer, _ = self._server.accept()
         except TimeoutError:
@@ -73,16 +73,16 @@ class SimulatorLink:
         except OSError as error:
             raise LinkClosedError("PX4 has closed the link") from error
 
-    def receive(self, timeout_s: float) -> list[Frame] | None:
+    def receive(self, wait_s: float) -> list[Frame] | None:
         """Return frames that came, perhaps none yet; None if nothing came in that time.
 
         Raises:
             LinkClosedError: If PX4 has closed the link.
         """
         assert self._peer is not None
-        if timeout_s != self._timeout_s:
-            self._peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(timeout_s))
-            self._timeout_s = timeout_s
+        if wait_s != self._wait_s:
+            self._peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(wait_s))
+            self._wait_s = wait_s
         try:
             data = self._peer.recv(RECEIVED_BYTES)
         except BlockingIOError:
@@ -150,9 +150,9 @@ class ApiLink:
         self._socket.close()
 
 
-def _timeval(timeout_s: float) -> bytes:
+def _timeval(wait_s: float) -> bytes:
     """Return a time as the system takes it, at least 1 µs: 0 is for ever."""
-    return struct.pack("@ll", int(timeout_s), max(1, round(1e6 * (timeout_s % 1.0))))
+    return struct.pack("@ll", *divmod(max(1, round(1e6 * wait_s)), 1_000_000))
 
 
 def _bound(kind: socket.SocketKind, port: int) -> socket.socket:

@@ -144,7 +144,9 @@ class Api:
             self._sent_us = None
 
     def tell_battery(self, voltage_v: float, current_a: float, remaining: float) -> None:
-        """Tell PX4 of the battery, as one that is on the vehicle."""
+        """Tell PX4 of the battery, as one that is on the vehicle, if it is measured."""
+        if not all(map(math.isfinite, (voltage_v, current_a, remaining))):
+            return
         millivolts = _whole(1000.0 * voltage_v, 0, 65_534)
         speaker = Dialect(self._system, BATTERY_COMPONENT)
         self._link.send(
@@ -261,4 +263,4 @@ def crc_extra_heard() -> dict[int, int]:
 
 
 def _whole(value: float, least: int, most: int) -> int:
-    return min(max(round(value), least), most) if math.isfinite(value) else least
+    return min(max(round(value), least), most)

@@ -5,6 +5,9 @@ from px4lockstep.autopilot.sitl_host.process import Px4Process
 FAST_TICK_US = 2_000
 """From this tick down, PX4's default parameters leave every second step unanswered."""
 
+ACCEL_BITS, GYRO_BITS = 0x07, 0x38
+"""Of HIL_SENSOR's `fields_updated`."""
+
 
 def taken(instance: int, what: str) -> str:
     """Say that an instance can't be used."""
@@ -37,9 +40,14 @@ def never_answered(simulated_s: float, process: Px4Process | None) -> str:
     )
 
 
-def stalled(missed: int, timeout_s: float, in_a_row: bool, tick_us: int, process: Px4Process | None) -> str:
+def stalled(
+    missed: int, timeout_s: float, in_a_row: bool, tick_us: int, fields_updated: int, process: Px4Process | None
+) -> str:
     """Say that PX4 has stopped to answer."""
     said = f"PX4 has not answered {missed} steps{' in a row' if in_a_row else ''}, each within {timeout_s:g} s"
+    for name, bits in (("gyro", GYRO_BITS), ("accelerometer", ACCEL_BITS)):
+        if fields_updated & bits != bits:
+            return f"{said}: the sensors had no {name}, a fault of the scenario; without it PX4 never answers"
     if not in_a_row and tick_us <= FAST_TICK_US:
         rate_hz = 1_000_000 // tick_us
         return (
