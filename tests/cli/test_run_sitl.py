@@ -86,6 +86,43 @@ def test_an_interrupt_ends_px4_and_keeps_the_log(build, tmp_path):
     assert (tmp_path / "run" / "log.parquet").exists()
 
 
+def test_verbose_shows_what_px4_prints(build, tmp_path):
+    """On standard error, while it flies."""
+    command = [*COMMAND, "run", "iris", "-v", "--no-plots", "--out", str(tmp_path / "run")]
+    for word in ("autopilot.kind=px4-sitl", f"px4.sitl.build_dir={build}", "timeline.t_end_s=2.0"):
+        command += ["--set", word]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (tmp_path / "run" / "px4.log").read_text() in finished.stderr
+    assert "Armed by external command" in finished.stderr
+
+
+def test_a_campaign_has_a_px4_for_each_worker(build, tmp_path):
+    """Each flight an instance of its own, and none is left over."""
+    (tmp_path / "campaign.toml").write_text(
+        f"""[campaign]
+name = "sitl"
+base = "iris"
+runs = 4
+seed = 1
+
+[set]
+"autopilot.kind" = "px4-sitl"
+"px4.sitl.build_dir" = "{build}"
+"timeline.t_end_s" = 4.0
+
+[[vary]]
+key = "airframe.mass_kg"
+distribution = "uniform"
+low = 1.4
+high = 1.6
+"""
+    )
+    command = [*COMMAND, "campaign", "run", "campaign.toml", "--workers", "2", "--json"]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    said = json.loads(finished.stdout)
+    assert said["by_status"] == {"mission not finished": 4}, finished.stderr
+
+
 def test_an_interrupt_is_seen_while_px4_is_waited_for(build, tmp_path):
     """Of a PX4 that does not come there is no end to see."""
     flight = start(build, tmp_path / "run", misbehave="never-connect")

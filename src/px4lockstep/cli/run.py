@@ -87,7 +87,11 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
     with interrupts.deferred():
         interrupts.check()
         folder = RunFolder.create(options.out, flight, holds_log=True)
-        if told is None:
+        if flight.sitl is not None:
+            console = Px4Log(folder.path / PX4_LOG, options.verbose)
+            run = _fly(flight, folder, console, quiet=options.as_json or options.verbose)
+            console.show()
+        elif told is None:
             run = _fly(flight, folder, None, quiet=options.as_json)
         else:
             told.folder_is(folder.path)
@@ -122,7 +126,7 @@ def _fly(flight: Flight, folder: RunFolder, log: Px4Log | None, *, quiet: bool) 
     """Fly as far as it goes."""
     console = Console(stderr=True)
     if flight.sitl is not None:
-        _prepare(flight.sitl, folder, console)
+        _prepare(flight.sitl, folder, console, log)
     try:
         with _progress(console, flight.simulation, quiet=quiet) as bar:
 
@@ -143,12 +147,14 @@ def _fly(flight: Flight, folder: RunFolder, log: Px4Log | None, *, quiet: bool) 
         return Run(flight, error)
 
 
-def _prepare(sitl: Px4Sitl, folder: RunFolder, console: Console) -> None:
-    """Let stock PX4 work in the run folder, and an interrupt be seen while it is waited for."""
+def _prepare(sitl: Px4Sitl, folder: RunFolder, console: Console, log: Px4Log | None) -> None:
+    """Let stock PX4 work in the run folder; while it is waited for, let an interrupt be seen, and what it prints."""
     told: list[str] = []
 
     def wait(what: str) -> None:
         interrupts.check()
+        if log is not None:
+            log.show()
         if sitl.options.wait_for_user and not told:
             told.append(what)
             console.print(what)
