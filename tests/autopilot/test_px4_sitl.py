@@ -159,11 +159,11 @@ def test_ticks_of_a_fast_imu_are_all_answered(build, tmp_path, tick_us):
 
 def test_parameters_reach_px4(build, tmp_path):
     """Ours, then the user's, which count."""
-    simulation, _ = make_flight(build, tmp_path, end_s=0.1, mission=None, params={"SDLOG_BACKEND": 1, "MY_P": 0.5})
+    simulation, _ = make_flight(build, tmp_path, end_s=0.1, mission=None, params={"SDLOG_BACKEND": 1, "MPC_XY_P": 0.5})
     fly(simulation)
     printed = (tmp_path / "px4.log").read_text()
-    expected = ("SDLOG_BACKEND = 1", "MY_P = 0.5", "SIM_BAT_ENABLE = 0", "CA_ROTOR2_KM = -0.05", "PWM_MAIN_FUNC4 = 104")
-    for line in expected:
+    ours = ("SIM_BAT_ENABLE = 0", "CA_ROTOR2_KM = -0.05", "PWM_MAIN_FUNC4 = 104")
+    for line in ("SDLOG_BACKEND = 1", "MPC_XY_P = 0.5", *ours):
         assert f"[param] {line}\n" in printed
 
 
@@ -283,6 +283,28 @@ def test_a_program_that_is_none_is_an_error(tmp_path, monkeypatch):
     error, _, _ = fails(build, tmp_path / "run", "", monkeypatch)
     assert "PX4 can't be started" in error
     assert "Permission denied" in error
+
+
+def test_a_px4_that_boots_slowly_is_waited_for(build, tmp_path, monkeypatch):
+    """It takes 60 ms for each answer, and the next step comes after 25: the first answers are to steps of before."""
+    monkeypatch.setenv(MISBEHAVE, "slow")
+    short = {"end_s": 0.04, "boot_us": 200_000, "mission": None, "scenario": Scenario()}
+    simulation, sitl = make_flight(build, tmp_path, **short)
+    fly(simulation)
+    assert sitl.missed == 0
+
+
+def test_a_px4_without_lockstep_is_an_error(build, tmp_path, monkeypatch):
+    """Its clock is its own."""
+    error, _, _ = fails(build, tmp_path, "no-lockstep", monkeypatch)
+    assert error.startswith("this PX4 was built without lockstep")
+
+
+def test_a_parameter_that_px4_does_not_have_is_an_error(build, tmp_path, monkeypatch):
+    """Of the user's; before the flight begins."""
+    error, simulation, _ = fails(build, tmp_path, "", monkeypatch, params={"MPC_XY_P": 0.5, "MCP_Z_P": 1.0})
+    assert error == "this PX4 has no parameter MCP_Z_P; correct the name, or leave it out"
+    assert simulation.time_us == 0
 
 
 def test_a_px4_that_never_answers_is_an_error(build, tmp_path, monkeypatch, ended):

@@ -250,8 +250,8 @@ class Px4Sitl:
     def parameters(self) -> dict[str, str]:
         """Return the parameters that PX4 is started with, as its start script takes them."""
         found: dict[str, float | int] = {"SDLOG_BACKEND": 0}
-        if self.options.battery:
-            found["SIM_BAT_ENABLE"] = 0
+        if self.options.battery:  # the one or the other is there, by version
+            found |= {"SIM_BAT_ENABLE": 0, "SIM_BAT_DRAIN": 0}
         if self._period_us <= symptoms.FAST_TICK_US:
             found["IMU_INTEG_RATE"] = 1_000_000 // self._period_us
         if self.options.derive_ca_params:
@@ -317,7 +317,15 @@ class Px4Sitl:
                 self._api.upload(START_US + boot_us)
             self._listen(START_US + boot_us, inputs)
             boot_us += self._period_us
+        self._check_parameters()
         self._offset_us = START_US + boot_us - time_us
+
+    def _check_parameters(self) -> None:
+        """Raise if PX4 does not have a parameter of the user's; of ours, versions differ in some."""
+        unknown = [] if self._process is None else self._process.unknown_parameters
+        wrong = [name for name in unknown if name in self.params]
+        if wrong:
+            raise SimulationError(symptoms.unknown_parameters(wrong))
 
     # -- a step --------------------------------------------------------------------------------------------------
 
@@ -345,8 +353,13 @@ class Px4Sitl:
             for frame in frames or ():
                 if frame.message == HIL_ACTUATOR_CONTROLS:
                     answer = Actuators.of(frame.payload)
+                    if not answer.is_lockstep:
+                        raise SimulationError(symptoms.no_lockstep())
                     if answer.time_us == hil_us:
                         return answer
+                    if not self._is_answering and START_US <= answer.time_us < hil_us:  # it boots more slowly than that
+                        self._is_answering = True
+                        end_s = time.perf_counter() + self.options.answer_timeout_s
             if frames is None:
                 self.on_wait("waiting for PX4 to answer")
             if time.perf_counter() >= end_s:

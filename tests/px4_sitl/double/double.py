@@ -15,6 +15,7 @@ them, from a time on, counted in seconds from the first sensors:
     close@8         close the simulator's link, spin   twice@8         answer everything twice
     nan@8           motors that are no numbers         late-answer@8   answer with the time of the step before
     deny-arm        never ready                        refuse-mission  of an unknown kind
+    slow=9          take 60 ms for so many answers     no-lockstep     say that there is none
     mute            nothing on the API's link          ignore-term     SIGTERM has no effect
 """
 
@@ -34,6 +35,7 @@ ANSWERS_FROM_US = 100_000
 FAR_BACK_US = 500_000
 MODES = {(1, 0): MANUAL, (4, 3): LOITER, (4, 4): MISSION, (4, 5): RETURN, (4, 6): LAND}
 ACCEPTED, REJECTED, DENIED = 0, 1, 2
+PARAMETERS = ("CA_", "COM_", "EKF2_", "IMU_", "MC_", "MIS_", "MPC_", "NAV_", "PWM_MAIN_", "SDLOG_", "SIM_", "SYS_")
 BATTERY_WARNINGS = ((0.04, "Emergency battery level"), (0.06, "Critical battery level"), (0.14, "Low battery level"))
 
 
@@ -213,7 +215,10 @@ class Double:
         if bad.has("nan", since_s):
             controls = [math.nan] * 16
         time_us = self.time_us - (step_us if bad.has("late-answer", since_s) else 0)
-        message = self.mavlink.hil_actuator_controls_encode(time_us, controls, 128 * self.vehicle.is_armed + 1, 1)
+        if bad.has("slow") and bad.use_up("slow"):
+            time.sleep(0.06)
+        flags = 0 if bad.has("no-lockstep") else 1
+        message = self.mavlink.hil_actuator_controls_encode(time_us, controls, 128 * self.vehicle.is_armed + 1, flags)
         for _ in range(2 if bad.has("twice", since_s) else 1):
             self.send(message)
 
@@ -321,7 +326,8 @@ def main():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     found = {name[10:]: value for name, value in sorted(os.environ.items()) if name.startswith("PX4_PARAM_")}
     for name, value in found.items():
-        say(f"INFO  [param] {name} = {value}")
+        known = name.startswith(PARAMETERS)
+        say(f"INFO  [param] {name} = {value}" if known else f"ERROR [param] Parameter {name} not found.")
     double = Double(instance, found, misbehaviour)
     double.open()
     with contextlib.suppress(ConnectionError):

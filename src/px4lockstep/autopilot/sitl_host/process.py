@@ -6,6 +6,7 @@ ends that. What it prints goes to a file.
 
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,8 +16,8 @@ from pathlib import Path
 from px4lockstep.errors import InputError, SimulationError
 
 VARIABLE = "PX4_SITL_DIR"
-BUILDS = ("", "build/px4_sitl_default", "build/px4_sitl_nolockstep")
-"""Where the program is in a folder of PX4: in a build, or in one of the builds of its sources."""
+BUILDS = ("", "build/px4_sitl_default")
+"""Where the program is in a folder of PX4: of its build, or of its sources with one in them."""
 PARAMETER = "PX4_PARAM_"
 END_S = 2.0
 """What it gets to end by itself; 3 ms were measured."""
@@ -69,6 +70,7 @@ class Px4Process:
     ) -> None:
         self._log = log
         own = {PARAMETER + name: value for name, value in parameters.items()}
+        parent = os.getpid()
         command = [str(build / "bin" / "px4"), "-d", "-i", str(instance), "-w", str(folder), str(build / "etc")]
         try:
             with log.open("wb") as output:
@@ -80,7 +82,7 @@ class Px4Process:
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,  # a Ctrl-C of the terminal is for us alone
-                    preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+                    preexec_fn=(lambda: _end_with(parent)) if sys.platform == "linux" else None,
                 )
         except OSError as error:
             raise SimulationError(f"PX4 can't be started: {command[0]}: {error.strerror}") from error
@@ -112,6 +114,12 @@ class Px4Process:
         text = self._log.read_bytes()[-10_000:].decode(errors="replace")
         return [line for line in text.splitlines() if line.strip()][-TAIL_LINES:]
 
+    @property
+    def unknown_parameters(self) -> list[str]:
+        """Parameters that its start script has set and that it does not have, by what it printed."""
+        text = self._log.read_bytes().decode(errors="replace")
+        return list(dict.fromkeys(re.findall(r"Parameter (\w+) not found", text)))
+
     def wait(self, timeout_s: float) -> None:
         """Wait until it has ended, but no longer than that."""
         try:
@@ -130,5 +138,8 @@ class Px4Process:
         self._process.wait()
 
 
-def _end_with_parent() -> None:
+def _end_with(parent: int) -> None:
+    """In the new process, ask for an end with the process that started it."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
+    if os.getppid() != parent:  # it ended before it could be said
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -69,6 +69,16 @@ def closed(how: str, process: Px4Process | None) -> str:
     return f"{how}. It does not connect again: end it, and start the flight anew{_printed(process)}"
 
 
+def no_lockstep() -> str:
+    """Say that PX4 goes by its own clock."""
+    return "this PX4 was built without lockstep, and its clock is its own; build it by `make px4_sitl_default`"
+
+
+def unknown_parameters(names: list[str]) -> str:
+    """Say that PX4 does not have some parameters."""
+    return f"this PX4 has no parameter {', '.join(names)}; correct the name, or leave it out"
+
+
 def not_a_number(motor: int, value: float) -> str:
     """Say that PX4 commands nonsense."""
     return (
