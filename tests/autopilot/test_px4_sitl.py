@@ -232,8 +232,8 @@ def test_ground_truth_is_told(build, tmp_path, monkeypatch):
     """Where the aircraft is, in MAVLink's units; the first at the fifth step."""
     told_frames = []
     simulation, sitl = make_flight(build, tmp_path, end_s=0.1, mission=None, scenario=Scenario(), ground_truth=True)
-    pack = sitl._hil.state
-    monkeypatch.setattr(sitl._hil, "state", lambda *fields: told_frames.append(fields) or pack(*fields))
+    pack = sitl._senses._sender.state
+    monkeypatch.setattr(sitl._senses._sender, "state", lambda *fields: told_frames.append(fields) or pack(*fields))
     fly(simulation)
     time_us, q_bn, omega, place, vel, airspeed, force = told_frames[0]
     assert time_us == 1_016_000

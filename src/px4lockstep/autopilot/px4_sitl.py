@@ -25,9 +25,10 @@ from px4lockstep.autopilot.px4_library import ca_parameters
 from px4lockstep.autopilot.sitl_host import symptoms
 from px4lockstep.autopilot.sitl_host.api import ARM, DISARM, FLY_MISSION, LAND, RETURN, Api, crc_extra_heard
 from px4lockstep.autopilot.sitl_host.process import Px4Process, find_build
+from px4lockstep.autopilot.sitl_host.senses import Senses
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError, SimulationError
-from px4lockstep.mavlink.hil import CRC_EXTRA, HIL_ACTUATOR_CONTROLS, Actuators, HilSender
+from px4lockstep.mavlink.hil import CRC_EXTRA, HIL_ACTUATOR_CONTROLS, Actuators
 from px4lockstep.mavlink.links import ApiLink, LinkClosedError, PortTakenError, SimulatorLink
 from px4lockstep.px4.missions import Mission
 from px4lockstep.vehicle.aircraft import Aircraft
@@ -47,17 +48,12 @@ MAX_BOOT_US = 30_000_000
 LISTEN_TICKS = 5
 """The API is looked at once in so many ticks."""
 BATTERY_US = 500_000
-TRUTH_TICKS = 5
 SLICE_S = 0.1
 """Whoever waits looks up this often."""
 
 MISS, ANSWER, STALLED = 4, 1, 12
 """A step that is not answered counts 4, one that is takes 1 back; at 12 the run stops: three in a row, or four of every
 second step."""
-
-MAX_FORCE_M_S2 = 16.0 * 9.80665
-MAX_RATE_RAD_S = math.radians(2000.0)
-"""PX4 keeps the first IMU in 16 bits, ±16 g and ±2000 °/s; what is beyond would wrap."""
 
 
 @dataclass(frozen=True)
@@ -120,13 +116,12 @@ class Px4Sitl:
 
     def __post_init__(self) -> None:
         """Check the home, and begin with nothing open."""
+        MapProjection(self.home_lat_deg, self.home_lon_deg)
         self._build: Path | None = None
-        self._projection = MapProjection(self.home_lat_deg, self.home_lon_deg)
         self._link: SimulatorLink | None = None
         self._api_link: ApiLink | None = None
         self._process: Px4Process | None = None
         self._temporary: TemporaryDirectory[str] | None = None
-        self._hil = HilSender()
         self._is_closed = False
         self._is_answering = False
         self._ticks = 0
@@ -161,7 +156,9 @@ class Px4Sitl:
         told.yaw_sp = told.yawspeed_sp = math.nan
         told.mission_count = 0 if self.mission is None else len(self.mission.items)
         self._rotors = len(plant.rotors)
-        self._suite = self._make_suite(plant, period_us, seed)
+        home = (self.home_lat_deg, self.home_lon_deg)
+        suite = self._make_suite(plant, period_us, seed)
+        self._senses = Senses(suite, plant, home, ground_truth=self.options.ground_truth)
 
     def step(self, time_us: int, inputs: Any, outputs: Any) -> None:
         """Send the sensors, wait for the motors.
@@ -334,7 +331,7 @@ class Px4Sitl:
         assert self._link is not None
         self._ticks += 1
         try:
-            self._link.send(self._sensed(hil_us, inputs))
+            self._link.send(self._senses.frames(hil_us, inputs))
             answer = self._answer(hil_us, self.options.answer_timeout_s if self._is_answering else BOOT_WAIT_S)
         except LinkClosedError as error:
             raise SimulationError(symptoms.closed(str(error), self._process)) from error
@@ -381,61 +378,8 @@ class Px4Sitl:
         if self._score >= STALLED:
             row = self._in_a_row * MISS >= STALLED
             count = self._in_a_row if row else self.missed
-            timeout_s, fields = self.options.answer_timeout_s, int(self._suite.out.fields_updated)
+            timeout_s, fields = self.options.answer_timeout_s, self._senses.fields_updated
             raise SimulationError(symptoms.stalled(count, timeout_s, row, self._period_us, fields, self._process))
-
-    def _sensed(self, hil_us: int, inputs: Any) -> bytes:
-        """Return the frames of the sensors at this moment."""
-        plant, held = inputs.plant, inputs.held
-        gravity_m_s2 = self._gravity_m_s2(plant.x[2])
-        faults = inputs.bus.scenario.faults.sensor_fault_mask
-        self._suite.step(hil_us, plant.x, plant["rotor"], held.wind_ned, faults, gravity_m_s2)
-        out = self._suite.out
-        values = (
-            *_clipped(out.accel_m_s2.tolist(), MAX_FORCE_M_S2),
-            *_clipped(out.gyro_rad_s.tolist(), MAX_RATE_RAD_S),
-            *out.mag_gauss.tolist(),
-            out.abs_pressure_hpa,
-            out.diff_pressure_hpa,
-            out.pressure_alt_m,
-            out.temperature_c,
-        )
-        data = self._hil.sensor(hil_us, values, int(out.fields_updated))
-        if out.gps_updated:
-            data += self._hil.gps(
-                hil_us,
-                (out.gps_lat_1e7, out.gps_lon_1e7, out.gps_alt_mm),
-                (out.gps_eph_cm, out.gps_epv_cm),
-                (out.gps_vel_cm_s, out.gps_vn_cm_s, out.gps_ve_cm_s, out.gps_vd_cm_s, out.gps_cog_cdeg),
-                int(out.gps_fix_type),
-                int(out.gps_satellites),
-            )
-        if self.options.ground_truth and self._ticks % TRUTH_TICKS == 0:
-            data += self._truth(hil_us, inputs, out)
-        return data
-
-    def _gravity_m_s2(self, z_down_m: float) -> float:
-        gravity = self._aircraft.gravity
-        if gravity.kind == "uniform":
-            return gravity.gravity_m_s2
-        radius_m = gravity.r0_m - z_down_m
-        return float(gravity.mu_m3_s2 / (radius_m * radius_m))
-
-    def _truth(self, hil_us: int, inputs: Any, out: Any) -> bytes:
-        """Return the frame of the true state."""
-        x = inputs.plant.x
-        lat_deg, lon_deg = self._projection.to_global(float(x[0]), float(x[1]))
-        air = inputs.bus.outputs.air_vel_body
-        airspeed_cm_s = round(100.0 * math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2]))
-        return self._hil.state(
-            hil_us,
-            x[6:10].tolist(),
-            x[10:13].tolist(),
-            (round(1e7 * lat_deg), round(1e7 * lon_deg), round(1e3 * (self._aircraft.home_alt_msl_m - x[2]))),
-            [round(100.0 * value) for value in x[3:6]],
-            airspeed_cm_s,
-            [round(1e3 * value / 9.80665) for value in out.accel_m_s2],
-        )
 
     # -- what is asked of PX4 ------------------------------------------------------------------------------------
 
@@ -460,9 +404,3 @@ class Px4Sitl:
             self._battery_turn = hil_us // BATTERY_US
             battery = inputs.bus.battery[0]
             self._api.tell_battery(battery.voltage_v, battery.current_a, battery.remaining)
-
-
-def _clipped(values: list[float], limit: float) -> list[float]:
-    if max(values) > limit or min(values) < -limit:
-        return [min(max(value, -limit), limit) for value in values]
-    return values
