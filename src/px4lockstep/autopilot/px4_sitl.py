@@ -17,6 +17,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -95,7 +96,8 @@ class Px4Sitl:
         options: How it is run.
         home_lat_deg: Of the origin.
         home_lon_deg: Of the origin.
-        make_suite: Makes the sensors, as `SensorSuite` does; left out, it does.
+        make_suite: Makes the sensors: `partial(SensorSuite, config)`, or what has its interface; left out, with the
+            defaults.
         folder: Where PX4 works and `px4.log` is, in an empty or new folder; left out, a temporary one.
         on_wait: Called several times a second while PX4 is waited for, with what is waited for.
 
@@ -230,11 +232,9 @@ class Px4Sitl:
     def _make_suite(self, aircraft: Aircraft, period_us: int, seed: int) -> Any:
         make = self.make_suite
         if make is None:
-            from px4lockstep.estimation.sensors import SensorConfig, SensorSuite
+            from px4lockstep.estimation.sensors import SensorConfig, SensorSuite  # no other flight needs them
 
-            def make(**options: Any) -> Any:
-                return SensorSuite(SensorConfig(), **options)
-
+            make = partial(SensorSuite, SensorConfig())
         return make(
             seed=seed,
             period_us=period_us,
