@@ -152,7 +152,12 @@ def _build_px4(spec: Spec, mission: Mission | None) -> Px4Library:
 
 
 def _build_sitl(spec: Spec, mission: Mission | None) -> Px4Sitl:
+    from px4lockstep.estimation.sensors import SensorSuite  # no other flight needs them
+    from px4lockstep.estimation.sensors.table import config_of
+
     own, sitl = spec.px4, spec.px4.sitl
+    with at(("px4", "sitl", "sensors")):
+        sensors = config_of(sitl.sensors, "px4.sitl.sensors")
     return Px4Sitl(
         mission,
         {**spec.autopilot.params, **{param.name: param.value for param in own.params}},
@@ -170,6 +175,7 @@ def _build_sitl(spec: Spec, mission: Mission | None) -> Px4Sitl:
         ),
         home_lat_deg=spec.home.lat_deg,
         home_lon_deg=spec.home.lon_deg,
+        make_suite=functools.partial(SensorSuite, sensors),
     )
 
 

@@ -1,6 +1,6 @@
 """The table of real PX4, `[px4]`: its mission, its library and what crosses the boundary."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -92,6 +92,9 @@ class Sitl(Table):
     boot_s: Period = entry(6.0, "How long it boots before the flight begins, at least; of simulated time.", "s")
     ground_truth: bool = entry(False, "Whether it is told the true state too, for its log.")
     battery: bool = entry(True, "Whether it is told of the first battery, or simulates one of its own.")
+    sensors: dict[str, Any] = entry(
+        {}, "Settings of sensors, in tables: `imu`, `mag`, `baro`, `gps`, `airspeed`; see docs/sensors.md."
+    )
 
 
 class Px4(Table):
