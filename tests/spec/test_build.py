@@ -260,7 +260,5 @@ def test_sensors_of_stock_px4_are_those_of_the_file():
     made = build_autopilot(load_spec("iris", settings), None)
     assert made.make_suite.args[0].gps.satellites == 9
     wrong = load_spec("iris", settings | {"px4.sitl.sensors.gps.satelites": 9})
-    with pytest.raises(
-        InputError, match=r"px4\.sitl\.sensors\.gps\.satelites = 9 is unknown; did you mean"
-    ):
+    with pytest.raises(InputError, match=r"px4\.sitl\.sensors\.gps\.satelites = 9 is unknown; did you mean"):
         build(wrong)
