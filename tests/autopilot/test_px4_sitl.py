@@ -12,7 +12,7 @@ import pytest
 from px4_sitl_double import is_gone, make_build, make_flight
 from sitl_sensors import TruthSuite
 
-from px4lockstep.autopilot.px4_sitl import Px4Sitl, SitlOptions
+from px4lockstep.autopilot.px4_sitl import MAX_BOOT_US, Px4Sitl, SitlOptions
 from px4lockstep.autopilot.sitl_host import api
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
@@ -308,10 +308,12 @@ def test_a_parameter_that_px4_does_not_have_is_an_error(build, tmp_path, monkeyp
 
 
 def test_a_px4_that_never_answers_is_an_error(build, tmp_path, monkeypatch, ended):
-    """After 30 s of its time."""
+    """After 30 s of its time; here 3 s."""
+    assert MAX_BOOT_US == 30_000_000
+    monkeypatch.setattr("px4lockstep.autopilot.px4_sitl.MAX_BOOT_US", 3_000_000)
     monkeypatch.setattr("px4lockstep.autopilot.px4_sitl.BOOT_WAIT_S", 0.0001)
     error, _, sitl = fails(build, tmp_path, "stall", monkeypatch)
-    assert "PX4 has connected and answered none of the sensors of 30.0" in error
+    assert "PX4 has connected and answered none of the sensors of 3.0" in error
     ended.check(sitl, tmp_path)
 
 

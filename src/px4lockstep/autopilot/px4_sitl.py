@@ -34,7 +34,7 @@ from px4lockstep.mavlink.links import ApiLink, LinkClosedError, PortTakenError, 
 from px4lockstep.px4.missions import Mission
 from px4lockstep.vehicle.aircraft import Aircraft
 
-SIMULATOR_PORT, API_PORT = 4560, 14540
+SIMULATOR_PORT, API_PORT = symptoms.SIMULATOR_PORT, 14540
 MAX_INSTANCES = 10
 """PX4's start script gives all further ones the same port of the API."""
 IRIS = 10016
@@ -307,7 +307,7 @@ class Px4Sitl:
         """Step PX4 with the aircraft where it starts, until it has booted and taken the mission."""
         boot_us = 0
         while boot_us < self.options.boot_us or not self._is_answering or not self._api.has_mission:
-            if boot_us > MAX_BOOT_US:
+            if boot_us > MAX_BOOT_US and not self._is_answering:
                 raise SimulationError(symptoms.never_answered(boot_us / 1e6, self._process))
             self._exchange(START_US + boot_us, inputs)
             if boot_us >= UPLOAD_US and self._is_answering:

@@ -42,7 +42,6 @@ class SimulatorLink:
 
     def __init__(self, port: int, crc_extra: Mapping[int, int]) -> None:
         self._server = _bound(socket.SOCK_STREAM, port)
-        self._server.listen(1)
         self._peer: socket.socket | None = None
         self._stream = Stream(crc_extra)
         self._wait_s = 0.0
@@ -161,6 +160,8 @@ def _bound(kind: socket.SocketKind, port: int) -> socket.socket:
         if kind == socket.SOCK_STREAM:  # the link of a flight before may still be closing
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((HOST, port))
+        if kind == socket.SOCK_STREAM:  # of two that have bound it, as is allowed, one alone can listen
+            made.listen(1)
     except OSError as error:
         made.close()
         name = "TCP" if kind == socket.SOCK_STREAM else "UDP"

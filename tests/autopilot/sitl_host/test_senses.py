@@ -69,8 +69,10 @@ def test_what_px4_can_not_hold_is_clipped():
     senses.frames(1_000_000, inputs_of())
     hit = inputs_of(vel=(0.0, -2.0, 2.0), omega=(40.0, -40.0, 1.0))
     told = decoded(senses.frames(1_004_000, hit))[0]
-    assert (told.xacc, told.yacc, told.zacc) == pytest.approx((0.0, -156.9064, 156.9064))
-    assert (told.xgyro, told.ygyro, told.zgyro) == pytest.approx((34.90659, -34.90659, 1.0))
+    assert (told.xacc, told.yacc, told.zacc) == pytest.approx((0.0, -156.9016, 156.9016), rel=1e-6)
+    assert (told.xgyro, told.ygyro, told.zgyro) == pytest.approx((34.90552, -34.90552, 1.0), rel=1e-6)
+    assert np.float32(told.zacc) / np.float32(9.80665 / 2048.0) < 32_767.5  # as PX4 rounds it
+    assert np.float32(told.xgyro) / np.float32(np.radians(2000.0) / 32_768.0) < 32_767.5
 
 
 def test_the_truth_is_told_every_fifth_step():

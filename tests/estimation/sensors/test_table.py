@@ -22,6 +22,7 @@ def test_what_is_left_out_is_as_by_default():
     [
         ({"gsp": {}}, r"sensors\.gsp = \{\} is unknown; did you mean 'gps'\?"),
         ({"gps": {"onfault": "freeze"}}, r"sensors\.gps\.onfault = 'freeze' is unknown; did you mean 'on_fault'\?"),
+        ({"gps": {"stream": "x"}}, r"sensors\.gps\.stream = 'x' is unknown; .*are period_us, latency_us"),
         ({"gps": 3}, r"sensors\.gps = 3 is not allowed; it must be a table"),
         ({"gps": {"satellites": 9.5}}, r"sensors\.gps\.satellites = 9\.5 is not allowed; it must be a whole number"),
         ({"baro": {"noise_sigma_pa": True}}, r"sensors\.baro\.noise_sigma_pa = True .* must be a number"),

@@ -218,7 +218,7 @@ class Api:
             self._sent_us = time_us
 
     def _send_item(self, number: int, time_us: int) -> None:
-        if self._upload_since_us is None or not 0 <= number < len(self._items):
+        if self._upload_since_us is None or self.has_mission or not 0 <= number < len(self._items):
             return
         fields = item_fields(self._items[number], number)
         self._link.send(self._dialect.encode("mission_item_int", self._system, AUTOPILOT_COMPONENT, *fields))

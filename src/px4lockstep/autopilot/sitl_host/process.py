@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from px4lockstep.errors import InputError, SimulationError
@@ -77,7 +78,7 @@ class Px4Process:
                 self._process = subprocess.Popen(
                     command,
                     cwd=folder,
-                    env={**os.environ, **own, "PX4_SYS_AUTOSTART": str(airframe)},
+                    env={**_environment(), **own, "PX4_SYS_AUTOSTART": str(airframe)},
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -129,13 +130,22 @@ class Px4Process:
 
     def close(self) -> None:
         """End it and all that it started."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                os.killpg(self._process.pid, number)
-            except (ProcessLookupError, PermissionError):  # none is left; macOS says so of one that is not reaped
-                break
+        try:
+            self._signal(signal.SIGTERM)
             self.wait(END_S)
-        self._process.wait()
+        finally:  # also if somebody interrupts the wait
+            self._signal(signal.SIGKILL)
+            self._process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        # None may be left; macOS says that it is not permitted, of one that is not reaped.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment without what chooses another simulator, left by a shell of Gazebo's, say."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PX4_SIM")}
 
 
 def _end_with(parent: int) -> None:

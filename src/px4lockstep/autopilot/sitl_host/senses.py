@@ -8,9 +8,10 @@ from px4lockstep.mavlink.hil import HilSender
 from px4lockstep.vehicle.aircraft import Aircraft
 
 G_M_S2 = 9.80665
-MAX_FORCE_M_S2 = 16.0 * G_M_S2
-MAX_RATE_RAD_S = math.radians(2000.0)
-"""PX4 keeps the first IMU in 16 bits, ±16 g and ±2000 °/s; what is beyond would wrap."""
+LARGEST = 32_767.0 / 32_768.0
+MAX_FORCE_M_S2 = 16.0 * G_M_S2 * LARGEST
+MAX_RATE_RAD_S = math.radians(2000.0) * LARGEST
+"""PX4 keeps the first IMU in 16 bits, steps of 16 g and 2000 °/s by 32,768; what is beyond the largest would wrap."""
 TRUTH_STEPS = 5
 """The truth is told once in so many steps."""
 

@@ -2,6 +2,8 @@
 
 from px4lockstep.autopilot.sitl_host.process import Px4Process
 
+SIMULATOR_PORT = 4560
+"""Of PX4's instance 0; the others' are the next."""
 FAST_TICK_US = 2_000
 """From this tick down, PX4's default parameters leave every second step unanswered."""
 
@@ -22,7 +24,8 @@ def not_connected(port: int, waited_s: float, process: Px4Process | None) -> str
     if process is None:
         return (
             f"no PX4 has connected to TCP port {port} in {waited_s:g} s; start it, by `PX4_SYS_AUTOSTART=10016 bin/px4 "
-            "-d etc` in the folder of its build, or raise px4.sitl.connect_timeout_s"
+            f"-d -i {port - SIMULATOR_PORT} -w FRESH_FOLDER etc` in the folder of its build, or raise "
+            "px4.sitl.connect_timeout_s"
         )
     if not process.is_running:
         return f"{process.end} before it connected to the simulator, TCP port {port}{_printed(process)}"

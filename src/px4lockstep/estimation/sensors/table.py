@@ -28,7 +28,8 @@ def config_of(table: Mapping[str, Any], name: str = "sensors") -> SensorConfig:
 def _made(kind: type[Any], table: Any, name: str) -> Any:
     if not isinstance(table, Mapping):
         raise InputError(f"{name} = {table!r} is not allowed; it must be a table")
-    hints = typing.get_type_hints(kind)
+    types_of = typing.get_type_hints(kind)
+    hints = {own.name: types_of[own.name] for own in dataclasses.fields(kind)}
     values = {}
     for key, value in table.items():
         if key not in hints:
