@@ -106,7 +106,7 @@ def run_campaign(
         check_is_free(out)  # before the rehearsal
     folder = _resumed(file, out, runs) if resume else None
     campaign = load_campaign(file, runs) if folder is None else folder.campaign
-    if campaign.spec({}).autopilot.kind == "px4-sitl":
+    if campaign.base.get("autopilot", {}).get("kind") == "px4-sitl":
         count = min(count, MAX_INSTANCES)  # of stock PX4 on one machine
     executor: Executor
     if engine == "dask":
