@@ -1,7 +1,7 @@
 """Flying a campaign: from its file to a folder with a row for each run.
 
 found = run_campaign("iris_wind.toml", workers=2)
-found.results, found.folder
+found.folder.results, found.is_complete
 
 The rows are the same whoever flies them and in whatever order: run i has inputs of its own, and a stop rule looks at
 rows in the order of their index.
@@ -112,7 +112,8 @@ def run_campaign(
         compiled_loop()  # once, and with a notice, not by each worker
         executor = LocalExecutor(campaign, count)
     with executor:
-        rehearse(executor)
+        if folder is None or not folder.is_complete:
+            rehearse(executor)
         if folder is None:
             folder = CampaignFolder.create(out, campaign, Path(file).read_text("utf-8-sig"))
         return fly_campaign(folder, executor, watch)
