@@ -16,12 +16,12 @@ from px4lockstep.plants.plant import PLANT, autopilot_tick, project, rhs, write_
 
 
 @kernel
-def evaluate(plants, states, inputs, scratch, derivatives, outputs, projected, moved):
+def evaluate(plants, states, inputs, scratch, derivatives, regimes, outputs, projected, moved):
     """Evaluate everything that a plant can be asked at each state; states are spread evenly over the plants."""
     for k in range(len(states)):
         plant = plants[k * len(plants) // len(states)]
         autopilot_tick(np.int64(0), states[k], inputs[k], plant)
-        rhs(0.0, states[k], inputs[k], plant, derivatives[k])
+        regimes[k] = rhs(0.0, states[k], inputs[k], plant, derivatives[k])
         write_outputs(0.0, states[k], inputs[k], plant, scratch[0], outputs[k])
         projected[k] = states[k]
         moved[k] = project(projected[k], plant)
@@ -40,7 +40,7 @@ class Batch:
     """Many states, the same number for each of some aircraft.
 
     `x` is cases × 80 and starts as the initial states, `inputs` has a record per case. `evaluate` fills `dx`,
-    `outputs`, `projected` (cases × 80) and `moved`.
+    `regimes`, `outputs`, `projected` (cases × 80) and `moved`.
     """
 
     def __init__(self, aircraft, cases_each=1):
@@ -52,6 +52,7 @@ class Batch:
         self._projected = np.zeros(cases, STATE)
         self.inputs = np.zeros(cases, INPUT)
         self.outputs = np.zeros(cases, OUTPUTS)
+        self.regimes = np.zeros(cases, np.int64)
         self.moved = np.zeros(cases, np.int64)
         self.x = self._states["x"]
         self.dx = self._derivatives["x"]
@@ -64,7 +65,7 @@ class Batch:
         """Evaluate every case and return the batch."""
         scratch = np.zeros(1, STATE)
         arrays = (self.plants, self._states, self.inputs, scratch, self._derivatives)
-        evaluate(*map(rows, (*arrays, self.outputs, self._projected, self.moved)))
+        evaluate(*map(rows, (*arrays, self.regimes, self.outputs, self._projected, self.moved)))
         return self
 
     def advance(self, integrator, steps, step_us):
@@ -107,6 +108,10 @@ class Probe:
         """Return the derivative of the state, or of one group of it."""
         dx = self._batch.evaluate().dx[0].copy()
         return dx[: len(self.x)] if group is None else dx[self._slices[group]]
+
+    def regime(self):
+        """Return the number of the laws that hold."""
+        return int(self._batch.evaluate().regimes[0])
 
     def outputs(self):
         """Return a copy of the outputs."""

@@ -6,6 +6,11 @@ than `h_min` is taken as it is, and a step cut short by a boundary does not shor
 
 The first slope is taken anew after each accepted step, though Dormand-Prince and Bogacki-Shampine could reuse the
 last one: the projection has moved the state since.
+
+**Kinks.** Where a law of the plant gives way to another (a motor passes its no-load current, a leg meets the ground) a
+step has lost its order, and its error estimate is not to be trusted. A step whose ends are in different regimes of the
+plant may have `kink_tolerance` of the error that is allowed elsewhere, or be as short as `h_min`: the steps shrink up
+to the kink until it hardly matters what happens in the one that holds it. The next is as long as those before.
 """
 
 import math
@@ -48,7 +53,7 @@ def accept(state, plant, solver, work):
 
 @kernel
 def adapt_step(error, h_us, is_cut, solver):
-    """Choose the next step; one that a boundary cut short and that was good does not shorten it."""
+    """Choose the next step; one that a boundary or a kink cut short and that was good does not shorten it."""
     factor = step_factor(error, solver)
     if not is_cut or factor < 1.0 or h_us * factor > solver.h_us:
         solver.h_us = min(max(h_us * factor, solver.h_min_us), solver.h_max_us)
@@ -71,11 +76,14 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
     done_us = 0.0
     attempts = 0
     first = FIRST  # of the slopes to take: that at a state is not taken twice
+    up_to_kink_us = solver.h_max_us
     while done_us < interval_us:
         remaining_us = interval_us - done_us
-        h_us = max(1.0, float(math.floor(solver.h_us))) if solver.is_quantized != 0 else solver.h_us
-        is_cut = h_us >= remaining_us
-        if is_cut:
+        h_us = min(solver.h_us, up_to_kink_us)
+        if solver.is_quantized != 0:
+            h_us = max(1.0, float(math.floor(h_us)))
+        is_last = h_us >= remaining_us
+        if is_last:
             h_us = remaining_us
         if attempts >= solver.max_substeps:
             return TOO_MANY_SUBSTEPS
@@ -89,18 +97,26 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
         solver.evaluations += n_stages + 1 - first
         write_error(h_s, plant, solver.tableau, work)
         error = error_norm(state, plant, solver, work)
+        has_kink = work.regimes[0] != work.regimes[n_stages]
+        limit = solver.kink_tolerance if has_kink else 1.0
 
         is_shortest = h_us <= solver.h_min_us
-        if error <= 1.0 or (is_shortest and math.isfinite(error)):
+        if error <= limit or (is_shortest and math.isfinite(error)):
             accept(state, plant, solver, work)
             first = FIRST
-            done_us = interval_us if is_cut else done_us + h_us
+            done_us = interval_us if is_last else done_us + h_us
             if error > 1.0:
                 solver.forced += 1
+            adapt_step(error, h_us, is_last or up_to_kink_us < solver.h_us, solver)
+            if has_kink:
+                up_to_kink_us = solver.h_max_us
         elif is_shortest:
             return NOT_FINITE
         else:
             solver.rejected += 1
             first = FIRST + 1
-        adapt_step(error, h_us, is_cut, solver)
+            if has_kink and math.isfinite(error):
+                up_to_kink_us = max(h_us * step_factor(error / limit, solver), solver.h_min_us)
+            else:
+                adapt_step(error, h_us, is_last, solver)
     return REACHED

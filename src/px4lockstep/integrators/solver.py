@@ -19,6 +19,7 @@ SOLVER = record(
         ("rtol", "f8", len(GROUPS)),
         ("atol", "f8", len(GROUPS)),
         ("is_controlled", "i8", len(GROUPS)),  # whether a group's error limits the step
+        ("kink_tolerance", "f8"),  # what a step with a kink in it may have of the error that is allowed elsewhere
         ("h_min_us", "f8"),
         ("h_max_us", "f8"),
         ("safety", "f8"),
@@ -42,8 +43,11 @@ SOLVER = record(
     ]
 )
 
-WORK = record([("k", STATE, MAX_STAGES), ("trial", STATE), ("error", STATE), ("inputs", INPUT)])
-"""Slopes, the state that is tried, its estimated error, and a copy of inputs: scratch of one step or check."""
+WORK = record(
+    [("k", STATE, MAX_STAGES), ("regimes", "i8", MAX_STAGES), ("trial", STATE), ("error", STATE), ("inputs", INPUT)]
+)
+"""Slopes and the plant's regime at each, the state that is tried, its estimated error, and a copy of inputs: scratch of
+one step or check."""
 
 DEFAULT_RTOL = {"att": 0.0}
 DEFAULT_ATOL = {
@@ -77,6 +81,8 @@ class Integrator:
         safety: Fraction of the step that the error estimate suggests.
         min_factor: The most that a step shrinks by.
         max_factor: The most that a step grows by.
+        kink_tolerance: What a step with a kink of the plant in it may have of the error that is allowed elsewhere; 1
+            for no difference.
         quantize_us: Whether steps are whole microseconds.
 
     Raises:
@@ -95,6 +101,7 @@ class Integrator:
     safety: float = 0.9
     min_factor: float = 0.2
     max_factor: float = 5.0
+    kink_tolerance: float = 1e-8
     quantize_us: bool = True
 
     def __post_init__(self) -> None:
@@ -121,6 +128,8 @@ class Integrator:
                 f"integrator.min_factor = {self.min_factor} must lie between 0 and 1, max_factor = {self.max_factor} "
                 "above 1"
             )
+        if not 0.0 < self.kink_tolerance <= 1.0:
+            raise InputError(f"integrator.kink_tolerance = {self.kink_tolerance} must lie above 0, and be 1 at most")
         if isinstance(self.max_substeps, bool) or not isinstance(self.max_substeps, int) or self.max_substeps < 1:
             raise InputError(f"integrator.max_substeps = {self.max_substeps} must be an integer of 1 or more")
         for name in ("h_min_s", "h_max_s", "h_init_s"):
@@ -163,7 +172,7 @@ class Integrator:
         solver["h_min_us"] = self._step_us("h_min_s")
         solver["h_max_us"] = self._step_us("h_max_s")
         solver["h_us"] = self._step_us("h_init_s")
-        for name in ("safety", "min_factor", "max_factor"):
+        for name in ("safety", "min_factor", "max_factor", "kink_tolerance"):
             solver[name] = getattr(self, name)
         # safety * error ** (-1 / order) = max_factor, solved for the error by products alone
         error = 1.0

@@ -17,7 +17,7 @@ from px4lockstep.recording.checks import check_recording
 from px4lockstep.recording.recording import Recording, Source
 
 FORMAT = "px4lockstep.recording"
-VERSION = 3
+VERSION = 4
 """Raised with every change of what is in the file; `migrations` reads what older versions wrote."""
 
 

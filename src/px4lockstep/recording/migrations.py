@@ -41,6 +41,12 @@ def _from_2(contents: Contents) -> None:
     contents.arrays["plant/marks"] = np.zeros((0, len(contents.arrays.get("plant/initial_state", ()))), MARK)
 
 
+def _from_3(contents: Contents) -> None:
+    """Version 4 has in its aircraft file how much better a step over a kink must be; before it was like any other."""
+    table = "[plant.integrator]\n"
+    contents.texts["spec"] = contents.texts.get("spec", "").replace(table, f"{table}kink_tolerance = 1.0\n", 1)
+
+
 def _with_fields(array: npt.NDArray[Any], dtype: np.dtype[Any], name: str) -> npt.NDArray[Any]:
     """Return records with some of their fields.
 
@@ -61,5 +67,5 @@ def _with_fields(array: npt.NDArray[Any], dtype: np.dtype[Any], name: str) -> np
     return kept
 
 
-STEPS: dict[int, Callable[[Contents], None]] = {1: _from_1, 2: _from_2}
+STEPS: dict[int, Callable[[Contents], None]] = {1: _from_1, 2: _from_2, 3: _from_3}
 """By the version that each step starts from."""

@@ -104,6 +104,9 @@ class Integrator(Table):
     safety: float = entry(0.9, "Of the step that the error suggests.", gt=0.0, lt=1.0)
     min_factor: float = entry(0.2, "The most that a step shrinks by.", gt=0.0, lt=1.0)
     max_factor: float = entry(5.0, "The most that a step grows by.", gt=1.0)
+    kink_tolerance: float = entry(
+        1e-8, "Of the error that is allowed elsewhere, what a step over a kink of the plant may have.", gt=0.0, le=1.0
+    )
     quantize_us: bool = entry(True, "Whether steps are whole microseconds.")
 
 

@@ -165,5 +165,6 @@ def build_integrator(spec: Spec) -> Integrator:
             safety=own.safety,
             min_factor=own.min_factor,
             max_factor=own.max_factor,
+            kink_tolerance=own.kink_tolerance,
             quantize_us=own.quantize_us,
         )

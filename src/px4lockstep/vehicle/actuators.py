@@ -85,6 +85,16 @@ def write_actuator_rates(a, m, state, inputs, dstate):
 
 
 @kernel
+def rate_regime(actuator, state, start, n):
+    """Return 1 if one of `n` channels is at its rate limit."""
+    if actuator.kind == SECOND_ORDER:
+        for i in range(start, start + n):
+            if abs(state.x[i]) >= actuator.rate_limit:
+                return 1
+    return 0
+
+
+@kernel
 def project_channel(actuator, state, i_output, i_rate):
     """Put an output and its rate back into their ranges; return how many were out of them."""
     x = state.x

@@ -51,6 +51,16 @@ def normal_force(contact, depth_m, sink_m_s):
 
 
 @kernel
+def point_regime(contact, depth_m, vel_n, vel_e, vel_d):
+    """Return which laws of a point hold, a bit each: it is in the ground, and there goes deeper, slides."""
+    if depth_m <= 0.0:
+        return 0
+    sinks = 2 if vel_d > 0.0 else 0
+    slides = 4 if vel_n * vel_n + vel_e * vel_e > contact.v_eps_m_s * contact.v_eps_m_s else 0
+    return 1 | sinks | slides
+
+
+@kernel
 def ground_force(contact, depth_m, vel_n, vel_e, vel_d):
     """Return the force of flat ground at the centre of mass, in world axes [N]; 0 above the ground."""
     if depth_m <= 0.0:
@@ -79,7 +89,7 @@ def point_force(contact, depth_m, vel_n, vel_e, vel_d):
 
 @kernel
 def legs_wrench(contact, dcm, z_down_m, vel, omega):
-    """Return the force in world axes [N] and the torque in body axes [N m] of all legs.
+    """Return force in world axes [N], torque in body axes [N m] and regime, 3 bits each, of all legs.
 
     `dcm` are the nine elements of the rotation from body to world, row by row.
     """
@@ -87,18 +97,17 @@ def legs_wrench(contact, dcm, z_down_m, vel, omega):
     p, q, r = omega
     fn, fe, fd = 0.0, 0.0, 0.0
     tx, ty, tz = 0.0, 0.0, 0.0
+    regime = 0
     for i in range(contact.n_points):
         x, y, z = contact.points_body_m[i, 0], contact.points_body_m[i, 1], contact.points_body_m[i, 2]
         depth = z_down_m + r20 * x + r21 * y + r22 * z
         if depth > 0.0:
             ux, uy, uz = q * z - r * y, r * x - p * z, p * y - q * x
-            gn, ge, gd = point_force(
-                contact,
-                depth,
-                vel[0] + r00 * ux + r01 * uy + r02 * uz,
-                vel[1] + r10 * ux + r11 * uy + r12 * uz,
-                vel[2] + r20 * ux + r21 * uy + r22 * uz,
-            )
+            vn = vel[0] + r00 * ux + r01 * uy + r02 * uz
+            ve = vel[1] + r10 * ux + r11 * uy + r12 * uz
+            vd = vel[2] + r20 * ux + r21 * uy + r22 * uz
+            gn, ge, gd = point_force(contact, depth, vn, ve, vd)
+            regime |= point_regime(contact, depth, vn, ve, vd) << (3 * i)
             fn += gn
             fe += ge
             fd += gd
@@ -108,4 +117,4 @@ def legs_wrench(contact, dcm, z_down_m, vel, omega):
             tx += y * bz - z * by
             ty += z * bx - x * bz
             tz += x * by - y * bx
-    return (fn, fe, fd), (tx, ty, tz)
+    return (fn, fe, fd), (tx, ty, tz), regime

@@ -59,6 +59,14 @@ def motor_current(propulsion, duty, voltage_v, omega):
 
 
 @kernel
+def motor_regime(propulsion, current_a):
+    """Return which law of a motor holds: 0 it drives its rotor, 1 at its limit, 2 without torque, 3 without current."""
+    if current_a > propulsion.i0_a:
+        return 0 if current_a < propulsion.max_current_a else 1
+    return 2 if current_a > 0.0 else 3
+
+
+@kernel
 def propeller_load(propulsion, density_kg_m3, omega, axial_m_s):
     """Return thrust [N] and torque [N m] of the propeller."""
     # f = 1 / (1 + k (V_ax / tip)²) = tip² / (tip² + k V_ax²): one division. It is not left out for the torque where

@@ -26,9 +26,9 @@ REPEATS = 3
 
 
 def tight(integrator: Integrator) -> Integrator:
-    """Return an integrator as a reference has it: tolerances of `TOLERANCE`, and every state limits the step."""
-    tolerances = dict.fromkeys(GROUPS, TOLERANCE)
-    return replace(integrator, rtol=tolerances, atol=tolerances, plant_error_control=True)
+    """Return an integrator as a reference has it: tolerances of `TOLERANCE`; every state and kink limits the step."""
+    own = dict.fromkeys(GROUPS, TOLERANCE)
+    return replace(integrator, rtol=own, atol=own, plant_error_control=True, kink_tolerance=Integrator.kink_tolerance)
 
 
 @dataclass(frozen=True)

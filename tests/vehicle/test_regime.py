@@ -1,0 +1,88 @@
+"""The regime of the aircraft: another number where another law holds, and the same where none changes."""
+
+import pytest
+from plant_probe import Probe
+
+from px4lockstep.vehicle.fleet import iris, octa
+from px4lockstep.vehicle.parts import Actuator, Contact, Propulsion
+
+FEET = tuple((x, y, 0.1) for x in (0.15, -0.15) for y in (0.15, -0.15))
+LEGS = Contact("legs", points_body_m=FEET)
+SECOND_ORDER = Actuator("second_order", omega_n=60.0, rate_limit=5.0)
+
+
+def speed_at(probe, rotor, current_a):
+    """Return the speed of a rotor at which its motor draws a current, others unchanged."""
+    low, high = 0.0, 2_000.0
+    for _ in range(60):
+        probe["rotor"][rotor] = 0.5 * (low + high)
+        if probe.outputs()["motor_current_a"][rotor] > current_a:
+            low = probe["rotor"][rotor]
+        else:
+            high = probe["rotor"][rotor]
+    return float(probe["rotor"][rotor])
+
+
+@pytest.mark.parametrize("make", [iris, octa])
+def test_each_motor_has_four_laws_of_its_own(make):
+    """At its limit, driving, without torque, without current; no two motors share a number."""
+    aircraft = make(propulsion=Propulsion(max_current_a=20.0))
+    i0 = aircraft.propulsion.i0_a
+    found = []
+    for rotor in range(len(aircraft.rotors)):
+        probe = Probe(aircraft, motors=0.8)
+        probe["rotor"] = speed_at(probe, rotor, 5.0)
+        usual = probe.regime()
+        numbers = []
+        for current in (20.0 - 1e-6, i0, 1e-9):
+            speed = speed_at(probe, rotor, current)
+            for change in (-1e-3, 1e-3):
+                probe["rotor"][rotor] = speed + change
+                numbers.append(probe.regime())
+        limit, driving, still, idle, drawing, off = numbers
+        assert driving == still == usual
+        assert idle == drawing
+        assert len({limit, usual, idle, off}) == 4
+        found += [limit, idle, off]
+    assert len(set(found)) == len(found)
+
+
+def test_flat_ground_has_three_laws():
+    """In the air, sinking into it, and rising out of it; how fast it slides is one law."""
+    air, sinking, rising, sliding = (
+        Probe(iris(), pos=(0.0, 0.0, z), vel=(north, 0.0, down)).regime()
+        for z, north, down in ((-0.01, 0.0, 1.0), (0.01, 0.0, 1.0), (0.01, 0.0, -1.0), (0.01, 9.0, 1.0))
+    )
+    assert len({air, sinking, rising}) == 3
+    assert sliding == sinking
+
+
+def test_each_foot_has_laws_of_its_own():
+    """A roll and a pitch lift all but one foot; where it is it sinks or rises, sticks or slides."""
+    numbers = set()
+    for x, y in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+        tilt = (0.999, 0.03 * y, -0.03 * x, 0.0)
+        for north in (0.0, 1.0):
+            for down in (-0.5, 0.5):
+                probe = Probe(iris(contact=LEGS), pos=(0.0, 0.0, -0.1), att=tilt, vel=(north, 0.0, down))
+                numbers.add(probe.regime())
+    assert len(numbers) == 16
+    assert Probe(iris(contact=LEGS), pos=(0.0, 0.0, -0.2)).regime() not in numbers
+
+
+def test_an_actuator_at_its_rate_limit_is_another_law():
+    """Whichever motor's it is."""
+    probe = Probe(iris(motor_actuator=SECOND_ORDER), act=0.5)
+    within = probe.regime()
+    probe["actdot"][2] = 4.9
+    assert probe.regime() == within
+    probe["actdot"][2] = -5.0
+    assert probe.regime() != within
+
+
+def test_a_bus_at_its_lowest_voltage_is_another_law():
+    """As with the batteries disconnected."""
+    probe = Probe(iris(), motors=0.5, rotor=500.0)
+    connected = probe.regime()
+    probe.faults["battery_disconnected"] = 1
+    assert probe.regime() != connected
