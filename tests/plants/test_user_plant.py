@@ -117,7 +117,7 @@ def test_a_plant_in_c_flies_the_same_bits(tmp_path):
         ({"pos": 1}, [float("nan")], "not finite"),
         ({"att": 3}, [0.0] * 3, "it is a quaternion, 4, or absent"),
         ({"att": 4}, [1.0, 0.1, 0.0, 0.0], "initial quaternion has norm 1.00498"),
-        ({"pos": 81}, [0.0] * 81, "81 states; allowed are 1 to 80"),
+        ({"pos": 81}, [0.0] * 81, "81 states; allowed are 1 to 79"),
         ({}, [], "0 states"),
     ],
 )

@@ -16,12 +16,12 @@ from px4lockstep.plants.plant import PLANT, autopilot_tick, project, rhs, write_
 
 
 @kernel
-def evaluate(plants, states, inputs, scratch, derivatives, regimes, outputs, projected, moved):
+def evaluate(plants, states, inputs, scratch, derivatives, outputs, projected, moved):
     """Evaluate everything that a plant can be asked at each state; states are spread evenly over the plants."""
     for k in range(len(states)):
         plant = plants[k * len(plants) // len(states)]
         autopilot_tick(np.int64(0), states[k], inputs[k], plant)
-        regimes[k] = rhs(0.0, states[k], inputs[k], plant, derivatives[k])
+        rhs(0.0, states[k], inputs[k], plant, derivatives[k])
         write_outputs(0.0, states[k], inputs[k], plant, scratch[0], outputs[k])
         projected[k] = states[k]
         moved[k] = project(projected[k], plant)
@@ -52,10 +52,10 @@ class Batch:
         self._projected = np.zeros(cases, STATE)
         self.inputs = np.zeros(cases, INPUT)
         self.outputs = np.zeros(cases, OUTPUTS)
-        self.regimes = np.zeros(cases, np.int64)
         self.moved = np.zeros(cases, np.int64)
         self.x = self._states["x"]
         self.dx = self._derivatives["x"]
+        self.regimes = self._derivatives["regime"]
         self.projected = self._projected["x"]
         for i, one in enumerate(self.aircraft):
             write_plant(one, self.plants[i], self.x[i * cases_each])
@@ -65,7 +65,7 @@ class Batch:
         """Evaluate every case and return the batch."""
         scratch = np.zeros(1, STATE)
         arrays = (self.plants, self._states, self.inputs, scratch, self._derivatives)
-        evaluate(*map(rows, (*arrays, self.regimes, self.outputs, self._projected, self.moved)))
+        evaluate(*map(rows, (*arrays, self.outputs, self._projected, self.moved)))
         return self
 
     def advance(self, integrator, steps, step_us):

@@ -78,11 +78,3 @@ def test_an_actuator_at_its_rate_limit_is_another_law():
     assert probe.regime() == within
     probe["actdot"][2] = -5.0
     assert probe.regime() != within
-
-
-def test_a_bus_at_its_lowest_voltage_is_another_law():
-    """As with the batteries disconnected."""
-    probe = Probe(iris(), motors=0.5, rotor=500.0)
-    connected = probe.regime()
-    probe.faults["battery_disconnected"] = 1
-    assert probe.regime() != connected

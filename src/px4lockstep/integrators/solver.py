@@ -43,11 +43,8 @@ SOLVER = record(
     ]
 )
 
-WORK = record(
-    [("k", STATE, MAX_STAGES), ("regimes", "i8", MAX_STAGES), ("trial", STATE), ("error", STATE), ("inputs", INPUT)]
-)
-"""Slopes and the plant's regime at each, the state that is tried, its estimated error, and a copy of inputs: scratch of
-one step or check."""
+WORK = record([("k", STATE, MAX_STAGES), ("trial", STATE), ("error", STATE), ("inputs", INPUT)])
+"""Slopes, the state that is tried, its estimated error, and a copy of inputs: scratch of one step or check."""
 
 DEFAULT_RTOL = {"att": 0.0}
 DEFAULT_ATOL = {

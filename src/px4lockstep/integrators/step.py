@@ -62,4 +62,4 @@ def take_slopes(t_s, h_s, state, inputs, plant, tableau, work, first, stop):
     """
     for stage in range(first, stop):
         combine(plant.n_x, h_s, state, work, tableau, stage)
-        work.regimes[stage] = rhs(t_s + tableau.c[stage] * h_s, work.trial, inputs, plant, work.k[stage])
+        rhs(t_s + tableau.c[stage] * h_s, work.trial, inputs, plant, work.k[stage])

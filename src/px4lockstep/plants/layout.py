@@ -10,8 +10,9 @@ MAX_MOTORS = 12
 MAX_SERVOS = 8
 MAX_BATTERIES = 4
 MAX_BUSES = 4
+MAX_POINTS = 8
 
-MAX_STATES = 80
+MAX_STATES = 79
 """Room for 13 rigid-body states, 2 for each of 20 actuator channels, 12 rotor speeds and 2 for each of 4 batteries."""
 
 GROUPS = ("pos", "vel", "att", "omega", "act", "actdot", "rotor", "soc", "v1")
@@ -20,7 +21,8 @@ polarization voltage."""
 
 POS, VEL, ATT, OMEGA, ACT, ACTDOT, ROTOR, SOC, V1 = range(len(GROUPS))
 
-STATE = record([("x", "f8", MAX_STATES)])
+STATE = record([("x", "f8", MAX_STATES), ("regime", "i8")])
+"""A state, or its derivative. The regime is a derivative's: a number that changes where it has a kink or jumps."""
 
 COMMAND = record([("motors", "f8", MAX_MOTORS), ("servos", "f8", MAX_SERVOS)])
 """Motor commands in [0, 1] and servo commands in [-1, 1]."""

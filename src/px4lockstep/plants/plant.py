@@ -31,16 +31,14 @@ PLANT = record(
 def rhs(t_s, state, inputs, plant, dstate):
     """Write the time derivative of the state. Pure: no randomness, no clock, nothing else is written.
 
-    Return the regime, a number that changes where the derivative has a kink or jumps. The reference problems are
-    smooth, and a user's plant does not tell: 0.
+    The aircraft writes its regime, too. The reference problems are smooth, and a user's plant does not tell: 0.
     """
     if plant.kind == MULTIROTOR_PLANT:
-        return multirotor.rhs(state, inputs, plant.multirotor, dstate)
-    if plant.kind == USER_PLANT:
+        multirotor.rhs(state, inputs, plant.multirotor, dstate)
+    elif plant.kind == USER_PLANT:
         by_address.rhs(t_s, state, inputs, plant.user, dstate)
     else:
         reference.rhs(plant.kind, state.x, inputs, plant.reference, dstate.x)
-    return 0
 
 
 @kernel

@@ -20,13 +20,13 @@ it creeps, slower than v_eps. Damping acts on compression only, so the ground do
 import math
 
 from px4lockstep.jit import kernel, record
+from px4lockstep.plants.layout import MAX_POINTS
+from px4lockstep.vehicle.regime import CONTACT_BIT, POINT_BITS
 
 NONE = 0
 FLAT_GROUND = 1
 LEGS = 2
 KINDS = {"no_contact": NONE, "flat_ground": FLAT_GROUND, "legs": LEGS}
-
-MAX_POINTS = 8
 
 CONTACT = record(
     [
@@ -51,10 +51,8 @@ def normal_force(contact, depth_m, sink_m_s):
 
 
 @kernel
-def point_regime(contact, depth_m, vel_n, vel_e, vel_d):
-    """Return which laws of a point hold, a bit each: it is in the ground, and there goes deeper, slides."""
-    if depth_m <= 0.0:
-        return 0
+def point_regime(contact, vel_n, vel_e, vel_d):
+    """Return which laws of a point in the ground hold, a bit each: it is there, goes deeper, slides."""
     sinks = 2 if vel_d > 0.0 else 0
     slides = 4 if vel_n * vel_n + vel_e * vel_e > contact.v_eps_m_s * contact.v_eps_m_s else 0
     return 1 | sinks | slides
@@ -88,8 +86,8 @@ def point_force(contact, depth_m, vel_n, vel_e, vel_d):
 
 
 @kernel
-def legs_wrench(contact, dcm, z_down_m, vel, omega):
-    """Return force in world axes [N], torque in body axes [N m] and regime, 3 bits each, of all legs.
+def legs_wrench(contact, dcm, z_down_m, vel, omega, dstate):
+    """Return the force in world axes [N] and the torque in body axes [N m] of all legs; note their regime.
 
     `dcm` are the nine elements of the rotation from body to world, row by row.
     """
@@ -97,7 +95,6 @@ def legs_wrench(contact, dcm, z_down_m, vel, omega):
     p, q, r = omega
     fn, fe, fd = 0.0, 0.0, 0.0
     tx, ty, tz = 0.0, 0.0, 0.0
-    regime = 0
     for i in range(contact.n_points):
         x, y, z = contact.points_body_m[i, 0], contact.points_body_m[i, 1], contact.points_body_m[i, 2]
         depth = z_down_m + r20 * x + r21 * y + r22 * z
@@ -107,7 +104,7 @@ def legs_wrench(contact, dcm, z_down_m, vel, omega):
             ve = vel[1] + r10 * ux + r11 * uy + r12 * uz
             vd = vel[2] + r20 * ux + r21 * uy + r22 * uz
             gn, ge, gd = point_force(contact, depth, vn, ve, vd)
-            regime |= point_regime(contact, depth, vn, ve, vd) << (3 * i)
+            dstate.regime |= point_regime(contact, vn, ve, vd) << (CONTACT_BIT + POINT_BITS * i)
             fn += gn
             fe += ge
             fd += gd
@@ -117,4 +114,4 @@ def legs_wrench(contact, dcm, z_down_m, vel, omega):
             tx += y * bz - z * by
             ty += z * bx - x * bz
             tz += x * by - y * bx
-    return (fn, fe, fd), (tx, ty, tz), regime
+    return (fn, fe, fd), (tx, ty, tz)

@@ -10,12 +10,7 @@ The aircraft has only what it needs of these, and where they start is in its par
     H = Σ −s_i J ω_i a_i,   −Ḣ = Σ s_i J ω̇_i a_i
 
 `a_i` is the rotor's axis (+z, down, for a normal multirotor: thrust acts along −axis), `s_i` the sign of the reaction
-torque on the body about it; the rotor itself spins the other way.
-
-The right-hand side returns the regime: which branch of each piecewise law holds. Where it changes along a flight the
-derivative has a kink or jumps. Two bits for each rotor's motor, three for each point of contact, then one for motors
-and one for servos at their rate limit, and one for a bus at its lowest voltage. The corners of a battery's table of
-voltages have none: they are passed in seconds, not in a step.
+torque on the body about it; the rotor itself spins the other way. The derivative has a regime: see `regime`.
 """
 
 from px4lockstep.environment.atmosphere import density_kg_m3, temperature_k
@@ -23,19 +18,19 @@ from px4lockstep.environment.gravity import GRAVITY, gravity_down_m_s2
 from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.math.quaternion import derivative, to_dcm
 from px4lockstep.plants.layout import MAX_MOTORS
-from px4lockstep.vehicle.actuators import ACTUATION, DIRECT, project_actuators, rate_regime, write_actuator_rates
+from px4lockstep.vehicle.actuators import ACTUATION, DIRECT, project_actuators, write_actuator_rates
 from px4lockstep.vehicle.battery import charge_rates, warning_of
-from px4lockstep.vehicle.contact import CONTACT, FLAT_GROUND, LEGS, MAX_POINTS, ground_force, legs_wrench, point_regime
+from px4lockstep.vehicle.contact import CONTACT, FLAT_GROUND, LEGS, ground_force, legs_wrench, point_regime
 from px4lockstep.vehicle.drag import BODY_QUADRATIC, DRAG, quadratic_drag_body
 from px4lockstep.vehicle.power import POWER, avionics_current, bus_voltage, rotor_slots
 from px4lockstep.vehicle.propulsion import (
     PROPULSION,
     esc_duty,
     motor_current,
-    motor_regime,
     propeller_load,
     spin_acceleration,
 )
+from px4lockstep.vehicle.regime import CONTACT_BIT
 from px4lockstep.vehicle.rigid_body import BODY, angular_acceleration
 
 ROTOR = record(
@@ -65,12 +60,6 @@ MULTIROTOR = record(
         ("actuation", ACTUATION),
     ]
 )
-
-CONTACT_BIT = 2 * MAX_MOTORS
-MOTOR_RATE_BIT = CONTACT_BIT + 3 * MAX_POINTS
-SERVO_RATE_BIT = MOTOR_RATE_BIT + 1
-LOWEST_VOLTAGE_BIT = SERVO_RATE_BIT + 1
-"""Where the parts of the regime start, behind that of the motors."""
 
 
 @kernel
@@ -149,7 +138,7 @@ def write_battery_rates(m, b, state, current_a, dstate):
 
 @kernel
 def rhs(state, inputs, m, dstate):
-    """Write the derivative of the whole aircraft; return its regime."""
+    """Write the derivative of the whole aircraft, and its regime."""
     x = state.x
     dx = dstate.x
     density = density_kg_m3(m.home_alt_m - x[2])
@@ -160,16 +149,14 @@ def rhs(state, inputs, m, dstate):
     # The places of the rotors' accelerations hold their duties until those are computed.
     i_rotor, n_rotors = rotor_slots(m)
     write_duties(state, inputs, m, dstate)
+    dstate.regime = 0
     fx, fy, fz = 0.0, 0.0, 0.0
     tx, ty, tz = 0.0, 0.0, 0.0
     hx, hy, hz = 0.0, 0.0, 0.0
     gx, gy, gz = 0.0, 0.0, 0.0
-    regime = 0
     p = m.propulsion
     for b in range(m.power.n_buses):
         voltage = connected_voltage(m, b, state, inputs, dstate)
-        if voltage <= m.power.buses[b].min_voltage_v:
-            regime |= 1 << LOWEST_VOLTAGE_BIT
         bus_a = avionics_current(m.power.buses[b], voltage)
         for i in range(n_rotors):
             rotor = m.rotors[i]
@@ -184,8 +171,6 @@ def rhs(state, inputs, m, dstate):
             thrust = left_of_thrust(inputs.faults, i, thrust)
             spin = spin_acceleration(p, omega, current, torque)
             dx[i_rotor + i] = spin
-            if not p.i0_a < current < p.max_current_a:
-                regime |= motor_regime(p, current) << (2 * i)
             bus_a += duty * current * p.inverse_eta
 
             fx -= thrust * axis[0]
@@ -221,16 +206,16 @@ def rhs(state, inputs, m, dstate):
         fn += ground[0]
         fe += ground[1]
         fd += ground[2]
-        regime |= point_regime(m.contact, x[2], 0.0, 0.0, x[5]) << CONTACT_BIT  # its friction is one law for all speeds
+        if x[2] > 0.0:
+            dstate.regime |= point_regime(m.contact, 0.0, 0.0, x[5]) << CONTACT_BIT  # its friction is one law
     elif m.contact.kind == LEGS:
-        force, moment, legs_regime = legs_wrench(m.contact, dcm, x[2], (x[3], x[4], x[5]), (x[10], x[11], x[12]))
+        force, moment = legs_wrench(m.contact, dcm, x[2], (x[3], x[4], x[5]), (x[10], x[11], x[12]), dstate)
         fn += force[0]
         fe += force[1]
         fd += force[2]
         tx += moment[0]
         ty += moment[1]
         tz += moment[2]
-        regime |= legs_regime << CONTACT_BIT
 
     dx[0] = x[3]
     dx[1] = x[4]
@@ -245,10 +230,7 @@ def rhs(state, inputs, m, dstate):
     momentum = (-inertia * hx, -inertia * hy, -inertia * hz)
     dx[10], dx[11], dx[12] = angular_acceleration(m.body, omega_body, torque_body, momentum)
 
-    a = m.actuation
-    write_actuator_rates(a, m, state, inputs, dstate)
-    regime |= rate_regime(a.motor, state, a.i_motor_rate, m.n_rotors) << MOTOR_RATE_BIT
-    return regime | rate_regime(a.servo, state, a.i_servo_rate, a.n_servos) << SERVO_RATE_BIT
+    write_actuator_rates(m.actuation, m, state, inputs, dstate)
 
 
 @kernel

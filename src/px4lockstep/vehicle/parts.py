@@ -18,6 +18,7 @@ from px4lockstep.checks import (
     check_vector,
 )
 from px4lockstep.errors import InputError
+from px4lockstep.plants.layout import MAX_POINTS
 from px4lockstep.vehicle import actuators, battery, contact
 from px4lockstep.vehicle.propulsion import calibrate_thrust, motor_constant
 
@@ -282,9 +283,9 @@ class Contact:
             check_number("plant.contact.mu_static", self.mu_static, self.mu, allowed=f"at least mu = {self.mu}")
         for point in self.points_body_m:
             check_vector("plant.contact.points_body_m", point)
-        if self.kind == "legs" and not 1 <= len(self.points_body_m) <= contact.MAX_POINTS:
+        if self.kind == "legs" and not 1 <= len(self.points_body_m) <= MAX_POINTS:
             raise InputError(
-                f"plant.contact.points_body_m has {len(self.points_body_m)} points; legs need 1 to {contact.MAX_POINTS}"
+                f"plant.contact.points_body_m has {len(self.points_body_m)} points; legs need 1 to {MAX_POINTS}"
             )
 
     def time_constant_s(self, mass_kg: float, smallest_inertia_kgm2: float) -> float:

@@ -20,7 +20,8 @@ not charge each other. With the batteries disconnected the bus has 0 V and 0 A.
 from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.plants.layout import MAX_BATTERIES, MAX_BUSES, MAX_MOTORS, MAX_STATES
 from px4lockstep.vehicle.battery import BATTERY, source_voltage
-from px4lockstep.vehicle.propulsion import motor_current
+from px4lockstep.vehicle.propulsion import motor_current, motor_regime
+from px4lockstep.vehicle.regime import MOTOR_BITS
 
 RESIDUAL_LIMIT_V = 1e-6
 BISECTIONS = 60
@@ -117,6 +118,29 @@ def classified_voltage(m, b, state, duties, v0, avionics_a):
     return 0.5 * (low + high)
 
 
+@kernel
+def unusual_voltage(m, b, state, duties, v, v0, avionics_a):
+    """Return the voltage of a bus of which a motor has no torque or is at its limit, and note that in `duties.regime`.
+
+    `v` is by the closed form.
+    """
+    p = m.propulsion
+    i_rotor, n_rotors = rotor_slots(m)
+    is_linear = True
+    for i in range(n_rotors):
+        duty = duties.x[i_rotor + i]
+        if duty > 0.0 and m.rotors[i].bus == b:
+            current = (duty * v - p.ke * state.x[i_rotor + i]) * p.inverse_r
+            is_linear = is_linear and 0.0 < current < p.max_current_a
+    if not is_linear:
+        v = classified_voltage(m, b, state, duties, v0, avionics_a)
+    for i in range(n_rotors):
+        if m.rotors[i].bus == b:
+            current = motor_current(p, duties.x[i_rotor + i], v, state.x[i_rotor + i])
+            duties.regime |= motor_regime(p, current) << (MOTOR_BITS * i)
+    return v
+
+
 @inlined_kernel
 def bus_voltage(m, b, state, duties):
     """Return the voltage that a bus settles at [V]; `duties.x[i_rotor + i]` is what the ESC of rotor i applies."""
@@ -140,6 +164,6 @@ def bus_voltage(m, b, state, duties):
         duty = duties.x[i_rotor + i]
         if duty > 0.0 and m.rotors[i].bus == b:
             current = (duty * v - p.ke * state.x[i_rotor + i]) * p.inverse_r
-            if not 0.0 < current < p.max_current_a:
-                return classified_voltage(m, b, state, duties, v0, avionics_a)
+            if not p.i0_a < current < p.max_current_a:
+                return unusual_voltage(m, b, state, duties, v, v0, avionics_a)
     return v
