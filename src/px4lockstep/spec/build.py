@@ -22,6 +22,7 @@ from px4lockstep.spec.flight_checks import us
 from px4lockstep.spec.flight_tables import Home
 from px4lockstep.spec.parts import (
     build_autopilot,
+    build_axes,
     build_estimator,
     build_gusts,
     build_integrator,
@@ -93,7 +94,7 @@ def build(
             "prepared": prepared,
         }
         with at(()):
-            timeline = made(build_timeline, spec.timeline, scenario, gusts)
+            timeline = made(build_timeline, made(build_axes, spec.timeline), scenario, gusts)
             if replay is not None:
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
             else:

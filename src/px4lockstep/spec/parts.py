@@ -3,12 +3,11 @@
 Each function is given what it may read and nothing else: see `engine.prepared`.
 """
 
-import functools
 from typing import Any
 
 from px4lockstep.autopilot.builtin.builtin import Builtin, Rates
 from px4lockstep.autopilot.px4_library import Px4Library
-from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
+from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.environment.gust import Gust, gust_edges_us
 from px4lockstep.environment.wind import Wind
 from px4lockstep.estimation.estimator import Estimator
@@ -50,26 +49,25 @@ def build_scenario(own: ScenarioTable) -> tuple[Scenario, tuple[str, ...]]:
         return Scenario((*scenario.events, *listed.events)), tuple(added)
 
 
-@functools.lru_cache(maxsize=2)
-def _timeline(end_us: int, **axes: Periodic | Explicit | None) -> Timeline:
-    """Make a timeline, or return one of the last that were made: they don't change."""
-    return Timeline(end_us, **axes)  # type: ignore[arg-type]
-
-
-def build_timeline(own: TimelineTable, scenario: Scenario, gusts: tuple[Gust, ...]) -> Timeline:
-    """Return the timeline, with boundaries at the times of events and gusts."""
-    end_us = us(own.t_end_s)
-    edges_us = [edge_us for edge_us in gust_edges_us(gusts) if edge_us <= end_us]
-    times_us = tuple(sorted({*scenario.times_us(end_us), *edges_us}))
+def build_axes(own: TimelineTable) -> Timeline:
+    """Return the timeline as it is without events and gusts."""
     with at(("timeline",)):
-        return _timeline(
-            end_us,
+        return Timeline(
+            us(own.t_end_s),
             autopilot=Periodic(us(own.dt_autopilot_s)),
             wind=Periodic(us(own.dt_wind_s)),
             log=Periodic(us(own.dt_log_s)),
-            scenario=Explicit(times_us) if times_us else None,
             physics=Periodic(us(own.dt_phys_s)) if own.dt_phys_s is not None else None,
         )
+
+
+def build_timeline(axes: Timeline, scenario: Scenario, gusts: tuple[Gust, ...]) -> Timeline:
+    """Return the timeline, with boundaries at the times of events and gusts."""
+    end_us = axes.end_us
+    edges_us = [edge_us for edge_us in gust_edges_us(gusts) if edge_us <= end_us]
+    times_us = tuple(sorted({*scenario.times_us(end_us), *edges_us}))
+    with at(("timeline",)):
+        return axes.with_events(times_us) if times_us else axes
 
 
 def build_wind(own: Environment) -> Wind:
