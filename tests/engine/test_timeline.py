@@ -53,6 +53,26 @@ def test_the_union_is_what_sets_give(wind, log, scenario, period, end_us):
     assert timeline.time_us.tolist() == sorted(expected)
 
 
+@settings(max_examples=200)
+@given(
+    wind=st.builds(Periodic, st.integers(1, 50), st.integers(0, 700)),
+    log=axes,
+    events=st.lists(st.integers(100, 1000), max_size=10),
+)
+def test_events_are_put_in_as_if_they_had_been_there(wind, log, events):
+    """On boundaries, between them, at both ends, twice; the timeline that they are put into stays as it was."""
+    log = Explicit(tuple(t for t in log.times_us if t >= 100)) if isinstance(log, Explicit) else log
+    without = Timeline(1000, wind=wind, log=log, start_us=100)
+    before = without.time_us.tolist(), without.due.tolist(), without.greatest_step_us
+    put_in = without.with_events(tuple(events))
+    made = Timeline(1000, wind=wind, log=log, scenario=Explicit(tuple(events)), start_us=100)
+    assert put_in == made
+    assert (put_in.time_us.tolist(), put_in.due.tolist()) == (made.time_us.tolist(), made.due.tolist())
+    assert (put_in.time_us.dtype, put_in.due.dtype) == (made.time_us.dtype, made.due.dtype)
+    assert put_in.greatest_step_us == made.greatest_step_us
+    assert (without.time_us.tolist(), without.due.tolist(), without.greatest_step_us) == before
+
+
 def test_the_end_is_a_boundary_and_the_log_samples_there():
     """An end that no axis meets is still reached exactly."""
     timeline = Timeline(12_345, autopilot=Periodic(4_000), log=Periodic(10_000))
@@ -96,6 +116,12 @@ def test_a_start_and_a_phase_shift_the_ticks():
             TimeError,
             "log.period_us = 10000 is not a whole multiple of timeline.physics.period_us = 3000; use 9000 or 12000",
         ),
+        (lambda: Timeline(100, log=Periodic(9)).with_events((50, 101)), TimeError, r"times_us\[1\] = 101 is outside"),
+        (
+            lambda: Timeline(100, scenario=Explicit((5,))).with_events((6,)),
+            InputError,
+            "has a scenario axis already; start from one without",
+        ),
         (lambda: Periodic.seconds(float("nan"), "dt_log_s"), TimeError, "dt_log_s = nan"),
         (lambda: Periodic.seconds(0.0001234567, "dt_log_s"), TimeError, "dt_log_s = 0.0001234567"),
         (lambda: Explicit.seconds([1.0, -1.0], "events_s"), TimeError, r"events_s\[1\] = -1.0 is negative"),
@@ -109,6 +135,6 @@ def test_bad_timelines_are_refused(make, error, message):
 
 def test_arrays_are_read_only():
     """A timeline can't be changed under a running simulation."""
-    timeline = Timeline(100, log=Periodic(10))
-    with pytest.raises(ValueError, match="read-only"):
-        timeline.time_us[0] = 1
+    for timeline in (Timeline(100, log=Periodic(10)), Timeline(100, log=Periodic(10)).with_events((5,))):
+        with pytest.raises(ValueError, match="read-only"):
+            timeline.time_us[0] = 1

@@ -11,6 +11,7 @@ from px4lockstep.autopilot.builtin.attitude_control import control_attitude
 from px4lockstep.autopilot.builtin.builtin import Builtin
 from px4lockstep.autopilot.builtin.heading_smoothing import smooth_heading
 from px4lockstep.autopilot.builtin.hover_thrust import estimate_hover_thrust
+from px4lockstep.autopilot.builtin.known_aircraft import KnownAircraft
 from px4lockstep.autopilot.builtin.motor_failure import watch_motors
 from px4lockstep.autopilot.builtin.position_control import control_position
 from px4lockstep.autopilot.builtin.rate_control import control_rates
@@ -31,7 +32,7 @@ def builtin_record(aircraft=None, mission=None, *, period_us=PERIOD_US, **params
     array = np.zeros(1, BUILTIN)
     estimates_hover = any(name.startswith("HTE_") for name in params)
     autopilot = Builtin(mission, params=params, hover_thrust_estimate=estimates_hover)
-    autopilot.write(array[0], aircraft or iris(), period_us)
+    autopilot.write(array[0], KnownAircraft.of(aircraft or iris()), period_us)
     return array
 
 

@@ -8,6 +8,7 @@ from px4lockstep.autopilot.builtin.allocation import allocate
 from px4lockstep.autopilot.builtin.attitude_control import control_attitude
 from px4lockstep.autopilot.builtin.builtin import Builtin
 from px4lockstep.autopilot.builtin.commander import command
+from px4lockstep.autopilot.builtin.known_aircraft import KnownAircraft
 from px4lockstep.autopilot.builtin.navigator import navigate
 from px4lockstep.autopilot.builtin.position_control import filter_velocity
 from px4lockstep.autopilot.builtin.rate_control import control_rates
@@ -134,7 +135,7 @@ def answer_flight(builtin, bus, recorded, answers, motors):
 def answers_to(flight, mission, **params):
     """Return what the built-in modules answer, tick by tick: setpoints, and motors."""
     builtin = np.zeros(1, BUILTIN)
-    Builtin(mission, params=params, angular_acceleration=False).write(builtin[0], iris(), 4_000)
+    Builtin(mission, params=params, angular_acceleration=False).write(builtin[0], KnownAircraft.of(iris()), 4_000)
     recorded = bus_of(flight)
     answers = np.zeros(len(recorded), AUTOPILOT_OUT)
     motors = np.zeros(len(recorded), COMMAND)

@@ -13,6 +13,7 @@ import numpy as np
 from px4lockstep.autopilot.builtin.allocation import allocate
 from px4lockstep.autopilot.builtin.attitude_control import control_attitude
 from px4lockstep.autopilot.builtin.builtin import Builtin
+from px4lockstep.autopilot.builtin.known_aircraft import KnownAircraft
 from px4lockstep.autopilot.builtin.position_control import control_position, filter_velocity, write_attitude_setpoint
 from px4lockstep.autopilot.builtin.rate_control import control_rates
 from px4lockstep.autopilot.builtin.schedule import is_due
@@ -86,7 +87,7 @@ class Loops:
     def __init__(self, loop, **options):
         self.loop = loop
         self.builtin = np.zeros(1, BUILTIN)
-        Builtin(**options).write(self.builtin[0], iris(), TICK_US)
+        Builtin(**options).write(self.builtin[0], KnownAircraft.of(iris()), TICK_US)
         self.bus = np.zeros(1, BUS)
         position = self.builtin[0]["position"]
         position["tilt_max_rad"] = self.builtin[0]["tilt_air_rad"]

@@ -11,8 +11,9 @@ from typing import Any
 from px4lockstep.campaign.metrics import Metric, metrics_of
 from px4lockstep.campaign.sampling import Sampler, seed_of_run
 from px4lockstep.campaign.tables import CampaignFile, Vary
+from px4lockstep.engine.prepared import Prepared
 from px4lockstep.spec.files import Layers, freeze
-from px4lockstep.spec.load import Known, checked, checked_tables
+from px4lockstep.spec.load import checked
 from px4lockstep.spec.overrides import apply_overrides
 from px4lockstep.spec.spec import Places, Spec
 
@@ -77,12 +78,12 @@ class Campaign:
         if folder is not None and self.mission is not None:
             layers.data["px4"] = layers.data["px4"] | {"mission_path": str(folder / self.mission[0])}
         apply_overrides(layers, overrides, ())
-        return checked(layers, self._known)
+        return checked(layers, self.prepared)
 
     @cached_property
-    def _known(self) -> Known:
-        """The tables that no run changes are checked once."""
-        return checked_tables(self.base)
+    def prepared(self) -> Prepared:
+        """What the last run was made of: the next changes a few numbers, and takes over the rest."""
+        return Prepared()
 
     def unpack(self, folder: Path) -> None:
         """Write the mission into a folder."""

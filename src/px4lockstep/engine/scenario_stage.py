@@ -1,30 +1,61 @@
 """A `Scenario` in the loop: written into its record, checked against the rest, and its Python functions called."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.autopilot.builtin.builtin import Builtin
+from px4lockstep.engine.prepared import Prepared
 from px4lockstep.engine.protocols import StageInputs
 from px4lockstep.engine.snapshot import check_object
 from px4lockstep.engine.timeline import Timeline
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.jit import view
+from px4lockstep.plants.plant import PLANT
 from px4lockstep.scenario.events import WhenCalled
 from px4lockstep.scenario.fit import check_fit
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.scenario.stage import ACTED, DECLINED, HOLDS
 
 
-def write_scenario(scenario: Scenario, core: npt.NDArray[Any], timeline: Timeline, sources: dict[str, Any]) -> None:
+def set_scenario(
+    scenario: Scenario, core: npt.NDArray[Any], timeline: Timeline, sources: dict[str, Any], prepared: Prepared
+) -> None:
     """Write a scenario into the `SIM` record, with all checks.
 
     Raises:
         InputError: If an event is not at a boundary, can't happen, or does what nothing would apply.
     """
+    autopilot, estimator = sources["autopilot"], sources["estimator"]
+    beside = Beside(
+        has_estimator=isinstance(estimator, Estimator) or getattr(estimator, "applies_estimate_faults", False),
+        has_autopilot=autopilot is not None,
+        has_mission=not isinstance(autopilot, Builtin) or autopilot.mission is not None,
+        has_sensors=getattr(autopilot, "applies_sensor_faults", False),
+    )
+    prepared.write(core, ("scenario",), _write_scenario, scenario, core["plant"].tobytes(), timeline, beside)
+    for name, item in scenario.python_objects().items():
+        check_object(name, item)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What a scenario has to do with."""
+
+    has_estimator: bool
+    has_autopilot: bool
+    has_mission: bool
+    has_sensors: bool
+
+
+def _write_scenario(
+    record: npt.NDArray[Any], scenario: Scenario, plant_bytes: bytes, timeline: Timeline, beside: Beside
+) -> None:
+    plant = np.frombuffer(plant_bytes, PLANT)[0]
     for time_us in scenario.times_us():
         is_inside = timeline.start_us <= time_us <= timeline.end_us
         if is_inside and timeline.time_us[timeline.index_at(time_us)] != time_us:
@@ -32,23 +63,19 @@ def write_scenario(scenario: Scenario, core: npt.NDArray[Any], timeline: Timelin
                 f"the scenario has an event at {time_us} us, which is no boundary; add it to the scenario axis: "
                 "Explicit(scenario.times_us())"
             )
-    asks_for_mission = any(event.action == "start_mission" for event in scenario.events)
-    if asks_for_mission and isinstance(sources["autopilot"], Builtin) and sources["autopilot"].mission is None:
+    if not beside.has_mission and any(event.action == "start_mission" for event in scenario.events):
         raise InputError("the scenario starts the mission, and the built-in autopilot has none; give it one")
-    scenario.write(core["scenario"], core["plant"][0])
+    scenario.write(record, plant)
     check_fit(
         scenario,
-        core["scenario"][0],
-        core["plant"][0],
+        record[0],
+        plant,
         start_us=timeline.start_us,
-        has_estimator=isinstance(sources["estimator"], Estimator)
-        or getattr(sources["estimator"], "applies_estimate_faults", False),
-        has_autopilot=sources["autopilot"] is not None,
-        has_sensors=getattr(sources["autopilot"], "applies_sensor_faults", False),
+        has_estimator=beside.has_estimator,
+        has_autopilot=beside.has_autopilot,
+        has_sensors=beside.has_sensors,
         has_ticks=timeline.autopilot is not None,
     )
-    for name, item in scenario.python_objects().items():
-        check_object(name, item)
 
 
 def scenario_handler(scenario: Scenario, core: npt.NDArray[Any], inputs: StageInputs) -> Callable[[], None]:

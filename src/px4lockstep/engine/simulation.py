@@ -18,10 +18,19 @@ from px4lockstep.engine.compilation import compiled_loop
 from px4lockstep.engine.core import NATIVE, PYTHON, SIM, STREAMS, Arrays
 from px4lockstep.engine.digest import flight_digest, live_digest, pack_flight, pack_live
 from px4lockstep.engine.failure import failure_of
+from px4lockstep.engine.prepared import Prepared
 from px4lockstep.engine.protocols import OrderProbe, PlantView, Source, StageInputs, TelemetryHook
 from px4lockstep.engine.scenario_stage import NotingChanges
 from px4lockstep.engine.snapshot import Snapshot, difference, load_objects, save_objects
-from px4lockstep.engine.stages import Handlers, set_gusts, set_hooks, set_sources, step_warnings
+from px4lockstep.engine.stages import (
+    Handlers,
+    plant_records,
+    record_of,
+    set_gusts,
+    set_hooks,
+    set_sources,
+    step_warnings,
+)
 from px4lockstep.engine.statistics import Statistics, Stretch, statistics_of
 from px4lockstep.engine.streams import Streams, allocate, locked, with_room
 from px4lockstep.engine.timeline import AUTOPILOT, LOG, Timeline
@@ -30,9 +39,9 @@ from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.jit import plain, rows, view
+from px4lockstep.jit import plain, rows, view, zeros
 from px4lockstep.microseconds import check_us
-from px4lockstep.plants.models import PlantModel, write_plant
+from px4lockstep.plants.models import PlantModel
 from px4lockstep.scenario.scenario import Scenario
 
 BOUNDARIES_PER_CALL = 20_000
@@ -61,6 +70,7 @@ class Simulation:
         record: Whether to keep the streams for a replay. A command out of range is then an error.
         validate: `off`, `cheap` or `paranoid`: see `validator`.
         seed: Of all randomness that is native.
+        prepared: What simulations before this one were made with, which is taken over where it is the same.
 
     Raises:
         InputError: If anything does not fit, before the first boundary.
@@ -83,6 +93,7 @@ class Simulation:
         record: bool = False,
         validate: str = "cheap",
         seed: int = 0,
+        prepared: Prepared | None = None,
     ) -> None:
         if validate not in validator.LEVELS:
             raise InputError(f"validate = {validate!r} is unknown; allowed are {', '.join(validator.LEVELS)}")
@@ -98,12 +109,13 @@ class Simulation:
         self._slowest = Stretch()
         self._flown_us = 0
 
-        self._core = np.zeros(1, SIM)
+        self._core = zeros(SIM)
         sim = plain(self._core)[0]
+        prepared = prepared or Prepared()
         sim["bus"]["estimate"]["q_bn"][0] = 1.0
         sim["bus"]["estimate"]["is_valid"] = 1.0  # unless an estimator writes otherwise
         if plant is not None:
-            write_plant(plant, sim["plant"], sim["state"]["x"])
+            prepared.write(self._core, ("plant", "state"), plant_records, plant)
             sim["modes"]["plant"] = NATIVE
             # Nobody looks at outputs between two rows of the log if the autopilot is replayed and nothing estimates.
             is_unwatched = replay is not None and estimator is None
@@ -113,7 +125,7 @@ class Simulation:
             sim["battery_sensors"]["gain"] = 1.0  # a plant without sensors shows its batteries as they are
             if hasattr(plant, "write_sensors") and timeline.autopilot is not None:
                 plant.write_sensors(sim["battery_sensors"], seed, timeline.autopilot.period_us)
-        self.integrator.write(sim["solver"])
+        prepared.write(self._core, ("solver",), record_of, self.integrator)
         sim["validator"]["level"] = validator.LEVELS[validate]
         sim["validator"]["last_time_us"] = -1
         sim["validator"]["last_autopilot_us"] = -1
@@ -126,7 +138,9 @@ class Simulation:
             plant=PlantView(sim["state"]["x"], sim["plant"]),
             held=view(self._core["inputs"], writable=False),
         )
-        self._handlers: Handlers = set_sources(self._core, timeline, self._sources, self._inputs, plant, replay, seed)
+        self._handlers: Handlers = set_sources(
+            self._core, timeline, self._sources, self._inputs, plant, replay, seed, prepared
+        )
         self._handlers |= set_hooks(self._core, timeline, self._hooks, hook_axes, self._inputs)
         set_gusts(self._core, timeline, gusts, replay)
         self._allocate(replay, record)

@@ -6,11 +6,13 @@ from typing import Any
 import numpy.typing as npt
 
 from px4lockstep.autopilot.builtin.builtin import Builtin
+from px4lockstep.autopilot.builtin.known_aircraft import KnownAircraft
 from px4lockstep.autopilot.px4_library import Px4Library, Px4Session
 from px4lockstep.engine import loop
 from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY
+from px4lockstep.engine.prepared import Prepared
 from px4lockstep.engine.protocols import OrderProbe, Source, StageInputs, TelemetryHook
-from px4lockstep.engine.scenario_stage import NotingChanges, scenario_handler, write_scenario
+from px4lockstep.engine.scenario_stage import NotingChanges, scenario_handler, set_scenario
 from px4lockstep.engine.snapshot import check_object
 from px4lockstep.engine.streams import Streams
 from px4lockstep.engine.timeline import AXIS_BITS, Periodic, Timeline
@@ -20,7 +22,7 @@ from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator, check_rigid_body
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import plain, view
-from px4lockstep.plants.models import PlantModel
+from px4lockstep.plants.models import PlantModel, write_plant
 from px4lockstep.scenario.scenario import Scenario
 
 Core = npt.NDArray[Any]
@@ -35,6 +37,16 @@ WRITTEN_BY = {"scenario": "scenario", "wind": "wind", "estimator": "estimate", "
 STEP_PER_TIME_CONSTANT = 0.2
 
 
+def plant_records(plant: Core, state: Core, model: PlantModel) -> None:
+    """Write a plant and its initial state."""
+    write_plant(model, plain(plant)[0], plain(state)[0]["x"])
+
+
+def record_of(record: Core, part: Any, *of: Any) -> None:
+    """Let a part write its record."""
+    part.write(plain(record)[0], *of)
+
+
 def set_sources(
     core: Core,
     timeline: Timeline,
@@ -43,6 +55,7 @@ def set_sources(
     plant: PlantModel | None,
     replay: Streams | None,
     seed: int,
+    prepared: Prepared,
 ) -> Handlers:
     """Set up scenario, wind, estimator and autopilot; return what Python is to run of them.
 
@@ -50,7 +63,6 @@ def set_sources(
         InputError: If one does not fit, or would never run.
     """
     handlers: Handlers = {}
-    fields = plain(core)
     for name, source in sources.items():
         axis = AXES.get(name)
         if source is not None and axis is not None and getattr(timeline, axis) is None:
@@ -66,18 +78,18 @@ def set_sources(
         elif isinstance(source, Wind) and name == "wind":
             if not isinstance(timeline.wind, Periodic):
                 raise InputError("a Wind needs a periodic wind axis: its steps are equally long")
-            source.write(fields["wind"][0], seed, timeline.wind.period_us)
+            prepared.write(core, ("wind",), record_of, source, seed, timeline.wind.period_us)
             mode = NATIVE
         elif isinstance(source, Scenario) and name == "scenario":
-            write_scenario(source, core, timeline, sources)
+            set_scenario(source, core, timeline, sources, prepared)
             handlers[int(loop.SCENARIO)] = scenario_handler(source, core, inputs)
             mode = NATIVE
         elif isinstance(source, Estimator) and name == "estimator" and timeline.autopilot is not None:
             check_rigid_body(core["plant"][0])
-            source.write(fields["estimator"][0], seed, timeline.autopilot.period_us)
+            prepared.write(core, ("estimator",), record_of, source, seed, timeline.autopilot.period_us)
             mode = NATIVE
         elif isinstance(source, Builtin) and name == "autopilot" and timeline.autopilot is not None:
-            source.write(fields["builtin"][0], plant, timeline.autopilot.period_us)
+            prepared.write(core, ("builtin",), record_of, source, KnownAircraft.of(plant), timeline.autopilot.period_us)
             mode = NATIVE
         elif isinstance(source, Px4Library | Px4Session) and name == "autopilot":
             mode = NATIVE  # the simulation starts it when all else is well

@@ -9,7 +9,7 @@
 
 from px4lockstep.jit.address import call_i32, call_void, callback
 from px4lockstep.jit.kernel import JIT_ENABLED, inlined_kernel, interpreted, is_compiled, kernel, specialize
-from px4lockstep.jit.records import RecordRows, RecordView, plain, record, rows, view
+from px4lockstep.jit.records import RecordRows, RecordView, plain, record, rows, view, zeros
 
 __all__ = [
     "JIT_ENABLED",
@@ -27,4 +27,5 @@ __all__ = [
     "rows",
     "specialize",
     "view",
+    "zeros",
 ]

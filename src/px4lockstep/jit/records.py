@@ -50,7 +50,12 @@ def _without_records(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return records to be written by field: `array[0]["x"]["y"] = 1.0` takes a fifth of NumPy's records' time."""
-    return array.view(_without_records(array.dtype))
+    return np.ndarray(array.shape, _without_records(array.dtype), array)  # view() would compare the types, for 50 µs
+
+
+def zeros(dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Return one record of zeros, in an array; NumPy's own function takes twenty times as long for large records."""
+    return np.ndarray(1, dtype, np.zeros(dtype.itemsize, np.uint8))
 
 
 class RecordView:

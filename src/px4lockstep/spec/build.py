@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from px4lockstep.autopilot.px4_library import Px4Session
+from px4lockstep.engine.prepared import Prepared
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.streams import Streams
 from px4lockstep.environment.projection import MapProjection
@@ -21,6 +22,7 @@ from px4lockstep.spec.flight_checks import us
 from px4lockstep.spec.flight_tables import Home
 from px4lockstep.spec.parts import (
     build_autopilot,
+    build_axes,
     build_estimator,
     build_gusts,
     build_integrator,
@@ -56,6 +58,7 @@ def build(
     record: bool | None = None,
     replay: Streams | None = None,
     px4: Px4Session | None = None,
+    prepared: Prepared | None = None,
     check: bool = True,
 ) -> Flight:
     """Build a flight.
@@ -65,6 +68,7 @@ def build(
         record: Whether to keep the streams for a replay; left out, if `run.mode` is `record`.
         replay: Streams that take the place of scenario, wind and autopilot.
         px4: A PX4 that runs already, for a branch of its flight; left out, one is started if `autopilot.kind` says so.
+        prepared: What flights before this one were built of, which is taken over where it is the same.
         check: Whether all that is wrong is to be in one report; else it is the first thing, which is sooner told.
 
     Raises:
@@ -78,13 +82,19 @@ def build(
             f"{place}: run.mode = 'replay' flies nothing; px4lockstep.replay(spec.run.recording_in, spec=spec) replays"
         )
     added: tuple[str, ...] = ()
+    prepared = prepared or Prepared()
+    made = prepared.made
     try:
-        aircraft, mission = build_aircraft(spec), build_mission(spec)
-        scenario, added = build_scenario(spec)
-        gusts = build_gusts(spec)
-        common: dict[str, Any] = {"integrator": build_integrator(spec), "validate": spec.run.validate_}
+        aircraft, mission = build_aircraft(spec, prepared), made(build_mission, spec.px4.mission_path)
+        scenario, added = made(build_scenario, spec.scenario)
+        gusts = build_gusts(spec.environment)
+        common: dict[str, Any] = {
+            "integrator": made(build_integrator, spec.plant.integrator),
+            "validate": spec.run.validate_,
+            "prepared": prepared,
+        }
         with at(()):
-            timeline = build_timeline(spec, scenario, gusts)
+            timeline = made(build_timeline, made(build_axes, spec.timeline), scenario, gusts)
             if replay is not None:
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
             else:
@@ -92,9 +102,11 @@ def build(
                     aircraft,
                     timeline,
                     scenario=scenario,
-                    wind=build_wind(spec),
-                    estimator=build_estimator(spec),
-                    autopilot=build_autopilot(spec, mission) if px4 is None else px4,
+                    wind=made(build_wind, spec.environment),
+                    estimator=made(build_estimator, spec.estimator),
+                    autopilot=made(build_autopilot, spec.autopilot, spec.px4, spec.home, mission)
+                    if px4 is None
+                    else px4,
                     gusts=gusts,
                     record=spec.run.mode == "record" if record is None else record,
                     seed=spec.aircraft.seed,

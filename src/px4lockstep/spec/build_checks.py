@@ -8,12 +8,14 @@ from collections.abc import Callable
 import numpy as np
 
 from px4lockstep.autopilot.builtin.builtin import Builtin
+from px4lockstep.autopilot.builtin.known_aircraft import KnownAircraft
 from px4lockstep.autopilot.builtin.stack import BUILTIN
 from px4lockstep.plants.plant import PLANT
 from px4lockstep.spec.build_aircraft import PlacedError, at, build_aircraft
 from px4lockstep.spec.flight_checks import us
 from px4lockstep.spec.parts import build_autopilot, build_estimator, build_integrator, build_mission, build_wind
 from px4lockstep.spec.spec import Key, Spec
+from px4lockstep.spec.table import Table
 from px4lockstep.spec.vehicle_checks import Found
 
 AIRCRAFT = ("aircraft", "home", "plant", "environment", "airframe", "actuation", "power")
@@ -35,7 +37,7 @@ def check_aircraft(spec: Spec) -> Found:
 def check_autopilot(spec: Spec) -> Found:
     """An autopilot that is there, an aircraft that it can fly, a mission that begins near home."""
     try:
-        autopilot = build_autopilot(spec, build_mission(spec))
+        autopilot = build_autopilot(spec.autopilot, spec.px4, spec.home, build_mission(spec.px4.mission_path))
     except PlacedError as error:
         yield error.key, str(error)
         return
@@ -47,16 +49,21 @@ def check_autopilot(spec: Spec) -> Found:
         return  # which is an error of its own
     try:
         with at(("autopilot",)):
-            autopilot.write(np.zeros(1, BUILTIN)[0], aircraft, us(spec.timeline.dt_autopilot_s))
+            autopilot.write(np.zeros(1, BUILTIN)[0], KnownAircraft.of(aircraft), us(spec.timeline.dt_autopilot_s))
     except PlacedError as error:
         yield error.key, str(error)
 
 
 def check_models(spec: Spec) -> Found:
     """Numbers of the other parts that can be computed with."""
-    for build in (build_wind, build_estimator, build_integrator):
+    parts: tuple[tuple[Callable[..., object], Table], ...] = (
+        (build_wind, spec.environment),
+        (build_estimator, spec.estimator),
+        (build_integrator, spec.plant.integrator),
+    )
+    for build, own in parts:
         try:
-            build(spec)
+            build(own)
         except PlacedError as error:
             yield error.key, str(error)
 

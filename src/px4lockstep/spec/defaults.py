@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from px4lockstep.engine.prepared import Prepared
 from px4lockstep.spec.flight_tables import EstimatorTable, ScenarioTable
 from px4lockstep.spec.vehicle_tables import Actuation, Airframe, Bus, MotorChannel, Power
 
@@ -17,19 +18,19 @@ def default_directions(count: int) -> tuple[int, ...]:
     return (1, 1, -1, -1) if count == 4 else tuple(1 if i % 2 == 0 else -1 for i in range(count))
 
 
-def fill_in(tables: Tables) -> None:
+def fill_in(tables: Tables, prepared: Prepared) -> None:
     """Fill in what tables leave out, where what it depends on is valid."""
+    made = prepared.made
     if "airframe" in tables:
-        tables["airframe"] = _airframe(tables["airframe"])
+        tables["airframe"] = made(_airframe, tables["airframe"])
     if {"airframe", "actuation"} <= tables.keys():
-        tables["actuation"] = _actuation(tables["actuation"], len(tables["airframe"].rotor_pos_body_m))
+        tables["actuation"] = made(_actuation, tables["actuation"], len(tables["airframe"].rotor_pos_body_m))
     if {"actuation", "power"} <= tables.keys():
-        tables["power"] = _power(tables["power"], tables["actuation"])
+        tables["power"] = made(_power, tables["power"], tables["actuation"])
     if {"px4", "scenario"} <= tables.keys():
-        tables["scenario"] = _scenario(tables["scenario"], tables["px4"].mission_path is not None)
-    if {"timeline", "estimator"} <= tables.keys() and tables["estimator"].dt_est_s is None:
-        estimator: EstimatorTable = tables["estimator"]
-        tables["estimator"] = estimator.model_copy(update={"dt_est_s": tables["timeline"].dt_autopilot_s})
+        tables["scenario"] = made(_scenario, tables["scenario"], tables["px4"].mission_path is not None)
+    if {"timeline", "estimator"} <= tables.keys():
+        tables["estimator"] = made(_estimator, tables["estimator"], tables["timeline"].dt_autopilot_s)
 
 
 def _airframe(airframe: Airframe) -> Airframe:
@@ -72,6 +73,10 @@ def _power(power: Power, actuation: Actuation) -> Power:
         bus if bus.id is not None else bus.model_copy(update={"id": f"bus{i + 1}"}) for i, bus in enumerate(buses)
     )
     return power.model_copy(update={"batteries": batteries, "buses": buses})
+
+
+def _estimator(estimator: EstimatorTable, tick_s: float) -> EstimatorTable:
+    return estimator if estimator.dt_est_s is not None else estimator.model_copy(update={"dt_est_s": tick_s})
 
 
 def _scenario(scenario: ScenarioTable, has_mission: bool) -> ScenarioTable:

@@ -231,6 +231,7 @@ class Layers:
             if isinstance(value, dict) and isinstance(into.get(name), str):
                 self.expand_name(into, name, here)
             if isinstance(value, dict) and isinstance(into.get(name), dict):
+                into[name] = dict(into[name])  # the one that was there may be of others too
                 self.merge(into[name], value, label, here)
             else:
                 if name in into:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from px4lockstep.engine.prepared import Prepared
 from px4lockstep.spec.build_checks import BUILD_CHECKS, related
 from px4lockstep.spec.defaults import Tables, fill_in
 from px4lockstep.spec.files import Layers, find_file
@@ -15,9 +16,6 @@ from px4lockstep.spec.overrides import apply_overrides
 from px4lockstep.spec.report import unknown
 from px4lockstep.spec.spec import Key, Places, Spec, keys_of
 from px4lockstep.spec.vehicle_checks import check_inertia_is_given
-
-Known = Mapping[str, tuple[Any, Any]]
-"""Tables by name, as they were given and as they were checked."""
 
 
 def load_spec(source: str | Path, overrides: Mapping[str, Any] | None = None, settings: Sequence[str] = ()) -> Spec:
@@ -43,20 +41,21 @@ def load_spec(source: str | Path, overrides: Mapping[str, Any] | None = None, se
     return checked(layers)
 
 
-def checked(layers: Layers, known: Known | None = None) -> Spec:
+def checked(layers: Layers, prepared: Prepared | None = None) -> Spec:
     """Return what was merged as a `Spec`.
 
     Args:
         layers: What was merged.
-        known: Tables that were checked before, which need not be checked again if they are the same objects.
+        prepared: What was made before, tables that were checked among it.
 
     Raises:
         InputError: If anything is wrong, with all of it in one report.
     """
-    report, tables = layers.report, _tables(layers, known or {})
+    prepared = prepared or Prepared()
+    report, tables = layers.report, _tables(layers, prepared)
     for key, text in check_inertia_is_given(layers.data.get("airframe", {})):
         report.add(key, text)
-    fill_in(tables)
+    fill_in(tables, prepared)
     for check, needed in CHECKS:
         if all(name in tables for name in needed):
             for key, text in check(tables):
@@ -81,13 +80,7 @@ def _add_build_errors(tables: Tables, layers: Layers) -> None:
                 layers.report.add(key, text, related(key, needed))
 
 
-def checked_tables(data: Tables) -> Known:
-    """Return each top-level table that is valid by itself, as it was given and as it was checked."""
-    tables = _tables(Layers(Places(""), data), {})
-    return {name: (given, tables[name]) for name, given in data.items() if name in tables}
-
-
-def _tables(layers: Layers, known: Known) -> Tables:
+def _tables(layers: Layers, prepared: Prepared) -> Tables:
     """Return the top-level tables that are valid; what is wrong with the others goes into the report."""
     tables: Tables = {}
     fields = keys_of(Spec)
@@ -98,15 +91,11 @@ def _tables(layers: Layers, known: Known) -> Tables:
         if name not in layers.data and not field.is_required():
             tables[name] = field.default
             continue
-        given, table = known.get(name, (None, None))
-        if given is not None and layers.data[name] is given:
-            tables[name] = table
-            continue
         adapter = _adapter(name)
         # A table that must be there and is not is checked as an empty one: the report then has its keys.
         value = layers.data.get(name, {})
         try:
-            tables[name] = adapter.validate_python(value)
+            tables[name] = prepared.made(adapter.validate_python, value)
         except ValidationError as error:
             layers.report.add_validation((name,), error)
             unknown_keys = [found["loc"] for found in error.errors() if found["type"] == "extra_forbidden"]

@@ -1,11 +1,13 @@
-"""From the tables of the flight to its parts; the aircraft is in `build_aircraft`."""
+"""From the tables of the flight to its parts; the aircraft is in `build_aircraft`.
 
-import functools
+Each function is given what it may read and nothing else: see `engine.prepared`.
+"""
+
 from typing import Any
 
 from px4lockstep.autopilot.builtin.builtin import Builtin, Rates
 from px4lockstep.autopilot.px4_library import Px4Library
-from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
+from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.environment.gust import Gust, gust_edges_us
 from px4lockstep.environment.wind import Wind
 from px4lockstep.estimation.estimator import Estimator
@@ -16,22 +18,25 @@ from px4lockstep.px4.presets import interface_of
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.build_aircraft import at
 from px4lockstep.spec.flight_checks import RATES, first_step, mission_of, us
-from px4lockstep.spec.spec import Spec
+from px4lockstep.spec.flight_tables import Autopilot, Environment, EstimatorTable, Home, ScenarioTable
+from px4lockstep.spec.flight_tables import Integrator as IntegratorTable
+from px4lockstep.spec.flight_tables import Timeline as TimelineTable
+from px4lockstep.spec.px4_tables import Px4
 
 TOLERANCES = ("pos", "vel", "omega", "act", "actdot", "rotor", "soc", "v1")
 
 
-def build_mission(spec: Spec) -> Mission | None:
+def build_mission(path: str | None) -> Mission | None:
     """Return the mission, if there is one."""
-    if spec.px4.mission_path is None:
+    if path is None:
         return None
     with at(("px4", "mission_path")):
-        return mission_of(spec.px4.mission_path)
+        return mission_of(path)
 
 
-def build_scenario(spec: Spec) -> tuple[Scenario, tuple[str, ...]]:
+def build_scenario(own: ScenarioTable) -> tuple[Scenario, tuple[str, ...]]:
     """Return the scenario, and the keys of the events that come before those of `[[scenario.events]]`."""
-    own, scenario = spec.scenario, Scenario()
+    scenario = Scenario()
     added: list[str] = []
     if own.arm_time_s is not None:
         scenario = scenario.arm(at_s=own.arm_time_s)
@@ -44,31 +49,29 @@ def build_scenario(spec: Spec) -> tuple[Scenario, tuple[str, ...]]:
         return Scenario((*scenario.events, *listed.events)), tuple(added)
 
 
-@functools.lru_cache(maxsize=2)
-def _timeline(end_us: int, **axes: Periodic | Explicit | None) -> Timeline:
-    """Make a timeline, or return one of the last that were made: they don't change."""
-    return Timeline(end_us, **axes)  # type: ignore[arg-type]
-
-
-def build_timeline(spec: Spec, scenario: Scenario, gusts: tuple[Gust, ...]) -> Timeline:
-    """Return the timeline, with boundaries at the times of events and gusts."""
-    own, end_us = spec.timeline, us(spec.timeline.t_end_s)
-    edges_us = [edge_us for edge_us in gust_edges_us(gusts) if edge_us <= end_us]
-    times_us = tuple(sorted({*scenario.times_us(end_us), *edges_us}))
+def build_axes(own: TimelineTable) -> Timeline:
+    """Return the timeline as it is without events and gusts."""
     with at(("timeline",)):
-        return _timeline(
-            end_us,
+        return Timeline(
+            us(own.t_end_s),
             autopilot=Periodic(us(own.dt_autopilot_s)),
             wind=Periodic(us(own.dt_wind_s)),
             log=Periodic(us(own.dt_log_s)),
-            scenario=Explicit(times_us) if times_us else None,
             physics=Periodic(us(own.dt_phys_s)) if own.dt_phys_s is not None else None,
         )
 
 
-def build_wind(spec: Spec) -> Wind:
+def build_timeline(axes: Timeline, scenario: Scenario, gusts: tuple[Gust, ...]) -> Timeline:
+    """Return the timeline, with boundaries at the times of events and gusts."""
+    end_us = axes.end_us
+    edges_us = [edge_us for edge_us in gust_edges_us(gusts) if edge_us <= end_us]
+    times_us = tuple(sorted({*scenario.times_us(end_us), *edges_us}))
+    with at(("timeline",)):
+        return axes.with_events(times_us) if times_us else axes
+
+
+def build_wind(own: Environment) -> Wind:
     """Return the wind, without its gusts."""
-    own = spec.environment
     with at(("environment",)):
         return Wind(
             own.wind,
@@ -80,14 +83,13 @@ def build_wind(spec: Spec) -> Wind:
         )
 
 
-def build_gusts(spec: Spec) -> tuple[Gust, ...]:
+def build_gusts(own: Environment) -> tuple[Gust, ...]:
     """Return the gusts."""
-    return tuple(Gust(us(gust.start_s), us(gust.end_s), gust.vel_ned) for gust in spec.environment.gusts)
+    return tuple(Gust(us(gust.start_s), us(gust.end_s), gust.vel_ned) for gust in own.gusts)
 
 
-def build_estimator(spec: Spec) -> Estimator:
+def build_estimator(own: EstimatorTable) -> Estimator:
     """Return the estimator."""
-    own = spec.estimator
     if own.kind == "none":
         return Estimator()
     with at(("estimator",)):
@@ -106,21 +108,21 @@ def build_estimator(spec: Spec) -> Estimator:
         )
 
 
-def build_autopilot(spec: Spec, mission: Mission | None) -> Builtin | Px4Library | None:
+def build_autopilot(own: Autopilot, px4: Px4, home: Home, mission: Mission | None) -> Builtin | Px4Library | None:
     """Return the autopilot, or None if nobody flies."""
-    if spec.autopilot.kind == "none":
+    if own.kind == "none":
         return None
-    if spec.autopilot.kind == "px4":
-        return _build_px4(spec, mission)
-    own, rates = spec.autopilot, spec.px4.lockstep
+    if own.kind == "px4":
+        return _build_px4(own, px4, home, mission)
+    rates = px4.lockstep
     with at(("px4", "mission_path")):  # loading has checked the rest
         return Builtin(
             mission,
             own.params,
-            home_lat_deg=spec.home.lat_deg,
-            home_lon_deg=spec.home.lon_deg,
+            home_lat_deg=home.lat_deg,
+            home_lon_deg=home.lon_deg,
             rates=Rates(**{name: max(0, getattr(rates, key)) for name, key in RATES.items()}),
-            strict_rates=spec.px4.strict_lockstep_rates,
+            strict_rates=px4.strict_lockstep_rates,
             motor_failure_detection=own.motor_failure_detection,
             hover_thrust_estimate=own.hover_thrust_estimate,
             land_detector=own.land_detector,
@@ -128,29 +130,27 @@ def build_autopilot(spec: Spec, mission: Mission | None) -> Builtin | Px4Library
         )
 
 
-def _build_px4(spec: Spec, mission: Mission | None) -> Px4Library:
-    own = spec.px4
+def _build_px4(own: Autopilot, px4: Px4, home: Home, mission: Mission | None) -> Px4Library:
     with at(("px4", "uorb")):
-        interface = interface_of(own.uorb.pubs, own.uorb.subs, own.uorb.preset)
+        interface = interface_of(px4.uorb.pubs, px4.uorb.subs, px4.uorb.preset)
     with at(("px4", "mission_path")):
         return Px4Library(
             mission,
-            {**spec.autopilot.params, **{param.name: param.value for param in own.params}},
-            library=own.libpath,
-            config=Config(**own.lockstep.model_dump()),
-            home_lat_deg=spec.home.lat_deg,
-            home_lon_deg=spec.home.lon_deg,
+            {**own.params, **{param.name: param.value for param in px4.params}},
+            library=px4.libpath,
+            config=Config(**px4.lockstep.model_dump()),
+            home_lat_deg=home.lat_deg,
+            home_lon_deg=home.lon_deg,
             interface=interface,
-            derive_ca_params=own.derive_ca_params,
-            strict_rates=own.strict_lockstep_rates,
-            angular_acceleration=spec.autopilot.angular_acceleration,
-            msg_dir=own.msg_dir,
+            derive_ca_params=px4.derive_ca_params,
+            strict_rates=px4.strict_lockstep_rates,
+            angular_acceleration=own.angular_acceleration,
+            msg_dir=px4.msg_dir,
         )
 
 
-def build_integrator(spec: Spec) -> Integrator:
+def build_integrator(own: IntegratorTable) -> Integrator:
     """Return the integrator."""
-    own = spec.plant.integrator
     values: dict[str, Any] = own.model_dump()
     with at(("plant", "integrator")):
         return Integrator(

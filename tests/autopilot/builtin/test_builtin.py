@@ -7,6 +7,7 @@ import pytest
 from builtin_modules import builtin_record
 
 from px4lockstep.autopilot.builtin.builtin import Builtin
+from px4lockstep.autopilot.builtin.known_aircraft import KnownAircraft
 from px4lockstep.autopilot.builtin.navigator import MAX_ITEMS
 from px4lockstep.autopilot.builtin.stack import BUILTIN
 from px4lockstep.engine.simulation import Simulation
@@ -88,7 +89,7 @@ def test_only_an_aircraft_can_be_flown():
     with pytest.raises(InputError, match="flies an Aircraft; TorqueFreeBody is none"):
         Simulation(TorqueFreeBody(), timeline, autopilot=Builtin())
     with pytest.raises(InputError, match="flies an Aircraft; NoneType is none"):
-        Builtin().write(np.zeros(1, BUILTIN)[0], None, 4_000)
+        Builtin().write(np.zeros(1, BUILTIN)[0], KnownAircraft.of(None), 4_000)
 
 
 def test_a_mission_that_is_not_there_is_an_error(tmp_path):
@@ -108,7 +109,7 @@ def test_a_mission_is_read_from_a_path(tmp_path, kind):
     builtin = Builtin(kind(path))
     assert builtin.mission == load_mission(path)
     record = np.zeros(1, BUILTIN)
-    builtin.write(record[0], iris(), 4_000)
+    builtin.write(record[0], KnownAircraft.of(iris()), 4_000)
     assert record["navigator"]["items"]["command"][0, :4].tolist() == [22, 16, 21, 0]
 
 
@@ -189,7 +190,7 @@ def test_the_identity_changes_with_what_is_flown(changes):
 
     def identity(**options):
         record = np.zeros(1, BUILTIN)
-        Builtin(**options).write(record[0], iris(), 4_000)
+        Builtin(**options).write(record[0], KnownAircraft.of(iris()), 4_000)
         return int(record["identity"][0])
 
     assert identity() == identity(params={"MPC_XY_P": 0.95})
@@ -202,6 +203,6 @@ def test_the_hover_thrust_estimate_needs_its_parameter():
     found = []
     for options in ({}, {"hover_thrust_estimate": True}, {"hover_thrust_estimate": True, "params": {"MPC_USE_HTE": 0}}):
         record = np.zeros(1, BUILTIN)
-        Builtin(**options).write(record[0], iris(), 4_000)
+        Builtin(**options).write(record[0], KnownAircraft.of(iris()), 4_000)
         found.append(int(record["hover"]["is_on"][0]))
     assert found == [0, 1, 0]

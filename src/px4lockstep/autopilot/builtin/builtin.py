@@ -10,6 +10,7 @@ from typing import Any
 from px4lockstep.autopilot.builtin.allocation import PITCH, ROLL, THRUST_Z, YAW, effectiveness, rank, write_allocation
 from px4lockstep.autopilot.builtin.attitude_control import yaw_series
 from px4lockstep.autopilot.builtin.hover_thrust import HOVER_MIN
+from px4lockstep.autopilot.builtin.known_aircraft import KnownAircraft
 from px4lockstep.autopilot.builtin.motor_failure import NONE as NO_MOTOR
 from px4lockstep.autopilot.builtin.navigator import MAX_ITEMS
 from px4lockstep.autopilot.builtin.position_control import ONE_G
@@ -22,7 +23,6 @@ from px4lockstep.math.exponential import exp
 from px4lockstep.math.trigonometry import sincos
 from px4lockstep.px4.missions import Mission, MissionItem, load_mission
 from px4lockstep.px4.parameters import resolve
-from px4lockstep.vehicle.aircraft import Aircraft
 
 MAX_RATE_HZ = 1_000_000
 """A period of a microsecond."""
@@ -241,33 +241,31 @@ class Builtin:
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
-    def write(self, record: Any, aircraft: Any, autopilot_period_us: int) -> None:
+    def write(self, record: Any, known: KnownAircraft, autopilot_period_us: int) -> None:
         """Write everything into a `BUILTIN` record.
 
         Raises:
             InputError: If the aircraft is none that it can fly, or, with strict rates, if a tick is too long.
         """
-        if not isinstance(aircraft, Aircraft):
-            raise InputError(f"the built-in autopilot flies an Aircraft; {type(aircraft).__name__} is none")
         self._check_rates(autopilot_period_us)
         p = resolve(self.params)
         record["period_s"] = autopilot_period_us / 1e6
         for name in ("navigator", "position", "attitude", "rate", "allocation"):
             record[f"{name}_module"]["period_us"] = period_us(getattr(self.rates, f"{name}_hz"))
-        for i, channel in enumerate(aircraft.motor_channels):
+        for i, channel in enumerate(known.channels):
             record["channel"][i] = channel - 1
-        self._write_limits(record, p, aircraft)
-        _write_commander(record["commander"], p, len(aircraft.batteries))
+        self._write_limits(record, p, known.full_battery_v)
+        _write_commander(record["commander"], p, known.batteries)
         _write_flight_task(record["flight_task"], p)
         _write_takeoff(record["takeoff"], p)
         _write_hover(record["hover"], p, self.hover_thrust_estimate and p["MPC_USE_HTE"] == 1)
         _write_position(record["position"], p)
         _write_attitude(record["attitude"], p)
         _write_rate(record["rate"], p, self.angular_acceleration)
-        self._write_allocation(record["allocation"], record["motor_failure"], p, aircraft)
+        self._write_allocation(record["allocation"], record["motor_failure"], p, known)
         _write_navigator(record["navigator"], p)
         _write_land_detector(record["land_detector"], p, self.land_detector == "estimate")
-        self._write_mission(record["navigator"], aircraft.home_alt_msl_m)
+        self._write_mission(record["navigator"], known.home_alt_msl_m)
         identity = hashlib.blake2b(record.tobytes(), digest_size=8).digest()
         record["identity"] = int.from_bytes(identity, "little", signed=True)
 
@@ -281,37 +279,37 @@ class Builtin:
                     f"{period_us(hz)} us; use a shorter tick or a rate of at most {1_000_000 // autopilot_period_us}"
                 )
 
-    def _write_limits(self, record: Any, p: Params, aircraft: Aircraft) -> None:
+    def _write_limits(self, record: Any, p: Params, full_battery_v: float) -> None:
         record["thrust_min"] = p["MPC_THR_MIN"]
         record["tilt_air_rad"] = math.radians(min(p["MPC_TILTMAX_AIR"], 89.0))
         record["tilt_land_rad"] = math.radians(min(p["MPC_TILTMAX_LND"], p["MPC_TILTMAX_AIR"]))
         record["speed_up_m_s"] = p["MPC_Z_VEL_MAX_UP"]
         record["speed_down_m_s"] = p["MPC_Z_VEL_MAX_DN"]
         record["thrust_curve"] = p["THR_MDL_FAC"]
-        record["full_battery_v"] = aircraft.batteries[0].ocv_v[-1] if p["MC_BAT_SCALE_EN"] else 0.0
+        record["full_battery_v"] = full_battery_v if p["MC_BAT_SCALE_EN"] else 0.0
 
-    def _write_allocation(self, allocation: Any, failure: Any, p: Params, aircraft: Aircraft) -> None:
+    def _write_allocation(self, allocation: Any, failure: Any, p: Params, known: KnownAircraft) -> None:
         """Derive PX4's CA_ROTORi_* from the aircraft, unless they are given."""
         failure["is_on"] = self.motor_failure_detection
         failure["failed"] = NO_MOTOR
         failure["dead_since_us"] = -1
-        rotors = {f"CA_ROTOR{i}_{name}" for i in range(len(aircraft.rotors)) for name in GEOMETRY}
+        rotors = {f"CA_ROTOR{i}_{name}" for i in range(len(known.rotors)) for name in GEOMETRY}
         missing = [name for name in self.params if name.startswith("CA_ROTOR") and name not in rotors]
         if missing:
-            raise InputError(f"params {', '.join(missing)}: {aircraft.name} has rotors 0 to {len(aircraft.rotors) - 1}")
+            raise InputError(f"params {', '.join(missing)}: {known.name} has rotors 0 to {len(known.rotors) - 1}")
         geometry: dict[str, float] = {}
-        for i, rotor in enumerate(aircraft.rotors):
+        for i, rotor in enumerate(known.rotors):
             axis = [-value for value in rotor.axis_body]
-            own = [*rotor.pos_body_m, *axis, rotor.direction * aircraft.propulsion.km_m, p[f"CA_ROTOR{i}_CT"]]
+            own = [*rotor.pos_body_m, *axis, rotor.direction * known.km_m, p[f"CA_ROTOR{i}_CT"]]
             geometry |= {f"CA_ROTOR{i}_{name}": value for name, value in zip(GEOMETRY, own, strict=True)}
         derived = resolve(geometry) | {name: p[name] for name in self.params}
-        columns = {name: [derived[f"CA_ROTOR{i}_{name}"] for i in range(len(aircraft.rotors))] for name in GEOMETRY}
+        columns = {name: [derived[f"CA_ROTOR{i}_{name}"] for i in range(len(known.rotors))] for name in GEOMETRY}
         positions = list(zip(columns["PX"], columns["PY"], columns["PZ"], strict=True))
         axes = list(zip(columns["AX"], columns["AY"], columns["AZ"], strict=True))
         b = effectiveness(positions, axes, columns["KM"], columns["CT"])
         if rank([b[axis] for axis in (ROLL, PITCH, YAW, THRUST_Z)]) < 4:
             raise InputError(
-                f"the built-in autopilot can't fly {aircraft.name}: its rotors must give thrust along the body's z "
+                f"the built-in autopilot can't fly {known.name}: its rotors must give thrust along the body's z "
                 "axis and torque about all three axes, independently of each other"
             )
         write_allocation(allocation, failure, b)
