@@ -97,7 +97,7 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
         solver.evaluations += n_stages + 1 - first
         write_error(h_s, plant, solver.tableau, work)
         error = error_norm(state, plant, solver, work)
-        has_kink = work.k[0].regime != work.k[n_stages].regime
+        has_kink = solver.kink_tolerance < 1.0 and work.k[0].regime != work.k[n_stages].regime
         limit = solver.kink_tolerance if has_kink else 1.0
 
         is_shortest = h_us <= solver.h_min_us
