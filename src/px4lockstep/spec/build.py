@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from px4lockstep.autopilot.px4_library import Px4Session
+from px4lockstep.autopilot.builtin.builtin import Builtin
+from px4lockstep.autopilot.px4_library import Px4Library, Px4Session
+from px4lockstep.autopilot.px4_sitl import Px4Sitl
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.streams import Streams
 from px4lockstep.environment.projection import MapProjection
@@ -48,6 +50,8 @@ class Flight:
     scenario: Scenario
     warnings: tuple[str, ...] = ()
     """What is allowed, and perhaps not meant."""
+    sitl: Px4Sitl | None = None
+    """Stock PX4, if it flies."""
 
 
 def build(
@@ -78,6 +82,7 @@ def build(
             f"{place}: run.mode = 'replay' flies nothing; px4lockstep.replay(spec.run.recording_in, spec=spec) replays"
         )
     added: tuple[str, ...] = ()
+    autopilot: Builtin | Px4Library | Px4Sitl | Px4Session | None = px4
     try:
         aircraft, mission = build_aircraft(spec), build_mission(spec)
         scenario, added = build_scenario(spec)
@@ -88,13 +93,14 @@ def build(
             if replay is not None:
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
             else:
+                autopilot = build_autopilot(spec, mission) if px4 is None else px4
                 simulation = Simulation(
                     aircraft,
                     timeline,
                     scenario=scenario,
                     wind=build_wind(spec),
                     estimator=build_estimator(spec),
-                    autopilot=build_autopilot(spec, mission) if px4 is None else px4,
+                    autopilot=autopilot,
                     gusts=gusts,
                     record=spec.run.mode == "record" if record is None else record,
                     seed=spec.aircraft.seed,
@@ -110,7 +116,8 @@ def build(
         ) from error
     _check_columns(spec, simulation)
     warnings = (*simulation.warnings, *_warnings(spec, mission))
-    return Flight(spec, simulation, mission, aircraft, scenario, warnings)
+    sitl = autopilot if isinstance(autopilot, Px4Sitl) else None
+    return Flight(spec, simulation, mission, aircraft, scenario, warnings, sitl)
 
 
 def _check(spec: Spec) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from px4lockstep.autopilot.builtin.builtin import Builtin, Rates
 from px4lockstep.autopilot.px4_library import Px4Library
+from px4lockstep.autopilot.px4_sitl import Px4Sitl, SitlOptions
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.environment.gust import Gust, gust_edges_us
 from px4lockstep.environment.wind import Wind
@@ -86,9 +87,9 @@ def build_gusts(spec: Spec) -> tuple[Gust, ...]:
 
 
 def build_estimator(spec: Spec) -> Estimator:
-    """Return the estimator."""
+    """Return the estimator; stock PX4 has its own, and the log then shows the truth."""
     own = spec.estimator
-    if own.kind == "none":
+    if own.kind == "none" or spec.autopilot.kind == "px4-sitl":
         return Estimator()
     with at(("estimator",)):
         return Estimator(
@@ -106,12 +107,14 @@ def build_estimator(spec: Spec) -> Estimator:
         )
 
 
-def build_autopilot(spec: Spec, mission: Mission | None) -> Builtin | Px4Library | None:
+def build_autopilot(spec: Spec, mission: Mission | None) -> Builtin | Px4Library | Px4Sitl | None:
     """Return the autopilot, or None if nobody flies."""
     if spec.autopilot.kind == "none":
         return None
     if spec.autopilot.kind == "px4":
         return _build_px4(spec, mission)
+    if spec.autopilot.kind == "px4-sitl":
+        return _build_sitl(spec, mission)
     own, rates = spec.autopilot, spec.px4.lockstep
     with at(("px4", "mission_path")):  # loading has checked the rest
         return Builtin(
@@ -146,6 +149,34 @@ def _build_px4(spec: Spec, mission: Mission | None) -> Px4Library:
             angular_acceleration=spec.autopilot.angular_acceleration,
             msg_dir=own.msg_dir,
         )
+
+
+def _build_sitl(spec: Spec, mission: Mission | None) -> Px4Sitl:
+    from px4lockstep.estimation.sensors import SensorSuite  # no other flight needs them
+    from px4lockstep.estimation.sensors.table import config_of
+
+    own, sitl = spec.px4, spec.px4.sitl
+    with at(("px4", "sitl", "sensors")):
+        sensors = config_of(sitl.sensors, "px4.sitl.sensors")
+    return Px4Sitl(
+        mission,
+        {**spec.autopilot.params, **{param.name: param.value for param in own.params}},
+        SitlOptions(
+            build_dir=sitl.build_dir,
+            instance=sitl.instance,
+            wait_for_user=sitl.wait_for_user,
+            airframe=sitl.airframe,
+            connect_timeout_s=sitl.connect_timeout_s,
+            answer_timeout_s=sitl.answer_timeout_s,
+            boot_us=us(sitl.boot_s),
+            ground_truth=sitl.ground_truth,
+            battery=sitl.battery,
+            derive_ca_params=own.derive_ca_params,
+        ),
+        home_lat_deg=spec.home.lat_deg,
+        home_lon_deg=spec.home.lon_deg,
+        make_suite=functools.partial(SensorSuite, sensors),
+    )
 
 
 def build_integrator(spec: Spec) -> Integrator:
