@@ -1,15 +1,14 @@
 """Stock PX4 as the autopilot, over real sockets, with its double: whole missions, and each way to go wrong."""
 
-import os
 import socket
 import subprocess
-import threading
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from px4_sitl_double import is_gone, make_build, make_flight
+from px4_sitl_double import make_build, make_flight
+from sitl_instances import Ended
 from sitl_sensors import TruthSuite
 
 from px4lockstep.autopilot.px4_sitl import MAX_BOOT_US, Px4Sitl, SitlOptions
@@ -24,39 +23,18 @@ from px4lockstep.vehicle.fleet import iris
 MISBEHAVE = "PX4_DOUBLE_MISBEHAVE"
 BOOT_S = 6.0
 LOITER, MISSION, RETURN, LAND = 4, 3, 5, 18
-
-
-@pytest.fixture(scope="module")
-def build(tmp_path_factory):
-    """A build of PX4 whose program is the double."""
-    return make_build(tmp_path_factory.mktemp("px4") / "build")
-
-
-def open_files():
-    return len(os.listdir("/proc/self/fd"))
-
-
-class Ended:
-    """What was open before, and whether it is closed again."""
-
-    def __init__(self):
-        self._files = open_files()
-
-    def check(self, sitl, folder):
-        """No process, no port, no file, no thread of the flight is left."""
-        assert is_gone(int((Path(folder) / "px4" / "pid").read_text()))
-        assert sitl.process_id is None
-        assert open_files() == self._files
-        assert threading.enumerate() == [threading.main_thread()]
-        for kind, port in ((socket.SOCK_STREAM, 4560), (socket.SOCK_DGRAM, 14540), (socket.SOCK_DGRAM, 14580)):
-            with socket.socket(socket.AF_INET, kind) as again:
-                again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                again.bind(("127.0.0.1", port + sitl.instance))
+SHORT = {"end_s": 0.1, "boot_us": 300_000, "mission": None, "scenario": Scenario()}
+"""No flight, only PX4 beginning to answer."""
 
 
 @pytest.fixture
-def ended():
-    return Ended()
+def build(sitl_build):
+    return sitl_build
+
+
+@pytest.fixture
+def ended(sitl_instance):
+    return Ended(sitl_instance)
 
 
 def fly(simulation, until_us=None):
@@ -84,7 +62,7 @@ def fails(build, folder, misbehaviour, monkeypatch, **options):
 
 def test_the_mission_is_flown_to_its_end_and_replayed_to_the_bit(build, tmp_path, ended):
     """Armed, flown, landed and disarmed by PX4, from sensors alone; within 3 m of each item, which it estimates."""
-    simulation, sitl = make_flight(build, tmp_path)
+    simulation, sitl = make_flight(build, tmp_path, instance=ended.instance)
     fly(simulation)
     items = told(simulation, "mission_item")
     assert items.tolist() == sorted(items)
@@ -122,12 +100,13 @@ def test_sensors_are_stepped_once_a_tick_from_1_s_on(build, tmp_path):
 
 def test_a_return_and_a_landing_are_passed_on(build, tmp_path):
     """Each when the scenario asks for it, and PX4 does it."""
-    scenario = Scenario().arm(at_s=0.5).start_mission(at_s=1.0).at(10.0).return_home().at(14.0).land()
-    simulation, _ = make_flight(build, tmp_path, end_s=16.0, scenario=scenario)
+    scenario = Scenario().arm(at_s=0.5).start_mission(at_s=1.0).at(5.0).return_home().at(8.0).land()
+    simulation, _ = make_flight(build, tmp_path, end_s=10.0, scenario=scenario)
     fly(simulation)
     modes = told(simulation, "nav_state")
     time_s = simulation.log["time_us"] / 1e6
-    assert [int(modes[time_s == second][0]) for second in (0.9, 9.0, 13.0, 15.0)] == [LOITER, MISSION, RETURN, LAND]
+    # A heartbeat a second tells it.
+    assert [int(modes[time_s == second][0]) for second in (0.9, 4.9, 7.9, 9.9)] == [LOITER, MISSION, RETURN, LAND]
 
 
 def test_a_disarm_in_flight_stops_the_motors(build, tmp_path):
@@ -150,9 +129,7 @@ def test_a_landing_without_a_mission_needs_none(build, tmp_path):
 @pytest.mark.parametrize("tick_us", [1_000, 2_000, 4_000])
 def test_ticks_of_a_fast_imu_are_all_answered(build, tmp_path, tick_us):
     """The parameter that PX4 needs for them is set, also with its logger on."""
-    simulation, sitl = make_flight(
-        build, tmp_path, end_s=0.2, tick_us=tick_us, mission=None, scenario=Scenario(), params={"SDLOG_BACKEND": 1}
-    )
+    simulation, sitl = make_flight(build, tmp_path, **SHORT, tick_us=tick_us, params={"SDLOG_BACKEND": 1})
     fly(simulation)
     assert sitl.missed == 0
 
@@ -190,8 +167,8 @@ class Weak(TruthSuite):
 @pytest.mark.parametrize(("lost", "mode"), [("gps", LAND), (0x1C0, MISSION), (0x1A00, MISSION)])
 def test_what_is_lost_in_flight_is_px4s_to_deal_with(build, tmp_path, lost, mode):
     """Without GPS it descends; without magnetometer or barometer it goes on."""
-    suite = partial(Weak, lost, 21_000_000)
-    simulation, _ = make_flight(build, tmp_path, end_s=20.0, suite=suite)
+    suite = partial(Weak, lost, 14_000_000)
+    simulation, _ = make_flight(build, tmp_path, end_s=11.0, suite=suite)
     fly(simulation)
     assert told(simulation, "nav_state")[-1] == mode
     assert simulation.log_state[-1, 2] < -5.0
@@ -207,10 +184,10 @@ def test_a_jump_of_the_clock_is_what_px4_does_not_survive(build, tmp_path, jump_
             super().step(time_us, *arguments)
 
     simulation, sitl = make_flight(build, tmp_path, end_s=20.0, suite=Uneven)
-    simulation.run(12_000_000)
+    simulation.run(9_000_000)
     height_m = -simulation.plant.x[2]
     sitl._offset_us += jump_us
-    simulation.run(14_000_000)
+    simulation.run(11_000_000)
     fall_m = height_m + simulation.plant.x[2]
     simulation.close()
     assert said in (tmp_path / "px4.log").read_text()
@@ -221,7 +198,7 @@ def test_the_battery_is_told(build, tmp_path):
     """Over the API: PX4 warns of ours, at its own thresholds."""
     simulation, sitl = make_flight(build, tmp_path, end_s=1.5, mission=None, scenario=Scenario())
     simulation.run(500_000)
-    sitl._api.tell_battery(10.0, 5.0, 0.05)
+    sitl._api.tell_battery(0, 10.0, 5.0, 0.05)
     simulation.run(700_000)
     simulation.close()
     assert "Low battery level" in (tmp_path / "px4.log").read_text()
@@ -231,7 +208,7 @@ def test_the_battery_is_told(build, tmp_path):
 def test_ground_truth_is_told(build, tmp_path, monkeypatch):
     """Where the aircraft is, in MAVLink's units; the first at the fifth step."""
     told_frames = []
-    simulation, sitl = make_flight(build, tmp_path, end_s=0.1, mission=None, scenario=Scenario(), ground_truth=True)
+    simulation, sitl = make_flight(build, tmp_path, **SHORT, ground_truth=True)
     pack = sitl._senses._sender.state
     monkeypatch.setattr(sitl._senses._sender, "state", lambda *fields: told_frames.append(fields) or pack(*fields))
     fly(simulation)
@@ -250,7 +227,7 @@ def test_a_px4_that_connects_late_is_waited_for(build, tmp_path, monkeypatch):
     """And whoever waits is asked whether it is to go on."""
     waits = []
     monkeypatch.setenv(MISBEHAVE, "late=0.5")
-    simulation, _ = make_flight(build, tmp_path, end_s=0.1, mission=None, scenario=Scenario(), on_wait=waits.append)
+    simulation, _ = make_flight(build, tmp_path, **SHORT, on_wait=waits.append)
     fly(simulation)
     assert len(waits) >= 3
     assert waits[0].startswith("waiting for PX4 to connect to TCP port 45")
@@ -258,7 +235,9 @@ def test_a_px4_that_connects_late_is_waited_for(build, tmp_path, monkeypatch):
 
 def test_a_px4_that_never_connects_is_an_error(build, tmp_path, monkeypatch, ended):
     """With what it printed."""
-    error, _, sitl = fails(build, tmp_path, "never-connect", monkeypatch, connect_timeout_s=1.5)
+    error, _, sitl = fails(
+        build, tmp_path, "never-connect", monkeypatch, connect_timeout_s=1.5, instance=ended.instance
+    )
     assert "PX4 was started and has not connected to TCP port 45" in error
     assert "in 1.5 s" in error
     assert "PX4 printed last:\n" in error
@@ -308,18 +287,18 @@ def test_a_parameter_that_px4_does_not_have_is_an_error(build, tmp_path, monkeyp
 
 
 def test_a_px4_that_never_answers_is_an_error(build, tmp_path, monkeypatch, ended):
-    """After 30 s of its time; here 3 s."""
+    """After 30 s of its time; here 1 s."""
     assert MAX_BOOT_US == 30_000_000
-    monkeypatch.setattr("px4lockstep.autopilot.px4_sitl.MAX_BOOT_US", 3_000_000)
+    monkeypatch.setattr("px4lockstep.autopilot.px4_sitl.MAX_BOOT_US", 1_000_000)
     monkeypatch.setattr("px4lockstep.autopilot.px4_sitl.BOOT_WAIT_S", 0.0001)
-    error, _, sitl = fails(build, tmp_path, "stall", monkeypatch)
-    assert "PX4 has connected and answered none of the sensors of 3.0" in error
+    error, _, sitl = fails(build, tmp_path, "stall", monkeypatch, instance=ended.instance)
+    assert "PX4 has connected and answered none of the sensors of 1.0" in error
     ended.check(sitl, tmp_path)
 
 
 def test_a_px4_that_stalls_is_an_error_and_its_motors_held(build, tmp_path, monkeypatch, ended):
     """Three steps in a row; the motors are those of before, never zero."""
-    error, simulation, sitl = fails(build, tmp_path, f"stall@{BOOT_S + 4.0}", monkeypatch)
+    error, simulation, sitl = fails(build, tmp_path, f"stall@{BOOT_S + 4.0}", monkeypatch, instance=ended.instance)
     assert "PX4 has not answered 3 steps in a row, each within 0.3 s; it hangs, or was stopped" in error
     assert simulation.time_us == pytest.approx(4_000_000, abs=20_000)
     motors = simulation.streams.commands["motors"][-2:, :4]
@@ -343,7 +322,7 @@ def test_single_steps_without_an_answer_are_held_and_counted(build, tmp_path, mo
 def test_every_second_step_without_an_answer_names_the_parameter(build, tmp_path, monkeypatch):
     """A user's parameters can bring it back."""
     params = {"SDLOG_BACKEND": 1, "IMU_INTEG_RATE": 200}
-    error, _, _ = fails(build, tmp_path, "", monkeypatch, tick_us=1_000, params=params, mission=None)
+    error, _, _ = fails(build, tmp_path, "", monkeypatch, **SHORT | {"end_s": 1.0}, tick_us=1_000, params=params)
     assert "with sensors at 1000 Hz its default parameters leave every second step out" in error
     assert "set IMU_INTEG_RATE to 1000 or SDLOG_BACKEND to 0" in error
 
@@ -366,7 +345,8 @@ def test_sensors_without_imu_stop_the_flight(build, tmp_path, monkeypatch, missi
 )
 def test_a_px4_that_dies_is_an_error_at_once(build, tmp_path, monkeypatch, ended, misbehaviour, said):
     """With how it ended; the log up to then is there."""
-    error, simulation, sitl = fails(build, tmp_path, misbehaviour, monkeypatch, answer_timeout_s=30.0)
+    options = {"answer_timeout_s": 30.0, "instance": ended.instance}
+    error, simulation, sitl = fails(build, tmp_path, f"{misbehaviour},child", monkeypatch, **options)
     assert error.startswith(said)
     assert simulation.time_us == pytest.approx(3_000_000, abs=20_000)
     assert len(simulation.log) == 150
@@ -375,7 +355,7 @@ def test_a_px4_that_dies_is_an_error_at_once(build, tmp_path, monkeypatch, ended
 
 def test_a_px4_that_closes_the_link_is_ended(build, tmp_path, monkeypatch, ended):
     """It would spin for ever."""
-    error, _, sitl = fails(build, tmp_path, "close@8", monkeypatch)
+    error, _, sitl = fails(build, tmp_path, "close@8", monkeypatch, instance=ended.instance)
     assert error.startswith("PX4 has closed the link. It does not connect again: end it, and start the flight anew")
     ended.check(sitl, tmp_path)
 
@@ -384,35 +364,40 @@ def test_a_px4_that_ignores_sigterm_is_killed(build, tmp_path, monkeypatch, ende
     """After it was asked."""
     monkeypatch.setenv(MISBEHAVE, "ignore-term")
     monkeypatch.setattr("px4lockstep.autopilot.sitl_host.process.END_S", 0.2)
-    simulation, sitl = make_flight(build, tmp_path, end_s=0.1, mission=None, scenario=Scenario())
+    simulation, sitl = make_flight(build, tmp_path, **SHORT, instance=ended.instance)
     fly(simulation)
     ended.check(sitl, tmp_path)
 
 
+@pytest.fixture(scope="module")
+def good_digest(sitl_build, tmp_path_factory):
+    """Of a flight in which nothing goes wrong."""
+    simulation, _ = make_flight(sitl_build, tmp_path_factory.mktemp("good"), end_s=4.0)
+    fly(simulation)
+    return simulation.digest()
+
+
 @pytest.mark.parametrize("misbehaviour", ["flood@8", "garbage@8", "twice@8"])
-def test_what_else_comes_over_the_links_changes_nothing(build, tmp_path, monkeypatch, misbehaviour):
+def test_what_else_comes_over_the_links_changes_nothing(build, tmp_path, monkeypatch, good_digest, misbehaviour):
     """Floods of old answers, bytes that are no frames, answers that come twice: the same flight to the bit.
 
     The double flies the same for the same sensors; how many there are before the flight does not depend on it.
     """
-    digests = []
-    for name in ("", misbehaviour):
-        monkeypatch.setenv(MISBEHAVE, name)
-        simulation, sitl = make_flight(build, tmp_path / (name or "good"), end_s=4.0)
-        fly(simulation)
-        assert sitl.missed == 0
-        digests.append(simulation.digest())
-    assert digests[0] == digests[1]
+    monkeypatch.setenv(MISBEHAVE, misbehaviour)
+    simulation, sitl = make_flight(build, tmp_path, end_s=4.0)
+    fly(simulation)
+    assert sitl.missed == 0
+    assert simulation.digest() == good_digest
 
 
 def test_a_flood_on_the_api_does_not_hold_up_the_steps(build, tmp_path, monkeypatch):
     """150 messages a step are more than are taken, and the system drops some: orders are sent again until they act."""
     monkeypatch.setenv(MISBEHAVE, "flood-api@6")
-    simulation, sitl = make_flight(build, tmp_path, end_s=8.0)
+    simulation, sitl = make_flight(build, tmp_path, end_s=7.0)
     fly(simulation)
     assert sitl.missed == 0
     assert told(simulation, "armed")[-1] == 1
-    assert -simulation.log_state[-1, 2] > 2.0
+    assert -simulation.log_state[-1, 2] > 1.0
 
 
 def test_an_answer_to_another_step_is_none(build, tmp_path, monkeypatch):
@@ -457,21 +442,23 @@ def test_a_px4_without_an_api_is_an_error(build, tmp_path, monkeypatch):
     assert "it has told nothing of itself over its API, UDP; does its start script start MAVLink?" in error
 
 
-def test_an_instance_that_is_taken_is_an_error(build, tmp_path, monkeypatch):
+def test_an_instance_that_is_taken_is_an_error(build, tmp_path, monkeypatch, sitl_instance):
     """By another simulator; left out, the next one is taken."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        other.bind(("127.0.0.1", 4569))
+        other.bind(("127.0.0.1", 4560 + sitl_instance))
         other.listen(1)
-        error, _, _ = fails(build, tmp_path / "a", "", monkeypatch, instance=9)
-        assert error.startswith("TCP port 4569 is taken, which PX4 of instance 9 needs")
+        error, _, _ = fails(build, tmp_path / "a", "", monkeypatch, instance=sitl_instance)
+        assert error.startswith(
+            f"TCP port {4560 + sitl_instance} is taken, which PX4 of instance {sitl_instance} needs"
+        )
         assert "choose another px4.sitl.instance" in error
 
 
 def test_two_fly_side_by_side(build, tmp_path):
     """In one process, boundary by boundary; each has an instance of its own, and the flight is the same."""
-    flights = [make_flight(build, tmp_path / name, end_s=5.0) for name in ("one", "two")]
-    for until_us in range(0, 5_000_001, 100_000):
+    flights = [make_flight(build, tmp_path / name, end_s=3.0) for name in ("one", "two")]
+    for until_us in range(0, 3_000_001, 100_000):
         for simulation, _ in flights:
             simulation.run(until_us)
     for simulation, _ in flights:
@@ -487,13 +474,10 @@ def test_an_interrupt_leaves_nothing(build, tmp_path, ended):
     def stop(what):
         raise KeyboardInterrupt
 
-    simulation, sitl = make_flight(build, tmp_path, on_wait=stop)
+    simulation, sitl = make_flight(build, tmp_path, on_wait=stop, instance=ended.instance)
     with pytest.raises(KeyboardInterrupt):
         fly(simulation)
-    pid = tmp_path / "px4" / "pid"
-    if pid.exists():  # it may have been ended before it got so far
-        ended.check(sitl, tmp_path)
-    assert sitl.process_id is None
+    ended.check(sitl, tmp_path)
 
 
 def test_a_flight_that_was_closed_does_not_go_on(build, tmp_path):
@@ -508,7 +492,7 @@ def test_a_flight_that_was_closed_does_not_go_on(build, tmp_path):
 
 def test_it_works_in_a_temporary_folder_if_none_is_given(build):
     """Which is gone after."""
-    simulation, sitl = make_flight(build, None, end_s=0.1, mission=None, scenario=Scenario())
+    simulation, sitl = make_flight(build, None, **SHORT)
     simulation.run(50_000)
     folder = Path(sitl._temporary.name)
     assert (folder / "px4.log").exists()
@@ -516,14 +500,14 @@ def test_it_works_in_a_temporary_folder_if_none_is_given(build):
     assert not folder.exists()
 
 
-def test_a_px4_of_the_users_is_waited_for_and_left_alone(build, tmp_path):
+def test_a_px4_of_the_users_is_waited_for_and_left_alone(build, tmp_path, sitl_instance):
     """It is the user's to end."""
-    simulation, _ = make_flight(
-        None, tmp_path, end_s=0.2, mission=None, scenario=Scenario(), wait_for_user=True, instance=8
-    )
+    simulation, _ = make_flight(None, tmp_path, **SHORT, wait_for_user=True, instance=sitl_instance)
     own = tmp_path / "own"
     own.mkdir()
-    process = subprocess.Popen([str(build / "bin" / "px4"), "-i", "8", "-w", str(own)], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [str(build / "bin" / "px4"), "-i", str(sitl_instance), "-w", str(own)], stdout=subprocess.DEVNULL
+    )
     try:
         fly(simulation)
         assert process.poll() is None
@@ -533,11 +517,27 @@ def test_a_px4_of_the_users_is_waited_for_and_left_alone(build, tmp_path):
         process.wait()
 
 
-def test_a_user_who_starts_none_is_told_how(tmp_path):
-    """When the time is over."""
-    simulation, _ = make_flight(None, tmp_path, wait_for_user=True, connect_timeout_s=0.3)
-    with pytest.raises(SimulationError, match=r"no PX4 has connected to TCP port 45\d\d in 0.3 s; start it, by `PX4"):
+def test_a_user_is_told_how_to_start_it(build, tmp_path, sitl_instance):
+    """When it begins to wait, and in the error when the time is over: lines for a shell, with all parameters."""
+    told = []
+    options = {"wait_for_user": True, "connect_timeout_s": 0.3, "instance": sitl_instance, "params": {"MPC_XY_P": 0.5}}
+    simulation, sitl = make_flight(None, tmp_path, on_wait=told.append, **options)
+    with pytest.raises(
+        SimulationError, match=r"no PX4 has connected to TCP port \d+ in 0\.3 s, px4\.sitl\.connect_t"
+    ) as no:
         fly(simulation)
+    lines = told[0].partition("; start it, in the folder of its build (build/px4_sitl_default), by\n")[2]
+    assert lines
+    assert str(no.value).endswith(lines)
+    (build / "bin" / "as_told").write_text('#!/bin/sh\nenv; echo "$@"\n')
+    (build / "bin" / "as_told").chmod(0o755)
+    run = subprocess.run(lines.replace("bin/px4", "bin/as_told"), shell=True, cwd=build, capture_output=True, text=True)
+    printed = run.stdout.splitlines()
+    expected = {f"PX4_PARAM_{name}={value}" for name, value in sitl.parameters().items()} | {"PX4_SYS_AUTOSTART=10016"}
+    assert "PX4_PARAM_MPC_XY_P=0.5" in expected
+    assert expected <= set(printed)
+    assert printed[-1].startswith(f"-d -i {sitl_instance} -w /")
+    assert printed[-1].endswith(" etc")
 
 
 # -- before a flight ---------------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ def free_port(kind):
         return probe.getsockname()[1]
 
 
-def heartbeat():
-    return bytes(common.MAVLink_heartbeat_message(2, 12, 0, 0, 3, 3).pack(common.MAVLink(None, 1, 1)))
+def heartbeat(system=1, component=1):
+    return bytes(common.MAVLink_heartbeat_message(2, 12, 0, 0, 3, 3).pack(common.MAVLink(None, system, component)))
 
 
 def send_often(link, data):
@@ -111,7 +111,29 @@ def test_a_port_that_is_not_ours_to_open_is_an_error(monkeypatch):
         ApiLink(14540, {})
 
 
-def test_the_api_speaks_to_whoever_speaks_mavlink():
+@pytest.mark.parametrize("other", [(1, 100), (255, 190), (2, 1)])
+def test_the_api_hears_and_speaks_to_the_flight_controller_alone(other):
+    """Not to a camera on the vehicle, a ground station or another vehicle, whoever speaks first or last."""
+    port = free_port(socket.SOCK_DGRAM)
+    link = ApiLink(port, crc_extras())
+    stranger, px4 = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+    try:
+        if other[1] != 1:
+            stranger.sendto(heartbeat(*other), ("127.0.0.1", port))
+            assert link.receive() == []
+            assert not link.is_known
+        px4.sendto(heartbeat(), ("127.0.0.1", port))
+        stranger.sendto(heartbeat(*other), ("127.0.0.1", port))
+        assert [(frame.system, frame.component) for frame in link.receive()] == [(1, 1)]
+        link.send(heartbeat(245, 190))
+        px4.settimeout(1.0)
+        assert px4.recv(100) == heartbeat(245, 190)
+    finally:
+        for made in (link, stranger, px4):
+            made.close()
+
+
+def test_the_api_speaks_when_px4_has_spoken():
     """Before that nothing is sent; a datagram that is none does not count."""
     port = free_port(socket.SOCK_DGRAM)
     link = ApiLink(port, crc_extras())

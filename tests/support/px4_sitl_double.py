@@ -1,5 +1,6 @@
 """A build of PX4 whose program is the double of `tests/px4_sitl/double`, a plain host of it, and flights with it."""
 
+import json
 import os
 import signal
 import socket
@@ -24,6 +25,8 @@ DOUBLE = Path(__file__).resolve().parents[1] / "px4_sitl" / "double" / "double.p
 ALL, GYRO, ACCEL, MAG, BARO = 0x1BFF, 0x38, 0x07, 0x1C0, 0x1A00
 ARM = (400, 1.0)
 INSTANCES = range(10)
+PATIENCE_S = 20.0
+"""For what must come: the machine may be busy."""
 
 
 def make_build(folder):
@@ -37,21 +40,10 @@ def make_build(folder):
     return folder
 
 
-def is_alive(process_id):
-    """Whether a process runs; one that has ended and was not waited for does not."""
-    try:
-        state = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
-def is_gone(process_id, timeout_s=5.0):
-    """Wait until a process has ended; return whether it has."""
-    end_s = time.monotonic() + timeout_s
-    while is_alive(process_id) and time.monotonic() < end_s:
-        time.sleep(0.01)
-    return not is_alive(process_id)
+def heard(folder, kind):
+    """What the double of a flight with `PX4_DOUBLE_TRACE` was sent, of a kind of message, or, of None, all."""
+    told = map(json.loads, (Path(folder) / "px4" / "heard").read_text().splitlines())
+    return [message for message in told if kind in (None, message["mavpackettype"])]
 
 
 class PlainHost:
@@ -69,7 +61,8 @@ class PlainHost:
             stdout=subprocess.PIPE,
             text=True,
         )
-        self.server.settimeout(10.0)
+        self.answered = []
+        self.server.settimeout(PATIENCE_S)
         self.link, _ = self.server.accept()
         self.link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -96,8 +89,8 @@ class PlainHost:
             told = (3, 473_977_420, 85_455_940, 488_000, 30, 40, 0, 0, 0, 0, 0, 12)
             self.link.sendall(self.mavlink.hil_gps_encode(self.time_us, *told).pack(self.mavlink))
 
-    def answer(self, timeout_s=0.3):
-        """The controls of the step that was sent, or None."""
+    def answer(self, timeout_s=PATIENCE_S):
+        """The controls of the step that was sent, or None; times of all that come are noted in `answered`."""
         end_s = time.monotonic() + timeout_s
         while (left_s := end_s - time.monotonic()) > 0.0:
             self.link.settimeout(left_s)
@@ -106,11 +99,14 @@ class PlainHost:
             except TimeoutError:
                 return None
             for message in self.parser.parse_buffer(data) or []:
-                if message.get_type() == "HIL_ACTUATOR_CONTROLS" and message.time_usec == self.time_us:
+                if message.get_type() != "HIL_ACTUATOR_CONTROLS":
+                    continue
+                self.answered.append(message.time_usec)
+                if message.time_usec == self.time_us:
                     return message
         return None
 
-    def step(self, *arguments, timeout_s=0.3, **options):
+    def step(self, *arguments, timeout_s=PATIENCE_S, **options):
         """A step; the controls, or None."""
         self.send(*arguments, **options)
         return self.answer(timeout_s)
@@ -163,6 +159,7 @@ def make_flight(
     build,
     folder,
     *,
+    aircraft=None,
     end_s=72.0,
     tick_us=4_000,
     scenario=None,
@@ -191,4 +188,4 @@ def make_flight(
         folder=None if folder is None else Path(folder),
         on_wait=on_wait,
     )
-    return Simulation(iris(), timeline, scenario=scenario, autopilot=sitl, record=True, seed=seed), sitl
+    return Simulation(aircraft or iris(), timeline, scenario=scenario, autopilot=sitl, record=True, seed=seed), sitl

@@ -70,7 +70,7 @@ class TruthSuite:
         vel = x[3:6].copy()
         acc = np.zeros(3) if self._vel is None else (vel - self._vel) / dt_s
         self._vel = vel
-        out.accel_m_s2 = to_body(q, acc - np.array([0.0, 0.0, gravity_m_s2]))
+        out.accel_m_s2 = self.true_accel_m_s2 = to_body(q, acc - np.array([0.0, 0.0, gravity_m_s2]))
         out.gyro_rad_s = x[10:13].copy()
         out.fields_updated = 0x3F
         if time_us % MAG_US == 0:

@@ -25,6 +25,7 @@ from typing import Any
 from px4lockstep.autopilot.px4_library import ca_parameters
 from px4lockstep.autopilot.sitl_host import symptoms
 from px4lockstep.autopilot.sitl_host.api import ARM, DISARM, FLY_MISSION, LAND, RETURN, Api, crc_extra_heard
+from px4lockstep.autopilot.sitl_host.batteries import check_batteries
 from px4lockstep.autopilot.sitl_host.process import Px4Process, find_build
 from px4lockstep.autopilot.sitl_host.senses import Senses
 from px4lockstep.environment.projection import MapProjection
@@ -70,7 +71,7 @@ class SitlOptions:
         answer_timeout_s: How long it may take to answer a step.
         boot_us: How long it boots before the flight begins, at least; simulated time.
         ground_truth: Whether it is told the true state too, for its log.
-        battery: Whether it is told of our battery, or simulates its own.
+        battery: Whether it is told of our batteries, or simulates its own.
         derive_ca_params: Whether the allocation's parameters come from the aircraft's geometry.
     """
 
@@ -99,7 +100,8 @@ class Px4Sitl:
         make_suite: Makes the sensors: `partial(SensorSuite, config)`, or what has its interface; left out, with the
             defaults.
         folder: Where PX4 works and `px4.log` is, in an empty or new folder; left out, a temporary one.
-        on_wait: Called several times a second while PX4 is waited for, with what is waited for.
+        on_wait: Called several times a second while PX4 is waited for, with what is waited for; of a PX4 that the user
+            starts, with the command to start it by.
 
     Raises:
         InputError: If there is no such home.
@@ -134,6 +136,7 @@ class Px4Sitl:
         self._controls: tuple[float, ...] = (0.0,) * 16
         self._is_armed = False
         self._battery_turn = -1
+        self._api_warnings: list[str] = []
         self.instance: int | None = None
         """Its number, when it runs."""
         self.missed = 0
@@ -151,6 +154,8 @@ class Px4Sitl:
             raise InputError(f"stock PX4 flies an Aircraft here; {type(plant).__name__} is none")
         self._crc_extra_heard = crc_extra_heard()
         self._build = None if self.options.wait_for_user else find_build(self.options.build_dir)
+        if self.options.battery:
+            check_batteries(plant.batteries)
         self._told, self._aircraft, self._period_us = told, plant, period_us
         for name in ("pos_sp_ned", "vel_sp_ned", "acc_sp_ned", "q_sp", "rate_sp_body", "torque_sp_body"):
             getattr(told, name)[:] = math.nan
@@ -218,9 +223,8 @@ class Px4Sitl:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a user should know of the flight."""
-        if not self.missed:
-            return ()
-        return (f"PX4 has not answered {self.missed} of {self._ticks} steps in time; its motors were held",)
+        missed = f"PX4 has not answered {self.missed} of {self._ticks} steps in time; its motors were held"
+        return (*([missed] if self.missed else []), *self._api_warnings)
 
     @property
     def process_id(self) -> int | None:
@@ -264,18 +268,20 @@ class Px4Sitl:
         assert self.instance is not None
         items = () if self.mission is None else self.mission.items
         self._api = Api(self._api_link, items)
+        self._api_warnings = self._api.warnings
         options, port = self.options, SIMULATOR_PORT + self.instance
         if self._build is not None:
             folder = self._fresh_folder()
             log = folder.parent / "px4.log"
             self._process = Px4Process(self._build, self.instance, options.airframe, self.parameters(), folder, log)
+        how = "" if self._process is not None else symptoms.start_it(self.instance, options.airframe, self.parameters())
         start_s = time.perf_counter()
         while not self._link.accept(SLICE_S):
-            self.on_wait(f"waiting for PX4 to connect to TCP port {port}")
+            self.on_wait(f"waiting for PX4 to connect to TCP port {port}{how}")
             waited_s = time.perf_counter() - start_s
             has_ended = self._process is not None and not self._process.is_running
             if has_ended or waited_s > options.connect_timeout_s:
-                raise SimulationError(symptoms.not_connected(port, options.connect_timeout_s, self._process))
+                raise SimulationError(symptoms.not_connected(port, options.connect_timeout_s, self._process, how))
 
     def _open_ports(self) -> None:
         wanted = self.options.instance
@@ -396,11 +402,12 @@ class Px4Sitl:
         self._asked = asked
 
     def _listen(self, hil_us: int, inputs: Any) -> None:
-        """Let the API take its turn, and tell PX4 of the battery, every few ticks."""
+        """Let the API take its turn, and tell PX4 of the batteries, every few ticks."""
         if self._ticks % LISTEN_TICKS:
             return
         self._api.step(hil_us)
         if self.options.battery and hil_us // BATTERY_US != self._battery_turn:
             self._battery_turn = hil_us // BATTERY_US
-            battery = inputs.bus.battery[0]
-            self._api.tell_battery(battery.voltage_v, battery.current_a, battery.remaining)
+            for number in range(len(self._aircraft.batteries)):
+                battery = inputs.bus.battery[number]
+                self._api.tell_battery(number, battery.voltage_v, battery.current_a, battery.remaining)

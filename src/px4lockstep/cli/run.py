@@ -126,7 +126,7 @@ def _fly(flight: Flight, folder: RunFolder, log: Px4Log | None, *, quiet: bool) 
     """Fly as far as it goes."""
     console = Console(stderr=True)
     if flight.sitl is not None:
-        _prepare(flight.sitl, folder, console, log)
+        _prepare(flight.sitl, folder, log)
     try:
         with _progress(console, flight.simulation, quiet=quiet) as bar:
 
@@ -147,8 +147,11 @@ def _fly(flight: Flight, folder: RunFolder, log: Px4Log | None, *, quiet: bool) 
         return Run(flight, error)
 
 
-def _prepare(sitl: Px4Sitl, folder: RunFolder, console: Console, log: Px4Log | None) -> None:
-    """Let stock PX4 work in the run folder; while it is waited for, let an interrupt be seen, and what it prints."""
+def _prepare(sitl: Px4Sitl, folder: RunFolder, log: Px4Log | None) -> None:
+    """Let stock PX4 work in the run folder; while it is waited for, let an interrupt be seen, and what it prints.
+
+    Of one that is the user's to start, tell once how.
+    """
     told: list[str] = []
 
     def wait(what: str) -> None:
@@ -157,7 +160,7 @@ def _prepare(sitl: Px4Sitl, folder: RunFolder, console: Console, log: Px4Log | N
             log.show()
         if sitl.options.wait_for_user and not told:
             told.append(what)
-            console.print(what)
+            sys.stderr.write(f"{what}\n")
 
     sitl.folder, sitl.on_wait = folder.path, wait
 

@@ -17,6 +17,8 @@ RECEIVED_BYTES = 65_536
 SEND_S = 10.0
 MAX_DATAGRAMS = 500
 """At most so many are taken at a time: a flood must not hold up the steps."""
+AUTOPILOT_COMPONENT = 1
+"""MAV_COMP_ID_AUTOPILOT1: of all that speaks for a vehicle, the flight controller."""
 
 
 class PortTakenError(SimulationError):
@@ -102,6 +104,9 @@ class SimulatorLink:
 class ApiLink:
     """The link of commands and telemetry, to the port that PX4 sends to; its own is known when it has spoken.
 
+    Whoever else sends to that port (a camera, a ground station, another vehicle) is not heard, nor spoken to: the first
+    system whose flight controller speaks is the one.
+
     Args:
         port: Where PX4 sends to.
         crc_extra: Of the messages that are read.
@@ -115,6 +120,7 @@ class ApiLink:
         self._socket.setblocking(False)
         self._stream = Stream(crc_extra)
         self._peer: tuple[str, int] | None = None
+        self._system: int | None = None
 
     @property
     def is_known(self) -> bool:
@@ -131,17 +137,17 @@ class ApiLink:
             return
 
     def receive(self) -> list[Frame]:
-        """Return the frames that are there."""
+        """Return the frames of PX4's flight controller that are there."""
         frames: list[Frame] = []
         for _ in range(MAX_DATAGRAMS):
             try:
                 data, peer = self._socket.recvfrom(RECEIVED_BYTES)
             except (BlockingIOError, ConnectionError):
                 break
-            found = self._stream.take(data)
-            if found:
-                self._peer = peer
-                frames += found
+            for frame in self._stream.take(data):
+                if frame.component == AUTOPILOT_COMPONENT and self._system in (None, frame.system):
+                    self._system, self._peer = frame.system, peer
+                    frames.append(frame)
         return frames
 
     def close(self) -> None:

@@ -91,7 +91,7 @@ class Sitl(Table):
     answer_timeout_s: float = entry(2.0, "How long it may take to answer a step, of wall time.", "s", gt=0.0)
     boot_s: Period = entry(6.0, "How long it boots before the flight begins, at least; of simulated time.", "s")
     ground_truth: bool = entry(False, "Whether it is told the true state too, for its log.")
-    battery: bool = entry(True, "Whether it is told of the first battery, or simulates one of its own.")
+    battery: bool = entry(True, "Whether it is told of the batteries, or simulates one of its own.")
     sensors: dict[str, Any] = entry(
         {}, "Settings of sensors, in tables: `imu`, `mag`, `baro`, `gps`, `airspeed`; see docs/sensors.md."
     )

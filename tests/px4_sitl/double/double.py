@@ -1,11 +1,17 @@
-"""A double of stock PX4: a process that speaks its side of the simulator's and the API's link, and flies.
+"""A double of stock PX4: a process that speaks its side of the simulator's, the API's and the ground station's link.
 
     double.py -d -i INSTANCE -w FOLDER ETC
 
 It does what was measured of PX4 (docs/px4_sitl.md): connects to TCP 4560 + instance, waits for the first sensors and
 for the clock to advance, answers each step once, arms only with live sensors, takes missions and commands over UDP,
-and moves with the simulated clock alone. `PX4_DOUBLE_MISBEHAVE` tells it what to do wrong, by names with commas between
-them, from a time on, counted in seconds from the first sensors:
+and moves with the simulated clock alone. It has two UDP links, as PX4 has: of the API, from 14580 + instance to 14540 +
+instance, and of ground stations, from 18570 + instance to whoever spoke there last. Heartbeats are told on both, and so
+are answers to commands, whoever has sent them.
+
+`PX4_DOUBLE_TRACE`: it writes down what it is sent, lines of JSON in `heard` of its folder. `PX4_DOUBLE_MEET`, a folder:
+it leaves a note there, of number, parent and process, and all but the first wait for a third, so that two are there at
+once. `PX4_DOUBLE_MISBEHAVE` tells it what to do wrong, by names with commas between them, from a time on, counted in
+seconds from the first sensors:
 
     late=2          connect after 2 s of wall time     never-connect
     stall@8         answer nothing from then on        stall=3@8       leave out three answers
@@ -17,21 +23,24 @@ them, from a time on, counted in seconds from the first sensors:
     deny-arm        never ready                        refuse-mission  of an unknown kind
     slow=9          take 60 ms for so many answers     no-lockstep     say that there is none
     mute            nothing on the API's link          ignore-term     SIGTERM has no effect
+    child           start a process that stays
 """
 
 import contextlib
+import json
 import math
 import os
 import select
 import signal
 import socket
+import subprocess
 import sys
 import time
 
 from commander import CUSTOM_MODES, LAND, LOITER, MANUAL, MISSION, RETURN, Commander, Item
 from pymavlink.dialects.v20 import common
 
-ANSWERS_FROM_US = 100_000
+ANSWERS_FROM_US = 40_000
 FAR_BACK_US = 500_000
 MODES = {(1, 0): MANUAL, (4, 3): LOITER, (4, 4): MISSION, (4, 5): RETURN, (4, 6): LAND}
 ACCEPTED, REJECTED, DENIED = 0, 1, 2
@@ -83,13 +92,16 @@ class Double:
         self.is_second = False
         self.uploading = None
         self.asked_us = 0
-        self.peer = None
+        self.station = None
         self.beats = {}
         self.remaining = 1.0
         self.warned = 0
         self.motors = [0.0] * 4
         self.api = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.api.setblocking(False)
+        self.gcs = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        for link in (self.api, self.gcs):
+            link.setblocking(False)
+        self.is_traced = bool(os.environ.get("PX4_DOUBLE_TRACE"))
         self.simulator = None
 
     # -- links ---------------------------------------------------------------------------------------------------
@@ -97,6 +109,7 @@ class Double:
     def open(self):
         try:
             self.api.bind(("127.0.0.1", 14580 + self.instance))
+            self.gcs.bind(("127.0.0.1", 18570 + self.instance))
         except OSError:
             say(f"ERROR [px4] PX4 server already running for instance {self.instance}")
             raise SystemExit(255) from None
@@ -122,10 +135,26 @@ class Double:
         self.simulator.sendall(self.pack(message))
 
     def tell(self, message):
-        """Send over the API's link: to whoever has spoken last, and before that to where PX4 does."""
+        """Send over the API's link."""
         if not self.misbehaviour.has("mute"):
             with contextlib.suppress(OSError):
-                self.api.sendto(self.pack(message), self.peer or ("127.0.0.1", 14540 + self.instance))
+                self.api.sendto(self.pack(message), ("127.0.0.1", 14540 + self.instance))
+
+    def tell_station(self, message):
+        """Send to a ground station, if there is one."""
+        if self.station is not None:
+            with contextlib.suppress(OSError):
+                self.gcs.sendto(self.pack(message), self.station)
+
+    def tell_both(self, message):
+        self.tell(message)
+        self.tell_station(message)
+
+    def note(self, message):
+        """Write down what was heard."""
+        if self.is_traced:
+            with open("heard", "a") as file:
+                file.write(json.dumps(message.to_dict()) + "\n")
 
     def pack(self, message):
         packed = message.pack(self.mavlink)
@@ -140,6 +169,7 @@ class Double:
                 say("ERROR [simulator_mavlink] poll timeout 0, 111")
                 self.spin()
             for message in self.parser.parse_buffer(data) or []:
+                self.note(message)
                 if message.get_type() == "HIL_SENSOR" and message.id == 0:
                     self.step(message)
                 elif message.get_type() == "HIL_GPS":
@@ -191,13 +221,14 @@ class Double:
         if bad.has("close", since_s):
             self.simulator.close()
             self.spin()
+        text = self.pack(self.mavlink.statustext_encode(6, b"flood"))
         if bad.has("flood", since_s):
-            for i in range(50):
-                self.send(self.mavlink.statustext_encode(6, b"flood"))
-                self.send(self.mavlink.hil_actuator_controls_encode(i, [1.0] * 16, 129, 1))
+            old = self.pack(self.mavlink.hil_actuator_controls_encode(50, [1.0] * 16, 129, 1))
+            self.simulator.sendall((text + old) * 50)
         if bad.has("flood-api", since_s):
             for _ in range(150):
-                self.tell(self.mavlink.statustext_encode(6, b"flood"))
+                with contextlib.suppress(OSError):
+                    self.api.sendto(text, ("127.0.0.1", 14540 + self.instance))
         if bad.has("garbage", since_s):
             self.simulator.sendall(bytes((self.time_us // 4000 * k * k) % 251 + k % 5 for k in range(300)) + b"\xfd")
 
@@ -231,24 +262,28 @@ class Double:
         return True
 
     def serve(self):
-        """Take what has come over the API's link, and tell how it is: with the simulated clock."""
+        """Take what has come over UDP, and tell how it is: with the simulated clock."""
         vehicle = self.vehicle
-        while True:
-            try:
-                data, self.peer = self.api.recvfrom(65536)
-            except OSError:
-                break
-            for message in common.MAVLink(None).parse_buffer(data) or []:
-                handler = getattr(self, f"on_{message.get_type().lower()}", None)
-                if handler is not None:
-                    handler(message)
+        for link in (self.api, self.gcs):
+            while True:
+                try:
+                    data, sender = link.recvfrom(65536)
+                except OSError:
+                    break
+                if link is self.gcs:
+                    self.station = sender
+                for message in common.MAVLink(None).parse_buffer(data) or []:
+                    handler = getattr(self, f"on_{message.get_type().lower()}", None)
+                    if handler is not None:
+                        handler(message)
         if self.uploading is not None and self.time_us - self.asked_us > 500_000:
             self.ask_for_item()
-        if self.is_due("heartbeat", 1_000_000) or vehicle.mode != self.beats.get("mode"):
-            self.beats["mode"] = vehicle.mode
+        if self.is_due("heartbeat", 1_000_000):
             main, sub = CUSTOM_MODES[vehicle.mode]
             armed = 128 * vehicle.is_armed
-            self.tell(self.mavlink.heartbeat_encode(2, 12, 1 + armed, main << 16 | sub << 24, 4))
+            self.tell_both(self.mavlink.heartbeat_encode(2, 12, 1 + armed, main << 16 | sub << 24, 4))
+        if self.is_due("position", 200_000) and vehicle.now.home is not None:
+            self.tell_station(self.position())
         if self.is_due("mission", 500_000) or vehicle.item != self.beats.get("item"):
             self.beats["item"] = vehicle.item
             self.tell(self.mavlink.mission_current_encode(vehicle.item, len(vehicle.items)))
@@ -256,8 +291,17 @@ class Double:
             self.tell(self.mavlink.mission_item_reached_encode(item))
         for text in vehicle.said:
             say(f"INFO  [commander] {text}")
-            self.tell(self.mavlink.statustext_encode(4, text.encode()[:50]))
+            self.tell_both(self.mavlink.statustext_encode(4, text.encode()[:50]))
         vehicle.reached, vehicle.said = [], []
+
+    def position(self):
+        """GLOBAL_POSITION_INT, as it estimates it."""
+        now = self.vehicle.now
+        lat, lon = now.globally(now.pos)
+        height = round(-1e3 * now.pos[2])
+        velocity = [round(100.0 * value) for value in now.vel]
+        place = (round(1e7 * lat), round(1e7 * lon), round(1e3 * now.home[2]) + height, height)
+        return self.mavlink.global_position_int_encode(self.time_us // 1000, *place, *velocity, 65_535)
 
     def on_command_long(self, told):
         if told.command == 400:
@@ -273,7 +317,8 @@ class Double:
             result = ACCEPTED if mode is not None and self.vehicle.set_mode(mode) else DENIED
         else:
             result = 3
-        self.tell(self.mavlink.command_ack_encode(told.command, result))
+        sender = (told.get_srcSystem(), told.get_srcComponent())
+        self.tell_both(self.mavlink.command_ack_encode(told.command, result, 0, 0, *sender))
 
     def on_mission_count(self, told):
         if self.misbehaviour.has("refuse-mission"):
@@ -302,11 +347,20 @@ class Double:
     def on_battery_status(self, told):
         if self.parameters.get("SIM_BAT_ENABLE") != "0" or told.get_srcSystem() != self.mavlink.srcSystem:
             return
+        self.note(told)
         self.remaining = told.battery_remaining / 100.0
         for level, (least, text) in enumerate(reversed(BATTERY_WARNINGS), 1):
             if self.remaining < least and self.warned < level:
                 self.warned = level
                 self.vehicle.said.append(text)
+
+
+def meet(folder, instance):
+    """Leave a note, and wait for another unless this is the first."""
+    with open(os.path.join(folder, f"{time.monotonic_ns():020d}"), "w") as file:
+        file.write(f"{instance} {os.getppid()} {os.getpid()}")
+    while 1 < len(os.listdir(folder)) < 3:
+        time.sleep(0.01)
 
 
 def main():
@@ -318,12 +372,17 @@ def main():
             instance = int(arguments.pop(0))
         elif word == "-w":
             folder = arguments.pop(0)
+    if "PX4_DOUBLE_MEET" in os.environ:
+        meet(os.environ["PX4_DOUBLE_MEET"], instance)
     os.chdir(folder)
     with open("pid", "w") as file:
         file.write(str(os.getpid()))
     misbehaviour = Misbehaviour(os.environ.get("PX4_DOUBLE_MISBEHAVE", ""))
     if misbehaviour.has("ignore-term"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if misbehaviour.has("child"):
+        with open("child", "w") as file:
+            file.write(str(subprocess.Popen(["sleep", "3600"]).pid))
     found = {name[10:]: value for name, value in sorted(os.environ.items()) if name.startswith("PX4_PARAM_")}
     for name, value in found.items():
         known = name.startswith(PARAMETERS)

@@ -100,6 +100,12 @@ class Estimator:
         east = math.radians(lon - self.home[1]) * EARTH_M * math.cos(math.radians(self.home[0]))
         return math.radians(lat - self.home[0]) * EARTH_M, east
 
+    def globally(self, pos: Vector) -> tuple[float, float]:
+        """Latitude and longitude."""
+        assert self.home is not None
+        lon = self.home[1] + math.degrees(pos[1] / (EARTH_M * math.cos(math.radians(self.home[0]))))
+        return self.home[0] + math.degrees(pos[0] / EARTH_M), lon
+
     @property
     def yaw(self) -> float:
         return yaw_of(self.q)

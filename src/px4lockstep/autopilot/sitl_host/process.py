@@ -1,7 +1,8 @@
 """The process of stock PX4: found, started in a folder of its own, and ended for sure.
 
-It is the leader of a process group, which gets SIGTERM and then SIGKILL. On Linux it ends with this process, whatever
-ends that. What it prints goes to a file.
+It is the leader of a process group, which gets SIGTERM and then SIGKILL. What is left of the group when the leader has
+ended is killed then and never again, since the number may soon be another's. On Linux it ends with this process,
+whatever ends that. What it prints goes to a file.
 """
 
 import ctypes
@@ -10,7 +11,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -71,7 +72,8 @@ class Px4Process:
     ) -> None:
         self._log = log
         own = {PARAMETER + name: value for name, value in parameters.items()}
-        parent = os.getpid()
+        end_with_us = _end_with(os.getpid()) if sys.platform == "linux" else None
+        self._is_swept = False
         command = [str(build / "bin" / "px4"), "-d", "-i", str(instance), "-w", str(folder), str(build / "etc")]
         try:
             with log.open("wb") as output:
@@ -83,7 +85,7 @@ class Px4Process:
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,  # a Ctrl-C of the terminal is for us alone
-                    preexec_fn=(lambda: _end_with(parent)) if sys.platform == "linux" else None,
+                    preexec_fn=end_with_us,
                 )
         except OSError as error:
             raise SimulationError(f"PX4 can't be started: {command[0]}: {error.strerror}") from error
@@ -96,12 +98,12 @@ class Px4Process:
     @property
     def is_running(self) -> bool:
         """Whether it has not ended."""
-        return self._process.poll() is None
+        return self._poll() is None
 
     @property
     def end(self) -> str:
         """Say how it ended."""
-        code = self._process.poll()
+        code = self._poll()
         if code is None:
             return "PX4 still runs"
         if code < 0:
@@ -123,19 +125,30 @@ class Px4Process:
 
     def wait(self, timeout_s: float) -> None:
         """Wait until it has ended, but no longer than that."""
-        try:
+        with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return
+        self._poll()
 
     def close(self) -> None:
         """End it and all that it started."""
+        if not self.is_running:
+            return
         try:
             self._signal(signal.SIGTERM)
             self.wait(END_S)
         finally:  # also if somebody interrupts the wait
+            if self.is_running:
+                self._signal(signal.SIGKILL)
+                self._process.wait()
+                self._is_swept = True
+
+    def _poll(self) -> int | None:
+        """Return how it ended, if it has; the first time, end what it has started."""
+        code = self._process.poll()
+        if code is not None and not self._is_swept:
+            self._is_swept = True
             self._signal(signal.SIGKILL)
-            self._process.wait()
+        return code
 
     def _signal(self, number: signal.Signals) -> None:
         # None may be left; macOS says that it is not permitted, of one that is not reaped.
@@ -148,8 +161,13 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("PX4_SIM")}
 
 
-def _end_with(parent: int) -> None:
-    """In the new process, ask for an end with the process that started it."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
-    if os.getppid() != parent:  # it ended before it could be said
-        os.kill(os.getpid(), signal.SIGKILL)
+def _end_with(parent: int) -> Callable[[], None]:
+    """Return what asks, in the new process, for an end with the process that started it."""
+    prctl, number = ctypes.CDLL(None).prctl, ctypes.c_ulong(signal.SIGKILL)  # loaded here: there may be threads
+
+    def ask() -> None:
+        prctl(PR_SET_PDEATHSIG, number)
+        if os.getppid() != parent:  # it ended before it could be said
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return ask

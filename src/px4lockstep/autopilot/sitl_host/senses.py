@@ -67,7 +67,7 @@ class Senses:
                 int(out.gps_satellites),
             )
         if self._ground_truth and self._steps % TRUTH_STEPS == 0:
-            data += self._truth(hil_us, inputs, out)
+            data += self._truth(hil_us, inputs)
         return data
 
     def _gravity_m_s2(self, z_down_m: float) -> float:
@@ -77,8 +77,8 @@ class Senses:
         radius_m = gravity.r0_m - z_down_m
         return float(gravity.mu_m3_s2 / (radius_m * radius_m))
 
-    def _truth(self, hil_us: int, inputs: Any, out: Any) -> bytes:
-        """Return the frame of the true state."""
+    def _truth(self, hil_us: int, inputs: Any) -> bytes:
+        """Return the frame of the true state, without what the sensors make of it."""
         x, air = inputs.plant.x, inputs.bus.outputs.air_vel_body
         lat_deg, lon_deg = self._projection.to_global(float(x[0]), float(x[1]))
         airspeed_m_s = math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2])
@@ -89,7 +89,7 @@ class Senses:
             (round(1e7 * lat_deg), round(1e7 * lon_deg), round(1e3 * (self._aircraft.home_alt_msl_m - x[2]))),
             [round(100.0 * value) for value in x[3:6]],
             round(100.0 * airspeed_m_s),
-            [round(1e3 * value / G_M_S2) for value in out.accel_m_s2],
+            [round(1e3 * value / G_M_S2) for value in self._suite.true_accel_m_s2.tolist()],
         )
 
 

@@ -1,6 +1,9 @@
 """What a flight with stock PX4 that stops is told: the symptom, the likely cause, what to do."""
 
-from px4lockstep.autopilot.sitl_host.process import Px4Process
+import shlex
+from collections.abc import Mapping
+
+from px4lockstep.autopilot.sitl_host.process import PARAMETER, Px4Process
 
 SIMULATOR_PORT = 4560
 """Of PX4's instance 0; the others' are the next."""
@@ -19,14 +22,20 @@ def taken(instance: int, what: str) -> str:
     )
 
 
-def not_connected(port: int, waited_s: float, process: Px4Process | None) -> str:
-    """Say that PX4 has not come."""
+def start_it(instance: int, airframe: int, parameters: Mapping[str, str]) -> str:
+    """Say how a user starts PX4: lines for a shell."""
+    words = [f"PX4_SYS_AUTOSTART={airframe}"]
+    words += [f"{PARAMETER}{name}={shlex.quote(value)}" for name, value in parameters.items()]
+    lines = [*words, f'bin/px4 -d -i {instance} -w "$(mktemp -d)" etc']
+    return "; start it, in the folder of its build (build/px4_sitl_default), by\n" + " \\\n".join(
+        f"  {line}" for line in lines
+    )
+
+
+def not_connected(port: int, waited_s: float, process: Px4Process | None, how: str) -> str:
+    """Say that PX4 has not come, and how a user starts it if it is the user's to start."""
     if process is None:
-        return (
-            f"no PX4 has connected to TCP port {port} in {waited_s:g} s; start it, by `PX4_SYS_AUTOSTART=10016 bin/px4 "
-            f"-d -i {port - SIMULATOR_PORT} -w FRESH_FOLDER etc` in the folder of its build, or raise "
-            "px4.sitl.connect_timeout_s"
-        )
+        return f"no PX4 has connected to TCP port {port} in {waited_s:g} s, px4.sitl.connect_timeout_s{how}"
     if not process.is_running:
         return f"{process.end} before it connected to the simulator, TCP port {port}{_printed(process)}"
     return (

@@ -59,6 +59,8 @@ MAX_CM_S = 32767
 TURN_CDEG = 36000
 
 MAX_WAITING = 16
+MAX_LATENCY_PERIODS = MAX_WAITING - 2
+"""An epoch is taken up to a tick late, and comes out up to a tick late; a period is not shorter than a tick."""
 
 EPOCH = record([("ready_us", "i8"), ("pos_ned", "f8", 3), ("vel_ned", "f8", 3)])
 
@@ -181,7 +183,7 @@ class Gps:
 
     Args:
         period_us: From epoch to epoch; not shorter than a tick of the autopilot.
-        latency_us: From an epoch to its message; at most 15 periods.
+        latency_us: From an epoch to its message; at most 14 periods.
         horizontal_sigma_m: The wandering error along north and east.
         vertical_sigma_m: The same, down.
         correlation_tau_s: Its correlation time.
@@ -218,11 +220,11 @@ class Gps:
         """Check kinds and ranges."""
         check_us(f"{self.field}.period_us", self.period_us, minimum=1)
         check_us(f"{self.field}.latency_us", self.latency_us)
-        longest_us = (MAX_WAITING - 1) * self.period_us
+        longest_us = MAX_LATENCY_PERIODS * self.period_us
         if self.latency_us > longest_us:
             raise InputError(
-                f"{self.field}.latency_us = {self.latency_us} is more than {MAX_WAITING - 1} periods of "
-                f"{self.period_us} us; use at most {longest_us}"
+                f"{self.field}.latency_us = {self.latency_us} is more than {MAX_LATENCY_PERIODS} periods of "
+                f"{self.period_us} us; use at most {longest_us}, or a longer period_us"
             )
         for name in (
             "horizontal_sigma_m",
