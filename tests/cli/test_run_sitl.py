@@ -161,6 +161,19 @@ def test_an_interrupt_is_seen_while_px4_is_waited_for(begin, tmp_path, sitl_inst
     check_nothing_is_left(tmp_path / "run", sitl_instance)
 
 
+def test_who_starts_px4_is_told_how_once(begin, tmp_path, sitl_instance):
+    """On standard error, when the wait begins."""
+    wait = ("px4.sitl.wait_for_user=true", "px4.sitl.connect_timeout_s=0.5", f"px4.sitl.instance={sitl_instance}")
+    flight = begin(tmp_path / "run", *wait)
+    _, errors = flight.communicate(timeout=60)
+    assert flight.returncode == 1
+    assert errors.startswith(
+        f"waiting for PX4 to connect to TCP port {4560 + sitl_instance}; start it, in the folder of"
+    )
+    assert errors.count("PX4_SYS_AUTOSTART=10016 PX4_PARAM_SDLOG_BACKEND=0") == 1
+    check_nothing_is_left(tmp_path / "run", sitl_instance)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a PX4 that lost its parent goes on")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_px4_ends_if_we_are_killed(begin, tmp_path, sitl_instance, number):

@@ -260,6 +260,10 @@ class Px4Sitl:
             found |= {f"PWM_MAIN_FUNC{i + 1}": 101 + i for i in range(self._rotors)}
         return {name: str(value) for name, value in (found | dict(self.params)).items()}
 
+    def how_to_start(self) -> str:
+        """Return the command that a user starts PX4 by, in the folder of its build, with `wait_for_user`."""
+        return symptoms.start_lines(self.instance or 0, self.options.airframe, self.parameters())
+
     def _start(self) -> None:
         """Open the ports, start PX4, and wait until it has connected."""
         self._open_ports()
@@ -274,14 +278,14 @@ class Px4Sitl:
             folder = self._fresh_folder()
             log = folder.parent / "px4.log"
             self._process = Px4Process(self._build, self.instance, options.airframe, self.parameters(), folder, log)
-        how = "" if self._process is not None else symptoms.start_it(self.instance, options.airframe, self.parameters())
+        how = "" if self._process is not None else symptoms.start_it(self.how_to_start())
         start_s = time.perf_counter()
         while not self._link.accept(SLICE_S):
             self.on_wait(f"waiting for PX4 to connect to TCP port {port}{how}")
             waited_s = time.perf_counter() - start_s
             has_ended = self._process is not None and not self._process.is_running
             if has_ended or waited_s > options.connect_timeout_s:
-                raise SimulationError(symptoms.not_connected(port, options.connect_timeout_s, self._process, how))
+                raise SimulationError(symptoms.not_connected(port, options.connect_timeout_s, self._process))
 
     def _open_ports(self) -> None:
         wanted = self.options.instance

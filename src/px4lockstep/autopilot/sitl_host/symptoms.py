@@ -10,6 +10,8 @@ SIMULATOR_PORT = 4560
 FAST_TICK_US = 2_000
 """From this tick down, PX4's default parameters leave every second step unanswered."""
 
+MAX_LINE = 116
+
 ACCEL_BITS, GYRO_BITS = 0x07, 0x38
 """Of HIL_SENSOR's `fields_updated`."""
 
@@ -22,20 +24,30 @@ def taken(instance: int, what: str) -> str:
     )
 
 
-def start_it(instance: int, airframe: int, parameters: Mapping[str, str]) -> str:
-    """Say how a user starts PX4: lines for a shell."""
-    words = [f"PX4_SYS_AUTOSTART={airframe}"]
-    words += [f"{PARAMETER}{name}={shlex.quote(value)}" for name, value in parameters.items()]
-    lines = [*words, f'bin/px4 -d -i {instance} -w "$(mktemp -d)" etc']
-    return "; start it, in the folder of its build (build/px4_sitl_default), by\n" + " \\\n".join(
-        f"  {line}" for line in lines
-    )
+def start_lines(instance: int, airframe: int, parameters: Mapping[str, str]) -> str:
+    """Return how a user starts PX4: a command for a shell, on several lines."""
+    words = [f"{PARAMETER}{name}={shlex.quote(value)}" for name, value in parameters.items()]
+    lines = [f"  PX4_SYS_AUTOSTART={airframe}"]
+    for word in words:
+        if len(lines[-1]) + len(word) < MAX_LINE:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(f"  {word}")
+    return " \\\n".join([*lines, f'  bin/px4 -d -i {instance} -w "$(mktemp -d)" etc'])
 
 
-def not_connected(port: int, waited_s: float, process: Px4Process | None, how: str) -> str:
-    """Say that PX4 has not come, and how a user starts it if it is the user's to start."""
+def start_it(lines: str) -> str:
+    """Ask a user to start PX4."""
+    return f"; start it, in the folder of its build (build/px4_sitl_default), by\n{lines}"
+
+
+def not_connected(port: int, waited_s: float, process: Px4Process | None) -> str:
+    """Say that PX4 has not come."""
     if process is None:
-        return f"no PX4 has connected to TCP port {port} in {waited_s:g} s, px4.sitl.connect_timeout_s{how}"
+        return (
+            f"no PX4 has connected to TCP port {port} in {waited_s:g} s (px4.sitl.connect_timeout_s); start it by the "
+            "command that was printed when the wait began; in Python, Px4Sitl.how_to_start() has it"
+        )
     if not process.is_running:
         return f"{process.end} before it connected to the simulator, TCP port {port}{_printed(process)}"
     return (

@@ -14,8 +14,9 @@ References:
     B. W. Parkinson, J. J. Spilker (ed.), Global Positioning System: theory and applications I, AIAA (1996), chapter
     11: the parts of the error of the position. P. S. Maybeck, Stochastic Models, Estimation, and Control, vol. 1,
     Academic Press (1979), section 4.11: the Gauss-Markov process.
-    Defaults: u-blox, NEO-M9N data sheet UBX-19014285: 2.0 m CEP, which is σ = 2.0 m / 1.1774 = 1.7 m along each axis,
-    and 0.05 m/s. Vertically 1.5 times as much. Latency: PX4's EKF2_GPS_DELAY, 110 ms.
+    Defaults: assumed, for a receiver like u-blox's NEO-M9N, whose makers of boards say 1.5 m: 2.0 m CEP, which is
+    σ = 2.0 m / 1.1774 = 1.7 m along each axis, vertically 1.5 times as much, and 0.05 m/s. Latency: the default of
+    PX4's parameter EKF2_GPS_DELAY, 110 ms (src/modules/ekf2/ekf2_params.c), so that PX4 compensates it.
 """
 
 import math
