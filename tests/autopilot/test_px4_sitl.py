@@ -265,8 +265,8 @@ def test_a_program_that_is_none_is_an_error(tmp_path, monkeypatch):
 
 
 def test_a_px4_that_boots_slowly_is_waited_for(build, tmp_path, monkeypatch):
-    """It takes 60 ms for each answer, and the next step comes after 25: the first answers are to steps of before."""
-    monkeypatch.setenv(MISBEHAVE, "slow")
+    """It takes 60 ms for each of its first answers, and the next step comes after 25: they are to steps of before."""
+    monkeypatch.setenv(MISBEHAVE, "slow=20")
     short = {"end_s": 0.04, "boot_us": 200_000, "mission": None, "scenario": Scenario()}
     simulation, sitl = make_flight(build, tmp_path, **short)
     fly(simulation)
@@ -287,12 +287,12 @@ def test_a_parameter_that_px4_does_not_have_is_an_error(build, tmp_path, monkeyp
 
 
 def test_a_px4_that_never_answers_is_an_error(build, tmp_path, monkeypatch, ended):
-    """After 30 s of its time; here 1 s."""
+    """After 30 s of its time; here 0.3 s."""
     assert MAX_BOOT_US == 30_000_000
-    monkeypatch.setattr("px4lockstep.autopilot.px4_sitl.MAX_BOOT_US", 1_000_000)
+    monkeypatch.setattr("px4lockstep.autopilot.px4_sitl.MAX_BOOT_US", 300_000)
     monkeypatch.setattr("px4lockstep.autopilot.px4_sitl.BOOT_WAIT_S", 0.0001)
     error, _, sitl = fails(build, tmp_path, "stall", monkeypatch, instance=ended.instance)
-    assert "PX4 has connected and answered none of the sensors of 1.0" in error
+    assert "PX4 has connected and answered none of the sensors of 0.304 s" in error
     ended.check(sitl, tmp_path)
 
 
@@ -322,9 +322,9 @@ def test_single_steps_without_an_answer_are_held_and_counted(build, tmp_path, mo
 def test_every_second_step_without_an_answer_names_the_parameter(build, tmp_path, monkeypatch):
     """A user's parameters can bring it back."""
     params = {"SDLOG_BACKEND": 1, "IMU_INTEG_RATE": 200}
-    error, _, _ = fails(build, tmp_path, "", monkeypatch, **SHORT | {"end_s": 1.0}, tick_us=1_000, params=params)
-    assert "with sensors at 1000 Hz its default parameters leave every second step out" in error
-    assert "set IMU_INTEG_RATE to 1000 or SDLOG_BACKEND to 0" in error
+    error, _, _ = fails(build, tmp_path, "", monkeypatch, **SHORT | {"end_s": 1.0}, tick_us=2_000, params=params)
+    assert "with sensors at 500 Hz its default parameters leave every second step out" in error
+    assert "set IMU_INTEG_RATE to 500 or SDLOG_BACKEND to 0" in error
 
 
 @pytest.mark.parametrize(("missing", "name"), [(0x38, "gyro"), (0x07, "accelerometer")])
