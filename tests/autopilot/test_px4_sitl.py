@@ -11,8 +11,9 @@ from px4_sitl_double import make_build, make_flight
 from sitl_instances import Ended
 from sitl_sensors import TruthSuite
 
-from px4lockstep.autopilot.px4_sitl import MAX_BOOT_US, Px4Sitl, SitlOptions
+from px4lockstep.autopilot.px4_sitl import MAX_BOOT_US, Px4Sitl
 from px4lockstep.autopilot.sitl_host import api
+from px4lockstep.autopilot.sitl_host.options import SitlOptions
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InputError, SimulationError

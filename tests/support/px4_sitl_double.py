@@ -13,7 +13,8 @@ import numpy as np
 from pymavlink.dialects.v20 import common
 from sitl_sensors import FIELD_NED, TruthSuite
 
-from px4lockstep.autopilot.px4_sitl import Px4Sitl, SitlOptions
+from px4lockstep.autopilot.px4_sitl import Px4Sitl
+from px4lockstep.autopilot.sitl_host.options import SitlOptions
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.px4.missions import load_mission

@@ -26,6 +26,7 @@ from px4lockstep.autopilot.px4_library import ca_parameters
 from px4lockstep.autopilot.sitl_host import symptoms
 from px4lockstep.autopilot.sitl_host.api import ARM, DISARM, FLY_MISSION, LAND, RETURN, Api, crc_extra_heard
 from px4lockstep.autopilot.sitl_host.batteries import check_batteries
+from px4lockstep.autopilot.sitl_host.options import MAX_INSTANCES, SitlOptions
 from px4lockstep.autopilot.sitl_host.process import Px4Process, find_build
 from px4lockstep.autopilot.sitl_host.senses import Senses
 from px4lockstep.environment.projection import MapProjection
@@ -36,10 +37,6 @@ from px4lockstep.px4.missions import Mission
 from px4lockstep.vehicle.aircraft import Aircraft
 
 SIMULATOR_PORT, API_PORT = symptoms.SIMULATOR_PORT, 14540
-MAX_INSTANCES = 10
-"""PX4's start script gives all further ones the same port of the API."""
-IRIS = 10016
-"""PX4's airframe of a quadrotor without a simulator of its own, `none_iris`."""
 
 START_US = 1_000_000
 UPLOAD_US = 4_000_000
@@ -56,35 +53,6 @@ SLICE_S = 0.1
 MISS, ANSWER, STALLED = 4, 1, 12
 """A step that is not answered counts 4, one that is takes 1 back; at 12 the run stops: three in a row, or four of every
 second step."""
-
-
-@dataclass(frozen=True)
-class SitlOptions:
-    """How stock PX4 is run.
-
-    Args:
-        build_dir: The folder of its build; left out, the environment's `PX4_SITL_DIR`.
-        instance: Its number, 0 to 9; left out, the first that is free.
-        wait_for_user: Whether a PX4 that the user starts is waited for, instead of starting one.
-        airframe: PX4's number of the airframe.
-        connect_timeout_s: How long PX4 may take to connect.
-        answer_timeout_s: How long it may take to answer a step.
-        boot_us: How long it boots before the flight begins, at least; simulated time.
-        ground_truth: Whether it is told the true state too, for its log.
-        battery: Whether it is told of our batteries, or simulates its own.
-        derive_ca_params: Whether the allocation's parameters come from the aircraft's geometry.
-    """
-
-    build_dir: str | Path | None = None
-    instance: int | None = None
-    wait_for_user: bool = False
-    airframe: int = IRIS
-    connect_timeout_s: float = 60.0
-    answer_timeout_s: float = 2.0
-    boot_us: int = 6_000_000
-    ground_truth: bool = False
-    battery: bool = True
-    derive_ca_params: bool = True
 
 
 @dataclass

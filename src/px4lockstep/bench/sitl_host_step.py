@@ -10,7 +10,8 @@ import subprocess
 import sys
 import time
 
-from px4lockstep.autopilot.px4_sitl import SIMULATOR_PORT, Px4Sitl, SitlOptions
+from px4lockstep.autopilot.px4_sitl import SIMULATOR_PORT, Px4Sitl
+from px4lockstep.autopilot.sitl_host.options import SitlOptions
 from px4lockstep.bench import hover
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from px4lockstep.autopilot.px4_sitl import MAX_INSTANCES
+from px4lockstep.autopilot.sitl_host.options import MAX_INSTANCES
 from px4lockstep.campaign.campaign import Campaign
 from px4lockstep.campaign.dask_cluster import DaskExecutor
 from px4lockstep.campaign.executor import Executor, Job

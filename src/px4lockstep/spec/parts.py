@@ -5,7 +5,8 @@ from typing import Any
 
 from px4lockstep.autopilot.builtin.builtin import Builtin, Rates
 from px4lockstep.autopilot.px4_library import Px4Library
-from px4lockstep.autopilot.px4_sitl import Px4Sitl, SitlOptions
+from px4lockstep.autopilot.px4_sitl import Px4Sitl
+from px4lockstep.autopilot.sitl_host.options import SitlOptions
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.environment.gust import Gust, gust_edges_us
 from px4lockstep.environment.wind import Wind

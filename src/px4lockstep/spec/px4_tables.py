@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from px4lockstep.autopilot.px4_sitl import IRIS, MAX_INSTANCES
+from px4lockstep.autopilot.sitl_host.options import IRIS, MAX_INSTANCES
 from px4lockstep.microseconds import seconds_to_us
 from px4lockstep.spec.table import Number, Period, Seconds, Table, entry
 
