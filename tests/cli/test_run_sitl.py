@@ -106,7 +106,7 @@ def test_a_flight_to_its_end_leaves_nothing_and_shows_what_px4_prints(begin, tmp
     [
         ("exit=7@1", (), "error: PX4 has ended with exit code 7"),
         ("never-connect", ("px4.sitl.connect_timeout_s=1.0",), "error: PX4 was started and has not connected to TCP"),
-        ("stall@1", ("px4.sitl.answer_timeout_s=0.3",), "error: PX4 has not answered 3 steps in a row"),
+        ("stall@1", ("px4.sitl.answer_timeout_s=0.5",), "error: PX4 has not answered 3 steps in a row"),
     ],
 )
 def test_an_error_and_a_timeout_leave_nothing(begin, tmp_path, sitl_instance, misbehaviour, settings, said):

@@ -22,6 +22,18 @@ def heartbeat(system=1, component=1):
     return bytes(common.MAVLink_heartbeat_message(2, 12, 0, 0, 3, 3).pack(common.MAVLink(None, system, component)))
 
 
+def is_kept(timeout_s, is_over):
+    """Whether waiting takes its time: never less, and once in three times no more, since the machine may be busy."""
+    for _ in range(3):
+        start_s = time.perf_counter()
+        assert is_over()
+        took_s = time.perf_counter() - start_s
+        assert took_s > 0.9 * timeout_s
+        if took_s < timeout_s + 0.5:
+            return True
+    return False
+
+
 def send_often(link, data):
     for _ in range(1000):
         link.send(data)
@@ -46,9 +58,7 @@ def both(server):
 
 def test_nobody_connects_within_the_time(server):
     """Which is kept."""
-    start_s = time.perf_counter()
-    assert not server.accept(0.1)
-    assert 0.09 < time.perf_counter() - start_s < 1.0
+    assert is_kept(0.1, lambda: not server.accept(0.1))
 
 
 def test_frames_go_both_ways(both):
@@ -66,9 +76,7 @@ def test_frames_go_both_ways(both):
 @pytest.mark.parametrize("timeout_s", [0.025, 1.25])
 def test_times_are_kept(both, timeout_s):
     """Also with a fraction, and one after the other."""
-    start_s = time.perf_counter()
-    assert both[0].receive(timeout_s) is None
-    assert timeout_s * 0.9 < time.perf_counter() - start_s < timeout_s + 0.5
+    assert is_kept(timeout_s, lambda: both[0].receive(timeout_s) is None)
 
 
 def test_a_link_that_is_closed_is_an_error(both):
