@@ -1,4 +1,4 @@
-"""Shared by all tests: the compile cache of this checkout, and fresh interpreters."""
+"""Shared by all tests: the compile cache of this checkout, fresh interpreters, and the double of stock PX4."""
 
 import os
 import subprocess
@@ -32,3 +32,20 @@ def python():
         return finished
 
     return run
+
+
+@pytest.fixture(scope="session")
+def sitl_build(tmp_path_factory):
+    """A build of stock PX4 whose program is the double."""
+    from px4_sitl_double import make_build  # few tests need it
+
+    return make_build(tmp_path_factory.mktemp("px4") / "build")
+
+
+@pytest.fixture(scope="session")
+def sitl_instance():
+    """A number of stock PX4 that this process of the tests has for itself."""
+    from sitl_instances import own_instance
+
+    with own_instance() as number:
+        yield number

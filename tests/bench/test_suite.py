@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from px4lockstep.bench import c_reference, hover, suite
+from px4lockstep.bench import c_reference, hover, sitl_host_step, suite
 from px4lockstep.cli import bench
 
 NAMES = [
@@ -18,6 +18,7 @@ NAMES = [
     "replay_rk45",
     "campaign_mission",
 ]
+OF_TICKS = ["px4_tick_overhead", "sitl_host_step"]
 NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the yardstick can't be built")
 
 
@@ -28,6 +29,7 @@ def short(monkeypatch):
     monkeypatch.setattr(suite, "MISSION_S", 3)
     monkeypatch.setenv(bench.FRESH, "1")
     monkeypatch.setattr(suite, "REPEATS", 2)
+    monkeypatch.setattr(sitl_host_step, "ROUNDS", 3)
 
 
 def test_the_hover_is_a_flight():
@@ -45,9 +47,10 @@ def test_every_benchmark_has_its_fields(short, capsys):
     """As `--json` prints them: a list of objects, nothing else on standard output."""
     assert bench.run_bench(as_json=True) == 0
     measurements = json.loads(capsys.readouterr().out)
-    assert [m["name"] for m in measurements] == [*NAMES, "px4_tick_overhead"]
+    assert [m["name"] for m in measurements] == [*NAMES, *OF_TICKS]
     for m in measurements:
         assert sorted(m) == ["c_ratio", "name", "realtime_factor", "tick_us", "wall_s"]
+    assert 0.0 < measurements.pop()["tick_us"] < 1000.0
     assert 0.0 < measurements.pop()["tick_us"] < 100.0
     for m in measurements:
         duration_s = 3.0 if m["name"].startswith(("replay", "campaign")) else 2.0
@@ -74,7 +77,7 @@ def test_without_a_compiler_there_is_a_note_and_no_ratio(short, monkeypatch, cap
     monkeypatch.setattr(c_reference.shutil, "which", lambda name: None)
     assert bench.run_bench(as_json=True) == 0
     printed = capsys.readouterr()
-    assert {m["name"]: m["c_ratio"] for m in json.loads(printed.out)} == dict.fromkeys([*NAMES, "px4_tick_overhead"])
+    assert {m["name"]: m["c_ratio"] for m in json.loads(printed.out)} == dict.fromkeys([*NAMES, *OF_TICKS])
     assert "note: no ratio to C: no C compiler (cc) on this machine" in printed.err
     assert bench.run_bench(as_json=False) == 0
     assert "plant_rk4" in capsys.readouterr().out

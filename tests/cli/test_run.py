@@ -269,4 +269,5 @@ def test_the_doctor_says_what_is_there(tmp_path):
     found = json.loads(run("doctor", "--json", cwd=tmp_path).stdout)
     assert found["loop"] == "compiled"
     assert "PX4_LOCKSTEP_LIB" in found["px4_library"]
+    assert "PX4_SITL_DIR" in found["px4_sitl"]
     assert "cpu_target" in run("doctor", cwd=tmp_path).stdout

@@ -212,13 +212,14 @@ DEPENDENCIES = {
     "jit": {"errors", "files"},
     "math": BASE,
     "px4": {"errors"},
+    "mavlink": {"errors"},
     "environment": BASE | {"math"},
     "vehicle": BASE | {"math", "environment", "plants"},
     "plants": BASE | {"math", "environment", "vehicle"},
     "integrators": BASE | {"math", "plants"},
     "estimation": BASE | {"math", "environment", "plants"},
     "scenario": BASE | {"math", "plants", "vehicle"},
-    "autopilot": BASE | {"math", "environment", "vehicle", "plants", "px4"},
+    "autopilot": BASE | {"math", "environment", "vehicle", "plants", "px4", "mavlink", "estimation"},
     "engine": BASE
     | {"pages", "math", "environment", "vehicle", "plants", "integrators", "estimation", "scenario", "autopilot"},
     "spec": BASE

@@ -18,6 +18,7 @@ BUS = "[[power.buses]]\nbattery_ids = ['bat1']\nmotor_ids = ['motor1', 'motor2']
 EVENT = "[[scenario.events]]\n"
 BATTERY = "[[power.batteries]]\n"
 
+SITL = "[autopilot]\nkind = 'px4-sitl'\n"
 CASES = {
     # keys
     "unknown key": ("[airframe]\nmas_kg = 1.5\n" + BODY, "airframe.mas_kg = 1.5 is unknown; did you mean 'mass_kg'?"),
@@ -179,6 +180,11 @@ CASES = {
     "a bus twice": (TWO + BUS.replace("]]\n", "]]\nid = 'x'\n") + "[[power.buses]]\nid = 'x'\nbattery_ids = []\nmotor_ids = []\n", "power.buses[1].id = 'x' is there twice"),
     "a motor twice on a bus": (TWO + BUS.replace("'motor1'", "'motor1', 'motor1'"), "motor 'motor1' is on buses bus1, bus1"),
     "a sensor twice": (TWO + "[[sensors]]\nkind = 'gps'\nid = 'a'\n" * 2, "sensors[1].id = 'a' is there twice; sensors need different names"),
+    "a fault that stock PX4 does not have": (TWO + SITL + EVENT + "at_s = 1\naction = 'sensor_fault'\nsensor = 'estimate'\n", "scenario.events[0].sensor = 'estimate' has no effect: no model applies it; allowed is gyro, accel, mag, baro, gps"),
+    "an estimate that stock PX4 does not take": (TWO + SITL + EVENT + "at_s = 1\naction = 'estimate_dropout'\n", "scenario.events[0].action = 'estimate_dropout' has no effect: stock PX4 estimates by itself"),
+    "an instance that stock PX4 does not have": (TWO + "[px4.sitl]\ninstance = 10\n", "px4.sitl.instance = 10 is out of range"),
+    "no time for stock PX4 to answer": (TWO + "[px4.sitl]\nanswer_timeout_s = 0\n", "px4.sitl.answer_timeout_s = 0 is out of range"),
+    "a boot that is no time": (TWO + "[px4.sitl]\nboot_s = 0.0000001\n", "px4.sitl.boot_s = 1e-07 is not a whole number of microseconds"),
     "a number for a sensor fault": (TWO + EVENT + "at_s = 1\naction = 'sensor_fault'\nsensor = 3\n", "scenario.events[0].sensor = 3 is not allowed"),
     "a condition of nothing": (TWO + EVENT + "when = {}\naction = 'arm'\n", "scenario.events[0].when.signal is missing"),
     "a condition of both": (TWO + EVENT + "when = { signal = 'altitude_m', above = 1, below = 2 }\naction = 'arm'\n", "has both; give above or below"),

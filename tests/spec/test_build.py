@@ -16,6 +16,7 @@ from px4lockstep.errors import InputError
 from px4lockstep.px4.missions import Command, MissionItem
 from px4lockstep.spec.build import build
 from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.parts import build_autopilot
 
 
 def test_the_iris_flies_for_a_few_seconds():
@@ -251,3 +252,13 @@ def test_a_recording_that_is_not_made_is_a_warning(tmp_path):
     """Where it would go is then said for nothing."""
     flight = build(load_spec("iris", {"run.mode": "live", "run.recording_out": str(tmp_path / "x.h5")}))
     assert any("run.recording_out" in warning and "records nothing" in warning for warning in flight.warnings)
+
+
+def test_sensors_of_stock_px4_are_those_of_the_file():
+    """As `--set` has them too; a mistake is named with its place."""
+    settings = {"autopilot.kind": "px4-sitl", "px4.sitl.sensors.gps.satellites": 9}
+    made = build_autopilot(load_spec("iris", settings), None)
+    assert made.make_suite.args[0].gps.satellites == 9
+    wrong = load_spec("iris", settings | {"px4.sitl.sensors.gps.satelites": 9})
+    with pytest.raises(InputError, match=r"px4\.sitl\.sensors\.gps\.satelites = 9 is unknown; did you mean"):
+        build(wrong)

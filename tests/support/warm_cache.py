@@ -1,4 +1,4 @@
-"""Compile the loop for the native and for a generic CPU, side by side, so that the tests' processes find both."""
+"""Compile loop and sensors for the native and for a generic CPU, side by side, so that all tests find them."""
 
 import os
 import subprocess
@@ -7,7 +7,9 @@ import sys
 CODE = """
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
+from px4lockstep.estimation.sensors import SensorConfig, SensorSuite
 Simulation(None, Timeline(1, log=Periodic(1)))
+SensorSuite(SensorConfig(), seed=1, period_us=4_000, home_lat_deg=0.0, home_lon_deg=0.0, home_alt_msl_m=0.0)
 """
 
 if __name__ == "__main__":

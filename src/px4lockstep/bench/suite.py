@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.bench import campaign_mission, closed_loop, hover, px4_overhead
+from px4lockstep.bench import campaign_mission, closed_loop, hover, px4_overhead, sitl_host_step
 from px4lockstep.bench.c_reference import CReference, NoReferenceError, c_parameters
 from px4lockstep.engine.simulation import Simulation
-from px4lockstep.errors import InputError, SimulationError
+from px4lockstep.errors import InputError, LockstepError, SimulationError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.vehicle.fleet import iris
 
@@ -75,15 +75,23 @@ def measure() -> tuple[list[Measurement], list[str]]:
         measurements.append(_px4_overhead())
     except InputError as error:
         notes.append(f"no px4_tick_overhead: {error}")
+    try:
+        measurements.append(_of_ticks("sitl_host_step", sitl_host_step.measured(), hover.TICK_US))
+    except LockstepError as error:
+        notes.append(f"no sitl_host_step: {error}")
     return measurements, notes
 
 
 def _px4_overhead() -> Measurement:
     """Return what the host of real PX4 costs per tick, beyond the library's own time."""
     tick_us, _ = px4_overhead.measured()
-    ticks = hover.DURATION_S * 1_000_000 // px4_overhead.TICK_US
-    wall_s = 1e-6 * tick_us * ticks
-    return Measurement("px4_tick_overhead", wall_s, hover.DURATION_S / wall_s, None, tick_us)
+    return _of_ticks("px4_tick_overhead", tick_us, px4_overhead.TICK_US)
+
+
+def _of_ticks(name: str, tick_us: float, period_us: int) -> Measurement:
+    """Return a benchmark of single ticks, for a flight as long as the others."""
+    wall_s = 1e-6 * tick_us * (hover.DURATION_S * 1_000_000 // period_us)
+    return Measurement(name, wall_s, hover.DURATION_S / wall_s, None, tick_us)
 
 
 def warm_up() -> None:

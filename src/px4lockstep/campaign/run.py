@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from px4lockstep.autopilot.sitl_host.options import MAX_INSTANCES
 from px4lockstep.campaign.campaign import Campaign
 from px4lockstep.campaign.dask_cluster import DaskExecutor
 from px4lockstep.campaign.executor import Executor, Job
@@ -105,6 +106,8 @@ def run_campaign(
         check_is_free(out)  # before the rehearsal
     folder = _resumed(file, out, runs) if resume else None
     campaign = load_campaign(file, runs) if folder is None else folder.campaign
+    if campaign.base.get("autopilot", {}).get("kind") == "px4-sitl":
+        count = min(count, MAX_INSTANCES)  # of stock PX4 on one machine
     executor: Executor
     if engine == "dask":
         executor = DaskExecutor(campaign, scheduler, count)

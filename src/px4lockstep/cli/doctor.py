@@ -46,7 +46,21 @@ def diagnose() -> dict[str, Any]:
         "cache": f"{root}, {size / 1e6:.1f} MB",
         "loop": "compiled" if is_compiled(loop.advance, example_arrays(), 0) else "to be compiled at the first flight",
         "px4_library": _px4_library(),
+        "px4_sitl": _px4_sitl(),
     }
+
+
+def _px4_sitl() -> str:
+    """Say where stock PX4 is, and whether there is MAVLink to fly it."""
+    from px4lockstep.autopilot.sitl_host.process import find_build
+    from px4lockstep.errors import InputError
+    from px4lockstep.mavlink.dialect import common
+
+    try:
+        common()
+        return str(find_build(None))
+    except InputError as error:
+        return f"none: {error}"
 
 
 def _px4_library() -> str:

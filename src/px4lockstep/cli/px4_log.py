@@ -46,7 +46,7 @@ class Px4Log:
 
     def show(self) -> None:
         """Show what was printed since the last time, if it is to be shown."""
-        if self._is_shown:
+        if self._is_shown and self._path.exists():  # stock PX4 of the user's has none
             with self._path.open("rb") as file:
                 file.seek(self._shown)
                 _show(file.read().decode("utf-8", "replace"))

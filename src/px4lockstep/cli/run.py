@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from px4lockstep.autopilot.px4_sitl import Px4Sitl
 from px4lockstep.cli.crash import Told, tell_of_crash
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.px4_log import Px4Log, build_with_console, px4_log
@@ -86,7 +87,11 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
     with interrupts.deferred():
         interrupts.check()
         folder = RunFolder.create(options.out, flight, holds_log=True)
-        if told is None:
+        if flight.sitl is not None:
+            console = Px4Log(folder.path / PX4_LOG, options.verbose)
+            run = _fly(flight, folder, console, quiet=options.as_json or options.verbose)
+            console.show()
+        elif told is None:
             run = _fly(flight, folder, None, quiet=options.as_json)
         else:
             told.folder_is(folder.path)
@@ -120,6 +125,8 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
 def _fly(flight: Flight, folder: RunFolder, log: Px4Log | None, *, quiet: bool) -> Run:
     """Fly as far as it goes."""
     console = Console(stderr=True)
+    if flight.sitl is not None:
+        _prepare(flight.sitl, folder, log)
     try:
         with _progress(console, flight.simulation, quiet=quiet) as bar:
 
@@ -138,6 +145,24 @@ def _fly(flight: Flight, folder: RunFolder, log: Px4Log | None, *, quiet: bool) 
         return Run(flight)
     except SimulationError as error:
         return Run(flight, error)
+
+
+def _prepare(sitl: Px4Sitl, folder: RunFolder, log: Px4Log | None) -> None:
+    """Let stock PX4 work in the run folder; while it is waited for, let an interrupt be seen, and what it prints.
+
+    Of one that is the user's to start, tell once how.
+    """
+    told: list[str] = []
+
+    def wait(what: str) -> None:
+        interrupts.check()
+        if log is not None:
+            log.show()
+        if sitl.options.wait_for_user and not told:
+            told.append(what)
+            sys.stderr.write(f"{what}\n")
+
+    sitl.folder, sitl.on_wait = folder.path, wait
 
 
 def _what_is_there(run: Run, folder: RunFolder) -> str:

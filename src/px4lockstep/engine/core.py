@@ -40,6 +40,7 @@ NATIVE = 1  # compiled
 REPLAY = 2  # from a recorded stream
 PYTHON = 3  # the loop returns, the user's object runs, the loop resumes
 ORDER_PROBE = 4  # writes down what it sees
+TELLING = 5  # Python, of an autopilot that tells of itself on the bus
 
 MODES = record(
     [

@@ -24,7 +24,7 @@ import numpy as np
 
 from px4lockstep.autopilot.builtin.stack import step_builtin
 from px4lockstep.autopilot.px4_host.exchange import step_px4
-from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY
+from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY, TELLING
 from px4lockstep.engine.marks import mark_state
 from px4lockstep.engine.probe import probe_stage
 from px4lockstep.engine.timeline import AUTOPILOT as AUTOPILOT_DUE
@@ -249,7 +249,7 @@ def advance(arrays, k_stop):
                 probe_stage(k, AUTOPILOT, bus, sim.probe)
             elif modes.autopilot == REPLAY:
                 bus.command = commands[cursor.autopilot_ticks]
-            elif modes.autopilot == PYTHON:
+            elif modes.autopilot == PYTHON or modes.autopilot == TELLING:
                 return leave(cursor, k, AUTOPILOT)
         if stage <= AUTOPILOT + 1 and due & AUTOPILOT_DUE:
             # A recorded command was made fit to be held when it was recorded.

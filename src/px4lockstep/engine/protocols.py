@@ -83,8 +83,10 @@ class Estimator(Source, Protocol):
 class Autopilot(Source, Protocol):
     """Runs on the autopilot axis; outputs are `motors` in [0, 1] (NaN: not driven) and `servos` in [-1, 1].
 
-    One that has sensors which apply `bus.scenario.faults.sensor_fault_mask` says so by an attribute
-    `applies_sensor_faults = True`.
+    One that tells of itself has a method `attach(told, plant, period_us, seed)`, called once, before the first
+    boundary: `told` is `bus.autopilot`, which is its to write from then on. One that holds something open has a method
+    `close()`, which `Simulation.close` calls; `warnings`, if it has them, are for the summary. One whose sensors apply
+    `bus.scenario.faults.sensor_fault_mask` says so by an attribute `applies_sensor_faults = True`.
     """
 
 

@@ -15,7 +15,7 @@ from px4lockstep.engine import loop, validator
 from px4lockstep.engine.branching import check_past, merged_records
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
 from px4lockstep.engine.compilation import compiled_loop
-from px4lockstep.engine.core import NATIVE, PYTHON, SIM, STREAMS, Arrays
+from px4lockstep.engine.core import NATIVE, PYTHON, SIM, STREAMS, TELLING, Arrays
 from px4lockstep.engine.digest import flight_digest, live_digest, pack_flight, pack_live
 from px4lockstep.engine.failure import failure_of
 from px4lockstep.engine.prepared import Prepared
@@ -149,7 +149,7 @@ class Simulation:
         most = 1 + (self.timeline.end_us - self.timeline.start_us) // MOMENT_US if self._keeps_moments else 0
         self._moments = np.zeros((most, SIM.itemsize), np.uint8)
         self._n_moments = 0
-        self.warnings = step_warnings(plant, timeline, self.integrator)
+        self._step_warnings = step_warnings(plant, timeline, self.integrator)
         self.px4: Px4Session | None = autopilot if isinstance(autopilot, Px4Session) else None
         """Real PX4, if it flies."""
         if isinstance(autopilot, Px4Library) and timeline.autopilot is not None:
@@ -288,12 +288,18 @@ class Simulation:
         noted["time_us"] = self._core["bus"]["time_us"][0]
 
     def close(self) -> None:
-        """End real PX4, if it flies; the log stays. A second time does nothing."""
+        """End real PX4, if it flies, and let an autopilot of the user's close what it has open; the log stays.
+
+        A second time does nothing.
+        """
         if self.px4 is not None and self._core["px4"]["handle"][0]:
             self.px4.close()
             self._core["px4"]["handle"] = 0
             if not self.is_done and self._failed is None:
                 self._failed = SimulationError("real PX4 was ended before the run was; the log is intact")
+        close = getattr(self._sources["autopilot"], "close", None)
+        if "autopilot" in self._user_objects() and close is not None:
+            close()
 
     def _failure(self) -> SimulationError:
         noted = self._core["validator"][0]
@@ -325,6 +331,11 @@ class Simulation:
     def is_crashed(self) -> bool:
         """Whether a crash has ended the run; the last row of the log is the crash."""
         return bool(self._core["bus"]["scenario"]["crashed"][0])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a user should know: of the steps, and of an autopilot that has warnings of its own."""
+        return (*self._step_warnings, *getattr(self._sources["autopilot"], "warnings", ()))
 
     @property
     def is_done(self) -> bool:
@@ -539,7 +550,8 @@ class Simulation:
         return self._data[name][: int(lengths[name])]
 
     def _user_objects(self) -> dict[str, Any]:
-        sources = {name: self._sources[name] for name in self._sources if self._core["modes"][name][0] == PYTHON}
+        modes = self._core["modes"]
+        sources = {name: self._sources[name] for name in self._sources if modes[name][0] in (PYTHON, TELLING)}
         if isinstance(self._sources["scenario"], Scenario):
             sources |= self._sources["scenario"].python_objects()
         return sources | {f"hook {i}": hook for i, hook in enumerate(self._hooks)}

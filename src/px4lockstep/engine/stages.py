@@ -9,7 +9,7 @@ from px4lockstep.autopilot.builtin.builtin import Builtin
 from px4lockstep.autopilot.builtin.known_aircraft import KnownAircraft
 from px4lockstep.autopilot.px4_library import Px4Library, Px4Session
 from px4lockstep.engine import loop
-from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY
+from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY, TELLING
 from px4lockstep.engine.prepared import Prepared
 from px4lockstep.engine.protocols import OrderProbe, Source, StageInputs, TelemetryHook
 from px4lockstep.engine.scenario_stage import NotingChanges, scenario_handler, set_scenario
@@ -97,6 +97,10 @@ def set_sources(
             check_object(name, source)
             mode = PYTHON
             outputs = view(core["bus"][WRITTEN_BY[name]], writable=True)
+            if hasattr(source, "attach") and name == "autopilot" and timeline.autopilot is not None:
+                told = view(core["bus"]["autopilot"], writable=True)
+                source.attach(told, plant, timeline.autopilot.period_us, seed)
+                mode = TELLING
             handler = _handler(core, source, inputs, outputs)
             if name == "scenario":
                 handler = NotingChanges(handler, core)

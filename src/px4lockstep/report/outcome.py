@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from px4lockstep.engine.core import NATIVE, OFF
+from px4lockstep.engine.core import NATIVE, OFF, TELLING
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import LockstepError
 from px4lockstep.logs.log import Log
@@ -22,6 +22,8 @@ STOPPED = "stopped"
 FAILED = "failed"
 
 MAX_CAUSES = 8
+TELLERS = (NATIVE, TELLING, OFF)
+"""Of the modes of the autopilot: those of which it is known whether the mission was flown."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def is_mission_asked(simulation: Simulation) -> bool:
 def _unfinished(simulation: Simulation, log: Log) -> str:
     """Say what was asked for and not done; empty if all was, or if the autopilot tells nothing of itself."""
     told = simulation.bus.autopilot
-    if not is_mission_asked(simulation) or int(simulation.core["modes"]["autopilot"]) not in (NATIVE, OFF):
+    if not is_mission_asked(simulation) or int(simulation.core["modes"]["autopilot"]) not in TELLERS:
         return ""
     if told.mission_finished:
         return ""

@@ -55,6 +55,8 @@ class Trunk:
                 raise InputError(
                     "real PX4 can't go on from a recorded moment; branch its flights with px4lockstep.fork"
                 )
+            if spec.autopilot.kind == "px4-sitl":
+                raise InputError("stock PX4 can't go on from a recorded moment, nor be copied in flight; fly anew")
             # From before the time, so that something is flown again and can be checked.
             kept = recording.snapshot_before(max(at_us - 1, min(at_us, recording.starts_us)))
             simulation = build(spec, record=True).simulation

@@ -156,6 +156,8 @@ def determinism(
         raise InputError("overrides are for a name or a path; load_spec(path, overrides) gives a changed file")
     if spec.run.mode == "replay":
         raise InputError("run.mode = 'replay' can't be compared: it is computed from a recording. Use 'live'")
+    if spec.autopilot.kind == "px4-sitl":
+        raise InputError("stock PX4 has threads, and no two of its flights are the same; replay one to compare digests")
     spec = spec.model_copy(update={"run": spec.run.model_copy(update=NOT_OF_THE_FLIGHT)})
     if spec.autopilot.kind == "px4":  # which has one life in a process
         usual = tuple(variant for variant in usual if variant.flights == 1)

@@ -18,7 +18,7 @@ from px4lockstep.recording.recording import Recording, Source
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.flight_tables import Autopilot
 from px4lockstep.spec.load import load_spec
-from px4lockstep.spec.px4_tables import Uorb
+from px4lockstep.spec.px4_tables import Sitl, Uorb
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.toml_text import to_toml
 
@@ -38,7 +38,9 @@ def source_of(flight: Flight) -> Source:
     name = None if mission is None else mission_file(mission)
     recorded = spec.model_copy(
         update={
-            "px4": spec.px4.model_copy(update={"mission_path": name, "libpath": None, "msg_dir": None}),
+            "px4": spec.px4.model_copy(
+                update={"mission_path": name, "libpath": None, "msg_dir": None, "sitl": _anywhere(spec.px4.sitl)}
+            ),
             "run": spec.run.model_copy(update=NOT_OF_THE_FLIGHT),
         }
     )
@@ -55,6 +57,11 @@ def source_of(flight: Flight) -> Source:
             "numpy": np.__version__,
         },
     )
+
+
+def _anywhere(sitl: Sitl) -> Sitl:
+    """Leave out where stock PX4 was."""
+    return sitl.model_copy(update={"build_dir": None, "instance": None})
 
 
 def made_with(spec: Spec) -> Snapshot:

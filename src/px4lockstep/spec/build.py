@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from px4lockstep.autopilot.px4_library import Px4Session
+from px4lockstep.autopilot.builtin.builtin import Builtin
+from px4lockstep.autopilot.px4_library import Px4Library, Px4Session
+from px4lockstep.autopilot.px4_sitl import Px4Sitl
 from px4lockstep.engine.prepared import Prepared
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.streams import Streams
@@ -50,6 +52,8 @@ class Flight:
     scenario: Scenario
     warnings: tuple[str, ...] = ()
     """What is allowed, and perhaps not meant."""
+    sitl: Px4Sitl | None = None
+    """Stock PX4, if it flies."""
 
 
 def build(
@@ -82,6 +86,7 @@ def build(
             f"{place}: run.mode = 'replay' flies nothing; px4lockstep.replay(spec.run.recording_in, spec=spec) replays"
         )
     added: tuple[str, ...] = ()
+    autopilot: Builtin | Px4Library | Px4Sitl | Px4Session | None = px4
     prepared = prepared or Prepared()
     made = prepared.made
     try:
@@ -98,15 +103,17 @@ def build(
             if replay is not None:
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
             else:
+                if autopilot is None:
+                    tables = (spec.autopilot, spec.px4, spec.home, mission)
+                    is_kept = spec.autopilot.kind == "builtin"  # the others are one flight's
+                    autopilot = made(build_autopilot, *tables) if is_kept else build_autopilot(*tables)
                 simulation = Simulation(
                     aircraft,
                     timeline,
                     scenario=scenario,
                     wind=made(build_wind, spec.environment),
-                    estimator=made(build_estimator, spec.estimator),
-                    autopilot=made(build_autopilot, spec.autopilot, spec.px4, spec.home, mission)
-                    if px4 is None
-                    else px4,
+                    estimator=made(build_estimator, spec.estimator, spec.autopilot.kind),
+                    autopilot=autopilot,
                     gusts=gusts,
                     record=spec.run.mode == "record" if record is None else record,
                     seed=spec.aircraft.seed,
@@ -122,7 +129,8 @@ def build(
         ) from error
     _check_columns(spec, simulation)
     warnings = (*simulation.warnings, *_warnings(spec, mission))
-    return Flight(spec, simulation, mission, aircraft, scenario, warnings)
+    sitl = autopilot if isinstance(autopilot, Px4Sitl) else None
+    return Flight(spec, simulation, mission, aircraft, scenario, warnings, sitl)
 
 
 def _check(spec: Spec) -> None:

@@ -177,8 +177,12 @@ def check_events_apply(tables: Tables) -> Found:
     for i, event in enumerate(tables["scenario"].events):
         key: Key = ("scenario", "events", i)
         is_fault = event.action in ARGUMENTS and "sensor" in ARGUMENTS[event.action]
-        if is_fault and event.sensor in SENSOR_BITS and event.sensor not in APPLIED_SENSORS:
-            text = f"has no effect: no model applies it; allowed is {', '.join(APPLIED_SENSORS)}"
+        has_sensors = tables["autopilot"].kind == "px4-sitl"
+        applied = [name for name in SENSOR_BITS if (name in APPLIED_SENSORS) != has_sensors]
+        if has_sensors and event.action.startswith("estimate_"):
+            yield bad((*key, "action"), event.action, "has no effect: stock PX4 estimates by itself; use sensor_fault")
+        if is_fault and event.sensor in SENSOR_BITS and event.sensor not in applied:
+            text = f"has no effect: no model applies it; allowed is {', '.join(applied)}"
             yield bad((*key, "sensor"), event.sensor, text)
         if event.when is not None and event.when.signal == "mission_item" and tables["autopilot"].kind == "none":
             yield bad((*key, "when", "signal"), "mission_item", "can't be read: autopilot.kind = 'none' flies none")
@@ -243,7 +247,7 @@ def check_parameters(tables: Tables) -> Found:
     for name, value in own.params.items():
         key: Key = ("autopilot", "params", name)
         try:
-            if own.kind == "px4":  # which says itself whether it has a use for it
+            if own.kind in ("px4", "px4-sitl"):  # which says itself whether it has a use for it
                 resolve({name: value} if name in known_parameters() else {})
                 continue
             Builtin(

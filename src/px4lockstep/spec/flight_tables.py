@@ -45,7 +45,9 @@ class Home(Table):
 class Autopilot(Table):
     """Who flies."""
 
-    kind: Literal["builtin", "px4", "none"] = entry("builtin", "The built-in autopilot, real PX4, or nobody.")
+    kind: Literal["builtin", "px4", "px4-sitl", "none"] = entry(
+        "builtin", "The built-in autopilot, real PX4 by its library, stock PX4 over MAVLink, or nobody."
+    )
     params: dict[str, Number] = entry({}, "PX4's parameters, by name; for real PX4, `px4.params` come after them.")
     motor_failure_detection: bool = entry(
         True, "Whether a motor that draws no current is taken out of the allocation of the built-in autopilot."

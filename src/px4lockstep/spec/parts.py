@@ -3,10 +3,13 @@
 Each function is given what it may read and nothing else: see `engine.prepared`.
 """
 
+import functools
 from typing import Any
 
 from px4lockstep.autopilot.builtin.builtin import Builtin, Rates
 from px4lockstep.autopilot.px4_library import Px4Library
+from px4lockstep.autopilot.px4_sitl import Px4Sitl
+from px4lockstep.autopilot.sitl_host.options import SitlOptions
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.environment.gust import Gust, gust_edges_us
 from px4lockstep.environment.wind import Wind
@@ -88,9 +91,9 @@ def build_gusts(own: Environment) -> tuple[Gust, ...]:
     return tuple(Gust(us(gust.start_s), us(gust.end_s), gust.vel_ned) for gust in own.gusts)
 
 
-def build_estimator(own: EstimatorTable) -> Estimator:
-    """Return the estimator."""
-    if own.kind == "none":
+def build_estimator(own: EstimatorTable, flown_by: str) -> Estimator:
+    """Return the estimator; stock PX4 has its own, and the log then shows the truth."""
+    if own.kind == "none" or flown_by == "px4-sitl":
         return Estimator()
     with at(("estimator",)):
         return Estimator(
@@ -108,12 +111,16 @@ def build_estimator(own: EstimatorTable) -> Estimator:
         )
 
 
-def build_autopilot(own: Autopilot, px4: Px4, home: Home, mission: Mission | None) -> Builtin | Px4Library | None:
+def build_autopilot(
+    own: Autopilot, px4: Px4, home: Home, mission: Mission | None
+) -> Builtin | Px4Library | Px4Sitl | None:
     """Return the autopilot, or None if nobody flies."""
     if own.kind == "none":
         return None
     if own.kind == "px4":
         return _build_px4(own, px4, home, mission)
+    if own.kind == "px4-sitl":
+        return _build_sitl(own, px4, home, mission)
     rates = px4.lockstep
     with at(("px4", "mission_path")):  # loading has checked the rest
         return Builtin(
@@ -147,6 +154,34 @@ def _build_px4(own: Autopilot, px4: Px4, home: Home, mission: Mission | None) ->
             angular_acceleration=own.angular_acceleration,
             msg_dir=px4.msg_dir,
         )
+
+
+def _build_sitl(own: Autopilot, px4: Px4, home: Home, mission: Mission | None) -> Px4Sitl:
+    from px4lockstep.estimation.sensors import SensorSuite  # no other flight needs them
+    from px4lockstep.estimation.sensors.table import config_of
+
+    sitl = px4.sitl
+    with at(("px4", "sitl", "sensors")):
+        sensors = config_of(sitl.sensors, "px4.sitl.sensors")
+    return Px4Sitl(
+        mission,
+        {**own.params, **{param.name: param.value for param in px4.params}},
+        SitlOptions(
+            build_dir=sitl.build_dir,
+            instance=sitl.instance,
+            wait_for_user=sitl.wait_for_user,
+            airframe=sitl.airframe,
+            connect_timeout_s=sitl.connect_timeout_s,
+            answer_timeout_s=sitl.answer_timeout_s,
+            boot_us=us(sitl.boot_s),
+            ground_truth=sitl.ground_truth,
+            battery=sitl.battery,
+            derive_ca_params=px4.derive_ca_params,
+        ),
+        home_lat_deg=home.lat_deg,
+        home_lon_deg=home.lon_deg,
+        make_suite=functools.partial(SensorSuite, sensors),
+    )
 
 
 def build_integrator(own: IntegratorTable) -> Integrator:

@@ -1,9 +1,10 @@
 """The table of real PX4, `[px4]`: its mission, its library and what crosses the boundary."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from px4lockstep.autopilot.sitl_host.options import IRIS, MAX_INSTANCES
 from px4lockstep.microseconds import seconds_to_us
 from px4lockstep.spec.table import Number, Period, Seconds, Table, entry
 
@@ -72,6 +73,30 @@ class Uorb(Table):
     subs: tuple[Subscription, ...] = entry((), "Read from PX4.")
 
 
+class Sitl(Table):
+    """Stock PX4 over MAVLink, `autopilot.kind = "px4-sitl"`."""
+
+    build_dir: str | None = entry(
+        None,
+        "The folder of its build, or of its sources with one in it; also from `PX4_SITL_DIR`.",
+        min_length=1,
+        extra={"path": True},
+    )
+    instance: int | None = entry(
+        None, "Its number, of ports and locks. Left out: the first that is free.", ge=0, lt=MAX_INSTANCES
+    )
+    wait_for_user: bool = entry(False, "Whether to wait for a PX4 that you start, instead of starting one.")
+    airframe: int = entry(IRIS, "PX4's number of the airframe, `SYS_AUTOSTART`.", ge=1)
+    connect_timeout_s: float = entry(60.0, "How long PX4 may take to connect, of wall time.", "s", gt=0.0)
+    answer_timeout_s: float = entry(2.0, "How long it may take to answer a step, of wall time.", "s", gt=0.0)
+    boot_s: Period = entry(6.0, "How long it boots before the flight begins, at least; of simulated time.", "s")
+    ground_truth: bool = entry(False, "Whether it is told the true state too, for its log.")
+    battery: bool = entry(True, "Whether it is told of the batteries, or simulates one of its own.")
+    sensors: dict[str, Any] = entry(
+        {}, "Settings of sensors, in tables: `imu`, `mag`, `baro`, `gps`, `airspeed`; see docs/sensors.md."
+    )
+
+
 class Px4(Table):
     """Mission, and what real PX4 needs."""
 
@@ -91,3 +116,4 @@ class Px4(Table):
     lockstep: Lockstep = entry(Lockstep(), "Configuration of the library.")
     params: tuple[Px4Param, ...] = entry((), "Parameters of real PX4.")
     uorb: Uorb = entry(Uorb(), "What crosses the boundary.")
+    sitl: Sitl = entry(Sitl(), "Stock PX4 over MAVLink.")

@@ -68,7 +68,8 @@ def test_velocity_fits_the_message():
 
 
 @pytest.mark.parametrize(
-    ("period_us", "latency_us"), [(200_000, 0), (200_000, 110_000), (100_000, 250_000), (125_000, 8_000)]
+    ("period_us", "latency_us"),
+    [(200_000, 0), (200_000, 110_000), (100_000, 250_000), (125_000, 8_000), (4_001, 56_014), (7_999, 111_986)],
 )
 def test_messages_come_at_their_rate_with_the_past(period_us, latency_us):
     """At the first tick at or after epoch plus latency, with the state of the epoch's tick."""
@@ -148,8 +149,8 @@ def test_a_lost_fix_is_a_message_that_says_so():
     ("make", "message"),
     [
         (
-            lambda: Gps(latency_us=4_000_000),
-            r"latency_us = 4000000 is more than 15 periods of 200000 us; use at most 3000000",
+            lambda: Gps(latency_us=3_000_000),
+            r"latency_us = 3000000 is more than 14 periods of 200000 us; use at most 2800000, or a longer period_us",
         ),
         (lambda: Gps(satellites=3.5), r"sensors\.gps\.satellites = 3\.5 is not whole"),
         (lambda: Gps(eph_m=0.0), r"sensors\.gps\.eph_m = 0\.0 is out of range; it must be from 0\.01 to 655 m"),

@@ -6,8 +6,9 @@ Without compressibility, which adds a fraction M² / 4: 2 % at 100 m/s. The tube
 from behind gives a negative pressure. A multirotor has none by default. The scenario has no fault for it.
 
 Reference:
-    Defaults: TE Connectivity, MS4525DO datasheet: 14 bits, of which ±1 psi (6895 Pa) are 80 %, total error band 1 % of
-    the span, taken as three standard deviations of the offset. Noise: two of its steps; the datasheet has none.
+    Defaults: Measurement Specialties (TE Connectivity), 4525DO datasheet: 14 bits, total error band less than 1 % of
+    the span, taken as three standard deviations of the offset. ±1 psi (6895 Pa) are 80 % of the counts, as PX4's driver
+    ms4525do has it. Noise: two of its steps, assumed; the datasheet has none.
 """
 
 from dataclasses import dataclass

@@ -12,8 +12,9 @@ values of sea level. The temperature is that of the standard, not of a board tha
 
 References:
     U.S. Standard Atmosphere, 1976, NOAA-S/T 76-1562, whose tables begin at -5 km.
-    Defaults: TE Connectivity, MS5611-01BA03 datasheet: 10 to 1200 mbar, 0.027 mbar noise at the oversampling of 1024,
-    which PX4 sets, accuracy ±1.5 mbar, taken as three standard deviations; results in steps of 0.01 mbar.
+    Defaults: TE Connectivity, MS5611-01BA03 datasheet: 10 to 1200 mbar, resolution 0.027 mbar at the oversampling of
+    1024, which PX4's driver sets, taken as the noise; accuracy ±1.5 mbar at 25 °C and 750 mbar, taken as three standard
+    deviations; results in steps of 0.01 mbar.
 """
 
 import math

@@ -14,8 +14,9 @@ References:
     B. W. Parkinson, J. J. Spilker (ed.), Global Positioning System: theory and applications I, AIAA (1996), chapter
     11: the parts of the error of the position. P. S. Maybeck, Stochastic Models, Estimation, and Control, vol. 1,
     Academic Press (1979), section 4.11: the Gauss-Markov process.
-    Defaults: u-blox, NEO-M9N data sheet UBX-19014285: 2.0 m CEP, which is σ = 2.0 m / 1.1774 = 1.7 m along each axis,
-    and 0.05 m/s. Vertically 1.5 times as much. Latency: PX4's EKF2_GPS_DELAY, 110 ms.
+    Defaults: assumed, for a receiver like u-blox's NEO-M9N, whose makers of boards say 1.5 m: 2.0 m CEP, which is
+    σ = 2.0 m / 1.1774 = 1.7 m along each axis, vertically 1.5 times as much, and 0.05 m/s. Latency: the default of
+    PX4's parameter EKF2_GPS_DELAY, 110 ms (src/modules/ekf2/ekf2_params.c), so that PX4 compensates it.
 """
 
 import math
@@ -59,6 +60,8 @@ MAX_CM_S = 32767
 TURN_CDEG = 36000
 
 MAX_WAITING = 16
+MAX_LATENCY_PERIODS = MAX_WAITING - 2
+"""An epoch is taken up to a tick late, and comes out up to a tick late; a period is not shorter than a tick."""
 
 EPOCH = record([("ready_us", "i8"), ("pos_ned", "f8", 3), ("vel_ned", "f8", 3)])
 
@@ -181,7 +184,7 @@ class Gps:
 
     Args:
         period_us: From epoch to epoch; not shorter than a tick of the autopilot.
-        latency_us: From an epoch to its message; at most 15 periods.
+        latency_us: From an epoch to its message; at most 14 periods.
         horizontal_sigma_m: The wandering error along north and east.
         vertical_sigma_m: The same, down.
         correlation_tau_s: Its correlation time.
@@ -218,11 +221,11 @@ class Gps:
         """Check kinds and ranges."""
         check_us(f"{self.field}.period_us", self.period_us, minimum=1)
         check_us(f"{self.field}.latency_us", self.latency_us)
-        longest_us = (MAX_WAITING - 1) * self.period_us
+        longest_us = MAX_LATENCY_PERIODS * self.period_us
         if self.latency_us > longest_us:
             raise InputError(
-                f"{self.field}.latency_us = {self.latency_us} is more than {MAX_WAITING - 1} periods of "
-                f"{self.period_us} us; use at most {longest_us}"
+                f"{self.field}.latency_us = {self.latency_us} is more than {MAX_LATENCY_PERIODS} periods of "
+                f"{self.period_us} us; use at most {longest_us}, or a longer period_us"
             )
         for name in (
             "horizontal_sigma_m",

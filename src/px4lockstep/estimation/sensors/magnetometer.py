@@ -7,8 +7,8 @@ then a fault, the limits and the steps of the register (`triad.py`). The field o
 References:
     The field: `earth_field.py`. V. Renaudin, M. H. Afzal, G. Lachapelle, Complete triaxis magnetometer calibration in
     the magnetic domain, Journal of Sensors (2010) 967245: hard and soft iron.
-    Defaults: STMicroelectronics, LIS3MDL datasheet DocID024204 rev. 4: ±4 G, 6842 steps per gauss, noise of 3.2 mG
-    (x, y) and 4.1 mG (z), the larger of which is used. Iron: none is left after a calibration.
+    Defaults: STMicroelectronics, LIS3MDL datasheet DocID024204 rev. 4: ±4 G, 6842 steps per gauss. Noise: 4.1 mG is
+    assumed, a few of them as magnetometers of this class have. Iron: none is left after a calibration.
 """
 
 from dataclasses import dataclass

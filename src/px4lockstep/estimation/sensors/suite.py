@@ -153,6 +153,9 @@ class SensorSuite:
         """Make the views of the record."""
         self.out: Any = view(self.record["out"], writable=False)
         """What the sensors say at this tick: a view of `layout.SENSOR_OUT`."""
+        self.true_accel_m_s2: Any = plain(self.record)[0]["imu"]["mean_accel_m_s2"].view()
+        """Specific force at the IMU over the last step, body axes, without errors and faults."""
+        self.true_accel_m_s2.flags.writeable = False
         self._inputs = plain(self.record)[0]["inputs"]
         self._x, self._speeds, self._wind = (self._inputs[name] for name in ("x", "rotor_speed_rad_s", "wind_ned"))
         self._argument = rows(self.record)

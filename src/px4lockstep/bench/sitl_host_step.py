@@ -1,0 +1,82 @@
+"""What a step of stock PX4's host costs: sensors, packing, sockets, parsing, and the plant.
+
+A peer in a process of its own, `python -m px4lockstep.bench.sitl_host_step PORT`, answers every step with a hover. What
+is measured is the processor's time of the host, that of the system for its sockets included. Waiting for the peer is
+not in it: in a flight that is PX4's own time.
+"""
+
+import socket
+import subprocess
+import sys
+import time
+
+from px4lockstep.autopilot.px4_sitl import SIMULATOR_PORT, Px4Sitl
+from px4lockstep.autopilot.sitl_host.options import SitlOptions
+from px4lockstep.bench import hover
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Periodic, Timeline
+from px4lockstep.integrators.solver import Integrator
+from px4lockstep.mavlink.frame import frame
+from px4lockstep.mavlink.hil import ACTUATORS, ARMED, CRC_EXTRA, HIL_ACTUATOR_CONTROLS, HIL_SENSOR, LOCKSTEP, SENSOR
+from px4lockstep.mavlink.links import HOST
+from px4lockstep.mavlink.stream import Stream
+
+MODULE = "px4lockstep.bench.sitl_host_step"
+ROUND_US = 1_000_000
+ROUNDS = 20
+
+
+def answer(port: int) -> None:
+    """Be the peer, until the host closes the link."""
+    stream = Stream(CRC_EXTRA)
+    with socket.create_connection((HOST, port)) as link:
+        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while data := link.recv(65_536):
+            for received in stream.take(data):
+                if received.message == HIL_SENSOR:
+                    link.sendall(_answer(SENSOR.unpack(received.payload.ljust(SENSOR.size, b"\0"))[0]))
+
+
+def _answer(time_us: int) -> bytes:
+    payload = ACTUATORS.pack(time_us, LOCKSTEP, *[hover.HOVER_DUTY] * 16, ARMED | 1)
+    return frame(HIL_ACTUATOR_CONTROLS, CRC_EXTRA[HIL_ACTUATOR_CONTROLS], payload, 0, 1, 1)
+
+
+def measured() -> float:
+    """Return what a step costs, best of several rounds [µs].
+
+    Raises:
+        LockstepError: If a package is missing, or no instance is free.
+    """
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(_: str) -> None:
+        if not started and sitl.instance is not None:
+            port = str(SIMULATOR_PORT + sitl.instance)
+            started.append(subprocess.Popen([sys.executable, "-m", MODULE, port]))
+
+    sitl = Px4Sitl(options=SitlOptions(wait_for_user=True, boot_us=ROUND_US), on_wait=start)
+    timeline = Timeline(
+        ROUNDS * ROUND_US,
+        autopilot=Periodic(hover.TICK_US),
+        log=Periodic(10 * hover.TICK_US),
+        physics=Periodic(hover.STEP_US),
+    )
+    sim = Simulation(hover.aircraft(), timeline, integrator=Integrator("RK4"), autopilot=sitl, record=True)
+    best_s = float("inf")
+    try:
+        for i in range(1, ROUNDS + 1):
+            before_s = time.process_time()
+            sim.run(i * ROUND_US)
+            if i > 1:  # the first has the boot
+                best_s = min(best_s, time.process_time() - before_s)
+    finally:
+        sim.close()
+        for process in started:
+            process.kill()
+            process.wait()
+    return 1e6 * best_s / (ROUND_US // hover.TICK_US)
+
+
+if __name__ == "__main__":
+    answer(int(sys.argv[1]))

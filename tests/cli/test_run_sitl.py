@@ -1,0 +1,219 @@
+"""`px4lockstep run` with stock PX4's double: folders, two at once, replays, interrupts, kills."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from processes import is_gone, wait_until
+from sitl_instances import check_nothing_is_left
+
+COMMAND = [sys.executable, "-m", "px4lockstep"]
+LONG = "timeline.t_end_s=3600.0"
+
+
+@pytest.fixture
+def begin(sitl_build):
+    """Begin flights in processes of their own; what is left of them when the test ends is killed."""
+    begun = []
+
+    def start(out, *settings, misbehave="", words=("--json",)):
+        command = [*COMMAND, "run", "iris", "--out", str(out), "--no-plots", *words]
+        for word in ("autopilot.kind=px4-sitl", f"px4.sitl.build_dir={sitl_build}", *settings):
+            command += ["--set", word]
+        env = {**os.environ, "PX4_DOUBLE_MISBEHAVE": misbehave}
+        begun.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env))
+        return begun[-1]
+
+    yield start
+    for flight in begun:
+        if flight.poll() is None:
+            flight.kill()  # its PX4 ends with it
+        flight.communicate()
+
+
+def wait_for(out, said):
+    """Wait until the PX4 of a flight has said something; return its process."""
+    log = out / "px4.log"
+    wait_until(lambda: log.exists() and said in log.read_text())
+    return int((out / "px4" / "pid").read_text())
+
+
+def replayed(out):
+    finished = subprocess.run([*COMMAND, "replay", str(out), "--json"], capture_output=True, text=True, check=True)
+    return json.loads(finished.stdout)
+
+
+def test_two_missions_are_flown_at_once_and_replayed(begin, tmp_path):
+    """Two processes, two instances, the simulator's own sensors; each flown to its end, replayed to the bit."""
+    folders = [tmp_path / "one", tmp_path / "two"]
+    flights = [begin(folder) for folder in folders]
+    said = [flight.communicate(timeout=300) for flight in flights]
+    assert [flight.returncode for flight in flights] == [0, 0], said
+    ports = set()
+    for folder, (printed, _) in zip(folders, said, strict=True):
+        summary = json.loads(printed)
+        assert summary["outcome"] == "flown"
+        assert len(summary["waypoint_times_s"]) == 8
+        assert replayed(folder)["digest"] == summary["digest"]
+        log = (folder / "px4.log").read_text()
+        ports.add(log.partition("connected on TCP port ")[2].split(".")[0])
+        assert is_gone(int((folder / "px4" / "pid").read_text()))
+        assert not (folder / "INCOMPLETE").exists()
+    assert len(ports) == 2
+
+
+def test_a_sensor_fault_of_the_scenario_is_seen_by_px4(begin, tmp_path):
+    """Without GPS it descends."""
+    events = "scenario.events=[{ at_s = 6.0, action = 'sensor_fault', sensor = 'gps' }]"
+    flight = begin(tmp_path / "run", events, "timeline.t_end_s=10.0")
+    printed, errors = flight.communicate(timeout=120)
+    assert flight.returncode == 1, errors  # the mission takes longer
+    after = [event["label"] for event in json.loads(printed)["events"] if event["time_s"] > 6.0]
+    assert after == ["mode land"]
+
+
+def test_an_interrupt_ends_px4_and_keeps_the_log(begin, tmp_path, sitl_instance):
+    """Once is enough: the folder says that it is incomplete."""
+    flight = begin(tmp_path / "run", LONG, f"px4.sitl.instance={sitl_instance}")
+    wait_for(tmp_path / "run", "Armed by external command")
+    flight.send_signal(signal.SIGINT)
+    _, errors = flight.communicate(timeout=60)
+    assert flight.returncode == 130, errors
+    assert "Traceback" not in errors
+    check_nothing_is_left(tmp_path / "run", sitl_instance)
+    assert (tmp_path / "run" / "INCOMPLETE").exists()
+    assert (tmp_path / "run" / "log.parquet").exists()
+
+
+def test_a_flight_to_its_end_leaves_nothing_and_shows_what_px4_prints(begin, tmp_path, sitl_instance):
+    """With -v, on standard error; no process and no port of it is left. What it leaves can't be branched from."""
+    settings = ("timeline.t_end_s=2.0", f"px4.sitl.instance={sitl_instance}")
+    _, errors = begin(tmp_path / "run", *settings, words=("-v",)).communicate(timeout=120)
+    assert (tmp_path / "run" / "px4.log").read_text() in errors
+    assert "Armed by external command" in errors
+    check_nothing_is_left(tmp_path / "run", sitl_instance)
+    command = [*COMMAND, "branch", str(tmp_path / "run"), "--at", "0.5"]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert finished.returncode == 2
+    assert "stock PX4 can't go on from a recorded moment" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("misbehaviour", "settings", "said"),
+    [
+        ("exit=7@1", (), "error: PX4 has ended with exit code 7"),
+        ("never-connect", ("px4.sitl.connect_timeout_s=1.0",), "error: PX4 was started and has not connected to TCP"),
+        ("stall@1", ("px4.sitl.answer_timeout_s=0.5",), "error: PX4 has not answered 3 steps in a row"),
+    ],
+)
+def test_an_error_and_a_timeout_leave_nothing(begin, tmp_path, sitl_instance, misbehaviour, settings, said):
+    """PX4 ends by itself, never comes, or stops to answer."""
+    settings = ("timeline.t_end_s=1.0", f"px4.sitl.instance={sitl_instance}", *settings)
+    flight = begin(tmp_path / "run", *settings, misbehave=f"{misbehaviour},child")
+    _, errors = flight.communicate(timeout=120)
+    assert flight.returncode == 1
+    assert said in errors
+    assert "Traceback" not in errors
+    check_nothing_is_left(tmp_path / "run", sitl_instance)
+
+
+def test_a_campaign_has_a_px4_for_each_worker(sitl_build, tmp_path):
+    """Two doubles wait for each other, so both are there at once: of two workers, and with two numbers."""
+    (tmp_path / "campaign.toml").write_text(
+        f"""[campaign]
+name = "sitl"
+base = "iris"
+runs = 3
+seed = 1
+
+[set]
+"autopilot.kind" = "px4-sitl"
+"px4.sitl.build_dir" = "{sitl_build}"
+"timeline.t_end_s" = 1.0
+
+[[vary]]
+key = "airframe.mass_kg"
+distribution = "uniform"
+low = 1.4
+high = 1.6
+"""
+    )
+    command = [*COMMAND, "campaign", "run", "campaign.toml", "--workers", "2", "--json"]
+    (tmp_path / "notes").mkdir()
+    env = {**os.environ, "PX4_DOUBLE_MEET": str(tmp_path / "notes")}
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=env)
+    said = json.loads(finished.stdout)
+    assert said["by_status"] == {"mission not finished": 3}, finished.stderr
+    _, *flown = [path.read_text().split() for path in sorted((tmp_path / "notes").iterdir())]  # rehearsed, then flown
+    (instance, worker, _), (other_instance, other_worker, _) = flown[:2]
+    assert instance != other_instance
+    assert worker != other_worker
+    for _, _, pid in flown:
+        wait_until(lambda pid=pid: is_gone(int(pid)))
+
+
+def test_an_interrupt_is_seen_while_px4_is_waited_for(begin, tmp_path, sitl_instance):
+    """Of a PX4 that does not come there is no end to see."""
+    flight = begin(tmp_path / "run", f"px4.sitl.instance={sitl_instance}", misbehave="never-connect")
+    wait_for(tmp_path / "run", "Waiting for simulator")
+    flight.send_signal(signal.SIGINT)
+    flight.communicate(timeout=60)
+    assert flight.returncode == 130
+    check_nothing_is_left(tmp_path / "run", sitl_instance)
+
+
+def test_who_starts_px4_is_told_how_once(begin, tmp_path, sitl_instance):
+    """On standard error, when the wait begins."""
+    wait = ("px4.sitl.wait_for_user=true", "px4.sitl.connect_timeout_s=0.5", f"px4.sitl.instance={sitl_instance}")
+    flight = begin(tmp_path / "run", *wait)
+    _, errors = flight.communicate(timeout=60)
+    assert flight.returncode == 1
+    assert errors.startswith(
+        f"waiting for PX4 to connect to TCP port {4560 + sitl_instance}; start it, in the folder of"
+    )
+    assert errors.count("PX4_SYS_AUTOSTART=10016 PX4_PARAM_SDLOG_BACKEND=0") == 1
+    check_nothing_is_left(tmp_path / "run", sitl_instance)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a PX4 that lost its parent goes on")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_px4_ends_if_we_are_killed(begin, tmp_path, sitl_instance, number):
+    """Nobody can clean up then; the system does."""
+    flight = begin(tmp_path / "run", LONG, f"px4.sitl.instance={sitl_instance}")
+    assert not is_gone(wait_for(tmp_path / "run", "Simulator connected"))
+    flight.send_signal(number)
+    flight.communicate(timeout=60)
+    check_nothing_is_left(tmp_path / "run", sitl_instance)
+
+
+def test_a_px4_that_is_killed_is_an_error(begin, tmp_path, sitl_instance):
+    """Exit code 1, what it printed last, and the log up to then."""
+    flight = begin(tmp_path / "run", LONG, f"px4.sitl.instance={sitl_instance}")
+    os.kill(wait_for(tmp_path / "run", "Armed by external command"), signal.SIGKILL)
+    printed, errors = flight.communicate(timeout=60)
+    assert flight.returncode == 1
+    assert "error: SIGKILL has ended PX4\n  PX4 printed last:" in errors
+    assert "Traceback" not in errors
+    assert json.loads(printed)["outcome"] == "failed"
+    assert (tmp_path / "run" / "log.parquet").exists()
+    check_nothing_is_left(tmp_path / "run", sitl_instance)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["determinism", "iris"], "no two of its flights are the same"),
+        (["spec", "check", "iris"], "has no bin/px4 and etc"),
+        (["run", "iris"], "has no bin/px4 and etc"),
+    ],
+)
+def test_what_can_not_be_is_an_error_before_the_flight(tmp_path, command, said):
+    """Exit code 2, and no folder."""
+    words = ["--set", "autopilot.kind=px4-sitl", "--set", f"px4.sitl.build_dir={tmp_path}"]
+    finished = subprocess.run([*COMMAND, *command, *words], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert finished.returncode == 2
+    assert said in finished.stderr
+    assert list(tmp_path.iterdir()) == []

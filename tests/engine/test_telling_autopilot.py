@@ -1,0 +1,99 @@
+"""An autopilot in Python that tells of itself, has something open, and warns."""
+
+import numpy as np
+import pytest
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Periodic, Timeline
+from px4lockstep.errors import InputError
+from px4lockstep.logs.log import Log
+from px4lockstep.report.outcome import outcome_of
+from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.vehicle.fleet import iris
+
+
+class Telling:
+    """Arms at 20 ms; its mission is over at 60 ms, or never."""
+
+    warnings = ("it was windy",)
+
+    def __init__(self, ends=True):
+        self.ends = ends
+        self.closed = 0
+
+    def attach(self, told, plant, period_us, seed):
+        self.told, self.got = told, (type(plant).__name__, period_us, seed)
+        told.mission_count = 2
+
+    def step(self, time_us, inputs, outputs):
+        self.told.armed = int(time_us >= 20_000)
+        self.told.mission_finished = int(self.ends and time_us >= 60_000)
+        outputs.motors[:4] = 0.1
+
+    def close(self):
+        self.closed += 1
+
+    def snapshot(self):
+        return self.closed
+
+    def restore(self, saved):
+        self.closed = saved
+
+
+class Silent:
+    """Commands, and tells nothing."""
+
+    def step(self, time_us, inputs, outputs):
+        outputs.motors[:4] = 0.1
+
+
+def fly(autopilot, **options):
+    scenario = Scenario().start_mission(at_s=0.0)
+    timeline = Timeline(100_000, autopilot=Periodic(4_000), log=Periodic(20_000))
+    return Simulation(iris(), timeline, scenario=scenario, autopilot=autopilot, seed=7, **options)
+
+
+def test_what_it_tells_is_in_the_log():
+    """Where that of the built-in one is; one that tells nothing has no such columns."""
+    own = Telling()
+    log = Log.of(fly(own).run())
+    assert own.got == ("Aircraft", 4_000, 7)
+    assert log["armed"].tolist() == [0, 1, 1, 1, 1, 1]
+    assert log["mission_finished"].tolist() == [0, 0, 0, 1, 1, 1]
+    with pytest.raises(InputError, match="tells nothing of itself"):
+        Log.of(fly(Silent()).run()).column("armed")
+
+
+def test_whether_its_mission_was_flown_is_known():
+    """Of one that tells nothing it is not, which is no failure."""
+    for autopilot, word in ((Telling(), "flown"), (Telling(ends=False), "mission not finished"), (Silent(), "flown")):
+        simulation = fly(autopilot).run()
+        assert outcome_of(simulation, Log.of(simulation)).word == word
+
+
+def test_it_is_closed_with_the_simulation():
+    """And its warnings are the simulation's."""
+    own = Telling()
+    simulation = fly(own).run()
+    assert "it was windy" in simulation.warnings
+    simulation.close()
+    assert own.closed == 1
+    fly(Silent()).close()
+
+
+def test_its_flight_is_replayed_to_the_bit():
+    """From its commands, as every flight."""
+    flown = fly(Telling(), record=True).run()
+    replayed = Simulation(iris(), flown.timeline, replay=flown.streams).run()
+    assert replayed.digest() == flown.digest()
+    assert np.array_equal(replayed.log_state, flown.log_state)
+
+
+def test_it_is_in_a_snapshot():
+    """As every object of the user's."""
+    own = Telling()
+    simulation = fly(own)
+    saved = simulation.snapshot()
+    own.closed = 5
+    simulation.restore(saved)
+    assert own.closed == 0

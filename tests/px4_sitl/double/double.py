@@ -1,0 +1,398 @@
+"""A double of stock PX4: a process that speaks its side of the simulator's, the API's and the ground station's link.
+
+    double.py -d -i INSTANCE -w FOLDER ETC
+
+It does what was measured of PX4 (docs/px4_sitl.md): connects to TCP 4560 + instance, waits for the first sensors and
+for the clock to advance, answers each step once, arms only with live sensors, takes missions and commands over UDP,
+and moves with the simulated clock alone. It has two UDP links, as PX4 has: of the API, from 14580 + instance to 14540 +
+instance, and of ground stations, from 18570 + instance to whoever spoke there last. Heartbeats are told on both, and so
+are answers to commands, whoever has sent them.
+
+`PX4_DOUBLE_TRACE`: it writes down what it is sent, lines of JSON in `heard` of its folder. `PX4_DOUBLE_MEET`, a folder:
+it leaves a note there, of number, parent and process, and all but the first wait for a third, so that two are there at
+once. `PX4_DOUBLE_MISBEHAVE` tells it what to do wrong, by names with commas between them, from a time on, counted in
+seconds from the first sensors:
+
+    late=2          connect after 2 s of wall time     never-connect
+    stall@8         answer nothing from then on        stall=3@8       leave out three answers
+    flood@8         old answers before each            flood-api@8     far too much on the API's link
+    garbage@8       bytes that are no frames, before answers
+    exit=7@8        end with that code                 signal=11@8     end by that signal
+    close@8         close the simulator's link, spin   twice@8         answer everything twice
+    nan@8           motors that are no numbers         late-answer@8   answer with the time of the step before
+    deny-arm        never ready                        refuse-mission  of an unknown kind
+    slow=9          take 60 ms for so many answers     no-lockstep     say that there is none
+    mute            nothing on the API's link          ignore-term     SIGTERM has no effect
+    child           start a process that stays
+"""
+
+import contextlib
+import json
+import math
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from commander import CUSTOM_MODES, LAND, LOITER, MANUAL, MISSION, RETURN, Commander, Item
+from pymavlink.dialects.v20 import common
+
+ANSWERS_FROM_US = 40_000
+FAR_BACK_US = 500_000
+MODES = {(1, 0): MANUAL, (4, 3): LOITER, (4, 4): MISSION, (4, 5): RETURN, (4, 6): LAND}
+ACCEPTED, REJECTED, DENIED = 0, 1, 2
+PARAMETERS = ("CA_", "COM_", "EKF2_", "IMU_", "MC_", "MIS_", "MPC_", "NAV_", "PWM_MAIN_", "SDLOG_", "SIM_", "SYS_")
+BATTERY_WARNINGS = ((0.04, "Emergency battery level"), (0.06, "Critical battery level"), (0.14, "Low battery level"))
+
+
+def say(text):
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+class Misbehaviour:
+    """What it was told to do wrong."""
+
+    def __init__(self, text):
+        self._told = {}
+        for part in filter(None, text.split(",")):
+            what, _, since = part.partition("@")
+            name, _, value = what.partition("=")
+            self._told[name] = [float(value or "inf"), float(since or 0.0)]
+
+    def has(self, name, time_s=math.inf):
+        return name in self._told and time_s >= self._told[name][1]
+
+    def value(self, name):
+        return self._told[name][0]
+
+    def use_up(self, name):
+        """Count down; return whether there was something left."""
+        self._told[name][0] -= 1
+        return self._told[name][0] >= 0
+
+
+class Double:
+    """PX4, as its simulator and its API see it."""
+
+    def __init__(self, instance, parameters, misbehaviour):
+        self.misbehaviour = misbehaviour
+        self.parameters = parameters
+        self.vehicle = Commander(parameters)
+        self.mavlink = common.MAVLink(None, 1 + instance, 1)
+        self.parser = common.MAVLink(None)
+        self.parser.robust_parsing = True
+        self.instance = instance
+        self.time_us = -1
+        self.first_us = None
+        self.is_dead = False
+        self.is_second = False
+        self.uploading = None
+        self.asked_us = 0
+        self.station = None
+        self.beats = {}
+        self.remaining = 1.0
+        self.warned = 0
+        self.motors = [0.0] * 4
+        self.api = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.gcs = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        for link in (self.api, self.gcs):
+            link.setblocking(False)
+        self.is_traced = bool(os.environ.get("PX4_DOUBLE_TRACE"))
+        self.simulator = None
+
+    # -- links ---------------------------------------------------------------------------------------------------
+
+    def open(self):
+        try:
+            self.api.bind(("127.0.0.1", 14580 + self.instance))
+            self.gcs.bind(("127.0.0.1", 18570 + self.instance))
+        except OSError:
+            say(f"ERROR [px4] PX4 server already running for instance {self.instance}")
+            raise SystemExit(255) from None
+        if self.misbehaviour.has("late"):
+            time.sleep(self.misbehaviour.value("late"))
+        say(f"INFO  [simulator_mavlink] Waiting for simulator to accept connection on TCP port {4560 + self.instance}")
+        while self.misbehaviour.has("never-connect"):
+            time.sleep(0.05)
+        while self.simulator is None:
+            link = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            try:
+                link.connect(("127.0.0.1", 4560 + self.instance))
+                self.simulator = link
+            except OSError:
+                link.close()
+                time.sleep(0.05)
+        self.simulator.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        say(f"INFO  [simulator_mavlink] Simulator connected on TCP port {4560 + self.instance}.")
+        self.send(self.mavlink.command_long_encode(0, 0, 511, 0, 115, 5000, 0, 0, 0, 0, 0))
+        self.send(self.mavlink.heartbeat_encode(2, 12, 0, 0, 3))
+
+    def send(self, message):
+        self.simulator.sendall(self.pack(message))
+
+    def tell(self, message):
+        """Send over the API's link."""
+        if not self.misbehaviour.has("mute"):
+            with contextlib.suppress(OSError):
+                self.api.sendto(self.pack(message), ("127.0.0.1", 14540 + self.instance))
+
+    def tell_station(self, message):
+        """Send to a ground station, if there is one."""
+        if self.station is not None:
+            with contextlib.suppress(OSError):
+                self.gcs.sendto(self.pack(message), self.station)
+
+    def tell_both(self, message):
+        self.tell(message)
+        self.tell_station(message)
+
+    def note(self, message):
+        """Write down what was heard."""
+        if self.is_traced:
+            with open("heard", "a") as file:
+                file.write(json.dumps(message.to_dict()) + "\n")
+
+    def pack(self, message):
+        packed = message.pack(self.mavlink)
+        self.mavlink.seq = (self.mavlink.seq + 1) % 256
+        return packed
+
+    def run(self):
+        while True:
+            select.select([self.simulator], [], [])
+            data = self.simulator.recv(65536)
+            if not data:  # PX4 does not connect again, and spins
+                say("ERROR [simulator_mavlink] poll timeout 0, 111")
+                self.spin()
+            for message in self.parser.parse_buffer(data) or []:
+                self.note(message)
+                if message.get_type() == "HIL_SENSOR" and message.id == 0:
+                    self.step(message)
+                elif message.get_type() == "HIL_GPS":
+                    self.vehicle.new_gps(self.time_us, message)
+
+    def spin(self):
+        while True:
+            time.sleep(0.01)
+
+    # -- a step --------------------------------------------------------------------------------------------------
+
+    def step(self, told):
+        back_us = self.time_us - told.time_usec
+        step_us = -back_us if self.first_us is not None else 4_000
+        if self.first_us is None:
+            self.first_us = told.time_usec
+            say("INFO  [px4] Startup script returned successfully")
+        if back_us > FAR_BACK_US:
+            self.is_dead = True
+        if step_us <= 0:
+            self.time_us = told.time_usec
+            return
+        self.time_us = told.time_usec
+        self.vehicle.jumped(step_us)
+        since_s = (self.time_us - self.first_us) / 1e6
+        self.misbehave(since_s)
+        updated = told.fields_updated
+        has_imu = updated & 0x3F == 0x3F
+        if has_imu:
+            acc, gyro = (told.xacc, told.yacc, told.zacc), (told.xgyro, told.ygyro, told.zgyro)
+            self.vehicle.imu(self.time_us, acc, gyro, step_us / 1e6)
+        if updated & 0x1C0 == 0x1C0:
+            self.vehicle.new_mag(self.time_us, (told.xmag, told.ymag, told.zmag))
+        if updated & 0x1A00 == 0x1A00:
+            self.vehicle.new_baro(self.time_us, told.abs_pressure)
+        if has_imu:
+            self.motors = self.vehicle.motors(self.time_us)
+        self.serve()
+        if has_imu and not self.is_dead and since_s * 1e6 >= ANSWERS_FROM_US:
+            self.answer(since_s, step_us)
+
+    def misbehave(self, since_s):
+        bad = self.misbehaviour
+        if bad.has("exit", since_s):
+            say("ERROR [px4] ended as it was told")
+            sys.exit(int(bad.value("exit")))
+        if bad.has("signal", since_s):
+            os.kill(os.getpid(), int(bad.value("signal")))
+        if bad.has("close", since_s):
+            self.simulator.close()
+            self.spin()
+        text = self.pack(self.mavlink.statustext_encode(6, b"flood"))
+        if bad.has("flood", since_s):
+            old = self.pack(self.mavlink.hil_actuator_controls_encode(50, [1.0] * 16, 129, 1))
+            self.simulator.sendall((text + old) * 50)
+        if bad.has("flood-api", since_s):
+            for _ in range(150):
+                with contextlib.suppress(OSError):
+                    self.api.sendto(text, ("127.0.0.1", 14540 + self.instance))
+        if bad.has("garbage", since_s):
+            self.simulator.sendall(bytes((self.time_us // 4000 * k * k) % 251 + k % 5 for k in range(300)) + b"\xfd")
+
+    def answer(self, since_s, step_us):
+        bad = self.misbehaviour
+        if bad.has("stall", since_s) and bad.use_up("stall"):
+            return
+        rate = str(round(1e6 / step_us))
+        integrates = self.parameters.get("IMU_INTEG_RATE") == rate or self.parameters.get("SDLOG_BACKEND") == "0"
+        if step_us <= 2_000 and not integrates:
+            self.is_second = not self.is_second
+            if self.is_second:
+                return
+        controls = [*self.motors, *[0.0] * 12]
+        if bad.has("nan", since_s):
+            controls = [math.nan] * 16
+        time_us = self.time_us - (step_us if bad.has("late-answer", since_s) else 0)
+        if bad.has("slow") and bad.use_up("slow"):
+            time.sleep(0.06)
+        flags = 0 if bad.has("no-lockstep") else 1
+        message = self.mavlink.hil_actuator_controls_encode(time_us, controls, 128 * self.vehicle.is_armed + 1, flags)
+        for _ in range(2 if bad.has("twice", since_s) else 1):
+            self.send(message)
+
+    # -- the API -------------------------------------------------------------------------------------------------
+
+    def is_due(self, name, period_us):
+        if self.time_us - self.beats.get(name, -(10**12)) < period_us:
+            return False
+        self.beats[name] = self.time_us
+        return True
+
+    def serve(self):
+        """Take what has come over UDP, and tell how it is: with the simulated clock."""
+        vehicle = self.vehicle
+        for link in (self.api, self.gcs):
+            while True:
+                try:
+                    data, sender = link.recvfrom(65536)
+                except OSError:
+                    break
+                if link is self.gcs:
+                    self.station = sender
+                for message in common.MAVLink(None).parse_buffer(data) or []:
+                    handler = getattr(self, f"on_{message.get_type().lower()}", None)
+                    if handler is not None:
+                        handler(message)
+        if self.uploading is not None and self.time_us - self.asked_us > 500_000:
+            self.ask_for_item()
+        if self.is_due("heartbeat", 1_000_000):
+            main, sub = CUSTOM_MODES[vehicle.mode]
+            armed = 128 * vehicle.is_armed
+            self.tell_both(self.mavlink.heartbeat_encode(2, 12, 1 + armed, main << 16 | sub << 24, 4))
+        if self.is_due("position", 200_000) and vehicle.now.home is not None:
+            self.tell_station(self.position())
+        if self.is_due("mission", 500_000) or vehicle.item != self.beats.get("item"):
+            self.beats["item"] = vehicle.item
+            self.tell(self.mavlink.mission_current_encode(vehicle.item, len(vehicle.items)))
+        for item in vehicle.reached:
+            self.tell(self.mavlink.mission_item_reached_encode(item))
+        for text in vehicle.said:
+            say(f"INFO  [commander] {text}")
+            self.tell_both(self.mavlink.statustext_encode(4, text.encode()[:50]))
+        vehicle.reached, vehicle.said = [], []
+
+    def position(self):
+        """GLOBAL_POSITION_INT, as it estimates it."""
+        now = self.vehicle.now
+        lat, lon = now.globally(now.pos)
+        height = round(-1e3 * now.pos[2])
+        velocity = [round(100.0 * value) for value in now.vel]
+        place = (round(1e7 * lat), round(1e7 * lon), round(1e3 * now.home[2]) + height, height)
+        return self.mavlink.global_position_int_encode(self.time_us // 1000, *place, *velocity, 65_535)
+
+    def on_command_long(self, told):
+        if told.command == 400:
+            if told.param1 == 1.0:
+                may = not self.misbehaviour.has("deny-arm") and self.vehicle.arm(self.time_us)
+                if self.misbehaviour.has("deny-arm"):
+                    self.vehicle.said.append("Preflight Fail: told to")
+            else:
+                may = self.vehicle.disarm(told.param2 == 21196.0)
+            result = ACCEPTED if may else REJECTED
+        elif told.command == 176:
+            mode = MODES.get((int(told.param2), int(told.param3)))
+            result = ACCEPTED if mode is not None and self.vehicle.set_mode(mode) else DENIED
+        else:
+            result = 3
+        sender = (told.get_srcSystem(), told.get_srcComponent())
+        self.tell_both(self.mavlink.command_ack_encode(told.command, result, 0, 0, *sender))
+
+    def on_mission_count(self, told):
+        if self.misbehaviour.has("refuse-mission"):
+            self.tell(self.mavlink.mission_ack_encode(told.get_srcSystem(), told.get_srcComponent(), 4))
+            return
+        self.uploading = (told.count, [], told.get_srcSystem(), told.get_srcComponent())
+        self.ask_for_item()
+
+    def ask_for_item(self):
+        _, items, system, component = self.uploading
+        self.asked_us = self.time_us
+        self.tell(self.mavlink.mission_request_int_encode(system, component, len(items)))
+
+    def on_mission_item_int(self, told):
+        if self.uploading is None or told.seq != len(self.uploading[1]) or told.frame != 6:
+            return  # PX4 asks again for another item; of frames, missions of these tests have one
+        count, items, system, component = self.uploading
+        params = tuple(0.0 if math.isnan(p) else p for p in (told.param1, told.param2, told.param3, told.param4))
+        items.append(Item(told.command, params, told.x / 1e7, told.y / 1e7, told.z))
+        if len(items) < count:
+            self.ask_for_item()
+            return
+        self.vehicle.items, self.vehicle.item, self.uploading = items, 0, None
+        self.tell(self.mavlink.mission_ack_encode(system, component, 0))
+
+    def on_battery_status(self, told):
+        if self.parameters.get("SIM_BAT_ENABLE") != "0" or told.get_srcSystem() != self.mavlink.srcSystem:
+            return
+        self.note(told)
+        self.remaining = told.battery_remaining / 100.0
+        for level, (least, text) in enumerate(reversed(BATTERY_WARNINGS), 1):
+            if self.remaining < least and self.warned < level:
+                self.warned = level
+                self.vehicle.said.append(text)
+
+
+def meet(folder, instance):
+    """Leave a note, and wait for another unless this is the first."""
+    with open(os.path.join(folder, f"{time.monotonic_ns():020d}"), "w") as file:
+        file.write(f"{instance} {os.getppid()} {os.getpid()}")
+    while 1 < len(os.listdir(folder)) < 3:
+        time.sleep(0.01)
+
+
+def main():
+    arguments = sys.argv[1:]
+    instance, folder = 0, "."
+    while arguments:
+        word = arguments.pop(0)
+        if word == "-i":
+            instance = int(arguments.pop(0))
+        elif word == "-w":
+            folder = arguments.pop(0)
+    if "PX4_DOUBLE_MEET" in os.environ:
+        meet(os.environ["PX4_DOUBLE_MEET"], instance)
+    os.chdir(folder)
+    with open("pid", "w") as file:
+        file.write(str(os.getpid()))
+    misbehaviour = Misbehaviour(os.environ.get("PX4_DOUBLE_MISBEHAVE", ""))
+    if misbehaviour.has("ignore-term"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if misbehaviour.has("child"):
+        with open("child", "w") as file:
+            file.write(str(subprocess.Popen(["sleep", "3600"]).pid))
+    found = {name[10:]: value for name, value in sorted(os.environ.items()) if name.startswith("PX4_PARAM_")}
+    for name, value in found.items():
+        known = name.startswith(PARAMETERS)
+        say(f"INFO  [param] {name} = {value}" if known else f"ERROR [param] Parameter {name} not found.")
+    double = Double(instance, found, misbehaviour)
+    double.open()
+    with contextlib.suppress(ConnectionError):
+        double.run()
+    double.spin()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""The double of stock PX4 does what was measured of the real one: each row of the table in docs/px4_sitl.md."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from px4_sitl_double import ACCEL, ALL, ARM, BARO, DOUBLE, GYRO, MAG, PlainHost
+
+ACCEPTED, REJECTED = 0, 1
+
+
+@pytest.fixture
+def host(tmp_path):
+    with PlainHost(tmp_path) as plain:
+        yield plain
+
+
+def test_it_waits_for_the_clock_and_answers_every_step_with_its_time(host):
+    """The first answer comes 32 to 210 ms after the first sensors; then one for each."""
+    while host.step(timeout_s=0.03) is None:
+        assert host.time_us < 1_300_000
+    assert 1_032_000 <= host.answered[0] <= 1_210_000
+    first = len(host.answered)
+    answers = [host.step() for _ in range(20)]
+    assert host.answered[first:] == [host.time_us - 4_000 * i for i in reversed(range(20))]
+    assert {(answer.flags, answer.mode) for answer in answers} == {(1, 1)}
+    assert set(answers[-1].controls) == {0.0}  # disarmed
+
+
+@pytest.mark.parametrize("missing", [GYRO, ACCEL])
+def test_without_gyro_or_accelerometer_there_is_no_answer(host, missing):
+    """Ever."""
+    host.boot()
+    assert [host.step(ALL & ~missing, timeout_s=0.05) for _ in range(5)] == [None] * 5
+
+
+@pytest.mark.parametrize("step_us", [1_000, 2_000])
+def test_a_fast_imu_with_default_parameters_leaves_every_second_step_unanswered(tmp_path, step_us):
+    """At 500 and 1000 Hz."""
+    with PlainHost(tmp_path, step_us=step_us) as host:
+        while host.step(timeout_s=0.02) is None:
+            assert host.time_us < 2_000_000
+        host.answered.clear()
+        times_us = []
+        for _ in range(8):
+            host.send()
+            times_us.append(host.time_us)
+        assert host.answer() is not None
+        assert host.answered == times_us[1::2]
+
+
+@pytest.mark.parametrize("params", [{"IMU_INTEG_RATE": 1000}, {"SDLOG_BACKEND": 0}])
+def test_either_parameter_answers_every_step_of_a_fast_imu(tmp_path, params):
+    """The integrator at the rate of the IMU, or no logger."""
+    with PlainHost(tmp_path, step_us=1_000, params=params) as host:
+        host.boot(0.5)  # which checks that there is an answer to each
+
+
+def test_a_step_back_of_8_ms_loses_one_answer(host):
+    """And the next is there."""
+    host.boot()
+    host.answered.clear()
+    host.send(ahead_us=-8_000)
+    assert host.step() is not None
+    assert host.answered == [host.time_us]
+
+
+def test_a_step_back_of_1_s_loses_all_answers(host):
+    """For good."""
+    host.boot(1.5)
+    assert host.step(ahead_us=-1_000_000, timeout_s=0.1) is None
+    assert [host.step(timeout_s=0.05) for _ in range(5)] == [None] * 5
+
+
+def test_a_pause_is_harmless(host):
+    """Of 3 s of wall time: the clock is the simulator's."""
+    host.boot()
+    time.sleep(3.0)
+    assert host.step() is not None
+
+
+def test_a_link_that_is_closed_is_not_opened_again(host):
+    """It spins, until SIGTERM ends it."""
+    host.boot()
+    host.link.close()
+    host.server.settimeout(0.5)
+    with pytest.raises(TimeoutError):
+        host.server.accept()
+    assert host.process.poll() is None
+    host.process.send_signal(signal.SIGTERM)
+    assert host.process.wait(20.0) == -signal.SIGTERM
+
+
+def test_it_arms_with_live_sensors(host):
+    """3.2 s after the first of them, and not before."""
+    host.boot(2.0)
+    assert host.ask(*ARM)[0] == REJECTED
+    host.boot(3.4)
+    assert host.ask(*ARM)[0] == ACCEPTED
+    assert host.step().mode & 128
+
+
+def test_without_noise_it_never_arms(host):
+    """Values that don't change are stale."""
+    host.noise = 0.0
+    host.boot(4.0)
+    result, texts = host.ask(*ARM)
+    assert result == REJECTED
+    assert any("Compass" in text for text in texts)
+
+
+@pytest.mark.parametrize(("fields", "gps"), [(ALL & ~MAG, True), (ALL & ~BARO, True), (ALL, False)])
+def test_without_a_sensor_it_does_not_arm(tmp_path, fields, gps):
+    """Magnetometer, barometer, GPS."""
+    with PlainHost(tmp_path) as host:
+        host.boot(4.0, fields=fields, gps=gps)
+        assert host.ask(*ARM, fields=fields, gps=gps)[0] == REJECTED
+
+
+def test_it_arms_without_a_barometer_if_it_is_told_that_there_is_none(tmp_path):
+    """By SYS_HAS_BARO."""
+    with PlainHost(tmp_path, params={"SYS_HAS_BARO": 0}) as host:
+        host.boot(4.0, fields=ALL & ~BARO)
+        assert host.ask(*ARM, fields=ALL & ~BARO)[0] == ACCEPTED
+
+
+def test_it_disarms_by_itself_if_nothing_is_flown(host):
+    """After COM_DISARM_PRFLT, 10 s."""
+    host.boot(4.0)
+    assert host.ask(*ARM)[0] == ACCEPTED
+    end_us = host.time_us + 10_100_000
+    while host.time_us < end_us:
+        answer = host.step()
+    assert not answer.mode & 128
+
+
+def test_a_second_one_of_the_same_number_ends_at_once(host, tmp_path):
+    """As PX4's lock does it."""
+    command = [sys.executable, str(DOUBLE), "-i", str(host.instance), "-w", str(tmp_path), "etc"]
+    second = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    assert second.returncode == 255
+    assert "already running for instance" in second.stdout

@@ -1,0 +1,192 @@
+"""A build of PX4 whose program is the double of `tests/px4_sitl/double`, a plain host of it, and flights with it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from pymavlink.dialects.v20 import common
+from sitl_sensors import FIELD_NED, TruthSuite
+
+from px4lockstep.autopilot.px4_sitl import Px4Sitl
+from px4lockstep.autopilot.sitl_host.options import SitlOptions
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
+from px4lockstep.px4.missions import load_mission
+from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.spec.files import shipped_missions
+from px4lockstep.vehicle.fleet import iris
+
+DOUBLE = Path(__file__).resolve().parents[1] / "px4_sitl" / "double" / "double.py"
+ALL, GYRO, ACCEL, MAG, BARO = 0x1BFF, 0x38, 0x07, 0x1C0, 0x1A00
+ARM = (400, 1.0)
+INSTANCES = range(10)
+PATIENCE_S = 20.0
+"""For what must come: the machine may be busy."""
+
+
+def make_build(folder):
+    """Write the folder of a build; return it."""
+    folder = Path(folder)
+    (folder / "bin").mkdir(parents=True)
+    (folder / "etc").mkdir()
+    program = folder / "bin" / "px4"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{DOUBLE}" "$@"\n')
+    program.chmod(0o755)
+    return folder
+
+
+def heard(folder, kind):
+    """What the double of a flight with `PX4_DOUBLE_TRACE` was sent, of a kind of message, or, of None, all."""
+    told = map(json.loads, (Path(folder) / "px4" / "heard").read_text().splitlines())
+    return [message for message in told if kind in (None, message["mavpackettype"])]
+
+
+class PlainHost:
+    """The simplest simulator of all: a vehicle that stands still, its messages by pymavlink, one step at a time."""
+
+    def __init__(self, folder, *, step_us=4_000, params=None, misbehave=""):
+        self.step_us, self.time_us, self.noise = step_us, 1_000_000 - step_us, 1.0
+        self.random = np.random.default_rng(1)
+        self.mavlink, self.parser = common.MAVLink(None, 1, 200), common.MAVLink(None)
+        self.server, self.api, self.instance = _free_ports()
+        env = {f"PX4_PARAM_{name}": str(value) for name, value in (params or {}).items()}
+        self.process = subprocess.Popen(
+            [sys.executable, str(DOUBLE), "-d", "-i", str(self.instance), "-w", str(folder), "etc"],
+            env={**os.environ, **env, "PX4_DOUBLE_MISBEHAVE": misbehave},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.answered = []
+        self.server.settimeout(PATIENCE_S)
+        self.link, _ = self.server.accept()
+        self.link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.communicate()
+        for link in (self.link, self.server, self.api):
+            link.close()
+
+    def send(self, fields=ALL, ahead_us=None, gps=True):
+        """Send the sensors of the next step, or of another time."""
+        self.time_us += self.step_us if ahead_us is None else ahead_us
+        noise = 1e-3 * self.noise * self.random.standard_normal(4)
+        mag = [value + error for value, error in zip(FIELD_NED, noise, strict=False)]
+        pressure = 956.0 + noise[3]
+        message = self.mavlink.hil_sensor_encode(
+            self.time_us, 0.0, 0.0, -9.80665, 0.0, 0.0, 0.0, *mag, pressure, 0.0, 488.0, 15.0, fields, 0
+        )
+        self.link.sendall(message.pack(self.mavlink))
+        if gps and self.time_us % 200_000 == 0:
+            told = (3, 473_977_420, 85_455_940, 488_000, 30, 40, 0, 0, 0, 0, 0, 12)
+            self.link.sendall(self.mavlink.hil_gps_encode(self.time_us, *told).pack(self.mavlink))
+
+    def answer(self, timeout_s=PATIENCE_S):
+        """The controls of the step that was sent, or None; times of all that come are noted in `answered`."""
+        end_s = time.monotonic() + timeout_s
+        while (left_s := end_s - time.monotonic()) > 0.0:
+            self.link.settimeout(left_s)
+            try:
+                data = self.link.recv(65536)
+            except TimeoutError:
+                return None
+            for message in self.parser.parse_buffer(data) or []:
+                if message.get_type() != "HIL_ACTUATOR_CONTROLS":
+                    continue
+                self.answered.append(message.time_usec)
+                if message.time_usec == self.time_us:
+                    return message
+        return None
+
+    def step(self, *arguments, timeout_s=PATIENCE_S, **options):
+        """A step; the controls, or None."""
+        self.send(*arguments, **options)
+        return self.answer(timeout_s)
+
+    def boot(self, seconds=1.0, **options):
+        """Step until it answers, and on to a time."""
+        while self.step(timeout_s=0.02, **options) is None:
+            assert self.time_us < 3_000_000
+        while self.time_us < 1_000_000 + seconds * 1e6:
+            assert self.step(**options) is not None
+
+    def ask(self, command, *params, seconds=0.5, **options):
+        """Send a command over the API, step on, and return what was answered: the result, and the texts."""
+        params = (*params, *[0.0] * (7 - len(params)))
+        message = self.mavlink.command_long_encode(1, 1, command, 0, *params)
+        self.api.sendto(message.pack(self.mavlink), ("127.0.0.1", 14580 + self.instance))
+        result, texts, end_us = None, [], self.time_us + seconds * 1e6
+        while self.time_us < end_us:
+            self.step(**options)
+        while True:
+            try:
+                data = self.api.recv(65536)
+            except BlockingIOError:
+                return result, texts
+            for told in common.MAVLink(None).parse_buffer(data) or []:
+                if told.get_type() == "COMMAND_ACK":
+                    result = told.result
+                elif told.get_type() == "STATUSTEXT":
+                    texts.append(told.text)
+
+
+def _free_ports():
+    for instance in INSTANCES:
+        server = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        api = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            server.bind(("127.0.0.1", 4560 + instance))
+            server.listen(1)
+            api.bind(("127.0.0.1", 14540 + instance))
+            api.setblocking(False)
+            return server, api, instance
+        except OSError:
+            server.close()
+            api.close()
+    raise AssertionError("no instance is free")
+
+
+def make_flight(
+    build,
+    folder,
+    *,
+    aircraft=None,
+    end_s=72.0,
+    tick_us=4_000,
+    scenario=None,
+    suite=TruthSuite,
+    mission="simple",
+    params=None,
+    on_wait=lambda _: None,
+    seed=1,
+    **options,
+):
+    """Return a simulation of the Iris with a PX4 of this build, and the PX4."""
+    if scenario is None:
+        scenario = Scenario().arm(at_s=1.0).start_mission(at_s=2.0)
+    end_us = round(1e6 * end_s)
+    timeline = Timeline(
+        end_us,
+        autopilot=Periodic(tick_us),
+        log=Periodic(20_000),
+        scenario=Explicit(scenario.times_us(end_us)) if scenario.times_us(end_us) else None,
+    )
+    sitl = Px4Sitl(
+        None if mission is None else load_mission(shipped_missions()[mission]),
+        params or {},
+        SitlOptions(build_dir=build, **options),
+        make_suite=suite,
+        folder=None if folder is None else Path(folder),
+        on_wait=on_wait,
+    )
+    return Simulation(aircraft or iris(), timeline, scenario=scenario, autopilot=sitl, record=True, seed=seed), sitl

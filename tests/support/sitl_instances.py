@@ -1,0 +1,80 @@
+"""Numbers of stock PX4 that one process of the tests has for itself, and what a flight must not leave."""
+
+import fcntl
+import os
+import socket
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+from processes import is_gone, wait_until
+
+from px4lockstep.autopilot.sitl_host.options import MAX_INSTANCES
+
+PORTS = ((socket.SOCK_STREAM, 4560), (socket.SOCK_DGRAM, 14540), (socket.SOCK_DGRAM, 14580), (socket.SOCK_DGRAM, 18570))
+"""Of instance 0: the simulator's and the API's, which are ours; PX4's own of the API and of ground stations."""
+
+
+@contextmanager
+def own_instance():
+    """Reserve a number by a lock, from the last on: flights that take the first that is free don't get that far.
+
+    Whoever looks at the ports of a flight needs one: those of any other number may have been taken again at once, by a
+    test in another process.
+    """
+    for number in reversed(range(MAX_INSTANCES)):
+        with (Path(tempfile.gettempdir()) / f"px4lockstep-tests-instance-{number}").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            yield number
+            return
+    raise AssertionError("tests of other processes have all instances")
+
+
+def check_ports_are_free(instance):
+    """All ports of an instance can be bound, at once."""
+    for kind, port in PORTS:
+        with socket.socket(socket.AF_INET, kind) as again:
+            if kind == socket.SOCK_STREAM:  # as our own server does it: links that were closed linger
+                again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            again.bind(("127.0.0.1", port + instance))
+
+
+def check_nothing_is_left(folder, instance):
+    """No process and no port of a flight is left; `folder` is where PX4's own is."""
+    for name in ("pid", "child"):
+        path = Path(folder) / "px4" / name
+        if path.exists():
+            pid = int(path.read_text())
+            wait_until(lambda pid=pid: is_gone(pid))  # a kill by the system takes its time
+    check_ports_are_free(instance)
+
+
+class Ended:
+    """What this process had open before a flight, and whether it has no more after it."""
+
+    def __init__(self, instance):
+        self.instance = instance
+        self._threads, self._files = set(threading.enumerate()), _files()
+
+    def check(self, sitl, folder):
+        """No process, port, file or thread of the flight is left."""
+        assert sitl.process_id is None
+        assert sitl.instance == self.instance
+        assert set(threading.enumerate()) <= self._threads
+        assert _files() <= self._files
+        check_nothing_is_left(folder, self.instance)
+
+
+def _files():
+    """What is open, as /proc has it: `socket:[123]`, or a path."""
+    found = set()
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            found.add(os.readlink(f"/proc/self/fd/{number}"))
+        except FileNotFoundError:  # that of the folder itself
+            continue
+    return found
