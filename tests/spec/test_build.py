@@ -257,7 +257,8 @@ def test_a_recording_that_is_not_made_is_a_warning(tmp_path):
 def test_sensors_of_stock_px4_are_those_of_the_file():
     """As `--set` has them too; a mistake is named with its place."""
     settings = {"autopilot.kind": "px4-sitl", "px4.sitl.sensors.gps.satellites": 9}
-    made = build_autopilot(load_spec("iris", settings), None)
+    spec = load_spec("iris", settings)
+    made = build_autopilot(spec.autopilot, spec.px4, spec.home, None)
     assert made.make_suite.args[0].gps.satellites == 9
     wrong = load_spec("iris", settings | {"px4.sitl.sensors.gps.satelites": 9})
     with pytest.raises(InputError, match=r"px4\.sitl\.sensors\.gps\.satelites = 9 is unknown; did you mean"):

@@ -15,6 +15,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.streams import Streams
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
+from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.logs.log import Log
 from px4lockstep.px4.missions import Mission
 from px4lockstep.scenario.scenario import Scenario
@@ -103,6 +104,7 @@ def build(
             if replay is not None:
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
             else:
+                has_own_estimator = spec.autopilot.kind == "px4-sitl"  # the log then shows the truth
                 if autopilot is None:
                     tables = (spec.autopilot, spec.px4, spec.home, mission)
                     is_kept = spec.autopilot.kind == "builtin"  # the others are one flight's
@@ -112,7 +114,7 @@ def build(
                     timeline,
                     scenario=scenario,
                     wind=made(build_wind, spec.environment),
-                    estimator=made(build_estimator, spec.estimator, spec.autopilot.kind),
+                    estimator=Estimator() if has_own_estimator else made(build_estimator, spec.estimator),
                     autopilot=autopilot,
                     gusts=gusts,
                     record=spec.run.mode == "record" if record is None else record,

@@ -91,9 +91,9 @@ def build_gusts(own: Environment) -> tuple[Gust, ...]:
     return tuple(Gust(us(gust.start_s), us(gust.end_s), gust.vel_ned) for gust in own.gusts)
 
 
-def build_estimator(own: EstimatorTable, flown_by: str) -> Estimator:
-    """Return the estimator; stock PX4 has its own, and the log then shows the truth."""
-    if own.kind == "none" or flown_by == "px4-sitl":
+def build_estimator(own: EstimatorTable) -> Estimator:
+    """Return the estimator."""
+    if own.kind == "none":
         return Estimator()
     with at(("estimator",)):
         return Estimator(
