@@ -61,6 +61,12 @@ class TruthSuite:
             gps_satellites=12,
         )
 
+    @property
+    def readings(self):
+        out = self.out
+        others = (out.abs_pressure_hpa, out.diff_pressure_hpa, out.pressure_alt_m, out.temperature_c)
+        return np.array([*out.accel_m_s2, *out.gyro_rad_s, *out.mag_gauss, *others])
+
     def step(self, time_us, x, rotor_speeds, wind_ned, faults_mask, gravity_m_s2):
         assert isinstance(time_us, int)
         assert not self.times_us or time_us - self.times_us[-1] == self.period_us

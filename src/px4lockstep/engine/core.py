@@ -59,6 +59,9 @@ MODES = record(
 
 SIM = record(
     [
+        ("state", STATE),  # the first three are what a step works on: their vectors lie on whole lines of the cache
+        ("inputs", INPUT),
+        ("work", WORK),
         ("cursor", CURSOR),
         ("modes", MODES),
         ("bus", BUS),
@@ -69,13 +72,10 @@ SIM = record(
         ("estimator", ESTIMATOR),
         ("builtin", BUILTIN),
         ("px4", PX4_HOST),  # its handle is 0 unless real PX4 flies
-        ("state", STATE),
-        ("inputs", INPUT),
         ("plant", PLANT),
         ("solver", SOLVER),
         ("validator", VALIDATOR),
         ("probe", PROBE),
-        ("work", WORK),
     ]
 )
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from px4lockstep.errors import LayoutError
 from px4lockstep.jit.kernel import JIT_ENABLED
 
+CACHE_LINE = 64
 _TAKEN_NAMES = frozenset(dir(np.record))
 
 
@@ -54,8 +55,12 @@ def plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def zeros(dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Return one record of zeros, in an array; NumPy's own function takes twenty times as long for large records."""
-    return np.ndarray(1, dtype, np.zeros(dtype.itemsize, np.uint8))
+    """Return one record of zeros, in an array that starts on a line of the cache.
+
+    NumPy's own function takes twenty times as long for large records, and starts anywhere.
+    """
+    room = np.zeros(dtype.itemsize + CACHE_LINE, np.uint8)
+    return np.ndarray(1, dtype, room, -room.ctypes.data % CACHE_LINE)
 
 
 class RecordView:

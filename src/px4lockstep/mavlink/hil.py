@@ -9,7 +9,7 @@ Reference: https://mavlink.io/en/messages/common.html#HIL_SENSOR, and #HIL_GPS, 
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from px4lockstep.mavlink.frame import frame
 
@@ -30,8 +30,7 @@ LOCKSTEP = 1
 I16, U16, I32 = (-(2**15), 2**15 - 1), (0, 2**16 - 1), (-(2**31), 2**31 - 1)
 
 
-@dataclass(frozen=True)
-class Actuators:
+class Actuators(NamedTuple):
     """HIL_ACTUATOR_CONTROLS: what PX4 answers to a step."""
 
     time_us: int
@@ -42,8 +41,8 @@ class Actuators:
     @classmethod
     def of(cls, payload: bytes) -> "Actuators":
         """Read a payload, whose zeros at the end may be missing."""
-        time_us, flags, *controls, mode = ACTUATORS.unpack(payload.ljust(ACTUATORS.size, b"\0")[: ACTUATORS.size])
-        return cls(time_us, tuple(controls), bool(mode & ARMED), bool(flags & LOCKSTEP))
+        values = ACTUATORS.unpack(payload.ljust(ACTUATORS.size, b"\0")[: ACTUATORS.size])
+        return cls(values[0], values[2:18], bool(values[18] & ARMED), bool(values[1] & LOCKSTEP))
 
 
 class HilSender:

@@ -74,6 +74,11 @@ class SimulatorLink:
         except OSError as error:
             raise LinkClosedError("PX4 has closed the link") from error
 
+    def fileno(self) -> int:
+        """Return the number of PX4's socket, by which `select` knows it."""
+        assert self._peer is not None
+        return self._peer.fileno()
+
     def receive(self, wait_s: float) -> list[Frame] | None:
         """Return frames that came, perhaps none yet; None if nothing came in that time.
 

@@ -17,6 +17,7 @@ LENGTHS = {MAGIC_1: 6, MAGIC_2: 10}
 """Of the headers."""
 MAX_FRAME = 10 + MAX_PAYLOAD + 2 + SIGNATURE_BYTES
 
+MAGIC_2_BYTE = bytes((MAGIC_2,))
 NO_FRAME, CUT_OFF = -1, 0
 
 
@@ -47,6 +48,10 @@ class Stream:
         """Return the frames that are complete with these bytes, in their order."""
         buffer = self._buffer
         buffer += data
+        if buffer[0:1] == MAGIC_2_BYTE and self._frame_at(0) == len(buffer):  # one frame and nothing else, as a rule
+            frame = self._read(0, len(buffer))
+            buffer.clear()
+            return [frame]
         frames: list[Frame] = []
         done = 0  # up to here all is used or skipped
         place = 0  # where the next frame may begin

@@ -122,6 +122,19 @@ def test_what_it_says_can_not_be_written():
         suite.out.abs_pressure_hpa = 1.0
     with pytest.raises(ValueError, match="read-only"):
         suite.out.mag_gauss[0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        suite.readings[0] = 1.0
+
+
+def test_readings_are_what_it_says_but_the_gps_in_the_order_of_mavlink():
+    """In a copy, too."""
+    suite = suite_of(every_error())
+    sense(suite, tumbling(20), fields=())
+    for one in (suite, copy.deepcopy(suite)):
+        out = one.out
+        pressures = [out.abs_pressure_hpa, out.diff_pressure_hpa, out.pressure_alt_m, out.temperature_c]
+        assert one.readings.tolist() == [*out.accel_m_s2, *out.gyro_rad_s, *out.mag_gauss, *pressures]
+        assert out.abs_pressure_hpa > 900.0
 
 
 @pytest.mark.parametrize(

@@ -46,17 +46,10 @@ class Senses:
         gravity_m_s2 = self._gravity_m_s2(plant.x[2])
         self._suite.step(hil_us, plant.x, plant["rotor"], inputs.held.wind_ned, faults, gravity_m_s2)
         self._steps += 1
-        out = self._suite.out
-        values = (
-            *_clipped(out.accel_m_s2.tolist(), MAX_FORCE_M_S2),
-            *_clipped(out.gyro_rad_s.tolist(), MAX_RATE_RAD_S),
-            *out.mag_gauss.tolist(),
-            out.abs_pressure_hpa,
-            out.diff_pressure_hpa,
-            out.pressure_alt_m,
-            out.temperature_c,
-        )
-        data = self._sender.sensor(hil_us, values, int(out.fields_updated))
+        out, readings = self._suite.out, self._suite.readings.tolist()
+        readings[:3] = _clipped(readings[:3], MAX_FORCE_M_S2)
+        readings[3:6] = _clipped(readings[3:6], MAX_RATE_RAD_S)
+        data = self._sender.sensor(hil_us, readings, int(out.fields_updated))
         if out.gps_updated:
             data += self._sender.gps(
                 hil_us,

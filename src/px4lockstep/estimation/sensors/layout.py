@@ -53,3 +53,5 @@ SENSOR_OUT = record(
     ]
 )
 """What is not updated at a tick holds its last value."""
+READINGS = 13
+"""The numbers that `SENSOR_OUT` begins with, all but the GPS's, in the order that MAVLink has them in."""

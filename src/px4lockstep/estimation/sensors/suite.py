@@ -25,6 +25,7 @@ from px4lockstep.estimation.sensors.layout import (
     BARO_FIELDS,
     GYRO_FIELDS,
     MAG_FIELDS,
+    READINGS,
     RIGID_BODY_STATES,
     SENSOR_INPUTS,
     SENSOR_OUT,
@@ -153,6 +154,9 @@ class SensorSuite:
         """Make the views of the record."""
         self.out: Any = view(self.record["out"], writable=False)
         """What the sensors say at this tick: a view of `layout.SENSOR_OUT`."""
+        self.readings: npt.NDArray[np.float64] = self.record["out"].view(np.uint8)[: 8 * READINGS].view(np.float64)
+        """The first numbers of it, all but the GPS's, in one array."""
+        self.readings.flags.writeable = False
         self.true_accel_m_s2: Any = plain(self.record)[0]["imu"]["mean_accel_m_s2"].view()
         """Specific force at the IMU over the last step, body axes, without errors and faults."""
         self.true_accel_m_s2.flags.writeable = False
