@@ -249,3 +249,12 @@ def test_a_run_that_can_not_be_built_is_an_error_each_time_and_spoils_nothing(fo
             build(campaign.spec(bad), prepared=campaign.prepared, check=False)
         fresh = build(load_spec(folder / "aircraft.toml"))
         assert_is_same_start(build(campaign.spec({}), prepared=campaign.prepared, check=False), fresh)
+
+
+def test_a_mission_that_was_written_anew_is_read_anew(tmp_path):
+    """A file is no value that could be compared."""
+    path, prepared = tmp_path / "mission.waypoints", Prepared()
+    for altitude in (7, 9):
+        path.write_text(MISSION.replace("8.545594 7 1", f"8.545594 {altitude} 1"))
+        flight = build(load_spec("iris", {"px4.mission_path": str(path)}), prepared=prepared)
+        assert flight.mission.items[0].alt_m == altitude

@@ -3,11 +3,14 @@
 import math
 
 import numpy as np
+import pytest
 from plant_probe import fly
 
+from px4lockstep.errors import StepError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.vehicle.fleet import iris
-from px4lockstep.vehicle.parts import Contact
+from px4lockstep.vehicle.parts import Actuator, Contact
+from px4lockstep.verification.comparison import tight
 
 G, MASS, STIFFNESS, HEIGHT_M = 9.80665, 1.5, 5_000.0, 0.2
 SPRING = iris(
@@ -53,7 +56,7 @@ def test_a_step_after_a_kink_is_as_long_as_those_before():
     """One kink costs some attempts, and no crawling away from it: the step that is carried does not shrink."""
     carried = [
         fly(SPRING, end_s, integrator=Integrator("RK45", h_max_s=0.002), step_us=None)._core["solver"]["h_us"][0]
-        for end_s in (0.2, 0.21)  # it touches after 0.202 s
+        for end_s in (0.2, 0.202)  # it touches 38 µs before
     ]
     assert carried == [2_000.0, 2_000.0]
 
@@ -62,3 +65,26 @@ def test_fixed_steps_do_not_look_at_kinks():
     """RK4 takes the steps that it is told to."""
     statistics = fly(SPRING, 1.0, integrator=Integrator("RK4", kink_tolerance=1e-8)).statistics
     assert (statistics.accepted_steps, statistics.rejected_steps) == (1_000, 0)
+
+
+def test_too_few_attempts_for_a_kink_are_said_to_be_that():
+    """No tolerance is to blame."""
+    few = Integrator("RK45", max_substeps=8, h_max_s=0.002)
+    said = r"t = 0\.20\d+ s: 8 attempts .* up to a kink .* or kink_tolerance, 1e-08, up to 1"
+    with pytest.raises(StepError, match=said):
+        fly(SPRING, 0.3, integrator=few, step_us=None)
+
+
+@pytest.mark.parametrize("motor", [Actuator("first_order"), Actuator("second_order", omega_n=60.0, rate_limit=3.0)])
+def test_motors_with_a_lag_spin_up_over_their_kinks(motor):
+    """The deadzone of the ESC, the no-load current and the rate limit, none of them at a tick."""
+
+    def rotors(integrator):
+        aircraft = iris(motor_actuator=motor, contact=Contact("no_contact"))
+        simulation = fly(aircraft, 0.5, motors=lambda time_us: 0.55, integrator=integrator, step_us=None)
+        return simulation.log_state[:, aircraft.offset("rotor") :][:, :4]
+
+    exact = rotors(tight(Integrator("RK45")))
+    errors = {k: np.abs(rotors(Integrator("RK45", h_max_s=0.001, kink_tolerance=k)) - exact).max() for k in (1.0, 1e-8)}
+    assert errors[1e-8] < 1e-4
+    assert errors[1.0] > 20.0 * errors[1e-8]

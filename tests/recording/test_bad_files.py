@@ -24,6 +24,7 @@ from recording_files import (
 )
 
 from px4lockstep.cli import main
+from px4lockstep.engine.core import SIM
 from px4lockstep.errors import InputError
 from px4lockstep.recording.contents import ATTRIBUTES, ENTRIES, TEXTS, VERSION
 from px4lockstep.recording.file import read_recording, write_recording
@@ -266,6 +267,8 @@ def row_less(array):
     return array[:-1]
 
 
+CURSOR_K = slice(SIM.fields["cursor"][1], SIM.fields["cursor"][1] + 8)
+"""The first number of a moment's cursor: its boundary."""
 CASES = {
     # version and attributes
     "version 0": (other_version(0), "its version is 0; this px4lockstep reads 1 to"),
@@ -364,7 +367,7 @@ CASES = {
     "a gust of NaN": (field("streams/gusts", "vel_ned", np.nan), "streams/gusts.vel_ned is nan"),
     "a thousand gusts": (field("streams/gusts", "count", 1_000), "streams/gusts.count is 1000; allowed is 0 to 8"),
     "less than no gusts": (field("streams/gusts", "count", -1), "streams/gusts.count is -1"),
-    "a moment beyond the end": (values("moments/core", with_value((0, slice(0, 8)), 1)), "moments/core is at k ="),
+    "a moment beyond the end": (values("moments/core", with_value((0, CURSOR_K), 1)), "moments/core is at k ="),
     "one moment twice": (values("moments/core", row_more), "not one after the other in time"),
     # texts
     "a text no UTF-8": (values("spec", lambda data: b"\xff" + data[1:]), "spec is no UTF-8 text"),

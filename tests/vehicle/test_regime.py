@@ -47,6 +47,15 @@ def test_each_motor_has_four_laws_of_its_own(make):
     assert len(set(found)) == len(found)
 
 
+@pytest.mark.parametrize("command", [0.0, 0.01])
+def test_a_motor_without_duty_has_a_law_of_its_own(command):
+    """Below the deadzone of its ESC, too: a motor that is about to spin up is about to pass two kinks."""
+    driving = Probe(iris(), motors=0.5).regime()
+    one, all_off = Probe(iris(), motors=0.5), Probe(iris(), motors=command)
+    one.motors[2] = command
+    assert len({driving, one.regime(), all_off.regime()}) == 3
+
+
 def test_flat_ground_has_three_laws():
     """In the air, sinking into it, and rising out of it; how fast it slides is one law."""
     air, sinking, rising, sliding = (
@@ -71,10 +80,20 @@ def test_each_foot_has_laws_of_its_own():
 
 
 def test_an_actuator_at_its_rate_limit_is_another_law():
-    """Whichever motor's it is."""
+    """Each motor's."""
     probe = Probe(iris(motor_actuator=SECOND_ORDER), act=0.5)
     within = probe.regime()
     probe["actdot"][2] = 4.9
     assert probe.regime() == within
     probe["actdot"][2] = -5.0
+    one = probe.regime()
+    probe["actdot"][0] = 5.0
+    assert len({within, one, probe.regime()}) == 3
+
+
+def test_an_actuator_beyond_its_range_is_another_law():
+    """It is about to be put back, and its rate to 0: a jump."""
+    probe = Probe(iris(motor_actuator=SECOND_ORDER), act=1.0)
+    within = probe.regime()
+    probe["act"][1] = 1.0 + 1e-9
     assert probe.regime() != within

@@ -80,9 +80,15 @@ def _step_failure(sim: Any, code: int, integrator_kind: str) -> StepError:
             f"{integrator_kind} at t = {at_s:.6f} s: {tried}, the shortest allowed, gave an error that is not finite "
             f"in group {group!r}. The right-hand side diverges there; the log up to then is intact"
         )
+    attempts = int(solver["max_substeps"])
+    missed = f"{integrator_kind} at t = {at_s:.6f} s: {attempts} attempts did not reach the next boundary."
+    if float(solver["h_us"]) > float(solver["max_factor"]) * float(solver["last_h_us"]):  # no error made it so short
+        return StepError(
+            f"{missed} The last was {tried}: steps shrink up to a kink of the plant, in 10 to 20 attempts. Raise "
+            f"max_substeps, or kink_tolerance, {float(solver['kink_tolerance']):g}, up to 1"
+        )
     return StepError(
-        f"{integrator_kind} at t = {at_s:.6f} s: {int(solver['max_substeps'])} attempts did not reach the next "
-        f"boundary. The last, {tried}, has an error of {float(solver['last_error']):.3g} times the tolerance, in group "
+        f"{missed} The last, {tried}, has an error of {float(solver['last_error']):.3g} times the tolerance, in group "
         f"{group!r}, which limits the steps most. Loosen that tolerance, raise max_substeps, h_max or h_min, or look "
         "for a time constant far shorter than the others"
     )

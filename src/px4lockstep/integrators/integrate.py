@@ -76,7 +76,8 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
     done_us = 0.0
     attempts = 0
     first = FIRST  # of the slopes to take: that at a state is not taken twice
-    up_to_kink_us = solver.h_max_us
+    up_to_kink_us = solver.h_max_us  # the longest step until a kink that was seen is behind,
+    kink_by_us = 0.0  # which it is by then
     while done_us < interval_us:
         remaining_us = interval_us - done_us
         h_us = min(solver.h_us, up_to_kink_us)
@@ -108,7 +109,7 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
             if error > 1.0:
                 solver.forced += 1
             adapt_step(error, h_us, is_last or up_to_kink_us < solver.h_us, solver)
-            if has_kink:
+            if has_kink or done_us >= kink_by_us:
                 up_to_kink_us = solver.h_max_us
         elif is_shortest:
             return NOT_FINITE
@@ -117,6 +118,7 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
             first = FIRST + 1
             if has_kink and math.isfinite(error):
                 up_to_kink_us = max(h_us * step_factor(error / limit, solver), solver.h_min_us)
+                kink_by_us = done_us + h_us
             else:
                 adapt_step(error, h_us, is_last, solver)
     return REACHED

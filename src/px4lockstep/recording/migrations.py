@@ -43,8 +43,12 @@ def _from_2(contents: Contents) -> None:
 
 def _from_3(contents: Contents) -> None:
     """Version 4 has in its aircraft file how much better a step over a kink must be; before it was like any other."""
-    table = "[plant.integrator]\n"
-    contents.texts["spec"] = contents.texts.get("spec", "").replace(table, f"{table}kink_tolerance = 1.0\n", 1)
+    spec, table = contents.texts.get("spec"), "[plant.integrator]\n"
+    if spec is None:
+        return  # which is an error of its own
+    if table not in spec:
+        raise InputError("its aircraft file lacks the table [plant.integrator]")
+    contents.texts["spec"] = spec.replace(table, f"{table}kink_tolerance = 1.0\n", 1)
 
 
 def _with_fields(array: npt.NDArray[Any], dtype: np.dtype[Any], name: str) -> npt.NDArray[Any]:

@@ -91,7 +91,7 @@ def build(
     prepared = prepared or Prepared()
     made = prepared.made
     try:
-        aircraft, mission = build_aircraft(spec, prepared), made(build_mission, spec.px4.mission_path)
+        aircraft, mission = build_aircraft(spec, prepared), build_mission(spec.px4.mission_path)
         scenario, added = made(build_scenario, spec.scenario)
         gusts = build_gusts(spec.environment)
         common: dict[str, Any] = {

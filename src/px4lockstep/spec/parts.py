@@ -30,7 +30,7 @@ TOLERANCES = ("pos", "vel", "omega", "act", "actdot", "rotor", "soc", "v1")
 
 
 def build_mission(path: str | None) -> Mission | None:
-    """Return the mission, if there is one."""
+    """Return the mission, if there is one. Its file is read: what was read before may have been another."""
     if path is None:
         return None
     with at(("px4", "mission_path")):

@@ -10,7 +10,7 @@ channels that a motor or servo is mapped to have a state: first the outputs of m
 
 from px4lockstep.jit import kernel, record
 from px4lockstep.plants.layout import MAX_MOTORS, MAX_SERVOS
-from px4lockstep.vehicle.regime import MOTOR_RATE_BIT, SERVO_RATE_BIT
+from px4lockstep.vehicle.regime import MOTOR_RATE_BIT, RANGE_BIT, SERVO_RATE_BIT
 
 DIRECT = 0
 FIRST_ORDER = 1
@@ -63,7 +63,7 @@ def actuator_rate(actuator, command, y, y_rate):
 
 @kernel
 def write_channel_rate(actuator, command, state, i_output, i_rate, dstate, limit_bit):
-    """Write the derivative of one channel; note if it is at its rate limit."""
+    """Write the derivative of one channel; note if it is at its rate limit, or beyond its range."""
     y_rate = state.x[i_rate] if actuator.kind == SECOND_ORDER else 0.0
     limited = clamp(command, actuator.low, actuator.high)
     rate, acceleration = actuator_rate(actuator, limited, state.x[i_output], y_rate)
@@ -72,6 +72,8 @@ def write_channel_rate(actuator, command, state, i_output, i_rate, dstate, limit
         dstate.x[i_rate] = acceleration
         if abs(y_rate) >= actuator.rate_limit:
             dstate.regime |= 1 << limit_bit
+        if not actuator.low <= state.x[i_output] <= actuator.high:
+            dstate.regime |= 1 << RANGE_BIT
 
 
 @kernel
@@ -80,7 +82,7 @@ def write_actuator_rates(a, m, state, inputs, dstate):
     if a.motor.kind != DIRECT:
         for i in range(m.n_rotors):
             command = inputs.command.motors[a.motor_channel[i]]
-            write_channel_rate(a.motor, command, state, m.i_act + i, a.i_motor_rate + i, dstate, MOTOR_RATE_BIT)
+            write_channel_rate(a.motor, command, state, m.i_act + i, a.i_motor_rate + i, dstate, MOTOR_RATE_BIT + i)
     if a.servo.kind != DIRECT:
         for i in range(a.n_servos):
             command = inputs.command.servos[a.servo_channel[i]]

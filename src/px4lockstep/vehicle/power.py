@@ -161,9 +161,8 @@ def bus_voltage(m, b, state, duties):
     offset = avionics_a - back * (p.ke * slope_scale)
     v = min(max((v0 - r0 * offset) / (1.0 + r0 * slope * slope_scale), bus.min_voltage_v), v0)
     for i in range(n_rotors):
-        duty = duties.x[i_rotor + i]
-        if duty > 0.0 and m.rotors[i].bus == b:
-            current = (duty * v - p.ke * state.x[i_rotor + i]) * p.inverse_r
+        if m.rotors[i].bus == b:
+            current = (duties.x[i_rotor + i] * v - p.ke * state.x[i_rotor + i]) * p.inverse_r
             if not p.i0_a < current < p.max_current_a:
                 return unusual_voltage(m, b, state, duties, v, v0, avionics_a)
     return v
