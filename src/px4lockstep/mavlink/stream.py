@@ -17,7 +17,6 @@ LENGTHS = {MAGIC_1: 6, MAGIC_2: 10}
 """Of the headers."""
 MAX_FRAME = 10 + MAX_PAYLOAD + 2 + SIGNATURE_BYTES
 
-MAGIC_2_BYTE = bytes((MAGIC_2,))
 NO_FRAME, CUT_OFF = -1, 0
 
 
@@ -47,11 +46,9 @@ class Stream:
     def take(self, data: bytes) -> list[Frame]:
         """Return the frames that are complete with these bytes, in their order."""
         buffer = self._buffer
+        if not buffer and self._is_one_frame(data):  # as a rule
+            return [Frame(data[7] | data[8] << 8 | data[9] << 16, data[10:-2], data, data[5], data[6])]
         buffer += data
-        if buffer[0:1] == MAGIC_2_BYTE and self._frame_at(0) == len(buffer):  # one frame and nothing else, as a rule
-            frame = self._read(0, len(buffer))
-            buffer.clear()
-            return [frame]
         frames: list[Frame] = []
         done = 0  # up to here all is used or skipped
         place = 0  # where the next frame may begin
@@ -74,6 +71,13 @@ class Stream:
         self.skipped += keep - done
         del buffer[:keep]
         return frames
+
+    def _is_one_frame(self, data: bytes) -> bool:
+        """Whether this is one frame of MAVLink 2, without a signature, and nothing else."""
+        if len(data) < 12 or data[0] != MAGIC_2 or data[1] != len(data) - 12 or data[2]:
+            return False
+        crc_extra = self._crc_extra.get(data[7] | data[8] << 8 | data[9] << 16)
+        return crc_extra is not None and checksum(data[1:-2], crc_extra) == data[-2] | data[-1] << 8
 
     def _next_magic(self, start: int) -> int:
         """Return where the next byte is that may begin a frame, or the end."""

@@ -5,6 +5,7 @@ the first tick, so that nothing drifts. All that changes is in one record, `SENS
 """
 
 import functools
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,6 +48,9 @@ SENSORS = record(
         ("out", SENSOR_OUT),
     ]
 )
+TIMES = struct.Struct("=qq")  # of the first tick and of the last one, which the record begins with
+GIVEN, GIVEN_AT = struct.Struct("=qqd"), 8
+"""Time, faults and gravity, which the inputs begin with, and where that is."""
 
 
 @kernel
@@ -160,8 +164,9 @@ class SensorSuite:
         self.true_accel_m_s2: Any = plain(self.record)[0]["imu"]["mean_accel_m_s2"].view()
         """Specific force at the IMU over the last step, body axes, without errors and faults."""
         self.true_accel_m_s2.flags.writeable = False
-        self._inputs = plain(self.record)[0]["inputs"]
-        self._x, self._speeds, self._wind = (self._inputs[name] for name in ("x", "rotor_speed_rad_s", "wind_ned"))
+        inputs = plain(self.record)[0]["inputs"]
+        self._x, self._speeds, self._wind = (inputs[name] for name in ("x", "rotor_speed_rad_s", "wind_ned"))
+        self._bytes = memoryview(self.record.view(np.uint8))  # type: ignore[arg-type]  # of NumPy before 2.1
         self._argument = rows(self.record)
         self._step = _compiled()
 
@@ -187,18 +192,16 @@ class SensorSuite:
         Raises:
             InputError: If the time is not that of the next tick, or an array has the wrong length.
         """
-        inputs = self._inputs
-        if self.record["start_us"][0] < 0:
+        start_us, last_us = TIMES.unpack_from(self._bytes)
+        if start_us < 0:
             check_us("time_us", time_us)
             self._check_lengths(len(x_state), len(rotor_speeds), len(wind_ned))
-        elif time_us != inputs["time_us"] + self.period_us:
+        elif time_us != last_us + self.period_us:
             raise InputError(
-                f"time_us = {time_us} is not the next tick of the sensors, {inputs['time_us'] + self.period_us}; "
+                f"time_us = {time_us} is not the next tick of the sensors, {last_us + self.period_us}; "
                 "step them once per tick of the autopilot"
             )
-        inputs["time_us"] = time_us
-        inputs["faults_mask"] = faults_mask
-        inputs["gravity_m_s2"] = gravity_m_s2
+        GIVEN.pack_into(self._bytes, GIVEN_AT, time_us, faults_mask, gravity_m_s2)
         self._x[:] = x_state[:RIGID_BODY_STATES]
         self._speeds[: len(rotor_speeds)] = rotor_speeds
         self._wind[:] = wind_ned
