@@ -24,6 +24,10 @@ class SimulationError(LockstepError):
     """A run that could not go on. Logs up to the failure are intact."""
 
 
+class HostError(SimulationError):
+    """An autopilot of its own process that does not start, can't be reached, or ends: no outcome of the flight."""
+
+
 class StepError(SimulationError):
     """An adaptive integrator could not reach the next boundary within its limits."""
 

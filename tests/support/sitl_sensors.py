@@ -41,6 +41,7 @@ class TruthSuite:
         gps=True,
     ):
         self.period_us = period_us
+        self.gps_latency_us = 0
         self._map = MapProjection(home_lat_deg, home_lon_deg)
         self._alt_m = home_alt_msl_m
         self._random = np.random.default_rng(seed)

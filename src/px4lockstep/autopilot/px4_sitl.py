@@ -30,13 +30,15 @@ from px4lockstep.autopilot.sitl_host.options import MAX_INSTANCES, SitlOptions
 from px4lockstep.autopilot.sitl_host.process import Px4Process, find_build
 from px4lockstep.autopilot.sitl_host.senses import Senses
 from px4lockstep.environment.projection import MapProjection
-from px4lockstep.errors import InputError, SimulationError
+from px4lockstep.errors import HostError, InputError, SimulationError
 from px4lockstep.mavlink.hil import CRC_EXTRA, HIL_ACTUATOR_CONTROLS, Actuators
-from px4lockstep.mavlink.links import ApiLink, LinkClosedError, PortTakenError, SimulatorLink
+from px4lockstep.mavlink.links import ApiLink, LinkClosedError, PortTakenError, SimulatorLink, check_is_free
 from px4lockstep.px4.missions import Mission
 from px4lockstep.vehicle.aircraft import Aircraft
 
 SIMULATOR_PORT, API_PORT = symptoms.SIMULATOR_PORT, 14540
+PX4_API_PORT = 14580
+"""PX4's own: one that flies in another simulator has it."""
 
 START_US = 1_000_000
 UPLOAD_US = 4_000_000
@@ -133,6 +135,7 @@ class Px4Sitl:
         self._rotors = len(plant.rotors)
         home = (self.home_lat_deg, self.home_lon_deg)
         suite = self._make_suite(plant, period_us, seed)
+        self._gps_latency_us = suite.gps_latency_us
         self._senses = Senses(suite, plant, home, ground_truth=self.options.ground_truth)
 
     def step(self, time_us: int, inputs: Any, outputs: Any) -> None:
@@ -218,11 +221,13 @@ class Px4Sitl:
 
     def parameters(self) -> dict[str, str]:
         """Return the parameters that PX4 is started with, as its start script takes them."""
-        found: dict[str, float | int] = {"SDLOG_BACKEND": 0}
+        found: dict[str, float | int | str] = {"SDLOG_BACKEND": 0}
         if self.options.battery:  # the one or the other is there, by version
             found |= {"SIM_BAT_ENABLE": 0, "SIM_BAT_DRAIN": 0}
         if self._period_us <= symptoms.FAST_TICK_US:
             found["IMU_INTEG_RATE"] = 1_000_000 // self._period_us
+        delay_ms = f"{self._gps_latency_us / 1e3:g}"  # PX4's start script of simulators has 10
+        found |= {"EKF2_GPS_DELAY": delay_ms, "SENS_GPS0_DELAY": delay_ms}  # again by version
         if self.options.derive_ca_params:
             found |= ca_parameters(self._aircraft)
             found |= {f"PWM_MAIN_FUNC{i + 1}": 101 + i for i in range(self._rotors)}
@@ -253,12 +258,13 @@ class Px4Sitl:
             waited_s = time.perf_counter() - start_s
             has_ended = self._process is not None and not self._process.is_running
             if has_ended or waited_s > options.connect_timeout_s:
-                raise SimulationError(symptoms.not_connected(port, options.connect_timeout_s, self._process))
+                raise HostError(symptoms.not_connected(port, options.connect_timeout_s, self._process))
 
     def _open_ports(self) -> None:
         wanted = self.options.instance
         for instance in range(MAX_INSTANCES) if wanted is None else (wanted,):
             try:
+                check_is_free(PX4_API_PORT + instance)
                 self._link = SimulatorLink(SIMULATOR_PORT + instance, CRC_EXTRA)
                 self._api_link = ApiLink(API_PORT + instance, self._crc_extra_heard)
                 self.instance = instance
@@ -266,7 +272,7 @@ class Px4Sitl:
             except PortTakenError as error:
                 self._release()
                 if wanted is not None or instance == MAX_INSTANCES - 1:
-                    raise SimulationError(symptoms.taken(instance, str(error))) from error
+                    raise HostError(symptoms.taken(instance, str(error))) from error
 
     def _fresh_folder(self) -> Path:
         """Return a new folder for PX4: it keeps parameters and missions there."""
@@ -278,15 +284,16 @@ class Px4Sitl:
         try:
             folder.mkdir(parents=True)
         except OSError as error:
-            raise SimulationError(f"PX4's folder {folder} can't be made: {error.strerror}") from error
+            raise HostError(f"PX4's folder {folder} can't be made: {error.strerror}") from error
         return folder
 
     def _boot(self, time_us: int, inputs: Any) -> None:
         """Step PX4 with the aircraft where it starts, until it has booted and taken the mission."""
-        boot_us = 0
+        boot_us, start_s = 0, time.perf_counter()
         while boot_us < self.options.boot_us or not self._is_answering or not self._api.has_mission:
-            if boot_us > MAX_BOOT_US and not self._is_answering:
-                raise SimulationError(symptoms.never_answered(boot_us / 1e6, self._process))
+            is_late = boot_us > MAX_BOOT_US or time.perf_counter() - start_s > self.options.connect_timeout_s
+            if is_late and not self._is_answering:
+                raise HostError(symptoms.never_answered(boot_us / 1e6, self._process))
             self._exchange(START_US + boot_us, inputs)
             if boot_us >= UPLOAD_US and self._is_answering:
                 self._api.upload(START_US + boot_us)
@@ -300,7 +307,7 @@ class Px4Sitl:
         unknown = [] if self._process is None else self._process.unknown_parameters
         wrong = [name for name in unknown if name in self.params]
         if wrong:
-            raise SimulationError(symptoms.unknown_parameters(wrong))
+            raise HostError(symptoms.unknown_parameters(wrong))
 
     # -- a step --------------------------------------------------------------------------------------------------
 
@@ -312,7 +319,7 @@ class Px4Sitl:
             self._link.send(self._senses.frames(hil_us, inputs))
             answer = self._answer(hil_us, self.options.answer_timeout_s if self._is_answering else BOOT_WAIT_S)
         except LinkClosedError as error:
-            raise SimulationError(symptoms.closed(str(error), self._process)) from error
+            raise HostError(symptoms.closed(str(error), self._process)) from error
         if answer is not None:
             self._take(answer)
         elif self._is_answering:
@@ -329,7 +336,7 @@ class Px4Sitl:
                 if frame.message == HIL_ACTUATOR_CONTROLS:
                     answer = Actuators.of(frame.payload)
                     if not answer.is_lockstep:
-                        raise SimulationError(symptoms.no_lockstep())
+                        raise HostError(symptoms.no_lockstep())
                     if answer.time_us == hil_us:
                         return answer
                     if not self._is_answering and START_US <= answer.time_us < hil_us:  # it boots more slowly than that
@@ -346,7 +353,7 @@ class Px4Sitl:
         self._in_a_row = 0
         for i in range(self._rotors):
             if not math.isfinite(answer.controls[i]):
-                raise SimulationError(symptoms.not_a_number(i, answer.controls[i]))
+                raise HostError(symptoms.not_a_number(i, answer.controls[i]))
         self._controls, self._is_armed = answer.controls, answer.is_armed
 
     def _miss(self) -> None:
@@ -357,7 +364,8 @@ class Px4Sitl:
             row = self._in_a_row * MISS >= STALLED
             count = self._in_a_row if row else self.missed
             timeout_s, fields = self.options.answer_timeout_s, self._senses.fields_updated
-            raise SimulationError(symptoms.stalled(count, timeout_s, row, self._period_us, fields, self._process))
+            said = symptoms.stalled(count, timeout_s, row, self._period_us, fields, self._process)
+            raise SimulationError(said) if symptoms.lacks_imu(fields) else HostError(said)
 
     # -- what is asked of PX4 ------------------------------------------------------------------------------------
 

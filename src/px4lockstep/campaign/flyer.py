@@ -19,7 +19,7 @@ from px4lockstep.campaign.kinds import Flown
 from px4lockstep.campaign.rows import Row
 from px4lockstep.campaign.table import ERROR
 from px4lockstep.engine.simulation import Simulation
-from px4lockstep.errors import LockstepError, SimulationError
+from px4lockstep.errors import HostError, LockstepError, SimulationError
 from px4lockstep.px4.console import log_of_console
 from px4lockstep.runs.child import ask_child, crash_of
 from px4lockstep.runs.run import Run, fly
@@ -79,6 +79,8 @@ class Flyer:
         self._lend_memory(flight.simulation)
         try:
             run = fly(flight)
+        except HostError:
+            raise  # it is no outcome of a flight
         except SimulationError as error:
             run = Run(flight, error)
         outcome = run.outcome

@@ -25,6 +25,8 @@ MODULE = "px4lockstep.campaign.worker"
 MAX_SHOWN = 2_000
 PATIENCE_S = 1.0
 """For a worker to end by itself: one that is killed leaves its mission behind."""
+CLOSING_S = 4.0
+"""For one that was told to: stock PX4 gets two seconds of these."""
 
 
 @dataclass
@@ -87,13 +89,15 @@ class Worker:
         return f"ended with code {code}" + (f": {said}" if said else "")
 
     def end(self) -> None:
-        """End it: what does not see the end of its pipe, because it flies, is killed."""
+        """End it: what does not see the end of its pipe, because it flies, is told to, and then killed."""
         self.pipe.close()
-        try:
-            self.process.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        for patience_s, insist in ((PATIENCE_S, self.process.terminate), (CLOSING_S, self.process.kill)):
+            try:
+                self.process.wait(patience_s)
+                break
+            except subprocess.TimeoutExpired:
+                insist()
+        self.process.wait()
         self.errors.close()
 
 

@@ -3,12 +3,17 @@
 python -m px4lockstep.campaign.worker FD
 
 FD is one end of a pipe, as `multiprocessing.connection.Pipe` makes it: the campaign comes first, then jobs, and for
-each its row goes back. It ends when the other end is closed.
+each its row goes back. It ends when the other end is closed; on SIGTERM, or, on Linux, when whoever started it has
+ended, in the middle of a flight, of which nothing is left behind.
 """
 
+import ctypes
+import os
+import signal
 import sys
 from multiprocessing.connection import Connection
 
+from px4lockstep.autopilot.sitl_host.process import PR_SET_PDEATHSIG
 from px4lockstep.campaign.flyer import fly_run
 
 
@@ -23,5 +28,16 @@ def work(pipe: "Connection[object, tuple[int, dict[str, object]]]") -> None:
         return
 
 
+def end_when_told() -> None:
+    """Make SIGTERM an exception, so that what a flight has open is closed; let the end of the parent send it."""
+    parent = os.getppid()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGTERM))
+        if os.getppid() != parent:  # it ended before that was said
+            sys.exit(128 + signal.SIGTERM)
+
+
 if __name__ == "__main__":
+    end_when_told()
     work(Connection(int(sys.argv[1])))

@@ -46,7 +46,7 @@ class SimulatorLink:
         self._server = _bound(socket.SOCK_STREAM, port)
         self._peer: socket.socket | None = None
         self._stream = Stream(crc_extra)
-        self._wait_s = 0.0
+        self._wait_s: float | None = None
 
     def accept(self, wait_s: float) -> bool:
         """Wait for PX4 to connect; return whether it has."""
@@ -158,6 +158,15 @@ class ApiLink:
     def close(self) -> None:
         """Close the port."""
         self._socket.close()
+
+
+def check_is_free(port: int) -> None:
+    """Check that nobody has a UDP port.
+
+    Raises:
+        PortTakenError: If somebody has.
+    """
+    _bound(socket.SOCK_DGRAM, port).close()
 
 
 def _timeval(wait_s: float) -> bytes:

@@ -196,7 +196,8 @@ class Api:
             self.mode = MODES.get(mode_of(told), self.mode)
             self._look_at(told)
         elif message == STATUSTEXT:
-            self.texts.append(told.text)
+            if told.text not in self.texts:
+                self.texts.append(told.text)
         elif message == MISSION_CURRENT:
             if self._items:
                 self.item = min(told.seq, len(self._items) - 1)

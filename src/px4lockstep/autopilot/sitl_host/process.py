@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from px4lockstep.errors import InputError, SimulationError
+from px4lockstep.errors import HostError, InputError
 
 VARIABLE = "PX4_SITL_DIR"
 BUILDS = ("", "build/px4_sitl_default")
@@ -64,7 +64,7 @@ class Px4Process:
         log: The file that gets what it prints.
 
     Raises:
-        SimulationError: If it can't be started.
+        HostError: If it can't be started.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Px4Process:
                     preexec_fn=end_with_us,
                 )
         except OSError as error:
-            raise SimulationError(f"PX4 can't be started: {command[0]}: {error.strerror}") from error
+            raise HostError(f"PX4 can't be started: {command[0]}: {error.strerror}") from error
 
     @property
     def id(self) -> int:
@@ -157,8 +157,8 @@ class Px4Process:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment without what chooses another simulator, left by a shell of Gazebo's, say."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("PX4_SIM")}
+    """Return the environment without what a shell of Gazebo's, say, has left: another simulator, other parameters."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PX4_SIM", PARAMETER))}
 
 
 def _end_with(parent: int) -> Callable[[], None]:

@@ -33,7 +33,7 @@ def start_lines(instance: int, airframe: int, parameters: Mapping[str, str]) -> 
             lines[-1] += f" {word}"
         else:
             lines.append(f"  {word}")
-    return " \\\n".join([*lines, f'  bin/px4 -d -i {instance} -w "$(mktemp -d)" etc'])
+    return " \\\n".join([*lines, f'  bin/px4 -d -i {instance} -w "$(mktemp -d)" "$PWD/etc"'])
 
 
 def start_it(lines: str) -> str:
@@ -64,6 +64,11 @@ def never_answered(simulated_s: float, process: Px4Process | None) -> str:
     )
 
 
+def lacks_imu(fields_updated: int) -> bool:
+    """Whether the sensors have no gyro or no accelerometer, without which PX4 never answers."""
+    return fields_updated & (GYRO_BITS | ACCEL_BITS) != GYRO_BITS | ACCEL_BITS
+
+
 def stalled(
     missed: int, timeout_s: float, in_a_row: bool, tick_us: int, fields_updated: int, process: Px4Process | None
 ) -> str:
@@ -71,7 +76,11 @@ def stalled(
     said = f"PX4 has not answered {missed} steps{' in a row' if in_a_row else ''}, each within {timeout_s:g} s"
     for name, bits in (("gyro", GYRO_BITS), ("accelerometer", ACCEL_BITS)):
         if fields_updated & bits != bits:
-            return f"{said}: the sensors had no {name}, a fault of the scenario; without it PX4 never answers"
+            key = f"px4.sitl.sensors.imu.{name.removesuffix('erometer')}.on_fault"
+            return (
+                f"{said}: the sensors had no {name}, a fault of the scenario; without it PX4 never answers. For a "
+                f"fault that it flies with, set {key} to 'freeze', 'bias', 'drift' or 'noise'"
+            )
     if not in_a_row and tick_us <= FAST_TICK_US:
         rate_hz = 1_000_000 // tick_us
         return (

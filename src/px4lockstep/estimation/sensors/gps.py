@@ -16,7 +16,7 @@ References:
     Academic Press (1979), section 4.11: the Gauss-Markov process.
     Defaults: assumed, for a receiver like u-blox's NEO-M9N, whose makers of boards say 1.5 m: 2.0 m CEP, which is
     σ = 2.0 m / 1.1774 = 1.7 m along each axis, vertically 1.5 times as much, and 0.05 m/s. Latency: the default of
-    PX4's parameter EKF2_GPS_DELAY, 110 ms (src/modules/ekf2/ekf2_params.c), so that PX4 compensates it.
+    PX4's parameter EKF2_GPS_DELAY, 110 ms, which stock PX4's host sets to what the latency is.
 """
 
 import math

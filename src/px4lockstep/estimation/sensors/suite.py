@@ -128,6 +128,7 @@ class SensorSuite:
         rotor_pos_body_m: Sequence[Vector3] = (),
     ) -> None:
         self.period_us = check_us("autopilot period", period_us, minimum=1)
+        self.gps_latency_us = config.gps.latency_us
         MapProjection(home_lat_deg, home_lon_deg)  # checks them
         check_number(
             "home altitude", home_alt_msl_m, -5_000.0, 20_000.0, "from -5000 to 20000 m, where there is a model"
@@ -207,11 +208,11 @@ class SensorSuite:
         self._wind[:] = wind_ned
         self._step(self._argument)
 
-    def __getstate__(self) -> tuple[int, npt.NDArray[Any]]:
-        return self.period_us, self.record
+    def __getstate__(self) -> tuple[int, int, npt.NDArray[Any]]:
+        return self.period_us, self.gps_latency_us, self.record
 
-    def __setstate__(self, saved: tuple[int, npt.NDArray[Any]]) -> None:
-        self.period_us, self.record = saved
+    def __setstate__(self, saved: tuple[int, int, npt.NDArray[Any]]) -> None:
+        self.period_us, self.gps_latency_us, self.record = saved
         self._look()
 
     def snapshot(self) -> npt.NDArray[Any]:
