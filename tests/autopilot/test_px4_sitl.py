@@ -1,7 +1,10 @@
 """Stock PX4 as the autopilot, over real sockets, with its double: whole missions, and each way to go wrong."""
 
+import os
+import signal
 import socket
 import subprocess
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -501,21 +504,31 @@ def test_it_works_in_a_temporary_folder_if_none_is_given(build):
     assert not folder.exists()
 
 
-def test_a_px4_of_the_users_is_waited_for_and_left_alone(build, tmp_path, sitl_instance):
-    """It is the user's to end."""
-    simulation, _ = make_flight(None, tmp_path, **SHORT, wait_for_user=True, instance=sitl_instance)
-    own = tmp_path / "own"
-    own.mkdir()
-    process = subprocess.Popen(
-        [str(build / "bin" / "px4"), "-i", str(sitl_instance), "-w", str(own)], stdout=subprocess.DEVNULL
-    )
+def test_a_px4_of_the_users_is_waited_for_and_left_alone(build, tmp_path, monkeypatch, sitl_instance):
+    """Started by the command that is printed, in the folder of its build; it is the user's to end."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # where the command makes PX4's folder
+    begun = []
+
+    def start(text):
+        if not begun:
+            command = ["bash", "-c", text.partition("by\n")[2]]
+            with (tmp_path / "printed").open("wb") as printed:
+                begun.append(
+                    subprocess.Popen(command, cwd=build, stdout=printed, stderr=printed, start_new_session=True)
+                )
+
+    options = {"wait_for_user": True, "instance": sitl_instance, "connect_timeout_s": 20.0}
+    simulation, _ = make_flight(None, tmp_path, **SHORT, on_wait=start, **options)
     try:
         fly(simulation)
-        assert process.poll() is None
+        assert begun[0].poll() is None
         assert simulation.is_done
     finally:
-        process.kill()
-        process.wait()
+        for process in begun:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    assert f"Simulator connected on TCP port {4560 + sitl_instance}" in (tmp_path / "printed").read_text()
 
 
 def test_a_user_is_told_how_to_start_it(build, tmp_path, sitl_instance):
@@ -538,7 +551,7 @@ def test_a_user_is_told_how_to_start_it(build, tmp_path, sitl_instance):
     assert "PX4_PARAM_MPC_XY_P=0.5" in expected
     assert expected <= set(printed)
     assert printed[-1].startswith(f"-d -i {sitl_instance} -w /")
-    assert printed[-1].endswith(" etc")
+    assert printed[-1].endswith(f" {build}/etc")
 
 
 # -- before a flight ---------------------------------------------------------------------------------------------

@@ -73,6 +73,12 @@ def test_frames_go_both_ways(both):
     assert px4.recv(100) == heartbeat()
 
 
+def test_a_frame_waits_for_no_other(both):
+    """TCP_NODELAY: a small one would be held back until the one before it is acknowledged."""
+    with socket.socket(fileno=socket.dup(both[0].fileno())) as ours:
+        assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+
 @pytest.mark.parametrize("timeout_s", [0.025, 1.25])
 def test_times_are_kept(both, timeout_s):
     """Also with a fraction, and one after the other."""

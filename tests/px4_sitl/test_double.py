@@ -6,9 +6,11 @@ import sys
 import time
 
 import pytest
-from px4_sitl_double import ACCEL, ALL, ARM, BARO, DOUBLE, GYRO, MAG, PlainHost
+from px4_sitl_double import ACCEL, ALL, ARM, BARO, DOUBLE, GYRO, MAG, PlainHost, make_scripts
 
 ACCEPTED, REJECTED = 0, 1
+DENIED = 14
+"""Of MAV_MISSION_RESULT."""
 
 
 @pytest.fixture
@@ -138,7 +140,32 @@ def test_it_disarms_by_itself_if_nothing_is_flown(host):
 
 def test_a_second_one_of_the_same_number_ends_at_once(host, tmp_path):
     """As PX4's lock does it."""
-    command = [sys.executable, str(DOUBLE), "-i", str(host.instance), "-w", str(tmp_path), "etc"]
+    command = [sys.executable, str(DOUBLE), "-i", str(host.instance), "-w", str(tmp_path), str(host.scripts)]
     second = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
     assert second.returncode == 255
     assert "already running for instance" in second.stdout
+
+
+@pytest.mark.parametrize("given", [["etc"], []])
+def test_without_its_start_script_it_ends(tmp_path, given):
+    """A relative folder is looked for in the one that it works in, wherever it was started."""
+    make_scripts(tmp_path)
+    (tmp_path / "kept").mkdir()
+    command = [sys.executable, str(DOUBLE), "-d", "-i", "0", "-w", str(tmp_path / "kept"), *given]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=20)
+    assert run.returncode == 255
+    assert "Error opening startup file, does not exist: etc/init.d-posix/rcS" in run.stdout
+
+
+def test_it_takes_a_mission_4_s_after_the_first_sensors(host):
+    """And refuses one before that."""
+    count = host.mavlink.mission_count_encode(1, 1, 3)
+
+    def answers():
+        told = host.tell(count, seconds=0.3)
+        return [one.to_dict() for one in told if one.get_type() in ("MISSION_ACK", "MISSION_REQUEST_INT")]
+
+    host.boot(3.6)
+    assert [answer.get("type") for answer in answers()] == [DENIED]
+    host.boot(4.0)
+    assert [answer.get("seq") for answer in answers()] == [0]

@@ -34,11 +34,19 @@ def make_build(folder):
     """Write the folder of a build; return it."""
     folder = Path(folder)
     (folder / "bin").mkdir(parents=True)
-    (folder / "etc").mkdir()
+    make_scripts(folder)
     program = folder / "bin" / "px4"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{DOUBLE}" "$@"\n')
     program.chmod(0o755)
     return folder
+
+
+def make_scripts(folder):
+    """Write the start scripts into the folder of a build; return theirs."""
+    scripts = Path(folder) / "etc"
+    (scripts / "init.d-posix").mkdir(parents=True)
+    (scripts / "init.d-posix" / "rcS").write_text("#!/bin/sh\n")
+    return scripts
 
 
 def heard(folder, kind):
@@ -55,9 +63,10 @@ class PlainHost:
         self.random = np.random.default_rng(1)
         self.mavlink, self.parser = common.MAVLink(None, 1, 200), common.MAVLink(None)
         self.server, self.api, self.instance = _free_ports()
+        self.scripts = make_scripts(Path(folder) / "build")
         env = {f"PX4_PARAM_{name}": str(value) for name, value in (params or {}).items()}
         self.process = subprocess.Popen(
-            [sys.executable, str(DOUBLE), "-d", "-i", str(self.instance), "-w", str(folder), "etc"],
+            [sys.executable, str(DOUBLE), "-d", "-i", str(self.instance), "-w", str(folder), str(self.scripts)],
             env={**os.environ, **env, "PX4_DOUBLE_MISBEHAVE": misbehave},
             stdout=subprocess.PIPE,
             text=True,
@@ -122,21 +131,21 @@ class PlainHost:
     def ask(self, command, *params, seconds=0.5, **options):
         """Send a command over the API, step on, and return what was answered: the result, and the texts."""
         params = (*params, *[0.0] * (7 - len(params)))
-        message = self.mavlink.command_long_encode(1, 1, command, 0, *params)
+        told = self.tell(self.mavlink.command_long_encode(1, 1, command, 0, *params), seconds, **options)
+        results = [one.result for one in told if one.get_type() == "COMMAND_ACK"]
+        return results[-1] if results else None, [one.text for one in told if one.get_type() == "STATUSTEXT"]
+
+    def tell(self, message, seconds=0.5, **options):
+        """Send a message over the API, step on, and return all that came back."""
         self.api.sendto(message.pack(self.mavlink), ("127.0.0.1", 14580 + self.instance))
-        result, texts, end_us = None, [], self.time_us + seconds * 1e6
+        told, end_us = [], self.time_us + seconds * 1e6
         while self.time_us < end_us:
             self.step(**options)
         while True:
             try:
-                data = self.api.recv(65536)
+                told += common.MAVLink(None).parse_buffer(self.api.recv(65536)) or []
             except BlockingIOError:
-                return result, texts
-            for told in common.MAVLink(None).parse_buffer(data) or []:
-                if told.get_type() == "COMMAND_ACK":
-                    result = told.result
-                elif told.get_type() == "STATUSTEXT":
-                    texts.append(told.text)
+                return told
 
 
 def _free_ports():

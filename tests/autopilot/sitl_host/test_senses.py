@@ -95,3 +95,68 @@ def test_faults_and_gravity_reach_the_sensors():
     told = decoded(senses.frames(1_000_000, inputs_of(pos=(0.0, 0.0, -10_000.0), faults=5)))[0]
     assert suite.faults == [5]
     assert told.zacc == pytest.approx(-3.986004418e14 / 6_381_000.0**2)
+
+
+class DistinctSuite:
+    """Sensors of which no two values are the same, nor 0."""
+
+    readings = np.array([1.5, -2.5, -9.5, 0.25, -0.5, 0.75, 0.125, -0.375, 0.4375, 956.5, 3.5, 481.25, 17.5])
+
+    def __init__(self):
+        self.out = SimpleNamespace(
+            fields_updated=0x1A3F,
+            gps_updated=1,
+            gps_lat_1e7=473_977_421,
+            gps_lon_1e7=-85_455_943,
+            gps_alt_mm=488_123,
+            gps_eph_cm=31,
+            gps_epv_cm=47,
+            gps_vel_cm_s=583,
+            gps_vn_cm_s=-300,
+            gps_ve_cm_s=500,
+            gps_vd_cm_s=-120,
+            gps_cog_cdeg=12_096,
+            gps_fix_type=4,
+            gps_satellites=13,
+        )
+
+    def step(self, *_):
+        pass
+
+
+def test_every_value_of_the_sensors_is_in_its_field():
+    """In MAVLink's units, which are the sensors' own; each value is exact in the message's 32 bits."""
+    sensor, gps = decoded(senses_of(suite=DistinctSuite())[0].frames(1_234_000, inputs_of()))
+    kept = ("mavpackettype", "id", "yaw")  # constants, and what we never tell
+    assert {name: value for name, value in sensor.to_dict().items() if name not in kept} == {
+        "time_usec": 1_234_000,
+        "xacc": 1.5,
+        "yacc": -2.5,
+        "zacc": -9.5,
+        "xgyro": 0.25,
+        "ygyro": -0.5,
+        "zgyro": 0.75,
+        "xmag": 0.125,
+        "ymag": -0.375,
+        "zmag": 0.4375,
+        "abs_pressure": 956.5,
+        "diff_pressure": 3.5,
+        "pressure_alt": 481.25,
+        "temperature": 17.5,
+        "fields_updated": 0x1A3F,
+    }
+    assert {name: value for name, value in gps.to_dict().items() if name not in kept} == {
+        "time_usec": 1_234_000,
+        "fix_type": 4,
+        "lat": 473_977_421,
+        "lon": -85_455_943,
+        "alt": 488_123,
+        "eph": 31,
+        "epv": 47,
+        "vel": 583,
+        "vn": -300,
+        "ve": 500,
+        "vd": -120,
+        "cog": 12_096,
+        "satellites_visible": 13,
+    }

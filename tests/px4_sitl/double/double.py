@@ -3,10 +3,11 @@
     double.py -d -i INSTANCE -w FOLDER ETC
 
 It does what was measured of PX4 (docs/px4_sitl.md): connects to TCP 4560 + instance, waits for the first sensors and
-for the clock to advance, answers each step once, arms only with live sensors, takes missions and commands over UDP,
-and moves with the simulated clock alone. It has two UDP links, as PX4 has: of the API, from 14580 + instance to 14540 +
-instance, and of ground stations, from 18570 + instance to whoever spoke there last. Heartbeats are told on both, and so
-are answers to commands, whoever has sent them.
+for the clock to advance, answers each step once, arms only with live sensors, takes commands and, from 4 s on, missions
+over UDP, and moves with the simulated clock alone. It has two UDP links, as PX4 has: of the API, from 14580 + instance
+to 14540 + instance, and of ground stations, from 18570 + instance to whoever spoke there last. Heartbeats are told on
+both, and so are answers to commands, whoever has sent them. Its start scripts are found by a link `etc` in its folder,
+to ETC as it was given: if that is relative, it is so to its folder.
 
 `PX4_DOUBLE_TRACE`: it writes down what it is sent, lines of JSON in `heard` of its folder. `PX4_DOUBLE_MEET`, a folder:
 it leaves a note there, of number, parent and process, and all but the first wait for a third, so that two are there at
@@ -41,9 +42,12 @@ from commander import CUSTOM_MODES, LAND, LOITER, MANUAL, MISSION, RETURN, Comma
 from pymavlink.dialects.v20 import common
 
 ANSWERS_FROM_US = 40_000
+TAKES_MISSIONS_FROM_US = 4_000_000
 FAR_BACK_US = 500_000
 MODES = {(1, 0): MANUAL, (4, 3): LOITER, (4, 4): MISSION, (4, 5): RETURN, (4, 6): LAND}
 ACCEPTED, REJECTED, DENIED = 0, 1, 2
+MISSION_DENIED = 14
+START_SCRIPT = "etc/init.d-posix/rcS"
 PARAMETERS = ("CA_", "COM_", "EKF2_", "IMU_", "MC_", "MIS_", "MPC_", "NAV_", "PWM_MAIN_", "SDLOG_", "SIM_", "SYS_")
 BATTERY_WARNINGS = ((0.04, "Emergency battery level"), (0.06, "Critical battery level"), (0.14, "Low battery level"))
 
@@ -321,10 +325,14 @@ class Double:
         self.tell_both(self.mavlink.command_ack_encode(told.command, result, 0, 0, *sender))
 
     def on_mission_count(self, told):
+        sender = (told.get_srcSystem(), told.get_srcComponent())
         if self.misbehaviour.has("refuse-mission"):
-            self.tell(self.mavlink.mission_ack_encode(told.get_srcSystem(), told.get_srcComponent(), 4))
+            self.tell(self.mavlink.mission_ack_encode(*sender, 4))
             return
-        self.uploading = (told.count, [], told.get_srcSystem(), told.get_srcComponent())
+        if self.time_us - self.first_us < TAKES_MISSIONS_FROM_US:
+            self.tell(self.mavlink.mission_ack_encode(*sender, MISSION_DENIED))
+            return
+        self.uploading = (told.count, [], *sender)
         self.ask_for_item()
 
     def ask_for_item(self):
@@ -363,20 +371,35 @@ def meet(folder, instance):
         time.sleep(0.01)
 
 
+def find_scripts(data):
+    """Link `etc` to where the start scripts are, if it is said and there is no link yet; end without them."""
+    if data is not None and not os.path.lexists("etc"):
+        os.symlink(data, "etc")
+    try:
+        with open(START_SCRIPT):
+            pass
+    except OSError:
+        say(f"ERROR [px4] Error opening startup file, does not exist: {START_SCRIPT}")
+        raise SystemExit(255) from None
+
+
 def main():
     arguments = sys.argv[1:]
-    instance, folder = 0, "."
+    instance, folder, data = 0, ".", None
     while arguments:
         word = arguments.pop(0)
         if word == "-i":
             instance = int(arguments.pop(0))
         elif word == "-w":
             folder = arguments.pop(0)
+        elif not word.startswith("-"):
+            data = word
     if "PX4_DOUBLE_MEET" in os.environ:
         meet(os.environ["PX4_DOUBLE_MEET"], instance)
     os.chdir(folder)
     with open("pid", "w") as file:
         file.write(str(os.getpid()))
+    find_scripts(data)
     misbehaviour = Misbehaviour(os.environ.get("PX4_DOUBLE_MISBEHAVE", ""))
     if misbehaviour.has("ignore-term"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
