@@ -7,7 +7,7 @@ import pytest
 from px4_sitl_double import heard, make_flight
 from pymavlink import mavutil
 
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.estimation.sensors import (
     Accelerometer,
     Barometer,
@@ -89,6 +89,9 @@ def test_a_battery_of_more_than_the_message_holds_is_an_error(sitl_build, tmp_pa
 # -- faults of sensors -------------------------------------------------------------------------------------------
 
 FAULT_US = 1_000_000
+NO_FIX, FIX_3D, UNKNOWN = 1, 3, 65_535
+SENSORS = {"gyro": "xgyro", "accel": "xacc", "mag": "xmag", "baro": "abs_pressure", "gps": "alt"}
+"""The field by which each is known."""
 SIZES = {"xgyro": 0.1, "xacc": 1.0, "xmag": 0.5, "abs_pressure": 1.0, "alt": 10_000.0}
 """By field of the message, in its units: rad/s, m/s², gauss, hPa, mm; 37 and more times the noise of each."""
 NOISES = {"xgyro": 5.5e-4, "xacc": 7.7e-3, "xmag": 0.0041, "abs_pressure": 0.027, "alt": 100.0}
@@ -107,8 +110,10 @@ def faulty(kind):
 
 def samples(folder, name, offset_us):
     """Times since the fault [s], and values, of a field in the messages in which it is new."""
-    told = heard(folder, "HIL_GPS" if name == "alt" else "HIL_SENSOR")
-    new = [one for one in told if name == "alt" or one["fields_updated"] & BITS[name] == BITS[name]]
+    if name == "alt":
+        new = [one for one in heard(folder, "HIL_GPS") if one["fix_type"] == FIX_3D]
+    else:
+        new = [one for one in heard(folder, "HIL_SENSOR") if one["fields_updated"] & BITS[name] == BITS[name]]
     times_us = np.array([one["time_usec"] for one in new], dtype=np.int64)
     return (times_us - offset_us - FAULT_US) / 1e6, np.array([one[name] for one in new])
 
@@ -132,23 +137,61 @@ def is_noisy(name, times_s, before, after):
     assert before.std() < 3.0 * NOISES[name]
 
 
+def is_missing(name, times_s, before, after):
+    assert len(before) >= 6  # of the GPS, five a second
+    assert len(after) == 0
+
+
 @pytest.mark.parametrize(
-    ("kind", "check"), [("freeze", is_frozen), ("bias", is_biased), ("drift", is_drifting), ("noise", is_noisy)]
+    ("kind", "check", "sensors"),
+    [
+        ("dropout", is_missing, ("mag", "baro", "gps")),
+        ("freeze", is_frozen, SENSORS),
+        ("bias", is_biased, SENSORS),
+        ("drift", is_drifting, SENSORS),
+        ("noise", is_noisy, SENSORS),
+    ],
 )
-def test_a_fault_of_the_scenario_reaches_px4(sitl_build, tmp_path, traced, kind, check):
+def test_a_fault_of_the_scenario_reaches_px4(sitl_build, tmp_path, traced, kind, check, sensors):
     """Of all five sensors, from its time on, in the messages that PX4 gets; it goes on to answer."""
     scenario = Scenario()
-    for sensor in ("gyro", "accel", "mag", "baro", "gps"):
+    for sensor in sensors:
         scenario = scenario.at(FAULT_US / 1e6).sensor_fault(sensor)
     options = STANDING | {"scenario": scenario, "suite": partial(SensorSuite, faulty(kind)), "end_s": 3.0}
     simulation, sitl = make_flight(sitl_build, tmp_path, **options)
     fly(simulation)
     assert sitl.missed == 0
-    for name in SIZES:
+    for sensor in sensors:
+        name = SENSORS[sensor]
         times_s, values = samples(tmp_path, name, sitl._offset_us)
         is_after = times_s >= 0.0
-        assert is_after.sum() >= 9
+        assert is_after.sum() >= 9 or kind == "dropout"
         check(name, times_s[is_after], values[~is_after], values[is_after])
+
+
+def test_a_gps_that_drops_out_tells_px4_that_it_has_no_fix(sitl_build, tmp_path, traced):
+    """Its messages go on: five a second, without satellites and accuracies."""
+    scenario = Scenario().at(FAULT_US / 1e6).sensor_fault("gps")
+    options = STANDING | {"scenario": scenario, "suite": partial(SensorSuite, faulty("dropout")), "end_s": 3.0}
+    simulation, sitl = make_flight(sitl_build, tmp_path, **options)
+    fly(simulation)
+    told = [one for one in heard(tmp_path, "HIL_GPS") if one["time_usec"] >= sitl._offset_us + FAULT_US]
+    assert len(told) >= 9
+    fields = ("fix_type", "satellites_visible", "eph", "epv")
+    assert {tuple(one[name] for name in fields) for one in told} == {(NO_FIX, 0, UNKNOWN, UNKNOWN)}
+
+
+@pytest.mark.parametrize(("sensor", "said"), [("gyro", "gyro"), ("accel", "accelerometer")])
+def test_a_dropout_of_the_imu_reaches_px4_and_stops_the_flight(sitl_build, tmp_path, traced, sensor, said):
+    """From its time on; PX4 never answers without."""
+    scenario = Scenario().at(FAULT_US / 1e6).sensor_fault(sensor)
+    suite = partial(SensorSuite, faulty("dropout"))
+    options = STANDING | {"scenario": scenario, "suite": suite, "end_s": 3.0, "answer_timeout_s": 0.5}
+    simulation, sitl = make_flight(sitl_build, tmp_path, **options)
+    with pytest.raises(SimulationError, match=f"not answered 3 steps in a row, .*the sensors had no {said}"):
+        fly(simulation)
+    times_s, _ = samples(tmp_path, SENSORS[sensor], sitl._offset_us)
+    assert times_s[-1] == -TICK_US / 1e6
 
 
 # -- the truth ---------------------------------------------------------------------------------------------------
