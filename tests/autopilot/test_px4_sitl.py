@@ -536,16 +536,19 @@ def test_a_user_is_told_how_to_start_it(build, tmp_path, sitl_instance):
     told = []
     options = {"wait_for_user": True, "connect_timeout_s": 0.3, "instance": sitl_instance, "params": {"MPC_XY_P": 0.5}}
     simulation, sitl = make_flight(None, tmp_path, on_wait=told.append, **options)
+    before = sitl.how_to_start()
     error = r"no PX4 has connected to TCP port \d+ in 0\.3 s .* Px4Sitl\.how_to_start\(\) has it"
     with pytest.raises(SimulationError, match=error):
         fly(simulation)
     lines = told[0].partition("; start it, in the folder of its build (build/px4_sitl_default), by\n")[2]
     assert lines
-    assert lines == sitl.how_to_start()
+    assert lines == before == sitl.how_to_start()
     assert max(map(len, lines.splitlines())) <= 120
     (build / "bin" / "as_told").write_text('#!/bin/sh\nenv; echo "$@"\n')
     (build / "bin" / "as_told").chmod(0o755)
-    run = subprocess.run(lines.replace("bin/px4", "bin/as_told"), shell=True, cwd=build, capture_output=True, text=True)
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = lines.replace("bin/px4", "bin/as_told")
+    run = subprocess.run(command, shell=True, cwd=build, capture_output=True, text=True, env=env)
     printed = run.stdout.splitlines()
     expected = {f"PX4_PARAM_{name}={value}" for name, value in sitl.parameters().items()} | {"PX4_SYS_AUTOSTART=10016"}
     assert "PX4_PARAM_MPC_XY_P=0.5" in expected

@@ -235,7 +235,8 @@ class Px4Sitl:
 
     def how_to_start(self) -> str:
         """Return the command that a user starts PX4 by, in the folder of its build, with `wait_for_user`."""
-        return symptoms.start_lines(self.instance or 0, self.options.airframe, self.parameters())
+        instance = self.options.instance if self.instance is None else self.instance
+        return symptoms.start_lines(instance or 0, self.options.airframe, self.parameters())
 
     def _start(self) -> None:
         """Open the ports, start PX4, and wait until it has connected."""
