@@ -1,4 +1,4 @@
-"""What a step of stock PX4's host costs. Target: less than 60 µs; 33 to 40 were measured."""
+"""What a step of stock PX4's host costs. Target: less than 60 µs; 33 to 48 were measured."""
 
 from px4lockstep.bench import sitl_host_step
 
