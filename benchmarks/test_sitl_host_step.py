@@ -1,4 +1,4 @@
-"""What a step of stock PX4's host costs. Target: less than 60 µs; 33 to 48 were measured."""
+"""What a step of stock PX4's host costs. Target: less than 60 µs; on a machine that has nothing else to do 59 to 65."""
 
 from px4lockstep.bench import sitl_host_step
 

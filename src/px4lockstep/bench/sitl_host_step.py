@@ -3,7 +3,7 @@
 A peer in a process of its own, `python -m px4lockstep.bench.sitl_host_step PORT`, answers every step with a hover. What
 is measured is the processor's time of the host, that of the system for its sockets included. Waiting for the peer is
 not in it, nor what the system takes to put the host to sleep for it and to wake it: in a flight that is PX4's own time.
-Nor does the peer ever sleep: to wake a process on another core takes from 1 to 20 µs, which is the machine's affair.
+The peer sleeps until it is sent something, as PX4 does: to wake it is in it, and costs most where a core is idle.
 """
 
 import select
@@ -55,14 +55,7 @@ def answer(port: int) -> None:
     stream = Stream(CRC_EXTRA)
     with socket.create_connection((HOST, port)) as link:
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        link.setblocking(False)
-        while True:
-            try:
-                data = link.recv(65_536)
-            except BlockingIOError:
-                continue
-            if not data:
-                return
+        while data := link.recv(65_536):
             for received in stream.take(data):
                 if received.message == HIL_SENSOR:
                     link.sendall(_answer(SENSOR.unpack(received.payload.ljust(SENSOR.size, b"\0"))[0]))

@@ -13,8 +13,8 @@ import signal
 import sys
 from multiprocessing.connection import Connection
 
-from px4lockstep.autopilot.sitl_host.process import PR_SET_PDEATHSIG
 from px4lockstep.campaign.flyer import fly_run
+from px4lockstep.runs.child import PR_SET_PDEATHSIG
 
 
 def work(pipe: "Connection[object, tuple[int, dict[str, object]]]") -> None:
