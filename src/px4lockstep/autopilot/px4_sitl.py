@@ -105,6 +105,7 @@ class Px4Sitl:
         self._asked = [0, 0, 0, 0]
         self._controls: tuple[float, ...] = (0.0,) * 16
         self._is_armed = False
+        self._shown: tuple[bool, int, bool, int | None] | None = None
         self._battery_turn = -1
         self._api_warnings: list[str] = []
         self.instance: int | None = None
@@ -153,12 +154,17 @@ class Px4Sitl:
         self._exchange(time_us + self._offset_us, inputs)
         self._listen(time_us + self._offset_us, inputs)
         outputs.motors[: self._rotors] = self._controls[: self._rotors]
+        api = self._api
+        shown = (self._is_armed, api.item, api.is_finished, api.mode)
+        if shown != self._shown:
+            self._shown = shown
+            self._tell(*shown)
+
+    def _tell(self, is_armed: bool, item: int, is_finished: bool, mode: int | None) -> None:
         told = self._told
-        told.armed = int(self._is_armed)
-        told.mission_item = self._api.item
-        told.mission_finished = int(self._api.is_finished)
-        if self._api.mode is not None:
-            told.nav_state = self._api.mode
+        told.armed, told.mission_item, told.mission_finished = int(is_armed), item, int(is_finished)
+        if mode is not None:
+            told.nav_state = mode
 
     def close(self) -> None:
         """End PX4, if it was started here, and close its links; a second time does nothing."""

@@ -47,8 +47,10 @@ class Senses:
         self._suite.step(hil_us, plant.x, plant["rotor"], inputs.held.wind_ned, faults, gravity_m_s2)
         self._steps += 1
         out, readings = self._suite.out, self._suite.readings.tolist()
-        readings[:3] = _clipped(readings[:3], MAX_FORCE_M_S2)
-        readings[3:6] = _clipped(readings[3:6], MAX_RATE_RAD_S)
+        imu = readings[:6]
+        if max(imu) > MAX_RATE_RAD_S or min(imu) < -MAX_RATE_RAD_S:  # the smaller limit of the two, seldom passed
+            readings[:3] = _clipped(imu[:3], MAX_FORCE_M_S2)
+            readings[3:6] = _clipped(imu[3:], MAX_RATE_RAD_S)
         data = self._sender.sensor(hil_us, readings, int(out.fields_updated))
         if out.gps_updated:
             data += self._sender.gps(
@@ -87,6 +89,4 @@ class Senses:
 
 
 def _clipped(values: list[float], limit: float) -> list[float]:
-    if max(values) > limit or min(values) < -limit:
-        return [min(max(value, -limit), limit) for value in values]
-    return values
+    return [min(max(value, -limit), limit) for value in values]
