@@ -21,6 +21,7 @@ from px4lockstep.plants.models import Oscillator
 from px4lockstep.recording.contents import ENTRIES, TEXTS, VERSION
 from px4lockstep.recording.file import BLOCK_BYTES, read_recording, write_recording
 from px4lockstep.recording.recording import Recording, Source
+from px4lockstep.runs.branch import branch
 from px4lockstep.runs.replay import replay
 
 VERSION_1 = Path(__file__).parent / "data" / "version_1.h5"
@@ -28,6 +29,11 @@ VERSION_1_DIGEST = "23443e690c1bbc0f0ffacb3803b08805a48ea980f14c0940bc4241e7a1b7
 VERSION_2 = Path(__file__).parent / "data" / "version_2.h5"
 VERSION_2_DIGEST = "dd014bd2541cdfe237044c84bced18f1368b0da5af9cb9a6f0a6b647a6b9ae3e"
 VERSION_3 = Path(__file__).parent / "data" / "version_3.h5"
+VERSION_4 = Path(__file__).parent / "data" / "version_4.h5"
+VERSION_4_DIGEST = "7ca550773932d0f2df0a4721d87dee98b545a88dbc27cf9450244c927ae82e40"
+VERSION_4_BRANCH = Path(__file__).parent / "data" / "version_4_branch.h5"
+VERSION_4_BRANCH_DIGEST = "a8973b13eb96a939df7fa0caaf9b86e91d6b3c388de7b73187bd1a905b5a9d38"
+VERSION_4_SECOND_BRANCH_DIGEST = "f260c6134dda5f51a4a3593019ae5bb9257c462b0ff29170958a2ea53299cbc6"
 WRITES = """
 import sys
 sys.path[:0] = {support!r}
@@ -175,6 +181,26 @@ def test_version_3_is_read_and_replays_to_its_digest():
     replayed = replay(VERSION_3)
     assert replayed.matches
     assert replay(VERSION_3, overrides={"plant.integrator.kink_tolerance": 1e-8}).digest != replayed.digest
+
+
+@pytest.mark.parametrize(
+    ("path", "digest"), [(VERSION_4, VERSION_4_DIGEST), (VERSION_4_BRANCH, VERSION_4_BRANCH_DIGEST)]
+)
+def test_version_4_replays_to_its_digest(path, digest):
+    """A flight with wind, noise and faults, and a branch of it."""
+    replayed = replay(path)
+    assert replayed.digest == digest
+    assert replayed.matches
+
+
+def test_version_4_branches_as_it_did():
+    """Both files have checkpoints: the branch that was recorded comes out again, and so does a branch of that."""
+    events = [{"at_s": 11.0, "action": "return"}]
+    overrides = {"environment.wind_mean_ned": [5.0, 0.0, 0.0]}
+    (first,) = branch(VERSION_4, 10.5, overrides=overrides, events=events)
+    assert first.run.digest == VERSION_4_BRANCH_DIGEST
+    (second,) = branch(VERSION_4_BRANCH, 11.5, overrides={"environment.wind": "none"})
+    assert second.run.digest == VERSION_4_SECOND_BRANCH_DIGEST
 
 
 def test_version_1_written_again_is_of_this_version(tmp_path):
