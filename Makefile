@@ -9,7 +9,7 @@ export PX4LOCKSTEP_CACHE_DIR ?= $(CURDIR)/.cache/px4lockstep
 test: lint
 	$(BIN)/python tests/support/warm_cache.py
 	$(BIN)/python -m pytest -n 2
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 -m "not compiled" tests/engine tests/integrators tests/plants tests/scenario
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 -m "not compiled" tests/engine tests/integrators tests/plant tests/scenario
 
 fly: $(VENV)/ready
 	env -u PX4LOCKSTEP_CACHE_DIR $(BIN)/px4lockstep run iris  # into the user's cache, where later commands look

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from px4lockstep.bench.campaign_mission import FILE
-from px4lockstep.campaign.load import load_campaign
-from px4lockstep.campaign.local import LocalExecutor
+from px4lockstep.campaigns.load import load_campaign
+from px4lockstep.campaigns.local import LocalExecutor
 
 WARM, RUNS = 10, 100
 

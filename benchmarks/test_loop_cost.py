@@ -10,7 +10,7 @@ from estimation_bits import estimate, tumbling
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.estimation.estimator import Estimator
-from px4lockstep.plants.models import Oscillator
+from px4lockstep.plant.models import Oscillator
 from px4lockstep.scenario.scenario import Scenario
 
 EMPTY_BOUNDARIES = 1_000_000

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from px4lockstep import simulate
-from px4lockstep.campaign.metrics import MetricTable, measure, metrics_of
+from px4lockstep.campaigns.metrics import MetricTable, measure, metrics_of
 
 TABLES = [
     MetricTable(name="rms_m", kind="tracking_rms"),

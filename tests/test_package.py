@@ -25,7 +25,7 @@ def test_dir_shows_what_is_not_imported_yet(python):
         "import sys, px4lockstep\n"
         "assert set(px4lockstep.__all__) <= set(dir(px4lockstep)), dir(px4lockstep)\n"
         "assert '__version__' in dir(px4lockstep) and '__doc__' in dir(px4lockstep)\n"
-        "assert 'numba' not in sys.modules and 'px4lockstep.runs' not in sys.modules\n"
+        "assert 'numba' not in sys.modules and 'px4lockstep.flights' not in sys.modules\n"
     )
     python("-c", code)
 
@@ -45,9 +45,9 @@ def test_users_have_types(tmp_path):
     checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     lines = [line.partition("user.py:")[2] for line in checked.stdout.splitlines() if "user.py:" in line]
     assert [line.partition(": ")[2].rpartition("  [")[0] or line.partition(": ")[2] for line in lines] == [
-        'note: Revealed type is "px4lockstep.runs.run.Run"',
+        'note: Revealed type is "px4lockstep.flights.run.Run"',
         'note: Revealed type is "str"',
         'note: Revealed type is "numpy.ndarray[tuple[Any, ...], numpy.dtype[Any]]"',
-        'note: Revealed type is "px4lockstep.runs.run.Run"',
+        'note: Revealed type is "px4lockstep.flights.run.Run"',
         'error: Argument 1 to "load_spec" has incompatible type "int"; expected "str | Path"',
     ], checked.stdout

@@ -12,32 +12,32 @@ from tempfile import TemporaryDirectory
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
-from flights import HOME, flight
 from PIL import Image
 from px4_flights import MISSIONS, load_flight, stacked
 from recorded_flights import shipped
 from step_responses import BAND, LOOPS, respond
 from test_builtin_against_px4_flights import errors
 
-from px4lockstep.autopilot.builtin.builtin import Builtin
-from px4lockstep.campaign.results import read_results, results_of
-from px4lockstep.campaign.run import run_campaign
-from px4lockstep.campaign.statistics import interval_of_proportion
+from flights import HOME, flight
+from px4lockstep.autopilots.builtin.autopilot import Builtin
+from px4lockstep.campaigns.figure import plot_campaign
+from px4lockstep.campaigns.results import read_results, results_of
+from px4lockstep.campaigns.run import run_campaign
+from px4lockstep.campaigns.statistics import interval_of_proportion
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.environment.wind import Wind
 from px4lockstep.estimation.estimator import Estimator
+from px4lockstep.flights.branch import branch
+from px4lockstep.flights.compare import compare
+from px4lockstep.flights.diff import diff
+from px4lockstep.flights.run import simulate
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.logs.log import Log
+from px4lockstep.log.log import Log
+from px4lockstep.plots.comparison import plot_comparison, plot_local_defect
+from px4lockstep.plots.flight import plot_flight, save_plot
+from px4lockstep.plots.waypoints import mission_waypoints
 from px4lockstep.px4.missions import load_mission
-from px4lockstep.report.campaign import plot_campaign
-from px4lockstep.report.comparison import plot_comparison, plot_local_defect
-from px4lockstep.report.plots import plot_flight, save_plot
-from px4lockstep.report.waypoints import mission_waypoints
-from px4lockstep.runs.branch import branch
-from px4lockstep.runs.compare import compare
-from px4lockstep.runs.diff import diff
-from px4lockstep.runs.run import simulate
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.vehicle.fleet import iris
 

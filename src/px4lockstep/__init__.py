@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from px4lockstep.campaign.load import load_campaign
-    from px4lockstep.campaign.run import run_campaign
-    from px4lockstep.runs.branch import Branch, branch
-    from px4lockstep.runs.compare import Compared, compare
-    from px4lockstep.runs.determinism import determinism
-    from px4lockstep.runs.diff import Diff, diff
-    from px4lockstep.runs.fork import Forked, fork
-    from px4lockstep.runs.replay import Replay, replay
-    from px4lockstep.runs.run import Run, fly, simulate
+    from px4lockstep.campaigns.load import load_campaign
+    from px4lockstep.campaigns.run import run_campaign
+    from px4lockstep.flights.branch import Branch, branch
+    from px4lockstep.flights.compare import Compared, compare
+    from px4lockstep.flights.determinism import determinism
+    from px4lockstep.flights.diff import Diff, diff
+    from px4lockstep.flights.fork import Forked, fork
+    from px4lockstep.flights.replay import Replay, replay
+    from px4lockstep.flights.run import Run, fly, simulate
     from px4lockstep.spec.build import Flight, build
     from px4lockstep.spec.load import load_spec
     from px4lockstep.spec.spec import Spec
@@ -51,22 +51,22 @@ __all__ = [
 ]
 
 _HOMES = {
-    "load_campaign": "px4lockstep.campaign.load",
-    "run_campaign": "px4lockstep.campaign.run",
-    "Branch": "px4lockstep.runs.branch",
-    "branch": "px4lockstep.runs.branch",
-    "Compared": "px4lockstep.runs.compare",
-    "compare": "px4lockstep.runs.compare",
-    "determinism": "px4lockstep.runs.determinism",
-    "Diff": "px4lockstep.runs.diff",
-    "diff": "px4lockstep.runs.diff",
-    "Forked": "px4lockstep.runs.fork",
-    "fork": "px4lockstep.runs.fork",
-    "Replay": "px4lockstep.runs.replay",
-    "replay": "px4lockstep.runs.replay",
-    "Run": "px4lockstep.runs.run",
-    "fly": "px4lockstep.runs.run",
-    "simulate": "px4lockstep.runs.run",
+    "load_campaign": "px4lockstep.campaigns.load",
+    "run_campaign": "px4lockstep.campaigns.run",
+    "Branch": "px4lockstep.flights.branch",
+    "branch": "px4lockstep.flights.branch",
+    "Compared": "px4lockstep.flights.compare",
+    "compare": "px4lockstep.flights.compare",
+    "determinism": "px4lockstep.flights.determinism",
+    "Diff": "px4lockstep.flights.diff",
+    "diff": "px4lockstep.flights.diff",
+    "Forked": "px4lockstep.flights.fork",
+    "fork": "px4lockstep.flights.fork",
+    "Replay": "px4lockstep.flights.replay",
+    "replay": "px4lockstep.flights.replay",
+    "Run": "px4lockstep.flights.run",
+    "fly": "px4lockstep.flights.run",
+    "simulate": "px4lockstep.flights.run",
     "Flight": "px4lockstep.spec.build",
     "build": "px4lockstep.spec.build",
     "load_spec": "px4lockstep.spec.load",

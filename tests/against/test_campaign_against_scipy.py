@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from px4lockstep.campaign.sensitivity import sensitivity
-from px4lockstep.campaign.statistics import interval_of_mean, interval_of_proportion, interval_of_quantile
+from px4lockstep.campaigns.sensitivity import sensitivity
+from px4lockstep.campaigns.statistics import interval_of_mean, interval_of_proportion, interval_of_quantile
 
 
 @pytest.mark.parametrize(("passed", "count"), [(0, 1), (1, 1), (0, 50), (50, 50), (3, 7), (950, 1000)])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from px4lockstep.estimation.sensors.earth_field import field_ned_gauss
+from px4lockstep.sensors.earth_field import field_ned_gauss
 
 # Decimal year, height above the ellipsoid [km], latitude, longitude [deg], X, Y, Z [nT].
 WMM2025 = [  # WMM2025_TEST_VALUES.txt

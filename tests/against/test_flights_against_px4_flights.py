@@ -4,8 +4,9 @@ import functools
 
 import numpy as np
 import pytest
-from flights import autopilot_of, changes, flight
 from px4_flights import MISSIONS, load_flight, stacked
+
+from flights import autopilot_of, changes, flight
 
 FLIGHTS = tuple(MISSIONS)
 

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from recorded_flights import shipped
 
-from px4lockstep.runs.compare import compare
+from px4lockstep.flights.compare import compare
 
 PUBLISHED_M = {"RK4": 6.3e-3, "RK23": 2.71e-2, "RK45": 2.84e-6}
 

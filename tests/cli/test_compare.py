@@ -9,7 +9,7 @@ from recorded_flights import shipped
 
 from px4lockstep.cli.compare import compare_run
 from px4lockstep.errors import InputError
-from px4lockstep.recording.file import write_recording
+from px4lockstep.flights.recording.file import write_recording
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def quick(monkeypatch):
     """Draw nothing: an empty file stands for a picture."""
-    monkeypatch.setattr("px4lockstep.report.plots.save_plot", lambda figure, path: path.touch())
+    monkeypatch.setattr("px4lockstep.plots.flight.save_plot", lambda figure, path: path.touch())
 
 
 def run(*arguments, cwd):

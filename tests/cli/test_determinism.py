@@ -11,8 +11,8 @@ import time
 import pytest
 
 from px4lockstep.cli import determinism as command
-from px4lockstep.recording.differences import Difference
-from px4lockstep.runs.determinism import Determinism, Flown
+from px4lockstep.flights.determinism import Determinism, Flown
+from px4lockstep.flights.recording.differences import Difference
 
 COMMAND = (sys.executable, "-m", "px4lockstep", "determinism")
 SHORT = ("--set", "timeline.t_end_s=0.5")
@@ -87,7 +87,9 @@ def test_bad_input_is_exit_code_2(tmp_path, arguments, fragment):
 def workers_of(folder):
     """Return the processes that fly what is in a folder."""
     listed = subprocess.run(["ps", "-ww", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
-    return [line for line in listed.splitlines() if "px4lockstep.runs.worker" in line and str(folder) in line]
+    return [
+        line for line in listed.splitlines() if "px4lockstep.flights.determinism_worker" in line and str(folder) in line
+    ]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)

@@ -9,8 +9,8 @@ import time
 import pytest
 
 import px4lockstep
-from px4lockstep.logs.log import Log
-from px4lockstep.runs.folder import RunFolder, read_log
+from px4lockstep.flights.folder import RunFolder, read_log
+from px4lockstep.log.log import Log
 
 COMMAND = (sys.executable, "-m", "px4lockstep")
 SHORT = ("run", "iris", "--set", "timeline.t_end_s=4.0", "--out", "out")
@@ -72,7 +72,7 @@ def interrupted(tmp_path, tmp_path_factory):
     return run
 
 
-FOLDER = "px4lockstep.runs.folder"
+FOLDER = "px4lockstep.flights.folder"
 
 
 def files_in(folder):
@@ -127,7 +127,7 @@ def test_a_run_that_has_all_it_was_asked_for_is_complete(tmp_path, interrupted):
 @pytest.mark.parametrize("name", ["plot_flight", "draw_flight"])
 def test_a_picture_that_is_being_drawn_is_left_out(tmp_path, interrupted, name):
     """It takes the longest; all else is there."""
-    home = "px4lockstep.runs.picture" if name == "plot_flight" else "px4lockstep.runs.run"
+    home = "px4lockstep.flights.figure" if name == "plot_flight" else "px4lockstep.flights.run"
     finished = interrupted(home, name, *SHORT)
     assert finished.returncode == 130
     assert "lacks its picture" in finished.stderr

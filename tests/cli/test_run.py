@@ -13,8 +13,8 @@ import pytest
 
 import px4lockstep
 from px4lockstep.errors import InputError
-from px4lockstep.logs.csv import read_csv
-from px4lockstep.logs.parquet import read_parquet
+from px4lockstep.log.csv import read_csv
+from px4lockstep.log.parquet import read_parquet
 from px4lockstep.spec.files import shipped_aircraft, shipped_missions
 
 COMMAND = (sys.executable, "-m", "px4lockstep")

@@ -13,7 +13,7 @@ from processes import PATIENCE_S, children_of, is_gone, wait_until
 from px4_double import OPTIONS
 from px4_runs import COMMAND, SHORT, run, settings
 
-from px4lockstep.runs.folder import is_incomplete, read_log
+from px4lockstep.flights.folder import is_incomplete, read_log
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a child ends with its parent on Linux; /proc")
 

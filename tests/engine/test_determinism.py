@@ -12,7 +12,7 @@ from flown import FORCED_BODY, INTEGRATORS, TIMELINE, NoisyWind, make
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.math.philox import normal4, stream_key
-from px4lockstep.plants.models import Oscillator
+from px4lockstep.plant.models import Oscillator
 
 SCRIPT = Path(flown.__file__)
 

@@ -18,7 +18,7 @@ from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError, InvariantError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import RecordRows, interpreted, view
-from px4lockstep.plants.models import FreeFall, Oscillator, UserPlant
+from px4lockstep.plant.models import FreeFall, Oscillator, UserPlant
 
 PROBED = ("scenario", "wind", "estimator", "autopilot")
 

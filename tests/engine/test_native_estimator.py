@@ -9,8 +9,8 @@ from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.plants.layout import SENSOR_FAULT_EST_FREEZE
-from px4lockstep.plants.models import FreeFall, Oscillator, TorqueFreeBody
+from px4lockstep.plant.layout import SENSOR_FAULT_EST_FREEZE
+from px4lockstep.plant.models import FreeFall, Oscillator, TorqueFreeBody
 from px4lockstep.vehicle.fleet import iris
 
 TICK_US = 4_000

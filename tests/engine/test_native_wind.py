@@ -9,7 +9,7 @@ from px4lockstep.environment.gust import Gust
 from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
 from px4lockstep.math.philox import normal4, stream_key
-from px4lockstep.plants.models import Oscillator
+from px4lockstep.plant.models import Oscillator
 
 GUST = Gust(123_456, 200_001, (1.0, -2.0, 0.5))
 TIMELINE = Timeline(400_000, wind=Periodic(1_000), log=Periodic(500), scenario=Explicit((GUST.start_us, GUST.end_us)))

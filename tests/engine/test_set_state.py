@@ -7,7 +7,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InputError
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.plants.models import ConstantRate, Oscillator
+from px4lockstep.plant.models import ConstantRate, Oscillator
 from px4lockstep.verification import solutions
 
 TIMELINE = Timeline(1_000_000, log=Periodic(100_000))

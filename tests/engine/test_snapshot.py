@@ -9,7 +9,7 @@ from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.plants.models import FreeFall, Oscillator
+from px4lockstep.plant.models import FreeFall, Oscillator
 from px4lockstep.vehicle.fleet import iris
 from px4lockstep.vehicle.parts import Battery
 

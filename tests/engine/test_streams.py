@@ -10,7 +10,7 @@ from px4lockstep.engine import streams as streams_module
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InputError
-from px4lockstep.plants.models import Oscillator
+from px4lockstep.plant.models import Oscillator
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.vehicle.fleet import iris
 

@@ -6,8 +6,8 @@ import pytest
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InputError
-from px4lockstep.logs.log import Log
-from px4lockstep.report.outcome import outcome_of
+from px4lockstep.flights.outcome import outcome_of
+from px4lockstep.log.log import Log
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.vehicle.fleet import iris
 

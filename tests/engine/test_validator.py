@@ -10,7 +10,7 @@ from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InvariantError, SimulationError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import JIT_ENABLED
-from px4lockstep.plants.models import ConstantRate, Oscillator, UserPlant
+from px4lockstep.plant.models import ConstantRate, Oscillator, UserPlant
 
 TIMELINE = Timeline(1_000_000, autopilot=Periodic(100_000), wind=Periodic(100_000), log=Periodic(100_000))
 

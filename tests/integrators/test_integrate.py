@@ -9,8 +9,8 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.errors import InputError, StepError
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.plants.layout import GROUPS
-from px4lockstep.plants.models import ConstantRate, FreeFall, Oscillator, UserPlant
+from px4lockstep.plant.layout import GROUPS
+from px4lockstep.plant.models import ConstantRate, FreeFall, Oscillator, UserPlant
 
 
 def times_rhs(t_s, state, inputs, params, dstate):

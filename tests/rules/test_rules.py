@@ -13,7 +13,7 @@ import pytest
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InputError
-from px4lockstep.plants.models import Oscillator
+from px4lockstep.plant.models import Oscillator
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "px4lockstep"
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -207,88 +207,71 @@ def test_a_simulation_runs_in_the_thread_that_made_it():
     assert caught == ["a simulation runs in the thread that made it; make one in each thread or process"]
 
 
-BASE = {"jit", "errors", "checks", "microseconds"}
-DEPENDENCIES = {
-    "jit": {"errors", "files"},
-    "math": BASE,
-    "px4": {"errors"},
-    "mavlink": {"errors"},
-    "environment": BASE | {"math"},
-    "vehicle": BASE | {"math", "environment", "plants"},
-    "plants": BASE | {"math", "environment", "vehicle"},
-    "integrators": BASE | {"math", "plants"},
-    "estimation": BASE | {"math", "environment", "plants"},
-    "scenario": BASE | {"math", "plants", "vehicle"},
-    "autopilot": BASE | {"math", "environment", "vehicle", "plants", "px4", "mavlink", "estimation"},
-    "engine": BASE
-    | {"pages", "math", "environment", "vehicle", "plants", "integrators", "estimation", "scenario", "autopilot"},
-    "spec": BASE
-    | {
-        "math",
-        "environment",
-        "vehicle",
-        "plants",
-        "integrators",
-        "estimation",
-        "scenario",
-        "autopilot",
-        "px4",
-        "engine",
-        "logs",
-        "recording",
-    },
-    "recording": BASE | {"files", "pages", "environment", "engine"},
-    "verification": BASE | {"math", "environment", "vehicle", "plants", "integrators", "engine"},
-    "logs": BASE | {"files", "pages", "math", "plants", "engine"},
-    "report": BASE
-    | {
-        "files",
-        "math",
-        "environment",
-        "plants",
-        "px4",
-        "scenario",
-        "integrators",
-        "engine",
-        "logs",
-        "verification",
-        "campaign",
-    },
-    "campaign": {path.name.removesuffix(".py") for path in SOURCE.iterdir()} - {"cli"},
-}
+ORDER = (
+    "errors",
+    "timebase",
+    "io",
+    "checks",
+    "jit",
+    "math",
+    "px4",
+    "plant",
+    "environment",
+    "vehicle",
+    "integrators",
+    "sensors",
+    "estimation",
+    "scenario",
+    "autopilots",
+    "engine",
+    "verification",
+    "log",
+    "plots",
+    "spec",
+    "flights",
+    "campaigns",
+    "bench",
+    "cli",
+    "__main__",
+)
+"""All packages and modules below `px4lockstep`, from the bottom up: each imports from those before it only."""
 
 
-@pytest.mark.parametrize("package", DEPENDENCIES)
+def imported(path: Path) -> set[str]:
+    """Return the names below `px4lockstep` that a module imports, wherever in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        names = [node.module] if isinstance(node, ast.ImportFrom) else []
+        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        found |= {name.split(".")[1] for name in names if name and name.startswith("px4lockstep.")}
+    return found
+
+
+def test_every_package_has_its_place_in_the_order():
+    """So that the next test covers all of them."""
+    there = {path.name.removesuffix(".py") for path in SOURCE.iterdir() if path.suffix in ("", ".py")}
+    assert there - {"__init__", "__pycache__"} == set(ORDER)
+
+
+@pytest.mark.parametrize("package", ORDER)
 def test_dependencies_point_one_way(package):
-    """Mathematics and models know nothing of the engine, the engine nothing of what builds it."""
-    allowed = DEPENDENCIES[package] | {package}
-    for path in sorted((SOURCE / package).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            names = [node.module] if isinstance(node, ast.ImportFrom) else []
-            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            for name in names:
-                if name and name.startswith("px4lockstep."):
-                    assert name.split(".")[1] in allowed, f"{path.name} imports {name}"
+    """Mathematics and models know nothing of the engine, the engine nothing of what builds it; there is no cycle."""
+    below = {package, *ORDER[: ORDER.index(package)]}
+    folder = SOURCE / package
+    for path in sorted(folder.rglob("*.py")) if folder.is_dir() else [SOURCE / f"{package}.py"]:
+        assert imported(path) <= below, path
 
 
-STATISTICS = ("table", "statistics", "sensitivity")
+def test_px4_is_usable_alone():
+    """The wrapper of PX4's library and its file formats import nothing but the errors."""
+    for path in sorted((SOURCE / "px4").rglob("*.py")):
+        assert imported(path) <= {"px4", "errors"}, path
 
 
-def test_reports_take_only_tables_and_statistics_of_campaigns():
-    """Which take nothing but errors: a picture of runs needs no way to fly them, though a campaign needs reports."""
-    for path in sorted((SOURCE / "report").rglob("*.py")):
-        for module in re.findall(r"px4lockstep\.campaign\.(\w+)", path.read_text("utf-8")):
-            assert module in STATISTICS, path
-    for name in STATISTICS:
-        taken = re.findall(r"from px4lockstep\.(\S+) import", (SOURCE / "campaign" / f"{name}.py").read_text("utf-8"))
-        assert taken
-        assert all(module in ("errors", *(f"campaign.{own}" for own in STATISTICS)) for module in taken), taken
-
-
-def test_only_runs_campaigns_and_the_command_line_load_aircraft_files():
+def test_only_flights_campaigns_and_the_command_line_load_spec_files():
     """Nothing else but the package's front imports `spec`: whatever else needs a flight is given one."""
     for path in MODULES:
-        if path.relative_to(SOURCE).parts[0] not in ("spec", "runs", "campaign", "cli", "__init__.py"):
+        if path.relative_to(SOURCE).parts[0] not in ("spec", "flights", "campaigns", "cli", "__init__.py"):
             assert "px4lockstep.spec" not in path.read_text("utf-8"), path
 
 

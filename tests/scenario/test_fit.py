@@ -8,8 +8,8 @@ from scenario_flight import simulation
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.errors import InputError, InvariantError
-from px4lockstep.plants.layout import SENSOR_FAULT_GPS, SENSOR_FAULT_GYRO
-from px4lockstep.plants.models import FreeFall, Oscillator
+from px4lockstep.plant.layout import SENSOR_FAULT_GPS, SENSOR_FAULT_GYRO
+from px4lockstep.plant.models import FreeFall, Oscillator
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.vehicle.fleet import iris, octa
 

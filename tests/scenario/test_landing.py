@@ -8,7 +8,7 @@ from px4lockstep.engine.bus import SCENARIO_OUT
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.jit import kernel, rows
-from px4lockstep.plants.models import FreeFall, Oscillator
+from px4lockstep.plant.models import FreeFall, Oscillator
 from px4lockstep.scenario.landing import LANDING, is_landed
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.vehicle.fleet import iris

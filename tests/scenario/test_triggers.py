@@ -7,7 +7,7 @@ from scenario_flight import flatten, outputs_at_each_boundary, simulation
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.errors import InputError
-from px4lockstep.plants.models import FreeFall, Oscillator
+from px4lockstep.plant.models import FreeFall, Oscillator
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.scenario.signals import SIGNALS
 from px4lockstep.vehicle.fleet import iris

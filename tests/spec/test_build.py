@@ -9,7 +9,7 @@ import pytest
 from mission_files import as_plan
 from spec_files import MINIMAL, load_text
 
-from px4lockstep.autopilot.builtin.builtin import Builtin
+from px4lockstep.autopilots.builtin.autopilot import Builtin
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic
 from px4lockstep.errors import InputError

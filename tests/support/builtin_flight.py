@@ -1,6 +1,6 @@
 """A few seconds with the built-in autopilot in closed loop. Run as a script, it prints the digests."""
 
-from px4lockstep.autopilot.builtin.builtin import Builtin
+from px4lockstep.autopilots.builtin.autopilot import Builtin
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.environment.wind import Wind

@@ -1,6 +1,6 @@
 """A small campaign for tests: flights of some seconds, with wind, one of which can't be flown."""
 
-from px4lockstep.campaign.results import read_results
+from px4lockstep.campaigns.results import read_results
 
 RUNS = 12
 BROKEN = 5

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from px4lockstep.campaign.table import Criterion, MetricColumn, Results
+from px4lockstep.campaigns.results_table import Criterion, MetricColumn, Results
 
 WIND, MASS, MISSION = "environment.wind_mean_ned[0]", "vehicle.mass_kg", "mission.file"
 

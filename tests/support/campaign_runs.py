@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 from pydantic import ValidationError
 
-from px4lockstep.logs.log import gather
+from px4lockstep.log.log import gather
 from px4lockstep.spec.table import KEY
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from px4lockstep.engine.bus import ESTIMATE, SCENARIO_OUT
 from px4lockstep.estimation.estimator import ESTIMATOR, Estimator, step_estimator
 from px4lockstep.jit import kernel, rows
-from px4lockstep.plants.layout import SENSOR_FAULT_EST_FREEZE, STATE
+from px4lockstep.plant.layout import SENSOR_FAULT_EST_FREEZE, STATE
 
 PERIOD_US = 4_000
 

@@ -3,7 +3,7 @@
 import numpy as np
 from px4_flights import MISSIONS
 
-from px4lockstep.autopilot.builtin.builtin import Builtin
+from px4lockstep.autopilots.builtin.autopilot import Builtin
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.environment.wind import Wind

@@ -6,7 +6,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.math.philox import normal4, stream_key
-from px4lockstep.plants.models import TorqueFreeBody, UserPlant
+from px4lockstep.plant.models import TorqueFreeBody, UserPlant
 from px4lockstep.vehicle.fleet import octa
 from px4lockstep.vehicle.parts import Actuator, Battery
 

@@ -10,8 +10,8 @@ import numpy as np
 from recording_files import reseal
 
 from px4lockstep.errors import InputError
-from px4lockstep.recording.contents import contents_of
-from px4lockstep.recording.file import read_recording
+from px4lockstep.flights.recording.contents import contents_of
+from px4lockstep.flights.recording.file import read_recording
 
 
 def main(source, count, seed):

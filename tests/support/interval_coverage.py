@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from px4lockstep.campaign.statistics import wilson_bounds
+from px4lockstep.campaigns.statistics import wilson_bounds
 
 
 def wilson_coverage(chances, count, confidence=0.95):

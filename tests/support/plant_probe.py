@@ -10,9 +10,9 @@ from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.integrators.integrate import integrate
 from px4lockstep.integrators.solver import SOLVER, WORK, Integrator
 from px4lockstep.jit import kernel, rows
-from px4lockstep.plants.layout import GROUPS, INPUT, OUTPUTS, STATE
-from px4lockstep.plants.models import write_plant
-from px4lockstep.plants.plant import PLANT, autopilot_tick, project, rhs, write_outputs
+from px4lockstep.plant.layout import GROUPS, INPUT, OUTPUTS, STATE
+from px4lockstep.plant.models import write_plant
+from px4lockstep.vehicle.dispatch import PLANT, autopilot_tick, project, rhs, write_outputs
 
 
 @kernel

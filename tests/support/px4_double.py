@@ -1,4 +1,4 @@
-"""Builds the conformance double (`tests/px4/double/`), and reads what it found wrong.
+"""Builds the conformance double (`tests/doubles/px4_library/`), and reads what it found wrong.
 
 The C sources need one generated header: the messages as structs, the tables of topics and of parameters. It is made
 from `topics.json`, the layouts as they were measured on a real library, not from what the package makes of them: a
@@ -20,7 +20,7 @@ import numpy as np
 from px4lockstep.px4.parameters import known_parameters, resolve
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ROOT / "tests" / "px4" / "double"
+SOURCES = ROOT / "tests" / "doubles" / "px4_library"
 BUILT = ROOT / ".cache" / "px4_double"
 FLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-ffp-contract=off")
 OPTIONS = "PX4_DOUBLE_MISBEHAVE"

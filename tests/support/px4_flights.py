@@ -4,20 +4,20 @@ from pathlib import Path
 
 import numpy as np
 
-from px4lockstep.autopilot.builtin.allocation import allocate
-from px4lockstep.autopilot.builtin.attitude_control import control_attitude
-from px4lockstep.autopilot.builtin.builtin import Builtin
-from px4lockstep.autopilot.builtin.commander import command
-from px4lockstep.autopilot.builtin.known_aircraft import KnownAircraft
-from px4lockstep.autopilot.builtin.navigator import navigate
-from px4lockstep.autopilot.builtin.position_control import filter_velocity
-from px4lockstep.autopilot.builtin.rate_control import control_rates
-from px4lockstep.autopilot.builtin.schedule import is_due
-from px4lockstep.autopilot.builtin.stack import BUILTIN, elapsed_s, run_flight_task, run_position_control
-from px4lockstep.autopilot.builtin.takeoff import FLIGHT
+from px4lockstep.autopilots.builtin.allocation import allocate
+from px4lockstep.autopilots.builtin.attitude_control import control_attitude
+from px4lockstep.autopilots.builtin.autopilot import Builtin
+from px4lockstep.autopilots.builtin.commander import command
+from px4lockstep.autopilots.builtin.control_model import KnownAircraft
+from px4lockstep.autopilots.builtin.navigator import navigate
+from px4lockstep.autopilots.builtin.position_control import filter_velocity
+from px4lockstep.autopilots.builtin.rate_control import control_rates
+from px4lockstep.autopilots.builtin.schedule import is_due
+from px4lockstep.autopilots.builtin.stack import BUILTIN, elapsed_s, run_flight_task, run_position_control
+from px4lockstep.autopilots.builtin.takeoff import FLIGHT
 from px4lockstep.engine.bus import AUTOPILOT_OUT, BUS
 from px4lockstep.jit import kernel, rows
-from px4lockstep.plants.layout import COMMAND
+from px4lockstep.plant.layout import COMMAND
 from px4lockstep.vehicle.fleet import iris
 
 GOLDEN = Path(__file__).parents[1] / "against" / "golden"

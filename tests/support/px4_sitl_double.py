@@ -1,4 +1,4 @@
-"""A build of PX4 whose program is the double of `tests/px4_sitl/double`, a plain host of it, and flights with it."""
+"""A build of PX4 whose program is the double of `tests/doubles/px4_sitl`, a plain host of it, and flights with it."""
 
 import json
 import os
@@ -13,8 +13,8 @@ import numpy as np
 from pymavlink.dialects.v20 import common
 from sitl_sensors import FIELD_NED, TruthSuite
 
-from px4lockstep.autopilot.px4_sitl import Px4Sitl
-from px4lockstep.autopilot.sitl_host.options import SitlOptions
+from px4lockstep.autopilots.px4_sitl.autopilot import Px4Sitl
+from px4lockstep.autopilots.px4_sitl.options import SitlOptions
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.px4.missions import load_mission
@@ -22,7 +22,7 @@ from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.files import shipped_missions
 from px4lockstep.vehicle.fleet import iris
 
-DOUBLE = Path(__file__).resolve().parents[1] / "px4_sitl" / "double" / "double.py"
+DOUBLE = Path(__file__).resolve().parents[1] / "doubles" / "px4_sitl" / "double.py"
 ALL, GYRO, ACCEL, MAG, BARO = 0x1BFF, 0x38, 0x07, 0x1C0, 0x1A00
 ARM = (400, 1.0)
 INSTANCES = range(10)

@@ -3,8 +3,8 @@
 import functools
 
 import px4lockstep
-from px4lockstep.recording.recording import Recording
-from px4lockstep.runs.recorded import source_of
+from px4lockstep.flights.recorded import source_of
+from px4lockstep.flights.recording.recording import Recording
 
 SHORT = {
     "timeline.t_end_s": 14.0,

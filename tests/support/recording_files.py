@@ -8,8 +8,8 @@ import h5py
 import numpy as np
 from recorded_flights import record
 
-from px4lockstep.recording import file as recording_file
-from px4lockstep.recording.file import write_recording
+from px4lockstep.flights.recording import file as recording_file
+from px4lockstep.flights.recording.file import write_recording
 
 BLOCK_BYTES = recording_file.BLOCK_BYTES
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from px4lockstep.estimation.sensors import (
+from px4lockstep.sensors import (
     Airspeed,
     Barometer,
     Gps,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from processes import is_gone, wait_until
 
-from px4lockstep.autopilot.sitl_host.options import MAX_INSTANCES
+from px4lockstep.autopilots.px4_sitl.options import MAX_INSTANCES
 
 PORTS = ((socket.SOCK_STREAM, 4560), (socket.SOCK_DGRAM, 14540), (socket.SOCK_DGRAM, 14580), (socket.SOCK_DGRAM, 18570))
 """Of instance 0: the simulator's and the API's, which are ours; PX4's own of the API and of ground stations."""

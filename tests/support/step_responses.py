@@ -10,14 +10,14 @@ from functools import cache
 
 import numpy as np
 
-from px4lockstep.autopilot.builtin.allocation import allocate
-from px4lockstep.autopilot.builtin.attitude_control import control_attitude
-from px4lockstep.autopilot.builtin.builtin import Builtin
-from px4lockstep.autopilot.builtin.known_aircraft import KnownAircraft
-from px4lockstep.autopilot.builtin.position_control import control_position, filter_velocity, write_attitude_setpoint
-from px4lockstep.autopilot.builtin.rate_control import control_rates
-from px4lockstep.autopilot.builtin.schedule import is_due
-from px4lockstep.autopilot.builtin.stack import BUILTIN, elapsed_s
+from px4lockstep.autopilots.builtin.allocation import allocate
+from px4lockstep.autopilots.builtin.attitude_control import control_attitude
+from px4lockstep.autopilots.builtin.autopilot import Builtin
+from px4lockstep.autopilots.builtin.control_model import KnownAircraft
+from px4lockstep.autopilots.builtin.position_control import control_position, filter_velocity, write_attitude_setpoint
+from px4lockstep.autopilots.builtin.rate_control import control_rates
+from px4lockstep.autopilots.builtin.schedule import is_due
+from px4lockstep.autopilots.builtin.stack import BUILTIN, elapsed_s
 from px4lockstep.engine.bus import BUS
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline

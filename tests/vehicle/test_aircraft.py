@@ -8,8 +8,8 @@ import pytest
 from plant_probe import Probe, evaluate
 
 from px4lockstep.errors import InputError
-from px4lockstep.plants.layout import MAX_STATES
-from px4lockstep.plants.plant import PLANT
+from px4lockstep.plant.layout import MAX_STATES
+from px4lockstep.vehicle.dispatch import PLANT
 from px4lockstep.vehicle.fleet import diagonal, iris, octa, twin
 from px4lockstep.vehicle.parts import Actuator, Battery, Contact, PowerBus, Propulsion, Rotor
 

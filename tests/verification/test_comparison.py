@@ -7,8 +7,8 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import SimulationError
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.plants.layout import GROUPS
-from px4lockstep.plants.models import ConstantRate, Oscillator, UserPlant
+from px4lockstep.plant.layout import GROUPS
+from px4lockstep.plant.models import ConstantRate, Oscillator, UserPlant
 from px4lockstep.verification import solutions
 from px4lockstep.verification.comparison import REPEATS, TOLERANCE, compare_integrators, tight
 

@@ -7,7 +7,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.integrators.tableaux import TABLEAUX
-from px4lockstep.plants.models import Oscillator
+from px4lockstep.plant.models import Oscillator
 from px4lockstep.verification import solutions
 from px4lockstep.verification.local_defect import local_defect
 

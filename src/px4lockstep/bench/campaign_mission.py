@@ -6,9 +6,9 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
-from px4lockstep.campaign.flyer import flyer_of
-from px4lockstep.campaign.load import load_campaign
-from px4lockstep.campaign.table import ERROR
+from px4lockstep.campaigns.flyer import flyer_of
+from px4lockstep.campaigns.load import load_campaign
+from px4lockstep.campaigns.results_table import ERROR
 from px4lockstep.errors import SimulationError
 
 RUNS_AT_ONCE = 4

@@ -1,6 +1,6 @@
 """What the closed-loop benchmark flies: a minute of the Iris's mission with wind, noise and battery."""
 
-from px4lockstep.autopilot.builtin.builtin import Builtin
+from px4lockstep.autopilots.builtin.autopilot import Builtin
 from px4lockstep.bench import hover
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from px4lockstep.autopilot.px4_host.exchange import step_px4
-from px4lockstep.autopilot.px4_host.records import PX4_HOST
-from px4lockstep.autopilot.px4_library import Px4Library
+from px4lockstep.autopilots.px4_library.autopilot import Px4Library
+from px4lockstep.autopilots.px4_library.exchange import step_px4
+from px4lockstep.autopilots.px4_library.records import PX4_HOST
 from px4lockstep.engine.bus import BUS
 from px4lockstep.errors import InputError
 from px4lockstep.jit import callback, kernel, rows, specialize

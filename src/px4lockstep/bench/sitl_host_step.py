@@ -12,14 +12,9 @@ import subprocess
 import sys
 import time
 
-from px4lockstep.autopilot.px4_sitl import SIMULATOR_PORT, Px4Sitl
-from px4lockstep.autopilot.sitl_host.options import SitlOptions
-from px4lockstep.bench import hover
-from px4lockstep.engine.simulation import Simulation
-from px4lockstep.engine.timeline import Periodic, Timeline
-from px4lockstep.integrators.solver import Integrator
-from px4lockstep.mavlink.frame import frame
-from px4lockstep.mavlink.hil import (
+from px4lockstep.autopilots.px4_sitl.autopilot import SIMULATOR_PORT, Px4Sitl
+from px4lockstep.autopilots.px4_sitl.mavlink.frame import frame
+from px4lockstep.autopilots.px4_sitl.mavlink.hil import (
     ACTUATORS,
     ARMED,
     CRC_EXTRA,
@@ -29,8 +24,13 @@ from px4lockstep.mavlink.hil import (
     SENSOR,
     Actuators,
 )
-from px4lockstep.mavlink.links import HOST
-from px4lockstep.mavlink.stream import Stream
+from px4lockstep.autopilots.px4_sitl.mavlink.links import HOST
+from px4lockstep.autopilots.px4_sitl.mavlink.stream import Stream
+from px4lockstep.autopilots.px4_sitl.options import SitlOptions
+from px4lockstep.bench import hover
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Periodic, Timeline
+from px4lockstep.integrators.solver import Integrator
 
 MODULE = "px4lockstep.bench.sitl_host_step"
 ROUND_US = 1_000_000

@@ -12,17 +12,17 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
-from px4lockstep.campaign.folder import PLOTS, SUMMARY, CampaignFolder
-from px4lockstep.campaign.results import read_results, results_of
-from px4lockstep.campaign.run import Progress as Done
-from px4lockstep.campaign.run import row_of, run_campaign
-from px4lockstep.campaign.table import Results
+from px4lockstep.campaigns.figure import plot_campaign
+from px4lockstep.campaigns.folder import PLOTS, SUMMARY, CampaignFolder
+from px4lockstep.campaigns.results import read_results, results_of
+from px4lockstep.campaigns.results_table import Results
+from px4lockstep.campaigns.run import Progress as Done
+from px4lockstep.campaigns.run import row_of, run_campaign
+from px4lockstep.campaigns.summary import summary_of
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.run import Options, fly_spec
 from px4lockstep.errors import InputError
-from px4lockstep.report.campaign import plot_campaign
-from px4lockstep.report.campaign_summary import summary_of
-from px4lockstep.report.plots import save_plot
+from px4lockstep.plots.flight import save_plot
 
 FLOWN, INTERRUPTED = 0, 130
 MAX_SHOWN = 6

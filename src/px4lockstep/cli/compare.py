@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from px4lockstep.recording.file import read_recording
-from px4lockstep.runs.compare import check_kind, check_kinds, compare, made_folder
+from px4lockstep.flights.compare import check_kind, check_kinds, compare, made_folder
+from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.verification.comparison import Comparison
 from px4lockstep.verification.local_defect import LocalDefect
 

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from px4lockstep.cli.watched import in_child
+from px4lockstep.flights.determinism import Determinism, Flown, determinism
 from px4lockstep.px4.console import STANDARD_ERROR, console_into
-from px4lockstep.runs.determinism import Determinism, Flown, determinism
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
 

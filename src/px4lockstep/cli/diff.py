@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from px4lockstep.runs.diff import Diff, diff
+from px4lockstep.flights.diff import Diff, diff
 
 SAME, DIFFERENT = 0, 1
 PICTURE = "diff.png"
@@ -17,7 +17,7 @@ PICTURE = "diff.png"
 
 def diff_runs(first: Path, second: Path, out: Path | None, plots: bool, as_json: bool) -> int:
     """Compare two run folders; return the exit code: 1 if they are not the same flight."""
-    from px4lockstep.report.plots import save_plot
+    from px4lockstep.plots.flight import save_plot
 
     found = diff(first, second)
     picture = (out or second / PICTURE) if plots else None

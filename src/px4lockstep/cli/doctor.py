@@ -52,9 +52,9 @@ def diagnose() -> dict[str, Any]:
 
 def _px4_sitl() -> str:
     """Say where stock PX4 is, and whether there is MAVLink to fly it."""
-    from px4lockstep.autopilot.sitl_host.process import find_build
+    from px4lockstep.autopilots.px4_sitl.mavlink.dialect import common
+    from px4lockstep.autopilots.px4_sitl.process import find_build
     from px4lockstep.errors import InputError
-    from px4lockstep.mavlink.dialect import common
 
     try:
         common()
@@ -65,8 +65,8 @@ def _px4_sitl() -> str:
 
 def _px4_library() -> str:
     """Say which library is found, and whether it fits; it is loaded in a child of this process, since it may crash."""
+    from px4lockstep.flights.child import ask_child, crash_of
     from px4lockstep.px4 import Library
-    from px4lockstep.runs.child import ask_child, crash_of
 
     def load() -> str:
         return f"{Library.load().path}, version {VERSION} of the interface"

@@ -4,18 +4,18 @@ import sys
 from pathlib import Path
 
 from px4lockstep.errors import InputError
-from px4lockstep.logs.csv import write_csv
-from px4lockstep.logs.log import Log
-from px4lockstep.logs.parquet import write_parquet
-from px4lockstep.runs.folder import LOG_PARQUET, PLOTS, is_incomplete, read_log
-from px4lockstep.runs.picture import draw_folder
+from px4lockstep.flights.figure import draw_folder
+from px4lockstep.flights.folder import LOG_PARQUET, PLOTS, is_incomplete, read_log
+from px4lockstep.log.csv import write_csv
+from px4lockstep.log.log import Log
+from px4lockstep.log.parquet import write_parquet
 
 WRITERS = {"csv": write_csv, "parquet": write_parquet}
 
 
 def plot_run(folder: Path, out: Path | None) -> int:
     """Draw the flight in a run folder."""
-    from px4lockstep.report.plots import save_plot
+    from px4lockstep.plots.flight import save_plot
 
     log = read_log(folder)
     _warn_of_incomplete(folder, log)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from px4lockstep.runs.replay import Replay, replay
+from px4lockstep.flights.replay import Replay, replay
 from px4lockstep.spec.spec import Spec
 
 SAME, DIFFERENT = 0, 1

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from px4lockstep.autopilot.px4_sitl import Px4Sitl
+from px4lockstep.autopilots.px4_sitl.autopilot import Px4Sitl
 from px4lockstep.cli.crash import Told, tell_of_crash
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.px4_log import Px4Log, build_with_console, px4_log
@@ -20,10 +20,10 @@ from px4lockstep.cli.replay import replay_spec
 from px4lockstep.cli.watched import in_child
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import SimulationError
-from px4lockstep.report.events import MODES
-from px4lockstep.report.summary import Summary
-from px4lockstep.runs.folder import PX4_LOG, RunFolder, summary_of
-from px4lockstep.runs.run import Run, fly
+from px4lockstep.flights.folder import PX4_LOG, RunFolder, summary_of
+from px4lockstep.flights.run import Run, fly
+from px4lockstep.flights.summary import Summary
+from px4lockstep.log.events import MODES
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from px4lockstep.cli.interrupts import interrupts
-from px4lockstep.runs.child import crash_of, end_of, fork_child, is_crash
+from px4lockstep.flights.child import crash_of, end_of, fork_child, is_crash
 
 FAILED = 1
 MAX_INTERRUPTS = 3

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from px4lockstep.autopilot.builtin.stack import step_builtin
-from px4lockstep.autopilot.px4_host.exchange import step_px4
+from px4lockstep.autopilots.builtin.stack import step_builtin
+from px4lockstep.autopilots.px4_library.exchange import step_px4
 from px4lockstep.engine import loop
 from px4lockstep.engine.core import LOG_ROW, SIM, STREAMS, Arrays
 from px4lockstep.engine.marks import MARK
@@ -25,8 +25,8 @@ from px4lockstep.estimation.estimator import step_estimator
 from px4lockstep.integrators.integrate import integrate
 from px4lockstep.jit import is_compiled, specialize
 from px4lockstep.jit.progress import reporter
-from px4lockstep.plants.plant import write_outputs
 from px4lockstep.scenario.stage import step_scenario
+from px4lockstep.vehicle.dispatch import write_outputs
 
 
 def example_arrays() -> Arrays:

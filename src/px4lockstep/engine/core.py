@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from px4lockstep.autopilot.builtin.stack import BUILTIN
-from px4lockstep.autopilot.px4_host.records import PX4_HOST
+from px4lockstep.autopilots.builtin.stack import BUILTIN
+from px4lockstep.autopilots.px4_library.records import PX4_HOST
 from px4lockstep.engine.bus import BUS, LOGGED_BUS, SCENARIO_OUT, WIND_OUT
 from px4lockstep.engine.probe import PROBE
 from px4lockstep.engine.validator import VALIDATOR
@@ -18,10 +18,10 @@ from px4lockstep.environment.wind import WIND
 from px4lockstep.estimation.estimator import ESTIMATOR
 from px4lockstep.integrators.solver import SOLVER, WORK
 from px4lockstep.jit import record
-from px4lockstep.plants.layout import COMMAND, INPUT, MAX_BATTERIES, STATE
-from px4lockstep.plants.plant import PLANT
+from px4lockstep.plant.layout import COMMAND, INPUT, MAX_BATTERIES, STATE
 from px4lockstep.scenario.stage import SCENARIO
 from px4lockstep.vehicle.battery_sensor import BATTERY_SENSOR
+from px4lockstep.vehicle.dispatch import PLANT
 
 CURSOR = record(
     [

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.pages import blocks
-from px4lockstep.plants.layout import FAULTS, MAX_MOTORS, MAX_SERVOS
+from px4lockstep.io import blocks
+from px4lockstep.plant.layout import FAULTS, MAX_MOTORS, MAX_SERVOS
 
 ROWS_PER_CHUNK = 512
 """What stays in the processor's cache between packing and hashing."""

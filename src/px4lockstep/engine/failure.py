@@ -4,7 +4,7 @@ from typing import Any
 
 from px4lockstep.engine import validator
 from px4lockstep.errors import InvariantError, SimulationError, StepError
-from px4lockstep.plants.layout import GROUPS
+from px4lockstep.plant.layout import GROUPS
 
 FAULTS = {
     int(validator.FAULT_MOTOR): "motor faults {motors:#b} name a motor above {index}, the last,",

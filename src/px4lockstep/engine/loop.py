@@ -22,8 +22,8 @@ source, which a python stage replaces, and what is done with its answer, which r
 
 import numpy as np
 
-from px4lockstep.autopilot.builtin.stack import step_builtin
-from px4lockstep.autopilot.px4_host.exchange import step_px4
+from px4lockstep.autopilots.builtin.stack import step_builtin
+from px4lockstep.autopilots.px4_library.exchange import step_px4
 from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY, TELLING
 from px4lockstep.engine.marks import mark_state
 from px4lockstep.engine.probe import probe_stage
@@ -50,9 +50,9 @@ from px4lockstep.environment.wind import step_wind
 from px4lockstep.estimation.estimator import step_estimator
 from px4lockstep.integrators.integrate import integrate
 from px4lockstep.jit import kernel
-from px4lockstep.plants.plant import autopilot_tick, write_outputs
 from px4lockstep.scenario.stage import NOBODY, NOT_ASKED, step_scenario
 from px4lockstep.vehicle.battery_sensor import sense_battery
+from px4lockstep.vehicle.dispatch import autopilot_tick, write_outputs
 
 SCENARIO = np.int64(0)
 WIND = np.int64(1)

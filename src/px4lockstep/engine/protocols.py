@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.plants.layout import GROUPS
+from px4lockstep.plant.layout import GROUPS
 
 
 class PlantView:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.autopilot.builtin.builtin import Builtin
+from px4lockstep.autopilots.builtin.autopilot import Builtin
 from px4lockstep.engine.prepared import Prepared
 from px4lockstep.engine.protocols import StageInputs
 from px4lockstep.engine.snapshot import check_object
@@ -15,11 +15,11 @@ from px4lockstep.engine.timeline import Timeline
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.jit import view
-from px4lockstep.plants.plant import PLANT
 from px4lockstep.scenario.events import WhenCalled
 from px4lockstep.scenario.fit import check_fit
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.scenario.stage import ACTED, DECLINED, HOLDS
+from px4lockstep.vehicle.dispatch import PLANT
 
 
 def set_scenario(

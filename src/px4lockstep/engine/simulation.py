@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.autopilot.builtin.builtin import Builtin
-from px4lockstep.autopilot.px4_library import Px4Library, Px4Session
+from px4lockstep.autopilots.builtin.autopilot import Builtin
+from px4lockstep.autopilots.px4_library.autopilot import Px4Library, Px4Session
 from px4lockstep.engine import loop, validator
 from px4lockstep.engine.branching import check_past, merged_records
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
@@ -40,9 +40,9 @@ from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import plain, rows, view, zeros
-from px4lockstep.microseconds import check_us
-from px4lockstep.plants.models import PlantModel
+from px4lockstep.plant.models import PlantModel
 from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.timebase import check_us
 
 BOUNDARIES_PER_CALL = 20_000
 """Tens of milliseconds of work: after each, an interrupt from the keyboard is seen."""

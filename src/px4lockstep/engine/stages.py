@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy.typing as npt
 
-from px4lockstep.autopilot.builtin.builtin import Builtin
-from px4lockstep.autopilot.builtin.known_aircraft import KnownAircraft
-from px4lockstep.autopilot.px4_library import Px4Library, Px4Session
+from px4lockstep.autopilots.builtin.autopilot import Builtin
+from px4lockstep.autopilots.builtin.control_model import KnownAircraft
+from px4lockstep.autopilots.px4_library.autopilot import Px4Library, Px4Session
 from px4lockstep.engine import loop
 from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY, TELLING
 from px4lockstep.engine.prepared import Prepared
@@ -22,7 +22,7 @@ from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator, check_rigid_body
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import plain, view
-from px4lockstep.plants.models import PlantModel, write_plant
+from px4lockstep.plant.models import PlantModel, write_plant
 from px4lockstep.scenario.scenario import Scenario
 
 Core = npt.NDArray[Any]

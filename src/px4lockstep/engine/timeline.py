@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.errors import InputError, TimeError
-from px4lockstep.microseconds import check_us, period_to_us, seconds_to_us
+from px4lockstep.timebase import check_us, period_to_us, seconds_to_us
 
 AUTOPILOT = 1
 WIND = 2

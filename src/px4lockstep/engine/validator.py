@@ -16,9 +16,16 @@ import numpy as np
 from px4lockstep.integrators.integrate import FIRST
 from px4lockstep.integrators.step import take_slopes
 from px4lockstep.jit import kernel, record
-from px4lockstep.plants.by_address import MAX_PARAMETERS
-from px4lockstep.plants.layout import ATT, MAX_BUSES, MAX_MOTORS, MAX_SERVOS, MAX_STATES, SENSOR_FAULT_EST_FREEZE
-from px4lockstep.plants.plant import MULTIROTOR_PLANT
+from px4lockstep.plant.layout import (
+    ATT,
+    MAX_BUSES,
+    MAX_MOTORS,
+    MAX_SERVOS,
+    MAX_STATES,
+    MULTIROTOR_PLANT,
+    SENSOR_FAULT_EST_FREEZE,
+)
+from px4lockstep.plant.user import MAX_PARAMETERS
 
 LEVELS = {"off": 0, "cheap": 1, "paranoid": 2}
 CHEAP = LEVELS["cheap"]

@@ -45,7 +45,7 @@ from px4lockstep.checks import Vector3, check_number
 from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.exponential import exp, log, pow
 from px4lockstep.math.philox import normal3, normal4
-from px4lockstep.microseconds import check_us
+from px4lockstep.timebase import check_us
 
 METRES_PER_FOOT = 0.3048
 REFERENCE_HEIGHT_FT = 20.0

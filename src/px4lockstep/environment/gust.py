@@ -16,7 +16,7 @@ import numpy as np
 from px4lockstep.checks import Vector3, check_vector
 from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
-from px4lockstep.microseconds import check_us
+from px4lockstep.timebase import check_us
 
 MAX_GUSTS = 8
 

@@ -26,7 +26,7 @@ from px4lockstep.environment.dryden import DRYDEN_FILTERS, Dryden, step_dryden
 from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal3, stream_key
-from px4lockstep.microseconds import check_us
+from px4lockstep.timebase import check_us
 
 NONE = 0
 CONSTANT = 1

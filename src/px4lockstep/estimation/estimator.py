@@ -36,8 +36,8 @@ from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal3, normal4, stream_key
 from px4lockstep.math.trigonometry import sincos
-from px4lockstep.microseconds import check_us
-from px4lockstep.plants.layout import GROUPS, SENSOR_FAULT_EST_FREEZE
+from px4lockstep.plant.layout import GROUPS, SENSOR_FAULT_EST_FREEZE
+from px4lockstep.timebase import check_us
 
 TRUTH = 0
 NOISY_DELAYED = 1

@@ -8,7 +8,7 @@ all others             max_i |e_i| / (atol + rtol max(|x_i|, |x'_i|))
 import math
 
 from px4lockstep.jit import kernel
-from px4lockstep.plants.layout import ACT, ATT, GROUPS, MAX_STATES
+from px4lockstep.plant.layout import ACT, ATT, GROUPS, MAX_STATES
 
 GROUP_COUNT = len(GROUPS)
 

@@ -21,8 +21,8 @@ from px4lockstep.integrators.error_norm import error_norm, write_error
 from px4lockstep.integrators.step import combine, take_slopes
 from px4lockstep.jit import kernel
 from px4lockstep.math.exponential import pow
-from px4lockstep.plants.layout import MAX_STATES
-from px4lockstep.plants.plant import project
+from px4lockstep.plant.layout import MAX_STATES
+from px4lockstep.vehicle.dispatch import project
 
 FIRST = np.int64(0)
 

@@ -7,8 +7,8 @@ from typing import Any
 from px4lockstep.errors import InputError
 from px4lockstep.integrators.tableaux import MAX_STAGES, TABLEAU, TABLEAUX, Tableau
 from px4lockstep.jit import record
-from px4lockstep.microseconds import period_to_us
-from px4lockstep.plants.layout import GROUPS, INPUT, STATE
+from px4lockstep.plant.layout import GROUPS, INPUT, STATE
+from px4lockstep.timebase import period_to_us
 
 SOLVER = record(
     [

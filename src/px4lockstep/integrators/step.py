@@ -5,8 +5,8 @@ back once, by the projection, after the step is accepted.
 """
 
 from px4lockstep.jit import kernel
-from px4lockstep.plants.layout import MAX_STATES
-from px4lockstep.plants.plant import rhs
+from px4lockstep.plant.layout import MAX_STATES
+from px4lockstep.vehicle.dispatch import rhs
 
 
 @kernel

@@ -35,7 +35,7 @@ from numba.core import caching
 from numba.core.runtime import rtsys
 
 from px4lockstep.errors import InputError
-from px4lockstep.files import written_whole
+from px4lockstep.io import atomic_write
 from px4lockstep.jit.progress import write_notice
 
 OWN_PACKAGE = "px4lockstep"
@@ -142,7 +142,7 @@ class _KnownImports:
             self._is_new = False
             with contextlib.suppress(OSError, InputError):  # saving kernels says if the folder can't be written
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                with written_whole(self._path) as file:
+                with atomic_write(self._path) as file:
                     file.write(json.dumps(self._imports).encode())
 
 

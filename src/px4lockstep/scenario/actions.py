@@ -7,7 +7,7 @@ and land replace each other. A fault stays until the action that takes it back.
 import math
 
 from px4lockstep.jit import kernel, record
-from px4lockstep.plants.layout import (
+from px4lockstep.plant.layout import (
     SENSOR_FAULT_ACCEL,
     SENSOR_FAULT_BARO,
     SENSOR_FAULT_EST_FREEZE,

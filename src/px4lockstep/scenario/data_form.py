@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from px4lockstep.errors import InputError
-from px4lockstep.microseconds import seconds_to_us
 from px4lockstep.scenario.events import (
     ARGUMENTS,
     AtStep,
@@ -24,6 +23,7 @@ from px4lockstep.scenario.events import (
     suggest,
 )
 from px4lockstep.scenario.report import raise_all
+from px4lockstep.timebase import seconds_to_us
 
 TRIGGERS = ("at_s", "at_step", "when")
 CONDITION_KEYS = ("signal", "above", "below")

@@ -9,7 +9,7 @@ from typing import Any
 
 from px4lockstep.checks import check_number, check_vector
 from px4lockstep.errors import InputError
-from px4lockstep.plants.layout import MAX_MOTORS
+from px4lockstep.plant.layout import MAX_MOTORS
 from px4lockstep.scenario.actions import CALL, NUMBERS, SENSOR_BITS
 from px4lockstep.scenario.signals import SIGNALS
 from px4lockstep.scenario.stage import AT_STEP, AT_TIME, WHEN_ABOVE, WHEN_BELOW, WHEN_CALLED

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from px4lockstep.plants.plant import MULTIROTOR_PLANT
+from px4lockstep.plant.layout import MULTIROTOR_PLANT
 from px4lockstep.scenario.events import ARGUMENTS, AtStep, AtTime, Event, When
 from px4lockstep.scenario.report import raise_all
 from px4lockstep.scenario.scenario import Scenario

@@ -13,9 +13,7 @@ from typing import Any
 
 from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, view
-from px4lockstep.microseconds import check_us, seconds_to_us
-from px4lockstep.plants.layout import ATT, POS, VEL
-from px4lockstep.plants.plant import MULTIROTOR_PLANT
+from px4lockstep.plant.layout import ATT, MULTIROTOR_PLANT, POS, VEL
 from px4lockstep.scenario.data_form import event_to_data, events_from_data
 from px4lockstep.scenario.events import (
     Act,
@@ -31,6 +29,7 @@ from px4lockstep.scenario.events import (
 )
 from px4lockstep.scenario.report import raise_all
 from px4lockstep.scenario.stage import MAX_EVENTS, NOT_ASKED, look_ahead
+from px4lockstep.timebase import check_us, seconds_to_us
 from px4lockstep.vehicle.contact import LEGS
 from px4lockstep.vehicle.contact import NONE as NO_CONTACT
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from px4lockstep.autopilot.builtin.builtin import Builtin
-from px4lockstep.autopilot.px4_library import Px4Library, Px4Session
-from px4lockstep.autopilot.px4_sitl import Px4Sitl
+from px4lockstep.autopilots.builtin.autopilot import Builtin
+from px4lockstep.autopilots.px4_library.autopilot import Px4Library, Px4Session
+from px4lockstep.autopilots.px4_sitl.autopilot import Px4Sitl
 from px4lockstep.engine.prepared import Prepared
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.streams import Streams
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator
-from px4lockstep.logs.log import Log
+from px4lockstep.log.log import Log
 from px4lockstep.px4.missions import Mission
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.build_aircraft import PlacedError, at, build_aircraft

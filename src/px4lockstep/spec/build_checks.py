@@ -7,16 +7,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from px4lockstep.autopilot.builtin.builtin import Builtin
-from px4lockstep.autopilot.builtin.known_aircraft import KnownAircraft
-from px4lockstep.autopilot.builtin.stack import BUILTIN
-from px4lockstep.plants.plant import PLANT
+from px4lockstep.autopilots.builtin.autopilot import Builtin
+from px4lockstep.autopilots.builtin.control_model import KnownAircraft
+from px4lockstep.autopilots.builtin.stack import BUILTIN
 from px4lockstep.spec.build_aircraft import PlacedError, at, build_aircraft
 from px4lockstep.spec.flight_checks import us
 from px4lockstep.spec.parts import build_autopilot, build_estimator, build_integrator, build_mission, build_wind
 from px4lockstep.spec.spec import Key, Spec
 from px4lockstep.spec.table import Table
 from px4lockstep.spec.vehicle_checks import Found
+from px4lockstep.vehicle.dispatch import PLANT
 
 AIRCRAFT = ("aircraft", "home", "plant", "environment", "airframe", "actuation", "power")
 """The tables that an aircraft is made of."""

@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from px4lockstep.autopilot.builtin.builtin import MAX_RATE_HZ, Builtin
+from px4lockstep.autopilots.builtin.autopilot import MAX_RATE_HZ, Builtin
 from px4lockstep.engine.timeline import MAX_BOUNDARIES
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import MAX_DELAY_TICKS
-from px4lockstep.logs.schema import COLUMNS
-from px4lockstep.microseconds import seconds_to_us
+from px4lockstep.log.schema import COLUMNS
 from px4lockstep.px4.missions import Mission, load_mission
 from px4lockstep.px4.parameters import known_parameters, resolve
 from px4lockstep.scenario.actions import SENSOR_BITS
@@ -37,6 +36,7 @@ from px4lockstep.spec.report import choices
 from px4lockstep.spec.spec import Key, dotted
 from px4lockstep.spec.table import show
 from px4lockstep.spec.vehicle_checks import Found, bad, check_actuation, check_airframe, check_power, check_wiring
+from px4lockstep.timebase import seconds_to_us
 
 RATES = {
     "navigator_hz": "navigator_rate_hz",

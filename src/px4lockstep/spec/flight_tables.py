@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 
 from px4lockstep.environment.dryden import MAX_HEIGHT_M, MAX_WIND_M_S, MIN_HEIGHT_M, MIN_WIND_M_S
 from px4lockstep.environment.gust import MAX_GUSTS
-from px4lockstep.plants.layout import MAX_MOTORS, MAX_POINTS
+from px4lockstep.plant.layout import MAX_MOTORS, MAX_POINTS
 from px4lockstep.scenario.actions import SENSOR_BITS
 from px4lockstep.scenario.events import ARGUMENTS
 from px4lockstep.scenario.signals import SIGNALS

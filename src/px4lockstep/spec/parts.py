@@ -6,10 +6,10 @@ Each function is given what it may read and nothing else: see `engine.prepared`.
 import functools
 from typing import Any
 
-from px4lockstep.autopilot.builtin.builtin import Builtin, Rates
-from px4lockstep.autopilot.px4_library import Px4Library
-from px4lockstep.autopilot.px4_sitl import Px4Sitl
-from px4lockstep.autopilot.sitl_host.options import SitlOptions
+from px4lockstep.autopilots.builtin.autopilot import Builtin, Rates
+from px4lockstep.autopilots.px4_library.autopilot import Px4Library
+from px4lockstep.autopilots.px4_sitl.autopilot import Px4Sitl
+from px4lockstep.autopilots.px4_sitl.options import SitlOptions
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.environment.gust import Gust, gust_edges_us
 from px4lockstep.environment.wind import Wind
@@ -157,8 +157,8 @@ def _build_px4(own: Autopilot, px4: Px4, home: Home, mission: Mission | None) ->
 
 
 def _build_sitl(own: Autopilot, px4: Px4, home: Home, mission: Mission | None) -> Px4Sitl:
-    from px4lockstep.estimation.sensors import SensorSuite  # no other flight needs them
-    from px4lockstep.estimation.sensors.table import config_of
+    from px4lockstep.sensors import SensorSuite  # no other flight needs them
+    from px4lockstep.sensors.table import config_of
 
     sitl = px4.sitl
     with at(("px4", "sitl", "sensors")):

@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from px4lockstep.autopilot.sitl_host.options import IRIS, MAX_INSTANCES
-from px4lockstep.microseconds import seconds_to_us
+from px4lockstep.autopilots.px4_sitl.options import IRIS, MAX_INSTANCES
 from px4lockstep.spec.table import Number, Period, Seconds, Table, entry
+from px4lockstep.timebase import seconds_to_us
 
 Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 

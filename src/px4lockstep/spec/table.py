@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from px4lockstep.errors import TimeError
-from px4lockstep.microseconds import period_to_us, seconds_to_us
+from px4lockstep.timebase import period_to_us, seconds_to_us
 
 KEY = "{key}"
 """Stands for the dotted key in the text of an error, until the report knows it."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from px4lockstep.plants.layout import MAX_BATTERIES, MAX_BUSES, MAX_MOTORS, MAX_SERVOS
+from px4lockstep.plant.layout import MAX_BATTERIES, MAX_BUSES, MAX_MOTORS, MAX_SERVOS
 from px4lockstep.spec.table import (
     KEY,
     Matrix,

@@ -9,7 +9,7 @@ channels that a motor or servo is mapped to have a state: first the outputs of m
 """
 
 from px4lockstep.jit import kernel, record
-from px4lockstep.plants.layout import MAX_MOTORS, MAX_SERVOS
+from px4lockstep.plant.layout import MAX_MOTORS, MAX_SERVOS
 from px4lockstep.vehicle.regime import MOTOR_RATE_BIT, RANGE_BIT, SERVO_RATE_BIT
 
 DIRECT = 0

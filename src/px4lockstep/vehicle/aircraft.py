@@ -12,8 +12,7 @@ import numpy.typing as npt
 from px4lockstep.checks import Vector3, check_kind, check_number, check_positive, check_vector
 from px4lockstep.environment.gravity import Gravity
 from px4lockstep.errors import InputError
-from px4lockstep.plants.layout import GROUPS, MAX_BATTERIES, MAX_BUSES, MAX_MOTORS, MAX_SERVOS
-from px4lockstep.plants.plant import MULTIROTOR_PLANT
+from px4lockstep.plant.layout import GROUPS, MAX_BATTERIES, MAX_BUSES, MAX_MOTORS, MAX_SERVOS, MULTIROTOR_PLANT
 from px4lockstep.vehicle import drag
 from px4lockstep.vehicle.battery_sensor import write_battery_sensor
 from px4lockstep.vehicle.parts import Actuator, Battery, Contact, PowerBus, Propulsion, Rotor

@@ -16,8 +16,8 @@ from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal4, stream_key
-from px4lockstep.microseconds import seconds_to_us
-from px4lockstep.plants.layout import BATTERY_STATUS
+from px4lockstep.plant.layout import BATTERY_STATUS
+from px4lockstep.timebase import seconds_to_us
 
 MAX_DELAY_TICKS = 64
 STREAM = "battery sensor"

@@ -20,7 +20,7 @@ it creeps, slower than v_eps. Damping acts on compression only, so the ground do
 import math
 
 from px4lockstep.jit import kernel, record
-from px4lockstep.plants.layout import MAX_POINTS
+from px4lockstep.plant.layout import MAX_POINTS
 from px4lockstep.vehicle.regime import CONTACT_BIT, POINT_BITS
 
 NONE = 0

@@ -17,7 +17,7 @@ from px4lockstep.environment.atmosphere import density_kg_m3, temperature_k
 from px4lockstep.environment.gravity import GRAVITY, gravity_down_m_s2
 from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.math.quaternion import derivative, to_dcm
-from px4lockstep.plants.layout import MAX_MOTORS
+from px4lockstep.plant.layout import MAX_MOTORS
 from px4lockstep.vehicle.actuators import ACTUATION, DIRECT, project_actuators, write_actuator_rates
 from px4lockstep.vehicle.battery import charge_rates, warning_of
 from px4lockstep.vehicle.contact import CONTACT, FLAT_GROUND, LEGS, ground_force, legs_wrench, point_regime

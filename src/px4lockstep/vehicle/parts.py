@@ -18,7 +18,7 @@ from px4lockstep.checks import (
     check_vector,
 )
 from px4lockstep.errors import InputError
-from px4lockstep.plants.layout import MAX_POINTS
+from px4lockstep.plant.layout import MAX_POINTS
 from px4lockstep.vehicle import actuators, battery, contact
 from px4lockstep.vehicle.propulsion import calibrate_thrust, motor_constant
 

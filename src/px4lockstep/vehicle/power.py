@@ -18,7 +18,7 @@ not charge each other. With the batteries disconnected the bus has 0 V and 0 A.
 """
 
 from px4lockstep.jit import inlined_kernel, kernel, record
-from px4lockstep.plants.layout import MAX_BATTERIES, MAX_BUSES, MAX_MOTORS, MAX_STATES
+from px4lockstep.plant.layout import MAX_BATTERIES, MAX_BUSES, MAX_MOTORS, MAX_STATES
 from px4lockstep.vehicle.battery import BATTERY, source_voltage
 from px4lockstep.vehicle.propulsion import motor_current, motor_regime
 from px4lockstep.vehicle.regime import MOTOR_BITS

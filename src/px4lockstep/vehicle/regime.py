@@ -8,7 +8,7 @@ lowest voltage, where a flight ends anyway; and kinks that are too small to be f
 friction, a rotor at rest, and the lowest tip speed of a propeller.
 """
 
-from px4lockstep.plants.layout import MAX_MOTORS, MAX_POINTS
+from px4lockstep.plant.layout import MAX_MOTORS, MAX_POINTS
 
 MOTOR_BITS = 2  # of each rotor's motor: `propulsion.motor_regime`
 POINT_BITS = 3  # of flat ground, or of each leg: `contact.point_regime`

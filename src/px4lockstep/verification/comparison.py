@@ -14,7 +14,7 @@ from px4lockstep.engine.statistics import Statistics
 from px4lockstep.engine.timeline import Timeline
 from px4lockstep.errors import SimulationError
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.plants.layout import GROUPS
+from px4lockstep.plant.layout import GROUPS
 from px4lockstep.verification.quantities import Array, Quantity, error, quantities_of
 
 Make = Callable[[Integrator, Timeline], Simulation]

@@ -16,9 +16,9 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.integrators.tableaux import TABLEAUX
-from px4lockstep.plants import models
-from px4lockstep.plants.layout import GROUPS
-from px4lockstep.plants.models import PlantModel
+from px4lockstep.plant import models
+from px4lockstep.plant.layout import GROUPS
+from px4lockstep.plant.models import PlantModel
 from px4lockstep.verification import solutions
 from px4lockstep.verification.result import Result
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.plants.layout import GROUPS
-from px4lockstep.plants.models import PlantModel
+from px4lockstep.plant.layout import GROUPS
+from px4lockstep.plant.models import PlantModel
 from px4lockstep.verification.reference_cases import BODY, LARGE_PENDULUM, ORBIT, TEN_S, fly
 from px4lockstep.verification.result import Result
 

@@ -1,0 +1,292 @@
+"""Control allocation: torques and thrust to motors, for any set of rotors.
+
+A rotor at r with thrust direction a and reaction ratio k_m adds, per unit of its command u ∈ [0, 1],
+
+    torque  C_T (r × a − k_m a),    thrust  C_T a
+
+which are the columns of the effectiveness B (6 × N). Motors are u = B⁺ c with the pseudo-inverse B⁺, its columns scaled
+so that a setpoint of 1 means about full authority: roll and pitch alike by the larger root mean square of the two, yaw
+by its largest entry, thrust by its mean. Elements below 1e-3 are zero.
+
+A motor that would leave [0, 1] is brought back in the order of what matters least: collective thrust (only down), roll
+and pitch, then yaw, which may use 15 % beyond the upper limit for a moment, at the cost of thrust. What could not be
+given is told to the rate controller (`saturation`), which then stops integrating.
+
+The pseudo-inverse is P. Courrieu's, by a Cholesky factor of full rank ("Fast Computation of Moore-Penrose Inverse
+Matrices", 2005), in plain loops: a linear algebra library's last bits depend on the processor.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.autopilots.builtin.vectors import FLOAT32_EPSILON, clamp
+from px4lockstep.jit import inlined_kernel, kernel, record
+from px4lockstep.plant.layout import MAX_MOTORS
+
+ALLOCATION = record(
+    [
+        ("n_rotors", "i8"),
+        ("mix", "f8", (MAX_MOTORS, 6)),  # motors per torque x y z and thrust x y z
+        ("effectiveness", "f8", (6, MAX_MOTORS)),  # what motors give, in the same scaled units
+        ("sp", "f8", MAX_MOTORS),  # motors
+        ("last_status_us", "i8"),
+    ]
+)
+
+WEAK = 0.2
+"""Motors with less effect than this on an axis are not used to bring others back: the gains would be large."""
+YAW_MARGIN = 0.15
+STATUS_PERIOD_US = 5_000
+LAWSON_STEPS = 30
+
+ROLL, PITCH, YAW, THRUST_X, THRUST_Y, THRUST_Z = (np.int64(i) for i in range(6))
+
+Matrix = list[list[float]]
+
+
+def product(a: Matrix, b: Matrix) -> Matrix:
+    """Return the product of two matrices, summed from left to right."""
+    result = []
+    for row in a:
+        line = []
+        for j in range(len(b[0])):
+            total = 0.0
+            for k, value in enumerate(row):
+                total += value * b[k][j]
+            line.append(total)
+        result.append(line)
+    return result
+
+
+def transpose(a: Matrix) -> Matrix:
+    """Return the transpose."""
+    return [list(column) for column in zip(*a, strict=True)]
+
+
+def inverse(a: Matrix) -> Matrix:
+    """Return the inverse of a regular matrix, by elimination with pivots."""
+    n = len(a)
+    rows = [[*row, *(1.0 if i == j else 0.0 for j in range(n))] for i, row in enumerate(a)]
+    for j in range(n):
+        pivot = max(range(j, n), key=lambda i: abs(rows[i][j]))
+        rows[j], rows[pivot] = rows[pivot], rows[j]
+        rows[j] = [value / rows[j][j] for value in rows[j]]
+        for i in range(n):
+            if i != j:
+                rows[i] = [value - rows[i][j] * above for value, above in zip(rows[i], rows[j], strict=True)]
+    return [row[n:] for row in rows]
+
+
+def full_rank_cholesky(a: Matrix) -> Matrix:
+    """Return L with as many columns as the rank of a symmetric non-negative matrix a = L Lᵀ."""
+    n = len(a)
+    tolerance = 1e-9 * max(a[i][i] for i in range(n))
+    columns: Matrix = []
+    for k in range(n):
+        column = [0.0] * n
+        for i in range(k, n):
+            value = a[i][k]
+            for other in columns:
+                value -= other[i] * other[k]
+            column[i] = value
+        if column[k] > tolerance:
+            root = math.sqrt(column[k])
+            columns.append([value / root for value in column])
+    return transpose(columns)
+
+
+def pseudo_inverse(a: Matrix) -> Matrix:
+    """Return the Moore-Penrose inverse of a matrix of any rank."""
+    at = transpose(a)
+    factor = full_rank_cholesky(product(a, at))
+    gram = inverse(product(transpose(factor), factor))
+    return product(product(product(at, factor), product(gram, gram)), transpose(factor))
+
+
+def effectiveness(
+    positions: Sequence[Sequence[float]],
+    thrust_axes: Sequence[Sequence[float]],
+    torque_ratios: Sequence[float],
+    thrust_coefficients: Sequence[float],
+) -> Matrix:
+    """Return B: a column per rotor, rows of torque and thrust."""
+    columns = []
+    for r, a, ratio, coefficient in zip(positions, thrust_axes, torque_ratios, thrust_coefficients, strict=True):
+        torque = (r[1] * a[2] - r[2] * a[1], r[2] * a[0] - r[0] * a[2], r[0] * a[1] - r[1] * a[0])
+        columns.append([coefficient * (torque[i] - ratio * a[i]) for i in range(3)] + [coefficient * v for v in a])
+    return transpose(columns)
+
+
+def column_scales(mix: Matrix) -> list[float]:
+    """Return what each column of the mix is divided by."""
+    columns = transpose(mix)
+    scales = [1.0] * 6
+    for axis in (ROLL, PITCH):
+        total, count = 0.0, 0
+        for value in columns[axis]:
+            total += value * value
+            count += abs(value) > 1e-3
+        scales[axis] = math.sqrt(total / (count / 2.0)) if count else 1.0
+    scales[ROLL] = scales[PITCH] = max(scales[ROLL], scales[PITCH])
+    scales[YAW] = max(columns[YAW])
+    for axis in (THRUST_Z, THRUST_Y, THRUST_X):
+        total, count = 0.0, 0
+        for value in columns[axis]:
+            total += abs(value)
+            count += abs(value) > FLOAT32_EPSILON
+        scales[axis] = total / count if count else scales[THRUST_Z]
+    return [value if value > FLOAT32_EPSILON else 1.0 for value in scales]
+
+
+def rank(b: Matrix) -> int:
+    """Return how many axes a matrix can serve independently of each other."""
+    return len(full_rank_cholesky(product(b, transpose(b)))[0])
+
+
+def scaled_mix(b: Matrix, scales: list[float]) -> npt.NDArray[np.float64]:
+    """Return the mix of an effectiveness matrix, its columns divided by scales."""
+    mix = np.zeros((MAX_MOTORS, 6))
+    for i, row in enumerate(pseudo_inverse(b)):
+        for axis in range(6):
+            value = row[axis] / scales[axis]
+            mix[i, axis] = 0.0 if abs(value) < 1e-3 else value
+    return mix
+
+
+def flattest_thrust(b: Matrix, thrust: list[float]) -> list[float]:
+    """Return the motors that give a thrust and no torque with the smallest largest command.
+
+    By C. L. Lawson's weights: each least squares solution is weighted with the one before, which lets small commands
+    grow until the largest are as small as can be. Weights stay above 0.1, which keeps the matrices well conditioned.
+    """
+    n = len(b[0])
+    weights = [1.0] * n
+    motors = [0.0] * n
+    for _ in range(LAWSON_STEPS):
+        weighted = [[value / weights[i] for i, value in enumerate(row)] for row in b]
+        columns = product(pseudo_inverse(weighted), [[value] for value in thrust])
+        motors = [column[0] / weights[i] for i, column in enumerate(columns)]
+        largest = max(abs(value) for value in motors)
+        weights = [
+            max(weight * math.sqrt(abs(value) / largest), 0.1) for weight, value in zip(weights, motors, strict=True)
+        ]
+    return motors
+
+
+@functools.lru_cache(maxsize=64)
+def mixes(b_rows: tuple[tuple[float, ...], ...]) -> tuple[npt.NDArray[Any], ...]:
+    """Return the mix with all motors, the scaled effectiveness; for each motor, if and how the others can do without.
+
+    Kept, since a campaign flies the same geometry again and again.
+    """
+    b = [list(row) for row in b_rows]
+    n = len(b[0])
+    scales = column_scales(pseudo_inverse(b))
+    scaled = np.zeros((6, MAX_MOTORS))
+    can_remove, without = np.zeros(MAX_MOTORS, np.int64), np.zeros((MAX_MOTORS, MAX_MOTORS, 6))
+    for axis in range(6):
+        scaled[axis, :n] = [value * scales[axis] for value in b[axis]]
+    thrust = [1.0 / scales[THRUST_Z] if axis == THRUST_Z else 0.0 for axis in range(6)]
+    for motor in range(n):
+        left = [[0.0 if i == motor else value for i, value in enumerate(row)] for row in b]
+        can_remove[motor] = rank(left) == rank(b)
+        if can_remove[motor]:
+            without[motor] = scaled_mix(left, scales)
+            # What is left must carry the weight: spread the thrust as evenly as the torques allow.
+            without[motor, :n, THRUST_Z] = flattest_thrust(left, thrust)
+    return scaled_mix(b, scales), scaled, can_remove, without
+
+
+def write_allocation(allocation: Any, failure: Any, b: Matrix) -> None:
+    """Fill the records for an effectiveness matrix: with all motors, and without each."""
+    mix, scaled, can_remove, without = mixes(tuple(tuple(row) for row in b))
+    allocation["n_rotors"] = len(b[0])
+    allocation["mix"] = mix
+    allocation["effectiveness"] = scaled
+    failure["mix_all"] = mix
+    failure["can_remove"] = can_remove
+    failure["mix_without"] = without
+
+
+@kernel
+def desaturation_gain(a, axis, upper):
+    """Return by how much of an axis the motors would have to change to be within [0, upper]."""
+    low, high = 0.0, 0.0
+    for i in range(a.n_rotors):
+        effect = a.mix[i, axis]
+        if abs(effect) >= WEAK:
+            value = a.sp[i]
+            if value < 0.0:
+                gain = -value / effect
+            elif value > upper:
+                gain = (upper - value) / effect
+            else:
+                continue
+            low, high = min(low, gain), max(high, gain)
+    return low + high
+
+
+@inlined_kernel
+def is_saturated(a, upper):
+    """Return whether a motor is out of [0, upper]."""
+    low, high = 0.0, 0.0
+    for i in range(a.n_rotors):
+        low, high = min(low, a.sp[i]), max(high, a.sp[i])
+    return low < 0.0 or high > upper
+
+
+@kernel
+def desaturate(a, axis, upper, is_one_sided):
+    """Bring motors back along an axis; if one-sided, only by adding to it."""
+    gain = desaturation_gain(a, axis, upper)
+    if gain == 0.0 or (is_one_sided and gain < 0.0):
+        return
+    for i in range(a.n_rotors):
+        a.sp[i] += gain * a.mix[i, axis]
+    gain = 0.5 * desaturation_gain(a, axis, upper)
+    for i in range(a.n_rotors):
+        a.sp[i] += gain * a.mix[i, axis]
+
+
+@kernel
+def note_saturation(a, out, rate_control):
+    """Tell the rate controller which torques could not be given."""
+    for axis in range(3):
+        given = 0.0
+        for i in range(a.n_rotors):
+            given += a.effectiveness[axis, i] * a.sp[i]
+        missing = out.torque_sp_body[axis] - given
+        rate_control.saturation[axis] = int(missing > FLOAT32_EPSILON) - int(missing < -FLOAT32_EPSILON)
+
+
+@inlined_kernel
+def allocate(a, t_us, rate_control, out):
+    """Compute the motors, within [0, 1], from the torque and thrust setpoints."""
+    torque, thrust = out.torque_sp_body, out.thrust_sp_body
+    for i in range(a.n_rotors):
+        a.sp[i] = (
+            a.mix[i, ROLL] * torque[0]
+            + a.mix[i, PITCH] * torque[1]
+            + a.mix[i, THRUST_X] * thrust[0]
+            + a.mix[i, THRUST_Y] * thrust[1]
+            + a.mix[i, THRUST_Z] * thrust[2]
+        )
+    if is_saturated(a, 1.0):
+        desaturate(a, THRUST_Z, 1.0, True)
+        desaturate(a, ROLL, 1.0, False)
+        desaturate(a, PITCH, 1.0, False)
+    for i in range(a.n_rotors):
+        a.sp[i] += a.mix[i, YAW] * torque[2]
+    if is_saturated(a, 1.0):
+        desaturate(a, YAW, 1.0 + YAW_MARGIN, False)
+        desaturate(a, THRUST_Z, 1.0, True)
+    for i in range(a.n_rotors):
+        a.sp[i] = clamp(a.sp[i], 0.0, 1.0)
+    if t_us - a.last_status_us >= STATUS_PERIOD_US:
+        a.last_status_us = t_us
+        note_saturation(a, out, rate_control)

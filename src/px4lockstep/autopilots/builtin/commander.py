@@ -1,0 +1,202 @@
+"""The commander: armed or not, in which mode, and what to do when something is wrong.
+
+Requests of the scenario act when they come: to arm, to disarm (at once, also in flight), to fly the mission, to return,
+to land. After a landing the vehicle disarms by itself, COM_DISARM_LAND later (not if below 0).
+
+What it acts on by itself, in flight; of these a later line does not override an earlier one:
+
+* position lost for a second: descend, with the tilt and a bit less than the thrust that held the vehicle so far (there
+  is nothing to hold a place with); until then likewise, but the mode stays and goes on if the position comes back;
+* a motor that fails: land (`motor_failure`);
+* battery, when its warning rises: by COM_LOW_BAT_ACT, 0 only warns, 1 returns at critical, 2 lands at critical, 3
+  returns at critical and lands at emergency;
+* geofence, when the vehicle leaves GF_MAX_HOR_DIST or GF_MAX_VER_DIST around home: by GF_ACTION, 0 and 1 only warn, 2
+  holds, 3 returns, 4 stops the motors, 5 lands.
+
+A request after that is obeyed again: the pilot may take over. Arming is never refused.
+"""
+
+import numpy as np
+
+from px4lockstep.autopilots.builtin.navigator import (
+    DESCEND_MODE,
+    LAND_MODE,
+    LOITER_MODE,
+    MANUAL_MODE,
+    MISSION_MODE,
+    RETURN_MODE,
+)
+from px4lockstep.autopilots.builtin.vectors import has_position, norm_xy
+from px4lockstep.jit import kernel, record
+
+NO_FAILSAFE = np.int64(0)
+# By gravity: one does not act against a graver one.
+GEOFENCE_FAILSAFE = np.int64(1)
+BATTERY_FAILSAFE = np.int64(2)
+MOTOR_FAILSAFE = np.int64(3)
+POSITION_FAILSAFE = np.int64(4)
+
+POSITION_LOSS_US = 1_000_000
+
+CRITICAL = 2
+EMERGENCY = 3
+
+COMMANDER = record(
+    [
+        ("n_batteries", "i8"),
+        ("low_battery_action", "i8"),
+        ("disarm_land_us", "i8"),  # below 0: never
+        ("fence_radius_m", "f8"),  # 0: none
+        ("fence_height_m", "f8"),
+        ("fence_action", "i8"),
+        ("is_armed", "i8"),
+        ("armed_us", "i8"),  # when it was
+        ("is_armed_in_air", "i8"),
+        ("mode", "i8"),
+        ("failsafe", "i8"),  # what it warned of or acted on
+        ("acted", "i8"),  # what it acted on
+        ("missions", "i8"),  # how often the mission was asked for
+        ("asked_arm", "i8"),  # requests as they were at the last tick
+        ("asked_mission", "i8"),
+        ("asked_return", "i8"),
+        ("asked_land", "i8"),
+        ("has_flown", "i8"),
+        ("landed_since_us", "i8"),
+        ("lost_since_us", "i8"),  # -1: not lost
+        ("battery_warning", "i8"),
+        ("is_outside", "i8"),
+    ]
+)
+
+
+@kernel
+def disarm(c):
+    """Stop the motors, and forget what was wrong and what was asked for."""
+    c.is_armed = 0
+    c.mode = MANUAL_MODE
+    c.failsafe = NO_FAILSAFE
+    c.acted = NO_FAILSAFE
+    c.has_flown = 0
+    c.battery_warning = 0
+    c.is_outside = 0
+
+
+@kernel
+def obey(c, t_us, scenario, is_landed):
+    """Obey the scenario's requests as they come; one that comes before arming waits for it."""
+    if scenario.arm != c.asked_arm:
+        c.asked_arm = scenario.arm
+        if scenario.arm == 0:
+            disarm(c)
+        else:
+            c.is_armed = 1
+            c.armed_us = t_us
+            c.is_armed_in_air = int(not is_landed)
+    if scenario.mission > c.asked_mission:
+        ask(c, MISSION_MODE)
+        c.missions += 1
+    if scenario.return_home > c.asked_return:
+        ask(c, RETURN_MODE)
+    if scenario.land > c.asked_land:
+        ask(c, LAND_MODE)
+    c.asked_mission = scenario.mission
+    c.asked_return = scenario.return_home
+    c.asked_land = scenario.land
+
+
+@kernel
+def ask(c, mode):
+    """Change the mode because somebody asks for it, whatever was wrong."""
+    c.mode = mode
+    c.failsafe = NO_FAILSAFE
+    c.acted = NO_FAILSAFE
+
+
+@kernel
+def fail_safe(c, failsafe, mode):
+    """Change the mode for a reason, unless a graver one has done so; `MANUAL_MODE` only warns."""
+    if c.acted <= failsafe:
+        c.failsafe = failsafe
+        if mode != MANUAL_MODE:
+            c.mode = mode
+            c.acted = failsafe
+
+
+@kernel
+def watch_battery(c, bus):
+    """React when the worst battery's warning rises."""
+    warning = 0
+    for j in range(c.n_batteries):
+        warning = max(warning, bus.battery[j].warning)
+    if warning <= c.battery_warning:
+        return
+    c.battery_warning = warning
+    mode = MANUAL_MODE
+    if warning >= CRITICAL and c.low_battery_action != 0 and c.mode != LAND_MODE:
+        lands = c.low_battery_action == 2 or (c.low_battery_action == 3 and warning >= EMERGENCY)
+        mode = LAND_MODE if lands else RETURN_MODE
+    fail_safe(c, BATTERY_FAILSAFE, mode)
+
+
+@kernel
+def watch_fence(c, estimate):
+    """React when the vehicle leaves the geofence."""
+    away, height = norm_xy(estimate.pos_ned[0], estimate.pos_ned[1]), -estimate.pos_ned[2]
+    is_outside = (c.fence_radius_m > 0.0 and away > c.fence_radius_m) or (
+        c.fence_height_m > 0.0 and height > c.fence_height_m
+    )
+    if is_outside and c.is_outside == 0:
+        mode = MANUAL_MODE
+        if c.fence_action == 2:
+            mode = LOITER_MODE
+        elif c.fence_action == 3:
+            mode = RETURN_MODE
+        elif c.fence_action == 5:
+            mode = LAND_MODE
+        elif c.fence_action == 4:
+            disarm(c)
+        fail_safe(c, GEOFENCE_FAILSAFE, mode)
+    c.is_outside = int(is_outside)
+
+
+@kernel
+def watch_position(c, t_us, estimate):
+    """React when there has been no position for a while."""
+    if has_position(estimate):
+        c.lost_since_us = -1
+    elif c.lost_since_us < 0:
+        c.lost_since_us = t_us
+    elif t_us - c.lost_since_us >= POSITION_LOSS_US and c.mode != DESCEND_MODE:
+        fail_safe(c, POSITION_FAILSAFE, DESCEND_MODE)
+
+
+@kernel
+def command(c, t_us, bus, is_landed, is_flying, nav):
+    """Decide whether the vehicle is armed, and its mode.
+
+    Args:
+        c: The `COMMANDER` record.
+        t_us: The time.
+        bus: The bus.
+        is_landed: As the land detector says.
+        is_flying: Whether the take-off is over.
+        nav: The `NAVIGATOR` record.
+    """
+    obey(c, t_us, bus.scenario, is_landed)
+    if c.is_armed == 0:
+        return
+    if is_flying and not is_landed:
+        c.has_flown = 1
+    if not is_landed:
+        c.landed_since_us = t_us
+    # One that never left the ground, and is to come down or has nothing left to do, is done.
+    is_finished = c.mode == MISSION_MODE and nav.is_finished != 0 and nav.missions == c.missions
+    is_idle = c.has_flown == 0 and (c.mode == RETURN_MODE or c.mode == LAND_MODE or is_finished)
+    is_over = c.has_flown != 0 or (is_idle and not is_flying)
+    if is_landed and is_over and c.disarm_land_us >= 0 and t_us - c.landed_since_us >= c.disarm_land_us:
+        disarm(c)
+    elif c.has_flown != 0:
+        watch_battery(c, bus)
+        if c.fence_radius_m > 0.0 or c.fence_height_m > 0.0:
+            watch_fence(c, bus.estimate)
+        watch_position(c, t_us, bus.estimate)

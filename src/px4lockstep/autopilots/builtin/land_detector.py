@@ -1,0 +1,48 @@
+"""Landed or not, as the autopilot itself can tell: from its estimate and its thrust.
+
+Landed is to stand still while asking for less than a third of the way from least to hover thrust, for LNDMC_TRIG_TIME:
+
+    |v_z| < LNDMC_Z_VEL_MAX,   |v_xy| < LNDMC_XY_VEL_MAX,   |ω| < LNDMC_ROT_MAX
+
+On the ground the descent that is asked for never comes, and the integrator lowers the thrust within a few seconds. By
+default the scenario's `landed` is used instead, which knows the ground: as with the real library, whose host tells it.
+"""
+
+from px4lockstep.autopilots.builtin.vectors import norm_xy
+from px4lockstep.jit import kernel, record
+
+LOW_THRUST = 0.3
+
+LAND_DETECTOR = record(
+    [
+        ("is_on", "i8"),  # 0: the scenario's is used
+        ("speed_z_m_s", "f8"),
+        ("speed_xy_m_s", "f8"),
+        ("rate_rad_s", "f8"),
+        ("trigger_us", "i8"),
+        ("moved_us", "i8"),  # when it last moved or asked for thrust
+        ("landed", "i8"),
+    ]
+)
+
+
+@kernel
+def is_still(detector, estimate):
+    """Return whether the vehicle neither moves nor turns."""
+    v, omega = estimate.vel_ned, estimate.omega_body
+    turning2 = omega[0] * omega[0] + omega[1] * omega[1] + omega[2] * omega[2]
+    return (
+        abs(v[2]) < detector.speed_z_m_s
+        and norm_xy(v[0], v[1]) < detector.speed_xy_m_s
+        and turning2 < detector.rate_rad_s * detector.rate_rad_s
+    )
+
+
+@kernel
+def detect_land(detector, t_us, estimate, thrust, least_thrust, hover_thrust):
+    """Update `detector.landed`; without position nothing is known, and it stays as it was."""
+    if estimate.is_valid == 0.0:
+        return
+    if not is_still(detector, estimate) or thrust > least_thrust + LOW_THRUST * (hover_thrust - least_thrust):
+        detector.moved_us = t_us
+    detector.landed = int(t_us - detector.moved_us >= detector.trigger_us)

@@ -1,0 +1,419 @@
+"""The navigator: which leg is flown, from the mission and the mode.
+
+A mission is a list of items. An item is done
+
+* take-off: within NAV_MC_ALT_RAD of its height (half its height, if that is less), then as a waypoint where it stands;
+* waypoint, loiter for a time: within the item's radius and NAV_MC_ALT_RAD of it, its heading reached to MIS_YAW_ERR (or
+  MIS_YAW_TMT set), and its hold over since it was reached;
+* delay: its time over, wherever the vehicle is;
+* land: landed. Farther than NAV_ACC_RAD from the place, the vehicle first flies there at its height. The heading of a
+  landing, as of a take-off, is not used, as the real library does not;
+* speed change, jump: at once.
+
+The turn into the next leg is prepared for if the vehicle need not stop: no hold, and nothing but flying comes next.
+
+Return to launch climbs to RTL_RETURN_ALT above home, flies home, descends to RTL_DESCEND_ALT, waits RTL_LAND_DELAY
+(below 0: for ever) and lands. Near home it climbs less, unless RTL_CONE_ANG is 0: to twice the distance within
+NAV_ACC_RAD, and within RTL_MIN_DIST to a cone of that angle, but at least to twice NAV_ACC_RAD.
+"""
+
+import math
+
+import numpy as np
+
+from px4lockstep.autopilots.builtin.flight_task import LAND, LEG, LOITER, POSITION, TAKEOFF
+from px4lockstep.autopilots.builtin.vectors import heading_of, norm_xy, wrap_pi
+from px4lockstep.jit import kernel, record
+from px4lockstep.px4.missions import Command
+
+MAX_ITEMS = 256
+
+WAYPOINT_ITEM = np.int64(Command.WAYPOINT)
+LOITER_UNLIMITED_ITEM = np.int64(Command.LOITER_UNLIMITED)
+LOITER_TIME_ITEM = np.int64(Command.LOITER_TIME)
+RETURN_ITEM = np.int64(Command.RETURN_TO_LAUNCH)
+LAND_ITEM = np.int64(Command.LAND)
+TAKEOFF_ITEM = np.int64(Command.TAKEOFF)
+DELAY_ITEM = np.int64(Command.DELAY)
+JUMP_ITEM = np.int64(Command.DO_JUMP)
+SPEED_ITEM = np.int64(Command.DO_CHANGE_SPEED)
+
+ITEM = record(
+    [
+        ("command", "i8"),  # MAVLink's number
+        ("pos_ned", "f8", 3),
+        ("hold_s", "f8"),
+        ("radius_m", "f8"),
+        ("yaw", "f8"),  # NaN: none
+        ("speed_m_s", "f8"),
+        ("jump_to", "i8"),
+        ("jump_repeats", "i8"),
+        ("jumps_left", "i8"),
+    ]
+)
+
+# PX4's numbers of its modes (`vehicle_status.nav_state`).
+MANUAL_MODE = np.int64(0)
+MISSION_MODE = np.int64(3)
+LOITER_MODE = np.int64(4)
+RETURN_MODE = np.int64(5)
+DESCEND_MODE = np.int64(12)
+LAND_MODE = np.int64(18)
+
+# What the vehicle does about an item, or about returning.
+WORK_DEFAULT = np.int64(0)
+WORK_TAKEOFF = np.int64(1)
+WORK_MOVE_TO_LAND = np.int64(2)
+WORK_CLIMB = np.int64(3)
+WORK_RETURN = np.int64(4)
+WORK_DESCEND = np.int64(5)
+WORK_WAIT = np.int64(6)
+WORK_LAND = np.int64(7)
+
+NAVIGATOR = record(
+    [
+        ("count", "i8"),
+        ("items", ITEM, MAX_ITEMS),
+        ("acceptance_m", "f8"),  # NAV_ACC_RAD
+        ("acceptance_z_m", "f8"),
+        ("yaw_error_rad", "f8"),
+        ("yaw_timeout_s", "f8"),
+        ("return_alt_m", "f8"),
+        ("descend_alt_m", "f8"),
+        ("land_delay_s", "f8"),
+        ("cone_tangent", "f8"),  # 0: no cone
+        ("brake_acc", "f8"),
+        ("brake_jerk", "f8"),
+        ("mode", "i8"),  # that it navigates for
+        ("missions", "i8"),  # how often the mission was asked for
+        ("return_min_m", "f8"),  # RTL_MIN_DIST
+        ("start_ticks", "i8"),
+        ("current", "i8"),
+        ("work", "i8"),
+        ("is_mission_begun", "i8"),
+        ("is_finished", "i8"),
+        ("is_reached", "i8"),
+        ("is_yaw_reached", "i8"),
+        ("reached_us", "i8"),
+        ("return_down_m", "f8"),
+        ("leg", LEG),
+    ]
+)
+
+MISSION_START_TICKS = 4
+"""Of the navigator, from the wish to fly a mission to its first leg, on the ground. The real library takes as many: to
+check the mission, to be asked again, to change its mode, and to begin."""
+
+
+# -- legs --------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def begin_leg(nav):
+    """Make ready for another leg: what was its target is now where it starts."""
+    leg = nav.leg
+    leg.has_start = leg.is_valid
+    for i in range(3):
+        leg.start[i] = leg.target[i]
+    leg.has_next = 0
+    leg.is_valid = 1
+    nav.is_reached = 0
+    nav.is_yaw_reached = 0
+    nav.reached_us = 0
+
+
+@kernel
+def fly_to(nav, kind, n, e, d, yaw, radius_m):
+    """Begin a leg to a point."""
+    begin_leg(nav)
+    leg = nav.leg
+    leg.kind = kind
+    leg.target[0], leg.target[1], leg.target[2] = n, e, d
+    leg.yaw = yaw
+    leg.radius_m = radius_m
+
+
+@kernel
+def braking_distance(nav, speed):
+    """Return how far the vehicle goes until it can stand."""
+    return speed * (0.5 * speed / nav.brake_acc + nav.brake_acc / nav.brake_jerk)
+
+
+@kernel
+def loiter_here(nav, estimate):
+    """Begin to loiter where the vehicle can stop."""
+    vn, ve = estimate.vel_ned[0], estimate.vel_ned[1]
+    speed = norm_xy(vn, ve)
+    ahead = braking_distance(nav, speed) / speed if speed > 0.1 else 0.0
+    nav.leg.is_valid = 0
+    n, e = estimate.pos_ned[0] + ahead * vn, estimate.pos_ned[1] + ahead * ve
+    fly_to(nav, LOITER, n, e, estimate.pos_ned[2], math.nan, nav.acceptance_m)
+
+
+# -- mission -----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def has_position(item):
+    """Return whether an item is a place to fly to."""
+    return item.command <= LOITER_TIME_ITEM or item.command == LAND_ITEM or item.command == TAKEOFF_ITEM
+
+
+@kernel
+def next_place(nav, index):
+    """Return the item that is flown to after another; -1 if the vehicle stops before."""
+    index += 1
+    for _ in range(nav.count):
+        if index >= nav.count:
+            return -1
+        item = nav.items[index]
+        if has_position(item):
+            return index
+        if item.command == JUMP_ITEM:
+            index = item.jump_to if item.jumps_left > 0 else index + 1
+        elif item.command == SPEED_ITEM:
+            index += 1
+        else:
+            return -1
+    return -1
+
+
+@kernel
+def hold_of(item):
+    """Return how long the vehicle stays at an item [s]."""
+    if item.command == WAYPOINT_ITEM or item.command == LOITER_TIME_ITEM or item.command == DELAY_ITEM:
+        return item.hold_s
+    return 0.0
+
+
+@kernel
+def look_ahead(nav, index):
+    """Tell the leg what comes next, if the vehicle need not stop."""
+    item = nav.items[index]
+    if hold_of(item) > 0.0 or item.command == LOITER_UNLIMITED_ITEM or item.command == LAND_ITEM:
+        return
+    following = next_place(nav, index)
+    if following >= 0:
+        nav.leg.has_next = 1
+        for i in range(3):
+            nav.leg.next[i] = nav.items[following].pos_ned[i]
+
+
+@kernel
+def skip_commands(nav):
+    """Obey items that take no time, from the present one on."""
+    for _ in range(1_000_000):
+        if nav.current >= nav.count:
+            return
+        item = nav.items[nav.current]
+        if item.command == SPEED_ITEM:
+            nav.leg.cruise_m_s = item.speed_m_s
+            nav.current += 1
+        elif item.command == JUMP_ITEM:
+            if item.jumps_left > 0:
+                item.jumps_left -= 1
+                nav.current = item.jump_to
+            else:
+                item.jumps_left = item.jump_repeats
+                nav.current += 1
+        else:
+            return
+
+
+@kernel
+def begin_item(nav, t_us, estimate, is_landed):
+    """Begin with the present item."""
+    if nav.count == 0:
+        return
+    skip_commands(nav)
+    nav.work = WORK_DEFAULT
+    if nav.current >= nav.count:
+        nav.current = nav.count - 1
+        nav.is_finished = 1
+        return
+    item = nav.items[nav.current]
+    n, e, d = item.pos_ned[0], item.pos_ned[1], item.pos_ned[2]
+    if item.command == DELAY_ITEM:
+        nav.is_reached = 1
+        nav.is_yaw_reached = 1
+        nav.reached_us = t_us
+    elif item.command == RETURN_ITEM:
+        begin_return(nav, estimate)
+    elif is_landed and has_position(item) and item.command != LAND_ITEM:
+        nav.work = WORK_TAKEOFF
+        fly_to(nav, TAKEOFF, estimate.pos_ned[0], estimate.pos_ned[1], d, math.nan, item.radius_m)
+        nav.leg.has_start = 0
+        if item.command == TAKEOFF_ITEM:
+            nav.leg.target[0], nav.leg.target[1] = n, e
+            look_ahead(nav, nav.current)
+    elif item.command == LAND_ITEM:
+        begin_landing(nav, estimate, n, e, item.radius_m)
+    else:
+        yaw = math.nan if item.command == TAKEOFF_ITEM else item.yaw
+        kind = LOITER if item.command == LOITER_UNLIMITED_ITEM else POSITION
+        fly_to(nav, kind, n, e, d, yaw, item.radius_m)
+        look_ahead(nav, nav.current)
+
+
+@kernel
+def begin_landing(nav, estimate, n, e, radius_m):
+    """Land at a place; if it is far, fly there first."""
+    if norm_xy(estimate.pos_ned[0] - n, estimate.pos_ned[1] - e) > nav.acceptance_m:
+        nav.work = WORK_MOVE_TO_LAND
+        fly_to(nav, POSITION, n, e, estimate.pos_ned[2], math.nan, nav.acceptance_m)
+    else:
+        nav.work = WORK_LAND
+        fly_to(nav, LAND, n, e, 0.0, math.nan, radius_m)
+
+
+@kernel
+def note_arrival(nav, t_us, estimate, is_landed):
+    """Note whether the leg's target, and its heading, are reached."""
+    leg = nav.leg
+    if nav.is_reached == 0 and not is_landed:
+        d = estimate.pos_ned[2]
+        if leg.kind == TAKEOFF:
+            height = -leg.target[2]
+            near = 0.5 * height if 0.0 < height < nav.acceptance_z_m else nav.acceptance_z_m
+            is_there = d < leg.target[2] + near
+        else:
+            away = norm_xy(estimate.pos_ned[0] - leg.target[0], estimate.pos_ned[1] - leg.target[1])
+            is_there = away <= leg.radius_m and abs(d - leg.target[2]) <= nav.acceptance_z_m
+        if is_there:
+            nav.is_reached = 1
+            nav.reached_us = t_us
+    if nav.is_reached != 0 and nav.is_yaw_reached == 0:
+        error = wrap_pi(leg.yaw - heading_of(estimate))
+        # of a heading that is NaN there is no error
+        nav.is_yaw_reached = int(not abs(error) >= nav.yaw_error_rad or nav.yaw_timeout_s > 0.0 or leg.kind == TAKEOFF)
+
+
+@kernel
+def has_waited(nav, t_us, wait_s):
+    """Return whether the leg's target was reached, and the wait there is over."""
+    if nav.is_reached == 0 or nav.is_yaw_reached == 0:
+        return False
+    return float(t_us - nav.reached_us) >= wait_s * 1e6
+
+
+@kernel
+def go_on_mission(nav, t_us, estimate, is_landed):
+    """Go on with the mission: the present item, or the next if it is done."""
+    item = nav.items[nav.current]
+    if nav.work >= WORK_CLIMB and item.command == RETURN_ITEM:
+        nav.is_finished = int(go_on_returning(nav, t_us, estimate, is_landed))
+        return
+    if nav.leg.kind == LAND and item.command == LAND_ITEM:
+        nav.is_finished = int(is_landed)
+        return
+    note_arrival(nav, t_us, estimate, is_landed)
+    if nav.work == WORK_TAKEOFF and nav.is_reached != 0:
+        # the same item once more, now as a waypoint: nothing is reached on the ground
+        begin_item(nav, t_us, estimate, is_landed)
+    elif nav.work == WORK_MOVE_TO_LAND and has_waited(nav, t_us, 0.0):
+        nav.work = WORK_LAND
+        fly_to(nav, LAND, item.pos_ned[0], item.pos_ned[1], 0.0, math.nan, item.radius_m)
+    elif nav.work == WORK_DEFAULT and item.command != LOITER_UNLIMITED_ITEM and has_waited(nav, t_us, hold_of(item)):
+        nav.current += 1
+        begin_item(nav, t_us, estimate, is_landed)
+
+
+# -- return ------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def return_height(nav, estimate):
+    """Return the height above home to return at."""
+    away = norm_xy(estimate.pos_ned[0], estimate.pos_ned[1])
+    height = nav.return_alt_m
+    if nav.cone_tangent > 0.0:
+        if away <= nav.acceptance_m:
+            height = 2.0 * away
+        else:
+            if away <= nav.return_min_m:
+                height = min(height, away / nav.cone_tangent)
+            height = max(height, 2.0 * nav.acceptance_m)
+    return max(height, -estimate.pos_ned[2])
+
+
+@kernel
+def begin_return(nav, estimate):
+    """Begin to return: climb."""
+    nav.work = WORK_CLIMB
+    nav.return_down_m = -return_height(nav, estimate)
+    fly_to(nav, POSITION, estimate.pos_ned[0], estimate.pos_ned[1], nav.return_down_m, math.nan, nav.acceptance_m)
+    nav.leg.has_start = 0
+
+
+@kernel
+def go_on_returning(nav, t_us, estimate, is_landed):
+    """Go on returning; return whether the vehicle has landed at home."""
+    if nav.work == WORK_LAND:
+        return is_landed
+    note_arrival(nav, t_us, estimate, is_landed)
+    wait_s = nav.land_delay_s if nav.work == WORK_WAIT else 0.0
+    if wait_s < 0.0 or not has_waited(nav, t_us, wait_s):
+        return False
+    if nav.work == WORK_CLIMB:
+        nav.work = WORK_RETURN
+        fly_to(nav, POSITION, 0.0, 0.0, nav.return_down_m, math.nan, nav.acceptance_m)
+    elif nav.work == WORK_RETURN:
+        nav.work = WORK_DESCEND
+        fly_to(nav, POSITION, 0.0, 0.0, max(nav.return_down_m, -nav.descend_alt_m), math.nan, 1.0)
+    elif nav.work == WORK_DESCEND:
+        nav.work = WORK_WAIT
+        fly_to(nav, LOITER, 0.0, 0.0, nav.leg.target[2], math.nan, 1.0)
+    else:
+        nav.work = WORK_LAND
+        fly_to(nav, LAND, 0.0, 0.0, 0.0, math.nan, 1.0)
+    return False
+
+
+# -- all of it ---------------------------------------------------------------------------------------------------
+
+
+@kernel
+def change_mode(nav, mode, estimate, is_landed):
+    """Begin to navigate for another mode."""
+    nav.mode = mode
+    nav.leg.cruise_m_s = math.nan
+    if mode == MISSION_MODE:
+        nav.is_finished = 0
+        if is_landed or nav.is_mission_begun == 0:
+            nav.start_ticks = MISSION_START_TICKS if is_landed else 1
+            nav.current = 0
+            nav.leg.is_valid = 0
+            for i in range(nav.count):
+                nav.items[i].jumps_left = nav.items[i].jump_repeats
+        else:
+            nav.start_ticks = 1
+            nav.leg.is_valid = 0
+    elif mode == LOITER_MODE:
+        loiter_here(nav, estimate)
+    elif mode == RETURN_MODE:
+        begin_return(nav, estimate)
+    elif mode == LAND_MODE:
+        nav.work = WORK_LAND
+        fly_to(nav, LAND, estimate.pos_ned[0], estimate.pos_ned[1], 0.0, math.nan, nav.acceptance_m)
+        nav.leg.has_start = 0
+    else:
+        nav.leg.is_valid = 0
+
+
+@kernel
+def navigate(nav, t_us, mode, missions, estimate, is_landed):
+    """Update the leg; once per tick of the navigator. `missions` counts how often the mission was asked for."""
+    is_asked_again = mode == MISSION_MODE and missions != nav.missions
+    nav.missions = missions
+    if mode != nav.mode or is_asked_again:
+        change_mode(nav, mode, estimate, is_landed)
+    if mode == MISSION_MODE:
+        if nav.start_ticks > 0:
+            nav.start_ticks -= 1
+            if nav.start_ticks == 0:
+                nav.is_mission_begun = 1
+                begin_item(nav, t_us, estimate, is_landed)
+        elif nav.is_finished == 0:
+            go_on_mission(nav, t_us, estimate, is_landed)
+    elif mode == RETURN_MODE:
+        go_on_returning(nav, t_us, estimate, is_landed)

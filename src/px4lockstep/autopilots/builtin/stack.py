@@ -1,0 +1,263 @@
+"""The autopilot's modules, in the order of the real library; each runs when it is due.
+
+By default: commander (every tick), navigator (20 Hz), flight task (every tick), position control (100 Hz), attitude
+control, rate control and allocation (250 Hz each).
+"""
+
+import math
+
+from px4lockstep.autopilots.builtin.allocation import ALLOCATION, allocate
+from px4lockstep.autopilots.builtin.attitude_control import ATTITUDE_CONTROL, control_attitude
+from px4lockstep.autopilots.builtin.commander import COMMANDER, MOTOR_FAILSAFE, command, fail_safe
+from px4lockstep.autopilots.builtin.flight_task import (
+    FLIGHT_TASK,
+    GROUND_SPEED_M_S,
+    activate_task,
+    descend_blindly,
+    fly_leg,
+    hold_trajectory,
+)
+from px4lockstep.autopilots.builtin.hover_thrust import (
+    HOVER_THRUST,
+    change_hover_thrust,
+    estimate_hover_thrust,
+    reset_hover_thrust,
+)
+from px4lockstep.autopilots.builtin.land_detector import LAND_DETECTOR, detect_land
+from px4lockstep.autopilots.builtin.motor_failure import MOTOR_FAILURE, reset_motor_failure, watch_motors
+from px4lockstep.autopilots.builtin.navigator import DESCEND_MODE, LAND_MODE, MANUAL_MODE, NAVIGATOR, navigate
+from px4lockstep.autopilots.builtin.position_control import (
+    POSITION_CONTROL,
+    ask_for_nothing,
+    control_position,
+    filter_velocity,
+    reset_integral,
+    write_attitude_setpoint,
+)
+from px4lockstep.autopilots.builtin.rate_control import RATE_CONTROL, control_rates, reset_rate_control
+from px4lockstep.autopilots.builtin.schedule import MODULE, is_due
+from px4lockstep.autopilots.builtin.takeoff import DISARMED, FLIGHT, RAMPUP, TAKEOFF, speed_up_limit, update_takeoff
+from px4lockstep.autopilots.builtin.vectors import clamp, has_position
+from px4lockstep.jit import inlined_kernel, kernel, record
+from px4lockstep.plant.layout import MAX_MOTORS
+
+BUILTIN = record(
+    [
+        ("identity", "i8"),  # a hash of all that it was made with
+        ("period_s", "f8"),
+        ("channel", "i8", MAX_MOTORS),  # of each rotor's command
+        ("thrust_min", "f8"),  # in flight
+        ("tilt_air_rad", "f8"),
+        ("tilt_land_rad", "f8"),
+        ("speed_up_m_s", "f8"),
+        ("speed_down_m_s", "f8"),
+        ("thrust_curve", "f8"),  # THR_MDL_FAC
+        ("full_battery_v", "f8"),  # 0: no scaling with the battery's voltage
+        ("has_attitude_sp", "i8"),
+        ("collective", "f8"),  # thrust, before it is scaled
+        ("navigator_module", MODULE),
+        ("position_module", MODULE),
+        ("attitude_module", MODULE),
+        ("rate_module", MODULE),
+        ("allocation_module", MODULE),
+        ("commander", COMMANDER),
+        ("flight_task", FLIGHT_TASK),
+        ("takeoff", TAKEOFF),
+        ("hover", HOVER_THRUST),
+        ("position", POSITION_CONTROL),
+        ("attitude", ATTITUDE_CONTROL),
+        ("rate", RATE_CONTROL),
+        ("allocation", ALLOCATION),
+        ("motor_failure", MOTOR_FAILURE),
+        ("land_detector", LAND_DETECTOR),
+        ("navigator", NAVIGATOR),
+    ]
+)
+
+TILT_SLEW_RAD_S = 0.2
+NO_THRUST_M_S2 = 100.0
+"""An acceleration downwards that asks for no thrust at all."""
+BATTERY_SCALE_MAX = 1.3
+
+
+@kernel
+def run_flight_task(a, estimate):
+    """Make this tick's trajectory setpoint."""
+    task = a.flight_task
+    if a.commander.mode == DESCEND_MODE or not has_position(estimate):
+        descend_blindly(task, estimate)
+        return
+    if task.is_active == 0:
+        activate_task(task, estimate)
+    fly_leg(task, a.navigator.leg, estimate, a.period_s)
+    if a.takeoff.state < RAMPUP:
+        # after the setpoint, as in PX4: the first one of the take-off is still that of the ground
+        hold_trajectory(task, estimate, GROUND_SPEED_M_S)
+
+
+@kernel
+def prepare_position_control(a, dt_s):
+    """Set what position control is to track, and within which limits."""
+    control, takeoff, task = a.position, a.takeoff, a.flight_task
+    control.input = task.setpoint
+    is_flying = takeoff.state >= FLIGHT
+    if takeoff.state < RAMPUP:
+        ask_for_nothing(control.input)
+        control.input.acc_ned[0] = 0.0
+        control.input.acc_ned[1] = 0.0
+        control.input.acc_ned[2] = NO_THRUST_M_S2
+        reset_integral(control)
+    elif takeoff.state == RAMPUP and task.is_active != 0:
+        control.input.acc_ned[2] = math.nan  # the ramp is not amended by it
+    if not is_flying:
+        control.hover_thrust = a.hover.initial
+        reset_hover_thrust(a.hover)
+    tilt = a.tilt_air_rad if is_flying else a.tilt_land_rad
+    step = TILT_SLEW_RAD_S * dt_s
+    control.tilt_max_rad += clamp(tilt - control.tilt_max_rad, -step, step)
+    control.thrust_min = max(a.thrust_min if is_flying else 0.0, 0.001)
+    control.speed_up_m_s = min(speed_up_limit(takeoff, dt_s, a.speed_up_m_s), a.speed_up_m_s)
+    control.speed_down_m_s = max(a.speed_down_m_s, 1.2 * task.speed_down_m_s)
+
+
+@kernel
+def run_position_control(a, t_us, dt_s, bus):
+    """Go from the trajectory setpoint to an attitude setpoint."""
+    control, task = a.position, a.flight_task
+    is_blind = task.is_active == 0
+    if is_blind:
+        # Without a velocity there is nothing to correct; what was integrated before is the trim for weight and wind.
+        for i in range(3):
+            control.vel[i] = math.nan
+            task.setpoint.acc_ned[i] += control.integral[i]
+    armed_for_us = t_us - a.commander.armed_us
+    if a.takeoff.state == DISARMED and a.commander.is_armed_in_air != 0:
+        a.takeoff.state = FLIGHT
+    update_takeoff(a.takeoff, armed_for_us, a.land_detector.landed != 0, task.wants_takeoff != 0)
+    prepare_position_control(a, dt_s)
+    control_position(control, bus.estimate, dt_s)
+    if is_blind:
+        for i in range(3):
+            control.vel[i] = 0.0
+            control.acc[i] = 0.0
+    elif a.hover.is_on != 0 and a.takeoff.state >= FLIGHT:
+        estimate_hover_thrust(a.hover, control.acc[2], -control.thrust_sp[2], dt_s)
+        change_hover_thrust(control, a.hover.value)
+    a.collective = write_attitude_setpoint(control, bus.estimate, a.attitude, bus.autopilot)
+    a.has_attitude_sp = 1
+
+
+@kernel
+def scale_with_battery(a, bus):
+    """Make up for a battery's falling voltage."""
+    volts = bus.battery[0].voltage_v
+    if a.full_battery_v > 0.0 and volts > 0.0:
+        scale = clamp(a.full_battery_v / volts, 1.0, BATTERY_SCALE_MAX)
+        for i in range(3):
+            bus.autopilot.torque_sp_body[i] = clamp(bus.autopilot.torque_sp_body[i] * scale, -1.0, 1.0)
+            bus.autopilot.thrust_sp_body[i] = clamp(bus.autopilot.thrust_sp_body[i] * scale, -1.0, 1.0)
+
+
+@kernel
+def motor_of_thrust(factor, thrust):
+    """Return the command that gives a thrust, if thrust = f u² + (1 − f) u."""
+    if factor <= 0.0:
+        return thrust
+    linear = 1.0 - factor
+    return (-linear + math.sqrt(linear * linear + 4.0 * factor * thrust)) / (2.0 * factor)
+
+
+@inlined_kernel
+def write_motors(a, motors_of):
+    """Write the motors' commands, by channel."""
+    for i in range(a.allocation.n_rotors):
+        motors_of.motors[a.channel[i]] = motor_of_thrust(a.thrust_curve, a.allocation.sp[i])
+
+
+@kernel
+def stop_motors(a, estimate, bus):
+    """Write what a disarmed vehicle says: nothing."""
+    for i in range(a.allocation.n_rotors):
+        bus.command.motors[a.channel[i]] = 0.0
+    out = bus.autopilot
+    for i in range(3):
+        out.torque_sp_body[i] = 0.0
+        out.thrust_sp_body[i] = 0.0
+        out.rate_sp_body[i] = 0.0
+    reset_rate_control(a.rate, estimate)
+    reset_integral(a.position)
+    a.flight_task.is_active = 0
+    a.has_attitude_sp = 0
+    a.collective = 0.0
+    a.takeoff.state = DISARMED
+    reset_motor_failure(a.motor_failure, a.allocation)
+    for i in range(a.allocation.n_rotors):
+        a.allocation.sp[i] = 0.0
+
+
+@kernel
+def write_status(a, out):
+    """Tell mode, mission and trajectory setpoint."""
+    out.armed = a.commander.is_armed
+    out.nav_state = a.commander.mode if a.commander.is_armed != 0 else MANUAL_MODE
+    out.failsafe = a.commander.failsafe
+    out.mission_item = a.navigator.current
+    out.mission_count = a.navigator.count
+    out.mission_finished = a.navigator.is_finished
+    setpoint = a.flight_task.setpoint
+    for i in range(3):
+        out.pos_sp_ned[i] = setpoint.pos_ned[i]
+        out.vel_sp_ned[i] = setpoint.vel_ned[i]
+        out.acc_sp_ned[i] = setpoint.acc_ned[i]
+    out.yaw_sp = setpoint.yaw
+    out.yawspeed_sp = setpoint.yawspeed
+
+
+@kernel
+def elapsed_s(module, t_us, shortest_s, longest_s):
+    """Return the time since a module ran, bounded."""
+    return clamp(float(t_us - module.last_us) * 1e-6, shortest_s, longest_s)
+
+
+@kernel
+def step_builtin(a, t_us, bus):
+    """Run one tick: from estimate and requests to motor commands."""
+    estimate, out = bus.estimate, bus.autopilot
+    detector = a.land_detector
+    if detector.is_on != 0:
+        detect_land(detector, t_us, estimate, a.collective, a.thrust_min, a.position.hover_thrust)
+    else:
+        detector.landed = bus.scenario.landed
+    is_landed = detector.landed != 0
+    is_flying = a.takeoff.state >= FLIGHT
+    command(a.commander, t_us, bus, is_landed, is_flying, a.navigator)
+    mode = a.commander.mode if a.commander.is_armed != 0 else MANUAL_MODE
+    is_automatic = mode != MANUAL_MODE
+
+    if is_due(a.navigator_module, t_us):
+        is_grounded = is_landed or (a.takeoff.state < RAMPUP and a.commander.is_armed_in_air == 0)
+        navigate(a.navigator, t_us, mode, a.commander.missions, estimate, is_grounded)
+    if is_automatic:
+        run_flight_task(a, estimate)
+
+    dt_s = elapsed_s(a.position_module, t_us, 0.002, 0.04)
+    if is_due(a.position_module, t_us):
+        if has_position(estimate):
+            filter_velocity(a.position, estimate, dt_s)
+        if is_automatic:
+            run_position_control(a, t_us, dt_s, bus)
+    if is_due(a.attitude_module, t_us) and a.has_attitude_sp != 0:
+        control_attitude(a.attitude, estimate, out)
+    dt_s = elapsed_s(a.rate_module, t_us, 0.000125, 0.02)
+    if is_due(a.rate_module, t_us) and a.has_attitude_sp != 0:
+        out.thrust_sp_body[2] = -a.collective
+        control_rates(a.rate, estimate, dt_s, is_landed, out)
+        scale_with_battery(a, bus)
+    if is_due(a.allocation_module, t_us) and a.has_attitude_sp != 0:
+        if watch_motors(a.motor_failure, t_us, a.allocation, bus.outputs):
+            fail_safe(a.commander, MOTOR_FAILSAFE, LAND_MODE)
+        allocate(a.allocation, t_us, a.rate, out)
+        write_motors(a, bus.command)
+    if not is_automatic:
+        stop_motors(a, estimate, bus)
+    write_status(a, out)

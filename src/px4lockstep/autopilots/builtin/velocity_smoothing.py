@@ -1,0 +1,182 @@
+"""One axis of a trajectory with bounded jerk and acceleration, towards a wanted velocity.
+
+The shortest way from (a, v) to (0, v_sp) is three phases of constant jerk: ±j for T1, 0 for T2, ∓j for T3, with
+
+    T3 = a/j + T1,   T1 = (−a + ½ √(2 a² + 4 j Δv))/j,  shortened where |a| would pass its limit,
+    T2 = (Δv − what T1 and T3 give)/(a + j T1)
+
+Axes that would be done earlier than the slowest are stretched to its time T, so that they arrive together; then
+
+    j T1² − (j T − a) T1 + … = 0,   T2 = T − T1 − T3
+"""
+
+import math
+
+from px4lockstep.autopilots.builtin.vectors import FLOAT32_EPSILON, clamp, sign
+from px4lockstep.jit import inlined_kernel, kernel, record
+
+AXIS = record(
+    [
+        ("acc", "f8"),
+        ("vel", "f8"),
+        ("pos", "f8"),
+        ("max_jerk", "f8"),
+        ("inverse_jerk", "f8"),  # 1/max_jerk
+        ("max_acc", "f8"),
+        ("max_vel", "f8"),
+        ("vel_sp", "f8"),
+        ("direction", "f8"),
+        ("t1", "f8"),
+        ("t2", "f8"),
+        ("t3", "f8"),
+        ("start_acc", "f8"),  # where the three phases began
+        ("start_vel", "f8"),
+        ("start_pos", "f8"),
+        ("elapsed_s", "f8"),
+    ]
+)
+
+
+@kernel
+def reset_axis(axis, acc, vel, pos):
+    """Put the axis into a state, where its phases begin."""
+    axis.acc = acc
+    axis.vel = vel
+    axis.pos = pos
+    axis.start_acc = acc
+    axis.start_vel = vel
+    axis.start_pos = pos
+
+
+@kernel
+def move(acc, vel, pos, jerk, t_s):
+    """Return acceleration, velocity and position after a time with constant jerk."""
+    t2 = t_s * t_s
+    return (
+        acc + jerk * t_s,
+        vel + acc * t_s + 0.5 * jerk * t2,
+        pos + vel * t_s + 0.5 * acc * t2 + 1.0 / 6.0 * jerk * (t2 * t_s),
+    )
+
+
+@inlined_kernel
+def advance_axis(axis, dt_s):
+    """Go on along the phases."""
+    axis.elapsed_s += dt_s
+    left = axis.elapsed_s
+    acc, vel, pos = axis.start_acc, axis.start_vel, axis.start_pos
+    jerk = axis.direction * axis.max_jerk
+    if axis.t1 > 0.0:
+        t_s = min(left, axis.t1)
+        acc, vel, pos = move(acc, vel, pos, jerk, t_s)
+        left -= t_s
+    if left > 0.0 and axis.t2 > 0.0:
+        t_s = min(left, axis.t2)
+        acc, vel, pos = move(acc, vel, pos, 0.0, t_s)
+        left -= t_s
+    if left > 0.0 and axis.t3 > 0.0:
+        t_s = min(left, axis.t3)
+        acc, vel, pos = move(acc, vel, pos, -jerk, t_s)
+        left -= t_s
+    if left > 0.0:
+        acc, vel, pos = move(0.0, vel, pos, 0.0, left)
+    axis.acc, axis.vel, axis.pos = acc, vel, pos
+
+
+@kernel
+def choose_direction(acc, vel, vel_sp, inverse_jerk):
+    """Return the sign of the first jerk: which side of the goal braking at once would end on."""
+    coasting = vel
+    if abs(acc) > FLOAT32_EPSILON:
+        coasting = vel + 0.5 * acc * abs(acc) * inverse_jerk
+    direction = sign(vel_sp - coasting)
+    return direction if direction != 0.0 else sign(acc)
+
+
+@kernel
+def limit_first_phase(acc, max_acc, jerk, per_jerk, t1):
+    """Return T1 shortened so that the acceleration stays within its limit."""
+    peak = acc + jerk * t1
+    if peak > max_acc:
+        return (max_acc - acc) * per_jerk
+    if peak < -max_acc:
+        return (-max_acc - acc) * per_jerk
+    return t1
+
+
+@kernel
+def is_possible(t1, t3, total):
+    """Return whether phases are no shorter than zero and not longer than the whole."""
+    return t1 >= 0.0 and t3 >= 0.0 and t1 + t3 <= total
+
+
+@kernel
+def first_phase_fastest(acc, max_acc, jerk, per_jerk, delta):
+    """Return T1 of the shortest way."""
+    radicand = 2.0 * acc * acc + 4.0 * jerk * delta
+    if radicand < 0.0:
+        return 0.0
+    half_root = 0.5 * math.sqrt(radicand)
+    plus, minus = (-acc + half_root) * per_jerk, (-acc - half_root) * per_jerk
+    t1 = 0.0
+    if is_possible(plus, acc * per_jerk + plus, math.inf):
+        t1 = plus
+    elif is_possible(minus, acc * per_jerk + minus, math.inf):
+        t1 = minus
+    return max(limit_first_phase(acc, max_acc, jerk, per_jerk, t1), 0.0)
+
+
+@kernel
+def first_phase_in(acc, max_acc, jerk, per_jerk, delta, total):
+    """Return T1 of the way that takes a given time."""
+    b = jerk * total - acc
+    radicand = total * total * jerk * jerk + 2.0 * total * acc * jerk - acc * acc - 4.0 * jerk * delta
+    if radicand < 0.0:
+        return 0.0
+    root = math.sqrt(radicand)
+    scale = -0.5 * per_jerk
+    plus, minus = max((-b + root) * scale, 0.0), max((-b - root) * scale, 0.0)
+    t1 = 0.0
+    if is_possible(plus, acc * per_jerk + plus, total):
+        t1 = plus
+    elif is_possible(minus, acc * per_jerk + minus, total):
+        t1 = minus
+    return limit_first_phase(acc, max_acc, jerk, per_jerk, t1)
+
+
+@inlined_kernel
+def plan(axis, vel_sp):
+    """Plan the three phases of the shortest way to a velocity, from now; return how long they take together."""
+    acc, vel = axis.acc, axis.vel
+    vel_sp = clamp(vel_sp, -axis.max_vel, axis.max_vel)
+    direction = choose_direction(acc, vel, vel_sp, axis.inverse_jerk)
+    axis.vel_sp = vel_sp
+    axis.direction = direction
+    axis.elapsed_s = 0.0
+    axis.start_acc, axis.start_vel, axis.start_pos = acc, vel, axis.pos
+    jerk = direction * axis.max_jerk
+    t1, t2, t3 = 0.0, 0.0, 0.0
+    if abs(jerk) > FLOAT32_EPSILON:
+        per_jerk = direction * axis.inverse_jerk
+        delta = vel_sp - vel
+        t1 = first_phase_fastest(acc, axis.max_acc, jerk, per_jerk, delta)
+        t3 = max(acc * per_jerk + t1, 0.0)
+        peak = acc + jerk * t1
+        if abs(peak) > FLOAT32_EPSILON:
+            gained = -0.5 * t1 * t1 * jerk - t1 * t3 * jerk - t1 * acc + 0.5 * t3 * t3 * jerk - t3 * acc
+            t2 = max((gained + delta) / peak, 0.0)
+    axis.t1, axis.t2, axis.t3 = t1, t2, t3
+    return t1 + t2 + t3
+
+
+@inlined_kernel
+def stretch_plan(axis, total):
+    """Plan the three phases anew so that they take a given, longer time."""
+    jerk = axis.direction * axis.max_jerk
+    t1, t2, t3 = 0.0, 0.0, 0.0
+    if abs(jerk) > FLOAT32_EPSILON:
+        acc, per_jerk = axis.acc, axis.direction * axis.inverse_jerk
+        t1 = first_phase_in(acc, axis.max_acc, jerk, per_jerk, axis.vel_sp - axis.vel, total)
+        t3 = max(acc * per_jerk + t1, 0.0)
+        t2 = max(total - t1 - t3, 0.0)
+    axis.t1, axis.t2, axis.t3 = t1, t2, t3

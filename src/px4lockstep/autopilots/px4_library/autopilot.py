@@ -1,0 +1,403 @@
+"""Real PX4 as the autopilot, through `libpx4_lockstep`: its modules in lockstep, one step per tick, in this process.
+
+The library has neither commander, estimator nor land detector: this is their host. It tells PX4 the estimate, the
+batteries and the modes at every tick, steps it, and reads motors and setpoints (`px4_host`); docs/px4.md has all of it.
+"""
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.autopilots.px4_library.exchange import FUNCTIONS, MAX_SILENT_TICKS, SILENT, STOPPED
+from px4lockstep.autopilots.px4_library.records import MAX_FIELDS, MAX_PUBLISHERS, MAX_SUBSCRIBERS, PX4_HOST
+from px4lockstep.errors import InputError
+from px4lockstep.jit.memory import KINDS
+from px4lockstep.px4 import Config, Layout, Library, Px4, check_layouts
+from px4lockstep.px4.codes import refused
+from px4lockstep.px4.fields import HEARD_FIELDS, MAV_TYPES, OTHER_MAV_TYPE, TOLD_FIELDS, Fields, battery_fields
+from px4lockstep.px4.missions import HEADER, Mission
+from px4lockstep.px4.presets import ACTUATORS_ONLY, STATE_INJECTION, Interface, Published
+from px4lockstep.vehicle.aircraft import Aircraft
+
+RATES = {
+    "navigator_rate_hz": "navigator",
+    "mc_pos_control_rate_hz": "position control",
+    "mc_att_control_rate_hz": "attitude control",
+    "mc_rate_control_rate_hz": "rate control",
+    "control_allocator_rate_hz": "allocation",
+}
+NEEDED = ("actuator_motors",)
+CELL_V = 4.2
+BLOCK = 64
+"""Messages begin at multiples of this many bytes."""
+
+
+@dataclass(frozen=True)
+class Px4Library:
+    """Real PX4.
+
+    Args:
+        mission: The mission, if one is to be flown; in the format QGC WPL 110.
+        params: Parameters of PX4, set after it was created.
+        library: Path of the library, or of a folder that PX4 was built in; left out, it is looked for.
+        config: Rates and switches of the library.
+        home_lat_deg: Of the origin.
+        home_lon_deg: Of the origin.
+        interface: The topics that cross the boundary: a preset, or those of the file.
+        derive_ca_params: Whether the allocation's parameters come from the aircraft's geometry.
+        strict_rates: Whether a tick longer than a module's period is an error.
+        angular_acceleration: Whether PX4 is told the derivative of the rates; without, its D term is idle, as in the
+            original.
+        msg_dir: PX4's folder `msg`, for messages that neither the library nor the package describes.
+        allow_second_life: Whether PX4 may be started a second time in a process: it then differs from a first time.
+    """
+
+    mission: Mission | None = None
+    params: Mapping[str, float | int] = field(default_factory=dict)
+    library: str | Path | None = None
+    config: Config = field(default_factory=Config)
+    home_lat_deg: float = 47.397742
+    home_lon_deg: float = 8.545594
+    interface: Interface = STATE_INJECTION
+    derive_ca_params: bool = True
+    strict_rates: bool = False
+    angular_acceleration: bool = True
+    msg_dir: str | Path | None = None
+    allow_second_life: bool = False
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without the library.
+
+        Raises:
+            InputError: If PX4 would lose something of the mission, or could not fly.
+        """
+        if self.mission is not None and not self.mission.text.lstrip().startswith(HEADER):
+            raise InputError(
+                f"{self.mission.source}: PX4's library loads missions in the format {HEADER} only; save it as that, or "
+                "fly the built-in autopilot"
+            )
+        lost = () if self.mission is None else self.mission.lost_by_library()
+        if lost:
+            raise InputError("\n".join(lost))
+        topics = [read.topic for read in self.interface.read]
+        missing = [topic for topic in NEEDED if topic not in topics]
+        if missing or not (self.interface.published or self.interface is ACTUATORS_ONLY):
+            lacks = f"does not read {missing[0]}" if missing else "publishes nothing"
+            raise InputError(f"{self.interface.name} {lacks}, so that PX4 flies nothing; use state_injection")
+
+    def effective_rates(self, autopilot_period_us: int) -> dict[str, float]:
+        """Return how often each module really runs at a tick [Hz]: PX4 keeps no phase."""
+        rates = {}
+        for name, module in RATES.items():
+            if module == "allocation" and not self.config.enable_control_allocator:
+                continue
+            ticks = max(1, -(-_period_us(getattr(self.config, name)) // autopilot_period_us))
+            rates[module] = 1e6 / (ticks * autopilot_period_us)
+        return rates
+
+    def open(self, record: npt.NDArray[Any], aircraft: Any, autopilot_period_us: int) -> "Px4Session":
+        """Start PX4, and write into a `PX4_HOST` record all that the loop needs to run it.
+
+        Args:
+            record: An array of one record, at its place in memory for as long as PX4 runs.
+            aircraft: What is flown.
+            autopilot_period_us: A tick.
+
+        Raises:
+            InputError: If the library is not found or does not fit, a parameter is unknown, or a rate can't be kept.
+            Px4Error: If PX4 refuses something.
+        """
+        if not isinstance(aircraft, Aircraft):
+            raise InputError(f"real PX4 flies an Aircraft here; {type(aircraft).__name__} is none")
+        self._check_rates(autopilot_period_us)
+        library = Library.load(self.library)
+        px4 = library.create(self.config, msg_dir=self.msg_dir, allow_second_life=self.allow_second_life)
+        try:
+            self._set_parameters(px4, aircraft)
+            self._load_mission(px4)
+            session = Px4Session(px4, library.path, self.effective_rates(autopilot_period_us))
+            session.write(record, self, library, aircraft, autopilot_period_us)
+        except BaseException:
+            px4.close()
+            raise
+        return session
+
+    def _check_rates(self, autopilot_period_us: int) -> None:
+        for name in RATES if self.strict_rates else ():
+            hz = getattr(self.config, name)
+            if 0 < _period_us(hz) < autopilot_period_us:
+                raise InputError(
+                    f"px4.lockstep.{name} = {hz}: a tick of {autopilot_period_us} us is longer than its period of "
+                    f"{_period_us(hz)} us; use a shorter tick or a rate of at most {1_000_000 // autopilot_period_us}"
+                )
+
+    def _set_parameters(self, px4: Px4, aircraft: Aircraft) -> None:
+        derived = ca_parameters(aircraft) if self.derive_ca_params else {}
+        for name, value in (derived | dict(self.params)).items():
+            try:
+                px4.param_set(name, value)
+            except InputError:
+                if name in self.params or name.rpartition("_")[2] not in ("AX", "AY", "AZ"):
+                    raise  # a PX4 whose rotors all point up has no axes
+        px4.param_notify()
+        if self.config.enable_control_allocator:
+            px4.control_alloc_update_params()
+
+    def _load_mission(self, px4: Px4) -> None:
+        if self.mission is None:
+            return
+        with NamedTemporaryFile("w", suffix=".waypoints", encoding="utf-8") as file:
+            file.write(self.mission.text)
+            file.flush()
+            px4.load_mission(file.name)
+
+
+def ca_parameters(aircraft: Aircraft) -> dict[str, float | int]:
+    """Return PX4's parameters of the control allocation for an aircraft's rotors."""
+    found: dict[str, float | int] = {"CA_AIRFRAME": 0, "CA_ROTOR_COUNT": len(aircraft.rotors)}
+    for i, rotor in enumerate(aircraft.rotors):
+        moment = rotor.direction * aircraft.propulsion.km_m
+        thrust_axis = [0.0 - value for value in rotor.axis_body]
+        names = ("PX", "PY", "PZ", "KM", "AX", "AY", "AZ")
+        values = (*rotor.pos_body_m, moment, *thrust_axis)
+        found |= {f"CA_ROTOR{i}_{name}": float(value) for name, value in zip(names, values, strict=True)}
+    return found
+
+
+def _period_us(hz: int) -> int:
+    return 1_000_000 // hz if hz > 0 else 0
+
+
+class Px4Session:
+    """A PX4 that runs for a simulation: its messages' memory, and what its record means."""
+
+    def __init__(self, px4: Px4, library: Path, rates_hz: Mapping[str, float]) -> None:
+        self.px4 = px4
+        self.identity = hashlib.sha256(library.read_bytes()).hexdigest()[:16]
+        """Of the library: the first digits of its SHA-256."""
+        self.rates_hz = rates_hz
+        """How often each module really runs."""
+        self.published: list[Layout] = []
+        self.read: list[Layout] = []
+        self._messages = np.zeros(0, np.uint8)
+        self._updated = np.zeros(1, np.int32)
+        self._n_fields = 0
+
+    def set_parameters(self, params: Mapping[str, float | int]) -> None:
+        """Change parameters in flight.
+
+        Raises:
+            InputError: If PX4 does not have one, or not with this value.
+        """
+        for name, value in params.items():
+            self.px4.param_set(name, value)
+        if params:
+            self.px4.param_notify()
+            if self.px4.config.enable_control_allocator:
+                self.px4.control_alloc_update_params()
+
+    def move(self, kept: npt.NDArray[Any], into: npt.NDArray[Any], home: npt.NDArray[Any]) -> None:
+        """Copy the record of a host that ran elsewhere, with the addresses that its numbers have in their new home."""
+        into[...] = kept
+        into["fields"]["number"][0, : self._n_fields] += home.ctypes.data - int(kept["own_address"][0])
+        into["own_address"] = home.ctypes.data
+
+    def pretend_all_is_new(self) -> None:
+        """Let every topic count as published anew until the library says otherwise, for measuring the host alone."""
+        self._updated[0] = 1
+
+    def close(self) -> None:
+        """End PX4."""
+        self.px4.close()
+
+    def message(self, topic: str) -> Any:
+        """Return the message of a published topic as it was last handed over, by reference; for looking at it."""
+        for layout, place in zip(self.published, self._places, strict=False):
+            if layout.topic == topic:
+                return self._messages[place : place + layout.size].view(layout.dtype)[0]
+        raise InputError(f"{topic} is not published; there are {', '.join(each.topic for each in self.published)}")
+
+    def explain(self, record: Any, time_us: int) -> str:
+        """Say which call failed, and what to do."""
+        failed = record["failed"]
+        function, which, code = int(failed["function"]), int(failed["which"]), int(failed["code"])
+        at = f"at t = {time_us / 1e6:.6f} s"
+        if function == SILENT:
+            text = (
+                f"{at} PX4 had published no actuator_motors for {MAX_SILENT_TICKS} ticks while it was armed; is "
+                "px4.lockstep.enable_control_allocator 1, and CA_ROTOR_COUNT set (px4.derive_ca_params)?"
+            )
+        elif function == STOPPED:
+            text = (
+                f"{at} actuator_motors.control had been NaN for all motors for {code} ticks while it was armed: PX4 "
+                "has switched them off; look at its parameters, and at what it was told before"
+            )
+        else:
+            name = FUNCTIONS[function]
+            topics = self.published if name == "orb_queue_publish" else self.read
+            about = f"time_us = {time_us}" if name == "step_uorb" else topics[which].topic
+            text = f"{at} {refused(name, about, code)}"
+        return f"{text}. The log up to then is intact"
+
+    def write(
+        self, record: npt.NDArray[Any], host: Px4Library, library: Library, aircraft: Aircraft, period_us: int
+    ) -> None:
+        """Make publishers and subscribers, and write a `PX4_HOST` record.
+
+        Raises:
+            InputError: If a layout is not known, or lacks a field.
+        """
+        rec = record[0]
+        check_layouts(self.px4, host.interface.fields_used())
+        record[...] = 0
+        rec["own_address"] = record.ctypes.data
+        rec["handle"] = self.px4.handle
+        for name in ("step_uorb", "orb_queue_publish", "orb_check", "orb_copy"):
+            rec[name] = library.addresses[name]
+        rec["updated"] = self._updated.ctypes.data
+        rec["n_batteries"] = len(aircraft.batteries)
+        rec["n_motors"] = len(aircraft.rotors)
+        rec["n_servos"] = len(aircraft.servo_channels)
+        for name, channels in (("motor", aircraft.motor_channels), ("servo", aircraft.servo_channels)):
+            for i, channel in enumerate(channels):
+                rec[f"{name}_channel"][i] = channel - 1
+        rec["home_lat_rad"], rec["home_lon_rad"] = math.radians(host.home_lat_deg), math.radians(host.home_lon_deg)
+        rec["home_alt_m"] = aircraft.home_alt_msl_m
+        rec["rate_gain"] = 1e6 / period_us if host.angular_acceleration else 0.0
+        rec["commander"]["navigator_us"] = _period_us(host.config.navigator_rate_hz)
+        for name in ("motors", "servos", "q_sp", "rate_sp_body", "pos_sp_ned", "vel_sp_ned", "acc_sp_ned"):
+            rec["heard"][name] = math.nan
+        rec["heard"]["yaw_sp"] = rec["heard"]["yawspeed_sp"] = math.nan
+        self._connect(record, host, aircraft, period_us)
+
+    def _connect(self, record: npt.NDArray[Any], host: Px4Library, aircraft: Aircraft, period_us: int) -> None:
+        """Make publishers and subscribers, and list their fields by address."""
+        told = _told(host.interface.published, aircraft)
+        reads = [each for each in host.interface.read if each.topic in HEARD_FIELDS]
+        if len(told) > MAX_PUBLISHERS or len(reads) > MAX_SUBSCRIBERS:
+            raise InputError(f"{len(told)} topics are published and {len(reads)} read; the host has room for fewer")
+        publishers = [self.px4.publisher(each.topic, each.instance, each.queue, each.priority) for each, _ in told]
+        subscribers = [self.px4.subscriber(each.topic, each.instance) for each in reads]
+        self.published = [publisher.layout for publisher in publishers]
+        self.read = [subscriber.layout for subscriber in subscribers]
+        sizes = [-(-layout.size // BLOCK) * BLOCK for layout in (*self.published, *self.read)]
+        self._places = [sum(sizes[:i]) for i in range(len(sizes))]
+        self._messages = np.zeros(sum(sizes) + BLOCK, np.uint8)
+        start = self._messages.ctypes.data
+        rec = record[0]
+        constants = {
+            "home_lat_deg": host.home_lat_deg,
+            "home_lon_deg": host.home_lon_deg,
+            "home_alt_m": aircraft.home_alt_msl_m,
+            "mav_type": MAV_TYPES.get(len(aircraft.rotors), OTHER_MAV_TYPE),
+        }
+        for i, (publisher, (each, fields)) in enumerate(zip(publishers, told, strict=True)):
+            out, place = rec["publishers"][i], self._places[i]
+            message = self._messages[place : place + publisher.layout.size].view(publisher.layout.dtype)
+            out["id"], out["message"], out["n_bytes"] = publisher.id, start + place, publisher.layout.size
+            out["period_ticks"] = max(1, _ticks(each, "period", period_us))
+            out["phase_ticks"] = _ticks(each, "phase", period_us)
+            out["first_field"] = self._n_fields
+            for name, value in fields.items():
+                number = constants.get(value, value) if isinstance(value, str) else value
+                if isinstance(number, str):
+                    self._add_field(record, "told", number, publisher.layout, name, start + place)
+                else:
+                    _field_of(message, name)[...] = number
+            out["stop_field"] = self._n_fields
+        rec["n_publishers"] = len(publishers)
+        for i, subscriber in enumerate(subscribers):
+            into, place = rec["subscribers"][i], self._places[len(publishers) + i]
+            into["id"], into["message"], into["n_bytes"] = subscriber.id, start + place, subscriber.layout.size
+            into["is_motors"] = subscriber.layout.topic == "actuator_motors"
+            into["first_field"] = self._n_fields
+            for name, number in HEARD_FIELDS[subscriber.layout.topic].items():
+                self._add_field(record, "heard", number, subscriber.layout, name, start + place)
+            into["stop_field"] = self._n_fields
+        rec["n_subscribers"] = len(subscribers)
+
+    def _add_field(
+        self, record: npt.NDArray[Any], part: str, number: str, layout: Layout, name: str, message: int
+    ) -> None:
+        """List a field, element by element if it is an array."""
+        dtype, offset = _place(layout.dtype, name)
+        own, own_offset = _place(PX4_HOST, f"{part}.{number}")
+        if dtype.shape != own.shape and dtype.shape and own.shape:
+            raise InputError(f"{layout.topic}.{name} has the shape {dtype.shape}; this version knows {own.shape}")
+        count = int(np.prod(dtype.shape)) if dtype.shape else 1
+        for i in range(count):
+            if self._n_fields == MAX_FIELDS:
+                raise InputError(f"more than {MAX_FIELDS} fields cross the boundary to PX4; list fewer topics")
+            out = record["fields"][0, self._n_fields]
+            out["kind"] = KINDS[dtype.base.name]
+            out["number"] = record.ctypes.data + own_offset + 8 * i
+            out["place"] = message + offset + dtype.base.itemsize * i
+            self._n_fields += 1
+
+
+def _told(published: tuple[Published, ...], aircraft: Aircraft) -> list[tuple[Published, Fields]]:
+    """Return what is published, with its fields: batteries first, each an instance of its own, in their order.
+
+    Raises:
+        InputError: If a battery is asked for that is not there, or that is published already.
+    """
+    count = len(aircraft.batteries)
+    asked = [each for each in published if each.topic == "battery_status"]
+    by_battery = {each.instance: each for each in asked if each.instance >= 0}
+    rest = [i for i in range(count) if i not in by_battery]
+    for each in asked:
+        if each.instance >= count or (each.instance < 0 and not rest):
+            there = "1 battery" if count == 1 else f"{count} batteries"
+            raise InputError(
+                f"px4.uorb.pubs: {each.key or each.topic} asks for instance {each.instance} of battery_status; the "
+                f"aircraft has {there}, counted from 0, and each is published once"
+            )
+        if each.instance < 0:
+            by_battery |= dict.fromkeys(rest, each)
+    told: list[tuple[Published, Fields]] = []
+    for i in sorted(by_battery):
+        battery = aircraft.batteries[i]
+        cells = max(1, round(battery.ocv_v[-1] / CELL_V))
+        told.append((by_battery[i], battery_fields(i, 1000.0 * battery.capacity_ah, cells)))
+    return told + [(each, TOLD_FIELDS[each.topic]) for each in published if each.topic != "battery_status"]
+
+
+def _ticks(published: Published, what: str, tick_us: int) -> int:
+    """Return a period or phase in ticks."""
+    time_us: int = getattr(published, f"{what}_us")
+    if time_us % tick_us:
+        least_us = tick_us if what == "period" else 0
+        near_us = time_us // tick_us * tick_us
+        nearest = dict.fromkeys((max(near_us, least_us), near_us + tick_us))
+        raise InputError(
+            f"the {what} of {published.topic}, {time_us} us, is not a whole number of ticks of {tick_us} us; use "
+            f"{' or '.join(map(str, nearest))}"
+        )
+    return time_us // tick_us
+
+
+def _place(dtype: np.dtype[Any], path: str) -> tuple[np.dtype[Any], int]:
+    """Return the type of a nested field and where it is: `current.valid`, `pos_ned[1]`, `battery[0].voltage_v`."""
+    offset = 0
+    for part in path.split("."):
+        name, _, index = part.partition("[")
+        assert dtype.fields is not None
+        dtype, own = dtype.fields[name][:2]
+        offset += own
+        if index:
+            dtype = dtype.base
+            offset += int(index.rstrip("]")) * dtype.itemsize
+    return dtype, offset
+
+
+def _field_of(message: npt.NDArray[Any], path: str) -> npt.NDArray[Any]:
+    for part in path.split("."):
+        message = message[part]
+    return message

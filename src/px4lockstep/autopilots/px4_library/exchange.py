@@ -1,0 +1,179 @@
+"""A tick of real PX4: tell, step, listen. All of it compiled; the library's functions are called by address."""
+
+import math
+
+import numpy as np
+
+from px4lockstep.autopilots.px4_library.commander import MANUAL, command
+from px4lockstep.environment.projection import DEG_PER_RAD, reproject
+from px4lockstep.jit import call_i32, kernel
+from px4lockstep.jit.memory import FLOAT64, load_number, store_number
+from px4lockstep.math.trigonometry import atan2
+
+# Functions of the library, as `failed` numbers them.
+PUBLISH = np.int64(1)
+STEP = np.int64(2)
+CHECK = np.int64(3)
+COPY = np.int64(4)
+SILENT = np.int64(5)  # none: the motors have not been heard for too long
+STOPPED = np.int64(6)  # none: PX4 has switched all motors off
+
+MAX_SILENT_TICKS = 250
+MAX_STOPPED_TICKS = 25  # in the air
+IN_AIR_M = 1.0
+NEVER_PUBLISHED = -1
+
+FUNCTIONS = {1: "orb_queue_publish", 2: "step_uorb", 3: "orb_check", 4: "orb_copy"}
+
+
+@kernel
+def tell(host, t_us, bus):
+    """Write what PX4 is told: the estimate, the flags, the batteries."""
+    told, c, estimate = host.told, host.commander, bus.estimate
+    told.time_us = float(t_us)
+    told.stamp_us = float(max(t_us, np.int64(1)))
+    told.is_valid = estimate.is_valid
+    for i in range(3):
+        told.pos_ned[i] = estimate.pos_ned[i]
+        told.vel_ned[i] = estimate.vel_ned[i]
+        told.omega_body[i] = estimate.omega_body[i]
+        told.omega_dot_body[i] = 0.0
+        if host.tick > 0:
+            told.omega_dot_body[i] = (estimate.omega_body[i] - host.omega_body[i]) * host.rate_gain
+        host.omega_body[i] = estimate.omega_body[i]
+    w, x, y, z = estimate.q_bn[0], estimate.q_bn[1], estimate.q_bn[2], estimate.q_bn[3]
+    told.q_bn[0], told.q_bn[1], told.q_bn[2], told.q_bn[3] = w, x, y, z
+    told.heading = atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+    lat_rad, lon_rad = reproject(host.home_lat_rad, host.home_lon_rad, estimate.pos_ned[0], estimate.pos_ned[1])
+    told.lat_deg = lat_rad * DEG_PER_RAD
+    told.lon_deg = lon_rad * DEG_PER_RAD
+    told.alt_m = host.home_alt_m - estimate.pos_ned[2]
+    told.landed = float(bus.scenario.landed)
+    told.in_air = 1.0 - told.landed
+    told.armed = float(c.is_armed)
+    told.arming_state = 2.0 if c.is_armed != 0 else 1.0
+    told.nav_state = float(c.nav_state)
+    told.mode_since_us = float(c.mode_us)
+    told.armed_since_us = float(c.armed_us)
+    told.is_auto = 1.0 if c.nav_state != MANUAL else 0.0
+    told.is_manual = 1.0 - told.is_auto
+    told.home_count += 1.0
+    for j in range(host.n_batteries):
+        battery, measured = told.battery[j], bus.battery[j]
+        battery.connected = 0.0 if bus.scenario.faults.battery_disconnected != 0 else 1.0
+        battery.voltage_v = measured.voltage_v
+        battery.current_a = measured.current_a
+        battery.remaining = measured.remaining
+        battery.warning = float(measured.warning)
+
+
+@kernel
+def note_failure(host, function, which, code):
+    """Note a call that failed."""
+    host.failed.function = function
+    host.failed.which = which
+    host.failed.code = code
+    return False
+
+
+@kernel
+def publish(host):
+    """Write and hand over the messages that are due; return whether the library took them."""
+    for i in range(host.n_publishers):
+        publisher = host.publishers[i]
+        since = host.tick - publisher.phase_ticks
+        if since < 0 or since % publisher.period_ticks != 0:
+            continue
+        for k in range(publisher.first_field, publisher.stop_field):
+            field = host.fields[k]
+            store_number(field.place, field.kind, load_number(field.number, FLOAT64))
+        code = call_i32(host.orb_queue_publish, host.handle, publisher.id, publisher.message, publisher.n_bytes)
+        if code != 0:
+            return note_failure(host, PUBLISH, i, code)
+    return True
+
+
+@kernel
+def listen(host):
+    """Read what PX4 has published since the last tick; return whether all calls succeeded."""
+    host.silent_ticks += 1
+    for i in range(host.n_subscribers):
+        subscriber = host.subscribers[i]
+        code = call_i32(host.orb_check, host.handle, subscriber.id, host.updated)
+        if code != 0:
+            return note_failure(host, CHECK, i, code)
+        if load_number(host.updated, np.int64(5)) == 0.0:  # an int32
+            continue
+        code = call_i32(host.orb_copy, host.handle, subscriber.id, subscriber.message, subscriber.n_bytes)
+        if code == NEVER_PUBLISHED:
+            continue
+        if code != 0:
+            return note_failure(host, COPY, i, code)
+        subscriber.heard += 1
+        if subscriber.is_motors != 0:
+            host.silent_ticks = 0
+        for k in range(subscriber.first_field, subscriber.stop_field):
+            field = host.fields[k]
+            store_number(field.number, FLOAT64, load_number(field.place, field.kind))
+    if host.commander.is_armed == 0:
+        host.silent_ticks = 0
+    if host.silent_ticks > MAX_SILENT_TICKS:
+        return note_failure(host, SILENT, 0, host.silent_ticks)
+    return True
+
+
+@kernel
+def check_motors(host, bus):
+    """Return whether a motor runs, or none need to: NaN is a motor that is off, and with all of them off it falls."""
+    is_off = host.commander.is_armed != 0
+    for i in range(host.n_motors):
+        is_off = is_off and math.isnan(host.heard.motors[i])
+    host.stopped_ticks = host.stopped_ticks + 1 if is_off else 0
+    most = MAX_STOPPED_TICKS if bus.estimate.pos_ned[2] < -IN_AIR_M else MAX_SILENT_TICKS
+    if host.stopped_ticks > most:
+        return note_failure(host, STOPPED, 0, most)
+    return True
+
+
+@kernel
+def answer(host, bus):
+    """Write command and setpoints: motors of rotors by their channels, and none while disarmed."""
+    heard, out, c = host.heard, bus.autopilot, host.commander
+    for i in range(host.n_motors):
+        bus.command.motors[host.motor_channel[i]] = heard.motors[i] if c.is_armed != 0 else 0.0
+    for i in range(host.n_servos):
+        servo = heard.servos[i]
+        bus.command.servos[host.servo_channel[i]] = servo if not math.isnan(servo) else 0.0
+    out.armed = c.is_armed
+    out.nav_state = c.nav_state
+    out.mission_item = np.int64(heard.mission_item)
+    out.mission_count = np.int64(heard.mission_count)
+    out.mission_finished = c.is_finished
+    out.yaw_sp = heard.yaw_sp
+    out.yawspeed_sp = heard.yawspeed_sp
+    for i in range(3):
+        out.pos_sp_ned[i] = heard.pos_sp_ned[i]
+        out.vel_sp_ned[i] = heard.vel_sp_ned[i]
+        out.acc_sp_ned[i] = heard.acc_sp_ned[i]
+        out.rate_sp_body[i] = heard.rate_sp_body[i]
+        out.torque_sp_body[i] = heard.torque_sp_body[i]
+        out.thrust_sp_body[i] = heard.thrust_sp_body[i]
+    for i in range(4):
+        out.q_sp[i] = heard.q_sp[i]
+
+
+@kernel
+def step_px4(host, t_us, bus):
+    """Run PX4 for one tick; return whether it could."""
+    command(host.commander, t_us, bus.scenario, host.heard)
+    tell(host, t_us, bus)
+    if not publish(host):
+        return False
+    code = call_i32(host.step_uorb, host.handle, t_us)
+    if code != 0:
+        return note_failure(host, STEP, 0, code)
+    if not listen(host) or not check_motors(host, bus):
+        return False
+    answer(host, bus)
+    host.tick += 1
+    return True

@@ -1,0 +1,156 @@
+"""The records of the host: all that PX4 is told and answers as named numbers, and where in its messages each belongs.
+
+All numbers of `TOLD` and `HEARD` are float64, whatever the field of a message is. Which fields there are and where they
+are is known when the library is loaded: `FIELD` lists them by address, so that one compiled loop serves every version.
+"""
+
+from px4lockstep.jit import record
+from px4lockstep.plant.layout import MAX_BATTERIES, MAX_MOTORS, MAX_SERVOS
+
+MAX_PUBLISHERS = 24
+MAX_SUBSCRIBERS = 16
+MAX_FIELDS = 320
+
+TOLD_BATTERY = record(
+    [("connected", "f8"), ("voltage_v", "f8"), ("current_a", "f8"), ("remaining", "f8"), ("warning", "f8")]
+)
+
+TOLD = record(
+    [
+        ("time_us", "f8"),
+        ("stamp_us", "f8"),  # the same, but 1 at least: a stamp of 0 means never
+        ("pos_ned", "f8", 3),
+        ("vel_ned", "f8", 3),
+        ("q_bn", "f8", 4),
+        ("heading", "f8"),
+        ("omega_body", "f8", 3),
+        ("omega_dot_body", "f8", 3),
+        ("is_valid", "f8"),  # position and velocity
+        ("lat_deg", "f8"),
+        ("lon_deg", "f8"),
+        ("alt_m", "f8"),  # above sea level
+        ("landed", "f8"),
+        ("in_air", "f8"),
+        ("armed", "f8"),
+        ("arming_state", "f8"),  # 1 disarmed, 2 armed
+        ("nav_state", "f8"),
+        ("mode_since_us", "f8"),
+        ("armed_since_us", "f8"),
+        ("is_auto", "f8"),
+        ("is_manual", "f8"),
+        ("home_count", "f8"),
+        ("battery", TOLD_BATTERY, MAX_BATTERIES),
+    ]
+)
+"""What PX4 is told."""
+
+HEARD = record(
+    [
+        ("motors", "f8", MAX_MOTORS),  # NaN: not used
+        ("servos", "f8", MAX_SERVOS),
+        ("torque_sp_body", "f8", 3),
+        ("thrust_sp_body", "f8", 3),
+        ("q_sp", "f8", 4),
+        ("rate_sp_body", "f8", 3),
+        ("pos_sp_ned", "f8", 3),
+        ("vel_sp_ned", "f8", 3),
+        ("acc_sp_ned", "f8", 3),
+        ("yaw_sp", "f8"),
+        ("yawspeed_sp", "f8"),
+        ("mission_valid", "f8"),
+        ("mission_finished", "f8"),
+        ("mission_failure", "f8"),
+        ("mission_item", "f8"),
+        ("mission_count", "f8"),
+        ("triplet_valid", "f8"),
+        ("triplet_type", "f8"),
+    ]
+)
+"""What PX4 answered last."""
+
+FIELD = record(
+    [
+        ("kind", "i8"),  # of `jit.memory.KINDS`
+        ("number", "i8"),  # the address of the number in `TOLD` or `HEARD`
+        ("place", "i8"),  # the address of the field in the message
+    ]
+)
+
+PUBLISHER = record(
+    [
+        ("id", "i8"),
+        ("message", "i8"),  # its address
+        ("n_bytes", "i8"),
+        ("period_ticks", "i8"),
+        ("phase_ticks", "i8"),
+        ("first_field", "i8"),
+        ("stop_field", "i8"),
+    ]
+)
+
+SUBSCRIBER = record(
+    [
+        ("id", "i8"),
+        ("message", "i8"),
+        ("n_bytes", "i8"),
+        ("first_field", "i8"),
+        ("stop_field", "i8"),
+        ("heard", "i8"),  # how often
+        ("is_motors", "i8"),
+    ]
+)
+
+COMMANDER = record(
+    [
+        ("navigator_us", "i8"),  # a navigator period: how long to go back to manual when a mission starts
+        ("is_armed", "i8"),
+        ("armed_us", "i8"),
+        ("nav_state", "i8"),
+        ("mode_us", "i8"),  # when that began
+        ("is_starting", "i8"),  # a mission: see `commander`
+        ("manual_until_us", "i8"),
+        ("asked_arm", "i8"),  # requests as they were at the last tick
+        ("asked_mission", "i8"),
+        ("asked_return", "i8"),
+        ("asked_land", "i8"),
+        ("has_flown", "i8"),
+        ("is_finished", "i8"),
+    ]
+)
+
+CALL = record([("function", "i8"), ("which", "i8"), ("code", "i8")])
+"""A call that failed: the function, the publisher or subscriber, and what it returned."""
+
+PX4_HOST = record(
+    [
+        ("handle", "i8"),
+        ("own_address", "i8"),  # of this record, which the addresses of its numbers are of
+        ("step_uorb", "i8"),  # addresses of functions
+        ("orb_queue_publish", "i8"),
+        ("orb_check", "i8"),
+        ("orb_copy", "i8"),
+        ("updated", "i8"),  # the address that orb_check writes to
+        ("n_publishers", "i8"),
+        ("n_subscribers", "i8"),
+        ("n_batteries", "i8"),
+        ("n_motors", "i8"),
+        ("n_servos", "i8"),
+        ("motor_channel", "i8", MAX_MOTORS),  # of each rotor's command
+        ("servo_channel", "i8", MAX_SERVOS),
+        ("home_lat_rad", "f8"),
+        ("home_lon_rad", "f8"),
+        ("home_alt_m", "f8"),
+        ("rate_gain", "f8"),  # 1 / tick, or 0: the angular acceleration is not told
+        ("tick", "i8"),
+        ("silent_ticks", "i8"),  # since the motors were last heard
+        ("stopped_ticks", "i8"),  # that all motors have been off while it is armed
+        ("omega_body", "f8", 3),  # of the last tick
+        ("commander", COMMANDER),
+        ("failed", CALL),
+        ("told", TOLD),
+        ("heard", HEARD),
+        ("publishers", PUBLISHER, MAX_PUBLISHERS),
+        ("subscribers", SUBSCRIBER, MAX_SUBSCRIBERS),
+        ("fields", FIELD, MAX_FIELDS),
+    ]
+)

@@ -1,0 +1,406 @@
+"""Stock PX4 as the autopilot, unmodified, over MAVLink: with its commander, its estimator and its land detector.
+
+It is a process of its own, which gets sensors and gives motors, once per tick, in lockstep:
+
+1. Sensors of the time t are sent; t rises strictly, by the same step, and begins at 1 s.
+2. Until PX4's first answer there is a short wait, and the next sensors.
+3. From then on, each step waits for the answer with its own time.
+4. A step that is not answered in time never will be: the motors hold, the next sensors are sent. A few of these in a
+   row stop the run. The motors are never set to zero by the host.
+
+Before the flight PX4 boots and takes the mission, with the aircraft standing where it starts: that takes simulated time
+of PX4's, which is before the flight's zero. PX4 has threads, so two flights differ; a recording has its commands, and
+replays to the bit. docs/px4_sitl.md has all of it, with what to do when it stalls.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from px4lockstep.autopilots.px4_library.autopilot import ca_parameters
+from px4lockstep.autopilots.px4_sitl import symptoms
+from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, RETURN, Api, crc_extra_heard
+from px4lockstep.autopilots.px4_sitl.batteries import check_batteries
+from px4lockstep.autopilots.px4_sitl.hil_sensors import Senses
+from px4lockstep.autopilots.px4_sitl.mavlink.hil import CRC_EXTRA, HIL_ACTUATOR_CONTROLS, Actuators
+from px4lockstep.autopilots.px4_sitl.mavlink.links import (
+    ApiLink,
+    LinkClosedError,
+    PortTakenError,
+    SimulatorLink,
+    check_is_free,
+)
+from px4lockstep.autopilots.px4_sitl.options import MAX_INSTANCES, SitlOptions
+from px4lockstep.autopilots.px4_sitl.process import Px4Process, find_build
+from px4lockstep.environment.projection import MapProjection
+from px4lockstep.errors import HostError, InputError, SimulationError
+from px4lockstep.px4.missions import Mission
+from px4lockstep.vehicle.aircraft import Aircraft
+
+SIMULATOR_PORT, API_PORT = symptoms.SIMULATOR_PORT, 14540
+PX4_API_PORT = 14580
+"""PX4's own: one that flies in another simulator has it."""
+
+START_US = 1_000_000
+UPLOAD_US = 4_000_000
+"""From the first sensors; before that PX4 has not set up its mission."""
+BOOT_WAIT_S = 0.025
+"""For the answer to a step while PX4 boots: 20 to 30 ms make a boot repeatable."""
+MAX_BOOT_US = 30_000_000
+LISTEN_TICKS = 5
+"""The API is looked at once in so many ticks."""
+BATTERY_US = 500_000
+SLICE_S = 0.1
+"""Whoever waits looks up this often."""
+
+MISS, ANSWER, STALLED = 4, 1, 12
+"""A step that is not answered counts 4, one that is takes 1 back; at 12 the run stops: three in a row, or four of every
+second step."""
+
+
+@dataclass
+class Px4Sitl:
+    """Stock PX4, an autopilot for a `Simulation`.
+
+    Args:
+        mission: The mission, if one is to be flown.
+        params: PX4's parameters, by name; the start script sets them.
+        options: How it is run.
+        home_lat_deg: Of the origin.
+        home_lon_deg: Of the origin.
+        make_suite: Makes the sensors: `partial(SensorSuite, config)`, or what has its interface; left out, with the
+            defaults.
+        folder: Where PX4 works and `px4.log` is, in an empty or new folder; left out, a temporary one.
+        on_wait: Called several times a second while PX4 is waited for, with what is waited for; of a PX4 that the user
+            starts, with the command to start it by.
+
+    Raises:
+        InputError: If there is no such home.
+    """
+
+    applies_sensor_faults = True
+
+    mission: Mission | None = None
+    params: Mapping[str, float | int] = field(default_factory=dict)
+    options: SitlOptions = field(default_factory=SitlOptions)
+    home_lat_deg: float = 47.397742
+    home_lon_deg: float = 8.545594
+    make_suite: Callable[..., Any] | None = None
+    folder: Path | None = None
+    on_wait: Callable[[str], None] = field(default=lambda _: None)
+
+    def __post_init__(self) -> None:
+        """Check the home, and begin with nothing open."""
+        MapProjection(self.home_lat_deg, self.home_lon_deg)
+        self._build: Path | None = None
+        self._link: SimulatorLink | None = None
+        self._api_link: ApiLink | None = None
+        self._process: Px4Process | None = None
+        self._temporary: TemporaryDirectory[str] | None = None
+        self._is_closed = False
+        self._is_answering = False
+        self._ticks = 0
+        self._offset_us = 0
+        self._score = 0
+        self._in_a_row = 0
+        self._asked = [0, 0, 0, 0]
+        self._controls: tuple[float, ...] = (0.0,) * 16
+        self._is_armed = False
+        self._shown: tuple[bool, int, bool, int | None] | None = None
+        self._battery_turn = -1
+        self._api_warnings: list[str] = []
+        self.instance: int | None = None
+        """Its number, when it runs."""
+        self.missed = 0
+        """How many steps it has not answered."""
+
+    # -- as a stage of a simulation ------------------------------------------------------------------------------
+
+    def attach(self, told: Any, plant: Any, period_us: int, seed: int) -> None:
+        """Take what a simulation has for it; it begins with the first step.
+
+        Raises:
+            InputError: If there is no PX4, it can't fly this plant, or a package is missing.
+        """
+        if not isinstance(plant, Aircraft):
+            raise InputError(f"stock PX4 flies an Aircraft here; {type(plant).__name__} is none")
+        self._crc_extra_heard = crc_extra_heard()
+        self._build = None if self.options.wait_for_user else find_build(self.options.build_dir)
+        if self.options.battery:
+            check_batteries(plant.batteries)
+        self._told, self._aircraft, self._period_us = told, plant, period_us
+        for name in ("pos_sp_ned", "vel_sp_ned", "acc_sp_ned", "q_sp", "rate_sp_body", "torque_sp_body"):
+            getattr(told, name)[:] = math.nan
+        told.thrust_sp_body[:] = math.nan
+        told.yaw_sp = told.yawspeed_sp = math.nan
+        told.mission_count = 0 if self.mission is None else len(self.mission.items)
+        self._rotors = len(plant.rotors)
+        home = (self.home_lat_deg, self.home_lon_deg)
+        suite = self._make_suite(plant, period_us, seed)
+        self._gps_latency_us = suite.gps_latency_us
+        self._senses = Senses(suite, plant, home, ground_truth=self.options.ground_truth)
+
+    def step(self, time_us: int, inputs: Any, outputs: Any) -> None:
+        """Send the sensors, wait for the motors.
+
+        Raises:
+            SimulationError: If PX4 does not start, stops to answer, ends, or refuses what is asked of it.
+        """
+        if self._is_closed:
+            raise SimulationError("stock PX4 was ended before the run was; the log is intact")
+        if self._link is None:
+            self._start()
+            self._boot(time_us, inputs)
+        self._obey(inputs.bus.scenario)
+        self._exchange(time_us + self._offset_us, inputs)
+        self._listen(time_us + self._offset_us, inputs)
+        outputs.motors[: self._rotors] = self._controls[: self._rotors]
+        api = self._api
+        shown = (self._is_armed, api.item, api.is_finished, api.mode)
+        if shown != self._shown:
+            self._shown = shown
+            self._tell(*shown)
+
+    def _tell(self, is_armed: bool, item: int, is_finished: bool, mode: int | None) -> None:
+        told = self._told
+        told.armed, told.mission_item, told.mission_finished = int(is_armed), item, int(is_finished)
+        if mode is not None:
+            told.nav_state = mode
+
+    def close(self) -> None:
+        """End PX4, if it was started here, and close its links; a second time does nothing."""
+        self._is_closed = True
+        self._release()
+
+    def _release(self) -> None:
+        if self._process is not None:
+            self._process.close()
+        for link in (self._link, self._api_link):
+            if link is not None:
+                link.close()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+        self._process = self._link = self._api_link = self._temporary = None
+
+    def snapshot(self) -> Any:
+        """Refuse: PX4 is a process of its own.
+
+        Raises:
+            InputError: Always.
+        """
+        raise InputError("stock PX4 can't be copied: it is a process of its own. Replay its recording, or fly anew")
+
+    def restore(self, saved: Any) -> None:
+        """Refuse, as `snapshot` does.
+
+        Raises:
+            InputError: Always.
+        """
+        raise InputError(f"stock PX4 can't be put back to {saved!r}: it is a process of its own")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a user should know of the flight."""
+        missed = f"PX4 has not answered {self.missed} of {self._ticks} steps in time; its motors were held"
+        return (*([missed] if self.missed else []), *self._api_warnings)
+
+    @property
+    def process_id(self) -> int | None:
+        """The number of PX4's process, if it was started here and not ended."""
+        return None if self._process is None else self._process.id
+
+    # -- before the flight ---------------------------------------------------------------------------------------
+
+    def _make_suite(self, aircraft: Aircraft, period_us: int, seed: int) -> Any:
+        make = self.make_suite
+        if make is None:
+            from px4lockstep.sensors import SensorConfig, SensorSuite  # no other flight needs them
+
+            make = partial(SensorSuite, SensorConfig())
+        return make(
+            seed=seed,
+            period_us=period_us,
+            home_lat_deg=self.home_lat_deg,
+            home_lon_deg=self.home_lon_deg,
+            home_alt_msl_m=aircraft.home_alt_msl_m,
+            rotor_pos_body_m=tuple(rotor.pos_body_m for rotor in aircraft.rotors),
+        )
+
+    def parameters(self) -> dict[str, str]:
+        """Return the parameters that PX4 is started with, as its start script takes them."""
+        found: dict[str, float | int | str] = {"SDLOG_BACKEND": 0}
+        if self.options.battery:  # the one or the other is there, by version
+            found |= {"SIM_BAT_ENABLE": 0, "SIM_BAT_DRAIN": 0}
+        if self._period_us <= symptoms.FAST_TICK_US:
+            found["IMU_INTEG_RATE"] = 1_000_000 // self._period_us
+        delay_ms = f"{self._gps_latency_us / 1e3:g}"  # PX4's start script of simulators has 10
+        found |= {"EKF2_GPS_DELAY": delay_ms, "SENS_GPS0_DELAY": delay_ms}  # again by version
+        if self.options.derive_ca_params:
+            found |= ca_parameters(self._aircraft)
+            found |= {f"PWM_MAIN_FUNC{i + 1}": 101 + i for i in range(self._rotors)}
+        return {name: str(value) for name, value in (found | dict(self.params)).items()}
+
+    def how_to_start(self) -> str:
+        """Return the command that a user starts PX4 by, in the folder of its build, with `wait_for_user`."""
+        instance = self.options.instance if self.instance is None else self.instance
+        return symptoms.start_lines(instance or 0, self.options.airframe, self.parameters())
+
+    def _start(self) -> None:
+        """Open the ports, start PX4, and wait until it has connected."""
+        self._open_ports()
+        assert self._link is not None
+        assert self._api_link is not None
+        assert self.instance is not None
+        items = () if self.mission is None else self.mission.items
+        self._api = Api(self._api_link, items)
+        self._api_warnings = self._api.warnings
+        options, port = self.options, SIMULATOR_PORT + self.instance
+        if self._build is not None:
+            folder = self._fresh_folder()
+            log = folder.parent / "px4.log"
+            self._process = Px4Process(self._build, self.instance, options.airframe, self.parameters(), folder, log)
+        how = "" if self._process is not None else symptoms.start_it(self.how_to_start())
+        start_s = time.perf_counter()
+        while not self._link.accept(SLICE_S):
+            self.on_wait(f"waiting for PX4 to connect to TCP port {port}{how}")
+            waited_s = time.perf_counter() - start_s
+            has_ended = self._process is not None and not self._process.is_running
+            if has_ended or waited_s > options.connect_timeout_s:
+                raise HostError(symptoms.not_connected(port, options.connect_timeout_s, self._process))
+
+    def _open_ports(self) -> None:
+        wanted = self.options.instance
+        for instance in range(MAX_INSTANCES) if wanted is None else (wanted,):
+            try:
+                check_is_free(PX4_API_PORT + instance)
+                self._link = SimulatorLink(SIMULATOR_PORT + instance, CRC_EXTRA)
+                self._api_link = ApiLink(API_PORT + instance, self._crc_extra_heard)
+                self.instance = instance
+                return
+            except PortTakenError as error:
+                self._release()
+                if wanted is not None or instance == MAX_INSTANCES - 1:
+                    raise HostError(symptoms.taken(instance, str(error))) from error
+
+    def _fresh_folder(self) -> Path:
+        """Return a new folder for PX4: it keeps parameters and missions there."""
+        root = self.folder
+        if root is None:
+            self._temporary = TemporaryDirectory(prefix="px4lockstep-sitl-")
+            root = Path(self._temporary.name)
+        folder = root.absolute() / "px4"
+        try:
+            folder.mkdir(parents=True)
+        except OSError as error:
+            raise HostError(f"PX4's folder {folder} can't be made: {error.strerror}") from error
+        return folder
+
+    def _boot(self, time_us: int, inputs: Any) -> None:
+        """Step PX4 with the aircraft where it starts, until it has booted and taken the mission."""
+        boot_us, start_s = 0, time.perf_counter()
+        while boot_us < self.options.boot_us or not self._is_answering or not self._api.has_mission:
+            is_late = boot_us > MAX_BOOT_US or time.perf_counter() - start_s > self.options.connect_timeout_s
+            if is_late and not self._is_answering:
+                raise HostError(symptoms.never_answered(boot_us / 1e6, self._process))
+            self._exchange(START_US + boot_us, inputs)
+            if boot_us >= UPLOAD_US and self._is_answering:
+                self._api.upload(START_US + boot_us)
+            self._listen(START_US + boot_us, inputs)
+            boot_us += self._period_us
+        self._check_parameters()
+        self._offset_us = START_US + boot_us - time_us
+
+    def _check_parameters(self) -> None:
+        """Raise if PX4 does not have a parameter of the user's; of ours, versions differ in some."""
+        unknown = [] if self._process is None else self._process.unknown_parameters
+        wrong = [name for name in unknown if name in self.params]
+        if wrong:
+            raise HostError(symptoms.unknown_parameters(wrong))
+
+    # -- a step --------------------------------------------------------------------------------------------------
+
+    def _exchange(self, hil_us: int, inputs: Any) -> None:
+        """Send the sensors of a time, and take the answer; without one, what was before holds."""
+        assert self._link is not None
+        self._ticks += 1
+        try:
+            self._link.send(self._senses.frames(hil_us, inputs))
+            answer = self._answer(hil_us, self.options.answer_timeout_s if self._is_answering else BOOT_WAIT_S)
+        except LinkClosedError as error:
+            raise HostError(symptoms.closed(str(error), self._process)) from error
+        if answer is not None:
+            self._take(answer)
+        elif self._is_answering:
+            self._miss()
+
+    def _answer(self, hil_us: int, timeout_s: float) -> Actuators | None:
+        """Wait for the answer to a step; answers to others are late, or nobody's."""
+        assert self._link is not None
+        slice_s = min(timeout_s, SLICE_S)
+        end_s = time.perf_counter() + timeout_s
+        while True:
+            frames = self._link.receive(slice_s)
+            for frame in frames or ():
+                if frame.message == HIL_ACTUATOR_CONTROLS:
+                    answer = Actuators.of(frame.payload)
+                    if not answer.is_lockstep:
+                        raise HostError(symptoms.no_lockstep())
+                    if answer.time_us == hil_us:
+                        return answer
+                    if not self._is_answering and START_US <= answer.time_us < hil_us:  # it boots more slowly than that
+                        self._is_answering = True
+                        end_s = time.perf_counter() + self.options.answer_timeout_s
+            if frames is None:
+                self.on_wait("waiting for PX4 to answer")
+            if time.perf_counter() >= end_s:
+                return None
+
+    def _take(self, answer: Actuators) -> None:
+        self._is_answering = True
+        self._score = max(0, self._score - ANSWER)
+        self._in_a_row = 0
+        for i in range(self._rotors):
+            if not math.isfinite(answer.controls[i]):
+                raise HostError(symptoms.not_a_number(i, answer.controls[i]))
+        self._controls, self._is_armed = answer.controls, answer.is_armed
+
+    def _miss(self) -> None:
+        self.missed += 1
+        self._in_a_row += 1
+        self._score += MISS
+        if self._score >= STALLED:
+            row = self._in_a_row * MISS >= STALLED
+            count = self._in_a_row if row else self.missed
+            timeout_s, fields = self.options.answer_timeout_s, self._senses.fields_updated
+            said = symptoms.stalled(count, timeout_s, row, self._period_us, fields, self._process)
+            raise SimulationError(said) if symptoms.lacks_imu(fields) else HostError(said)
+
+    # -- what is asked of PX4 ------------------------------------------------------------------------------------
+
+    def _obey(self, scenario: Any) -> None:
+        """Pass the scenario's requests on when they come, once each; at the same time, in this order."""
+        asked = [scenario.arm, scenario.mission, scenario.return_home, scenario.land]
+        if asked == self._asked:
+            return
+        if asked[0] != self._asked[0]:
+            self._api.order(ARM if asked[0] else DISARM)
+        for now, before, order in zip(asked[1:], self._asked[1:], (FLY_MISSION, RETURN, LAND), strict=True):
+            if now > before:
+                self._api.order(order)
+        self._asked = asked
+
+    def _listen(self, hil_us: int, inputs: Any) -> None:
+        """Let the API take its turn, and tell PX4 of the batteries, every few ticks."""
+        if self._ticks % LISTEN_TICKS:
+            return
+        self._api.step(hil_us)
+        if self.options.battery and hil_us // BATTERY_US != self._battery_turn:
+            self._battery_turn = hil_us // BATTERY_US
+            for number in range(len(self._aircraft.batteries)):
+                battery = inputs.bus.battery[number]
+                self._api.tell_battery(number, battery.voltage_v, battery.current_a, battery.remaining)

@@ -1,0 +1,92 @@
+"""What stock PX4 is sent at a step: the sensors, the GPS when it has something new, the truth if that is asked for."""
+
+import math
+from typing import Any
+
+from px4lockstep.autopilots.px4_sitl.mavlink.hil import HilSender
+from px4lockstep.environment.projection import MapProjection
+from px4lockstep.vehicle.aircraft import Aircraft
+
+G_M_S2 = 9.80665
+LARGEST = 32_767.0 / 32_768.0
+MAX_FORCE_M_S2 = 16.0 * G_M_S2 * LARGEST
+MAX_RATE_RAD_S = math.radians(2000.0) * LARGEST
+"""PX4 keeps the first IMU in 16 bits, steps of 16 g and 2000 °/s by 32,768; what is beyond the largest would wrap."""
+TRUTH_STEPS = 5
+"""The truth is told once in so many steps."""
+
+
+class Senses:
+    """The sensors of a flight, and their frames.
+
+    Args:
+        suite: The sensors.
+        aircraft: What they are on.
+        home: Latitude and longitude of the origin [°].
+        ground_truth: Whether the true state is told too.
+    """
+
+    def __init__(self, suite: Any, aircraft: Aircraft, home: tuple[float, float], *, ground_truth: bool) -> None:
+        self._suite = suite
+        self._aircraft = aircraft
+        self._projection = MapProjection(*home)
+        self._ground_truth = ground_truth
+        self._sender = HilSender()
+        self._steps = 0
+
+    @property
+    def fields_updated(self) -> int:
+        """The bits of HIL_SENSOR's fields that were new at the last step."""
+        return int(self._suite.out.fields_updated)
+
+    def frames(self, hil_us: int, inputs: Any) -> bytes:
+        """Let the sensors sense this moment; return all frames of it, that of the IMU first, which sets the clock."""
+        plant, scenario = inputs.plant, inputs.bus.scenario
+        faults = scenario.faults.sensor_fault_mask
+        gravity_m_s2 = self._gravity_m_s2(plant.x[2])
+        self._suite.step(hil_us, plant.x, plant["rotor"], inputs.held.wind_ned, faults, gravity_m_s2)
+        self._steps += 1
+        out, readings = self._suite.out, self._suite.readings.tolist()
+        imu = readings[:6]
+        if max(imu) > MAX_RATE_RAD_S or min(imu) < -MAX_RATE_RAD_S:  # the smaller limit of the two, seldom passed
+            readings[:3] = _clipped(imu[:3], MAX_FORCE_M_S2)
+            readings[3:6] = _clipped(imu[3:], MAX_RATE_RAD_S)
+        data = self._sender.sensor(hil_us, readings, int(out.fields_updated))
+        if out.gps_updated:
+            data += self._sender.gps(
+                hil_us,
+                (out.gps_lat_1e7, out.gps_lon_1e7, out.gps_alt_mm),
+                (out.gps_eph_cm, out.gps_epv_cm),
+                (out.gps_vel_cm_s, out.gps_vn_cm_s, out.gps_ve_cm_s, out.gps_vd_cm_s, out.gps_cog_cdeg),
+                int(out.gps_fix_type),
+                int(out.gps_satellites),
+            )
+        if self._ground_truth and self._steps % TRUTH_STEPS == 0:
+            data += self._truth(hil_us, inputs)
+        return data
+
+    def _gravity_m_s2(self, z_down_m: float) -> float:
+        gravity = self._aircraft.gravity
+        if gravity.kind == "uniform":
+            return gravity.gravity_m_s2
+        radius_m = gravity.r0_m - z_down_m
+        return float(gravity.mu_m3_s2 / (radius_m * radius_m))
+
+    def _truth(self, hil_us: int, inputs: Any) -> bytes:
+        """Return the frame of the true state, without what the sensors make of it."""
+        x, air = inputs.plant.x, inputs.bus.outputs.air_vel_body
+        lat_deg, lon_deg = self._projection.to_global(float(x[0]), float(x[1]))
+        airspeed_m_s = math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2])
+        return self._sender.state(
+            hil_us,
+            x[6:10].tolist(),
+            x[10:13].tolist(),
+            (round(1e7 * lat_deg), round(1e7 * lon_deg), round(1e3 * (self._aircraft.home_alt_msl_m - x[2]))),
+            [round(100.0 * value) for value in x[3:6]],
+            round(100.0 * airspeed_m_s),
+            [round(1e3 * value / G_M_S2) for value in self._suite.true_accel_m_s2.tolist()],
+        )
+
+
+def _clipped(values: list[float], limit: float) -> list[float]:
+    return [min(max(value, -limit), limit) for value in values]

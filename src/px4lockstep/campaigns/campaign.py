@@ -1,0 +1,122 @@
+"""A campaign as it is flown: all that a worker or a later command needs, in one piece that can go anywhere as text."""
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from px4lockstep.campaigns.file_tables import CampaignFile, Vary
+from px4lockstep.campaigns.metrics import Metric, metrics_of
+from px4lockstep.campaigns.sampling import Sampler, seed_of_run
+from px4lockstep.engine.prepared import Prepared
+from px4lockstep.spec.files import Layers, freeze
+from px4lockstep.spec.load import checked
+from px4lockstep.spec.overrides import apply_overrides
+from px4lockstep.spec.spec import Places, Spec
+
+SEED = "aircraft.seed"
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What is flown.
+
+    Args:
+        file: The tables of the campaign file.
+        runs: How many flights.
+        base: The tables of the aircraft file, with the changes that all runs have; what was left out is left out.
+        mission: The text of the mission, if it is a file of the user's own.
+        sources: The texts of the files that have users' metrics, by their paths.
+        folder: Where the campaign file was: users' metrics may import from beside them.
+    """
+
+    file: CampaignFile
+    runs: int
+    base: dict[str, Any] = field(repr=False)
+    mission: tuple[str, str] | None = field(repr=False)
+    sources: dict[str, str] = field(repr=False)
+    folder: str
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.file.campaign.name
+
+    @property
+    def vary(self) -> tuple[Vary, ...]:
+        """The inputs that vary."""
+        return self.file.vary
+
+    @cached_property
+    def _sampler(self) -> Sampler:
+        own = self.file.campaign
+        return Sampler(self.vary, own.sampling, own.seed, self.runs)
+
+    def inputs(self, index: int) -> dict[str, Any]:
+        """Return the inputs of a run, by key."""
+        return self._sampler.inputs(index)
+
+    def overrides(self, index: int, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Return what a run changes of the aircraft file: its inputs, and its seed unless that is one of them."""
+        own = self.file.campaign
+        return ({SEED: seed_of_run(own.seed, index)} if own.own_seeds and index >= 0 else {}) | inputs
+
+    def spec(self, overrides: dict[str, Any], folder: Path | None = None) -> Spec:
+        """Return the aircraft file of a run.
+
+        Args:
+            overrides: What it changes.
+            folder: Where `unpack` has put the mission.
+
+        Raises:
+            InputError: If a value is not allowed.
+        """
+        layers = Layers(Places(f"the aircraft of campaign {self.name!r}"), dict(self.base))
+        if folder is not None and self.mission is not None:
+            layers.data["px4"] = layers.data["px4"] | {"mission_path": str(folder / self.mission[0])}
+        apply_overrides(layers, overrides, ())
+        return checked(layers, self.prepared)
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """What the last run was made of: the next changes a few numbers, and takes over the rest."""
+        return Prepared()
+
+    def unpack(self, folder: Path) -> None:
+        """Write the mission into a folder."""
+        if self.mission is not None:
+            (folder / self.mission[0]).write_text(self.mission[1], "utf-8")
+
+    @cached_property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics, those that every campaign has first.
+
+        Raises:
+            InputError: If a user's function can't be loaded.
+        """
+        return metrics_of(self.file.metric, Path(self.folder), self.sources)
+
+    # -- as text -------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """Return it as text."""
+        fields = {own.name: getattr(self, own.name) for own in dataclasses.fields(self)}
+        fields["file"] = self.file.model_dump(by_alias=True, exclude_none=True)
+        return json.dumps(fields, indent=1, ensure_ascii=False)
+
+    @classmethod
+    def of_json(cls, text: str) -> "Campaign":
+        """Return what `to_json` has written."""
+        fields = json.loads(text)
+        fields["file"] = CampaignFile.model_validate(freeze(fields["file"]))
+        fields["base"] = freeze(fields["base"])
+        fields["mission"] = None if fields["mission"] is None else tuple(fields["mission"])
+        return cls(**fields)
+
+    @cached_property
+    def identity(self) -> str:
+        """A hash of all of it, wherever it came from."""
+        return hashlib.sha256(dataclasses.replace(self, folder="").to_json().encode()).hexdigest()

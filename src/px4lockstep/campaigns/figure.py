@@ -1,0 +1,175 @@
+"""One picture of a campaign: pass rate, what became of the runs, which input matters, metrics, and inputs against one.
+
+Of more metrics and inputs than a page can show, those that matter most are drawn, and a line below says so: metrics
+with a criterion first, inputs by how strongly the main metric goes with them.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from px4lockstep.campaigns.panels import (
+    bounds_of,
+    draw_distribution,
+    draw_pass_rate,
+    draw_scatter,
+    draw_sensitivities,
+    draw_statuses,
+    named,
+)
+from px4lockstep.campaigns.results_table import MetricColumn, Results
+from px4lockstep.campaigns.sensitivity import Sensitivity, sensitivities_of
+from px4lockstep.campaigns.statistics import CONFIDENCE
+from px4lockstep.campaigns.summary import NOTES
+from px4lockstep.errors import InputError
+from px4lockstep.plots.flight import DPI
+from px4lockstep.plots.panels.style import GREY, STYLE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDTH_IN, ROW_IN = 17.0, 3.7
+COLUMNS = 4
+MAX_METRICS, MAX_INPUTS, MAX_BARS = 8, 4, 8
+OWN_STYLE = {"axes.titlepad": 8.0, "hatch.linewidth": 0.7, "hatch.color": "white", "text.parse_math": False}
+"""Names are the user's: a $ in them starts no formula."""
+WORDS = {"latin_hypercube": "Latin hypercube sampling", "sobol": "Sobol' sampling", "random": "random sampling"}
+
+
+def plot_campaign(results: Results, confidence: float = CONFIDENCE) -> "Figure":
+    """Return the picture of a campaign; `plots.save_plot` writes it.
+
+    Args:
+        results: The runs so far.
+        confidence: Of all intervals.
+
+    Raises:
+        InputError: If there are no runs.
+    """
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    if not results.runs:
+        raise InputError(f"campaign {results.name} has no runs to draw; fly some first")
+    everything = sensitivities_of(results, confidence)
+    metrics = shown_metrics(results)
+    main = main_metric(results)
+    matters = [own for own in everything if main is not None and own.metric == main.name]
+    inputs = shown_inputs(results, matters) if main is not None else ()
+    panels: list[list[tuple[Any, ...]]] = _rows(
+        [(draw_distribution, results, metric) for metric in metrics],
+        [(draw_scatter, results, key, main) for key in inputs],
+    )
+    with style.context(["default", STYLE, OWN_STYLE]):
+        figure = Figure(figsize=(WIDTH_IN, ROW_IN * (1 + len(panels)) + 0.8), dpi=DPI, layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08, hspace=0.03, wspace=0.02)  # type: ignore[union-attr, call-arg]
+        rows = figure.add_gridspec(1 + len(panels), 1)
+        _draw_top(figure, rows[0], results, matters[:MAX_BARS], main, confidence)
+        for place, row in enumerate(panels, start=1):
+            grid = rows[place].subgridspec(1, max(len(row), 2))
+            for column, (draw, *arguments) in enumerate(row):
+                axes = figure.add_subplot(grid[column])
+                draw(axes, *arguments)
+                if draw is draw_scatter and main is not None and column == _first_scatter(row):
+                    axes.set_ylabel(named(main))
+                if draw is draw_distribution and column == 0:
+                    axes.set_ylabel("runs")
+        _add_key(figure, results)
+        figure.suptitle(_title(results), fontsize=17, fontweight="bold", x=0.012, ha="left")
+        figure.supxlabel(_below(results, metrics, inputs), fontsize=10.5, x=0.012, ha="left", color=GREY)
+    return figure
+
+
+def main_metric(results: Results) -> MetricColumn | None:
+    """Return the metric to draw inputs against: of those with a bound the one that most runs break, or the first.
+
+    One that is true or false, or does not vary, is taken only if there is no other.
+    """
+    best, most = None, (-1, -1, -1)
+    for metric in results.metrics:
+        values = results.metric_values(metric.name)
+        own = values[~np.isnan(values)]
+        varies = len(own) > 0 and bool((own != own[0]).any())
+        bounds = [criterion for criterion in results.criteria if criterion.metric == metric.name]
+        broken = sum(
+            int((own < (-np.inf if bound.at_least is None else bound.at_least)).sum())
+            + int((own > (np.inf if bound.at_most is None else bound.at_most)).sum())
+            for bound in bounds
+        )
+        rank = (int(varies) + int(varies and not metric.is_bool), int(bool(bounds)), broken)
+        if rank > most:
+            best, most = metric, rank
+    return best
+
+
+def shown_metrics(results: Results) -> tuple[MetricColumn, ...]:
+    """Return the metrics to draw: those with a criterion first, then in the order of the campaign."""
+    ordered = sorted(results.metrics, key=lambda metric: not bounds_of(results, metric.name))
+    return tuple(ordered[:MAX_METRICS])
+
+
+def shown_inputs(results: Results, matters: Sequence[Sensitivity]) -> tuple[str, ...]:
+    """Return the inputs to draw: those that matter most first, then in the order of the campaign."""
+    strongest = [own.input for own in matters]
+    return tuple([*strongest, *(key for key in results.inputs if key not in strongest)][:MAX_INPUTS])
+
+
+def _rows(metrics: list[Any], inputs: list[Any]) -> list[list[Any]]:
+    """Return panels as rows of up to four: metrics and inputs beside each other if all are few, or below."""
+    if len(metrics) + len(inputs) <= COLUMNS:
+        return [metrics + inputs] if metrics or inputs else []
+    columns = -(-len(metrics) // -(-len(metrics) // COLUMNS)) if metrics else 1
+    rows = [metrics[start : start + columns] for start in range(0, len(metrics), columns)]
+    return [*rows, inputs] if inputs else rows
+
+
+def _first_scatter(row: list[tuple[Any, ...]]) -> int:
+    return next(column for column, panel in enumerate(row) if panel[0] is draw_scatter)
+
+
+def _draw_top(
+    figure: "Figure",
+    place: Any,
+    results: Results,
+    matters: Sequence[Sensitivity],
+    main: MetricColumn | None,
+    confidence: float,
+) -> None:
+    """Draw pass rate, statuses and what matters."""
+    widths = [2.0] * bool(results.criteria) + [0.75] + [1.5] * (main is not None and bool(results.inputs))
+    axes = iter(figure.add_subplot(own) for own in place.subgridspec(1, len(widths), width_ratios=widths))
+    if results.criteria:
+        draw_pass_rate(next(axes), results, confidence)
+    draw_statuses(next(axes), results)
+    if main is not None and results.inputs:
+        draw_sensitivities(next(axes), matters, main.name, confidence)
+
+
+def _add_key(figure: "Figure", results: Results) -> None:
+    """Add the key of passed and failed, once for all panels."""
+    for axes in figure.axes:
+        handles, labels = axes.get_legend_handles_labels()
+        if "passed" in labels and results.criteria:
+            figure.legend(handles[::-1], labels[::-1], loc="outside upper right", ncols=2, fontsize=13)
+            return
+
+
+def _title(results: Results) -> str:
+    runs = f"{results.runs:,} run{'s' if results.runs != 1 else ''}"
+    words = [f"{results.name}: {runs}", WORDS.get(results.sampling, results.sampling)]
+    if results.criteria:
+        words.append(f"{int((~results.is_passed).sum()):,} failed")
+    return ", ".join(words)
+
+
+def _below(results: Results, metrics: Sequence[MetricColumn], inputs: Sequence[str]) -> str:
+    """Say what is not drawn, and what to know of the intervals."""
+    notes = []
+    if len(metrics) < len(results.metrics):
+        notes.append(f"{len(metrics)} of {len(results.metrics)} metrics are drawn, those with a criterion first")
+    if len(inputs) < len(results.inputs):
+        notes.append(f"{len(inputs)} of {len(results.inputs)} inputs are drawn, those that matter most")
+    if results.sampling in NOTES:
+        notes.append(NOTES[results.sampling])
+    return "; ".join(notes)

@@ -1,0 +1,154 @@
+"""Signals: numbers over the rows of a log, by name.
+
+Every number of the log's columns is one, by the name that it has in a file (`vel_ned_d`, `motors_1`, `armed`); others
+are derived (`tilt_deg`). All are float64, the same bits on every machine: products, sums of a fixed order, square roots
+and the package's own functions.
+"""
+
+import difflib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.campaigns.tilt import tilts_deg
+from px4lockstep.errors import InputError
+from px4lockstep.log.log import Log
+from px4lockstep.log.schema import BY_NAME, COLUMNS, COUNTED, Column, components
+
+Floats = npt.NDArray[np.float64]
+
+
+class Signals:
+    """The signals of a log; each is made when it is first asked for.
+
+    Args:
+        log: The log, with all columns.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.time_us: npt.NDArray[np.int64] = log.time_us.astype(np.int64)
+        self._made: dict[str, Floats] = {}
+
+    def __getitem__(self, name: str) -> Floats:
+        """Return a signal, a number for each row.
+
+        Raises:
+            InputError: If there is no such signal, or this log does not have it.
+        """
+        if name not in self._made:
+            made = DERIVED[name].make(self) if name in DERIVED else self._number(name)
+            made.flags.writeable = False
+            self._made[name] = made
+        return self._made[name]
+
+    def _number(self, name: str) -> Floats:
+        column, index = _place(name)
+        array = self.log[column.name]
+        if column.shape == "":
+            return array.astype(np.float64)
+        if index >= array.shape[1]:
+            has = ", ".join(components(column, array.shape[1]))
+            raise InputError(f"this log has no signal {name!r}; of {column.name} it has {has}")
+        return array[:, index].astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A signal that is computed from others.
+
+    Args:
+        unit: Of its numbers.
+        description: What it is, in words.
+        make: What computes it.
+    """
+
+    unit: str
+    description: str
+    make: Callable[[Signals], Floats]
+
+
+def unit_of(name: str) -> str:
+    """Return the unit of a signal.
+
+    Raises:
+        InputError: If no log has such a signal.
+    """
+    return DERIVED[name].unit if name in DERIVED else _place(name)[0].unit
+
+
+_NUMBERS = {
+    name: (column, index)
+    for column in COLUMNS
+    if column.shape not in COUNTED
+    for index, name in enumerate(components(column, 0))
+}
+"""The numbers that a row has whatever the aircraft: their column, and which of it they are."""
+
+
+def _place(name: str) -> tuple[Column, int]:
+    """Return the column of the schema that a number belongs to, and which of its numbers it is."""
+    if name in _NUMBERS:
+        return _NUMBERS[name]
+    counted = re.fullmatch(r"(\w+)_([1-9]\d{0,3})", name)
+    if counted and counted[1] in BY_NAME and BY_NAME[counted[1]].shape in COUNTED:
+        return BY_NAME[counted[1]], int(counted[2]) - 1
+    raise InputError(_unknown(name))
+
+
+def _unknown(name: str) -> str:
+    if name in BY_NAME:
+        parts = ", ".join(components(BY_NAME[name], 1))
+        return f"{name!r} is several numbers in each row, and a signal is one of them, as {parts}"
+    numbers = [flat for column in COLUMNS for flat in components(column, 1)]
+    near = difflib.get_close_matches(name, [*DERIVED, *numbers], n=1, cutoff=0.6)
+    hint = f"did you mean {near[0]!r}? Signals" if near else "signals"
+    return f"there is no signal {name!r}; {hint} are {', '.join(DERIVED)}, and of the log {', '.join(numbers)}"
+
+
+def _length(*parts: Floats) -> Floats:
+    total = parts[0] * parts[0]
+    for part in parts[1:]:
+        total = total + part * part
+    root: Floats = np.sqrt(total)
+    return root
+
+
+def _tracking_error(signals: Signals) -> Floats:
+    error = _length(*(signals[f"pos_ned_{axis}"] - signals[f"pos_sp_ned_{axis}"] for axis in "ned"))
+    error[signals["armed"] == 0.0] = np.nan
+    return error
+
+
+def _power(signals: Signals) -> Floats:
+    voltage, current = signals.log["battery_true_voltage_v"], signals.log["battery_true_current_a"]
+    total = np.zeros(signals.log.rows)
+    for battery in range(voltage.shape[1]):
+        total = total + voltage[:, battery] * current[:, battery]
+    return total
+
+
+DERIVED = {
+    "altitude_m": Derived("m", "height above the origin", lambda signals: 0.0 - signals["pos_ned_d"]),
+    "speed_m_s": Derived(
+        "m/s", "speed, climbing included", lambda signals: _length(*(signals[f"vel_ned_{axis}"] for axis in "ned"))
+    ),
+    "ground_speed_m_s": Derived(
+        "m/s", "horizontal speed", lambda signals: _length(signals["vel_ned_n"], signals["vel_ned_e"])
+    ),
+    "distance_home_m": Derived(
+        "m", "horizontal distance from the origin", lambda signals: _length(signals["pos_ned_n"], signals["pos_ned_e"])
+    ),
+    "tilt_deg": Derived(
+        "deg",
+        "angle between the body's z axis and down",
+        lambda signals: tilts_deg(signals["q_bn_x"], signals["q_bn_y"]),
+    ),
+    "tracking_error_m": Derived(
+        "m", "distance from the position setpoint; NaN unless armed and all three of it are given", _tracking_error
+    ),
+    "power_w": Derived("W", "power that all batteries give, true voltage times true current", _power),
+}

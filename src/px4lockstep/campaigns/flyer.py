@@ -1,0 +1,130 @@
+"""Flies runs of a campaign in this process."""
+
+import functools
+import gc
+import json
+import os
+import tempfile
+import traceback
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.campaigns.campaign import Campaign
+from px4lockstep.campaigns.criteria import passes
+from px4lockstep.campaigns.kinds import Flown
+from px4lockstep.campaigns.result_rows import Row
+from px4lockstep.campaigns.results_table import ERROR
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.errors import HostError, LockstepError, SimulationError
+from px4lockstep.flights.child import ask_child, crash_of
+from px4lockstep.flights.run import Run, fly
+from px4lockstep.px4.console import log_of_console
+from px4lockstep.spec.build import build
+from px4lockstep.spec.spec import Spec
+
+NOT_KEPT = {"run.mode": "live"}
+"""Nobody replays a run of a campaign: `rerun` flies it again, and records."""
+
+
+class Flyer:
+    """Flies runs of one campaign, one after the other.
+
+    Args:
+        campaign: What is flown.
+
+    Raises:
+        InputError: If a metric can't be loaded.
+    """
+
+    def __init__(self, campaign: Campaign) -> None:
+        self._campaign = campaign
+        self._folder = None
+        if campaign.mission is not None:
+            self._folder = tempfile.TemporaryDirectory(prefix="px4lockstep-campaign-")
+            campaign.unpack(Path(self._folder.name))
+        self._metrics = campaign.metrics
+        self._memory: dict[str, npt.NDArray[Any]] = {}
+
+    def fly(self, index: int, inputs: dict[str, Any]) -> Row:
+        """Fly a run. Whatever goes wrong is in its row."""
+        try:
+            overrides = self._campaign.overrides(index, inputs) | NOT_KEPT
+            spec = self._campaign.spec(overrides, None if self._folder is None else Path(self._folder.name))
+            if spec.autopilot.kind == "px4":
+                return self._row_of_px4(spec, index, inputs)
+            return self._row(spec, index, inputs)
+        except LockstepError as error:
+            return Row.failed(index, inputs, str(error))
+        except Exception:
+            return Row.failed(index, inputs, traceback.format_exc())
+
+    def _row_of_px4(self, spec: Spec, index: int, inputs: dict[str, Any]) -> Row:
+        """Fly in a child of this process: there is one PX4 in the life of a process, and it may crash."""
+
+        def work() -> str:
+            with log_of_console(Path(os.devnull), ""):
+                return json.dumps(asdict(self._row(spec, index, inputs)))
+
+        code, text = ask_child(work)
+        if code < 0:
+            return Row.failed(index, inputs, crash_of(-code))
+        return Row(**json.loads(text) | {"inputs": inputs}) if code == 0 else Row.failed(index, inputs, text)
+
+    def _row(self, spec: Spec, index: int, inputs: dict[str, Any]) -> Row:
+        flight = build(spec, prepared=self._campaign.prepared, check=False)
+        self._lend_memory(flight.simulation)
+        try:
+            run = fly(flight)
+        except HostError:
+            raise  # it is no outcome of a flight
+        except SimulationError as error:
+            run = Run(flight, error)
+        outcome = run.outcome
+        values: dict[str, Any] = {}
+        problems, flown = [], Flown(run)
+        for metric in self._metrics:
+            try:
+                values[metric.name] = metric.of(flown)
+            except LockstepError as error:
+                values[metric.name] = None
+                problems.append(str(error))
+        return Row(
+            index=index,
+            status=ERROR if problems else outcome.word,
+            passed=None if problems else passes(self._campaign.file.pass_, values),
+            reason=outcome.reason,
+            error="\n".join(problems) or None,
+            digest=run.digest,
+            seed=run.spec.aircraft.seed,
+            inputs=inputs,
+            metrics=values,
+        )
+
+    def _lend_memory(self, simulation: Simulation) -> None:
+        """Let a flight log to where the one before has: memory that is new costs as much time as a metric."""
+        for name in ("log", "log_state"):
+            room = simulation.room[name]
+            if name not in self._memory or self._memory[name].shape != room.shape:
+                self._memory[name] = np.empty(room.shape, room.dtype)
+        simulation.move_to(self._memory)
+
+
+@functools.lru_cache(maxsize=2)
+def flyer_of(campaign: str) -> Flyer:
+    """Return who flies a campaign, given as text, in this process."""
+    flyer = Flyer(Campaign.of_json(campaign))
+    gc.freeze()  # what is there now stays: the collector need not look at all of it every few runs
+    return flyer
+
+
+def fly_run(campaign: str, index: int, inputs: dict[str, Any]) -> Row:
+    """Fly a run of a campaign, given as text, in this process. Whatever goes wrong is in its row."""
+    try:
+        flyer = flyer_of(campaign)
+    except LockstepError as error:
+        return Row.failed(index, inputs, str(error))
+    return flyer.fly(index, inputs)

@@ -1,0 +1,128 @@
+"""The folder of a campaign.
+
+    campaigns/iris_wind-20261116-021500/   campaign.toml   campaign.json   results/   summary.json   plots.png
+
+`campaign.toml` is the user's file, for reading; `campaign.json` is all that is flown, aircraft file, mission and users'
+metrics included, so that a folder can go elsewhere. `INCOMPLETE` is there until the last run is.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from px4lockstep.campaigns.campaign import Campaign
+from px4lockstep.errors import InputError
+from px4lockstep.flights.folder import MARK, fresh_folder, is_incomplete
+from px4lockstep.io import atomic_write
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows
+    fcntl = None  # type: ignore[assignment]
+
+FILE, PLAN, RESULTS, SUMMARY, PLOTS = "campaign.toml", "campaign.json", "results", "summary.json", "plots.png"
+
+
+@dataclass(frozen=True)
+class CampaignFolder:
+    """The folder of a campaign, and what is flown there."""
+
+    path: Path
+    campaign: Campaign
+
+    @classmethod
+    def create(cls, path: str | Path | None, campaign: Campaign, text: str) -> "CampaignFolder":
+        """Make the folder, marked as incomplete.
+
+        Args:
+            path: Where; left out, a new one in `campaigns/`.
+            campaign: What is flown.
+            text: The campaign file.
+
+        Raises:
+            InputError: If it can't be made, or there is something in it.
+        """
+        if path is not None:
+            check_is_free(path)
+        folder = Path(path) if path is not None else fresh_folder(campaign.name, "campaigns")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / MARK).write_text(
+                "This campaign is not complete: it is being flown, or it was stopped.\n", "utf-8"
+            )
+        except OSError as error:
+            raise InputError(f"the campaign folder {folder} can't be made: {error.strerror}") from error
+        made = cls(folder, campaign)
+        made.write(FILE, text)
+        made.write(PLAN, campaign.to_json())
+        return made
+
+    @classmethod
+    def open(cls, path: str | Path) -> "CampaignFolder":
+        """Return the folder of a campaign that was begun.
+
+        Raises:
+            InputError: If it is none, or of another version.
+        """
+        folder, plan = Path(path), Path(path) / PLAN
+        if not plan.is_file():
+            raise InputError(f"{folder} is no campaign folder: it has no {PLAN}")
+        try:
+            campaign = Campaign.of_json(plan.read_text("utf-8"))
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise InputError(f"{plan} can't be read: {error}; it was damaged, or written by another version") from error
+        return cls(folder, campaign)
+
+    @property
+    def results(self) -> Path:
+        """The folder of the dataset."""
+        return self.path / RESULTS
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all runs are there."""
+        return not is_incomplete(self.path)
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file, as a whole."""
+        with atomic_write(self.path / name) as file:
+            file.write(text.encode())
+
+    @contextmanager
+    def flown_alone(self) -> Iterator[None]:
+        """Keep other processes from flying it: they would write the same parts.
+
+        Raises:
+            InputError: If another one does.
+        """
+        with (self.path / PLAN).open("rb") as file:
+            try:
+                if fcntl is not None:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(f"{self.path} is being flown by another process; wait for it, or stop it") from None
+            except OSError:  # a disk without locks
+                pass
+            yield
+
+    def complete(self) -> None:
+        """Take the mark away."""
+        (self.path / MARK).unlink(missing_ok=True)
+
+
+def check_is_free(path: str | Path) -> None:
+    """Check that a folder can become a campaign's: it is empty, or not there.
+
+    Raises:
+        InputError: If it can't.
+    """
+    folder = Path(path)
+    try:
+        is_free = not folder.exists() or not any(folder.iterdir())
+    except OSError as error:
+        raise InputError(f"the campaign folder {folder} can't be made: {error.strerror}") from error
+    if not is_free:
+        raise InputError(
+            f"{folder} is not empty; a campaign needs a folder of its own. To go on with one, use --resume"
+        )

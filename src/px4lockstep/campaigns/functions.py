@@ -1,0 +1,176 @@
+"""Metrics in Python: a function of the run, in a file beside the campaign's.
+
+The text of the file is read once, before any flight, and goes with the metric to whatever process computes it: an edit
+in the middle of a campaign changes nothing, and a worker on another machine needs no copy. It runs as a module of its
+own, once per process. Only while it runs, the folder that it is in is searched for what it imports, after all else.
+"""
+
+import difflib
+import functools
+import hashlib
+import inspect
+import sys
+import traceback
+import types
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from px4lockstep.errors import InputError, MetricError
+
+if TYPE_CHECKING:
+    from px4lockstep.campaigns.kinds import Flown
+
+
+@dataclass(frozen=True)
+class UserFunction:
+    """A function in a file.
+
+    Args:
+        metric: The name of the metric.
+        path: The file, absolute.
+        name: The function in it.
+        source: The text of the file.
+    """
+
+    metric: str
+    path: Path
+    name: str
+    source: bytes = field(repr=False)
+
+    @classmethod
+    def read(cls, metric: str, function: str, folder: Path, sources: Mapping[str, str] | None = None) -> "UserFunction":
+        """Read and try `file.py:name`, the file relative to a folder, unless its text was read before.
+
+        Raises:
+            InputError: If there is no such file, it can't be loaded, or has no such function of one argument.
+        """
+        file, _, name = function.rpartition(":")
+        path = (folder / Path(file).expanduser()).absolute()
+        place = f"metric {metric!r}, function = {function!r}"
+        try:
+            source = path.read_bytes() if sources is None else sources[file].encode()
+            source.decode()
+        except FileNotFoundError:
+            raise InputError(f"{place}: there is no file {path}; the path is relative to the campaign file") from None
+        except OSError as error:
+            raise InputError(f"{place}: {path} can't be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise InputError(f"{place}: {path} is not UTF-8; save it as such") from None
+        made = cls(metric, path, name, source)
+        try:
+            made._check()
+        except InputError as error:
+            raise InputError(f"{place}: {error}") from None
+        return made
+
+    @property
+    def is_bool(self) -> bool:
+        """Whether it says of itself that it returns yes or no: `def is_safe(run) -> bool`."""
+        signature = _signature(self.load())
+        return signature is not None and signature.return_annotation in (bool, "bool")
+
+    @property
+    def description(self) -> str:
+        """The first line of its docstring, or where it is."""
+        lines = (inspect.getdoc(self.load()) or "").splitlines()
+        return lines[0] if lines else f"{self.path.name}:{self.name}"
+
+    @property
+    def place(self) -> str:
+        """The file, and the line that it begins at if it is written in Python."""
+        code = getattr(self.load(), "__code__", None)
+        return f"{self.path.name}{f', line {code.co_firstlineno}' if code is not None else ''}: {self.name}"
+
+    def __call__(self, flown: "Flown") -> Any:
+        """Return what the function says of a flight.
+
+        Raises:
+            MetricError: If it raises anything.
+        """
+        try:
+            function = self.load()
+        except InputError as error:
+            raise MetricError(f"metric {self.metric!r}: {error}") from None
+        try:
+            return function(flown.run)
+        except (Exception, SystemExit) as error:
+            raise MetricError(f"metric {self.metric!r}: {_told(error, self.path)}") from error
+
+    def load(self) -> Callable[..., Any]:
+        """Return the function.
+
+        Raises:
+            InputError: If its file can't be loaded, or has no such function.
+        """
+        module = _module(self.path, self.source)
+        found = getattr(module, self.name, None)
+        if found is None:
+            names = [name for name, value in vars(module).items() if inspect.isfunction(value)]
+            near = difflib.get_close_matches(self.name, names, 1)
+            hint = f"did you mean {near[0]!r}? Its" if near else "its"
+            raise InputError(
+                f"{self.path.name} has no function {self.name!r}; {hint} functions are {', '.join(names) or 'none'}"
+            )
+        made: Callable[..., Any] = found
+        return made
+
+    def _check(self) -> None:
+        function = self.load()
+        if not callable(function):
+            raise InputError(f"{self.name} of {self.path.name} is {function!r:.80}; it must be a function of the run")
+        signature = _signature(function)
+        try:
+            if signature is not None:
+                signature.bind(None)
+        except TypeError:
+            raise InputError(
+                f"{self.name}{signature} of {self.path.name} can't be called with the run alone; "
+                f"it must be as in `def {self.name}(run)`"
+            ) from None
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
+    """Return what a function takes, if it can be known: some that are written in C do not tell."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+@functools.cache
+def _module(path: Path, source: bytes) -> types.ModuleType:
+    """Run a file as a module, registered under a name that nothing else has: dataclasses look their module up."""
+    digest = hashlib.sha256(str(path).encode() + b"\0" + source).hexdigest()[:16]
+    module = types.ModuleType(f"px4lockstep_metrics_{digest}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
+    try:
+        with _importing_from(path.parent):
+            exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
+    except (Exception, SystemExit) as error:
+        del sys.modules[module.__name__]
+        raise InputError(f"{path.name} can't be loaded: {_told(error, path)}") from error
+    return module
+
+
+@contextmanager
+def _importing_from(folder: Path) -> Iterator[None]:
+    before = list(sys.path)
+    sys.path.append(str(folder))
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def _told(error: BaseException, path: Path) -> str:
+    """Say what was raised, and at which line of the file."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        lines.append(error.lineno)
+    place = f"{path.name}, line {lines[-1]}" if lines else path.name
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{place}: {type(error).__name__}{f': {text}' if text else ''}"

@@ -1,0 +1,196 @@
+"""From a campaign file to a `Campaign`: all that can be wrong with it is found before the first flight."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from px4lockstep.campaigns.campaign import Campaign
+from px4lockstep.campaigns.criteria import check_criteria
+from px4lockstep.campaigns.distributions import SAMPLED, SMALLEST, check_distribution, value_of
+from px4lockstep.campaigns.file_tables import MAX_RUNS, CampaignFile, Vary
+from px4lockstep.campaigns.metrics import MetricTable, metrics_of
+from px4lockstep.campaigns.sampling import full_length
+from px4lockstep.campaigns.stopping import check_target
+from px4lockstep.errors import InputError
+from px4lockstep.px4.missions import load_mission
+from px4lockstep.spec.files import Layers, find_file, is_name, read_toml
+from px4lockstep.spec.load import checked
+from px4lockstep.spec.overrides import apply_overrides, canonical_key
+from px4lockstep.spec.report import Report, unknown
+from px4lockstep.spec.spec import Key, Places, keys_of
+from px4lockstep.spec.table import show
+
+Tables = dict[str, Any]
+
+
+def load_campaign(path: str | Path, runs: int | None = None) -> Campaign:
+    """Load a campaign file, complete and checked.
+
+    Args:
+        path: The TOML file.
+        runs: How many runs, in the place of the file's.
+
+    Raises:
+        InputError: If anything is wrong with it or with the aircraft file, with all of it in one report.
+    """
+    file = Path(path)
+    report = Report(Places(str(file)), CampaignFile)
+    given = read_toml(file)
+    tables = _tables(given, report)
+    _check_inputs(tables, report)
+    _check_metrics(tables, file.parent, report)
+    layers = _base(given, file.parent, report)
+    report.raise_if_any()
+    assert layers is not None  # or there is something in the report
+    tables["vary"] = tuple(_with_paths(vary, file.parent) for vary in tables["vary"])
+    own = CampaignFile(**tables)
+    sources = {_file_of(table): _source_of(table, file.parent) for table in own.metric if table.function is not None}
+    try:
+        campaign = Campaign(
+            own, _runs(own, runs), layers.data, _mission(layers.data), sources, str(file.parent.absolute())
+        )
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from error
+    _check_values(campaign, report)
+    report.raise_if_any()
+    return campaign
+
+
+def _tables(given: Tables, report: Report) -> Tables:
+    """Return the tables that are valid."""
+    tables: Tables = {}
+    fields = keys_of(CampaignFile)
+    for name, value in given.items():
+        if name not in fields:
+            report.add((name,), unknown((name,), value, CampaignFile))
+    for name, field in fields.items():
+        annotation: Any = field.annotation
+        if name not in given and not field.is_required():
+            tables[name] = field.default
+            continue
+        try:
+            tables[name] = TypeAdapter(annotation).validate_python(given.get(name, {}))
+        except ValidationError as error:
+            report.add_validation((name,), error)
+    return tables
+
+
+def _check_inputs(tables: Tables, report: Report) -> None:
+    """Check each input by itself, and that no two are the same."""
+    seen: dict[Key, int] = {}
+    for i, vary in enumerate(tables.get("vary", ())):
+        try:
+            key = canonical_key(vary.key)
+        except InputError as error:
+            report.add(("vary", i, "key"), f"vary[{i}].key: {error}")
+            continue
+        for other, j in seen.items():
+            shared = min(len(key), len(other))
+            if key[:shared] == other[:shared]:
+                what = "that of" if key == other else "a part of" if len(key) > shared else "more than"
+                report.add(
+                    ("vary", i, "key"), f"vary[{i}].key = {vary.key!r} is {what} vary[{j}].key; give one of them"
+                )
+        seen.setdefault(key, i)
+        for option, text in check_distribution(vary, f"vary[{i}]"):
+            report.add(("vary", i, option), text)
+
+
+def _check_metrics(tables: Tables, folder: Path, report: Report) -> None:
+    """Check metrics, what is asked of them, and when to stop."""
+    if "metric" not in tables:
+        return
+    try:
+        metrics = metrics_of(tables["metric"], folder)
+        check_criteria(tables.get("pass", ()), metrics)
+        if tables.get("stop") is not None:
+            check_target(tables["stop"], [metric.name for metric in metrics], bool(tables.get("pass")))
+    except InputError as error:
+        report.add((), str(error))
+
+
+def _file_of(table: MetricTable) -> str:
+    """Return the file of a user's function, as the campaign file has it."""
+    return (table.function or "").rpartition(":")[0]
+
+
+def _source_of(table: MetricTable, folder: Path) -> str:
+    return (folder / Path(_file_of(table)).expanduser()).read_bytes().decode()
+
+
+def _base(given: Tables, folder: Path, report: Report) -> Layers | None:
+    """Return the aircraft file, with the changes that all runs have, if the campaign file names one."""
+    about, changes = given.get("campaign"), given.get("set", {})
+    if not isinstance(about, dict) or not isinstance(about.get("base"), str) or not isinstance(changes, dict):
+        return None
+    try:
+        layers = Layers(Places(str(find_file(about["base"], folder))))
+        layers.add_file(Path(layers.places.main))
+        layers.report.raise_if_any()
+        apply_overrides(layers, changes, (), folder)
+        checked(layers)
+    except InputError as error:
+        report.add(("campaign", "base"), f"campaign.base: {error}")
+        return None
+    return layers
+
+
+def _runs(own: CampaignFile, runs: int | None) -> int:
+    """Return how many runs there are.
+
+    Raises:
+        InputError: If nobody says so.
+    """
+    if runs is not None and not 1 <= runs <= MAX_RUNS:
+        raise InputError(f"runs = {runs} is out of range; it must be 1 to {MAX_RUNS:,}")
+    count = runs if runs is not None else own.campaign.runs if own.campaign.runs is not None else full_length(own.vary)
+    if count is None:
+        raise InputError("campaign.runs is missing; only grids and lists say how many there are")
+    if count > MAX_RUNS:
+        raise InputError(f"the grids have {count:,} combinations; give campaign.runs, at most {MAX_RUNS:,}")
+    return count
+
+
+def _mission(base: dict[str, Any]) -> tuple[str, str] | None:
+    """Return name and text of a mission of the user's own."""
+    path = base.get("px4", {}).get("mission_path")
+    if path is None or is_name(path):
+        return None
+    return f"mission{Path(path).suffix}", load_mission(path).text
+
+
+def _with_paths(vary: Vary, folder: Path) -> Vary:
+    """Return an input with paths from the folder of the campaign file."""
+    if vary.values is None:
+        return vary
+    *table, name = canonical_key(vary.key)
+    layers = Layers(Places(""))
+    values = (layers.respell({name: value}, tuple(table), "", folder)[name] for value in vary.values)
+    return vary.model_copy(update={"values": tuple(values)})
+
+
+def _check_values(campaign: Campaign, report: Report) -> None:
+    """Check that the aircraft file takes each input: all values that are listed, and the ends of what is sampled."""
+    for i, vary in enumerate(campaign.vary):
+        for value, how in _extremes(vary, campaign.runs):
+            try:
+                campaign.spec({vary.key: value})
+            except InputError as error:
+                said = str(error).replace(f"override {vary.key}: ", "")
+                report.add(("vary", i), f"vary[{i}], {vary.key} = {show(value)}{how}: {said}")
+                break
+
+
+def _extremes(vary: Vary, runs: int) -> Iterator[tuple[Any, str]]:
+    """Yield the values that an input may be wrong at, and how it comes to them."""
+    if vary.distribution not in SAMPLED or vary.distribution == "choice":
+        yield from ((value, "") for value in vary.values or ())
+        return
+    is_bounded = vary.distribution == "uniform"
+    for u, end in ((0.5 / runs, vary.low), (1.0 - 0.5 / runs, vary.high)):
+        if is_bounded or end is not None:
+            yield value_of(vary, SMALLEST if u < 0.5 else 1.0 - SMALLEST), ""
+        else:
+            yield value_of(vary, u), f", about the {'least' if u < 0.5 else 'greatest'} of {runs:,} runs"

@@ -1,0 +1,174 @@
+"""Workers on this machine: a process each, which flies one run after the other.
+
+They are sessions of their own, so that Ctrl-C reaches this process alone, which lets them finish what they fly. A
+worker ends by itself when the pipe to this process does.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, Pipe, wait
+from typing import IO, Any, cast
+
+from px4lockstep.campaigns.campaign import Campaign
+from px4lockstep.campaigns.executor import MAX_ATTEMPTS, Executor, Job, lost
+from px4lockstep.campaigns.result_rows import Row
+from px4lockstep.errors import SimulationError
+from px4lockstep.flights.child import name_of
+
+MODULE = "px4lockstep.campaigns.worker"
+MAX_SHOWN = 2_000
+PATIENCE_S = 1.0
+"""For a worker to end by itself: one that is killed leaves its mission behind."""
+CLOSING_S = 4.0
+"""For one that was told to: stock PX4 gets two seconds of these."""
+
+
+@dataclass
+class Worker:
+    """A process that flies, and what it flies now."""
+
+    process: subprocess.Popen[bytes]
+    pipe: "Connection[Any, Any]"
+    errors: IO[bytes]
+    job: Job | None = None
+
+    @classmethod
+    def start(cls, campaign: str) -> "Worker":
+        """Start one.
+
+        Raises:
+            SimulationError: If the system allows no further process, or no further file.
+        """
+        with ExitStack() as opened:
+            try:
+                ours, theirs = map(opened.enter_context, Pipe())
+                errors = opened.enter_context(tempfile.TemporaryFile())
+                process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", MODULE, str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise SimulationError(f"a worker can't be started: {error.strerror}; use fewer --workers") from error
+            opened.pop_all()
+        theirs.close()
+        with suppress(OSError):  # one that is gone is seen when its row is asked for
+            ours.send(campaign)
+        return cls(process, ours, cast(IO[bytes], errors))
+
+    def give(self, job: Job) -> None:
+        """Let it fly a job."""
+        self.job = job
+        with suppress(OSError):
+            self.pipe.send(job)
+
+    def take(self) -> Row | None:
+        """Return the row of its job; None if it is gone."""
+        self.job = None
+        try:
+            return cast(Row, self.pipe.recv())
+        except (EOFError, OSError):
+            return None
+
+    def how_it_ended(self) -> str:
+        """Say how it has ended."""
+        code = self.process.wait()
+        if code < 0:
+            return f"was ended by {name_of(-code)}"
+        self.errors.seek(0)
+        said = self.errors.read().decode(errors="replace").strip()[-MAX_SHOWN:]
+        return f"ended with code {code}" + (f": {said}" if said else "")
+
+    def end(self) -> None:
+        """End it: what does not see the end of its pipe, because it flies, is told to, and then killed."""
+        self.pipe.close()
+        for patience_s, insist in ((PATIENCE_S, self.process.terminate), (CLOSING_S, self.process.kill)):
+            try:
+                self.process.wait(patience_s)
+                break
+            except subprocess.TimeoutExpired:
+                insist()
+        self.process.wait()
+        self.errors.close()
+
+
+@dataclass
+class LocalExecutor(Executor):
+    """Processes of this machine.
+
+    Args:
+        campaign: What is flown.
+        workers: How many.
+    """
+
+    campaign: Campaign
+    workers: int
+    _team: list[Worker] = field(default_factory=list)
+
+    def __enter__(self) -> "LocalExecutor":
+        """Start no process yet."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End all processes."""
+        for worker in self._team:
+            worker.pipe.close()  # of all, so that they end at the same time
+        for worker in self._team:
+            worker.end()
+        self._team.clear()
+
+    def rows(self, jobs: Iterator[Job]) -> Iterator[Row]:
+        """Fly jobs and yield their rows.
+
+        Raises:
+            SimulationError: If a worker can't be started.
+        """
+        again: deque[Job] = deque()
+        attempts: dict[int, int] = {}
+        while True:
+            while (worker := self._idle()) is not None and (job := again.popleft() if again else next(jobs, None)):
+                attempts[job[0]] = attempts.get(job[0], 0) + 1
+                worker.give(job)
+            busy = {worker.pipe: worker for worker in self._team if worker.job is not None}
+            if not busy:
+                return
+            for pipe in wait(list(busy)):
+                worker = busy[cast("Connection[Any, Any]", pipe)]
+                job, row = cast(Job, worker.job), worker.take()
+                if row is None:
+                    how = self._lose(worker)
+                    if attempts[job[0]] < MAX_ATTEMPTS:
+                        again.append(job)
+                        continue
+                    row = lost(job, how)
+                del attempts[job[0]]
+                yield row
+
+    def _idle(self) -> Worker | None:
+        """Return a worker that has nothing to fly, a new one if there may be more; None if all are busy."""
+        found = next((worker for worker in self._team if worker.job is None), None)
+        if found is None and len(self._team) < self.workers:
+            found = Worker.start(self.campaign.to_json())
+            self._team.append(found)
+        return found
+
+    def _lose(self, worker: Worker) -> str:
+        """Take leave of a worker that is gone; return how it has ended."""
+        how = worker.how_it_ended()
+        worker.end()
+        self._team.remove(worker)
+        return how
+
+
+def default_workers() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,275 @@
+"""The panels of the picture of a campaign.
+
+Passed runs are light, failed ones dark, hatched or crossed: to be told apart in grey. Values far from all others are
+drawn at the edge of a panel, which says how many they are: one crash does not squeeze a thousand flights into a line.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.campaigns.results_table import MetricColumn, Results, Vector, is_numeric, numbers_of
+from px4lockstep.campaigns.sensitivity import Sensitivity
+from px4lockstep.campaigns.statistics import finite_of, wilson_bounds
+from px4lockstep.plots.panels.style import AXIS_COLOURS, FAULT, GREY
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Flags = npt.NDArray[np.bool_]
+
+GOOD, BAD, DARK = "#93b7de", FAULT, AXIS_COLOURS[0]
+BOX = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
+MAX_NAME = 34
+MAX_VALUES = 8
+"""Values of an input of strings that have a place of their own."""
+
+
+def draw_pass_rate(axes: "Axes", results: Results, confidence: float) -> None:
+    """Draw the pass rate of the first n runs over n, with its interval."""
+    passed, count = np.cumsum(results.is_passed), np.arange(1, results.runs + 1)
+    low, high = (100.0 * end for end in wilson_bounds(passed, count, confidence))
+    rate = 100.0 * passed / count
+    axes.set_title(f"Pass rate {rate[-1]:.1f} %, {100 * confidence:g} % interval {low[-1]:.1f} to {high[-1]:.1f} %")
+    axes.fill_between(count, low, high, color=GOOD, alpha=0.55, lw=0, label=f"{100 * confidence:g} % interval")
+    axes.plot(count, rate, color=DARK, lw=2.2, label="of the first runs")
+    axes.plot([count[-1]] * 2, [low[-1], high[-1]], color=DARK, lw=1.2)
+    axes.plot(count[-1], rate[-1], "o", ms=6, color=DARK)
+    failed = count[~results.is_passed]
+    if 0 < len(failed) <= 400:
+        axes.plot(
+            failed,
+            np.full(len(failed), 0.02),
+            "|",
+            ms=9,
+            mew=1.2,
+            color=BAD,
+            label="failed",
+            clip_on=False,
+            transform=axes.get_xaxis_transform(),
+        )
+    # The first few runs say little, and would take all of the scale.
+    start = min(results.runs - 1, max(10, results.runs // 20))
+    bottom, top = float(low[start:].min()), float(high[start:].max())
+    room = max(0.12 * (top - bottom), 0.5)
+    axes.set(ylim=(max(bottom - room, -2.0), min(top + room, 102.0)), xlim=(1, max(results.runs, 2)))
+    axes.set(xlabel="runs", ylabel="passed [%]")
+    axes.legend(loc="lower right", ncols=3, bbox_to_anchor=(1.0, 0.07))
+
+
+def draw_statuses(axes: "Axes", results: Results) -> None:
+    """Draw how many runs had each status."""
+    names, counts = np.unique([str(status) for status in results.columns["status"]], return_counts=True)
+    order = np.lexsort((names, counts))
+    names, counts = names[order], counts[order]
+    axes.set_title("Runs by status")
+    axes.barh(range(len(names)), counts, height=0.62, color=[GOOD if name == "flown" else BAD for name in names])
+    for place, count in enumerate(counts):
+        axes.text(count, place, f" {count}", va="center")
+    axes.set_yticks(range(len(names)), labels=[shortened(str(name), 22) for name in names])
+    axes.set(xlim=(0, 1.22 * counts.max()), ylim=_ends(len(names)))
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(axis="y", length=0)
+    axes.locator_params(axis="x", nbins=4, integer=True)
+
+
+def draw_sensitivities(axes: "Axes", own: Sequence[Sensitivity], metric: str, confidence: float) -> None:
+    """Draw bars of the rank correlation of inputs with a metric, and marks of what they explain."""
+    axes.set_title(f"What matters for {shortened(metric)}")
+    if not own:
+        say(axes, "no input goes with it: one of them does not vary")
+        return
+    places = range(len(own))
+    roots = [float(np.sqrt(one.explained)) for one in reversed(own)]
+    axes.barh(
+        places,
+        [2.0 * root for root in roots],
+        left=[-root for root in roots],
+        height=0.8,
+        color="0.86",
+        label="± explained, whatever the shape",
+    )
+    for place, one in enumerate(reversed(own)):
+        r = one.correlation
+        if r is not None:
+            axes.barh(place, r.estimate, height=0.46, color=GOOD if r.estimate >= 0.0 else DARK, zorder=3)
+            axes.plot([r.low, r.high], [place, place], color="0.1", lw=1.6, solid_capstyle="butt", zorder=4)
+    axes.plot([], [], color="0.1", lw=1.6, label=f"{100 * confidence:g} % interval")
+    axes.axvline(0.0, color="0.35", lw=1.0)
+    axes.set_yticks(places, labels=[shortened(one.input) for one in reversed(own)])
+    below, above = _ends(len(own))
+    axes.set(xlim=(-1.05, 1.05), ylim=(below, above + 0.14 * (above - below)), xlabel="rank correlation")
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(axis="y", length=0)
+    axes.legend(loc="upper center", ncols=2, fontsize=9.0)
+
+
+def draw_distribution(axes: "Axes", results: Results, metric: MetricColumn) -> None:
+    """Draw how a metric is distributed, failed runs told apart, with the bounds of its criteria."""
+    values = results.metric_values(metric.name)
+    is_there = ~np.isnan(values)
+    failed = ~results.is_passed if results.criteria else np.zeros(results.runs, bool)
+    axes.set_title(named(metric))
+    if not is_there.any():
+        say(axes, "no run has a value")
+        return
+    if metric.is_bool:
+        edges = np.array([-0.5, 0.5, 1.5])
+        axes.set_xticks([0, 1], labels=["no", "yes"])
+        axes.set_xlim(-0.6, 1.6)
+        axes.grid(visible=False, axis="x")
+    else:
+        bounds = bounds_of(results, metric.name)
+        low, high = window(values, bounds)
+        edges = _edges(low, high, bounds, min(40, max(8, round(np.sqrt(is_there.sum())))))
+        _say_beyond(axes, values, low, high)
+        axes.set_xlim(edges[0], edges[-1])
+        for bound in bounds:
+            axes.axvline(bound, color="0.1", lw=1.8, ls=(0, (4, 2)), zorder=4)
+    inside = np.clip(values, edges[0], edges[-1])
+    good, bad = (np.histogram(inside[is_there & own], edges)[0] for own in (~failed, failed))
+    gap = 0.86 if metric.is_bool else 1.0
+    place, width = 0.5 * (edges[1:] + edges[:-1]), gap * np.diff(edges)
+    options: dict[str, Any] = {"width": width, "edgecolor": "white", "lw": 0.4}
+    axes.bar(place, bad, label="failed", color=BAD, hatch="////", **options)
+    axes.bar(place, good, bottom=bad, label="passed" if results.criteria else "runs", color=GOOD, **options)
+    axes.set_ylim(0.0, 1.12 * float((good + bad).max()))
+    axes.locator_params(axis="y", nbins=5, integer=True)
+    if not is_there.all():
+        axes.text(
+            0.98,
+            0.88,
+            f"{(~is_there).sum()} without a value",
+            transform=axes.transAxes,
+            ha="right",
+            va="top",
+            color=GREY,
+            fontsize=9.5,
+            bbox=BOX,
+            zorder=5,
+        )
+
+
+def draw_scatter(axes: "Axes", results: Results, key: str, metric: MetricColumn) -> None:
+    """Draw a metric over an input, each run a mark."""
+    values = results.metric_values(metric.name)
+    failed = ~results.is_passed if results.criteria else np.zeros(results.runs, bool)
+    axes.set_title(shortened(key))
+    if not np.isfinite(values).any():
+        say(axes, "no run has a value")
+        return
+    places, labels = _places(results, key)
+    bounds = [] if metric.is_bool else bounds_of(results, metric.name)
+    low, high = (-0.2, 1.2) if metric.is_bool else window(values, bounds)
+    for bound in bounds:
+        axes.axhline(bound, color="0.1", lw=1.8, ls=(0, (4, 2)), zorder=4)
+    if metric.is_bool:
+        values = values + 0.12 * _spread(results.runs)
+        axes.set_yticks([0, 1], labels=["no", "yes"])
+    inside = np.clip(values, low, high)
+    size = float(np.clip(220.0 / np.sqrt(results.runs), 3.0, 8.0))
+    good: dict[str, Any] = {"marker": "o", "ms": size, "mfc": GOOD, "mec": DARK, "mew": 0.35, "alpha": 0.8}
+    bad: dict[str, Any] = {"marker": "X", "ms": 1.35 * size + 1.0, "mfc": BAD, "mec": "white", "mew": 0.5}
+    axes.plot(places[~failed], inside[~failed], ls="none", **good)
+    axes.plot(places[failed], inside[failed], ls="none", zorder=3, **bad)
+    if not metric.is_bool:
+        _say_beyond(axes, values, low, high)
+    room = 0.04 * (high - low)
+    axes.set_ylim(low - room, high + room)
+    if labels:
+        axes.set_xticks(range(len(labels)), labels=labels)
+        axes.set_xlim(-0.6, len(labels) - 0.4)
+    else:
+        axes.locator_params(axis="x", nbins=5)
+
+
+def window(values: Vector, bounds: Sequence[float] = ()) -> tuple[float, float]:
+    """Return from where to where to show values: all but those far from most, and bounds that are near."""
+    own = finite_of(values)
+    least, low, first, third, high, most = (float(end) for end in np.quantile(own, [0.0, 0.05, 0.25, 0.75, 0.95, 1.0]))
+    reach = 3.0 * (third - first)
+    if reach > 0.0:
+        least, most = max(least, low - reach), min(most, high + reach)
+    size = max(abs(least), abs(most), 1e-300)
+    if most - least <= 1e-9 * size:  # as good as one value
+        return least - 0.5 * min(size, 1.0), most + 0.5 * min(size, 1.0)
+    near = [bound for bound in bounds if least - (most - least) <= bound <= most + (most - least)]
+    room = 0.03 * (most - least)
+    return min([least, *(bound - room for bound in near)]), max([most, *(bound + room for bound in near)])
+
+
+def bounds_of(results: Results, name: str) -> list[float]:
+    """Return the bounds that criteria set on a metric."""
+    limits = [
+        limit
+        for criterion in results.criteria
+        if criterion.metric == name
+        for limit in (criterion.at_least, criterion.at_most, criterion.equals)
+    ]
+    return [float(limit) for limit in limits if limit is not None]
+
+
+def named(metric: MetricColumn) -> str:
+    """Return the name of a metric with its unit."""
+    return shortened(metric.name) + (f" [{metric.unit}]" if metric.unit not in ("", "1") else "")
+
+
+def shortened(name: str, length: int = MAX_NAME) -> str:
+    """Return a name that fits: of a long one its end, which says most."""
+    return name if len(name) <= length else "…" + name[1 - length :]
+
+
+def say(axes: "Axes", words: str) -> None:
+    """Say why there is nothing to draw."""
+    axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=GREY)
+    axes.set(xticks=[], yticks=[])
+
+
+def _ends(bars: int) -> tuple[float, float]:
+    """Return from where to where bars are shown: a few in the middle, not as thick as the panel."""
+    room = max(0.0, 0.5 * (3 - bars))
+    return -0.7 - room, bars - 0.3 + room
+
+
+def _edges(low: float, high: float, bounds: Sequence[float], bins: int) -> Vector:
+    """Return the edges of bins, of which one is at the first bound: what passes and what fails share no bin."""
+    inside = [bound for bound in bounds if low < bound < high]
+    if not inside:
+        return np.linspace(low, high, bins + 1)
+    width = (high - low) / bins
+    below, above = np.ceil((inside[0] - low) / width), np.ceil((high - inside[0]) / width)
+    return inside[0] + width * np.arange(-below, above + 1.0)
+
+
+def _say_beyond(axes: "Axes", values: Vector, low: float, high: float) -> None:
+    """Say how many values are drawn at the edges, which are not theirs."""
+    below, above = int((values < low).sum()), int((values > high).sum())
+    for count, x, side, words in (
+        (below, 0.02, "left", f"{below} below"),
+        (above, 0.98, "right", f"{above} above"),
+    ):
+        if count:
+            axes.text(x, 0.99, words, transform=axes.transAxes, ha=side, va="top", fontsize=9.5, bbox=BOX, zorder=5)
+
+
+def _places(results: Results, key: str) -> tuple[Vector, list[str]]:
+    """Return where the runs are along an input, and the labels of its values if these are no numbers."""
+    column = results.columns[key]
+    if is_numeric(column):
+        return numbers_of(column), []
+    texts = np.array([str(value) for value in column])
+    names, place, counts = np.unique(texts, return_inverse=True, return_counts=True)
+    shown = np.argsort(-counts, kind="stable")[:MAX_VALUES]
+    labels = [shortened(str(name), 60 // max(len(names[:MAX_VALUES]), 3)) for name in names]
+    order = np.full(len(names), len(shown))
+    order[shown] = np.arange(len(shown))
+    places = order[place] + 0.28 * _spread(results.runs)
+    others = ["others"] if len(names) > MAX_VALUES else []
+    return places, [labels[i] for i in shown] + others
+
+
+def _spread(count: int) -> Vector:
+    """Return numbers from -1 to 1, each far from the last, the same every time: else marks would hide each other."""
+    return 2.0 * np.mod(0.6180339887498949 * np.arange(count, dtype=np.float64), 1.0) - 1.0

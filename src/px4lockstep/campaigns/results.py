@@ -1,0 +1,176 @@
+"""The results of a campaign: one Parquet dataset, a folder of parts, with a row for each run.
+
+    results/part-00000.parquet   results/part-00001.parquet   ...
+
+Rows come as they are flown. A part is written, as a whole, once it has a twentieth of the rows before it: who kills a
+campaign loses no more than that, and a million runs are some three hundred files.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from px4lockstep.campaigns.campaign import Campaign
+from px4lockstep.campaigns.distributions import SAMPLED
+from px4lockstep.campaigns.file_tables import Vary
+from px4lockstep.campaigns.result_rows import ABOUT, Row
+from px4lockstep.campaigns.results_table import Criterion, MetricColumn, Results
+from px4lockstep.errors import InputError
+from px4lockstep.io import atomic_path
+
+SCHEMA_NAME, SCHEMA_VERSION = "px4lockstep.campaign", 1
+PART = "part-{:05d}.parquet"
+ROWS_BEFORE = 20
+"""How many rows there are, before a part, for each of its own."""
+
+
+def schema_of(campaign: Campaign) -> pa.Schema:
+    """Return the columns of a campaign's results, each with its role, and its unit if it has one."""
+    types = {"index": pa.int64(), "passed": pa.bool_(), "seed": pa.int64()}
+    fields = [pa.field(name, types.get(name, pa.string()), metadata={"role": "about"}) for name in ABOUT]
+    fields += [pa.field(own.key, _type_of(own), metadata={"role": "input"}) for own in campaign.vary]
+    for metric in campaign.metrics:
+        kind = pa.bool_() if metric.is_bool else pa.float64()
+        fields.append(pa.field(metric.name, kind, metadata={"role": "metric", "unit": metric.unit}))
+    return pa.schema(
+        fields,
+        metadata={"schema": SCHEMA_NAME, "schema_version": str(SCHEMA_VERSION), "campaign": campaign.identity},
+    )
+
+
+def _type_of(vary: Vary) -> pa.DataType:
+    """Return the type of an input's column."""
+    if vary.distribution in SAMPLED and vary.distribution != "choice":
+        return pa.int64() if vary.whole else pa.float64()
+    values = vary.values or ()
+    match values[0]:
+        case bool():
+            return pa.bool_()
+        case str():
+            return pa.string()
+        case tuple():
+            return pa.list_(pa.float64())
+    return pa.int64() if all(isinstance(value, int) for value in values) else pa.float64()
+
+
+class ResultsWriter:
+    """Writes rows as they come.
+
+    Args:
+        folder: Of the dataset; it is made if it is not there.
+        schema: Of its rows.
+        written: How many rows are there already.
+
+    Raises:
+        InputError: If the folder can't be made.
+    """
+
+    def __init__(self, folder: Path, schema: pa.Schema, written: int = 0) -> None:
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder} can't be made: {error.strerror}") from error
+        self._folder, self._schema, self._written = folder, schema, written
+        self._number = 0
+        self._rows: list[Row] = []
+
+    def add(self, row: Row) -> None:
+        """Take a row, and write those that are due."""
+        self._rows.append(row)
+        if len(self._rows) * ROWS_BEFORE >= self._written:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what has come since the last part."""
+        if not self._rows:
+            return
+        table = pa.Table.from_pylist([_flat(row) for row in self._rows], self._schema)
+        while (place := self._folder / PART.format(self._number)).exists():  # there may be gaps
+            self._number += 1
+        with atomic_path(place) as part:
+            pq.write_table(table, part)
+        self._written += len(self._rows)
+        self._rows = []
+
+
+def _flat(row: Row) -> dict[str, Any]:
+    about = {name: getattr(row, name) for name in ABOUT}
+    return about | dict(row.inputs) | dict(row.metrics)
+
+
+def parts_of(folder: Path) -> list[Path]:
+    """Return the files of a dataset, in their order."""
+    return sorted(folder.glob("part-*.parquet"))
+
+
+def read_results(folder: Path) -> pa.Table:
+    """Return all rows that there are, in the order of their index.
+
+    Raises:
+        InputError: If there are none, or they can't be read or are not of one campaign.
+    """
+    parts = parts_of(folder)
+    if not parts:
+        raise InputError(f"{folder} has no results; no run of this campaign has come to its end")
+    tables = []
+    for part in parts:
+        try:
+            tables.append(pq.read_table(part))
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(f"{part} can't be read: {error}; take it away and resume the campaign") from error
+        if not tables[0].schema.equals(tables[-1].schema, check_metadata=True):
+            raise InputError(f"{part} is of another campaign than {parts[0].name}; it does not belong there")
+    rows = pa.concat_tables(tables).sort_by("index")
+    indexes = rows["index"].to_pylist()
+    if len(dict.fromkeys(indexes)) != len(indexes):
+        raise InputError(f"{folder} has a run twice; take away the parts that were copied into it")
+    return rows
+
+
+def rows_of(table: pa.Table) -> list[Row]:
+    """Return the rows of a dataset."""
+    roles: Mapping[str, list[str]] = {"input": [], "metric": []}
+    for field in table.schema:
+        if _role_of(field) in roles:
+            roles[_role_of(field)].append(field.name)
+    return [
+        Row(
+            **{name: record[name] for name in ABOUT},
+            inputs={name: _frozen(record[name]) for name in roles["input"]},
+            metrics={name: record[name] for name in roles["metric"]},
+        )
+        for record in table.to_pylist()
+    ]
+
+
+def _role_of(field: pa.Field) -> str:
+    return str((field.metadata or {}).get(b"role", b"").decode())
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def results_of(campaign: Campaign, table: pa.Table) -> Results:
+    """Return the rows of a dataset for statistics and pictures."""
+    columns = {}
+    for name in table.column_names:
+        values = table[name].to_pylist()
+        columns[name] = np.empty(len(values), object)
+        columns[name][:] = values
+    return Results(
+        columns,
+        tuple(own.key for own in campaign.vary),
+        tuple(
+            MetricColumn(field.name, field.metadata[b"unit"].decode(), pa.types.is_boolean(field.type))
+            for field in table.schema
+            if _role_of(field) == "metric"
+        ),
+        tuple(Criterion(own.metric, own.at_least, own.at_most, own.equals) for own in campaign.file.pass_),
+        campaign.name,
+        campaign.file.campaign.sampling,
+    )

@@ -1,0 +1,276 @@
+"""Flying a campaign: from its file to a folder with a row for each run.
+
+found = run_campaign("iris_wind.toml", workers=2)
+found.folder.results, found.is_complete
+
+The rows are the same whoever flies them and in whatever order: run i has inputs of its own, and a stop rule looks at
+rows in the order of their index.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from px4lockstep.autopilots.px4_sitl.options import MAX_INSTANCES
+from px4lockstep.campaigns.campaign import Campaign
+from px4lockstep.campaigns.dask_cluster import DaskExecutor
+from px4lockstep.campaigns.executor import Executor, Job
+from px4lockstep.campaigns.folder import CampaignFolder, check_is_free
+from px4lockstep.campaigns.load import load_campaign
+from px4lockstep.campaigns.local import LocalExecutor, default_workers
+from px4lockstep.campaigns.result_rows import Row
+from px4lockstep.campaigns.results import ResultsWriter, parts_of, read_results, rows_of, schema_of
+from px4lockstep.campaigns.results_table import ERROR
+from px4lockstep.campaigns.stopping import StopRule
+from px4lockstep.engine.compilation import compiled_loop
+from px4lockstep.errors import InputError
+
+REHEARSAL = -1
+"""The index of the flight that is flown first, of the aircraft file as it is, and not counted."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a campaign has come.
+
+    Args:
+        done: Runs whose rows are there, those from before included.
+        before: Runs that were there before.
+        runs: How many there are to be, at most.
+        failed: Runs that did not pass; without criteria, that were not flown as they were to be.
+        errors: Of these, runs that could not be flown or measured.
+    """
+
+    done: int
+    before: int
+    runs: int
+    failed: int
+    errors: int
+
+
+Watch = Callable[[Progress], bool]
+"""Is told of each row; returns whether to go on."""
+
+
+@dataclass(frozen=True)
+class Flown:
+    """A campaign that was flown.
+
+    Args:
+        folder: Where it is.
+        flown: Runs that were flown now.
+        stopped_after: How many runs were enough for the stop rule, if it stopped.
+        is_complete: Whether no run is missing.
+    """
+
+    folder: CampaignFolder
+    flown: int
+    stopped_after: int | None
+    is_complete: bool
+
+
+def run_campaign(
+    file: str | Path,
+    *,
+    runs: int | None = None,
+    workers: int | None = None,
+    engine: Literal["local", "dask"] = "local",
+    scheduler: str | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    watch: Watch | None = None,
+) -> Flown:
+    """Fly a campaign.
+
+    Args:
+        file: The campaign file; or, to resume, its folder.
+        runs: How many runs, in the place of the file's.
+        workers: How many processes; left out, as many as there are processors.
+        engine: `local` for processes of this machine, `dask` for a Dask cluster.
+        scheduler: The address of Dask's scheduler; left out, a cluster is started on this machine.
+        out: The folder; left out, a new one in `campaigns/`.
+        resume: Whether to go on with the campaign in that folder: what is there is not flown again.
+        watch: Is told of each row; returns whether to go on.
+
+    Raises:
+        InputError: If anything is wrong with the file, before the first flight.
+        SimulationError: If no worker can be started.
+    """
+    count = _check_workers(workers)
+    if engine not in ("local", "dask"):
+        raise InputError(f"engine = {engine!r} is unknown; allowed are local, dask")
+    if scheduler is not None and engine != "dask":
+        raise InputError("a scheduler is Dask's; use --engine dask with it")
+    if out is not None and not resume:
+        check_is_free(out)  # before the rehearsal
+    folder = _resumed(file, out, runs) if resume else None
+    campaign = load_campaign(file, runs) if folder is None else folder.campaign
+    if campaign.base.get("autopilot", {}).get("kind") == "px4-sitl":
+        count = _check_sitl(campaign.base.get("px4", {}).get("sitl", {}), count)
+    executor: Executor
+    if engine == "dask":
+        executor = DaskExecutor(campaign, scheduler, count)
+    else:
+        compiled_loop()  # once, and with a notice, not by each worker
+        executor = LocalExecutor(campaign, count)
+    with executor:
+        if folder is None or not folder.is_complete:
+            rehearse(executor)
+        if folder is None:
+            folder = CampaignFolder.create(out, campaign, Path(file).read_text("utf-8-sig"))
+        return fly_campaign(folder, executor, watch)
+
+
+def _check_sitl(sitl: Mapping[str, Any], workers: int) -> int:
+    """Return how many workers may each have a stock PX4 of their own.
+
+    Raises:
+        InputError: If nobody would start them, or all would be the same instance.
+    """
+    if sitl.get("wait_for_user"):
+        raise InputError("px4.sitl.wait_for_user = true: nobody starts a PX4 for each run of a campaign; leave it out")
+    if sitl.get("instance") is not None and workers > 1:
+        raise InputError(
+            f"px4.sitl.instance = {sitl['instance']} is for one PX4, and there are {workers} workers; leave it out, or "
+            "use --workers 1"
+        )
+    return min(workers, MAX_INSTANCES)
+
+
+def fly_campaign(folder: CampaignFolder, executor: Executor, watch: Watch | None = None) -> Flown:
+    """Fly the runs of a campaign that are missing.
+
+    Raises:
+        InputError: If what is there can't be read, or another process flies it.
+    """
+    with folder.flown_alone():
+        return _fly_missing(folder, executor, watch)
+
+
+def _fly_missing(folder: CampaignFolder, executor: Executor, watch: Watch | None) -> Flown:
+    campaign = folder.campaign
+    there = {row.index: row for row in rows_of(read_results(folder.results))} if parts_of(folder.results) else {}
+    book = _Book(campaign, ResultsWriter(folder.results, schema_of(campaign), len(there)))
+    for row in there.values():
+        book.take(row, is_new=False)
+    goes_on = not book.is_complete
+
+    def missing() -> Iterator[Job]:
+        for index in range(campaign.runs):
+            if not goes_on:
+                return
+            if index not in there:
+                yield index, campaign.inputs(index)
+
+    try:
+        for row in executor.rows(missing()):
+            book.take(row)
+            if book.stopped_after is not None:
+                break
+            if watch is not None and goes_on:
+                goes_on = watch(Progress(book.done, len(there), campaign.runs, book.failed, book.errors))
+    finally:
+        book.writer.flush()
+    if book.is_complete:
+        folder.complete()
+    return Flown(folder, book.written, book.stopped_after, book.is_complete)
+
+
+class _Book:
+    """Takes rows as they come, and writes them; a stop rule is shown them in the order of their index.
+
+    With a stop rule, rows are written in that order too, so that there are none beyond the last that it needed.
+
+    Args:
+        campaign: What is flown.
+        writer: Of the results.
+    """
+
+    def __init__(self, campaign: Campaign, writer: ResultsWriter) -> None:
+        self.writer = writer
+        self.done = self.failed = self.errors = self.written = 0
+        self.stopped_after: int | None = None
+        self._runs = campaign.runs
+        self._rule = StopRule(campaign.file.stop) if campaign.file.stop is not None else None
+        self._next = 0
+        self._early: dict[int, tuple[Row, bool]] = {}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to be flown."""
+        return self.done == self._runs or self.stopped_after is not None
+
+    def take(self, row: Row, *, is_new: bool = True) -> None:
+        """Take a row, which is there already unless it is new."""
+        self.done += 1
+        self.failed += row.is_failed
+        self.errors += row.status == ERROR
+        if self._rule is None:
+            self._write(row, is_new)
+            return
+        self._early[row.index] = row, is_new
+        while self._next in self._early and self.stopped_after is None:
+            row, is_new = self._early.pop(self._next)
+            self._write(row, is_new)
+            self._next += 1
+            if self._rule.push({"passed": row.passed, **row.metrics}):
+                self.stopped_after = self._next
+
+    def _write(self, row: Row, is_new: bool) -> None:
+        if is_new:
+            self.writer.add(row)
+            self.written += 1
+
+
+def rehearse(executor: Executor) -> None:
+    """Fly the aircraft file as it is, so that what is wrong with all runs shows before the first.
+
+    Raises:
+        InputError: If it can't be flown or measured.
+    """
+    for row in executor.rows(iter([(REHEARSAL, {})])):
+        if row.status == ERROR:
+            raise InputError(f"the flight of the aircraft file as it is, before the first run: {row.error}")
+
+
+def _resumed(file: str | Path, out: str | Path | None, runs: int | None) -> CampaignFolder:
+    """Return the folder to go on with, which is given, or has the same campaign as the file.
+
+    Raises:
+        InputError: If the file was changed since.
+    """
+    if Path(file).is_dir():
+        folder = CampaignFolder.open(file)
+        if out is not None or (runs is not None and runs != folder.campaign.runs):
+            raise InputError("a folder is resumed as it is; give the campaign file for anything else")
+        return folder
+    if out is None:
+        raise InputError("--resume needs the campaign's folder: px4lockstep campaign run FOLDER --resume")
+    folder = CampaignFolder.open(out)
+    if load_campaign(file, runs).identity != folder.campaign.identity:
+        raise InputError(
+            f"{file}, or a file that it names, is not what {out} was begun with; resume the folder itself, or fly a "
+            "new campaign in a new folder"
+        )
+    return folder
+
+
+def _check_workers(workers: int | None) -> int:
+    if workers is not None and not 1 <= workers <= 1_000:
+        raise InputError(f"workers = {workers} is not allowed; it must be 1 to 1000")
+    return default_workers() if workers is None else workers
+
+
+def row_of(folder: CampaignFolder, index: int) -> Row:
+    """Return the row of a run.
+
+    Raises:
+        InputError: If there is none.
+    """
+    if not 0 <= index < folder.campaign.runs:
+        raise InputError(f"run {index} is not one of this campaign; they are 0 to {folder.campaign.runs - 1}")
+    rows = {row.index: row for row in rows_of(read_results(folder.results))}
+    if index not in rows:
+        raise InputError(f"run {index} was not flown; resume the campaign")
+    return rows[index]

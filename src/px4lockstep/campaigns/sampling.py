@@ -1,0 +1,104 @@
+"""The inputs of run i: a function of the campaign's seed and of i, whoever flies it and whatever was flown before.
+
+    random            Philox at (seed, "campaign", i, dimension): see `math.philox`
+    latin_hypercube   row i of a Latin hypercube of all runs, so that it depends on how many they are; by SciPy
+    sobol             point i of a scrambled Sobol' sequence, by SciPy; best with a power of two of runs
+
+Grids and lists take no dimension: run i has combination i of the grids, the last of them fastest, from the start again
+when they are used up, and entry i of each list likewise.
+
+References:
+    M. D. McKay, R. J. Beckman, W. J. Conover, A comparison of three methods for selecting values of input variables in
+    the analysis of output from a computer code, Technometrics 21 (1979).
+    A. B. Owen, Scrambling Sobol' and Niederreiter-Xing points, J. Complexity 14 (1998).
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.campaigns.distributions import SAMPLED, value_of
+from px4lockstep.campaigns.file_tables import Vary
+from px4lockstep.jit import interpreted
+from px4lockstep.math.philox import stream_key, uniform2
+
+SOBOL_BLOCK = 1_024
+SEED_BITS = 48
+"""Of the seed of a run: what any program that reads the results can hold exactly."""
+
+
+class Sampler:
+    """Gives the inputs of each run.
+
+    Args:
+        vary: What varies.
+        sampling: `random`, `latin_hypercube` or `sobol`.
+        seed: Of the campaign.
+        runs: How many runs there are.
+    """
+
+    def __init__(self, vary: Sequence[Vary], sampling: str, seed: int, runs: int) -> None:
+        self._vary = tuple(vary)
+        self._sampling, self._seed, self._runs = sampling, seed, runs
+        self._dimensions = sum(own.distribution in SAMPLED for own in self._vary)
+        self._key = stream_key(seed, "campaign")
+        self._blocks: dict[int, npt.NDArray[np.float64]] = {}
+
+    def inputs(self, index: int) -> dict[str, Any]:
+        """Return the value of each input of a run, by its key."""
+        points = iter(self.point(index))
+        left = combination(index, [len(own.values or ()) for own in self._vary if own.distribution == "grid"])
+        inputs: dict[str, Any] = {}
+        for own in self._vary:
+            if own.distribution in SAMPLED:
+                inputs[own.key] = value_of(own, next(points))
+                continue
+            values = own.values or ()
+            inputs[own.key] = values[left.pop(0) if own.distribution == "grid" else index % len(values)]
+        return inputs
+
+    def point(self, index: int) -> list[float]:
+        """Return the point of a run in the unit cube."""
+        if not self._dimensions:
+            return []
+        if self._sampling == "random":
+            return [interpreted(uniform2)(self._key, index, lane, 0)[0] for lane in range(self._dimensions)]
+        size = self._runs if self._sampling == "latin_hypercube" else SOBOL_BLOCK
+        block, row = divmod(index, size)
+        if block not in self._blocks:
+            self._blocks = {block: self._drawn(block)}  # the last one will do: runs are asked for in order
+        return [float(u) for u in self._blocks[block][row]]
+
+    def _drawn(self, block: int) -> npt.NDArray[np.float64]:
+        from scipy.stats import qmc
+
+        if self._sampling == "latin_hypercube":
+            return np.asarray(qmc.LatinHypercube(self._dimensions, rng=self._seed).random(self._runs), np.float64)
+        sequence = qmc.Sobol(self._dimensions, rng=self._seed)
+        if block:
+            sequence.fast_forward(block * SOBOL_BLOCK)
+        return np.asarray(sequence.random(SOBOL_BLOCK), np.float64)
+
+
+def combination(index: int, sizes: Sequence[int]) -> list[int]:
+    """Return which value of each grid a run has, the last grid fastest."""
+    left, places = index, []
+    for size in reversed(sizes):
+        left, place = divmod(left, size)
+        places.append(place)
+    return places[::-1]
+
+
+def full_length(vary: Sequence[Vary]) -> int | None:
+    """Return how many runs show each combination of the grids, and each value of the lists; None if there are none."""
+    grids = [len(own.values or ()) for own in vary if own.distribution == "grid"]
+    lists = [len(own.values or ()) for own in vary if own.distribution == "list"]
+    return max([math.prod(grids) if grids else 1, *lists]) if grids or lists else None
+
+
+def seed_of_run(seed: int, index: int) -> int:
+    """Return the seed of a run's own randomness: its wind, its noise."""
+    return int(stream_key(seed, f"run {index}")) >> (64 - SEED_BITS)

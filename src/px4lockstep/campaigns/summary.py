@@ -1,0 +1,155 @@
+"""A campaign in numbers: what `campaign show` prints."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from px4lockstep.campaigns.results_table import ERROR, MetricColumn, Results, Vector
+from px4lockstep.campaigns.sensitivity import sensitivities_of
+from px4lockstep.campaigns.statistics import (
+    CONFIDENCE,
+    finite_of,
+    interval_of_mean,
+    interval_of_proportion,
+    interval_of_quantile,
+    mean_and_std,
+)
+
+QUANTILES = {"p5": 0.05, "median": 0.5, "p95": 0.95}
+NOTES = {
+    "latin_hypercube": "intervals take runs as independent: by Latin hypercube, means are better than these say",
+    "sobol": "intervals take runs as independent: by Sobol', means are mostly far better than these say",
+}
+
+
+def summary_of(results: Results, confidence: float = CONFIDENCE, worst: int = 5, strongest: int = 10) -> dict[str, Any]:
+    """Return the numbers of a campaign, as JSON has them: None for what is not a finite number.
+
+    Args:
+        results: The runs so far.
+        confidence: Of all intervals.
+        worst: How many of the worst runs to name.
+        strongest: How many pairs of input and metric to give, the strongest first; none that chance may have made.
+    """
+    statuses = Counter(str(status) for status in results.columns["status"])
+    matters = [own.as_dict() for own in sensitivities_of(results, confidence) if own.is_clear(confidence)]
+    passed = int(results.is_passed.sum())
+    return {
+        "name": results.name,
+        "sampling": results.sampling,
+        "runs": results.runs,
+        "by_status": dict(sorted(statuses.items(), key=lambda item: (-item[1], item[0]))),
+        "passed": passed if results.criteria else None,
+        "pass_rate": (interval_of_proportion(passed, results.runs, confidence).as_dict() if results.criteria else None),
+        "metrics": [_numbers(metric, results.metric_values(metric.name), confidence) for metric in results.metrics],
+        "worst": worst_runs(results, worst),
+        "sensitivities": matters[:strongest],
+        "notes": [NOTES[results.sampling]] if results.sampling in NOTES else [],
+    }
+
+
+def worst_runs(results: Results, count: int) -> list[dict[str, Any]]:
+    """Return index, status and what is wrong of runs, the worst first.
+
+    First those that ended with an error, then those that break most bounds, then those that are farthest beyond one,
+    or nearest to it if they are within, in standard deviations of the metric. Without criteria, those not `flown`.
+    """
+    columns, is_passed = results.columns, results.is_passed
+    is_error = columns["status"] == ERROR
+    checks = _checks(results)
+    excess = np.stack([check.excess for check in checks]) if checks else np.zeros((0, results.runs))
+    broken = ~(excess <= 0.0)
+    farthest = np.where(np.isnan(excess), np.inf, excess).max(axis=0, initial=-np.inf)
+    # By the last key first; the sort is stable, so that ties stay in the order of indices.
+    order = np.lexsort((-farthest, -broken.sum(axis=0), is_passed, ~is_error))
+    if not results.criteria:
+        order = order[columns["status"][order] != "flown"]
+    found = []
+    for row in order[:count].tolist():
+        status = str(columns["status"][row])
+        if is_error[row]:
+            why = str(columns["error"][row] or "no reason was recorded")
+        elif broken[:, row].any():
+            why = "; ".join(check.words(row) for check, is_so in zip(checks, broken[:, row], strict=True) if is_so)
+        elif math.isfinite(farthest[row]):
+            why = f"passed, with {checks[int(excess[:, row].argmax())].words(row)}"
+        else:
+            why = "passed" if is_passed[row] else status
+        found.append({"index": int(columns["index"][row]), "status": status, "why": why})
+    return found
+
+
+@dataclass(frozen=True)
+class _Check:
+    """One bound of a criterion, the metric's values, and how far each is beyond: negative within, NaN without one."""
+
+    metric: MetricColumn
+    kind: str
+    limit: float | bool
+    values: Vector
+    excess: Vector
+
+    def words(self, row: int) -> str:
+        """Say what the bound and the value of a run are."""
+        value, name = float(self.values[row]), self.metric.name
+        if math.isnan(value):
+            return f"{name} has no value"
+        if self.metric.is_bool:
+            return name if value else f"not {name}"
+        unit = f" {self.metric.unit}" if self.metric.unit else ""
+        return f"{name} = {value:.6g}{unit}, {self.kind} {self.limit:g}"
+
+
+def _checks(results: Results) -> list[_Check]:
+    """Return the bounds of all criteria."""
+    metrics = {metric.name: metric for metric in results.metrics}
+    checks = []
+    for criterion in results.criteria:
+        values = results.metric_values(criterion.metric)
+        _, std = mean_and_std(finite_of(values))
+        unit = std if std > 0.0 else 1.0
+        for kind, limit in (
+            ("at least", criterion.at_least),
+            ("at most", criterion.at_most),
+            ("must equal", criterion.equals),
+        ):
+            if limit is None:
+                continue
+            with np.errstate(over="ignore"):
+                beyond = (values - float(limit)) / unit
+            sizes = {"at least": -beyond, "at most": beyond}
+            excess = sizes.get(kind, np.where(beyond == 0.0, -np.inf, np.abs(beyond)))
+            checks.append(_Check(metrics[criterion.metric], kind, limit, values, excess))
+    return checks
+
+
+def _numbers(metric: MetricColumn, values: Vector, confidence: float) -> dict[str, Any]:
+    """Return the numbers of a metric; of one that is true or false, its mean is the share of true."""
+    own = finite_of(values)
+    count = len(own)
+    numbers: dict[str, Any] = {"name": metric.name, "unit": metric.unit, "is_bool": metric.is_bool}
+    numbers |= {"count": count, "missing": len(values) - count}
+    if metric.is_bool:
+        share = interval_of_proportion(int(own.sum()), count, confidence)
+        return numbers | {"mean": share.as_dict()["estimate"], "mean_interval": share.as_dict()}
+    mean = interval_of_mean(own, confidence)
+    _, std = mean_and_std(own)
+    quantiles = {name: float(np.quantile(own, share)) if count else math.nan for name, share in QUANTILES.items()}
+    found = {
+        "mean": mean.estimate,
+        "std": std,
+        "min": float(own.min()) if count else math.nan,
+        **quantiles,
+        "max": float(own.max()) if count else math.nan,
+    }
+    return (
+        numbers
+        | {name: value if math.isfinite(value) else None for name, value in found.items()}
+        | {
+            "mean_interval": mean.as_dict(),
+            "p95_interval": interval_of_quantile(own, QUANTILES["p95"], confidence).as_dict(),
+        }
+    )

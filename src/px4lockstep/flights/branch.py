@@ -1,0 +1,186 @@
+"""Branches of a flight: go on from a recorded moment, with changes.
+
+runs = branch("runs/first", at_s=30.0, overrides={"environment.wind_mean_ned": [8.0, 0.0, 0.0]})
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.snapshot import Snapshot
+from px4lockstep.errors import InputError, SimulationError
+from px4lockstep.flights.changes import Change, changes_between
+from px4lockstep.flights.recorded import recorded_spec
+from px4lockstep.flights.recording.differences import FlightRows, first_difference
+from px4lockstep.flights.recording.file import read_recording
+from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.flights.run import Run, fly
+from px4lockstep.spec.build import Flight, build
+from px4lockstep.spec.spec import Spec
+from px4lockstep.timebase import seconds_to_us
+
+FIXED = ("home.", "px4.mission", "autopilot.kind", "timeline.dt_", "airframe.x0")
+"""What a flight can't change on its way."""
+MAX_BRANCHES = 10_000
+
+
+@dataclass(frozen=True)
+class Trunk:
+    """A recorded flight at the moment that branches go on from."""
+
+    recording: Recording
+    start: Snapshot
+    moment: Snapshot
+    at_us: int
+    flown_us: int
+    """How much was flown again, from the moment kept before."""
+
+    @classmethod
+    def of(cls, source: str | Path | Recording, at_s: float) -> "Trunk":
+        """Fly a recording from the moment kept before a time to that time, and check that it is the same flight.
+
+        Raises:
+            InputError: If it can't be read, or the time is not in it.
+            SimulationError: If it does not fly as it was recorded.
+        """
+        recording = source if isinstance(source, Recording) else read_recording(source)
+        at_us, end_us = seconds_to_us(at_s, "at_s"), int(recording.log["time_us"][-1])
+        if at_us >= end_us:
+            raise InputError(f"at_s = {at_s} is not before the end of the flight, {end_us / 1e6} s")
+        with recorded_spec(recording) as spec:
+            if spec.autopilot.kind == "px4":
+                raise InputError(
+                    "real PX4 can't go on from a recorded moment; branch its flights with px4lockstep.fork"
+                )
+            if spec.autopilot.kind == "px4-sitl":
+                raise InputError("stock PX4 can't go on from a recorded moment, nor be copied in flight; fly anew")
+            # From before the time, so that something is flown again and can be checked.
+            kept = recording.snapshot_before(max(at_us - 1, min(at_us, recording.starts_us)))
+            simulation = build(spec, record=True).simulation
+        start = simulation.snapshot()
+        try:
+            simulation.restore(kept)
+        except InputError as error:
+            raise InputError(f"the flight can't go on from its moments: {error}. {_recorded_by(recording)}") from error
+        kept_us = simulation.time_us
+        simulation.run(at_us)
+        check_flown(recording, simulation)
+        return cls(recording, start, simulation.snapshot(), simulation.time_us, simulation.time_us - kept_us)
+
+    def branch(
+        self, overrides: Mapping[str, Any], settings: Sequence[str], events: Sequence[Mapping[str, Any]], number: int
+    ) -> tuple[Flight, tuple[Change, ...]]:
+        """Return a flight that goes on from here with changes, and what they are.
+
+        Raises:
+            InputError: If a change can't be made in flight.
+        """
+        with changed_spec(self.recording, overrides, settings, events, number, self.at_us) as (_, spec, changes):
+            flight = build(spec, record=True)
+        flight.simulation.continue_from(self.moment, self.start)
+        return flight, changes
+
+
+@contextmanager
+def changed_spec(
+    recording: Recording,
+    overrides: Mapping[str, Any],
+    settings: Sequence[str],
+    events: Sequence[Mapping[str, Any]],
+    number: int,
+    at_us: int,
+) -> Iterator[tuple[Spec, Spec, tuple[Change, ...]]]:
+    """Give the aircraft file of a recording as it was and as a branch has it, and what differs.
+
+    Raises:
+        InputError: If a change can't be made in flight.
+    """
+    for event in events:
+        if "at_s" in event and seconds_to_us(event["at_s"], "at_s of an event") < at_us:
+            raise InputError(f"an event is at {event['at_s']} s, before the branch, {at_us / 1e6} s")
+    with recorded_spec(recording) as before:
+        listed = [event.model_dump(exclude_none=True) for event in before.scenario.events]
+        wanted = dict(overrides) | ({"scenario.events": [*listed, *events]} if events else {})
+        if number:
+            with recorded_spec(recording, wanted, settings) as first:
+                settings = [*settings, f"aircraft.seed={first.aircraft.seed + number}"]
+        with recorded_spec(recording, wanted, settings) as spec:
+            changes = changes_between(before, spec)
+            for change in changes:
+                if change.key.startswith(FIXED):
+                    raise InputError(f"{change}: this can't change in flight. Fly anew")
+            yield before, spec, changes
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One branch: its run, what was changed, and when it left the trunk."""
+
+    run: Run
+    changes: tuple[Change, ...]
+    at_us: int
+
+
+def branch(
+    source: str | Path | Recording,
+    at_s: float,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    settings: Sequence[str] = (),
+    events: Sequence[Mapping[str, Any]] = (),
+    count: int = 1,
+) -> list[Branch]:
+    """Fly on from a moment of a recorded flight.
+
+    Args:
+        source: A recording, its file, or a run folder.
+        at_s: When to leave the recorded flight; the next boundary, if there is none at this time.
+        overrides: What is to be different from then on, by dotted key.
+        settings: The same as texts: `["environment.wind=ou"]`.
+        events: Further events of the scenario, as the file has them: `{"at_s": 40.0, "action": "return"}`.
+        count: How many to fly. The first has the recorded seed, each further one the next: its noise is its own.
+
+    Raises:
+        InputError: If it can't be read, or a change can't be made in flight.
+        SimulationError: If the recorded flight can't be reproduced. A branch that can't go on has it in `run.error`.
+    """
+    return list(fly_branches(Trunk.of(source, at_s), overrides or {}, settings, events, count))
+
+
+def fly_branches(
+    trunk: Trunk,
+    overrides: Mapping[str, Any],
+    settings: Sequence[str] = (),
+    events: Sequence[Mapping[str, Any]] = (),
+    count: int = 1,
+    watch: Callable[[Simulation], None] | None = None,
+) -> Iterator[Branch]:
+    """Fly branches of a trunk, one after the other; see `branch`."""
+    if not 1 <= count <= MAX_BRANCHES:
+        raise InputError(f"count = {count} is not allowed; it must be 1 to {MAX_BRANCHES}")
+    for number in range(count):
+        flight, changes = trunk.branch(overrides, settings, events, number)
+        try:
+            run = fly(flight, watch)
+        except SimulationError as error:
+            run = Run(flight, error)
+        yield Branch(run, changes, trunk.at_us)
+
+
+def check_flown(recording: Recording, simulation: Simulation) -> None:
+    """Check that a flight is the recorded one so far, bit for bit."""
+    rows = len(simulation.log)
+    difference = first_difference(
+        FlightRows.of(recording.log[:rows], recording.log_state[:rows]),
+        FlightRows.of(simulation.log, simulation.log_state),
+        simulation.plant.names,
+    )
+    if difference is not None:
+        raise SimulationError(f"the flight does not go on as it was recorded: {difference}. {_recorded_by(recording)}")
+
+
+def _recorded_by(recording: Recording) -> str:
+    return f"It was recorded by px4lockstep {recording.source.versions.get('px4lockstep', '?')}; use the same"

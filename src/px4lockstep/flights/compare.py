@@ -1,0 +1,170 @@
+"""Comparing integrators on a recorded flight.
+
+compared = compare("runs/first", ["RK4", "RK45"], local_defect=True)
+compared.comparison["RK4"].largest("position"), compared.local_defect["RK4"].ratio("velocity")
+"""
+
+import csv
+import difflib
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Timeline
+from px4lockstep.errors import InputError
+from px4lockstep.flights.recorded import recorded_spec
+from px4lockstep.flights.recording.file import read_recording
+from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.integrators.solver import Integrator
+from px4lockstep.integrators.tableaux import TABLEAUX
+from px4lockstep.io import atomic_write
+from px4lockstep.spec.build import build
+from px4lockstep.verification.comparison import Comparison, compare_integrators, tight
+from px4lockstep.verification.local_defect import LocalDefect
+from px4lockstep.verification.local_defect import local_defect as measure_local_defect
+
+COMPARE, LOCAL_DEFECT = "compare", "local_defect"
+"""Names of the files, before their endings."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Integrators on a recorded flight.
+
+    Args:
+        recording: The flight.
+        comparison: Whole flights against the reference.
+        local_defect: Interval by interval from the reference's states, if asked for.
+    """
+
+    recording: Recording
+    comparison: Comparison
+    local_defect: LocalDefect | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the comparison as `--json` prints it."""
+        reference, *integrators = self.comparison.rows()
+        result = {
+            "recorded_digest": self.recording.digest,
+            "reference": {**reference, "integrator": self.comparison.reference.kind},
+            "integrators": integrators,
+        }
+        return result if self.local_defect is None else {**result, "local_defect": self.local_defect.rows()}
+
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
+        """Write tables and pictures into a folder, which is made if it is not there; return what was written.
+
+        Raises:
+            InputError: If it can't be written.
+        """
+        from px4lockstep.plots.comparison import plot_comparison, plot_local_defect
+        from px4lockstep.plots.flight import save_plot
+
+        target = made_folder(folder)
+        _write_csv(target / f"{COMPARE}.csv", self.comparison.rows())
+        save_plot(plot_comparison(self.comparison), target / f"{COMPARE}.png")
+        names = [COMPARE]
+        if self.local_defect is not None:
+            _write_csv(target / f"{LOCAL_DEFECT}.csv", self.local_defect.rows())
+            save_plot(plot_local_defect(self.local_defect), target / f"{LOCAL_DEFECT}.png")
+            names.append(LOCAL_DEFECT)
+        return tuple(target / f"{name}.{ending}" for name in names for ending in ("csv", "png"))
+
+
+def compare(
+    source: str | Path | Recording,
+    integrators: Sequence[str] = tuple(TABLEAUX),
+    *,
+    reference: str | Integrator = "RK45",
+    local_defect: bool = False,
+) -> Compared:
+    """Replay a recording with each integrator, and with a reference.
+
+    The integrators have the tolerances of the recording's aircraft file.
+
+    Args:
+        source: A recording, its file, or a run folder.
+        integrators: Their kinds.
+        reference: The kind of the reference, with tolerances of 1e-10 for every state if it chooses its steps; or an
+            integrator, which is taken as it is.
+        local_defect: Whether to measure the local defect too.
+
+    Raises:
+        InputError: If an integrator is unknown, or the recording can't be read.
+        SimulationError: If the reference can't go on.
+    """
+    kinds = check_kinds(integrators)
+    if isinstance(reference, str):
+        check_kind("reference", reference)
+    recording = source if isinstance(source, Recording) else read_recording(source)
+    if recording.starts_us > int(recording.streams.time_us[0]):
+        raise InputError(
+            f"this recording is a branch that starts at {recording.starts_us / 1e6} s, and its past was flown by its "
+            "trunk; compare integrators on the trunk"
+        )
+    with recorded_spec(recording) as spec:
+        flight = build(spec, replay=recording.streams)
+    own = flight.simulation.integrator
+    exact = tight(replace(own, kind=reference)) if isinstance(reference, str) else reference
+
+    def make(integrator: Integrator, timeline: Timeline) -> Simulation:
+        streams = recording.streams.on(timeline)
+        validate = flight.spec.run.validate_
+        return Simulation(flight.aircraft, timeline, integrator=integrator, replay=streams, validate=validate)
+
+    given = (make, flight.simulation.timeline, {kind: replace(own, kind=kind) for kind in kinds}, exact)
+    return Compared(recording, compare_integrators(*given), measure_local_defect(*given) if local_defect else None)
+
+
+def check_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
+    """Return the kinds of integrators, each once.
+
+    Raises:
+        InputError: If there is none, or one is unknown.
+    """
+    if isinstance(kinds, str) or not kinds:
+        raise InputError(f"integrators = {kinds!r} names none; give a list of some of {', '.join(TABLEAUX)}")
+    for kind in kinds:
+        check_kind("integrators", kind)
+    return tuple(dict.fromkeys(kinds))
+
+
+def check_kind(field: str, kind: str) -> None:
+    """Check the kind of an integrator.
+
+    Raises:
+        InputError: If it is unknown, with the closest that is.
+    """
+    if kind in TABLEAUX:
+        return
+    by_upper = {name.upper(): name for name in TABLEAUX}
+    meant = difflib.get_close_matches(str(kind).upper(), by_upper, 1)
+    hint = f"did you mean {by_upper[meant[0]]!r}? " if meant else ""
+    raise InputError(f"{field}: {kind!r} is unknown; {hint}allowed are {', '.join(TABLEAUX)}")
+
+
+def made_folder(path: str | Path) -> Path:
+    """Return a folder, made if it is not there.
+
+    Raises:
+        InputError: If it can't be made.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the folder {folder} can't be made: {error.strerror}") from error
+    return folder
+
+
+def _write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write rows with a header; what there is no value for stays empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    with atomic_write(path) as file:
+        file.write(text.getvalue().encode())

@@ -1,0 +1,59 @@
+"""The folder of a run whose process was ended by a signal: made as whole as its log allows, by the parent."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from px4lockstep.errors import InputError
+from px4lockstep.flights.child import crash_of
+from px4lockstep.flights.folder import LOG_PARQUET, LOG_ROWS, SUMMARY, read_log
+from px4lockstep.flights.outcome import FAILED
+from px4lockstep.flights.summary import summarize_log
+from px4lockstep.io import atomic_write
+from px4lockstep.log.log import Log
+from px4lockstep.log.parquet import write_parquet
+from px4lockstep.spec.spec import Spec
+
+
+def keep_crashed(folder: Path | None, spec: Spec, number: int) -> dict[str, Any]:
+    """Write log and summary of a run that a signal has ended; the folder stays marked as incomplete.
+
+    Args:
+        folder: The run folder; None if there was none yet.
+        spec: What was flown.
+        number: The signal's.
+
+    Returns:
+        The summary as `--json` prints it: it failed, with the reason; what only the run itself knew is None.
+
+    Raises:
+        InputError: If they can't be written.
+    """
+    if folder is not None and (folder / SUMMARY).exists():  # the flight was over, and is all there
+        summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text("utf-8"))
+        return summary | {"outcome": FAILED, "reason": f"{crash_of(number)}, after the flight was over"}
+    log = None if folder is None else _log_in(folder)
+    if folder is None:
+        when = "before the flight began"
+    elif log is None or not log.rows:
+        when = "and the log has no row"
+    else:
+        when = f"after t = {log.time_s[-1]:.6f} s, the last row of the log"
+    capacities_ah = [battery.capacity_ah for battery in spec.power.batteries]
+    summary = summarize_log(log, f"{crash_of(number)}, {when}", capacities_ah)
+    summary["run_dir"] = None if folder is None else str(folder)
+    if folder is not None:
+        if log is not None and not (folder / LOG_PARQUET).exists():
+            columns = spec.run.log_columns
+            write_parquet(log, folder / LOG_PARQUET, None if columns == "all" else list(columns))
+        (folder / LOG_ROWS).unlink(missing_ok=True)
+        with atomic_write(folder / SUMMARY) as file:
+            file.write(f"{json.dumps(summary, indent=2)}\n".encode())
+    return summary
+
+
+def _log_in(folder: Path) -> Log | None:
+    try:
+        return read_log(folder)
+    except InputError:  # it had not come to that
+        return None

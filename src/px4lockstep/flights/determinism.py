@@ -1,0 +1,327 @@
+"""Whether a flight is the same to the bit however it is computed: flown in fresh processes, and compared.
+
+found = determinism("iris", runs=3)
+found.identical, found.first_difference
+
+Compiled for this processor and for any, interpreted, by workers that have flown before and by workers side by side.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from px4lockstep.errors import InputError
+from px4lockstep.flights.determinism_worker import recording_at
+from px4lockstep.flights.recorded import NOT_OF_THE_FLIGHT
+from px4lockstep.flights.recording.differences import Difference, FlightRows, first_difference, first_live_difference
+from px4lockstep.flights.recording.file import read_recording
+from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.spec.build import build
+from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.spec import Spec
+from px4lockstep.spec.toml_text import to_toml
+
+MAX_PROCESSES = 2
+LOOK_S = 0.05
+CHANGES_THE_CODE = ("NUMBA_DISABLE_JIT", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
+"""Of the user's environment, what would make another variant of all variants."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to compute a flight.
+
+    Args:
+        name: What it is called in the table.
+        environment: Set for its processes.
+        workers: How many processes fly at the same time.
+        flights: How many flights each of them flies, one after the other.
+        python: The interpreter.
+    """
+
+    name: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    workers: int = 1
+    flights: int = 1
+    python: str = sys.executable
+
+
+@dataclass(frozen=True)
+class Flown:
+    """A flight of a variant.
+
+    Args:
+        name: Of the variant, and which of its flights.
+        digest: Of the flight; None if it failed.
+        live_digest: Of the estimate and the setpoints; None if it failed.
+        error: Why it failed; None if it did not.
+        wall_s: How long its process took, start and compilation included.
+    """
+
+    name: str
+    digest: str | None
+    live_digest: str | None
+    error: str | None
+    wall_s: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as `--json` prints it."""
+        return {name: getattr(self, name) for name in ("name", "digest", "live_digest", "error")}
+
+
+@dataclass(frozen=True)
+class Determinism:
+    """What came out.
+
+    Args:
+        flights: In the order of the variants.
+        parted: The names of the first flight and of the first that is another; None if there is none.
+        first_difference: Where those two part.
+    """
+
+    flights: tuple[Flown, ...]
+    parted: tuple[str, str] | None = None
+    first_difference: Difference | None = None
+
+    @property
+    def identical(self) -> bool:
+        """Whether all were flown, and all are the same: the flight, the estimate and the setpoints."""
+        return self.parted is None and all(flown.error is None for flown in self.flights)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as `--json` prints it."""
+        difference = None
+        if self.parted is not None and self.first_difference is not None:
+            difference = {"variants": list(self.parted), **self.first_difference.as_dict()}
+        return {
+            "identical": self.identical,
+            "variants": [flown.as_dict() for flown in self.flights],
+            "first_difference": difference,
+        }
+
+
+def default_variants(runs: int) -> tuple[Variant, ...]:
+    """Return all ways to compute that must make no difference.
+
+    Raises:
+        InputError: If there is no run.
+    """
+    if runs < 1:
+        raise InputError(f"runs = {runs} is not allowed; fly at least 1")
+    return (
+        *(Variant(f"fresh process {i + 1}") for i in range(runs)),
+        Variant("JIT off", {"NUMBA_DISABLE_JIT": "1"}),
+        Variant("generic CPU", {"NUMBA_CPU_NAME": "generic"}),
+        Variant("one worker", flights=2),
+        Variant("two workers", workers=2),
+    )
+
+
+def determinism(
+    spec: str | Path | Spec,
+    /,
+    *,
+    runs: int = 2,
+    variants: Sequence[Variant] | None = None,
+    watch: Callable[[Flown], None] | None = None,
+    **overrides: Any,
+) -> Determinism:
+    """Fly an aircraft file in many ways, to its end each time, and compare the digests.
+
+    Two processes run at the same time, or one if there is one processor; a variant of two workers is two in any case.
+    If this is interrupted, they are ended.
+
+    Args:
+        spec: The name of an aircraft that ships (`iris`), the path of a file, or a loaded one.
+        runs: How many fresh processes fly it compiled for this processor.
+        variants: Other ways than the usual ones.
+        watch: Called with each flight when it has ended.
+        overrides: Values by dotted key, `**{"environment.wind": "none", "aircraft.seed": 7}`.
+
+    Raises:
+        InputError: If the file can't be flown.
+    """
+    usual = default_variants(runs)
+    if not isinstance(spec, Spec):
+        spec = load_spec(spec, overrides)
+    elif overrides:
+        raise InputError("overrides are for a name or a path; load_spec(path, overrides) gives a changed file")
+    if spec.run.mode == "replay":
+        raise InputError("run.mode = 'replay' can't be compared: it is computed from a recording. Use 'live'")
+    if spec.autopilot.kind == "px4-sitl":
+        raise InputError("stock PX4 has threads, and no two of its flights are the same; replay one to compare digests")
+    spec = spec.model_copy(update={"run": spec.run.model_copy(update=NOT_OF_THE_FLIGHT)})
+    if spec.autopilot.kind == "px4":  # which has one life in a process
+        usual = tuple(variant for variant in usual if variant.flights == 1)
+    ways = usual if variants is None else variants
+    build(spec).simulation.close()  # what is wrong with it is said here, and once
+    with TemporaryDirectory(prefix="px4lockstep-") as name:
+        folder = Path(name)
+        path = folder / "spec.toml"
+        path.write_text(to_toml(spec), "utf-8")
+        compared = _Compared()
+        with _Processes(path, folder) as processes:
+            for job, error in processes.run(ways):
+                for flown in compared.add(job, error):
+                    if watch is not None:
+                        watch(flown)
+        return compared.result()
+
+
+@dataclass
+class _Job:
+    """A process that flies, and where it leaves what."""
+
+    variant: Variant
+    place: tuple[int, int]  # the variant's, and among its workers
+    folder: Path
+    process: "subprocess.Popen[bytes] | None" = None
+    start_s: float = 0.0
+
+    def names(self) -> list[str]:
+        variant, count = self.variant, self.variant.workers * self.variant.flights
+        if count == 1:
+            return [variant.name]
+        first = self.place[1] * variant.flights
+        return [f"{variant.name}, flight {first + i + 1}" for i in range(variant.flights)]
+
+
+class _Processes:
+    """The processes of all variants, a few at a time; at the end of the block, none is left."""
+
+    def __init__(self, spec: Path, folder: Path) -> None:
+        self._spec = spec
+        self._folder = folder
+        self._running: list[_Job] = []
+
+    def __enter__(self) -> "_Processes":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for job in self._running:
+            if job.process is not None:
+                with suppress(ProcessLookupError):
+                    os.killpg(job.process.pid, signal.SIGKILL)  # with what it has started itself, to compile
+                job.process.wait()
+
+    def run(self, variants: Sequence[Variant]) -> Iterator[tuple[_Job, str | None]]:
+        """Give each job when it has ended, and why it failed if it did."""
+        waiting = [
+            [_Job(variant, (i, j), self._folder / f"{i}-{j}") for j in range(variant.workers)]
+            for i, variant in enumerate(variants)
+        ]
+        room = min(MAX_PROCESSES, os.cpu_count() or 1)
+        while waiting or self._running:
+            while waiting and (not self._running or len(self._running) + len(waiting[0]) <= room):
+                for job in waiting.pop(0):
+                    try:
+                        self._start(job)
+                    except OSError as error:
+                        yield job, f"{job.variant.python} can't be started: {error.strerror}"
+            for job in list(self._running):
+                code = self._code_of(job)
+                if code is not None:
+                    self._running.remove(job)
+                    yield job, None if code == 0 else _reason(job, code)
+
+    def _start(self, job: _Job) -> None:
+        job.folder.mkdir()
+        kept = {name: value for name, value in os.environ.items() if name not in CHANGES_THE_CODE}
+        command = [
+            job.variant.python,
+            "-P",
+            "-m",
+            "px4lockstep.flights.determinism_worker",
+            str(self._spec),
+            str(job.folder),
+        ]
+        job.start_s = time.perf_counter()
+        with _errors_of(job).open("wb") as errors:
+            job.process = subprocess.Popen(
+                [*command, str(job.variant.flights), str(os.getpid())],
+                env={**kept, "PX4LOCKSTEP_QUIET": "1", **job.variant.environment},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                process_group=0,  # so that it can be ended with all that it starts
+            )
+        self._running.append(job)
+
+    @staticmethod
+    def _code_of(job: _Job) -> int | None:
+        """Wait a moment for a process; return its exit code if it has ended."""
+        assert job.process is not None
+        try:
+            return job.process.wait(LOOK_S)
+        except subprocess.TimeoutExpired:
+            return None
+
+
+def _errors_of(job: _Job) -> Path:
+    return job.folder / "errors.txt"
+
+
+def _reason(job: _Job, code: int) -> str:
+    """Say why a process failed: the last line that it wrote, or how it ended."""
+    lines = _errors_of(job).read_text("utf-8", "replace").split("\n")
+    said = [line.strip() for line in lines if line.strip()]
+    how = f"exit code {code}" if code > 0 else f"ended by signal {-code}"
+    return f"{said[-1].removeprefix('error: ')} ({how})" if said else how
+
+
+class _Compared:
+    """Collects flights; of those that are the same, one recording is kept."""
+
+    def __init__(self) -> None:
+        self._flights: dict[tuple[int, int, int], Flown] = {}
+        self._kept: dict[tuple[str, str], Path] = {}
+
+    def add(self, job: _Job, error: str | None) -> Iterator[Flown]:
+        """Take in the flights of a job."""
+        wall_s = time.perf_counter() - job.start_s
+        for number, name in enumerate(job.names(), start=1):
+            flown = Flown(name, None, None, error, wall_s)
+            if error is None:
+                flown = self._read(flown, recording_at(job.folder, number))
+            self._flights[(*job.place, number)] = flown
+            yield flown
+
+    def _read(self, flown: Flown, path: Path) -> Flown:
+        """Complete a flight from its recording."""
+        try:
+            recording = read_recording(path)
+        except InputError as error:
+            return replace(flown, error=str(error))
+        if self._kept.setdefault((recording.digest, recording.live_digest), path) != path:
+            path.unlink()
+        return replace(flown, digest=recording.digest, live_digest=recording.live_digest)
+
+    def result(self) -> Determinism:
+        """Compare all flights with the first."""
+        flights = tuple(self._flights[key] for key in sorted(self._flights))
+        good = [
+            (flown.name, (flown.digest, flown.live_digest)) for flown in flights if flown.digest and flown.live_digest
+        ]
+        for name, digests in good:
+            if digests != good[0][1]:
+                first, second = (read_recording(self._kept[pair]) for pair in (good[0][1], digests))
+                return Determinism(flights, (good[0][0], name), where_they_part(first, second))
+        return Determinism(flights)
+
+
+def where_they_part(first: Recording, second: Recording) -> Difference | None:
+    """Return where two flights part: in themselves, in the estimate or in the setpoints, whichever is first."""
+    flights = FlightRows.of(first.log, first.log_state), FlightRows.of(second.log, second.log_state)
+    found = [
+        first_difference(flights[0], flights[1], first.state_names),
+        first_live_difference(first.log, second.log),
+    ]
+    return min((one for one in found if one is not None), key=lambda one: one.time_us, default=None)

@@ -1,0 +1,178 @@
+"""Two flights side by side: what differs in their files, where they part, and what came of it.
+
+found = diff("runs/good", "runs/bad")
+found.changes, found.first_difference, found.metrics
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import LOG
+from px4lockstep.errors import InputError
+from px4lockstep.flights.changes import Change, changes_between
+from px4lockstep.flights.folder import SUMMARY, read_log
+from px4lockstep.flights.recorded import recorded_spec
+from px4lockstep.flights.recording.differences import Difference, FlightRows, first_difference, first_live_difference
+from px4lockstep.flights.recording.file import read_recording
+from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.flights.replay import replay_of
+from px4lockstep.log.log import Log
+from px4lockstep.plots.overlay import distance_between
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+METRICS = (
+    "digest",
+    "outcome",
+    "duration_s",
+    "mission_finished",
+    "landed",
+    "crashed",
+    "waypoint_times_s",
+    "max_altitude_m",
+    "max_speed_m_s",
+    "battery_used",
+    "final_pos_ned",
+)
+"""What of a summary is set side by side: what two runs of one flight share."""
+
+
+@dataclass(frozen=True)
+class Flown:
+    """A run folder, read."""
+
+    folder: Path
+    recording: Recording
+    log: Log
+    summary: dict[str, Any]
+
+    @classmethod
+    def of(cls, folder: str | Path) -> "Flown":
+        """Read a run folder.
+
+        Raises:
+            InputError: If it lacks anything.
+        """
+        path = Path(folder)
+        recording, log = read_recording(path), read_log(path)
+        try:
+            summary = json.loads((path / SUMMARY).read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path / SUMMARY} can't be read: {error}; fly again") from error
+        return cls(path, recording, log, summary)
+
+
+@dataclass(frozen=True)
+class Diff:
+    """Two flights side by side."""
+
+    first: Flown
+    second: Flown
+    changes: tuple[Change, ...]
+
+    @cached_property
+    def first_difference(self) -> Difference | None:
+        """Where the flights part: the first microsecond and field of state, commands, wind or faults."""
+        return _exact_difference(self.first.recording, self.second.recording)
+
+    @cached_property
+    def first_live_difference(self) -> Difference | None:
+        """The first row of the logs and field of estimate or setpoints that differs: often the cause of the rest."""
+        return first_live_difference(self.first.recording.log, self.second.recording.log)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether it is the same flight, bit for bit."""
+        return self.first_difference is None and self.first_live_difference is None
+
+    @cached_property
+    def metrics(self) -> dict[str, tuple[Any, Any]]:
+        """What came of both, by name."""
+        named = {name: (self.first.summary.get(name), self.second.summary.get(name)) for name in METRICS}
+        return {name: pair for name, pair in named.items() if pair != (None, None)}
+
+    @cached_property
+    def largest_distance_m(self) -> float | None:
+        """How far they came apart at the same time; None without positions or common rows."""
+        _, apart_m = distance_between(self.first.log, self.second.log)
+        return float(apart_m.max()) if len(apart_m) else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "identical": self.is_same,
+            "changes": [change.as_dict() for change in self.changes],
+            "first_difference": None if self.first_difference is None else self.first_difference.as_dict(),
+            "first_live_difference": (
+                None if self.first_live_difference is None else self.first_live_difference.as_dict()
+            ),
+            "metrics": {name: list(pair) for name, pair in self.metrics.items()},
+            "largest_distance_m": self.largest_distance_m,
+        }
+
+    def plot(self) -> "Figure":
+        """Return the picture of both."""
+        from px4lockstep.plots.overlay import plot_overlay
+
+        return plot_overlay(
+            (self.first.log, self.second.log),
+            (self.first.folder.name, self.second.folder.name),
+            None if self.first_difference is None else self.first_difference.time_us / 1e6,
+        )
+
+
+def diff(first: str | Path, second: str | Path) -> Diff:
+    """Set two run folders side by side.
+
+    Raises:
+        InputError: If one can't be read.
+    """
+    ours, theirs = Flown.of(first), Flown.of(second)
+    with recorded_spec(ours.recording) as before, recorded_spec(theirs.recording) as after:
+        changes = changes_between(before, after)
+    if ours.recording.source.mission != theirs.recording.source.mission:
+        missions = (ours.recording.source.mission, theirs.recording.source.mission)
+        changes = (*changes, Change("mission", *(_title(text) for text in missions)))
+    return Diff(ours, theirs, changes)
+
+
+def _title(mission: str | None) -> str:
+    return "none" if mission is None else f"{len(mission.splitlines())} lines"
+
+
+def _exact_difference(first: Recording, second: Recording) -> Difference | None:
+    """Return where two flights part: by their logs to the row, then by replays to the boundary."""
+    if first.state_names != second.state_names:
+        return Difference(int(first.streams.time_us[0]), "states", len(first.state_names), len(second.state_names))
+    rows = [FlightRows.of(recording.log, recording.log_state) for recording in (first, second)]
+    found = first_difference(rows[0], rows[1], first.state_names)
+    if found is None:
+        return None
+    return _between_rows(replay_of(first), replay_of(second), found) or found
+
+
+def _between_rows(first: Simulation, second: Simulation, found: Difference) -> Difference | None:
+    """Fly two replays to the row before their logs part, and look at every boundary of either from there on."""
+    rows_us = first.timeline.time_us[(first.timeline.due & np.uint16(LOG)) != 0]
+    before_us = rows_us[rows_us < found.time_us]
+    last_us = int(before_us[-1]) if len(before_us) else first.timeline.start_us
+    if max(first.time_us, second.time_us) > last_us:
+        return None  # a branch, whose past can't be replayed
+    times_us = np.union1d(first.timeline.time_us, second.timeline.time_us)
+    for time_us in times_us[np.searchsorted(times_us, last_us) :].tolist():
+        ours, theirs = (FlightRows.now(simulation.run(time_us)) for simulation in (first, second))
+        # What acts on the plant was set at the boundary before; the state is now's, if this is a boundary of both.
+        parted = first_difference(ours.holding(last_us), theirs.holding(last_us))
+        if parted is None and first.time_us == second.time_us:
+            parted = first_difference(ours, theirs, first.plant.names)
+        if parted is not None or last_us > found.time_us:
+            return parted
+        last_us = time_us
+    return None

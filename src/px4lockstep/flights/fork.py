@@ -1,0 +1,217 @@
+"""Branches of a live flight of real PX4: its state is in its library, so the process is copied at a boundary.
+
+The flight is flown to the moment; each branch is a child of this process, made by `os.fork()`, which flies on with its
+changes and leaves a run folder, with what PX4 printed. The parent waits for each and collects its summary. If PX4
+crashes in one, the others are flown.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from px4lockstep.autopilots.px4_library.autopilot import Px4Session
+from px4lockstep.engine.snapshot import Snapshot
+from px4lockstep.errors import InputError, SimulationError
+from px4lockstep.flights.branch import MAX_BRANCHES, changed_spec, check_flown
+from px4lockstep.flights.changes import Change
+from px4lockstep.flights.child import ask_child, crash_of
+from px4lockstep.flights.crashed import keep_crashed
+from px4lockstep.flights.folder import PX4_LOG, SUMMARY, RunFolder
+from px4lockstep.flights.recorded import SPEC, recorded_spec
+from px4lockstep.flights.recording.file import read_recording
+from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.flights.run import Run, fly
+from px4lockstep.px4.console import flush_console, log_of_console, printed_in
+from px4lockstep.spec.build import Flight, build
+from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.spec import Spec
+from px4lockstep.timebase import seconds_to_us
+
+STARTED_WITH = (
+    "px4.lockstep",
+    "px4.uorb",
+    "px4.derive_ca_params",
+    "px4.strict_lockstep_rates",
+    "autopilot.angular_acceleration",
+)
+"""What PX4 and its host are started with."""
+
+
+@dataclass(frozen=True)
+class Forked:
+    """A branch that a child has flown: its folder, its summary, what was changed, and when it left the trunk."""
+
+    folder: Path
+    summary: dict[str, Any]
+    changes: tuple[Change, ...]
+    at_us: int
+
+
+@dataclass(frozen=True)
+class LiveTrunk:
+    """A flight of real PX4 that was flown again to the moment that branches go on from."""
+
+    recording: Recording
+    session: Px4Session
+    flight: Flight
+    start: Snapshot
+    moment: Snapshot
+    at_us: int
+
+    @classmethod
+    def of(cls, recording: Recording, at_s: float, library: Mapping[str, str]) -> "LiveTrunk":
+        """Fly a recorded flight again to a time, with PX4, and check that it is the same flight.
+
+        Args:
+            recording: The flight.
+            at_s: The time.
+            library: Where PX4 is, as keys of the aircraft file; a recording does not tell.
+
+        Raises:
+            InputError: If the time is not in it, or the library is not found.
+            SimulationError: If it does not fly as it was recorded: by another PX4, say.
+        """
+        at_us, end_us = seconds_to_us(at_s, "at_s"), int(recording.log["time_us"][-1])
+        if at_us >= end_us:
+            raise InputError(f"at_s = {at_s} is not before the end of the flight, {end_us / 1e6} s")
+        with recorded_spec(recording, library) as spec:
+            flight = build(spec, record=True)
+        simulation = flight.simulation
+        if simulation.px4 is None:
+            raise InputError("only a flight of real PX4 is branched by a fork; others go on from their moments")
+        start = simulation.copied()
+        try:
+            simulation.run(at_us)
+            check_flown(recording, simulation)
+        except BaseException:
+            simulation.close()
+            raise
+        return cls(recording, simulation.px4, flight, start, simulation.copied(), simulation.time_us)
+
+    def fly_branch(self, before: Spec, spec: Spec, folder: Path, plots: bool, printed: str) -> None:
+        """Fly a branch, in a child of the process that flew the trunk; it leaves its run folder.
+
+        Args:
+            before: What the trunk flew.
+            spec: What the branch flies.
+            folder: Where.
+            plots: Whether to draw it.
+            printed: What PX4 printed before.
+        """
+        flight = build(spec, record=True, px4=self.session)
+        flight.simulation.continue_from(self.moment, self.start)
+        target = RunFolder.create(folder, flight, holds_log=True)
+        with log_of_console(target.path / PX4_LOG, printed):
+            ours, theirs = ({**one.autopilot.params, **_params(one)} for one in (before, spec))
+            self.session.set_parameters({name: value for name, value in theirs.items() if ours.get(name) != value})
+            try:
+                run = fly(flight, target.watch)
+            except SimulationError as error:  # it keeps its log, and the others are flown
+                run = Run(flight, error)
+        target.keep(run)
+        if plots:
+            target.draw(run)
+        target.close(run)
+
+
+def is_of_px4(recording: Recording) -> bool:
+    """Return whether real PX4 flew a recording."""
+    return recording.source.autopilot.partition(" ")[0] == "px4"
+
+
+def fork(
+    source: str | Path | Recording,
+    at_s: float,
+    out: str | Path,
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    settings: Sequence[str] = (),
+    events: Sequence[Mapping[str, Any]] = (),
+    count: int = 1,
+    plots: bool = False,
+    console: BinaryIO | None = None,
+) -> list[Forked]:
+    """Fly on from a moment of a recorded flight of real PX4, a child process each.
+
+    Args:
+        source: A recording, its file, or a run folder.
+        at_s: When to leave the recorded flight; the next boundary, if there is none at this time.
+        out: The folder for the branches' run folders, `branch-1` and so on.
+        overrides: What is to be different from then on, by dotted key.
+        settings: The same as texts.
+        events: Further events of the scenario.
+        count: How many; each after the first has a seed of its own.
+        plots: Whether to draw them.
+        console: The file that PX4's console goes into, if it does: `px4.log` of each branch then begins with it.
+
+    Raises:
+        InputError: If it can't be read or flown, or a change can't be made in flight.
+        SimulationError: If the flight can't be reproduced, or a branch could not be flown.
+    """
+    if not hasattr(os, "fork"):
+        raise InputError("this system can't copy a process (os.fork); fly each branch from its start instead")
+    if not 1 <= count <= MAX_BRANCHES:
+        raise InputError(f"count = {count} is not allowed; it must be 1 to {MAX_BRANCHES}")
+    recording = source if isinstance(source, Recording) else read_recording(source)
+    # Before anything is flown: a change that can't be made is an error of the parent.
+    at_us = seconds_to_us(at_s, "at_s")
+    with changed_spec(recording, overrides or {}, settings, events, 0, at_us) as (before, spec, changes):
+        _refuse_of_the_host(before, spec, changes)
+        library = _library_of(source) | _library_in(spec)
+    trunk = LiveTrunk.of(recording, at_s, library)
+    try:
+        flush_console()
+        printed = "" if console is None else printed_in(console)
+        forked = []
+        for number in range(count):
+            folder = Path(out) / f"branch-{number + 1}"
+            with changed_spec(recording, overrides or {}, settings, events, number, trunk.at_us) as (*specs, changes):
+                summary = _fly_child(trunk, specs[0], specs[1], folder, plots, printed)
+            forked.append(Forked(folder, summary, changes, trunk.at_us))
+        return forked
+    finally:
+        trunk.flight.simulation.close()
+
+
+def _fly_child(trunk: LiveTrunk, before: Spec, spec: Spec, folder: Path, plots: bool, printed: str) -> dict[str, Any]:
+    """Fly a branch in a child of this process, and return its summary."""
+
+    def work() -> str:
+        trunk.fly_branch(before, spec, folder, plots, printed)
+        return ""
+
+    code, problem = ask_child(work)
+    if code < 0 and folder.exists():
+        return keep_crashed(folder, spec, -code)
+    if code != 0:
+        raise SimulationError(f"the branch in {folder}: {crash_of(-code) if code < 0 else problem}")
+    summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text("utf-8"))
+    return summary
+
+
+def _refuse_of_the_host(before: Spec, after: Spec, changes: tuple[Change, ...]) -> None:
+    """Refuse changes of what PX4 was started with: it runs already."""
+    for change in changes:
+        if change.key.startswith(STARTED_WITH):
+            raise InputError(f"{change}: PX4 was started with that, and it can't change in flight. Fly anew")
+    for name in _params(before):
+        if name not in _params(after):
+            raise InputError(f"px4.params: {name} can't be taken back in flight; give it the value that it is to have")
+
+
+def _library_of(source: str | Path | Recording) -> dict[str, str]:
+    """Return where a run folder's flight found PX4, if it is one and says so."""
+    path = None if isinstance(source, Recording) else Path(source) / SPEC
+    return _library_in(load_spec(path)) if path is not None and path.exists() else {}
+
+
+def _library_in(spec: Spec) -> dict[str, str]:
+    places = {"px4.libpath": spec.px4.libpath, "px4.msg_dir": spec.px4.msg_dir}
+    return {key: place for key, place in places.items() if place is not None}
+
+
+def _params(spec: Any) -> dict[str, float | int]:
+    return {param.name: param.value for param in spec.px4.params}

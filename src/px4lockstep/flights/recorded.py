@@ -1,0 +1,93 @@
+"""Between a flight and its recording: where a flight came from, and its aircraft file once more."""
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numba
+import numpy as np
+
+from px4lockstep import __version__
+from px4lockstep.engine.snapshot import Snapshot
+from px4lockstep.errors import InputError
+from px4lockstep.flights.recording.recording import Recording, Source
+from px4lockstep.px4.missions import Mission
+from px4lockstep.spec.build import Flight, build
+from px4lockstep.spec.flight_tables import Autopilot
+from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.px4_tables import Sitl, Uorb
+from px4lockstep.spec.spec import Spec
+from px4lockstep.spec.toml_text import to_toml
+
+SPEC = "spec.toml"
+NOT_OF_THE_FLIGHT = {"mode": "live", "log_csv": None, "recording_in": None, "recording_out": None}
+"""Keys of `[run]` that say where things go: a recording is the same wherever it was written."""
+
+
+def mission_file(mission: Mission) -> str:
+    """Return what a mission's file is called beside an aircraft file that was flown."""
+    return f"mission{Path(mission.source).suffix}"
+
+
+def source_of(flight: Flight) -> Source:
+    """Return where a flight came from, as its recording keeps it."""
+    spec, mission, px4 = flight.spec, flight.mission, flight.simulation.px4
+    name = None if mission is None else mission_file(mission)
+    recorded = spec.model_copy(
+        update={
+            "px4": spec.px4.model_copy(
+                update={"mission_path": name, "libpath": None, "msg_dir": None, "sitl": _anywhere(spec.px4.sitl)}
+            ),
+            "run": spec.run.model_copy(update=NOT_OF_THE_FLIGHT),
+        }
+    )
+    return Source(
+        spec=to_toml(recorded),
+        mission=None if mission is None else mission.text,
+        mission_name=name,
+        autopilot=f"{spec.autopilot.kind} {__version__ if px4 is None else px4.identity}",
+        seed=spec.aircraft.seed,
+        versions={
+            "px4lockstep": __version__,
+            "python": platform.python_version(),
+            "numba": numba.__version__,
+            "numpy": np.__version__,
+        },
+    )
+
+
+def _anywhere(sitl: Sitl) -> Sitl:
+    """Leave out where stock PX4 was."""
+    return sitl.model_copy(update={"build_dir": None, "instance": None})
+
+
+def made_with(spec: Spec) -> Snapshot:
+    """Return a live flight before its first boundary; the built-in autopilot is there in the place of real PX4."""
+    if spec.autopilot.kind == "px4":
+        spec = spec.model_copy(
+            update={"autopilot": Autopilot(), "px4": spec.px4.model_copy(update={"params": (), "uorb": Uorb()})}
+        )
+    return build(spec, record=True).simulation.snapshot()
+
+
+@contextmanager
+def recorded_spec(
+    recording: Recording, overrides: Mapping[str, Any] | None = None, settings: Sequence[str] = ()
+) -> Iterator[Spec]:
+    """Give the aircraft file of a recording, with changes; its mission is there for as long as this lasts.
+
+    Raises:
+        InputError: If anything is wrong with it or with the changes.
+    """
+    source = recording.source
+    with TemporaryDirectory() as folder:
+        (Path(folder) / SPEC).write_text(source.spec, "utf-8")
+        if source.mission is not None and source.mission_name is not None:
+            (Path(folder) / Path(source.mission_name).name).write_text(source.mission, "utf-8")
+        try:
+            yield load_spec(Path(folder) / SPEC, overrides, settings)
+        except InputError as error:
+            raise InputError(str(error).replace(str(Path(folder) / SPEC), "the recording's aircraft file")) from error

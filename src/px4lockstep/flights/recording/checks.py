@@ -1,0 +1,133 @@
+"""The checks of a recording that was read: whether its parts fit together, and hold what a flight can have left.
+
+Hashes find damage. These find a file that is whole and can't be a flight: made by hand, or by a program with a mistake.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.engine.core import SIM
+from px4lockstep.engine.timeline import AXIS_BITS, LOG
+from px4lockstep.environment.gust import MAX_GUSTS
+from px4lockstep.errors import InputError
+from px4lockstep.flights.recording.recording import Recording
+
+
+def check_recording(recording: Recording) -> None:
+    """Check all parts, the digests last.
+
+    Raises:
+        InputError: If anything does not fit, with what and where.
+    """
+    recording.streams.check()
+    _check_timeline(recording)
+    _check_values(recording)
+    _check_log(recording)
+    _check_moments(recording)
+    _check_marks(recording)
+    recording.check_digests()
+
+
+def _check_timeline(recording: Recording) -> None:
+    """Check that axes are known, and that the log is due at the end."""
+    due = recording.streams.due
+    known = np.uint16(sum(AXIS_BITS.values()))
+    unknown = np.flatnonzero(due & ~known)
+    if len(unknown):
+        raise InputError(f"timeline/due[{unknown[0]}] = {due[unknown[0]]} has bits of axes that this version lacks")
+    if not int(due[-1]) & LOG:
+        raise InputError("timeline/due lacks the log's bit at the end, where a log always has a row")
+
+
+def _check_values(recording: Recording) -> None:
+    """Check what a replay computes with: finite, and commands and gusts in their ranges."""
+    streams = recording.streams
+    for name, array in (
+        ("plant/initial_state", recording.initial_state),
+        ("streams/commands", streams.commands),
+        ("streams/winds", streams.winds),
+        ("streams/scenarios", streams.scenarios),
+        ("streams/gusts", streams.gusts),
+    ):
+        _check_finite(name, array)
+    for channel, low in (("motors", 0.0), ("servos", -1.0)):
+        values = streams.commands[channel]
+        wrong = np.argwhere((values < low) | (values > 1.0))
+        if len(wrong):
+            row, i = wrong[0]
+            place = f"streams/commands.{channel}[{i}] in row {row}"
+            raise InputError(f"{place} is {values[row, i]}; allowed is {low} to 1.0")
+    count = int(streams.gusts["count"][0])
+    if not 0 <= count <= MAX_GUSTS:
+        raise InputError(f"streams/gusts.count is {count}; allowed is 0 to {MAX_GUSTS}")
+
+
+def _check_finite(name: str, array: npt.NDArray[Any]) -> None:
+    """Check all floats of an array, those in records too."""
+    for field in array.dtype.names or ():
+        _check_finite(f"{name}.{field}", array[field])
+    if array.dtype.names is None and array.dtype.kind == "f":
+        wrong = np.argwhere(~np.isfinite(array))
+        if len(wrong):
+            raise InputError(f"{name} is {array[tuple(wrong[0])]} in row {wrong[0][0]}; it must be finite")
+
+
+def _check_log(recording: Recording) -> None:
+    """Check that the log's rows stand at the boundaries where they are due, and have a state each."""
+    log, state, streams = recording.log, recording.log_state, recording.streams
+    if not len(log):
+        raise InputError("log/rows is empty")
+    if len(recording.state_names) != len(recording.initial_state):
+        names = len(recording.state_names)
+        raise InputError(
+            f"it has {names} state_names, and {len(recording.initial_state)} states in plant/initial_state"
+        )
+    if state.shape != (len(log), len(recording.initial_state)):
+        wanted = (len(log), len(recording.initial_state))
+        raise InputError(f"log/state has the shape {state.shape}, not {wanted}")
+    due_us = streams.time_us[(streams.due & np.uint16(LOG)) != 0]
+    if bool(log["bus"]["scenario"]["crashed"][-1]):  # a crash ends the log, with a row of its own
+        due_us = due_us[due_us <= log["time_us"][-1]]
+        if not len(due_us) or due_us[-1] != log["time_us"][-1]:
+            due_us = np.append(due_us, log["time_us"][-1])
+    if len(due_us) != len(log):
+        raise InputError(f"log/rows has {len(log)} rows; the timeline has {len(due_us)} boundaries of the log")
+    wrong = np.flatnonzero(due_us != log["time_us"])
+    if len(wrong):
+        row = int(wrong[0])
+        raise InputError(f"log/rows.time_us is {int(log['time_us'][row])} in row {row}, not {int(due_us[row])}")
+
+
+def _check_moments(recording: Recording) -> None:
+    """Check that each moment has a place in the flight, one after the other."""
+    moments, streams = recording.moments, recording.streams
+    if moments.shape[1] != SIM.itemsize:
+        raise InputError(f"moments/core has rows of {moments.shape[1]} bytes, not {SIM.itemsize}")
+    cursors = np.ascontiguousarray(moments).view(SIM)[:, 0]["cursor"] if len(moments) else np.zeros(0, SIM)["cursor"]
+    limits = {
+        "k": len(streams.time_us) - 1,
+        "autopilot_ticks": len(streams.commands),
+        "wind_ticks": len(streams.winds),
+        "log_rows": len(recording.log),
+        "scenario_rows": len(streams.scenarios),
+    }
+    for name, limit in limits.items():
+        wrong = np.flatnonzero((cursors[name] < 0) | (cursors[name] > limit))
+        if len(wrong):
+            found = cursors[name][wrong[0]]
+            raise InputError(f"moments/core is at {name} = {found} in row {wrong[0]}; allowed is 0 to {limit}")
+    if np.any(np.diff(cursors["k"]) <= 0):
+        raise InputError("moments/core has rows that are not one after the other in time")
+
+
+def _check_marks(recording: Recording) -> None:
+    """Check that there are marks for each boundary up to the end or a crash, or none, as in older versions."""
+    marks, boundaries = recording.marks, len(recording.streams.time_us)
+    if marks.shape[1] != len(recording.initial_state):
+        states = len(recording.initial_state)
+        raise InputError(f"plant/marks has {marks.shape[1]} columns; the plant has {states} states")
+    last = int(np.searchsorted(recording.streams.time_us, recording.log["time_us"][-1]))
+    if len(marks) and not last < len(marks) <= boundaries:
+        raise InputError(f"plant/marks has {len(marks)} rows; the flight has {last + 1} boundaries")

@@ -1,0 +1,210 @@
+"""What is in the file of a recording: names, layouts and descriptions, and that all of it is there."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.engine.bus import BUS_SCHEMA_VERSION, layout_hash
+from px4lockstep.engine.core import LOG_ROW, SIM, STREAMS
+from px4lockstep.engine.marks import MARK
+from px4lockstep.engine.streams import Streams
+from px4lockstep.engine.timeline import AXIS_BITS
+from px4lockstep.environment.gust import GUSTS
+from px4lockstep.errors import InputError
+from px4lockstep.flights.recording.checks import check_recording
+from px4lockstep.flights.recording.recording import Recording, Source
+
+FORMAT = "px4lockstep.recording"
+VERSION = 4
+"""Raised with every change of what is in the file; `migrations` reads what older versions wrote."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An array of the file: its layout, how many dimensions it has, and what it is."""
+
+    dtype: np.dtype[Any]
+    description: str
+    dimensions: int = 1
+
+
+BITS = ", ".join(f"{bit} {name}" for name, bit in AXIS_BITS.items())
+ENTRIES = {
+    "timeline/time_us": Entry(np.dtype("<u8"), "The boundaries [us], strictly rising."),
+    "timeline/due": Entry(np.dtype("<u2"), f"The axes that are due at each boundary, as bits: {BITS}."),
+    "streams/commands": Entry(STREAMS["commands"], "Motor and servo commands, a row for each tick of the autopilot."),
+    "streams/winds": Entry(STREAMS["winds"], "The wind source's velocity [m/s], a row for each tick of the wind."),
+    "streams/scenarios": Entry(STREAMS["scenarios"], "The scenario's outputs and faults, a row for each change."),
+    "streams/scenario_at": Entry(
+        STREAMS["scenario_at"],
+        "The boundary that each row of scenarios holds from, counted from 0; then how many there are.",
+    ),
+    "streams/gusts": Entry(GUSTS, "Gusts on top of the wind, one record."),
+    "plant/initial_state": Entry(np.dtype("<f8"), "The state of the plant before the first boundary."),
+    "plant/marks": Entry(MARK, "The lowest byte of each state of the plant at each boundary.", dimensions=2),
+    "moments/core": Entry(
+        np.dtype("u1"), "All records of the simulation every few seconds, a row of bytes each.", dimensions=2
+    ),
+    "log/rows": Entry(LOG_ROW, "Time, bus and held inputs of each row of the log, before the step from there."),
+    "log/state": Entry(np.dtype("<f8"), "The state of the plant of each row of the log.", dimensions=2),
+}
+"""All arrays, by their path in the file."""
+
+TEXTS = {
+    "spec": "The resolved aircraft file, TOML.",
+    "state_names": "What the states of the plant are called, a line each.",
+}
+MISSION = "The mission that the aircraft file names."
+ATTRIBUTES = {
+    "core_layout": str,
+    "bus_version": int,
+    "bus_layout": str,
+    "integrator": str,
+    "autopilot": str,
+    "seed": int,
+    "digest": str,
+    "live_digest": str,
+    "mission_name": str,
+}
+
+
+@dataclass
+class Contents:
+    """A file as it was read: nothing of it is checked but that it is undamaged."""
+
+    version: int
+    attributes: dict[str, Any]
+    versions: dict[str, str]
+    texts: dict[str, str]
+    arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+
+def contents_of(recording: Recording) -> Contents:
+    """Return what is to be written for a recording."""
+    streams, source = recording.streams, recording.source
+    mission = {} if source.mission is None else {"mission": source.mission}
+    return Contents(
+        version=VERSION,
+        attributes={
+            "core_layout": layout_hash(SIM),
+            "bus_version": BUS_SCHEMA_VERSION,
+            "bus_layout": layout_hash(LOG_ROW),
+            "integrator": recording.integrator,
+            "autopilot": source.autopilot,
+            "seed": source.seed,
+            "digest": recording.digest,
+            "live_digest": recording.live_digest,
+            "mission_name": source.mission_name or "",
+        },
+        versions=dict(sorted(source.versions.items())),  # in the order that they are read in
+        texts={"spec": source.spec, "state_names": "\n".join(recording.state_names)} | mission,
+        arrays={
+            "timeline/time_us": streams.time_us,
+            "timeline/due": streams.due,
+            "streams/commands": streams.commands,
+            "streams/winds": streams.winds,
+            "streams/scenarios": streams.scenarios,
+            "streams/scenario_at": streams.scenario_at,
+            "streams/gusts": streams.gusts,
+            "plant/initial_state": recording.initial_state,
+            "plant/marks": recording.marks,
+            "moments/core": recording.moments,
+            "log/rows": recording.log,
+            "log/state": recording.log_state,
+        },
+    )
+
+
+def recording_of(contents: Contents) -> Recording:
+    """Return the recording in a file of this version, after checking that all of it fits together.
+
+    Raises:
+        InputError: If anything does not, with what differs.
+    """
+    _check_names(contents)
+    for name, entry in ENTRIES.items():
+        _check_layout(name, contents.arrays[name], entry)
+    for name, ours in (("bus_version", BUS_SCHEMA_VERSION), ("bus_layout", layout_hash(LOG_ROW))):
+        if contents.attributes[name] != ours:
+            raise InputError(f"its attribute {name} is {contents.attributes[name]!r}, not {ours!r}")
+    arrays, attributes = contents.arrays, contents.attributes
+    streams = Streams(**{name.partition("/")[2]: array for name, array in arrays.items() if name in _STREAM_NAMES})
+    # Moments are the bytes of one layout; a flight of another can be replayed, and not branched.
+    has_moments = attributes["core_layout"] == layout_hash(SIM)
+    recording = Recording(
+        source=Source(
+            spec=contents.texts["spec"],
+            mission=contents.texts.get("mission"),
+            mission_name=attributes["mission_name"] or None,
+            autopilot=attributes["autopilot"],
+            seed=attributes["seed"],
+            versions=contents.versions,
+        ),
+        integrator=attributes["integrator"],
+        streams=streams,
+        state_names=tuple(contents.texts["state_names"].split("\n")),
+        initial_state=arrays["plant/initial_state"],
+        log=arrays["log/rows"],
+        log_state=arrays["log/state"],
+        moments=arrays["moments/core"] if has_moments else np.zeros((0, SIM.itemsize), np.uint8),
+        marks=arrays["plant/marks"],
+        digest=attributes["digest"],
+        live_digest=attributes["live_digest"],
+    )
+    check_recording(recording)
+    return recording
+
+
+_STREAM_NAMES = [name for name in ENTRIES if name.startswith(("timeline/", "streams/"))]
+
+
+def _check_names(contents: Contents) -> None:
+    """Check that all is there, nothing else is, and attributes are of the right kind."""
+    for kind, wanted, optional, found in (
+        ("array", tuple(ENTRIES), (), contents.arrays),
+        ("text", tuple(TEXTS), ("mission",), contents.texts),
+        ("attribute", tuple(ATTRIBUTES), (), contents.attributes),
+    ):
+        missing = [name for name in wanted if name not in found]
+        if missing:
+            raise InputError(f"it lacks the {kind} {missing[0]!r}")
+        unknown = [name for name in found if name not in (*wanted, *optional)]
+        if unknown:
+            raise InputError(f"it has the {kind} {unknown[0]!r}, which this version does not know")
+    for name, expected in ATTRIBUTES.items():
+        if not isinstance(contents.attributes[name], expected):
+            raise InputError(f"its attribute {name} = {contents.attributes[name]!r} is not of type {expected.__name__}")
+    if bool(contents.attributes["mission_name"]) != ("mission" in contents.texts):
+        raise InputError("it has one of mission_name and mission without the other")
+
+
+def _check_layout(name: str, array: npt.NDArray[Any], entry: Entry) -> None:
+    """Check type and dimensions; records are compared field by field."""
+    if array.ndim != entry.dimensions:
+        raise InputError(f"{name} has {array.ndim} dimensions, not {entry.dimensions}")
+    other = layout_difference(entry.dtype, array.dtype, name)
+    if other is not None:
+        raise InputError(other)
+
+
+def layout_difference(ours: np.dtype[Any], theirs: np.dtype[Any], name: str) -> str | None:
+    """Say what is different in another layout, the first thing that is; None if nothing is."""
+    if ours == theirs:
+        return None
+    if ours.subdtype is not None and theirs.subdtype is not None and ours.shape == theirs.shape:
+        return layout_difference(ours.base, theirs.base, name)
+    if ours.names is None or theirs.names is None:
+        return f"{name} is {theirs}, not {ours}"
+    missing = [field for field in ours.names if field not in theirs.names]
+    unknown = [field for field in theirs.names if field not in ours.names]
+    if missing or unknown:
+        lacks = [f"lacks the field {missing[0]!r}"] if missing else []
+        has = [f"has a field {unknown[0]!r} that this version does not know"] if unknown else []
+        return f"{name} {' and '.join(lacks + has)}"
+    for field_name in ours.names:
+        found = layout_difference(ours[field_name], theirs[field_name], f"{name}.{field_name}")
+        if found is not None:
+            return found
+    return f"{name} has its fields in another order or place"

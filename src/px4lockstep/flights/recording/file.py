@@ -1,0 +1,327 @@
+"""The file of a recording: HDF5, with the hash of all its bytes in front.
+
+The first 512 bytes are a user block, which every reader of HDF5 skips: a line that says what the file is and a line
+with the SHA-256 of all that follows. So damage is found before anything is made of the file, which the HDF5 library
+might not survive. Inside, every array and text has a SHA-256 of its own, for other readers and after an edit.
+Nothing in it depends on when or where it was written.
+"""
+
+import hashlib
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.errors import InputError
+from px4lockstep.flights.recording.contents import (
+    ENTRIES,
+    FORMAT,
+    MISSION,
+    TEXTS,
+    VERSION,
+    Contents,
+    contents_of,
+    recording_of,
+)
+from px4lockstep.flights.recording.migrations import migrated
+from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.io import atomic_path, blocks
+
+if TYPE_CHECKING:
+    import h5py
+
+NAME = "recording.h5"
+BLOCK_BYTES = 512
+TITLE = b"px4lockstep recording\n"
+CHUNK_BYTES = 2**18
+CHUNKS_AT_ONCE = 64
+READ_BYTES = 2**20
+MAX_BYTES = 16 * 2**30
+HEAD_BYTES = 36
+LENGTH_AT = slice(28, 36)  # of HDF5's own head (superblock version 3): where the file ends
+MAX_RATIO = 1_100  # deflate makes nothing smaller than 1 in 1,032
+REMEDY = "Use a copy, or fly again"
+LEVEL = 1  # of compression: more takes longer than it saves
+
+
+def write_recording(recording: Recording, path: str | Path) -> None:
+    """Write a recording, as a whole or not at all.
+
+    Raises:
+        InputError: If the file can't be written.
+    """
+    with atomic_path(path) as part:
+        with NotingFile(part, "w+") as raw:
+            _write(contents_of(recording), raw)
+            raw.raise_if_any()
+        _seal(part)
+
+
+def read_recording(path: str | Path) -> Recording:
+    """Read a recording, strictly: what is not exactly as it was written is an error.
+
+    Args:
+        path: The file, or the run folder that has it.
+
+    Raises:
+        InputError: If there is no such file, it is not a recording, it is damaged, it is of a version that can't be
+            read, or its parts don't fit together; with what differs.
+    """
+    file = Path(path)
+    if file.is_dir():
+        file = file / NAME
+        if not file.exists():
+            raise InputError(f"{path} has no {NAME}: it was flown with run.mode = 'live', or did not come to its end")
+    try:
+        if file.exists() and not file.is_file():  # a pipe would be waited for
+            raise InputError(f"{file} can't be read: it is no file")
+        _check_seal(file)
+    except OSError as error:
+        raise InputError(f"{file} can't be read: {error.strerror or error}") from error
+    try:
+        return recording_of(migrated(_read(file)))
+    except InputError as error:
+        raise InputError(f"{file} can't be used: {error}") from error
+    except Exception as error:  # h5py raises errors of many kinds
+        raise InputError(f"{file} can't be used: HDF5 can't read it: {_first_line(error)}. {REMEDY}") from error
+
+
+# -- writing -------------------------------------------------------------------------------------------------------
+
+
+class NotingFile(io.FileIO):
+    """A file that notes the first error of a write and goes on: the HDF5 library does not cope with a full disk."""
+
+    _error: OSError | None = None
+
+    def write(self, data: Any, /) -> int:
+        """Write all of it, unless there was an error."""
+        rest = memoryview(data)
+        while rest and self._error is None:
+            try:
+                rest = rest[super().write(rest) :]
+            except OSError as error:
+                self._error = error
+        return len(data)
+
+    def truncate(self, size: int | None = None, /) -> int:
+        """Give the file a length, unless there was an error."""
+        if self._error is None:
+            try:
+                return super().truncate(size)
+            except OSError as error:
+                self._error = error
+        return size or 0
+
+    def raise_if_any(self) -> None:
+        """Raise what was noted.
+
+        Raises:
+            OSError: If there was an error.
+        """
+        if self._error is not None:
+            raise self._error
+
+
+def _write(contents: Contents, raw: NotingFile) -> None:
+    """Write all but the first block."""
+    import h5py
+
+    with h5py.File(raw, "w", libver=("v110", "v110"), userblock_size=BLOCK_BYTES) as file:
+        _write_attribute(file, "format", FORMAT)
+        _write_attribute(file, "version", contents.version)
+        for name, value in contents.attributes.items():
+            _write_attribute(file, name, value)
+        for name, value in contents.versions.items():
+            _write_attribute(file, f"version_of_{name}", value)
+        for name, text in contents.texts.items():
+            encoded = text.encode()
+            value = np.array(encoded, h5py.string_dtype("utf-8", max(1, len(encoded))))
+            sha256 = hashlib.sha256(encoded).hexdigest()
+            _describe(file.create_dataset(name, data=value), TEXTS.get(name, MISSION), sha256)
+        for name, array in contents.arrays.items():
+            _describe(_write_array(file, name, array), ENTRIES[name].description, _hash_of(array))
+
+
+def _write_array(file: "h5py.File", name: str, array: npt.NDArray[Any]) -> "h5py.Dataset":
+    if not array.size:
+        return file.create_dataset(name, data=array, track_times=False)
+    rows = min(len(array), max(1, CHUNK_BYTES // (array.nbytes // len(array))))
+    written = file.create_dataset(
+        name,
+        array.shape,
+        array.dtype,
+        track_times=False,
+        chunks=(rows, *array.shape[1:]),
+        compression=LEVEL,
+        shuffle=True,
+    )
+    for block in blocks(array, CHUNKS_AT_ONCE * rows):
+        written[block] = array[block]
+    return written
+
+
+def _write_attribute(item: Any, name: str, value: str | int) -> None:
+    """Write a number, or a text of fixed length: what MATLAB and Julia read without further ado."""
+    import h5py
+
+    if isinstance(value, int):
+        item.attrs.create(name, np.int64(value) if value < 2**63 else np.uint64(value))
+    else:
+        data = value.encode()
+        item.attrs.create(name, np.array(data, h5py.string_dtype("utf-8", max(1, len(data)))))
+
+
+def _describe(item: Any, description: str, sha256: str) -> None:
+    _write_attribute(item, "description", description)
+    _write_attribute(item, "sha256", sha256)
+
+
+def _hash_of(array: npt.NDArray[Any]) -> str:
+    digest, rows = hashlib.sha256(), np.atleast_1d(array)
+    for block in blocks(rows):
+        digest.update(np.ascontiguousarray(rows[block]).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+# -- the hash in front ---------------------------------------------------------------------------------------------
+
+
+def _seal(path: Path) -> None:
+    """Write the hash of all that follows into the first lines."""
+    with path.open("rb+") as file:
+        file.write(_block(_hash_after_block(path)))
+
+
+def _block(digest: str) -> bytes:
+    return (TITLE + f"sha256 {digest}\n".encode()).ljust(BLOCK_BYTES, b"\0")
+
+
+def _hash_after_block(path: Path) -> str:
+    digest = hashlib.sha256()
+    for data in _blocks_of(path):
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def _blocks_of(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        file.seek(BLOCK_BYTES)
+        while data := file.read(READ_BYTES):
+            yield data
+
+
+def _check_seal(path: Path) -> None:
+    """Check that a file is a recording, as a whole and as it was written.
+
+    Raises:
+        InputError: If not.
+    """
+    with path.open("rb") as file:
+        block, head = file.read(BLOCK_BYTES), file.read(HEAD_BYTES)
+    if not block.startswith(TITLE):
+        raise InputError(f"{path} is no recording of px4lockstep: its first line is not {TITLE.decode().strip()!r}")
+    if block == _block(_hash_after_block(path)):
+        return
+    size, wanted = path.stat().st_size, int.from_bytes(head[LENGTH_AT], "little")
+    if len(head) < HEAD_BYTES or size < wanted:
+        whole = f" of {wanted}" if len(head) == HEAD_BYTES else ""
+        raise InputError(f"{path} is cut off after {size}{whole} bytes. {REMEDY}")
+    raise InputError(f"{path} is damaged or was changed: its bytes don't have the SHA-256 in its first lines. {REMEDY}")
+
+
+# -- reading -------------------------------------------------------------------------------------------------------
+
+
+def _read(path: Path) -> Contents:
+    """Read all that is in a file, and check the hash of each part.
+
+    Raises:
+        InputError: If it is of another format or a newer version, or a hash differs.
+    """
+    import h5py
+
+    with h5py.File(path, "r", locking=False) as file:
+        attributes = {name: _plain(f"its attribute {name}", value) for name, value in file.attrs.items()}
+        if attributes.pop("format", None) != FORMAT:
+            raise InputError(f"its format is not {FORMAT!r}")
+        version = _checked_version(attributes.pop("version", None))
+        texts: dict[str, str] = {}
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for name in _names_of(file):
+            item = file[name]
+            _check_item(name, item)
+            if h5py.check_string_dtype(item.dtype) is not None:
+                data = bytes(item[()])
+                _check_hash(name, item, hashlib.sha256(data).hexdigest())
+                texts[name] = _decoded(name, data)
+            else:
+                arrays[name] = np.asarray(item[()])
+                _check_hash(name, item, _hash_of(arrays[name]))
+    prefix = "version_of_"
+    versions = {
+        name.removeprefix(prefix): str(attributes.pop(name)) for name in list(attributes) if name.startswith(prefix)
+    }
+    return Contents(version, attributes, versions, texts, arrays)
+
+
+def _checked_version(version: Any) -> int:
+    if type(version) is not int or version < 1:
+        raise InputError(f"its version is {version!r}; this px4lockstep reads 1 to {VERSION}")
+    if version > VERSION:
+        raise InputError(f"its version is {version}; this px4lockstep reads 1 to {VERSION}. Update px4lockstep")
+    return version
+
+
+def _names_of(file: "h5py.File") -> list[str]:
+    import h5py
+
+    names: list[str] = []
+    file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+    return names
+
+
+def _check_item(name: str, item: "h5py.Dataset") -> None:
+    """Check that a dataset holds values, in this file, and as many as it says, before memory is taken for them."""
+    import h5py
+
+    if item.shape is None:
+        raise InputError(f"{name} has no values")
+    if item.is_virtual or item.external:
+        raise InputError(f"{name} has its values in other files")
+    is_text = h5py.check_string_dtype(item.dtype) is not None
+    if (is_text and (item.shape != () or item.dtype.kind != "S")) or item.dtype.hasobject:
+        raise InputError(f"{name} is of a kind that recordings don't have: {item.dtype} with the shape {item.shape}")
+    claimed, stored = item.size * item.dtype.itemsize, item.id.get_storage_size()
+    if claimed > MAX_BYTES or claimed > MAX_RATIO * stored:
+        raise InputError(f"{name} says that it has {claimed} bytes, with {stored} in the file, which can't be")
+
+
+def _check_hash(name: str, item: "h5py.Dataset", sha256: str) -> None:
+    if "sha256" not in item.attrs:
+        raise InputError(f"{name} lacks the attribute 'sha256'")
+    if _plain(f"{name}'s sha256", item.attrs["sha256"]) != sha256:
+        raise InputError(f"{name} is damaged: its values don't have the SHA-256 that was written with them")
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return an attribute as Python's own type."""
+    if isinstance(value, np.ndarray):
+        raise InputError(f"{name} is an array, not one value")
+    if isinstance(value, bytes | np.bytes_):
+        return _decoded(name, bytes(value))
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _decoded(name: str, data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name} is no UTF-8 text: {error}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,75 @@
+"""How files of older versions are read: each step turns the contents of one version into those of the next.
+
+Rules. A change of what is in the file raises `contents.VERSION` and adds a step here, and a file of the version before
+stays in the tests. A step never invents what a replay computes with: what an old file lacks is left empty, and what
+needs it says so. Bytes of a layout that has changed (`moments/core`) are dropped.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.engine.bus import layout_hash
+from px4lockstep.engine.core import LOG_ROW
+from px4lockstep.engine.marks import MARK
+from px4lockstep.errors import InputError
+from px4lockstep.flights.recording.contents import VERSION, Contents
+
+
+def migrated(contents: Contents) -> Contents:
+    """Return contents as this version has them."""
+    while contents.version < VERSION:
+        STEPS[contents.version](contents)
+        contents.version += 1
+    return contents
+
+
+def _from_1(contents: Contents) -> None:
+    """Version 2 added moments, the mission and the names of states, and took out of the log what it had twice."""
+    contents.attributes |= {"core_layout": "", "mission_name": "", "bus_layout": layout_hash(LOG_ROW)}
+    if "log/rows" in contents.arrays:
+        contents.arrays["log/rows"] = _with_fields(contents.arrays["log/rows"], LOG_ROW, "log/rows")
+    contents.arrays["moments/core"] = np.zeros((0, 0), np.uint8)
+    states = len(contents.arrays.get("plant/initial_state", ()))
+    contents.texts["state_names"] = "\n".join(f"x[{i}]" for i in range(states))
+
+
+def _from_2(contents: Contents) -> None:
+    """Version 3 added marks of the state at each boundary."""
+    contents.arrays["plant/marks"] = np.zeros((0, len(contents.arrays.get("plant/initial_state", ()))), MARK)
+
+
+def _from_3(contents: Contents) -> None:
+    """Version 4 has in its aircraft file how much better a step over a kink must be; before it was like any other."""
+    spec, table = contents.texts.get("spec"), "[plant.integrator]\n"
+    if spec is None:
+        return  # which is an error of its own
+    if table not in spec:
+        raise InputError("its aircraft file lacks the table [plant.integrator]")
+    contents.texts["spec"] = spec.replace(table, f"{table}kink_tolerance = 1.0\n", 1)
+
+
+def _with_fields(array: npt.NDArray[Any], dtype: np.dtype[Any], name: str) -> npt.NDArray[Any]:
+    """Return records with some of their fields.
+
+    Raises:
+        InputError: If they don't have one, or it is of another type.
+    """
+    kept = np.zeros(array.shape, dtype)
+    for field in dtype.names or ():
+        if field not in (array.dtype.names or ()):
+            raise InputError(f"{name} lacks the field {field!r}")
+        values = array[field]
+        if kept[field].dtype.names is not None and values.dtype != kept[field].dtype:
+            kept[field] = _with_fields(values, kept[field].dtype, f"{name}.{field}")
+        elif values.dtype != kept[field].dtype or values.shape != kept[field].shape:
+            raise InputError(f"{name}.{field} is {values.dtype} with the shape {values.shape}")
+        else:
+            kept[field] = values
+    return kept
+
+
+STEPS: dict[int, Callable[[Contents], None]] = {1: _from_1, 2: _from_2, 3: _from_3}
+"""By the version that each step starts from."""

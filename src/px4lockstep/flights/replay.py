@@ -1,0 +1,173 @@
+"""Replaying a recording: what drove the plant comes from it, the plant is integrated anew.
+
+replayed = replay("runs/first")
+replayed.matches, replayed.first_difference
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from px4lockstep.engine.marks import marks_of
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.errors import InputError
+from px4lockstep.flights.changes import Change, changes_between
+from px4lockstep.flights.recorded import made_with, recorded_spec
+from px4lockstep.flights.recording.differences import Difference, FlightRows, first_difference
+from px4lockstep.flights.recording.file import read_recording
+from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.spec.build import build
+from px4lockstep.spec.spec import Spec
+
+RECORDED = ("aircraft", "px4", "autopilot", "scenario", "estimator", "sensors")
+"""Tables that a replay has no use for: what came of them is in the recording."""
+RECORDED_KEYS = ("environment.wind", "environment.dryden", "environment.gusts", "timeline.t_end_s", "timeline.dt_")
+FREE_KEYS = ("timeline.dt_phys_s", "aircraft.name")
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A flight that was replayed.
+
+    Args:
+        recording: What was replayed.
+        simulation: The replay, flown to its end.
+        changes: What of the aircraft file was changed.
+        again: Makes the same replay once more, ready to run.
+    """
+
+    recording: Recording
+    simulation: Simulation
+    changes: tuple[Change, ...]
+    again: Callable[[], Simulation]
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the replay."""
+        return self.simulation.digest()
+
+    @property
+    def duration_s(self) -> float:
+        """Simulated time."""
+        return (self.simulation.time_us - self.simulation.timeline.start_us) / 1e6
+
+    @property
+    def matches(self) -> bool:
+        """Whether it is the recorded flight, bit for bit."""
+        return self.digest == self.recording.digest
+
+    @cached_property
+    def first_difference(self) -> Difference | None:
+        """The first microsecond and field where it parts from the recorded flight; None if it does not.
+
+        Between two rows of the log it is known which states differ (`omega[0], rotor[2]`), not by how much.
+        """
+        recording, simulation = self.recording, self.simulation
+        found = first_difference(
+            FlightRows.of(recording.log, recording.log_state),
+            FlightRows.of(simulation.log, simulation.log_state),
+            simulation.plant.names,
+        )
+        return None if found is None else _between_rows(recording, self.again(), found)
+
+
+def replay(
+    source: str | Path | Recording,
+    *,
+    integrator: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    settings: Sequence[str] = (),
+    spec: Spec | None = None,
+) -> Replay:
+    """Replay a recording.
+
+    Args:
+        source: A recording, its file, or a run folder.
+        integrator: Another kind of integrator than the recorded one.
+        overrides: Model values that are to be others, by dotted key.
+        settings: The same as texts: `["airframe.mass_kg=1.6"]`.
+        spec: The aircraft as this file has it, in the place of the recording's with changes.
+
+    Raises:
+        InputError: If it can't be read, or a change is of something that a replay takes from the recording.
+        SimulationError: If the run can't go on.
+    """
+    recording = source if isinstance(source, Recording) else read_recording(source)
+    wanted = dict(overrides or {})
+    if integrator is not None:
+        wanted["plant.integrator.kind"] = integrator
+    if spec is not None and (wanted or settings):
+        raise InputError("give a file or changes, not both; load_spec(path, overrides) gives a changed file")
+
+    def prepare() -> tuple[Simulation, tuple[Change, ...]]:
+        if spec is not None:
+            return _prepared(recording, spec)
+        with recorded_spec(recording, wanted, settings) as changed:
+            return _prepared(recording, changed)
+
+    simulation, changes = prepare()
+    return Replay(recording, simulation.run(), changes, lambda: prepare()[0])
+
+
+def replay_of(recording: Recording) -> Simulation:
+    """Return the replay of a recording, ready to run."""
+    with recorded_spec(recording) as spec:
+        return _prepared(recording, spec)[0]
+
+
+def _prepared(recording: Recording, spec: Spec) -> tuple[Simulation, tuple[Change, ...]]:
+    """Return a replay that is ready to run, and what is different in it."""
+    with recorded_spec(recording) as before:
+        changes = changes_between(before, spec)
+        _refuse_recorded(changes)
+        simulation = build(spec, replay=recording.streams).simulation
+        if len(simulation.initial_state) != len(recording.initial_state):
+            states = f"{len(simulation.initial_state)} states, the recorded one {len(recording.initial_state)}"
+            raise InputError(
+                f"the aircraft file is of another aircraft: it has {states}. Replay with the aircraft that was flown"
+            )
+        _check_source(recording, before, None if changes else simulation)
+        if recording.starts_us > simulation.timeline.start_us:  # a branch: its past was flown by its trunk
+            simulation.continue_from(recording.snapshot_before(recording.starts_us), made_with(before))
+    return simulation, changes
+
+
+def _between_rows(recording: Recording, replayed: Simulation, found: Difference) -> Difference:
+    """Fly a replay from the row before it parts, boundary by boundary, and compare the marks of its states."""
+    rows_us, times_us = recording.log["time_us"], recording.streams.time_us
+    before_us = rows_us[rows_us < found.time_us]
+    first = int(np.searchsorted(times_us, before_us[-1])) + 1 if len(before_us) else 1
+    for k in range(first, min(int(np.searchsorted(times_us, found.time_us)), len(recording.marks))):
+        replayed.run(int(times_us[k]))
+        parted = np.flatnonzero(marks_of(replayed.core) != recording.marks[k])
+        if len(parted):
+            names = [recording.state_names[i] for i in parted]
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            return Difference(int(times_us[k]), ", ".join(names[:3]) + more, None, None)
+    return found
+
+
+def _check_source(recording: Recording, spec: Spec, unchanged: Simulation | None) -> None:
+    """Check that the aircraft file in a recording is the one that was flown, as far as can be seen before a replay."""
+    for name, said, found in (
+        ("aircraft.seed", recording.source.seed, spec.aircraft.seed),
+        ("plant.integrator.kind", recording.integrator, spec.plant.integrator.kind),
+    ):
+        if said != found:
+            raise InputError(f"the recording's aircraft file has {name} = {found!r}; it was flown with {said!r}")
+    if unchanged is not None and unchanged.initial_state.tobytes() != recording.initial_state.tobytes():
+        raise InputError("the recording's aircraft file is of another aircraft: it does not start from its state")
+
+
+def _refuse_recorded(changes: tuple[Change, ...]) -> None:
+    for change in changes:
+        is_recorded = change.key.startswith((*(f"{table}." for table in RECORDED), *RECORDED_KEYS))
+        if is_recorded and not change.key.startswith(FREE_KEYS):
+            raise InputError(
+                f"{change}: a replay takes commands, wind, scenario and their times from the recording, so this would "
+                "change nothing. Use a branch, or fly anew"
+            )

@@ -1,0 +1,171 @@
+"""One file in, one flight out.
+
+run = simulate("iris", **{"environment.wind": "none"})
+run.log["pos_ned"], run.summary, run.digest
+run.save("runs/first")
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.errors import InputError, LockstepError
+from px4lockstep.flights.figure import draw_flight
+from px4lockstep.flights.folder import RunFolder
+from px4lockstep.flights.outcome import FLOWN, Outcome, outcome_of
+from px4lockstep.flights.recorded import source_of
+from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.flights.summary import Summary, summarize
+from px4lockstep.log.log import Log
+from px4lockstep.spec.build import Flight, build
+from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STEP_US = 1_000_000
+"""How much is flown between two looks at the flight."""
+
+Watch = Callable[[Simulation], None]
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """A flight that was flown, to its end or as far as it got.
+
+    Args:
+        flight: What was flown.
+        error: What it could not go on for, if so.
+    """
+
+    flight: Flight
+    error: LockstepError | None = None
+
+    def __repr__(self) -> str:
+        summary = self.summary
+        return (
+            f"<Run {self.spec.aircraft.name}: {summary.outcome}, {summary.duration_s:.3f} s, "
+            f"digest {summary.digest[:12]}>"
+        )
+
+    @property
+    def spec(self) -> Spec:
+        """The resolved aircraft file."""
+        return self.flight.spec
+
+    @property
+    def simulation(self) -> Simulation:
+        """The simulation, as the run left it."""
+        return self.flight.simulation
+
+    @cached_property
+    def log(self) -> Log:
+        """The log: `run.log["pos_ned"]`."""
+        return Log.of(self.simulation)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The flight in a few numbers."""
+        found = summarize(self.simulation, self.log, self.error, self.digest)
+        return replace(found, warnings=tuple(dict.fromkeys((*self.flight.warnings, *found.warnings))))
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the flight."""
+        return self.simulation.digest()
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """What came of it, in a word, and why if it failed: see `report.outcome`."""
+        return outcome_of(self.simulation, self.log, self.error)
+
+    @property
+    def is_flown(self) -> bool:
+        """Whether the flight did what it was asked to."""
+        return self.outcome.word == FLOWN
+
+    @property
+    def recording(self) -> Recording | None:
+        """What a replay needs, by reference; None if the flight was not recorded, or did not come to its end."""
+        simulation = self.simulation
+        if not simulation.is_done or not simulation.core["modes"]["is_recording"]:
+            return None
+        return Recording.of(simulation, source_of(self.flight))
+
+    def plot(self) -> "Figure":
+        """Return the picture of the flight, a Matplotlib figure."""
+        home = self.spec.home
+        return draw_flight(self.log, self.spec.aircraft.name, self.flight.mission, (home.lat_deg, home.lon_deg))
+
+    def save(self, folder: str | Path, *, plots: bool = True) -> Path:
+        """Write the run folder: aircraft file, recording, log, summary, picture.
+
+        Raises:
+            InputError: If the folder can't be made or holds another run.
+        """
+        target = RunFolder.create(folder, self.flight)
+        target.keep(self)
+        if plots:
+            target.draw(self)
+        target.close(self)
+        return target.path
+
+
+def fly(flight: Flight, watch: Watch | None = None) -> Run:
+    """Fly to the end; `watch`, if there is one, is called after every simulated second.
+
+    Raises:
+        SimulationError: If the run can't go on; the log up to then is intact.
+    """
+    simulation = flight.simulation
+    end_us = simulation.timeline.end_us
+    try:
+        while watch is not None and not simulation.is_done:
+            until_us = simulation.time_us + STEP_US
+            simulation.run(until_us if until_us < end_us else None)
+            watch(simulation)
+        simulation.run()
+    finally:
+        simulation.close()
+    return Run(flight)
+
+
+@overload
+def simulate(spec: str | Path | Spec, /, *, watch: Watch | None, **overrides: Any) -> Run: ...
+
+
+@overload
+def simulate(spec: str | Path | Spec, /, **overrides: Any) -> Run: ...  # to a type checker, **{"a.b": 7} may be `watch`
+
+
+def simulate(spec: str | Path | Spec, /, *, watch: Watch | None = None, **overrides: Any) -> Run:
+    """Fly an aircraft file, to its end.
+
+        run = simulate("iris", **{"environment.wind": "none", "aircraft.seed": 7})
+        run.is_flown, run.summary.reason     # what came of it, and why if it failed
+        run.log["pos_ned"], run.log.columns  # all rows, as arrays
+        run.save("runs/calm")                # the folder that the command line leaves
+
+    A crash or a mission that was not finished is no exception: see `run.summary`.
+
+    Args:
+        spec: The name of an aircraft that ships with the package (`iris`), the path of a file, or a loaded one.
+        watch: Called with the simulation after every simulated second.
+        overrides: Values by dotted key that replace the file's: `**{"power.batteries[0].soc0": 0.5}`.
+
+    Returns:
+        The flight, with its log, summary, digest and picture.
+
+    Raises:
+        InputError: If anything in the file or the overrides is wrong, with all of it in one report.
+        SimulationError: If the run can't go on.
+    """
+    if isinstance(spec, Spec):
+        if overrides:
+            raise InputError("overrides are for a name or a path; load_spec(path, overrides) gives a changed file")
+        return fly(build(spec), watch)
+    return fly(build(load_spec(spec, overrides)), watch)

@@ -1,0 +1,181 @@
+"""A flight in a few numbers."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.errors import LockstepError
+from px4lockstep.flights.outcome import FAILED, is_mission_asked, outcome_of
+from px4lockstep.jit import JIT_ENABLED
+from px4lockstep.log.events import Event, events_of, mission_times_us
+from px4lockstep.log.log import Log
+
+SLOW_S = 0.5
+"""A simulated second of real PX4 takes some milliseconds."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What came of a flight.
+
+    Args:
+        outcome: `flown`, `crashed`, `mission not finished`, `stopped` or `failed`: see `report.outcome`.
+        reason: Why it is not `flown`, in words with times; None if it is.
+        digest: Of the flight: see `engine.digest`.
+        duration_s: Simulated time from the start to where the run ended.
+        wall_s: How long the loop took for it.
+        realtime_factor: How much was flown, by how long that took; of a branch what came after it left its trunk.
+        mission_asked: Whether the scenario asks for the mission.
+        mission_finished: Whether the autopilot says so.
+        landed: Whether the vehicle stands on the ground at the end.
+        crashed: Whether a crash has ended the run.
+        waypoint_times_s: When each item of the mission was done, to the row of the log.
+        max_altitude_m: Above the origin, of the log's rows; None for a plant without a position, as below.
+        max_speed_m_s: Over the ground, climbing included.
+        battery_used: Charge used, as a fraction of the capacity of all batteries; None without any.
+        final_pos_ned: Where it ended [m].
+        events: What happened, in the order of time: modes, failsafes, faults, batteries, landing, crash.
+        warnings: What a user should know.
+        px4_rates_hz: How often each module of real PX4 ran; None if it did not fly.
+    """
+
+    outcome: str
+    reason: str | None
+    digest: str
+    duration_s: float
+    wall_s: float
+    realtime_factor: float
+    mission_asked: bool
+    mission_finished: bool
+    landed: bool
+    crashed: bool
+    waypoint_times_s: tuple[float, ...]
+    max_altitude_m: float | None
+    max_speed_m_s: float | None
+    battery_used: float | None
+    final_pos_ned: tuple[float, float, float] | None
+    events: tuple[Event, ...]
+    warnings: tuple[str, ...]
+    px4_rates_hz: dict[str, float] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        told = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return told | {"events": _as_dicts(self.events)}
+
+
+def summarize(
+    simulation: Simulation, log: Log | None = None, error: LockstepError | None = None, digest: str | None = None
+) -> Summary:
+    """Return the summary of a run so far, finished or not.
+
+    Args:
+        simulation: The run.
+        log: Its log, with all columns, if it is at hand.
+        error: What the run could not go on for, if so.
+        digest: Of the flight, if it is at hand.
+    """
+    log = Log.of(simulation) if log is None else log
+    events = events_of(log)
+    outcome = outcome_of(simulation, log, error)
+    # A run that was stopped is at the next boundary; the last that has run is the one before.
+    duration_us = simulation.time_us - simulation.timeline.start_us
+    wall_s = simulation.statistics.wall_s
+    position, velocity = simulation.plant["pos"], simulation.plant["vel"]
+    has_position = position.size == 3 and "pos_ned" in log and log.rows > 0
+    has_velocity = velocity.size == 3 and "vel_ned" in log and log.rows > 0
+    return Summary(
+        outcome=outcome.word,
+        reason=outcome.reason,
+        digest=simulation.digest() if digest is None else digest,
+        duration_s=duration_us / 1e6,
+        wall_s=wall_s,
+        realtime_factor=simulation.flown_us / 1e6 / wall_s if wall_s > 0.0 else 0.0,
+        mission_asked=is_mission_asked(simulation),
+        mission_finished=bool(simulation.bus.autopilot.mission_finished),
+        landed=bool(simulation.bus.scenario.landed),
+        crashed=simulation.is_crashed,
+        waypoint_times_s=tuple(time_us / 1e6 for time_us in mission_times_us(log)),
+        max_altitude_m=_highest_m(log) if has_position else None,
+        max_speed_m_s=_fastest_m_s(log) if has_velocity else None,
+        battery_used=_battery_used(simulation, log),
+        final_pos_ned=(float(position[0]), float(position[1]), float(position[2])) if position.size == 3 else None,
+        events=events,
+        warnings=_warnings(simulation, events),
+        px4_rates_hz=dict(simulation.px4.rates_hz) if simulation.px4 is not None else None,
+    )
+
+
+def summarize_log(log: Log | None, reason: str, capacities_ah: Sequence[float]) -> dict[str, Any]:
+    """Return what is known of a run that left only its log, under the names of `Summary`; what is not known is None.
+
+    Args:
+        log: What there is of it.
+        reason: Why the run failed.
+        capacities_ah: Of its batteries.
+    """
+    told: dict[str, Any] = dict.fromkeys(field.name for field in fields(Summary))
+    told |= {"outcome": FAILED, "reason": reason, "waypoint_times_s": [], "events": [], "warnings": []}
+    if log is None or not log.rows:
+        return told
+    told["duration_s"] = int(log.time_us[-1] - log.time_us[0]) / 1e6
+    told["waypoint_times_s"] = [time_us / 1e6 for time_us in mission_times_us(log)]
+    told["events"] = _as_dicts(events_of(log))
+    if "request_mission" in log:
+        told["mission_asked"] = bool(log["request_mission"].any())
+    for name in ("mission_finished", "landed", "crashed"):
+        if name in log:
+            told[name] = bool(log[name][-1])
+    if "pos_ned" in log:
+        told["max_altitude_m"] = _highest_m(log)
+        told["final_pos_ned"] = log["pos_ned"][-1].tolist()
+    if "vel_ned" in log:
+        told["max_speed_m_s"] = _fastest_m_s(log)
+    if "soc" in log:
+        told["battery_used"] = float(np.average(log["soc"][0] - log["soc"][-1], weights=capacities_ah))
+    return told
+
+
+def _as_dicts(events: Sequence[Event]) -> list[dict[str, Any]]:
+    return [{"time_s": event.time_us / 1e6, "label": event.label, "is_fault": event.is_fault} for event in events]
+
+
+def _highest_m(log: Log) -> float:
+    return float(0.0 - log["pos_ned"][:, 2].min())
+
+
+def _fastest_m_s(log: Log) -> float:
+    return float(np.linalg.norm(log["vel_ned"], axis=1).max())
+
+
+def _battery_used(simulation: Simulation, log: Log) -> float | None:
+    if "soc" not in log or not log.rows:
+        return None
+    soc = log["soc"]
+    power = simulation.core["plant"]["multirotor"]["power"]
+    capacity = 1.0 / power["batteries"]["inverse_capacity"][: soc.shape[1]]
+    return float(((soc[0] - simulation.plant["soc"]) * capacity).sum() / capacity.sum())
+
+
+def _warnings(simulation: Simulation, events: tuple[Event, ...]) -> tuple[str, ...]:
+    counts = simulation.statistics
+    found = list(simulation.warnings)
+    if not simulation.is_done:
+        at_s, end_s = simulation.time_us / 1e6, simulation.timeline.end_us / 1e6
+        found.append(f"the run stopped at {at_s:.6f} s of {end_s:.6f} s")
+    if counts.clamped_commands:
+        found.append(f"commands that were out of range and clamped: {counts.clamped_commands}")
+    # The charge of a battery that runs empty is put back to 0 once, which the events tell.
+    projected = counts.projected_states - sum(event.label.endswith(" empty") for event in events)
+    if projected > 0:
+        found.append(f"states that were put back into their bounds after a step: {projected}")
+    if counts.forced_steps:
+        found.append(f"steps of the shortest length that were accepted with too large an error: {counts.forced_steps}")
+    slowest = counts.slowest
+    if simulation.px4 is not None and JIT_ENABLED and slowest.wall_s > SLOW_S:  # interpreted, all is slow
+        steps = f"its {slowest.ticks} steps from t = {slowest.start_us / 1e6:.6f} s on took {slowest.wall_s:.1f} s"
+        found.append(f"PX4 was slow, or the machine was busy: {steps}; the flight is the same")
+    return tuple(found)

@@ -1,0 +1,130 @@
+"""What happened in a flight, found in its log: changes of states, modes and faults, with times and a few words."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.log.log import Log
+
+MODES = {0: "manual", 3: "mission", 4: "hold", 5: "return", 12: "descend", 13: "termination", 18: "land"}
+FAILSAFES = {0: "cleared", 1: "geofence", 2: "battery", 3: "motor failure", 4: "position lost"}
+WARNINGS = {0: "normal", 1: "low", 2: "critical", 3: "emergency"}
+SENSORS = {1: "gyro", 2: "accelerometer", 4: "magnetometer", 8: "barometer", 16: "GPS", 32: "estimate frozen"}
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened, seen at a row of the log; what goes wrong is marked as a fault, its end is not."""
+
+    time_us: int
+    label: str
+    is_fault: bool = False
+
+
+def events_of(log: Log) -> tuple[Event, ...]:
+    """Return what happened, in the order of time; at the same time, causes before their effects."""
+    found = [
+        *_faults(log),
+        *_changes(log, "failsafe", lambda now: f"failsafe: {FAILSAFES.get(now, now)}", is_fault=True),
+        *_changes(log, "armed", lambda now: "armed" if now else "disarmed"),
+        *_modes(log),
+        *_changes(log, "mission_finished", lambda now: "mission finished" if now else "mission begun again"),
+        *_changes(log, "landed", lambda now: "landed" if now else ""),  # that it may take off is no event
+        *_changes(log, "crashed", lambda now: "crashed" if now else "", is_fault=True),
+    ]
+    return tuple(sorted((event for event in found if event.label), key=lambda event: event.time_us))
+
+
+def mission_times_us(log: Log) -> tuple[int, ...]:
+    """Return when each item of the mission was done, in the order flown; a log without a mission has none."""
+    if "mission_item" not in log:
+        return ()
+    item, finished = log["mission_item"], log["mission_finished"]
+    is_done = ((np.diff(item) != 0) & (finished[:-1] == 0)) | (np.diff(finished) > 0)
+    return tuple(int(time_us) for time_us in log.time_us[1:][is_done])
+
+
+def _modes(log: Log) -> Iterator[Event]:
+    """Go through the changes of mode; one that nobody asked for, but a failsafe, is marked as a fault."""
+    if "nav_state" not in log:
+        return
+    mode, failsafe = log["nav_state"], log.get("failsafe")
+    for row in np.flatnonzero(np.diff(mode)) + 1:
+        is_fault = failsafe is not None and bool(failsafe[row] != 0)  # what is asked for clears it
+        yield Event(int(log.time_us[row]), f"mode {MODES.get(int(mode[row]), int(mode[row]))}", is_fault)
+
+
+def _faults(log: Log) -> Iterator[Event]:
+    yield from _masks(log, "motor_disabled_mask", lambda i: f"motor {i + 1} off", lambda i: f"motor {i + 1} back")
+    yield from _masks(log, "motor_stuck_mask", lambda i: f"motor {i + 1} stuck", lambda i: f"motor {i + 1} free")
+    yield from _masks(log, "motor_weak_mask", lambda i: f"motor {i + 1} weak", lambda i: f"motor {i + 1} strong again")
+    yield from _masks(
+        log,
+        "sensor_fault_mask",
+        lambda i: f"fault: {SENSORS.get(1 << i, f'sensor {i}')}",
+        lambda i: f"fault over: {SENSORS.get(1 << i, f'sensor {i}')}",
+    )
+    yield from _changes(
+        log,
+        "battery_disconnected",
+        lambda now: "battery disconnected" if now else "battery connected",
+        is_fault=True,
+    )
+    yield from _changes(
+        log, "est_fault_dropout", lambda now: "position dropout" if now else "position back", is_fault=True
+    )
+    if "soc" in log and log.rows:
+        for battery, soc in enumerate(log["soc"].T):
+            empty = np.concatenate([[0], soc <= 0.0])
+            for row in np.flatnonzero(np.diff(empty) > 0):
+                yield Event(int(log.time_us[row]), f"battery {battery + 1} empty", is_fault=True)
+    if "battery_warning" in log:
+        worst = np.maximum.reduce(list(log["battery_warning"].T))
+        yield from _changes_of(log, worst, lambda now: f"battery {WARNINGS.get(now, now)}", is_fault=True)
+    for name, label in (("est_bias", "estimate error"), ("est_drift", "estimate drift")):
+        names = [f"{name}_{part}" for part in ("pos_ned", "vel_ned", "yaw", "omega_body")]
+        if all(part in log for part in names):
+            is_set = np.zeros(log.rows, np.int64)
+            for part in names:
+                for values in np.atleast_2d(log[part].T):  # a component at a time: ten times faster than rows of three
+                    if values.any():
+                        is_set |= values != 0.0
+            yield from _changes_of(log, is_set, _on_or_off(label), is_fault=True)
+    if "scenario_wind_ned" in log:
+        wind = log["scenario_wind_ned"]
+        has_changed = np.zeros(max(log.rows - 1, 0), np.bool_)
+        for values in wind.T:
+            has_changed |= np.diff(values) != 0.0
+        for row in np.flatnonzero(has_changed) + 1:
+            yield Event(int(log.time_us[row]), f"wind step to {np.linalg.norm(wind[row]):.3g} m/s")
+
+
+def _on_or_off(label: str) -> Any:
+    return lambda now: label if now else f"{label} over"
+
+
+def _changes(log: Log, name: str, describe: Any, *, is_fault: bool = False) -> Iterator[Event]:
+    if name in log:
+        yield from _changes_of(log, log[name], describe, is_fault=is_fault)
+
+
+def _changes_of(log: Log, values: npt.NDArray[Any], describe: Any, *, is_fault: bool = False) -> Iterator[Event]:
+    for row in np.flatnonzero(np.diff(values)) + 1:
+        now = int(values[row])
+        yield Event(int(log.time_us[row]), describe(now), is_fault and now != 0)
+
+
+def _masks(log: Log, name: str, rise: Any, fall: Any) -> Iterator[Event]:
+    """Go through the bits that change; those that are set from the first row on count as having changed there."""
+    if name not in log or not log.rows:
+        return
+    masks = np.concatenate([[0], log[name]])
+    for row in np.flatnonzero(np.diff(masks)):
+        before, after = int(masks[row]), int(masks[row + 1])
+        for bit in range((before ^ after).bit_length()):
+            if (before ^ after) >> bit & 1:
+                label = rise(bit) if after >> bit & 1 else fall(bit)
+                yield Event(int(log.time_us[row]), label, is_fault=bool(after >> bit & 1))

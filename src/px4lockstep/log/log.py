@@ -1,0 +1,255 @@
+"""The log of a run, by the columns of the schema: from a simulation, or read from a file."""
+
+import difflib
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.engine.core import NATIVE, TELLING
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.errors import InputError
+from px4lockstep.io import in_memory
+from px4lockstep.log.schema import BY_NAME, COLUMNS, COMPONENTS, Column, components
+from px4lockstep.math.quaternion import to_euler
+from px4lockstep.plant.layout import GROUPS, MULTIROTOR_PLANT
+
+Array = npt.NDArray[Any]
+
+ROWS_AT_ONCE = 4_096
+
+
+class Log:
+    """Columns by name: `log["pos_ned"]` is an array of rows × 3, `log["armed"]` one of rows.
+
+    A log of a simulation is a view of the simulation's own arrays, without copies but for what is derived; it has the
+    rows that there were when it was made. Of one in a file, a column is copied whenever it is asked for. Arrays are
+    read-only.
+
+    Args:
+        arrays: By name, in the order of the schema; an array, or a function that makes it when it is first asked for.
+    """
+
+    def __init__(self, arrays: Mapping[str, Array | Callable[[], Array]]) -> None:
+        unknown = [name for name in arrays if name not in BY_NAME]
+        if unknown:
+            raise InputError(f"a log has no columns {unknown}; see px4lockstep.log.schema.COLUMNS")
+        if "time_us" not in arrays:
+            raise InputError("a log needs its column time_us")
+        self._arrays = {column.name: arrays[column.name] for column in COLUMNS if column.name in arrays}
+
+    @classmethod
+    def of(cls, simulation: Simulation) -> "Log":
+        """Return the log of a simulation so far, by reference."""
+        return cls.of_rows(simulation.core, simulation.log, simulation.log_state)
+
+    @classmethod
+    def of_rows(cls, core: Any, rows: Array, state: Array) -> "Log":
+        """Return a log by reference.
+
+        Args:
+            core: The records of the simulation, a `SIM`: how many rotors there are, who flies.
+            rows: The rows of its log.
+            state: The state of the plant of each.
+        """
+        arrays = _arrays_of(core, rows, state)
+        arrays["time_s"] = lambda: _seconds(in_memory(rows["time_us"]))
+        if "q_bn" in arrays:
+            attitude = arrays["q_bn"]
+            arrays["euler_bn"] = lambda: euler_angles(attitude() if callable(attitude) else attitude)
+        return cls(arrays)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that this log has, in the order of the schema."""
+        return tuple(BY_NAME[name] for name in self._arrays)
+
+    @cached_property
+    def time_us(self) -> npt.NDArray[np.uint64]:
+        """The times of the rows."""
+        return self["time_us"]
+
+    @property
+    def time_s(self) -> npt.NDArray[np.float64]:
+        """The same in seconds, for reading and plotting."""
+        return self["time_s"] if "time_s" in self else _seconds(self.time_us)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self._by_reference("time_us"))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._arrays
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __getitem__(self, name: str) -> Array:
+        self.column(name)
+        return _locked(in_memory(self._by_reference(name)))
+
+    def get(self, name: str) -> Array | None:
+        """Return a column, or None if this log does not have it."""
+        return self[name] if name in self._arrays else None
+
+    def column(self, name: str) -> Column:
+        """Return what the schema says of a column.
+
+        Raises:
+            InputError: If this log has no such column.
+        """
+        if name in self._arrays:
+            return BY_NAME[name]
+        if name in BY_NAME:
+            raise InputError(f"this log has no column {name!r}: {_why_absent(BY_NAME[name])}")
+        near = difflib.get_close_matches(str(name), list(self._arrays), n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(self._arrays)}"
+        raise InputError(f"there is no column {name!r}{hint}")
+
+    def unit(self, name: str) -> str:
+        """Return the unit of a column; "1" if its numbers have none."""
+        return self.column(name).unit
+
+    def select(self, names: Iterable[str]) -> "Log":
+        """Return a log with some of the columns, and the time."""
+        wanted = dict.fromkeys(["time_us", *names])
+        for name in wanted:
+            self.column(name)
+        return Log({name: self._arrays[name] for name in self._arrays if name in wanted})
+
+    def flat(self) -> Iterator[tuple[str, Column, Array]]:
+        """Go through the columns as files have them: one per component, with its name there and its numbers."""
+        for name in self._arrays:
+            column, array = BY_NAME[name], self._by_reference(name)
+            if array.ndim == 1:
+                yield name, column, array
+                continue
+            for i, flat_name in enumerate(components(column, array.shape[1])):
+                yield flat_name, column, array[:, i]
+
+    def _by_reference(self, name: str) -> Array:
+        """Return a column where it is, be it in a file; what is derived is made once."""
+        array = self._arrays[name]
+        if callable(array):
+            array = self._arrays[name] = _locked(array())
+        return array
+
+
+def gather(flat: Mapping[str, Array]) -> Log:
+    """Return the log of a file's columns, by the names that they have there: what `Log.flat` took apart.
+
+    Raises:
+        InputError: If a column is not the schema's, or components are missing.
+    """
+    left = dict(flat)
+    arrays: dict[str, Array | Callable[[], Array]] = {}
+    for column in COLUMNS:
+        if column.shape == "":
+            if column.name in left:
+                arrays[column.name] = _locked(left.pop(column.name))
+            continue
+        size = 0
+        while f"{column.name}_{size + 1}" in left:
+            size += 1
+        names = components(column, size)
+        found = [name for name in names if name in left]
+        if not found:
+            continue
+        if len(found) != len(names):
+            raise InputError(f"column {column.name!r} has {found} of its components {list(names)}")
+        arrays[column.name] = _locked(np.stack([left.pop(name) for name in names], axis=1))
+    if left:
+        raise InputError(f"columns {list(left)} are not of the schema of logs")
+    return Log(arrays)
+
+
+def _arrays_of(core: Any, rows: Array, state: Array) -> dict[str, Array | Callable[[], Array]]:
+    plant, modes = core["plant"], core["modes"]
+    multirotor = plant["multirotor"]
+    actuation, power = multirotor["actuation"], multirotor["power"]
+    is_aircraft = int(plant["kind"]) == MULTIROTOR_PLANT
+    has = {
+        "": True,
+        "aircraft": is_aircraft,
+        "reference": not is_aircraft and state.shape[1] > 0,
+        "estimator": int(modes["estimator"]) != 0,
+        "autopilot": int(modes["autopilot"]) in (NATIVE, TELLING),
+    }
+    starts, stops = plant["group_start"].tolist(), plant["group_stop"].tolist()
+    groups = {name: state[:, start:stop] for name, start, stop in zip(GROUPS, starts, stops, strict=True)}
+    sizes = {name: len(ends) for name, ends in COMPONENTS.items()}
+    if is_aircraft:
+        rotors, servos = int(multirotor["n_rotors"]), int(actuation["n_servos"])
+        sizes |= {
+            "rotors": rotors,
+            "motors": 1 + max(int(channel) for channel in actuation["motor_channel"][:rotors]),
+            "servos": 1 + max([int(channel) for channel in actuation["servo_channel"][:servos]], default=-1),
+            "batteries": int(power["n_batteries"]),
+            "buses": int(power["n_buses"]),
+        }
+    arrays: dict[str, Array | Callable[[], Array]] = {}
+    for column in COLUMNS:
+        if not has[column.needs] or column.source == "derived":
+            continue
+        part, _, path = column.source.partition(".")
+        if part == "state":
+            array = groups[path] if path else state
+            is_other = column.shape in COMPONENTS and array.shape[1] != sizes[column.shape]
+            if array.shape[1] and not is_other:  # a plant whose position, say, is one number
+                arrays[column.name] = array
+            continue
+        count = _numbers_in(rows.dtype, column.source)
+        count = count if count is None else min(count, sizes.get(column.shape, count))
+        if count != 0:
+            arrays[column.name] = functools.partial(_field, rows, column.source, count)
+    return arrays
+
+
+@functools.cache
+def _numbers_in(dtype: np.dtype[Any], source: str) -> int | None:
+    """Return how many numbers a field of a row has; None if it is one number."""
+    shape: tuple[int, ...] = ()
+    for name in source.split("."):
+        shape += dtype[name].shape
+        dtype = dtype[name].base
+    return shape[0] if shape else None
+
+
+def _field(rows: Array, source: str, count: int | None) -> Array:
+    """Return a field of all rows, the first of its numbers."""
+    for name in source.split("."):
+        rows = rows[name]
+    return rows if count is None else rows[:, :count]
+
+
+def _why_absent(column: Column) -> str:
+    reasons = {
+        "estimator": "the run has no estimator",
+        "autopilot": "the run's autopilot tells nothing of itself (none, a replayed one, or one in Python)",
+        "aircraft": "the run's plant is no aircraft, or has none of it",
+        "reference": "it is for plants that are no aircraft",
+    }
+    return reasons.get(column.needs, "the run has none of it, or it was not selected")
+
+
+def _seconds(time_us: Array) -> npt.NDArray[np.float64]:
+    return time_us.astype(np.float64) / 1e6
+
+
+def euler_angles(q: Array) -> npt.NDArray[np.float64]:
+    """Return roll, pitch and yaw of each row, with the package's own functions: the same bits on every machine."""
+    angles = np.empty((len(q), 3))
+    for start in range(0, len(q), ROWS_AT_ONCE):  # lists of numbers take ten times the memory of an array
+        some = slice(start, start + ROWS_AT_ONCE)
+        angles[some] = [to_euler(row) for row in map(tuple, q[some].tolist())]
+    return angles
+
+
+def _locked(array: Array) -> Array:
+    array = array.view()
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,82 @@
+"""The records between a plant and the rest: flat state, held input, outputs.
+
+The state of any plant is one flat float64 vector, `state.x[0:n_x]`, so that an integrator needs to know nothing of
+what it holds. The parts of it that share a tolerance are named groups (`GROUPS`), contiguous and in this order.
+"""
+
+from px4lockstep.jit import record
+
+MAX_MOTORS = 12
+MAX_SERVOS = 8
+MAX_BATTERIES = 4
+MAX_BUSES = 4
+MAX_POINTS = 8
+
+MAX_STATES = 79
+"""Room for 13 rigid-body states, 2 for each of 20 actuator channels, 12 rotor speeds and 2 for each of 4 batteries."""
+
+MULTIROTOR_PLANT = 10
+USER_PLANT = 100
+"""Kinds of plant. Kinds 1 to 6 are the reference problems."""
+
+GROUPS = ("pos", "vel", "att", "omega", "act", "actdot", "rotor", "soc", "v1")
+"""Position, velocity, attitude quaternion, body rates; actuator outputs and rates, rotor speeds, state of charge,
+polarization voltage."""
+
+POS, VEL, ATT, OMEGA, ACT, ACTDOT, ROTOR, SOC, V1 = range(len(GROUPS))
+
+STATE = record([("x", "f8", MAX_STATES), ("regime", "i8")])
+"""A state, or its derivative. The regime is a derivative's: a number that changes where it has a kink or jumps."""
+
+COMMAND = record([("motors", "f8", MAX_MOTORS), ("servos", "f8", MAX_SERVOS)])
+"""Motor commands in [0, 1] and servo commands in [-1, 1]."""
+
+SENSOR_FAULT_GYRO = 1
+SENSOR_FAULT_ACCEL = 2
+SENSOR_FAULT_MAG = 4
+SENSOR_FAULT_BARO = 8
+SENSOR_FAULT_GPS = 16
+SENSOR_FAULT_EST_FREEZE = 32  # the estimate holds; the others are `estimation.sensors`'
+
+FAULTS = record(
+    [
+        ("motor_disabled_mask", "i8"),  # bit i: rotor i gets no duty
+        ("motor_stuck_mask", "i8"),  # bit i: rotor i's ESC applies stuck_duty whatever it is told
+        ("motor_weak_mask", "i8"),  # bit i: rotor i has lost thrust_loss of its thrust
+        ("battery_disconnected", "i8"),  # 1: all batteries are off their buses
+        ("sensor_fault_mask", "i8"),  # SENSOR_FAULT_* bits
+        ("stuck_duty", "f8", MAX_MOTORS),
+        ("thrust_loss", "f8", MAX_MOTORS),  # fractions
+    ]
+)
+"""What is broken. A disabled motor is off even if it is stuck."""
+
+INPUT = record(
+    [
+        ("command", COMMAND),
+        ("wind_ned", "f8", 3),
+        ("faults", FAULTS),
+        ("rotor_duty", "f8", MAX_MOTORS),  # what the ESCs of direct motors apply, snapped at the autopilot tick
+    ]
+)
+"""What acts on a plant, held from one boundary to the next."""
+
+BATTERY_STATUS = record([("voltage_v", "f8"), ("current_a", "f8"), ("remaining", "f8"), ("warning", "i8")])
+"""Of one battery; the warning is 0 none, 1 low, 2 critical, 3 emergency."""
+
+OUTPUTS = record(
+    [
+        ("values", "f8", 8),  # a reference problem's invariants, or what a user's plant likes
+        ("rotor_duty", "f8", MAX_MOTORS),  # what the ESC applies, after faults and deadzone
+        ("rotor_thrust_n", "f8", MAX_MOTORS),
+        ("rotor_torque_nm", "f8", MAX_MOTORS),
+        ("motor_current_a", "f8", MAX_MOTORS),
+        ("bus_voltage_v", "f8", MAX_BUSES),
+        ("bus_current_a", "f8", MAX_BUSES),
+        ("battery", BATTERY_STATUS, MAX_BATTERIES),
+        ("air_density_kg_m3", "f8"),
+        ("air_temperature_k", "f8"),
+        ("air_vel_body", "f8", 3),  # of the air relative to the vehicle
+    ]
+)
+"""What a plant shows besides its state."""

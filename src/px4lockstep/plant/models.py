@@ -1,0 +1,228 @@
+"""Plants as a user makes them: parameters and initial state, checked, then written into the loop's records."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.checks import check_positive
+from px4lockstep.errors import InputError
+from px4lockstep.jit import callback
+from px4lockstep.plant import reference
+from px4lockstep.plant import user as user_plant
+from px4lockstep.plant.layout import GROUPS, MAX_STATES, USER_PLANT
+
+Vector = npt.NDArray[np.float64]
+
+
+class PlantModel(Protocol):
+    """What a simulation asks of a plant."""
+
+    @property
+    def groups(self) -> Mapping[str, int]:
+        """The number of states in each group of `layout.GROUPS`, in that order."""
+
+    def initial_state(self) -> Vector:
+        """Return the state at the first boundary."""
+
+    def write(self, plant: Any) -> None:
+        """Write kind and parameters into a `PLANT` record."""
+
+
+def write_plant(model: PlantModel, plant: Any, x: Vector) -> None:
+    """Write a model into a `PLANT` record and its initial state into a state vector, with all checks."""
+    unknown = [name for name in model.groups if name not in GROUPS]
+    if unknown:
+        raise InputError(f"unknown state groups {unknown}; allowed are {', '.join(GROUPS)}")
+    for name, size in model.groups.items():
+        if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+            raise InputError(f"state group {name!r} has {size!r} states; it must be an integer of 0 or more")
+    order = [name for name in GROUPS if name in model.groups]
+    if list(model.groups) != order:
+        raise InputError(f"state groups are given as {list(model.groups)}; the state has them as {order}")
+    start = 0
+    for index, name in enumerate(GROUPS):
+        size = model.groups.get(name, 0)
+        plant["group_start"][index] = start
+        start += size
+        plant["group_stop"][index] = start
+    if model.groups.get("att", 0) not in (0, 4):
+        raise InputError(f"state group 'att' has {model.groups['att']} states; it is a quaternion, 4, or absent")
+    if not 1 <= start <= MAX_STATES:
+        raise InputError(f"the plant has {start} states; allowed are 1 to {MAX_STATES}")
+    initial = np.asarray(model.initial_state(), np.float64)
+    if initial.shape != (start,):
+        raise InputError(f"the initial state has shape {initial.shape}; its groups add up to {start} states")
+    if not np.isfinite(initial).all():
+        raise InputError(f"the initial state is not finite: {initial.tolist()}")
+    if model.groups.get("att", 0):
+        first = int(plant["group_start"][GROUPS.index("att")])
+        norm = float(np.linalg.norm(initial[first : first + 4]))
+        if abs(norm - 1.0) > 1e-10:
+            raise InputError(f"the initial quaternion has norm {norm!r}; normalize it to 1 within 1e-10")
+    plant["n_x"] = start
+    x[:] = 0.0
+    x[:start] = initial
+    model.write(plant)
+
+
+@dataclass(frozen=True)
+class Oscillator:
+    """Harmonic oscillator, forced by motor command 1 and the wind from the south if the gains are not 0."""
+
+    omega_rad_s: float = 1.0
+    position: float = 1.0
+    velocity: float = 0.0
+    motor_gain: float = 0.0
+    wind_gain: float = 0.0
+    groups: Mapping[str, int] = field(default_factory=lambda: {"pos": 1, "vel": 1})
+
+    def initial_state(self) -> Vector:
+        return np.array([self.position, self.velocity])
+
+    def write(self, plant: Any) -> None:
+        plant["kind"] = reference.OSCILLATOR
+        for name in ("omega_rad_s", "motor_gain", "wind_gain"):
+            plant["reference"][name] = getattr(self, name)
+
+
+@dataclass(frozen=True)
+class Pendulum:
+    """Mathematical pendulum, released at rest."""
+
+    omega_rad_s: float = 1.0
+    angle_rad: float = 0.01
+    groups: Mapping[str, int] = field(default_factory=lambda: {"pos": 1, "vel": 1})
+
+    def initial_state(self) -> Vector:
+        return np.array([self.angle_rad, 0.0])
+
+    def write(self, plant: Any) -> None:
+        plant["kind"] = reference.PENDULUM
+        plant["reference"]["omega_rad_s"] = self.omega_rad_s
+
+
+@dataclass(frozen=True)
+class KeplerOrbit:
+    """Circular orbit, inclined about the first axis, starting on it."""
+
+    mu_m3_s2: float = 1.0
+    radius_m: float = 1.0
+    inclination_rad: float = 0.0
+    groups: Mapping[str, int] = field(default_factory=lambda: {"pos": 3, "vel": 3})
+
+    def initial_state(self) -> Vector:
+        check_positive("radius_m", self.radius_m)
+        speed = math.sqrt(check_positive("mu_m3_s2", self.mu_m3_s2) / self.radius_m)
+        tilt = self.inclination_rad
+        return np.array([self.radius_m, 0.0, 0.0, 0.0, speed * math.cos(tilt), speed * math.sin(tilt)])
+
+    def write(self, plant: Any) -> None:
+        plant["kind"] = reference.KEPLER
+        plant["reference"]["mu_m3_s2"] = self.mu_m3_s2
+
+
+@dataclass(frozen=True)
+class TorqueFreeBody:
+    """Rigid body without torque, in principal axes."""
+
+    inertia_kgm2: tuple[float, float, float] = (1.0, 2.0, 3.0)
+    omega_body: tuple[float, float, float] = (0.1, 2.0, 0.3)
+    q_bn: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
+    groups: Mapping[str, int] = field(default_factory=lambda: {"att": 4, "omega": 3})
+
+    def initial_state(self) -> Vector:
+        return np.array([*self.q_bn, *self.omega_body])
+
+    def write(self, plant: Any) -> None:
+        if min(self.inertia_kgm2) <= 0.0:
+            raise InputError(f"inertia_kgm2 = {self.inertia_kgm2} must be positive")
+        plant["kind"] = reference.RIGID_BODY
+        plant["reference"]["inertia_kgm2"] = self.inertia_kgm2
+
+
+@dataclass(frozen=True)
+class ConstantRate:
+    """Attitude turning at a constant body rate."""
+
+    rate_body_rad_s: tuple[float, float, float] = (0.0, 0.0, math.pi)
+    q_bn: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
+    groups: Mapping[str, int] = field(default_factory=lambda: {"att": 4})
+
+    def initial_state(self) -> Vector:
+        return np.array(self.q_bn)
+
+    def write(self, plant: Any) -> None:
+        plant["kind"] = reference.CONSTANT_RATE
+        plant["reference"]["rate_body_rad_s"] = self.rate_body_rad_s
+
+
+@dataclass(frozen=True)
+class FreeFall:
+    """A point mass in uniform gravity, down being positive."""
+
+    gravity_m_s2: float = 9.80665
+    pos_ned: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    vel_ned: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    groups: Mapping[str, int] = field(default_factory=lambda: {"pos": 3, "vel": 3})
+
+    def initial_state(self) -> Vector:
+        return np.array([*self.pos_ned, *self.vel_ned])
+
+    def write(self, plant: Any) -> None:
+        plant["kind"] = reference.FREE_FALL
+        plant["reference"]["gravity_m_s2"] = self.gravity_m_s2
+
+
+@dataclass(frozen=True)
+class UserPlant:
+    """A plant of your own: see `user` for the signatures, `docs/plants.md` for an example.
+
+    Args:
+        groups: The number of states in each group, in the order of `layout.GROUPS`. Tolerances go by group.
+        initial: The state at the first boundary.
+        rhs: The right-hand side; like the others a Python function, or the address of a C function.
+        outputs: Writes what the plant shows besides its state.
+        project: Puts the state back into its bounds.
+        autopilot_tick: Changes the state at autopilot ticks.
+        parameters: At most 64 numbers, `params.values` in the functions.
+    """
+
+    groups: Mapping[str, int]
+    initial: Sequence[float]
+    rhs: Callable[..., None] | int
+    outputs: Callable[..., None] | int | None = None
+    project: Callable[..., int] | int | None = None
+    autopilot_tick: Callable[..., None] | int | None = None
+    parameters: Sequence[float] = ()
+
+    def initial_state(self) -> Vector:
+        return np.asarray(self.initial, np.float64)
+
+    def write(self, plant: Any) -> None:
+        if len(self.parameters) > user_plant.MAX_PARAMETERS:
+            raise InputError(
+                f"{len(self.parameters)} plant parameters; at most {user_plant.MAX_PARAMETERS} are allowed"
+            )
+        plant["kind"] = USER_PLANT
+        user = plant["user"]
+        user["values"][: len(self.parameters)] = self.parameters
+        if self.rhs is None:
+            raise InputError("a plant needs a right-hand side: rhs is None")
+        user["rhs_address"] = _address(self.rhs, user_plant.RHS_SIGNATURE)
+        user["outputs_address"] = _address(self.outputs, user_plant.OUTPUTS_SIGNATURE)
+        user["project_address"] = _address(self.project, user_plant.PROJECT_SIGNATURE)
+        user["autopilot_tick_address"] = _address(self.autopilot_tick, user_plant.AUTOPILOT_TICK_SIGNATURE)
+
+
+def _address(function: Callable[..., Any] | int | None, signature: tuple[str, tuple[Any, ...]]) -> int:
+    if function is None:
+        return 0
+    if callable(function):
+        return callback(function, *signature)
+    if isinstance(function, bool) or not isinstance(function, int) or function == 0:
+        raise InputError(f"a plant's function is {function!r}; it must be a function, or the address of one")
+    return function

@@ -1,0 +1,61 @@
+"""A user's plant: functions behind addresses, so that the loop need not be compiled again for it.
+
+Each is a plain function, written as a kernel is (see `docs/plants.md`), and compiled by `UserPlant` with the signature
+
+    rhs(t_s, state, inputs, params, dstate)        writes dstate.x[0:n_x]; pure
+    outputs(t_s, state, inputs, params, outputs)   writes outputs.values; pure
+    project(state, params) -> int                  puts the state back into its bounds, returns how many it moved
+    autopilot_tick(t_us, state, inputs, params)    may change the state once per autopilot tick
+
+The same signatures in C, for a plant in a shared library, with pointers to the records' bytes:
+
+    void rhs(double, const double *x, const void *inputs, const void *params, double *dx);
+"""
+
+from px4lockstep.jit import call_i32, call_void, kernel, record
+from px4lockstep.plant.layout import INPUT, OUTPUTS, STATE
+
+MAX_PARAMETERS = 64
+
+USER = record(
+    [
+        ("values", "f8", MAX_PARAMETERS),
+        ("rhs_address", "i8"),
+        ("outputs_address", "i8"),
+        ("project_address", "i8"),
+        ("autopilot_tick_address", "i8"),
+    ]
+)
+
+RHS_SIGNATURE = ("void", ("f8", STATE, INPUT, USER, STATE))
+OUTPUTS_SIGNATURE = ("void", ("f8", STATE, INPUT, USER, OUTPUTS))
+PROJECT_SIGNATURE = ("i4", (STATE, USER))
+AUTOPILOT_TICK_SIGNATURE = ("void", ("i8", STATE, INPUT, USER))
+
+
+@kernel
+def rhs(t_s, state, inputs, user, dstate):
+    """Call the user's right-hand side."""
+    call_void(user.rhs_address, t_s, state, inputs, user, dstate)
+
+
+@kernel
+def write_outputs(t_s, state, inputs, user, outputs):
+    """Call the user's outputs, if there are any."""
+    if user.outputs_address != 0:
+        call_void(user.outputs_address, t_s, state, inputs, user, outputs)
+
+
+@kernel
+def project(state, user):
+    """Call the user's projection, if there is one; return how many states it moved."""
+    if user.project_address != 0:
+        return call_i32(user.project_address, state, user)
+    return 0
+
+
+@kernel
+def autopilot_tick(t_us, state, inputs, user):
+    """Call the user's hook at an autopilot tick, if there is one."""
+    if user.autopilot_tick_address != 0:
+        call_void(user.autopilot_tick_address, t_us, state, inputs, user)

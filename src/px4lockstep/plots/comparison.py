@@ -1,0 +1,127 @@
+"""Pictures of integrators beside each other: errors over time, a panel for each quantity, on logarithmic scales.
+
+Each integrator has a colour, a dash and a width of its own, which can be told apart in grey. Where there are more rows
+than a line needs, the largest error of each group of rows is drawn: no peak is lost.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.integrators.solver import Integrator
+from px4lockstep.plots.flight import DPI
+from px4lockstep.plots.panels.style import AXIS_COLOURS, GREY, STYLE
+from px4lockstep.verification.comparison import Comparison
+from px4lockstep.verification.local_defect import LocalDefect
+from px4lockstep.verification.quantities import Quantity
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Vector = npt.NDArray[np.float64]
+
+SIZE_IN = (17.0, 9.5)
+POINTS = 360
+LINES: tuple[dict[str, Any], ...] = (
+    {"color": AXIS_COLOURS[2], "ls": "-", "lw": 2.6},
+    {"color": AXIS_COLOURS[0], "ls": "-", "lw": 1.6},
+    {"color": AXIS_COLOURS[1], "ls": (0, (5, 1.5)), "lw": 2.0},
+    {"color": "0.1", "ls": (0, (1.2, 1.2)), "lw": 2.2},
+)
+MARKS = ("o", "s", "D", "^")
+BOX = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.0}
+
+
+def plot_comparison(comparison: Comparison) -> "Figure":
+    """Return the errors of each integrator over the flight, and what they cost."""
+    errors = {flown.name: flown.errors for flown in comparison.flown}
+    title = f"Integrators: error over the flight, against {_words(comparison.reference)}"
+    figure, last = _draw(comparison.quantities, comparison.time_s, errors, title)
+    quantity = comparison.quantities[0]
+    for i, flown in enumerate(comparison.flown):
+        thousands, size = flown.statistics.evaluations / 1e3, flown.largest(quantity.name)
+        if size > 0.0:
+            last.plot([thousands], [size], ls="", ms=12, marker=MARKS[i % len(MARKS)], color=_line(i)["color"])
+            last.annotate(flown.name, (thousands, size), (9, 6), textcoords="offset points", fontsize=11)
+    _name(last, f"largest {quantity.name} error [{quantity.unit}] and cost")
+    last.set(yscale="log", xlabel="evaluations of the right-hand side, in thousands")
+    last.minorticks_off()
+    last.margins(x=0.25, y=0.2)
+    last.set_xlim(left=0.0)
+    return figure
+
+
+def plot_local_defect(measured: LocalDefect) -> "Figure":
+    """Return the defects of each integrator over the flight, and by what they fall with half the step."""
+    errors = {defect.name: defect.errors for defect in measured.defects}
+    title = f"Integrators: error per interval of the log, against {_words(measured.reference)}"
+    figure, last = _draw(measured.quantities, measured.time_s, errors, title)
+    quantity = measured.quantities[min(1, len(measured.quantities) - 1)]
+    for i, defect in enumerate(measured.defects):
+        ratio = defect.ratio(quantity.name)
+        if defect.ratios is None or ratio is None:
+            continue
+        colour = _line(i)["color"]
+        last.plot(measured.time_s, defect.ratios[quantity.name], ls="", marker=".", ms=3.5, color=colour)
+        last.axhline(ratio, color=GREY, lw=0.9)
+        where, words = (0.98, 1.25 * ratio), f"{defect.name}: median {ratio:.2f}"
+        last.text(*where, words, transform=last.get_yaxis_transform(), ha="right", fontsize=11, bbox=BOX)
+    step_ms = measured.step_us / 1e3
+    _name(last, f"{quantity.name} at {step_ms:g} ms / at {step_ms / 2:g} ms")
+    last.set(yscale="log", ylim=(0.9, 200.0), xlim=(0.0, float(measured.time_s[-1])), xlabel="time [s]")
+    ticks = [1, 2, 4, 8, 16, 32, 64, 128]
+    last.set_yticks(ticks, labels=[str(tick) for tick in ticks])
+    last.minorticks_off()
+    return figure
+
+
+def _draw(
+    quantities: Sequence[Quantity], time_s: Vector, errors: Mapping[str, Mapping[str, Vector]], title: str
+) -> tuple["Figure", "Axes"]:
+    """Draw a panel for each quantity; return the figure, and a panel that is left."""
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    with style.context(["default", STYLE, {"axes.titlepad": 8.0}]):
+        figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
+        columns = -(-(len(quantities) + 1) // 2)
+        panels = figure.subplots(2, columns, squeeze=False).ravel()
+        for axes, quantity in zip(panels, quantities, strict=False):
+            for i, (name, series) in enumerate(errors.items()):
+                line = _largest_of_groups(time_s, series[quantity.name])
+                axes.plot(*line, label=name, drawstyle="steps-post", **_line(i))
+            _name(axes, f"{quantity.name} [{quantity.unit}]")
+            axes.set_yscale("log")
+            axes.minorticks_off()
+            axes.set_xlim(0.0, float(time_s[-1]))
+            axes.set_xlabel("time [s]")
+        for axes in panels[len(quantities) : -1]:
+            axes.set_visible(False)
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper right", ncols=len(labels), fontsize=13, handlelength=3.2)
+        figure.suptitle(title, fontsize=16, fontweight="bold", x=0.012, ha="left")
+    return figure, panels[-1]
+
+
+def _name(axes: "Axes", title: str) -> None:
+    axes.set_title(title, loc="left", fontsize=12.5, fontweight="bold")
+
+
+def _line(i: int) -> dict[str, Any]:
+    return LINES[i % len(LINES)]
+
+
+def _largest_of_groups(time_s: Vector, values: Vector) -> tuple[Vector, Vector]:
+    """Return the largest value of each of some hundred groups of rows, at the group's start; zeros are left out."""
+    size = max(1, len(values) // POINTS)
+    starts = np.arange(0, len(values), size)
+    largest = np.maximum.reduceat(values, starts)
+    return time_s[starts], np.where(largest > 0.0, largest, np.nan)
+
+
+def _words(reference: Integrator) -> str:
+    """Say what a reference is."""
+    return f"{reference.kind} at {reference.atol_of('pos'):.0e}" if reference.chooses_steps else reference.kind

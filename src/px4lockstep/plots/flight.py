@@ -1,0 +1,113 @@
+"""One picture of a flight: track over ground, height, velocity, attitude, rates, motors, rotors, battery.
+
+What was flown is solid; setpoints are dashed, thinner and darker. The three axes have the same colours in every panel,
+which differ in brightness, so that they can be told apart in grey. Events have numbers on top of the time axes, faults
+a heavier line; the list is below. Where there are more rows than the picture can show, the least and the greatest value
+of each group of rows are drawn: no peak is lost. Of what noise would fill, several motors or setpoints of the inner
+loops, all of it is drawn faint, and its running mean on top.
+"""
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from px4lockstep.errors import InputError
+from px4lockstep.io import atomic_write
+from px4lockstep.log.events import Event, events_of
+from px4lockstep.log.log import Log
+from px4lockstep.plots.panels.marks import draw_marks, list_of, numbered
+from px4lockstep.plots.panels.motion import draw_heading, draw_height, draw_rates, draw_tilt, draw_velocity
+from px4lockstep.plots.panels.power import draw_amps, draw_charge, draw_motors, draw_rotors, draw_volts
+from px4lockstep.plots.panels.style import STYLE
+from px4lockstep.plots.panels.track import check_waypoints, draw_track
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SIZE_IN = (17.0, 12.0)
+DPI = 110
+FORMATS: dict[str, dict[str, Any]] = {
+    ".png": {"Software": None},
+    ".pdf": {"Creator": None, "Producer": None, "CreationDate": None},
+    ".svg": {"Creator": None, "Date": None},
+}
+"""The formats, and the metadata to leave out so that the same flight gives the same bytes."""
+
+
+def plot_flight(
+    log: Log,
+    *,
+    waypoints: Mapping[int, Sequence[float]] | None = None,
+    events: Iterable[Event] = (),
+    title: str = "",
+) -> "Figure":
+    """Return the picture of a flight.
+
+    Args:
+        log: The log, with at least position and velocity; panels whose columns it does not have say so.
+        waypoints: North and east [m] by the number of the mission's item: see `waypoints.mission_waypoints`.
+        events: What to mark besides the events and faults that the log shows.
+        title: Above all.
+
+    Raises:
+        InputError: If the log has no position, or no rows.
+    """
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    if "pos_ned" not in log or not log.rows:
+        raise InputError("this log can't be drawn as a flight: it has no rows, or no column pos_ned")
+    places = check_waypoints(waypoints)
+    marks = numbered(log, [*events_of(log), *events])
+    with style.context(["default", STYLE]):
+        figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.12, h_pad=0.09, hspace=0.02, wspace=0.02)  # type: ignore[union-attr, call-arg]
+        grid = figure.add_gridspec(4, 3, width_ratios=(1.08, 1.0, 1.0))
+        draw_track(figure.add_subplot(grid[0:2, 0]), log, places)
+        panels = (
+            (grid[0, 1], draw_height),
+            (grid[1, 1], draw_velocity),
+            (grid[2, 1], draw_tilt),
+            (grid[2, 0], draw_heading),
+            (grid[0, 2], draw_rates),
+            (grid[1, 2], draw_motors),
+            (grid[2, 2], draw_rotors),
+            (grid[3, 0], draw_volts),
+            (grid[3, 1], draw_amps),
+            (grid[3, 2], draw_charge),
+        )
+        first: Axes | None = None
+        for place, draw in panels:
+            axes = figure.add_subplot(place, sharex=first)
+            first = first or axes
+            draw(axes, log)
+            draw_marks(axes, marks)
+            axes.set_xlim(float(log.time_s[0]), max(float(log.time_s[-1]), float(log.time_s[0]) + 1e-6))
+            if place.rowspan.stop == 4:
+                axes.set_xlabel("time [s]")
+            else:
+                axes.tick_params(labelbottom=False)
+        if title:
+            figure.suptitle(title, fontsize=17, fontweight="bold", x=0.012, ha="left")
+        figure.supxlabel(list_of(marks), fontsize=11, x=0.012, ha="left", linespacing=1.45)
+    return figure
+
+
+def save_plot(figure: "Figure", path: str | Path) -> None:
+    """Write a picture, as the ending of its name says: .png, .pdf or .svg. The same picture gives the same bytes.
+
+    Raises:
+        InputError: If the ending is none of these, or the file can't be written; nothing is left of it then.
+    """
+    from matplotlib import style
+
+    kind = Path(path).suffix.lower()
+    if kind not in FORMATS:
+        raise InputError(f"{path} can't be written: pictures end in {', '.join(FORMATS)}")
+    picture = io.BytesIO()
+    with style.context(["default", STYLE]):
+        figure.savefig(picture, format=kind[1:], metadata=FORMATS[kind])
+    with atomic_write(path) as file:
+        file.write(picture.getvalue())

@@ -1,0 +1,68 @@
+"""Events as numbered marks on the time axes, and the list that says what they are."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from px4lockstep.log.events import Event
+from px4lockstep.log.log import Log
+from px4lockstep.plots.panels.style import EVENT, FAULT
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Marks = list[tuple[str, list[Event]]]
+"""Numbers, and the events of each, which are close together."""
+
+
+def numbered(log: Log, events: Iterable[Event]) -> Marks:
+    """Return events by time, those close together as one mark, with the mark's number."""
+    first_us, last_us = int(log.time_us[0]), int(log.time_us[-1])
+    inside = sorted(
+        (event for event in events if first_us <= event.time_us <= last_us), key=lambda event: event.time_us
+    )
+    groups: list[list[Event]] = []
+    for event in inside:
+        if groups and event.time_us - groups[-1][0].time_us <= (last_us - first_us) // 35:
+            groups[-1].append(event)
+        else:
+            groups.append([event])
+    return [(str(i + 1), group) for i, group in enumerate(groups)]
+
+
+def draw_marks(axes: "Axes", marks: Marks) -> None:
+    """Draw a line for each event, and the number of its mark above; faults heavier."""
+    for number, group in marks:
+        is_fault = any(event.is_fault for event in group)
+        colour = FAULT if is_fault else EVENT
+        for event in group:
+            axes.axvline(
+                event.time_us / 1e6, color=colour, lw=1.6 if event.is_fault else 0.9, ls=(0, (1, 1.5)), zorder=1
+            )
+        axes.annotate(
+            number,
+            (group[0].time_us / 1e6, 1.0),
+            (0, 1),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=9.0,
+            color=colour if is_fault else "0.3",
+            fontweight="bold" if is_fault else "normal",
+            annotation_clip=False,
+        )
+
+
+def list_of(marks: Marks) -> str:
+    """Return the list of marks, in lines that fit."""
+    items = []
+    for number, group in marks:
+        text = ", ".join(f"{event.label} {event.time_us / 1e6:.2f} s" for event in group)
+        items.append(f"{number}  {text}")
+    lines: list[str] = []
+    for item in items:
+        if lines and len(lines[-1]) + len(item) < 190:
+            lines[-1] += "     " + item
+        else:
+            lines.append(item)
+    return "\n".join(lines)

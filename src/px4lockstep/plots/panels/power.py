@@ -1,0 +1,70 @@
+"""What drives the vehicle: motors, rotors, batteries."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from px4lockstep.log.log import Log
+from px4lockstep.plots.panels.lines import (
+    Vector,
+    draw_many,
+    widen,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FULL_PERCENT = 100.5
+"""No battery has more; half a per cent keeps the line off the edge."""
+
+
+def draw_motors(axes: "Axes", log: Log) -> None:
+    """Draw the motors' commands."""
+    axes.set_title("Motor commands")
+    axes.set_ylabel("[0 to 1]")
+    axes.set_ylim(0.0, 1.0)
+    draw_many(axes, log, log.get("motors"), "motor")
+    axes.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0])
+
+
+def draw_rotors(axes: "Axes", log: Log) -> None:
+    """Draw the rotors' speeds."""
+    axes.set_title("Rotor speeds")
+    axes.set_ylabel("[rad/s]")
+    draw_many(axes, log, log.get("rotor_speed_rad_s"), "rotor")
+
+
+def draw_volts(axes: "Axes", log: Log) -> None:
+    """Draw the batteries' voltages."""
+    axes.set_title("Battery voltage")
+    axes.set_ylabel("[V]")
+    draw_many(axes, log, _first_of(log, "battery_voltage_v", "battery_true_voltage_v"), "battery")
+    widen(axes, 1.0)
+
+
+def draw_amps(axes: "Axes", log: Log) -> None:
+    """Draw the batteries' currents."""
+    axes.set_title("Battery current")
+    axes.set_ylabel("[A]")
+    draw_many(axes, log, _first_of(log, "battery_current_a", "battery_true_current_a"), "battery")
+
+
+def draw_charge(axes: "Axes", log: Log) -> None:
+    """Draw the batteries' charge."""
+    axes.set_title("State of charge")
+    axes.set_ylabel("[%]")
+    soc = log.get("soc")
+    draw_many(axes, log, None if soc is None else 100.0 * soc, "battery")
+    widen(axes, 10.0)
+    low, high = axes.get_ylim()
+    if soc is not None and soc.shape[1] == 1 and high > FULL_PERCENT:
+        axes.set_ylim(low - (high - FULL_PERCENT), FULL_PERCENT)
+
+
+def _first_of(log: Log, *names: str) -> Vector | None:
+    """Return the first of some columns that is there and was measured."""
+    for name in names:
+        values = log.get(name)
+        if values is not None and not np.isnan(values).all():
+            return values
+    return None

@@ -1,0 +1,116 @@
+"""The track over ground, with the mission and the wind."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from px4lockstep.errors import InputError
+from px4lockstep.log.log import Log
+from px4lockstep.plots.panels.lines import Vector
+from px4lockstep.plots.panels.style import AXIS_COLOURS, FAULT, GREY
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Places = Mapping[int, tuple[float, float]]
+"""North and east [m] by the number of the mission's item."""
+
+
+def check_waypoints(waypoints: Mapping[int, Sequence[float]] | None) -> Places:
+    """Return north and east of waypoints.
+
+    Raises:
+        InputError: If one is not a place.
+    """
+    places = {}
+    for number, place in (waypoints or {}).items():
+        point = np.asarray(place, np.float64)
+        if point.shape not in ((2,), (3,)) or not np.isfinite(point).all():
+            raise InputError(
+                f"waypoints must be north and east, or north, east and down, in finite metres; {number} is {place!r}"
+            )
+        places[int(number)] = (float(point[0]), float(point[1]))
+    return places
+
+
+def draw_track(axes: "Axes", log: Log, places: Places) -> None:
+    """Draw where the vehicle flew, and where it was to fly."""
+    pos = log["pos_ned"]
+    axes.set_title("Track over ground")
+    if "pos_sp_ned" in log:
+        wanted = log["pos_sp_ned"]
+        axes.plot(wanted[:, 1], wanted[:, 0], "--", color="0.25", lw=1.1, label="setpoint", zorder=3)
+    axes.plot(pos[:, 1], pos[:, 0], color=AXIS_COLOURS[0], lw=2.4, alpha=0.85, label="flown", zorder=2)
+    corners = np.array(list(places.values())).reshape(-1, 2)
+    if places:
+        axes.plot(corners[:, 1], corners[:, 0], "o", ms=15, mfc="white", mec="0.2", mew=1.3, label="waypoint", zorder=4)
+        _number_places(axes, places)
+    axes.plot(pos[0, 1], pos[0, 0], "^", ms=15, mfc="none", mec="0.1", mew=1.8, ls="none", label="start", zorder=5)
+    axes.plot(pos[-1, 1], pos[-1, 0], "X", ms=10, color=FAULT, ls="none", label="end", mec="white", mew=0.8, zorder=5)
+    axes.set_xlabel("east [m]")
+    axes.set_ylabel("north [m]")
+    _make_room(axes, np.concatenate([pos[:, :2], corners]))
+    _draw_wind(axes, log)
+    axes.legend(loc="upper center", ncols=5, handlelength=1.3, handletextpad=0.5, columnspacing=1.0, markerscale=0.7)
+
+
+def _number_places(axes: "Axes", places: Places) -> None:
+    """Write the numbers of waypoints into them; those at one place share a mark, and the numbers go beside it."""
+    groups: list[tuple[tuple[float, float], list[str]]] = []
+    for number, place in places.items():
+        for where, numbers in groups:
+            if np.hypot(where[0] - place[0], where[1] - place[1]) < 0.5:
+                numbers.append(str(number))
+                break
+        else:
+            groups.append((place, [str(number)]))
+    for where, numbers in groups:
+        text = ", ".join(numbers)
+        beside = len(numbers) > 1
+        axes.annotate(
+            text,
+            (where[1], where[0]),
+            (13, 6) if beside else (0, 0),
+            textcoords="offset points",
+            ha="left" if beside else "center",
+            va="bottom" if beside else "center_baseline",
+            fontsize=9.5,
+            zorder=6,
+        )
+
+
+def _make_room(axes: "Axes", points: Vector) -> None:
+    """Show all points on a square with the same scale for both axes, at least 2 m wide, and room for the key."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    middle = 0.5 * (low + high)
+    half = max(1.0, 0.68 * float((high - low).max()))
+    axes.set_aspect("equal", adjustable="box")
+    axes.set_xlim(middle[1] - half, middle[1] + half)
+    axes.set_ylim(middle[0] - half, middle[0] + half)
+
+
+def _draw_wind(axes: "Axes", log: Log) -> None:
+    """Draw where the mean wind blows to, in a corner."""
+    if "wind_ned" not in log:
+        return
+    north, east, _ = log["wind_ned"].mean(axis=0)
+    speed = float(np.hypot(north, east))
+    if speed < 0.05:
+        axes.text(0.02, 0.02, "no mean wind", transform=axes.transAxes, color=GREY, va="bottom")
+        return
+    unit_n, unit_e = 0.055 * north / speed, 0.055 * east / speed
+    axes.annotate(
+        "",
+        (0.07 + unit_e, 0.07 + unit_n),
+        (0.07 - unit_e, 0.07 - unit_n),
+        xycoords="axes fraction",
+        arrowprops={
+            "arrowstyle": "-|>,head_width=0.35,head_length=0.7",
+            "lw": 2.4,
+            "color": "0.25",
+            "shrinkA": 0,
+            "shrinkB": 0,
+        },
+    )
+    axes.text(0.15, 0.06, f"mean wind {speed:.1f} m/s", transform=axes.transAxes, va="center", color="0.25")

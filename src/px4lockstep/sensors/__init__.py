@@ -1,0 +1,23 @@
+"""The sensors of a flight controller, from the true state: what an autopilot with an estimator of its own is fed."""
+
+from px4lockstep.sensors.airspeed import Airspeed
+from px4lockstep.sensors.barometer import Barometer
+from px4lockstep.sensors.config import SensorConfig
+from px4lockstep.sensors.gps import Gps
+from px4lockstep.sensors.imu import Accelerometer, Gyro, Imu
+from px4lockstep.sensors.magnetometer import Magnetometer
+from px4lockstep.sensors.suite import SensorSuite
+from px4lockstep.sensors.vibration import Vibration
+
+__all__ = [
+    "Accelerometer",
+    "Airspeed",
+    "Barometer",
+    "Gps",
+    "Gyro",
+    "Imu",
+    "Magnetometer",
+    "SensorConfig",
+    "SensorSuite",
+    "Vibration",
+]

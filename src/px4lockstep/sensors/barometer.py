@@ -1,0 +1,211 @@
+"""A barometer: the static pressure of the standard atmosphere, and what disturbs it.
+
+    z = p(h) + k 1/2 ρ |v_air|² + b + d + σ ξ
+    d ← φ d + σ_d sqrt(1 - φ²) ξ_d,    φ = exp(-T / τ)
+
+k is the static pressure error, as a fraction of the dynamic pressure: where air flows past the housing, the pressure in
+it is not that of the air around. b is drawn once per run, d is a Gauss-Markov process that starts at 0: weather, and a
+housing that warms up. The pressure altitude is that of the standard atmosphere for z.
+
+The standard's lowest layer is continued below sea level, to -5 km, where `environment/atmosphere.py` holds the
+values of sea level. The temperature is that of the standard, not of a board that is warmer.
+
+References:
+    U.S. Standard Atmosphere, 1976, NOAA-S/T 76-1562, whose tables begin at -5 km.
+    Defaults: TE Connectivity, MS5611-01BA03 datasheet: 10 to 1200 mbar, resolution 0.027 mbar at the oversampling of
+    1024, which PX4's driver sets, taken as the noise; accuracy ±1.5 mbar at 25 °C and 750 mbar, taken as three standard
+    deviations; results in steps of 0.01 mbar.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from px4lockstep.checks import check_number, check_positive
+from px4lockstep.environment.atmosphere import (
+    G0_M_S2,
+    GAS_CONSTANT_J_KG_K,
+    LAPSE_K_M,
+    PRESSURE_EXPONENT,
+    SCALE_PER_M,
+    SEA_LEVEL_PRESSURE_PA,
+    SEA_LEVEL_TEMPERATURE_K,
+    TROPOPAUSE_M,
+    TROPOPAUSE_PRESSURE_PA,
+    density_kg_m3,
+    pressure_pa,
+    temperature_k,
+)
+from px4lockstep.errors import InputError
+from px4lockstep.jit import interpreted, kernel, record
+from px4lockstep.math.exponential import exp, log, pow
+from px4lockstep.math.philox import normal3, stream_key
+from px4lockstep.plant.layout import SENSOR_FAULT_BARO
+from px4lockstep.sensors.faults import (
+    DROPOUT,
+    FREEZE,
+    ONE_DRAW,
+    SENSOR_FAULT,
+    check_fault,
+    error_of_fault,
+    kind_of_fault,
+    write_fault,
+)
+from px4lockstep.sensors.layout import VEL
+from px4lockstep.sensors.sampling import digitized, is_due
+from px4lockstep.sensors.triad import BIAS_LANE, drawn3
+from px4lockstep.timebase import check_us
+
+STREAM = "sensors.baro"
+NOISE_LANE = np.int64(0)
+
+LOWEST_M = -5_000.0
+ALTITUDE_EXPONENT = LAPSE_K_M * GAS_CONSTANT_J_KG_K / G0_M_S2
+ZERO_C_K = 273.15
+
+BAROMETER = record(
+    [
+        ("noise_key", "u8"),
+        ("period_us", "i8"),
+        ("home_alt_msl_m", "f8"),
+        ("noise_sigma_pa", "f8"),
+        ("offset_pa", "f8"),
+        ("drift_decay", "f8"),
+        ("drift_gain_pa", "f8"),
+        ("static_error", "f8"),
+        ("lowest_pa", "f8"),
+        ("highest_pa", "f8"),
+        ("resolution_pa", "f8"),
+        # what changes as a run goes on
+        ("fault", SENSOR_FAULT),
+        ("samples", "i8"),
+        ("drift_pa", "f8"),
+        ("pressure_pa", "f8"),
+        ("pressure_alt_m", "f8"),
+        ("temperature_c", "f8"),
+    ]
+)
+
+
+@kernel
+def static_pressure_pa(alt_msl_m):
+    """Return the pressure of the standard atmosphere from -5 to 20 km."""
+    if alt_msl_m >= 0.0:
+        return pressure_pa(alt_msl_m)
+    ratio = 1.0 - (LAPSE_K_M / SEA_LEVEL_TEMPERATURE_K) * max(alt_msl_m, LOWEST_M)
+    return SEA_LEVEL_PRESSURE_PA * pow(ratio, PRESSURE_EXPONENT)
+
+
+@kernel
+def pressure_altitude_m(static_pa):
+    """Return the altitude at which the standard atmosphere has a pressure above 0: the inverse of the above."""
+    if static_pa < TROPOPAUSE_PRESSURE_PA:
+        return TROPOPAUSE_M - log(static_pa / TROPOPAUSE_PRESSURE_PA) / SCALE_PER_M
+    ratio = pow(static_pa / SEA_LEVEL_PRESSURE_PA, ALTITUDE_EXPONENT)
+    return (SEA_LEVEL_TEMPERATURE_K / LAPSE_K_M) * (1.0 - ratio)
+
+
+@kernel
+def air_temperature_c(alt_msl_m):
+    """Return the temperature of the standard atmosphere from -5 to 20 km."""
+    if alt_msl_m >= 0.0:
+        return temperature_k(alt_msl_m) - ZERO_C_K
+    return SEA_LEVEL_TEMPERATURE_K - LAPSE_K_M * max(alt_msl_m, LOWEST_M) - ZERO_C_K
+
+
+@kernel
+def step_barometer(baro, inputs, elapsed_us):
+    """Take a sample if one is due; return whether there is one."""
+    if not is_due(baro.period_us, elapsed_us, baro.samples):
+        return False
+    sample = baro.samples
+    baro.samples += 1
+    noise, drift, _ = normal3(baro.noise_key, sample, NOISE_LANE, ONE_DRAW)
+    baro.drift_pa = baro.drift_decay * baro.drift_pa + baro.drift_gain_pa * drift
+    kind = kind_of_fault(baro.fault, inputs.faults_mask & SENSOR_FAULT_BARO != 0, inputs.time_us)
+    if kind == DROPOUT:
+        return False
+    if kind == FREEZE and sample > 0:
+        return True
+    x, wind = inputs.x, inputs.wind_ned
+    alt_msl_m = baro.home_alt_msl_m - x[2]
+    un, ue, ud = x[VEL] - wind[0], x[VEL + 1] - wind[1], x[VEL + 2] - wind[2]
+    dynamic_pa = 0.5 * density_kg_m3(alt_msl_m) * (un * un + ue * ue + ud * ud)
+    error_pa, _, _ = error_of_fault(baro.fault, kind, baro.noise_key, sample, inputs.time_us)
+    error_pa += baro.static_error * dynamic_pa + baro.offset_pa + baro.drift_pa + baro.noise_sigma_pa * noise
+    measured_pa = static_pressure_pa(alt_msl_m) + error_pa
+    baro.pressure_pa = digitized(measured_pa, baro.lowest_pa, baro.highest_pa, baro.resolution_pa)
+    baro.pressure_alt_m = pressure_altitude_m(baro.pressure_pa)
+    baro.temperature_c = air_temperature_c(alt_msl_m)
+    return True
+
+
+@dataclass(frozen=True)
+class Barometer:
+    """A barometer as a user chooses it.
+
+    Args:
+        period_us: From sample to sample; not shorter than a tick of the autopilot.
+        noise_sigma_pa: White noise of each sample. PX4 takes values that never change for a broken sensor.
+        offset_sigma_pa: Offset, drawn once per run.
+        drift_sigma_pa: Of the drift, once it has built up.
+        drift_tau_s: Its correlation time.
+        static_error: The error by the wind of flight, as a fraction of the dynamic pressure; negative for suction.
+        lowest_pa: The lower end of the range.
+        highest_pa: Its upper end.
+        resolution_pa: One step of the result; 0 for none.
+        on_fault: What a fault of the scenario does: see `faults.py`.
+        fault_size_pa: Of a bias, of a drift per second, or the standard deviation of noise.
+
+    Raises:
+        InputError: If a value is out of range.
+    """
+
+    period_us: int = 20_000
+    noise_sigma_pa: float = 2.7
+    offset_sigma_pa: float = 50.0
+    drift_sigma_pa: float = 5.0
+    drift_tau_s: float = 600.0
+    static_error: float = 0.0
+    lowest_pa: float = 1_000.0
+    highest_pa: float = 120_000.0
+    resolution_pa: float = 1.0
+    on_fault: str = "dropout"
+    fault_size_pa: float = 100.0
+
+    field: ClassVar[str] = "sensors.baro"
+
+    def __post_init__(self) -> None:
+        """Check kinds and ranges."""
+        check_us(f"{self.field}.period_us", self.period_us, minimum=1)
+        for name in ("noise_sigma_pa", "offset_sigma_pa", "drift_sigma_pa", "resolution_pa"):
+            check_number(f"{self.field}.{name}", getattr(self, name), 0.0, allowed="a finite number of 0 or more")
+        for name in ("drift_tau_s", "lowest_pa", "highest_pa"):
+            check_positive(f"{self.field}.{name}", getattr(self, name))
+        if self.lowest_pa >= self.highest_pa:
+            raise InputError(
+                f"{self.field}.lowest_pa = {self.lowest_pa} is not below {self.field}.highest_pa = {self.highest_pa}; "
+                "give a range"
+            )
+        check_number(f"{self.field}.static_error", self.static_error, -1.0, 1.0, "a fraction from -1 to 1")
+        check_number(f"{self.field}.fault_size_pa", self.fault_size_pa)
+        check_fault(self.field, self.on_fault, (self.fault_size_pa, 0.0, 0.0))
+
+    def write(self, rec: Any, seed: int, home_alt_msl_m: float) -> None:
+        """Write a `BAROMETER` record before its first sample."""
+        key = stream_key(seed, STREAM)
+        decay = float(interpreted(exp)(-self.period_us / 1e6 / self.drift_tau_s))
+        rec["noise_key"] = key
+        rec["period_us"] = self.period_us
+        rec["home_alt_msl_m"] = home_alt_msl_m
+        rec["noise_sigma_pa"] = self.noise_sigma_pa
+        rec["offset_pa"] = self.offset_sigma_pa * drawn3(key, BIAS_LANE)[0]
+        rec["drift_decay"] = decay
+        rec["drift_gain_pa"] = self.drift_sigma_pa * math.sqrt(1.0 - decay * decay)
+        rec["static_error"] = self.static_error
+        rec["lowest_pa"] = self.lowest_pa
+        rec["highest_pa"] = self.highest_pa
+        rec["resolution_pa"] = self.resolution_pa
+        write_fault(rec["fault"], self.on_fault, (self.fault_size_pa, 0.0, 0.0))

@@ -1,0 +1,266 @@
+"""A GPS receiver: position and velocity, late, with an error of the position that wanders.
+
+    z = p + c + σ_w ξ,    c ← φ c + σ_c sqrt(1 - φ²) ξ_c,    φ = exp(-T / τ)
+    z_v = v + σ_v ξ_v
+
+A measurement of an epoch (every period, from the first tick on) comes out at the first tick that is `latency_us` or
+more later. c, the error of orbits, clocks and ionosphere, has its stationary distribution from the start: a receiver
+knows the home no better than any other place. Latitude and longitude are those of `environment/projection.py`, in units
+of 1e-7 deg (11 mm), as the message has them. The error of the velocity is white.
+
+A fault by dropout is a message without a fix: type 1, no satellites, accuracies unknown, position and velocity held.
+
+References:
+    B. W. Parkinson, J. J. Spilker (ed.), Global Positioning System: theory and applications I, AIAA (1996), chapter
+    11: the parts of the error of the position. P. S. Maybeck, Stochastic Models, Estimation, and Control, vol. 1,
+    Academic Press (1979), section 4.11: the Gauss-Markov process.
+    Defaults: assumed, for a receiver like u-blox's NEO-M9N, whose makers of boards say 1.5 m: 2.0 m CEP, which is
+    σ = 2.0 m / 1.1774 = 1.7 m along each axis, vertically 1.5 times as much, and 0.05 m/s. Latency: the default of
+    PX4's parameter EKF2_GPS_DELAY, 110 ms, which stock PX4's host sets to what the latency is.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from px4lockstep.checks import Vector3, check_number, check_positive
+from px4lockstep.environment.projection import DEG_PER_RAD, RAD_PER_DEG, reproject
+from px4lockstep.errors import InputError
+from px4lockstep.jit import interpreted, kernel, record
+from px4lockstep.math.exponential import exp
+from px4lockstep.math.philox import normal3, stream_key
+from px4lockstep.math.trigonometry import atan2
+from px4lockstep.plant.layout import SENSOR_FAULT_GPS
+from px4lockstep.sensors.faults import (
+    DROPOUT,
+    FREEZE,
+    ONE_DRAW,
+    SENSOR_FAULT,
+    check_fault,
+    error_of_fault,
+    kind_of_fault,
+    write_fault,
+)
+from px4lockstep.sensors.layout import VEL
+from px4lockstep.sensors.sampling import is_due
+from px4lockstep.timebase import check_us
+
+STREAM = "sensors.gps"
+WHITE_LANE = np.int64(0)
+CORRELATED_LANE = np.int64(1)
+VELOCITY_LANE = np.int64(3)
+
+FIX_3D = 3
+NO_FIX = 1
+UNKNOWN_ACCURACY = 65535
+"""Numbers of MAVLink's HIL_GPS."""
+MAX_CM_S = 32767
+TURN_CDEG = 36000
+
+MAX_WAITING = 16
+MAX_LATENCY_PERIODS = MAX_WAITING - 2
+"""An epoch is taken up to a tick late, and comes out up to a tick late; a period is not shorter than a tick."""
+
+EPOCH = record([("ready_us", "i8"), ("pos_ned", "f8", 3), ("vel_ned", "f8", 3)])
+
+GPS = record(
+    [
+        ("noise_key", "u8"),
+        ("period_us", "i8"),
+        ("latency_us", "i8"),
+        ("home_lat_rad", "f8"),
+        ("home_lon_rad", "f8"),
+        ("home_alt_msl_m", "f8"),
+        ("decay", "f8"),
+        ("correlated_sigma_m", "f8", 3),
+        ("correlated_gain_m", "f8", 3),
+        ("white_sigma_m", "f8", 3),
+        ("vel_sigma_m_s", "f8"),
+        ("eph_cm", "i8"),
+        ("epv_cm", "i8"),
+        ("satellites", "i8"),
+        # what changes as a run goes on
+        ("fault", SENSOR_FAULT),
+        ("samples", "i8"),
+        ("shown", "i8"),  # how many samples have come out
+        ("correlated_m", "f8", 3),
+        ("waiting", EPOCH, MAX_WAITING),
+    ]
+)
+
+
+@kernel
+def whole(value):
+    """Return the nearest integer."""
+    return np.int64(math.floor(value + 0.5))
+
+
+@kernel
+def whole_cm_s(speed_m_s):
+    """Return a speed as the message has it, within its range."""
+    return min(max(whole(100.0 * speed_m_s), -MAX_CM_S), MAX_CM_S)
+
+
+@kernel
+def take_epoch(gps, inputs):
+    """Measure, and put the measurement where it waits."""
+    key, sample = gps.noise_key, gps.samples
+    white_n, white_e, white_d = normal3(key, sample, WHITE_LANE, ONE_DRAW)
+    new_n, new_e, new_d = normal3(key, sample, CORRELATED_LANE, ONE_DRAW)
+    vel_n, vel_e, vel_d = normal3(key, sample, VELOCITY_LANE, ONE_DRAW)
+    wander = gps.correlated_m
+    if sample == 0:
+        wander[0] = gps.correlated_sigma_m[0] * new_n
+        wander[1] = gps.correlated_sigma_m[1] * new_e
+        wander[2] = gps.correlated_sigma_m[2] * new_d
+    else:
+        wander[0] = gps.decay * wander[0] + gps.correlated_gain_m[0] * new_n
+        wander[1] = gps.decay * wander[1] + gps.correlated_gain_m[1] * new_e
+        wander[2] = gps.decay * wander[2] + gps.correlated_gain_m[2] * new_d
+    epoch, x = gps.waiting[sample % MAX_WAITING], inputs.x
+    epoch.ready_us = inputs.time_us + gps.latency_us
+    epoch.pos_ned[0] = x[0] + wander[0] + gps.white_sigma_m[0] * white_n
+    epoch.pos_ned[1] = x[1] + wander[1] + gps.white_sigma_m[1] * white_e
+    epoch.pos_ned[2] = x[2] + wander[2] + gps.white_sigma_m[2] * white_d
+    epoch.vel_ned[0] = x[VEL] + gps.vel_sigma_m_s * vel_n
+    epoch.vel_ned[1] = x[VEL + 1] + gps.vel_sigma_m_s * vel_e
+    epoch.vel_ned[2] = x[VEL + 2] + gps.vel_sigma_m_s * vel_d
+    gps.samples += 1
+
+
+@kernel
+def show_fix(gps, pos_ned, vel_ned, out):
+    """Write position and velocity as the message has them."""
+    lat_rad, lon_rad = reproject(gps.home_lat_rad, gps.home_lon_rad, pos_ned[0], pos_ned[1])
+    north, east, down = vel_ned
+    out.gps_lat_1e7 = whole(1e7 * DEG_PER_RAD * lat_rad)
+    out.gps_lon_1e7 = whole(1e7 * DEG_PER_RAD * lon_rad)
+    out.gps_alt_mm = whole(1e3 * (gps.home_alt_msl_m - pos_ned[2]))
+    out.gps_vel_cm_s = whole_cm_s(math.sqrt(north * north + east * east))
+    out.gps_vn_cm_s = whole_cm_s(north)
+    out.gps_ve_cm_s = whole_cm_s(east)
+    out.gps_vd_cm_s = whole_cm_s(down)
+    out.gps_cog_cdeg = (whole(1e2 * DEG_PER_RAD * atan2(east, north)) + TURN_CDEG) % TURN_CDEG
+    out.gps_eph_cm = gps.eph_cm
+    out.gps_epv_cm = gps.epv_cm
+    out.gps_fix_type = FIX_3D
+    out.gps_satellites = gps.satellites
+
+
+@kernel
+def show_loss(out):
+    """Write that there is no fix; where it was last is left."""
+    out.gps_eph_cm = UNKNOWN_ACCURACY
+    out.gps_epv_cm = UNKNOWN_ACCURACY
+    out.gps_fix_type = NO_FIX
+    out.gps_satellites = 0
+
+
+@kernel
+def step_gps(gps, inputs, elapsed_us, out):
+    """Measure if an epoch is due, and show what has waited long enough; return whether there is a new message."""
+    if is_due(gps.period_us, elapsed_us, gps.samples):
+        take_epoch(gps, inputs)
+    if gps.shown == gps.samples or gps.waiting[gps.shown % MAX_WAITING].ready_us > inputs.time_us:
+        return False
+    sample = gps.shown
+    epoch = gps.waiting[sample % MAX_WAITING]
+    gps.shown += 1
+    kind = kind_of_fault(gps.fault, inputs.faults_mask & SENSOR_FAULT_GPS != 0, inputs.time_us)
+    if kind == DROPOUT:
+        show_loss(out)
+    elif kind != FREEZE or sample == 0:
+        north, east, down = error_of_fault(gps.fault, kind, gps.noise_key, sample, inputs.time_us)
+        pos_ned = (epoch.pos_ned[0] + north, epoch.pos_ned[1] + east, epoch.pos_ned[2] + down)
+        show_fix(gps, pos_ned, (epoch.vel_ned[0], epoch.vel_ned[1], epoch.vel_ned[2]), out)
+    return True
+
+
+@dataclass(frozen=True)
+class Gps:
+    """A GPS receiver as a user chooses it.
+
+    Args:
+        period_us: From epoch to epoch; not shorter than a tick of the autopilot.
+        latency_us: From an epoch to its message; at most 14 periods.
+        horizontal_sigma_m: The wandering error along north and east.
+        vertical_sigma_m: The same, down.
+        correlation_tau_s: Its correlation time.
+        horizontal_noise_m: White noise along north and east.
+        vertical_noise_m: The same, down.
+        vel_sigma_m_s: White noise of the velocity, each axis.
+        eph_m: The horizontal accuracy that it reports.
+        epv_m: The vertical one.
+        satellites: That it reports.
+        on_fault: What a fault of the scenario does, to the position: see `faults.py`.
+        fault_size_m: Of a bias, of a drift per second, or the standard deviation of noise, NED.
+
+    Raises:
+        InputError: If a value is out of range.
+    """
+
+    period_us: int = 200_000
+    latency_us: int = 110_000
+    horizontal_sigma_m: float = 1.7
+    vertical_sigma_m: float = 2.5
+    correlation_tau_s: float = 600.0
+    horizontal_noise_m: float = 0.05
+    vertical_noise_m: float = 0.1
+    vel_sigma_m_s: float = 0.05
+    eph_m: float = 1.0
+    epv_m: float = 1.5
+    satellites: int = 16
+    on_fault: str = "dropout"
+    fault_size_m: Vector3 = (5.0, 5.0, 5.0)
+
+    field: ClassVar[str] = "sensors.gps"
+
+    def __post_init__(self) -> None:
+        """Check kinds and ranges."""
+        check_us(f"{self.field}.period_us", self.period_us, minimum=1)
+        check_us(f"{self.field}.latency_us", self.latency_us)
+        longest_us = MAX_LATENCY_PERIODS * self.period_us
+        if self.latency_us > longest_us:
+            raise InputError(
+                f"{self.field}.latency_us = {self.latency_us} is more than {MAX_LATENCY_PERIODS} periods of "
+                f"{self.period_us} us; use at most {longest_us}, or a longer period_us"
+            )
+        for name in (
+            "horizontal_sigma_m",
+            "vertical_sigma_m",
+            "horizontal_noise_m",
+            "vertical_noise_m",
+            "vel_sigma_m_s",
+        ):
+            check_number(f"{self.field}.{name}", getattr(self, name), 0.0, allowed="a finite number of 0 or more")
+        for name in ("eph_m", "epv_m"):
+            check_number(f"{self.field}.{name}", getattr(self, name), 0.01, 655.0, "from 0.01 to 655 m")
+        check_positive(f"{self.field}.correlation_tau_s", self.correlation_tau_s)
+        check_number(f"{self.field}.satellites", self.satellites, 0, 254, "a whole number from 0 to 254")
+        if int(self.satellites) != self.satellites:
+            raise InputError(f"{self.field}.satellites = {self.satellites} is not whole; give 0 to 254")
+        check_fault(self.field, self.on_fault, self.fault_size_m)
+
+    def write(self, rec: Any, seed: int, home: Vector3) -> None:
+        """Write a `GPS` record before its first epoch; home is latitude and longitude [deg] and altitude [m]."""
+        lat_deg, lon_deg, alt_msl_m = home
+        decay = float(interpreted(exp)(-self.period_us / 1e6 / self.correlation_tau_s))
+        root = math.sqrt(1.0 - decay * decay)
+        sigma_m = np.array([self.horizontal_sigma_m, self.horizontal_sigma_m, self.vertical_sigma_m])
+        rec["noise_key"] = stream_key(seed, STREAM)
+        rec["period_us"] = self.period_us
+        rec["latency_us"] = self.latency_us
+        rec["home_lat_rad"] = lat_deg * RAD_PER_DEG
+        rec["home_lon_rad"] = lon_deg * RAD_PER_DEG
+        rec["home_alt_msl_m"] = alt_msl_m
+        rec["decay"] = decay
+        rec["correlated_sigma_m"] = sigma_m
+        rec["correlated_gain_m"] = sigma_m * root
+        rec["white_sigma_m"] = self.horizontal_noise_m, self.horizontal_noise_m, self.vertical_noise_m
+        rec["vel_sigma_m_s"] = self.vel_sigma_m_s
+        rec["eph_cm"] = round(100.0 * self.eph_m)
+        rec["epv_cm"] = round(100.0 * self.epv_m)
+        rec["satellites"] = int(self.satellites)
+        write_fault(rec["fault"], self.on_fault, self.fault_size_m)

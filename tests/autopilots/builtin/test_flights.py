@@ -1,0 +1,572 @@
+"""The built-in autopilot in closed loop: missions, wind and noise, failsafes, faults."""
+
+import numpy as np
+import pytest
+
+from flights import (
+    TAKE_OFF,
+    autopilot_of,
+    disturbed,
+    flight,
+    item_times,
+    landed_at,
+    mission_of,
+    modes_of,
+)
+from px4lockstep.autopilots.builtin.commander import (
+    BATTERY_FAILSAFE,
+    GEOFENCE_FAILSAFE,
+    MOTOR_FAILSAFE,
+    POSITION_FAILSAFE,
+)
+from px4lockstep.autopilots.builtin.navigator import (
+    DESCEND_MODE,
+    LAND_MODE,
+    LOITER_MODE,
+    MANUAL_MODE,
+    MISSION_MODE,
+    RETURN_MODE,
+)
+from px4lockstep.errors import InputError
+from px4lockstep.vehicle.fleet import iris, octa, twin
+from px4lockstep.vehicle.parts import Battery, Contact
+
+WAYPOINT, LOITER_UNLIMITED, LOITER_TIME, RETURN, LAND, TAKEOFF = 16, 17, 19, 20, 21, 22
+DELAY, JUMP, SPEED = 93, 177, 178
+
+
+def distance_to_leg(sim, item, points):
+    """Return how far points are from the line between two waypoints."""
+    start, end = sim._core["builtin"]["navigator"]["items"]["pos_ned"][0, item - 1 : item + 1]
+    along = end - start
+    part = np.clip((points - start) @ along / max(along @ along, 1e-9), 0.0, 1.0)
+    return np.linalg.norm(points - start - part[:, None] * along, axis=1)
+
+
+def assert_flown_well(sim):
+    """The mission is complete, never 3 m from its legs, and the landing within 0.5 m of its target, home."""
+    status = autopilot_of(sim)
+    assert status["mission_finished"][-1] == 1
+    assert np.linalg.norm(landed_at(sim)) < 0.5
+    on_leg = (status["mission_item"] >= 1) & (status["armed"] == 1)
+    for item in range(1, int(status["mission_count"][0]) - 1):
+        there = on_leg & (status["mission_item"] == item)
+        if there.any():
+            assert distance_to_leg(sim, item, sim.log_state[there, :3]).max() < 3.0
+
+
+@pytest.mark.parametrize("first_seed", range(0, 50, 10))
+def test_the_iris_completes_its_mission_in_wind_and_noise(first_seed):
+    """Fifty seeds, ten in each case."""
+    for seed in range(first_seed, first_seed + 10):
+        assert_flown_well(disturbed(seed=seed).run())
+
+
+def test_the_octa_completes_its_mission_in_wind_and_noise():
+    """Ten seeds."""
+    for seed in range(10):
+        assert_flown_well(disturbed(aircraft=octa(), seed=seed).run())
+
+
+def test_an_adaptive_integrator_flies_the_same_mission():
+    """RK45 in place of RK4: the same waypoints to a tick of the navigator, the same place."""
+    fixed, adaptive = disturbed().run(), disturbed(integrator="RK45").run()
+    assert_flown_well(adaptive)
+    assert item_times(adaptive) == pytest.approx(item_times(fixed), abs=0.06)
+
+
+# -- requests ------------------------------------------------------------------------------------------------------
+
+
+def test_return_from_30_s_lands_at_home():
+    """By way of RTL_RETURN_ALT, 60 m; the mission is not finished by it."""
+    sim = flight(scenario=TAKE_OFF.at(30.0).return_home(), end_s=110).run()
+    assert modes_of(sim) == [MISSION_MODE, RETURN_MODE, MANUAL_MODE]
+    assert np.linalg.norm(landed_at(sim)) < 0.5
+    assert -sim.log_state[:, 2].min() == pytest.approx(60.0, abs=0.8)
+    assert not autopilot_of(sim)["mission_finished"].any()
+
+
+@pytest.mark.parametrize("cone_deg", [0, 20, 45])
+def test_near_home_the_return_height_follows_the_cone(cone_deg):
+    """Within RTL_MIN_DIST: distance/tan(angle), at least twice NAV_ACC_RAD; an angle of 0 is no cone."""
+    params = {"RTL_CONE_ANG": cone_deg, "RTL_MIN_DIST": 30.0, "RTL_RETURN_ALT": 50.0}
+    sim = flight(scenario=TAKE_OFF.at(27.0).return_home(), end_s=120, params=params).run()
+    away_m = np.linalg.norm(sim.log_state[2700, :2])
+    height_m = min(50.0, max(20.0, away_m / np.tan(np.radians(cone_deg)))) if cone_deg else 50.0
+    assert np.linalg.norm(landed_at(sim)) < 0.5
+    assert -sim.log_state[:, 2].min() == pytest.approx(height_m, abs=0.8)
+
+
+def test_a_return_can_wait_above_home():
+    """RTL_LAND_DELAY: at RTL_DESCEND_ALT, and below zero for ever."""
+    params = {"RTL_LAND_DELAY": -1.0, "RTL_DESCEND_ALT": 8.0, "RTL_RETURN_ALT": 15.0}
+    sim = flight(scenario=TAKE_OFF.at(30.0).return_home(), end_s=90, params=params).run()
+    assert autopilot_of(sim)["nav_state"][-1] == RETURN_MODE
+    assert sim.plant["pos"] == pytest.approx([0.0, 0.0, -8.0], abs=0.3)
+
+
+def test_land_lands_where_it_is():
+    """Within its braking distance."""
+    sim = flight(scenario=TAKE_OFF.at(32.0).land(), end_s=60).run()
+    there = sim.log_state[3200, :2]
+    assert modes_of(sim) == [MISSION_MODE, LAND_MODE, MANUAL_MODE]
+    assert np.linalg.norm(landed_at(sim) - there) < 5.0
+
+
+def test_the_mission_goes_on_after_a_landing_was_called_off():
+    """A later request is obeyed, and the mission is at the item where it was."""
+    scenario = TAKE_OFF.at(30.0).land().at(34.0).start_mission()
+    sim = flight(scenario=scenario, end_s=90).run()
+    assert modes_of(sim) == [MISSION_MODE, LAND_MODE, MISSION_MODE, MANUAL_MODE]
+    assert autopilot_of(sim)["mission_item"][3500] == 3
+    assert autopilot_of(sim)["mission_finished"][-1] == 1
+    assert np.linalg.norm(landed_at(sim)) < 0.5
+
+
+def test_a_mission_can_be_asked_for_again():
+    """After a hold at the geofence it goes on; after a landing it starts over."""
+    held = flight(scenario=TAKE_OFF.at(25.0).start_mission(), end_s=90, params={"GF_MAX_VER_DIST": 11.0}).run()
+    assert modes_of(held) == [MISSION_MODE, LOITER_MODE, MISSION_MODE, MANUAL_MODE]
+    assert_flown_well(held)
+    twice = flight(scenario=TAKE_OFF.at(71.0).disarm().at(72.0).arm().at(73.0).start_mission(), end_s=145).run()
+    assert item_times(twice)[0] == pytest.approx(item_times(twice)[8] - 71.0, abs=0.3)
+    assert_flown_well(twice)
+
+
+def test_asked_for_on_the_ground_the_mission_starts_over():
+    """After the landing and before it disarms by itself."""
+    sim = flight(scenario=TAKE_OFF.at(68.5).start_mission(), end_s=140).run()
+    assert item_times(sim)[8] - item_times(sim)[0] == pytest.approx(66.5, abs=0.3)
+    assert_flown_well(sim)
+
+
+def test_armed_again_it_waits_for_a_request():
+    """What was asked for before it was disarmed is over."""
+    sim = flight(scenario=TAKE_OFF.at(71.0).disarm().at(72.0).arm(), end_s=80).run()
+    assert modes_of(sim) == [MISSION_MODE, MANUAL_MODE]
+    assert autopilot_of(sim)["armed"][-1] == 1
+    assert not sim.log["inputs"]["command"]["motors"][7210:].any()
+
+
+def test_a_request_is_obeyed_again_after_a_failsafe():
+    """A return that a geofence has stopped goes on when it is asked for once more."""
+    scenario = TAKE_OFF.at(30.0).return_home().at(45.0).return_home()
+    sim = flight(scenario=scenario, end_s=120, params={"GF_MAX_VER_DIST": 12.5, "RTL_RETURN_ALT": 20.0}).run()
+    assert modes_of(sim) == [MISSION_MODE, RETURN_MODE, LOITER_MODE, RETURN_MODE, MANUAL_MODE]
+    assert np.linalg.norm(landed_at(sim)) < 0.5
+
+
+@pytest.mark.parametrize("request_", ["return_home", "land"])
+def test_asked_to_come_down_on_the_ground_it_disarms(request_):
+    """There is nothing to fly."""
+    scenario = getattr(TAKE_OFF.__class__().arm(at_s=1.0).at(2.0), request_)()
+    sim = flight(scenario=scenario, end_s=8).run()
+    assert autopilot_of(sim)["armed"][-1] == 0
+    assert sim.log["inputs"]["command"]["motors"].max() < 0.01
+
+
+def test_armed_in_the_air_it_flies_on():
+    """A start in the air needs no take-off; disarmed for a moment in flight, it catches itself and goes on."""
+    scenario = TAKE_OFF.__class__().start_mission(at_s=0.0).arm(at_s=0.1)
+    sim = flight(aircraft=iris(pos_ned=(0.0, 0.0, -60.0)), scenario=scenario, end_s=120).run()
+    assert_flown_well(sim)
+    caught = flight(scenario=TAKE_OFF.at(30.0).disarm().at(30.2).arm().at(30.3).start_mission(), end_s=90).run()
+    assert autopilot_of(caught)["mission_item"][3100] == 3
+    assert_flown_well(caught)
+
+
+def test_on_legs_it_lands_and_crashes():
+    """The centre of mass stays above the ground: a landing is seen, and so is a crash."""
+    places = tuple((x, y, 0.1) for x in (-0.15, 0.15) for y in (-0.15, 0.15))
+    on_legs = iris(contact=Contact("legs", points_body_m=places), pos_ned=(0.0, 0.0, -0.1))
+    sim = flight(aircraft=on_legs, end_s=75).run()
+    assert autopilot_of(sim)["mission_finished"][-1] == 1
+    assert autopilot_of(sim)["armed"][-1] == 0
+    assert flight(aircraft=on_legs, scenario=TAKE_OFF.at(30.0).disarm()).run().is_crashed
+
+
+def test_an_aircraft_that_it_cannot_fly_is_refused():
+    """The twin pushes forward."""
+    with pytest.raises(InputError, match="can't fly twin"):
+        flight(aircraft=twin())
+
+
+def test_a_mission_that_is_not_there_is_an_error():
+    """Before the flight."""
+    with pytest.raises(InputError, match="has none"):
+        flight(None)
+
+
+def test_disarming_stops_the_motors_at_once():
+    """Also in flight: the vehicle falls, and the run ends with its crash."""
+    sim = flight(scenario=TAKE_OFF.at(30.0).disarm()).run()
+    assert sim.is_crashed
+    assert not sim.log["inputs"]["command"]["motors"][3001:].any()
+
+
+def test_nothing_moves_before_it_is_armed():
+    """A mission that is asked for before arming begins when the vehicle is armed."""
+    scenario = TAKE_OFF.__class__().start_mission(at_s=0.5).arm(at_s=3.0)
+    sim = flight(scenario=scenario, end_s=75).run()
+    before = sim.log["time_us"] < 3_000_000
+    assert not sim.log["inputs"]["command"]["motors"][before].any()
+    assert_flown_well(sim)
+
+
+def test_landed_it_disarms_after_com_disarm_land():
+    """Two seconds by default; below zero never."""
+    sim = flight().run()
+    landed = sim.log["bus"]["scenario"]["landed"]
+    touch_s = int(sim.log["time_us"][np.flatnonzero(np.diff(landed))[-1] + 1]) / 1e6
+    off_s = int(sim.log["time_us"][np.flatnonzero(np.diff(autopilot_of(sim)["armed"]))[-1] + 1]) / 1e6
+    assert off_s - touch_s == pytest.approx(2.0, abs=0.02)
+    never = flight(params={"COM_DISARM_LAND": -1.0}).run()
+    assert autopilot_of(never)["armed"][-1] == 1
+    assert never.plant["pos"][2] > -0.05
+
+
+def test_it_can_detect_its_landing_by_itself():
+    """From estimate and thrust: a few seconds later than the ground is reached, in noise too, and not before."""
+    sim = disturbed(land_detector="estimate", end_s=90).run()
+    assert_flown_well(sim)
+    ground_s = int(sim.log["time_us"][np.flatnonzero(np.diff(sim.log["bus"]["scenario"]["landed"]))[-1] + 1]) / 1e6
+    off_s = int(sim.log["time_us"][np.flatnonzero(np.diff(autopilot_of(sim)["armed"]))[-1] + 1]) / 1e6
+    assert 3.0 < off_s - ground_s < 12.0
+
+
+# -- missions ------------------------------------------------------------------------------------------------------
+
+
+def test_holds_loiters_and_delays_take_their_time():
+    """An item's hold counts from its arrival; a delay from its beginning."""
+    mission = mission_of(
+        (TAKEOFF, 0, 0, 5),
+        (WAYPOINT, 10, 0, 5, 3, 1),
+        (LOITER_TIME, 10, 10, 5, 5, 1),
+        (DELAY, 0, 0, 0, 7),
+        (LAND, 10, 10, 0),
+    )
+    sim = flight(mission, end_s=70).run()
+    assert autopilot_of(sim)["mission_finished"][-1] == 1
+    assert landed_at(sim) == pytest.approx([10.0, 10.0], abs=0.5)
+    # each at least as long as its hold; the delay exactly, to a tick of the navigator
+    waypoint, loiter, delay, land = item_times(sim)
+    assert loiter - waypoint > 3.0
+    assert delay - loiter > 5.0
+    assert land - delay == pytest.approx(7.0, abs=0.06)
+
+
+def test_a_speed_change_holds_until_the_next():
+    """The fastest on each leg, over ground; the legs are long enough to reach it."""
+    mission = mission_of(
+        (TAKEOFF, 0, 0, 5),
+        (WAYPOINT, 60, 0, 5, 1, 1),
+        (SPEED, 0, 0, 0, 1, 3.0),
+        (WAYPOINT, 0, 0, 5, 1, 1),
+        (SPEED, 0, 0, 0, 1, 8.0),
+        (WAYPOINT, 60, 0, 5, 1, 1),
+        (LAND, 60, 0, 0),
+    )
+    sim = flight(mission, end_s=110).run()
+    speed = np.linalg.norm(autopilot_of(sim)["vel_sp_ned"][:, :2], axis=1)
+    item = autopilot_of(sim)["mission_item"]
+    fastest = [float(speed[item == i].max()) for i in (1, 3, 5)]
+    assert fastest == pytest.approx([5.0, 3.0, 8.0], abs=0.05)
+    assert landed_at(sim) == pytest.approx([60.0, 0.0], abs=0.5)
+
+
+def test_a_mission_that_starts_over_has_the_default_speed():
+    """A speed item of the flight before is forgotten."""
+    mission = mission_of(
+        (TAKEOFF, 0, 0, 5),
+        (WAYPOINT, 40, 0, 5, 1, 1),
+        (SPEED, 0, 0, 0, 1, 2.0),
+        (WAYPOINT, 30, 0, 5, 1, 1),
+        (LAND, 30, 0, 0),
+    )
+    scenario = TAKE_OFF.at(70.0).disarm().at(71.0).arm().at(72.0).start_mission()
+    sim = flight(mission, scenario=scenario, end_s=100).run()
+    status = autopilot_of(sim)
+    again = (sim.log["time_us"] > 72_000_000) & (status["mission_item"] == 1)
+    assert np.linalg.norm(status["vel_sp_ned"][again, :2], axis=1).max() == pytest.approx(5.0, abs=0.05)
+
+
+def test_a_jump_repeats_its_legs():
+    """Twice back to item 1, then on."""
+    mission = mission_of(
+        (TAKEOFF, 0, 0, 5), (WAYPOINT, 8, 0, 5, 0, 1), (WAYPOINT, 0, 0, 5, 0, 1), (JUMP, 0, 0, 0, 1, 2), (LAND, 0, 0, 0)
+    )
+    sim = flight(mission, end_s=90).run()
+    item = autopilot_of(sim)["mission_item"]
+    assert [int(item[row]) for row in np.flatnonzero(np.diff(item)) + 1] == [1, 2, 1, 2, 1, 2, 4]
+    assert autopilot_of(sim)["mission_finished"][-1] == 1
+
+
+def test_a_jump_over_commands_alone_changes_only_what_they_say():
+    """Forward over a speed change, which is then not made; backward onto one, which is made again, at once."""
+    mission = mission_of(
+        (TAKEOFF, 0, 0, 5), (SPEED, 0, 0, 0, 1, 3), (JUMP, 0, 0, 0, 4, 1), (SPEED, 0, 0, 0, 1, 9),
+        (WAYPOINT, 30, 0, 5, 0, 1), (JUMP, 0, 0, 0, 1, 1), (LAND, 30, 0, 0),
+    )  # fmt: skip
+    sim = flight(mission, end_s=90).run()
+    status = autopilot_of(sim)
+    assert [int(status["mission_item"][row]) for row in np.flatnonzero(np.diff(status["mission_item"])) + 1] == [4, 6]
+    assert np.linalg.norm(status["vel_sp_ned"][status["mission_item"] == 4, :2], axis=1).max() < 3.05
+    assert status["mission_finished"][-1] == 1
+
+
+def test_a_mission_may_end_with_a_return_or_in_the_air():
+    """A return item lands at home; a loiter without end stays; a last waypoint is held."""
+    legs = ((TAKEOFF, 0, 0, 5), (WAYPOINT, 30, 0, 5, 0, 1))
+    returned = flight(mission_of(*legs, (RETURN,)), end_s=90, params={"RTL_RETURN_ALT": 10.0, "RTL_CONE_ANG": 0}).run()
+    assert np.linalg.norm(landed_at(returned)) < 0.5
+    for mission in (mission_of(*legs, (LOITER_UNLIMITED, 30, 5, 5)), mission_of(*legs, (WAYPOINT, 30, 5, 5))):
+        sim = flight(mission, end_s=60).run()
+        assert autopilot_of(sim)["armed"][-1] == 1
+        assert sim.plant["pos"] == pytest.approx([30.0, 5.0, -5.0], abs=0.3)
+
+
+def test_a_far_landing_is_flown_to_first():
+    """Farther than NAV_ACC_RAD, at the height it has; nearer, it goes down on the way."""
+    far = flight(mission_of((TAKEOFF, 0, 0, 8), (LAND, 40, 0, 0)), end_s=70).run()
+    heights = -far.log_state[(far.log_state[:, 0] > 5.0) & (far.log_state[:, 0] < 30.0), 2]
+    assert heights.min() > 7.0
+    assert landed_at(far) == pytest.approx([40.0, 0.0], abs=0.5)
+
+
+@pytest.mark.parametrize(("mode", "heading_deg"), [(0, 90.0), (1, -90.0), (2, 90.0), (3, 90.0), (4, 90.0)])
+def test_without_a_heading_the_yaw_mode_decides(mode, heading_deg):
+    """On a leg to the east: to the target, to home, from home, along the trajectory, first turn then go."""
+    nan = float("nan")
+    plan = mission_of((TAKEOFF, 0, 0, 5), (WAYPOINT, 0, 60, 5, 0, 1), (LAND, 0, 60, 0))
+    items = tuple(item.__class__(**(vars(item) | {"yaw_deg": nan})) for item in plan.items)
+    sim = flight(plan.__class__(items, "a test"), end_s=22, params={"MPC_YAW_MODE": mode}).run()
+    assert np.degrees(autopilot_of(sim)["yaw_sp"][-1]) == pytest.approx(heading_deg, abs=3.0)
+    assert sim.plant["pos"][1] > 10.0
+
+
+# -- failsafes -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("action", "modes"),
+    [
+        (0, [MISSION_MODE, MANUAL_MODE]),
+        (1, [MISSION_MODE, RETURN_MODE, MANUAL_MODE]),
+        (2, [MISSION_MODE, LAND_MODE, MANUAL_MODE]),
+        (3, [MISSION_MODE, RETURN_MODE, LAND_MODE, MANUAL_MODE]),
+    ],
+)
+def test_a_draining_battery_is_reacted_to(action, modes):
+    """By COM_LOW_BAT_ACT; warnings rise at the aircraft's thresholds whatever the action."""
+    battery = Battery(soc0=0.22, low_thr=0.16, crit_thr=0.11, emerg_thr=0.06)
+    params = {"COM_LOW_BAT_ACT": action, "RTL_RETURN_ALT": 20.0}
+    sim = flight(aircraft=iris(batteries=(battery,)), end_s=100, params=params).run()
+    status = sim.log["bus"]["battery"][:, 0]
+    for level, threshold in ((1, 0.16), (2, 0.11)):
+        first = np.flatnonzero(status["warning"] >= level)[0]
+        assert status["remaining"][first] == pytest.approx(threshold, abs=1e-4)
+    assert modes_of(sim) == modes
+    assert BATTERY_FAILSAFE in autopilot_of(sim)["failsafe"]
+    landed_at(sim)
+    if action == 1:
+        assert np.linalg.norm(landed_at(sim)) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("action", "last_mode"), [(0, MANUAL_MODE), (1, MANUAL_MODE), (2, LOITER_MODE), (3, RETURN_MODE), (5, LAND_MODE)]
+)
+def test_leaving_the_geofence_is_reacted_to(action, last_mode):
+    """By GF_ACTION: warn, hold, return, land."""
+    sim = flight(end_s=90, params={"GF_MAX_HOR_DIST": 8.0, "GF_ACTION": action}).run()
+    assert GEOFENCE_FAILSAFE in autopilot_of(sim)["failsafe"]
+    flown = modes_of(sim)
+    if action in (0, 1):
+        assert flown == [MISSION_MODE, MANUAL_MODE]
+        assert_flown_well(sim)
+    elif action == 2:
+        assert flown == [MISSION_MODE, last_mode]
+        assert np.linalg.norm(sim.plant["vel"]) < 0.05
+    else:
+        assert flown == [MISSION_MODE, last_mode, MANUAL_MODE]
+        landed_at(sim)
+
+
+def test_a_geofence_may_end_the_flight():
+    """GF_ACTION 4 stops the motors."""
+    sim = flight(params={"GF_MAX_HOR_DIST": 8.0, "GF_ACTION": 4}).run()
+    assert sim.is_crashed
+    assert autopilot_of(sim)["armed"][-1] == 0
+
+
+def test_a_geofence_has_a_ceiling():
+    """GF_MAX_VER_DIST at 10 m, on the way up to 12 m."""
+    sim = flight(end_s=60, params={"GF_MAX_VER_DIST": 10.0, "GF_ACTION": 5}).run()
+    assert -sim.log_state[:, 2].min() < 11.0
+    landed_at(sim)
+
+
+def test_without_a_position_it_descends():
+    """From a hover, level: it comes down near where it was, faster than a landing but slower than a crash."""
+    hover = mission_of((TAKEOFF, 0, 0, 6), (LOITER_UNLIMITED, 0, 0, 6))
+    sim = flight(hover, scenario=TAKE_OFF.at(25.0).estimate_dropout(), end_s=60).run()
+    assert modes_of(sim) == [MISSION_MODE, DESCEND_MODE, MANUAL_MODE]
+    assert POSITION_FAILSAFE in autopilot_of(sim)["failsafe"]
+    assert np.linalg.norm(landed_at(sim)) < 3.0
+
+
+@pytest.mark.parametrize("first_s", [1.5, 2.5, 20.0, 56.0])
+def test_a_loss_of_position_at_any_time_leaves_nothing_behind(first_s):
+    """A fifth of a second, at each half second: in the ramp, in flight, when landing. No NaN, and the mission ends."""
+    for start_s in np.arange(first_s, first_s + 4.0, 0.5):
+        scenario = TAKE_OFF.at(float(start_s)).estimate_dropout().at(float(start_s) + 0.2).clear_estimate_faults()
+        sim = flight(scenario=scenario, end_s=75).run()
+        assert np.isfinite(sim._core["builtin"]["rate"]["integral"]).all()
+        assert autopilot_of(sim)["mission_finished"][-1] == 1
+        landed_at(sim)
+
+
+def test_an_estimate_that_is_no_number_counts_as_none():
+    """From an estimator in Python, for one tick: it is flown through."""
+
+    class Hiccup:
+        def step(self, time_us, inputs, outputs):
+            x = inputs.plant.x
+            outputs.pos_ned[:], outputs.vel_ned[:] = x[0:3], x[3:6]
+            outputs.q_bn[:], outputs.omega_body[:] = x[6:10], x[10:13]
+            if time_us == 30_004_000:
+                outputs.vel_ned[0] = np.nan
+
+    assert_flown_well(flight(estimator=Hiccup()).run())
+
+
+def test_a_graver_failsafe_is_not_overridden():
+    """An octa that lands on seven motors does not climb because it crosses a fence."""
+    scenario = TAKE_OFF.at(17.5).disable_motor(1)
+    sim = flight(aircraft=octa(), scenario=scenario, end_s=60, params={"GF_MAX_HOR_DIST": 2.0, "GF_ACTION": 3}).run()
+    assert modes_of(sim)[-2:] == [LAND_MODE, MANUAL_MODE]
+    landed_at(sim)
+
+
+def test_what_is_wrong_on_the_ground_is_reacted_to_in_flight():
+    """A battery that is critical from the start: arming is not refused, and it comes down at once."""
+    battery = Battery(soc0=0.105, crit_thr=0.11, emerg_thr=1e-4)
+    sim = flight(aircraft=iris(batteries=(battery,)), end_s=40, params={"COM_LOW_BAT_ACT": 2}).run()
+    assert modes_of(sim) == [MISSION_MODE, LAND_MODE, MANUAL_MODE]
+    assert -sim.log_state[:, 2].min() < 2.0
+
+
+def test_a_short_loss_of_supply_is_no_motor_failure():
+    """All motors are dead: it is not the motors."""
+    scenario = TAKE_OFF.at(30.0).disconnect_battery().at(30.15).reconnect_battery()
+    sim = flight(aircraft=octa(), scenario=scenario, end_s=80).run()
+    assert MOTOR_FAILSAFE not in autopilot_of(sim)["failsafe"]
+    assert_flown_well(sim)
+
+
+def test_a_short_loss_of_position_is_flown_through():
+    """Half a second: the mode stays, and the mission is completed."""
+    scenario = TAKE_OFF.at(30.0).estimate_dropout().at(30.5).clear_estimate_faults()
+    sim = flight(scenario=scenario, end_s=80).run()
+    assert modes_of(sim) == [MISSION_MODE, MANUAL_MODE]
+    assert_flown_well(sim)
+
+
+# -- faults --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("motor", range(1, 9))
+def test_the_octa_lands_with_any_motor_lost(motor):
+    """Under control: upright all the way, and no crash."""
+    sim = flight(aircraft=octa(), scenario=TAKE_OFF.at(30.0).disable_motor(motor), end_s=70).run()
+    assert MOTOR_FAILSAFE in autopilot_of(sim)["failsafe"]
+    landed_at(sim)
+    in_the_air = sim.log["bus"]["scenario"]["landed"] == 0
+    x, y = sim.log_state[in_the_air, 7], sim.log_state[in_the_air, 8]
+    assert np.degrees(np.arccos(1.0 - 2.0 * (x * x + y * y))).max() < 35.0
+
+
+@pytest.mark.parametrize("motor", range(1, 5))
+def test_the_iris_falls_with_a_motor_lost(motor):
+    """The run ends with a recorded crash: its last row is the ground, all of the log is finite, and it replays."""
+    scenario = TAKE_OFF.at(30.0).disable_motor(motor)
+    sim = flight(scenario=scenario, record=True).run()
+    assert sim.is_crashed
+    assert sim.is_done
+    assert sim.time_us < 40_000_000
+    assert int(sim.log["time_us"][-1]) == sim.time_us
+    assert sim.log["bus"]["scenario"]["crashed"].tolist() == [0] * (len(sim.log) - 1) + [1]
+    assert np.isfinite(sim.log_state).all()
+    again = flight(scenario=scenario, replay=sim.streams).run()
+    assert again.is_crashed
+    assert again.digest() == sim.digest()
+
+
+def test_a_scenario_may_let_it_lie():
+    """Without an end at the crash the run goes on to its end, on the ground."""
+    scenario = TAKE_OFF.__class__(TAKE_OFF.at(30.0).disable_motor(1).events, ends_at_crash=False)
+    sim = flight(scenario=scenario, end_s=40).run()
+    assert not sim.is_crashed
+    assert sim.time_us == 40_000_000
+    assert np.isfinite(sim.log_state).all()
+
+
+def test_a_weak_motor_is_flown_with():
+    """A fifth of a motor's thrust lost: the integrators make up for it."""
+    assert_flown_well(flight(scenario=TAKE_OFF.at(30.0).thrust_loss(1, 0.2), end_s=80).run())
+
+
+def test_a_frozen_estimate_is_survived_for_a_moment():
+    """A third of a second, at a waypoint."""
+    scenario = TAKE_OFF.at(30.0).sensor_fault("estimate").at(30.3).clear_sensor_fault("estimate")
+    assert_flown_well(flight(scenario=scenario, end_s=80).run())
+
+
+# -- options -------------------------------------------------------------------------------------------------------
+
+
+def test_the_hover_thrust_estimate_takes_the_load_off_the_integrator():
+    """MPC_THR_HOVER is 0.5 and the Iris hovers at 0.6: without it the integrator holds the rest."""
+    hover = mission_of((TAKEOFF, 0, 0, 6), (LOITER_UNLIMITED, 0, 0, 6))
+    found = {}
+    for is_on in (False, True):
+        sim = flight(hover, end_s=40, hover_thrust_estimate=is_on).run()
+        assert sim.plant["pos"] == pytest.approx([0.0, 0.0, -6.0], abs=0.1)
+        found[is_on] = abs(float(sim._core["builtin"]["position"]["integral"][0, 2]))
+    assert found[False] > 1.0
+    assert found[True] < 0.2 * found[False]
+
+
+def test_thrust_curve_and_battery_scaling_fly():
+    """THR_MDL_FAC and MC_BAT_SCALE_EN change the motors, not the flight."""
+    for params in ({"THR_MDL_FAC": 0.3}, {"MC_BAT_SCALE_EN": 1}):
+        assert_flown_well(flight(params=params, end_s=80).run())
+
+
+def test_position_control_runs_every_third_tick():
+    """At 100 Hz and a tick of 4 ms: the attitude setpoint changes at ticks that leave a rest of 1, as the library's."""
+    sim = flight(end_s=30, log_us=4_000).run()
+    q_sp = autopilot_of(sim)["q_sp"]
+    changed = np.flatnonzero(np.abs(np.diff(q_sp, axis=0)).max(axis=1) > 0.0) + 1
+    assert len(changed) > 1_000
+    assert set((changed % 3).tolist()) == {1}
+
+
+def test_a_flight_can_be_taken_up_from_a_snapshot():
+    """In the middle of the mission: the same digests, and a snapshot of another autopilot is refused."""
+    whole = disturbed(end_s=40).run()
+    half = disturbed(end_s=40).run(until_us=20_000_000)
+    saved = half.snapshot()
+    other = disturbed(end_s=40)
+    other.restore(saved)
+    assert other.run().digest() == whole.digest()
+    assert other.live_digest() == whole.live_digest()
+    with pytest.raises(Exception, match="another builtin"):
+        disturbed(end_s=40, params={"MPC_XY_P": 0.9}).restore(saved)
+
+
+def test_a_recorded_flight_replays():
+    """Commands, wind and scenario from the streams: the same digest without an autopilot."""
+    sim = disturbed(end_s=40, record=True).run()
+    assert flight(end_s=40, replay=sim.streams).run().digest() == sim.digest()

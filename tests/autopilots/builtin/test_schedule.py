@@ -1,0 +1,65 @@
+"""When modules run: the rule of the real library, which keeps no phase."""
+
+import numpy as np
+import pytest
+from builtin_modules import PERIOD_US, run_schedule
+
+from px4lockstep.autopilots.builtin.autopilot import Builtin, Rates
+from px4lockstep.autopilots.builtin.control_model import KnownAircraft
+from px4lockstep.autopilots.builtin.schedule import MODULE, period_us
+from px4lockstep.autopilots.builtin.stack import BUILTIN
+from px4lockstep.errors import InputError
+from px4lockstep.jit import rows
+from px4lockstep.vehicle.fleet import iris
+
+
+def due_us(rate_hz, tick_us=PERIOD_US, count=250):
+    """Return the times at which a module runs."""
+    module = np.zeros(1, MODULE)
+    module["period_us"] = period_us(rate_hz)
+    due = np.zeros(count, np.int64)
+    run_schedule(rows(module), np.int64(tick_us), rows(due))
+    return (np.flatnonzero(due) * tick_us).tolist()
+
+
+def test_100_hz_at_ticks_of_4_ms_runs_every_12_ms():
+    """At 0 and at the next tick, since a last run at 0 counts as none; then after 10 ms or more, which is 12."""
+    assert due_us(100)[:6] == [0, 4_000, 16_000, 28_000, 40_000, 52_000]
+
+
+def test_20_hz_at_ticks_of_4_ms_runs_every_52_ms():
+    """Of 50 ms each 52 are made, and none is made up for."""
+    assert due_us(20)[:5] == [0, 4_000, 56_000, 108_000, 160_000]
+
+
+@pytest.mark.parametrize("rate_hz", [0, 250, 1_000])
+def test_a_rate_of_zero_or_at_least_that_of_the_tick_runs_at_every_tick(rate_hz):
+    """Also one that the tick is too long for."""
+    assert due_us(rate_hz) == list(range(0, 250 * PERIOD_US, PERIOD_US))
+
+
+@pytest.mark.parametrize("tick_us", [1_000, 4_000, 5_000, 7_000])
+@pytest.mark.parametrize("rate_hz", [20, 50, 100, 250, 0])
+def test_effective_rates_are_what_the_schedule_makes(rate_hz, tick_us):
+    """From the second run on, of which the time is the tick, runs are evenly spaced: 1e6 over their distance."""
+    rates = Builtin(rates=Rates(position_hz=rate_hz)).effective_rates(tick_us)
+    spacing = np.diff(due_us(rate_hz, tick_us)[1:])
+    assert (spacing == spacing[0]).all()
+    assert rates["position"] == pytest.approx(1e6 / spacing[0], rel=1e-15)
+
+
+def test_effective_rates_of_the_defaults():
+    """At 4 ms: what the docstring of the schedule says, in Hz."""
+    assert Builtin().effective_rates(PERIOD_US) == pytest.approx(
+        {"navigator": 1e6 / 52_000, "position": 1e6 / 12_000, "attitude": 250.0, "rate": 250.0, "allocation": 250.0}
+    )
+
+
+def test_strict_rates_refuse_a_tick_that_is_too_long():
+    """The error names the rate, both periods and what would do; a tick of 4 ms is fine, and 0 asks for nothing."""
+    record = np.zeros(1, BUILTIN)[0]
+    with pytest.raises(InputError, match=r"rates\.attitude_hz = 250: a tick of 5000 us .* 4000 us; .* at most 200"):
+        Builtin(strict_rates=True).write(record, KnownAircraft.of(iris()), 5_000)
+    Builtin(strict_rates=True).write(record, KnownAircraft.of(iris()), PERIOD_US)
+    Builtin(strict_rates=True, rates=Rates(20, 100, 0, 0, 0)).write(record, KnownAircraft.of(iris()), 5_000)
+    Builtin().write(record, KnownAircraft.of(iris()), 5_000)

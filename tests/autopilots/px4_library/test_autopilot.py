@@ -1,0 +1,450 @@
+"""Real PX4's host with the conformance double: whole flights, parameters, batteries, what is refused and when.
+
+A double that is told `strict` fails the flight at the first thing that it does not like: a flight that is flown has had
+none.
+"""
+
+import json
+from contextlib import closing
+
+import numpy as np
+import pytest
+from mission_files import numbered
+from px4_double import OPTIONS, build_double
+from px4_runs import SHORT, flight_of, run, settings
+from spec_files import write
+
+import px4lockstep
+from px4lockstep.autopilots.px4_library.autopilot import Px4Library
+from px4lockstep.autopilots.px4_library.records import PX4_HOST
+from px4lockstep.errors import InputError
+from px4lockstep.flights.determinism import Variant
+from px4lockstep.flights.folder import read_log
+from px4lockstep.flights.recording.file import read_recording
+from px4lockstep.flights.run import fly
+from px4lockstep.px4 import Config
+from px4lockstep.px4.presets import ACTUATORS_ONLY, STATE_INJECTION, Interface, Published
+from px4lockstep.vehicle.fleet import iris, octa
+from px4lockstep.vehicle.parts import Rotor
+
+TICK_US = 4_000
+
+
+@pytest.fixture(autouse=True)
+def strict(monkeypatch):
+    """Let doubles fail what they do not like."""
+    monkeypatch.setenv(OPTIONS, "strict")
+
+
+@pytest.fixture(scope="module")
+def mission(tmp_path_factory):
+    """The Iris's mission, flown by the command line with a copy of the double: the finished process and the folder."""
+    root = tmp_path_factory.mktemp("mission")
+    library = build_double(root)
+    options = ("--json", "--no-plots", "--out", "flown")
+    finished = run("run", "iris", *settings({}, library), *options, cwd=root, double="strict")
+    library.unlink()  # what follows does not need it
+    return finished, root / "flown"
+
+
+# -- whole flights -----------------------------------------------------------------------------------------------
+
+
+def test_the_mission_is_flown_and_recorded(mission):
+    """Exit code 0 in wind and noise, every item, landed and disarmed, and nothing but JSON on standard output."""
+    finished, folder = mission
+    assert (finished.returncode, finished.stderr) == (0, "")
+    summary = json.loads(finished.stdout)
+    assert summary["outcome"] == "flown"
+    assert len(summary["waypoint_times_s"]) == 8
+    assert summary["landed"]
+    assert np.hypot(*summary["final_pos_ned"][:2]) < 1.0  # home, within the noise of the estimate
+    log = read_log(folder)
+    assert (log["armed"][-1], log["nav_state"][-1]) == (0, 0)
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["log.parquet", "px4.log", "recording.h5", "spec.toml", "summary.json"]
+
+
+def test_effective_rates_are_shown(mission):
+    """PX4 keeps no phase: 20 Hz and 100 Hz at 4 ms are every 13 and every 3 ticks."""
+    summary = json.loads(mission[0].stdout)
+    assert summary["px4_rates_hz"] == {
+        "navigator": pytest.approx(1e6 / 52_000),
+        "position control": pytest.approx(1e6 / 12_000),
+        "attitude control": 250.0,
+        "rate control": 250.0,
+        "allocation": 250.0,
+    }
+    off = Px4Library(config=Config(enable_control_allocator=0, mc_att_control_rate_hz=0))
+    assert off.effective_rates(5_000) == {
+        "navigator": 20.0,
+        "position control": 100.0,
+        "attitude control": 200.0,
+        "rate control": 200.0,
+    }
+
+
+def test_a_replay_is_the_same_flight_and_needs_no_px4(mission):
+    """The library is gone by now."""
+    replayed = px4lockstep.replay(mission[1])
+    assert replayed.matches
+    assert replayed.digest == json.loads(mission[0].stdout)["digest"]
+
+
+def test_another_process_flies_the_same(mission, tmp_path):
+    """Both digests; the setpoints, which are PX4's, are in the second."""
+    finished = run(
+        "run", "iris", *settings({}), "--json", "--no-plots", "--out", "again", cwd=tmp_path, double="strict"
+    )
+    assert finished.returncode == 0, finished.stderr
+    first, second = read_recording(mission[1]), read_recording(tmp_path / "again")
+    assert (first.digest, first.live_digest) == (second.digest, second.live_digest)
+
+
+def test_without_the_jit_it_flies_the_same(tmp_path):
+    """Two seconds, with take-off: the library is called through ctypes then."""
+    short = SHORT | {"timeline.t_end_s": 2.0, "plant.integrator": "RK4", "environment.wind": "none"}
+    digests = []
+    for name, environment in (("on", {}), ("off", {"NUMBA_DISABLE_JIT": "1"})):
+        options = ("--no-plots", "--json", "--out", name)
+        finished = run("run", "iris", *settings(short), *options, cwd=tmp_path, double="strict", **environment)
+        assert finished.returncode == 1, finished.stderr  # the mission takes longer
+        recording = read_recording(tmp_path / name)
+        digests.append((recording.digest, recording.live_digest))
+    assert digests[0] == digests[1]
+    assert read_log(tmp_path / "off")["motors"][-1].min() > 0.1  # it has begun to climb
+
+
+@pytest.mark.parametrize("aircraft", ["octa", "hex"])
+def test_other_aircraft_fly_their_missions(tmp_path, aircraft):
+    """Eight and six rotors, with the geometry that was derived for them."""
+    flown = fly(flight_of(tmp_path, aircraft))
+    assert flown.summary.outcome == "flown", flown.summary.reason
+    assert len(flown.summary.waypoint_times_s) == 8
+
+
+def test_determinism_is_proved_by_processes_that_fly_once(tmp_path, monkeypatch):
+    """PX4 has one life in each."""
+    both = (Variant("fresh process"), Variant("one worker", flights=2))
+    monkeypatch.setattr("px4lockstep.flights.determinism.default_variants", lambda runs: both[:runs])
+    short = {**SHORT, "timeline.t_end_s": 0.3, "autopilot.kind": "px4", "px4.libpath": str(build_double(tmp_path))}
+    found = px4lockstep.determinism("iris", runs=2, **short)
+    assert found.identical, [flown.error for flown in found.flights]
+    assert [flown.name for flown in found.flights] == ["fresh process"]
+
+
+@pytest.mark.parametrize("action", ["return", "land"])
+def test_an_ordered_return_or_landing_ends_disarmed(tmp_path, action):
+    """The mission is left at 20 s; it stands on the ground before the end, at home or where it was."""
+    event = {"at_s": 20.0, "action": action}
+    params = [{"name": "RTL_RETURN_ALT", "value": 15.0}]
+    changes = {"scenario.events": [event], "environment.wind": "none", "px4.params": params}
+    flown = fly(flight_of(tmp_path, changes=changes))
+    assert flown.summary.outcome == "flown", flown.summary.reason
+    assert not flown.summary.mission_finished
+    assert (flown.log["armed"][-1], flown.log["nav_state"][-1], bool(flown.summary.landed)) == (0, 0, True)
+    row = np.searchsorted(flown.log["time_us"], 21_000_000)
+    assert flown.log["nav_state"][row] == {"return": 5, "land": 18}[action]
+    distance_m = np.hypot(*flown.summary.final_pos_ned[:2])
+    assert distance_m < 1.0 if action == "return" else distance_m > 5.0
+
+
+# -- batteries and servos ----------------------------------------------------------------------------------------
+
+TWO_BATTERIES = {
+    "power.batteries": [{"id": "a", "capacity_ah": 5.0}, {"id": "b", "capacity_ah": 3.0, "soc0": 0.9}],
+    "power.buses": [
+        {"id": "left", "battery_ids": ["a"], "motor_ids": ["motor1", "motor3", "motor5", "motor7"]},
+        {"id": "right", "battery_ids": ["b"], "motor_ids": ["motor2", "motor4", "motor6", "motor8"]},
+    ],
+}
+
+
+def test_each_battery_is_an_instance_with_its_own_values(tmp_path):
+    """What PX4 holds is what was measured, and the two differ."""
+    simulation = flight_of(tmp_path, "octa", TWO_BATTERIES).simulation
+    with closing(simulation):
+        assert simulation.px4 is not None
+        subscribers = [simulation.px4.px4.subscriber("battery_status", i) for i in (0, 1)]
+        simulation.run(10_000_000)
+        for i, subscriber in enumerate(subscribers):
+            held, measured = subscriber.copy(), simulation.bus.battery[i]
+            for name in ("voltage_v", "current_a", "remaining"):
+                assert held[name] == np.float32(getattr(measured, name))
+            assert (held["id"], held["capacity"]) == (i + 1, (5000, 3000)[i])
+        first, second = (subscriber.copy() for subscriber in subscribers)
+        assert first["remaining"] > second["remaining"] + 0.05
+        assert first["voltage_v"] != second["voltage_v"]
+
+
+def test_a_file_can_list_the_batteries(tmp_path):
+    """In any order; one that is not listed is published with those of any instance."""
+    pubs = [
+        {"key": "second", "type": "BatteryStatus", "instance": 1, "period_s": 0.1},
+        {"key": "others", "type": "BatteryStatus"},
+    ]
+    listed = {"px4.uorb.preset": "state_injection", "px4.uorb.pubs": pubs}
+    simulation = flight_of(tmp_path, "octa", TWO_BATTERIES | listed).simulation
+    with closing(simulation):
+        assert simulation.px4 is not None
+        assert [layout.topic for layout in simulation.px4.published][:3] == [
+            "battery_status",
+            "battery_status",
+            "vehicle_attitude",
+        ]
+        simulation.run(500_000)
+        capacities = [int(simulation.px4.px4.subscriber("battery_status", i).copy()["capacity"]) for i in (0, 1)]
+    assert capacities == [5000, 3000]
+
+
+@pytest.mark.parametrize("instance", [1, -1])
+def test_a_battery_that_is_not_there_is_an_error(tmp_path, instance):
+    """Or one that is published already."""
+    pubs = [
+        {"key": "main", "type": "BatteryStatus", "instance": 0},
+        {"key": "spare", "type": "BatteryStatus", "instance": instance},
+    ]
+    changes = {"px4.uorb.preset": "state_injection", "px4.uorb.pubs": pubs}
+    with pytest.raises(InputError, match=f"spare asks for instance {instance} .*; the aircraft has 1 battery"):
+        flight_of(tmp_path, changes=changes)
+
+
+def test_servos_are_px4s(tmp_path, monkeypatch):
+    """On their channels; one that PX4 does not drive is at 0."""
+    monkeypatch.setenv(OPTIONS, "servos=0.25")
+    motors = [f"motor{i}" for i in (1, 2, 3, 4)]
+    bus = {"id": "main", "battery_ids": ["bat1"], "motor_ids": motors, "servo_ids": ["gimbal"]}
+    servos = {"actuation.servos": [{"id": "gimbal", "channel": 3}], "power.buses": [bus]}
+    flown = fly(flight_of(tmp_path, changes=SHORT | servos))
+    assert flown.log["servos"][-1].tolist()[2] == 0.25
+    monkeypatch.delenv(OPTIONS)
+    (tmp_path / "idle").mkdir()
+    flown = fly(flight_of(tmp_path / "idle", changes=SHORT | servos))
+    assert not flown.log["servos"].any()
+
+
+# -- rates, periods, presets -------------------------------------------------------------------------------------
+
+
+def opened(folder, aircraft=None, tick_us=TICK_US, **options):
+    """Start a double by the host, without a simulation."""
+    return Px4Library(library=build_double(folder), **options).open(np.zeros(1, PX4_HOST), aircraft or iris(), tick_us)
+
+
+def test_a_tick_that_is_too_long_for_a_module_is_an_error_if_rates_are_strict(tmp_path):
+    """Before PX4 is started: the rate, the tick, and what would do. One that does not divide it is none."""
+    with pytest.raises(InputError) as caught:
+        opened(tmp_path, tick_us=5_000, strict_rates=True)
+    assert str(caught.value) == (
+        "px4.lockstep.mc_att_control_rate_hz = 250: a tick of 5000 us is longer than its period of 4000 us; use a "
+        "shorter tick or a rate of at most 200"
+    )
+    with closing(opened(tmp_path, tick_us=3_000, strict_rates=True)):
+        pass
+
+
+def test_a_topic_is_published_at_its_period_and_phase(tmp_path, monkeypatch):
+    """Every 25 ticks from the fifth on, and all others at every tick; the double says if one is late."""
+    monkeypatch.setenv(OPTIONS, "strict,expect.battery_status=100000")
+    pubs = [{"key": "slow", "type": "BatteryStatus", "period_s": 0.1, "phase_s": 0.02}]
+    simulation = flight_of(tmp_path, changes={"px4.uorb.preset": "state_injection", "px4.uorb.pubs": pubs}).simulation
+    stamps = []
+    with closing(simulation):
+        assert simulation.px4 is not None
+        battery = simulation.px4.px4.subscriber("battery_status")
+        attitude = simulation.px4.px4.subscriber("vehicle_attitude")
+        for k in range(100):
+            simulation.run((k + 1) * TICK_US)
+            if battery.updated():
+                stamps.append(int(battery.copy()["timestamp"]))
+            assert attitude.updated()
+            assert attitude.copy()["timestamp"] == k * TICK_US
+    assert stamps == [20_000, 120_000, 220_000, 320_000]
+
+
+def test_a_period_between_ticks_is_an_error(tmp_path):
+    """In Python; a file is checked when it is loaded."""
+    slow = Published("battery_status", STATE_INJECTION.published[0].fields, period_us=10_000)
+    interface = Interface("own", (slow, *STATE_INJECTION.published[1:]), STATE_INJECTION.read)
+    with pytest.raises(InputError, match=r"battery_status, 10000 us, is not a whole number .*; use 8000 or 12000"):
+        opened(tmp_path, interface=interface)
+
+
+def test_px4_can_run_without_being_told_anything(tmp_path, monkeypatch):
+    """`actuators_only`, by its name; a list that lacks what a flight needs is refused."""
+    monkeypatch.setenv(OPTIONS, "unchecked")
+    stand = {"px4.uorb.preset": "actuators_only", "scenario.arm_time_s": 100.0, "timeline.t_end_s": 1.0}
+    simulation = flight_of(tmp_path, changes=stand).simulation
+    with closing(simulation):
+        simulation.run()
+        assert simulation.px4 is not None
+        assert (simulation.px4.published, len(simulation.px4.read)) == ([], 2)
+    with pytest.raises(InputError, match="publishes nothing, so that PX4 flies nothing; use state_injection"):
+        Px4Library(interface=Interface("own", (), ACTUATORS_ONLY.read))
+    with pytest.raises(InputError, match="own does not read actuator_motors"):
+        Px4Library(interface=Interface("own", STATE_INJECTION.published, ()))
+
+
+# -- parameters --------------------------------------------------------------------------------------------------
+
+
+def test_the_allocation_of_the_iris_is_that_of_its_rotors(tmp_path):
+    """Positions, moments with their signs, thrust up; in float32, as PX4 has it."""
+    with closing(opened(tmp_path)) as session:
+        px4 = session.px4
+        assert (px4.param_get("CA_AIRFRAME"), px4.param_get("CA_ROTOR_COUNT")) == (0, 4)
+        rotors = [
+            [px4.param_get(f"CA_ROTOR{i}_{name}") for name in ("PX", "PY", "PZ", "KM", "AX", "AY", "AZ")]
+            for i in range(4)
+        ]
+    expected = [
+        [0.1515, 0.245, 0.0, 0.05, 0.0, 0.0, -1.0],
+        [-0.1515, -0.1875, 0.0, 0.05, 0.0, 0.0, -1.0],
+        [0.1515, -0.245, 0.0, -0.05, 0.0, 0.0, -1.0],
+        [-0.1515, 0.1875, 0.0, -0.05, 0.0, 0.0, -1.0],
+    ]
+    assert np.array_equal(np.float32(rotors), np.float32(expected))
+
+
+def test_the_allocation_of_the_octa_and_of_a_tilted_rotor(tmp_path):
+    """Eight rotors, signs alternating; the first leans outward by 30 degrees, so that it pushes up and inward."""
+    tilted = Rotor((0.25, 0.0, 0.0), +1, axis_body=(0.5, 0.0, 0.8660254037844386))
+    with closing(opened(tmp_path, octa(rotors=(tilted, *octa().rotors[1:])))) as session:
+        px4 = session.px4
+        assert px4.param_get("CA_ROTOR_COUNT") == 8
+        moments = [px4.param_get(f"CA_ROTOR{i}_KM") for i in range(8)]
+        axis = [px4.param_get(f"CA_ROTOR0_{name}") for name in ("AX", "AY", "AZ")]
+        place = [px4.param_get(f"CA_ROTOR3_{name}") for name in ("PX", "PY", "PZ")]
+    assert moments == [np.float32(0.05 * (-1) ** i) for i in range(8)]
+    assert axis == [np.float32(-0.5), 0.0, np.float32(-0.8660254037844386)]
+    assert place == [np.float32(-0.18), np.float32(0.18), 0.0]
+
+
+def test_a_px4_without_axes_flies_and_one_without_positions_does_not(tmp_path, monkeypatch):
+    """Axes are set where there are such parameters."""
+    monkeypatch.setenv(OPTIONS, "missing.CA_ROTOR0_AX,missing.CA_ROTOR1_AZ")
+    opened(tmp_path).close()
+    monkeypatch.setenv(OPTIONS, "missing.CA_ROTOR0_PX")
+    (tmp_path / "without").mkdir()
+    with pytest.raises(InputError, match="no parameter 'CA_ROTOR0_PX'"):
+        opened(tmp_path / "without")
+
+
+def test_parameters_of_the_file_come_last(tmp_path):
+    """Those of [[px4.params]] after those of the autopilot and the derived ones; whole numbers as PX4 has them."""
+    params = [
+        {"name": "MPC_XY_CRUISE", "value": 3},
+        {"name": "CA_ROTOR0_KM", "value": 0.04},
+        {"name": "MC_AIRMODE", "value": 1},
+    ]
+    changes = {"px4.params": params, "autopilot.params": {"MPC_XY_CRUISE": 8.0, "MPC_Z_V_AUTO_UP": 2.0}}
+    simulation = flight_of(tmp_path, changes=SHORT | changes).simulation
+    with closing(simulation):
+        assert simulation.px4 is not None
+        px4 = simulation.px4.px4
+        names = ("MPC_XY_CRUISE", "MPC_Z_V_AUTO_UP", "CA_ROTOR0_KM", "MC_AIRMODE", "CA_ROTOR1_KM")
+        found = [px4.param_get(name) for name in names]
+    assert found == [3.0, 2.0, np.float32(0.04), 1, np.float32(0.05)]
+    with pytest.raises(InputError, match=r"px4\.params\[0\]\.value: .*MPC_XY_CRUISE"):
+        flight_of(tmp_path, changes={"px4.params": [{"name": "MPC_XY_CRUISE", "value": -3.0}]})
+
+
+def test_the_geometry_can_be_left_to_the_user(tmp_path):
+    """PX4's own default has no rotors."""
+    with closing(opened(tmp_path, derive_ca_params=False)) as session:
+        assert session.px4.param_get("CA_ROTOR_COUNT") == 0
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------
+
+
+def test_a_missing_library_says_where_it_was_looked_for_and_what_to_do(tmp_path):
+    """Bad input, nothing written: the places, what to set, and what flies without."""
+    given = run("run", "iris", *settings({}, tmp_path / "gone.so"), cwd=tmp_path)
+    assert given.returncode == 2
+    assert f"  {tmp_path / 'gone.so'}\n  {tmp_path / 'gone.dylib'}\n" in given.stderr
+    looked = run("run", "iris", "--set", "autopilot.kind=px4", cwd=tmp_path, PX4_LOCKSTEP_LIB="", HOME=str(tmp_path))
+    assert looked.returncode == 2
+    assert "px4.libpath and PX4_LOCKSTEP_LIB are not set" in looked.stderr
+    assert "PX4-Autopilot/build/px4_sitl_lockstep/src/lib/px4_lockstep/libpx4_lockstep.so" in looked.stderr
+    for finished in (given, looked):
+        assert "set px4.libpath in the aircraft file" in finished.stderr
+        assert 'autopilot.kind = "builtin" flies without it' in finished.stderr
+        assert "Traceback" not in finished.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mission_that_would_lose_something_is_refused_before_the_library_is_loaded(tmp_path):
+    """PX4's loader drops the speed; there is no library to load."""
+    path = write(tmp_path, numbered("3 16 0 0 0 0 47.4 8.5 10", "3 178 1 5 -1 0 0 0 0"), "fast.waypoints")
+    changes = {"px4.mission_path": path, "home.lat_deg": 47.4, "home.lon_deg": 8.5}
+    finished = run("run", "iris", *settings(changes, tmp_path / "gone.so"), cwd=tmp_path)
+    assert finished.returncode == 2
+    assert "px4.mission_path: " in finished.stderr
+    assert "fast.waypoints" in finished.stderr
+    assert "gone.dylib" not in finished.stderr
+    assert "Traceback" not in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ("hash.vehicle_status=0x1234", ("vehicle_status", "0x00001234", "0xf779fa65", "set px4.msg_dir (--msg)")),
+        ("size.battery_status=160", ("battery_status", "160 bytes", "168 bytes", "build the library anew")),
+    ],
+)
+def test_a_layout_that_does_not_fit_is_named_before_the_first_step(tmp_path, told, said):
+    """Topic, both hashes or sizes, the fix; exit code 2, no folder, and what PX4 printed on standard error."""
+    options = ("--json", "--no-plots", "--out", "out")
+    # The step would say so: its first call fails.
+    finished = run("run", "iris", *settings({}), *options, cwd=tmp_path, double=f"{told},code.step_uorb=-3")
+    assert (finished.returncode, finished.stdout) == (2, "")
+    for word in said:
+        assert word in finished.stderr
+    assert "step_uorb" not in finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert finished.stderr.startswith("INFO  [lockstep] conformance double, ABI 3\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_only_an_aircraft_is_flown(tmp_path):
+    """PX4's geometry and batteries are an aircraft's."""
+    with pytest.raises(InputError, match="flies an Aircraft here; dict is none"):
+        opened(tmp_path, {"name": "none"})
+
+
+# -- the console -------------------------------------------------------------------------------------------------
+
+PRINTED = "INFO  [lockstep] conformance double, ABI 3\nINFO  [lockstep] mission of 8 items loaded\n"
+
+
+def test_what_px4_prints_is_in_the_folder(mission):
+    """From the start on, and nothing of ours."""
+    assert (mission[1] / "px4.log").read_text() == PRINTED
+
+
+def test_verbose_shows_what_px4_prints_on_standard_error(tmp_path):
+    """In the order of printing, also while it flies; standard output is JSON alone."""
+    options = ("--json", "--no-plots", "--out", "out", "-v")
+    finished = run("run", "iris", *settings(SHORT), *options, cwd=tmp_path, double="print=79@999")
+    line = "." * 79
+    assert finished.stderr == PRINTED + line * 3 == (tmp_path / "out" / "px4.log").read_text()
+    assert json.loads(finished.stdout)["outcome"] == "mission not finished"
+
+
+def test_in_python_the_console_is_left_alone(tmp_path, python):
+    """Without a folder, PX4 prints where it always does; ours comes after it."""
+    script = (
+        "import px4lockstep, sys\n"
+        "values = dict(item.split('=') for item in sys.argv[1:])\n"
+        "run = px4lockstep.simulate('iris', **values, **{'timeline.t_end_s': 1.0})\n"
+        "print(run.summary.outcome)\n"
+    )
+    values = ("autopilot.kind=px4", f"px4.libpath={build_double(tmp_path)}")
+    assert python("-c", script, *values).stdout == PRINTED + "mission not finished\n"
+
+
+def test_checking_a_file_says_what_px4_prints_on_standard_error(tmp_path):
+    """Its library is loaded and its layouts are checked; standard output has the answer alone."""
+    finished = run("spec", "check", "iris", *settings({}), cwd=tmp_path)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "iris: good\n", PRINTED)

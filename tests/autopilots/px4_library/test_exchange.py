@@ -1,0 +1,191 @@
+"""The host of real PX4 against the recorded flights: what it tells PX4, and its modes, tick by tick."""
+
+import numpy as np
+import pytest
+from px4_flights import GOLDEN, bus_of, load_flight
+
+from px4lockstep.autopilots.px4_library.commander import command
+from px4lockstep.autopilots.px4_library.exchange import tell
+from px4lockstep.autopilots.px4_library.records import PX4_HOST
+from px4lockstep.engine.bus import BUS
+from px4lockstep.environment.projection import MapProjection
+from px4lockstep.jit import kernel, rows
+
+HOME_DEG = (47.397742, 8.545594)
+HOME_ALT_M = 488.0
+NAVIGATOR_US = 50_000
+
+
+@kernel
+def host_flight(hosts, time_us, buses, valid, finished, told, modes):
+    """Run the host on every tick of a recorded flight, with what PX4 answered at the tick before."""
+    host = hosts[0]
+    for k in range(len(time_us)):
+        bus = buses[k]
+        command(host.commander, time_us[k], bus.scenario, host.heard)
+        tell(host, time_us[k], bus)
+        told[k] = host.told
+        modes[k] = host.commander
+        host.heard.mission_valid = valid[k]
+        host.heard.mission_finished = finished[k]
+        host.tick += 1
+
+
+def host_columns(name):
+    """Return what was recorded for the host alone: when the mission was valid, and the estimate on some ticks."""
+    with np.load(GOLDEN / f"px4_iris_{name}_host.npz") as data:
+        return {key: data[key] for key in data.files}
+
+
+def fly(name, rate_gain=0.0):
+    """Return what the host told PX4 and its modes on a recorded flight, and the flight."""
+    flight = load_flight(name)
+    buses = bus_of(flight)
+    buses["scenario"]["arm"] = flight["time_us"] >= 1_000_000
+    hosts = np.zeros(1, PX4_HOST)
+    hosts["home_lat_rad"], hosts["home_lon_rad"] = np.radians(HOME_DEG)
+    hosts["home_alt_m"] = HOME_ALT_M
+    hosts["rate_gain"] = rate_gain
+    hosts["n_batteries"] = 1
+    hosts["commander"]["navigator_us"] = NAVIGATOR_US
+    count = len(buses)
+    told, modes = np.zeros(count, PX4_HOST["told"]), np.zeros(count, PX4_HOST["commander"])
+    arrays = (hosts, flight["time_us"].astype(np.int64), buses)
+    answers = (host_columns(name)["mission_valid"].astype(float), flight["mission_finished"])
+    host_flight(*(rows(array) for array in (*arrays, *answers, told, modes)))
+    return told, modes, flight
+
+
+@pytest.mark.parametrize("name", ["mission", "yaw"])
+def test_modes_are_those_of_the_recorded_host_at_every_tick(name):
+    """Armed, mission, back to manual and mission again, disarmed: from the requests and PX4's answers alone."""
+    told, modes, flight = fly(name)
+    assert np.array_equal(modes["is_armed"], flight["armed"])
+    assert np.array_equal(modes["nav_state"], flight["nav_state"])
+    assert np.array_equal(told["nav_state"], flight["nav_state"])
+    assert np.array_equal(told["arming_state"], 1.0 + flight["armed"])
+    assert np.array_equal(told["landed"], flight["landed"])
+    changes = np.flatnonzero(np.diff(flight["nav_state"])) + 1
+    assert len(changes) >= 4  # mission, manual, mission, manual
+
+
+@pytest.mark.parametrize("name", ["mission", "yaw"])
+def test_what_is_told_is_the_recorded_estimate(name):
+    """Position, velocity, attitude and rates, of which messages have the float32."""
+    told, _, flight = fly(name)
+    host = host_columns(name)
+    said = told[host["est_rows"]]
+    ours = np.column_stack([said[field] for field in ("pos_ned", "vel_ned", "q_bn", "omega_body")])
+    assert host["est_columns"].tolist()[-1] == "est_r"
+    assert len(ours) > 600
+    assert np.array_equal(ours.astype(np.float32), host["est"].astype(np.float32))
+    assert np.array_equal(told["home_count"], np.arange(1, len(told) + 1))
+    assert told["stamp_us"][0] == 1.0
+    assert np.array_equal(told["time_us"], flight["time_us"])
+
+
+def test_latitude_and_longitude_are_those_of_the_position():
+    """Back through the projection within a micrometre; height above sea level."""
+    told, _, flight = fly("yaw")
+    projection = MapProjection(*HOME_DEG)
+    for k in range(0, len(told), 997):
+        north_m, east_m = projection.to_local(told["lat_deg"][k], told["lon_deg"][k])
+        assert abs(north_m - flight["truth_pos_n"][k]) < 1e-6
+        assert abs(east_m - flight["truth_pos_e"][k]) < 1e-6
+    assert np.allclose(told["alt_m"], HOME_ALT_M - flight["truth_pos_d"], rtol=0.0, atol=1e-9)
+
+
+def test_the_heading_is_the_attitudes_yaw():
+    """Right is positive, as the rate about down is."""
+    told, _, flight = fly("yaw")
+    w, x, y, z = (flight[f"truth_q_{name}"] for name in "wxyz")
+    yaw = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+    assert np.allclose(told["heading"], yaw, rtol=0.0, atol=1e-12)
+    turning = np.abs(flight["truth_r"]) > 0.5
+    moved = np.diff(np.unwrap(told["heading"]))
+    assert (np.sign(moved[turning[:-1]]) == np.sign(flight["truth_r"][:-1][turning[:-1]])).all()
+
+
+def test_the_angular_acceleration_is_the_rates_difference_or_zero():
+    """As asked for; the recorded host told none."""
+    told, _, flight = fly("yaw", rate_gain=250.0)
+    rates = np.stack([flight[f"truth_{name}"] for name in "pqr"], 1)
+    assert np.array_equal(told["omega_dot_body"][1:], (rates[1:] - rates[:-1]) * 250.0)
+    assert not told["omega_dot_body"][0].any()
+    assert not fly("yaw")[0]["omega_dot_body"].any()
+
+
+def scenario_of(steps):
+    """Return buses for a list of requests, a tick each."""
+    buses = np.zeros(len(steps), BUS)
+    buses["estimate"]["q_bn"][:, 0] = 1.0
+    for bus, step in zip(buses, steps, strict=True):
+        for name, value in step.items():
+            bus["scenario"][name] = value
+    return buses
+
+
+def modes_of(steps, valid=1.0, finished=None):
+    """Return armed and mode at each tick."""
+    buses = scenario_of(steps)
+    hosts = np.zeros(1, PX4_HOST)
+    hosts["commander"]["navigator_us"] = NAVIGATOR_US
+    hosts["heard"]["mission_valid"] = valid
+    count = len(steps)
+    told, modes = np.zeros(count, PX4_HOST["told"]), np.zeros(count, PX4_HOST["commander"])
+    time_us = np.arange(count, dtype=np.int64) * 4_000
+    done = np.zeros(count) if finished is None else np.array(finished, float)
+    host_flight(*(rows(a) for a in (hosts, time_us, buses, np.full(count, valid), done, told, modes)))
+    return modes["is_armed"].tolist(), modes["nav_state"].tolist(), modes["is_finished"].tolist()
+
+
+AIR = {"arm": 1, "landed": 0}
+GROUND = {"arm": 1, "landed": 1}
+
+
+def test_a_return_that_has_landed_is_disarmed():
+    """Not before it has flown, and for good: that arming is still asked for does not arm it again."""
+    back = {"mission": 1, "return_home": 1}
+    armed, mode, _ = modes_of([GROUND, AIR | {"mission": 1}, AIR | back, GROUND | back, GROUND | back])
+    assert armed == [1, 1, 1, 0, 0]
+    assert mode == [0, 3, 5, 0, 0]
+
+
+def test_a_mission_that_says_finished_on_the_ground_before_take_off_is_not_believed():
+    """The first answers do."""
+    asked = GROUND | {"mission": 1}
+    armed, mode, finished = modes_of([GROUND, asked, asked, asked], finished=[1, 1, 1, 1])
+    assert armed == [1, 1, 1, 1]
+    assert mode == [0, 3, 3, 3]
+    assert finished == [0, 0, 0, 0]
+
+
+def test_to_disarm_is_obeyed_in_the_air_and_arming_again_needs_a_new_request():
+    """A level that falls and rises."""
+    off = {"arm": 0, "landed": 0}
+    armed, mode, _ = modes_of([AIR, AIR | {"mission": 1}, off | {"mission": 1}, AIR | {"mission": 1}])
+    assert armed == [1, 1, 0, 1]
+    assert mode == [0, 3, 0, 0]
+
+
+def test_requests_act_when_they_rise_and_the_last_one_wins():
+    """Mission, return and landing are counted."""
+    asked = {"mission": 1, "return_home": 1}
+    _, mode, _ = modes_of(
+        [AIR | {"mission": 1}, AIR | asked, AIR | asked | {"land": 1}, AIR | asked | {"land": 1, "mission": 2}]
+    )
+    assert mode == [3, 5, 18, 3]
+
+
+def test_a_second_request_while_a_mission_starts_does_not_cut_its_start_short():
+    """Back to manual for a navigator period, whatever is asked for meanwhile."""
+    buses = [GROUND, *[GROUND | {"mission": 1}] * 4, *[GROUND | {"mission": 2}] * 16]
+    count = len(buses)
+    valid = [0.0, 0.0, 0.0, *[1.0] * (count - 3)]
+    hosts = np.zeros(1, PX4_HOST)
+    hosts["commander"]["navigator_us"] = NAVIGATOR_US
+    told, modes = np.zeros(count, PX4_HOST["told"]), np.zeros(count, PX4_HOST["commander"])
+    time_us = np.arange(count, dtype=np.int64) * 4_000
+    arrays = (hosts, time_us, scenario_of(buses), np.array(valid), np.zeros(count), told, modes)
+    host_flight(*(rows(array) for array in arrays))
+    assert modes["nav_state"].tolist() == [0, 3, 3, 3, *[0] * 13, *[3] * (count - 17)]

@@ -1,0 +1,184 @@
+"""The links to PX4, over real sockets."""
+
+import socket
+import time
+
+import pytest
+from pymavlink.dialects.v20 import common
+
+from px4lockstep.autopilots.px4_sitl.mavlink import links
+from px4lockstep.autopilots.px4_sitl.mavlink.dialect import crc_extras
+from px4lockstep.autopilots.px4_sitl.mavlink.links import ApiLink, LinkClosedError, PortTakenError, SimulatorLink
+from px4lockstep.errors import SimulationError
+
+
+def free_port(kind):
+    with socket.socket(socket.AF_INET, kind) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def heartbeat(system=1, component=1):
+    return bytes(common.MAVLink_heartbeat_message(2, 12, 0, 0, 3, 3).pack(common.MAVLink(None, system, component)))
+
+
+def is_kept(timeout_s, is_over):
+    """Whether waiting takes its time: never less, and once in three times no more, since the machine may be busy."""
+    for _ in range(3):
+        start_s = time.perf_counter()
+        assert is_over()
+        took_s = time.perf_counter() - start_s
+        assert took_s > 0.9 * timeout_s
+        if took_s < timeout_s + 0.5:
+            return True
+    return False
+
+
+def send_often(link, data):
+    for _ in range(1000):
+        link.send(data)
+
+
+@pytest.fixture
+def server():
+    port = free_port(socket.SOCK_STREAM)
+    link = SimulatorLink(port, crc_extras())
+    link.port = port
+    yield link
+    link.close()
+
+
+@pytest.fixture
+def both(server):
+    """A link that PX4 has connected to, and PX4's end of it."""
+    with socket.create_connection(("127.0.0.1", server.port)) as px4:
+        assert server.accept(1.0)
+        yield server, px4
+
+
+def test_nobody_connects_within_the_time(server):
+    """Which is kept."""
+    assert is_kept(0.1, lambda: not server.accept(0.1))
+
+
+def test_frames_go_both_ways(both):
+    """And nothing, when nothing came: None, after the time."""
+    server, px4 = both
+    assert server.receive(0.01) is None
+    px4.sendall(heartbeat()[:5])
+    assert server.receive(1.0) == []
+    px4.sendall(heartbeat()[5:])
+    assert [frame.message for frame in server.receive(1.0)] == [0]
+    server.send(heartbeat())
+    assert px4.recv(100) == heartbeat()
+
+
+def test_a_frame_waits_for_no_other(both):
+    """TCP_NODELAY: a small one would be held back until the one before it is acknowledged."""
+    with socket.socket(fileno=socket.dup(both[0].fileno())) as ours:
+        assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+
+@pytest.mark.parametrize("timeout_s", [0.025, 1.25])
+def test_times_are_kept(both, timeout_s):
+    """Also with a fraction, and one after the other."""
+    assert is_kept(timeout_s, lambda: both[0].receive(timeout_s) is None)
+
+
+def test_a_link_that_is_closed_is_an_error(both):
+    """When reading and when writing."""
+    server, px4 = both
+    px4.close()
+    with pytest.raises(LinkClosedError, match="PX4 has closed the link"):
+        server.receive(1.0)
+    with pytest.raises(LinkClosedError, match="PX4 has closed the link"):
+        send_often(server, heartbeat())  # the system notes it with the first
+
+
+def test_a_px4_that_reads_nothing_is_an_error(server, monkeypatch):
+    """When no more fits into the system's memory."""
+    monkeypatch.setattr(links, "SEND_S", 0.1)
+    with socket.create_connection(("127.0.0.1", server.port)):
+        assert server.accept(1.0)
+        with pytest.raises(LinkClosedError, match=r"PX4 has read nothing for 0\.1 s"):
+            send_often(server, bytes(100_000))
+
+
+def test_a_port_is_for_one_and_free_again_after(server):
+    """Also when the link has been used, and PX4's end has not been closed."""
+    with pytest.raises(PortTakenError, match=f"TCP port {server.port} is taken"):
+        SimulatorLink(server.port, {})
+    with socket.create_connection(("127.0.0.1", server.port)):
+        server.accept(1.0)
+        server.close()
+        SimulatorLink(server.port, {}).close()
+
+
+def test_a_port_that_is_not_ours_to_open_is_an_error(monkeypatch):
+    """With the system's reason."""
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    with pytest.raises(SimulationError, match="UDP port 14540 can't be opened: Permission denied"):
+        ApiLink(14540, {})
+
+
+@pytest.mark.parametrize("other", [(1, 100), (255, 190), (2, 1)])
+def test_the_api_hears_and_speaks_to_the_flight_controller_alone(other):
+    """Not to a camera on the vehicle, a ground station or another vehicle, whoever speaks first or last."""
+    port = free_port(socket.SOCK_DGRAM)
+    link = ApiLink(port, crc_extras())
+    stranger, px4 = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+    try:
+        if other[1] != 1:
+            stranger.sendto(heartbeat(*other), ("127.0.0.1", port))
+            assert link.receive() == []
+            assert not link.is_known
+        px4.sendto(heartbeat(), ("127.0.0.1", port))
+        stranger.sendto(heartbeat(*other), ("127.0.0.1", port))
+        assert [(frame.system, frame.component) for frame in link.receive()] == [(1, 1)]
+        link.send(heartbeat(245, 190))
+        px4.settimeout(1.0)
+        assert px4.recv(100) == heartbeat(245, 190)
+    finally:
+        for made in (link, stranger, px4):
+            made.close()
+
+
+def test_the_api_speaks_when_px4_has_spoken():
+    """Before that nothing is sent; a datagram that is none does not count."""
+    port = free_port(socket.SOCK_DGRAM)
+    link = ApiLink(port, crc_extras())
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as px4:
+            px4.settimeout(1.0)
+            link.send(heartbeat())
+            px4.sendto(b"no frame", ("127.0.0.1", port))
+            assert link.receive() == []
+            assert not link.is_known
+            px4.sendto(heartbeat(), ("127.0.0.1", port))
+            assert [frame.message for frame in link.receive()] == [0]
+            assert link.is_known
+            link.send(heartbeat())
+            assert px4.recv(100) == heartbeat()
+        link.send(heartbeat())  # nobody is there any more: lost, as on any such link
+        assert link.receive() == []
+        link.send(heartbeat())
+    finally:
+        link.close()
+
+
+def test_a_flood_is_taken_a_part_at_a_time(monkeypatch):
+    """Or the steps would wait."""
+    monkeypatch.setattr(links, "MAX_DATAGRAMS", 10)
+    port = free_port(socket.SOCK_DGRAM)
+    link = ApiLink(port, crc_extras())
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as px4:
+            for _ in range(25):
+                px4.sendto(heartbeat(), ("127.0.0.1", port))
+            assert [len(link.receive()) for _ in range(4)] == [10, 10, 5, 0]
+    finally:
+        link.close()

@@ -1,0 +1,257 @@
+"""PX4's API: orders in turn, missions over a link that loses things, what is told."""
+
+import math
+
+import pytest
+from pymavlink.dialects.v20 import common
+
+from px4lockstep.autopilots.px4_sitl import api
+from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, Api, crc_extra_heard, item_fields
+from px4lockstep.autopilots.px4_sitl.mavlink.stream import Stream
+from px4lockstep.errors import SimulationError
+from px4lockstep.px4.missions import parse_wpl
+
+MISSION = parse_wpl(
+    """QGC WPL 110
+0 1 3 22 0 0 0 0 47.397742 8.545594 12 1
+1 0 0 16 2 3 0 90 47.397842 8.545694 500 1
+2 0 2 178 1 4 -1 0 0 0 0 1
+3 0 2 177 1 2 0 0 0 0 0 1
+4 0 2 93 3 0 0 0 0 0 0 1
+5 0 2 20 0 0 0 0 0 0 0 1
+""",
+    "test",
+)
+
+
+class Wire:
+    """A link in memory: what was sent, and what is to be heard."""
+
+    is_known = True
+
+    def __init__(self):
+        self.sent = []
+        self._heard = []
+        self._px4 = common.MAVLink(None, 7, 1)
+        self._stream = Stream(crc_extra_heard())
+
+    def send(self, data):
+        self.sent.append(common.MAVLink(None).decode(bytearray(data)))
+
+    def receive(self):
+        heard, self._heard = self._heard, []
+        return heard
+
+    def hear(self, name, *fields):
+        speaker = common.MAVLink(None, 7, 1)
+        self._heard += self._stream.take(bytes(getattr(speaker, f"{name}_encode")(*fields).pack(speaker)))
+
+
+@pytest.fixture
+def wire():
+    return Wire()
+
+
+def beat(wire, mode=(4, 3), armed=False):
+    """A heartbeat of PX4."""
+    wire.hear("heartbeat", 2, 12, 1 + 128 * armed, mode[0] << 16 | mode[1] << 24, 4)
+
+
+def step_on(own, end_us):
+    for time_us in range(0, end_us, 100_000):
+        own.step(time_us)
+
+
+def test_every_item_is_told_as_mavlink_has_it():
+    """Frame, command, seven parameters; what has no position has no frame of one."""
+    fields = [item_fields(item, i) for i, item in enumerate(MISSION.items)]
+    places = (473_978_420, 85_456_940)
+    assert fields[0] == (0, 6, 22, 1, 1, 0.0, 0.0, 0.0, 0.0, 473_977_420, 85_455_940, 12.0)
+    assert fields[1] == (1, 5, 16, 0, 1, 2.0, 3.0, 0.0, 90.0, *places, 500.0)
+    assert fields[2] == (2, 2, 178, 0, 1, 1.0, 4.0, -1.0, 0.0, 0, 0, 0.0)
+    assert fields[3] == (3, 2, 177, 0, 1, 1.0, 2.0, 0.0, 0.0, 0, 0, 0.0)
+    assert fields[4][5] == 3.0
+    assert fields[5][1:3] == (2, 20)
+
+
+def test_a_heading_that_is_none_is_nan():
+    """Which PX4 takes for its own choice."""
+    text = "QGC WPL 110\n0 1 3 22 0 0 0 nan 47.397742 8.545594 12 1\n"
+    assert math.isnan(item_fields(parse_wpl(text, "test").items[0], 0)[8])
+
+
+def test_a_mission_is_uploaded_though_messages_are_lost(wire):
+    """The count is sent again, items as often as they are asked for; each to the system that was heard."""
+    own = Api(wire, MISSION.items)
+    assert not own.has_mission
+    wire.hear("heartbeat", 2, 12, 0, 0, 3)
+    own.upload(0)
+    step_on(own, 2_200_000)
+    assert [told.get_type() for told in wire.sent] == ["MISSION_COUNT"] * 2
+    assert (wire.sent[1].target_system, wire.sent[1].count) == (7, 6)
+    for number in (0, 0, 1, 2, 3, 4, 5):
+        wire.hear("mission_request_int", 245, 190, number)
+    wire.hear("mission_request_int", 245, 190, 6)  # which there is not
+    own.step(2_200_000)
+    assert [told.seq for told in wire.sent[2:]] == [0, 0, 1, 2, 3, 4, 5]
+    wire.hear("mission_ack", 245, 190, 0)
+    own.step(2_300_000)
+    assert own.has_mission
+    own.step(5_000_000)
+    assert len(wire.sent) == 9
+
+
+def test_orders_wait_for_each_other(wire):
+    """The mission is asked for when PX4 has armed, by its answer and by its heartbeat."""
+    own = Api(wire, ())
+    own.order(ARM)
+    own.order(FLY_MISSION)
+    own.step(0)
+    own.step(400_000)
+    assert [told.command for told in wire.sent] == [400]
+    wire.hear("command_ack", 400, 5)  # in progress
+    own.step(450_000)
+    wire.hear("command_ack", 400, 0)
+    beat(wire)  # older than the answer
+    own.step(480_000)
+    own.step(1_000_000)
+    assert len(wire.sent) == 1
+    beat(wire, armed=True)
+    own.step(1_480_000)
+    own.step(1_500_000)
+    assert [(told.command, told.param2, told.param3) for told in wire.sent] == [(400, 0.0, 0.0), (176, 4.0, 4.0)]
+    assert own.is_waiting
+    beat(wire, (4, 4), armed=True)
+    own.step(1_600_000)
+    assert own.is_waiting  # shown, and not yet answered
+    wire.hear("command_ack", 176, 0)
+    beat(wire, (4, 4), armed=True)
+    own.step(1_700_000)
+    assert not own.is_waiting
+
+
+@pytest.mark.parametrize(("order", "mode", "armed"), [(LAND, (4, 6), True), (DISARM, (4, 3), False)])
+def test_an_order_is_shown_by_its_own_heartbeat(wire, order, mode, armed):
+    """And by no other."""
+    own = Api(wire, ())
+    own.order(order)
+    own.step(0)
+    wire.hear("command_ack", order.command, 0)
+    beat(wire, (4, 5), armed=True)
+    own.step(100_000)
+    assert own.is_waiting
+    beat(wire, mode, armed=armed)
+    own.step(200_000)
+    assert not own.is_waiting
+
+
+@pytest.mark.parametrize("target", [(255, 190), (245, 191)])
+def test_an_answer_to_another_ground_station_is_none_to_us(wire, target):
+    """PX4 sends them over all links: here that station's LAND was accepted, and ours was refused."""
+    own = Api(wire, ())
+    own.order(LAND)
+    own.step(0)
+    wire.hear("command_ack", 176, 1, 0, 0, 245, 190)
+    wire.hear("command_ack", 176, 0, 0, 0, *target)
+    beat(wire, (4, 6), armed=True)
+    own.step(100_000)
+    assert own.is_waiting
+    own.step(600_000)
+    assert len(wire.sent) == 2
+
+
+def test_a_mission_of_another_ground_station_is_its_own(wire):
+    """Neither are its items ours to send, nor is ours uploaded when its is."""
+    own = Api(wire, MISSION.items)
+    own.upload(0)
+    own.step(0)
+    wire.hear("mission_request_int", 255, 190, 0)
+    wire.hear("mission_ack", 255, 190, 0)
+    own.step(100_000)
+    assert [told.get_type() for told in wire.sent] == ["MISSION_COUNT"]
+    assert not own.has_mission
+
+
+def test_an_order_that_is_accepted_and_never_shown_is_a_warning(wire, monkeypatch):
+    """A failsafe of PX4's is stronger; it is asked again, and then the flight goes on with the next order."""
+    monkeypatch.setattr(api, "PATIENCE_US", 4_000_000)
+    own = Api(wire, ())
+    own.order(FLY_MISSION)
+    own.order(LAND)
+    for time_us in range(0, 6_000_000, 100_000):
+        if time_us % 1_000_000 == 100_000:
+            beat(wire, (4, 5), armed=True)
+        own.step(time_us)
+        if len(wire.sent) < 3 and wire.sent[-1].param3 == 4.0:
+            wire.hear("command_ack", 176, 0, 0, 0, 245, 190)
+    assert [told.param3 for told in wire.sent[:3]] == [4.0, 4.0, 6.0]
+    [warning] = own.warnings
+    assert "PX4 was asked to fly the mission for 4 s of simulated time, and it answered: accepted, but" in warning
+
+
+def test_an_order_that_is_not_answered_is_sent_again_and_counted(wire):
+    """As MAVLink wants it."""
+    own = Api(wire, ())
+    own.order(LAND)
+    step_on(own, 1_600_001)
+    assert [told.confirmation for told in wire.sent] == [0, 1, 2, 3]
+
+
+def test_an_order_that_is_refused_for_too_long_is_an_error(wire, monkeypatch):
+    """With the answer and what PX4 said."""
+    monkeypatch.setattr(api, "PATIENCE_US", 1_000_000)
+    own = Api(wire, ())
+    own.order(ARM)
+    own.step(0)
+    wire.hear("command_ack", 400, 2)
+    wire.hear("statustext", 4, b"No GPS")
+    with pytest.raises(SimulationError, match=r"PX4 was asked to arm for 1 s .* it answered: denied; it said: No GPS"):
+        step_on(own, 2_000_000)
+
+
+def test_an_order_without_any_answer_is_an_error(wire, monkeypatch):
+    """Which says so."""
+    monkeypatch.setattr(api, "PATIENCE_US", 1_000_000)
+    own = Api(wire, ())
+    own.order(ARM)
+    with pytest.raises(SimulationError, match=r"and it did not answer$"):
+        step_on(own, 2_000_000)
+
+
+def test_what_px4_tells_is_known(wire):
+    """Mode, item, and whether the mission is over."""
+    own = Api(wire, MISSION.items)
+    own.has_mission = True
+    beat(wire, (4, 5))
+    wire.hear("mission_current", 3)
+    own.step(0)
+    assert (own.mode, own.item, own.is_finished) == (5, 3, False)
+    wire.hear("mission_item_reached", 4)
+    own.step(1)
+    assert not own.is_finished
+    wire.hear("mission_item_reached", 5)
+    wire.hear("mission_current", 99)
+    own.step(2)
+    assert (own.item, own.is_finished) == (5, True)
+
+
+def test_a_mission_that_px4_calls_complete_is_finished(wire):
+    """Newer versions say so."""
+    own = Api(wire, MISSION.items)
+    wire.hear("mission_current", 5, 6, 5)
+    own.step(0)
+    assert own.is_finished
+
+
+def test_the_battery_is_told_as_the_vehicles_own(wire):
+    """In MAVLink's units; one that is not measured is not told."""
+    own = Api(wire, ())
+    wire.hear("heartbeat", 2, 12, 0, 0, 4)
+    own.step(0)
+    own.tell_battery(2, 12.345, 6.7, 0.894)
+    own.tell_battery(0, math.nan, math.nan, math.nan)
+    told = wire.sent[0]
+    assert (told.get_srcSystem(), told.get_srcComponent(), told.id) == (7, 180, 2)
+    assert told.voltages[:2] == [12_345, 65_535]
+    assert (told.current_battery, told.battery_remaining) == (670, 89)
+    assert len(wire.sent) == 1

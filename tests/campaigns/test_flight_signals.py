@@ -1,0 +1,169 @@
+"""Signals: the numbers of a log by name, and those derived from them, by hand and on flights."""
+
+import math
+
+import numpy as np
+import pytest
+from campaign_runs import made_run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from px4lockstep import simulate
+from px4lockstep.campaigns.flight_signals import DERIVED, Signals, unit_of
+from px4lockstep.errors import InputError
+from px4lockstep.jit import interpreted
+from px4lockstep.log.log import Log, gather
+from px4lockstep.log.schema import COLUMNS
+from px4lockstep.math.quaternion import from_euler
+from px4lockstep.scenario.signals import tilt_deg
+
+repeatable = settings(deadline=None, derandomize=True)  # the first call may compile
+SECONDS = [0, 1_000_000, 2_000_000]
+
+
+@pytest.fixture(scope="module")
+def run():
+    return simulate("iris", **{"timeline.t_end_s": 6.0})
+
+
+def test_every_number_of_a_log_is_a_signal(run):
+    """By the name that it has in a file, as float64, read-only, bit for bit."""
+    signals = Signals(run.log)
+    names = []
+    for name, column, array in run.log.flat():
+        signal = signals[name]
+        assert signal.dtype == np.float64
+        assert not signal.flags.writeable
+        np.testing.assert_array_equal(signal, array.astype(np.float64))
+        assert unit_of(name) == column.unit
+        names.append(name)
+    assert {"vel_ned_d", "armed", "motors_4", "time_s", "euler_bn_roll"} <= set(names)
+
+
+def test_every_column_that_a_log_can_have_is_known():
+    """Be it of an aircraft with more rotors than the Iris, or of no aircraft."""
+    for column in COLUMNS:
+        if column.shape in ("rotors", "batteries", "values"):
+            assert unit_of(f"{column.name}_11") == column.unit
+
+
+def test_derived_signals_by_hand():
+    """Lengths of Pythagorean vectors, exactly; the altitude is up, and never -0."""
+    run = made_run(
+        SECONDS[:2],
+        pos_ned_n=[3.0, 0.0],
+        pos_ned_e=[4.0, 5.0],
+        pos_ned_d=[0.0, -7.5],
+        vel_ned_n=[2.0, 3.0],
+        vel_ned_e=[3.0, -4.0],
+        vel_ned_d=[-6.0, 0.0],
+    )
+    signals = Signals(run.log)
+    assert signals["altitude_m"].tolist() == [0.0, 7.5]
+    assert math.copysign(1.0, signals["altitude_m"][0]) == 1.0
+    assert signals["distance_home_m"].tolist() == [5.0, 5.0]
+    assert signals["speed_m_s"].tolist() == [7.0, 5.0]
+    assert signals["ground_speed_m_s"].tolist() == [math.sqrt(13.0), 5.0]
+
+
+def test_the_tracking_error_is_defined_while_armed_and_told_where_to_be():
+    """Real PX4 gives no height while it lands: such a row has no distance."""
+    nan = math.nan
+    run = made_run(
+        [*SECONDS, 3_000_000],
+        armed=[0, 1, 1, 1],
+        pos_ned_n=[1.0, 1.0, 1.0, 1.0],
+        pos_ned_e=[2.0, 2.0, 2.0, 2.0],
+        pos_ned_d=[0.0, -3.0, -3.0, -3.0],
+        pos_sp_ned_n=[0.0, 0.0, 0.0, nan],
+        pos_sp_ned_e=[0.0, 0.0, 0.0, nan],
+        pos_sp_ned_d=[0.0, -5.0, nan, nan],
+    )
+    np.testing.assert_array_equal(Signals(run.log)["tracking_error_m"], [nan, 3.0, nan, nan])
+
+
+def test_the_power_is_that_of_all_batteries():
+    """True voltage times true current, not as measured."""
+    run = made_run(
+        SECONDS[:2],
+        battery_true_voltage_v_1=[10.0, 12.0],
+        battery_true_voltage_v_2=[11.0, 0.0],
+        battery_true_current_a_1=[2.0, 0.5],
+        battery_true_current_a_2=[3.0, 7.0],
+        battery_voltage_v_1=[1.0, 1.0],
+        battery_voltage_v_2=[1.0, 1.0],
+    )
+    assert Signals(run.log)["power_w"].tolist() == [53.0, 6.0]
+
+
+def test_the_tilt_of_known_attitudes():
+    """Upright, whatever the yaw; tilted by 30° and 90°; upside down. To 1e-13 of 180°: the sine's rounding at 30°."""
+    angles = [(0.0, 0.0, 0.7), (math.pi / 6, 0.0, 0.0), (0.0, -math.pi / 6, 2.0), (math.pi / 2, 0.0, 0.0)]
+    attitudes = np.array([*(from_euler(*some) for some in angles), (0.0, 1.0, 0.0, 0.0)])
+    columns = {f"q_bn_{part}": attitudes[:, i] for i, part in enumerate("wxyz")}
+    tilts = Signals(made_run(range(5), **columns).log)["tilt_deg"]
+    np.testing.assert_allclose(tilts, [0.0, 30.0, 30.0, 90.0, 180.0], rtol=0.0, atol=180.0 * 1e-13)
+
+
+@repeatable
+@given(st.lists(st.tuples(*[st.floats(-1.0, 1.0)] * 2), min_size=1, max_size=20))
+def test_the_tilt_has_the_bits_of_the_packages_functions(parts):
+    """Of each row, as interpreted; also of attitudes whose norm is not 1."""
+    x, y = np.array(parts).T
+    columns = {"q_bn_w": np.zeros(len(x)), "q_bn_x": x, "q_bn_y": y, "q_bn_z": np.zeros(len(x))}
+    tilts = Signals(made_run(range(len(x)), **columns).log)["tilt_deg"]
+    assert tilts.tolist() == [interpreted(tilt_deg)(*part) for part in parts]
+
+
+def test_derived_signals_of_a_flight_are_what_the_summary_has(run):
+    """Greatest altitude, and greatest speed to the rounding of two sums; all of them one number for each row."""
+    signals = Signals(run.log)
+    assert signals["altitude_m"].max() == run.summary.max_altitude_m
+    assert signals["speed_m_s"].max() == pytest.approx(run.summary.max_speed_m_s, rel=4e-16)
+    for name in DERIVED:
+        assert signals[name].shape == (run.log.rows,)
+        assert signals[name] is signals[name]  # made once
+    assert signals["tilt_deg"].max() > 0.5
+    assert np.isnan(signals["tracking_error_m"][run.log["armed"] == 0]).all()
+    assert not np.isnan(signals["tracking_error_m"][run.log["armed"] == 1]).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "tilt",
+            r"there is no signal 'tilt'; did you mean 'tilt_deg'\? Signals are altitude_m, .*power_w, and of the log",
+        ),
+        ("vel_ned_x", r"there is no signal 'vel_ned_x'; did you mean 'vel_ned_\w'\? "),
+        ("qqqqqqq", r"there is no signal 'qqqqqqq'; signals are altitude_m, .* time_us, .* pos_ned_n, .* motors_1, "),
+        ("motors_0", r"there is no signal 'motors_0'; did you mean 'motors_1'\? "),
+        ("pos_ned", r"'pos_ned' is several numbers in each row, .* as pos_ned_n, pos_ned_e, pos_ned_d$"),
+        ("motors", r"'motors' is several numbers in each row, .* as motors_1$"),
+    ],
+)
+def test_a_name_that_no_log_has_is_refused(run, name, message):
+    """With the nearest and all that there are, with or without a log at hand."""
+    with pytest.raises(InputError, match=message):
+        unit_of(name)
+    with pytest.raises(InputError, match=message):
+        Signals(run.log)[name]
+
+
+def test_a_signal_that_this_log_does_not_have_is_an_error(run):
+    """Why not, and what there is."""
+    signals = Signals(run.log)
+    with pytest.raises(InputError, match=r"no signal 'motors_5'; of motors it has motors_1, .*, motors_4$"):
+        signals["motors_5"]
+    with pytest.raises(InputError, match="no column 'servos': the run has none of it"):
+        signals["servos_1"]
+    alone = Signals(gather({"time_us": np.array([0], np.uint64)}))
+    with pytest.raises(InputError, match="no column 'q_bn'"):
+        alone["tilt_deg"]
+
+
+def test_signals_of_a_log_without_rows_are_empty(run):
+    """Which is how names are checked before a flight."""
+    empty = Log({name: run.log[name][:0] for name in run.log})
+    for name in (*DERIVED, "motors_4", "armed"):
+        assert Signals(empty)[name].shape == (0,)

@@ -1,0 +1,253 @@
+"""Campaign files: what is wrong with one is said before the first flight, all of it, with place, value and remedy."""
+
+import json
+
+import pytest
+
+from px4lockstep.campaigns.campaign import Campaign
+from px4lockstep.campaigns.load import load_campaign
+from px4lockstep.errors import InputError
+
+GOOD = """
+[campaign]
+base = "iris"
+runs = 8
+
+[set]
+"timeline.t_end_s" = 3.0
+plant.integrator = "RK4"
+
+[[vary]]
+key = "environment.wind_mean_ned[0]"
+distribution = "uniform"
+low = -3.0
+high = 3.0
+"""
+
+
+def write(folder, text=GOOD):
+    path = folder / "campaign.toml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def error_of(folder, text, runs=None):
+    with pytest.raises(InputError) as caught:
+        load_campaign(write(folder, text), runs)
+    return str(caught.value)
+
+
+def vary(**options):
+    lines = [f"{name} = {json.dumps(value)}" for name, value in options.items()]
+    return "\n".join([GOOD, "[[vary]]", *lines, ""])
+
+
+def test_a_good_file_is_loaded(tmp_path):
+    """With dotted keys as they are in TOML, and in quotes."""
+    campaign = load_campaign(write(tmp_path))
+    assert campaign.runs == 8
+    assert campaign.base["timeline"]["t_end_s"] == 3.0
+    assert campaign.base["plant"]["integrator"] == "RK4"
+    assert [metric.name for metric in campaign.metrics] == ["crashed", "mission_finished"]
+    assert list(campaign.inputs(3)) == ["environment.wind_mean_ned[0]"]
+    spec = campaign.spec(campaign.overrides(3, campaign.inputs(3)))
+    assert spec.environment.wind_mean_ned[0] == campaign.inputs(3)["environment.wind_mean_ned[0]"]
+    assert spec.aircraft.seed == campaign.overrides(3, {})["aircraft.seed"]
+
+
+def test_it_is_the_same_again_as_text(tmp_path):
+    """With a mission and a metric of the user's own, which come along."""
+    (tmp_path / "own.waypoints").write_text(
+        "QGC WPL 110\n0 1 3 22 0 0 0 0 47.397742 8.545594 5 1\n1 0 3 21 0 0 0 0 47.397742 8.545594 0 1\n"
+    )
+    (tmp_path / "mine.py").write_text("def last_height(run):\n    return -run.log['pos_ned'][-1, 2]\n")
+    text = GOOD.replace("plant.int", '"px4.mission_path" = "own.waypoints"\nplant.int')
+    campaign = load_campaign(write(tmp_path, text + '[[metric]]\nname = "h"\nfunction = "mine.py:last_height"\n'))
+    for file in tmp_path.iterdir():
+        file.unlink()
+    again = Campaign.of_json(campaign.to_json())
+    assert again == campaign
+    assert again.identity == campaign.identity
+    assert again.metrics[-1].name == "h"
+    again.unpack(tmp_path)
+    assert again.spec({}, tmp_path).px4.mission_path == str(tmp_path / "mission.waypoints")
+
+
+def test_runs_are_those_of_grids_if_nobody_says_otherwise(tmp_path):
+    """The command line says it last."""
+    text = (
+        GOOD.replace("runs = 8\n", "") + '[[vary]]\nkey = "aircraft.seed"\ndistribution = "grid"\nvalues = [1, 2, 3]\n'
+    )
+    assert load_campaign(write(tmp_path, text)).runs == 3
+    assert load_campaign(write(tmp_path, text), 5).runs == 5
+    campaign = load_campaign(write(tmp_path, text))
+    assert campaign.overrides(1, campaign.inputs(1))["aircraft.seed"] == 2
+
+
+BAD = {
+    "no file of TOML": ("[campaign", "is not TOML"),
+    "nothing": ("", "campaign.base is missing; it must be given: The aircraft file"),
+    "an unknown table": (GOOD + "[varies]\n", "varies = {  } is unknown; did you mean 'vary'?"),
+    "an unknown key": (GOOD.replace("runs = 8", "run = 8"), "campaign.run = 8 is unknown; did you mean 'runs'?"),
+    "zero runs": (GOOD.replace("runs = 8", "runs = 0"), "campaign.runs = 0 is out of range; it must be at least 1"),
+    "too many runs": (GOOD.replace("runs = 8", "runs = 10000000"), "it must be at least 1 and at most 1000000"),
+    "runs in words": (GOOD.replace("runs = 8", 'runs = "8"'), "it must be a whole number"),
+    "no runs": (GOOD.replace("runs = 8", ""), "campaign.runs is missing; only grids and lists say how many there are"),
+    "another sampling": (
+        GOOD.replace("runs = 8", 'runs = 8\nsampling = "sobel"'),
+        "campaign.sampling = 'sobel' is unknown; did you mean 'sobol'?",
+    ),
+    "a negative seed": (GOOD.replace("runs = 8", "runs = 8\nseed = -1"), "campaign.seed = -1 is out of range"),
+    "no such aircraft": (GOOD.replace('"iris"', '"irris"'), "'irris' is no aircraft that ships; did you mean 'iris'?"),
+    "no such file": (GOOD.replace('"iris"', '"there.toml"'), "there.toml is not there"),
+    "a change that is unknown": (GOOD.replace("timeline.t_end_s", "timeline.end_s"), "timeline.end_s = 3.0 is unknown"),
+    "a change that is not allowed": (GOOD.replace("3.0\nplant", "-3.0\nplant"), "timeline.t_end_s = -3.0"),
+    "no key": (GOOD.replace('key = "environment.wind_mean_ned[0]"', ""), "vary[0].key is missing"),
+    "a key that is none": (vary(key="a..b", distribution="list", values=[1]), "vary[1].key: 'a..b' is no key"),
+    "an unknown key of the aircraft": (
+        vary(key="airframe.mas_kg", distribution="uniform", low=1.0, high=2.0),
+        "airframe.mas_kg = 1.0",
+    ),
+    "a place that is not there": (
+        vary(key="power.batteries[3].soc0", distribution="list", values=[0.5]),
+        "power.batteries has 1, counted from 0",
+    ),
+    "the same key twice": (
+        vary(key="environment.wind_mean_ned[0]", distribution="list", values=[0.5]),
+        "vary[1].key = 'environment.wind_mean_ned[0]' is that of vary[0].key; give one of them",
+    ),
+    "the same key in another spelling": (
+        vary(key="environment.wind_mean_ned.0", distribution="list", values=[0.5]),
+        "vary[1].key = 'environment.wind_mean_ned.0' is that of vary[0].key",
+    ),
+    "an array of which an element varies too": (
+        vary(key="environment.wind_mean_ned", distribution="list", values=[[1, 2, 3]]),
+        "vary[1].key = 'environment.wind_mean_ned' is more than vary[0].key; give one of them",
+    ),
+    "a whole number of more than 64 bits": (
+        vary(key="aircraft.seed", distribution="list", values=[1, 2**63]),
+        "vary[1].values has 1 and 9223372036854775808; it must be numbers",
+    ),
+    "whole numbers that no float has": (
+        vary(key="aircraft.seed", distribution="uniform", low=0, high=2**60, whole=True),
+        "vary[1].whole = true takes no end beyond 9,007,199,254,740,992; a list can have such numbers",
+    ),
+    "a number for a path": (
+        vary(key="px4.mission_path", distribution="list", values=[1, 2]),
+        "vary[1], px4.mission_path = 1",
+    ),
+    "cuts that leave nothing of a normal": (
+        vary(key="airframe.mass_kg", distribution="normal", mean=1.0, std=0.01, low=1.5, high=1.9),
+        "vary[1]: low = 1.5 and high = 1.9 leave nothing of this normal",
+    ),
+    "a cut that leaves nothing of a lognormal": (
+        vary(key="airframe.mass_kg", distribution="lognormal", median=1.0, sigma=0.1, high=-1.0),
+        "vary[1]: high = -1.0 leave nothing of this lognormal",
+    ),
+    "an unknown distribution": (
+        vary(key="airframe.mass_kg", distribution="gauss"),
+        "vary[1].distribution = 'gauss' is unknown; allowed are 'uniform', 'normal'",
+    ),
+    "an interval that is empty": (
+        vary(key="airframe.mass_kg", distribution="uniform", low=2.0, high=1.0),
+        "vary[1].high = 1.0 is not above low = 2.0",
+    ),
+    "no spread": (
+        vary(key="airframe.mass_kg", distribution="normal", mean=1.5, std=0.0),
+        "vary[1].std = 0.0 is out of range; it must be above 0",
+    ),
+    "an end that is not allowed": (
+        vary(key="airframe.mass_kg", distribution="uniform", low=-1.0, high=2.0),
+        "vary[1], airframe.mass_kg = -",
+    ),
+    "a tail that is not allowed": (
+        vary(key="power.batteries[0].soc0", distribution="normal", mean=0.95, std=0.1),
+        "about the greatest of 8 runs",
+    ),
+    "a value that is not allowed": (
+        vary(key="environment.wind", distribution="choice", values=["ou", "hurricane"]),
+        "vary[1], environment.wind = 'hurricane'",
+    ),
+    "a fraction where a whole number must be": (
+        vary(key="aircraft.seed", distribution="uniform", low=1.0, high=9.0),
+        "it must be a whole number",
+    ),
+    "mixed types": (
+        vary(key="airframe.mass_kg", distribution="choice", values=[1.5, "heavy"]),
+        "vary[1].values has 1.5 and 'heavy'; it must be numbers, strings, booleans",
+    ),
+    "truth among numbers": (
+        vary(key="airframe.mass_kg", distribution="list", values=[True, 1.5]),
+        "vary[1].values has true and 1.5",
+    ),
+    "no values": (vary(key="airframe.mass_kg", distribution="grid", values=[]), "vary[1].values = [] has no values"),
+    "an unknown kind of metric": (
+        GOOD + '[[metric]]\nname = "a"\nkind = "tracking_rsm"\n',
+        "metric[0].kind = 'tracking_rsm' is unknown; did you mean 'tracking_rms'?",
+    ),
+    "a metric without a file": (
+        GOOD + '[[metric]]\nname = "a"\nfunction = "gone.py:f"\n',
+        "there is no file",
+    ),
+    "two metrics of one name": (
+        GOOD + '[[metric]]\nname = "a"\nkind = "energy_wh"\n' * 2,
+        "metric[1].name = 'a' is there twice",
+    ),
+    "a criterion on nothing": (
+        GOOD + '[[pass]]\nmetric = "crashes"\nequals = false\n',
+        "pass[0].metric = 'crashes' is no metric; did you mean 'crashed'?",
+    ),
+    "a criterion without a bound": (GOOD + '[[pass]]\nmetric = "crashed"\n', "has no bound"),
+    "a stop without criteria": (GOOD + "[stop]\nhalf_width = 0.1\n", "nothing says when a run passes; add a [[pass]]"),
+    "a stop on nothing": (
+        GOOD + '[stop]\nof = "energy"\nhalf_width = 0.1\n',
+        "stop.of = 'energy' is no metric of this campaign",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_file_is_refused_with_place_value_and_remedy(what, tmp_path):
+    """In one line each, that begins with the file."""
+    text, said = BAD[what]
+    found = error_of(tmp_path, text)
+    assert said in found
+    assert found.startswith(str(tmp_path / "campaign.toml"))
+    assert "Traceback" not in found
+
+
+def test_all_that_is_wrong_is_in_one_report(tmp_path):
+    """Of different tables."""
+    text = GOOD.replace("runs = 8", "runs = 0").replace("high = 3.0", "high = -5.0").replace('"RK4"', '"RK5"')
+    found = error_of(tmp_path, text + '[[metric]]\nname = "a"\nkind = "what"\n')
+    for said in ("has 4 errors", "campaign.runs = 0", "vary[0].high = -5.0", "metric[0].kind = 'what'", "RK5"):
+        assert said in found
+
+
+@pytest.mark.parametrize("runs", [0, -3, 10_000_000])
+def test_runs_of_the_command_line_are_checked_too(runs, tmp_path):
+    """As those of the file."""
+    assert f"runs = {runs} is out of range; it must be 1 to 1,000,000" in error_of(tmp_path, GOOD, runs)
+
+
+def test_paths_are_from_the_folder_of_the_file_also_those_that_vary(tmp_path):
+    """A name is that of a mission that ships."""
+    (tmp_path / "own.waypoints").write_text(
+        "QGC WPL 110\n0 1 3 22 0 0 0 0 47.397742 8.545594 5 1\n1 0 3 21 0 0 0 0 47.397742 8.545594 0 1\n"
+    )
+    text = vary(key="px4.mission_path", distribution="list", values=["own.waypoints", "simple"])
+    campaign = load_campaign(write(tmp_path, text))
+    assert campaign.vary[1].values == (str(tmp_path / "own.waypoints"), "simple")
+
+
+def test_numbers_of_which_one_is_a_fraction_are_fractions_all(tmp_path):
+    """As they come back from their column: a run is the same before and after an interruption."""
+    text = vary(key="airframe.mass_kg", distribution="list", values=[1, 1.5])
+    assert [type(value) for value in load_campaign(write(tmp_path, text)).vary[1].values] == [float, float]
+
+
+def test_a_metric_in_another_encoding_is_refused(tmp_path):
+    """It goes to workers as text."""
+    (tmp_path / "mine.py").write_bytes(b"# coding: latin-1\ndef f(run):\n    return len('\xe9')\n")
+    found = error_of(tmp_path, GOOD + '[[metric]]\nname = "h"\nfunction = "mine.py:f"\n')
+    assert "mine.py is not UTF-8; save it as such" in found

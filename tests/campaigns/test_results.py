@@ -1,0 +1,128 @@
+"""The dataset: types, roles and units, parts that are whole, and what is wrong with one that was tampered with."""
+
+import pyarrow.parquet as pq
+import pytest
+from campaign_files import write_campaign
+
+from px4lockstep.campaigns.campaign import Campaign
+from px4lockstep.campaigns.load import load_campaign
+from px4lockstep.campaigns.result_rows import Row
+from px4lockstep.campaigns.results import ResultsWriter, parts_of, read_results, results_of, rows_of, schema_of
+from px4lockstep.errors import InputError
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    """Return the small campaign."""
+    return load_campaign(write_campaign(tmp_path))
+
+
+def row(index, **changed):
+    inputs = {"environment.wind_mean_ned[0]": 0.1 * index, "aircraft.name": "sound"}
+    metrics = {"crashed": False, "mission_finished": True, "energy_wh": 1.5, "height_m": float("nan")}
+    values = {"status": "flown", "passed": True, "reason": None, "error": None, "digest": "00", "seed": index}
+    return Row(index=index, inputs=inputs, metrics=metrics, **values | changed)
+
+
+def write(campaign, folder, indexes):
+    writer = ResultsWriter(folder, schema_of(campaign))
+    for index in indexes:
+        writer.add(row(index))
+    writer.flush()
+
+
+def test_columns_have_types_roles_and_units(campaign):
+    """So that any program can tell inputs from metrics."""
+    schema = schema_of(campaign)
+    roles = {field.name: field.metadata[b"role"].decode() for field in schema}
+    assert [name for name, role in roles.items() if role == "input"] == [
+        "environment.wind_mean_ned[0]",
+        "aircraft.name",
+    ]
+    assert schema.field("height_m").metadata[b"unit"] == b"m"
+    assert str(schema.field("crashed").type) == "bool"
+    assert str(schema.field("aircraft.name").type) == "string"
+    assert str(schema.field("index").type) == "int64"
+
+
+def test_rows_come_back_as_they_were_sorted_by_index(campaign, tmp_path):
+    """NaN and null stay apart."""
+    write(campaign, tmp_path / "results", [3, 1, 0, 2])
+    table = read_results(tmp_path / "results")
+    assert table["index"].to_pylist() == [0, 1, 2, 3]
+    found = rows_of(table)
+    assert repr(found) == repr([row(i) for i in range(4)])
+    assert pq.read_table(tmp_path / "results").num_rows == 4  # by others, as one dataset
+
+
+def test_a_part_is_written_when_it_has_a_twentieth_of_what_there_is(campaign, tmp_path):
+    """Each of the first rows by itself; a thousand rows are a hundred files."""
+    writer = ResultsWriter(tmp_path / "results", schema_of(campaign))
+    for index in range(20):
+        writer.add(row(index))
+        assert len(parts_of(tmp_path / "results")) == index + 1
+    for index in range(20, 1_000):
+        writer.add(row(index))
+        there = sum(pq.read_metadata(part).num_rows for part in parts_of(tmp_path / "results")[-1:])
+        assert there >= 1
+    written = read_results(tmp_path / "results").num_rows
+    assert 1_000 - written <= 1_000 / 20
+    assert len(parts_of(tmp_path / "results")) < 120
+
+
+def test_a_run_that_is_there_twice_is_refused(campaign, tmp_path):
+    """A part was copied, say."""
+    write(campaign, tmp_path / "results", [0, 1])
+    [first, *_] = parts_of(tmp_path / "results")
+    first.with_name("part-00009.parquet").write_bytes(first.read_bytes())
+    with pytest.raises(InputError, match="has a run twice; take away the parts that were copied into it"):
+        read_results(tmp_path / "results")
+
+
+def test_a_part_that_is_damaged_is_named_with_the_remedy(campaign, tmp_path):
+    """Cut off, or something else."""
+    write(campaign, tmp_path / "results", [0, 1])
+    part = parts_of(tmp_path / "results")[0]
+    part.write_bytes(part.read_bytes()[:100])
+    with pytest.raises(InputError, match=rf"{part.name} can't be read: .*; take it away and resume the campaign"):
+        read_results(tmp_path / "results")
+
+
+def test_a_part_of_another_campaign_is_refused(campaign, tmp_path):
+    """By the hash of all that is flown."""
+    write(campaign, tmp_path / "results", [0])
+    other = load_campaign(write_campaign(tmp_path), 5)
+    write(other, tmp_path / "other", [1])
+    (tmp_path / "other" / "part-00000.parquet").rename(tmp_path / "results" / "part-00001.parquet")
+    with pytest.raises(InputError, match=r"part-00001\.parquet is of another campaign"):
+        read_results(tmp_path / "results")
+
+
+def test_nothing_flown_is_said(tmp_path):
+    """And not an empty table."""
+    with pytest.raises(InputError, match="has no results; no run of this campaign has come to its end"):
+        read_results(tmp_path)
+
+
+def test_a_part_that_was_taken_away_is_made_up_for_and_no_other_is_lost(campaign, tmp_path):
+    """As the error of a damaged part says: a part that comes later has a name of its own."""
+    folder = tmp_path / "results"
+    write(campaign, folder, range(5))
+    gone = parts_of(folder)[1]
+    indexes = pq.read_table(gone)["index"].to_pylist()
+    gone.unlink()
+    write(campaign, folder, indexes)
+    assert read_results(folder)["index"].to_pylist() == list(range(5))
+
+
+def test_results_are_read_without_the_functions_that_made_them(campaign, tmp_path, monkeypatch):
+    """They may import what is not here; names, units and types are in the file."""
+    write(campaign, tmp_path / "results", range(2))
+    monkeypatch.setattr(Campaign, "metrics", property(lambda _: pytest.fail("the metrics were loaded")))
+    found = results_of(campaign, read_results(tmp_path / "results"))
+    assert [tuple(metric) for metric in found.metrics] == [
+        ("crashed", "1", True),
+        ("mission_finished", "1", True),
+        ("energy_wh", "Wh", False),
+        ("height_m", "m", False),
+    ]

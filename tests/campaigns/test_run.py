@@ -1,0 +1,283 @@
+"""Campaigns: the same rows with one worker, with two, interrupted and resumed, with workers that are killed."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from campaign_files import BROKEN, FILE, RUNS, rows, write_campaign
+
+from px4lockstep.campaigns.folder import CampaignFolder
+from px4lockstep.campaigns.local import LocalExecutor
+from px4lockstep.campaigns.results import parts_of
+from px4lockstep.campaigns.run import fly_campaign, run_campaign
+from px4lockstep.errors import InputError, SimulationError
+
+STOP = '[stop]\nof = "energy_wh"\nhalf_width = 0.05\nmin_runs = 4\n'
+
+
+@pytest.fixture(scope="module")
+def flown(tmp_path_factory):
+    """Return the rows of the campaign, flown by one worker, and where its file is."""
+    folder = tmp_path_factory.mktemp("campaign")
+    file = write_campaign(folder)
+    run_campaign(file, workers=1, out=folder / "one")
+    return rows(folder / "one"), file
+
+
+def test_each_run_is_a_row_with_inputs_metrics_and_digest(flown):
+    """Sorted by index."""
+    found, _ = flown
+    assert [row["index"] for row in found] == list(range(RUNS))
+    sound = [row for row in found if row["index"] != BROKEN]
+    assert len({row["digest"] for row in sound}) == len({row["seed"] for row in sound}) == RUNS - 1
+    assert all(row["passed"] and row["energy_wh"] > 0.0 and row["error"] is None for row in sound)
+    assert len({row["environment.wind_mean_ned[0]"] for row in found}) == RUNS
+
+
+def test_a_run_that_can_not_be_measured_is_a_row_with_its_error(flown):
+    """What could be measured is there, and so is the digest of the flight."""
+    row = flown[0][BROKEN]
+    assert row["status"] == "error"
+    assert "heights.py, line 5: ValueError: no height today" in row["error"]
+    assert row["height_m"] is None
+    assert row["energy_wh"] > 0.0
+    assert row["passed"] is None
+    assert row["digest"] is not None
+
+
+def test_two_workers_make_the_same_rows(flown, tmp_path):
+    """All of them, to the bit."""
+    found, file = flown
+    result = run_campaign(file, workers=2, out=tmp_path / "two")
+    assert rows(tmp_path / "two") == found
+    assert result.is_complete
+    assert result.flown == RUNS
+    assert CampaignFolder.open(tmp_path / "two").is_complete
+
+
+def test_stopped_and_resumed_it_flies_only_what_is_missing(flown, tmp_path):
+    """By who watches; then with another number of workers."""
+    found, file = flown
+    out = tmp_path / "stopped"
+    first = run_campaign(file, workers=2, out=out, watch=lambda progress: progress.done < 5)
+    assert not first.is_complete
+    assert 5 <= len(rows(out)) == first.flown < RUNS
+    assert not CampaignFolder.open(out).is_complete
+    second = run_campaign(out, workers=1, resume=True)
+    assert second.is_complete
+    assert second.flown == RUNS - first.flown
+    assert rows(out) == found
+    assert run_campaign(file, out=out, resume=True).flown == 0
+
+
+def test_killed_and_resumed_it_has_the_same_rows(flown, tmp_path):
+    """The process and its workers are gone at once; the parts that are there are whole."""
+    found, file = flown
+    out = tmp_path / "killed"
+    code = (
+        f"from px4lockstep.campaigns.run import run_campaign; run_campaign({str(file)!r}, workers=2, out={str(out)!r})"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code])
+    deadline = time.monotonic() + 120.0
+    while len(parts_of(out / "results") if out.exists() else []) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    assert 3 <= len(rows(out)) < RUNS
+    result = run_campaign(out, workers=2, resume=True)
+    assert result.is_complete
+    assert rows(out) == found
+
+
+def test_a_worker_that_is_killed_costs_nothing_but_time(flown, tmp_path):
+    """Its run is given to another."""
+    found, file = flown
+    folder = CampaignFolder.create(tmp_path / "lost", _campaign(file), "")
+    with LocalExecutor(folder.campaign, 2) as executor:
+
+        def kill_one(progress):
+            if progress.done == 3:
+                os.kill(executor._team[0].process.pid, signal.SIGKILL)
+            return True
+
+        assert fly_campaign(folder, executor, kill_one).is_complete
+    assert rows(tmp_path / "lost") == found
+
+
+def test_workers_end_with_the_campaign(tmp_path):
+    """None is left."""
+    folder = CampaignFolder.create(tmp_path / "ended", _campaign(write_campaign(tmp_path)), "")
+    with LocalExecutor(folder.campaign, 2) as executor:
+        fly_campaign(folder, executor, lambda progress: progress.done < 3)
+        team = list(executor._team)
+        assert len(team) == 2
+    assert all(worker.process.returncode is not None for worker in team)
+
+
+def test_workers_end_if_the_campaign_is_killed(tmp_path):
+    """They see the end of the pipe."""
+    file, out = write_campaign(tmp_path), tmp_path / "alone"
+    code = (
+        "import sys; from px4lockstep.campaigns.run import fly_campaign, CampaignFolder, LocalExecutor, load_campaign\n"
+        f"folder = CampaignFolder.create({str(out)!r}, load_campaign({str(file)!r}, 1000), '')\n"
+        "with LocalExecutor(folder.campaign, 2) as executor:\n"
+        "    def tell(progress):\n"
+        "        if progress.done == 2: print(*(w.process.pid for w in executor._team), flush=True)\n"
+        "        return True\n"
+        "    fly_campaign(folder, executor, tell)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    pids = [int(pid) for pid in process.stdout.readline().split()]
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    assert len(pids) == 2
+    deadline = time.monotonic() + 20.0
+    while any(_is_alive(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(_is_alive(pid) for pid in pids)
+
+
+def test_it_stops_when_an_interval_is_tight_enough_at_the_same_run_for_any_number_of_workers(tmp_path):
+    """And flies nothing more when it is resumed."""
+    file = write_campaign(tmp_path, FILE.replace('"broken"', '"sound"') + STOP)
+    results = [run_campaign(file, workers=count, out=tmp_path / str(count)) for count in (1, 2)]
+    after = {result.stopped_after for result in results}
+    assert len(after) == 1
+    assert 4 <= after.pop() < RUNS
+    assert rows(tmp_path / "1") == rows(tmp_path / "2")
+    assert len(rows(tmp_path / "1")) == results[0].stopped_after
+    again = run_campaign(tmp_path / "1", resume=True)
+    assert (again.flown, again.stopped_after, again.is_complete) == (0, results[0].stopped_after, True)
+
+
+def test_a_metric_that_always_raises_is_an_error_before_the_first_run(tmp_path):
+    """By a flight of the aircraft file as it is."""
+    file = write_campaign(tmp_path)
+    (tmp_path / "heights.py").write_text("def height(run):\n    return run.log['hight']\n", "utf-8")
+    with pytest.raises(InputError, match=r"before the first run: metric 'height_m': heights\.py, line 2: InputError"):
+        run_campaign(file, workers=1, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_was_changed_is_not_resumed(flown, tmp_path):
+    """Be it the metric's."""
+    file = write_campaign(tmp_path)
+    run_campaign(file, workers=1, out=tmp_path / "out", watch=lambda _: False)
+    (tmp_path / "heights.py").write_text("def height(run):\n    return 1.0\n", "utf-8")
+    with pytest.raises(InputError, match=r"is not what .* was begun with"):
+        run_campaign(file, out=tmp_path / "out", resume=True)
+    with pytest.raises(InputError, match="is not empty; a campaign needs a folder of its own"):
+        run_campaign(file, out=tmp_path / "out")
+
+
+@pytest.mark.parametrize("workers", [0, -1, 100_000])
+def test_workers_are_counted(workers, tmp_path):
+    """From 1 on."""
+    with pytest.raises(InputError, match=f"workers = {workers} is not allowed; it must be 1 to 1000"):
+        run_campaign(write_campaign(tmp_path), workers=workers, out=tmp_path / "out")
+
+
+def test_what_is_in_the_folder_is_enough(flown, tmp_path):
+    """The plan is JSON, with the aircraft and the user's function; nothing else is needed to go on elsewhere."""
+    file = write_campaign(tmp_path)
+    run_campaign(file, workers=1, out=tmp_path / "out", watch=lambda _: False)
+    for path in (file, tmp_path / "heights.py"):
+        path.unlink()
+    (tmp_path / "out").rename(tmp_path / "elsewhere")
+    run_campaign(tmp_path / "elsewhere", workers=2, resume=True)
+    assert rows(tmp_path / "elsewhere") == flown[0]
+    assert (
+        "def height(run)" in json.loads((tmp_path / "elsewhere" / "campaign.json").read_text())["sources"]["heights.py"]
+    )
+
+
+def test_a_metric_imports_from_beside_it_wherever_we_are(tmp_path, monkeypatch):
+    """A worker is where the command is, which need not be where the campaign file is."""
+    file = write_campaign(tmp_path)
+    (tmp_path / "beside_heights.py").write_text("UP = -1.0\n", "utf-8")
+    (tmp_path / "heights.py").write_text(
+        "from beside_heights import UP\ndef height(run):\n    return UP * run.log['pos_ned'][-1, 2]\n", "utf-8"
+    )
+    (tmp_path / "away").mkdir()
+    monkeypatch.chdir(tmp_path / "away")
+    assert run_campaign(file, runs=2, workers=1, out="out").is_complete
+    assert [row["error"] for row in rows(tmp_path / "away" / "out")] == [None, None]
+
+
+def test_a_worker_imports_nothing_from_where_we_are(tmp_path, monkeypatch):
+    """A file there may be called as a module of Python's is."""
+    (tmp_path / "random.py").write_text("raise RuntimeError('not this one')\n", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert run_campaign(write_campaign(tmp_path), runs=1, workers=1, out="out").is_complete
+
+
+def test_a_run_that_ends_its_worker_each_time_is_a_row_and_the_others_are_flown(tmp_path):
+    """Also if it ends it without a signal."""
+    file = write_campaign(tmp_path)
+    (tmp_path / "heights.py").write_text(
+        "import os\ndef height(run):\n    return os._exit(3) if run.spec.aircraft.name == 'broken' else 1.0\n", "utf-8"
+    )
+    assert run_campaign(file, workers=2, out=tmp_path / "out").is_complete
+    errors = {row["index"]: row["error"] for row in rows(tmp_path / "out") if row["error"] is not None}
+    assert list(errors) == [BROKEN]
+    assert errors[BROKEN].startswith("its worker ended with code 3, 2 times; fly it by itself")
+
+
+def test_workers_leave_nothing_behind(tmp_path, monkeypatch):
+    """Nor do those that had a mission to unpack."""
+    (tmp_path / "own.waypoints").write_text(
+        "QGC WPL 110\n0 1 3 22 0 0 0 0 47.397742 8.545594 5 1\n1 0 3 21 0 0 0 0 47.397742 8.545594 0 1\n"
+    )
+    text = FILE.replace('"plant.int', '"px4.mission_path" = "own.waypoints"\n"plant.int')
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    assert run_campaign(write_campaign(tmp_path, text), runs=2, workers=2, out=tmp_path / "out").is_complete
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_more_workers_than_the_system_has_files_for_is_an_error_with_a_remedy(tmp_path, monkeypatch):
+    """And no traceback."""
+
+    def no_more(*_):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr("px4lockstep.campaigns.local.Pipe", no_more)
+    with pytest.raises(SimulationError, match="a worker can't be started: Too many open files; use fewer --workers"):
+        run_campaign(write_campaign(tmp_path), workers=1, out=tmp_path / "out")
+
+
+def test_two_processes_do_not_fly_one_folder(tmp_path):
+    """They would write the same parts."""
+    folder = CampaignFolder.create(tmp_path / "out", _campaign(write_campaign(tmp_path)), "")
+    with folder.flown_alone(), pytest.raises(InputError, match="is being flown by another process; wait for it"):
+        run_campaign(tmp_path / "out", workers=1, resume=True)
+    assert run_campaign(tmp_path / "out", workers=1, resume=True).is_complete
+
+
+def test_a_folder_that_is_not_empty_is_refused_before_anything_is_flown(tmp_path, monkeypatch):
+    """A rehearsal of real PX4 may take a minute."""
+    monkeypatch.setattr("px4lockstep.campaigns.run.rehearse", lambda _: pytest.fail("it was rehearsed"))
+    with pytest.raises(InputError, match="is not empty; a campaign needs a folder of its own"):
+        run_campaign(write_campaign(tmp_path), out=tmp_path)
+    with pytest.raises(InputError, match="can't be made: Not a directory"):
+        run_campaign(write_campaign(tmp_path), out=tmp_path / "small.toml")
+
+
+def _campaign(file):
+    from px4lockstep.campaigns.load import load_campaign
+
+    return load_campaign(file)
+
+
+def _is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,68 @@
+"""Campaigns with stock PX4's double: what is refused, what is an error and no failed flight, what is left behind."""
+
+import pytest
+from processes import is_gone, wait_until
+
+from px4lockstep.campaigns.load import load_campaign
+from px4lockstep.campaigns.local import Worker
+from px4lockstep.campaigns.run import run_campaign
+from px4lockstep.errors import InputError, LockstepError
+
+
+@pytest.fixture
+def campaign(sitl_build, tmp_path):
+    """Return the file of a campaign, with settings of its own."""
+
+    def make(**settings):
+        lines = [f'"{name.replace("__", ".")}" = {value}' for name, value in settings.items()]
+        (tmp_path / "campaign.toml").write_text(
+            "\n".join(
+                [
+                    '[campaign]\nname = "sitl"\nbase = "iris"\nruns = 2',
+                    f'[set]\n"autopilot.kind" = "px4-sitl"\n"px4.sitl.build_dir" = "{sitl_build}"',
+                    *lines,
+                    '[[vary]]\nkey = "airframe.mass_kg"\ndistribution = "uniform"\nlow = 1.4\nhigh = 1.6',
+                ]
+            )
+        )
+        return tmp_path / "campaign.toml"
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"px4__sitl__wait_for_user": "true"}, r"px4\.sitl\.wait_for_user = true: nobody starts a PX4 for each run"),
+        (
+            {"px4__sitl__instance": "3"},
+            r"px4\.sitl\.instance = 3 is for one PX4, and there are 2 workers; leave it out",
+        ),
+    ],
+)
+def test_what_no_worker_could_fly_is_refused_before_the_first_flight(campaign, settings, said):
+    with pytest.raises(InputError, match=said):
+        run_campaign(campaign(**settings), workers=2)
+
+
+def test_a_px4_that_does_not_know_a_parameter_is_an_error_of_the_rehearsal_and_no_failed_flight(campaign, tmp_path):
+    """Nothing was learnt of the aircraft by that."""
+    file = campaign(timeline__t_end_s="1.0", px4__params='[{ name = "NO_SUCH_PARAM", value = 1.0 }]')
+    with pytest.raises(LockstepError, match="this PX4 has no parameter NO_SUCH_PARAM"):
+        run_campaign(file, workers=1, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_worker_that_is_told_to_end_ends_its_px4_and_takes_its_folder_away(campaign, tmp_path, monkeypatch):
+    """In the middle of a flight of an hour."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    loaded = load_campaign(campaign(timeline__t_end_s="3600.0"))
+    worker = Worker.start(loaded.to_json())
+    worker.give((0, {"airframe.mass_kg": 1.5}))
+    wait_until(lambda: list(tmp_path.glob("px4lockstep-sitl-*/px4/pid")))
+    [pid] = tmp_path.glob("px4lockstep-sitl-*/px4/pid")
+    px4 = int(pid.read_text())
+    worker.end()
+    assert worker.process.returncode == 128 + 15
+    assert is_gone(px4)
+    assert not list(tmp_path.glob("px4lockstep-sitl-*"))

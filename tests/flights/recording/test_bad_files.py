@@ -1,0 +1,492 @@
+"""Files that are no recording, or not as one was written: each is an error that says what differs, never a replay."""
+
+import hashlib
+import io
+import os
+import shutil
+import sys
+
+import h5py
+import numpy as np
+import pytest
+from recorded_flights import record
+from recording_files import (
+    BLOCK_BYTES,
+    attribute,
+    edited,
+    field,
+    put,
+    reseal,
+    tiny,
+    tiny_bytes,
+    values,
+    write_tiny,
+)
+
+from px4lockstep.cli import main
+from px4lockstep.engine.core import SIM
+from px4lockstep.errors import InputError
+from px4lockstep.flights.recording.contents import ATTRIBUTES, ENTRIES, TEXTS, VERSION
+from px4lockstep.flights.recording.file import read_recording, write_recording
+from px4lockstep.flights.replay import replay
+
+
+def assert_refused(path, *fragments):
+    """Reading and replaying: one message, which names the file and what differs."""
+    for use in (read_recording, replay):
+        with pytest.raises(InputError) as caught:
+            use(path)
+        told = str(caught.value)
+        for fragment in (str(path), *fragments):
+            assert fragment in told
+        assert len(told) < 500
+
+
+# -- what is no recording ------------------------------------------------------------------------------------------
+
+
+def foreign(path, **options):
+    with h5py.File(path, "w", **options) as file:
+        file["x"] = np.arange(10)
+
+
+def foreign_with_a_title(path):
+    """Somebody else's HDF5 with our first line and its hash."""
+    foreign(path, userblock_size=512, libver=("v110", "v110"))
+    reseal(path)
+
+
+NO_RECORDINGS = {
+    "empty": (lambda path: path.write_bytes(b""), "is no recording"),
+    "text": (lambda path: path.write_text("hello " * 200), "is no recording"),
+    "zeros": (lambda path: path.write_bytes(bytes(4096)), "is no recording"),
+    "HDF5": (foreign, "is no recording"),
+    "HDF5 with a user block": (lambda path: foreign(path, userblock_size=512), "is no recording"),
+    "HDF5 with our title": (foreign_with_a_title, "its format is not 'px4lockstep.recording'"),
+    "a title alone": (lambda path: path.write_bytes(b"px4lockstep recording\n"), "is cut off after 22 bytes"),
+    "a block alone": (lambda path: path.write_bytes(tiny_bytes()[:BLOCK_BYTES]), "is cut off after 512 bytes"),
+    "a sealed nothing": (lambda path: (path.write_bytes(tiny_bytes()[:BLOCK_BYTES]), reseal(path)), "HDF5 can't read"),
+    "sealed noise": (
+        lambda path: (path.write_bytes(tiny_bytes()[:BLOCK_BYTES] + b"noise" * 99), reseal(path)),
+        "HDF5 can't read",
+    ),
+    "a folder without one": (lambda path: path.mkdir(), "has no recording.h5"),
+    "not there": (lambda path: None, "No such file"),
+    "a link to itself": (lambda path: path.symlink_to(path), "can't be read"),
+    "a pipe": (lambda path: os.mkfifo(path), "it is no file"),
+}
+
+
+@pytest.mark.parametrize("make", NO_RECORDINGS)
+def test_what_is_no_recording_is_refused(make, tmp_path):
+    """Before HDF5 looks at it, if it can be seen."""
+    making, message = NO_RECORDINGS[make]
+    path = tmp_path / "file.h5"
+    making(path)
+    assert_refused(path, message)
+
+
+def test_a_file_that_may_not_be_read_is_refused(tmp_path, monkeypatch):
+    """Whoever runs the tests may read everything: so the system is made to say no."""
+    path = write_tiny(tmp_path)
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(type(path), "open", refuse)
+    with pytest.raises(InputError, match=r"recording\.h5 can't be read: Permission denied"):
+        read_recording(path)
+
+
+# -- what was cut off, or has bytes that are others ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, -2, -1])
+def test_a_file_that_is_cut_off_is_refused(part, tmp_path):
+    """With how much of it is there; the last byte counts."""
+    whole = tiny_bytes()
+    length = int(part * len(whole)) if part > 0 else len(whole) + part
+    path = tmp_path / "cut.h5"
+    path.write_bytes(whole[:length])
+    assert_refused(path, f"is cut off after {length}", "Use a copy, or fly again")
+
+
+@pytest.mark.parametrize("part", [0.2, 0.5, 0.9])
+def test_a_file_that_is_cut_off_and_sealed_is_refused(part, tmp_path):
+    """By HDF5 then, which knows how long it is to be."""
+    whole = tiny_bytes()
+    path = tmp_path / "cut.h5"
+    path.write_bytes(whole[: int(part * len(whole))])
+    reseal(path)
+    assert_refused(path, "HDF5 can't read it")
+
+
+def places_of_parts():
+    """Return where in the file each array and text, the user block and HDF5's own head have a byte."""
+    places = {"title": 3, "hash": 40, "rest of the block": 400, "HDF5's signature": 512, "its head": 530, "end": -1}
+    with h5py.File(io.BytesIO(tiny_bytes()), "r") as file:
+        for name in (*ENTRIES, *TEXTS, "mission"):
+            item = file[name]
+            # chunks are counted from behind the user block's start, contiguous data from its end
+            if item.chunks:
+                offset = item.id.get_chunk_info(0).byte_offset
+            else:
+                offset = item.id.get_offset()
+            places[name] = offset + 5
+    return places
+
+
+PARTS = ("title", "hash", "rest of the block", "HDF5's signature", "its head", "end", *ENTRIES, *TEXTS, "mission")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_one_bit_is_enough(part, tmp_path):
+    """In the user block, in HDF5's own bytes and in each array and text: the hash in front finds it."""
+    data = bytearray(tiny_bytes())
+    data[places_of_parts()[part]] ^= 1
+    path = tmp_path / "flipped.h5"
+    path.write_bytes(data)
+    assert_refused(path, "is no recording" if part == "title" else "is damaged or was changed")
+
+
+@pytest.mark.parametrize("name", [*ENTRIES, *TEXTS, "mission"])
+def test_one_bit_of_an_array_is_found_by_its_own_hash_too(name, tmp_path):
+    """After the hash in front was made to fit."""
+    path = write_tiny(tmp_path)
+
+    def flip(array):
+        if isinstance(array, bytes):
+            return bytes([array[0] ^ 1]) + array[1:]
+        array.view(np.uint8).reshape(-1)[3] ^= 1
+        return array
+
+    edited(path, values(name, flip, rehashed=False))
+    assert_refused(path, f"{name} is damaged: its values don't have the SHA-256")
+
+
+def test_an_edit_with_another_program_is_found(tmp_path):
+    """Even one that changes nothing but a description, or adds nothing but a note."""
+    for edit in (
+        lambda file: file["log/state"].attrs.create("note", 1),
+        lambda file: file["log/state"].attrs.modify("description", np.bytes_(b"The state")),
+        lambda file: file.create_group("mine"),
+    ):
+        path = write_tiny(tmp_path)
+        edited(path, edit, resealed=False)
+        assert_refused(path, "is damaged or was changed")
+
+
+# -- what is whole, and no flight ----------------------------------------------------------------------------------
+
+
+def renamed(old, new):
+    return lambda file: file.move(old, new)
+
+
+def removed(name):
+    return lambda file: file.__delitem__(name)
+
+
+def swapped(first, second):
+    def edit(file):
+        file.move(first, "other")
+        file.move(second, first)
+        file.move("other", second)
+
+    return edit
+
+
+def as_dtype(name, change):
+    return values(name, lambda array: array.astype(change(array.dtype)))
+
+
+def renamed_field(array):
+    new = array.copy()
+    new.dtype.names = tuple("forces" if name == "motors" else name for name in array.dtype.names)
+    return new
+
+
+def without_field(name):
+    def change(array):
+        names = [field_name for field_name in array.dtype.names if field_name != name]
+        new = np.zeros(len(array), [(field_name, array.dtype[field_name]) for field_name in names])
+        for field_name in names:
+            new[field_name] = array[field_name]
+        return new
+
+    return change
+
+
+def with_value(index, value):
+    def change(array):
+        array = array.copy()
+        array[index] = value
+        return array
+
+    return change
+
+
+def huge(file):
+    sha256 = file["streams/winds"].attrs["sha256"]
+    dtype = file["streams/winds"].dtype
+    del file["streams/winds"]
+    item = file.create_dataset("streams/winds", (2**31,), dtype, chunks=(1024,), compression=1)
+    item.attrs["sha256"] = sha256
+
+
+def in_other_file(file):
+    file.create_dataset("note", (4,), "f8", external=[("other.bin", 0, 32)])
+
+
+def of_any_length(file):
+    file.create_dataset("note", data="text", dtype=h5py.string_dtype())
+
+
+def without_hash(file):
+    del file["log/state"].attrs["sha256"]
+
+
+def without_values(file):
+    del file["log/state"]
+    file["log/state"] = h5py.Empty("f8")
+
+
+def text(name, change):
+    return values(name, lambda data: change(data.decode()).encode())
+
+
+def other_version(version):
+    return attribute("version", version)
+
+
+def row_more(array):
+    return np.concatenate([array, array[-1:]])
+
+
+def row_less(array):
+    return array[:-1]
+
+
+CURSOR_K = slice(SIM.fields["cursor"][1], SIM.fields["cursor"][1] + 8)
+"""The first number of a moment's cursor: its boundary."""
+CASES = {
+    # version and attributes
+    "version 0": (other_version(0), "its version is 0; this px4lockstep reads 1 to"),
+    "version 99": (other_version(99), f"its version is 99; this px4lockstep reads 1 to {VERSION}. Update px4lockstep"),
+    "version x": (other_version(np.bytes_(b"x")), "its version is 'x'"),
+    "version 2.5": (other_version(2.5), "its version is 2.5"),
+    "no version": (other_version(None), "its version is None"),
+    "versions": (other_version([2, 2]), "its attribute version is an array"),
+    "another format": (attribute("format", np.bytes_(b"other.recording")), "its format is not"),
+    "no format": (attribute("format", None), "its format is not"),
+    "the version before": (other_version(1), "one of mission_name and mission"),
+    "bus version 99": (attribute("bus_version", 99), "its attribute bus_version is 99"),
+    "another bus": (attribute("bus_layout", np.bytes_(b"0" * 16)), "its attribute bus_layout"),
+    "seed as a text": (attribute("seed", np.bytes_(b"five")), "its attribute seed = 'five' is not of type int"),
+    "an unknown attribute": (lambda file: file.attrs.create("note", 1), "it has the attribute 'note'"),
+    "a digest that is another": (attribute("digest", np.bytes_(b"0" * 64)), "its log has the digest"),
+    "a live digest that is another": (attribute("live_digest", np.bytes_(b"0" * 64)), "its log has the live_digest"),
+    "attribute no UTF-8": (attribute("autopilot", np.bytes_(b"\xff\xfe")), "its attribute autopilot is no UTF-8"),
+    "a mission without a name": (attribute("mission_name", np.bytes_(b"")), "one of mission_name and mission"),
+    # arrays and texts that are not there, or too many
+    "an array renamed": (renamed("streams/winds", "streams/breezes"), "it lacks the array 'streams/winds'"),
+    "an array more": (lambda file: put(file, "streams/more", np.zeros(3)), "it has the array 'streams/more'"),
+    "a text more": (lambda file: put(file, "notes", b"mine"), "it has the text 'notes'"),
+    "no mission": (removed("mission"), "one of mission_name and mission"),
+    "no hash": (without_hash, "log/state lacks the attribute 'sha256'"),
+    "no values": (without_values, "log/state has no values"),
+    "a group in its place": (lambda file: (removed("spec")(file), file.create_group("spec")), "lacks the text 'spec'"),
+    "an array as a text": (lambda file: put(file, "log/state", b"none"), "it lacks the array 'log/state'"),
+    "values elsewhere": (in_other_file, "note has its values in other files"),
+    "a text of any length": (of_any_length, "note is of a kind that recordings don't have"),
+    "a huge claim": (huge, "streams/winds says that it has 51539607552 bytes, with 0 in the file"),
+    # layouts
+    "float32": (as_dtype("log/state", lambda _: "f4"), "log/state is float32, not float64"),
+    "big-endian state": (as_dtype("log/state", lambda dtype: dtype.newbyteorder(">")), "log/state is >f8, not float64"),
+    "big-endian times": (as_dtype("timeline/time_us", lambda _: ">u8"), "timeline/time_us is >u8, not uint64"),
+    "float times": (as_dtype("timeline/time_us", lambda _: "f8"), "timeline/time_us is float64, not uint64"),
+    "signed times": (as_dtype("timeline/time_us", lambda _: "i8"), "timeline/time_us is int64, not uint64"),
+    "wide bits": (as_dtype("timeline/due", lambda _: "u4"), "timeline/due is uint32, not uint16"),
+    "big-endian records": (
+        as_dtype("streams/commands", lambda dtype: dtype.newbyteorder(">")),
+        "streams/commands.motors is >f8, not float64",
+    ),
+    "a field renamed": (
+        values("streams/commands", renamed_field),
+        "streams/commands lacks the field 'motors' and has a field 'forces'",
+    ),
+    "a field less": (values("streams/scenarios", without_field("landed")), "lacks the field 'landed'"),
+    "no records": (values("streams/winds", lambda array: array["vel_ned"][:, 0]), "streams/winds is float64, not"),
+    "a dimension less": (values("log/state", np.ravel), "log/state has 1 dimensions, not 2"),
+    "a dimension more": (values("timeline/due", lambda array: array[:, np.newaxis]), "timeline/due has 2 dimensions"),
+    "a number": (values("plant/initial_state", lambda array: array[0]), "plant/initial_state has 0 dimensions"),
+    "commands and winds swapped": (swapped("streams/commands", "streams/winds"), "streams/commands lacks the field"),
+    "times and bits swapped": (swapped("timeline/time_us", "timeline/due"), "timeline/time_us is uint16"),
+    "state and start swapped": (swapped("log/state", "plant/initial_state"), "plant/initial_state has 2 dimensions"),
+    # lengths
+    "a command more": (values("streams/commands", row_more), "'commands' has 77 rows; the timeline needs 76"),
+    "a command less": (values("streams/commands", row_less), "'commands' has 75 rows; the timeline needs 76"),
+    "a wind more": (values("streams/winds", row_more), "'winds' has 302 rows; the timeline needs 301"),
+    "a wind less": (values("streams/winds", row_less), "'winds' has 300 rows; the timeline needs 301"),
+    "no commands": (values("streams/commands", lambda array: array[:0]), "'commands' has 0 rows"),
+    "a change less": (values("streams/scenarios", row_less), "'scenario_at' must rise from 0"),
+    "a log row less": (values("log/rows", row_less), "log/state has the shape (31, 19), not (30, 19)"),
+    "a log state less": (values("log/state", row_less), "log/state has the shape (30, 19), not (31, 19)"),
+    "no log": (values("log/rows", lambda array: array[:0]), "log/rows is empty"),
+    "a state less": (values("plant/initial_state", row_less), "it has 19 state_names, and 18 states"),
+    "a name less": (text("state_names", lambda names: names.rpartition("\n")[0]), "it has 18 state_names, and 19"),
+    "two gusts": (values("streams/gusts", row_more), "'gusts' has 2 rows; it must be 1"),
+    "times missing": (values("timeline/time_us", row_less), "the times of a timeline must rise strictly"),
+    "bits missing": (values("timeline/due", row_less), "each with its axes"),
+    "one boundary": (
+        lambda file: [values(f"timeline/{name}", lambda array: array[-1:])(file) for name in ("time_us", "due")],
+        "two of them at least",
+    ),
+    "narrow moments": (values("moments/core", lambda array: array[:, :-1]), "moments/core has rows of"),
+    # values
+    "times that fall": (values("timeline/time_us", with_value(5, 0)), "the times of a timeline must rise strictly"),
+    "a time twice": (values("timeline/time_us", lambda a: with_value(5, a[4])(a)), "must rise strictly"),
+    "an unknown axis": (values("timeline/due", with_value(3, 66)), "timeline/due[3] = 66 has bits of axes"),
+    "no log at the end": (values("timeline/due", with_value(-1, 3)), "timeline/due lacks the log's bit at the end"),
+    "a tick less": (values("timeline/due", with_value(0, 6)), "'commands' has 76 rows; the timeline needs 75"),
+    "changes from 1": (values("streams/scenario_at", with_value(0, 1)), "'scenario_at' must rise from 0"),
+    "changes that fall": (values("streams/scenario_at", with_value(1, 9_999)), "'scenario_at' must rise from 0"),
+    "changes beyond the end": (values("streams/scenario_at", with_value(-1, 303)), "covers 303 boundaries"),
+    "changes that go on": (values("streams/scenario_at", row_more), "'scenario_at' must rise from 0"),
+    "a log row of another time": (field("log/rows", "time_us", 7), "log/rows.time_us is 7 in row 30, not 300000"),
+    "a state of another flight": (values("log/state", with_value((9, 2), 1.0)), "its log has the digest"),
+    "a command of another flight": (field("log/rows", "inputs.command.motors", 0.5), "its log has the digest"),
+    "an estimate of another flight": (field("log/rows", "bus.estimate.pos_ned", 0.5), "its log has the live_digest"),
+    "a command of NaN": (field("streams/commands", "motors", np.nan), "streams/commands.motors is nan in row 75"),
+    "a command of 1.5": (field("streams/commands", "motors", 1.5), "streams/commands.motors[11] in row 75 is 1.5"),
+    "a servo of -2": (field("streams/commands", "servos", -2.0), "streams/commands.servos[7] in row 75 is -2.0"),
+    "a wind of inf": (field("streams/winds", "vel_ned", np.inf), "streams/winds.vel_ned is inf in row 300"),
+    "a scenario of NaN": (field("streams/scenarios", "wind_ned", np.nan), "streams/scenarios.wind_ned is nan"),
+    "a fault of NaN": (field("streams/scenarios", "faults.stuck_duty", np.nan), "scenarios.faults.stuck_duty is nan"),
+    "a start of NaN": (values("plant/initial_state", with_value(4, np.nan)), "plant/initial_state is nan in row 4"),
+    "a gust of NaN": (field("streams/gusts", "vel_ned", np.nan), "streams/gusts.vel_ned is nan"),
+    "a thousand gusts": (field("streams/gusts", "count", 1_000), "streams/gusts.count is 1000; allowed is 0 to 8"),
+    "less than no gusts": (field("streams/gusts", "count", -1), "streams/gusts.count is -1"),
+    "a moment beyond the end": (values("moments/core", with_value((0, CURSOR_K), 1)), "moments/core is at k ="),
+    "one moment twice": (values("moments/core", row_more), "not one after the other in time"),
+    # texts
+    "a text no UTF-8": (values("spec", lambda data: b"\xff" + data[1:]), "spec is no UTF-8 text"),
+    "a mission no UTF-8": (values("mission", lambda data: data[:-1] + b"\xc3"), "mission is no UTF-8 text"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_whole_and_no_flight_is_refused(case, tmp_path):
+    """All hashes fit: made with care, and wrong."""
+    edit, message = CASES[case]
+    path = write_tiny(tmp_path)
+    edited(path, edit)
+    assert_refused(path, message)
+
+
+@pytest.mark.parametrize("name", [*ENTRIES, *TEXTS])
+def test_nothing_may_be_missing(name, tmp_path):
+    """Every array, every text."""
+    path = write_tiny(tmp_path)
+    edited(path, removed(name))
+    assert_refused(path, f"it lacks the {'text' if name in TEXTS else 'array'} {name!r}")
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_no_attribute_may_be_missing(name, tmp_path):
+    """Every attribute."""
+    path = write_tiny(tmp_path)
+    edited(path, attribute(name, None))
+    assert_refused(path, f"it lacks the attribute {name!r}")
+
+
+# -- aircraft files that are not the flight's ----------------------------------------------------------------------
+
+
+def refused_by_replay(path, *fragments):
+    """Reading finds nothing wrong; a replay does, before it flies."""
+    read_recording(path)
+    with pytest.raises(InputError) as caught:
+        replay(path)
+    for fragment in fragments:
+        assert fragment in str(caught.value)
+
+
+OTHER_SPECS = {
+    "not TOML": (text("spec", lambda toml: toml.replace("=", ":", 1)), "the recording's aircraft file"),
+    "not a spec": (text("spec", lambda toml: toml.replace("mass_kg", "weight_kg", 1)), "weight_kg"),
+    "empty": (values("spec", lambda data: b""), "airframe"),
+    "of another aircraft": (values("spec", lambda data: tiny("octa").source.spec.encode()), "of another aircraft"),
+    "of another end": (
+        text("spec", lambda toml: toml.replace("t_end_s = 0.3", "t_end_s = 0.2")),
+        "ticks at other times",
+    ),
+    "of another period": (
+        text("spec", lambda toml: toml.replace("dt_wind_s = 0.001", "dt_wind_s = 0.002")),
+        "the wind axis ticks at other times",
+    ),
+    "of another seed": (text("spec", lambda toml: toml.replace("seed = 5", "seed = 6")), "aircraft.seed = 6"),
+    "of another integrator": (text("spec", lambda toml: toml.replace('"RK45"', '"RK4"')), "it was flown with 'RK45'"),
+    "with a mission that is none": (values("mission", lambda data: b"nothing"), "mission"),
+    "with a mission elsewhere": (attribute("mission_name", np.bytes_(b"other.waypoints")), "mission"),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_SPECS)
+def test_an_aircraft_file_that_is_not_the_flights_is_refused(case, tmp_path):
+    """With all hashes made to fit."""
+    edit, message = OTHER_SPECS[case]
+    path = write_tiny(tmp_path)
+    edited(path, edit)
+    refused_by_replay(path, message)
+
+
+def test_an_aircraft_that_was_changed_is_told_by_the_replay(tmp_path):
+    """A mass is in no stream: the replay flies, parts from the recording, and says where."""
+    path = tmp_path / "heavier.h5"
+    write_recording(record("iris", {"timeline.t_end_s": 6.0}), path)
+    assert replay(path).matches
+    edited(path, text("spec", lambda toml: toml.replace("mass_kg = 1.5", "mass_kg = 1.6")))
+    replayed = replay(path)
+    assert not replayed.matches
+    assert replayed.first_difference is not None
+
+
+def test_the_command_line_says_it_and_exits_with_2(tmp_path, capsys, monkeypatch):
+    """No traceback; in a run folder too."""
+    path = write_tiny(tmp_path)
+    edited(path, CASES["version 99"][0])
+    for where in (path, tmp_path):
+        monkeypatch.setattr(sys, "argv", ["px4lockstep", "replay", str(where)])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert stopped.value.code == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err.startswith(f"error: {path} can't be used: its version is 99")
+
+
+# -- noise ---------------------------------------------------------------------------------------------------------
+
+
+def test_random_flips_are_found(tmp_path):
+    """One byte or several, anywhere; all of them, by the hash in front."""
+    rng = np.random.default_rng(1)
+    path = tmp_path / "noisy.h5"
+    whole = np.frombuffer(tiny_bytes(), np.uint8)
+    for _ in range(400):
+        data = whole.copy()
+        places = rng.choice(len(data), rng.choice([1, 1, 2, 5, 50]), replace=False)
+        data[places] ^= rng.integers(1, 256, len(places), np.uint8)
+        path.write_bytes(data.tobytes())
+        with pytest.raises(InputError, match=r"is damaged|is no recording|is cut off"):
+            read_recording(path)
+
+
+def test_random_flips_under_a_new_seal_are_found_or_do_no_harm(tmp_path, python):
+    """In a process of its own, which a crash of the HDF5 library would end: an error, or the same recording."""
+    shutil.copy(write_tiny(tmp_path), tmp_path / "whole.h5")
+    script = os.path.join(os.path.dirname(__file__), "..", "support", "fuzz_recordings.py")
+    counts = python(script, tmp_path / "whole.h5", 300, 2).stdout
+    assert "300 flips" in counts
+    assert hashlib.sha256(tiny_bytes()).hexdigest() == hashlib.sha256((tmp_path / "whole.h5").read_bytes()).hexdigest()

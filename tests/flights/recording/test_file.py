@@ -1,0 +1,315 @@
+"""The file of a recording: what was written is what is read, the same bytes for the same flight, whole or not there."""
+
+import os
+import resource
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from fuzz_recordings import is_same
+from recorded_flights import record, recorded
+from recording_files import attribute, edited, put, tiny, tiny_bytes, write_tiny
+
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Periodic, Timeline
+from px4lockstep.errors import InputError
+from px4lockstep.flights.branch import branch
+from px4lockstep.flights.recording.contents import ENTRIES, TEXTS, VERSION
+from px4lockstep.flights.recording.file import BLOCK_BYTES, read_recording, write_recording
+from px4lockstep.flights.recording.recording import Recording, Source
+from px4lockstep.flights.replay import replay
+from px4lockstep.plant.models import Oscillator
+
+VERSION_1 = Path(__file__).parent / "data" / "version_1.h5"
+VERSION_1_DIGEST = "23443e690c1bbc0f0ffacb3803b08805a48ea980f14c0940bc4241e7a1b75a91"
+VERSION_2 = Path(__file__).parent / "data" / "version_2.h5"
+VERSION_2_DIGEST = "dd014bd2541cdfe237044c84bced18f1368b0da5af9cb9a6f0a6b647a6b9ae3e"
+VERSION_3 = Path(__file__).parent / "data" / "version_3.h5"
+VERSION_4 = Path(__file__).parent / "data" / "version_4.h5"
+VERSION_4_DIGEST = "7ca550773932d0f2df0a4721d87dee98b545a88dbc27cf9450244c927ae82e40"
+VERSION_4_BRANCH = Path(__file__).parent / "data" / "version_4_branch.h5"
+VERSION_4_BRANCH_DIGEST = "a8973b13eb96a939df7fa0caaf9b86e91d6b3c388de7b73187bd1a905b5a9d38"
+VERSION_4_SECOND_BRANCH_DIGEST = "f260c6134dda5f51a4a3593019ae5bb9257c462b0ff29170958a2ea53299cbc6"
+WRITES = """
+import sys
+sys.path[:0] = {support!r}
+from recording_files import tiny
+from px4lockstep.flights.recording import file
+{before}
+file.write_recording(tiny(), {path!r})
+"""
+SUPPORT = [str(Path(__file__).parents[2] / "support")]
+
+
+# -- there and back ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["iris", "octa", "hex", "twin"])
+def test_what_is_read_is_what_was_written(name, tmp_path):
+    """Every value: attributes, versions, texts, and each array to the bit and with its layout."""
+    recording = record(name, {"timeline.t_end_s": 1.0}) if name != "twin" else record_twin()
+    write_recording(recording, tmp_path / "a.h5")
+    again = read_recording(tmp_path / "a.h5")
+    assert is_same(again, recording)
+    assert again.source == recording.source
+    assert again.state_names == recording.state_names
+    for array in ("log", "log_state", "moments", "initial_state"):
+        assert getattr(again, array).dtype == getattr(recording, array).dtype
+    for stream in ("time_us", "due", "gusts", "commands", "winds", "scenarios", "scenario_at"):
+        ours, theirs = getattr(again.streams, stream), getattr(recording.streams, stream)
+        assert ours.dtype == theirs.dtype
+        assert ours.tobytes() == theirs.tobytes()
+
+
+def record_twin():
+    """The twin has no mission and is never armed."""
+    import px4lockstep
+    from px4lockstep.flights.recorded import source_of
+
+    flight = px4lockstep.build(px4lockstep.load_spec("twin", {"timeline.t_end_s": 1.0}), record=True)
+    return Recording.of(flight.simulation.run(), source_of(flight))
+
+
+def test_a_flight_with_faults_and_moments_goes_there_and_back(tmp_path):
+    """Fourteen seconds: two moments, some changes of the scenario."""
+    recording = recorded("iris", with_faults=True)
+    assert len(recording.moments) == 2
+    assert len(recording.streams.scenarios) > 3
+    write_recording(recording, tmp_path / "a.h5")
+    assert is_same(read_recording(tmp_path / "a.h5"), recording)
+
+
+def test_a_crash_goes_there_and_back(tmp_path):
+    """Its log ends before the timeline does, with a row of its own."""
+    events = [{"at_s": 9.0005, "action": "disable_motor", "motor": 1}]
+    recording = record("iris", {"scenario.events": events})
+    assert recording.log["bus"]["scenario"]["crashed"][-1] == 1
+    assert recording.log["time_us"][-1] < recording.streams.time_us[-1]
+    write_recording(recording, tmp_path / "a.h5")
+    assert is_same(read_recording(tmp_path / "a.h5"), recording)
+    assert replay(tmp_path / "a.h5").matches
+
+
+def test_a_recording_of_a_plant_without_an_aircraft_goes_there_and_back(tmp_path):
+    """No autopilot, no wind, nothing in their streams; Python needs no file to fly from."""
+    sim = Simulation(Oscillator(), Timeline(100_000, log=Periodic(10_000)), record=True).run()
+    recording = Recording.of(sim, Source(spec=""))
+    write_recording(recording, tmp_path / "a.h5")
+    again = read_recording(tmp_path / "a.h5")
+    assert is_same(again, recording)
+    assert len(again.streams.commands) == len(again.streams.winds) == 0
+    assert again.source.spec == ""
+
+
+def test_texts_may_hold_any_letters(tmp_path):
+    """UTF-8, line ends as they are."""
+    source = replace(tiny().source, spec="# Ärger, 風\r\n" + tiny().source.spec, autopilot="pilote à bord")
+    write_recording(replace(tiny(), source=source), tmp_path / "a.h5")
+    assert read_recording(tmp_path / "a.h5").source == source
+    with h5py.File(tmp_path / "a.h5") as file:
+        assert h5py.check_string_dtype(file["spec"].dtype).encoding == "utf-8"
+
+
+# -- the same bytes ------------------------------------------------------------------------------------------------
+
+
+def test_the_same_flight_gives_the_same_bytes(tmp_path, python):
+    """Written twice with more than a second in between, so that a time in it would show; and by other processes."""
+    write_recording(tiny(), tmp_path / "first.h5")
+    time.sleep(1.1)
+    write_recording(tiny(), tmp_path / "second.h5")
+    for name in ("third", "fourth"):
+        code = WRITES.format(support=SUPPORT, before="", path=str(tmp_path / f"{name}.h5"))
+        python("-c", code, PYTHONHASHSEED=len(name))
+    found = {path.read_bytes() for path in sorted(tmp_path.glob("*.h5"))}
+    assert len(list(tmp_path.iterdir())) == 4
+    assert found == {tiny_bytes()}
+    write_recording(replace(tiny(), source=replace(tiny().source, seed=6)), tmp_path / "other.h5")
+    assert (tmp_path / "other.h5").read_bytes() != tiny_bytes()
+
+
+def test_what_is_read_gives_the_same_bytes_again(tmp_path):
+    """So a copy by way of Python is a copy."""
+    write_recording(read_recording(write_tiny(tmp_path)), tmp_path / "again.h5")
+    assert (tmp_path / "again.h5").read_bytes() == tiny_bytes()
+
+
+def test_any_reader_of_hdf5_finds_descriptions_and_hashes(tmp_path):
+    """Plain compound types, texts of fixed length, and what each array is."""
+    with h5py.File(write_tiny(tmp_path), "r") as file:
+        assert file.userblock_size == BLOCK_BYTES
+        assert file.attrs["version"] == VERSION
+        for name, entry in ENTRIES.items():
+            assert file[name].dtype == entry.dtype
+            assert file[name].attrs["description"].decode() == entry.description
+            assert len(file[name].attrs["sha256"]) == 64
+        for name in (*TEXTS, "mission"):
+            assert file[name].dtype.kind == "S"
+
+
+# -- versions ------------------------------------------------------------------------------------------------------
+
+
+def test_version_1_is_read_and_replays_to_its_digest():
+    """Written before moments, missions and the names of states were kept."""
+    recording = read_recording(VERSION_1)
+    assert recording.digest == VERSION_1_DIGEST
+    assert recording.source.mission is None
+    assert recording.state_names[:2] == ("x[0]", "x[1]")
+    assert recording.moments.shape[0] == 0
+    replayed = replay(VERSION_1)
+    assert replayed.digest == VERSION_1_DIGEST
+    assert replayed.matches
+
+
+def test_version_2_is_read_and_replays_to_its_digest():
+    """Written before the state was marked at each boundary."""
+    recording = read_recording(VERSION_2)
+    assert recording.digest == VERSION_2_DIGEST
+    assert len(recording.marks) == 0
+    assert replay(VERSION_2).matches
+
+
+def test_version_3_is_read_and_replays_to_its_digest():
+    """Written before steps shrank up to a kink of the plant, of which there are some on the ground."""
+    recording = read_recording(VERSION_3)
+    assert recording.moments.shape[0] == 0  # they are of another layout
+    replayed = replay(VERSION_3)
+    assert replayed.matches
+    assert replay(VERSION_3, overrides={"plant.integrator.kink_tolerance": 1e-8}).digest != replayed.digest
+
+
+@pytest.mark.parametrize(
+    ("path", "digest"), [(VERSION_4, VERSION_4_DIGEST), (VERSION_4_BRANCH, VERSION_4_BRANCH_DIGEST)]
+)
+def test_version_4_replays_to_its_digest(path, digest):
+    """A flight with wind, noise and faults, and a branch of it."""
+    replayed = replay(path)
+    assert replayed.digest == digest
+    assert replayed.matches
+
+
+def test_version_4_branches_as_it_did():
+    """Both files have checkpoints: the branch that was recorded comes out again, and so does a branch of that."""
+    events = [{"at_s": 11.0, "action": "return"}]
+    overrides = {"environment.wind_mean_ned": [5.0, 0.0, 0.0]}
+    (first,) = branch(VERSION_4, 10.5, overrides=overrides, events=events)
+    assert first.run.digest == VERSION_4_BRANCH_DIGEST
+    (second,) = branch(VERSION_4_BRANCH, 11.5, overrides={"environment.wind": "none"})
+    assert second.run.digest == VERSION_4_SECOND_BRANCH_DIGEST
+
+
+def test_version_1_written_again_is_of_this_version(tmp_path):
+    """A migration is for good."""
+    write_recording(read_recording(VERSION_1), tmp_path / "now.h5")
+    with h5py.File(tmp_path / "now.h5") as file:
+        assert file.attrs["version"] == VERSION
+    assert is_same(read_recording(tmp_path / "now.h5"), read_recording(VERSION_1))
+
+
+def test_what_version_1_lacks_is_said_when_it_is_needed():
+    """It has no moments to branch from."""
+    with pytest.raises(InputError, match="no moments to start from: it is of an older version"):
+        read_recording(VERSION_1).snapshot_before(0)
+
+
+def test_a_newer_version_is_refused_with_the_remedy(tmp_path):
+    """Even if it has things that this version does not know."""
+    path = write_tiny(tmp_path)
+
+    def newer(file):
+        attribute("version", VERSION + 1)(file)
+        put(file, "streams/sensors", np.zeros(5))
+
+    edited(path, newer)
+    with pytest.raises(InputError) as caught:
+        read_recording(path)
+    told = f"its version is {VERSION + 1}; this px4lockstep reads 1 to {VERSION}. Update px4lockstep"
+    assert str(caught.value) == f"{path} can't be used: {told}"
+
+
+def test_moments_of_another_layout_are_dropped(tmp_path):
+    """The flight can be replayed, and not branched."""
+    path = write_tiny(tmp_path)
+    edited(path, attribute("core_layout", np.bytes_(b"0" * 16)))
+    recording = read_recording(path)
+    assert len(tiny().moments) == 1
+    assert len(recording.moments) == 0
+    assert replay(path).matches
+
+
+# -- whole, or not there -------------------------------------------------------------------------------------------
+
+
+def test_killed_in_the_middle_it_leaves_no_recording(tmp_path, python):
+    """What was there before is as it was; the part that was written is not taken for one."""
+    path = tmp_path / "recording.h5"
+    path.write_bytes(b"before")
+    kill = f"import os\nfile._seal = lambda part: os.kill(os.getpid(), {int(signal.SIGKILL)})"
+    finished = python("-c", WRITES.format(support=SUPPORT, before=kill, path=str(path)), check=False)
+    assert finished.returncode == -signal.SIGKILL
+    assert path.read_bytes() == b"before"
+    [part] = [other for other in tmp_path.iterdir() if other != path]
+    assert part.name.startswith(".recording.h5.")
+    with pytest.raises(InputError, match="is no recording"):
+        read_recording(part)
+
+
+def test_an_error_in_the_middle_leaves_nothing(tmp_path, monkeypatch):
+    """Whatever it is."""
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("px4lockstep.flights.recording.file._seal", fail)
+    with pytest.raises(KeyboardInterrupt):
+        write_recording(tiny(), tmp_path / "recording.h5")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("room", [100, 600, 3_000, 10_000, 20_000, 30_000, len(tiny_bytes()) - 1])
+def test_a_full_disk_is_an_error_and_leaves_nothing(room, tmp_path, python):
+    """Stood in for by a limit on the size of files. Nothing from inside HDF5 reaches the user."""
+    limit = f"import resource\ntiny()\nresource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {resource.RLIM_INFINITY}))"
+    path = tmp_path / "recording.h5"
+    finished = python("-c", WRITES.format(support=SUPPORT, before=limit, path=str(path)), check=False)
+    assert finished.returncode == 1
+    told = finished.stderr.strip().splitlines()
+    assert told[-1] == f"px4lockstep.errors.InputError: {path} can't be written: File too large"
+    assert "Exception ignored" not in finished.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_nothing_can_be_written_is_an_error(tmp_path, monkeypatch):
+    """No folder, a file in its place, a folder of that name, and one that can't be written to."""
+    (tmp_path / "file").touch()
+    for path, message in (
+        (tmp_path / "gone" / "a.h5", "there is no folder"),
+        (tmp_path / "file" / "a.h5", "there is no folder"),
+        (tmp_path, "it is a folder"),
+    ):
+        with pytest.raises(InputError, match=message):
+            write_recording(tiny(), path)
+    if os.geteuid() == 0:  # who may write everywhere is still refused in a folder that is no disk's
+        folder, reason = Path("/proc"), "No such file or directory"
+    else:
+        folder, reason = tmp_path, "Permission denied"
+        tmp_path.chmod(0o555)
+    with pytest.raises(InputError, match=f"a.h5 can't be written: {reason}"):
+        write_recording(tiny(), folder / "a.h5")
+    tmp_path.chmod(0o755)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_is_not_over_or_not_recorded_has_no_recording():
+    """Said before anything is written."""
+    timeline = Timeline(100_000, log=Periodic(10_000))
+    half = Simulation(Oscillator(), timeline, record=True).run(until_us=50_000)
+    with pytest.raises(InputError, match="a flight that has not ended has no recording"):
+        Recording.of(half, Source(spec=""))
+    with pytest.raises(InputError, match="record=True"):
+        Recording.of(Simulation(Oscillator(), timeline).run(), Source(spec=""))

@@ -1,0 +1,69 @@
+"""docs/recording.md lists what is in the file: every array, text, attribute and field, with type and version."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from px4lockstep.engine.timeline import AXIS_BITS
+from px4lockstep.flights.recording.contents import ATTRIBUTES, ENTRIES, FORMAT, TEXTS, VERSION
+from px4lockstep.flights.recording.file import BLOCK_BYTES, TITLE
+from px4lockstep.flights.recording.migrations import STEPS
+
+PAGE = (Path(__file__).parents[3] / "docs" / "recording.md").read_text("utf-8")
+ROWS = dict(re.findall(r"^\| `([\w/…]+)` \| (.*) \|$", PAGE, re.MULTILINE))
+"""The rows of tables by what stands first; of several the last."""
+
+
+def rows_of(name):
+    return re.findall(rf"^\| `{re.escape(name)}` \| (.*) \|$", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_every_array_is_listed_with_its_type(name):
+    """Records with all of their fields, at every level that has a row of its own."""
+    dtype = ENTRIES[name].dtype
+    kind = "record" if dtype.names else dtype.name
+    [first, *others] = rows_of(name)
+    assert first.startswith(f"{kind} | ")
+    assert ("\N{MULTIPLICATION SIGN}" in first.split(" | ")[1]) == (ENTRIES[name].dimensions == 2)
+    if dtype.names:
+        [fields] = others
+        for field in dtype.names:
+            assert f"`{field}`" in fields
+
+
+@pytest.mark.parametrize("name", ["faults", "estimate_faults", "bus", "inputs"])
+def test_every_field_of_inner_records_is_listed(name):
+    """By the layouts of the file."""
+    outer = ENTRIES["log/rows"].dtype
+    inner = outer[name] if name in outer.names else ENTRIES["streams/scenarios"].dtype[name]
+    for field in inner.names:
+        assert f"`{field}`" in ROWS[name]
+
+
+def test_every_text_and_attribute_is_listed():
+    """With the versions of what it was computed with."""
+    for name in (*TEXTS, "mission"):
+        assert ROWS[name].startswith("text | one | ")
+    for name, kind in ATTRIBUTES.items():
+        assert ROWS[name].startswith("int64" if kind is int else "text")
+    assert {"format", "version", "version_of_…"} <= set(ROWS)
+
+
+def test_nothing_is_listed_that_is_not_there():
+    """Paths with a slash are arrays."""
+    assert sorted(name for name in ROWS if "/" in name) == sorted(ENTRIES)
+
+
+def test_the_rest_is_true():
+    """The version, the first block, the bits of axes, and a line for each version."""
+    assert f"format `{FORMAT}`, version {VERSION}." in PAGE
+    assert f"## The first {BLOCK_BYTES} bytes" in PAGE
+    assert TITLE.decode() in PAGE
+    assert ", ".join(f"{bit} {name}" for name, bit in AXIS_BITS.items()) in PAGE
+    assert sorted(STEPS) == list(range(1, VERSION))
+    for version in range(1, VERSION + 1):
+        assert re.search(rf"^\| {version} \|", PAGE, re.MULTILINE)
+        is_kept = (Path(__file__).parent / "data" / f"version_{version}.h5").exists()
+        assert is_kept or version == VERSION

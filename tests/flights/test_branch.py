@@ -1,0 +1,187 @@
+"""Branches: the recorded flight up to a moment, and another from there."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recorded_flights import SHORT, recorded
+
+import px4lockstep
+from px4lockstep.engine.simulation import MOMENT_US
+from px4lockstep.errors import InputError, SimulationError
+from px4lockstep.flights.branch import Trunk, branch
+from px4lockstep.flights.recorded import source_of
+from px4lockstep.flights.recording.differences import FlightRows, first_difference
+from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.flights.replay import replay
+
+
+@pytest.mark.parametrize("at_s", [0.0, 3.0, 10.0, 11.2345])
+def test_a_branch_without_changes_is_the_same_flight(at_s):
+    """Estimate and setpoints too, wherever it starts."""
+    recording = recorded("octa", with_faults=True)
+    [one] = branch(recording, at_s)
+    assert one.run.digest == recording.digest
+    assert one.run.simulation.live_digest() == recording.live_digest
+    assert one.changes == ()
+
+
+def test_the_trunk_is_not_flown_again():
+    """Only from the moment kept before."""
+    trunk = Trunk.of(recorded(), 13.5)
+    assert trunk.at_us == 13_500_000
+    assert trunk.flown_us == 13_500_000 - MOMENT_US
+    assert Trunk.of(recorded(), 10.0).flown_us == MOMENT_US  # from the moment before, so that something is checked
+
+
+def test_a_branch_with_an_event_is_the_flight_that_had_it_from_the_start():
+    """What is to come makes no difference before it happens."""
+    event = {"at_s": 8.5, "action": "return"}
+    [one] = branch(recorded(), 6.0, events=[event])
+    whole = px4lockstep.simulate("iris", **SHORT, **{"scenario.events": [event]})
+    assert one.run.digest == whole.digest
+    assert one.run.digest != recorded().digest
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"airframe.mass_kg": 1.7},
+        {"environment.wind_mean_ned": [6.0, 0.0, 0.0]},
+        {"autopilot.params": {"MPC_XY_CRUISE": 3.0, "MPC_Z_VEL_MAX_UP": 1.0}},
+        {"estimator.pos_sigma_m": 0.2},
+        {"plant.integrator.kind": "RK4"},
+        {"aircraft.seed": 77},
+        {"environment.gusts": [{"start_s": 7.0, "end_s": 8.0, "vel_ned": [5.0, 0.0, 0.0]}]},
+    ],
+    ids=lambda overrides: next(iter(overrides)),
+)
+def test_changes_act_from_the_moment_on(overrides):
+    """Before it the logs are the same, after it they part; and the branch replays to its own digest."""
+    recording = recorded()
+    [one] = branch(recording, 6.0, overrides=overrides)
+    simulation = one.run.simulation
+    rows = [FlightRows.of(recording.log, recording.log_state), FlightRows.of(simulation.log, simulation.log_state)]
+    parted = first_difference(rows[0], rows[1], recording.state_names)
+    assert parted is not None
+    assert 6_000_000 <= parted.time_us < 8_000_000
+    assert {change.key.split(".")[0] for change in one.changes} == {key.split(".")[0] for key in overrides}
+    again = Recording.of(simulation, source_of(one.run.flight))
+    assert again.starts_us == 6_000_000
+    assert replay(again).matches
+    assert branch(again, 9.0)[0].run.digest == one.run.digest
+    with pytest.raises(InputError, match="a branch that starts at 6000000 us; 1000000 us is before"):
+        branch(again, 1.0)
+
+
+def test_several_branches_have_noise_of_their_own():
+    """The first has the recorded seed; all are the same when they are flown again."""
+    first, second, third = branch(recorded(), 5.0, count=3)
+    assert first.run.digest == recorded().digest
+    assert len({first.run.digest, second.run.digest, third.run.digest}) == 3
+    assert [branch.run.spec.aircraft.seed for branch in (first, second, third)] == [5, 6, 7]
+    assert branch(recorded(), 5.0, count=3)[2].run.digest == third.run.digest
+
+
+def test_a_longer_end_flies_on():
+    """What comes after the moment may change, the end too."""
+    [one] = branch(recorded(), 6.0, overrides={"timeline.t_end_s": 16.0})
+    assert one.run.summary.duration_s == 16.0
+    rows = len(recorded().log) - 1  # the end was a row of its own
+    assert one.run.simulation.log[:rows].tobytes() == recorded().log[:rows].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "events", "message"),
+    [
+        ({"home.lat_deg": 40.0}, [], r"home\.lat_deg = 40\.0, was 47\.\d+: this can't change in flight"),
+        ({"timeline.dt_log_s": 0.02}, [], "this can't change in flight"),
+        ({"power.batteries[0].soc0": 0.5}, [], "the initial state was changed"),
+        ({"scenario.arm_time_s": 0.3}, [], "before the moment to go on from, was changed"),
+        ({}, [{"at_s": 3.0, "action": "land"}], "an event is at 3.0 s, before the branch, 6.0 s"),
+        ({}, [{"at_s": 8.0, "action": "lands"}], "'lands' is unknown"),
+        ({}, [{"at_step": 10, "action": "land"}], "an event is at step 10; the autopilot has ticked 1500 times"),
+        ({"px4.mission_path": "long"}, [], r"px4\.mission_path = .*: this can't change in flight"),
+        ({"timeline.t_end_s": 5.0}, [], "the end, 5000000 us, is not after the moment"),
+    ],
+    ids=["home", "period", "state", "past event", "late event", "unknown action", "past step", "mission", "end"],
+)
+def test_what_can_not_change_in_flight_is_refused(overrides, events, message):
+    """With the key, and why."""
+    with pytest.raises(InputError, match=message):
+        branch(recorded(), 6.0, overrides=overrides, events=events)
+
+
+@pytest.mark.parametrize(("at_s", "message"), [(14.0, "not before the end"), (-1.0, "at_s"), (99.0, "not before")])
+def test_a_moment_outside_the_flight_is_refused(at_s, message):
+    """With the end."""
+    with pytest.raises(InputError, match=message):
+        branch(recorded(), at_s)
+
+
+def test_a_count_of_nothing_is_refused():
+    """Nor more than a disk holds."""
+    for count in (0, 10_001):
+        with pytest.raises(InputError, match=r"must be 1 to 10000"):
+            branch(recorded(), 5.0, count=count)
+
+
+def test_a_recording_that_does_not_fly_as_recorded_is_noticed():
+    """As one of another version of the models would: here its mass is not the one that it was flown with."""
+    recording = recorded()
+    text = recording.source.spec.replace("mass_kg = 1.5", "mass_kg = 1.50001")
+    assert text != recording.source.spec
+    other = replace(recording, source=replace(recording.source, spec=text))
+    with pytest.raises(InputError, match=r"another plant\. It was recorded by px4lockstep 0\.1\.0"):
+        branch(other, 12.0)
+
+
+def test_moments_are_kept_whatever_the_pieces_it_was_flown_in():
+    """Every ten seconds, from the first boundary on."""
+    spec = px4lockstep.load_spec("iris", SHORT)
+    simulation = px4lockstep.build(spec, record=True).simulation
+    for time_us in range(700_000, 14_000_000, 700_000):
+        simulation.run(time_us)
+    simulation.run()
+    assert np.array_equal(simulation.moments, recorded().moments)
+    assert len(simulation.moments) == 2
+
+
+def test_a_flight_that_parts_from_its_log_is_noticed():
+    """As if the models had changed since: here a row of the log was."""
+    recording = recorded()
+    state = recording.log_state.copy()
+    state[500, 0] += 1e-9
+    with pytest.raises(SimulationError, match=r"does not go on as it was recorded: pos\[0\] at 5000000 us"):
+        branch(replace(recording, log_state=state), 8.0)
+
+
+def test_a_branch_that_can_not_go_on_keeps_its_log_and_the_others_are_flown():
+    """It has its error."""
+    broken, other = branch(recorded(), 6.0, overrides={"airframe.linear_drag": 1e200}, count=2)
+    for one in (broken, other):
+        assert one.run.error is not None
+        assert one.run.summary.outcome == "failed"
+        assert one.run.log.rows > 600
+
+
+def test_a_seed_that_is_given_is_the_first_of_several():
+    """Each further one has the next."""
+    branches = branch(recorded(), 9.0, overrides={"aircraft.seed": 40}, count=3)
+    assert [one.run.spec.aircraft.seed for one in branches] == [40, 41, 42]
+    assert len({one.run.digest for one in branches}) == 3
+
+
+def test_the_speed_of_a_branch_is_of_what_it_flew():
+    """Not of what its trunk did."""
+    [one] = branch(recorded(), 12.0)
+    assert one.run.simulation.flown_us == 2_000_000
+    summary = one.run.summary
+    assert summary.realtime_factor == pytest.approx(2.0 / summary.wall_s)
+
+
+def test_integrators_are_compared_on_trunks_only():
+    """A branch's past was flown by another aircraft."""
+    [one] = branch(recorded(), 6.0, overrides={"airframe.mass_kg": 1.6})
+    with pytest.raises(InputError, match=r"a branch that starts at 6\.0 s"):
+        px4lockstep.compare(one.run.recording, ["RK4"])

@@ -1,0 +1,162 @@
+"""Comparing integrators on recorded flights of the Iris: in the air after 5.2 s."""
+
+import csv
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recorded_flights import shipped
+
+import px4lockstep
+from px4lockstep.errors import InputError
+from px4lockstep.flights.compare import compare
+from px4lockstep.flights.recording.file import write_recording
+from px4lockstep.flights.replay import replay
+from px4lockstep.integrators.solver import Integrator
+
+ALL = ["position", "velocity", "attitude", "rates", "rotor speed", "voltage", "current"]
+
+
+@pytest.fixture(scope="module")
+def compared():
+    """All integrators on six seconds, with the local defect."""
+    return compare(shipped(), local_defect=True)
+
+
+def test_the_flown_are_replays_of_the_recording(compared):
+    """The integrator of the recording, with its tolerances: what a replay gives, against the reference's log."""
+    again = replay(shipped())
+    assert again.matches
+    exact = replay(
+        shipped(),
+        overrides={
+            f"plant.integrator.{kind}_{group}": 1e-10
+            for kind in ("rtol", "atol")
+            for group in ("pos", "vel", "omega", "act", "actdot", "rotor", "soc", "v1")
+        }
+        | {"plant.integrator.atol_att_rad": 1e-10},
+    ).simulation
+    difference = again.simulation.log_state - exact.log_state
+    assert shipped().integrator == "RK45"
+    assert compared.comparison["RK45"].errors["position"] == pytest.approx(
+        np.linalg.norm(difference[:, :3], axis=1), rel=1e-6, abs=1e-16
+    )
+    volts = again.simulation.log["bus"]["outputs"]["bus_voltage_v"] - exact.log["bus"]["outputs"]["bus_voltage_v"]
+    assert compared.comparison["RK45"].errors["voltage"] == pytest.approx(np.abs(volts).max(axis=1), abs=1e-16)
+
+
+def test_every_integrator_has_its_cost_and_its_errors(compared):
+    """Fixed steps are counted exactly; the more accurate the method, the smaller the errors, in every quantity."""
+    comparison = compared.comparison
+    assert [flown.name for flown in comparison.flown] == ["Euler", "RK4", "RK23", "RK45"]
+    assert [quantity.name for quantity in comparison.quantities] == ALL
+    assert comparison["Euler"].statistics.evaluations == comparison["Euler"].statistics.accepted_steps == 6_000
+    assert comparison["RK4"].statistics.evaluations == 24_000
+    assert comparison["RK23"].statistics.rejected_steps > 0
+    assert comparison.reference_statistics.evaluations > comparison["RK45"].statistics.evaluations > 42_000
+    for name in ALL:
+        largest = [flown.largest(name) for flown in comparison.flown]
+        assert largest[0] > 10.0 * max(largest[1:])
+        assert min(largest) == largest[3] > 0.0
+
+
+def test_the_local_defect_halves_as_the_orders_say(compared):
+    """Median over the intervals that count; RK4's nears 16 from above: see docs/comparison.md."""
+    defects = compared.local_defect
+    assert defects.step_us == 1_000
+    assert len(defects.time_s) == 600
+    for name in ALL:
+        assert defects["Euler"].ratio(name) == pytest.approx(2.0, abs=0.1)
+        assert defects["RK4"].ratio(name) == pytest.approx(16.8, abs=0.5)
+        assert defects["RK4"].counted(name) > 200
+    assert defects["RK45"].ratios is None
+
+
+def test_an_integrator_against_itself_differs_by_exactly_nothing():
+    """Whole flights and intervals: the reference as it is in the file."""
+    for kind in ("RK4", "RK45"):
+        own = compare(shipped(end_s=3.0), [kind], reference=Integrator(kind), local_defect=True)
+        for name in ALL:
+            assert own.comparison[kind].largest(name) == 0.0
+            assert own.local_defect[kind].largest(name) == 0.0
+
+
+def test_a_fixed_step_reference_is_taken_as_it_is():
+    """By its name; it has no tolerances to be tight."""
+    compared = compare(shipped(end_s=3.0), ["RK4"], reference="RK4")
+    assert compared.comparison.reference_statistics.evaluations == 12_000
+    assert compared.comparison["RK4"].largest("rates") == 0.0
+
+
+def test_a_flight_that_crashed_is_compared_to_its_end():
+    """The Iris without a motor: the last row is the crash, which is no tick of the log's period."""
+    event = "scenario.events = [{ at_s = 10.0, action = 'disable_motor', motor = 1 }]"
+    recording = shipped("iris", 20.0, (event,))
+    compared = compare(recording, ["RK4"], local_defect=True)
+    assert int(recording.log["bus"]["scenario"]["crashed"][-1]) == 1
+    assert recording.log["time_us"][-1] % 10_000 != 0
+    assert len(compared.comparison.time_s) == len(recording.log) == len(compared.local_defect.time_s) + 1
+    assert compared.comparison.time_s[-1] == recording.log["time_us"][-1] / 1e6
+
+
+def test_tables_and_pictures_are_written(compared, tmp_path):
+    """The tables have what the result has; a folder that is not there is made."""
+    files = compared.save(tmp_path / "new" / "folder")
+    assert [path.name for path in files] == ["compare.csv", "compare.png", "local_defect.csv", "local_defect.png"]
+    with files[0].open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["integrator"] for row in rows] == ["reference", "Euler", "RK4", "RK23", "RK45"]
+    assert float(rows[2]["position_m"]) == compared.comparison["RK4"].largest("position")
+    assert rows[0]["position_m"] == ""
+    with files[2].open(newline="") as file:
+        defects = {(row["integrator"], row["quantity"]): row for row in csv.DictReader(file)}
+    assert len(defects) == 4 * len(ALL)
+    assert float(defects["RK4", "rates"]["halving_ratio"]) == compared.local_defect["RK4"].ratio("rates")
+    assert defects["RK45", "rates"]["halving_ratio"] == ""
+    for path in (files[1], files[3]):
+        assert path.stat().st_size > 50_000
+
+
+def test_a_failed_integrator_can_be_written_too(compared, tmp_path):
+    """Its errors end early; the picture and the table have what there is."""
+    flown = compared.comparison.flown
+    cut = replace(flown[0], errors={name: errors[:5] for name, errors in flown[0].errors.items()}, failure="at 0.05 s")
+    broken = replace(compared, comparison=replace(compared.comparison, flown=(cut, *flown[1:])), local_defect=None)
+    files = broken.save(tmp_path)
+    assert [path.name for path in files] == ["compare.csv", "compare.png"]
+    assert "at 0.05 s" in files[0].read_text()
+
+
+def test_the_package_offers_it(tmp_path):
+    """From a file, by its path as text."""
+    path = tmp_path / "short.h5"
+    write_recording(shipped(end_s=3.0), path)
+    compared = px4lockstep.compare(str(path), ["RK4"])
+    assert isinstance(compared, px4lockstep.Compared)
+    assert compared.local_defect is None
+    assert compared.recording.digest == shipped(end_s=3.0).digest
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"integrators": ["RK4", "rk45"]}, r"integrators: 'rk45' is unknown; did you mean 'RK45'\? allowed are Euler,"),
+        ({"integrators": ["Eulr"]}, r"did you mean 'Euler'\?"),
+        ({"integrators": ["x"]}, "'x' is unknown; allowed are Euler, RK4, RK23, RK45"),
+        ({"integrators": []}, "names none"),
+        ({"integrators": "RK4"}, "names none; give a list"),
+        ({"reference": "RK5"}, r"reference: 'RK5' is unknown; did you mean 'RK45'\?"),
+    ],
+)
+def test_what_is_unknown_is_said_before_anything_is_read(options, message):
+    """With the closest name."""
+    with pytest.raises(InputError, match=message):
+        compare("there is no such file", **options)
+
+
+def test_a_run_without_a_recording_is_said(tmp_path):
+    """A folder that has none, a file that is not there."""
+    with pytest.raises(InputError, match=r"has no recording\.h5"):
+        compare(tmp_path)
+    with pytest.raises(InputError, match="can't be read"):
+        compare(tmp_path / "no.h5")

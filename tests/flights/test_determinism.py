@@ -1,0 +1,167 @@
+"""Comparing flights that were computed in different ways: that all are flown, and that a difference is found."""
+
+import json
+import stat
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import recorded_flights
+from recorded_flights import record
+
+import px4lockstep
+from px4lockstep.errors import InputError
+from px4lockstep.flights.determinism import Variant, default_variants, determinism, where_they_part
+
+SHORT = {**recorded_flights.SHORT, "timeline.t_end_s": 1.0}
+CHANGES_THE_SEED = """#!{python}
+import os, pathlib, sys
+*before, spec, folder, flights, parent = sys.argv[1:]
+changed = pathlib.Path(folder) / "changed.toml"
+text = pathlib.Path(spec).read_text("utf-8")
+assert "seed = 5\\n" in text
+changed.write_text(text.replace("seed = 5\\n", "seed = 6\\n"), "utf-8")
+os.execv("{python}", ["{python}", *before, str(changed), folder, flights, parent])
+"""
+FAILS = "#!/bin/sh\necho a first line >&2\necho the last line >&2\nexit 3\n"
+IS_KILLED = "#!/bin/sh\nkill -9 $$\n"
+LEAVES_NOTHING = "#!/bin/sh\nexit 0\n"
+
+
+def short(**overrides):
+    """Return the recording of a second of flight."""
+    return record("iris", {"timeline.t_end_s": 1.0, **overrides})
+
+
+def interpreter(folder, text, name="python"):
+    """Write an interpreter that does something else."""
+    path = folder / name
+    path.write_text(text.replace("{python}", sys.executable), "utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def test_all_ways_to_compute_give_the_same_bits():
+    """The octa in Dryden wind: fresh, interpreted, for any processor, after another flight, beside another flight."""
+    seen = []
+    found = px4lockstep.determinism(
+        "octa", runs=2, watch=seen.append, **SHORT | {"environment.wind": "dryden", "aircraft.seed": 3}
+    )
+    assert [flown.name for flown in found.flights] == [
+        "fresh process 1",
+        "fresh process 2",
+        "JIT off",
+        "generic CPU",
+        "one worker, flight 1",
+        "one worker, flight 2",
+        "two workers, flight 1",
+        "two workers, flight 2",
+    ]
+    assert sorted(flown.name for flown in seen) == sorted(flown.name for flown in found.flights)
+    here = record("octa", {"timeline.t_end_s": 1.0, "environment.wind": "dryden", "aircraft.seed": 3})
+    assert [flown.error for flown in found.flights] == [None] * 8
+    assert [flown.digest for flown in found.flights] == [here.digest] * 8
+    assert [flown.live_digest for flown in found.flights] == [here.live_digest] * 8
+    assert found.identical
+    assert found.as_dict()["first_difference"] is None
+
+
+def test_a_variant_that_differs_is_found_and_reported(tmp_path):
+    """An interpreter that flies with another seed, between two that don't."""
+    other = Variant("another seed", python=interpreter(tmp_path, CHANGES_THE_SEED))
+    found = determinism("iris", variants=[Variant("first"), other, Variant("last")], **SHORT)
+    assert not found.identical
+    assert found.parted == ("first", "another seed")
+    expected = where_they_part(short(), short(**{"aircraft.seed": 6}))
+    assert found.first_difference == expected
+    told = json.loads(json.dumps(found.as_dict()))
+    assert told["identical"] is False
+    assert [sorted(variant) for variant in told["variants"]] == [["digest", "error", "live_digest", "name"]] * 3
+    assert told["variants"][0]["digest"] == told["variants"][2]["digest"] != told["variants"][1]["digest"]
+    assert told["first_difference"]["variants"] == ["first", "another seed"]
+    assert told["first_difference"]["time_us"] == expected.time_us
+    assert told["first_difference"]["field"] == expected.field
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (FAILS, "the last line (exit code 3)"),
+        (IS_KILLED, "ended by signal 9"),
+        (LEAVES_NOTHING, "1.h5 can't be read: No such file or directory"),
+    ],
+    ids=["fails", "is killed", "leaves nothing"],
+)
+def test_a_variant_that_fails_is_reported(tmp_path, text, message):
+    """With the last line that it wrote; the others are flown all the same, and it is no success."""
+    bad = Variant("bad", python=interpreter(tmp_path, text), flights=2)
+    found = determinism("iris", variants=[bad, Variant("good")], **SHORT)
+    first, second, good = found.flights
+    assert (first.name, second.name, good.error) == ("bad, flight 1", "bad, flight 2", None)
+    assert first.error.endswith(message)
+    assert second.digest is None
+    assert not found.identical
+    assert found.parted is None
+
+
+def test_an_interpreter_that_is_not_there_is_reported(tmp_path):
+    """By its name."""
+    found = determinism("iris", variants=[Variant("gone", python=str(tmp_path / "gone"))], **SHORT)
+    assert found.flights[0].error == f"{tmp_path / 'gone'} can't be started: No such file or directory"
+    assert not found.identical
+
+
+def test_a_flight_that_can_not_go_on_is_reported():
+    """With what stopped it: one attempt per boundary is not enough."""
+    found = determinism("iris", variants=[Variant("only")], **SHORT, **{"plant.integrator.max_substeps": 1})
+    assert not found.identical
+    assert found.flights[0].error.startswith("RK45 at t = 0.000000 s: 1 attempts did not reach the next boundary")
+    assert found.flights[0].error.endswith("(exit code 1)")
+
+
+def test_bad_input_is_an_error_before_anything_is_flown(tmp_path):
+    """Also what only the build finds."""
+    with pytest.raises(InputError, match="runs = 0"):
+        determinism("iris", runs=0)
+    with pytest.raises(InputError, match="gale"):
+        determinism("iris", **{"environment.wind": "gale"})
+    with pytest.raises(InputError, match="overrides are for a name"):
+        determinism(px4lockstep.load_spec("iris"), **SHORT)
+    with pytest.raises(InputError, match="'replay' can't be compared"):
+        determinism("iris", **{"run.mode": "replay", "run.recording_in": str(tmp_path / "x.h5")})
+    assert [variant.name for variant in default_variants(1)] == [
+        "fresh process 1",
+        "JIT off",
+        "generic CPU",
+        "one worker",
+        "two workers",
+    ]
+
+
+def test_the_users_environment_does_not_turn_all_variants_into_one(tmp_path, monkeypatch):
+    """JIT and CPU target are the variant's."""
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
+    tells = '#!/bin/sh\necho "jit $NUMBA_DISABLE_JIT cpu $NUMBA_CPU_NAME" >&2\nexit 1\n'
+    python = interpreter(tmp_path, tells)
+    ways = [replace(variant, python=python) for variant in default_variants(1)]
+    found = determinism("iris", variants=ways, **SHORT)
+    told = [flown.error.removesuffix(" (exit code 1)") for flown in found.flights]
+    assert told == ["jit  cpu", "jit 1 cpu", "jit  cpu generic", *["jit  cpu"] * 4]
+
+
+def test_recordings_part_where_the_flight_or_the_estimate_does():
+    """Whichever is first; bit for bit."""
+    first = short()
+    assert where_they_part(first, short()) is None
+    log, state = first.log.copy(), first.log_state.copy()
+    log["bus"]["estimate"]["pos_ned"][40, 1] = np.nextafter(log["bus"]["estimate"]["pos_ned"][40, 1], 1.0)
+    found = where_they_part(first, replace(first, log=log))
+    assert (found.time_us, found.field) == (400_000, "estimate.pos_ned[1]")
+    state[30, 5] = np.nextafter(state[30, 5], 1.0)
+    found = where_they_part(first, replace(first, log=log, log_state=state))
+    assert (found.time_us, found.field) == (300_000, "vel[2]")
+    log["bus"]["autopilot"]["armed"][20] = 7
+    found = where_they_part(first, replace(first, log=log, log_state=state))
+    assert (found.time_us, found.field, found.second) == (200_000, "autopilot.armed", 7)

@@ -1,0 +1,175 @@
+"""The folder of a run: its log while it flies, complete or marked."""
+
+import errno
+import json
+
+import pytest
+
+import px4lockstep
+from px4lockstep.errors import InputError
+from px4lockstep.flights import folder as folders
+from px4lockstep.flights.figure import draw_folder
+from px4lockstep.flights.folder import RunFolder, fresh_folder, read_log
+from px4lockstep.flights.run import Run
+from px4lockstep.spec.files import shipped_missions
+
+SHORT = {"timeline.t_end_s": 5.0}
+
+
+def test_the_log_of_a_flight_is_in_its_folder_from_the_first_row_on(tmp_path, monkeypatch):
+    """It is readable while the flight goes on, with its memory given back; in the end there is one log."""
+    monkeypatch.setattr(folders, "BOUNDARIES_HELD", 1_500)
+    given_back, seen = [], []
+    monkeypatch.setattr(folders, "release_pages", lambda log: given_back.append(len(log)))
+    flight = px4lockstep.build(px4lockstep.load_spec("iris", SHORT))
+    folder = RunFolder.create(tmp_path / "run", flight, holds_log=True)
+
+    def watch(simulation):
+        folder.watch(simulation)
+        seen.append(read_log(folder.path).rows)
+
+    run = px4lockstep.fly(flight, watch)
+    assert seen == [100, 200, 300, 400, 501]
+    assert given_back == [200, 400]
+    assert (folder.path / "INCOMPLETE").exists()
+    kept = read_log(folder.path)
+    assert list(kept) == list(run.log)
+    for name in kept:
+        assert kept[name].tobytes() == run.log[name].tobytes()
+    folder.keep(run)
+    folder.close(run)
+    assert sorted(path.name for path in folder.path.iterdir()) == [
+        "log.parquet",
+        "recording.h5",
+        "spec.toml",
+        "summary.json",
+    ]
+    assert read_log(folder.path).rows == 501
+    assert run.log["pos_ned"].tobytes() == kept["pos_ned"].tobytes()
+
+
+def test_a_run_that_stopped_keeps_its_mark(tmp_path):
+    """With what it has so far."""
+    flight = px4lockstep.build(px4lockstep.load_spec("iris", SHORT))
+    flight.simulation.run(until_us=2_000_000)
+    folder = Run(flight).save(tmp_path / "half", plots=False)
+    assert (folder / "INCOMPLETE").exists()
+    assert read_log(folder).rows == 200
+    assert "stopped at" in " ".join(json.loads((folder / "summary.json").read_text())["warnings"])
+
+
+def test_a_run_that_was_killed_before_it_flew_has_no_rows(tmp_path):
+    """Or no log at all, which is said."""
+    flight = px4lockstep.build(px4lockstep.load_spec("iris"))
+    folder = RunFolder.create(tmp_path / "killed", flight, holds_log=True)
+    assert read_log(folder.path).rows == 0
+    (folder.path / "log.rows").unlink()
+    with pytest.raises(InputError, match="stopped before it began"):
+        read_log(folder.path)
+
+
+def test_a_folder_without_room_for_the_log_is_not_left(tmp_path, monkeypatch):
+    """So that the same command works when there is room."""
+
+    def reserve(file, size):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    flight = px4lockstep.build(px4lockstep.load_spec("iris"))
+    monkeypatch.chdir(tmp_path)
+    with monkeypatch.context() as full:
+        full.setattr("px4lockstep.log.rows._reserve", reserve)
+        for path in (tmp_path / "run", "."):
+            with pytest.raises(InputError, match=r"No space left on device\. The flight needs 2"):
+                RunFolder.create(path, flight, holds_log=True)
+            assert list(tmp_path.iterdir()) == []
+    RunFolder.create(tmp_path / "run", flight, holds_log=True)
+
+
+def test_a_log_that_could_not_be_written_stays_where_it_was(tmp_path, monkeypatch):
+    """The file of the flight goes only when the log is there as a whole."""
+
+    def fail(*_):
+        raise InputError("log.parquet can't be written: No space left on device")
+
+    flight = px4lockstep.build(px4lockstep.load_spec("iris", SHORT))
+    folder = RunFolder.create(tmp_path / "run", flight, holds_log=True)
+    run = px4lockstep.fly(flight, folder.watch)
+    monkeypatch.setattr(folders, "write_parquet", fail)
+    with pytest.raises(InputError, match="No space"):
+        folder.keep(run)
+    assert (folder.path / "INCOMPLETE").exists()
+    assert read_log(folder.path).rows == 501
+
+
+def test_names_are_fit_for_folders_and_new(tmp_path):
+    """Whatever the aircraft is called, and however often it flies in a second."""
+    first = fresh_folder("my / aircraft", tmp_path)
+    assert first.parent == tmp_path
+    assert first.is_dir()
+    assert fresh_folder("my / aircraft", tmp_path) != first
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="can't be made"):
+        fresh_folder("iris", tmp_path / "file")
+
+
+def test_what_cannot_be_written_or_read_is_said(tmp_path):
+    """A folder in use, a file in its place, no log."""
+    flight = px4lockstep.build(px4lockstep.load_spec("iris"))
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "x").touch()
+    with pytest.raises(InputError, match="not empty"):
+        RunFolder.create(tmp_path / "used", flight)
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="can't be made"):
+        RunFolder.create(tmp_path / "file", flight)
+    with pytest.raises(InputError, match="no log"):
+        read_log(tmp_path / "used")
+    with pytest.raises(InputError, match="is a file; give the run folder"):
+        read_log(tmp_path / "file")
+
+
+def test_overrides_are_for_names_and_paths():
+    """A loaded file is complete."""
+    with pytest.raises(InputError, match="load_spec"):
+        px4lockstep.simulate(px4lockstep.load_spec("iris"), **SHORT)
+
+
+def test_a_folder_has_its_mission_and_can_go_elsewhere(tmp_path):
+    """A mission of one's own is copied beside the aircraft file, which flies as before wherever the folder is."""
+    own = tmp_path / "mine.waypoints"
+    own.write_text(shipped_missions()["simple"].read_text("utf-8"), "utf-8")
+    run = px4lockstep.simulate("iris", **SHORT, **{"px4.mission_path": str(own)})
+    folder = run.save(tmp_path / "run", plots=False)
+    own.unlink()
+    moved = folder.rename(tmp_path / "moved")
+    assert px4lockstep.simulate(moved / "spec.toml").digest == run.digest
+    figure, problem = draw_folder(moved, read_log(moved))
+    assert problem is None
+    assert figure.axes[0].get_legend_handles_labels()[1].count("waypoint") == 1
+    assert px4lockstep.replay(moved).matches
+
+
+def test_where_a_recording_goes_is_checked_before_the_flight(tmp_path):
+    """As for the log."""
+    spec = px4lockstep.load_spec("iris", SHORT | {"run.recording_out": str(tmp_path / "no" / "x.h5")})
+    with pytest.raises(InputError, match=r"run\.recording_out = .* can't be written"):
+        RunFolder.create(tmp_path / "run", px4lockstep.build(spec))
+
+
+def test_streams_are_released_only_when_they_are_written():
+    """A run that has not ended needs them."""
+    simulation = px4lockstep.build(px4lockstep.load_spec("iris", SHORT)).simulation
+    with pytest.raises(InputError, match="not ended"):
+        simulation.release_streams()
+    digest = simulation.run().digest()
+    simulation.release_streams()
+    assert simulation.digest() == digest
+    assert len(simulation.moments) == 0
+    with pytest.raises(InputError, match="keeps no streams"):
+        _ = simulation.streams
+
+
+def test_a_run_says_shortly_what_it_is():
+    """In a terminal."""
+    run = px4lockstep.simulate("iris", **SHORT)
+    assert repr(run) == f"<Run iris: mission not finished, 5.000 s, digest {run.digest[:12]}>"

@@ -1,0 +1,165 @@
+"""Branches of a live flight of real PX4: copies of the process, which fly on with their changes."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from processes import children_of, is_gone, wait_until
+from px4_double import OPTIONS, build_double
+
+import px4lockstep
+import px4lockstep.flights.folder
+from px4lockstep.errors import InputError
+from px4lockstep.flights.recording.file import read_recording
+
+SETTINGS = ("autopilot.kind=px4", "timeline.t_end_s=12.0", "scenario.arm_time_s=0.2", "scenario.mission_time_s=0.4")
+
+
+def run(*arguments, cwd, misbehave=""):
+    """Run the command line, with a double that does something wrong if told to."""
+    command = (sys.executable, "-m", "px4lockstep", *map(str, arguments))
+    environment = {**os.environ, OPTIONS: misbehave}
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture(scope="module")
+def trunk(tmp_path_factory):
+    """A flight of the double, in wind."""
+    root = tmp_path_factory.mktemp("fork")
+    settings = [word for setting in (*SETTINGS, f"px4.libpath={build_double(root)}") for word in ("--set", setting)]
+    finished = run("run", "iris", *settings, "--no-plots", "--out", "trunk", cwd=root)
+    assert finished.returncode == 1, finished.stderr  # the mission takes longer
+    return root / "trunk"
+
+
+def test_a_branch_without_changes_is_the_same_flight(trunk):
+    """Of two, the first; the other has noise of its own from there on."""
+    options = ("--count", "2", "--no-plots", "--json", "--out", "same")
+    finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent)
+    said = json.loads(finished.stdout)
+    recorded = read_recording(trunk)
+    assert said["at_s"] == 6.0
+    assert said["branches"][0]["digest"] == said["trunk_digest"] == recorded.digest
+    assert said["branches"][1]["digest"] != recorded.digest
+    first, second = (read_recording(trunk.parent / "same" / f"branch-{i}") for i in (1, 2))
+    assert first.live_digest == recorded.live_digest
+    assert second.log[:600].tobytes() == recorded.log[:600].tobytes()
+
+
+def test_changes_act_from_the_moment_on_and_the_branch_replays(trunk):
+    """A mass, a parameter of PX4 and an event; the replay needs no PX4."""
+    changes = ("--set", "airframe.mass_kg=1.6", "--set", "px4.params=[{name='MPC_XY_CRUISE',value=3.0}]")
+    options = ("--event", "at_s=8,action=land", "--no-plots", "--out", "landed")
+    finished = run("branch", trunk, "--at", "6", *changes, *options, cwd=trunk.parent)
+    assert "changed: airframe.mass_kg = 1.6, was 1.5" in finished.stdout, finished.stderr
+    assert "changed: scenario.events[0].action = 'land'" in finished.stdout
+    branch = trunk.parent / "landed" / "branch-1"
+    recording = read_recording(branch)
+    assert recording.starts_us == 6_000_000
+    assert (recording.log["bus"]["autopilot"]["nav_state"][801:] == 18).all()
+    assert px4lockstep.replay(branch).matches
+    found = px4lockstep.diff(trunk, branch)
+    assert found.first_difference is not None
+    assert 6_000_000 <= found.first_difference.time_us <= 6_010_000
+
+
+def test_it_can_not_go_on_from_a_recorded_moment(trunk):
+    """Its state is in PX4's library, and in no file."""
+    with pytest.raises(InputError, match=r"branch its flights with px4lockstep\.fork"):
+        px4lockstep.branch(trunk, 6.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--at", "60"), "not before the end of the flight"),
+        (("--at", "6", "--set", "home.lat_deg=1.0"), "can't change in flight"),
+        (("--at", "6", "--event", "at_s=1,action=land"), "before the branch"),
+        (("--at", "6", "--count", "0"), "must be 1 to"),
+    ],
+)
+def test_mistakes_are_told_by_the_parent(trunk, arguments, message):
+    """In a line, with exit code 2."""
+    finished = run("branch", trunk, *arguments, "--no-plots", "--out", "none", cwd=trunk.parent)
+    assert finished.returncode == 2, finished.stderr
+    assert message in finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert not (trunk.parent / "none").exists()
+
+
+@pytest.mark.parametrize("key", ["px4.lockstep.navigator_rate_hz=5", "autopilot.angular_acceleration=false"])
+def test_what_px4_was_started_with_can_not_change(trunk, key):
+    """It would be listed, and do nothing."""
+    finished = run("branch", trunk, "--at", "6", "--set", key, "--no-plots", "--out", "none", cwd=trunk.parent)
+    assert finished.returncode == 2
+    assert "PX4 was started with that" in finished.stderr
+
+
+def test_a_branch_in_which_px4_fails_keeps_its_log_and_the_others_are_flown(trunk):
+    """Here both: the double stops at a step after the moment."""
+    options = ("--count", "2", "--no-plots", "--json", "--out", "failed")
+    finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent, misbehave="code.step_uorb=-3@2000")
+    assert finished.returncode == 1, finished.stderr
+    branches = json.loads(finished.stdout)["branches"]
+    assert [one["outcome"] for one in branches] == ["failed", "failed"]
+    assert "px4_lockstep_step_uorb" in branches[0]["reason"]
+    assert px4lockstep.flights.folder.read_log(trunk.parent / "failed" / "branch-2").rows > 600
+
+
+def test_a_branch_in_which_px4_crashes_is_said_and_the_others_are_flown(trunk):
+    """By its signal; the folder is marked, and has what PX4 printed."""
+    options = ("--count", "2", "--no-plots", "--json", "--out", "died")
+    finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent, misbehave="signal=11@2000,print=80@1999")
+    assert (finished.returncode, finished.stderr) == (1, "")
+    branches = json.loads(finished.stdout)["branches"]
+    assert [one["outcome"] for one in branches] == ["failed", "failed"]
+    assert "PX4's library crashed: SIGSEGV (signal 11, " in branches[1]["reason"]
+    for number in (1, 2):
+        folder = trunk.parent / "died" / f"branch-{number}"
+        assert px4lockstep.flights.folder.is_incomplete(folder)
+        assert (folder / "px4.log").read_text() == STARTED + "\n" + 79 * "."
+    shown = run("branch", trunk, "--at", "6", "--out", "shown", cwd=trunk.parent, misbehave="signal=11@2000")
+    assert (shown.returncode, shown.stderr) == (1, "")
+    assert "failed" in shown.stdout
+
+
+def test_a_crash_before_the_branch_is_an_error(trunk):
+    """With what PX4 printed; there is no branch then."""
+    options = ("--no-plots", "--json", "--out", "none")
+    finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent, misbehave="signal=11@1000")
+    assert (finished.returncode, finished.stdout) == (1, "")
+    assert "segmentation fault) has ended its process, as it flew up to the branch\n" in finished.stderr
+    assert "  PX4 printed last:\n    INFO  [lockstep] conformance double, ABI 3\n" in finished.stderr
+    assert not (trunk.parent / "none").exists()
+
+
+STARTED = "INFO  [lockstep] conformance double, ABI 3\nINFO  [lockstep] mission of 8 items loaded\n"
+
+
+def test_what_px4_prints_is_in_the_folder_of_each_branch(trunk):
+    """From its start; each branch has its own, and nothing is on standard error."""
+    options = ("--count", "2", "--no-plots", "--out", "printed")
+    finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent, misbehave="print=80@2990")
+    assert finished.stderr == ""
+    assert 79 * "." not in finished.stdout
+    for number in (1, 2):
+        said = (trunk.parent / "printed" / f"branch-{number}" / "px4.log").read_text()
+        assert said == STARTED + 12 * ("\n" + 79 * ".")  # the last of 3,001 steps
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a child ends with its parent on Linux; /proc")
+def test_no_branch_is_left_when_the_command_is_killed(trunk):
+    """It is a child of a child, and in a step that takes an hour."""
+    command = (sys.executable, "-m", "px4lockstep", "branch", str(trunk), "--at", "6", "--out", "left")
+    environment = {**os.environ, OPTIONS: "sleep_us=3600000000@2000"}
+    folder = trunk.parent / "left" / "branch-1"
+    with subprocess.Popen(command, cwd=trunk.parent, env=environment) as process:
+        try:
+            wait_until(lambda: (folder / "px4.log").exists())
+            (child,) = children_of(process.pid)
+            (branch,) = children_of(child)
+        finally:
+            process.kill()
+    wait_until(lambda: is_gone(child) and is_gone(branch))

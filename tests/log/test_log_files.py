@@ -1,0 +1,237 @@
+"""Logs as CSV and Parquet: exact, whole or not at all, the same bytes each time."""
+
+import os
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet as pa_parquet
+
+from flights import disturbed
+from px4lockstep.errors import InputError
+from px4lockstep.io import atomic_write
+from px4lockstep.log import arrow
+from px4lockstep.log.csv import read_csv, write_csv
+from px4lockstep.log.log import Log
+from px4lockstep.log.parquet import read_parquet, write_parquet
+from px4lockstep.log.schema import BY_NAME, COLUMNS
+
+FORMATS = {"csv": (write_csv, read_csv), "parquet": (write_parquet, read_parquet)}
+each_format = pytest.mark.parametrize("kind", FORMATS)
+
+
+@pytest.fixture(scope="module")
+def log():
+    return Log.of(disturbed(end_s=8).run())
+
+
+@pytest.fixture
+def odd():
+    """Return a log of numbers that are hard to write."""
+    rng = np.random.default_rng(1)
+    bits = rng.integers(0, 2**64, (1000, 3), np.uint64).view(np.float64)
+    bits[:8, 0] = [np.nan, np.inf, -np.inf, -0.0, 0.1, 5e-324, 1.7976931348623157e308, 1e22]
+    time_us = np.arange(1000, dtype=np.uint64) + np.uint64(2**63)
+    armed = np.array([-(2**63), 2**63 - 1] * 500, np.int64)
+    return Log({"time_us": time_us, "pos_ned": bits, "armed": armed})
+
+
+def assert_same(a, b):
+    """To the bit, but for the kind of NaN."""
+    assert list(a) == list(b)
+    for name in a:
+        assert a[name].dtype == b[name].dtype
+        nan = np.isnan(a[name])
+        assert np.array_equal(nan, np.isnan(b[name]))
+        assert a[name][~nan].tobytes() == b[name][~nan].tobytes(), name
+
+
+@each_format
+def test_a_flight_comes_back_to_the_bit(kind, log, tmp_path):
+    """All columns, NaN setpoints included."""
+    write, read = FORMATS[kind]
+    write(log, tmp_path / "log")
+    assert_same(log, read(tmp_path / "log"))
+
+
+@each_format
+def test_numbers_come_back_to_the_bit(kind, odd, tmp_path, monkeypatch):
+    """Random bits, infinities, NaN, zeros with a sign, the largest integers; over several chunks."""
+    monkeypatch.setattr(arrow, "ROWS_PER_CHUNK", 300)
+    write, read = FORMATS[kind]
+    write(odd, tmp_path / "log")
+    assert_same(odd, read(tmp_path / "log"))
+
+
+@each_format
+def test_an_empty_log_comes_back(kind, log, tmp_path):
+    """A run that has not begun has columns and no rows."""
+    write, read = FORMATS[kind]
+    empty = Log({name: log[name][:0] for name in log})
+    write(empty, tmp_path / "log")
+    assert_same(empty, read(tmp_path / "log"))
+
+
+@each_format
+def test_the_same_run_gives_the_same_bytes(kind, tmp_path):
+    """Flown twice, written twice: no time of writing, no order of a set."""
+    write, _ = FORMATS[kind]
+    for name in ("a", "b"):
+        write(Log.of(disturbed(end_s=3).run()), tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@each_format
+def test_some_columns_are_written_if_asked_for(kind, log, tmp_path):
+    """And the time with them."""
+    write, read = FORMATS[kind]
+    write(log, tmp_path / "log", columns=["soc", "vel_ned"])
+    assert list(read(tmp_path / "log")) == ["time_us", "vel_ned", "soc"]
+    with pytest.raises(InputError, match="did you mean 'vel_ned'"):
+        write(log, tmp_path / "other", columns=["vel_nde"])
+    assert os.listdir(tmp_path) == ["log"]
+
+
+def test_csv_has_schema_version_and_units_on_top(log, tmp_path):
+    """The two lines that the documents promise, and plain numbers."""
+    write_csv(log.select(["pos_ned", "armed"]), tmp_path / "log.csv")
+    lines = (tmp_path / "log.csv").read_text("utf-8").splitlines()
+    assert lines[0] == "# px4lockstep.log version 1"
+    assert lines[1] == "time_us [us],pos_ned_n [m],pos_ned_e [m],pos_ned_d [m],armed [1]"
+    assert lines[2] == "0,0,0,0,0"
+    assert len(lines) == 2 + log.rows
+    row = lines[500].split(",")
+    assert [float(field) for field in row[1:4]] == log["pos_ned"][498].tolist()
+    plain = np.genfromtxt(tmp_path / "log.csv", delimiter=",", skip_header=2)
+    assert np.array_equal(plain[:, 1:4], log["pos_ned"])
+
+
+def test_parquet_has_units_and_descriptions_in_its_metadata(log, tmp_path):
+    """For readers that know nothing of this package."""
+    write_parquet(log, tmp_path / "log.parquet")
+    schema = pa_parquet.read_schema(tmp_path / "log.parquet")
+    assert schema.metadata[b"schema"] == b"px4lockstep.log"
+    assert schema.metadata[b"schema_version"] == b"1"
+    field = schema.field("pos_ned_d")
+    assert field.type == pa.float64()
+    assert field.metadata[b"unit"] == b"m"
+    assert field.metadata[b"description"].decode() == BY_NAME["pos_ned"].description
+    assert field.metadata[b"source"] == b"state.pos"
+    assert schema.field("armed").type == pa.int64()
+    assert schema.field("rotor_thrust_n_4").metadata[b"unit"] == b"N"
+
+
+def test_the_types_of_files_are_those_of_memory(log):
+    """What is read is what was logged, for every column."""
+    assert {name: arrow.TYPES[name] for name in log} == {name: log[name].dtype for name in log}
+    assert len(arrow.TYPES) == len(COLUMNS)
+
+
+@each_format
+def test_a_file_that_can_not_be_written_is_an_input_error(kind, log, tmp_path):
+    """No folder, a folder in its place; and nothing half-written."""
+    write, _ = FORMATS[kind]
+    with pytest.raises(InputError, match="there is no folder"):
+        write(log, tmp_path / "missing" / "log")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match="it is a folder"):
+        write(log, tmp_path / "folder")
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+@each_format
+def test_a_write_that_fails_leaves_what_was_there(kind, log, tmp_path, monkeypatch):
+    """The disk is full after the first chunk; a keyboard interrupt alike."""
+    write, _ = FORMATS[kind]
+    path = tmp_path / "log"
+    path.write_text("before")
+    monkeypatch.setattr(arrow, "ROWS_PER_CHUNK", 300)
+    real = arrow.tables
+    for failure, expected in (
+        (OSError(28, "No space left on device"), InputError),
+        (KeyboardInterrupt(), KeyboardInterrupt),
+    ):
+
+        def fail(log, failure=failure):
+            yield next(real(log))
+            raise failure
+
+        for module in ("csv", "parquet"):
+            monkeypatch.setattr(f"px4lockstep.log.{module}.tables", fail)
+        with pytest.raises(expected):
+            write(log, path)
+        assert os.listdir(tmp_path) == ["log"]
+        assert path.read_text() == "before"
+
+
+def test_a_file_appears_only_when_it_is_whole(tmp_path):
+    """While it is written, its place is as it was."""
+    path = tmp_path / "file"
+    with atomic_write(path) as file:
+        file.write(b"all of it")
+        assert not path.exists()
+    assert path.read_bytes() == b"all of it"
+    assert os.listdir(tmp_path) == ["file"]
+    assert path.stat().st_mode & 0o777 == 0o666 & ~current_umask()
+
+
+def current_umask():
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "is no log: its first line must be"),
+        (b"time,x\n0,0\n", "is no log"),
+        (b"\x00\xff\x13", "is no log"),
+        (b"# px4lockstep.log version 2\ntime_us [us]\n0\n", "version 2; this is version 1"),
+        (b"# px4lockstep.log version 1\n", "its second line must have the columns"),
+        (b"# px4lockstep.log version 1\ntime_us\n0\n", "its second line must have the columns"),
+        (b"# px4lockstep.log version 1\ntime_us [us],soc_1 [V]\n0,1\n", "'soc_1' is in 'V'; it must be in '1'"),
+        (b"# px4lockstep.log version 1\ntime_us [us],speed [m/s]\n0,1\n", "not of the schema"),
+        (b"# px4lockstep.log version 1\ntime_us [us],soc_1 [1]\n0,1\n0\n", "is damaged"),
+        (b"# px4lockstep.log version 1\ntime_us [us],soc_1 [1]\n0,one\n", "is damaged"),
+        (b"# px4lockstep.log version 1\ntime_us [us],soc_1 [1]\n0.5,1\n", "is damaged"),
+    ],
+)
+def test_a_csv_file_that_is_no_log_is_an_input_error(text, message, tmp_path):
+    """What, and where."""
+    path = tmp_path / "log.csv"
+    path.write_bytes(text)
+    with pytest.raises(InputError, match=message) as caught:
+        read_csv(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_parquet_file_that_is_no_log_is_an_input_error(tmp_path):
+    """Damaged, of something else, of another version, with other types."""
+    path = tmp_path / "log.parquet"
+    path.write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(InputError, match="is damaged, or no Parquet file"):
+        read_parquet(path)
+
+    def rewrite(table):
+        pa_parquet.write_table(table, path)
+
+    times = pa.array(np.arange(3, dtype=np.uint64))
+    rewrite(pa.table({"time_us": times}))
+    with pytest.raises(InputError, match="is no log"):
+        read_parquet(path)
+    metadata = {"schema": "px4lockstep.log", "schema_version": "7"}
+    rewrite(pa.table({"time_us": times}).replace_schema_metadata(metadata))
+    with pytest.raises(InputError, match="version 7"):
+        read_parquet(path)
+    metadata["schema_version"] = "1"
+    rewrite(pa.table({"time_us": times.cast(pa.float64())}).replace_schema_metadata(metadata))
+    with pytest.raises(InputError, match="'time_us' is double; it must be uint64"):
+        read_parquet(path)
+    rewrite(pa.table({"time_us": times}).replace_schema_metadata(metadata))
+    with pytest.raises(InputError, match="in ''; it must be in 'us'"):
+        read_parquet(path)
+    with pytest.raises(InputError, match="can't be read"):
+        read_parquet(tmp_path / "missing")
+    with pytest.raises(InputError, match="can't be read"):
+        read_csv(tmp_path / "missing")

@@ -1,0 +1,157 @@
+"""The log of a flight in a file while it is flown."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import px4lockstep
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Periodic, Timeline
+from px4lockstep.errors import InputError
+from px4lockstep.flights.run import Run
+from px4lockstep.io import release_pages
+from px4lockstep.log import rows
+from px4lockstep.log.log import Log
+from px4lockstep.log.rows import hold_rows, read_rows
+
+SHORT = {"timeline.t_end_s": 3.0}
+
+
+def flight(**overrides):
+    return px4lockstep.build(px4lockstep.load_spec("iris", SHORT | overrides))
+
+
+def assert_same(found, wanted):
+    """Check that two logs have the same columns, to the bit."""
+    assert list(found) == list(wanted)
+    for name in wanted:
+        assert found[name].tobytes() == wanted[name].tobytes(), name
+
+
+def test_a_flight_in_a_file_is_the_flight_in_memory(tmp_path):
+    """Log, digests and recording; the file can be read at any time, and has the rows up to then."""
+    in_memory, in_file = flight().simulation, flight().simulation
+    hold_rows(in_file, tmp_path / "log.rows")
+    assert read_rows(tmp_path / "log.rows").rows == 0
+    for until_us in (1, 1_000_000, 1_234_000, None):
+        in_memory.run(until_us)
+        in_file.run(until_us)
+        assert_same(read_rows(tmp_path / "log.rows"), Log.of(in_memory))
+    assert in_file.digest() == in_memory.digest()
+    assert in_file.live_digest() == in_memory.live_digest()
+    assert in_file.streams.commands.tobytes() == in_memory.streams.commands.tobytes()
+    assert in_file.streams.winds.tobytes() == in_memory.streams.winds.tobytes()
+    assert in_file.marks.tobytes() == in_memory.marks.tobytes()
+
+
+def test_a_flight_that_has_begun_takes_its_log_along(tmp_path):
+    """What it has logged and recorded is in the file too."""
+    moved, whole = flight(), flight()
+    moved.simulation.run(1_000_000)
+    hold_rows(moved.simulation, tmp_path / "log.rows")
+    assert read_rows(tmp_path / "log.rows").rows == 100
+    moved.simulation.run()
+    assert_same(read_rows(tmp_path / "log.rows"), Log.of(whole.simulation.run()))
+    moved_run, whole_run = Run(moved), Run(whole)
+    assert moved_run.recording.streams.commands.tobytes() == whole_run.recording.streams.commands.tobytes()
+
+
+def test_the_log_outlives_its_file(tmp_path):
+    """Once the file is gone, the run still has all of it, and can be saved."""
+    run, whole = Run(flight()), px4lockstep.fly(flight())
+    hold_rows(run.simulation, tmp_path / "log.rows")
+    run.simulation.run()
+    (tmp_path / "log.rows").unlink()
+    release_pages(run.simulation.log)
+    assert_same(run.log, whole.log)
+    assert run.digest == whole.digest
+    for saved in (run.save(tmp_path / "a", plots=False), whole.save(tmp_path / "b", plots=False)):
+        assert not (saved / "log.rows").exists()
+    for name in ("log.parquet", "recording.h5"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_columns_of_a_file_are_read_only_copies(tmp_path):
+    """Which take no memory of the file."""
+    simulation = flight().simulation
+    hold_rows(simulation, tmp_path / "log.rows")
+    log = Log.of(simulation.run())
+    assert not np.shares_memory(log["motors"], simulation.log)
+    with pytest.raises(ValueError, match="read-only"):
+        log["motors"][0] = 1.0
+    assert log.time_us is log.time_us
+
+
+def test_a_snapshot_brings_its_rows(tmp_path):
+    """Back to an earlier moment: the file has the rows up to there, then those of the flight that goes on."""
+    simulation = flight(**{"run.mode": "live"}).simulation
+    hold_rows(simulation, tmp_path / "log.rows")
+    kept = simulation.run(1_000_000).snapshot()
+    digest = simulation.run().digest()
+    simulation.restore(kept)
+    assert read_rows(tmp_path / "log.rows").rows == 100
+    assert simulation.run().digest() == digest
+    assert read_rows(tmp_path / "log.rows").rows == 301
+
+
+def test_a_run_without_a_plant_or_a_recording(tmp_path):
+    """Arrays without any numbers take no room."""
+    simulation = Simulation(None, Timeline(1_000, log=Periodic(100)))
+    hold_rows(simulation, tmp_path / "log.rows")
+    simulation.run()
+    log = read_rows(tmp_path / "log.rows")
+    assert log.time_us.tolist() == list(range(0, 1_001, 100))
+
+
+def test_what_is_no_log_is_said(tmp_path, monkeypatch):
+    """Another file, an empty one, none, one cut off anywhere, and one of another version."""
+    path = tmp_path / "log.rows"
+    simulation = flight().simulation
+    hold_rows(simulation, path)
+    simulation.run()
+    whole = path.read_bytes()
+    other = tmp_path / "other.rows"
+    with pytest.raises(InputError, match=r"other\.rows can't be read: .*No such file"):
+        read_rows(other)
+    for length in (rows.START_BYTES, rows.HEAD.itemsize - 1, rows.HEAD.itemsize + 9_000, rows.HEAD.itemsize + 600_000):
+        other.write_bytes(whole[:length])
+        with pytest.raises(InputError, match=f"cut off after {length} bytes"):
+            read_rows(other)
+    other.write_bytes(b"")
+    with pytest.raises(InputError, match="can't be read"):
+        read_rows(other)
+    other.write_bytes(b"px4lockstep recording\n" * 100)
+    with pytest.raises(InputError, match="it is no log of px4lockstep"):
+        read_rows(other)
+    monkeypatch.setattr(rows, "_start", lambda: rows.TITLE + b"0" * 32)
+    with pytest.raises(InputError, match="another version of px4lockstep"):
+        read_rows(path)
+
+
+FULL = """
+import resource, px4lockstep
+from px4lockstep.errors import InputError
+from px4lockstep.log.rows import hold_rows
+simulation = px4lockstep.build(px4lockstep.load_spec("iris")).simulation
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))
+try:
+    hold_rows(simulation, "log.rows")
+except InputError as error:
+    print(error)
+simulation.run(1_000_000)
+print(len(simulation.log))
+"""
+
+
+def test_a_full_disk_is_an_error_before_the_flight(tmp_path):
+    """Stood in for by a limit on the size of files; nothing is left, and the flight can go on in memory."""
+    finished = subprocess.run((sys.executable, "-c", FULL), cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    said, logged = finished.stdout.splitlines()
+    assert re.match(r"log\.rows can't be made: File too large\. The flight needs 2\d\.\d MB on the disk", said)
+    assert "make room" in said
+    assert logged == "100"
+    assert list(tmp_path.iterdir()) == []

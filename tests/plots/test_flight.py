@@ -1,0 +1,322 @@
+"""Summaries, events and pictures of known flights."""
+
+import json
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from px4_flights import MISSIONS
+from scenario_flight import simulation as short_flight
+
+from flights import HOME, TAKE_OFF, disturbed, flight, mission_of
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Periodic, Timeline
+from px4lockstep.errors import InputError
+from px4lockstep.flights.summary import summarize
+from px4lockstep.log.events import Event, events_of, mission_times_us
+from px4lockstep.log.log import Log
+from px4lockstep.log.parquet import read_parquet, write_parquet
+from px4lockstep.plant.models import FreeFall, Oscillator
+from px4lockstep.plots.flight import plot_flight, save_plot
+from px4lockstep.plots.waypoints import mission_waypoints
+from px4lockstep.px4.missions import load_mission
+from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.vehicle.fleet import iris, octa
+from px4lockstep.vehicle.parts import Battery, PowerBus
+
+PANELS = {
+    "Track over ground": ("east [m]", "north [m]"),
+    "Height": ("", "above origin [m]"),
+    "Velocity over ground": ("", "[m/s]"),
+    "Roll and pitch": ("", "[°]"),
+    "Heading": ("", "[°]"),
+    "Body rates": ("", "[°/s]"),
+    "Motor commands": ("", "[0 to 1]"),
+    "Rotor speeds": ("", "[rad/s]"),
+    "Battery voltage": ("time [s]", "[V]"),
+    "Battery current": ("time [s]", "[A]"),
+    "State of charge": ("time [s]", "[%]"),
+}
+
+
+@pytest.fixture(scope="module")
+def mission():
+    return disturbed().run()
+
+
+def title_of(axes):
+    return axes.get_title(loc="left")
+
+
+def test_the_summary_of_the_mission(mission):
+    """What the flight is known to do: 8 items, 12 m high, 5 m/s of cruise with some wind, down within a metre."""
+    summary = summarize(mission)
+    assert summary.digest == mission.digest()
+    assert summary.duration_s == 72.0
+    assert summary.wall_s == mission.statistics.wall_s
+    assert summary.realtime_factor == 72.0 / summary.wall_s
+    assert summary.mission_finished
+    assert summary.landed
+    assert not summary.crashed
+    assert len(summary.waypoint_times_s) == 8
+    assert 12.0 < summary.waypoint_times_s[0] < 18.0
+    assert sorted(summary.waypoint_times_s) == list(summary.waypoint_times_s)
+    assert 11.9 < summary.max_altitude_m < 12.5
+    assert 4.9 < summary.max_speed_m_s < 6.0
+    # 5 Ah give 47 A for 63 s: 0.165 of it
+    assert 0.15 < summary.battery_used < 0.18
+    assert np.hypot(*summary.final_pos_ned[:2]) < 1.0
+    assert summary.final_pos_ned == tuple(mission.plant["pos"])
+    assert summary.warnings == mission.warnings
+
+
+def test_a_summary_is_json(mission):
+    """With the fields that the command line promises, by name."""
+    promised = (
+        "outcome reason digest duration_s wall_s realtime_factor mission_asked mission_finished landed crashed "
+        "waypoint_times_s max_altitude_m max_speed_m_s battery_used final_pos_ned events warnings px4_rates_hz"
+    )
+    fields = summarize(mission, Log.of(mission)).as_dict()
+    assert list(fields) == promised.split()
+    assert json.loads(json.dumps(fields, allow_nan=False)) == fields
+    assert fields["events"][0] == {"time_s": 1.0, "label": "armed", "is_fault": False}
+
+
+def test_free_fall_has_the_speed_and_height_of_the_books():
+    """2 s: 19.6133 m down at 19.6133 m/s, from a height of 100 m; no mission, no battery."""
+    sim = Simulation(FreeFall(pos_ned=(1.0, 2.0, -100.0)), Timeline(2_000_000, log=Periodic(10_000))).run()
+    summary = summarize(sim)
+    assert summary.max_altitude_m == 100.0
+    assert summary.max_speed_m_s == pytest.approx(2.0 * 9.80665, rel=1e-12)
+    assert summary.final_pos_ned == pytest.approx((1.0, 2.0, -100.0 + 2.0 * 9.80665), rel=1e-12)
+    assert summary.battery_used is None
+    assert summary.waypoint_times_s == ()
+    assert not summary.mission_finished
+
+
+def test_a_plant_without_a_position_has_none_in_its_summary():
+    """None, which is null in JSON."""
+    summary = summarize(Simulation(Oscillator(), Timeline(1000, log=Periodic(100))).run())
+    assert summary.max_altitude_m is summary.max_speed_m_s is summary.final_pos_ned is None
+
+
+def test_charge_is_counted_by_capacity():
+    """Two batteries share a bus: what both gave, of what both have."""
+    aircraft = iris(
+        batteries=(Battery(capacity_ah=5.0), Battery(capacity_ah=20.0)),
+        buses=(PowerBus((0, 1), (0, 1, 2, 3)),),
+        pos_ned=(0.0, 0.0, -50.0),
+    )
+    sim = short_flight(None, 1.0, aircraft=aircraft).run()
+    used = 1.0 - sim.plant["soc"]
+    assert used[0] > 0.0
+    assert used[1] > 0.0
+    assert summarize(sim).battery_used == pytest.approx((used[0] * 5.0 + used[1] * 20.0) / 25.0, rel=1e-9)
+
+
+def test_a_crash_and_a_stop_are_in_the_summary():
+    """The crash ends the run early; one that was stopped says where."""
+    falling = flight(scenario=Scenario().arm(at_s=0.1), aircraft=iris(pos_ned=(0.0, 0.0, -5.0)), end_s=10).run()
+    summary = summarize(falling)
+    assert summary.crashed
+    assert summary.duration_s == pytest.approx(np.sqrt(2.0 * 5.0 / 9.8), abs=0.02)
+    assert [event.label for event in events_of(Log.of(falling))][-1] == "crashed"
+    stopped = summarize(flight(end_s=10).run(until_us=4_000_000))
+    assert "the run stopped at 4.000000 s of 10.000000 s" in stopped.warnings
+
+
+def test_clamped_commands_are_a_warning():
+    """Counted by the loop."""
+    summary = summarize(short_flight(None, 0.02, command=1.5).run())
+    assert "commands that were out of range and clamped: 24" in summary.warnings
+
+
+def test_events_are_what_happened():
+    """A motor fails on the octa, which lands and disarms; in order, faults marked, each with its time."""
+    scenario = (
+        Scenario().arm(at_s=1.0).start_mission(at_s=2.0).at(4.0).wind_step((3.0, 4.0, 0.0)).at(8.0).disable_motor(3)
+    )
+    log = Log.of(flight(scenario=scenario, aircraft=octa(), end_s=25).run())
+    events = events_of(log)
+    labels = [event.label for event in events]
+    assert labels[:5] == ["armed", "mode mission", "wind step to 5 m/s", "motor 3 off", "failsafe: motor failure"]
+    assert labels[5:] == ["mode land", "landed", "failsafe: cleared", "disarmed", "mode manual"]
+    faults = [event.label for event in events if event.is_fault]
+    assert faults == ["motor 3 off", "failsafe: motor failure", "mode land"]
+    assert [event.time_us for event in events[:4]] == [1_000_000, 2_000_000, 4_000_000, 8_000_000]
+
+
+def test_faults_come_and_go():
+    """Every kind that the scenario has, those set from the first row on included."""
+    scenario = (
+        Scenario()
+        .at(0.0)
+        .stuck_motor(2)
+        .at(0.002)
+        .thrust_loss(1, 0.3)
+        .at(0.004)
+        .disconnect_battery()
+        .at(0.006)
+        .reconnect_battery()
+        .at(0.008)
+        .sensor_fault("estimate")
+        .at(0.010)
+        .estimate_bias(pos_ned=(1.0, 0.0, 0.0))
+        .at(0.012)
+        .restore_motor(2)
+    )
+    events = events_of(Log.of(short_flight(scenario, 0.02).run()))
+    assert [(event.time_us, event.label, event.is_fault) for event in events if "battery crit" not in event.label] == [
+        (0, "motor 2 stuck", True),
+        (2_000, "motor 1 weak", True),
+        (4_000, "battery disconnected", True),
+        (6_000, "battery connected", False),
+        (8_000, "fault: estimate frozen", True),
+        (10_000, "estimate error", True),
+        (12_000, "motor 2 free", False),
+    ]
+
+
+def test_waypoints_are_the_missions():
+    """The square of 22 m by 15 m around home; what is no place keeps its number."""
+    places = mission_waypoints(load_mission(MISSIONS["mission"]), *HOME)
+    assert list(places) == list(range(8))
+    assert places[0] == pytest.approx((0.0, 0.0), abs=0.01)
+    assert places[1] == pytest.approx((11.1, 7.5), abs=0.1)
+    with_speed = mission_of((22, 0.0, 0.0, 5.0), (178, 0, 0, 0, 1, 3.0), (16, 10.0, -4.0, 5.0), (20,))
+    places = mission_waypoints(with_speed, *HOME)
+    assert list(places) == [0, 2]
+    assert places[2] == pytest.approx((10.0, -4.0), abs=1e-3)
+
+
+def test_waypoints_have_the_numbers_of_their_items(mission):
+    """In the picture as in the log; those at one place share a mark."""
+    figure = plot_flight(Log.of(mission), waypoints={0: (0.0, 0.0), 3: (11.0, 7.0, -5.0), 5: (0.1, 0.0)})
+    track = next(axes for axes in figure.axes if title_of(axes) == "Track over ground")
+    texts = [text.get_text() for text in track.texts]
+    assert "3" in texts
+    assert "0, 5" in texts
+
+
+def test_a_picture_has_its_panels_and_units(mission):
+    """Track and ten panels over the same time, each with its unit; lines where the log has them."""
+    figure = plot_flight(
+        Log.of(mission), waypoints=mission_waypoints(load_mission(MISSIONS["mission"]), *HOME), title="a flight"
+    )
+    panels = {title_of(axes): axes for axes in figure.axes}
+    assert {name: (axes.get_xlabel(), axes.get_ylabel()) for name, axes in panels.items()} == PANELS
+    assert figure.get_suptitle() == "a flight"
+    for name, axes in panels.items():
+        if name != "Track over ground":
+            assert axes.get_xlim() == (0.0, 72.0)
+            assert axes.lines
+    keys = {
+        name: [text.get_text() for text in axes.get_legend().texts]
+        for name, axes in panels.items()
+        if axes.get_legend()
+    }
+    assert keys["Height"] == ["flown", "setpoint", "item done"]
+    assert keys["Velocity over ground"] == ["north", "east", "down", "setpoints"]
+    assert keys["Body rates"] == ["x", "y", "z", "setpoints"]
+    assert keys["Motor commands"] == ["motor 1", "2", "3", "4"]
+    assert "waypoint" in keys["Track over ground"]
+    colours = [
+        [line.get_color() for line in panels[name].lines if line.get_label() in ("north", "x", "roll")]
+        for name in panels
+    ]
+    assert len({colour for found in colours for colour in found}) == 1
+
+
+def test_events_and_faults_are_marked(mission):
+    """The log's own, and those given; each in the list below, with its time."""
+    figure = plot_flight(
+        Log.of(mission), events=[Event(30_000_000, "look here", is_fault=True), Event(10**12, "never")]
+    )
+    listed = figure.get_supxlabel()
+    assert "armed 1.00 s, mode mission 2.00 s" in listed
+    assert "look here 30.00 s" in listed
+    assert "never" not in listed
+    height = next(axes for axes in figure.axes if title_of(axes) == "Height")
+    assert any(line.get_xdata() == [30.0, 30.0] for line in height.lines if len(line.get_xdata()) == 2)
+
+
+def test_a_picture_saves_the_same_bytes_twice(tmp_path):
+    """From memory and from a file, whatever the user's own settings are; no state of pyplot is touched."""
+    log = Log.of(flight(end_s=6).run())
+    write_parquet(log, tmp_path / "log.parquet")
+    save_plot(plot_flight(log), tmp_path / "a.png")
+    with mpl.rc_context({"font.size": 30, "axes.facecolor": "black", "savefig.dpi": 30}):
+        save_plot(plot_flight(read_parquet(tmp_path / "log.parquet")), tmp_path / "b.png")
+    picture = (tmp_path / "a.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert picture == (tmp_path / "b.png").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["pdf", "svg"])
+def test_other_formats_save_the_same_bytes_twice(kind, tmp_path):
+    """No dates in them."""
+    log = Log.of(flight(end_s=0.1).run())
+    for name in ("a", "b"):
+        save_plot(plot_flight(log), tmp_path / f"{name}.{kind}")
+    assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
+
+
+def test_what_the_log_does_not_have_is_said_so():
+    """A replay has no setpoints, a point mass no attitude; both can be drawn, and a single row too."""
+    recorded = flight(end_s=0.1, record=True).run()
+    plot_flight(Log.of(flight(end_s=0.1, replay=recorded.streams).run()))
+    figure = plot_flight(Log.of(Simulation(FreeFall(), Timeline(100_000, log=Periodic(100_000))).run()))
+    texts = {title_of(axes): [text.get_text() for text in axes.texts] for axes in figure.axes}
+    assert "not in this log" in texts["Body rates"]
+    assert "not in this log" in texts["State of charge"]
+    assert "not in this log" not in texts["Velocity over ground"]
+    start = Log.of(flight(end_s=1).run(until_us=10_000))
+    assert start.rows == 1
+    plot_flight(start)
+
+
+def test_what_can_not_be_drawn_is_an_input_error(mission, tmp_path):
+    """No position, no rows, waypoints that are none, formats that are none, folders that are not there."""
+    with pytest.raises(InputError, match="no column pos_ned"):
+        plot_flight(Log.of(Simulation(Oscillator(), Timeline(1000, log=Periodic(100))).run()))
+    with pytest.raises(InputError, match="no rows"):
+        plot_flight(Log.of(flight(end_s=1)))
+    with pytest.raises(InputError, match="waypoints must be"):
+        plot_flight(Log.of(mission), waypoints={4: (1.0,)})
+    figure = plot_flight(Log.of(flight(end_s=0.1, scenario=TAKE_OFF).run()))
+    with pytest.raises(InputError, match="pictures end in"):
+        save_plot(figure, tmp_path / "picture.jpg")
+    with pytest.raises(InputError, match="no folder"):
+        save_plot(figure, tmp_path / "missing" / "picture.png")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_long_flight_loses_no_peak(monkeypatch):
+    """With fewer points than rows, the least and the greatest value are still drawn."""
+    monkeypatch.setattr("px4lockstep.plots.panels.lines.POINTS", 50)
+    log = Log.of(flight(end_s=20).run())
+    figure = plot_flight(log)
+    axes = next(axes for axes in figure.axes if title_of(axes) == "Battery current")
+    drawn = axes.lines[0].get_ydata()
+    assert len(drawn) < 200
+    assert drawn.max() == log["battery_current_a"].max()
+    assert drawn.min() == log["battery_current_a"].min()
+
+
+def test_importing_the_package_imports_no_libraries_of_pictures(python):
+    """They cost a second; only what draws or writes needs them."""
+    code = (
+        "import sys, px4lockstep.plots.flight, px4lockstep.flights.summary;"
+        "import px4lockstep.log.csv, px4lockstep.log.parquet;"
+        "assert 'matplotlib' not in sys.modules and 'pyarrow' not in sys.modules"
+    )
+    python("-c", code)
+
+
+def test_items_of_a_mission_are_timed_in_the_log(mission):
+    """One time for each of 8 items, the last with the end of the mission."""
+    log = Log.of(mission)
+    times_us = mission_times_us(log)
+    assert len(times_us) == 8
+    assert times_us[-1] == int(log.time_us[np.flatnonzero(log["mission_finished"])[0]])
+    assert mission_times_us(log.select(["pos_ned"])) == ()
