@@ -9,7 +9,20 @@ class LockstepError(Exception):
 
 
 class InputError(LockstepError):
-    """The user gave something that can't be right: a value, a name, a layout, a file."""
+    """The user gave something that can't be right: a value, a name, a layout, a file.
+
+    Args:
+        text: What is wrong.
+        key: The key of the spec file that it is about, as a path: `("power", "batteries", 0, "soc0")`; empty if none.
+    """
+
+    def __init__(self, text: str, *, key: tuple[str | int, ...] = ()) -> None:
+        super().__init__(text)
+        self.key = key
+
+
+class StateError(LockstepError):
+    """A call that the object is not ready for: a snapshot of a failed run, a run that was closed."""
 
 
 class TimeError(InputError):

@@ -9,7 +9,7 @@ from px4lockstep.campaigns.distributions import MAY_HAVE, NEEDS
 from px4lockstep.campaigns.file_tables import CampaignFile, CampaignTable, Vary
 from px4lockstep.campaigns.result_rows import ABOUT
 from px4lockstep.campaigns.stopping import StopTable
-from px4lockstep.spec.spec import keys_of
+from px4lockstep.part import keys_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "campaigns.md").read_text("utf-8")
 

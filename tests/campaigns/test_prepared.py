@@ -11,10 +11,10 @@ from px4lockstep.campaigns.load import load_campaign
 from px4lockstep.engine.prepared import Prepared
 from px4lockstep.errors import InputError
 from px4lockstep.flights.run import fly
+from px4lockstep.part import Part, dotted, keys_of, model_at
 from px4lockstep.spec.build import build
 from px4lockstep.spec.load import load_spec
-from px4lockstep.spec.spec import dotted, keys_of, model_at
-from px4lockstep.spec.table import Table
+from px4lockstep.spec.spec import Spec
 
 AIRCRAFT = """
 extends = ["iris"]
@@ -101,10 +101,10 @@ FIXED = (
 
 def leaves(value, key=()):
     """Yield all keys of an aircraft file that have a value and are no tables."""
-    if isinstance(value, Table):
+    if isinstance(value, Part):
         for name, field in type(value).model_fields.items():
             yield from leaves(getattr(value, name), (*key, field.alias or name))
-    elif isinstance(value, tuple) and value and isinstance(value[0], Table):
+    elif isinstance(value, tuple) and value and isinstance(value[0], Part):
         for i, item in enumerate(value):
             yield from leaves(item, (*key, i))
     elif isinstance(value, dict):
@@ -127,7 +127,7 @@ def others(key, value):
             for i, item in enumerate(value):
                 yield from ((*value[:i], other, *value[i + 1 :]) for other in others(key, item))
         case str():
-            choices = typing.get_args(keys_of(model_at(key[:-1]))[key[-1]].annotation)
+            choices = typing.get_args(keys_of(model_at(key[:-1], Spec))[key[-1]].annotation)
             yield from (choice for choice in (*choices, f"{value}2") if isinstance(choice, str) and choice != value)
 
 

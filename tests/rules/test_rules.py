@@ -212,6 +212,7 @@ ORDER = (
     "timebase",
     "io",
     "checks",
+    "part",
     "jit",
     "math",
     "px4",

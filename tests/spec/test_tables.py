@@ -5,8 +5,9 @@ import math
 import pytest
 from spec_files import MINIMAL, load_text
 
+from px4lockstep.part import all_tables, keys_of, model_at
 from px4lockstep.spec.load import load_spec
-from px4lockstep.spec.spec import Spec, all_tables, keys_of, model_at
+from px4lockstep.spec.spec import Spec
 
 
 def test_what_is_left_out_takes_values_for_any_multirotor(tmp_path):
@@ -119,7 +120,7 @@ def test_a_greek_key_is_the_same_as_its_plain_one(tmp_path, text, value, expecte
 
 def test_every_alias_is_of_a_key_that_exists():
     """And every form too."""
-    for _, model, _ in all_tables():
+    for _, model, _ in all_tables(Spec):
         keys = keys_of(model)
         assert all(name in keys for name in model.aliases.values())
         assert all(name in keys for form in model.forms for name in form)
@@ -141,6 +142,6 @@ def test_a_spec_is_frozen():
 
 def test_models_are_found_by_their_place():
     """Tables, tables in arrays, and what is none."""
-    assert model_at(()) is Spec
-    assert model_at(("power", "batteries", 0)).__name__ == "BatteryTable"
-    assert model_at(("power", "batteries", 0, "soc0")) is None
+    assert model_at((), Spec) is Spec
+    assert model_at(("power", "batteries", 0), Spec).__name__ == "BatteryTable"
+    assert model_at(("power", "batteries", 0, "soc0"), Spec) is None

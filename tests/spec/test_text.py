@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from spec_files import MINIMAL, load_text, write
 
+from px4lockstep.part import all_tables, keys_of, table_of
 from px4lockstep.spec.files import shipped_aircraft
 from px4lockstep.spec.json_schema import json_schema
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.reference import reference
-from px4lockstep.spec.spec import all_tables, keys_of, table_of
+from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.toml_text import to_toml
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "spec.md"
@@ -67,7 +68,7 @@ def test_the_resolved_file_has_every_key():
     """But those that have no value; arrays of tables that are empty are comments."""
     text = to_toml(load_spec("iris"))
     data = tomllib.loads(text)
-    for name, model, is_array in all_tables():
+    for name, model, is_array in all_tables(Spec):
         table = data
         for part in name.split(".") if name else []:
             inner = table.get(part, {})
@@ -108,7 +109,7 @@ def test_the_schema_is_json_and_describes_every_key():
     assert schema["title"] == "px4lockstep aircraft file"
     assert schema["properties"]["extends"]["items"] == {"type": "string"}
     assert "required" not in schema
-    for _, model, _ in all_tables():
+    for _, model, _ in all_tables(Spec):
         table = schema["$defs"].get(model.__name__, schema)
         assert table["additionalProperties"] is False
         assert table["description"]
@@ -126,7 +127,7 @@ def test_the_documents_have_the_reference():
     """`tools/spec_reference.py` writes it."""
     text = PAGE.read_text("utf-8")
     assert reference() in text
-    for name, model, is_array in all_tables():
+    for name, model, is_array in all_tables(Spec):
         assert not name or (f"`[[{name}]]`" if is_array else f"`[{name}]`") in text
         for key, field in keys_of(model).items():
             assert re.search(rf"^\| `{re.escape(key)}` \| [^|]+ \|", text, re.MULTILINE), key

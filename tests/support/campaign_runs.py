@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from px4lockstep.log.log import gather
-from px4lockstep.spec.table import KEY
+from px4lockstep.part import KEY
 
 
 def made_run(time_us, rest_m=0.0, summary=None, **columns):

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, model_validator
 
 from px4lockstep.campaigns.metrics import Metric
 from px4lockstep.errors import InputError
-from px4lockstep.spec.table import KEY, Table, entry, show, wrong
+from px4lockstep.part import KEY, Part, entry, show, wrong
 
 
 def _number_or_bool(value: Any) -> Any:
@@ -18,7 +18,7 @@ def _number_or_bool(value: Any) -> Any:
     return value
 
 
-class CriterionTable(Table):
+class CriterionTable(Part):
     """A bound on a metric; NaN keeps none."""
 
     metric: str = entry(..., "The name of the metric.")

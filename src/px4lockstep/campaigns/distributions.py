@@ -18,7 +18,7 @@ from px4lockstep.campaigns.file_tables import Vary
 from px4lockstep.jit import interpreted
 from px4lockstep.math.exponential import exp, log
 from px4lockstep.math.philox import normal_quantile
-from px4lockstep.spec.table import show
+from px4lockstep.part import show
 
 SMALLEST = 2.0**-53
 """The ends of the unit interval that a quantile is asked for."""

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator
 from px4lockstep.campaigns.criteria import CriterionTable
 from px4lockstep.campaigns.metrics import MetricTable
 from px4lockstep.campaigns.stopping import StopTable
-from px4lockstep.spec.table import KEY, Number, Table, entry, show, wrong
+from px4lockstep.part import KEY, Number, Part, entry, show, wrong
 
 MAX_RUNS = 1_000_000
 
@@ -43,7 +43,7 @@ def _kind(value: Any) -> str | None:
     return None
 
 
-class CampaignTable(Table):
+class CampaignTable(Part):
     """What is flown, how often, and how inputs are sampled."""
 
     name: str = entry("campaign", "Names the folder.", min_length=1, max_length=100)
@@ -59,7 +59,7 @@ class CampaignTable(Table):
     own_seeds: bool = entry(True, "Whether each run has a seed of its own, `aircraft.seed`, from seed and index.")
 
 
-class Vary(Table):
+class Vary(Part):
     """An input that varies from run to run."""
 
     key: str = entry(..., "Of the aircraft file: `environment.wind_mean_ned[0]`, `scenario.events[0].at_s`.")
@@ -77,7 +77,7 @@ class Vary(Table):
     weights: tuple[float, ...] | None = entry(None, "Of choice: how often each value is taken, beside the others.")
 
 
-class CampaignFile(Table):
+class CampaignFile(Part):
     """A campaign file."""
 
     campaign: CampaignTable = entry(..., "What is flown.")

@@ -19,7 +19,7 @@ from px4lockstep.campaigns.kinds import KINDS, WINDOW, Flown, in_us
 from px4lockstep.campaigns.result_rows import ABOUT
 from px4lockstep.errors import InputError, MetricError
 from px4lockstep.log.log import Log
-from px4lockstep.spec.table import KEY, Seconds, Table, entry, show, wrong
+from px4lockstep.part import KEY, Part, Seconds, entry, show, wrong
 from px4lockstep.timebase import seconds_to_us
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ RESERVED = (*ABOUT, "pass_rate")
 """What a campaign calls its own columns and numbers."""
 
 
-class MetricTable(Table):
+class MetricTable(Part):
     """What is measured of each flight: a kind with its options, or a function in a file."""
 
     name: str = entry(..., "What it is called, and its column in the results: letters, digits and _.")

@@ -23,12 +23,12 @@ from pydantic import Field
 from px4lockstep.campaigns.results_table import PASSED
 from px4lockstep.campaigns.statistics import CONFIDENCE, Interval, interval_of_proportion, student_quantile
 from px4lockstep.errors import InputError
-from px4lockstep.spec.table import Table, entry
+from px4lockstep.part import Part, entry
 
 PASS_RATE = "pass_rate"
 
 
-class StopTable(Table):
+class StopTable(Part):
     """When to stop early."""
 
     of: str = entry(PASS_RATE, "What is estimated: `pass_rate`, or the name of a metric, for its mean.", min_length=1)

@@ -17,6 +17,7 @@ from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.log.log import Log
+from px4lockstep.part import keys_of
 from px4lockstep.px4.missions import Mission
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.build_aircraft import PlacedError, at, build_aircraft
@@ -35,7 +36,7 @@ from px4lockstep.spec.parts import (
     build_wind,
 )
 from px4lockstep.spec.report import Report
-from px4lockstep.spec.spec import Spec, keys_of
+from px4lockstep.spec.spec import Spec
 from px4lockstep.vehicle.aircraft import Aircraft
 
 MAX_NAMED = 10

@@ -14,9 +14,10 @@ from px4lockstep.engine.prepared import Prepared
 from px4lockstep.environment.gravity import Gravity
 from px4lockstep.errors import InputError
 from px4lockstep.math.quaternion import from_euler
+from px4lockstep.part import Key, dotted
 from px4lockstep.spec.flight_tables import Contact as ContactTable
 from px4lockstep.spec.flight_tables import Environment
-from px4lockstep.spec.spec import Key, Spec, dotted
+from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.vehicle_checks import inertia
 from px4lockstep.spec.vehicle_tables import (
     Actuation,

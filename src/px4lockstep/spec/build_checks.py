@@ -10,11 +10,11 @@ import numpy as np
 from px4lockstep.autopilots.builtin.autopilot import Builtin
 from px4lockstep.autopilots.builtin.control_model import KnownAircraft
 from px4lockstep.autopilots.builtin.stack import BUILTIN
+from px4lockstep.part import Key, Part
 from px4lockstep.spec.build_aircraft import PlacedError, at, build_aircraft
 from px4lockstep.spec.flight_checks import us
 from px4lockstep.spec.parts import build_autopilot, build_estimator, build_integrator, build_mission, build_wind
-from px4lockstep.spec.spec import Key, Spec
-from px4lockstep.spec.table import Table
+from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.vehicle_checks import Found
 from px4lockstep.vehicle.dispatch import PLANT
 
@@ -56,7 +56,7 @@ def check_autopilot(spec: Spec) -> Found:
 
 def check_models(spec: Spec) -> Found:
     """Numbers of the other parts that can be computed with."""
-    parts: tuple[tuple[Callable[..., object], Table], ...] = (
+    parts: tuple[tuple[Callable[..., object], Part], ...] = (
         (build_wind, spec.environment),
         (build_estimator, spec.estimator),
         (build_integrator, spec.plant.integrator),

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.errors import InputError
+from px4lockstep.part import Key, Part, dotted, keys_of, model_at, show
 from px4lockstep.spec.report import Report
-from px4lockstep.spec.spec import Key, Places, dotted, keys_of, model_at
-from px4lockstep.spec.table import Table, show
+from px4lockstep.spec.spec import Places, Spec
 
 GREEK_KEY = re.compile(r"^[ \t]*(\w*[τωζμµ]\w*)[ \t]*=", re.MULTILINE)
 DEEP_KEY = re.compile(r"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){50}")
@@ -193,7 +193,7 @@ class Layers:
 
     def respell(self, value: Any, key: Key, label: str, folder: Path) -> Any:
         """Return a value with the canonical names of keys, and paths from the folder of their file."""
-        model = model_at(key)
+        model = model_at(key, Spec)
         if isinstance(value, tuple) and model is not None:
             return tuple(self.respell(item, (*key, i), label, folder) for i, item in enumerate(value))
         if not isinstance(value, dict) or model is None:
@@ -223,7 +223,7 @@ class Layers:
 
     def merge(self, into: dict[str, Any], own: dict[str, Any], label: str, key: Key) -> None:
         """Merge a table into another, and note where its values came from."""
-        model = model_at(key)
+        model = model_at(key, Spec)
         if model is not None:
             self._drop_other_forms(into, own, model, key)
         for name, value in own.items():
@@ -241,11 +241,11 @@ class Layers:
 
     def expand_name(self, into: dict[str, Any], name: str, key: Key) -> None:
         """Turn a plain string into the table that it stands for, if it may be one."""
-        model = model_at(key)
+        model = model_at(key, Spec)
         if model is not None and model.name_key is not None and isinstance(into[name], str):
             into[name] = {model.name_key: into[name]}
 
-    def _drop_other_forms(self, into: dict[str, Any], own: dict[str, Any], model: type[Table], key: Key) -> None:
+    def _drop_other_forms(self, into: dict[str, Any], own: dict[str, Any], model: type[Part], key: Key) -> None:
         given = [form for form in model.forms if any(name in own for name in form)]
         for form in model.forms:
             if given and form not in given:
@@ -265,7 +265,7 @@ def _copied(value: Any) -> Any:
     return value
 
 
-def canonical(model: type[Table], name: str) -> str:
+def canonical(model: type[Part], name: str) -> str:
     """Return the name of a key for any of its spellings; a keyboard's µ is the Greek μ."""
     return model.aliases.get(unicodedata.normalize("NFKC", name), name)
 

@@ -12,6 +12,7 @@ from px4lockstep.engine.timeline import MAX_BOUNDARIES
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import MAX_DELAY_TICKS
 from px4lockstep.log.schema import COLUMNS
+from px4lockstep.part import Key, choices, dotted, show
 from px4lockstep.px4.missions import Mission, load_mission
 from px4lockstep.px4.parameters import known_parameters, resolve
 from px4lockstep.scenario.actions import SENSOR_BITS
@@ -32,9 +33,6 @@ from px4lockstep.spec.flight_tables import (
     Timeline,
 )
 from px4lockstep.spec.px4_tables import Px4
-from px4lockstep.spec.report import choices
-from px4lockstep.spec.spec import Key, dotted
-from px4lockstep.spec.table import show
 from px4lockstep.spec.vehicle_checks import Found, bad, check_actuation, check_airframe, check_power, check_wiring
 from px4lockstep.timebase import seconds_to_us
 

@@ -7,34 +7,34 @@ from pydantic import BeforeValidator, Field
 
 from px4lockstep.environment.dryden import MAX_HEIGHT_M, MAX_WIND_M_S, MIN_HEIGHT_M, MIN_WIND_M_S
 from px4lockstep.environment.gust import MAX_GUSTS
-from px4lockstep.plant.layout import MAX_MOTORS, MAX_POINTS
-from px4lockstep.scenario.actions import SENSOR_BITS
-from px4lockstep.scenario.events import ARGUMENTS
-from px4lockstep.scenario.signals import SIGNALS
-from px4lockstep.spec.table import (
+from px4lockstep.part import (
     KEY,
     EachAxis,
     NotNegativeVector,
     Number,
+    Part,
     Period,
     Seconds,
-    Table,
     Vector,
     entry,
     show,
     wrong,
 )
+from px4lockstep.plant.layout import MAX_MOTORS, MAX_POINTS
+from px4lockstep.scenario.actions import SENSOR_BITS
+from px4lockstep.scenario.events import ARGUMENTS
+from px4lockstep.scenario.signals import SIGNALS
 from px4lockstep.spec.vehicle_tables import name_or_table
 
 
-class AircraftTable(Table):
+class AircraftTable(Part):
     """What it is called."""
 
     name: str = entry("aircraft", "The name of the aircraft, and of run folders.", min_length=1, max_length=100)
     seed: int = entry(1, "Of all randomness.", ge=0, lt=2**64)
 
 
-class Home(Table):
+class Home(Part):
     """The origin of the world frame."""
 
     lat_deg: float = entry(47.397742, "Latitude; at a pole north has no direction.", "°", gt=-90.0, lt=90.0)
@@ -42,7 +42,7 @@ class Home(Table):
     alt_msl_m: float = entry(488.0, "Height above sea level.", "m", ge=-500.0, le=20_000.0)
 
 
-class Autopilot(Table):
+class Autopilot(Part):
     """Who flies."""
 
     kind: Literal["builtin", "px4", "px4-sitl", "none"] = entry(
@@ -61,7 +61,7 @@ class Autopilot(Table):
     )
 
 
-class Timeline(Table):
+class Timeline(Part):
     """When things happen."""
 
     t_end_s: Period = entry(60.0, "The end of the run.", "s")
@@ -73,7 +73,7 @@ class Timeline(Table):
     )
 
 
-class Integrator(Table):
+class Integrator(Part):
     """How the plant is integrated."""
 
     aliases: ClassVar[dict[str, str]] = {"rtol_ω": "rtol_omega", "atol_ω": "atol_omega"}
@@ -111,7 +111,7 @@ class Integrator(Table):
     quantize_us: bool = entry(True, "Whether steps are whole microseconds.")
 
 
-class Contact(Table):
+class Contact(Part):
     """The ground."""
 
     aliases: ClassVar[dict[str, str]] = {"μ": "mu"}
@@ -131,14 +131,14 @@ IntegratorOrName = Annotated[Integrator, BeforeValidator(name_or_table, json_sch
 ContactOrName = Annotated[Contact, BeforeValidator(name_or_table, json_schema_input_type=str | Contact)]
 
 
-class Plant(Table):
+class Plant(Part):
     """Numerics and ground."""
 
     integrator: IntegratorOrName = entry(Integrator(), "The integrator; a name or a table.")
     contact: ContactOrName = entry(Contact(), "Contact with the ground; a name or a table.")
 
 
-class Gust(Table):
+class Gust(Part):
     """A step of the wind."""
 
     start_s: Seconds = entry(..., "Its first moment.", "s")
@@ -146,7 +146,7 @@ class Gust(Table):
     vel_ned: Vector = entry(..., "What it adds to the velocity of the air.", "m/s")
 
 
-class Environment(Table):
+class Environment(Part):
     """Air and gravity."""
 
     wind: Literal["none", "constant", "ou", "dryden"] = entry("none", "The wind.")
@@ -169,7 +169,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-class When(Table):
+class When(Part):
     """A condition on a signal."""
 
     signal: str = entry(..., f"The signal: {_listed(SIGNALS)}.", extra={"enum": list(SIGNALS)})
@@ -177,7 +177,7 @@ class When(Table):
     below: float | None = entry(None, "Or less than this.")
 
 
-class EventTable(Table):
+class EventTable(Part):
     """Something that happens: one trigger, one action, its arguments."""
 
     at_s: Seconds | None = entry(None, "At a time.", "s")
@@ -194,7 +194,7 @@ class EventTable(Table):
     omega_body: Vector | None = entry(None, "Of `estimate_bias` [rad/s] and `estimate_drift` [rad/s²].")
 
 
-class ScenarioTable(Table):
+class ScenarioTable(Part):
     """What happens to the flight."""
 
     arm_time_s: Seconds | None = entry(
@@ -206,7 +206,7 @@ class ScenarioTable(Table):
     events: tuple[EventTable, ...] = entry((), "Events; at the same moment, in this order.")
 
 
-class EstimatorTable(Table):
+class EstimatorTable(Part):
     """What the autopilot is told of the state."""
 
     kind: Literal["none", "noisy_delayed"] = entry("none", "The truth, or noise, bias and delay.")
@@ -223,7 +223,7 @@ class EstimatorTable(Table):
     dt_est_s: Period | None = entry(None, "Must be the period of the autopilot, which it is if left out.", "s")
 
 
-class SensorTable(Table):
+class SensorTable(Part):
     """A sensor; kept, not modelled yet."""
 
     kind: Literal["gps", "rangefinder", "distance", "radar"] = entry(..., "What it is.")
@@ -238,7 +238,7 @@ def _columns(value: Any) -> Any:
     return value
 
 
-class Run(Table):
+class Run(Part):
     """What is done with the flight."""
 
     mode: Literal["live", "record", "replay"] = entry("record", "Fly, fly and keep a recording, or replay one.")

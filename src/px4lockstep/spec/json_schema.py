@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from px4lockstep.spec.spec import Spec, all_tables
+from px4lockstep.part import all_tables
+from px4lockstep.spec.spec import Spec
 
 
 def json_schema() -> dict[str, Any]:
@@ -18,7 +19,7 @@ def json_schema() -> dict[str, Any]:
     }
     # A file that extends another may leave out what that one has.
     schema.pop("required", None)
-    for _, model, is_array in all_tables():
+    for _, model, is_array in all_tables(Spec):
         table = schema["$defs"].get(model.__name__)
         if table is None:
             continue

@@ -8,13 +8,13 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from px4lockstep.engine.prepared import Prepared
+from px4lockstep.part import Key, keys_of, unknown
 from px4lockstep.spec.build_checks import BUILD_CHECKS, related
 from px4lockstep.spec.defaults import Tables, fill_in
 from px4lockstep.spec.files import Layers, find_file
 from px4lockstep.spec.flight_checks import CHECKS
 from px4lockstep.spec.overrides import apply_overrides
-from px4lockstep.spec.report import unknown
-from px4lockstep.spec.spec import Key, Places, Spec, keys_of
+from px4lockstep.spec.spec import Places, Spec
 from px4lockstep.spec.vehicle_checks import check_inertia_is_given
 
 
@@ -86,7 +86,7 @@ def _tables(layers: Layers, prepared: Prepared) -> Tables:
     fields = keys_of(Spec)
     for name, value in layers.data.items():
         if name not in fields and not layers.report.is_full:
-            layers.report.add((name,), unknown((name,), value))
+            layers.report.add((name,), unknown((name,), value, Spec))
     for name, field in fields.items():
         if name not in layers.data and not field.is_required():
             tables[name] = field.default

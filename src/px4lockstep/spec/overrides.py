@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from px4lockstep.errors import InputError
+from px4lockstep.part import Key, Part, dotted, keys_of, model_at, show
 from px4lockstep.spec.files import Layers, canonical, freeze
-from px4lockstep.spec.spec import Key, dotted, keys_of, model_at
-from px4lockstep.spec.table import Table, show
+from px4lockstep.spec.spec import Spec
 
 MAX_SHOWN = 100
 PART = re.compile(r"[^.\[\]=\s]+|\[\d+\]")
@@ -88,7 +88,7 @@ def canonical_key(text: str) -> Key:
     """Split a dotted key, as `split_key` does, and give its parts their canonical spelling."""
     done: Key = ()
     for part in split_key(text):
-        model = model_at(done)
+        model = model_at(done, Spec)
         done = (*done, canonical(model, part) if model is not None and isinstance(part, str) else part)
     return done
 
@@ -141,10 +141,10 @@ def _changed(layers: Layers, place: str, folder: Path, here: Any, done: Key, res
 
 def _default(done: Key, part: str, next_part: str | int) -> Any:
     """Return what a key that no file has starts from: an empty table, or the items of an array by default."""
-    model = model_at(done)
+    model = model_at(done, Spec)
     field = keys_of(model).get(part) if model is not None else None
     if isinstance(next_part, int) and field is not None and isinstance(field.default, tuple):
         return tuple(
-            freeze(item.model_dump(exclude_none=True)) if isinstance(item, Table) else item for item in field.default
+            freeze(item.model_dump(exclude_none=True)) if isinstance(item, Part) else item for item in field.default
         )
     return {}

@@ -5,13 +5,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from px4lockstep.autopilots.px4_sitl.options import IRIS, MAX_INSTANCES
-from px4lockstep.spec.table import Number, Period, Seconds, Table, entry
+from px4lockstep.part import Number, Part, Period, Seconds, entry
 from px4lockstep.timebase import seconds_to_us
 
 Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 
 
-class Lockstep(Table):
+class Lockstep(Part):
     """The configuration of the library. The rates [Hz] are also those of the built-in autopilot; 0 is every tick."""
 
     dataman_use_ram: Int32 = entry(1, "Whether missions are kept in memory.")
@@ -25,14 +25,14 @@ class Lockstep(Table):
     control_allocator_rate_hz: Int32 = entry(250, "Rate of the allocation.", "Hz")
 
 
-class Px4Param(Table):
+class Px4Param(Part):
     """A parameter of real PX4."""
 
     name: str = entry(..., "Its name.", min_length=1, max_length=16)
     value: Number = entry(..., "Its value, whole or not as PX4 has it.")
 
 
-class Publication(Table):
+class Publication(Part):
     """A topic that is published to PX4; of several batteries, each is an instance."""
 
     key: str = entry(..., "Its name.", min_length=1)
@@ -54,7 +54,7 @@ class Publication(Table):
         return seconds_to_us(self.phase_s, "phase_s")
 
 
-class Subscription(Table):
+class Subscription(Part):
     """A topic that is read from PX4."""
 
     key: str = entry(..., "Its name.", min_length=1)
@@ -62,7 +62,7 @@ class Subscription(Table):
     instance: int = entry(0, "Its instance.", ge=0)
 
 
-class Uorb(Table):
+class Uorb(Part):
     """What crosses the boundary to PX4."""
 
     preset: Literal["state_injection", "actuators_only"] | None = entry(
@@ -73,7 +73,7 @@ class Uorb(Table):
     subs: tuple[Subscription, ...] = entry((), "Read from PX4.")
 
 
-class Sitl(Table):
+class Sitl(Part):
     """Stock PX4 over MAVLink, `autopilot.kind = "px4-sitl"`."""
 
     build_dir: str | None = entry(
@@ -97,7 +97,7 @@ class Sitl(Table):
     )
 
 
-class Px4(Table):
+class Px4(Part):
     """Mission, and what real PX4 needs."""
 
     mission_path: str | None = entry(

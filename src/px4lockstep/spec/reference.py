@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from px4lockstep.part import EachAxis, Matrix, Number, Part, Quaternion, all_tables, keys_of, show, table_of
 from px4lockstep.spec.px4_tables import Int32
-from px4lockstep.spec.spec import Spec, all_tables, keys_of, table_of
-from px4lockstep.spec.table import EachAxis, Matrix, Number, Quaternion, Table, show
+from px4lockstep.spec.spec import Spec
 
 PLAIN = {float: "number", int: "whole number", bool: "true or false", str: "string"}
 NAMED = {
@@ -24,10 +24,10 @@ LIMITS = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
 
 def reference() -> str:
     """Return a section for each table, with a row for each key."""
-    return "\n".join(_section(name, model, is_array) for name, model, is_array in all_tables())
+    return "\n".join(_section(name, model, is_array) for name, model, is_array in all_tables(Spec))
 
 
-def _section(name: str, model: type[Table], is_array: bool) -> str:
+def _section(name: str, model: type[Part], is_array: bool) -> str:
     title = "The top of the file" if model is Spec else f"`[[{name}]]`" if is_array else f"`[{name}]`"
     lines = [f"### {title}", "", (model.__doc__ or "").strip(), ""]
     lines += ["| key | type | default | unit | |", "|---|---|---|---|---|"]
@@ -92,9 +92,9 @@ def _words(annotation: Any) -> str:
 def _default(field: FieldInfo) -> str:
     if field.default is PydanticUndefined:
         return "**must be given**"
-    if field.default is None or isinstance(field.default, Table):
+    if field.default is None or isinstance(field.default, Part):
         return ""
-    if isinstance(field.default, tuple) and any(isinstance(item, Table) for item in field.default):
+    if isinstance(field.default, tuple) and any(isinstance(item, Part) for item in field.default):
         return "one"
     if field.default == {}:
         return "`{}`"

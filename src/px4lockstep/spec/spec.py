@@ -1,13 +1,12 @@
 """The whole of an aircraft file, with all defaults: what `load_spec` returns and `build` takes."""
 
 import dataclasses
-import functools
-from collections.abc import Container, Iterator
-from typing import Any, ClassVar, Literal, get_args, get_origin
+from collections.abc import Container
+from typing import ClassVar, Literal
 
 from pydantic import PrivateAttr
-from pydantic.fields import FieldInfo
 
+from px4lockstep.part import Key, Part, entry
 from px4lockstep.spec.flight_tables import (
     AircraftTable,
     Autopilot,
@@ -21,11 +20,7 @@ from px4lockstep.spec.flight_tables import (
     Timeline,
 )
 from px4lockstep.spec.px4_tables import Px4
-from px4lockstep.spec.table import Table, entry
 from px4lockstep.spec.vehicle_tables import Actuation, Airframe, Power
-
-Key = tuple[str | int, ...]
-"""A place in the file: `("power", "batteries", 0, "soc0")`."""
 
 
 @dataclasses.dataclass
@@ -54,7 +49,7 @@ class Places:
         return ", ".join([own, *(place for place in self.overrides if place in given)])
 
 
-class Spec(Table):
+class Spec(Part):
     """An aircraft file: a flight, described completely."""
 
     schema_version: Literal[1] = entry(1, "The version of this layout.")
@@ -73,8 +68,7 @@ class Spec(Table):
     sensors: tuple[SensorTable, ...] = entry((), "Sensors.")
     run: Run = entry(Run.model_validate({}), "What is kept.")
 
-    not_in_spec: ClassVar[tuple[str, ...]] = ("extends",)
-    """Keys of a file that are used up when it is loaded."""
+    used_up: ClassVar[tuple[str, ...]] = ("extends",)
     _places: Places = PrivateAttr(default_factory=lambda: Places("spec"))
 
     @property
@@ -87,64 +81,3 @@ class Spec(Table):
         return isinstance(other, Spec) and self.model_dump() == other.model_dump()
 
     __hash__ = None  # type: ignore[assignment]
-
-
-def dotted(key: Key) -> str:
-    """Write a key as the file's reader would: `power.batteries[0].soc0`."""
-    text = ""
-    for part in key:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            text += f".{part}" if text else part
-    return text
-
-
-# -- looking at the models -----------------------------------------------------------------------------------------
-
-
-@functools.cache
-def keys_of(model: type[Table]) -> dict[str, FieldInfo]:
-    """Return the keys of a table as the file has them."""
-    return {field.alias or name: field for name, field in model.model_fields.items()}
-
-
-def table_of(field: FieldInfo) -> tuple[type[Table] | None, bool]:
-    """Return the table that a key holds, if any, and whether it is an array of them."""
-    return _table_in(field.annotation, False)
-
-
-def _table_in(annotation: Any, is_array: bool) -> tuple[type[Table] | None, bool]:
-    if isinstance(annotation, type) and issubclass(annotation, Table):
-        return annotation, is_array
-    for part in get_args(annotation):
-        found = _table_in(part, is_array or get_origin(annotation) is tuple)
-        if found[0] is not None:
-            return found
-    return None, False
-
-
-@functools.lru_cache(maxsize=4_096)
-def model_at(key: Key, root: type[Table] = Spec) -> type[Table] | None:
-    """Return the table at a place in the file, if there is one; `root` is the file."""
-    model: type[Table] | None = root
-    for part in key:
-        if isinstance(part, int):
-            continue
-        field = keys_of(model).get(part) if model is not None else None
-        model = table_of(field)[0] if field is not None else None
-    return model
-
-
-def all_tables(root: type[Table] = Spec) -> Iterator[tuple[str, type[Table], bool]]:
-    """Yield every table with its dotted name and whether it is in an array, in the order of the file."""
-    stack: list[tuple[str, type[Table], bool]] = [("", root, False)]
-    while stack:
-        name, model, is_array = stack.pop()
-        yield name, model, is_array
-        inner = []
-        for own, field in keys_of(model).items():
-            table, in_array = table_of(field)
-            if table is not None:
-                inner.append((f"{name}.{own}" if name else own, table, in_array))
-        stack.extend(reversed(inner))

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from px4lockstep.spec.spec import Key, Spec, dotted, keys_of, model_at, table_of
+from px4lockstep.part import Key, dotted, keys_of, model_at, table_of
+from px4lockstep.spec.spec import Spec
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 WIDTH = 110
@@ -39,7 +40,7 @@ def _table(data: dict[str, Any], key: Key) -> Iterator[str]:
 
 def _holds_tables(key: Key) -> bool:
     """Whether a key is an array of tables."""
-    model = model_at(key[:-1])
+    model = model_at(key[:-1], Spec)
     field = keys_of(model).get(str(key[-1])) if model is not None else None
     return field is not None and table_of(field)[1]
 

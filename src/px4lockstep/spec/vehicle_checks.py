@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from px4lockstep.part import Key, dotted, show
 from px4lockstep.spec.defaults import Tables
-from px4lockstep.spec.spec import Key, dotted
-from px4lockstep.spec.table import show
 from px4lockstep.spec.vehicle_tables import Actuation, Airframe, BatteryTable, Bus, MotorChannel, Power, ServoChannel
 
 Found = Iterator[tuple[Key, str]]

@@ -5,19 +5,19 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from px4lockstep.plant.layout import MAX_BATTERIES, MAX_BUSES, MAX_MOTORS, MAX_SERVOS
-from px4lockstep.spec.table import (
+from px4lockstep.part import (
     KEY,
     Matrix,
     NotNegative,
     NotNegativeVector,
+    Part,
     Quaternion,
-    Table,
     Vector,
     entry,
     show,
     wrong,
 )
+from px4lockstep.plant.layout import MAX_BATTERIES, MAX_BUSES, MAX_MOTORS, MAX_SERVOS
 from px4lockstep.vehicle.battery import MAX_OCV_POINTS
 
 
@@ -31,14 +31,14 @@ def _whole(value: Any) -> Any:
 Sign = Annotated[Literal[-1, 1], BeforeValidator(_whole)]
 
 
-class Esc(Table):
+class Esc(Part):
     """The speed controllers."""
 
     eta: float = entry(0.98, "Efficiency.", gt=0.0, le=1.0)
     deadzone: float = entry(0.02, "Duty below which a motor gets nothing.", ge=0.0, le=1.0)
 
 
-class Motor(Table):
+class Motor(Part):
     """The motors."""
 
     kv_rpm_per_volt: float = entry(920.0, "Speed constant.", "rpm/V", gt=0.0)
@@ -49,7 +49,7 @@ class Motor(Table):
     max_current_a: float = entry(60.0, "Current limit.", "A", gt=0.0)
 
 
-class Propulsion(Table):
+class Propulsion(Part):
     """ESC, motor and propeller, the same for all rotors."""
 
     kind: Literal["multirotor_default"] = entry("multirotor_default", "The model.")
@@ -74,7 +74,7 @@ class Propulsion(Table):
     motor: Motor = entry(Motor(), "The motors.")
 
 
-class InitialState(Table):
+class InitialState(Part):
     """The state at the first boundary."""
 
     aliases: ClassVar[dict[str, str]] = {"ω_body": "omega_body"}
@@ -88,7 +88,7 @@ class InitialState(Table):
     omega_body: Vector = entry((0.0, 0.0, 0.0), "Body rates.", "rad/s")
 
 
-class Airframe(Table):
+class Airframe(Part):
     """The vehicle as a body with rotors."""
 
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("inertia_kgm2",), ("inertia_diag_kgm2", "inertia_products_kgm2"))
@@ -112,21 +112,21 @@ class Airframe(Table):
     propulsion: Propulsion = entry(Propulsion(), "ESC, motor, propeller.")
 
 
-class MotorChannel(Table):
+class MotorChannel(Part):
     """A motor, in the order of the rotors."""
 
     id: str = entry(..., "Its name, which buses use.", min_length=1)
     channel: int = entry(..., "The motor command that drives it, from 1.", ge=1, le=MAX_MOTORS)
 
 
-class ServoChannel(Table):
+class ServoChannel(Part):
     """A servo."""
 
     id: str = entry(..., "Its name, which buses use.", min_length=1)
     channel: int = entry(..., "The servo command that drives it, from 1.", ge=1, le=MAX_SERVOS)
 
 
-class Actuators(Table):
+class Actuators(Part):
     """The dynamics of all motors' commands, or of all servos."""
 
     aliases: ClassVar[dict[str, str]] = {"τ": "tau_s", "ωn": "omega_n", "ζ": "zeta"}
@@ -149,7 +149,7 @@ def name_or_table(value: Any) -> Any:
 ActuatorsOrName = Annotated[Actuators, BeforeValidator(name_or_table, json_schema_input_type=str | Actuators)]
 
 
-class Actuation(Table):
+class Actuation(Part):
     """Which command drives what."""
 
     motors: tuple[MotorChannel, ...] | None = entry(
@@ -160,7 +160,7 @@ class Actuation(Table):
     servo_actuators: ActuatorsOrName = entry(Actuators(), "Dynamics of the servos; a name or a table.")
 
 
-class BatteryTable(Table):
+class BatteryTable(Part):
     """A battery."""
 
     id: str | None = entry(None, "Its name, which buses use. Left out: `bat1` and so on.", min_length=1)
@@ -187,7 +187,7 @@ class BatteryTable(Table):
     sense_current_sigma_a: float = entry(0.0, "Noise of the measured current.", "A", ge=0.0)
 
 
-class Bus(Table):
+class Bus(Part):
     """A power bus."""
 
     id: str | None = entry(None, "Its name. Left out: `bus1` and so on.", min_length=1)
@@ -197,7 +197,7 @@ class Bus(Table):
     avionics_load_w: float = entry(0.0, "A constant load.", "W", ge=0.0)
 
 
-class Power(Table):
+class Power(Part):
     """Batteries and buses."""
 
     share_mode: Literal["inv_r0", "equal"] = entry("inv_r0", "How the batteries of a bus share its current.")

@@ -1,0 +1,370 @@
+"""Parts: one class for each physical part and each table of a spec file.
+
+A `Part` is a strict, frozen pydantic model. It is the only place that knows a part's keys, their defaults, units and
+limits, what they mean, and which stage of the simulation they belong to; where the part has a record in the compiled
+loop, its method `write` fills it. A part is checked when it is made, from a file or in Python, and never again.
+
+Types are strict: a string is not a number, true is not a number, 1 is accepted for 1.0 and 1.0 is not accepted for 1.
+Unknown keys, nan and inf are errors, unless a key says otherwise.
+"""
+
+import difflib
+import functools
+import sys
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, get_args, get_origin
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic._internal._model_construction import ModelMetaclass  # the type of BaseModel; there is no public name
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
+
+from px4lockstep.errors import InputError, TimeError
+from px4lockstep.timebase import period_to_us, seconds_to_us
+
+KEY = "{key}"
+"""Placeholder for the dotted key in the text of an error, until the key is known."""
+MAX_KEY = 100
+
+Key = tuple[str | int, ...]
+"""A place in the file: `("power", "batteries", 0, "soc0")`."""
+
+
+class _PartType(ModelMetaclass):
+    """Raises what is wrong with a part that is made in Python as `InputError`."""
+
+    def __call__(cls, **values: Any) -> Any:  # noqa: N805 (a method of the class of a class)
+        try:
+            return super().__call__(**values)
+        except ValidationError as error:
+            raise input_error(cls, error) from None  # type: ignore[arg-type]
+
+
+class Part(BaseModel, metaclass=_PartType):
+    """A part of a flight: a table of the spec file, and what Python code makes in its place."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+    aliases: ClassVar[dict[str, str]] = {}
+    """Other spellings of keys."""
+    forms: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """Keys that say the same in different ways; what a later file gives replaces what an earlier one gave otherwise."""
+    name_key: ClassVar[str | None] = None
+    """The key that a plain string in place of the table stands for."""
+    used_up: ClassVar[tuple[str, ...]] = ()
+    """Keys of a file that are used up when it is loaded."""
+    stage: ClassVar[str | None] = None
+    """The stage of its keys, and of the tables in it, unless they have their own."""
+    where: ClassVar[str] = ""
+    """The dotted key of the table in a spec file, for errors of a part that is made in Python."""
+
+
+def entry(default: Any = ..., doc: str = "", unit: str = "", *, stage: str | None = None, **limits: Any) -> Any:
+    """Return a key of a part.
+
+    Args:
+        default: Its default; `...` if it must be given.
+        doc: What it is.
+        unit: Its unit.
+        stage: The stage that it belongs to, if not the part's.
+        limits: Limits, as `pydantic.Field` takes them, and `extra` for the JSON schema.
+    """
+    description = f"{doc} [{unit}]" if unit else doc
+    extra = ({"unit": unit} if unit else {}) | ({"stage": stage} if stage else {}) | limits.pop("extra", {})
+    return Field(default, description=description, json_schema_extra=extra, **limits)
+
+
+def wrong(text: str) -> PydanticCustomError:
+    """Return an error whose text is complete but for the key."""
+    return PydanticCustomError("wrong", "{text}", {"text": text})
+
+
+def _whole_us(value: float) -> float:
+    try:
+        seconds_to_us(value, KEY)
+    except TimeError as error:
+        raise wrong(str(error)) from None
+    return value
+
+
+def _whole_period_us(value: float) -> float:
+    try:
+        period_to_us(value, KEY)
+    except TimeError as error:
+        raise wrong(str(error)) from None
+    return value
+
+
+def _three(value: Any) -> Any:
+    if not isinstance(value, tuple) or len(value) != 3:
+        raise wrong(f"{KEY} = {show(value)} is not a vector; it must be three numbers")
+    return value
+
+
+def _four(value: Any) -> Any:
+    if not isinstance(value, tuple) or len(value) != 4:
+        raise wrong(f"{KEY} = {show(value)} is not a quaternion; it must be four numbers (w, x, y, z)")
+    return value
+
+
+def _rows(value: Any) -> Any:
+    """Return nine numbers, or three rows of three, as three rows."""
+    if isinstance(value, tuple) and len(value) == 9:
+        return value[0:3], value[3:6], value[6:9]
+    if isinstance(value, tuple) and len(value) == 3 and all(isinstance(r, tuple) and len(r) == 3 for r in value):
+        return value
+    raise wrong(f"{KEY} = {show(value)} is not a matrix; it must be three rows of three numbers, or nine numbers")
+
+
+def _spread(value: Any) -> Any:
+    """Return a number as one for each axis."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return value
+    if not 0.0 <= value <= sys.float_info.max:
+        raise wrong(f"{KEY} = {show(value)} is out of range; it must be a finite number of 0 or more, or three")
+    return value, value, value
+
+
+def _number(value: Any) -> Any:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not abs(value) <= sys.float_info.max:  # neither nan nor an integer beyond any float
+        raise wrong(f"{KEY} = {show(value)} is not allowed; it must be a finite number")
+    return value
+
+
+Number = Annotated[int | float, BeforeValidator(_number)]
+"""A number that stays whole if it is."""
+NotNegative = Annotated[float, Field(ge=0.0)]
+Seconds = Annotated[float, AfterValidator(_whole_us)]
+"""A time: 0 or more, in whole microseconds."""
+Period = Annotated[float, AfterValidator(_whole_period_us)]
+"""A time of at least a microsecond."""
+Vector = Annotated[tuple[float, float, float], BeforeValidator(_three)]
+NotNegativeVector = Annotated[tuple[NotNegative, NotNegative, NotNegative], BeforeValidator(_three)]
+EachAxis = Annotated[
+    tuple[NotNegative, NotNegative, NotNegative],
+    BeforeValidator(lambda value: _three(_spread(value)), json_schema_input_type=float | tuple[float, float, float]),
+]
+"""One number for each axis, or one for all three."""
+Quaternion = Annotated[tuple[float, float, float, float], BeforeValidator(_four)]
+Matrix = Annotated[
+    tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]], BeforeValidator(_rows)
+]
+
+
+def show(value: Any, limit: int = 80) -> str:
+    """Return a value as a TOML file would have it, cut if it is long."""
+    text = _text(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _text(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return repr(value)
+        case dict():
+            return "{ " + ", ".join(f"{name} = {_text(item)}" for name, item in value.items()) + " }"
+        case list() | tuple():
+            return "[" + ", ".join(_text(item) for item in value) + "]"
+        case BaseModel():
+            return _text(value.model_dump(exclude_none=True))
+    try:
+        return str(value)
+    except ValueError:  # an integer of thousands of digits
+        return "a number with too many digits"
+
+
+# -- looking at parts -----------------------------------------------------------------------------------------------
+
+
+def dotted(key: Key) -> str:
+    """Write a key as the file's reader would: `power.batteries[0].soc0`."""
+    text = ""
+    for part in key:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+@functools.cache
+def keys_of(model: type[Part]) -> dict[str, FieldInfo]:
+    """Return the keys of a table as the file has them."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def table_of(field: FieldInfo) -> tuple[type[Part] | None, bool]:
+    """Return the table that a key holds, if any, and whether it is an array of them."""
+    return _table_in(field.annotation, False)
+
+
+def _table_in(annotation: Any, is_array: bool) -> tuple[type[Part] | None, bool]:
+    if isinstance(annotation, type) and issubclass(annotation, Part):
+        return annotation, is_array
+    for part in get_args(annotation):
+        found = _table_in(part, is_array or get_origin(annotation) is tuple)
+        if found[0] is not None:
+            return found
+    return None, False
+
+
+@functools.lru_cache(maxsize=4_096)
+def model_at(key: Key, root: type[Part]) -> type[Part] | None:
+    """Return the table at a place in the file, if there is one; `root` is the file."""
+    model: type[Part] | None = root
+    for part in key:
+        if isinstance(part, int):
+            continue
+        field = keys_of(model).get(part) if model is not None else None
+        model = table_of(field)[0] if field is not None else None
+    return model
+
+
+def stage_of(key: Key, root: type[Part]) -> str | None:
+    """Return the stage that a key belongs to: its own, else that of the innermost table that has one."""
+    model: type[Part] | None = root
+    stage = root.stage
+    for part in key:
+        if isinstance(part, int) or model is None:
+            continue
+        field = keys_of(model).get(part)
+        if field is None:
+            return stage
+        model = table_of(field)[0]
+        own = field.json_schema_extra.get("stage") if isinstance(field.json_schema_extra, dict) else None
+        stage = str(own) if own else (model.stage if model is not None and model.stage else stage)
+    return stage
+
+
+def all_tables(root: type[Part]) -> Iterator[tuple[str, type[Part], bool]]:
+    """Yield every table with its dotted name and whether it is in an array, in the order of the file."""
+    stack: list[tuple[str, type[Part], bool]] = [("", root, False)]
+    while stack:
+        name, model, is_array = stack.pop()
+        yield name, model, is_array
+        inner = []
+        for own, field in keys_of(model).items():
+            table, in_array = table_of(field)
+            if table is not None:
+                inner.append((f"{name}.{own}" if name else own, table, in_array))
+        stack.extend(reversed(inner))
+
+
+# -- wording of errors -----------------------------------------------------------------------------------------------
+
+
+MUST_BE = {
+    "float_type": "a number",
+    "int_type": "a whole number, without a point",
+    "string_type": "a string, in quotes",
+    "bool_type": "true or false",
+    "tuple_type": "an array",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "finite_number": "a finite number",
+    "string_too_short": "a string that is not empty",
+}
+WORDS = (
+    ("greater than or equal to", "at least"),
+    ("greater than", "above"),
+    ("less than or equal to", "at most"),
+    ("less than", "below"),
+)
+COUNTS = {"too_short", "too_long"}
+
+
+def input_error(part: type[Part], error: ValidationError) -> InputError:
+    """Return what pydantic found wrong with a part that was made in Python, with the key of the first error."""
+    found = error.errors(include_url=False)
+    start: Key = tuple(part.where.split(".")) if part.where else ()
+    lines = []
+    for item in found:
+        key = tuple(item["loc"])
+        text = missing(key, part) if item["type"] == "missing" else wording(key, dict(item), part)
+        lines.append(f"{part.where}.{text}" if part.where and key else text.replace(KEY, part.where or part.__name__))
+    return InputError("\n".join(lines), key=(*start, *found[0]["loc"]))
+
+
+def wording(key: Key, found: dict[str, Any], root: type[Part]) -> str:
+    """Write what pydantic found."""
+    kind, value, context = found["type"], found["input"], found.get("ctx", {})
+    name = dotted(key)
+    if kind == "wrong":
+        return str(context["text"]).replace(KEY, name)
+    if kind == "extra_forbidden":
+        return unknown(key, value, root)
+    if kind in COUNTS:
+        count = context["actual_length"]
+        limit = f"at least {context['min_length']}" if kind == "too_short" else f"at most {context['max_length']}"
+        return f"{name} has {count}; there must be {limit}"
+    if kind == "literal_error":
+        wrong = "unknown" if isinstance(value, str) else "not allowed"
+        return f"{name} = {show(value)} is {wrong}; {choices(value, str(context['expected']))}"
+    range_, should = _range(key, root), found["msg"].removeprefix("Input should be ")
+    for theirs, ours in WORDS:
+        should = should.replace(theirs, ours)
+    if kind.startswith(("greater_than", "less_than")):
+        return f"{name} = {show(value)} is out of range; it must be {range_ or should}"
+    if kind == "string_too_long":
+        return f"{name} = {show(value)} is too long; it must have at most {context['max_length']} characters"
+    must = MUST_BE.get(kind, should)
+    if range_ and kind in ("float_type", "int_type", "finite_number"):
+        must += f", {range_}"
+    return f"{name} = {show(value)} is not allowed; it must be {must}"
+
+
+def _range(key: Key, root: type[Part]) -> str:
+    """Say between what limits a key must lie."""
+    names = [part for part in key if isinstance(part, str)]
+    model = model_at(tuple(names[:-1]), root) if names else None
+    field = keys_of(model).get(names[-1]) if model is not None else None
+    words = []
+    for limit in field.metadata if field is not None else ():
+        for attribute, text in (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most")):
+            if hasattr(limit, attribute):
+                words.append(f"{text} {getattr(limit, attribute)}")
+    return " and ".join(words)
+
+
+def missing(key: Key, root: type[Part]) -> str:
+    """Say that a key must be given."""
+    names = tuple(part for part in key if isinstance(part, str))
+    model = model_at(names[:-1], root)
+    field = keys_of(model).get(names[-1]) if model is not None else None
+    what = f": {field.description}" if field is not None and field.description else ""
+    return f"{dotted(key)} is missing; it must be given{what}"
+
+
+def choices(value: Any, expected: str) -> str:
+    """Say what is allowed, the closest first; `expected` is as pydantic writes it."""
+    names = [word.strip() for word in expected.replace(" or ", ", ").split(",")]
+    meant = difflib.get_close_matches(value, [name.strip("'") for name in names], 1) if isinstance(value, str) else []
+    hint = f"did you mean {meant[0]!r}? " if meant else ""
+    return f"{hint}allowed {'are' if len(names) > 1 else 'is'} {', '.join(names)}"
+
+
+def unknown(key: Key, value: Any, root: type[Part]) -> str:
+    """Say that a key is not known, and which are."""
+    model, name = model_at(key[:-1], root), str(key[-1])
+    shown = dotted(key)
+    text = f"{shown if len(shown) <= MAX_KEY else shown[:MAX_KEY] + '…'} = {show(value)} is unknown; "
+    known = _known(model) if model is not None else []
+    meant = difflib.get_close_matches(name, known, 1) or difflib.get_close_matches(
+        name.lower(), [item for item in known if item.lower() == name.lower()], 1, 0.0
+    )
+    if meant:
+        text += f"did you mean {meant[0]!r}? "
+    else:
+        places = sorted(table for table, other, _ in all_tables(root) if name in _known(other))
+        if places:
+            text += f"it belongs {' or '.join(f'in [{place}]' if place else 'at the top' for place in places[:3])}. "
+    allowed = "allowed" if text.endswith("; ") else "Allowed"
+    return f"{text}{allowed} are {', '.join(known)}"
+
+
+def _known(model: type[Part]) -> list[str]:
+    return [*keys_of(model), *model.used_up, *model.aliases]
