@@ -3,6 +3,9 @@
 import subprocess
 import sys
 
+import numpy as np
+import pytest
+
 import px4lockstep
 
 USER = """
@@ -28,6 +31,29 @@ def test_dir_shows_what_is_not_imported_yet(python):
         "assert 'numba' not in sys.modules and 'px4lockstep.flights' not in sys.modules\n"
     )
     python("-c", code)
+
+
+def test_a_saved_run_is_read_back(tmp_path):
+    """Everything that the folder holds, as it was flown."""
+    run = px4lockstep.simulate("iris", **{"timeline.t_end_s": 3.0})
+    saved = px4lockstep.read_run(run.save(tmp_path / "run"))
+    assert np.array_equal(saved.log["pos_ned"], run.log["pos_ned"])
+    assert saved.summary["digest"] == run.digest
+    assert saved.spec.aircraft == run.spec.aircraft
+    assert saved.recording.digest == run.digest
+    assert not saved.is_incomplete
+    assert len(saved.plot().axes) == len(run.plot().axes)
+
+
+def test_a_run_that_left_no_summary_is_told(tmp_path):
+    """Before the flight ended, say; a folder that is missing is told at once."""
+    with pytest.raises(px4lockstep.InputError, match=r"File not found: .*summary\.json; the run was stopped"):
+        _ = px4lockstep.read_run(tmp_path).summary
+    (tmp_path / "summary.json").write_text("[]")
+    with pytest.raises(px4lockstep.InputError, match="must be a JSON object"):
+        _ = px4lockstep.read_run(tmp_path).summary
+    with pytest.raises(px4lockstep.InputError, match="there is no such folder"):
+        px4lockstep.read_run(tmp_path / "nowhere")
 
 
 def test_every_public_name_has_its_documentation():

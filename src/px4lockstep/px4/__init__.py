@@ -20,18 +20,26 @@ if TYPE_CHECKING:
     from px4lockstep.px4.finding import find_library
     from px4lockstep.px4.handle import Px4
     from px4lockstep.px4.library import Library
+    from px4lockstep.px4.mission_items import Command
+    from px4lockstep.px4.missions import Mission, load_mission, parse_wpl
+    from px4lockstep.px4.parameters import resolve
     from px4lockstep.px4.topics import Publisher, Subscriber
     from px4lockstep.px4.uorb import Layout, check_layouts, shipped_layouts
 
 __all__ = [
+    "Command",
     "Config",
     "Layout",
     "Library",
+    "Mission",
     "Publisher",
     "Px4",
     "Subscriber",
     "check_layouts",
     "find_library",
+    "load_mission",
+    "parse_wpl",
+    "resolve",
     "shipped_layouts",
 ]
 
@@ -40,6 +48,11 @@ _HOMES = {
     "find_library": "px4lockstep.px4.finding",
     "Px4": "px4lockstep.px4.handle",
     "Library": "px4lockstep.px4.library",
+    "Command": "px4lockstep.px4.mission_items",
+    "Mission": "px4lockstep.px4.missions",
+    "load_mission": "px4lockstep.px4.missions",
+    "parse_wpl": "px4lockstep.px4.missions",
+    "resolve": "px4lockstep.px4.parameters",
     "Publisher": "px4lockstep.px4.topics",
     "Subscriber": "px4lockstep.px4.topics",
     "Layout": "px4lockstep.px4.uorb",

@@ -1,0 +1,114 @@
+"""A run folder that is opened again: what a flight left, read when it is asked for.
+
+run = read_run("runs/first")
+run.log["pos_ned"], run.summary["outcome"], run.spec.aircraft.name
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from px4lockstep.errors import InputError
+from px4lockstep.flights.figure import draw_folder
+from px4lockstep.flights.folder import SUMMARY, check_folder, is_incomplete, read_log
+from px4lockstep.flights.recorded import SPEC
+from px4lockstep.flights.recording.file import NAME as RECORDING
+from px4lockstep.flights.recording.file import read_recording
+from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.log.log import Log
+from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, repr=False)
+class SavedRun:
+    """What a flight left in its folder.
+
+    Args:
+        folder: The run folder.
+    """
+
+    folder: Path
+
+    def __repr__(self) -> str:
+        return f"<SavedRun {self.folder}{' (incomplete)' if self.is_incomplete else ''}>"
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether the run is still being flown, or was stopped or killed."""
+        return is_incomplete(self.folder)
+
+    @cached_property
+    def log(self) -> Log:
+        """The log; of a run that was killed, the rows that it wrote.
+
+        Raises:
+            InputError: If there is none.
+        """
+        return read_log(self.folder)
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The summary, as `px4lockstep run --json` printed it.
+
+        Raises:
+            InputError: If there is none, or it can't be read.
+        """
+        path = self.folder / SUMMARY
+        try:
+            summary = json.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            raise InputError(f"File not found: {path}; the run was stopped before its summary was written") from None
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path} can't be read as JSON: {error}") from error
+        if not isinstance(summary, dict):
+            raise InputError(f"{path} is not a summary: it must be a JSON object")
+        return summary
+
+    @cached_property
+    def spec(self) -> Spec:
+        """The resolved spec that was flown.
+
+        Raises:
+            InputError: If it is missing or wrong.
+        """
+        return load_spec(self.folder / SPEC)
+
+    @cached_property
+    def recording(self) -> Recording | None:
+        """The recording; None if the flight was not recorded or did not come to its end.
+
+        Raises:
+            InputError: If it can't be read.
+        """
+        path = self.folder / RECORDING
+        return read_recording(path) if path.exists() else None
+
+    def plot(self) -> "Figure":
+        """Return the figure of the flight, a Matplotlib figure.
+
+        Raises:
+            InputError: If there is no log.
+        """
+        figure, _ = draw_folder(self.folder, self.log)
+        return figure
+
+
+def read_run(folder: str | Path) -> SavedRun:
+    """Open a run folder.
+
+    Args:
+        folder: The folder that `px4lockstep run` or `Run.save` left.
+
+    Returns:
+        The run: `log`, `summary`, `spec`, `recording` and `plot()`, each read when it is first asked for.
+
+    Raises:
+        InputError: If there is no such folder.
+    """
+    return SavedRun(check_folder(folder))
