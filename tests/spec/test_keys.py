@@ -1,0 +1,84 @@
+"""Keys of version 0.1 keep their type, default and limits: a file that was valid stays valid and means the same."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from px4lockstep.spec.json_schema import json_schema
+
+KEYS_0_1: dict[str, Any] = json.loads((Path(__file__).parent / "keys_0_1.json").read_text("utf-8"))
+WORDS = ("title", "description", "unit", "stage", "path")
+"""Entries of the schema that say nothing about which values are valid."""
+
+
+def keys_of_schema() -> dict[str, Any]:
+    """Return what the JSON schema says of each dotted key, without words and with the tables that it refers to."""
+    schema = json_schema()
+    found: dict[str, Any] = {}
+
+    def add(name: str, own: dict[str, Any]) -> None:
+        found[name] = _plain(own)
+        for table in _tables(own, schema["$defs"]):
+            for key, inner in table["properties"].items():
+                add(f"{name}.{key}", inner)
+
+    for name, own in schema["properties"].items():
+        add(name, own)
+    return found
+
+
+def _tables(own: Any, definitions: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the tables that a key may hold."""
+    if isinstance(own, list):
+        return [table for item in own for table in _tables(item, definitions)]
+    if not isinstance(own, dict):
+        return []
+    if "$ref" in own:
+        return [definitions[own["$ref"].rpartition("/")[2]]]
+    return [table for name, item in own.items() if name != "default" for table in _tables(item, definitions)]
+
+
+def _plain(own: Any) -> Any:
+    """Return an entry of the schema without words; tables, which have keys of their own, are just tables."""
+    if isinstance(own, list):
+        return [_plain(item) for item in own]
+    if not isinstance(own, dict):
+        return own
+    plain = {name: _plain(item) for name, item in own.items() if name not in WORDS}
+    if plain.pop("$ref", None) is not None:
+        plain["type"] = "object"
+    default = own.get("default")
+    if isinstance(default, dict) and default:
+        del plain["default"]  # of a table: its keys have theirs
+    elif isinstance(default, list) and any(isinstance(item, dict) for item in default):
+        plain["default"] = len(default)
+    return plain
+
+
+KEYS = keys_of_schema()
+
+
+@pytest.mark.parametrize("name", KEYS_0_1)
+def test_a_key_of_version_0_1_still_means_the_same(name: str) -> None:
+    """A key keeps its type, default and limits; only choices may be added to it, and keys to a table."""
+    assert name in KEYS, f"{name} has vanished"
+    now, then = dict(KEYS[name]), dict(KEYS_0_1[name])
+    assert choices(then) <= choices(now)
+    if then.get("type") == "object":  # a table whose keys were free may list them now
+        for own in (now, then):
+            own.pop("additionalProperties", None)
+            own.pop("default", None)
+    assert now == then
+
+
+def choices(own: dict[str, Any]) -> set[Any]:
+    """Take the values that a key is restricted to out of what the schema says of it, if it is."""
+    return {*own.pop("enum", ()), own.pop("const", None)} - {None}
+
+
+def test_the_list_is_complete() -> None:
+    """The list has the keys that a file of version 0.1 could have, so that it can fail."""
+    assert len(KEYS_0_1) == 261
+    assert KEYS_0_1["plant.integrator.h_max"] == {"type": "number", "default": 0.1, "exclusiveMinimum": 0.0}
