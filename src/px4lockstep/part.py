@@ -12,8 +12,10 @@ import difflib
 import functools
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args, get_origin
 
+import numpy as np
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic._internal._model_construction import ModelMetaclass  # the type of BaseModel; there is no public name
 from pydantic.fields import FieldInfo
@@ -25,17 +27,18 @@ from px4lockstep.timebase import period_to_us, seconds_to_us
 KEY = "{key}"
 """Placeholder for the dotted key in the text of an error, until the key is known."""
 MAX_KEY = 100
+MAX_NESTING = 32
 
 Key = tuple[str | int, ...]
 """A place in the file: `("power", "batteries", 0, "soc0")`."""
 
 
 class _PartType(ModelMetaclass):
-    """Raises what is wrong with a part that is made in Python as `InputError`."""
+    """Raises what is wrong with a part that is made in Python as `InputError`; lists and arrays become tuples."""
 
     def __call__(cls, **values: Any) -> Any:  # noqa: N805 (a method of the class of a class)
         try:
-            return super().__call__(**values)
+            return super().__call__(**{name: freeze(value) for name, value in values.items()})
         except ValidationError as error:
             raise input_error(cls, error) from None  # type: ignore[arg-type]
 
@@ -150,6 +153,23 @@ Quaternion = Annotated[tuple[float, float, float, float], BeforeValidator(_four)
 Matrix = Annotated[
     tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]], BeforeValidator(_rows)
 ]
+
+
+def freeze(value: Any, depth: int = 0) -> Any:
+    """Return a value with tuples for lists, plain strings for paths, and Python's numbers for NumPy's.
+
+    Raises:
+        RecursionError: If it is nested more deeply than anything sensible.
+    """
+    if depth > MAX_NESTING:
+        raise RecursionError
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {name: freeze(item, depth + 1) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return tuple(freeze(item, depth + 1) for item in value)
+    return str(value) if isinstance(value, Path) else value
 
 
 def show(value: Any, limit: int = 80) -> str:

@@ -12,7 +12,8 @@ from px4lockstep.campaigns.file_tables import CampaignFile, Vary
 from px4lockstep.campaigns.metrics import Metric, metrics_of
 from px4lockstep.campaigns.sampling import Sampler, seed_of_run
 from px4lockstep.engine.prepared import Prepared
-from px4lockstep.spec.files import Layers, freeze
+from px4lockstep.part import freeze
+from px4lockstep.spec.files import Layers
 from px4lockstep.spec.load import checked
 from px4lockstep.spec.overrides import apply_overrides
 from px4lockstep.spec.spec import Places, Spec

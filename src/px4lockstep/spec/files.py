@@ -14,10 +14,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from px4lockstep.errors import InputError
-from px4lockstep.part import Key, Part, dotted, keys_of, model_at, show
+from px4lockstep.part import Key, Part, dotted, freeze, keys_of, model_at, show
 from px4lockstep.spec.report import Report
 from px4lockstep.spec.spec import Places, Spec
 
@@ -25,7 +23,6 @@ GREEK_KEY = re.compile(r"^[ \t]*(\w*[τωζμµ]\w*)[ \t]*=", re.MULTILINE)
 DEEP_KEY = re.compile(r"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){50}")
 """A key of a table in a table and so on, which the parser would take minutes for."""
 MAX_BYTES = 1_000_000
-MAX_NESTING = 32
 MAX_DEPTH = 16
 MAX_FILES = 200
 """Of `extends`, each time that a file is named."""
@@ -115,23 +112,6 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def _names() -> str:
     return ", ".join(shipped_aircraft())
-
-
-def freeze(value: Any, depth: int = 0) -> Any:
-    """Return a value with tuples for lists, plain strings for paths, and Python's numbers for NumPy's.
-
-    Raises:
-        RecursionError: If it is nested more deeply than anything sensible.
-    """
-    if depth > MAX_NESTING:
-        raise RecursionError
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {name: freeze(item, depth + 1) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return tuple(freeze(item, depth + 1) for item in value)
-    return str(value) if isinstance(value, Path) else value
 
 
 @dataclass

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from px4lockstep.errors import InputError
-from px4lockstep.part import Key, Part, dotted, keys_of, model_at, show
-from px4lockstep.spec.files import Layers, canonical, freeze
+from px4lockstep.part import Key, Part, dotted, freeze, keys_of, model_at, show
+from px4lockstep.spec.files import Layers, canonical
 from px4lockstep.spec.spec import Spec
 
 MAX_SHOWN = 100
