@@ -55,7 +55,7 @@ class Batch:
         self.moved = np.zeros(cases, np.int64)
         self.x = self._states["x"]
         self.dx = self._derivatives["x"]
-        self.regimes = self._derivatives["regime"]
+        self.regimes = self._derivatives[["regime", "contact_regime"]]
         self.projected = self._projected["x"]
         for i, one in enumerate(self.aircraft):
             write_plant(one, self.plants[i], self.x[i * cases_each])
@@ -110,8 +110,8 @@ class Probe:
         return dx[: len(self.x)] if group is None else dx[self._slices[group]]
 
     def regime(self):
-        """Return the number of the laws that hold."""
-        return int(self._batch.evaluate().regimes[0])
+        """Return the numbers of the laws that hold."""
+        return tuple(self._batch.evaluate().regimes[0].tolist())
 
     def outputs(self):
         """Return a copy of the outputs."""

@@ -3,8 +3,11 @@
 import pytest
 from plant_probe import Probe
 
+from px4lockstep.plant.layout import MAX_MOTORS, MAX_POINTS, STATE
+from px4lockstep.vehicle.contact import POINT_BITS
 from px4lockstep.vehicle.fleet import iris, octa
 from px4lockstep.vehicle.parts import Actuator, Contact, Propulsion
+from px4lockstep.vehicle.regime import MOTOR_BITS, MOTOR_RATE_BIT, RANGE_BIT, SERVO_RATE_BIT
 
 FEET = tuple((x, y, 0.1) for x in (0.15, -0.15) for y in (0.15, -0.15))
 LEGS = Contact("legs", points_body_m=FEET)
@@ -97,3 +100,24 @@ def test_an_actuator_beyond_its_range_is_another_law():
     within = probe.regime()
     probe["act"][1] = 1.0 + 1e-9
     assert probe.regime() != within
+
+
+def test_every_law_has_a_bit_of_its_own_within_an_int64():
+    """A bit beyond the 62nd would be the sign or vanish, and a kink would not be seen."""
+    motors = [range(MOTOR_BITS * i, MOTOR_BITS * (i + 1)) for i in range(MAX_MOTORS)]
+    bits = [bit for own in motors for bit in own]
+    bits += [*range(MOTOR_RATE_BIT, MOTOR_RATE_BIT + MAX_MOTORS), SERVO_RATE_BIT, RANGE_BIT]
+    assert len(set(bits)) == len(bits)
+    assert STATE["regime"] == STATE["contact_regime"] == "i8"
+    assert max(bits) <= 62
+    assert POINT_BITS * MAX_POINTS <= 62
+
+
+def test_all_feet_of_the_largest_gear_are_told_apart():
+    """The last foot's bits are where nothing else is."""
+    feet = tuple((0.1 * i, 0.0, 0.1) for i in range(MAX_POINTS))
+    numbers = set()
+    for i in range(MAX_POINTS):
+        deep = tuple((x, y, z if k == i else 0.0) for k, (x, y, z) in enumerate(feet))
+        numbers.add(Probe(iris(contact=Contact("legs", points_body_m=deep)), pos=(0.0, 0.0, -0.05)).regime())
+    assert len(numbers) == MAX_POINTS

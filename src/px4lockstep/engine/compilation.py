@@ -52,7 +52,7 @@ def compile_plant() -> None:
     specialize(integrate, 0, 0, sim.state, sim.inputs, sim.plant, sim.solver, sim.work)
     specialize(check_purity, sim.validator, 0, sim)
     specialize(write_outputs, 0.0, sim.state, sim.inputs, sim.plant, sim.state, sim.bus.outputs)
-    tick = (0, 0, 0, sim.state, sim.inputs, sim.plant.multirotor, sim.bus)
+    tick = (0, 0, 0, sim.state, sim.inputs, sim.plant, sim.bus)
     specialize(step_scenario, sim.scenario, *tick)
 
 

@@ -114,7 +114,7 @@ def hold_wind(bus, inputs, gusts, t_us):
 @kernel
 def sense_batteries(sim):
     """Let the battery sensors sample the plant's outputs."""
-    for j in range(sim.plant.multirotor.power.n_batteries):
+    for j in range(sim.plant.traits.n_batteries):
         sense_battery(sim.battery_sensors[j], sim.bus.outputs.battery[j], sim.bus.battery[j])
 
 
@@ -183,8 +183,7 @@ def advance(arrays, k_stop):
             if modes.scenario == NATIVE:
                 is_tick = due & AUTOPILOT_DUE
                 ticks = cursor.autopilot_ticks
-                multirotor = sim.plant.multirotor
-                if step_scenario(scenario, t_us, ticks, is_tick, sim.state, inputs, multirotor, bus) != NOBODY:
+                if step_scenario(scenario, t_us, ticks, is_tick, sim.state, inputs, sim.plant, bus) != NOBODY:
                     leave(cursor, k, SCENARIO)
                     cursor.stage = SCENARIO  # to come back for the events after this one
                     return SCENARIO

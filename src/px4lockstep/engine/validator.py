@@ -22,7 +22,6 @@ from px4lockstep.plant.layout import (
     MAX_MOTORS,
     MAX_SERVOS,
     MAX_STATES,
-    MULTIROTOR_PLANT,
     SENSOR_FAULT_EST_FREEZE,
 )
 from px4lockstep.plant.user import MAX_PARAMETERS
@@ -125,7 +124,7 @@ def check_state(validator, t_us, state, plant):
 @kernel
 def check_faults(validator, t_us, faults, plant):
     """Check that the scenario's faults are such as the plant can have."""
-    n_motors = plant.multirotor.n_rotors if plant.kind == MULTIROTOR_PLANT else MAX_MOTORS
+    n_motors = plant.traits.n_motors if plant.traits.is_vehicle != 0 else MAX_MOTORS
     motors = faults.motor_disabled_mask | faults.motor_stuck_mask | faults.motor_weak_mask
     if motors >> n_motors != 0:  # a negative mask too: it has all bits above
         return report(validator, FAULT_MOTOR, t_us, n_motors, 0.0)

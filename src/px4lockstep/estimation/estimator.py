@@ -36,7 +36,14 @@ from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal3, normal4, stream_key
 from px4lockstep.math.trigonometry import sincos
-from px4lockstep.plant.layout import GROUPS, SENSOR_FAULT_EST_FREEZE
+from px4lockstep.plant.layout import (
+    ATT_START,
+    GROUPS,
+    OMEGA_START,
+    RIGID_BODY_STATES,
+    SENSOR_FAULT_EST_FREEZE,
+    VEL_START,
+)
 from px4lockstep.timebase import check_us
 
 TRUTH = 0
@@ -54,13 +61,8 @@ ONE_DRAW = np.int64(0)
 
 MAX_DELAY_TICKS = 64
 
-# A sample has the rigid body's part of the plant state: position, velocity, q_bn, body rates.
-SAMPLE_STATES = 13
-VEL_START = 3
-ATT_START = 6
-OMEGA_START = 10
-
-SAMPLE = record([("x", "f8", SAMPLE_STATES)])
+SAMPLE = record([("x", "f8", RIGID_BODY_STATES)])
+"""The rigid body's part of the plant state."""
 
 ERROR = record([("pos_ned", "f8", 3), ("vel_ned", "f8", 3), ("yaw", "f8"), ("omega_body", "f8", 3)])
 """An error of the estimate, as the bus has it in its faults; the yaw is a rotation about down."""
@@ -173,7 +175,7 @@ def add_error(error, sample):
 @kernel
 def sample_state(state, sample):
     """Copy the rigid body's part of a state, number by number: a block copy of what was just written would wait."""
-    for i in range(SAMPLE_STATES):
+    for i in range(RIGID_BODY_STATES):
         sample.x[i] = state.x[i]
 
 

@@ -155,8 +155,7 @@ def _battery_used(simulation: Simulation, log: Log) -> float | None:
     if "soc" not in log or not log.rows:
         return None
     soc = log["soc"]
-    power = simulation.core["plant"]["multirotor"]["power"]
-    capacity = 1.0 / power["batteries"]["inverse_capacity"][: soc.shape[1]]
+    capacity = simulation.core["plant"]["traits"]["capacity_ah"][: soc.shape[1]]
     return float(((soc[0] - simulation.plant["soc"]) * capacity).sum() / capacity.sum())
 
 

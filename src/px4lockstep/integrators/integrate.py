@@ -60,6 +60,12 @@ def adapt_step(error, h_us, is_cut, solver):
 
 
 @kernel
+def changes_regime(start, end):
+    """Return whether another law of the plant holds at the end of a step than at its start, by its slopes there."""
+    return start.regime != end.regime or start.contact_regime != end.contact_regime
+
+
+@kernel
 def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
     """Advance the state from one boundary to the next with its inputs held; return `REACHED` or what went wrong."""
     n_stages = solver.tableau.n_stages
@@ -98,7 +104,7 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
         solver.evaluations += n_stages + 1 - first
         write_error(h_s, plant, solver.tableau, work)
         error = error_norm(state, plant, solver, work)
-        has_kink = solver.kink_tolerance < 1.0 and work.k[0].regime != work.k[n_stages].regime
+        has_kink = solver.kink_tolerance < 1.0 and changes_regime(work.k[0], work.k[n_stages])
         limit = solver.kink_tolerance if has_kink else 1.0
 
         is_shortest = h_us <= solver.h_min_us

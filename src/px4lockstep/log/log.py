@@ -15,7 +15,7 @@ from px4lockstep.errors import InputError
 from px4lockstep.io import in_memory
 from px4lockstep.log.schema import BY_NAME, COLUMNS, COMPONENTS, Column, components
 from px4lockstep.math.quaternion import to_euler
-from px4lockstep.plant.layout import GROUPS, MULTIROTOR_PLANT
+from px4lockstep.plant.layout import GROUPS
 
 Array = npt.NDArray[Any]
 
@@ -169,9 +169,8 @@ def gather(flat: Mapping[str, Array]) -> Log:
 
 def _arrays_of(core: Any, rows: Array, state: Array) -> dict[str, Array | Callable[[], Array]]:
     plant, modes = core["plant"], core["modes"]
-    multirotor = plant["multirotor"]
-    actuation, power = multirotor["actuation"], multirotor["power"]
-    is_aircraft = int(plant["kind"]) == MULTIROTOR_PLANT
+    traits = plant["traits"]
+    is_aircraft = bool(traits["is_vehicle"])
     has = {
         "": True,
         "aircraft": is_aircraft,
@@ -183,13 +182,12 @@ def _arrays_of(core: Any, rows: Array, state: Array) -> dict[str, Array | Callab
     groups = {name: state[:, start:stop] for name, start, stop in zip(GROUPS, starts, stops, strict=True)}
     sizes = {name: len(ends) for name, ends in COMPONENTS.items()}
     if is_aircraft:
-        rotors, servos = int(multirotor["n_rotors"]), int(actuation["n_servos"])
         sizes |= {
-            "rotors": rotors,
-            "motors": 1 + max(int(channel) for channel in actuation["motor_channel"][:rotors]),
-            "servos": 1 + max([int(channel) for channel in actuation["servo_channel"][:servos]], default=-1),
-            "batteries": int(power["n_batteries"]),
-            "buses": int(power["n_buses"]),
+            "rotors": int(traits["n_motors"]),
+            "motors": int(traits["n_motor_commands"]),
+            "servos": int(traits["n_servo_commands"]),
+            "batteries": int(traits["n_batteries"]),
+            "buses": int(traits["n_buses"]),
         }
     arrays: dict[str, Array | Callable[[], Array]] = {}
     for column in COLUMNS:

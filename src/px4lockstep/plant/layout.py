@@ -25,8 +25,20 @@ polarization voltage."""
 
 POS, VEL, ATT, OMEGA, ACT, ACTDOT, ROTOR, SOC, V1 = range(len(GROUPS))
 
-STATE = record([("x", "f8", MAX_STATES), ("regime", "i8")])
-"""A state, or its derivative. The regime is a derivative's: a number that changes where it has a kink or jumps."""
+VEL_START = 3
+ATT_START = 6
+OMEGA_START = 10
+RIGID_BODY_STATES = 13
+"""Where velocity (NED), attitude `q_bn` and body rates start in the state of a rigid body; position (NED) is first."""
+
+STATE = record([("x", "f8", MAX_STATES), ("regime", "i8"), ("contact_regime", "i8")])
+"""A state, or its derivative. The regimes are a derivative's: numbers that change where it has a kink or jumps.
+
+`contact_regime` belongs to the contact with the ground, `regime` to everything else.
+"""
+
+REGIME_BITS = 63
+"""Bits of a regime: all but the sign of an int64."""
 
 COMMAND = record([("motors", "f8", MAX_MOTORS), ("servos", "f8", MAX_SERVOS)])
 """Motor commands in [0, 1] and servo commands in [-1, 1]."""
@@ -80,3 +92,18 @@ OUTPUTS = record(
     ]
 )
 """What a plant shows besides its state."""
+
+TRAITS = record(
+    [
+        ("is_vehicle", "i8"),  # 1: it writes rotors, power and air data into its outputs, not `values`
+        ("n_motors", "i8"),
+        ("n_motor_commands", "i8"),  # the highest motor command that drives something
+        ("n_servo_commands", "i8"),
+        ("n_batteries", "i8"),
+        ("n_buses", "i8"),
+        ("has_ground", "i8"),  # 1: it can touch the ground, at z = 0
+        ("rest_m", "f8"),  # height of its centre of mass when it stands on the ground
+        ("capacity_ah", "f8", MAX_BATTERIES),
+    ]
+)
+"""What others may ask of any plant, whatever its model; all 0 for one that is not a vehicle."""

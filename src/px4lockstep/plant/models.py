@@ -29,7 +29,7 @@ class PlantModel(Protocol):
         """Return the state at the first boundary."""
 
     def write(self, plant: Any) -> None:
-        """Write kind and parameters into a `PLANT` record."""
+        """Write kind, parameters and traits into a `PLANT` record, whose traits are 0."""
 
 
 def write_plant(model: PlantModel, plant: Any, x: Vector) -> None:
@@ -66,6 +66,7 @@ def write_plant(model: PlantModel, plant: Any, x: Vector) -> None:
     plant["n_x"] = start
     x[:] = 0.0
     x[:start] = initial
+    plant["traits"] = 0
     model.write(plant)
 
 

@@ -15,7 +15,7 @@ from px4lockstep.plant.layout import (
     SENSOR_FAULT_GYRO,
     SENSOR_FAULT_MAG,
 )
-from px4lockstep.vehicle.multirotor import applied_duty
+from px4lockstep.vehicle.dispatch import applied_duty
 
 # In this order: `apply_action` goes by groups.
 ARM = 0
@@ -86,7 +86,7 @@ EVENT = record(
 
 
 @kernel
-def apply_motor_fault(event, state, inputs, m, faults):
+def apply_motor_fault(event, state, inputs, plant, faults):
     """Break or mend one motor."""
     i = event.motor
     bit = 1 << i
@@ -98,7 +98,7 @@ def apply_motor_fault(event, state, inputs, m, faults):
     elif event.action == STUCK_MOTOR:
         duty = event.values[0]
         faults.motor_stuck_mask |= bit
-        faults.stuck_duty[i] = applied_duty(state, inputs, m, i) if math.isnan(duty) else duty
+        faults.stuck_duty[i] = applied_duty(state, inputs, plant, i) if math.isnan(duty) else duty
     else:
         faults.motor_disabled_mask &= ~bit
         faults.motor_stuck_mask &= ~bit
@@ -133,8 +133,8 @@ def apply_estimate_fault(event, faults):
 
 
 @kernel
-def apply_action(event, state, inputs, m, out):
-    """Do what an event does; `m` is the `MULTIROTOR` record and `out` the scenario's part of the bus."""
+def apply_action(event, state, inputs, plant, out):
+    """Do what an event does; `plant` is the `PLANT` record and `out` the scenario's part of the bus."""
     action = event.action
     if action <= DISARM:
         out.arm = 1 if action == ARM else 0
@@ -149,7 +149,7 @@ def apply_action(event, state, inputs, m, out):
         for i in range(3):
             out.wind_ned[i] = event.values[i]
     elif action <= STUCK_MOTOR:
-        apply_motor_fault(event, state, inputs, m, out.faults)
+        apply_motor_fault(event, state, inputs, plant, out.faults)
     elif action <= RECONNECT_BATTERY:
         out.faults.battery_disconnected = 1 if action == DISCONNECT_BATTERY else 0
     elif action == SENSOR_FAULT:

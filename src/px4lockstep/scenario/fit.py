@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from px4lockstep.plant.layout import MULTIROTOR_PLANT
 from px4lockstep.scenario.events import ARGUMENTS, AtStep, AtTime, Event, When
 from px4lockstep.scenario.report import raise_all
 from px4lockstep.scenario.scenario import Scenario
@@ -74,14 +73,14 @@ def _check_signal(where: str, signal: str, rec: Any, has_autopilot: bool, has_ti
 
 def _check_action(where: str, event: Event, plant: Any, has_estimator: bool, has_sensors: bool) -> list[str]:
     action, arguments = str(event.action), event.arguments
-    is_multirotor = int(plant["kind"]) == MULTIROTOR_PLANT
+    traits = plant["traits"]
     if "motor" in ARGUMENTS[action]:
-        motor, rotors = arguments["motor"], int(plant["multirotor"]["n_rotors"])
-        if not is_multirotor:
+        motor, rotors = arguments["motor"], int(traits["n_motors"])
+        if not traits["is_vehicle"]:
             return [f"{where}.action = {action!r} has no effect: the plant is not a multirotor. {OWN_MODEL}"]
         if motor > rotors:
             return [f"{where}.motor = {motor} is not there: the aircraft has {rotors} motors; use 1 to {rotors}"]
-    if action.endswith("_battery") and int(plant["multirotor"]["power"]["n_batteries"]) == 0:
+    if action.endswith("_battery") and int(traits["n_batteries"]) == 0:
         return [f"{where}.action = {action!r} has no effect: the plant has no power network. {OWN_MODEL}"]
     if "sensor" in arguments and arguments["sensor"] not in APPLIED_SENSORS and not has_sensors:
         return [

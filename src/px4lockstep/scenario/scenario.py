@@ -13,7 +13,7 @@ from typing import Any
 
 from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, view
-from px4lockstep.plant.layout import ATT, MULTIROTOR_PLANT, POS, VEL
+from px4lockstep.plant.layout import ATT, POS, VEL
 from px4lockstep.scenario.data_form import event_to_data, events_from_data
 from px4lockstep.scenario.events import (
     Act,
@@ -30,8 +30,6 @@ from px4lockstep.scenario.events import (
 from px4lockstep.scenario.report import raise_all
 from px4lockstep.scenario.stage import MAX_EVENTS, NOT_ASKED, look_ahead
 from px4lockstep.timebase import check_us, seconds_to_us
-from px4lockstep.vehicle.contact import LEGS
-from px4lockstep.vehicle.contact import NONE as NO_CONTACT
 
 
 @dataclass(frozen=True)
@@ -146,12 +144,10 @@ class Scenario:
         for name, group, size in (("i_pos", POS, 3), ("i_vel", VEL, 3), ("i_att", ATT, 4)):
             start, stop = int(plant["group_start"][group]), int(plant["group_stop"][group])
             rec[name] = start if stop - start == size else -1
-        rec["n_batteries"] = plant["multirotor"]["power"]["n_batteries"]
-        has_ground = plant["kind"] == MULTIROTOR_PLANT and plant["multirotor"]["contact"]["kind"] != NO_CONTACT
-        rec["ends_at_crash"] = self.ends_at_crash and has_ground
-        contact = plant["multirotor"]["contact"]
-        if contact["kind"] == LEGS:
-            rec["rest_m"] = max(contact["points_body_m"][: int(contact["n_points"]), 2])
+        traits = plant["traits"]
+        rec["n_batteries"] = traits["n_batteries"]
+        rec["ends_at_crash"] = self.ends_at_crash and traits["has_ground"] != 0
+        rec["rest_m"] = traits["rest_m"]
         rec["answer"] = NOT_ASKED
         for i, event in enumerate(self.events):
             write_event(event, rec["events"][0, i])

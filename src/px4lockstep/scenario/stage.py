@@ -96,13 +96,13 @@ def ask(scenario, i):
 
 
 @kernel
-def run_events(scenario, t_us, ticks, is_tick, state, inputs, m, bus):
+def run_events(scenario, t_us, ticks, is_tick, state, inputs, plant, bus):
     """Fire what is due; return the number of an event that needs Python, or `NOBODY`."""
     first = 0
     if scenario.answer != NOT_ASKED:
         i = scenario.asked
         if scenario.answer == HOLDS:
-            apply_action(scenario.events[i], state, inputs, m, bus.scenario)
+            apply_action(scenario.events[i], state, inputs, plant, bus.scenario)
         if scenario.answer != DECLINED:
             fire(scenario, i)
         scenario.answer = NOT_ASKED
@@ -115,13 +115,13 @@ def run_events(scenario, t_us, ticks, is_tick, state, inputs, m, bus):
             if is_due(scenario, event, t_us, ticks, is_tick, state, bus):
                 if event.action == CALL:
                     return ask(scenario, i)
-                apply_action(event, state, inputs, m, bus.scenario)
+                apply_action(event, state, inputs, plant, bus.scenario)
                 fire(scenario, i)
     return NOBODY
 
 
 @kernel
-def step_scenario(scenario, t_us, ticks, is_tick, state, inputs, m, bus):
+def step_scenario(scenario, t_us, ticks, is_tick, state, inputs, plant, bus):
     """Run the scenario at a boundary, or go on with it.
 
     Args:
@@ -131,14 +131,14 @@ def step_scenario(scenario, t_us, ticks, is_tick, state, inputs, m, bus):
         is_tick: Not 0 if the autopilot ticks here.
         state: The plant's state.
         inputs: What is held for the plant since the boundary before.
-        m: The `MULTIROTOR` record.
+        plant: The `PLANT` record.
         bus: The bus; the scenario's part of it is written.
 
     Returns:
         The number of an event that needs Python, to be called again after, or `NOBODY`.
     """
     if t_us >= scenario.next_us or scenario.n_watched > 0 or (is_tick != 0 and ticks >= scenario.next_step):
-        asked = run_events(scenario, t_us, ticks, is_tick, state, inputs, m, bus)
+        asked = run_events(scenario, t_us, ticks, is_tick, state, inputs, plant, bus)
         if asked != NOBODY:
             return asked
     if scenario.i_pos >= 0 and scenario.i_vel >= 0:

@@ -1,13 +1,9 @@
 """What the sensors are told each tick, and what they say: the numbers of MAVLink's HIL_SENSOR and HIL_GPS."""
 
 from px4lockstep.jit import record
-from px4lockstep.plant.layout import MAX_MOTORS
+from px4lockstep.plant.layout import ATT_START, MAX_MOTORS, OMEGA_START, RIGID_BODY_STATES, VEL_START
 
-RIGID_BODY_STATES = 13
-VEL = 3
-ATT = 6
-OMEGA = 10
-"""Where velocity (NED), attitude q_bn and body rates start in a rigid body's state; the position is first."""
+VEL, ATT, OMEGA = VEL_START, ATT_START, OMEGA_START
 
 SENSOR_INPUTS = record(
     [

@@ -16,7 +16,7 @@ from px4lockstep.checks import Vector3, check_number, check_vector
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, plain, record, rows, specialize, view
-from px4lockstep.plant.layout import MAX_MOTORS
+from px4lockstep.plant.layout import MAX_MOTORS, RIGID_BODY_STATES
 from px4lockstep.sensors.airspeed import AIRSPEED, step_airspeed
 from px4lockstep.sensors.barometer import BAROMETER, step_barometer
 from px4lockstep.sensors.config import SensorConfig
@@ -29,7 +29,6 @@ from px4lockstep.sensors.layout import (
     GYRO_FIELDS,
     MAG_FIELDS,
     READINGS,
-    RIGID_BODY_STATES,
     SENSOR_INPUTS,
     SENSOR_OUT,
 )

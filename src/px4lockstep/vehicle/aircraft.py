@@ -12,7 +12,18 @@ import numpy.typing as npt
 from px4lockstep.checks import Vector3, check_kind, check_number, check_positive, check_vector
 from px4lockstep.environment.gravity import Gravity
 from px4lockstep.errors import InputError
-from px4lockstep.plant.layout import GROUPS, MAX_BATTERIES, MAX_BUSES, MAX_MOTORS, MAX_SERVOS, MULTIROTOR_PLANT
+from px4lockstep.plant.layout import (
+    ATT_START,
+    GROUPS,
+    MAX_BATTERIES,
+    MAX_BUSES,
+    MAX_MOTORS,
+    MAX_SERVOS,
+    MULTIROTOR_PLANT,
+    OMEGA_START,
+    RIGID_BODY_STATES,
+    VEL_START,
+)
 from px4lockstep.vehicle import drag
 from px4lockstep.vehicle.battery_sensor import write_battery_sensor
 from px4lockstep.vehicle.parts import Actuator, Battery, Contact, PowerBus, Propulsion, Rotor
@@ -152,11 +163,11 @@ class Aircraft:
     def initial_state(self) -> npt.NDArray[np.float64]:
         """Return the state at the first boundary: at rest but for what was given."""
         x = np.zeros(sum(self.groups.values()))
-        x[0:3] = self.pos_ned
-        x[3:6] = self.vel_ned
+        x[:VEL_START] = self.pos_ned
+        x[VEL_START:ATT_START] = self.vel_ned
         w, i, j, k = self.q_bn
-        x[6:10] = np.array(self.q_bn) / math.sqrt(w * w + i * i + j * j + k * k)
-        x[10:13] = self.omega_body
+        x[ATT_START:OMEGA_START] = np.array(self.q_bn) / math.sqrt(w * w + i * i + j * j + k * k)
+        x[OMEGA_START:RIGID_BODY_STATES] = self.omega_body
         for n, item in enumerate(self.batteries):
             x[self.offset("soc") + n] = item.soc0
             x[self.offset("v1") + n] = item.v1_0
@@ -181,6 +192,7 @@ class Aircraft:
     def write(self, plant: Any) -> None:
         """Write the aircraft into a `PLANT` record."""
         plant["kind"] = MULTIROTOR_PLANT
+        self._write_traits(plant["traits"])
         m = plant["multirotor"]
         self._write_body(m)
         self._write_rotors(m)
@@ -193,6 +205,17 @@ class Aircraft:
         m["n_rotors"] = len(self.rotors)
         for field_name, group in (("i_act", "act"), ("i_rotor", "rotor"), ("i_soc", "soc"), ("i_v1", "v1")):
             m[field_name] = self.offset(group)
+
+    def _write_traits(self, traits: Any) -> None:
+        traits["is_vehicle"] = 1
+        traits["n_motors"] = len(self.rotors)
+        traits["n_motor_commands"] = max(self.motor_channels)
+        traits["n_servo_commands"] = max(self.servo_channels, default=0)
+        traits["n_batteries"] = len(self.batteries)
+        traits["n_buses"] = len(self.power_buses)
+        traits["has_ground"] = self.contact.kind != "no_contact"
+        traits["rest_m"] = self.contact.rest_height_m
+        traits["capacity_ah"][: len(self.batteries)] = [item.capacity_ah for item in self.batteries]
 
     def _write_body(self, m: Any) -> None:
         inertia = np.array(self.inertia_kgm2)

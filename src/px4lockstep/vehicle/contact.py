@@ -20,13 +20,15 @@ it creeps, slower than v_eps. Damping acts on compression only, so the ground do
 import math
 
 from px4lockstep.jit import kernel, record
-from px4lockstep.plant.layout import MAX_POINTS
-from px4lockstep.vehicle.regime import CONTACT_BIT, POINT_BITS
+from px4lockstep.plant.layout import MAX_POINTS, REGIME_BITS
 
 NONE = 0
 FLAT_GROUND = 1
 LEGS = 2
 KINDS = {"no_contact": NONE, "flat_ground": FLAT_GROUND, "legs": LEGS}
+
+POINT_BITS = 3  # of the regime, for flat ground or each leg: `point_regime`
+assert POINT_BITS * MAX_POINTS <= REGIME_BITS, "the regime of the contact needs another number"
 
 CONTACT = record(
     [
@@ -104,7 +106,7 @@ def legs_wrench(contact, dcm, z_down_m, vel, omega, dstate):
             ve = vel[1] + r10 * ux + r11 * uy + r12 * uz
             vd = vel[2] + r20 * ux + r21 * uy + r22 * uz
             gn, ge, gd = point_force(contact, depth, vn, ve, vd)
-            dstate.regime |= point_regime(contact, vn, ve, vd) << (CONTACT_BIT + POINT_BITS * i)
+            dstate.contact_regime |= point_regime(contact, vn, ve, vd) << (POINT_BITS * i)
             fn += gn
             fe += ge
             fd += gd
@@ -115,3 +117,13 @@ def legs_wrench(contact, dcm, z_down_m, vel, omega, dstate):
             ty += z * bx - x * bz
             tz += x * by - y * bx
     return (fn, fe, fd), (tx, ty, tz)
+
+
+@kernel
+def contact_wrench(contact, dcm, z_down_m, vel, omega, dstate):
+    """Return the ground's force in world axes [N] and its torque in body axes [N m], by the kind; note the regime."""
+    if contact.kind == LEGS:
+        return legs_wrench(contact, dcm, z_down_m, vel, omega, dstate)
+    if z_down_m > 0.0:
+        dstate.contact_regime = point_regime(contact, 0.0, 0.0, vel[2])  # its friction is one law
+    return ground_force(contact, z_down_m, vel[0], vel[1], vel[2]), (0.0, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""The plant as the loop and the integrators see it: four kernels that dispatch on its kind.
+"""The plant as the loop and the integrators see it: five kernels that dispatch on its kind.
 
 One compilation serves every kind, because the kind is a number in the parameters and not a type.
 """
@@ -7,7 +7,7 @@ import math
 
 from px4lockstep.jit import kernel, record
 from px4lockstep.plant import reference, user
-from px4lockstep.plant.layout import ATT, GROUPS, MULTIROTOR_PLANT, USER_PLANT
+from px4lockstep.plant.layout import ATT, GROUPS, MULTIROTOR_PLANT, TRAITS, USER_PLANT
 from px4lockstep.vehicle import multirotor
 
 PLANT = record(
@@ -16,6 +16,7 @@ PLANT = record(
         ("n_x", "i8"),
         ("group_start", "i8", len(GROUPS)),  # a group is state.x[group_start:group_stop]; empty if they are equal
         ("group_stop", "i8", len(GROUPS)),
+        ("traits", TRAITS),
         ("multirotor", multirotor.MULTIROTOR),
         ("reference", reference.REFERENCE),
         ("user", user.USER),
@@ -80,3 +81,11 @@ def autopilot_tick(t_us, state, inputs, plant):
         user.autopilot_tick(t_us, state, inputs, plant.user)
         return True
     return False
+
+
+@kernel
+def applied_duty(state, inputs, plant, i):
+    """Return what motor i gets now: the duty that its ESC applies, or its command if the plant has no ESCs."""
+    if plant.kind == MULTIROTOR_PLANT:
+        return multirotor.applied_duty(state, inputs, plant.multirotor, i)
+    return inputs.command.motors[i]

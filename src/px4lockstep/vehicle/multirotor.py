@@ -17,10 +17,11 @@ from px4lockstep.environment.atmosphere import density_kg_m3, temperature_k
 from px4lockstep.environment.gravity import GRAVITY, gravity_down_m_s2
 from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.math.quaternion import derivative, to_dcm
-from px4lockstep.plant.layout import MAX_MOTORS
+from px4lockstep.plant.layout import ATT_START, MAX_MOTORS, OMEGA_START, VEL_START
 from px4lockstep.vehicle.actuators import ACTUATION, DIRECT, project_actuators, write_actuator_rates
 from px4lockstep.vehicle.battery import charge_rates, warning_of
-from px4lockstep.vehicle.contact import CONTACT, FLAT_GROUND, LEGS, ground_force, legs_wrench, point_regime
+from px4lockstep.vehicle.contact import CONTACT, contact_wrench
+from px4lockstep.vehicle.contact import NONE as NO_CONTACT
 from px4lockstep.vehicle.drag import BODY_QUADRATIC, DRAG, quadratic_drag_body
 from px4lockstep.vehicle.power import POWER, avionics_current, bus_voltage, rotor_slots
 from px4lockstep.vehicle.propulsion import (
@@ -30,7 +31,6 @@ from px4lockstep.vehicle.propulsion import (
     propeller_load,
     spin_acceleration,
 )
-from px4lockstep.vehicle.regime import CONTACT_BIT
 from px4lockstep.vehicle.rigid_body import BODY, angular_acceleration
 
 ROTOR = record(
@@ -65,15 +65,28 @@ MULTIROTOR = record(
 @kernel
 def attitude(state):
     """Return the attitude quaternion in the state, as a tuple."""
-    return state.x[6], state.x[7], state.x[8], state.x[9]
+    x = state.x
+    return x[ATT_START], x[ATT_START + 1], x[ATT_START + 2], x[ATT_START + 3]
+
+
+@kernel
+def velocity(state):
+    """Return the velocity over the ground in the state, in world axes."""
+    return state.x[VEL_START], state.x[VEL_START + 1], state.x[VEL_START + 2]
+
+
+@kernel
+def body_rates(state):
+    """Return the body rates in the state."""
+    return state.x[OMEGA_START], state.x[OMEGA_START + 1], state.x[OMEGA_START + 2]
 
 
 @kernel
 def air_velocity_body(state, inputs, dcm):
     """Return the velocity of the air relative to the vehicle, in body axes."""
-    x = state.x
+    vel = velocity(state)
     wind = inputs.wind_ned
-    an, ae, ad = wind[0] - x[3], wind[1] - x[4], wind[2] - x[5]
+    an, ae, ad = wind[0] - vel[0], wind[1] - vel[1], wind[2] - vel[2]
     return (
         dcm[0] * an + dcm[3] * ae + dcm[6] * ad,
         dcm[1] * an + dcm[4] * ae + dcm[7] * ad,
@@ -143,6 +156,8 @@ def rhs(state, inputs, m, dstate):
     dx = dstate.x
     density = density_kg_m3(m.home_alt_m - x[2])
     q_bn = attitude(state)
+    vel = velocity(state)
+    omega_body = body_rates(state)
     dcm = to_dcm(q_bn)
     air = air_velocity_body(state, inputs, dcm)
 
@@ -150,6 +165,7 @@ def rhs(state, inputs, m, dstate):
     i_rotor, n_rotors = rotor_slots(m)
     write_duties(state, inputs, m, dstate)
     dstate.regime = 0
+    dstate.contact_regime = 0
     fx, fy, fz = 0.0, 0.0, 0.0
     tx, ty, tz = 0.0, 0.0, 0.0
     hx, hy, hz = 0.0, 0.0, 0.0
@@ -198,18 +214,11 @@ def rhs(state, inputs, m, dstate):
     fe = dcm[3] * fx + dcm[4] * fy + dcm[5] * fz
     fd = dcm[6] * fx + dcm[7] * fy + dcm[8] * fz
     if m.drag.kind != BODY_QUADRATIC:
-        fn += m.drag.linear_n_s_m * (inputs.wind_ned[0] - x[3])
-        fe += m.drag.linear_n_s_m * (inputs.wind_ned[1] - x[4])
-        fd += m.drag.linear_n_s_m * (inputs.wind_ned[2] - x[5])
-    if m.contact.kind == FLAT_GROUND:
-        ground = ground_force(m.contact, x[2], x[3], x[4], x[5])
-        fn += ground[0]
-        fe += ground[1]
-        fd += ground[2]
-        if x[2] > 0.0:
-            dstate.regime |= point_regime(m.contact, 0.0, 0.0, x[5]) << CONTACT_BIT  # its friction is one law
-    elif m.contact.kind == LEGS:
-        force, moment = legs_wrench(m.contact, dcm, x[2], (x[3], x[4], x[5]), (x[10], x[11], x[12]), dstate)
+        fn += m.drag.linear_n_s_m * (inputs.wind_ned[0] - vel[0])
+        fe += m.drag.linear_n_s_m * (inputs.wind_ned[1] - vel[1])
+        fd += m.drag.linear_n_s_m * (inputs.wind_ned[2] - vel[2])
+    if m.contact.kind != NO_CONTACT:
+        force, moment = contact_wrench(m.contact, dcm, x[2], vel, omega_body, dstate)
         fn += force[0]
         fe += force[1]
         fd += force[2]
@@ -217,18 +226,16 @@ def rhs(state, inputs, m, dstate):
         ty += moment[1]
         tz += moment[2]
 
-    dx[0] = x[3]
-    dx[1] = x[4]
-    dx[2] = x[5]
-    dx[3] = fn * m.body.inverse_mass
-    dx[4] = fe * m.body.inverse_mass
-    dx[5] = fd * m.body.inverse_mass + gravity_down_m_s2(m.gravity, x[2])
-    omega_body = (x[10], x[11], x[12])
-    dx[6], dx[7], dx[8], dx[9] = derivative(q_bn, omega_body)
+    dx[0], dx[1], dx[2] = vel
+    dx[VEL_START] = fn * m.body.inverse_mass
+    dx[VEL_START + 1] = fe * m.body.inverse_mass
+    dx[VEL_START + 2] = fd * m.body.inverse_mass + gravity_down_m_s2(m.gravity, x[2])
+    dx[ATT_START], dx[ATT_START + 1], dx[ATT_START + 2], dx[ATT_START + 3] = derivative(q_bn, omega_body)
     inertia = p.rotor_inertia
     torque_body = (tx + inertia * gx, ty + inertia * gy, tz + inertia * gz)
     momentum = (-inertia * hx, -inertia * hy, -inertia * hz)
-    dx[10], dx[11], dx[12] = angular_acceleration(m.body, omega_body, torque_body, momentum)
+    angular = angular_acceleration(m.body, omega_body, torque_body, momentum)
+    dx[OMEGA_START], dx[OMEGA_START + 1], dx[OMEGA_START + 2] = angular
 
     write_actuator_rates(m.actuation, m, state, inputs, dstate)
 

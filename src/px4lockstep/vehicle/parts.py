@@ -303,6 +303,11 @@ class Contact:
             shortest_s = min(shortest_s, rocking)
         return shortest_s
 
+    @property
+    def rest_height_m(self) -> float:
+        """Height of the centre of mass when the vehicle stands on the ground."""
+        return max(point[2] for point in self.points_body_m) if self.kind == "legs" else 0.0
+
     def friction_slope_n_s_m(self, mass_kg: float) -> float:
         """Return the most that friction of all legs together grows with speed."""
         return max(self.c_n_per_mps, 2.0 * math.sqrt(self.k_n_per_m * mass_kg))

@@ -5,6 +5,7 @@ from typing import Any
 
 from px4lockstep.autopilots.px4_sitl.mavlink.hil import HilSender
 from px4lockstep.environment.projection import MapProjection
+from px4lockstep.plant.layout import ATT_START, OMEGA_START, RIGID_BODY_STATES, VEL_START
 from px4lockstep.vehicle.aircraft import Aircraft
 
 G_M_S2 = 9.80665
@@ -79,10 +80,10 @@ class Senses:
         airspeed_m_s = math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2])
         return self._sender.state(
             hil_us,
-            x[6:10].tolist(),
-            x[10:13].tolist(),
+            x[ATT_START:OMEGA_START].tolist(),
+            x[OMEGA_START:RIGID_BODY_STATES].tolist(),
             (round(1e7 * lat_deg), round(1e7 * lon_deg), round(1e3 * (self._aircraft.home_alt_msl_m - x[2]))),
-            [round(100.0 * value) for value in x[3:6]],
+            [round(100.0 * value) for value in x[VEL_START:ATT_START]],
             round(100.0 * airspeed_m_s),
             [round(1e3 * value / G_M_S2) for value in self._suite.true_accel_m_s2.tolist()],
         )
