@@ -1,10 +1,12 @@
 """Parts that are made in Python: what is accepted, and the words of what is not."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
-from px4lockstep.errors import InputError
-from px4lockstep.part import Part, Vector, entry
+from px4lockstep.errors import InputError, did_you_mean
+from px4lockstep.part import CHECK_LATER, Found, Part, Vector, checks_of, entry, misfit
 
 
 class Thing(Part):
@@ -29,3 +31,58 @@ def test_an_error_has_the_words_and_the_key_of_a_file():
     with pytest.raises(InputError, match=r"things.one.at_m = \[1, 2\] is not a vector") as caught:
         Thing(at_m=[1, 2])
     assert caught.value.key == ("things", "one", "at_m")
+
+
+class Span(Part):
+    """Limits and a step."""
+
+    where: ClassVar[str] = "span"
+    low: float = entry(0.0, "The lower.")
+    high: float = entry(1.0, "The upper.")
+    step: float = entry(0.1, "Between the two.")
+
+    def check(self) -> Found:
+        """The limits must rise, and the step fit."""
+        if self.low > self.high:
+            yield misfit("low", self.low, f"is above high = {self.high}")
+        if self.step > self.high - self.low:
+            yield misfit("step", self.step, "does not fit")
+
+
+class Spans(Part):
+    """Parts in a part."""
+
+    spans: tuple[Span, ...] = entry((), "Several.")
+
+
+def test_the_first_key_may_be_given_by_position() -> None:
+    """As a plain name may stand for a table of a file; the others are given by name."""
+    assert Span(0.5) == Span(low=0.5)
+    with pytest.raises(TypeError, match="Span takes its first key by position"):
+        Span(0.5, 2.0)
+
+
+def test_values_that_do_not_fit_together_are_one_error_with_the_key_of_the_first() -> None:
+    """Each with its value."""
+    with pytest.raises(InputError) as caught:
+        Span(2.0)
+    assert str(caught.value) == "span.low = 2.0 is above high = 1.0\nspan.step = 0.1 does not fit"
+    assert caught.value.key == ("span", "low")
+
+
+def test_the_caller_of_a_validation_may_check_later_with_the_place_of_each_part() -> None:
+    """A file's tables are checked against others even if values in them do not fit."""
+    spans = Spans.model_validate({"spans": ({"low": 0.5}, {"low": 2.0, "step": 0.5})}, context=CHECK_LATER)
+    assert list(checks_of(spans, ("a",))) == [
+        (("a", "spans", 1, "low"), "a.spans[1].low = 2.0 is above high = 1.0"),
+        (("a", "spans", 1, "step"), "a.spans[1].step = 0.5 does not fit"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("wnd", "did you mean 'wind'? "), ("GRAVITY", "did you mean 'Gravity'? "), ("x", ""), (3, "")],
+)
+def test_a_close_name_is_suggested_and_only_a_close_one(name: object, hint: str) -> None:
+    """Whatever its case."""
+    assert did_you_mean(name, ["Gravity", "wind"]) == hint

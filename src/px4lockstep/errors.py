@@ -3,6 +3,10 @@
 An error says what was wrong, the value, what is allowed, and what to do.
 """
 
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
 
 class LockstepError(Exception):
     """Base of everything that px4lockstep raises on purpose."""
@@ -55,3 +59,12 @@ class Px4Error(LockstepError):
 
 class MetricError(LockstepError):
     """A metric that has no value for a flight: the message has the metric, the place and what was raised."""
+
+
+def did_you_mean(name: Any, known: Iterable[str]) -> str:
+    """Return `did you mean 'x'? ` for the known name that is closest to one that is unknown; empty if none is close."""
+    if not isinstance(name, str):
+        return ""
+    by_lower = {item.lower(): item for item in known}
+    closest = difflib.get_close_matches(name.lower(), by_lower, 1)
+    return f"did you mean {by_lower[closest[0]]!r}? " if closest else ""

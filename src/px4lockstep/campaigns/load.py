@@ -14,7 +14,8 @@ from px4lockstep.campaigns.metrics import MetricTable, metrics_of
 from px4lockstep.campaigns.sampling import full_length
 from px4lockstep.campaigns.stopping import check_target
 from px4lockstep.errors import InputError
-from px4lockstep.part import Key, keys_of, show, unknown
+from px4lockstep.part import Key, keys_of, show
+from px4lockstep.part.wording import unknown
 from px4lockstep.px4.missions import load_mission
 from px4lockstep.spec.files import Layers, find_file, is_name, read_toml
 from px4lockstep.spec.load import checked

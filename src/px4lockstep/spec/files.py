@@ -3,7 +3,6 @@
 Tables merge, arrays and scalars replace. Each value remembers the file that it came from.
 """
 
-import difflib
 import functools
 import os
 import re
@@ -14,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, did_you_mean
 from px4lockstep.part import Key, Part, dotted, freeze, keys_of, model_at, show
 from px4lockstep.spec.report import Report
 from px4lockstep.spec.spec import Places, Spec
@@ -59,11 +58,9 @@ def find_file(source: str | Path, folder: Path | None = None) -> Path:
     if isinstance(source, str) and is_name(source):
         known = shipped_aircraft()
         if source not in known:
-            meant = difflib.get_close_matches(source, known, 1)
-            hint = f"did you mean {meant[0]!r}? " if meant else ""
             raise InputError(
-                f"{source!r} is no aircraft that ships; {hint}there are {', '.join(known)}; give a path, such as "
-                f"{source}.toml or ./{source}, for a file of your own"
+                f"{source!r} is no aircraft that ships; {did_you_mean(source, known)}there are {', '.join(known)}; "
+                f"give a path, such as {source}.toml or ./{source}, for a file of your own"
             )
         return known[source]
     if not str(source) or "\0" in str(source):

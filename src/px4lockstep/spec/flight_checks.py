@@ -12,7 +12,8 @@ from px4lockstep.engine.timeline import MAX_BOUNDARIES
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import MAX_DELAY_TICKS
 from px4lockstep.log.schema import COLUMNS
-from px4lockstep.part import Key, choices, dotted, show
+from px4lockstep.part import Key, dotted, show
+from px4lockstep.part.wording import choices
 from px4lockstep.px4.missions import Mission, load_mission
 from px4lockstep.px4.parameters import known_parameters, resolve
 from px4lockstep.scenario.actions import SENSOR_BITS

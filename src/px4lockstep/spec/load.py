@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from px4lockstep.engine.prepared import Prepared
-from px4lockstep.part import Key, keys_of, unknown
+from px4lockstep.part import CHECK_LATER, Key, checks_of, keys_of
+from px4lockstep.part.wording import unknown
 from px4lockstep.spec.build_checks import BUILD_CHECKS, related
 from px4lockstep.spec.defaults import Tables, fill_in
 from px4lockstep.spec.files import Layers, find_file
@@ -56,6 +57,9 @@ def checked(layers: Layers, prepared: Prepared | None = None) -> Spec:
     for key, text in check_inertia_is_given(layers.data.get("airframe", {})):
         report.add(key, text)
     fill_in(tables, prepared)
+    for name, table in tables.items():
+        for key, text in checks_of(table, (name,)):
+            report.add(key, text, (name,))
     for check, needed in CHECKS:
         if all(name in tables for name in needed):
             for key, text in check(tables):
@@ -91,16 +95,15 @@ def _tables(layers: Layers, prepared: Prepared) -> Tables:
         if name not in layers.data and not field.is_required():
             tables[name] = field.default
             continue
-        adapter = _adapter(name)
         # A table that must be there and is not is checked as an empty one: the report then has its keys.
         value = layers.data.get(name, {})
         try:
-            tables[name] = prepared.made(adapter.validate_python, value)
+            tables[name] = prepared.made(_validated, name, value)
         except ValidationError as error:
             layers.report.add_validation((name,), error)
             unknown_keys = [found["loc"] for found in error.errors() if found["type"] == "extra_forbidden"]
             if len(unknown_keys) == error.error_count():  # without them the rest can be checked
-                tables[name] = adapter.validate_python(_without(value, unknown_keys))
+                tables[name] = _validated(name, _without(value, unknown_keys))
     return tables
 
 
@@ -109,6 +112,11 @@ def _adapter(name: str) -> TypeAdapter[Any]:
     """Return what checks a top-level table."""
     annotation: Any = keys_of(Spec)[name].annotation
     return TypeAdapter(annotation)
+
+
+def _validated(name: str, value: Any) -> Any:
+    """Return a top-level table, each value of which is valid alone."""
+    return _adapter(name).validate_python(value, context=CHECK_LATER)
 
 
 def _without(value: Any, keys: list[Key]) -> Any:

@@ -5,7 +5,8 @@ from collections.abc import Container
 from pydantic import ValidationError
 
 from px4lockstep.errors import InputError
-from px4lockstep.part import COUNTS, Key, Part, missing, wording
+from px4lockstep.part import Key, Part
+from px4lockstep.part.wording import findings
 from px4lockstep.spec.spec import Places, Spec
 
 MAX_LINES = 100
@@ -38,22 +39,15 @@ class Report:
 
     def add_validation(self, prefix: Key, error: ValidationError) -> None:
         """Add all that pydantic found in a table."""
-        all_found = error.errors(include_url=False)
-        for found in all_found:
+        for key, kind, text in findings(error, prefix, self.root):
             if self.is_full:
                 return
-            key: Key = (*prefix, *found["loc"])
-            place = found["loc"]
-            if found["type"] in COUNTS and any(
-                other["loc"][: len(place)] == place != other["loc"] for other in all_found
-            ):
-                continue  # pydantic counts the good ones only
-            if found["type"] == "missing":
+            if kind == "missing":
                 self.tables.append(str(key[0]))
                 is_item = any(isinstance(part, int) for part in key)  # of an array, which one file has as a whole
-                self.lines.append(f"{self.places.of(key) if is_item else self.places.main}: {missing(key, self.root)}")
+                self.lines.append(f"{self.places.of(key) if is_item else self.places.main}: {text}")
             else:
-                self.add(key, wording(key, dict(found), self.root))
+                self.add(key, text)
 
     def raise_if_any(self) -> None:
         """Raise everything as one error.

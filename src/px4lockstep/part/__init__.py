@@ -8,38 +8,60 @@ Types are strict: a string is not a number, true is not a number, 1 is accepted 
 Unknown keys, nan and inf are errors, unless a key says otherwise.
 """
 
-import difflib
 import functools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic._internal._model_construction import ModelMetaclass  # the type of BaseModel; there is no public name
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from px4lockstep.errors import InputError, TimeError
+from px4lockstep.errors import TimeError
 from px4lockstep.timebase import period_to_us, seconds_to_us
 
 KEY = "{key}"
 """Placeholder for the dotted key in the text of an error, until the key is known."""
-MAX_KEY = 100
 MAX_NESTING = 32
 
 Key = tuple[str | int, ...]
 """A place in the file: `("power", "batteries", 0, "soc0")`."""
+Found = Iterator[tuple[Key, str]]
+"""What a check finds: keys, and what is wrong with each."""
+CHECK_LATER = "check later"
+"""Context of a validation that leaves `Part.check` to the caller, which then has a part to check against others."""
+
+P = TypeVar("P", bound="Part")
 
 
 class _PartType(ModelMetaclass):
-    """Raises what is wrong with a part that is made in Python as `InputError`; lists and arrays become tuples."""
+    """Makes parts in Python: `Wind("ou")` is `Wind(wind="ou")`, lists and arrays may stand for tuples.
 
-    def __call__(cls, **values: Any) -> Any:  # noqa: N805 (a method of the class of a class)
+    What is wrong is raised as `InputError`.
+    """
+
+    def __call__(cls, *first: Any, **values: Any) -> Any:  # noqa: N805 (a method of the class of a class)
+        if len(first) > 1:
+            raise TypeError(f"{cls.__name__} takes its first key by position and the others by name")
+        names = list(cls.model_fields)  # type: ignore[attr-defined]
+        values = dict(zip(names, first, strict=False)) | values
         try:
             return super().__call__(**{name: freeze(value) for name, value in values.items()})
         except ValidationError as error:
+            from px4lockstep.part.wording import input_error  # which looks at parts
+
             raise input_error(cls, error) from None  # type: ignore[arg-type]
 
 
@@ -61,6 +83,23 @@ class Part(BaseModel, metaclass=_PartType):
     where: ClassVar[str] = ""
     """The dotted key of the table in a spec file, for errors of a part that is made in Python."""
 
+    def check(self) -> Found:
+        """Yield what is wrong with values that are valid alone and do not fit together.
+
+        Keys are those of this table; `KEY` in a text stands for the dotted key. See `misfit`.
+        """
+        yield from ()
+
+    @model_validator(mode="after")
+    def _checked(self, info: ValidationInfo) -> Self:
+        if info.context != CHECK_LATER and (found := tuple(self.check())):
+            raise PydanticCustomError("misfits", "misfits", {"found": found})
+        return self
+
+    def only(self, part: type[P]) -> P:
+        """Return the part that this one contains by inheritance, as one of its own."""
+        return part.model_construct(**{name: getattr(self, name) for name in part.model_fields})
+
 
 def entry(default: Any = ..., doc: str = "", unit: str = "", *, stage: str | None = None, **limits: Any) -> Any:
     """Return a key of a part.
@@ -75,6 +114,11 @@ def entry(default: Any = ..., doc: str = "", unit: str = "", *, stage: str | Non
     description = f"{doc} [{unit}]" if unit else doc
     extra = ({"unit": unit} if unit else {}) | ({"stage": stage} if stage else {}) | limits.pop("extra", {})
     return Field(default, description=description, json_schema_extra=extra, **limits)
+
+
+def misfit(key: str, value: Any, text: str) -> tuple[Key, str]:
+    """Return a finding of `Part.check` about the value of a key."""
+    return (key,), f"{KEY} = {show(value)} {text}"
 
 
 def wrong(text: str) -> PydanticCustomError:
@@ -273,118 +317,14 @@ def all_tables(root: type[Part]) -> Iterator[tuple[str, type[Part], bool]]:
         stack.extend(reversed(inner))
 
 
-# -- wording of errors -----------------------------------------------------------------------------------------------
-
-
-MUST_BE = {
-    "float_type": "a number",
-    "int_type": "a whole number, without a point",
-    "string_type": "a string, in quotes",
-    "bool_type": "true or false",
-    "tuple_type": "an array",
-    "dict_type": "a table",
-    "model_type": "a table",
-    "model_attributes_type": "a table",
-    "finite_number": "a finite number",
-    "string_too_short": "a string that is not empty",
-}
-WORDS = (
-    ("greater than or equal to", "at least"),
-    ("greater than", "above"),
-    ("less than or equal to", "at most"),
-    ("less than", "below"),
-)
-COUNTS = {"too_short", "too_long"}
-
-
-def input_error(part: type[Part], error: ValidationError) -> InputError:
-    """Return what pydantic found wrong with a part that was made in Python, with the key of the first error."""
-    found = error.errors(include_url=False)
-    start: Key = tuple(part.where.split(".")) if part.where else ()
-    lines = []
-    for item in found:
-        key = tuple(item["loc"])
-        text = missing(key, part) if item["type"] == "missing" else wording(key, dict(item), part)
-        lines.append(f"{part.where}.{text}" if part.where and key else text.replace(KEY, part.where or part.__name__))
-    return InputError("\n".join(lines), key=(*start, *found[0]["loc"]))
-
-
-def wording(key: Key, found: dict[str, Any], root: type[Part]) -> str:
-    """Write what pydantic found."""
-    kind, value, context = found["type"], found["input"], found.get("ctx", {})
-    name = dotted(key)
-    if kind == "wrong":
-        return str(context["text"]).replace(KEY, name)
-    if kind == "extra_forbidden":
-        return unknown(key, value, root)
-    if kind in COUNTS:
-        count = context["actual_length"]
-        limit = f"at least {context['min_length']}" if kind == "too_short" else f"at most {context['max_length']}"
-        return f"{name} has {count}; there must be {limit}"
-    if kind == "literal_error":
-        wrong = "unknown" if isinstance(value, str) else "not allowed"
-        return f"{name} = {show(value)} is {wrong}; {choices(value, str(context['expected']))}"
-    range_, should = _range(key, root), found["msg"].removeprefix("Input should be ")
-    for theirs, ours in WORDS:
-        should = should.replace(theirs, ours)
-    if kind.startswith(("greater_than", "less_than")):
-        return f"{name} = {show(value)} is out of range; it must be {range_ or should}"
-    if kind == "string_too_long":
-        return f"{name} = {show(value)} is too long; it must have at most {context['max_length']} characters"
-    must = MUST_BE.get(kind, should)
-    if range_ and kind in ("float_type", "int_type", "finite_number"):
-        must += f", {range_}"
-    return f"{name} = {show(value)} is not allowed; it must be {must}"
-
-
-def _range(key: Key, root: type[Part]) -> str:
-    """Say between what limits a key must lie."""
-    names = [part for part in key if isinstance(part, str)]
-    model = model_at(tuple(names[:-1]), root) if names else None
-    field = keys_of(model).get(names[-1]) if model is not None else None
-    words = []
-    for limit in field.metadata if field is not None else ():
-        for attribute, text in (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most")):
-            if hasattr(limit, attribute):
-                words.append(f"{text} {getattr(limit, attribute)}")
-    return " and ".join(words)
-
-
-def missing(key: Key, root: type[Part]) -> str:
-    """Say that a key must be given."""
-    names = tuple(part for part in key if isinstance(part, str))
-    model = model_at(names[:-1], root)
-    field = keys_of(model).get(names[-1]) if model is not None else None
-    what = f": {field.description}" if field is not None and field.description else ""
-    return f"{dotted(key)} is missing; it must be given{what}"
-
-
-def choices(value: Any, expected: str) -> str:
-    """Say what is allowed, the closest first; `expected` is as pydantic writes it."""
-    names = [word.strip() for word in expected.replace(" or ", ", ").split(",")]
-    meant = difflib.get_close_matches(value, [name.strip("'") for name in names], 1) if isinstance(value, str) else []
-    hint = f"did you mean {meant[0]!r}? " if meant else ""
-    return f"{hint}allowed {'are' if len(names) > 1 else 'is'} {', '.join(names)}"
-
-
-def unknown(key: Key, value: Any, root: type[Part]) -> str:
-    """Say that a key is not known, and which are."""
-    model, name = model_at(key[:-1], root), str(key[-1])
-    shown = dotted(key)
-    text = f"{shown if len(shown) <= MAX_KEY else shown[:MAX_KEY] + '…'} = {show(value)} is unknown; "
-    known = _known(model) if model is not None else []
-    meant = difflib.get_close_matches(name, known, 1) or difflib.get_close_matches(
-        name.lower(), [item for item in known if item.lower() == name.lower()], 1, 0.0
-    )
-    if meant:
-        text += f"did you mean {meant[0]!r}? "
-    else:
-        places = sorted(table for table, other, _ in all_tables(root) if name in _known(other))
-        if places:
-            text += f"it belongs {' or '.join(f'in [{place}]' if place else 'at the top' for place in places[:3])}. "
-    allowed = "allowed" if text.endswith("; ") else "Allowed"
-    return f"{text}{allowed} are {', '.join(known)}"
-
-
-def _known(model: type[Part]) -> list[str]:
-    return [*keys_of(model), *model.used_up, *model.aliases]
+def checks_of(value: Any, key: Key) -> Found:
+    """Yield what `Part.check` of a part and of all parts in it finds; `key` is the part's."""
+    if isinstance(value, Part):
+        for name, field in keys_of(type(value)).items():
+            if table_of(field)[0] is not None:
+                yield from checks_of(getattr(value, name), (*key, name))
+        for own, text in value.check():
+            yield (*key, *own), text.replace(KEY, dotted((*key, *own)))
+    elif isinstance(value, tuple):
+        for i, item in enumerate(value):
+            yield from checks_of(item, (*key, i))
