@@ -5,6 +5,7 @@ import math
 import pytest
 from scenario_flight import simulation
 
+from px4lockstep.autopilots.base import Capabilities
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.errors import InputError, InvariantError
@@ -59,7 +60,7 @@ def test_what_nothing_applies_is_refused(scenario, plant, message):
 class BySensors:
     """An autopilot that says that it has sensors which apply faults."""
 
-    applies_sensor_faults = True
+    capabilities = Capabilities(takes_sensor_faults=True)
 
     def step(self, time_us, inputs, outputs):
         self.mask = inputs.bus.scenario.faults.sensor_fault_mask

@@ -3,6 +3,7 @@
 import numpy as np
 from sensor_suites import GRAVITY_M_S2, NOISY, suite_of
 
+from px4lockstep.autopilots.base import Capabilities
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.environment.wind import Wind
@@ -24,7 +25,7 @@ SCENARIO = (
 class BySensors:
     """An autopilot that keeps what its sensors say, and its motors at half."""
 
-    applies_sensor_faults = True
+    capabilities = Capabilities(takes_sensor_faults=True)
 
     def __init__(self):
         self.sensors = suite_of(NOISY)

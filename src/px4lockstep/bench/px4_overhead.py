@@ -70,7 +70,7 @@ def overhead_us(library: str) -> tuple[float, float]:
         session.pretend_all_is_new()
         return _best_us(run, arguments, ROUNDS * TICKS * TICK_US), with_double_us
     finally:
-        session.close()
+        session.close(hosts)
 
 
 def _best_us(run: Any, arguments: tuple[Any, ...], start_us: int) -> float:

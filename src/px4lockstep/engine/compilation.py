@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from px4lockstep.autopilots.builtin.stack import step_builtin
-from px4lockstep.autopilots.px4_library.exchange import step_px4
+from px4lockstep.autopilots.native import step_native
 from px4lockstep.engine import loop
 from px4lockstep.engine.core import LOG_ROW, SIM, STREAMS, Arrays
 from px4lockstep.engine.marks import MARK
@@ -41,8 +40,7 @@ def example_arrays() -> Arrays:
 def compile_stages() -> None:
     """Compile autopilots and estimator."""
     sim = np.zeros(1, SIM)[0]
-    specialize(step_builtin, sim.builtin, 0, sim.bus)
-    specialize(step_px4, sim.px4, 0, sim.bus)
+    specialize(step_native, sim, 0, sim.bus)
     specialize(step_estimator, sim.estimator, sim.state, sim.bus.scenario, sim.bus.estimate)
 
 

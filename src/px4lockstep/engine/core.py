@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from px4lockstep.autopilots.builtin.stack import BUILTIN
-from px4lockstep.autopilots.px4_library.records import PX4_HOST
+from px4lockstep.autopilots.native import RECORDS as AUTOPILOT_RECORDS
 from px4lockstep.engine.bus import BUS, LOGGED_BUS, SCENARIO_OUT, WIND_OUT
 from px4lockstep.engine.probe import PROBE
 from px4lockstep.engine.validator import VALIDATOR
@@ -40,7 +39,7 @@ NATIVE = 1  # compiled
 REPLAY = 2  # from a recorded stream
 PYTHON = 3  # the loop returns, the user's object runs, the loop resumes
 ORDER_PROBE = 4  # writes down what it sees
-TELLING = 5  # Python, of an autopilot that tells of itself on the bus
+PYTHON_WITH_STATUS = 5  # Python, of an autopilot that writes its status to the bus
 
 MODES = record(
     [
@@ -70,8 +69,7 @@ SIM = record(
         ("gusts", GUSTS),
         ("battery_sensors", BATTERY_SENSOR, MAX_BATTERIES),
         ("estimator", ESTIMATOR),
-        ("builtin", BUILTIN),
-        ("px4", PX4_HOST),  # its handle is 0 unless real PX4 flies
+        *AUTOPILOT_RECORDS,
         ("plant", PLANT),
         ("solver", SOLVER),
         ("validator", VALIDATOR),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from px4lockstep.autopilots.base import Session
 from px4lockstep.engine import validator
 from px4lockstep.errors import InvariantError, SimulationError, StepError
 from px4lockstep.plant.layout import GROUPS
@@ -15,8 +16,14 @@ FAULTS = {
 }
 
 
-def failure_of(sim: Any, integrator_kind: str) -> SimulationError:
-    """Build the exception for a failed run from the `SIM` record."""
+def failure_of(sim: Any, integrator_kind: str, session: Session) -> SimulationError:
+    """Build the exception for a failed run.
+
+    Args:
+        sim: The `SIM` record.
+        integrator_kind: What the integrator is called.
+        session: The autopilot.
+    """
     noted = sim["validator"]
     code = int(noted["code"])
     time_us = int(noted["time_us"])
@@ -38,10 +45,10 @@ def failure_of(sim: Any, integrator_kind: str) -> SimulationError:
         text = f"the autopilot ticked after {value:.0f} us {at}, not after {expected_us} us as before"
     elif code == validator.MOTOR_COMMAND:
         text = f"motor command {index + 1} is {value} {at}; allowed are 0 to 1, or NaN for a motor that is not driven"
-        text += _from_px4(sim, "actuator_motors")
+        text += session.explain_command("motors")
     elif code == validator.SERVO_COMMAND:
         text = f"servo command {index + 1} is {value} {at}; allowed are -1 to 1, or NaN for one that is not driven"
-        text += _from_px4(sim, "actuator_servos")
+        text += session.explain_command("servos")
     elif code == validator.WIND_NOT_FINITE:
         text = f"wind component {index} (north, east, down from 0) is {value} {at}"
     elif code == validator.ESTIMATE_NOT_FINITE:
@@ -61,13 +68,6 @@ def failure_of(sim: Any, integrator_kind: str) -> SimulationError:
             "derivative"
         )
     return InvariantError(text)
-
-
-def _from_px4(sim: Any, topic: str) -> str:
-    """Say where a command came from, if real PX4 flies."""
-    if not sim["px4"]["handle"]:
-        return ""
-    return f". It is PX4's, in {topic}: look at its CA_ parameters. The log is intact"
 
 
 def _step_failure(sim: Any, code: int, integrator_kind: str) -> StepError:

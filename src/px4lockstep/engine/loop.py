@@ -22,19 +22,18 @@ source, which a python stage replaces, and what is done with its answer, which r
 
 import numpy as np
 
-from px4lockstep.autopilots.builtin.stack import step_builtin
-from px4lockstep.autopilots.px4_library.exchange import step_px4
-from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY, TELLING
+from px4lockstep.autopilots.native import step_native
+from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, PYTHON_WITH_STATUS, REPLAY
 from px4lockstep.engine.marks import mark_state
 from px4lockstep.engine.probe import probe_stage
 from px4lockstep.engine.timeline import AUTOPILOT as AUTOPILOT_DUE
 from px4lockstep.engine.timeline import LOG as LOG_DUE
 from px4lockstep.engine.timeline import WIND as WIND_DUE
 from px4lockstep.engine.validator import (
+    AUTOPILOT_FAILED,
     CHEAP,
     NO_INDEX,
     PARANOID,
-    PX4_CALL,
     SOUND,
     check_autopilot_interval,
     check_boundary,
@@ -238,17 +237,15 @@ def advance(arrays, k_stop):
         if stage <= AUTOPILOT and due & AUTOPILOT_DUE:
             if validator.level >= CHEAP and check_autopilot_interval(validator, t_us) != SOUND:
                 return FAILED
-            if modes.autopilot == NATIVE and sim.px4.handle != 0:
-                if not step_px4(sim.px4, t_us, bus):
-                    report(validator, PX4_CALL, t_us, NO_INDEX, 0.0)
+            if modes.autopilot == NATIVE:
+                if not step_native(sim, t_us, bus):
+                    report(validator, AUTOPILOT_FAILED, t_us, NO_INDEX, 0.0)
                     return FAILED
-            elif modes.autopilot == NATIVE:
-                step_builtin(sim.builtin, t_us, bus)
             elif modes.autopilot == ORDER_PROBE:
                 probe_stage(k, AUTOPILOT, bus, sim.probe)
             elif modes.autopilot == REPLAY:
                 bus.command = commands[cursor.autopilot_ticks]
-            elif modes.autopilot == PYTHON or modes.autopilot == TELLING:
+            elif modes.autopilot == PYTHON or modes.autopilot == PYTHON_WITH_STATUS:
                 return leave(cursor, k, AUTOPILOT)
         if stage <= AUTOPILOT + 1 and due & AUTOPILOT_DUE:
             # A recorded command was made fit to be held when it was recorded.

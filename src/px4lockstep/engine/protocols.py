@@ -83,10 +83,11 @@ class Estimator(Source, Protocol):
 class Autopilot(Source, Protocol):
     """Runs on the autopilot axis; outputs are `motors` in [0, 1] (NaN: not driven) and `servos` in [-1, 1].
 
-    One that tells of itself has a method `attach(told, plant, period_us, seed)`, called once, before the first
-    boundary: `told` is `bus.autopilot`, which is its to write from then on. One that holds something open has a method
-    `close()`, which `Simulation.close` calls; `warnings`, if it has them, are for the summary. One whose sensors apply
-    `bus.scenario.faults.sensor_fault_mask` says so by an attribute `applies_sensor_faults = True`.
+    One that reports its status has a method `attach(status, plant, period_us, seed)`, called once, before the first
+    boundary: `status` is `bus.autopilot`, which it writes from then on. One that holds something open has a method
+    `close()`, which `Simulation.close` calls; `warnings`, if it has them, are for the summary. What else it can do it
+    declares by an attribute `capabilities`: `Capabilities(takes_sensor_faults=True)` if its sensors apply
+    `bus.scenario.faults.sensor_fault_mask`.
     """
 
 

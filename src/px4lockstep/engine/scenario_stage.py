@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.autopilots.builtin.autopilot import Builtin
+from px4lockstep.autopilots.base import capabilities_of
 from px4lockstep.engine.prepared import Prepared
 from px4lockstep.engine.protocols import StageInputs
 from px4lockstep.engine.snapshot import check_object
@@ -34,8 +34,9 @@ def set_scenario(
     beside = Beside(
         has_estimator=isinstance(estimator, Estimator) or getattr(estimator, "applies_estimate_faults", False),
         has_autopilot=autopilot is not None,
-        has_mission=not isinstance(autopilot, Builtin) or autopilot.mission is not None,
-        has_sensors=getattr(autopilot, "applies_sensor_faults", False),
+        has_mission=getattr(autopilot, "mission", ...) is not None,
+        has_sensors=capabilities_of(autopilot).takes_sensor_faults,
+        autopilot=capabilities_of(autopilot).name,
     )
     prepared.write(core, ("scenario",), _write_scenario, scenario, core["plant"].tobytes(), timeline, beside)
     for name, item in scenario.python_objects().items():
@@ -50,6 +51,7 @@ class Beside:
     has_autopilot: bool
     has_mission: bool
     has_sensors: bool
+    autopilot: str
 
 
 def _write_scenario(
@@ -64,7 +66,7 @@ def _write_scenario(
                 "Explicit(scenario.times_us())"
             )
     if not beside.has_mission and any(event.action == "start_mission" for event in scenario.events):
-        raise InputError("the scenario starts the mission, and the built-in autopilot has none; give it one")
+        raise InputError(f"the scenario starts the mission, and {beside.autopilot} has none; give it one")
     scenario.write(record, plant)
     check_fit(
         scenario,

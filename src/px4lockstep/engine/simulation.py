@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.autopilots.builtin.autopilot import Builtin
-from px4lockstep.autopilots.px4_library.autopilot import Px4Library, Px4Session
+from px4lockstep.autopilots.base import NativeAutopilot, Session, capabilities_of
 from px4lockstep.engine import loop, validator
 from px4lockstep.engine.branching import check_past, merged_records
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
 from px4lockstep.engine.compilation import compiled_loop
-from px4lockstep.engine.core import NATIVE, PYTHON, SIM, STREAMS, TELLING, Arrays
+from px4lockstep.engine.core import NATIVE, PYTHON, PYTHON_WITH_STATUS, SIM, STREAMS, Arrays
 from px4lockstep.engine.digest import flight_digest, live_digest, pack_flight, pack_live
 from px4lockstep.engine.failure import failure_of
 from px4lockstep.engine.prepared import Prepared
@@ -24,6 +23,7 @@ from px4lockstep.engine.scenario_stage import NotingChanges
 from px4lockstep.engine.snapshot import Snapshot, difference, load_objects, save_objects
 from px4lockstep.engine.stages import (
     Handlers,
+    open_autopilot,
     plant_records,
     record_of,
     set_gusts,
@@ -62,7 +62,7 @@ class Simulation:
         scenario: Its source: a `Scenario`, an object with a method `step` (see `protocols`), or None for off.
         wind: Likewise, or a `Wind`, which runs compiled.
         estimator: Likewise, or an `Estimator`, which runs compiled.
-        autopilot: Likewise, or a `Builtin` or `Px4Library`, which run compiled.
+        autopilot: Likewise, or a `NativeAutopilot`, which runs compiled, or the `Session` of one that runs already.
         hooks: Telemetry hooks, called in this order.
         hook_axes: The axes that the hooks run on.
         gusts: Gusts on top of any wind; their edges must be boundaries.
@@ -85,7 +85,7 @@ class Simulation:
         scenario: Source | Scenario | OrderProbe | None = None,
         wind: Source | Wind | OrderProbe | None = None,
         estimator: Source | Estimator | OrderProbe | None = None,
-        autopilot: Source | Builtin | Px4Library | Px4Session | OrderProbe | None = None,
+        autopilot: Source | NativeAutopilot | Session | OrderProbe | None = None,
         hooks: Sequence[TelemetryHook] = (),
         hook_axes: Sequence[str] = ("log",),
         gusts: Sequence[Gust] = (),
@@ -145,15 +145,14 @@ class Simulation:
         set_gusts(self._core, timeline, gusts, replay)
         self._allocate(replay, record)
         self._initial_state: npt.NDArray[np.float64] = sim["state"]["x"][: self._n_x].copy()
-        self._keeps_moments = record and not self._user_objects() and not isinstance(autopilot, Px4Library | Px4Session)
+        self._keeps_moments = record and not self._user_objects() and capabilities_of(autopilot).is_copyable
         most = 1 + (self.timeline.end_us - self.timeline.start_us) // MOMENT_US if self._keeps_moments else 0
         self._moments = np.zeros((most, SIM.itemsize), np.uint8)
         self._n_moments = 0
         self._step_warnings = step_warnings(plant, timeline, self.integrator)
-        self.px4: Px4Session | None = autopilot if isinstance(autopilot, Px4Session) else None
-        """Real PX4, if it flies."""
-        if isinstance(autopilot, Px4Library) and timeline.autopilot is not None:
-            self.px4 = autopilot.open(self._core["px4"], plant, timeline.autopilot.period_us)
+        self.autopilot: Session = open_autopilot(autopilot, self._core, plant, timeline, prepared)
+        """The autopilot while it flies."""
+        self._autopilot_record = self._core[self.autopilot.record] if self.autopilot.record else self._core
 
     # -- building ------------------------------------------------------------------------------------------------
 
@@ -199,8 +198,8 @@ class Simulation:
             stop = self.timeline.index_at(check_us("until_us", until_us))
         if self._failed is not None:
             raise self._failed
-        if self.px4 is not None and not self._core["px4"]["handle"][0] and not self.is_done:
-            raise InputError("this simulation has a PX4 of another's; let it go on from there by continue_from")
+        if not self.is_done:
+            self.autopilot.check_ready(self._autopilot_record)
         while self.boundary < stop and not self.is_crashed:
             next_moment = self._keep_moment()
             self._advance(min(self.boundary + BOUNDARIES_PER_CALL, stop, next_moment))
@@ -288,24 +287,23 @@ class Simulation:
         noted["time_us"] = self._core["bus"]["time_us"][0]
 
     def close(self) -> None:
-        """End real PX4, if it flies, and let an autopilot of the user's close what it has open; the log stays.
+        """End the autopilot, or let one of the user's close what it has open; the log stays.
 
         A second time does nothing.
         """
-        if self.px4 is not None and self._core["px4"]["handle"][0]:
-            self.px4.close()
-            self._core["px4"]["handle"] = 0
-            if not self.is_done and self._failed is None:
-                self._failed = SimulationError("real PX4 was ended before the run was; the log is intact")
+        has_ended = self.autopilot.close(self._autopilot_record)
+        if has_ended and not self.is_done and self._failed is None:
+            name = self.autopilot.capabilities.name
+            self._failed = SimulationError(f"{name} was ended before the run was; the log is intact")
         close = getattr(self._sources["autopilot"], "close", None)
         if "autopilot" in self._user_objects() and close is not None:
             close()
 
     def _failure(self) -> SimulationError:
         noted = self._core["validator"][0]
-        if self.px4 is not None and noted["code"] == validator.PX4_CALL:
-            return SimulationError(self.px4.explain(self._core["px4"][0], int(noted["time_us"])))
-        error = failure_of(self._core[0], self.integrator.kind)
+        if noted["code"] == validator.AUTOPILOT_FAILED:
+            return SimulationError(self.autopilot.explain(self._autopilot_record, int(noted["time_us"])))
+        error = failure_of(self._core[0], self.integrator.kind, self.autopilot)
         if self._raised_in_plant is not None:
             error.__cause__ = self._raised_in_plant
         return error
@@ -452,14 +450,13 @@ class Simulation:
         Raises:
             InputError: If the run has failed: there is nothing sound to go back to.
         """
-        if self.px4 is not None:
-            raise InputError("real PX4 can't be copied: its state is in its library. Branch it with a fork")
+        self.autopilot.check_copyable("copied")
         if self._failed is not None:
             raise InputError("a run that failed can't be copied; go back to a snapshot from before")
         return self.copied()
 
     def copied(self) -> Snapshot:
-        """Copy everything but what real PX4 keeps to itself: for a copy of this process, which has that."""
+        """Copy everything but what an autopilot keeps outside its record: for a copy of this process, which has it."""
         return Snapshot(
             schema_version=BUS_SCHEMA_VERSION,
             time_us=self.timeline.time_us,
@@ -476,8 +473,7 @@ class Simulation:
             InputError: If the snapshot is of another version, timeline, plant, integrator or set of objects. Nothing
                 has changed then.
         """
-        if self.px4 is not None:
-            raise InputError("real PX4 can't be put back: its state is in its library. Branch it with a fork")
+        self.autopilot.check_copyable("put back")
         if snapshot.schema_version != BUS_SCHEMA_VERSION:
             raise InputError(f"the snapshot has schema version {snapshot.schema_version}, not {BUS_SCHEMA_VERSION}")
         is_same_time = np.array_equal(snapshot.time_us, self.timeline.time_us)
@@ -509,13 +505,14 @@ class Simulation:
         check_past(self.timeline, snapshot)
         at_us = int(self.timeline.time_us[int(snapshot.core["cursor"]["k"][0])])
         core = merged_records(start.core, snapshot.core, self._core, at_us)
-        if self.px4 is not None:
-            self.px4.move(snapshot.core["px4"], core["px4"], self._core["px4"])
+        name = self.autopilot.record
+        if name is not None:
+            self.autopilot.resume(snapshot.core[name], core[name], self._core[name])
         self._take(core, snapshot)
-        if self.px4 is not None and self._core["modes"]["is_recording"][0]:
-            # Not to go on from, which takes PX4, but to replay from: what came before was made otherwise.
+        if name is not None and not self._keeps_moments and self._core["modes"]["is_recording"][0]:
+            # Not to go on from, which takes the autopilot, but to replay from: what came before was made otherwise.
             kept = self._core.copy()
-            kept["px4"] = np.zeros(1, SIM["px4"])
+            self.autopilot.without_addresses(kept[name])
             self._moments, self._n_moments = kept.view(np.uint8).reshape(1, SIM.itemsize), 1
 
     def _take(self, core: npt.NDArray[Any], snapshot: Snapshot) -> None:
@@ -551,7 +548,9 @@ class Simulation:
 
     def _user_objects(self) -> dict[str, Any]:
         modes = self._core["modes"]
-        sources = {name: self._sources[name] for name in self._sources if modes[name][0] in (PYTHON, TELLING)}
+        sources = {
+            name: self._sources[name] for name in self._sources if modes[name][0] in (PYTHON, PYTHON_WITH_STATUS)
+        }
         if isinstance(self._sources["scenario"], Scenario):
             sources |= self._sources["scenario"].python_objects()
         return sources | {f"hook {i}": hook for i, hook in enumerate(self._hooks)}

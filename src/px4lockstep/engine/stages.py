@@ -1,15 +1,14 @@
 """Setting up the stages of a simulation: who runs each, and that it fits the timeline."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy.typing as npt
 
-from px4lockstep.autopilots.builtin.autopilot import Builtin
-from px4lockstep.autopilots.builtin.control_model import KnownAircraft
-from px4lockstep.autopilots.px4_library.autopilot import Px4Library, Px4Session
+from px4lockstep.autopilots.base import NativeAutopilot, Session, capabilities_of
 from px4lockstep.engine import loop
-from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, REPLAY, TELLING
+from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, PYTHON_WITH_STATUS, REPLAY
 from px4lockstep.engine.prepared import Prepared
 from px4lockstep.engine.protocols import OrderProbe, Source, StageInputs, TelemetryHook
 from px4lockstep.engine.scenario_stage import NotingChanges, scenario_handler, set_scenario
@@ -88,19 +87,16 @@ def set_sources(
             check_rigid_body(core["plant"][0])
             prepared.write(core, ("estimator",), record_of, source, seed, timeline.autopilot.period_us)
             mode = NATIVE
-        elif isinstance(source, Builtin) and name == "autopilot" and timeline.autopilot is not None:
-            prepared.write(core, ("builtin",), record_of, source, KnownAircraft.of(plant), timeline.autopilot.period_us)
-            mode = NATIVE
-        elif isinstance(source, Px4Library | Px4Session) and name == "autopilot":
-            mode = NATIVE  # the simulation starts it when all else is well
+        elif isinstance(source, NativeAutopilot | Session) and name == "autopilot":
+            mode = NATIVE  # `open_autopilot` starts it when all else is well
         elif isinstance(source, Source):
             check_object(name, source)
             mode = PYTHON
             outputs = view(core["bus"][WRITTEN_BY[name]], writable=True)
             if hasattr(source, "attach") and name == "autopilot" and timeline.autopilot is not None:
-                told = view(core["bus"]["autopilot"], writable=True)
-                source.attach(told, plant, timeline.autopilot.period_us, seed)
-                mode = TELLING
+                status = view(core["bus"]["autopilot"], writable=True)
+                source.attach(status, plant, timeline.autopilot.period_us, seed)
+                mode = PYTHON_WITH_STATUS
             handler = _handler(core, source, inputs, outputs)
             if name == "scenario":
                 handler = NotingChanges(handler, core)
@@ -111,6 +107,22 @@ def set_sources(
             )
         core["modes"][name] = mode
     return handlers
+
+
+def open_autopilot(
+    autopilot: object, core: Core, plant: PlantModel | None, timeline: Timeline, prepared: Prepared
+) -> Session:
+    """Start the autopilot, if it is compiled, and return what the simulation asks of it from then on.
+
+    Raises:
+        InputError: If it can't fly this plant, or not with its options.
+    """
+    if isinstance(autopilot, Session):
+        return autopilot
+    if isinstance(autopilot, NativeAutopilot) and timeline.autopilot is not None:
+        write = functools.partial(prepared.write, core, (autopilot.record,))
+        return autopilot.open(core[autopilot.record], plant, timeline.autopilot.period_us, write)
+    return Session(capabilities_of(autopilot))
 
 
 def set_hooks(

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from px4lockstep.autopilots.px4_library.autopilot import Px4Session
+from px4lockstep.autopilots.base import Session
+from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.flights.branch import MAX_BRANCHES, changed_spec, check_flown
@@ -55,7 +56,7 @@ class LiveTrunk:
     """A flight of real PX4 that was flown again to the moment that branches go on from."""
 
     recording: Recording
-    session: Px4Session
+    session: Session
     flight: Flight
     start: Snapshot
     moment: Snapshot
@@ -80,7 +81,7 @@ class LiveTrunk:
         with recorded_spec(recording, library) as spec:
             flight = build(spec, record=True)
         simulation = flight.simulation
-        if simulation.px4 is None:
+        if not simulation.autopilot.capabilities.branches_by_fork:
             raise InputError("only a flight of real PX4 is branched by a fork; others go on from their moments")
         start = simulation.copied()
         try:
@@ -89,7 +90,7 @@ class LiveTrunk:
         except BaseException:
             simulation.close()
             raise
-        return cls(recording, simulation.px4, flight, start, simulation.copied(), simulation.time_us)
+        return cls(recording, simulation.autopilot, flight, start, simulation.copied(), simulation.time_us)
 
     def fly_branch(self, before: Spec, spec: Spec, folder: Path, plots: bool, printed: str) -> None:
         """Fly a branch, in a child of the process that flew the trunk; it leaves its run folder.
@@ -101,7 +102,7 @@ class LiveTrunk:
             plots: Whether to draw it.
             printed: What PX4 printed before.
         """
-        flight = build(spec, record=True, px4=self.session)
+        flight = build(spec, record=True, session=self.session)
         flight.simulation.continue_from(self.moment, self.start)
         target = RunFolder.create(folder, flight, holds_log=True)
         with log_of_console(target.path / PX4_LOG, printed):
@@ -119,7 +120,7 @@ class LiveTrunk:
 
 def is_of_px4(recording: Recording) -> bool:
     """Return whether real PX4 flew a recording."""
-    return recording.source.autopilot.partition(" ")[0] == "px4"
+    return KINDS[recording.source.autopilot.partition(" ")[0]].capabilities.branches_by_fork
 
 
 def fork(

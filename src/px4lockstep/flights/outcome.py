@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from px4lockstep.engine.core import NATIVE, OFF, TELLING
+from px4lockstep.engine.core import NATIVE, OFF, PYTHON_WITH_STATUS
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import LockstepError
 from px4lockstep.log.events import events_of
@@ -22,7 +22,7 @@ STOPPED = "stopped"
 FAILED = "failed"
 
 MAX_CAUSES = 8
-TELLERS = (NATIVE, TELLING, OFF)
+WITH_STATUS = (NATIVE, PYTHON_WITH_STATUS, OFF)
 """Of the modes of the autopilot: those of which it is known whether the mission was flown."""
 
 
@@ -63,7 +63,7 @@ def is_mission_asked(simulation: Simulation) -> bool:
 def _unfinished(simulation: Simulation, log: Log) -> str:
     """Say what was asked for and not done; empty if all was, or if the autopilot tells nothing of itself."""
     told = simulation.bus.autopilot
-    if not is_mission_asked(simulation) or int(simulation.core["modes"]["autopilot"]) not in TELLERS:
+    if not is_mission_asked(simulation) or int(simulation.core["modes"]["autopilot"]) not in WITH_STATUS:
         return ""
     if told.mission_finished:
         return ""
@@ -76,9 +76,7 @@ def _unfinished(simulation: Simulation, log: Log) -> str:
             return ""
         return f"{name} was ordered at {time_us / 1e6:.2f} s, and the vehicle had not landed when the run ended"
     if not int(told.mission_count):
-        if simulation.px4 is not None:
-            return "PX4 has told nothing of the mission: it published no mission_result; does its navigator run?"
-        return "there is no autopilot to fly the mission"
+        return simulation.autopilot.why_no_mission
     return f"the run ended on item {int(told.mission_item)} of a mission with items 0 to {int(told.mission_count) - 1}"
 
 

@@ -34,7 +34,7 @@ def mission_file(mission: Mission) -> str:
 
 def source_of(flight: Flight) -> Source:
     """Return where a flight came from, as its recording keeps it."""
-    spec, mission, px4 = flight.spec, flight.mission, flight.simulation.px4
+    spec, mission, identity = flight.spec, flight.mission, flight.simulation.autopilot.identity
     name = None if mission is None else mission_file(mission)
     recorded = spec.model_copy(
         update={
@@ -48,7 +48,7 @@ def source_of(flight: Flight) -> Source:
         spec=to_toml(recorded),
         mission=None if mission is None else mission.text,
         mission_name=name,
-        autopilot=f"{spec.autopilot.kind} {__version__ if px4 is None else px4.identity}",
+        autopilot=f"{spec.autopilot.kind} {__version__ if identity is None else identity}",
         seed=spec.aircraft.seed,
         versions={
             "px4lockstep": __version__,

@@ -105,7 +105,7 @@ def summarize(
         final_pos_ned=(float(position[0]), float(position[1]), float(position[2])) if position.size == 3 else None,
         events=events,
         warnings=_warnings(simulation, events),
-        px4_rates_hz=dict(simulation.px4.rates_hz) if simulation.px4 is not None else None,
+        px4_rates_hz=None if simulation.autopilot.rates_hz is None else dict(simulation.autopilot.rates_hz),
     )
 
 
@@ -174,7 +174,9 @@ def _warnings(simulation: Simulation, events: tuple[Event, ...]) -> tuple[str, .
     if counts.forced_steps:
         found.append(f"steps of the shortest length that were accepted with too large an error: {counts.forced_steps}")
     slowest = counts.slowest
-    if simulation.px4 is not None and JIT_ENABLED and slowest.wall_s > SLOW_S:  # interpreted, all is slow
+    if (
+        simulation.autopilot.capabilities.needs_child and JIT_ENABLED and slowest.wall_s > SLOW_S
+    ):  # interpreted, all is slow
         steps = f"its {slowest.ticks} steps from t = {slowest.start_us / 1e6:.6f} s on took {slowest.wall_s:.1f} s"
         found.append(f"PX4 was slow, or the machine was busy: {steps}; the flight is the same")
     return tuple(found)

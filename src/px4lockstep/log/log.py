@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.engine.core import NATIVE, TELLING
+from px4lockstep.engine.core import NATIVE, PYTHON_WITH_STATUS
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError
 from px4lockstep.io import in_memory
@@ -176,7 +176,7 @@ def _arrays_of(core: Any, rows: Array, state: Array) -> dict[str, Array | Callab
         "aircraft": is_aircraft,
         "reference": not is_aircraft and state.shape[1] > 0,
         "estimator": int(modes["estimator"]) != 0,
-        "autopilot": int(modes["autopilot"]) in (NATIVE, TELLING),
+        "autopilot": int(modes["autopilot"]) in (NATIVE, PYTHON_WITH_STATUS),
     }
     starts, stops = plant["group_start"].tolist(), plant["group_stop"].tolist()
     groups = {name: state[:, start:stop] for name, start, stop in zip(GROUPS, starts, stops, strict=True)}

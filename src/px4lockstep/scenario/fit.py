@@ -85,7 +85,7 @@ def _check_action(where: str, event: Event, plant: Any, has_estimator: bool, has
     if "sensor" in arguments and arguments["sensor"] not in APPLIED_SENSORS and not has_sensors:
         return [
             f"{where}.sensor = {arguments['sensor']!r}: no model applies it; allowed is {', '.join(APPLIED_SENSORS)}, "
-            "unless the autopilot flies by sensors and says so, `applies_sensor_faults = True`"
+            "unless the autopilot reads sensors and declares it: `Capabilities(takes_sensor_faults=True)`"
         ]
     if (arguments.get("sensor") == "estimate" or "estimate" in action) and not has_estimator:
         return [

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from px4lockstep.autopilots.base import Session
 from px4lockstep.autopilots.builtin.autopilot import Builtin
-from px4lockstep.autopilots.px4_library.autopilot import Px4Library, Px4Session
+from px4lockstep.autopilots.px4_library.autopilot import Px4Library
 from px4lockstep.autopilots.px4_sitl.autopilot import Px4Sitl
 from px4lockstep.engine.prepared import Prepared
 from px4lockstep.engine.simulation import Simulation
@@ -63,7 +64,7 @@ def build(
     *,
     record: bool | None = None,
     replay: Streams | None = None,
-    px4: Px4Session | None = None,
+    session: Session | None = None,
     prepared: Prepared | None = None,
     check: bool = True,
 ) -> Flight:
@@ -73,7 +74,7 @@ def build(
         spec: What `load_spec` returned.
         record: Whether to keep the streams for a replay; left out, if `run.mode` is `record`.
         replay: Streams that take the place of scenario, wind and autopilot.
-        px4: A PX4 that runs already, for a branch of its flight; left out, one is started if `autopilot.kind` says so.
+        session: An autopilot that flies already, for a branch of its flight; left out, one is made.
         prepared: What flights before this one were built of, which is taken over where it is the same.
         check: Whether all that is wrong is to be in one report; else it is the first thing, which is sooner told.
 
@@ -88,7 +89,7 @@ def build(
             f"{place}: run.mode = 'replay' flies nothing; px4lockstep.replay(spec.run.recording_in, spec=spec) replays"
         )
     added: tuple[str, ...] = ()
-    autopilot: Builtin | Px4Library | Px4Sitl | Px4Session | None = px4
+    autopilot: Builtin | Px4Library | Px4Sitl | Session | None = session
     prepared = prepared or Prepared()
     made = prepared.made
     try:

@@ -86,9 +86,9 @@ def test_too_many_items_are_an_error():
 def test_only_an_aircraft_can_be_flown():
     """Said when the simulation is made."""
     timeline = Timeline(8_000, autopilot=Periodic(4_000), log=Periodic(4_000))
-    with pytest.raises(InputError, match="flies an Aircraft; TorqueFreeBody is none"):
+    with pytest.raises(InputError, match="needs an Aircraft, not TorqueFreeBody"):
         Simulation(TorqueFreeBody(), timeline, autopilot=Builtin())
-    with pytest.raises(InputError, match="flies an Aircraft; NoneType is none"):
+    with pytest.raises(InputError, match="needs an Aircraft, not NoneType"):
         Builtin().write(np.zeros(1, BUILTIN)[0], KnownAircraft.of(None), 4_000)
 
 

@@ -5,7 +5,9 @@ none.
 """
 
 import json
-from contextlib import closing
+import subprocess
+import sys
+from contextlib import closing, contextmanager
 
 import numpy as np
 import pytest
@@ -164,8 +166,7 @@ def test_each_battery_is_an_instance_with_its_own_values(tmp_path):
     """What PX4 holds is what was measured, and the two differ."""
     simulation = flight_of(tmp_path, "octa", TWO_BATTERIES).simulation
     with closing(simulation):
-        assert simulation.px4 is not None
-        subscribers = [simulation.px4.px4.subscriber("battery_status", i) for i in (0, 1)]
+        subscribers = [simulation.autopilot.px4.subscriber("battery_status", i) for i in (0, 1)]
         simulation.run(10_000_000)
         for i, subscriber in enumerate(subscribers):
             held, measured = subscriber.copy(), simulation.bus.battery[i]
@@ -186,14 +187,13 @@ def test_a_file_can_list_the_batteries(tmp_path):
     listed = {"px4.uorb.preset": "state_injection", "px4.uorb.pubs": pubs}
     simulation = flight_of(tmp_path, "octa", TWO_BATTERIES | listed).simulation
     with closing(simulation):
-        assert simulation.px4 is not None
-        assert [layout.topic for layout in simulation.px4.published][:3] == [
+        assert [layout.topic for layout in simulation.autopilot.published][:3] == [
             "battery_status",
             "battery_status",
             "vehicle_attitude",
         ]
         simulation.run(500_000)
-        capacities = [int(simulation.px4.px4.subscriber("battery_status", i).copy()["capacity"]) for i in (0, 1)]
+        capacities = [int(simulation.autopilot.px4.subscriber("battery_status", i).copy()["capacity"]) for i in (0, 1)]
     assert capacities == [5000, 3000]
 
 
@@ -226,20 +226,29 @@ def test_servos_are_px4s(tmp_path, monkeypatch):
 # -- rates, periods, presets -------------------------------------------------------------------------------------
 
 
-def opened(folder, aircraft=None, tick_us=TICK_US, **options):
-    """Start a double by the host, without a simulation."""
-    return Px4Library(library=build_double(folder), **options).open(np.zeros(1, PX4_HOST), aircraft or iris(), tick_us)
+def started(folder, aircraft=None, tick_us=TICK_US, **options):
+    """Start a double by the host, without a simulation; return the session and its record."""
+    record = np.zeros(1, PX4_HOST)
+    return Px4Library(library=build_double(folder), **options).open(record, aircraft or iris(), tick_us), record
+
+
+@contextmanager
+def opened(*arguments, **options):
+    """Start a double, and end it."""
+    session, record = started(*arguments, **options)
+    yield session
+    assert session.close(record)
 
 
 def test_a_tick_that_is_too_long_for_a_module_is_an_error_if_rates_are_strict(tmp_path):
     """Before PX4 is started: the rate, the tick, and what would do. One that does not divide it is none."""
     with pytest.raises(InputError) as caught:
-        opened(tmp_path, tick_us=5_000, strict_rates=True)
+        started(tmp_path, tick_us=5_000, strict_rates=True)
     assert str(caught.value) == (
         "px4.lockstep.mc_att_control_rate_hz = 250: a tick of 5000 us is longer than its period of 4000 us; use a "
         "shorter tick or a rate of at most 200"
     )
-    with closing(opened(tmp_path, tick_us=3_000, strict_rates=True)):
+    with opened(tmp_path, tick_us=3_000, strict_rates=True):
         pass
 
 
@@ -250,9 +259,8 @@ def test_a_topic_is_published_at_its_period_and_phase(tmp_path, monkeypatch):
     simulation = flight_of(tmp_path, changes={"px4.uorb.preset": "state_injection", "px4.uorb.pubs": pubs}).simulation
     stamps = []
     with closing(simulation):
-        assert simulation.px4 is not None
-        battery = simulation.px4.px4.subscriber("battery_status")
-        attitude = simulation.px4.px4.subscriber("vehicle_attitude")
+        battery = simulation.autopilot.px4.subscriber("battery_status")
+        attitude = simulation.autopilot.px4.subscriber("vehicle_attitude")
         for k in range(100):
             simulation.run((k + 1) * TICK_US)
             if battery.updated():
@@ -267,7 +275,7 @@ def test_a_period_between_ticks_is_an_error(tmp_path):
     slow = Published("battery_status", STATE_INJECTION.published[0].fields, period_us=10_000)
     interface = Interface("own", (slow, *STATE_INJECTION.published[1:]), STATE_INJECTION.read)
     with pytest.raises(InputError, match=r"battery_status, 10000 us, is not a whole number .*; use 8000 or 12000"):
-        opened(tmp_path, interface=interface)
+        started(tmp_path, interface=interface)
 
 
 def test_px4_can_run_without_being_told_anything(tmp_path, monkeypatch):
@@ -277,8 +285,7 @@ def test_px4_can_run_without_being_told_anything(tmp_path, monkeypatch):
     simulation = flight_of(tmp_path, changes=stand).simulation
     with closing(simulation):
         simulation.run()
-        assert simulation.px4 is not None
-        assert (simulation.px4.published, len(simulation.px4.read)) == ([], 2)
+        assert (simulation.autopilot.published, len(simulation.autopilot.read)) == ([], 2)
     with pytest.raises(InputError, match="publishes nothing, so that PX4 flies nothing; use state_injection"):
         Px4Library(interface=Interface("own", (), ACTUATORS_ONLY.read))
     with pytest.raises(InputError, match="own does not read actuator_motors"):
@@ -290,7 +297,7 @@ def test_px4_can_run_without_being_told_anything(tmp_path, monkeypatch):
 
 def test_the_allocation_of_the_iris_is_that_of_its_rotors(tmp_path):
     """Positions, moments with their signs, thrust up; in float32, as PX4 has it."""
-    with closing(opened(tmp_path)) as session:
+    with opened(tmp_path) as session:
         px4 = session.px4
         assert (px4.param_get("CA_AIRFRAME"), px4.param_get("CA_ROTOR_COUNT")) == (0, 4)
         rotors = [
@@ -309,7 +316,7 @@ def test_the_allocation_of_the_iris_is_that_of_its_rotors(tmp_path):
 def test_the_allocation_of_the_octa_and_of_a_tilted_rotor(tmp_path):
     """Eight rotors, signs alternating; the first leans outward by 30 degrees, so that it pushes up and inward."""
     tilted = Rotor((0.25, 0.0, 0.0), +1, axis_body=(0.5, 0.0, 0.8660254037844386))
-    with closing(opened(tmp_path, octa(rotors=(tilted, *octa().rotors[1:])))) as session:
+    with opened(tmp_path, octa(rotors=(tilted, *octa().rotors[1:]))) as session:
         px4 = session.px4
         assert px4.param_get("CA_ROTOR_COUNT") == 8
         moments = [px4.param_get(f"CA_ROTOR{i}_KM") for i in range(8)]
@@ -323,11 +330,12 @@ def test_the_allocation_of_the_octa_and_of_a_tilted_rotor(tmp_path):
 def test_a_px4_without_axes_flies_and_one_without_positions_does_not(tmp_path, monkeypatch):
     """Axes are set where there are such parameters."""
     monkeypatch.setenv(OPTIONS, "missing.CA_ROTOR0_AX,missing.CA_ROTOR1_AZ")
-    opened(tmp_path).close()
+    with opened(tmp_path):
+        pass
     monkeypatch.setenv(OPTIONS, "missing.CA_ROTOR0_PX")
     (tmp_path / "without").mkdir()
     with pytest.raises(InputError, match="no parameter 'CA_ROTOR0_PX'"):
-        opened(tmp_path / "without")
+        started(tmp_path / "without")
 
 
 def test_parameters_of_the_file_come_last(tmp_path):
@@ -340,8 +348,7 @@ def test_parameters_of_the_file_come_last(tmp_path):
     changes = {"px4.params": params, "autopilot.params": {"MPC_XY_CRUISE": 8.0, "MPC_Z_V_AUTO_UP": 2.0}}
     simulation = flight_of(tmp_path, changes=SHORT | changes).simulation
     with closing(simulation):
-        assert simulation.px4 is not None
-        px4 = simulation.px4.px4
+        px4 = simulation.autopilot.px4
         names = ("MPC_XY_CRUISE", "MPC_Z_V_AUTO_UP", "CA_ROTOR0_KM", "MC_AIRMODE", "CA_ROTOR1_KM")
         found = [px4.param_get(name) for name in names]
     assert found == [3.0, 2.0, np.float32(0.04), 1, np.float32(0.05)]
@@ -349,9 +356,17 @@ def test_parameters_of_the_file_come_last(tmp_path):
         flight_of(tmp_path, changes={"px4.params": [{"name": "MPC_XY_CRUISE", "value": -3.0}]})
 
 
+def test_a_process_that_asked_for_the_same_double_twice_ends_well():
+    """The test above alone, in a fresh process: a copy over the loaded file made it end with SIGSEGV."""
+    own = f"{__file__}::{test_parameters_of_the_file_come_last.__name__}"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", own]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+
+
 def test_the_geometry_can_be_left_to_the_user(tmp_path):
     """PX4's own default has no rotors."""
-    with closing(opened(tmp_path, derive_ca_params=False)) as session:
+    with opened(tmp_path, derive_ca_params=False) as session:
         assert session.px4.param_get("CA_ROTOR_COUNT") == 0
 
 
@@ -409,8 +424,8 @@ def test_a_layout_that_does_not_fit_is_named_before_the_first_step(tmp_path, tol
 
 def test_only_an_aircraft_is_flown(tmp_path):
     """PX4's geometry and batteries are an aircraft's."""
-    with pytest.raises(InputError, match="flies an Aircraft here; dict is none"):
-        opened(tmp_path, {"name": "none"})
+    with pytest.raises(InputError, match="real PX4 needs an Aircraft, not dict"):
+        started(tmp_path, {"name": "none"})
 
 
 # -- the console -------------------------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ def told(folder, situation, aircraft, faults=(), **options):
             messages[topic, instance] = np.frombuffer(message.tobytes(), message_dtype(topic))[0]
         return messages
     finally:
-        session.close()
+        session.close(hosts)
 
 
 def expected(s):
@@ -381,7 +381,7 @@ def test_at_time_zero_stamps_that_px4_takes_for_never_are_one(tmp_path):
         # no tick before, so no acceleration
         assert session.message("vehicle_angular_velocity")["xyz_derivative"].tolist() == [0.0, 0.0, 0.0]
     finally:
-        session.close()
+        session.close(hosts)
     ones = ("home_position", "geofence_status", "vehicle_global_position")
     assert stamped == {topic: int(topic in ones) for topic in TOPICS}
 
@@ -396,7 +396,7 @@ def test_an_estimate_that_is_lost_is_not_valid(tmp_path):
         assert tick(rows(hosts), rows(np.array([CLIMBING.time_us])), rows(bus))
         local, world = session.message("vehicle_local_position"), session.message("vehicle_global_position")
     finally:
-        session.close()
+        session.close(hosts)
     assert [bool(local[name]) for name in ("xy_valid", "z_valid", "v_xy_valid", "v_z_valid")] == [False] * 4
     assert [bool(world[name]) for name in ("lat_lon_valid", "alt_valid")] == [False] * 2
     assert local["z"] == np.float32(-6.25)

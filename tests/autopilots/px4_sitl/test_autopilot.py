@@ -587,7 +587,7 @@ def test_the_build_is_found_in_the_sources_and_by_the_environment(tmp_path, monk
 def test_another_plant_is_refused(build):
     """There is nothing that sensors could be of."""
     timeline = Timeline(1_000, autopilot=Periodic(100))
-    with pytest.raises(InputError, match="stock PX4 flies an Aircraft here; Oscillator is none"):
+    with pytest.raises(InputError, match="stock PX4 needs an Aircraft, not Oscillator"):
         Simulation(Oscillator(), timeline, autopilot=Px4Sitl(options=SitlOptions(build_dir=build)))
 
 

@@ -5,8 +5,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from px4lockstep.autopilots.base import NativeAutopilot, Record, Session, WriteRecord
 from px4lockstep.autopilots.builtin.allocation import PITCH, ROLL, THRUST_Z, YAW, effectiveness, rank, write_allocation
 from px4lockstep.autopilots.builtin.attitude_control import yaw_series
 from px4lockstep.autopilots.builtin.control_model import KnownAircraft
@@ -15,10 +16,11 @@ from px4lockstep.autopilots.builtin.motor_failure import NONE as NO_MOTOR
 from px4lockstep.autopilots.builtin.navigator import MAX_ITEMS
 from px4lockstep.autopilots.builtin.position_control import ONE_G
 from px4lockstep.autopilots.builtin.schedule import period_us
+from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.checks import check_kind
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
-from px4lockstep.jit import interpreted
+from px4lockstep.jit import interpreted, plain
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.trigonometry import sincos
 from px4lockstep.px4.missions import Mission, MissionItem, load_mission
@@ -155,7 +157,7 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class Builtin:
+class Builtin(NativeAutopilot):
     """The built-in autopilot.
 
     Args:
@@ -176,6 +178,9 @@ class Builtin:
     Raises:
         InputError: If the mission or a parameter is wrong.
     """
+
+    capabilities: ClassVar = KINDS["builtin"].capabilities
+    record: ClassVar = "builtin"
 
     mission: Mission | str | Path | None = None
     params: Params = field(default_factory=dict)
@@ -240,6 +245,11 @@ class Builtin:
         return rates
 
     # -- writing ---------------------------------------------------------------------------------------------------
+
+    def open(self, record: Record, plant: object, period_us: int, write: WriteRecord) -> Session:
+        """Write its record, unless the build cache has it; all of its state is there."""
+        write(_write_record, self, KnownAircraft.of(plant), period_us)
+        return Session(self.capabilities)
 
     def write(self, record: Any, known: KnownAircraft, autopilot_period_us: int) -> None:
         """Write everything into a `BUILTIN` record.
@@ -343,6 +353,10 @@ class Builtin:
             record["speed_m_s"] = item.speed_m_s
             record["jump_to"] = item.jump_to
             record["jump_repeats"] = item.jump_repeats
+
+
+def _write_record(record: Record, builtin: Builtin, known: KnownAircraft, period_us: int) -> None:
+    builtin.write(plain(record)[0], known, period_us)
 
 
 def low_pass_weight(cutoff_hz: float, sample_s: float) -> float:

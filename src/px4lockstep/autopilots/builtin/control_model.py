@@ -37,7 +37,7 @@ class KnownAircraft:
             InputError: If it is none.
         """
         if not isinstance(aircraft, Aircraft):
-            raise InputError(f"the built-in autopilot flies an Aircraft; {type(aircraft).__name__} is none")
+            raise InputError(f"the built-in autopilot needs an Aircraft, not {type(aircraft).__name__}")
         return cls(
             aircraft.name,
             aircraft.rotors,

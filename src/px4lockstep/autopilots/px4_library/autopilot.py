@@ -10,15 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.autopilots.base import NativeAutopilot, Record, Session, WriteRecord
+from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.autopilots.px4_library.exchange import FUNCTIONS, MAX_SILENT_TICKS, SILENT, STOPPED
 from px4lockstep.autopilots.px4_library.records import MAX_FIELDS, MAX_PUBLISHERS, MAX_SUBSCRIBERS, PX4_HOST
-from px4lockstep.errors import InputError
-from px4lockstep.jit.memory import KINDS
+from px4lockstep.errors import InputError, StateError
+from px4lockstep.jit.memory import KINDS as NUMBER_KINDS
 from px4lockstep.px4 import Config, Layout, Library, Px4, check_layouts
 from px4lockstep.px4.codes import refused
 from px4lockstep.px4.fields import HEARD_FIELDS, MAV_TYPES, OTHER_MAV_TYPE, TOLD_FIELDS, Fields, battery_fields
@@ -40,7 +42,7 @@ BLOCK = 64
 
 
 @dataclass(frozen=True)
-class Px4Library:
+class Px4Library(NativeAutopilot):
     """Real PX4.
 
     Args:
@@ -58,6 +60,9 @@ class Px4Library:
         msg_dir: PX4's folder `msg`, for messages that neither the library nor the package describes.
         allow_second_life: Whether PX4 may be started a second time in a process: it then differs from a first time.
     """
+
+    capabilities: ClassVar = KINDS["px4"].capabilities
+    record: ClassVar = "px4"
 
     mission: Mission | None = None
     params: Mapping[str, float | int] = field(default_factory=dict)
@@ -102,28 +107,29 @@ class Px4Library:
             rates[module] = 1e6 / (ticks * autopilot_period_us)
         return rates
 
-    def open(self, record: npt.NDArray[Any], aircraft: Any, autopilot_period_us: int) -> "Px4Session":
+    def open(self, record: Record, plant: object, period_us: int, write: WriteRecord | None = None) -> "Px4Session":
         """Start PX4, and write into a `PX4_HOST` record all that the loop needs to run it.
 
         Args:
             record: An array of one record, at its place in memory for as long as PX4 runs.
-            aircraft: What is flown.
-            autopilot_period_us: A tick.
+            plant: What is flown.
+            period_us: A tick.
+            write: Not used: a record with addresses is never the same.
 
         Raises:
             InputError: If the library is not found or does not fit, a parameter is unknown, or a rate can't be kept.
             Px4Error: If PX4 refuses something.
         """
-        if not isinstance(aircraft, Aircraft):
-            raise InputError(f"real PX4 flies an Aircraft here; {type(aircraft).__name__} is none")
-        self._check_rates(autopilot_period_us)
+        if not isinstance(plant, Aircraft):
+            raise InputError(f"real PX4 needs an Aircraft, not {type(plant).__name__}")
+        self._check_rates(period_us)
         library = Library.load(self.library)
         px4 = library.create(self.config, msg_dir=self.msg_dir, allow_second_life=self.allow_second_life)
         try:
-            self._set_parameters(px4, aircraft)
+            self._set_parameters(px4, plant)
             self._load_mission(px4)
-            session = Px4Session(px4, library.path, self.effective_rates(autopilot_period_us))
-            session.write(record, self, library, aircraft, autopilot_period_us)
+            session = Px4Session(px4, library.path, self.effective_rates(period_us))
+            session.write(record, self, library, plant, period_us)
         except BaseException:
             px4.close()
             raise
@@ -175,15 +181,17 @@ def _period_us(hz: int) -> int:
     return 1_000_000 // hz if hz > 0 else 0
 
 
-class Px4Session:
+class Px4Session(Session):
     """A PX4 that runs for a simulation: its messages' memory, and what its record means."""
 
+    record: ClassVar = Px4Library.record
+    why_no_mission = "PX4 has told nothing of the mission: it published no mission_result; does its navigator run?"
+
     def __init__(self, px4: Px4, library: Path, rates_hz: Mapping[str, float]) -> None:
+        super().__init__(Px4Library.capabilities)
         self.px4 = px4
-        self.identity = hashlib.sha256(library.read_bytes()).hexdigest()[:16]
-        """Of the library: the first digits of its SHA-256."""
+        self.identity = hashlib.sha256(library.read_bytes()).hexdigest()[:16]  # of the library: the first digits
         self.rates_hz = rates_hz
-        """How often each module really runs."""
         self.published: list[Layout] = []
         self.read: list[Layout] = []
         self._messages = np.zeros(0, np.uint8)
@@ -203,19 +211,36 @@ class Px4Session:
             if self.px4.config.enable_control_allocator:
                 self.px4.control_alloc_update_params()
 
-    def move(self, kept: npt.NDArray[Any], into: npt.NDArray[Any], home: npt.NDArray[Any]) -> None:
+    def check_ready(self, record: Record) -> None:
+        """Check that this record is the one that PX4 flies with."""
+        if not record["handle"][0]:
+            raise StateError("this simulation has a PX4 of another's; let it go on from there by continue_from")
+
+    def check_copyable(self, what: str) -> None:
+        """Refuse."""
+        raise InputError(f"real PX4 can't be {what}: its state is in its library. Branch it with a fork")
+
+    def resume(self, kept: Record, into: Record, home: Record) -> None:
         """Copy the record of a host that ran elsewhere, with the addresses that its numbers have in their new home."""
         into[...] = kept
         into["fields"]["number"][0, : self._n_fields] += home.ctypes.data - int(kept["own_address"][0])
         into["own_address"] = home.ctypes.data
 
+    def without_addresses(self, record: Record) -> None:
+        """Clear the whole record: nobody can go on with it without this process."""
+        record[...] = np.zeros(1, record.dtype)
+
     def pretend_all_is_new(self) -> None:
         """Let every topic count as published anew until the library says otherwise, for measuring the host alone."""
         self._updated[0] = 1
 
-    def close(self) -> None:
-        """End PX4."""
+    def close(self, record: Record) -> bool:
+        """End PX4, if it flies with this record."""
+        if not record["handle"][0]:
+            return False
         self.px4.close()
+        record["handle"] = 0
+        return True
 
     def message(self, topic: str) -> Any:
         """Return the message of a published topic as it was last handed over, by reference; for looking at it."""
@@ -224,9 +249,13 @@ class Px4Session:
                 return self._messages[place : place + layout.size].view(layout.dtype)[0]
         raise InputError(f"{topic} is not published; there are {', '.join(each.topic for each in self.published)}")
 
-    def explain(self, record: Any, time_us: int) -> str:
+    def explain_command(self, actuators: str) -> str:
+        """Name the topic that a command came in."""
+        return f". It is PX4's, in actuator_{actuators}: look at its CA_ parameters. The log is intact"
+
+    def explain(self, record: Record, time_us: int) -> str:
         """Say which call failed, and what to do."""
-        failed = record["failed"]
+        failed = record["failed"][0]
         function, which, code = int(failed["function"]), int(failed["which"]), int(failed["code"])
         at = f"at t = {time_us / 1e6:.6f} s"
         if function == SILENT:
@@ -336,7 +365,7 @@ class Px4Session:
             if self._n_fields == MAX_FIELDS:
                 raise InputError(f"more than {MAX_FIELDS} fields cross the boundary to PX4; list fewer topics")
             out = record["fields"][0, self._n_fields]
-            out["kind"] = KINDS[dtype.base.name]
+            out["kind"] = NUMBER_KINDS[dtype.base.name]
             out["number"] = record.ctypes.data + own_offset + 8 * i
             out["place"] = message + offset + dtype.base.itemsize * i
             self._n_fields += 1

@@ -20,8 +20,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, ClassVar
 
+from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.autopilots.px4_library.autopilot import ca_parameters
 from px4lockstep.autopilots.px4_sitl import symptoms
 from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, RETURN, Api, crc_extra_heard
@@ -83,7 +84,7 @@ class Px4Sitl:
         InputError: If there is no such home.
     """
 
-    applies_sensor_faults = True
+    capabilities: ClassVar = KINDS["px4-sitl"].capabilities
 
     mission: Mission | None = None
     params: Mapping[str, float | int] = field(default_factory=dict)
@@ -128,7 +129,7 @@ class Px4Sitl:
             InputError: If there is no PX4, it can't fly this plant, or a package is missing.
         """
         if not isinstance(plant, Aircraft):
-            raise InputError(f"stock PX4 flies an Aircraft here; {type(plant).__name__} is none")
+            raise InputError(f"stock PX4 needs an Aircraft, not {type(plant).__name__}")
         self._crc_extra_heard = crc_extra_heard()
         self._build = None if self.options.wait_for_user else find_build(self.options.build_dir)
         if self.options.battery:

@@ -1,0 +1,174 @@
+"""What the rest of the package may ask of any autopilot, and how the engine runs a compiled one.
+
+An autopilot runs in Python or compiled. One in Python has a method `step` (see `engine.protocols`). A compiled one is a
+`NativeAutopilot`: it keeps its state in a record of the simulation, where the kernel `native.step_native` finds it, and
+`open` returns the `Session` that the simulation talks to from then on.
+
+Nobody outside this package asks which autopilot flies: `Capabilities` say what it can do. Each kind of a spec file
+declares them in `kinds`; an autopilot of a user has them as an attribute, `capabilities`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy.typing as npt
+
+from px4lockstep.errors import InputError
+
+Record = npt.NDArray[Any]
+"""An array of one record."""
+WriteRecord = Callable[..., None]
+"""Writes a record through the build cache: `write(writer, *values)` calls `writer(record, *values)` unless the record
+of the same values is known."""
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What an autopilot can do, and what it needs.
+
+    Args:
+        name: What messages call it.
+        flies: Whether there is an autopilot at all.
+        needs_child: Whether it runs inside this process, once in its life, and may crash it: a flight then needs a
+            child process.
+        is_repeatable: Whether the same flight is bit-identical each time.
+        is_copyable: Whether a snapshot or checkpoint holds all of its state.
+        is_reusable: Whether it may fly a second flight.
+        estimates_itself: Whether it estimates its state from sensors, and ignores the simulation's estimator.
+        reads_sensors: Whether it reads the simulated sensors.
+        takes_sensor_faults: Whether faults of these sensors reach it.
+        has_mission: Whether it can fly a mission.
+        takes_px4_params: Whether it takes `px4.params` and any parameter that PX4 may have.
+    """
+
+    name: str = "the autopilot"
+    flies: bool = True
+    needs_child: bool = False
+    is_repeatable: bool = True
+    is_copyable: bool = True
+    is_reusable: bool = True
+    estimates_itself: bool = False
+    reads_sensors: bool = False
+    takes_sensor_faults: bool = False
+    has_mission: bool = True
+    takes_px4_params: bool = False
+
+    @property
+    def branches_by_fork(self) -> bool:
+        """Whether its state is in this process and outside the records: a branch takes a copy of the process."""
+        return self.needs_child and not self.is_copyable
+
+
+UNKNOWN = Capabilities()
+"""Of an autopilot of a user that declares none."""
+NOBODY = Capabilities("no autopilot", flies=False, has_mission=False)
+
+
+def capabilities_of(autopilot: object) -> Capabilities:
+    """Return what an autopilot declares; None is no autopilot."""
+    declared = NOBODY if autopilot is None else getattr(autopilot, "capabilities", UNKNOWN)
+    assert isinstance(declared, Capabilities)
+    return declared
+
+
+class Session:
+    """An autopilot while it flies: what a simulation asks of it from its start to its end.
+
+    This one serves every autopilot whose state is complete in its record or in its attributes: nothing is open, so
+    there is nothing to close, move or explain.
+
+    Args:
+        capabilities: What the autopilot declares.
+    """
+
+    record: ClassVar[str | None] = None
+    """The name of its record in the simulation, if it has one."""
+    identity: str | None = None
+    """Which version flies, if it is not this package's."""
+    rates_hz: Mapping[str, float] | None = None
+    """How often each of its modules really runs, if it says so."""
+    why_no_mission: str = "there is no autopilot to fly the mission"
+    """What to say of a flight in which it never reported a mission."""
+
+    def __init__(self, capabilities: Capabilities) -> None:
+        self.capabilities = capabilities
+
+    def check_ready(self, record: Record) -> None:
+        """Check that it can run with this record.
+
+        Raises:
+            StateError: If it flies with another one.
+        """
+
+    def check_copyable(self, what: str) -> None:
+        """Check that a snapshot can hold its state.
+
+        Args:
+            what: What is to be done with it: "copied" or "put back".
+
+        Raises:
+            InputError: If it can't.
+        """
+
+    def close(self, record: Record) -> bool:
+        """End it, if it runs with this record; return whether it did."""
+        return False
+
+    def set_parameters(self, params: Mapping[str, float | int]) -> None:
+        """Change parameters in flight.
+
+        Raises:
+            InputError: If it does not have one, or not with this value.
+        """
+        if params:
+            raise InputError(
+                f"{', '.join(params)} can't change in flight: {self.capabilities.name} has them in its record"
+            )
+
+    def explain(self, record: Record, time_us: int) -> str:
+        """Say why a step failed, and what to do."""
+        return f"at t = {time_us / 1e6:.6f} s {self.capabilities.name} failed"
+
+    def explain_command(self, actuators: str) -> str:
+        """Add to an error about a command where it came from.
+
+        Args:
+            actuators: "motors" or "servos".
+        """
+        return ""
+
+    def resume(self, kept: Record, into: Record, home: Record) -> None:
+        """Prepare a record that another simulation flew with so far, to go on in this one.
+
+        Args:
+            kept: The record as the other simulation left it.
+            into: The record to go on with, which is written.
+            home: Where that record will be in memory.
+        """
+
+    def without_addresses(self, record: Record) -> None:
+        """Clear from a copy of the record what only this process can use, so that a replay may start from it."""
+
+
+class NativeAutopilot(ABC):
+    """An autopilot that runs compiled, in a record of its own; `native` has its kernel."""
+
+    capabilities: ClassVar[Capabilities]
+    record: ClassVar[str]
+    """The name of its record in the simulation: see `native.RECORDS`."""
+
+    @abstractmethod
+    def open(self, record: Record, plant: object, period_us: int, write: WriteRecord) -> Session:
+        """Write its record and start what has to run.
+
+        Args:
+            record: Its record, zero so far, at its place in memory for as long as the simulation lives.
+            plant: What is flown.
+            period_us: A tick.
+            write: Writes its record through the build cache.
+
+        Raises:
+            InputError: If it can't fly this plant, or not with these options.
+        """
