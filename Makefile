@@ -4,12 +4,19 @@ BIN := $(VENV)/bin
 # Compiled kernels of this checkout stay in it, so that a fresh clone starts cold.
 export PX4LOCKSTEP_CACHE_DIR ?= $(CURDIR)/.cache/px4lockstep
 
-.PHONY: fly test lint bench pictures digests clean
+.PHONY: fly check test test-all warm lint bench pictures digests clean
 
-test: lint
-	$(BIN)/python tests/support/warm_cache.py
+check: lint warm  # the fast tier, in this process: under two minutes
+	$(BIN)/python -m pytest -q -n 2 -m fast
+
+test: lint warm  # everything but long proofs
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-all: lint warm  # long proofs too: many seeds, wall-clock flows, clean installations
 	$(BIN)/python -m pytest -n 2
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 2 -m "not compiled" tests/engine tests/integrators tests/plant tests/scenario
+
+warm: $(VENV)/ready  # compile before the tests, which then share what is compiled
+	$(BIN)/python tests/support/warm_cache.py
 
 fly: $(VENV)/ready
 	env -u PX4LOCKSTEP_CACHE_DIR $(BIN)/px4lockstep run iris  # into the user's cache, where later commands look

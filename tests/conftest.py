@@ -1,4 +1,8 @@
-"""Shared by all tests: the compile cache of this checkout, fresh interpreters, and the double of stock PX4."""
+"""Shared by all tests: tiers, the compile cache of this checkout, fresh interpreters, and the double of stock PX4.
+
+Every test is of one tier. A marker of that name, on a test or a file, says which; otherwise it follows from the folder
+and the fixtures. Tests of the fast tier can't start processes: that is what keeps it fast.
+"""
 
 import os
 import subprocess
@@ -12,6 +16,49 @@ ROOT = Path(__file__).resolve().parent.parent
 # Set before anything imports Numba, and inherited by the interpreters that tests start.
 os.environ.setdefault("PX4LOCKSTEP_CACHE_DIR", str(ROOT / ".cache" / "px4lockstep"))
 os.environ.setdefault("PX4LOCKSTEP_QUIET", "1")
+
+
+TIERS = ("fast", "process", "sitl", "doubles", "slow")
+FOLDERS = {"doubles": "doubles", "cli": "process"}
+FIXTURES = {"sitl_build": "sitl", "sitl_instance": "sitl", "python": "process"}
+COMPILER = "px4lockstep.engine.compilation"
+"""The one process that the package starts by itself: it compiles half of the loop where there is no cache."""
+
+
+def tier_of(item):
+    """Return the tier of a test."""
+    marked = [tier for tier in TIERS if item.get_closest_marker(tier) is not None]
+    if marked:
+        return marked[-1]
+    folders = Path(item.path).relative_to(ROOT / "tests").parts
+    found = [tier for folder, tier in FOLDERS.items() if folder in folders]
+    found += [tier for name, tier in FIXTURES.items() if name in item.fixturenames]
+    return found[0] if found else "fast"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark every test with its tier, before `-m` chooses among them."""
+    for item in items:
+        tier = tier_of(item)
+        if item.get_closest_marker(tier) is None:
+            item.add_marker(tier)
+
+
+@pytest.fixture(autouse=True)
+def _no_processes_in_the_fast_tier(request, monkeypatch):
+    """Fail a test of the fast tier that starts a process."""
+    if request.node.get_closest_marker("fast") is None:
+        return
+    start = subprocess.Popen.__init__
+
+    def refuse(self, arguments, *rest, **options):
+        if COMPILER in arguments:
+            return start(self, arguments, *rest, **options)
+        pytest.fail(f"a test of the fast tier starts {arguments}; mark it: pytest.mark.process")
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
+    monkeypatch.setattr(os, "fork", lambda: pytest.fail("a test of the fast tier forks; mark it: pytest.mark.process"))
 
 
 @pytest.fixture

@@ -1,10 +1,8 @@
-"""The same bytes: run to run, process to process, compiled or interpreted, on any CPU target."""
+"""The same bytes from run to run; that they do not depend on the compiler is in `tests/jit/test_bits.py`."""
 
 import hashlib
 import struct
-from pathlib import Path
 
-import flown
 import numpy as np
 import pytest
 from flown import FORCED_BODY, INTEGRATORS, TIMELINE, NoisyWind, make
@@ -13,8 +11,6 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.math.philox import normal4, stream_key
 from px4lockstep.plant.models import Oscillator
-
-SCRIPT = Path(flown.__file__)
 
 
 @pytest.fixture(scope="module")
@@ -26,16 +22,6 @@ def test_the_same_run_twice_gives_one_digest(digests_here):
     """In one process, and different for each integrator, so that the digest shows something."""
     assert {kind: make(kind).run().digest() for kind in INTEGRATORS} == digests_here
     assert len(set(digests_here.values())) == len(INTEGRATORS)
-
-
-@pytest.mark.parametrize(
-    "environment",
-    [{}, {"NUMBA_DISABLE_JIT": "1"}, {"NUMBA_CPU_NAME": "generic"}],
-    ids=["fresh process", "interpreted", "generic CPU"],
-)
-def test_digests_do_not_depend_on_process_jit_or_cpu(python, digests_here, environment):
-    """Every integrator, on a plant by address, a shipped one and the octa as it lands; both digests."""
-    assert python(SCRIPT, **environment).stdout.splitlines() == list(flown.digest_lines())
 
 
 def flip_one_bit(part, name, index):

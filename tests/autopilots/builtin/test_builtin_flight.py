@@ -1,6 +1,4 @@
-"""One source, one result: a closed-loop flight compiled, interpreted, and for any processor."""
-
-from pathlib import Path
+"""The closed-loop flight that `tests/jit/test_bits.py` compares, compiled and interpreted, has everything in it."""
 
 import builtin_flight
 import numpy as np
@@ -8,19 +6,7 @@ import pytest
 
 from px4lockstep.vehicle.fleet import iris, octa
 
-SCRIPT = Path(builtin_flight.__file__)
 
-
-@pytest.mark.compiled
-@pytest.mark.parametrize(
-    "environment", [{"NUMBA_DISABLE_JIT": "1"}, {"NUMBA_CPU_NAME": "generic"}], ids=["interpreted", "generic CPU"]
-)
-def test_a_closed_loop_gives_the_same_bits(python, environment):
-    """Eight seconds in wind and noise, of the Iris and the octa: the digests of this process, without a warning."""
-    assert python("-W", "error", SCRIPT, **environment).stdout.splitlines() == list(builtin_flight.digest_lines())
-
-
-@pytest.mark.compiled
 @pytest.mark.parametrize("aircraft", [iris(), octa()], ids=lambda aircraft: aircraft.name)
 def test_the_flight_of_the_bits_has_everything_in_it(aircraft):
     """It would be of no use otherwise: it takes off, flies legs, turns, tilts, and all motors differ."""

@@ -1,0 +1,45 @@
+"""Flights with the conformance double of PX4's library, one of which it refuses to go on with."""
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from px4_double import OPTIONS
+from px4_runs import SHORT, flight_of
+
+from px4lockstep.campaigns.tilt import tilts_deg
+from px4lockstep.errors import SimulationError
+
+COARSE = {
+    "timeline.dt_phys_s": 0.004,
+    "timeline.dt_wind_s": 0.02,
+    "timeline.dt_log_s": 0.02,
+    "plant.integrator": "Euler",
+}
+
+
+def digest_lines():
+    """Fly and land, then fly until a step fails; yield the digests, and a hash of the tilts of the log."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.pop(OPTIONS, None)
+        changes = SHORT | COARSE | {"timeline.t_end_s": 3.0, "scenario.events": [{"at_s": 2.5, "action": "disarm"}]}
+        flight = flight_of(Path(folder), changes=changes)
+        try:
+            sim = flight.simulation.run()
+            yield f"{sim.digest()} {sim.live_digest()}"
+            q_bn = np.ascontiguousarray(sim.log_state[:, 6:10])
+            yield hashlib.sha256(tilts_deg(q_bn[:, 1].copy(), q_bn[:, 2].copy()).tobytes()).hexdigest()
+        finally:
+            flight.simulation.close()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[OPTIONS] = "code.step_uorb=-3@100"
+        flight = flight_of(Path(folder), changes=SHORT | COARSE | {"timeline.t_end_s": 1.0})
+        try:
+            flight.simulation.run()
+        except SimulationError as error:
+            yield str(error).partition(";")[0]
+        finally:
+            flight.simulation.close()
+            os.environ.pop(OPTIONS, None)
