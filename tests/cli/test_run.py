@@ -15,7 +15,7 @@ import px4lockstep
 from px4lockstep.errors import InputError
 from px4lockstep.log.csv import read_csv
 from px4lockstep.log.parquet import read_parquet
-from px4lockstep.spec.files import shipped_aircraft, shipped_missions
+from px4lockstep.spec.shipped import shipped_aircraft, shipped_missions
 
 COMMAND = (sys.executable, "-m", "px4lockstep")
 FILES = ["log.parquet", "plots.png", "recording.h5", "spec.toml", "summary.json"]

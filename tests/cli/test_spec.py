@@ -8,7 +8,7 @@ import tomllib
 import pytest
 from spec_files import write
 
-from px4lockstep.spec.files import shipped_aircraft
+from px4lockstep.spec.shipped import shipped_aircraft
 
 COMMAND = (sys.executable, "-m", "px4lockstep", "spec")
 

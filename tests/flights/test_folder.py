@@ -11,7 +11,7 @@ from px4lockstep.flights import folder as folders
 from px4lockstep.flights.figure import draw_folder
 from px4lockstep.flights.folder import RunFolder, fresh_folder, read_log
 from px4lockstep.flights.run import Run
-from px4lockstep.spec.files import shipped_missions
+from px4lockstep.spec.shipped import shipped_missions
 
 SHORT = {"timeline.t_end_s": 5.0}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import px4lockstep
-from px4lockstep.spec.files import shipped_aircraft
+from px4lockstep.spec.shipped import shipped_aircraft
 
 DIGESTS = json.loads((Path(__file__).parent / "digests.json").read_text("utf-8"))
 

@@ -5,8 +5,8 @@ import pytest
 
 from px4lockstep.px4.missions import load_mission
 from px4lockstep.spec.build import build
-from px4lockstep.spec.files import shipped_aircraft, shipped_missions
 from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.shipped import shipped_aircraft, shipped_missions
 from px4lockstep.spec.toml_text import to_toml
 from px4lockstep.vehicle import fleet
 from px4lockstep.vehicle.dispatch import PLANT

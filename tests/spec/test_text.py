@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from spec_files import MINIMAL, load_text, write
 
+from px4lockstep.errors import InputError
 from px4lockstep.part import all_tables, keys_of, table_of
-from px4lockstep.spec.files import shipped_aircraft
 from px4lockstep.spec.json_schema import json_schema
-from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.load import change_spec, load_spec, parse_spec
 from px4lockstep.spec.reference import reference
+from px4lockstep.spec.shipped import shipped_aircraft
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.toml_text import to_toml
 
@@ -154,3 +155,33 @@ def test_help_does_not_load_specs(python):
         "assert not [name for name in sys.modules if name.startswith(('px4lockstep.spec', 'numba'))]"
     )
     python("-c", code)
+
+
+def test_a_spec_is_made_of_texts_alone(tmp_path, monkeypatch):
+    """Spec and mission; a path of the mission is one of those that came with it."""
+    spec = load_spec("iris")
+    text = to_toml(spec).replace('mission_path = "simple"', 'mission_path = "mine.waypoints"')
+    monkeypatch.chdir(tmp_path)
+    missions = {"mine.waypoints": spec.mission.text}
+    again = parse_spec(text, missions=missions)
+    assert again.px4.mission_path == "mine.waypoints"
+    assert again.mission.items == spec.mission.items
+    with pytest.raises(InputError, match=r"^the text: px4\.mission_path: mission .*mine\.waypoints can't be read"):
+        parse_spec(text, "the text")
+    with pytest.raises(InputError, match=r"^the text: px4\.mission_path: mine\.waypoints line 1: 'no' is not"):
+        parse_spec(text, "the text", missions={"mine.waypoints": "no"})
+    with pytest.raises(InputError, match=r"^the text: airframe\.mass_kg = -1"):
+        parse_spec(
+            text.replace("mass_kg = 1.5", "mass_kg = -1"), "the text", missions={"mine.waypoints": spec.mission.text}
+        )
+
+
+def test_a_changed_spec_is_checked_and_keeps_the_rest():
+    """The places of errors too."""
+    spec = load_spec("iris", {"aircraft.seed": 3})
+    changed = change_spec(spec, {"environment.wind": "none"}, ["home.alt_msl_m=5"])
+    assert changed == load_spec("iris", {"aircraft.seed": 3, "environment.wind": "none", "home.alt_msl_m": 5})
+    assert spec == load_spec("iris", {"aircraft.seed": 3})
+    assert spec.places.overrides == ["override aircraft.seed"]
+    with pytest.raises(InputError, match=r"^override airframe\.mass_kg: airframe\.mass_kg = 0 is out of range"):
+        change_spec(changed, {"airframe.mass_kg": 0})

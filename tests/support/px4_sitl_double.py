@@ -19,7 +19,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.px4.missions import load_mission
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.spec.files import shipped_missions
+from px4lockstep.spec.shipped import shipped_missions
 from px4lockstep.vehicle.fleet import iris
 
 DOUBLE = Path(__file__).resolve().parents[1] / "doubles" / "px4_sitl" / "double.py"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from px4lockstep.spec.files import shipped_aircraft
+from px4lockstep.spec.shipped import shipped_aircraft
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "renew_digests.py"

@@ -13,6 +13,7 @@ from px4lockstep.campaigns.metrics import Metric, metrics_of
 from px4lockstep.campaigns.sampling import Sampler, seed_of_run
 from px4lockstep.engine.prepared import Prepared
 from px4lockstep.part import freeze
+from px4lockstep.px4.missions import parse_mission
 from px4lockstep.spec.files import Layers
 from px4lockstep.spec.load import checked
 from px4lockstep.spec.overrides import apply_overrides
@@ -65,19 +66,19 @@ class Campaign:
         own = self.file.campaign
         return ({SEED: seed_of_run(own.seed, index)} if own.own_seeds and index >= 0 else {}) | inputs
 
-    def spec(self, overrides: dict[str, Any], folder: Path | None = None) -> Spec:
-        """Return the aircraft file of a run.
+    def spec(self, overrides: dict[str, Any]) -> Spec:
+        """Return the spec of a run.
 
         Args:
             overrides: What it changes.
-            folder: Where `unpack` has put the mission.
 
         Raises:
             InputError: If a value is not allowed.
         """
-        layers = Layers(Places(f"the aircraft of campaign {self.name!r}"), dict(self.base))
-        if folder is not None and self.mission is not None:
-            layers.data["px4"] = layers.data["px4"] | {"mission_path": str(folder / self.mission[0])}
+        layers = Layers(Places(f"the aircraft of campaign {self.name!r}"), dict(self._flown_base))
+        if self.mission is not None:
+            name, text = self.mission
+            layers.missions[name] = parse_mission(text, name)
         apply_overrides(layers, overrides, ())
         return checked(layers, self.prepared)
 
@@ -86,10 +87,12 @@ class Campaign:
         """What the last run was made of: the next changes a few numbers, and takes over the rest."""
         return Prepared()
 
-    def unpack(self, folder: Path) -> None:
-        """Write the mission into a folder."""
-        if self.mission is not None:
-            (folder / self.mission[0]).write_text(self.mission[1], "utf-8")
+    @cached_property
+    def _flown_base(self) -> dict[str, Any]:
+        """The tables of the aircraft file, with the mission by its name: its text is here."""
+        if self.mission is None:
+            return self.base
+        return self.base | {"px4": self.base["px4"] | {"mission_path": self.mission[0]}}
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:

@@ -4,7 +4,6 @@ import functools
 import gc
 import json
 import os
-import tempfile
 import traceback
 from dataclasses import asdict
 from pathlib import Path
@@ -42,18 +41,13 @@ class Flyer:
 
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
-        self._folder = None
-        if campaign.mission is not None:
-            self._folder = tempfile.TemporaryDirectory(prefix="px4lockstep-campaign-")
-            campaign.unpack(Path(self._folder.name))
         self._metrics = campaign.metrics
         self._memory: dict[str, npt.NDArray[Any]] = {}
 
     def fly(self, index: int, inputs: dict[str, Any]) -> Row:
         """Fly a run. Whatever goes wrong is in its row."""
         try:
-            overrides = self._campaign.overrides(index, inputs) | NOT_KEPT
-            spec = self._campaign.spec(overrides, None if self._folder is None else Path(self._folder.name))
+            spec = self._campaign.spec(self._campaign.overrides(index, inputs) | NOT_KEPT)
             if spec.autopilot.kind == "px4":
                 return self._row_of_px4(spec, index, inputs)
             return self._row(spec, index, inputs)

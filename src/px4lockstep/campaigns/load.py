@@ -16,11 +16,11 @@ from px4lockstep.campaigns.stopping import check_target
 from px4lockstep.errors import InputError
 from px4lockstep.part import Key, keys_of, show
 from px4lockstep.part.wording import unknown
-from px4lockstep.px4.missions import load_mission
-from px4lockstep.spec.files import Layers, find_file, is_name, read_toml
+from px4lockstep.spec.files import Layers, find_file, read_toml
 from px4lockstep.spec.load import checked
 from px4lockstep.spec.overrides import apply_overrides, canonical_key
 from px4lockstep.spec.report import Report
+from px4lockstep.spec.shipped import is_name, mission_file
 from px4lockstep.spec.spec import Places
 
 Tables = dict[str, Any]
@@ -49,9 +49,7 @@ def load_campaign(path: str | Path, runs: int | None = None) -> Campaign:
     own = CampaignFile(**tables)
     sources = {_file_of(table): _source_of(table, file.parent) for table in own.metric if table.function is not None}
     try:
-        campaign = Campaign(
-            own, _runs(own, runs), layers.data, _mission(layers.data), sources, str(file.parent.absolute())
-        )
+        campaign = Campaign(own, _runs(own, runs), layers.data, _mission(layers), sources, str(file.parent.absolute()))
     except InputError as error:
         raise InputError(f"{file}: {error}") from error
     _check_values(campaign, report)
@@ -154,12 +152,13 @@ def _runs(own: CampaignFile, runs: int | None) -> int:
     return count
 
 
-def _mission(base: dict[str, Any]) -> tuple[str, str] | None:
+def _mission(layers: Layers) -> tuple[str, str] | None:
     """Return name and text of a mission of the user's own."""
-    path = base.get("px4", {}).get("mission_path")
+    path = layers.data.get("px4", {}).get("mission_path")
     if path is None or is_name(path):
         return None
-    return f"mission{Path(path).suffix}", load_mission(path).text
+    mission = layers.missions[path]
+    return mission_file(mission), mission.text
 
 
 def _with_paths(vary: Vary, folder: Path) -> Vary:

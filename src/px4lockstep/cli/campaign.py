@@ -5,7 +5,6 @@ import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, cast
 
 from rich.console import Console
@@ -130,10 +129,8 @@ def rerun_one(folder: Path, index: int, options: Options) -> int:
     out = options.out or folder / f"run-{index:05d}"
     if out.is_dir() and any(out.iterdir()):
         raise InputError(f"{out} is not empty: run {index} was flown again before. Look there, or give another --out")
-    with TemporaryDirectory() as unpacked:
-        opened.campaign.unpack(Path(unpacked))
-        spec = opened.campaign.spec(opened.campaign.overrides(index, row.inputs), Path(unpacked))
-        return fly_spec(spec, replace(options, out=out, expected=row.digest))
+    spec = opened.campaign.spec(opened.campaign.overrides(index, row.inputs))
+    return fly_spec(spec, replace(options, out=out, expected=row.digest))
 
 
 def _results(folder: CampaignFolder) -> Results:

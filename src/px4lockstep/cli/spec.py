@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from px4lockstep.cli.watched import in_child
 from px4lockstep.px4.console import STANDARD_ERROR, console_into
 from px4lockstep.spec.build import build
-from px4lockstep.spec.files import shipped_aircraft, shipped_missions
 from px4lockstep.spec.json_schema import json_schema
 from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.shipped import shipped_aircraft, shipped_missions
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.toml_text import to_toml
 

@@ -4,7 +4,6 @@ runs = branch("runs/first", at_s=30.0, overrides={"environment.wind_mean_ned": [
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.flights.run import Run, fly
 from px4lockstep.spec.build import Flight, build
+from px4lockstep.spec.load import change_spec
 from px4lockstep.spec.spec import Spec
 from px4lockstep.timebase import seconds_to_us
 
@@ -32,6 +32,7 @@ class Trunk:
     """A recorded flight at the moment that branches go on from."""
 
     recording: Recording
+    spec: Spec
     start: Snapshot
     moment: Snapshot
     at_us: int
@@ -50,16 +51,14 @@ class Trunk:
         at_us, end_us = seconds_to_us(at_s, "at_s"), int(recording.log["time_us"][-1])
         if at_us >= end_us:
             raise InputError(f"at_s = {at_s} is not before the end of the flight, {end_us / 1e6} s")
-        with recorded_spec(recording) as spec:
-            if spec.autopilot.kind == "px4":
-                raise InputError(
-                    "real PX4 can't go on from a recorded moment; branch its flights with px4lockstep.fork"
-                )
-            if spec.autopilot.kind == "px4-sitl":
-                raise InputError("stock PX4 can't go on from a recorded moment, nor be copied in flight; fly anew")
-            # From before the time, so that something is flown again and can be checked.
-            kept = recording.snapshot_before(max(at_us - 1, min(at_us, recording.starts_us)))
-            simulation = build(spec, record=True).simulation
+        spec = recorded_spec(recording)
+        if spec.autopilot.kind == "px4":
+            raise InputError("real PX4 can't go on from a recorded moment; branch its flights with px4lockstep.fork")
+        if spec.autopilot.kind == "px4-sitl":
+            raise InputError("stock PX4 can't go on from a recorded moment, nor be copied in flight; fly anew")
+        # From before the time, so that something is flown again and can be checked.
+        kept = recording.snapshot_before(max(at_us - 1, min(at_us, recording.starts_us)))
+        simulation = build(spec, record=True).simulation
         start = simulation.snapshot()
         try:
             simulation.restore(kept)
@@ -68,51 +67,44 @@ class Trunk:
         kept_us = simulation.time_us
         simulation.run(at_us)
         check_flown(recording, simulation)
-        return cls(recording, start, simulation.snapshot(), simulation.time_us, simulation.time_us - kept_us)
+        moment = simulation.snapshot()
+        return cls(recording, spec, start, moment, simulation.time_us, simulation.time_us - kept_us)
 
-    def branch(
-        self, overrides: Mapping[str, Any], settings: Sequence[str], events: Sequence[Mapping[str, Any]], number: int
-    ) -> tuple[Flight, tuple[Change, ...]]:
-        """Return a flight that goes on from here with changes, and what they are.
-
-        Raises:
-            InputError: If a change can't be made in flight.
-        """
-        with changed_spec(self.recording, overrides, settings, events, number, self.at_us) as (_, spec, changes):
-            flight = build(spec, record=True)
+    def branch(self, spec: Spec) -> Flight:
+        """Return a flight that goes on from here with a changed spec."""
+        flight = build(spec, record=True)
         flight.simulation.continue_from(self.moment, self.start)
-        return flight, changes
+        return flight
 
 
-@contextmanager
-def changed_spec(
-    recording: Recording,
+def branch_specs(
+    before: Spec,
     overrides: Mapping[str, Any],
     settings: Sequence[str],
     events: Sequence[Mapping[str, Any]],
-    number: int,
     at_us: int,
-) -> Iterator[tuple[Spec, Spec, tuple[Change, ...]]]:
-    """Give the aircraft file of a recording as it was and as a branch has it, and what differs.
+    count: int,
+) -> Iterator[tuple[Spec, tuple[Change, ...]]]:
+    """Yield the spec of each branch, and what differs from that of the trunk. Each has the next seed.
 
     Raises:
         InputError: If a change can't be made in flight.
     """
+    if not 1 <= count <= MAX_BRANCHES:
+        raise InputError(f"count = {count} is not allowed; it must be 1 to {MAX_BRANCHES}")
     for event in events:
         if "at_s" in event and seconds_to_us(event["at_s"], "at_s of an event") < at_us:
             raise InputError(f"an event is at {event['at_s']} s, before the branch, {at_us / 1e6} s")
-    with recorded_spec(recording) as before:
-        listed = [event.model_dump(exclude_none=True) for event in before.scenario.events]
-        wanted = dict(overrides) | ({"scenario.events": [*listed, *events]} if events else {})
-        if number:
-            with recorded_spec(recording, wanted, settings) as first:
-                settings = [*settings, f"aircraft.seed={first.aircraft.seed + number}"]
-        with recorded_spec(recording, wanted, settings) as spec:
-            changes = changes_between(before, spec)
-            for change in changes:
-                if change.key.startswith(FIXED):
-                    raise InputError(f"{change}: this can't change in flight. Fly anew")
-            yield before, spec, changes
+    listed = [event.model_dump(exclude_none=True) for event in before.scenario.events]
+    wanted = dict(overrides) | ({"scenario.events": [*listed, *events]} if events else {})
+    first = change_spec(before, wanted, settings)
+    for number in range(count):
+        spec = change_spec(first, {"aircraft.seed": first.aircraft.seed + number}) if number else first
+        changes = changes_between(before, spec)
+        for change in changes:
+            if change.key.startswith(FIXED):
+                raise InputError(f"{change}: this can't change in flight. Fly anew")
+        yield spec, changes
 
 
 @dataclass(frozen=True)
@@ -159,10 +151,8 @@ def fly_branches(
     watch: Callable[[Simulation], None] | None = None,
 ) -> Iterator[Branch]:
     """Fly branches of a trunk, one after the other; see `branch`."""
-    if not 1 <= count <= MAX_BRANCHES:
-        raise InputError(f"count = {count} is not allowed; it must be 1 to {MAX_BRANCHES}")
-    for number in range(count):
-        flight, changes = trunk.branch(overrides, settings, events, number)
+    for spec, changes in branch_specs(trunk.spec, overrides, settings, events, trunk.at_us, count):
+        flight = trunk.branch(spec)
         try:
             run = fly(flight, watch)
         except SimulationError as error:

@@ -1,10 +1,8 @@
-"""What differs between two aircraft files, key by key."""
+"""What differs between two specs, key by key."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from px4lockstep.errors import InputError
-from px4lockstep.spec.flight_checks import mission_of
 from px4lockstep.spec.spec import Spec
 
 ABSENT = "absent"
@@ -34,22 +32,10 @@ def changes_between(before: Spec, after: Spec) -> tuple[Change, ...]:
     """Return what differs, in the order of the file."""
     ours, theirs = (_flat(spec.model_dump(by_alias=True, exclude_none=True)) for spec in (before, after))
     keys = dict.fromkeys([*ours, *theirs])
+    if before.mission and after.mission and before.mission.text == after.mission.text:
+        keys.pop(MISSION, None)  # a mission is the same one wherever it lies
     changes = (Change(key, ours.get(key, ABSENT), theirs.get(key, ABSENT)) for key in keys)
-    return tuple(change for change in changes if _is_of_the_flight(change))
-
-
-def _is_of_the_flight(change: Change) -> bool:
-    """Whether a change is one of the flight; a mission is the same one wherever it lies."""
-    if change.before == change.after or change.key.startswith(IGNORED):
-        return False
-    return change.key != MISSION or _text_of(change.before) is None or _text_of(change.before) != _text_of(change.after)
-
-
-def _text_of(mission_path: str) -> str | None:
-    try:
-        return None if mission_path is ABSENT else mission_of(mission_path).text
-    except InputError:
-        return None
+    return tuple(change for change in changes if change.before != change.after and not change.key.startswith(IGNORED))
 
 
 def _flat(value: Any, key: str = "") -> dict[str, Any]:

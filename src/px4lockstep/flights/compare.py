@@ -105,8 +105,7 @@ def compare(
             f"this recording is a branch that starts at {recording.starts_us / 1e6} s, and its past was flown by its "
             "trunk; compare integrators on the trunk"
         )
-    with recorded_spec(recording) as spec:
-        flight = build(spec, replay=recording.streams)
+    flight = build(recorded_spec(recording), replay=recording.streams)
     own = flight.simulation.integrator
     exact = tight(replace(own, kind=reference)) if isinstance(reference, str) else reference
 

@@ -135,8 +135,7 @@ def diff(first: str | Path, second: str | Path) -> Diff:
         InputError: If one can't be read.
     """
     ours, theirs = Flown.of(first), Flown.of(second)
-    with recorded_spec(ours.recording) as before, recorded_spec(theirs.recording) as after:
-        changes = changes_between(before, after)
+    changes = changes_between(recorded_spec(ours.recording), recorded_spec(theirs.recording))
     if ours.recording.source.mission != theirs.recording.source.mission:
         missions = (ours.recording.source.mission, theirs.recording.source.mission)
         changes = (*changes, Change("mission", *(_title(text) for text in missions)))

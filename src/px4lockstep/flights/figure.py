@@ -1,6 +1,5 @@
 """The picture of a run: the same from memory and from its folder."""
 
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +9,7 @@ from px4lockstep.log.log import Log
 from px4lockstep.plots.flight import plot_flight
 from px4lockstep.plots.waypoints import mission_waypoints
 from px4lockstep.px4.missions import Mission
-from px4lockstep.spec.files import is_name
-from px4lockstep.spec.flight_checks import mission_of
+from px4lockstep.spec.load import load_spec
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,17 +39,13 @@ def draw_folder(folder: str | Path, log: Log) -> tuple["Figure", str | None]:
         InputError: If the folder has no aircraft file, or the log can't be drawn.
     """
     spec_path = Path(folder) / SPEC
+    try:
+        spec = load_spec(spec_path, reads_mission=False)
+    except InputError as error:
+        raise InputError(f"{spec_path} can't be read, or is not the spec of a run: {error}") from error
     mission, problem = None, None
     try:
-        # Not by `load_spec`, for which a mission that has moved since is an error.
-        spec = tomllib.loads(spec_path.read_text("utf-8"))
-        name, mission_path = str(spec["aircraft"]["name"]), spec["px4"].get("mission_path")
-        home_deg = float(spec["home"]["lat_deg"]), float(spec["home"]["lon_deg"])
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise InputError(f"{spec_path} can't be read, or is no aircraft file of a run: {error}") from error
-    try:
-        if mission_path is not None:
-            mission = mission_of(mission_path if is_name(mission_path) else str(Path(folder) / mission_path))
-    except InputError as error:
+        mission = spec.mission
+    except InputError as error:  # it has moved since
         problem = str(error)
-    return draw_flight(log, name, mission, home_deg), problem
+    return draw_flight(log, spec.aircraft.name, mission, (spec.home.lat_deg, spec.home.lon_deg)), problem

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError
-from px4lockstep.flights.recorded import SPEC, mission_file
+from px4lockstep.flights.recorded import SPEC
 from px4lockstep.flights.recording.file import NAME as RECORDING
 from px4lockstep.flights.recording.file import write_recording
 from px4lockstep.io import atomic_write, release_pages
@@ -29,7 +29,7 @@ from px4lockstep.log.log import Log
 from px4lockstep.log.parquet import read_parquet, write_parquet
 from px4lockstep.log.rows import hold_rows, read_rows
 from px4lockstep.spec.build import Flight
-from px4lockstep.spec.files import is_name
+from px4lockstep.spec.shipped import is_name, mission_file
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.toml_text import to_toml
 

@@ -16,7 +16,7 @@ from px4lockstep.autopilots.base import Session
 from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.errors import InputError, SimulationError
-from px4lockstep.flights.branch import MAX_BRANCHES, changed_spec, check_flown
+from px4lockstep.flights.branch import branch_specs, check_flown
 from px4lockstep.flights.changes import Change
 from px4lockstep.flights.child import ask_child, crash_of
 from px4lockstep.flights.crashed import keep_crashed
@@ -27,7 +27,7 @@ from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.flights.run import Run, fly
 from px4lockstep.px4.console import flush_console, log_of_console, printed_in
 from px4lockstep.spec.build import Flight, build
-from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.load import change_spec, load_spec
 from px4lockstep.spec.spec import Spec
 from px4lockstep.timebase import seconds_to_us
 
@@ -63,13 +63,14 @@ class LiveTrunk:
     at_us: int
 
     @classmethod
-    def of(cls, recording: Recording, at_s: float, library: Mapping[str, str]) -> "LiveTrunk":
+    def of(cls, recording: Recording, before: Spec, at_s: float, library: Mapping[str, str]) -> "LiveTrunk":
         """Fly a recorded flight again to a time, with PX4, and check that it is the same flight.
 
         Args:
             recording: The flight.
+            before: Its spec.
             at_s: The time.
-            library: Where PX4 is, as keys of the aircraft file; a recording does not tell.
+            library: Where PX4 is, as keys of the spec; a recording does not tell.
 
         Raises:
             InputError: If the time is not in it, or the library is not found.
@@ -78,8 +79,7 @@ class LiveTrunk:
         at_us, end_us = seconds_to_us(at_s, "at_s"), int(recording.log["time_us"][-1])
         if at_us >= end_us:
             raise InputError(f"at_s = {at_s} is not before the end of the flight, {end_us / 1e6} s")
-        with recorded_spec(recording, library) as spec:
-            flight = build(spec, record=True)
+        flight = build(change_spec(before, library), record=True)
         simulation = flight.simulation
         if not simulation.autopilot.capabilities.branches_by_fork:
             raise InputError("only a flight of real PX4 is branched by a fork; others go on from their moments")
@@ -154,23 +154,21 @@ def fork(
     """
     if not hasattr(os, "fork"):
         raise InputError("this system can't copy a process (os.fork); fly each branch from its start instead")
-    if not 1 <= count <= MAX_BRANCHES:
-        raise InputError(f"count = {count} is not allowed; it must be 1 to {MAX_BRANCHES}")
     recording = source if isinstance(source, Recording) else read_recording(source)
     # Before anything is flown: a change that can't be made is an error of the parent.
-    at_us = seconds_to_us(at_s, "at_s")
-    with changed_spec(recording, overrides or {}, settings, events, 0, at_us) as (before, spec, changes):
-        _refuse_of_the_host(before, spec, changes)
-        library = _library_of(source) | _library_in(spec)
-    trunk = LiveTrunk.of(recording, at_s, library)
+    before = recorded_spec(recording)
+    asked = (before, overrides or {}, settings, events)
+    spec, changes = next(branch_specs(*asked, seconds_to_us(at_s, "at_s"), count))
+    _refuse_of_the_host(before, spec, changes)
+    library = _library_of(source) | _library_in(spec)
+    trunk = LiveTrunk.of(recording, before, at_s, library)
     try:
         flush_console()
         printed = "" if console is None else printed_in(console)
         forked = []
-        for number in range(count):
-            folder = Path(out) / f"branch-{number + 1}"
-            with changed_spec(recording, overrides or {}, settings, events, number, trunk.at_us) as (*specs, changes):
-                summary = _fly_child(trunk, specs[0], specs[1], folder, plots, printed)
+        for number, (spec, changes) in enumerate(branch_specs(*asked, trunk.at_us, count), 1):
+            folder = Path(out) / f"branch-{number}"
+            summary = _fly_child(trunk, before, spec, folder, plots, printed)
             forked.append(Forked(folder, summary, changes, trunk.at_us))
         return forked
     finally:

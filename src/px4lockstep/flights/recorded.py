@@ -1,35 +1,25 @@
-"""Between a flight and its recording: where a flight came from, and its aircraft file once more."""
+"""Between a flight and its recording: where a flight came from, and its spec once more."""
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import numba
 import numpy as np
 
 from px4lockstep import __version__
 from px4lockstep.engine.snapshot import Snapshot
-from px4lockstep.errors import InputError
 from px4lockstep.flights.recording.recording import Recording, Source
-from px4lockstep.px4.missions import Mission
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.flight_tables import Autopilot
-from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.load import parse_spec
 from px4lockstep.spec.px4_tables import Sitl, Uorb
+from px4lockstep.spec.shipped import mission_file
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.toml_text import to_toml
 
 SPEC = "spec.toml"
+RECORDED_SPEC = "the recording's spec file"
 NOT_OF_THE_FLIGHT = {"mode": "live", "log_csv": None, "recording_in": None, "recording_out": None}
 """Keys of `[run]` that say where things go: a recording is the same wherever it was written."""
-
-
-def mission_file(mission: Mission) -> str:
-    """Return what a mission's file is called beside an aircraft file that was flown."""
-    return f"mission{Path(mission.source).suffix}"
 
 
 def source_of(flight: Flight) -> Source:
@@ -73,21 +63,13 @@ def made_with(spec: Spec) -> Snapshot:
     return build(spec, record=True).simulation.snapshot()
 
 
-@contextmanager
-def recorded_spec(
-    recording: Recording, overrides: Mapping[str, Any] | None = None, settings: Sequence[str] = ()
-) -> Iterator[Spec]:
-    """Give the aircraft file of a recording, with changes; its mission is there for as long as this lasts.
+def recorded_spec(recording: Recording) -> Spec:
+    """Return the spec of a recording, with its mission.
 
     Raises:
-        InputError: If anything is wrong with it or with the changes.
+        InputError: If anything is wrong with it.
     """
     source = recording.source
-    with TemporaryDirectory() as folder:
-        (Path(folder) / SPEC).write_text(source.spec, "utf-8")
-        if source.mission is not None and source.mission_name is not None:
-            (Path(folder) / Path(source.mission_name).name).write_text(source.mission, "utf-8")
-        try:
-            yield load_spec(Path(folder) / SPEC, overrides, settings)
-        except InputError as error:
-            raise InputError(str(error).replace(str(Path(folder) / SPEC), "the recording's aircraft file")) from error
+    is_kept = source.mission is not None and source.mission_name is not None
+    missions = {str(source.mission_name): str(source.mission)} if is_kept else {}
+    return parse_spec(source.spec, RECORDED_SPEC, missions=missions)

@@ -16,11 +16,12 @@ from px4lockstep.engine.marks import marks_of
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError
 from px4lockstep.flights.changes import Change, changes_between
-from px4lockstep.flights.recorded import made_with, recorded_spec
+from px4lockstep.flights.recorded import RECORDED_SPEC, made_with, recorded_spec
 from px4lockstep.flights.recording.differences import Difference, FlightRows, first_difference
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.spec.build import build
+from px4lockstep.spec.load import change_spec
 from px4lockstep.spec.spec import Spec
 
 RECORDED = ("aircraft", "px4", "autopilot", "scenario", "estimator", "sensors")
@@ -36,7 +37,7 @@ class Replay:
     Args:
         recording: What was replayed.
         simulation: The replay, flown to its end.
-        changes: What of the aircraft file was changed.
+        changes: What of the spec was changed.
         again: Makes the same replay once more, ready to run.
     """
 
@@ -90,7 +91,7 @@ def replay(
         integrator: Another kind of integrator than the recorded one.
         overrides: Model values that are to be others, by dotted key.
         settings: The same as texts: `["airframe.mass_kg=1.6"]`.
-        spec: The aircraft as this file has it, in the place of the recording's with changes.
+        spec: The spec to replay with, in the place of the recording's with changes.
 
     Raises:
         InputError: If it can't be read, or a change is of something that a replay takes from the recording.
@@ -103,37 +104,35 @@ def replay(
     if spec is not None and (wanted or settings):
         raise InputError("give a file or changes, not both; load_spec(path, overrides) gives a changed file")
 
-    def prepare() -> tuple[Simulation, tuple[Change, ...]]:
-        if spec is not None:
-            return _prepared(recording, spec)
-        with recorded_spec(recording, wanted, settings) as changed:
-            return _prepared(recording, changed)
+    before = recorded_spec(recording)
+    after = spec or (change_spec(before, wanted, settings) if wanted or settings else before)
+    changes = changes_between(before, after)
+    _refuse_recorded(changes)
 
-    simulation, changes = prepare()
-    return Replay(recording, simulation.run(), changes, lambda: prepare()[0])
+    def prepare() -> Simulation:
+        return _prepared(recording, before, after, is_changed=bool(changes))
+
+    return Replay(recording, prepare().run(), changes, prepare)
 
 
 def replay_of(recording: Recording) -> Simulation:
     """Return the replay of a recording, ready to run."""
-    with recorded_spec(recording) as spec:
-        return _prepared(recording, spec)[0]
+    spec = recorded_spec(recording)
+    return _prepared(recording, spec, spec, is_changed=False)
 
 
-def _prepared(recording: Recording, spec: Spec) -> tuple[Simulation, tuple[Change, ...]]:
-    """Return a replay that is ready to run, and what is different in it."""
-    with recorded_spec(recording) as before:
-        changes = changes_between(before, spec)
-        _refuse_recorded(changes)
-        simulation = build(spec, replay=recording.streams).simulation
-        if len(simulation.initial_state) != len(recording.initial_state):
-            states = f"{len(simulation.initial_state)} states, the recorded one {len(recording.initial_state)}"
-            raise InputError(
-                f"the aircraft file is of another aircraft: it has {states}. Replay with the aircraft that was flown"
-            )
-        _check_source(recording, before, None if changes else simulation)
-        if recording.starts_us > simulation.timeline.start_us:  # a branch: its past was flown by its trunk
-            simulation.continue_from(recording.snapshot_before(recording.starts_us), made_with(before))
-    return simulation, changes
+def _prepared(recording: Recording, before: Spec, after: Spec, *, is_changed: bool) -> Simulation:
+    """Return a replay that is ready to run."""
+    simulation = build(after, replay=recording.streams).simulation
+    if len(simulation.initial_state) != len(recording.initial_state):
+        states = f"{len(simulation.initial_state)} states, the recorded one {len(recording.initial_state)}"
+        raise InputError(
+            f"the spec file is of another aircraft: it has {states}. Replay with the aircraft that was flown"
+        )
+    _check_source(recording, before, None if is_changed else simulation)
+    if recording.starts_us > simulation.timeline.start_us:  # a branch: its past was flown by its trunk
+        simulation.continue_from(recording.snapshot_before(recording.starts_us), made_with(before))
+    return simulation
 
 
 def _between_rows(recording: Recording, replayed: Simulation, found: Difference) -> Difference:
@@ -152,15 +151,15 @@ def _between_rows(recording: Recording, replayed: Simulation, found: Difference)
 
 
 def _check_source(recording: Recording, spec: Spec, unchanged: Simulation | None) -> None:
-    """Check that the aircraft file in a recording is the one that was flown, as far as can be seen before a replay."""
+    """Check that the spec in a recording is the one that was flown, as far as can be seen before a replay."""
     for name, said, found in (
         ("aircraft.seed", recording.source.seed, spec.aircraft.seed),
         ("plant.integrator.kind", recording.integrator, spec.plant.integrator.kind),
     ):
         if said != found:
-            raise InputError(f"the recording's aircraft file has {name} = {found!r}; it was flown with {said!r}")
+            raise InputError(f"{RECORDED_SPEC} has {name} = {found!r}; it was flown with {said!r}")
     if unchanged is not None and unchanged.initial_state.tobytes() != recording.initial_state.tobytes():
-        raise InputError("the recording's aircraft file is of another aircraft: it does not start from its state")
+        raise InputError(f"{RECORDED_SPEC} is of another aircraft: it does not start from its state")
 
 
 def _refuse_recorded(changes: tuple[Change, ...]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from px4lockstep.errors import InputError
 from px4lockstep.px4.mission_items import AT_ONCE, ENDS, Command, MissionItem, RawItem, read_item
 
-__all__ = ["Command", "Mission", "MissionItem", "load_mission", "parse_plan", "parse_wpl"]
+__all__ = ["Command", "Mission", "MissionItem", "load_mission", "parse_mission", "parse_plan", "parse_wpl"]
 
 HEADER = "QGC WPL 110"
 MAX_BYTES = 10_000_000
@@ -76,11 +76,24 @@ def load_mission(path: str | PathLike[str]) -> Mission:
         raise InputError(f"mission {source} can't be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"mission {source} is not text: {error}; it must be {HEADER} or a .plan") from error
-    is_plan = Path(path).suffix == ".plan" or text.lstrip().startswith("{")
-    return parse_plan(text, source) if is_plan else parse_wpl(text, source)
+    return parse_mission(text, source)
 
 
 @functools.lru_cache(maxsize=16)
+def parse_mission(text: str, source: str) -> Mission:
+    """Read a mission from the text of its file: a plan if that is called `.plan` or begins as JSON does.
+
+    Args:
+        text: The text.
+        source: The name of the file, which errors begin with.
+
+    Raises:
+        InputError: For anything that is wrong with the mission, all in one report.
+    """
+    is_plan = Path(source).suffix == ".plan" or text.lstrip().startswith("{")
+    return parse_plan(text, source) if is_plan else parse_wpl(text, source)
+
+
 def parse_wpl(text: str, source: str) -> Mission:
     """Read a mission from the text of a QGC WPL 110 file; errors name the source and the line.
 

@@ -31,7 +31,6 @@ from px4lockstep.spec.parts import (
     build_estimator,
     build_gusts,
     build_integrator,
-    build_mission,
     build_scenario,
     build_timeline,
     build_wind,
@@ -93,7 +92,9 @@ def build(
     prepared = prepared or Prepared()
     made = prepared.made
     try:
-        aircraft, mission = build_aircraft(spec, prepared), build_mission(spec.px4.mission_path)
+        aircraft = build_aircraft(spec, prepared)
+        with at(("px4", "mission_path")):
+            mission = spec.mission
         scenario, added = made(build_scenario, spec.scenario)
         gusts = build_gusts(spec.environment)
         common: dict[str, Any] = {

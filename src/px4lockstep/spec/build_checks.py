@@ -13,7 +13,7 @@ from px4lockstep.autopilots.builtin.stack import BUILTIN
 from px4lockstep.part import Key, Part
 from px4lockstep.spec.build_aircraft import PlacedError, at, build_aircraft
 from px4lockstep.spec.flight_checks import us
-from px4lockstep.spec.parts import build_autopilot, build_estimator, build_integrator, build_mission, build_wind
+from px4lockstep.spec.parts import build_autopilot, build_estimator, build_integrator, build_wind
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.vehicle_checks import Found
 from px4lockstep.vehicle.dispatch import PLANT
@@ -37,7 +37,9 @@ def check_aircraft(spec: Spec) -> Found:
 def check_autopilot(spec: Spec) -> Found:
     """An autopilot that is there, an aircraft that it can fly, a mission that begins near home."""
     try:
-        autopilot = build_autopilot(spec.autopilot, spec.px4, spec.home, build_mission(spec.px4.mission_path))
+        with at(("px4", "mission_path")):
+            mission = spec.mission
+        autopilot = build_autopilot(spec.autopilot, spec.px4, spec.home, mission)
     except PlacedError as error:
         yield error.key, str(error)
         return

@@ -3,19 +3,19 @@
 Tables merge, arrays and scalars replace. Each value remembers the file that it came from.
 """
 
-import functools
 import os
 import re
 import tomllib
 import unicodedata
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from px4lockstep.errors import InputError, did_you_mean
 from px4lockstep.part import Key, Part, dotted, freeze, keys_of, model_at, show
+from px4lockstep.px4.missions import Mission
 from px4lockstep.spec.report import Report
+from px4lockstep.spec.shipped import is_name, shipped_aircraft
 from px4lockstep.spec.spec import Places, Spec
 
 GREEK_KEY = re.compile(r"^[ \t]*(\w*[τωζμµ]\w*)[ \t]*=", re.MULTILINE)
@@ -25,28 +25,6 @@ MAX_BYTES = 1_000_000
 MAX_DEPTH = 16
 MAX_FILES = 200
 """Of `extends`, each time that a file is named."""
-
-
-@functools.cache
-def shipped(kind: str, suffix: str) -> dict[str, Path]:
-    """Return the files of a kind that come with the package, by name."""
-    folder = Path(str(resources.files("px4lockstep.spec"))) / kind
-    return {path.stem: path for path in sorted(folder.glob(f"*{suffix}"))}
-
-
-def shipped_aircraft() -> dict[str, Path]:
-    """Return the aircraft files that come with the package."""
-    return shipped("aircraft", ".toml")
-
-
-def shipped_missions() -> dict[str, Path]:
-    """Return the missions that come with the package."""
-    return shipped("missions", ".waypoints")
-
-
-def is_name(text: str) -> bool:
-    """Whether a text is a name and not a path: it has neither a slash nor a suffix."""
-    return bool(text) and not any(sign in text for sign in ("/", os.sep, ".", "\0"))
 
 
 def find_file(source: str | Path, folder: Path | None = None) -> Path:
@@ -86,6 +64,19 @@ def read_toml(path: Path) -> dict[str, Any]:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise InputError(f"{where} can't be read: {error.strerror}") from error
+    return parse_toml(content, where)
+
+
+def parse_toml(content: bytes, where: str) -> dict[str, Any]:
+    """Return what is in the text of a TOML file, with tuples for arrays.
+
+    Args:
+        content: The text.
+        where: What errors call the file.
+
+    Raises:
+        InputError: If it is too large, not text, or not TOML.
+    """
     if len(content) > MAX_BYTES:
         raise InputError(f"{where} is larger than {MAX_BYTES:,} bytes, which no aircraft file is")
     try:
@@ -117,6 +108,8 @@ class Layers:
 
     places: Places
     data: dict[str, Any] = field(default_factory=dict)
+    missions: dict[str, Mission] = field(default_factory=dict)
+    """Missions that are at hand, by the path that a text names them by."""
     count: int = 0
 
     def __post_init__(self) -> None:
@@ -143,6 +136,19 @@ class Layers:
             named = f"{before[-1]}: extends: " if before else ""
             self.report.lines.append(f"{named}{error}")
             return
+        self._add(own, label, path.parent, (*before, path))
+
+    def add_text(self, text: str, label: str) -> None:
+        """Merge the text of a file that is not on the disk. Its paths are those of `missions`, or from where we are."""
+        try:
+            own = parse_toml(text.encode(errors="surrogatepass"), label)
+        except InputError as error:
+            self.report.lines.append(str(error))
+            return
+        self._add(own, label, None, ())
+
+    def _add(self, own: dict[str, Any], label: str, folder: Path | None, chain: tuple[Path, ...]) -> None:
+        """Merge a table, after the files that it extends."""
         version = own.get("schema_version", 1)
         if version != 1 or not isinstance(version, int) or isinstance(version, bool):
             self.report.lines.append(
@@ -154,12 +160,12 @@ class Layers:
             bases = ()
         for base in bases:
             try:
-                self.add_file(find_file(base, path.parent), (*before, path))
+                self.add_file(find_file(base, folder), chain)
             except InputError as error:
                 self.report.lines.append(f"{label}: extends: {error}")
-        self.add_table(own, label, path.parent)
+        self.add_table(own, label, folder)
 
-    def add_table(self, own: dict[str, Any], label: str, folder: Path) -> None:
+    def add_table(self, own: dict[str, Any], label: str, folder: Path | None) -> None:
         """Merge a table that was read from a file."""
         sensors = own.get("sensors")
         if isinstance(sensors, dict) and list(sensors) == ["sensors"]:  # PX4Lockstep.jl takes [[sensors.sensors]] too
@@ -168,7 +174,7 @@ class Layers:
 
     # -- spelling --------------------------------------------------------------------------------------------------
 
-    def respell(self, value: Any, key: Key, label: str, folder: Path) -> Any:
+    def respell(self, value: Any, key: Key, label: str, folder: Path | None) -> Any:
         """Return a value with the canonical names of keys, and paths from the folder of their file."""
         model = model_at(key, Spec)
         if isinstance(value, tuple) and model is not None:
@@ -188,13 +194,15 @@ class Layers:
             respelled[own] = self.respell(item, here, label, folder)
         return respelled
 
-    def _path(self, text: str, key: Key, label: str, folder: Path) -> str:
+    def _path(self, text: str, key: Key, label: str, folder: Path | None) -> str:
         if "\0" in text:
             self.report.lines.append(f"{label}: {dotted(key)} = {text!r} is no path: it has a zero byte")
             return "?"
         if not text or (key[-1] == "mission_path" and is_name(text)):
             return text
-        return os.path.normpath(folder.absolute() / os.path.expanduser(text))
+        if folder is None and text in self.missions:
+            return text
+        return os.path.normpath((folder or Path()).absolute() / os.path.expanduser(text))
 
     # -- merging ---------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,5 @@
 """Whether the tables of the flight fit together. Each check yields the key and what is wrong with it."""
 
-import difflib
-import functools
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -14,7 +12,6 @@ from px4lockstep.estimation.estimator import MAX_DELAY_TICKS
 from px4lockstep.log.schema import COLUMNS
 from px4lockstep.part import Key, dotted, show
 from px4lockstep.part.wording import choices
-from px4lockstep.px4.missions import Mission, load_mission
 from px4lockstep.px4.parameters import known_parameters, resolve
 from px4lockstep.scenario.actions import SENSOR_BITS
 from px4lockstep.scenario.data_form import events_from_data
@@ -22,7 +19,6 @@ from px4lockstep.scenario.events import ARGUMENTS
 from px4lockstep.scenario.fit import APPLIED_SENSORS
 from px4lockstep.scenario.stage import MAX_EVENTS
 from px4lockstep.spec.defaults import Tables
-from px4lockstep.spec.files import is_name, shipped_missions
 from px4lockstep.spec.flight_tables import (
     Autopilot,
     Environment,
@@ -197,47 +193,16 @@ def _key_of(line: str) -> Key:
     return ("scenario", "events", int(found[1])) if found else ("scenario", "events")
 
 
-def mission_of(mission_path: str) -> Mission:
-    """Return the mission of a path or of a name that ships.
-
-    Raises:
-        InputError: If there is none, or anything is wrong with it.
-    """
-    if is_name(mission_path):
-        known = shipped_missions()
-        if mission_path not in known:
-            meant = difflib.get_close_matches(mission_path, known, 1)
-            hint = f"did you mean {meant[0]!r}? " if meant else ""
-            raise InputError(
-                f"px4.mission_path = {mission_path!r} is no mission that ships; {hint}there are {', '.join(known)}; "
-                f"a file of your own has a suffix, such as {mission_path}.waypoints"
-            )
-        return _shipped_mission(mission_path)
-    return load_mission(mission_path)
-
-
-@functools.cache
-def _shipped_mission(name: str) -> Mission:
-    return load_mission(shipped_missions()[name])
-
-
 def check_mission(tables: Tables) -> Found:
-    """A mission that is there and can be flown."""
-    path, key = tables["px4"].mission_path, ("px4", "mission_path")
-    if path is None:
-        starts = [
-            f"scenario.events[{i}]" for i, e in enumerate(tables["scenario"].events) if e.action == "start_mission"
-        ]
-        if tables["scenario"].mission_time_s is not None:
-            starts.append("scenario.mission_time_s")
-        if starts and ("run" not in tables or tables["run"].mode != "replay"):
-            yield key, f"px4.mission_path is missing; {starts[0]} starts the mission. Give one, such as 'simple'"
+    """A mission, if one is started."""
+    if tables["px4"].mission_path is not None:
         return
-    try:
-        mission_of(path)
-    except InputError as error:
-        for line in str(error).splitlines():
-            yield key, line if line.startswith("px4.mission_path") else f"px4.mission_path: {line}"
+    starts = [f"scenario.events[{i}]" for i, e in enumerate(tables["scenario"].events) if e.action == "start_mission"]
+    if tables["scenario"].mission_time_s is not None:
+        starts.append("scenario.mission_time_s")
+    if starts and ("run" not in tables or tables["run"].mode != "replay"):
+        text = f"px4.mission_path is missing; {starts[0]} starts the mission. Give one, such as 'simple'"
+        yield ("px4", "mission_path"), text
 
 
 def check_parameters(tables: Tables) -> Found:

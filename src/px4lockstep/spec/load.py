@@ -8,27 +8,39 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from px4lockstep.engine.prepared import Prepared
+from px4lockstep.errors import InputError
 from px4lockstep.part import CHECK_LATER, Key, checks_of, keys_of
 from px4lockstep.part.wording import unknown
+from px4lockstep.px4.missions import parse_mission
 from px4lockstep.spec.build_checks import BUILD_CHECKS, related
 from px4lockstep.spec.defaults import Tables, fill_in
 from px4lockstep.spec.files import Layers, find_file
 from px4lockstep.spec.flight_checks import CHECKS
 from px4lockstep.spec.overrides import apply_overrides
+from px4lockstep.spec.shipped import mission_of
 from px4lockstep.spec.spec import Places, Spec
 from px4lockstep.spec.vehicle_checks import check_inertia_is_given
 
+MISSION: Key = ("px4", "mission_path")
 
-def load_spec(source: str | Path, overrides: Mapping[str, Any] | None = None, settings: Sequence[str] = ()) -> Spec:
+
+def load_spec(
+    source: str | Path,
+    overrides: Mapping[str, Any] | None = None,
+    settings: Sequence[str] = (),
+    *,
+    reads_mission: bool = True,
+) -> Spec:
     """Load an aircraft file, complete and checked.
 
     Args:
         source: The name of an aircraft that ships (`iris`), or the path of a TOML file.
         overrides: Values by dotted key that replace the file's: `{"environment.wind": "ou"}`.
         settings: The same as texts, as the command line has them: `["environment.wind=ou"]`.
+        reads_mission: Whether to read the mission too; else `spec.mission` does, when it is asked for.
 
     Returns:
-        All values, with defaults for what was left out.
+        All values and the mission, with defaults for what was left out.
 
     Raises:
         InputError: If anything is wrong, with all of it in one report: a line for each, with file, key, value, what is
@@ -39,15 +51,54 @@ def load_spec(source: str | Path, overrides: Mapping[str, Any] | None = None, se
     layers.add_file(path)
     layers.report.raise_if_any()  # without all files, the rest would only be confusing
     apply_overrides(layers, overrides or {}, settings)
+    return checked(layers, reads_mission=reads_mission)
+
+
+def parse_spec(text: str, name: str = "the spec", *, missions: Mapping[str, str] | None = None) -> Spec:
+    """Return the spec of a file's text, complete and checked, without looking at the disk.
+
+    Args:
+        text: The text of the file, TOML.
+        name: What errors call the file.
+        missions: The texts of missions, by the path that `px4.mission_path` names them by.
+
+    Raises:
+        InputError: As `load_spec`.
+    """
+    layers = Layers(Places(name))
+    for path, mission in (missions or {}).items():
+        try:
+            layers.missions[path] = parse_mission(mission, path)
+        except InputError as error:
+            _add_mission_errors(layers, error)
+    layers.add_text(text, name)
+    layers.report.raise_if_any()
     return checked(layers)
 
 
-def checked(layers: Layers, prepared: Prepared | None = None) -> Spec:
+def change_spec(spec: Spec, overrides: Mapping[str, Any] | None = None, settings: Sequence[str] = ()) -> Spec:
+    """Return a spec with other values, checked; the mission is the same unless its path changes.
+
+    Args:
+        spec: What to change.
+        overrides: Values by dotted key.
+        settings: The same as texts.
+
+    Raises:
+        InputError: As `load_spec`.
+    """
+    layers = Layers(spec.places.copy(), spec.model_dump(by_alias=True, exclude_none=True), dict(spec.missions))
+    apply_overrides(layers, overrides or {}, settings)
+    return checked(layers)
+
+
+def checked(layers: Layers, prepared: Prepared | None = None, *, reads_mission: bool = True) -> Spec:
     """Return what was merged as a `Spec`.
 
     Args:
         layers: What was merged.
         prepared: What was made before, tables that were checked among it.
+        reads_mission: Whether to read the mission too.
 
     Raises:
         InputError: If anything is wrong, with all of it in one report.
@@ -66,18 +117,36 @@ def checked(layers: Layers, prepared: Prepared | None = None) -> Spec:
                 report.add(key, text, needed)
                 if report.is_full:
                     break
+    if reads_mission and "px4" in tables and "scenario" in tables:
+        _read_mission(tables["px4"].mission_path, layers)
     if report.lines:
         _add_build_errors(tables, layers)
     report.raise_if_any()
     spec = Spec(**tables)
-    spec._places = layers.places
+    spec._places, spec._missions = layers.places, layers.missions
     return spec
+
+
+def _read_mission(path: str | None, layers: Layers) -> None:
+    """Read the mission, unless it is at hand; what is wrong with it goes into the report."""
+    if path is not None and path not in layers.missions:
+        try:
+            layers.missions[path] = mission_of(path)
+        except InputError as error:
+            _add_mission_errors(layers, error)
+
+
+def _add_mission_errors(layers: Layers, error: InputError) -> None:
+    for line in str(error).splitlines():
+        text = line if line.startswith("px4.mission_path") else f"px4.mission_path: {line}"
+        layers.report.add(MISSION, text, ("px4", "scenario"))
 
 
 def _add_build_errors(tables: Tables, layers: Layers) -> None:
     """Add what would only show when the flight is built, as far as its tables are good: one report is enough."""
     good = [name for name in tables if name not in layers.report.tables]
     spec = Spec.model_construct(**{name: tables[name] for name in good})
+    spec._missions = layers.missions
     for check, needed in BUILD_CHECKS:
         if all(name in good for name in needed):
             for key, text in check(spec):

@@ -20,21 +20,13 @@ from px4lockstep.px4.missions import Mission
 from px4lockstep.px4.presets import interface_of
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.build_aircraft import at
-from px4lockstep.spec.flight_checks import RATES, first_step, mission_of, us
+from px4lockstep.spec.flight_checks import RATES, first_step, us
 from px4lockstep.spec.flight_tables import Autopilot, Environment, EstimatorTable, Home, ScenarioTable
 from px4lockstep.spec.flight_tables import Integrator as IntegratorTable
 from px4lockstep.spec.flight_tables import Timeline as TimelineTable
 from px4lockstep.spec.px4_tables import Px4
 
 TOLERANCES = ("pos", "vel", "omega", "act", "actdot", "rotor", "soc", "v1")
-
-
-def build_mission(path: str | None) -> Mission | None:
-    """Return the mission, if there is one. Its file is read: what was read before may have been another."""
-    if path is None:
-        return None
-    with at(("px4", "mission_path")):
-        return mission_of(path)
 
 
 def build_scenario(own: ScenarioTable) -> tuple[Scenario, tuple[str, ...]]:

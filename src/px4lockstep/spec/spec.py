@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import PrivateAttr
 
 from px4lockstep.part import Key, Part, entry
+from px4lockstep.px4.missions import Mission
 from px4lockstep.spec.flight_tables import (
     AircraftTable,
     Autopilot,
@@ -20,6 +21,7 @@ from px4lockstep.spec.flight_tables import (
     Timeline,
 )
 from px4lockstep.spec.px4_tables import Px4
+from px4lockstep.spec.shipped import mission_of
 from px4lockstep.spec.vehicle_tables import Actuation, Airframe, Power
 
 
@@ -36,6 +38,10 @@ class Places:
     main: str
     files: dict[Key, str] = dataclasses.field(default_factory=dict)
     overrides: list[str] = dataclasses.field(default_factory=list)
+
+    def copy(self) -> "Places":
+        """Return a copy that can be added to."""
+        return Places(self.main, dict(self.files), list(self.overrides))
 
     def of(self, key: Key, tables: Container[str | int] = ()) -> str:
         """Return where a key, or the table that it would be in, came from.
@@ -70,14 +76,37 @@ class Spec(Part):
 
     used_up: ClassVar[tuple[str, ...]] = ("extends",)
     _places: Places = PrivateAttr(default_factory=lambda: Places("spec"))
+    _missions: dict[str, Mission] = PrivateAttr(default_factory=dict)
 
     @property
     def places(self) -> Places:
         """Where its values came from."""
         return self._places
 
+    @property
+    def missions(self) -> dict[str, Mission]:
+        """The missions that are part of it, by the path that `px4.mission_path` names them by."""
+        return self._missions
+
+    @property
+    def mission(self) -> Mission | None:
+        """The mission, if there is one, as it was when the file was loaded.
+
+        Raises:
+            InputError: If the spec was made in Python, and its mission can't be read.
+        """
+        path = self.px4.mission_path
+        if path is None:
+            return None
+        if path not in self._missions:
+            self._missions[path] = mission_of(path)
+        return self._missions[path]
+
     def __eq__(self, other: object) -> bool:
         """Whether all values are the same, wherever they came from."""
-        return isinstance(other, Spec) and self.model_dump() == other.model_dump()
+        if not isinstance(other, Spec) or self.model_dump() != other.model_dump():
+            return False
+        ours, theirs = self.mission, other.mission
+        return (ours and ours.text) == (theirs and theirs.text)
 
     __hash__ = None  # type: ignore[assignment]

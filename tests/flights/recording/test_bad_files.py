@@ -413,7 +413,7 @@ def refused_by_replay(path, *fragments):
 
 
 OTHER_SPECS = {
-    "not TOML": (text("spec", lambda toml: toml.replace("=", ":", 1)), "the recording's aircraft file"),
+    "not TOML": (text("spec", lambda toml: toml.replace("=", ":", 1)), "the recording's spec file"),
     "not a spec": (text("spec", lambda toml: toml.replace("mass_kg", "weight_kg", 1)), "weight_kg"),
     "empty": (values("spec", lambda data: b""), "airframe"),
     "of another aircraft": (values("spec", lambda data: tiny("octa").source.spec.encode()), "of another aircraft"),

@@ -1,0 +1,59 @@
+"""The aircraft and missions that come with the package, and missions by name or path."""
+
+import functools
+import os
+from importlib import resources
+from pathlib import Path
+
+from px4lockstep.errors import InputError, did_you_mean
+from px4lockstep.px4.missions import Mission, load_mission
+
+
+@functools.cache
+def shipped(kind: str, suffix: str) -> dict[str, Path]:
+    """Return the files of a kind that come with the package, by name."""
+    folder = Path(str(resources.files("px4lockstep.spec"))) / kind
+    return {path.stem: path for path in sorted(folder.glob(f"*{suffix}"))}
+
+
+def shipped_aircraft() -> dict[str, Path]:
+    """Return the aircraft files that come with the package."""
+    return shipped("aircraft", ".toml")
+
+
+def shipped_missions() -> dict[str, Path]:
+    """Return the missions that come with the package."""
+    return shipped("missions", ".waypoints")
+
+
+def is_name(text: str) -> bool:
+    """Whether a text is a name and not a path: it has neither a slash nor a suffix."""
+    return bool(text) and not any(sign in text for sign in ("/", os.sep, ".", "\0"))
+
+
+def mission_of(mission_path: str) -> Mission:
+    """Return the mission of a path or of a name that ships.
+
+    Raises:
+        InputError: If there is none, or anything is wrong with it.
+    """
+    if is_name(mission_path):
+        known = shipped_missions()
+        if mission_path not in known:
+            hint = did_you_mean(mission_path, known)
+            raise InputError(
+                f"px4.mission_path = {mission_path!r} is no mission that ships; {hint}there are {', '.join(known)}; "
+                f"a file of your own has a suffix, such as {mission_path}.waypoints"
+            )
+        return _shipped_mission(mission_path)
+    return load_mission(mission_path)
+
+
+@functools.cache
+def _shipped_mission(name: str) -> Mission:
+    return load_mission(shipped_missions()[name])
+
+
+def mission_file(mission: Mission) -> str:
+    """Return what the file of a mission is called beside a spec that was flown."""
+    return f"mission{Path(mission.source).suffix or '.waypoints'}"
