@@ -5,7 +5,7 @@ import pytest
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, StateError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.plant.models import ConstantRate, Oscillator
 from px4lockstep.verification import solutions
@@ -66,5 +66,5 @@ def test_what_is_no_state_is_refused(state, message):
 
 def test_a_recorded_run_is_refused():
     """Its recording would be of another flight."""
-    with pytest.raises(InputError, match="a replay would not do the same"):
+    with pytest.raises(StateError, match="a replay would not do the same"):
         Simulation(Oscillator(), TIMELINE, record=True).set_state([0.0, 0.0])

@@ -66,10 +66,10 @@ def test_a_refused_snapshot_changes_nothing():
     """All checks come before the first byte is copied."""
     saved = Simulation(Oscillator(), TIMELINE, record=True).run(until_us=500).snapshot()
     sim = Simulation(Oscillator(), TIMELINE)
-    before = sim.snapshot().core.tobytes()
+    before = sim.snapshot().records.tobytes()
     with pytest.raises(InputError):
         sim.restore(saved)
-    assert sim.snapshot().core.tobytes() == before
+    assert sim.snapshot().records.tobytes() == before
 
 
 class Half(OwnMethods):

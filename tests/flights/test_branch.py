@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from recorded_flights import SHORT, recorded
 
 import px4lockstep
-from px4lockstep.engine.simulation import MOMENT_US
+from px4lockstep.engine.simulation import CHECKPOINT_US
 from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.flights.branch import Trunk, branch
 from px4lockstep.flights.recorded import source_of
@@ -30,8 +29,8 @@ def test_the_trunk_is_not_flown_again():
     """Only from the moment kept before."""
     trunk = Trunk.of(recorded(), 13.5)
     assert trunk.at_us == 13_500_000
-    assert trunk.flown_us == 13_500_000 - MOMENT_US
-    assert Trunk.of(recorded(), 10.0).flown_us == MOMENT_US  # from the moment before, so that something is checked
+    assert trunk.flown_us == 13_500_000 - CHECKPOINT_US
+    assert Trunk.of(recorded(), 10.0).flown_us == CHECKPOINT_US  # from the moment before, so that something is checked
 
 
 def test_a_branch_with_an_event_is_the_flight_that_had_it_from_the_start():
@@ -97,12 +96,12 @@ def test_a_longer_end_flies_on():
         ({"home.lat_deg": 40.0}, [], r"home\.lat_deg = 40\.0, was 47\.\d+: this can't change in flight"),
         ({"timeline.dt_log_s": 0.02}, [], "this can't change in flight"),
         ({"power.batteries[0].soc0": 0.5}, [], "the initial state was changed"),
-        ({"scenario.arm_time_s": 0.3}, [], "before the moment to go on from, was changed"),
+        ({"scenario.arm_time_s": 0.3}, [], "before the checkpoint to resume, was changed"),
         ({}, [{"at_s": 3.0, "action": "land"}], "an event is at 3.0 s, before the branch, 6.0 s"),
         ({}, [{"at_s": 8.0, "action": "lands"}], "'lands' is unknown"),
         ({}, [{"at_step": 10, "action": "land"}], "an event is at step 10; the autopilot has ticked 1500 times"),
         ({"px4.mission_path": "long"}, [], r"px4\.mission_path = .*: this can't change in flight"),
-        ({"timeline.t_end_s": 5.0}, [], "the end, 5000000 us, is not after the moment"),
+        ({"timeline.t_end_s": 5.0}, [], "the end, 5000000 us, is not after the checkpoint"),
     ],
     ids=["home", "period", "state", "past event", "late event", "unknown action", "past step", "mission", "end"],
 )
@@ -132,19 +131,20 @@ def test_a_recording_that_does_not_fly_as_recorded_is_noticed():
     text = recording.source.spec.replace("mass_kg = 1.5", "mass_kg = 1.50001")
     assert text != recording.source.spec
     other = replace(recording, source=replace(recording.source, spec=text))
-    with pytest.raises(InputError, match=r"another plant\. It was recorded by px4lockstep 0\.1\.0"):
+    told = r"does not go on as it was recorded: .*\. It was recorded by px4lockstep 0\.1\.0"
+    with pytest.raises(SimulationError, match=told):
         branch(other, 12.0)
 
 
-def test_moments_are_kept_whatever_the_pieces_it_was_flown_in():
+def test_checkpoints_are_kept_whatever_the_pieces_it_was_flown_in():
     """Every ten seconds, from the first boundary on."""
     spec = px4lockstep.load_spec("iris", SHORT)
     simulation = px4lockstep.build(spec, record=True).simulation
     for time_us in range(700_000, 14_000_000, 700_000):
         simulation.run(time_us)
     simulation.run()
-    assert np.array_equal(simulation.moments, recorded().moments)
-    assert len(simulation.moments) == 2
+    assert simulation.checkpoints.tobytes() == recorded().checkpoints.tobytes()
+    assert len(simulation.checkpoints) == 2
 
 
 def test_a_flight_that_parts_from_its_log_is_noticed():

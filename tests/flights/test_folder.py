@@ -6,7 +6,7 @@ import json
 import pytest
 
 import px4lockstep
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, StateError
 from px4lockstep.flights import folder as folders
 from px4lockstep.flights.figure import draw_folder
 from px4lockstep.flights.folder import RunFolder, fresh_folder, read_log
@@ -164,8 +164,8 @@ def test_streams_are_released_only_when_they_are_written():
     digest = simulation.run().digest()
     simulation.release_streams()
     assert simulation.digest() == digest
-    assert len(simulation.moments) == 0
-    with pytest.raises(InputError, match="keeps no streams"):
+    assert len(simulation.checkpoints) == 0
+    with pytest.raises(StateError, match="keeps no streams"):
         _ = simulation.streams
 
 

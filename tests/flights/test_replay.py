@@ -82,7 +82,7 @@ def test_a_replay_that_parts_says_at_which_microsecond_and_what(by, field):
 def test_without_marks_it_says_at_which_row_of_the_log():
     """A recording of version 2 has none."""
     recording = parted(1e-3)
-    replayed = replay(replace(recording, marks=recording.marks[:0]))
+    replayed = replay(replace(recording, fingerprints=recording.fingerprints[:0]))
     assert replayed.first_difference.time_us == 4_010_000
     assert replayed.first_difference.first != replayed.first_difference.second
 

@@ -5,7 +5,15 @@ import pytest
 
 from px4lockstep.errors import LayoutError
 from px4lockstep.jit import RecordRows, kernel, record, rows, view
-from px4lockstep.jit.records import RecordView, _make_view
+from px4lockstep.jit.records import (
+    CONFIGURATION,
+    STATE,
+    TRANSIENT,
+    RecordView,
+    _make_view,
+    state_dtype,
+    words_of,
+)
 
 INNER = record([("x", "f8", 3), ("count", "i8")])
 OUTER = record([("time_us", "u8"), ("one", INNER), ("many", INNER, 4), ("table", "f8", (2, 3))])
@@ -105,3 +113,27 @@ def test_rows_hands_over_the_array_itself_when_compiling():
     array = np.zeros(1, OUTER)
     assert rows(array) is array
     assert isinstance(_make_view(array, memoryview, True), RecordView)
+
+
+PART = record([("gain", "f8"), ("tick", "i8"), ("address", "i8")], state="tick", transient="address")
+WHOLE = record([("mode", "i8"), ("part", PART, 2), ("held", INNER), ("fixed", INNER)], state="held")
+
+
+def test_records_say_which_words_are_configuration_and_state():
+    """By field, in nested records and arrays of them too; all of a nested record if the field itself is state."""
+    assert words_of(WHOLE, CONFIGURATION).tolist() == [0, 1, 4, 11, 12, 13, 14]
+    assert words_of(WHOLE, STATE).tolist() == [2, 5, 7, 8, 9, 10]
+    assert words_of(WHOLE, TRANSIENT).tolist() == [3, 6]
+    assert words_of(INNER, STATE).tolist() == []
+    layout = state_dtype(WHOLE)
+    assert layout.names == ("part", "held")
+    assert layout["part"].base.names == ("tick",)
+    assert layout.itemsize == 6 * 8
+
+
+def test_a_division_of_fields_must_be_unambiguous():
+    """Only fields that there are, and one division for one layout."""
+    with pytest.raises(LayoutError, match="has no field 'tack'"):
+        record([("tick", "i8")], state="tack")
+    with pytest.raises(LayoutError, match="has the layout of another one"):
+        record([("gain", "f8"), ("tick", "i8"), ("address", "i8")], state="gain")

@@ -20,8 +20,8 @@ from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.vehicle.fleet import iris, octa
 from px4lockstep.vehicle.parts import Actuator
 
-NOT_LOGGED = {"time_us", "marker", "wind", "command", "scenario.faults"}
-"""Of the bus: the row's own time, what only probes write, and what is logged as held for the plant."""
+NOT_LOGGED = {"time_us", "wind", "command", "scenario.faults"}
+"""Of the bus: the row's own time, and what is logged as held for the plant."""
 
 
 @pytest.fixture(scope="module")

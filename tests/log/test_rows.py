@@ -44,7 +44,7 @@ def test_a_flight_in_a_file_is_the_flight_in_memory(tmp_path):
     assert in_file.live_digest() == in_memory.live_digest()
     assert in_file.streams.commands.tobytes() == in_memory.streams.commands.tobytes()
     assert in_file.streams.winds.tobytes() == in_memory.streams.winds.tobytes()
-    assert in_file.marks.tobytes() == in_memory.marks.tobytes()
+    assert in_file.fingerprints.tobytes() == in_memory.fingerprints.tobytes()
 
 
 def test_a_flight_that_has_begun_takes_its_log_along(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
-from px4lockstep.errors import InputError
+from px4lockstep.errors import StateError
 from px4lockstep.plant.models import Oscillator
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "px4lockstep"
@@ -198,7 +198,7 @@ def test_a_simulation_runs_in_the_thread_that_made_it():
     def run_elsewhere():
         try:
             sim.run()
-        except InputError as error:
+        except StateError as error:
             caught.append(str(error))
 
     thread = threading.Thread(target=run_elsewhere)

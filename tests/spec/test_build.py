@@ -12,7 +12,7 @@ from spec_files import MINIMAL, load_text
 from px4lockstep.autopilots.builtin.autopilot import Builtin
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, StateError
 from px4lockstep.px4.missions import Command, MissionItem
 from px4lockstep.spec.build import build
 from px4lockstep.spec.load import load_spec
@@ -204,7 +204,7 @@ def test_a_record_run_keeps_its_streams(tmp_path):
     flight.simulation.run()
     assert Simulation(flight.aircraft, flight.simulation.timeline, replay=flight.simulation.streams).run()
     live = text + "[run]\nmode = 'live'\n"
-    with pytest.raises(InputError, match="keeps no streams"):
+    with pytest.raises(StateError, match="keeps no streams"):
         _ = build(load_text(tmp_path, live)).simulation.run().streams
     assert build(load_text(tmp_path, live), record=True).simulation.run().streams
 

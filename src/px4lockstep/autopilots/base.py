@@ -109,7 +109,7 @@ class Session:
             what: What is to be done with it: "copied" or "put back".
 
         Raises:
-            InputError: If it can't.
+            StateError: If it can't.
         """
 
     def close(self, record: Record) -> bool:
@@ -140,16 +140,13 @@ class Session:
         return ""
 
     def resume(self, kept: Record, into: Record, home: Record) -> None:
-        """Prepare a record that another simulation flew with so far, to go on in this one.
+        """Prepare its record to go on from a checkpoint of a simulation with a different configuration.
 
         Args:
             kept: The record as the other simulation left it.
-            into: The record to go on with, which is written.
+            into: The record to go on with, which has this configuration and the state of the other; it is written.
             home: Where that record will be in memory.
         """
-
-    def without_addresses(self, record: Record) -> None:
-        """Clear from a copy of the record what only this process can use, so that a replay may start from it."""
 
 
 class NativeAutopilot(ABC):

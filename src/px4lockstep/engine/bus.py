@@ -12,7 +12,7 @@ import numpy as np
 from px4lockstep.jit import record
 from px4lockstep.plant.layout import BATTERY_STATUS, COMMAND, FAULTS, MAX_BATTERIES, OUTPUTS
 
-BUS_SCHEMA_VERSION = 1
+BUS_SCHEMA_VERSION = 2
 
 ESTIMATE_ERROR = record([("pos_ned", "f8", 3), ("vel_ned", "f8", 3), ("yaw", "f8"), ("omega_body", "f8", 3)])
 """An error of the estimate; the yaw is a rotation about down."""
@@ -84,7 +84,6 @@ BUS = record(
         ("estimate", ESTIMATE),
         ("autopilot", AUTOPILOT_OUT),
         ("command", COMMAND),
-        ("marker", "i8"),  # written and read by order probes only
     ]
 )
 
@@ -94,7 +93,7 @@ def _without(dtype: np.dtype[Any], *names: str) -> list[tuple[str, Any, Any]]:
 
 
 LOGGED_SCENARIO = record(_without(SCENARIO_OUT, "faults"))
-LOGGED_BUS = record([("scenario", LOGGED_SCENARIO), *_without(BUS, "time_us", "scenario", "command", "marker")])
+LOGGED_BUS = record([("scenario", LOGGED_SCENARIO), *_without(BUS, "time_us", "scenario", "command")])
 """What a row of the log has of the bus: all but the time, and but faults and command, which it has as they are held."""
 
 

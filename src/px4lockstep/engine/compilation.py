@@ -17,7 +17,7 @@ import numpy as np
 from px4lockstep.autopilots.native import step_native
 from px4lockstep.engine import loop
 from px4lockstep.engine.core import LOG_ROW, SIM, STREAMS, Arrays
-from px4lockstep.engine.marks import MARK
+from px4lockstep.engine.fingerprints import FINGERPRINT
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.engine.validator import check_purity
 from px4lockstep.estimation.estimator import step_estimator
@@ -31,7 +31,11 @@ from px4lockstep.vehicle.dispatch import write_outputs
 def example_arrays() -> Arrays:
     """Return empty arrays of the types that the loop is called with, the same for every simulation."""
     boundaries = Timeline(1, physics=Periodic(1))
-    examples = {"log": np.zeros(0, LOG_ROW), "log_state": np.zeros((0, 0)), "marks": np.zeros((0, 0), MARK)}
+    examples = {
+        "log": np.zeros(0, LOG_ROW),
+        "log_state": np.zeros((0, 0)),
+        "fingerprints": np.zeros((0, 0), FINGERPRINT),
+    }
     examples |= {"logged": np.zeros(1, np.int64)}
     examples |= {name: np.zeros(0, dtype) for name, dtype in STREAMS.items()}
     return Arrays(core=np.zeros(1, SIM), time_us=boundaries.time_us, due=boundaries.due, **examples)

@@ -1,4 +1,4 @@
-"""The records of a running simulation: all of it in one, so that a snapshot is its bytes.
+"""The records of a running simulation: all of it in one, its configuration and its state.
 
 `Arrays` is what the loop is called with. All of its members are arrays: to hand over a record costs 20 µs, an array of
 one record 0.05 µs.
@@ -10,7 +10,6 @@ import numpy as np
 
 from px4lockstep.autopilots.native import RECORDS as AUTOPILOT_RECORDS
 from px4lockstep.engine.bus import BUS, LOGGED_BUS, SCENARIO_OUT, WIND_OUT
-from px4lockstep.engine.probe import PROBE
 from px4lockstep.engine.validator import VALIDATOR
 from px4lockstep.environment.gust import GUSTS
 from px4lockstep.environment.wind import WIND
@@ -38,8 +37,7 @@ OFF = 0
 NATIVE = 1  # compiled
 REPLAY = 2  # from a recorded stream
 PYTHON = 3  # the loop returns, the user's object runs, the loop resumes
-ORDER_PROBE = 4  # writes down what it sees
-PYTHON_WITH_STATUS = 5  # Python, of an autopilot that writes its status to the bus
+PYTHON_WITH_STATUS = 4  # Python, of an autopilot that writes its status to the bus
 
 MODES = record(
     [
@@ -73,8 +71,9 @@ SIM = record(
         ("plant", PLANT),
         ("solver", SOLVER),
         ("validator", VALIDATOR),
-        ("probe", PROBE),
-    ]
+    ],
+    state="state inputs cursor bus",
+    transient="work px4",  # scratch of a step; addresses, and what real PX4 knows of itself is in its library
 )
 
 LOG_ROW = record([("time_us", "u8"), ("bus", LOGGED_BUS), ("inputs", INPUT)])
@@ -94,7 +93,7 @@ class Arrays(NamedTuple):
     winds: Any  # wind ticks, WIND_OUT
     scenarios: Any  # changes, SCENARIO_OUT
     scenario_at: Any  # changes, int64: the boundary of each
-    marks: Any  # boundaries x n_x, uint8: see `marks`
+    fingerprints: Any  # boundaries x n_x, uint8: see `fingerprints`
 
 
 STREAMS = {"commands": COMMAND, "winds": WIND_OUT, "scenarios": SCENARIO_OUT, "scenario_at": np.dtype("i8")}

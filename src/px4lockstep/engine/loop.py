@@ -11,8 +11,8 @@
     8  recording, log   each stream on its axis; the state as it is now, stamped with now
 
 then the plant is integrated to the next boundary with its inputs held, unless the scenario says that it has crashed:
-that ends the run. A recorded run marks the state that it comes to. Live, recorded and replayed runs are this loop; so
-is a fixed step, by a physics axis in the timeline.
+that ends the run. A recorded run keeps a fingerprint of the state that it reaches. Live, recorded and replayed runs are
+this loop; so is a fixed step, by a physics axis in the timeline.
 
 A stage is native, replay, off or python. For a python stage the loop notes its place and returns the stage; the
 engine calls the user's object and calls `advance` again, which goes on where it was. So a stage has two parts: the
@@ -23,9 +23,8 @@ source, which a python stage replaces, and what is done with its answer, which r
 import numpy as np
 
 from px4lockstep.autopilots.native import step_native
-from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, PYTHON_WITH_STATUS, REPLAY
-from px4lockstep.engine.marks import mark_state
-from px4lockstep.engine.probe import probe_stage
+from px4lockstep.engine.core import NATIVE, OFF, PYTHON, PYTHON_WITH_STATUS, REPLAY
+from px4lockstep.engine.fingerprints import write_fingerprint
 from px4lockstep.engine.timeline import AUTOPILOT as AUTOPILOT_DUE
 from px4lockstep.engine.timeline import LOG as LOG_DUE
 from px4lockstep.engine.timeline import WIND as WIND_DUE
@@ -59,7 +58,6 @@ OUTPUTS = np.int64(2)
 ESTIMATOR = np.int64(3)
 TELEMETRY = np.int64(4)
 AUTOPILOT = np.int64(5)
-DISCONTINUITIES = np.int64(6)
 LOG = np.int64(7)
 
 FULL = np.int64(8)  # no stage: Python is to make room for the scenario's stream
@@ -159,7 +157,7 @@ def advance(arrays, k_stop):
     time_us, due_at = arrays.time_us, arrays.due
     log, log_state, logged = arrays.log, arrays.log_state, arrays.logged
     commands, winds, scenarios, scenario_at = arrays.commands, arrays.winds, arrays.scenarios, arrays.scenario_at
-    marks = arrays.marks
+    fingerprints = arrays.fingerprints
     cursor = sim.cursor
     modes = sim.modes
     bus = sim.bus
@@ -186,8 +184,6 @@ def advance(arrays, k_stop):
                     leave(cursor, k, SCENARIO)
                     cursor.stage = SCENARIO  # to come back for the events after this one
                     return SCENARIO
-            elif modes.scenario == ORDER_PROBE:
-                probe_stage(k, SCENARIO, bus, sim.probe)
             elif modes.scenario == REPLAY:
                 if scenario_at[cursor.scenario_rows] == k:
                     bus.scenario = scenarios[cursor.scenario_rows]
@@ -203,8 +199,6 @@ def advance(arrays, k_stop):
         if stage <= WIND and due & WIND_DUE:
             if modes.wind == NATIVE:
                 step_wind(sim.wind, bus.wind.vel_ned)
-            elif modes.wind == ORDER_PROBE:
-                probe_stage(k, WIND, bus, sim.probe)
             elif modes.wind == REPLAY:
                 bus.wind = winds[cursor.wind_ticks]
             elif modes.wind == PYTHON:
@@ -226,8 +220,6 @@ def advance(arrays, k_stop):
         if stage <= ESTIMATOR and due & AUTOPILOT_DUE:
             if modes.estimator == NATIVE:
                 step_estimator(sim.estimator, sim.state, bus.scenario, bus.estimate)
-            elif modes.estimator == ORDER_PROBE:
-                probe_stage(k, ESTIMATOR, bus, sim.probe)
             elif modes.estimator == PYTHON:
                 return leave(cursor, k, ESTIMATOR)
 
@@ -241,8 +233,6 @@ def advance(arrays, k_stop):
                 if not step_native(sim, t_us, bus):
                     report(validator, AUTOPILOT_FAILED, t_us, NO_INDEX, 0.0)
                     return FAILED
-            elif modes.autopilot == ORDER_PROBE:
-                probe_stage(k, AUTOPILOT, bus, sim.probe)
             elif modes.autopilot == REPLAY:
                 bus.command = commands[cursor.autopilot_ticks]
             elif modes.autopilot == PYTHON or modes.autopilot == PYTHON_WITH_STATUS:
@@ -291,7 +281,7 @@ def advance(arrays, k_stop):
             if validator.level >= CHEAP and check_state(validator, t_next_us, sim.state, sim.plant) != SOUND:
                 return FAILED
             if modes.is_recording != 0:
-                mark_state(sim.state, sim.plant, marks, k)
+                write_fingerprint(sim.state, sim.plant, fingerprints, k)
         if validator.code != SOUND:  # noted from outside: a user's function raised
             return FAILED
     return DONE

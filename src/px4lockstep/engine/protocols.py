@@ -97,7 +97,3 @@ class TelemetryHook(Protocol):
 
     def step(self, time_us: int, inputs: StageInputs) -> None:
         """Look at the simulation."""
-
-
-class OrderProbe:
-    """Takes any stage's place and writes down what it sees, inside the compiled loop: see `probe`."""

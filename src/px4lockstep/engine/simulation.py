@@ -11,16 +11,16 @@ import numpy.typing as npt
 
 from px4lockstep.autopilots.base import NativeAutopilot, Session, capabilities_of
 from px4lockstep.engine import loop, validator
-from px4lockstep.engine.branching import check_past, merged_records
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
+from px4lockstep.engine.checkpoints import CHECKPOINT, branched, check_past, difference, put_state, state_of
 from px4lockstep.engine.compilation import compiled_loop
 from px4lockstep.engine.core import NATIVE, PYTHON, PYTHON_WITH_STATUS, SIM, STREAMS, Arrays
 from px4lockstep.engine.digest import flight_digest, live_digest, pack_flight, pack_live
 from px4lockstep.engine.failure import failure_of
 from px4lockstep.engine.prepared import Prepared
-from px4lockstep.engine.protocols import OrderProbe, PlantView, Source, StageInputs, TelemetryHook
+from px4lockstep.engine.protocols import PlantView, Source, StageInputs, TelemetryHook
 from px4lockstep.engine.scenario_stage import NotingChanges
-from px4lockstep.engine.snapshot import Snapshot, difference, load_objects, save_objects
+from px4lockstep.engine.snapshot import Snapshot, load_objects, save_objects
 from px4lockstep.engine.stages import (
     Handlers,
     open_autopilot,
@@ -36,7 +36,7 @@ from px4lockstep.engine.streams import Streams, allocate, locked, with_room
 from px4lockstep.engine.timeline import AUTOPILOT, LOG, Timeline
 from px4lockstep.environment.gust import Gust
 from px4lockstep.environment.wind import Wind
-from px4lockstep.errors import InputError, SimulationError
+from px4lockstep.errors import InputError, SimulationError, StateError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import plain, rows, view, zeros
@@ -48,8 +48,8 @@ BOUNDARIES_PER_CALL = 20_000
 """Tens of milliseconds of work: after each, an interrupt from the keyboard is seen."""
 
 
-MOMENT_US = 10_000_000
-"""How often a recorded run keeps all of its records, for branches."""
+CHECKPOINT_US = 10_000_000
+"""How often a recorded run keeps a checkpoint, for branches."""
 
 
 class Simulation:
@@ -82,10 +82,10 @@ class Simulation:
         timeline: Timeline,
         *,
         integrator: Integrator | None = None,
-        scenario: Source | Scenario | OrderProbe | None = None,
-        wind: Source | Wind | OrderProbe | None = None,
-        estimator: Source | Estimator | OrderProbe | None = None,
-        autopilot: Source | NativeAutopilot | Session | OrderProbe | None = None,
+        scenario: Source | Scenario | None = None,
+        wind: Source | Wind | None = None,
+        estimator: Source | Estimator | None = None,
+        autopilot: Source | NativeAutopilot | Session | None = None,
         hooks: Sequence[TelemetryHook] = (),
         hook_axes: Sequence[str] = ("log",),
         gusts: Sequence[Gust] = (),
@@ -145,10 +145,10 @@ class Simulation:
         set_gusts(self._core, timeline, gusts, replay)
         self._allocate(replay, record)
         self._initial_state: npt.NDArray[np.float64] = sim["state"]["x"][: self._n_x].copy()
-        self._keeps_moments = record and not self._user_objects() and capabilities_of(autopilot).is_copyable
-        most = 1 + (self.timeline.end_us - self.timeline.start_us) // MOMENT_US if self._keeps_moments else 0
-        self._moments = np.zeros((most, SIM.itemsize), np.uint8)
-        self._n_moments = 0
+        self._keeps_checkpoints = record and not self._user_objects() and capabilities_of(autopilot).is_copyable
+        most = 1 + (self.timeline.end_us - self.timeline.start_us) // CHECKPOINT_US if self._keeps_checkpoints else 0
+        self._checkpoints = np.zeros(most, CHECKPOINT)
+        self._n_checkpoints = 0
         self._step_warnings = step_warnings(plant, timeline, self.integrator)
         self.autopilot: Session = open_autopilot(autopilot, self._core, plant, timeline, prepared)
         """The autopilot while it flies."""
@@ -201,8 +201,8 @@ class Simulation:
         if not self.is_done:
             self.autopilot.check_ready(self._autopilot_record)
         while self.boundary < stop and not self.is_crashed:
-            next_moment = self._keep_moment()
-            self._advance(min(self.boundary + BOUNDARIES_PER_CALL, stop, next_moment))
+            next_checkpoint = self._keep_checkpoint()
+            self._advance(min(self.boundary + BOUNDARIES_PER_CALL, stop, next_checkpoint))
         return self
 
     def set_state(self, x: npt.ArrayLike) -> None:
@@ -212,11 +212,11 @@ class Simulation:
         step that it has come to.
 
         Raises:
-            InputError: If it is not a finite number for each state, or the run is recorded: a replay knows nothing of
-                it.
+            InputError: If it is not a finite number for each state.
+            StateError: If the run is recorded: a replay would not set the state.
         """
         if self._core["modes"]["is_recording"][0]:
-            raise InputError("the state of a run that is recorded can't be set: a replay would not do the same")
+            raise StateError("the state of a run that is recorded can't be set: a replay would not do the same")
         state = np.array(x, np.float64)
         if state.shape != (self._n_x,):
             raise InputError(f"a state of shape {state.shape} does not fit: the plant has {self._n_x} states, in a row")
@@ -225,27 +225,27 @@ class Simulation:
             raise InputError(f"state {self.plant.names[wrong[0]]} = {state[wrong[0]]} must be a finite number")
         self._core["state"]["x"][0, : self._n_x] = state
 
-    def _keep_moment(self) -> int:
+    def _keep_checkpoint(self) -> int:
         """Keep the records if it is time to; return the boundary where it will be again."""
-        if not self._keeps_moments:
+        if not self._keeps_checkpoints:
             return len(self.timeline)
-        if not self._n_moments or self.boundary >= self._after_moment():
-            self._moments[self._n_moments] = self._core.view(np.uint8)
-            self._n_moments += 1
-        return self._after_moment()
+        if not self._n_checkpoints or self.boundary >= self._after_checkpoint():
+            self._checkpoints[self._n_checkpoints] = state_of(self._core)[0]
+            self._n_checkpoints += 1
+        return self._after_checkpoint()
 
-    def _after_moment(self) -> int:
-        """Return the boundary of the next moment."""
-        last = self._boundary_of(self._n_moments - 1)
-        return self.timeline.index_at(int(self.timeline.time_us[last]) + MOMENT_US)
+    def _after_checkpoint(self) -> int:
+        """Return the boundary of the next checkpoint."""
+        last = self._boundary_of(self._n_checkpoints - 1)
+        return self.timeline.index_at(int(self.timeline.time_us[last]) + CHECKPOINT_US)
 
-    def _boundary_of(self, moment: int) -> int:
-        return int(self._moments[moment].view(SIM)["cursor"]["k"][0])
+    def _boundary_of(self, checkpoint: int) -> int:
+        return int(self._checkpoints["cursor"]["k"][checkpoint])
 
     def _advance(self, k_stop: int) -> None:
         """Run the loop and the Python stages up to a boundary; whatever is raised in between ends the run for good."""
         if threading.get_ident() != self._thread:
-            raise InputError("a simulation runs in the thread that made it; make one in each thread or process")
+            raise StateError("a simulation runs in the thread that made it; make one in each thread or process")
         advance, handlers = self._loop, self._handlers
         start_s, start_us = time.perf_counter(), self.time_us
         ticks_before = int(self._core["cursor"]["autopilot_ticks"][0])
@@ -322,7 +322,7 @@ class Simulation:
 
     @property
     def flown_us(self) -> int:
-        """How much was flown here: all of it, or what came after the moment that it went on from."""
+        """How much was flown here: all of it, or what came after the checkpoint that was resumed."""
         return self._flown_us
 
     @property
@@ -375,10 +375,10 @@ class Simulation:
         """What a replay needs, so far; read-only, and it follows the run.
 
         Raises:
-            InputError: If the run does not record.
+            StateError: If the run does not record.
         """
         if not self._core["modes"]["is_recording"][0]:
-            raise InputError("this run keeps no streams; make the simulation with record=True")
+            raise StateError("this run keeps no streams; make the simulation with record=True")
         streams = {name: locked(self._data_so_far(name)) for name in STREAMS}
         covered = self.boundary
         if self.is_crashed:  # nothing more is read of them, but a replay has the timeline's full length
@@ -392,13 +392,13 @@ class Simulation:
         """Give the memory of the streams back, once they are in a file; the run then counts as one without a recording.
 
         Raises:
-            InputError: If the run has not ended.
+            StateError: If the run has not ended.
         """
         if not self.is_done:
-            raise InputError("a run that has not ended needs its streams")
+            raise StateError("a run that has not ended needs its streams")
         self._core["modes"]["is_recording"] = 0
-        self._moments, self._n_moments = np.zeros((0, SIM.itemsize), np.uint8), 0
-        self._write_to({name: self._data[name][:0].copy() for name in (*STREAMS, "marks")})
+        self._checkpoints, self._n_checkpoints = np.zeros(0, CHECKPOINT), 0
+        self._write_to({name: self._data[name][:0].copy() for name in (*STREAMS, "fingerprints")})
 
     @property
     def initial_state(self) -> npt.NDArray[np.float64]:
@@ -406,27 +406,20 @@ class Simulation:
         return self._initial_state.copy()
 
     @property
-    def moments(self) -> npt.NDArray[np.uint8]:
-        """The bytes of all records every `MOMENT_US`, a row for each: see `recording`.
+    def checkpoints(self) -> npt.NDArray[Any]:
+        """The state of all records every `CHECKPOINT_US`: see `checkpoints`.
 
         A run keeps them if it records and no Python is in its loop: they don't hold the state of users' objects.
         """
-        return locked(self._moments[: self._n_moments])
+        return locked(self._checkpoints[: self._n_checkpoints])
 
     @property
-    def marks(self) -> npt.NDArray[np.uint8]:
-        """The marks of the state that the plant came to each boundary with, boundaries × states: see `marks`.
+    def fingerprints(self) -> npt.NDArray[np.uint8]:
+        """The fingerprint of the state that the plant reached each boundary with, boundaries × states.
 
         Those of the first boundary are zero, and there are none unless the run records.
         """
-        return locked(self._data_so_far("marks"))
-
-    @property
-    def probe_trace(self) -> list[tuple[int, int]]:
-        """What order probes wrote down: pairs of their own marker and the one they saw."""
-        probe = self._core["probe"][0]
-        count = int(probe["count"])
-        return list(zip(probe["marker"][:count].tolist(), probe["seen"][:count].tolist(), strict=True))
+        return locked(self._data_so_far("fingerprints"))
 
     @property
     def statistics(self) -> Statistics:
@@ -448,11 +441,11 @@ class Simulation:
         """Copy everything: records, log and streams so far, and the users' objects.
 
         Raises:
-            InputError: If the run has failed: there is nothing sound to go back to.
+            StateError: If the run has failed, or real PX4 flies, whose state is in its library.
         """
         self.autopilot.check_copyable("copied")
         if self._failed is not None:
-            raise InputError("a run that failed can't be copied; go back to a snapshot from before")
+            raise StateError("a run that failed can't be copied; go back to a snapshot from before")
         return self.copied()
 
     def copied(self) -> Snapshot:
@@ -461,7 +454,8 @@ class Simulation:
             schema_version=BUS_SCHEMA_VERSION,
             time_us=self.timeline.time_us,
             due=self.timeline.due,
-            core=self._core.copy(),
+            state=state_of(self._core),
+            records=self._core.copy(),
             arrays={name: self._data_so_far(name).copy() for name in self._data},
             objects=save_objects(self._user_objects()),
         )
@@ -482,38 +476,37 @@ class Simulation:
         objects = self._user_objects()
         if snapshot.objects.keys() != objects.keys():
             raise InputError(f"the snapshot has the objects {list(snapshot.objects)}, this simulation {list(objects)}")
-        other = difference(self._core, snapshot.core)
+        other = None if snapshot.records is None else difference(self._core, snapshot.records)
         if other is not None:
             raise InputError(f"the snapshot is of a simulation with another {other}")
-        own = self._core.copy()
-        self._take(snapshot.core, snapshot)
-        self._core["plant"] = own["plant"]  # the same, but for addresses, which are this process's
-        self._core["validator"]["level"] = own["validator"]["level"]
+        core = self._core.copy()
+        put_state(core, snapshot.state)
+        self._take(core, snapshot)
 
     def continue_from(self, snapshot: Snapshot, start: Snapshot) -> None:
-        """Go on, before the first boundary, from a snapshot of a simulation that was made otherwise: see `branching`.
+        """Resume, before the first boundary, a snapshot of a simulation with a different configuration.
 
         Args:
             snapshot: Where that simulation had come to.
             start: A snapshot of it before its first boundary.
 
         Raises:
-            InputError: If it can't go on from there, or has users' objects, whose past is not in it.
+            InputError: If it can't be resumed with this configuration: see `checkpoints`.
+            StateError: If this simulation has run, or has users' objects, whose past is not in a snapshot.
         """
         if self.boundary or self._user_objects() or snapshot.objects:
-            raise InputError("only a new simulation without Python in its loop can go on from another's snapshot")
+            raise StateError("only a new simulation without Python in its loop can go on from another's snapshot")
         check_past(self.timeline, snapshot)
-        at_us = int(self.timeline.time_us[int(snapshot.core["cursor"]["k"][0])])
-        core = merged_records(start.core, snapshot.core, self._core, at_us)
+        assert start.records is not None
+        at_us = int(self.timeline.time_us[int(snapshot.state["cursor"]["k"][0])])
+        core = branched(start.records, snapshot.state, self._core, at_us)
         name = self.autopilot.record
-        if name is not None:
-            self.autopilot.resume(snapshot.core[name], core[name], self._core[name])
+        if name is not None and snapshot.records is not None:
+            self.autopilot.resume(snapshot.records[name], core[name], self._core[name])
         self._take(core, snapshot)
-        if name is not None and not self._keeps_moments and self._core["modes"]["is_recording"][0]:
-            # Not to go on from, which takes the autopilot, but to replay from: what came before was made otherwise.
-            kept = self._core.copy()
-            self.autopilot.without_addresses(kept[name])
-            self._moments, self._n_moments = kept.view(np.uint8).reshape(1, SIM.itemsize), 1
+        if name is not None and not self._keeps_checkpoints and self._core["modes"]["is_recording"][0]:
+            # Not to resume, which takes the autopilot, but to replay from: what came before had another configuration.
+            self._checkpoints, self._n_checkpoints = state_of(self._core), 1
 
     def _take(self, core: npt.NDArray[Any], snapshot: Snapshot) -> None:
         """Take over records, and the arrays and objects of a snapshot."""
@@ -527,8 +520,8 @@ class Simulation:
         for handler in self._handlers.values():
             if isinstance(handler, NotingChanges):
                 handler.forget()
-        while self._n_moments and self._boundary_of(self._n_moments - 1) > self.boundary:
-            self._n_moments -= 1
+        while self._n_checkpoints and self._boundary_of(self._n_checkpoints - 1) > self.boundary:
+            self._n_checkpoints -= 1
         self._failed = None
         self._raised_in_plant = None
 
@@ -542,7 +535,7 @@ class Simulation:
             "winds": cursor["wind_ticks"],
             "scenarios": cursor["scenario_rows"],
             "scenario_at": cursor["scenario_rows"],
-            "marks": cursor["k"] + 1,  # those of the boundary to go on at are known
+            "fingerprints": cursor["k"] + 1,  # those of the boundary to go on at are known
         }
         return self._data[name][: int(lengths[name])]
 

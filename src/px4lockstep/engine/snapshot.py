@@ -8,30 +8,28 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.errors import InputError
-from px4lockstep.estimation.estimator import STATES as ESTIMATOR_STATES
-
-COUNTED = ("h_us", "evaluations", "accepted", "rejected", "forced", "projected")
-"""What a solver carries or counts; the rest of its record, but for the last attempt, is configuration."""
-
-
-STATES = {
-    "scenario": ("is_fired", "next_us", "next_step", "n_watched", "asked", "answer", "has_changed", "landing"),
-    "wind": ("tick", "turbulence_ned"),
-    "battery_sensors": ("tick", "voltage_v", "current_a", "ring"),
-    "estimator": ESTIMATOR_STATES,
-}
-"""What changes in a record as a run goes on; the rest of it is configuration."""
-DRYDEN_STATES = ("vel_m_s", "lag_a", "lag_b")
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All of a simulation at a boundary: the records, log and streams so far, and the users' objects."""
+    """All of a simulation at a boundary.
+
+    Args:
+        schema_version: The version of the bus.
+        time_us: The boundaries of its timeline.
+        due: The axes that are due at each.
+        state: The state of its records: see `checkpoints`.
+        records: All records of the simulation, whose configuration is compared before it is restored; None from a
+            file, which has the spec instead.
+        arrays: The log and streams so far.
+        objects: The users' objects.
+    """
 
     schema_version: int
     time_us: npt.NDArray[np.uint64]
     due: npt.NDArray[np.uint16]
-    core: npt.NDArray[Any]
+    state: npt.NDArray[Any]
+    records: npt.NDArray[Any] | None
     arrays: dict[str, npt.NDArray[Any]]
     objects: dict[str, Any]
 
@@ -76,30 +74,3 @@ def _slots_of(kind: type) -> tuple[str, ...]:
     slots = kind.__dict__.get("__slots__", ())
     names = (slots,) if isinstance(slots, str) else tuple(slots)
     return tuple(name for name in names if name not in ("__dict__", "__weakref__"))
-
-
-def difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> str | None:
-    """Return what two simulations' records were made with that differs, or None; progress may differ."""
-    for name in ("modes", "scenario", "gusts", "plant", "wind", "battery_sensors", "estimator", "builtin", "solver"):
-        a, b = ours[name].copy(), theirs[name].copy()
-        if name == "builtin":
-            a, b = a["identity"], b["identity"]
-        elif name == "plant":
-            for field in a["user"].dtype.names or ():
-                if field.endswith("_address"):  # of the process
-                    a["user"][field] = b["user"][field] = 0
-        elif name in STATES:
-            for field in STATES[name]:
-                a[field] = b[field]
-            if name == "wind":
-                for axis in a["dryden"].dtype.names or ():
-                    for field in DRYDEN_STATES:
-                        if field in (a["dryden"][axis].dtype.names or ()):
-                            a["dryden"][axis][field] = b["dryden"][axis][field]
-        elif name == "solver":
-            for field in a.dtype.names or ():
-                if field in COUNTED or field.startswith("last_"):
-                    a[field] = b[field]
-        if a.tobytes() != b.tobytes():
-            return name
-    return None

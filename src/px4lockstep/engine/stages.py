@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from px4lockstep.autopilots.base import NativeAutopilot, Session, capabilities_of
 from px4lockstep.engine import loop
-from px4lockstep.engine.core import NATIVE, OFF, ORDER_PROBE, PYTHON, PYTHON_WITH_STATUS, REPLAY
+from px4lockstep.engine.core import NATIVE, OFF, PYTHON, PYTHON_WITH_STATUS, REPLAY
 from px4lockstep.engine.prepared import Prepared
-from px4lockstep.engine.protocols import OrderProbe, Source, StageInputs, TelemetryHook
+from px4lockstep.engine.protocols import Source, StageInputs, TelemetryHook
 from px4lockstep.engine.scenario_stage import NotingChanges, scenario_handler, set_scenario
 from px4lockstep.engine.snapshot import check_object
 from px4lockstep.engine.streams import Streams
@@ -72,8 +72,6 @@ def set_sources(
             mode = REPLAY
         elif source is None:
             mode = OFF
-        elif isinstance(source, OrderProbe):
-            mode = ORDER_PROBE
         elif isinstance(source, Wind) and name == "wind":
             if not isinstance(timeline.wind, Periodic):
                 raise InputError("a Wind needs a periodic wind axis: its steps are equally long")

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.engine.core import LOG_ROW, STREAMS
-from px4lockstep.engine.marks import MARK
+from px4lockstep.engine.fingerprints import FINGERPRINT
 from px4lockstep.engine.timeline import AUTOPILOT, AXIS_BITS, WIND, Timeline
 from px4lockstep.errors import InputError
 
@@ -103,8 +103,8 @@ def allocate(timeline: Timeline, n_x: int, replay: Streams | None, record: bool)
     }
     log_rows = timeline.count("log")
     size = log_rows * (LOG_ROW.itemsize + 8 * n_x)
-    marks = np.zeros((len(timeline) if record else 0, n_x), MARK)
-    size += sum(counts[name] * dtype.itemsize for name, dtype in STREAMS.items()) + marks.nbytes if record else 0
+    fingerprints = np.zeros((len(timeline) if record else 0, n_x), FINGERPRINT)
+    size += sum(counts[name] * dtype.itemsize for name, dtype in STREAMS.items()) + fingerprints.nbytes if record else 0
     if size > MAX_BYTES:
         raise InputError(
             f"log and streams of this run would take {size / 2**30:.1f} GiB; the limit is {MAX_BYTES / 2**30:.0f}. "
@@ -114,7 +114,7 @@ def allocate(timeline: Timeline, n_x: int, replay: Streams | None, record: bool)
         "log": np.empty(log_rows, LOG_ROW),  # each row is written as a whole, and none is looked at before
         "log_state": np.empty((log_rows, n_x)),
         "logged": np.zeros(1, np.int64),
-        "marks": marks,
+        "fingerprints": fingerprints,
     }
     if replay is not None:
         _check_replay(replay, timeline)

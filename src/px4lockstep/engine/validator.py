@@ -71,7 +71,9 @@ VALIDATOR = record(
         ("time_us", "i8"),
         ("index", "i8"),
         ("value", "f8"),
-    ]
+    ],
+    transient="level",
+    state="last_time_us last_autopilot_us autopilot_interval_us clamped_commands code time_us index value",
 )
 
 

@@ -62,7 +62,8 @@ LONGITUDINAL = record(
         ("decay", "f8"),
         ("gain_m_s", "f8"),
         ("vel_m_s", "f8"),  # the state
-    ]
+    ],
+    state="vel_m_s",
 )
 
 TRANSVERSE = record(
@@ -75,7 +76,8 @@ TRANSVERSE = record(
         ("gain_bb", "f8"),
         ("lag_a", "f8"),  # the state
         ("lag_b", "f8"),
-    ]
+    ],
+    state="lag_a lag_b",
 )
 
 DRYDEN_FILTERS = record(

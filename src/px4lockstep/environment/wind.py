@@ -47,7 +47,8 @@ WIND = record(
         ("gain_ned", "f8", 3),  # ou: sigma sqrt(1 - phi**2)
         ("turbulence_ned", "f8", 3),  # ou: the state; dryden: its last output
         ("dryden", DRYDEN_FILTERS),
-    ]
+    ],
+    state="tick turbulence_ned",
 )
 
 

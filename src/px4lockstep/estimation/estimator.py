@@ -67,6 +67,8 @@ SAMPLE = record([("x", "f8", RIGID_BODY_STATES)])
 ERROR = record([("pos_ned", "f8", 3), ("vel_ned", "f8", 3), ("yaw", "f8"), ("omega_body", "f8", 3)])
 """An error of the estimate, as the bus has it in its faults; the yaw is a rotation about down."""
 
+STATES = "tick bias drifted is_drifting error sample ring"
+
 ESTIMATOR = record(
     [
         ("kind", "i8"),
@@ -91,10 +93,9 @@ ESTIMATOR = record(
         ("error", ERROR),  # of this tick, bias and noise
         ("sample", SAMPLE),  # of this tick
         ("ring", SAMPLE, MAX_DELAY_TICKS + 1),
-    ]
+    ],
+    state=STATES,
 )
-STATES = ("tick", "bias", "drifted", "is_drifting", "error", "sample", "ring")
-"""What changes as a run goes on; the rest is configuration."""
 
 SIGMAS = ("pos_sigma_m", "vel_sigma_m_s", "yaw_sigma_rad", "rate_sigma_rad_s")
 BIAS_SIGMAS = ("pos_bias_sigma_m", "vel_bias_sigma_m_s", "yaw_bias_sigma_rad", "rate_bias_sigma_rad_s")
@@ -351,7 +352,7 @@ class Estimator:
         rec["bias_decay"] = decay
         for name in BIAS_SIGMAS:
             rec[name.replace("sigma", "gain")] = getattr(self, name) * root
-        for name in STATES:
+        for name in STATES.split():
             rec[name] = np.zeros((), rec.dtype[name])
 
     def _delay_ticks(self, period_us: int) -> int:

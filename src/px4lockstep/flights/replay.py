@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from px4lockstep.engine.marks import marks_of
+from px4lockstep.engine.fingerprints import fingerprint_of
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError
 from px4lockstep.flights.changes import Change, changes_between
@@ -136,13 +136,13 @@ def _prepared(recording: Recording, before: Spec, after: Spec, *, is_changed: bo
 
 
 def _between_rows(recording: Recording, replayed: Simulation, found: Difference) -> Difference:
-    """Fly a replay from the row before it parts, boundary by boundary, and compare the marks of its states."""
+    """Fly a replay from the row before it parts, boundary by boundary, and compare the fingerprints of its states."""
     rows_us, times_us = recording.log["time_us"], recording.streams.time_us
     before_us = rows_us[rows_us < found.time_us]
     first = int(np.searchsorted(times_us, before_us[-1])) + 1 if len(before_us) else 1
-    for k in range(first, min(int(np.searchsorted(times_us, found.time_us)), len(recording.marks))):
+    for k in range(first, min(int(np.searchsorted(times_us, found.time_us)), len(recording.fingerprints))):
         replayed.run(int(times_us[k]))
-        parted = np.flatnonzero(marks_of(replayed.core) != recording.marks[k])
+        parted = np.flatnonzero(fingerprint_of(replayed.core) != recording.fingerprints[k])
         if len(parted):
             names = [recording.state_names[i] for i in parted]
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""

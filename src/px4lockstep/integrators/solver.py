@@ -40,7 +40,8 @@ SOLVER = record(
         ("last_error", "f8"),
         ("last_group", "i8"),
         ("last_offset_us", "f8"),
-    ]
+    ],
+    state="h_us evaluations accepted rejected forced projected last_h_us last_error last_group last_offset_us",
 )
 
 WORK = record([("k", STATE, MAX_STAGES), ("trial", STATE), ("error", STATE), ("inputs", INPUT)])

@@ -18,13 +18,28 @@ from px4lockstep.jit.kernel import JIT_ENABLED
 CACHE_LINE = 64
 _TAKEN_NAMES = frozenset(dir(np.record))
 
+CONFIGURATION = "configuration"
+STATE = "state"
+TRANSIENT = "transient"
+_kinds: dict[np.dtype[Any], dict[str, str]] = {}
+"""The fields of each record that are not configuration, and what they are."""
 
-def record(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
+
+def record(fields: list[tuple[Any, ...]], *, state: str = "", transient: str = "") -> np.dtype[Any]:
     """Make a record dtype from `(name, type)` or `(name, type, shape)`, C-aligned and without implicit padding.
+
+    Args:
+        fields: All fields. Those not named below are configuration: written once, before the first boundary. A nested
+            record that is not named keeps its own division.
+        state: The names of the fields that a run changes, with spaces between. A checkpoint holds these, all of a
+            nested record included.
+        transient: The names of the fields that are written before each use, or are valid in this process only, such as
+            addresses. They are neither kept nor compared.
 
     Raises:
         LayoutError: If a field is named like an attribute of NumPy's records, which would shadow it with the JIT off,
-            or if the layout would contain unnamed padding, whose bytes are not defined.
+            if the layout would contain unnamed padding, whose bytes are not defined, if `state` or `transient` names
+            no field, or if a record with the same layout divides its fields in another way.
     """
     dtype = np.dtype(fields, align=True)
     names = dtype.names or ()
@@ -37,7 +52,55 @@ def record(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
             f"record {list(names)} has {dtype.itemsize - used} bytes of unnamed padding; "
             "order the fields by size or name the padding"
         )
-    return np.dtype((np.record, dtype))
+    made = np.dtype((np.record, dtype))
+    kinds = dict.fromkeys(state.split(), STATE) | dict.fromkeys(transient.split(), TRANSIENT)
+    unknown = [name for name in kinds if name not in names]
+    if unknown:
+        raise LayoutError(f"record {list(names)} has no field {unknown[0]!r} to be state or transient")
+    if _kinds.setdefault(made, kinds) != kinds:
+        raise LayoutError(f"record {list(names)} has the layout of another one, whose state is {_kinds[made]}; rename")
+    return made
+
+
+@functools.cache
+def words_of(dtype: np.dtype[Any], kind: str) -> npt.NDArray[np.intp]:
+    """Return where a record has its configuration, state or transient fields, as indices of its words of 8 bytes."""
+    spans = [np.arange(start // 8, stop // 8) for start, stop, found in _spans(dtype, 0, None) if found == kind]
+    return np.concatenate(spans) if spans else np.zeros(0, np.intp)
+
+
+def _spans(dtype: np.dtype[Any], offset: int, kind: str | None) -> Iterator[tuple[int, int, str]]:
+    """Yield the parts of a record that are of one kind, as (start, stop, kind), in bytes."""
+    if kind is not None or not _has_kinds(dtype):
+        yield offset, offset + dtype.itemsize, kind or CONFIGURATION
+    elif dtype.subdtype is not None:
+        for start in range(offset, offset + dtype.itemsize, dtype.base.itemsize):
+            yield from _spans(dtype.base, start, None)
+    else:
+        for name, (field, at, *_) in (dtype.fields or {}).items():
+            yield from _spans(field, offset + at, _kinds[dtype].get(name))
+
+
+@functools.cache
+def _has_kinds(dtype: np.dtype[Any]) -> bool:
+    """Return whether any field of a record, or of one in it, is state or transient."""
+    base = dtype.base
+    return bool(_kinds.get(base)) or any(_has_kinds(base[name]) for name in base.names or ())
+
+
+@functools.cache
+def state_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the layout of a record's state alone: its fields in their order, and nothing else."""
+    fields = []
+    for name in dtype.names or ():
+        field, kind = dtype[name], _kinds[dtype].get(name)
+        if kind == STATE:
+            fields.append((name, _without_records(field)))
+        elif kind is None and _has_kinds(field):
+            inner = state_dtype(field.base)
+            if inner.names:
+                fields.append((name, np.dtype((inner, field.shape))))
+    return np.dtype(fields)
 
 
 @functools.cache

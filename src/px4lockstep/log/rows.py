@@ -33,7 +33,7 @@ HEAD = np.dtype(
         ("core", "u1", SIM.itemsize),  # the records of the simulation before the flight, a `SIM`
     ]
 )
-HELD = ("log", "log_state", "commands", "winds", "marks")
+HELD = ("log", "log_state", "commands", "winds", "fingerprints")
 """What grows with the flight, in the order of the file."""
 
 

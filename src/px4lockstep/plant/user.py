@@ -24,7 +24,8 @@ USER = record(
         ("outputs_address", "i8"),
         ("project_address", "i8"),
         ("autopilot_tick_address", "i8"),
-    ]
+    ],
+    transient="rhs_address outputs_address project_address autopilot_tick_address",
 )
 
 RHS_SIGNATURE = ("void", ("f8", STATE, INPUT, USER, STATE))

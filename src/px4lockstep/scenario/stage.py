@@ -47,7 +47,8 @@ SCENARIO = record(
         ("answer", "i8"),
         ("has_changed", "i8"),  # the outputs may differ from those at the boundary before
         ("landing", LANDING),
-    ]
+    ],
+    state="is_fired next_us next_step n_watched asked answer has_changed landing",
 )
 
 

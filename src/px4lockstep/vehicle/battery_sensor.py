@@ -34,7 +34,8 @@ BATTERY_SENSOR = record(
         ("voltage_v", "f8"),  # after the lag
         ("current_a", "f8"),
         ("ring", BATTERY_STATUS, MAX_DELAY_TICKS + 1),
-    ]
+    ],
+    state="tick voltage_v current_a ring",
 )
 
 

@@ -10,7 +10,7 @@ import pytest
 from px4_double import OPTIONS, build_double
 from px4_runs import SHORT, flight_of, run, settings
 
-from px4lockstep.errors import InputError, Px4Error, SimulationError
+from px4lockstep.errors import Px4Error, SimulationError, StateError
 from px4lockstep.flights.folder import is_incomplete, read_log
 from px4lockstep.flights.run import fly
 from px4lockstep.px4.codes import CODES
@@ -194,7 +194,7 @@ def test_a_second_flight_in_a_process_is_refused(tmp_path, monkeypatch):
     with closing(simulation):
         with pytest.raises(Px4Error, match="a PX4 is running in this process"):
             flight_of(None, changes=SHORT, library=library)
-        with pytest.raises(InputError, match="real PX4 can't be copied"):
+        with pytest.raises(StateError, match="real PX4 can't be copied"):
             simulation.snapshot()
     with pytest.raises(Px4Error, match="a second flight would differ from a first"):
         flight_of(None, changes=SHORT, library=library)

@@ -24,7 +24,6 @@ from recording_files import (
 )
 
 from px4lockstep.cli import main
-from px4lockstep.engine.core import SIM
 from px4lockstep.errors import InputError
 from px4lockstep.flights.recording.contents import ATTRIBUTES, ENTRIES, TEXTS, VERSION
 from px4lockstep.flights.recording.file import read_recording, write_recording
@@ -267,7 +266,6 @@ def row_less(array):
     return array[:-1]
 
 
-CURSOR_K = slice(SIM.fields["cursor"][1], SIM.fields["cursor"][1] + 8)
 """The first number of a moment's cursor: its boundary."""
 CASES = {
     # version and attributes
@@ -342,7 +340,10 @@ CASES = {
         lambda file: [values(f"timeline/{name}", lambda array: array[-1:])(file) for name in ("time_us", "due")],
         "two of them at least",
     ),
-    "narrow moments": (values("moments/core", lambda array: array[:, :-1]), "moments/core has rows of"),
+    "checkpoints without a place": (
+        values("checkpoints/state", lambda array: array[["bus"]].copy()),
+        "checkpoints/state lacks the field 'cursor.k'",
+    ),
     # values
     "times that fall": (values("timeline/time_us", with_value(5, 0)), "the times of a timeline must rise strictly"),
     "a time twice": (values("timeline/time_us", lambda a: with_value(5, a[4])(a)), "must rise strictly"),
@@ -367,8 +368,8 @@ CASES = {
     "a gust of NaN": (field("streams/gusts", "vel_ned", np.nan), "streams/gusts.vel_ned is nan"),
     "a thousand gusts": (field("streams/gusts", "count", 1_000), "streams/gusts.count is 1000; allowed is 0 to 8"),
     "less than no gusts": (field("streams/gusts", "count", -1), "streams/gusts.count is -1"),
-    "a moment beyond the end": (values("moments/core", with_value((0, CURSOR_K), 1)), "moments/core is at k ="),
-    "one moment twice": (values("moments/core", row_more), "not one after the other in time"),
+    "a checkpoint beyond the end": (field("checkpoints/state", "cursor.k", 999), "checkpoints/state is at k = 999"),
+    "one checkpoint twice": (values("checkpoints/state", row_more), "not one after the other in time"),
     # texts
     "a text no UTF-8": (values("spec", lambda data: b"\xff" + data[1:]), "spec is no UTF-8 text"),
     "a mission no UTF-8": (values("mission", lambda data: data[:-1] + b"\xc3"), "mission is no UTF-8 text"),

@@ -35,7 +35,8 @@ ALLOCATION = record(
         ("effectiveness", "f8", (6, MAX_MOTORS)),  # what motors give, in the same scaled units
         ("sp", "f8", MAX_MOTORS),  # motors
         ("last_status_us", "i8"),
-    ]
+    ],
+    state="mix sp last_status_us",
 )
 
 WEAK = 0.2

@@ -29,7 +29,8 @@ ATTITUDE_CONTROL = record(
         ("yaw_cosine", "f8", 5),  # c_k
         ("rate_limit_rad_s", "f8", 3),
         ("yawspeed_sp", "f8"),  # came with the attitude setpoint
-    ]
+    ],
+    state="yawspeed_sp",
 )
 
 OPPOSITE = 1.0 - 1e-5

@@ -15,6 +15,7 @@ from px4lockstep.autopilots.builtin.hover_thrust import HOVER_MIN
 from px4lockstep.autopilots.builtin.motor_failure import NONE as NO_MOTOR
 from px4lockstep.autopilots.builtin.navigator import MAX_ITEMS
 from px4lockstep.autopilots.builtin.position_control import ONE_G
+from px4lockstep.autopilots.builtin.resume import BuiltinSession
 from px4lockstep.autopilots.builtin.schedule import period_us
 from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.checks import check_kind
@@ -249,7 +250,7 @@ class Builtin(NativeAutopilot):
     def open(self, record: Record, plant: object, period_us: int, write: WriteRecord) -> Session:
         """Write its record, unless the build cache has it; all of its state is there."""
         write(_write_record, self, KnownAircraft.of(plant), period_us)
-        return Session(self.capabilities)
+        return BuiltinSession(self.capabilities)
 
     def write(self, record: Any, known: KnownAircraft, autopilot_period_us: int) -> None:
         """Write everything into a `BUILTIN` record.

@@ -65,7 +65,9 @@ COMMANDER = record(
         ("lost_since_us", "i8"),  # -1: not lost
         ("battery_warning", "i8"),
         ("is_outside", "i8"),
-    ]
+    ],
+    state="is_armed armed_us is_armed_in_air mode failsafe acted missions asked_arm asked_mission asked_return "
+    "asked_land has_flown landed_since_us lost_since_us battery_warning is_outside",
 )
 
 

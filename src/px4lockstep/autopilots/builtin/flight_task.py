@@ -84,7 +84,9 @@ FLIGHT_TASK = record(
         ("land_yaw", "f8"),
         ("wants_takeoff", "i8"),
         ("setpoint", TRAJECTORY),
-    ]
+    ],
+    state="leg start target next side is_active was_landing has_yaw_lock is_yaw_aligned yaw_sp land_yaw "
+    "wants_takeoff setpoint",
 )
 
 ON_LEG = np.int64(0)

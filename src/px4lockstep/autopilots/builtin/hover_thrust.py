@@ -26,7 +26,8 @@ HOVER_THRUST = record(
         ("range", "f8"),
         ("value", "f8"),
         ("variance", "f8"),
-    ]
+    ],
+    state="value variance",
 )
 
 ACC_VARIANCE = 5.0

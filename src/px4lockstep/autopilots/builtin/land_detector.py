@@ -22,7 +22,8 @@ LAND_DETECTOR = record(
         ("trigger_us", "i8"),
         ("moved_us", "i8"),  # when it last moved or asked for thrust
         ("landed", "i8"),
-    ]
+    ],
+    state="moved_us landed",
 )
 
 

@@ -23,7 +23,8 @@ MOTOR_FAILURE = record(
         ("can_remove", "i8", MAX_MOTORS),
         ("mix_all", "f8", (MAX_MOTORS, 6)),  # the allocation's
         ("mix_without", "f8", (MAX_MOTORS, MAX_MOTORS, 6)),  # likewise, for each motor that may fail
-    ]
+    ],
+    state="failed dead_since_us",
 )
 
 

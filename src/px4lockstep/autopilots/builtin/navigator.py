@@ -49,7 +49,8 @@ ITEM = record(
         ("jump_to", "i8"),
         ("jump_repeats", "i8"),
         ("jumps_left", "i8"),
-    ]
+    ],
+    state="jumps_left",
 )
 
 # PX4's numbers of its modes (`vehicle_status.nav_state`).
@@ -97,7 +98,9 @@ NAVIGATOR = record(
         ("reached_us", "i8"),
         ("return_down_m", "f8"),
         ("leg", LEG),
-    ]
+    ],
+    state="mode missions start_ticks current work is_mission_begun is_finished is_reached is_yaw_reached "
+    "reached_us return_down_m leg",
 )
 
 MISSION_START_TICKS = 4

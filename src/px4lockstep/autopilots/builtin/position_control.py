@@ -65,7 +65,8 @@ POSITION_CONTROL = record(
         ("acc_sp", "f8", 3),
         ("thrust_sp", "f8", 3),
         ("input", TRAJECTORY),
-    ]
+    ],
+    state="hover_thrust speed_up_m_s speed_down_m_s tilt_max_rad thrust_min vel acc integral acc_sp thrust_sp input",
 )
 
 

@@ -39,7 +39,8 @@ SMOOTHING = record(
         ("turn_acc_gain", "f8"),  # MPC_XY_TRAJ_P
         ("last_speed_m_s", "f8"),  # when it last was not turning
         ("wanted_vel", "f8", 3),  # before smoothing
-    ]
+    ],
+    state="acceptance_xy_m cruise_m_s last_speed_m_s wanted_vel",
 )
 
 TURN_COSINE = 0.98

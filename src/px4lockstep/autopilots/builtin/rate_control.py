@@ -29,7 +29,8 @@ RATE_CONTROL = record(
         ("last_omega", "f8", 3),
         ("omega_dot", "f8", 3),
         ("saturation", "i8", 3),  # 1, -1: the allocator can't give more, less
-    ]
+    ],
+    state="integral yaw_torque last_omega omega_dot saturation",
 )
 
 PER_INTEGRAL_FADE = 180.0 / (400.0 * PI)

@@ -6,7 +6,7 @@ from t = 0 at 4 ms ticks, "100 Hz" runs at 0, 4, 16, 28 … ms and "20 Hz" at 0,
 
 from px4lockstep.jit import kernel, record
 
-MODULE = record([("period_us", "i8"), ("last_us", "i8")])
+MODULE = record([("period_us", "i8"), ("last_us", "i8")], state="last_us")
 
 
 @kernel

@@ -71,7 +71,8 @@ BUILTIN = record(
         ("motor_failure", MOTOR_FAILURE),
         ("land_detector", LAND_DETECTOR),
         ("navigator", NAVIGATOR),
-    ]
+    ],
+    state="has_attitude_sp collective",
 )
 
 TILT_SLEW_RAD_S = 0.2

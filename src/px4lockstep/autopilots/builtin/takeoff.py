@@ -22,7 +22,8 @@ TAKEOFF = record(
         ("ramp_start_m_s", "f8"),  # v_0, upwards positive
         ("state", "i8"),
         ("progress", "f8"),
-    ]
+    ],
+    state="state progress",
 )
 
 

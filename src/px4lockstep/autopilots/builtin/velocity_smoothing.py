@@ -33,7 +33,9 @@ AXIS = record(
         ("start_vel", "f8"),
         ("start_pos", "f8"),
         ("elapsed_s", "f8"),
-    ]
+    ],
+    state="acc vel pos vel_sp direction t1 t2 t3 start_acc start_vel start_pos elapsed_s",
+    transient="max_acc max_vel",
 )
 
 

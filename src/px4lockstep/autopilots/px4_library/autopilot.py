@@ -218,17 +218,13 @@ class Px4Session(Session):
 
     def check_copyable(self, what: str) -> None:
         """Refuse."""
-        raise InputError(f"real PX4 can't be {what}: its state is in its library. Branch it with a fork")
+        raise StateError(f"real PX4 can't be {what}: its state is in its library. Branch it with a fork")
 
     def resume(self, kept: Record, into: Record, home: Record) -> None:
         """Copy the record of a host that ran elsewhere, with the addresses that its numbers have in their new home."""
         into[...] = kept
         into["fields"]["number"][0, : self._n_fields] += home.ctypes.data - int(kept["own_address"][0])
         into["own_address"] = home.ctypes.data
-
-    def without_addresses(self, record: Record) -> None:
-        """Clear the whole record: nobody can go on with it without this process."""
-        record[...] = np.zeros(1, record.dtype)
 
     def pretend_all_is_new(self) -> None:
         """Let every topic count as published anew until the library says otherwise, for measuring the host alone."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.engine.core import SIM
+from px4lockstep.engine.core import CURSOR
 from px4lockstep.engine.timeline import AXIS_BITS, LOG
 from px4lockstep.environment.gust import MAX_GUSTS
 from px4lockstep.errors import InputError
@@ -25,7 +25,7 @@ def check_recording(recording: Recording) -> None:
     _check_timeline(recording)
     _check_values(recording)
     _check_log(recording)
-    _check_moments(recording)
+    _check_checkpoints(recording)
     _check_marks(recording)
     recording.check_digests()
 
@@ -100,12 +100,16 @@ def _check_log(recording: Recording) -> None:
         raise InputError(f"log/rows.time_us is {int(log['time_us'][row])} in row {row}, not {int(due_us[row])}")
 
 
-def _check_moments(recording: Recording) -> None:
-    """Check that each moment has a place in the flight, one after the other."""
-    moments, streams = recording.moments, recording.streams
-    if moments.shape[1] != SIM.itemsize:
-        raise InputError(f"moments/core has rows of {moments.shape[1]} bytes, not {SIM.itemsize}")
-    cursors = np.ascontiguousarray(moments).view(SIM)[:, 0]["cursor"] if len(moments) else np.zeros(0, SIM)["cursor"]
+def _check_checkpoints(recording: Recording) -> None:
+    """Check that each checkpoint has a place in the flight, one after the other."""
+    checkpoints, streams = recording.checkpoints, recording.streams
+    if not len(checkpoints):
+        return
+    found = checkpoints.dtype.fields.get("cursor") if checkpoints.dtype.fields else None
+    missing = [name for name in CURSOR.names or () if found is None or name not in (found[0].names or ())]
+    if missing:
+        raise InputError(f"checkpoints/state lacks the field 'cursor.{missing[0]}'")
+    cursors = checkpoints["cursor"]
     limits = {
         "k": len(streams.time_us) - 1,
         "autopilot_ticks": len(streams.commands),
@@ -117,17 +121,17 @@ def _check_moments(recording: Recording) -> None:
         wrong = np.flatnonzero((cursors[name] < 0) | (cursors[name] > limit))
         if len(wrong):
             found = cursors[name][wrong[0]]
-            raise InputError(f"moments/core is at {name} = {found} in row {wrong[0]}; allowed is 0 to {limit}")
+            raise InputError(f"checkpoints/state is at {name} = {found} in row {wrong[0]}; allowed is 0 to {limit}")
     if np.any(np.diff(cursors["k"]) <= 0):
-        raise InputError("moments/core has rows that are not one after the other in time")
+        raise InputError("checkpoints/state has rows that are not one after the other in time")
 
 
 def _check_marks(recording: Recording) -> None:
-    """Check that there are marks for each boundary up to the end or a crash, or none, as in older versions."""
-    marks, boundaries = recording.marks, len(recording.streams.time_us)
-    if marks.shape[1] != len(recording.initial_state):
+    """Check that there are fingerprints for each boundary up to the end or a crash, or none, as in older versions."""
+    fingerprints, boundaries = recording.fingerprints, len(recording.streams.time_us)
+    if fingerprints.shape[1] != len(recording.initial_state):
         states = len(recording.initial_state)
-        raise InputError(f"plant/marks has {marks.shape[1]} columns; the plant has {states} states")
+        raise InputError(f"plant/fingerprints has {fingerprints.shape[1]} columns; the plant has {states} states")
     last = int(np.searchsorted(recording.streams.time_us, recording.log["time_us"][-1]))
-    if len(marks) and not last < len(marks) <= boundaries:
-        raise InputError(f"plant/marks has {len(marks)} rows; the flight has {last + 1} boundaries")
+    if len(fingerprints) and not last < len(fingerprints) <= boundaries:
+        raise InputError(f"plant/fingerprints has {len(fingerprints)} rows; the flight has {last + 1} boundaries")

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION, layout_hash
-from px4lockstep.engine.core import LOG_ROW, SIM, STREAMS
-from px4lockstep.engine.marks import MARK
+from px4lockstep.engine.core import LOG_ROW, STREAMS
+from px4lockstep.engine.fingerprints import FINGERPRINT
 from px4lockstep.engine.streams import Streams
 from px4lockstep.engine.timeline import AXIS_BITS
 from px4lockstep.environment.gust import GUSTS
@@ -17,15 +17,15 @@ from px4lockstep.flights.recording.checks import check_recording
 from px4lockstep.flights.recording.recording import Recording, Source
 
 FORMAT = "px4lockstep.recording"
-VERSION = 4
+VERSION = 5
 """Raised with every change of what is in the file; `migrations` reads what older versions wrote."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An array of the file: its layout, how many dimensions it has, and what it is."""
+    """An array of the file: its layout (None: as the file describes it), its dimensions, and what it is."""
 
-    dtype: np.dtype[Any]
+    dtype: np.dtype[Any] | None
     description: str
     dimensions: int = 1
 
@@ -43,10 +43,10 @@ ENTRIES = {
     ),
     "streams/gusts": Entry(GUSTS, "Gusts on top of the wind, one record."),
     "plant/initial_state": Entry(np.dtype("<f8"), "The state of the plant before the first boundary."),
-    "plant/marks": Entry(MARK, "The lowest byte of each state of the plant at each boundary.", dimensions=2),
-    "moments/core": Entry(
-        np.dtype("u1"), "All records of the simulation every few seconds, a row of bytes each.", dimensions=2
+    "plant/fingerprints": Entry(
+        FINGERPRINT, "The lowest byte of each state of the plant at each boundary.", dimensions=2
     ),
+    "checkpoints/state": Entry(None, "The state of the whole simulation every few seconds, to branch from."),
     "log/rows": Entry(LOG_ROW, "Time, bus and held inputs of each row of the log, before the step from there."),
     "log/state": Entry(np.dtype("<f8"), "The state of the plant of each row of the log.", dimensions=2),
 }
@@ -58,7 +58,6 @@ TEXTS = {
 }
 MISSION = "The mission that the aircraft file names."
 ATTRIBUTES = {
-    "core_layout": str,
     "bus_version": int,
     "bus_layout": str,
     "integrator": str,
@@ -88,7 +87,6 @@ def contents_of(recording: Recording) -> Contents:
     return Contents(
         version=VERSION,
         attributes={
-            "core_layout": layout_hash(SIM),
             "bus_version": BUS_SCHEMA_VERSION,
             "bus_layout": layout_hash(LOG_ROW),
             "integrator": recording.integrator,
@@ -109,8 +107,8 @@ def contents_of(recording: Recording) -> Contents:
             "streams/scenario_at": streams.scenario_at,
             "streams/gusts": streams.gusts,
             "plant/initial_state": recording.initial_state,
-            "plant/marks": recording.marks,
-            "moments/core": recording.moments,
+            "plant/fingerprints": recording.fingerprints,
+            "checkpoints/state": recording.checkpoints,
             "log/rows": recording.log,
             "log/state": recording.log_state,
         },
@@ -131,8 +129,6 @@ def recording_of(contents: Contents) -> Recording:
             raise InputError(f"its attribute {name} is {contents.attributes[name]!r}, not {ours!r}")
     arrays, attributes = contents.arrays, contents.attributes
     streams = Streams(**{name.partition("/")[2]: array for name, array in arrays.items() if name in _STREAM_NAMES})
-    # Moments are the bytes of one layout; a flight of another can be replayed, and not branched.
-    has_moments = attributes["core_layout"] == layout_hash(SIM)
     recording = Recording(
         source=Source(
             spec=contents.texts["spec"],
@@ -148,8 +144,8 @@ def recording_of(contents: Contents) -> Recording:
         initial_state=arrays["plant/initial_state"],
         log=arrays["log/rows"],
         log_state=arrays["log/state"],
-        moments=arrays["moments/core"] if has_moments else np.zeros((0, SIM.itemsize), np.uint8),
-        marks=arrays["plant/marks"],
+        checkpoints=arrays["checkpoints/state"],
+        fingerprints=arrays["plant/fingerprints"],
         digest=attributes["digest"],
         live_digest=attributes["live_digest"],
     )
@@ -184,7 +180,7 @@ def _check_layout(name: str, array: npt.NDArray[Any], entry: Entry) -> None:
     """Check type and dimensions; records are compared field by field."""
     if array.ndim != entry.dimensions:
         raise InputError(f"{name} has {array.ndim} dimensions, not {entry.dimensions}")
-    other = layout_difference(entry.dtype, array.dtype, name)
+    other = None if entry.dtype is None else layout_difference(entry.dtype, array.dtype, name)
     if other is not None:
         raise InputError(other)
 

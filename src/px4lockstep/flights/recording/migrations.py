@@ -2,18 +2,23 @@
 
 Rules. A change of what is in the file raises `contents.VERSION` and adds a step here, and a file of the version before
 stays in the tests. A step never invents what a replay computes with: what an old file lacks is left empty, and what
-needs it says so. Bytes of a layout that has changed (`moments/core`) are dropped.
+needs it says so. Checkpoints are matched by the names of their fields; up to version 4 they were the bytes of all
+records, whose state is found by a description of that layout (`version_4.json`). Those of other layouts are dropped.
 """
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.recfunctions import repack_fields
 
 from px4lockstep.engine.bus import layout_hash
+from px4lockstep.engine.checkpoints import CHECKPOINT
 from px4lockstep.engine.core import LOG_ROW
-from px4lockstep.engine.marks import MARK
+from px4lockstep.engine.fingerprints import FINGERPRINT
 from px4lockstep.errors import InputError
 from px4lockstep.flights.recording.contents import VERSION, Contents
 
@@ -37,8 +42,9 @@ def _from_1(contents: Contents) -> None:
 
 
 def _from_2(contents: Contents) -> None:
-    """Version 3 added marks of the state at each boundary."""
-    contents.arrays["plant/marks"] = np.zeros((0, len(contents.arrays.get("plant/initial_state", ()))), MARK)
+    """Version 3 added fingerprints of the state at each boundary."""
+    states = len(contents.arrays.get("plant/initial_state", ()))
+    contents.arrays["plant/marks"] = np.zeros((0, states), FINGERPRINT)
 
 
 def _from_3(contents: Contents) -> None:
@@ -49,6 +55,39 @@ def _from_3(contents: Contents) -> None:
     if table not in spec:
         raise InputError("its aircraft file lacks the table [plant.integrator]")
     contents.texts["spec"] = spec.replace(table, f"{table}kink_tolerance = 1.0\n", 1)
+
+
+def _from_4(contents: Contents) -> None:
+    """Version 5 has the state of the simulation alone in its checkpoints, by the names of fields.
+
+    The bus of version 2 lacks a field that was never logged.
+    """
+    if contents.attributes.get("bus_version") == 1:
+        contents.attributes["bus_version"] = 2
+    layout = json.loads((Path(__file__).parent / "version_4.json").read_text("utf-8"))
+    if "plant/marks" in contents.arrays:
+        contents.arrays["plant/fingerprints"] = contents.arrays.pop("plant/marks")
+    rows = contents.arrays.pop("moments/core", None)
+    if rows is None or "core_layout" not in contents.attributes:
+        return  # which is an error of its own
+    is_known = contents.attributes.pop("core_layout") == layout["core_layout"] and len(rows)
+    size = layout["state"]["itemsize"]
+    if is_known and (rows.dtype != np.uint8 or rows.shape[1:] != (size,)):
+        raise InputError(f"moments/core has rows of {rows.shape[1:]} {rows.dtype}, not ({size},) uint8")
+    state = np.ascontiguousarray(rows).view(_dtype_of(layout["state"])) if is_known else np.zeros(0, CHECKPOINT)
+    contents.arrays["checkpoints/state"] = repack_fields(state.reshape(-1), recurse=True)
+
+
+def _dtype_of(layout: Any) -> np.dtype[Any]:
+    """Return the type that a description gives: a NumPy code, an array `{"of", "shape"}`, or a record."""
+    if isinstance(layout, str):
+        return np.dtype(layout)
+    if "of" in layout:
+        return np.dtype((_dtype_of(layout["of"]), tuple(layout["shape"])))
+    offsets, types = zip(*layout["fields"].values(), strict=True)
+    formats = [_dtype_of(each) for each in types]
+    names, size = list(layout["fields"]), layout["itemsize"]
+    return np.dtype({"names": names, "formats": formats, "offsets": list(offsets), "itemsize": size})
 
 
 def _with_fields(array: npt.NDArray[Any], dtype: np.dtype[Any], name: str) -> npt.NDArray[Any]:
@@ -71,5 +110,5 @@ def _with_fields(array: npt.NDArray[Any], dtype: np.dtype[Any], name: str) -> np
     return kept
 
 
-STEPS: dict[int, Callable[[Contents], None]] = {1: _from_1, 2: _from_2, 3: _from_3}
+STEPS: dict[int, Callable[[Contents], None]] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}
 """By the version that each step starts from."""

@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
-from px4lockstep.engine.core import SIM
 from px4lockstep.engine.digest import flight_digest, live_digest, pack_live
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.engine.streams import Streams
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, StateError
 
 
 @dataclass(frozen=True)
@@ -49,9 +48,9 @@ class Recording:
         initial_state: Of the plant.
         log: The rows of the log: time, bus and held inputs.
         log_state: The plant state of each row.
-        moments: The records of the whole simulation every few seconds, a row of bytes each; none if Python was in the
-            loop, whose objects are not in them.
-        marks: The lowest byte of each state at each boundary: see `engine.marks`.
+        checkpoints: The state of the whole simulation every few seconds (see `engine.checkpoints`), in the layout that
+            it was recorded with; none if Python was in the loop, whose objects are not in them.
+        fingerprints: The lowest byte of each state at each boundary: see `engine.fingerprints`.
         digest: Of the flight.
         live_digest: Of the estimate and the autopilot's setpoints.
     """
@@ -63,8 +62,8 @@ class Recording:
     initial_state: npt.NDArray[np.float64]
     log: npt.NDArray[Any]
     log_state: npt.NDArray[np.float64]
-    moments: npt.NDArray[np.uint8]
-    marks: npt.NDArray[np.uint8]
+    checkpoints: npt.NDArray[Any]
+    fingerprints: npt.NDArray[np.uint8]
     digest: str
     live_digest: str
 
@@ -73,10 +72,10 @@ class Recording:
         """Return the recording of a run, by reference to its arrays.
 
         Raises:
-            InputError: If the run was not recorded, or has not ended.
+            StateError: If the run was not recorded, or has not ended.
         """
         if not simulation.is_done:
-            raise InputError("a flight that has not ended has no recording; fly it to its end")
+            raise StateError("a flight that has not ended has no recording; fly it to its end")
         return cls(
             source=source,
             integrator=simulation.integrator.kind,
@@ -85,8 +84,8 @@ class Recording:
             initial_state=simulation.initial_state,
             log=simulation.log,
             log_state=simulation.log_state,
-            moments=simulation.moments,
-            marks=simulation.marks,
+            checkpoints=simulation.checkpoints,
+            fingerprints=simulation.fingerprints,
             digest=simulation.digest(),
             live_digest=simulation.live_digest(),
         )
@@ -94,26 +93,26 @@ class Recording:
     @property
     def starts_us(self) -> int:
         """From when on it can be flown: the start, unless it is a branch, whose past was flown by its trunk."""
-        return self._time_of(0) if len(self.moments) else int(self.streams.time_us[0])
+        return self._time_of(0) if len(self.checkpoints) else int(self.streams.time_us[0])
 
     def snapshot_before(self, time_us: int) -> Snapshot:
-        """Return the last moment that was kept at or before a time.
+        """Return the last checkpoint at or before a time.
 
         Raises:
             InputError: If there is none.
         """
-        if not len(self.moments):
+        if not len(self.checkpoints):
             raise InputError(
-                "this recording has no moments to start from: it is of an older version, or Python was in its loop. "
-                "Fly anew"
+                "this recording has no checkpoints to start from: it is of an older version, or Python was in its "
+                "loop. Fly anew"
             )
         if time_us < self.starts_us:
             raise InputError(
                 f"this recording is a branch that starts at {self.starts_us} us; {time_us} us is before. Use its trunk"
             )
-        index = max(i for i in range(len(self.moments)) if self._time_of(i) <= time_us)
-        core = self._core(index)
-        cursor, streams = core["cursor"][0], self.streams
+        index = max(i for i in range(len(self.checkpoints)) if self._time_of(i) <= time_us)
+        state = self.checkpoints[index : index + 1]
+        cursor, streams = state["cursor"][0], self.streams
         counts = {"commands": "autopilot_ticks", "winds": "wind_ticks"}
         counts |= {"scenarios": "scenario_rows", "scenario_at": "scenario_rows"}
         rows = int(cursor["log_rows"])
@@ -122,23 +121,20 @@ class Recording:
             schema_version=BUS_SCHEMA_VERSION,
             time_us=streams.time_us,
             due=streams.due,
-            core=core,
+            state=state,
+            records=None,
             arrays={
                 "log": self.log[:rows],
                 "log_state": self.log_state[:rows],
                 "logged": np.array([rows]),
-                "marks": self.marks[: int(cursor["k"]) + 1],
+                "fingerprints": self.fingerprints[: int(cursor["k"]) + 1],
                 **arrays,
             },
             objects={},
         )
 
-    def _core(self, index: int) -> npt.NDArray[Any]:
-        core: npt.NDArray[Any] = self.moments[index].copy().view(SIM)
-        return core
-
     def _time_of(self, index: int) -> int:
-        return int(self.streams.time_us[int(self._core(index)["cursor"]["k"][0])])
+        return int(self.streams.time_us[int(self.checkpoints["cursor"]["k"][index])])
 
     def check_digests(self) -> None:
         """Check that the log is the flight that the digests are of.

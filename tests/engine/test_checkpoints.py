@@ -1,4 +1,4 @@
-"""Going on from the moment of another simulation: models and parameters of the one, the state of the other."""
+"""Checkpoints: the state of one simulation, resumed with the configuration of another."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,12 @@ from px4lockstep.engine.core import SIM
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.environment.wind import Wind
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, StateError
+from px4lockstep.jit.records import CONFIGURATION, STATE, words_of
 from px4lockstep.plant.models import Oscillator
 from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.spec.build import build
+from px4lockstep.spec.load import load_spec
 from px4lockstep.vehicle.fleet import iris, octa
 
 END_US = 400_000
@@ -39,20 +42,42 @@ def parted(time_us=200_000, **options):
     return simulation.run(time_us).snapshot(), start
 
 
-def words(dtype):
-    """Yield the sizes of all numbers of a record."""
-    base = dtype.base
-    if base.names is None:
-        yield base.itemsize
+def names_of_words(dtype, place=""):
+    """Yield the name of each word of a record, in order."""
+    if dtype.subdtype is not None:
+        for _ in range(dtype.itemsize // dtype.base.itemsize):
+            yield from names_of_words(dtype.base, f"{place}[]")
+    elif dtype.names is None:
+        assert dtype.itemsize == 8
+        yield place
     else:
-        for name in base.names:
-            yield from words(base[name])
+        for name in dtype.names:
+            yield from names_of_words(dtype[name], f"{place}.{name}")
 
 
-def test_records_are_words_of_eight_bytes():
-    """Which is what they are merged by."""
-    assert set(words(SIM)) == {8}
-    assert SIM.itemsize % 8 == 0
+MOTOR_FAILS = {"scenario.events": [{"at_s": 20.0, "action": "disable_motor", "motor": 1}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides"),
+    [
+        ("iris", {"environment.wind": "ou"}),
+        ("iris", {"environment.wind": "dryden", "autopilot.hover_thrust_estimate": True}),
+        ("iris", {"plant.integrator.kind": "RK4", "autopilot.land_detector": "estimate"}),
+        ("hex", MOTOR_FAILS),
+        ("octa", {"scenario.events": [{"at_s": 20.0, "action": "return"}]}),
+    ],
+)
+def test_what_a_flight_changes_is_marked_as_state(name, overrides):
+    """Word by word: configuration is as it was built at the end of a flight with all that there is."""
+    simulation = build(load_spec(name, overrides), record=True).simulation
+    before = simulation.snapshot().records
+    after = simulation.run().snapshot().records
+    changed = np.flatnonzero(before.view(np.uint64) != after.view(np.uint64))
+    configuration = np.intersect1d(changed, words_of(SIM, CONFIGURATION))
+    names = list(names_of_words(SIM))
+    assert sorted({names[word] for word in configuration}) == []
+    assert len(np.intersect1d(changed, words_of(SIM, STATE))) > 500
 
 
 def test_going_on_alike_is_the_same_run():
@@ -103,7 +128,7 @@ def test_events_to_come_may_be_added_and_those_of_the_past_may_not():
     with pytest.raises(InputError, match=r"scenario\.events\[0\] was changed; it has happened already"):
         changed.continue_from(snapshot, start)
     late = falling(timeline([100_000]), scenario=first.when("altitude_m", above=1e6).land().at(0.1).disable_motor(2))
-    with pytest.raises(InputError, match="an event is at 100000 us, before the moment to go on from, 200000 us"):
+    with pytest.raises(InputError, match="an event is at 100000 us, before the checkpoint to resume, 200000 us"):
         late.continue_from(snapshot, start)
 
 
@@ -114,28 +139,29 @@ def test_events_to_come_may_be_added_and_those_of_the_past_may_not():
         (lambda: falling(timeline([150_000, 150_500])), "a period, or the time of an event"),
         (lambda: falling(plant=octa(pos_ned=(0.0, 0.0, -50.0))), "the plant has other states"),
         (lambda: falling(plant=iris(pos_ned=(0.0, 0.0, -51.0))), "the initial state was changed"),
-        (lambda: falling().run(1_000), "only a new simulation"),
         (lambda: Simulation(Oscillator(), timeline()), "the plant has other states"),
     ],
-    ids=["period", "boundaries", "states", "initial state", "running", "plant"],
+    ids=["period", "boundaries", "states", "initial state", "plant"],
 )
 def test_what_does_not_fit_is_refused(other, message):
     """And nothing has changed."""
     simulation = other()
-    before = simulation.snapshot().core
+    before = simulation.snapshot().records
     with pytest.raises(InputError, match=message):
         simulation.continue_from(*parted())
-    assert simulation.snapshot().core.tobytes() == before.tobytes()
+    assert simulation.snapshot().records.tobytes() == before.tobytes()
 
 
-def test_python_in_the_loop_can_not_go_on_elsewhere():
-    """Its past is in its objects."""
+def test_only_a_new_simulation_without_python_in_its_loop_can_resume():
+    """The past of users' objects is not in a checkpoint."""
 
     class Idle:
         def step(self, time_us, inputs, outputs):
             pass
 
-    with pytest.raises(InputError, match="without Python in its loop"):
+    with pytest.raises(StateError, match="only a new simulation"):
+        falling().run(1_000).continue_from(*parted())
+    with pytest.raises(StateError, match="without Python in its loop"):
         falling(autopilot=Idle()).continue_from(*parted())
-    assert len(falling(autopilot=Idle()).run().moments) == 0
-    assert len(falling().run().moments) == 1
+    assert len(falling(autopilot=Idle()).run().checkpoints) == 0
+    assert len(falling().run().checkpoints) == 1

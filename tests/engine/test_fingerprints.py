@@ -5,7 +5,7 @@ import pytest
 from recorded_flights import SHORT
 
 import px4lockstep
-from px4lockstep.engine.marks import marks_of
+from px4lockstep.engine.fingerprints import fingerprint_of
 
 
 def flown(until_us, *, record=True):
@@ -20,9 +20,9 @@ def test_each_boundary_is_marked_with_the_state_that_the_plant_came_to_it_with()
     for _ in range(20):
         time_us = int(simulation.timeline.time_us[simulation.boundary + 1])
         simulation.run(time_us)
-        assert len(simulation.marks) == simulation.boundary + 1
-        assert np.array_equal(simulation.marks[-1], marks_of(simulation.core))
-    assert len(np.unique(simulation.marks[-20:], axis=0)) == 20
+        assert len(simulation.fingerprints) == simulation.boundary + 1
+        assert np.array_equal(simulation.fingerprints[-1], fingerprint_of(simulation.core))
+    assert len(np.unique(simulation.fingerprints[-20:], axis=0)) == 20
 
 
 @pytest.mark.parametrize("state", ["pos[1]", "att[3]", "rotor[0]", "v1[0]"])
@@ -31,11 +31,11 @@ def test_a_state_that_is_rounded_otherwise_has_another_mark_and_no_other_state_h
     """The smallest difference that there is."""
     simulation = flown(3_000_000, record=False)
     index = simulation.plant.names.index(state)
-    core, before = simulation.core.copy(), marks_of(simulation.core)
+    core, before = simulation.core.copy(), fingerprint_of(simulation.core)
     core["state"]["x"][index] = np.nextafter(core["state"]["x"][index], towards)
-    assert np.flatnonzero(marks_of(core) != before).tolist() == [index]
+    assert np.flatnonzero(fingerprint_of(core) != before).tolist() == [index]
 
 
 def test_a_run_that_is_not_recorded_has_no_marks():
     """They cost a little."""
-    assert len(flown(100_000, record=False).marks) == 0
+    assert len(flown(100_000, record=False).fingerprints) == 0

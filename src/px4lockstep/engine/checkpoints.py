@@ -1,0 +1,118 @@
+"""Checkpoints: the state of a simulation at a boundary, apart from its configuration.
+
+Records say which of their fields are state (see `jit.record`). A checkpoint holds those and nothing else, so that it
+can be resumed in a simulation with a different configuration: parameters, models and seed are those that the
+simulation was built with, the state is the checkpoint's. Fields are matched by their names, so a checkpoint of another
+layout can be resumed as well; a field that it lacks keeps the value that it was built with.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.engine.core import NATIVE, SIM
+from px4lockstep.engine.snapshot import Snapshot
+from px4lockstep.engine.timeline import Timeline
+from px4lockstep.errors import InputError
+from px4lockstep.jit import interpreted, view
+from px4lockstep.jit.records import CONFIGURATION, STATE, state_dtype, words_of
+from px4lockstep.scenario.stage import look_ahead
+
+CHECKPOINT = state_dtype(SIM)
+"""The state of a `SIM`."""
+
+
+def state_of(core: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the state in the records of a simulation: an array of one `CHECKPOINT`."""
+    return core.view(np.uint64)[words_of(SIM, STATE)].view(CHECKPOINT)
+
+
+def put_state(core: npt.NDArray[Any], checkpoint: npt.NDArray[Any]) -> None:
+    """Write the state of a checkpoint into the records of a simulation.
+
+    Raises:
+        InputError: If a field has another type or shape; nothing has changed then.
+    """
+    state = checkpoint
+    if checkpoint.dtype != CHECKPOINT:
+        state = state_of(core)
+        _overlay(state, checkpoint, "checkpoint")
+    core.view(np.uint64)[words_of(SIM, STATE)] = np.ascontiguousarray(state).view(np.uint64)
+
+
+def _overlay(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], name: str) -> None:
+    for field in ours.dtype.names or ():
+        if field not in (theirs.dtype.names or ()):
+            continue
+        part, other, place = ours[field], theirs[field], f"{name}.{field}"
+        if part.shape != other.shape or (part.dtype.names is None and part.dtype != other.dtype):
+            raise InputError(f"{place} is {other.dtype} with the shape {other.shape[1:]}, not {part.dtype}")
+        if part.dtype.names is None:
+            part[...] = other
+        else:
+            _overlay(part, other, place)
+
+
+def difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> str | None:
+    """Return the first record in which two simulations were configured differently, or None."""
+    words = words_of(SIM, CONFIGURATION)
+    other = np.flatnonzero(ours.view(np.uint64)[words] != theirs.view(np.uint64)[words])
+    if not len(other):
+        return None
+    offset = 8 * int(words[other[0]])
+    return max((at, name) for name, (_, at, *_) in (SIM.fields or {}).items() if at <= offset)[1]
+
+
+def branched(
+    made: npt.NDArray[Any], checkpoint: npt.NDArray[Any], other: npt.NDArray[Any], at_us: int
+) -> npt.NDArray[Any]:
+    """Return the records of a branch: the configuration of one simulation with the state of another.
+
+    Args:
+        made: The records that the first simulation was built with.
+        checkpoint: Its state at the branch.
+        other: The records that the branch was built with.
+        at_us: The time of the branch.
+
+    Raises:
+        InputError: If the two have different states of the plant, or an event of the past was changed.
+    """
+    for name in ("n_x", "group_start", "group_stop"):
+        if not np.array_equal(made["plant"][name], other["plant"][name]):
+            raise InputError("the plant has other states than before; parts can't be added or left out in flight")
+    if made["state"].tobytes() != other["state"].tobytes():
+        raise InputError("the initial state was changed; it is long past")
+    result = other.copy()
+    put_state(result, checkpoint)
+    if int(result["modes"]["scenario"][0]) == NATIVE:
+        _check_events(made, result, at_us)
+    return result
+
+
+def check_past(timeline: Timeline, snapshot: Snapshot) -> None:
+    """Check that a timeline has the same boundaries up to a snapshot, and that one.
+
+    Raises:
+        InputError: If not.
+    """
+    k = int(snapshot.state["cursor"]["k"][0])
+    has_same_times = np.array_equal(timeline.time_us[: k + 1], snapshot.time_us[: k + 1])
+    if timeline.end_us <= int(snapshot.time_us[k]):
+        raise InputError(f"the end, {timeline.end_us} us, is not after the checkpoint to resume")
+    if not has_same_times or not np.array_equal(timeline.due[:k], snapshot.due[:k]):
+        raise InputError("a period, or the time of an event or a gust before the checkpoint to resume, was changed")
+
+
+def _check_events(made: npt.NDArray[Any], result: npt.NDArray[Any], at_us: int) -> None:
+    """Check that events of the past stay, and look ahead at those to come."""
+    before, after = made["scenario"], result["scenario"]
+    for i in np.flatnonzero(after["is_fired"][0]):
+        if before["events"][0, i].tobytes() != after["events"][0, i].tobytes():
+            raise InputError(f"scenario.events[{i}] was changed; it has happened already")
+    interpreted(look_ahead)(view(after, writable=True))
+    if int(after["next_us"][0]) < at_us:
+        raise InputError(f"an event is at {int(after['next_us'][0])} us, before the checkpoint to resume, {at_us} us")
+    step, ticks = int(after["next_step"][0]), int(result["cursor"]["autopilot_ticks"][0])
+    if step < ticks:
+        raise InputError(f"an event is at step {step}; the autopilot has ticked {ticks} times before the checkpoint")
