@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from px4lockstep.plant.models import Oscillator, UserPlant
     from px4lockstep.plots.flight import plot_flight, save_plot
     from px4lockstep.plots.waypoints import mission_waypoints
+    from px4lockstep.scenario.events import Event, When
     from px4lockstep.scenario.scenario import Scenario
     from px4lockstep.spec.build import Flight, build
     from px4lockstep.spec.load import load_spec
@@ -66,6 +67,7 @@ __all__ = [
     "CriterionTable",
     "Diff",
     "Estimator",
+    "Event",
     "Explicit",
     "Flight",
     "Forked",
@@ -89,6 +91,7 @@ __all__ = [
     "StateError",
     "Timeline",
     "UserPlant",
+    "When",
     "Wind",
     "__version__",
     "branch",
@@ -180,6 +183,8 @@ _HOMES = {
     "plot_flight": "px4lockstep.plots.flight",
     "save_plot": "px4lockstep.plots.flight",
     "mission_waypoints": "px4lockstep.plots.waypoints",
+    "Event": "px4lockstep.scenario.events",
+    "When": "px4lockstep.scenario.events",
     "Scenario": "px4lockstep.scenario.scenario",
     "Flight": "px4lockstep.spec.build",
     "build": "px4lockstep.spec.build",

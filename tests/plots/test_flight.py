@@ -13,7 +13,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InputError
 from px4lockstep.flights.summary import summarize
-from px4lockstep.log.events import Event, events_of, mission_times_us
+from px4lockstep.log.events import FlightEvent, events_of, mission_times_us
 from px4lockstep.log.log import Log
 from px4lockstep.log.parquet import read_parquet, write_parquet
 from px4lockstep.plant.models import FreeFall, Oscillator
@@ -230,7 +230,7 @@ def test_a_picture_has_its_panels_and_units(mission):
 def test_events_and_faults_are_marked(mission):
     """The log's own, and those given; each in the list below, with its time."""
     figure = plot_flight(
-        Log.of(mission), events=[Event(30_000_000, "look here", is_fault=True), Event(10**12, "never")]
+        Log.of(mission), events=[FlightEvent(30_000_000, "look here", is_fault=True), FlightEvent(10**12, "never")]
     )
     listed = figure.get_supxlabel()
     assert "armed 1.00 s, mode mission 2.00 s" in listed

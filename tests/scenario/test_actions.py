@@ -3,7 +3,7 @@
 import pytest
 from scenario_flight import flatten, outputs_at_each_boundary
 
-from px4lockstep.scenario.actions import NUMBERS, SENSOR_BITS
+from px4lockstep.scenario.actions import ACTIONS, SENSOR_BITS
 from px4lockstep.scenario.scenario import Scenario, Then
 
 BIAS = {"pos_ned": (1.0, 2.0, 3.0), "vel_ned": (4.0, 5.0, 6.0), "yaw_rad": 0.7, "omega_body": (8.0, 9.0, 10.0)}
@@ -96,6 +96,6 @@ def test_requests_are_counted():
 def test_every_action_has_its_method_and_its_case():
     """`return` is called `return_home` in Python; `do` is for functions."""
     methods = {name for name in vars(Then) if not name.startswith("_")} - {"do"}
-    assert {"return" if name == "return_home" else name for name in methods} == set(NUMBERS)
+    assert {"return" if name == "return_home" else name for name in methods} == set(ACTIONS)
     assert {name for name, *_ in (*FROM_REST, *FROM_BROKEN)} == methods
     assert SENSOR_BITS == {"gyro": 1, "accel": 2, "mag": 4, "baro": 8, "gps": 16, "estimate": 32}

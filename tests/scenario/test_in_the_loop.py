@@ -79,7 +79,7 @@ def test_functions_give_the_digest_of_data():
     python = simulation(as_functions(NATIVE), 0.05, record=True).run()
     assert python.digest() == native.digest()
     assert python.streams.scenario_by_boundary().tobytes() == native.streams.scenario_by_boundary().tobytes()
-    data = simulation(Scenario.from_data(NATIVE.to_data()), 0.05).run()
+    data = simulation(Scenario(events=NATIVE.to_data()), 0.05).run()
     assert data.digest() == native.digest()
     assert native.statistics.python_calls < python.statistics.python_calls
 
@@ -113,7 +113,7 @@ def test_a_snapshot_of_another_scenario_is_refused():
     data = NATIVE.to_data()
     data[0]["fraction"] = 0.31
     with pytest.raises(InputError, match="another scenario"):
-        simulation(Scenario.from_data(data), 0.05).restore(saved)
+        simulation(Scenario(events=data), 0.05).restore(saved)
 
 
 class Counting:

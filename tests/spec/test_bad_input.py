@@ -117,7 +117,7 @@ CASES = {
     "no trigger": (TWO + EVENT + "action = 'arm'\n", "scenario.events[0] has no trigger; give one of at_s, at_step, when"),
     "two triggers": (TWO + EVENT + "at_s = 1\nat_step = 1\naction = 'arm'\n", "has at_s and at_step"),
     "unknown signal": (TWO + EVENT + "when = { signal = 'height', above = 1 }\naction = 'arm'\n", "scenario.events[0].when.signal = 'height' is unknown"),
-    "motor of an event": (TWO + EVENT + "at_s = 1\naction = 'disable_motor'\nmotor = 3\n", "scenario.events[0].motor = 3 is not there; motors are 1 to 2"),
+    "motor of an event": (TWO + EVENT + "at_s = 1\naction = 'disable_motor'\nmotor = 3\n", "scenario.events[0].motor = 3 is not there: the aircraft has 2 motors; use 1 to 2"),
     "argument of another action": (TWO + EVENT + "at_s = 1\naction = 'arm'\nmotor = 1\n", "scenario.events[0].motor = 1 is no argument of 'arm'"),
     "an event between microseconds": (TWO + EVENT + "at_s = 0.1234567\naction = 'arm'\n", "scenario.events[0].at_s = 0.1234567 is not a whole number of microseconds"),
     "replay of nothing": (TWO + "[run]\nmode = 'replay'\n", "run.recording_in is missing"),

@@ -60,7 +60,7 @@ action = "land"
 """
     flight = build(load_text(tmp_path, MINIMAL + text))
     assert flight.simulation.timeline.scenario == Explicit((1_000_000, 1_000_001, 2_000_000, 3_000_007))
-    assert [event.action for event in flight.scenario.events] == [
+    assert [event.action for _, event in flight.scenario.keyed_events] == [
         "arm",
         "start_mission",
         "disable_motor",

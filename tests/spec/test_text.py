@@ -118,7 +118,7 @@ def test_the_schema_is_json_and_describes_every_key():
             own = table["properties"][key]
             inner = schema["$defs"].get(own.get("$ref", "").rpartition("/")[2], {})
             assert own.get("description") or inner.get("description"), (model, key)
-    assert schema["$defs"]["EventTable"]["properties"]["action"]["enum"][0] == "arm"
+    assert schema["$defs"]["Event"]["properties"]["action"]["enum"][0] == "arm"
     plant = json.dumps(schema["$defs"]["Plant"]["properties"]["integrator"])
     assert "string" in plant
     assert "#/$defs/Integrator" in plant

@@ -1,7 +1,7 @@
 """A `Scenario` in the loop: written into its record, checked against the rest, and its Python functions called."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,9 @@ from px4lockstep.engine.timeline import Timeline
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.jit import view
-from px4lockstep.scenario.events import WhenCalled
-from px4lockstep.scenario.fit import check_fit
-from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.part import Found, dotted
+from px4lockstep.scenario.fit import Surroundings, problems, raise_if_any
+from px4lockstep.scenario.scenario import Scenario, time_key
 from px4lockstep.scenario.stage import ACTED, DECLINED, HOLDS
 from px4lockstep.vehicle.dispatch import PLANT
 
@@ -31,77 +31,74 @@ def set_scenario(
         InputError: If an event is not at a boundary, can't happen, or does what nothing would apply.
     """
     autopilot, estimator = sources["autopilot"], sources["estimator"]
-    beside = Beside(
+    flown_by = capabilities_of(autopilot)
+    around = Surroundings(
         has_estimator=isinstance(estimator, Estimator) or getattr(estimator, "applies_estimate_faults", False),
-        has_autopilot=autopilot is not None,
+        autopilot=flown_by.name,
+        has_autopilot=flown_by.flies,
         has_mission=getattr(autopilot, "mission", ...) is not None,
-        has_sensors=capabilities_of(autopilot).takes_sensor_faults,
-        autopilot=capabilities_of(autopilot).name,
+        takes_sensor_faults=flown_by.takes_sensor_faults,
+        estimates_itself=flown_by.estimates_itself,
+        start_us=timeline.start_us,
+        has_ticks=timeline.autopilot is not None,
     )
-    prepared.write(core, ("scenario",), _write_scenario, scenario, core["plant"].tobytes(), timeline, beside)
+    prepared.write(core, ("scenario",), _write_scenario, scenario, core["plant"].tobytes(), timeline, around)
     for name, item in scenario.python_objects().items():
         check_object(name, item)
 
 
-@dataclass(frozen=True)
-class Beside:
-    """What a scenario has to do with."""
-
-    has_estimator: bool
-    has_autopilot: bool
-    has_mission: bool
-    has_sensors: bool
-    autopilot: str
-
-
 def _write_scenario(
-    record: npt.NDArray[Any], scenario: Scenario, plant_bytes: bytes, timeline: Timeline, beside: Beside
+    record: npt.NDArray[Any], scenario: Scenario, plant_bytes: bytes, timeline: Timeline, around: Surroundings
 ) -> None:
     plant = np.frombuffer(plant_bytes, PLANT)[0]
-    for time_us in scenario.times_us():
-        is_inside = timeline.start_us <= time_us <= timeline.end_us
-        if is_inside and timeline.time_us[timeline.index_at(time_us)] != time_us:
-            raise InputError(
-                f"the scenario has an event at {time_us} us, which is no boundary; add it to the scenario axis: "
-                "Explicit(scenario.times_us())"
-            )
-    if not beside.has_mission and any(event.action == "start_mission" for event in scenario.events):
-        raise InputError(f"the scenario starts the mission, and {beside.autopilot} has none; give it one")
     scenario.write(record, plant)
-    check_fit(
-        scenario,
-        record[0],
-        plant,
-        start_us=timeline.start_us,
-        has_estimator=beside.has_estimator,
-        has_autopilot=beside.has_autopilot,
-        has_sensors=beside.has_sensors,
-        has_ticks=timeline.autopilot is not None,
+    around = replace(
+        around,
+        n_motors=int(plant["traits"]["n_motors"]) if plant["traits"]["is_vehicle"] else 0,
+        n_batteries=int(plant["traits"]["n_batteries"]),
+        state=tuple(name for name, place in STATE_PARTS.items() if record[place][0] >= 0),
     )
+    raise_if_any((*problems(scenario, around), *_between_boundaries(scenario, timeline)))
+
+
+STATE_PARTS = {"position": "i_pos", "velocity": "i_vel", "attitude": "i_att"}
+"""Where the `SCENARIO` record says that a part of the state starts; below 0 the plant does not have it."""
+
+
+def _between_boundaries(scenario: Scenario, timeline: Timeline) -> Found:
+    """Yield the events at times at which the timeline has no boundary."""
+    for key, event in scenario.keyed_events:
+        time_us = event.time_us
+        if time_us is None or not timeline.start_us <= time_us <= timeline.end_us:
+            continue
+        if timeline.time_us[timeline.index_at(time_us)] != time_us:
+            yield (
+                time_key(key),
+                f"{dotted(time_key(key))} = {event.at_s} makes an event at {time_us} us, which is no boundary; add it "
+                "to the scenario axis: Explicit(scenario.times_us())",
+            )
 
 
 def scenario_handler(scenario: Scenario, core: npt.NDArray[Any], inputs: StageInputs) -> Callable[[], None]:
     """Return what the engine calls when the loop asks for an event that needs Python."""
+    events = scenario.keyed_events
     outputs = view(core["bus"]["scenario"], writable=True)
     bus_time_us = core["bus"]["time_us"].data
     asked, answer = core["scenario"]["asked"].data, core["scenario"]["answer"].data
 
     def call() -> None:
-        index = asked[0]
-        event = scenario.events[index]
-        if isinstance(event.trigger, WhenCalled):
-            holds = event.trigger.condition(bus_time_us[0], inputs)
+        key, event = events[asked[0]]
+        if event.condition is not None:
+            holds = event.condition(bus_time_us[0], inputs)
             if not isinstance(holds, bool | np.bool_):
-                raise InputError(
-                    f"the condition of scenario.events[{index}] returned {holds!r}; it must return True or False"
-                )
+                raise InputError(f"the condition of {dotted(key)} returned {holds!r}; it must return True or False")
             if not holds:
                 answer[0] = DECLINED
                 return
-        if isinstance(event.action, str):
+        if event.act is None:
             answer[0] = HOLDS
             return
-        event.action(bus_time_us[0], inputs, outputs)
+        event.act(bus_time_us[0], inputs, outputs)
         answer[0] = ACTED
 
     return call

@@ -10,7 +10,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import LockstepError
 from px4lockstep.flights.outcome import FAILED, is_mission_asked, outcome_of
 from px4lockstep.jit import JIT_ENABLED
-from px4lockstep.log.events import Event, events_of, mission_times_us
+from px4lockstep.log.events import FlightEvent, events_of, mission_times_us
 from px4lockstep.log.log import Log
 
 SLOW_S = 0.5
@@ -57,7 +57,7 @@ class Summary:
     max_speed_m_s: float | None
     battery_used: float | None
     final_pos_ned: tuple[float, float, float] | None
-    events: tuple[Event, ...]
+    events: tuple[FlightEvent, ...]
     warnings: tuple[str, ...]
     px4_rates_hz: dict[str, float] | None = None
 
@@ -139,7 +139,7 @@ def summarize_log(log: Log | None, reason: str, capacities_ah: Sequence[float]) 
     return told
 
 
-def _as_dicts(events: Sequence[Event]) -> list[dict[str, Any]]:
+def _as_dicts(events: Sequence[FlightEvent]) -> list[dict[str, Any]]:
     return [{"time_s": event.time_us / 1e6, "label": event.label, "is_fault": event.is_fault} for event in events]
 
 
@@ -159,7 +159,7 @@ def _battery_used(simulation: Simulation, log: Log) -> float | None:
     return float(((soc[0] - simulation.plant["soc"]) * capacity).sum() / capacity.sum())
 
 
-def _warnings(simulation: Simulation, events: tuple[Event, ...]) -> tuple[str, ...]:
+def _warnings(simulation: Simulation, events: tuple[FlightEvent, ...]) -> tuple[str, ...]:
     counts = simulation.statistics
     found = list(simulation.warnings)
     if not simulation.is_done:

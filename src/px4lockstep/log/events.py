@@ -16,7 +16,7 @@ SENSORS = {1: "gyro", 2: "accelerometer", 4: "magnetometer", 8: "barometer", 16:
 
 
 @dataclass(frozen=True)
-class Event:
+class FlightEvent:
     """Something that happened, seen at a row of the log; what goes wrong is marked as a fault, its end is not."""
 
     time_us: int
@@ -24,7 +24,7 @@ class Event:
     is_fault: bool = False
 
 
-def events_of(log: Log) -> tuple[Event, ...]:
+def events_of(log: Log) -> tuple[FlightEvent, ...]:
     """Return what happened, in the order of time; at the same time, causes before their effects."""
     found = [
         *_faults(log),
@@ -47,17 +47,17 @@ def mission_times_us(log: Log) -> tuple[int, ...]:
     return tuple(int(time_us) for time_us in log.time_us[1:][is_done])
 
 
-def _modes(log: Log) -> Iterator[Event]:
+def _modes(log: Log) -> Iterator[FlightEvent]:
     """Go through the changes of mode; one that nobody asked for, but a failsafe, is marked as a fault."""
     if "nav_state" not in log:
         return
     mode, failsafe = log["nav_state"], log.get("failsafe")
     for row in np.flatnonzero(np.diff(mode)) + 1:
         is_fault = failsafe is not None and bool(failsafe[row] != 0)  # what is asked for clears it
-        yield Event(int(log.time_us[row]), f"mode {MODES.get(int(mode[row]), int(mode[row]))}", is_fault)
+        yield FlightEvent(int(log.time_us[row]), f"mode {MODES.get(int(mode[row]), int(mode[row]))}", is_fault)
 
 
-def _faults(log: Log) -> Iterator[Event]:
+def _faults(log: Log) -> Iterator[FlightEvent]:
     yield from _masks(log, "motor_disabled_mask", lambda i: f"motor {i + 1} off", lambda i: f"motor {i + 1} back")
     yield from _masks(log, "motor_stuck_mask", lambda i: f"motor {i + 1} stuck", lambda i: f"motor {i + 1} free")
     yield from _masks(log, "motor_weak_mask", lambda i: f"motor {i + 1} weak", lambda i: f"motor {i + 1} strong again")
@@ -80,7 +80,7 @@ def _faults(log: Log) -> Iterator[Event]:
         for battery, soc in enumerate(log["soc"].T):
             empty = np.concatenate([[0], soc <= 0.0])
             for row in np.flatnonzero(np.diff(empty) > 0):
-                yield Event(int(log.time_us[row]), f"battery {battery + 1} empty", is_fault=True)
+                yield FlightEvent(int(log.time_us[row]), f"battery {battery + 1} empty", is_fault=True)
     if "battery_warning" in log:
         worst = np.maximum.reduce(list(log["battery_warning"].T))
         yield from _changes_of(log, worst, lambda now: f"battery {WARNINGS.get(now, now)}", is_fault=True)
@@ -99,25 +99,25 @@ def _faults(log: Log) -> Iterator[Event]:
         for values in wind.T:
             has_changed |= np.diff(values) != 0.0
         for row in np.flatnonzero(has_changed) + 1:
-            yield Event(int(log.time_us[row]), f"wind step to {np.linalg.norm(wind[row]):.3g} m/s")
+            yield FlightEvent(int(log.time_us[row]), f"wind step to {np.linalg.norm(wind[row]):.3g} m/s")
 
 
 def _on_or_off(label: str) -> Any:
     return lambda now: label if now else f"{label} over"
 
 
-def _changes(log: Log, name: str, describe: Any, *, is_fault: bool = False) -> Iterator[Event]:
+def _changes(log: Log, name: str, describe: Any, *, is_fault: bool = False) -> Iterator[FlightEvent]:
     if name in log:
         yield from _changes_of(log, log[name], describe, is_fault=is_fault)
 
 
-def _changes_of(log: Log, values: npt.NDArray[Any], describe: Any, *, is_fault: bool = False) -> Iterator[Event]:
+def _changes_of(log: Log, values: npt.NDArray[Any], describe: Any, *, is_fault: bool = False) -> Iterator[FlightEvent]:
     for row in np.flatnonzero(np.diff(values)) + 1:
         now = int(values[row])
-        yield Event(int(log.time_us[row]), describe(now), is_fault and now != 0)
+        yield FlightEvent(int(log.time_us[row]), describe(now), is_fault and now != 0)
 
 
-def _masks(log: Log, name: str, rise: Any, fall: Any) -> Iterator[Event]:
+def _masks(log: Log, name: str, rise: Any, fall: Any) -> Iterator[FlightEvent]:
     """Go through the bits that change; those that are set from the first row on count as having changed there."""
     if name not in log or not log.rows:
         return
@@ -127,4 +127,4 @@ def _masks(log: Log, name: str, rise: Any, fall: Any) -> Iterator[Event]:
         for bit in range((before ^ after).bit_length()):
             if (before ^ after) >> bit & 1:
                 label = rise(bit) if after >> bit & 1 else fall(bit)
-                yield Event(int(log.time_us[row]), label, is_fault=bool(after >> bit & 1))
+                yield FlightEvent(int(log.time_us[row]), label, is_fault=bool(after >> bit & 1))

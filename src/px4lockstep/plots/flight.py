@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from px4lockstep.errors import InputError
 from px4lockstep.io import atomic_write
-from px4lockstep.log.events import Event, events_of
+from px4lockstep.log.events import FlightEvent, events_of
 from px4lockstep.log.log import Log
 from px4lockstep.plots.panels.marks import draw_marks, list_of, numbered
 from px4lockstep.plots.panels.motion import draw_heading, draw_height, draw_rates, draw_tilt, draw_velocity
@@ -40,7 +40,7 @@ def plot_flight(
     log: Log,
     *,
     waypoints: Mapping[int, Sequence[float]] | None = None,
-    events: Iterable[Event] = (),
+    events: Iterable[FlightEvent] = (),
     title: str = "",
 ) -> "Figure":
     """Return the picture of a flight.

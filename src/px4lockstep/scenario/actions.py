@@ -1,10 +1,13 @@
 """Actions: what an event does to the scenario's part of the bus.
 
-Requests (`arm`, `mission`, `return_home`, `land`) are levels; the autopilot watches for their edges. Mission, return
-and land replace each other. A fault stays until the action that takes it back.
+`ACTIONS` is the one table of them: number, arguments, and what must be there for the action to have an effect. The
+arguments themselves, with their types and limits, are keys of `events.Event`. Requests (`arm`, `mission`,
+`return_home`, `land`) are levels; the autopilot watches for their edges. Mission, return and land replace each other.
+A fault stays until the action that takes it back.
 """
 
 import math
+from dataclasses import dataclass
 
 from px4lockstep.jit import kernel, record
 from px4lockstep.plant.layout import (
@@ -17,7 +20,7 @@ from px4lockstep.plant.layout import (
 )
 from px4lockstep.vehicle.dispatch import applied_duty
 
-# In this order: `apply_action` goes by groups.
+# Numbers of actions. Their order means nothing; recordings have them in their checkpoints, so none is given twice.
 ARM = 0
 DISARM = 1
 START_MISSION = 2
@@ -38,26 +41,79 @@ ESTIMATE_DROPOUT = 16
 CLEAR_ESTIMATE_FAULTS = 17
 CALL = 18  # a Python function
 
-NUMBERS = {
-    "arm": ARM,
-    "disarm": DISARM,
-    "start_mission": START_MISSION,
-    "return": RETURN,
-    "land": LAND,
-    "wind_step": WIND_STEP,
-    "disable_motor": DISABLE_MOTOR,
-    "restore_motor": RESTORE_MOTOR,
-    "thrust_loss": THRUST_LOSS,
-    "stuck_motor": STUCK_MOTOR,
-    "disconnect_battery": DISCONNECT_BATTERY,
-    "reconnect_battery": RECONNECT_BATTERY,
-    "sensor_fault": SENSOR_FAULT,
-    "clear_sensor_fault": CLEAR_SENSOR_FAULT,
-    "estimate_bias": ESTIMATE_BIAS,
-    "estimate_drift": ESTIMATE_DRIFT,
-    "estimate_dropout": ESTIMATE_DROPOUT,
-    "clear_estimate_faults": CLEAR_ESTIMATE_FAULTS,
+# What must be there for an action to have an effect.
+MOTORS = "motors"
+BATTERIES = "batteries"
+SENSORS = "sensors"
+ESTIMATOR = "estimator"
+MISSION = "mission"
+
+
+@dataclass(frozen=True)
+class Action:
+    """An action that a scenario can name.
+
+    Args:
+        number: Its number in the `EVENT` record.
+        doc: What it does, in a few words.
+        arguments: The keys of an event that it takes. Those but `motor` and `sensor` are written into `values` in this
+            order.
+        optional: Those of them that may be left out.
+        left_out: What is written into `values` for an argument that is left out.
+        needs: What must be there for it to have an effect, if anything.
+    """
+
+    number: int
+    doc: str
+    arguments: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    left_out: float = 0.0
+    needs: str = ""
+
+    @property
+    def is_all_optional(self) -> bool:
+        """Whether every argument may be left out, but not all of them."""
+        return bool(self.arguments) and self.arguments == self.optional
+
+
+ERRORS = ("pos_ned", "vel_ned", "yaw_rad", "omega_body")
+"""The arguments of an error of the estimate."""
+
+ACTIONS = {
+    "arm": Action(ARM, "Request arming."),
+    "disarm": Action(DISARM, "Request disarming."),
+    "start_mission": Action(START_MISSION, "Request the mission, instead of return or landing.", needs=MISSION),
+    "return": Action(RETURN, "Request the return, instead of mission or landing."),
+    "land": Action(LAND, "Request a landing, instead of mission or return."),
+    "wind_step": Action(WIND_STEP, "Set the wind that is added to the wind source's.", ("vel_ned",)),
+    "disable_motor": Action(DISABLE_MOTOR, "Take a motor's duty away; it coasts.", ("motor",), needs=MOTORS),
+    "restore_motor": Action(RESTORE_MOTOR, "Take all faults of a motor back.", ("motor",), needs=MOTORS),
+    "thrust_loss": Action(
+        THRUST_LOSS,
+        "Take a fraction of a rotor's thrust away; its torque stays.",
+        ("motor", "fraction"),
+        needs=MOTORS,
+    ),
+    "stuck_motor": Action(
+        STUCK_MOTOR,
+        "Let an ESC apply one duty whatever the command.",
+        ("motor", "duty"),
+        optional=("duty",),
+        left_out=math.nan,  # the duty at that moment
+        needs=MOTORS,
+    ),
+    "disconnect_battery": Action(DISCONNECT_BATTERY, "Take all batteries off their buses.", needs=BATTERIES),
+    "reconnect_battery": Action(RECONNECT_BATTERY, "Put all batteries back on their buses.", needs=BATTERIES),
+    "sensor_fault": Action(SENSOR_FAULT, "Set the fault of a sensor.", ("sensor",), needs=SENSORS),
+    "clear_sensor_fault": Action(CLEAR_SENSOR_FAULT, "Clear the fault of a sensor.", ("sensor",), needs=SENSORS),
+    "estimate_bias": Action(ESTIMATE_BIAS, "Add an error to the estimate.", ERRORS, optional=ERRORS, needs=ESTIMATOR),
+    "estimate_drift": Action(
+        ESTIMATE_DRIFT, "Let an error of the estimate grow.", ERRORS, optional=ERRORS, needs=ESTIMATOR
+    ),
+    "estimate_dropout": Action(ESTIMATE_DROPOUT, "Take position and velocity away from the estimate.", needs=ESTIMATOR),
+    "clear_estimate_faults": Action(CLEAR_ESTIMATE_FAULTS, "Take bias, drift and dropout back.", needs=ESTIMATOR),
 }
+"""All actions by the name that a scenario gives them."""
 
 SENSOR_BITS = {
     "gyro": SENSOR_FAULT_GYRO,
@@ -86,6 +142,22 @@ EVENT = record(
 
 
 @kernel
+def apply_request(event, out):
+    """Request something of the autopilot."""
+    action = event.action
+    if action == ARM:
+        out.arm = 1
+    elif action == DISARM:
+        out.arm = 0
+    elif action == START_MISSION:
+        out.mission += 1
+    elif action == RETURN:
+        out.return_home += 1
+    elif action == LAND:
+        out.land += 1
+
+
+@kernel
 def apply_motor_fault(event, state, inputs, plant, faults):
     """Break or mend one motor."""
     i = event.motor
@@ -99,12 +171,26 @@ def apply_motor_fault(event, state, inputs, plant, faults):
         duty = event.values[0]
         faults.motor_stuck_mask |= bit
         faults.stuck_duty[i] = applied_duty(state, inputs, plant, i) if math.isnan(duty) else duty
-    else:
+    elif event.action == RESTORE_MOTOR:
         faults.motor_disabled_mask &= ~bit
         faults.motor_stuck_mask &= ~bit
         faults.motor_weak_mask &= ~bit
         faults.stuck_duty[i] = 0.0
         faults.thrust_loss[i] = 0.0
+
+
+@kernel
+def apply_other_fault(event, faults):
+    """Break or mend batteries and sensors."""
+    action = event.action
+    if action == DISCONNECT_BATTERY:
+        faults.battery_disconnected = 1
+    elif action == RECONNECT_BATTERY:
+        faults.battery_disconnected = 0
+    elif action == SENSOR_FAULT:
+        faults.sensor_fault_mask |= event.sensor_bit
+    elif action == CLEAR_SENSOR_FAULT:
+        faults.sensor_fault_mask &= ~event.sensor_bit
 
 
 @kernel
@@ -120,13 +206,14 @@ def set_estimate_error(event, error):
 @kernel
 def apply_estimate_fault(event, faults):
     """Make the estimate worse, or mend it."""
-    if event.action == ESTIMATE_BIAS:
+    action = event.action
+    if action == ESTIMATE_BIAS:
         set_estimate_error(event, faults.bias)
-    elif event.action == ESTIMATE_DRIFT:
+    elif action == ESTIMATE_DRIFT:
         set_estimate_error(event, faults.drift)
-    elif event.action == ESTIMATE_DROPOUT:
+    elif action == ESTIMATE_DROPOUT:
         faults.dropout = 1
-    else:  # its values are 0
+    elif action == CLEAR_ESTIMATE_FAULTS:  # its values are 0
         faults.dropout = 0
         set_estimate_error(event, faults.bias)
         set_estimate_error(event, faults.drift)
@@ -135,26 +222,10 @@ def apply_estimate_fault(event, faults):
 @kernel
 def apply_action(event, state, inputs, plant, out):
     """Do what an event does; `plant` is the `PLANT` record and `out` the scenario's part of the bus."""
-    action = event.action
-    if action <= DISARM:
-        out.arm = 1 if action == ARM else 0
-    elif action <= LAND:
-        if action == START_MISSION:
-            out.mission += 1
-        elif action == RETURN:
-            out.return_home += 1
-        else:
-            out.land += 1
-    elif action == WIND_STEP:
+    apply_request(event, out)
+    if event.action == WIND_STEP:
         for i in range(3):
             out.wind_ned[i] = event.values[i]
-    elif action <= STUCK_MOTOR:
-        apply_motor_fault(event, state, inputs, plant, out.faults)
-    elif action <= RECONNECT_BATTERY:
-        out.faults.battery_disconnected = 1 if action == DISCONNECT_BATTERY else 0
-    elif action == SENSOR_FAULT:
-        out.faults.sensor_fault_mask |= event.sensor_bit
-    elif action == CLEAR_SENSOR_FAULT:
-        out.faults.sensor_fault_mask &= ~event.sensor_bit
-    else:
-        apply_estimate_fault(event, out.estimate_faults)
+    apply_motor_fault(event, state, inputs, plant, out.faults)
+    apply_other_fault(event, out.faults)
+    apply_estimate_fault(event, out.estimate_faults)

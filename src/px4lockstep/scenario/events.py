@@ -1,215 +1,177 @@
-"""Events as a user gives them: a trigger and an action, each checked, with errors that name the field and its value."""
+"""Events: a trigger, an action and its arguments, with the keys of `[[scenario.events]]` in a spec file.
 
-import difflib
-import math
-import numbers
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+    Event(at_s=12.345678, action="disable_motor", motor=2)
+    Event(at_step=500, action="disarm")
+    Event(when=When(signal="altitude_m", above=10.0), action="wind_step", vel_ned=(3.0, 0.0, 0.0))
 
-from px4lockstep.checks import check_number, check_vector
-from px4lockstep.errors import InputError
+In Python, `when` may be a function `condition(time_us, inputs)` and `action` a function `act(time_us, inputs,
+outputs)`, which no file can hold.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, ValidatorFunctionWrapHandler, WrapValidator
+
+from px4lockstep.part import KEY, Found, Part, Seconds, Vector, entry, misfit, show, wrong
+from px4lockstep.part.wording import choices
 from px4lockstep.plant.layout import MAX_MOTORS
-from px4lockstep.scenario.actions import CALL, NUMBERS, SENSOR_BITS
+from px4lockstep.scenario.actions import ACTIONS, CALL, SENSOR_BITS, Action
 from px4lockstep.scenario.signals import SIGNALS
 from px4lockstep.scenario.stage import AT_STEP, AT_TIME, WHEN_ABOVE, WHEN_BELOW, WHEN_CALLED
+from px4lockstep.timebase import MAX_US, seconds_to_us
 
 Condition = Callable[[int, Any], bool]
 """`condition(time_us, inputs)`: whether the event happens now."""
 Act = Callable[[int, Any, Any], None]
 """`act(time_us, inputs, outputs)`: writes what it likes of the scenario's part of the bus."""
 
-
-@dataclass(frozen=True)
-class AtTime:
-    """At a boundary, to the microsecond."""
-
-    time_us: int
+TRIGGERS = ("at_s", "at_step", "when")
+ARGUMENTS = ("motor", "fraction", "duty", "sensor", "pos_ned", "vel_ned", "yaw_rad", "omega_body")
+"""The keys of an event that actions take."""
 
 
-@dataclass(frozen=True)
-class AtStep:
-    """At a tick of the autopilot, counted from 0."""
-
-    step: int
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
-@dataclass(frozen=True)
-class When:
-    """At the first boundary at which a signal is above, or below, a threshold."""
+def _one_of(names: Iterable[str]) -> AfterValidator:
+    """Return the check that a string, if it is given, is one of some names."""
+    expected = ", ".join(repr(name) for name in names)
 
-    signal: str
-    threshold: float
-    is_above: bool
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in names:
+            raise wrong(f"{KEY} = {show(value)} is unknown; {choices(value, expected)}")
+        return value
 
-
-@dataclass(frozen=True)
-class WhenCalled:
-    """At the first boundary at which a Python function returns True."""
-
-    condition: Condition
+    return AfterValidator(check)
 
 
-Trigger = AtTime | AtStep | When | WhenCalled
+def _or_function(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    return value if callable(value) else check(value)
 
 
-@dataclass(frozen=True)
-class Event:
-    """A trigger, and what happens then: a named action with its arguments, or a Python function."""
+def _fits_record(step: int | None) -> int | None:
+    if step is not None and step > MAX_US:
+        raise wrong(f"{KEY} = {step} is not a tick of the autopilot; it must be at most {MAX_US}")
+    return step
 
-    trigger: Trigger
-    action: str | Act
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+class When(Part):
+    """A condition on a signal."""
+
+    where: ClassVar[str] = "scenario.events.when"
+
+    signal: Annotated[str, _one_of(SIGNALS)] = entry(
+        ..., f"The signal: {_listed(SIGNALS)}.", extra={"enum": list(SIGNALS)}
+    )
+    above: float | None = entry(None, "The signal must be greater than this.")
+    below: float | None = entry(None, "The signal must be less than this, in place of `above`.")
+
+    def check(self) -> Found:
+        """Yield what is wrong with the threshold: there is one, above or below."""
+        if (self.above is None) == (self.below is None):
+            has = "both" if self.above is not None else "neither"
+            yield (), f"{KEY} on {self.signal!r} has {has}; give above or below"
+
+
+class Event(Part):
+    """Something that happens: one trigger, one action, its arguments."""
+
+    where: ClassVar[str] = "scenario.events"
+
+    at_s: Seconds | None = entry(None, "Trigger: at this time.", "s")
+    at_step: Annotated[int | None, AfterValidator(_fits_record)] = entry(
+        None, "Trigger: at this tick of the autopilot, counted from 0.", ge=0
+    )
+    when: Annotated[When | None, WrapValidator(_or_function)] = entry(
+        None, "Trigger: at the first event boundary at which a condition holds."
+    )
+    action: Annotated[str, _one_of(ACTIONS), WrapValidator(_or_function)] = entry(
+        ..., f"What happens: {_listed(ACTIONS)}.", extra={"enum": list(ACTIONS)}
+    )
+    motor: int | None = entry(None, "The motor of a motor fault, counted from 1.", ge=1, le=MAX_MOTORS)
+    fraction: float | None = entry(None, "The fraction of thrust that `thrust_loss` takes away.", ge=0.0, le=1.0)
+    duty: float | None = entry(
+        None,
+        "The duty of `stuck_motor`. Left out: the duty at that moment.",
+        ge=0.0,
+        le=1.0,
+    )
+    sensor: Annotated[str | None, _one_of(SENSOR_BITS)] = entry(
+        None, f"The sensor of a sensor fault: {_listed(SENSOR_BITS)}."
+    )
+    pos_ned: Vector | None = entry(None, "Position error of `estimate_bias` [m] or `estimate_drift` [m/s].")
+    vel_ned: Vector | None = entry(
+        None,
+        "Wind of `wind_step` [m/s]; velocity error of `estimate_bias` [m/s] or `estimate_drift` [m/s²].",
+    )
+    yaw_rad: float | None = entry(None, "Yaw error of `estimate_bias` [rad] or `estimate_drift` [rad/s].")
+    omega_body: Vector | None = entry(None, "Rate error of `estimate_bias` [rad/s] or `estimate_drift` [rad/s²].")
+
+    def check(self) -> Found:
+        """Yield what is wrong with trigger and arguments: there is one trigger, and what the action takes."""
+        given = [name for name in TRIGGERS if getattr(self, name) is not None]
+        if len(given) != 1:
+            yield (), f"{KEY} has {' and '.join(given) or 'no trigger'}; give one of {', '.join(TRIGGERS)}"
+        action = ACTIONS[self.action] if self.act is None else Action(CALL, "Call a Python function.")
+        shown = repr(self.action) if self.act is None else "a Python function"
+        given = [name for name in ARGUMENTS if getattr(self, name) is not None]
+        for name in given:
+            if name not in action.arguments:
+                takes = ", ".join(action.arguments) or "none"
+                yield misfit(name, getattr(self, name), f"is no argument of {shown}; it takes {takes}")
+        for name in action.arguments:
+            if name not in (*action.optional, *given):
+                yield (name,), f"{KEY} is missing; {shown} needs it"
+        if action.is_all_optional and not given:
+            yield (), f"{KEY} has no error for {shown}; give at least one of {', '.join(action.arguments)}"
 
     @property
-    def functions(self) -> dict[str, Callable[..., Any]]:
-        """The Python functions of the event, by what they are for."""
-        found: dict[str, Callable[..., Any]] = {}
-        if isinstance(self.trigger, WhenCalled):
-            found["condition"] = self.trigger.condition
-        if not isinstance(self.action, str):
-            found["action"] = self.action
-        return found
+    def time_us(self) -> int | None:
+        """When it happens, if that is a time."""
+        return None if self.at_s is None else seconds_to_us(self.at_s, "at_s")
 
+    @property
+    def condition(self) -> Condition | None:
+        """The Python function that says when it happens, if there is one."""
+        when: Any = self.when
+        return when if callable(when) else None
 
-# -- triggers ------------------------------------------------------------------------------------------------------
+    @property
+    def act(self) -> Act | None:
+        """The Python function that it calls, if there is one."""
+        action: Any = self.action
+        return action if callable(action) else None
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments that were given."""
+        names = ACTIONS[self.action].arguments if self.act is None else ()
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
-def check_step(where: str, value: Any) -> AtStep:
-    """Return the trigger for a tick of the autopilot."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 0 <= int(value) < 2**53:
-        raise InputError(f"{where} = {value!r} is not a tick of the autopilot; it must be an integer of 0 or more")
-    return AtStep(int(value))
-
-
-def check_condition(where: str, signal: Any, above: Any, below: Any) -> When:
-    """Return the trigger for a condition on a signal."""
-    if not isinstance(signal, str) or signal not in SIGNALS:
-        raise InputError(f"{where}.signal = {signal!r} is unknown; {suggest(signal, SIGNALS)}")
-    if (above is None) == (below is None):
-        raise InputError(f"{where} on {signal!r} has {'both' if above is not None else 'neither'}; give above or below")
-    is_above = above is not None
-    threshold = check_number(f"{where}.{'above' if is_above else 'below'}", above if is_above else below)
-    return When(signal, threshold, is_above)
-
-
-# -- arguments of actions ------------------------------------------------------------------------------------------
-
-
-def check_motor(where: str, value: Any) -> int:
-    """Return the number of a motor, from 1."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 1 <= int(value) <= MAX_MOTORS:
-        raise InputError(f"{where} = {value!r} is not a motor; motors are the integers 1 to {MAX_MOTORS}")
-    return int(value)
-
-
-def check_fraction(where: str, value: Any) -> float:
-    """Return a number from 0 to 1."""
-    return check_number(where, value, 0.0, 1.0, "a number from 0 to 1")
-
-
-def check_sensor(where: str, value: Any) -> str:
-    """Return the name of a sensor."""
-    if not isinstance(value, str) or value not in SENSOR_BITS:
-        raise InputError(f"{where} = {value!r} is unknown; {suggest(value, SENSOR_BITS)}")
-    return value
-
-
-Check = Callable[[str, Any], Any]
-
-MOTOR: dict[str, Check] = {"motor": check_motor}
-SENSOR: dict[str, Check] = {"sensor": check_sensor}
-ESTIMATE: dict[str, Check] = {
-    "pos_ned": check_vector,
-    "vel_ned": check_vector,
-    "yaw_rad": check_number,
-    "omega_body": check_vector,
-}
-
-ARGUMENTS: dict[str, dict[str, Check]] = {name: {} for name in NUMBERS} | {
-    "wind_step": {"vel_ned": check_vector},
-    "disable_motor": MOTOR,
-    "restore_motor": MOTOR,
-    "thrust_loss": MOTOR | {"fraction": check_fraction},
-    "stuck_motor": MOTOR | {"duty": check_fraction},
-    "sensor_fault": SENSOR,
-    "clear_sensor_fault": SENSOR,
-    "estimate_bias": ESTIMATE,
-    "estimate_drift": ESTIMATE,
-}
-"""The arguments of each action, and how they are checked."""
-
-OPTIONAL = ("duty", *ESTIMATE)
-"""Of an error of the estimate at least one part is needed."""
-
-
-def check_action(where: str, value: Any) -> str:
-    """Return the name of an action."""
-    if not isinstance(value, str) or value not in ARGUMENTS:
-        raise InputError(f"{where} = {value!r} is unknown; {suggest(value, ARGUMENTS)}")
-    return value
-
-
-def check_arguments(where: str, action: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the arguments of an action, checked, and what is wrong with them."""
-    checks = ARGUMENTS[action]
-    good: dict[str, Any] = {}
-    problems: list[str] = []
-    for name, value in given.items():
-        if name not in checks:
-            known = suggest(name, checks) if checks else "it takes none"
-            problems.append(f"{where}.{name} = {value!r} is no argument of {action!r}; {known}")
-            continue
-        try:
-            good[name] = checks[name](f"{where}.{name}", value)
-        except InputError as error:
-            problems.append(str(error))
-    if checks is ESTIMATE:
-        if not given:
-            problems.append(f"{where} has no error for {action!r}; give at least one of {', '.join(checks)}")
-    else:
-        required = [name for name in checks if name not in OPTIONAL or name == "vel_ned"]
-        problems += [f"{where}.{name} is missing; {action!r} needs it" for name in required if name not in given]
-    return good, problems
-
-
-def suggest(name: Any, known: Iterable[str]) -> str:
-    """Say which names are allowed, the closest one first."""
-    names = list(known)
-    closest = difflib.get_close_matches(name, names, 1) if isinstance(name, str) else []
-    meant = f"did you mean {closest[0]!r}? " if closest else ""
-    return f"{meant}allowed are {', '.join(names)}" if len(names) > 1 else f"{meant}allowed is {names[0]}"
-
-
-# -- writing -------------------------------------------------------------------------------------------------------
-
-
-def write_event(event: Event, rec: Any) -> None:
-    """Write an event into an `EVENT` record."""
-    match event.trigger:
-        case AtTime(time_us):
-            rec["trigger"], rec["time_us"] = AT_TIME, time_us
-        case AtStep(step):
-            rec["trigger"], rec["step"] = AT_STEP, step
-        case When(signal, threshold, is_above):
-            rec["trigger"] = WHEN_ABOVE if is_above else WHEN_BELOW
-            rec["signal"], rec["threshold"] = SIGNALS[signal], threshold
-        case WhenCalled():
+    def write(self, rec: Any) -> None:
+        """Write it into an `EVENT` record."""
+        if self.at_s is not None:
+            rec["trigger"], rec["time_us"] = AT_TIME, self.time_us
+        elif self.at_step is not None:
+            rec["trigger"], rec["step"] = AT_STEP, self.at_step
+        elif self.condition is not None:
             rec["trigger"] = WHEN_CALLED
-    if not isinstance(event.action, str):
-        rec["action"] = CALL
-        return
-    arguments = event.arguments
-    rec["action"] = NUMBERS[event.action]
-    rec["motor"] = arguments.get("motor", 1) - 1
-    rec["sensor_bit"] = SENSOR_BITS[arguments["sensor"]] if "sensor" in arguments else 0
-    values = rec["values"]
-    if event.action == "wind_step":
-        values[0:3] = arguments["vel_ned"]
-    elif event.action == "thrust_loss":
-        values[0] = arguments["fraction"]
-    elif event.action == "stuck_motor":
-        values[0] = arguments.get("duty", math.nan)
-    elif ARGUMENTS[event.action] is ESTIMATE:
-        for name, first, last in (("pos_ned", 0, 3), ("vel_ned", 3, 6), ("yaw_rad", 6, 7), ("omega_body", 7, 10)):
-            values[first:last] = arguments.get(name, 0.0)
+        elif self.when is not None:
+            is_above = self.when.above is not None
+            rec["trigger"], rec["signal"] = WHEN_ABOVE if is_above else WHEN_BELOW, SIGNALS[self.when.signal]
+            rec["threshold"] = self.when.above if is_above else self.when.below
+        if self.act is not None:
+            rec["action"] = CALL
+            return
+        action = ACTIONS[self.action]
+        rec["action"] = action.number
+        rec["motor"] = (self.motor or 1) - 1
+        rec["sensor_bit"] = SENSOR_BITS[self.sensor] if self.sensor is not None else 0
+        start = 0
+        for name in action.arguments:
+            if name not in ("motor", "sensor"):
+                stop = start + (3 if name in ("pos_ned", "vel_ned", "omega_body") else 1)
+                rec["values"][start:stop] = self.arguments.get(name, action.left_out)
+                start = stop

@@ -1,98 +1,138 @@
-"""Whether a scenario fits what it is to run with: a fault that nothing applies is an error, never ignored."""
+"""Whether a scenario fits what it runs with: a fault that nothing applies is an error, never ignored.
 
+`problems` is the one list of these rules. A spec file is checked by it table by table, as far as each is valid, and a
+simulation before its first boundary: what is not known yet is None and not checked.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from px4lockstep.scenario.events import ARGUMENTS, AtStep, AtTime, Event, When
-from px4lockstep.scenario.report import raise_all
-from px4lockstep.scenario.scenario import Scenario
-
-APPLIED_SENSORS = ("estimate",)
-"""Those that have a consumer even if the autopilot has no sensors of its own."""
-
-NEEDS = {
-    "altitude_m": ("i_pos", "position"),
-    "distance_home_m": ("i_pos", "position"),
-    "speed_m_s": ("i_vel", "velocity"),
-    "tilt_deg": ("i_att", "attitude"),
-}
-"""The part of the state that a signal comes from, and where the `SCENARIO` record says that it starts."""
-
-
-def check_fit(
-    scenario: Scenario,
-    rec: Any,
-    plant: Any,
-    *,
-    start_us: int,
-    has_estimator: bool,
-    has_autopilot: bool,
-    has_sensors: bool,
-    has_ticks: bool,
-) -> None:
-    """Check the events of a scenario against what it runs with.
-
-    Args:
-        scenario: The scenario.
-        rec: Its `SCENARIO` record, as written for the plant.
-        plant: The `PLANT` record.
-        start_us: The first boundary.
-        has_estimator: Whether there is an estimator that applies faults.
-        has_autopilot: Whether there is an autopilot.
-        has_sensors: Whether it flies by sensors that apply faults.
-        has_ticks: Whether the timeline has an autopilot axis.
-
-    Raises:
-        InputError: If an event can't happen or nothing would apply it, with all of them in one report.
-    """
-    problems: list[str] = []
-    for i, event in enumerate(scenario.events):
-        where = f"scenario.events[{i}]"
-        if isinstance(event.trigger, AtTime) and event.trigger.time_us < start_us:
-            problems.append(f"{where}.at_s = {event.trigger.time_us / 1e6} is before the run starts, {start_us / 1e6}")
-        if isinstance(event.trigger, AtStep) and not has_ticks:
-            problems.append(f"{where}.at_step = {event.trigger.step} never comes: the timeline has no autopilot axis")
-        if isinstance(event.trigger, When):
-            problems += _check_signal(f"{where}.when.signal", event.trigger.signal, rec, has_autopilot, has_ticks)
-        if isinstance(event.action, str):
-            problems += _check_action(where, event, plant, has_estimator, has_sensors)
-    raise_all(problems)
-
-
-def _check_signal(where: str, signal: str, rec: Any, has_autopilot: bool, has_ticks: bool) -> list[str]:
-    if signal in NEEDS and int(rec[NEEDS[signal][0]]) < 0:
-        return [f"{where} = {signal!r} can't be read: the plant has no {NEEDS[signal][1]}"]
-    if signal.startswith("battery_"):
-        if int(rec["n_batteries"]) == 0:
-            return [f"{where} = {signal!r} can't be read: the plant has no batteries"]
-        if not has_ticks:
-            return [f"{where} = {signal!r} is never measured: that needs an autopilot axis in the timeline"]
-    if signal == "mission_item" and not has_autopilot:
-        return [f"{where} = {signal!r} can't be read: there is no autopilot"]
-    return []
-
-
-def _check_action(where: str, event: Event, plant: Any, has_estimator: bool, has_sensors: bool) -> list[str]:
-    action, arguments = str(event.action), event.arguments
-    traits = plant["traits"]
-    if "motor" in ARGUMENTS[action]:
-        motor, rotors = arguments["motor"], int(traits["n_motors"])
-        if not traits["is_vehicle"]:
-            return [f"{where}.action = {action!r} has no effect: the plant is not a multirotor. {OWN_MODEL}"]
-        if motor > rotors:
-            return [f"{where}.motor = {motor} is not there: the aircraft has {rotors} motors; use 1 to {rotors}"]
-    if action.endswith("_battery") and int(traits["n_batteries"]) == 0:
-        return [f"{where}.action = {action!r} has no effect: the plant has no power network. {OWN_MODEL}"]
-    if "sensor" in arguments and arguments["sensor"] not in APPLIED_SENSORS and not has_sensors:
-        return [
-            f"{where}.sensor = {arguments['sensor']!r}: no model applies it; allowed is {', '.join(APPLIED_SENSORS)}, "
-            "unless the autopilot reads sensors and declares it: `Capabilities(takes_sensor_faults=True)`"
-        ]
-    if (arguments.get("sensor") == "estimate" or "estimate" in action) and not has_estimator:
-        return [
-            f"{where}.action = {action!r} has no effect: there is no estimator that applies it; give the simulation an "
-            "Estimator, or one of your own that reads `bus.scenario` and says so, `applies_estimate_faults = True`"
-        ]
-    return []
-
+from px4lockstep.errors import InputError
+from px4lockstep.part import Found, Key, dotted, show
+from px4lockstep.scenario.actions import ACTIONS, BATTERIES, ESTIMATOR, MISSION, MOTORS, SENSOR_BITS
+from px4lockstep.scenario.events import Event
+from px4lockstep.scenario.scenario import Scenario, time_key
 
 OWN_MODEL = "A model of your own can be told by a Python function: .do(...)"
+NEEDS = {
+    "altitude_m": "position",
+    "distance_home_m": "position",
+    "speed_m_s": "velocity",
+    "tilt_deg": "attitude",
+}
+"""The part of the state that a signal comes from."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a scenario runs with. None: not known, so what depends on it is not checked.
+
+    Args:
+        n_motors: How many motors the plant has that can break; 0 if it is not a multirotor.
+        n_batteries: How many batteries it has.
+        state: Which of position, velocity and attitude are in its state.
+        has_estimator: Whether there is an estimator that applies faults.
+        autopilot: What messages call the autopilot.
+        has_autopilot: Whether there is an autopilot.
+        has_mission: Whether it has a mission.
+        takes_sensor_faults: Whether it flies by sensors that apply faults.
+        estimates_itself: Whether it has an estimator of its own, which faults of the estimate don't reach.
+        start_us: The first boundary.
+        has_ticks: Whether the timeline has an autopilot axis.
+    """
+
+    n_motors: int | None = None
+    n_batteries: int | None = None
+    state: Collection[str] | None = None
+    has_estimator: bool | None = None
+    autopilot: str = "the autopilot"
+    has_autopilot: bool | None = None
+    has_mission: bool | None = None
+    takes_sensor_faults: bool | None = None
+    estimates_itself: bool | None = None
+    start_us: int | None = None
+    has_ticks: bool | None = None
+
+
+def problems(scenario: Scenario, around: Surroundings) -> Found:
+    """Yield the key of each event that can't happen, or that nothing would apply, and what is wrong with it."""
+    for key, event in scenario.keyed_events:
+        time_us = event.time_us
+        if time_us is not None and around.start_us is not None and time_us < around.start_us:
+            yield _bad(time_key(key), event.at_s, f"is before the run starts, {around.start_us / 1e6}")
+        if event.at_step is not None and around.has_ticks is False:
+            yield _bad((*key, "at_step"), event.at_step, "never comes: the timeline has no autopilot axis")
+        if event.when is not None and event.condition is None:
+            yield from _signal_problems((*key, "when", "signal"), event.when.signal, around)
+        if event.act is None:
+            yield from _action_problems(key, event, around)
+
+
+def _bad(key: Key, value: Any, text: str) -> tuple[Key, str]:
+    return key, f"{dotted(key)} = {show(value)} {text}"
+
+
+def _signal_problems(key: Key, signal: str, around: Surroundings) -> Found:
+    if signal in NEEDS and around.state is not None and NEEDS[signal] not in around.state:
+        yield _bad(key, signal, f"can't be read: the plant has no {NEEDS[signal]}")
+    if signal.startswith("battery_"):
+        if around.n_batteries == 0:
+            yield _bad(key, signal, "can't be read: the plant has no batteries")
+        elif around.has_ticks is False:
+            yield _bad(key, signal, "is never measured: that needs an autopilot axis in the timeline")
+    if signal == "mission_item" and around.has_autopilot is False:
+        yield _bad(key, signal, "can't be read: there is no autopilot")
+
+
+def _action_problems(key: Key, event: Event, around: Surroundings) -> Found:
+    name, needs = event.action, ACTIONS[event.action].needs
+    own: Key = (*key, "action")
+    if needs == MOTORS and around.n_motors == 0:
+        yield _bad(own, name, f"has no effect: the plant is not a multirotor. {OWN_MODEL}")
+    elif needs == MOTORS and around.n_motors is not None and event.motor is not None and event.motor > around.n_motors:
+        text = f"is not there: the aircraft has {around.n_motors} motors; use 1 to {around.n_motors}"
+        yield _bad((*key, "motor"), event.motor, text)
+    elif needs == BATTERIES and around.n_batteries == 0:
+        yield _bad(own, name, f"has no effect: the plant has no power network. {OWN_MODEL}")
+    elif needs == MISSION and around.has_mission is False:
+        yield key, f"{dotted(key)} starts the mission, and {around.autopilot} has none; give it one"
+    elif event.sensor is not None:
+        yield from _sensor_problems((*key, "sensor"), event.sensor, around)
+    elif needs == ESTIMATOR and around.estimates_itself and name.startswith("estimate_"):
+        yield _bad(own, name, f"has no effect: {around.autopilot} estimates by itself; use sensor_fault")
+    if (needs == ESTIMATOR or event.sensor == "estimate") and around.has_estimator is False:
+        yield _bad(
+            own,
+            name,
+            "has no effect: there is no estimator that applies it; give the simulation an Estimator, or one of your "
+            "own that reads `bus.scenario` and says so, `applies_estimate_faults = True`",
+        )
+
+
+def _sensor_problems(key: Key, sensor: str, around: Surroundings) -> Found:
+    """Yield what is wrong with a sensor that breaks: the estimate is the only one without sensors."""
+    if sensor != "estimate" and around.takes_sensor_faults is False:
+        yield _bad(
+            key,
+            sensor,
+            "has no effect: no model applies it; allowed is estimate, unless the autopilot reads sensors and declares "
+            "it: `Capabilities(takes_sensor_faults=True)`",
+        )
+    if sensor == "estimate" and around.estimates_itself:
+        others = ", ".join(name for name in SENSOR_BITS if name != "estimate")
+        yield _bad(key, sensor, f"has no effect: no model applies it; allowed is {others}")
+
+
+def raise_if_any(found: Iterable[tuple[Key, str]]) -> None:
+    """Raise all problems of a scenario as one error.
+
+    Raises:
+        InputError: If there is any, with the key of the first.
+    """
+    listed = list(found)
+    if not listed:
+        return
+    lines = [text for _, text in listed]
+    header = f"the scenario has {len(lines)} errors:"
+    raise InputError(lines[0] if len(lines) == 1 else "\n  ".join([header, *lines]), key=listed[0][0])

@@ -1,71 +1,81 @@
-"""The scenario of a flight: a list of events, built by calls or from data.
+"""The scenario of a flight: a list of events, built by calls, from events or from the tables of a spec file.
 
     scenario = Scenario().at(1.0).arm().at(2.0).start_mission().when("altitude_m", above=10.0).disable_motor(2)
+    scenario = Scenario(arm_time_s=1.0, events=[Event(at_s=2.0, action="start_mission")])
 
-Each call returns a new scenario. Events that happen at the same boundary happen in the order of the list.
+Each call returns a new scenario. Events that happen at the same boundary happen in the order of the list, after those
+of `arm_time_s` and `mission_time_s`.
 """
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator
 
 from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, view
+from px4lockstep.part import KEY, Key, Part, Seconds, dotted, entry, wrong
 from px4lockstep.plant.layout import ATT, POS, VEL
-from px4lockstep.scenario.data_form import event_to_data, events_from_data
-from px4lockstep.scenario.events import (
-    Act,
-    AtTime,
-    Condition,
-    Event,
-    Trigger,
-    WhenCalled,
-    check_arguments,
-    check_condition,
-    check_step,
-    write_event,
-)
-from px4lockstep.scenario.report import raise_all
+from px4lockstep.scenario.events import Act, Condition, Event
 from px4lockstep.scenario.stage import MAX_EVENTS, NOT_ASKED, look_ahead
-from px4lockstep.timebase import check_us, seconds_to_us
+from px4lockstep.timebase import check_us
+
+MAX_LISTED = MAX_EVENTS - 2
+"""Two events are kept for `arm_time_s` and `mission_time_s`."""
 
 
-@dataclass(frozen=True)
-class Scenario:
-    """What happens to a flight, and when.
+def _not_too_many(events: Any) -> Any:
+    if isinstance(events, tuple) and len(events) > MAX_LISTED:
+        raise wrong(f"{KEY} has {len(events)} events; at most {MAX_LISTED} are allowed")
+    return events
 
-    Args:
-        events: At most 64, in the order in which they happen if they happen at once.
-        ends_at_crash: Whether a crash ends the run; else the vehicle is left to the contact model.
 
-    Raises:
-        InputError: If there are too many.
-    """
+@functools.lru_cache(maxsize=64)
+def _request(action: str, at_s: float) -> Event:
+    """Return the event of `arm_time_s` or `mission_time_s`."""
+    return Event(at_s=at_s, action=action)
 
-    events: tuple[Event, ...] = ()
-    ends_at_crash: bool = True
 
-    def __post_init__(self) -> None:
-        """Check the number of events."""
-        object.__setattr__(self, "events", tuple(self.events))
-        if len(self.events) > MAX_EVENTS:
-            raise InputError(f"scenario.events has {len(self.events)} events; at most {MAX_EVENTS} are allowed")
+def time_key(key: Key) -> Key:
+    """Return the key of the time of an event: that of `arm_time_s` and `mission_time_s` is a time itself."""
+    return (*key, "at_s") if "events" in key else key
+
+
+class Scenario(Part):
+    """What happens to the flight."""
+
+    where: ClassVar[str] = "scenario"
+    stage: ClassVar[str | None] = "scenario"
+
+    arm_time_s: Seconds | None = entry(
+        None, "When to arm. Left out: 1.0 if there is a mission and no event arms, else never.", "s"
+    )
+    mission_time_s: Seconds | None = entry(
+        None, "When to start the mission. Left out: 2.0 if there is a mission and no event starts it, else never.", "s"
+    )
+    ends_at_crash: bool = entry(
+        True, "Whether a crash ends the run. If not, the contact model decides what happens next."
+    )
+    events: Annotated[tuple[Event, ...], BeforeValidator(_not_too_many)] = entry(
+        (), f"Events, at most {MAX_LISTED}. At the same time they happen in this order."
+    )
 
     # -- triggers --------------------------------------------------------------------------------------------------
 
     def at(self, seconds: float) -> "Then":
         """Let the next action happen at a time, which must be whole microseconds and a boundary of the timeline."""
-        return Then(self, AtTime(seconds_to_us(seconds, f"{self._next}.at_s")))
+        return Then(self, {"at_s": seconds})
 
     def at_us(self, time_us: int) -> "Then":
         """Let the next action happen at a time in microseconds."""
-        return Then(self, AtTime(check_us(f"{self._next}.at_us", time_us)))
+        return Then(self, {"at_s": check_us(f"scenario.events[{len(self.events)}].at_us", time_us) / 1e6})
 
     def at_step(self, step: int) -> "Then":
         """Let the next action happen at a tick of the autopilot, counted from 0."""
-        return Then(self, check_step(f"{self._next}.at_step", step))
+        return Then(self, {"at_step": step})
 
     def when(self, signal: str | Condition, *, above: float | None = None, below: float | None = None) -> "Then":
         """Let the next action happen at the first boundary at which a condition holds.
@@ -77,9 +87,10 @@ class Scenario:
         """
         if callable(signal):
             if above is not None or below is not None:
-                raise InputError(f"{self._next}.when is a function; above and below are for signals")
-            return Then(self, WhenCalled(signal))
-        return Then(self, check_condition(f"{self._next}.when", signal, above, below))
+                where = f"scenario.events[{len(self.events)}].when"
+                raise InputError(f"{where} is a function; above and below are for signals")
+            return Then(self, {"when": signal})
+        return Then(self, {"when": {"signal": signal, "above": above, "below": below}})
 
     def arm(self, at_s: float) -> "Scenario":
         """Request arming at a time: short for `at(at_s).arm()`."""
@@ -89,35 +100,32 @@ class Scenario:
         """Request the mission at a time: short for `at(at_s).start_mission()`."""
         return self.at(at_s).start_mission()
 
+    # -- events ----------------------------------------------------------------------------------------------------
+
     @property
-    def _next(self) -> str:
-        return f"scenario.events[{len(self.events)}]"
-
-    # -- data ------------------------------------------------------------------------------------------------------
-
-    @classmethod
-    def from_data(cls, events: Sequence[Any]) -> "Scenario":
-        """Make a scenario from a list of tables, as `[[scenario.events]]` of an aircraft file has them.
-
-        Raises:
-            InputError: If anything is wrong, with all of it in one report.
-        """
-        return cls(events_from_data(events))
+    def keyed_events(self) -> tuple[tuple[Key, Event], ...]:
+        """All events in their order, each with the key of the spec file that makes it."""
+        requests = (("arm_time_s", "arm", self.arm_time_s), ("mission_time_s", "start_mission", self.mission_time_s))
+        first = [(("scenario", name), _request(action, at_s)) for name, action, at_s in requests if at_s is not None]
+        return (*first, *((("scenario", "events", i), event) for i, event in enumerate(self.events)))
 
     def to_data(self) -> list[dict[str, Any]]:
-        """Return the events as tables that `from_data` takes.
+        """Return the events as tables, which `Scenario(events=...)` takes.
 
         Raises:
             InputError: If an event has a Python function, which no table can hold.
         """
-        return [event_to_data(i, event) for i, event in enumerate(self.events)]
+        for i, event in enumerate(self.events):
+            if event.condition is not None or event.act is not None:
+                raise InputError(f"scenario.events[{i}] has a Python function, which can't be written as data")
+        return [event.model_dump(mode="json", exclude_none=True) for event in self.events]
 
     def times_us(self, end_us: int | None = None) -> tuple[int, ...]:
         """Return the times of events, in order and each once; up to the end of a run, if it is given.
 
         They must be boundaries: `Timeline(..., scenario=Explicit(scenario.times_us()))`.
         """
-        times = {event.trigger.time_us for event in self.events if isinstance(event.trigger, AtTime)}
+        times = {time_us for _, event in self.keyed_events if (time_us := event.time_us) is not None}
         return tuple(time_us for time_us in sorted(times) if end_us is None or time_us <= end_us)
 
     # -- running ---------------------------------------------------------------------------------------------------
@@ -125,11 +133,11 @@ class Scenario:
     def python_objects(self) -> dict[str, Any]:
         """Return the objects behind Python functions, whose attributes a snapshot must copy, by event."""
         found = {}
-        for i, event in enumerate(self.events):
-            for name, function in event.functions.items():
-                owner = _owner(function)
+        for key, event in self.keyed_events:
+            for name, function in (("condition", event.condition), ("action", event.act)):
+                owner = _owner(function) if function is not None else None
                 if owner is not None:
-                    found[f"scenario.events[{i}].{name}"] = owner
+                    found[f"{dotted(key)}.{name}"] = owner
         return found
 
     def write(self, rec: Any, plant: Any) -> None:
@@ -140,7 +148,7 @@ class Scenario:
             plant: The `PLANT` record of the plant that flies.
         """
         rec[...] = 0
-        rec["count"] = len(self.events)
+        rec["count"] = len(self.keyed_events)
         for name, group, size in (("i_pos", POS, 3), ("i_vel", VEL, 3), ("i_att", ATT, 4)):
             start, stop = int(plant["group_start"][group]), int(plant["group_stop"][group])
             rec[name] = start if stop - start == size else -1
@@ -149,8 +157,8 @@ class Scenario:
         rec["ends_at_crash"] = self.ends_at_crash and traits["has_ground"] != 0
         rec["rest_m"] = traits["rest_m"]
         rec["answer"] = NOT_ASKED
-        for i, event in enumerate(self.events):
-            write_event(event, rec["events"][0, i])
+        for i, (_, event) in enumerate(self.keyed_events):
+            event.write(rec["events"][0, i])
         interpreted(look_ahead)(view(rec, writable=True))
 
 
@@ -159,14 +167,12 @@ class Then:
     """A trigger that waits for its action; each method returns the scenario with the event added."""
 
     scenario: Scenario
-    trigger: Trigger
+    trigger: dict[str, Any]
 
-    def _add(self, action: str, **arguments: Any) -> Scenario:
-        where = f"scenario.events[{len(self.scenario.events)}]"
+    def _add(self, action: str | Act, **arguments: Any) -> Scenario:
         given = {name: value for name, value in arguments.items() if value is not None}
-        good, problems = check_arguments(where, action, given)
-        raise_all(problems)
-        return replace(self.scenario, events=(*self.scenario.events, Event(self.trigger, action, good)))
+        own = {name: getattr(self.scenario, name) for name in Scenario.model_fields if name != "events"}
+        return Scenario(**own, events=(*self.scenario.events, {**self.trigger, "action": action, **given}))
 
     def arm(self) -> Scenario:
         """Request arming."""
@@ -258,7 +264,7 @@ class Then:
         """Call a function `act(time_us, inputs, outputs)`; outputs are the scenario's part of the bus."""
         if not callable(act):
             raise InputError(f"scenario.events[{len(self.scenario.events)}] does {act!r}; it must be a function")
-        return replace(self.scenario, events=(*self.scenario.events, Event(self.trigger, act)))
+        return self._add(act)
 
 
 def _owner(function: Callable[..., Any]) -> Any:

@@ -1,7 +1,6 @@
 """From a `Spec` to a flight that is ready to run."""
 
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
@@ -18,9 +17,9 @@ from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.log.log import Log
-from px4lockstep.part import keys_of
+from px4lockstep.part import dotted, keys_of
 from px4lockstep.px4.missions import Mission
-from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.scenario.scenario import Scenario, time_key
 from px4lockstep.spec.build_aircraft import PlacedError, at, build_aircraft
 from px4lockstep.spec.build_checks import BUILD_CHECKS, related
 from px4lockstep.spec.flight_checks import us
@@ -31,7 +30,6 @@ from px4lockstep.spec.parts import (
     build_estimator,
     build_gusts,
     build_integrator,
-    build_scenario,
     build_timeline,
     build_wind,
 )
@@ -87,7 +85,6 @@ def build(
         raise InputError(
             f"{place}: run.mode = 'replay' flies nothing; px4lockstep.replay(spec.run.recording_in, spec=spec) replays"
         )
-    added: tuple[str, ...] = ()
     autopilot: Builtin | Px4Library | Px4Sitl | Session | None = session
     prepared = prepared or Prepared()
     made = prepared.made
@@ -95,7 +92,7 @@ def build(
         aircraft = build_aircraft(spec, prepared)
         with at(("px4", "mission_path")):
             mission = spec.mission
-        scenario, added = made(build_scenario, spec.scenario)
+        scenario = spec.scenario
         gusts = build_gusts(spec.environment)
         common: dict[str, Any] = {
             "integrator": made(build_integrator, spec.plant.integrator),
@@ -125,7 +122,7 @@ def build(
                     **common,
                 )
     except PlacedError as error:
-        raise InputError(f"{spec.places.of(error.key, keys_of(Spec))}: {_renumbered(str(error), added)}") from error
+        raise InputError(f"{spec.places.of(error.key, keys_of(Spec))}: {error}") from error
     except MemoryError as error:
         key = ("timeline", "t_end_s")
         raise InputError(
@@ -160,16 +157,6 @@ def _check_columns(spec: Spec, simulation: Simulation) -> None:
     report.raise_if_any()
 
 
-def _renumbered(text: str, added: tuple[str, ...]) -> str:
-    """Number events as the file does, which the ones that were added before them shift."""
-
-    def name(found: re.Match[str]) -> str:
-        number = int(found[1])
-        return added[number] if number < len(added) else f"scenario.events[{number - len(added)}]"
-
-    return re.sub(r"scenario\.events\[(\d+)\]", name, text)
-
-
 def _warnings(spec: Spec, mission: Mission | None) -> tuple[str, ...]:
     """Say what of the file has no effect, or looks like a mistake."""
     found = []
@@ -179,8 +166,7 @@ def _warnings(spec: Spec, mission: Mission | None) -> tuple[str, ...]:
             f"{SAME_PLACE_M:g} m from that of [home], {(spec.home.lat_deg, spec.home.lon_deg)}, which counts"
         )
     end_s = spec.timeline.t_end_s
-    times = {"scenario.arm_time_s": spec.scenario.arm_time_s, "scenario.mission_time_s": spec.scenario.mission_time_s}
-    times |= {f"scenario.events[{i}].at_s": event.at_s for i, event in enumerate(spec.scenario.events)}
+    times = {dotted(time_key(key)): event.at_s for key, event in spec.scenario.keyed_events}
     times |= {f"environment.gusts[{i}].start_s": gust.start_s for i, gust in enumerate(spec.environment.gusts)}
     tick_s = spec.timeline.dt_autopilot_s
     steps = {f"scenario.events[{i}].at_step": event.at_step for i, event in enumerate(spec.scenario.events)}

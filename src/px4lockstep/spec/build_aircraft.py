@@ -58,6 +58,8 @@ def at(key: Key) -> Iterator[None]:
     except PlacedError:
         raise
     except InputError as error:
+        if error.key:
+            raise PlacedError(error.key, str(error)) from error
         raise PlacedError(key, str(error) if str(error).startswith(dotted(key)) else f"{name}{error}") from error
     except ArithmeticError as error:
         raise PlacedError(

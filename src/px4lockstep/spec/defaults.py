@@ -3,7 +3,8 @@
 from typing import Any
 
 from px4lockstep.engine.prepared import Prepared
-from px4lockstep.spec.flight_tables import EstimatorTable, ScenarioTable
+from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.spec.flight_tables import EstimatorTable
 from px4lockstep.spec.vehicle_tables import Actuation, Airframe, Bus, MotorChannel, Power
 
 Tables = dict[str, Any]
@@ -79,7 +80,7 @@ def _estimator(estimator: EstimatorTable, tick_s: float) -> EstimatorTable:
     return estimator if estimator.dt_est_s is not None else estimator.model_copy(update={"dt_est_s": tick_s})
 
 
-def _scenario(scenario: ScenarioTable, has_mission: bool) -> ScenarioTable:
+def _scenario(scenario: Scenario, has_mission: bool) -> Scenario:
     actions = [event.action for event in scenario.events]
     changes = {}
     if scenario.arm_time_s is None and has_mission and "arm" not in actions:

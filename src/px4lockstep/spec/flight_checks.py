@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from px4lockstep.autopilots.builtin.autopilot import MAX_RATE_HZ, Builtin
+from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.engine.timeline import MAX_BOUNDARIES
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import MAX_DELAY_TICKS
@@ -13,11 +14,7 @@ from px4lockstep.log.schema import COLUMNS
 from px4lockstep.part import Key, dotted, show
 from px4lockstep.part.wording import choices
 from px4lockstep.px4.parameters import known_parameters, resolve
-from px4lockstep.scenario.actions import SENSOR_BITS
-from px4lockstep.scenario.data_form import events_from_data
-from px4lockstep.scenario.events import ARGUMENTS
-from px4lockstep.scenario.fit import APPLIED_SENSORS
-from px4lockstep.scenario.stage import MAX_EVENTS
+from px4lockstep.scenario.fit import Surroundings, problems
 from px4lockstep.spec.defaults import Tables
 from px4lockstep.spec.flight_tables import (
     Autopilot,
@@ -26,7 +23,6 @@ from px4lockstep.spec.flight_tables import (
     Integrator,
     Plant,
     Run,
-    ScenarioTable,
     Timeline,
 )
 from px4lockstep.spec.px4_tables import Px4
@@ -145,61 +141,28 @@ def check_battery_sensors(tables: Tables) -> Found:
             )
 
 
-def check_scenario(tables: Tables) -> Found:
-    """Events that can happen."""
-    scenario: ScenarioTable = tables["scenario"]
-    data = [event.model_dump(exclude_none=True) for event in scenario.events]
-    if len(data) + 2 > MAX_EVENTS:
-        yield ("scenario", "events"), f"scenario.events has {len(data)} events; at most {MAX_EVENTS - 2} are allowed"
-        return
-    try:
-        events_from_data(data)
-    except InputError as error:
-        for line in _lines(str(error), "the scenario has "):
-            yield _key_of(line), line
-
-
 def check_motors_of_events(tables: Tables) -> Found:
     """Motors that are there."""
-    rotors = len(tables["airframe"].rotor_pos_body_m)
-    for i, event in enumerate(tables["scenario"].events):
-        if event.motor is not None and event.motor > rotors:
-            yield bad(("scenario", "events", i, "motor"), event.motor, f"is not there; motors are 1 to {rotors}")
+    yield from problems(tables["scenario"], Surroundings(n_motors=len(tables["airframe"].rotor_pos_body_m)))
 
 
 def check_events_apply(tables: Tables) -> Found:
     """Sensors and signals that some model has."""
-    for i, event in enumerate(tables["scenario"].events):
-        key: Key = ("scenario", "events", i)
-        is_fault = event.action in ARGUMENTS and "sensor" in ARGUMENTS[event.action]
-        has_sensors = tables["autopilot"].kind == "px4-sitl"
-        applied = [name for name in SENSOR_BITS if (name in APPLIED_SENSORS) != has_sensors]
-        if has_sensors and event.action.startswith("estimate_"):
-            yield bad((*key, "action"), event.action, "has no effect: stock PX4 estimates by itself; use sensor_fault")
-        if is_fault and event.sensor in SENSOR_BITS and event.sensor not in applied:
-            text = f"has no effect: no model applies it; allowed is {', '.join(applied)}"
-            yield bad((*key, "sensor"), event.sensor, text)
-        if event.when is not None and event.when.signal == "mission_item" and tables["autopilot"].kind == "none":
-            yield bad((*key, "when", "signal"), "mission_item", "can't be read: autopilot.kind = 'none' flies none")
-
-
-def _lines(text: str, header: str) -> list[str]:
-    """Split a report of several lines."""
-    return [line.strip() for line in text.splitlines() if not line.startswith(header)]
-
-
-def _key_of(line: str) -> Key:
-    found = re.match(r"scenario\.events\[(\d+)\]", line)
-    return ("scenario", "events", int(found[1])) if found else ("scenario", "events")
+    capabilities = KINDS[tables["autopilot"].kind].capabilities
+    around = Surroundings(
+        autopilot=capabilities.name,
+        has_autopilot=capabilities.flies,
+        takes_sensor_faults=capabilities.takes_sensor_faults,
+        estimates_itself=capabilities.estimates_itself,
+    )
+    yield from problems(tables["scenario"], around)
 
 
 def check_mission(tables: Tables) -> Found:
     """A mission, if one is started."""
     if tables["px4"].mission_path is not None:
         return
-    starts = [f"scenario.events[{i}]" for i, e in enumerate(tables["scenario"].events) if e.action == "start_mission"]
-    if tables["scenario"].mission_time_s is not None:
-        starts.append("scenario.mission_time_s")
+    starts = [dotted(place) for place, event in tables["scenario"].keyed_events if event.action == "start_mission"]
     if starts and ("run" not in tables or tables["run"].mode != "replay"):
         text = f"px4.mission_path is missing; {starts[0]} starts the mission. Give one, such as 'simple'"
         yield ("px4", "mission_path"), text
@@ -310,7 +273,6 @@ CHECKS: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (check_plant, ("plant",)),
     (check_environment, ("environment",)),
     (check_estimator, ("timeline", "estimator")),
-    (check_scenario, ("scenario",)),
     (check_motors_of_events, ("airframe", "scenario")),
     (check_events_apply, ("scenario", "autopilot")),
     (check_mission, ("px4", "scenario")),

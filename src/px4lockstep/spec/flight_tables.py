@@ -1,6 +1,5 @@
 """The tables of the flight: when, in what, from where, with what numerics, and what is kept of it."""
 
-from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
@@ -20,10 +19,7 @@ from px4lockstep.part import (
     show,
     wrong,
 )
-from px4lockstep.plant.layout import MAX_MOTORS, MAX_POINTS
-from px4lockstep.scenario.actions import SENSOR_BITS
-from px4lockstep.scenario.events import ARGUMENTS
-from px4lockstep.scenario.signals import SIGNALS
+from px4lockstep.plant.layout import MAX_POINTS
 from px4lockstep.spec.vehicle_tables import name_or_table
 
 
@@ -163,47 +159,6 @@ class Environment(Part):
     gravity_mu: float = entry(3.986004418e14, "Gravitational parameter of `spherical`.", "m³/s²", gt=0.0)
     gravity_r0_m: float = entry(6_371_000.0, "Distance of home from the centre, for `spherical`.", "m", gt=0.0)
     gusts: tuple[Gust, ...] = entry((), "Steps on top of any wind.", max_length=MAX_GUSTS)
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
-
-
-class When(Part):
-    """A condition on a signal."""
-
-    signal: str = entry(..., f"The signal: {_listed(SIGNALS)}.", extra={"enum": list(SIGNALS)})
-    above: float | None = entry(None, "It must be greater than this.")
-    below: float | None = entry(None, "Or less than this.")
-
-
-class EventTable(Part):
-    """Something that happens: one trigger, one action, its arguments."""
-
-    at_s: Seconds | None = entry(None, "At a time.", "s")
-    at_step: int | None = entry(None, "Or at a tick of the autopilot, from 0.", ge=0)
-    when: When | None = entry(None, "Or when a condition first holds.")
-    action: str = entry(..., f"What happens: {_listed(ARGUMENTS)}.", extra={"enum": list(ARGUMENTS)})
-    motor: int | None = entry(None, "The motor of a fault, from 1.", ge=1, le=MAX_MOTORS)
-    fraction: float | None = entry(None, "Of the thrust that `thrust_loss` takes.", ge=0.0, le=1.0)
-    duty: float | None = entry(None, "Of `stuck_motor`; left out, the one at that moment.", ge=0.0, le=1.0)
-    sensor: str | None = entry(None, f"The sensor of a fault: {_listed(SENSOR_BITS)}.")
-    pos_ned: Vector | None = entry(None, "Of `estimate_bias` [m] and `estimate_drift` [m/s].")
-    vel_ned: Vector | None = entry(None, "Of `wind_step` [m/s], `estimate_bias` [m/s], `estimate_drift` [m/s²].")
-    yaw_rad: float | None = entry(None, "Of `estimate_bias` [rad] and `estimate_drift` [rad/s].")
-    omega_body: Vector | None = entry(None, "Of `estimate_bias` [rad/s] and `estimate_drift` [rad/s²].")
-
-
-class ScenarioTable(Part):
-    """What happens to the flight."""
-
-    arm_time_s: Seconds | None = entry(
-        None, "When to arm. Left out: 1.0 if there is a mission and no event arms, else never.", "s"
-    )
-    mission_time_s: Seconds | None = entry(
-        None, "When to start the mission. Left out: 2.0 if there is a mission and no event starts it, else never.", "s"
-    )
-    events: tuple[EventTable, ...] = entry((), "Events; at the same moment, in this order.")
 
 
 class EstimatorTable(Part):

@@ -21,27 +21,12 @@ from px4lockstep.px4.presets import interface_of
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.build_aircraft import at
 from px4lockstep.spec.flight_checks import RATES, first_step, us
-from px4lockstep.spec.flight_tables import Autopilot, Environment, EstimatorTable, Home, ScenarioTable
+from px4lockstep.spec.flight_tables import Autopilot, Environment, EstimatorTable, Home
 from px4lockstep.spec.flight_tables import Integrator as IntegratorTable
 from px4lockstep.spec.flight_tables import Timeline as TimelineTable
 from px4lockstep.spec.px4_tables import Px4
 
 TOLERANCES = ("pos", "vel", "omega", "act", "actdot", "rotor", "soc", "v1")
-
-
-def build_scenario(own: ScenarioTable) -> tuple[Scenario, tuple[str, ...]]:
-    """Return the scenario, and the keys of the events that come before those of `[[scenario.events]]`."""
-    scenario = Scenario()
-    added: list[str] = []
-    if own.arm_time_s is not None:
-        scenario = scenario.arm(at_s=own.arm_time_s)
-        added.append("scenario.arm_time_s")
-    if own.mission_time_s is not None:
-        scenario = scenario.start_mission(at_s=own.mission_time_s)
-        added.append("scenario.mission_time_s")
-    with at(("scenario", "events")):
-        listed = Scenario.from_data([event.model_dump(exclude_none=True) for event in own.events])
-        return Scenario((*scenario.events, *listed.events)), tuple(added)
 
 
 def build_axes(own: TimelineTable) -> Timeline:

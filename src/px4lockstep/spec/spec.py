@@ -8,6 +8,7 @@ from pydantic import PrivateAttr
 
 from px4lockstep.part import Key, Part, entry
 from px4lockstep.px4.missions import Mission
+from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.flight_tables import (
     AircraftTable,
     Autopilot,
@@ -16,7 +17,6 @@ from px4lockstep.spec.flight_tables import (
     Home,
     Plant,
     Run,
-    ScenarioTable,
     SensorTable,
     Timeline,
 )
@@ -66,7 +66,7 @@ class Spec(Part):
     timeline: Timeline = entry(Timeline(), "Periods.")
     plant: Plant = entry(Plant(), "Numerics, ground.")
     environment: Environment = entry(Environment(), "Wind, gravity.")
-    scenario: ScenarioTable = entry(ScenarioTable(), "Events.")
+    scenario: Scenario = entry(Scenario(), "Events.")
     estimator: EstimatorTable = entry(EstimatorTable(), "What the autopilot is told.")
     airframe: Airframe = entry(..., "Body and rotors.")
     actuation: Actuation = entry(Actuation(), "Channels.")

@@ -505,7 +505,7 @@ def test_the_iris_falls_with_a_motor_lost(motor):
 
 def test_a_scenario_may_let_it_lie():
     """Without an end at the crash the run goes on to its end, on the ground."""
-    scenario = TAKE_OFF.__class__(TAKE_OFF.at(30.0).disable_motor(1).events, ends_at_crash=False)
+    scenario = TAKE_OFF.__class__(events=TAKE_OFF.at(30.0).disable_motor(1).events, ends_at_crash=False)
     sim = flight(scenario=scenario, end_s=40).run()
     assert not sim.is_crashed
     assert sim.time_us == 40_000_000

@@ -3,24 +3,24 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from px4lockstep.log.events import Event
+from px4lockstep.log.events import FlightEvent
 from px4lockstep.log.log import Log
 from px4lockstep.plots.panels.style import EVENT, FAULT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Marks = list[tuple[str, list[Event]]]
+Marks = list[tuple[str, list[FlightEvent]]]
 """Numbers, and the events of each, which are close together."""
 
 
-def numbered(log: Log, events: Iterable[Event]) -> Marks:
+def numbered(log: Log, events: Iterable[FlightEvent]) -> Marks:
     """Return events by time, those close together as one mark, with the mark's number."""
     first_us, last_us = int(log.time_us[0]), int(log.time_us[-1])
     inside = sorted(
         (event for event in events if first_us <= event.time_us <= last_us), key=lambda event: event.time_us
     )
-    groups: list[list[Event]] = []
+    groups: list[list[FlightEvent]] = []
     for event in inside:
         if groups and event.time_us - groups[-1][0].time_us <= (last_us - first_us) // 35:
             groups[-1].append(event)
