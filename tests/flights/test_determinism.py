@@ -14,6 +14,8 @@ import px4lockstep
 from px4lockstep.errors import InputError
 from px4lockstep.flights.determinism import Variant, default_variants, determinism, where_they_part
 
+pytestmark = pytest.mark.process
+
 SHORT = {**recorded_flights.SHORT, "timeline.t_end_s": 1.0}
 CHANGES_THE_SEED = """#!{python}
 import os, pathlib, sys

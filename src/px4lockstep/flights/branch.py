@@ -22,8 +22,6 @@ from px4lockstep.spec.load import change_spec
 from px4lockstep.spec.spec import Spec
 from px4lockstep.timebase import seconds_to_us
 
-FIXED = ("home.", "px4.mission", "autopilot.kind", "timeline.dt_", "airframe.x0")
-"""What a flight can't change on its way."""
 MAX_BRANCHES = 10_000
 
 
@@ -102,7 +100,7 @@ def branch_specs(
         spec = change_spec(first, {"aircraft.seed": first.aircraft.seed + number}) if number else first
         changes = changes_between(before, spec)
         for change in changes:
-            if change.key.startswith(FIXED):
+            if change.stage.is_fixed:
                 raise InputError(f"{change}: this can't change in flight. Fly anew")
         yield spec, changes
 

@@ -3,21 +3,22 @@
 from dataclasses import dataclass
 from typing import Any
 
+from px4lockstep.part import Key, dotted
 from px4lockstep.spec.spec import Spec
+from px4lockstep.spec.stages import Stage, stage_at
 
 ABSENT = "absent"
-IGNORED = ("run.", "px4.libpath", "px4.msg_dir")
-"""Keys that say where things are and go, and nothing of the flight."""
-MISSION = "px4.mission_path"
+MISSION: Key = ("px4", "mission_path")
 
 
 @dataclass(frozen=True)
 class Change:
-    """A key with another value."""
+    """A key with another value, and the stage that it belongs to."""
 
     key: str
     before: Any
     after: Any
+    stage: Stage
 
     def __str__(self) -> str:
         return f"{self.key} = {self.after!r}" + ("" if self.before is ABSENT else f", was {self.before!r}")
@@ -34,16 +35,17 @@ def changes_between(before: Spec, after: Spec) -> tuple[Change, ...]:
     keys = dict.fromkeys([*ours, *theirs])
     if before.mission and after.mission and before.mission.text == after.mission.text:
         keys.pop(MISSION, None)  # a mission is the same one wherever it lies
-    changes = (Change(key, ours.get(key, ABSENT), theirs.get(key, ABSENT)) for key in keys)
-    return tuple(change for change in changes if change.before != change.after and not change.key.startswith(IGNORED))
+    values = ((key, ours.get(key, ABSENT), theirs.get(key, ABSENT)) for key in keys)
+    changes = (Change(dotted(key), one, other, stage_at(key)) for key, one, other in values if one != other)
+    return tuple(change for change in changes if change.stage.is_of_the_flight)
 
 
-def _flat(value: Any, key: str = "") -> dict[str, Any]:
-    """Return the values of nested tables by their dotted keys; an array of no tables has none."""
+def _flat(value: Any, key: Key = ()) -> dict[Key, Any]:
+    """Return the values of nested tables by their keys; an array of no tables has none."""
     if isinstance(value, dict):
-        parts = [_flat(inner, f"{key}.{name}" if key else name) for name, inner in value.items()]
+        parts = [_flat(inner, (*key, name)) for name, inner in value.items()]
     elif isinstance(value, list | tuple) and all(isinstance(item, dict) for item in value):
-        parts = [_flat(inner, f"{key}[{i}]") for i, inner in enumerate(value)]
+        parts = [_flat(inner, (*key, i)) for i, inner in enumerate(value)]
     else:
         return {key: value}
     return {name: inner for part in parts for name, inner in part.items()}

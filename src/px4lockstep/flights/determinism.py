@@ -20,14 +20,14 @@ from typing import Any
 
 from px4lockstep.errors import InputError
 from px4lockstep.flights.determinism_worker import recording_at
-from px4lockstep.flights.recorded import NOT_OF_THE_FLIGHT
+from px4lockstep.flights.folder import write_spec
+from px4lockstep.flights.recorded import SPEC, live
 from px4lockstep.flights.recording.differences import Difference, FlightRows, first_difference, first_live_difference
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.spec.build import build
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
-from px4lockstep.spec.toml_text import to_toml
 
 MAX_PROCESSES = 2
 LOOK_S = 0.05
@@ -158,17 +158,16 @@ def determinism(
         raise InputError("run.mode = 'replay' can't be compared: it is computed from a recording. Use 'live'")
     if spec.autopilot.kind == "px4-sitl":
         raise InputError("stock PX4 has threads, and no two of its flights are the same; replay one to compare digests")
-    spec = spec.model_copy(update={"run": spec.run.model_copy(update=NOT_OF_THE_FLIGHT)})
+    spec = spec.model_copy(update={"run": live(spec.run)})
     if spec.autopilot.kind == "px4":  # which has one life in a process
         usual = tuple(variant for variant in usual if variant.flights == 1)
     ways = usual if variants is None else variants
     build(spec).simulation.close()  # what is wrong with it is said here, and once
     with TemporaryDirectory(prefix="px4lockstep-") as name:
         folder = Path(name)
-        path = folder / "spec.toml"
-        path.write_text(to_toml(spec), "utf-8")
+        write_spec(spec, folder)
         compared = _Compared()
-        with _Processes(path, folder) as processes:
+        with _Processes(folder / SPEC, folder) as processes:
             for job, error in processes.run(ways):
                 for flown in compared.add(job, error):
                     if watch is not None:

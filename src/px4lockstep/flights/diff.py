@@ -24,6 +24,7 @@ from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.flights.replay import replay_of
 from px4lockstep.log.log import Log
 from px4lockstep.plots.overlay import distance_between
+from px4lockstep.spec.stages import STAGES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -138,7 +139,8 @@ def diff(first: str | Path, second: str | Path) -> Diff:
     changes = changes_between(recorded_spec(ours.recording), recorded_spec(theirs.recording))
     if ours.recording.source.mission != theirs.recording.source.mission:
         missions = (ours.recording.source.mission, theirs.recording.source.mission)
-        changes = (*changes, Change("mission", *(_title(text) for text in missions)))
+        one, other = (_title(text) for text in missions)
+        changes = (*changes, Change("mission", one, other, STAGES["mission"]))
     return Diff(ours, theirs, changes)
 
 

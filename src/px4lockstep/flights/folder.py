@@ -85,11 +85,7 @@ class RunFolder:
                 with suppress(OSError):  # it may be the one that the user is in
                     folder.rmdir()
                 raise
-        if flight.mission is not None and not is_name(str(spec.px4.mission_path)):
-            name = mission_file(flight.mission)
-            _write(folder / name, flight.mission.text)
-            spec = spec.model_copy(update={"px4": spec.px4.model_copy(update={"mission_path": name})})
-        _write(folder / SPEC, to_toml(spec))
+        write_spec(spec, folder)
         return cls(folder, spec)
 
     def watch(self, simulation: Simulation) -> None:
@@ -146,6 +142,15 @@ class RunFolder:
     @property
     def _columns(self) -> list[str] | None:
         return None if self.spec.run.log_columns == "all" else list(self.spec.run.log_columns)
+
+
+def write_spec(spec: Spec, folder: Path) -> None:
+    """Write the spec into a folder, with a mission of the user's own beside it."""
+    if spec.mission is not None and not is_name(str(spec.px4.mission_path)):
+        name = mission_file(spec.mission)
+        _write(folder / name, spec.mission.text)
+        spec = spec.model_copy(update={"px4": spec.px4.model_copy(update={"mission_path": name})})
+    _write(folder / SPEC, to_toml(spec))
 
 
 def summary_of(run: "Run", folder: Path | None) -> dict[str, Any]:

@@ -31,15 +31,6 @@ from px4lockstep.spec.load import change_spec, load_spec
 from px4lockstep.spec.spec import Spec
 from px4lockstep.timebase import seconds_to_us
 
-STARTED_WITH = (
-    "px4.lockstep",
-    "px4.uorb",
-    "px4.derive_ca_params",
-    "px4.strict_lockstep_rates",
-    "autopilot.angular_acceleration",
-)
-"""What PX4 and its host are started with."""
-
 
 @dataclass(frozen=True)
 class Forked:
@@ -194,7 +185,7 @@ def _fly_child(trunk: LiveTrunk, before: Spec, spec: Spec, folder: Path, plots: 
 def _refuse_of_the_host(before: Spec, after: Spec, changes: tuple[Change, ...]) -> None:
     """Refuse changes of what PX4 was started with: it runs already."""
     for change in changes:
-        if change.key.startswith(STARTED_WITH):
+        if change.stage.is_started_with:
             raise InputError(f"{change}: PX4 was started with that, and it can't change in flight. Fly anew")
     for name in _params(before):
         if name not in _params(after):

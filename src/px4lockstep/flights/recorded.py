@@ -1,6 +1,7 @@
 """Between a flight and its recording: where a flight came from, and its spec once more."""
 
 import platform
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
@@ -8,30 +9,32 @@ import numpy as np
 from px4lockstep import __version__
 from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.flights.recording.recording import Recording, Source
+from px4lockstep.part import Key, Part, stage_of
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.flight_tables import Autopilot
+from px4lockstep.spec.flight_tables import Run as RunTable
 from px4lockstep.spec.load import parse_spec
-from px4lockstep.spec.px4_tables import Sitl, Uorb
+from px4lockstep.spec.px4_tables import Uorb
 from px4lockstep.spec.shipped import mission_file
 from px4lockstep.spec.spec import Spec
+from px4lockstep.spec.stages import FILES
 from px4lockstep.spec.toml_text import to_toml
+
+PartT = TypeVar("PartT", bound=Part)
 
 SPEC = "spec.toml"
 RECORDED_SPEC = "the recording's spec file"
-NOT_OF_THE_FLIGHT = {"mode": "live", "log_csv": None, "recording_in": None, "recording_out": None}
-"""Keys of `[run]` that say where things go: a recording is the same wherever it was written."""
 
 
 def source_of(flight: Flight) -> Source:
     """Return where a flight came from, as its recording keeps it."""
     spec, mission, identity = flight.spec, flight.mission, flight.simulation.autopilot.identity
     name = None if mission is None else mission_file(mission)
-    recorded = spec.model_copy(
+    portable = without_files(spec)
+    recorded = portable.model_copy(
         update={
-            "px4": spec.px4.model_copy(
-                update={"mission_path": name, "libpath": None, "msg_dir": None, "sitl": _anywhere(spec.px4.sitl)}
-            ),
-            "run": spec.run.model_copy(update=NOT_OF_THE_FLIGHT),
+            "px4": portable.px4.model_copy(update={"mission_path": name}),
+            "run": live(spec.run),
         }
     )
     return Source(
@@ -49,9 +52,21 @@ def source_of(flight: Flight) -> Source:
     )
 
 
-def _anywhere(sitl: Sitl) -> Sitl:
-    """Leave out where stock PX4 was."""
-    return sitl.model_copy(update={"build_dir": None, "instance": None})
+def live(run: RunTable) -> RunTable:
+    """Return what is done with a flight that is flown for its own sake, and leaves nothing in other places."""
+    return without_files(run, ("run",)).model_copy(update={"mode": "live"})
+
+
+def without_files(part: PartT, key: Key = ()) -> PartT:
+    """Return a spec without the keys that say where things are and go on this machine; they have no value then."""
+    update: dict[str, Any] = {}
+    for name, field in type(part).model_fields.items():
+        value, own = getattr(part, name), (*key, field.alias or name)
+        if isinstance(value, Part):
+            update[name] = without_files(value, own)
+        elif stage_of(own, Spec) == FILES:
+            update[name] = None
+    return part.model_copy(update=update)
 
 
 def made_with(spec: Spec) -> Snapshot:

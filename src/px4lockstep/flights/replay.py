@@ -24,11 +24,6 @@ from px4lockstep.spec.build import build
 from px4lockstep.spec.load import change_spec
 from px4lockstep.spec.spec import Spec
 
-RECORDED = ("aircraft", "px4", "autopilot", "scenario", "estimator", "sensors")
-"""Tables that a replay has no use for: what came of them is in the recording."""
-RECORDED_KEYS = ("environment.wind", "environment.dryden", "environment.gusts", "timeline.t_end_s", "timeline.dt_")
-FREE_KEYS = ("timeline.dt_phys_s", "aircraft.name")
-
 
 @dataclass(frozen=True)
 class Replay:
@@ -164,8 +159,7 @@ def _check_source(recording: Recording, spec: Spec, unchanged: Simulation | None
 
 def _refuse_recorded(changes: tuple[Change, ...]) -> None:
     for change in changes:
-        is_recorded = change.key.startswith((*(f"{table}." for table in RECORDED), *RECORDED_KEYS))
-        if is_recorded and not change.key.startswith(FREE_KEYS):
+        if change.stage.is_recorded:
             raise InputError(
                 f"{change}: a replay takes commands, wind, scenario and their times from the recording, so this would "
                 "change nothing. Use a branch, or fly anew"

@@ -26,8 +26,10 @@ from px4lockstep.spec.vehicle_tables import name_or_table
 class AircraftTable(Part):
     """What it is called."""
 
-    name: str = entry("aircraft", "The name of the aircraft, and of run folders.", min_length=1, max_length=100)
-    seed: int = entry(1, "Of all randomness.", ge=0, lt=2**64)
+    name: str = entry(
+        "aircraft", "The name of the aircraft, and of run folders.", stage="name", min_length=1, max_length=100
+    )
+    seed: int = entry(1, "Of all randomness.", stage="seed", ge=0, lt=2**64)
 
 
 class Home(Part):
@@ -42,7 +44,9 @@ class Autopilot(Part):
     """Who flies."""
 
     kind: Literal["builtin", "px4", "px4-sitl", "none"] = entry(
-        "builtin", "The built-in autopilot, real PX4 by its library, stock PX4 over MAVLink, or nobody."
+        "builtin",
+        "The built-in autopilot, real PX4 by its library, stock PX4 over MAVLink, or nobody.",
+        stage="autopilot_kind",
     )
     params: dict[str, Number] = entry({}, "PX4's parameters, by name; for real PX4, `px4.params` come after them.")
     motor_failure_detection: bool = entry(
@@ -53,19 +57,26 @@ class Autopilot(Part):
         "host", "Whether it is told that it has landed, as PX4 in lockstep is, or decides by itself, by LNDMC_*."
     )
     angular_acceleration: bool = entry(
-        True, "Whether its rate control gets the derivative of the rates; false as in the recorded flights of PX4."
+        True,
+        "Whether its rate control gets the derivative of the rates; false as in the recorded flights of PX4.",
+        stage="autopilot_start",
     )
 
 
 class Timeline(Part):
     """When things happen."""
 
-    t_end_s: Period = entry(60.0, "The end of the run.", "s")
+    stage: ClassVar[str | None] = "axes"
+
+    t_end_s: Period = entry(60.0, "The end of the run.", "s", stage="end")
     dt_autopilot_s: Period = entry(0.004, "Period of estimator and autopilot.", "s")
     dt_wind_s: Period = entry(0.001, "Period of the wind.", "s")
     dt_log_s: Period = entry(0.01, "Period of the log.", "s")
     dt_phys_s: Period | None = entry(
-        None, "Longest step of the physics; the other periods are whole multiples. Left out: the boundaries.", "s"
+        None,
+        "Longest step of the physics; the other periods are whole multiples. Left out: the boundaries.",
+        "s",
+        stage="physics_axis",
     )
 
 
@@ -137,6 +148,8 @@ class Plant(Part):
 class Gust(Part):
     """A step of the wind."""
 
+    stage: ClassVar[str | None] = "wind"
+
     start_s: Seconds = entry(..., "Its first moment.", "s")
     end_s: Seconds = entry(..., "The first moment after it.", "s")
     vel_ned: Vector = entry(..., "What it adds to the velocity of the air.", "m/s")
@@ -145,14 +158,16 @@ class Gust(Part):
 class Environment(Part):
     """Air and gravity."""
 
-    wind: Literal["none", "constant", "ou", "dryden"] = entry("none", "The wind.")
-    wind_mean_ned: Vector = entry((0.0, 0.0, 0.0), "Mean velocity of the air over the ground.", "m/s")
-    wind_sigma_ned: NotNegativeVector = entry((1.5, 1.5, 0.5), "Standard deviations of `ou`.", "m/s")
-    wind_tau_s: float = entry(3.0, "Correlation time of `ou`.", "s", gt=0.0)
+    wind: Literal["none", "constant", "ou", "dryden"] = entry("none", "The wind.", stage="wind")
+    wind_mean_ned: Vector = entry((0.0, 0.0, 0.0), "Mean velocity of the air over the ground.", "m/s", stage="wind")
+    wind_sigma_ned: NotNegativeVector = entry((1.5, 1.5, 0.5), "Standard deviations of `ou`.", "m/s", stage="wind")
+    wind_tau_s: float = entry(3.0, "Correlation time of `ou`.", "s", stage="wind", gt=0.0)
     dryden_wind_20ft_mps: float = entry(
-        7.72, "Wind speed at 20 ft, for `dryden`.", "m/s", ge=MIN_WIND_M_S, le=MAX_WIND_M_S
+        7.72, "Wind speed at 20 ft, for `dryden`.", "m/s", stage="wind", ge=MIN_WIND_M_S, le=MAX_WIND_M_S
     )
-    dryden_height_m: float = entry(15.0, "Height above ground, for `dryden`.", "m", ge=MIN_HEIGHT_M, le=MAX_HEIGHT_M)
+    dryden_height_m: float = entry(
+        15.0, "Height above ground, for `dryden`.", "m", stage="wind", ge=MIN_HEIGHT_M, le=MAX_HEIGHT_M
+    )
     atmosphere: Literal["isa1976"] = entry("isa1976", "The atmosphere.")
     gravity: Literal["uniform", "spherical"] = entry("uniform", "Gravity.")
     gravity_mps2: float = entry(9.80665, "Of `uniform`.", "m/s²", ge=0.0)
@@ -197,9 +212,13 @@ class Run(Part):
     """What is done with the flight."""
 
     mode: Literal["live", "record", "replay"] = entry("record", "Fly, fly and keep a recording, or replay one.")
-    recording_in: str | None = entry(None, "The recording that is replayed.", min_length=1, extra={"path": True})
-    recording_out: str | None = entry(None, "Where the recording goes.", min_length=1, extra={"path": True})
-    log_csv: str | None = entry(None, "Where a log as CSV goes.", min_length=1, extra={"path": True})
+    recording_in: str | None = entry(
+        None, "The recording that is replayed.", stage="files", min_length=1, extra={"path": True}
+    )
+    recording_out: str | None = entry(
+        None, "Where the recording goes.", stage="files", min_length=1, extra={"path": True}
+    )
+    log_csv: str | None = entry(None, "Where a log as CSV goes.", stage="files", min_length=1, extra={"path": True})
     log_columns: Annotated[Literal["all"] | tuple[str, ...], BeforeValidator(_columns)] = entry(
         "all", "The columns of the log: all, or an array of names."
     )

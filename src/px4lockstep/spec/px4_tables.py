@@ -1,6 +1,6 @@
 """The table of real PX4, `[px4]`: its mission, its library and what crosses the boundary."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -13,6 +13,8 @@ Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 
 class Lockstep(Part):
     """The configuration of the library. The rates [Hz] are also those of the built-in autopilot; 0 is every tick."""
+
+    stage: ClassVar[str | None] = "autopilot_start"
 
     dataman_use_ram: Int32 = entry(1, "Whether missions are kept in memory.")
     enable_commander: Int32 = entry(0, "Must be 0: the library has no commander.")
@@ -65,6 +67,8 @@ class Subscription(Part):
 class Uorb(Part):
     """What crosses the boundary to PX4."""
 
+    stage: ClassVar[str | None] = "autopilot_start"
+
     preset: Literal["state_injection", "actuators_only"] | None = entry(
         None,
         "What crosses besides the topics listed here; left out, nothing else, or `state_injection` if none are listed.",
@@ -79,11 +83,12 @@ class Sitl(Part):
     build_dir: str | None = entry(
         None,
         "The folder of its build, or of its sources with one in it; also from `PX4_SITL_DIR`.",
+        stage="files",
         min_length=1,
         extra={"path": True},
     )
     instance: int | None = entry(
-        None, "Its number, of ports and locks. Left out: the first that is free.", ge=0, lt=MAX_INSTANCES
+        None, "Its number, of ports and locks. Left out: the first that is free.", stage="files", ge=0, lt=MAX_INSTANCES
     )
     wait_for_user: bool = entry(False, "Whether to wait for a PX4 that you start, instead of starting one.")
     airframe: int = entry(IRIS, "PX4's number of the airframe, `SYS_AUTOSTART`.", ge=1)
@@ -103,16 +108,25 @@ class Px4(Part):
     mission_path: str | None = entry(
         None,
         "The mission, QGC WPL 110 or `.plan`; a name without slash or suffix (`simple`, `long`) is one that ships.",
+        stage="mission",
         min_length=1,
         extra={"path": True},
     )
     libpath: str | None = entry(
-        None, "The library `libpx4_lockstep`; also from `PX4_LOCKSTEP_LIB`.", min_length=1, extra={"path": True}
+        None,
+        "The library `libpx4_lockstep`; also from `PX4_LOCKSTEP_LIB`.",
+        stage="files",
+        min_length=1,
+        extra={"path": True},
     )
-    msg_dir: str | None = entry(None, "PX4's message definitions.", min_length=1, extra={"path": True})
+    msg_dir: str | None = entry(None, "PX4's message definitions.", stage="files", min_length=1, extra={"path": True})
     edge_trigger: bool = entry(False, "Of files of PX4Lockstep.jl; requests act when they come, whatever it says.")
-    derive_ca_params: bool = entry(True, "Whether the allocation's parameters come from the airframe.")
-    strict_lockstep_rates: bool = entry(False, "Whether a tick longer than a module's period is an error.")
+    derive_ca_params: bool = entry(
+        True, "Whether the allocation's parameters come from the airframe.", stage="autopilot_start"
+    )
+    strict_lockstep_rates: bool = entry(
+        False, "Whether a tick longer than a module's period is an error.", stage="autopilot_start"
+    )
     lockstep: Lockstep = entry(Lockstep(), "Configuration of the library.")
     params: tuple[Px4Param, ...] = entry((), "Parameters of real PX4.")
     uorb: Uorb = entry(Uorb(), "What crosses the boundary.")

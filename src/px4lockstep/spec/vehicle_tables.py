@@ -77,6 +77,7 @@ class Propulsion(Part):
 class InitialState(Part):
     """The state at the first boundary."""
 
+    stage: ClassVar[str | None] = "initial_state"
     aliases: ClassVar[dict[str, str]] = {"ω_body": "omega_body"}
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("q_bn",), ("euler_deg",), ("euler_rad",))
 
