@@ -220,7 +220,7 @@ def save_small(figure, name):
 
 def draw_flight():
     """Draw the disturbed mission as `plot_flight` does."""
-    wind, estimator = Wind("ou", mean_ned=(3.0, -2.0, 0.0)), Estimator("noisy_delayed")
+    wind, estimator = Wind("ou", wind_mean_ned=(3.0, -2.0, 0.0)), Estimator("noisy_delayed")
     sim = flight(wind=wind, estimator=estimator).run()
     title = "Iris, mission in turbulent wind, on noisy estimates"
     waypoints = mission_waypoints(load_mission(MISSIONS["mission"]), *HOME)

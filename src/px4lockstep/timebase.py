@@ -52,6 +52,29 @@ def period_to_us(value_s: Any, field: str) -> int:
     return whole_us
 
 
+def ticks_of(value_s: Any, field: str, tick_us: int, most: int | None = None) -> int:
+    """Convert seconds to a whole number of ticks of the autopilot.
+
+    Args:
+        value_s: A number of seconds.
+        field: What the value is called where the user wrote it; errors name it.
+        tick_us: The period of the autopilot.
+        most: The largest number of ticks that is allowed.
+
+    Raises:
+        TimeError: If it is not a whole number of microseconds or ticks, or too many; the message has the nearest.
+    """
+    ticks, rest_us = divmod(seconds_to_us(value_s, field), tick_us)
+    if rest_us:
+        nearest = f"{_show(ticks * tick_us)} or {_show((ticks + 1) * tick_us)}"
+        raise TimeError(f"{field} = {value_s} is not a whole number of ticks of {_show(tick_us)} s; use {nearest}")
+    if most is not None and ticks > most:
+        raise TimeError(
+            f"{field} = {value_s} is too long; at most {most} ticks, {_show(most * tick_us)} s, are allowed"
+        )
+    return ticks
+
+
 def check_us(field: str, value_us: Any, minimum: int = 0) -> int:
     """Return a count of microseconds as an int, or raise `TimeError` if it is not one, or below the minimum."""
     if isinstance(value_us, bool) or not isinstance(value_us, numbers.Integral):

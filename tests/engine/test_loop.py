@@ -145,7 +145,7 @@ def test_inputs_are_held_between_boundaries():
 
     timeline = Timeline(1_000_000, autopilot=Periodic(1_000_000))
     plant = Oscillator(omega_rad_s=2.0, position=0.0, motor_gain=3.0)
-    sim = Simulation(plant, timeline, autopilot=Push(), integrator=Integrator(atol={"pos": 1e-12, "vel": 1e-12})).run()
+    sim = Simulation(plant, timeline, autopilot=Push(), integrator=Integrator(atol_pos=1e-12, atol_vel=1e-12)).run()
     assert sim.plant.x[0] == pytest.approx((1 - np.cos(2.0)) * 1.5 / 4.0, abs=1e-8)  # the relative tolerance is 1e-6
 
 
@@ -290,7 +290,10 @@ def test_stages_must_be_what_they_claim():
         ({"autopilot": Ramp()}, "autopilot is given and would never run"),
         ({"hooks": [TickLog()], "hook_axes": ["wind"]}, "hooks would never run"),
         ({"hooks": [TickLog()], "hook_axes": []}, "hooks would never run"),
-        ({"gusts": [Gust(33, 60, (1.0, 0.0, 0.0))]}, "edge at 33 us, which is no boundary"),
+        (
+            {"gusts": [Gust(start_s=3.3e-05, end_s=6e-05, vel_ned=(1.0, 0.0, 0.0))]},
+            "edge at 33 us, which is no boundary",
+        ),
     ],
 )
 def test_what_would_never_run_is_refused(options, message):

@@ -189,7 +189,7 @@ def test_a_plant_that_is_no_rigid_body_is_refused(plant, has):
 def test_a_delay_that_does_not_fit_the_autopilot_axis_is_refused():
     """The message names the nearest that do."""
     with pytest.raises(InputError, match="use 8000 or 12000"):
-        fly(Estimator("noisy_delayed", delay_us=10_000))
+        fly(Estimator("noisy_delayed", delay_s=0.01))
 
 
 def test_an_estimator_needs_an_autopilot_axis():

@@ -11,9 +11,9 @@ from px4lockstep.errors import InputError
 from px4lockstep.math.philox import normal4, stream_key
 from px4lockstep.plant.models import Oscillator
 
-GUST = Gust(123_456, 200_001, (1.0, -2.0, 0.5))
+GUST = Gust(start_s=0.123456, end_s=0.200001, vel_ned=(1.0, -2.0, 0.5))
 TIMELINE = Timeline(400_000, wind=Periodic(1_000), log=Periodic(500), scenario=Explicit((GUST.start_us, GUST.end_us)))
-OU = Wind("ou", mean_ned=(3.0, 0.0, 0.0), sigma_ned=(1.5, 1.5, 0.5), tau_s=3.0)
+OU = Wind("ou", wind_mean_ned=(3.0, 0.0, 0.0), wind_sigma_ned=(1.5, 1.5, 0.5), wind_tau_s=3.0)
 
 
 def held(**options):
@@ -33,7 +33,7 @@ def test_the_wind_steps_on_its_axis_and_is_held_between():
     )
 
 
-@pytest.mark.parametrize("wind", [None, OU, Wind("constant", mean_ned=(2.0, 0.0, 0.0)), Wind("dryden")])
+@pytest.mark.parametrize("wind", [None, OU, Wind("constant", wind_mean_ned=(2.0, 0.0, 0.0)), Wind("dryden")])
 def test_a_gust_lies_over_any_wind_on_a_half_open_interval(wind):
     """To the microsecond, and the wind below it evolves as it would without."""
     _, time_us, without = held(wind=wind)

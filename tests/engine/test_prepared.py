@@ -1,7 +1,7 @@
 """What is made of the same values is made once, and of values that differ by a bit anew."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -121,8 +121,8 @@ def test_records_are_written_into_zeros_and_copied_from_then_on():
         prepared.write(core, ("wind",), lambda record, wind: wind.write(plain(record)[0], 1, 1_000), wind)
         return core
 
-    dryden, calm = Wind("dryden", (1.0, 2.0, 3.0)), Wind("none")
-    for wind in (dryden, replace(dryden), calm, dryden, calm):
+    dryden, calm = Wind("dryden", wind_mean_ned=(1.0, 2.0, 3.0)), Wind("none")
+    for wind in (dryden, dryden.model_copy(), calm, dryden, calm):
         fresh = np.zeros(1, SIM)
         wind.write(fresh["wind"][0], 1, 1_000)
         core = started(wind)

@@ -119,8 +119,8 @@ def test_the_axes_are_independent(storm):
 
 def test_turbulence_turns_with_the_mean_wind():
     """u along the wind, v to its right: wind from the west turns the pattern of wind from the south by 90 degrees."""
-    from_south = blow(Wind("dryden", (5.0, 0.0, 0.0)), 50) - (5.0, 0.0, 0.0)
-    from_west = blow(Wind("dryden", (0.0, 5.0, 0.0)), 50) - (0.0, 5.0, 0.0)
+    from_south = blow(Wind("dryden", wind_mean_ned=(5.0, 0.0, 0.0)), 50) - (5.0, 0.0, 0.0)
+    from_west = blow(Wind("dryden", wind_mean_ned=(0.0, 5.0, 0.0)), 50) - (0.0, 5.0, 0.0)
     # Within the rounding of mean plus turbulence.
     assert from_west[:, 0] == pytest.approx(-from_south[:, 1], abs=4e-15)
     assert from_west[:, 1] == pytest.approx(from_south[:, 0], abs=4e-15)
@@ -130,6 +130,6 @@ def test_turbulence_turns_with_the_mean_wind():
 def test_without_a_mean_wind_u_is_north():
     """Equal bits to a mean too small to show; a vertical mean has no direction on the map either."""
     without = blow(Wind("dryden"), 50)
-    assert without.tobytes() == blow(Wind("dryden", (1e-300, 0.0, 0.0)), 50).tobytes()
-    assert without[:, :2].tobytes() == blow(Wind("dryden", (0.0, 0.0, 2.0)), 50)[:, :2].tobytes()
-    assert without.tobytes() != blow(Wind("dryden", (0.0, 1e-300, 0.0)), 50).tobytes()
+    assert without.tobytes() == blow(Wind("dryden", wind_mean_ned=(1e-300, 0.0, 0.0)), 50).tobytes()
+    assert without[:, :2].tobytes() == blow(Wind("dryden", wind_mean_ned=(0.0, 0.0, 2.0)), 50)[:, :2].tobytes()
+    assert without.tobytes() != blow(Wind("dryden", wind_mean_ned=(0.0, 1e-300, 0.0)), 50).tobytes()

@@ -20,7 +20,7 @@ from px4lockstep.math.philox import normal4, stream_key
 DURATION_S = 40_000.0
 TAU_S = 5.0
 SAMPLE_S = 0.1
-STEADY = Wind("ou", sigma_ned=(1.0, 1.0, 1.0), tau_s=TAU_S)
+STEADY = Wind("ou", wind_sigma_ned=(1.0, 1.0, 1.0), wind_tau_s=TAU_S)
 
 
 @pytest.fixture(scope="module", params=[10_000, 20_000], ids=["10 ms", "20 ms"])
@@ -33,12 +33,12 @@ def steady(request):
 
 def test_no_wind_is_no_wind():
     """Exactly zero, whatever mean is written beside it."""
-    assert blow(Wind("none", mean_ned=(3.0, 2.0, 1.0)), 3).tolist() == [[0.0, 0.0, 0.0]] * 3
+    assert blow(Wind("none", wind_mean_ned=(3.0, 2.0, 1.0)), 3).tolist() == [[0.0, 0.0, 0.0]] * 3
 
 
 def test_constant_wind_is_its_mean():
     """Exactly, at every tick."""
-    assert blow(Wind("constant", mean_ned=(3.0, -2.0, 0.5)), 3).tolist() == [[3.0, -2.0, 0.5]] * 3
+    assert blow(Wind("constant", wind_mean_ned=(3.0, -2.0, 0.5)), 3).tolist() == [[3.0, -2.0, 0.5]] * 3
 
 
 def test_each_tick_of_ou_is_the_formula_with_the_noise_of_that_tick():
@@ -53,7 +53,7 @@ def test_each_tick_of_ou_is_the_formula_with_the_noise_of_that_tick():
         for i in range(3):
             state[i] = phi * state[i] + sigma[i] * math.sqrt(1.0 - phi * phi) * xi[i]
         expected.append([mean[i] + state[i] for i in range(3)])
-    assert blow(Wind("ou", mean, sigma, 3.0), 20, seed=5).tolist() == expected
+    assert blow(Wind("ou", wind_mean_ned=mean, wind_sigma_ned=sigma, wind_tau_s=3.0), 20, seed=5).tolist() == expected
 
 
 def test_ou_has_the_variance_that_is_asked_for_at_every_period(steady):
@@ -86,7 +86,7 @@ def test_one_long_ou_step_does_what_many_short_ones_do():
 
 def test_a_standard_deviation_of_zero_is_constant_wind():
     """Exactly the mean on that axis, and only on that."""
-    samples = blow(Wind("ou", (1.0, 2.0, 3.0), (0.0, 1.0, 0.0)), 50)
+    samples = blow(Wind("ou", wind_mean_ned=(1.0, 2.0, 3.0), wind_sigma_ned=(0.0, 1.0, 0.0)), 50)
     assert samples[:, [0, 2]].tolist() == [[1.0, 3.0]] * 50
     assert np.ptp(samples[:, 1]) > 0.0
 
@@ -94,7 +94,7 @@ def test_a_standard_deviation_of_zero_is_constant_wind():
 @pytest.mark.parametrize("kind", ["ou", "dryden"])
 def test_a_copied_record_goes_on_with_the_same_wind(kind):
     """The record is all there is to a wind: 30 ticks, copied, 30 more, equal to 60 at a stretch, to the bit."""
-    wind = Wind(kind, (1.0, 2.0, 0.0))
+    wind = Wind(kind, wind_mean_ned=(1.0, 2.0, 0.0))
     winds = write_wind(wind)
     first = blow(wind, 30, winds=winds)
     second = blow(wind, 30, winds=np.frombuffer(winds.tobytes(), winds.dtype).copy())
@@ -112,9 +112,9 @@ def test_the_seed_chooses_the_wind(kind):
 @pytest.mark.parametrize("kind", ["none", "constant", "ou", "dryden"])
 def test_a_gust_adds_to_any_wind_and_leaves_it_as_it_was(kind):
     """Wind plus gust where the gust is active, the wind itself before and after: equal bits, so it evolves beneath."""
-    wind = Wind(kind, (1.0, -2.0, 0.5))
+    wind = Wind(kind, wind_mean_ned=(1.0, -2.0, 0.5))
     alone = blow(wind, 60)
-    gusty = blow(wind, 60, gusts=[Gust(20_000, 40_000, (3.3, 0.7, -0.1))])
+    gusty = blow(wind, 60, gusts=[Gust(start_s=0.02, end_s=0.04, vel_ned=(3.3, 0.7, -0.1))])
     expected = alone.copy()
     expected[20:40] += (3.3, 0.7, -0.1)
     assert gusty.tobytes() == expected.tobytes()
@@ -123,29 +123,23 @@ def test_a_gust_adds_to_any_wind_and_leaves_it_as_it_was(kind):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"kind": "gale"}, "wind.kind = 'gale' is unknown; allowed are none, constant, ou, dryden"),
-        ({"kind": ["ou"]}, "wind.kind = ['ou'] is unknown; allowed are none, constant, ou, dryden"),
-        ({"mean_ned": (1.0, 2.0)}, "wind.mean_ned = (1.0, 2.0) is not a vector; it must be three finite numbers"),
-        ({"mean_ned": 3.0}, "wind.mean_ned = 3.0 is not a vector; it must be three finite numbers"),
+        ({"wind": "gale"}, "wind = 'gale' is unknown; allowed are 'none', 'constant', 'ou', 'dryden'"),
+        ({"wind": ["ou"]}, "wind = ['ou'] is not allowed; allowed are 'none', 'constant', 'ou', 'dryden'"),
+        ({"wind_mean_ned": (1.0, 2.0)}, "wind_mean_ned = [1.0, 2.0] is not a vector; it must be three numbers"),
         (
-            {"mean_ned": (0.0, float("inf"), 0.0)},
-            "wind.mean_ned[1] = inf is out of range; it must be one of three finite numbers",
+            {"wind_mean_ned": (0.0, float("inf"), 0.0)},
+            "wind_mean_ned[1] = inf is not allowed; it must be a finite number",
         ),
-        (
-            {"sigma_ned": (1.0, 1.0, -0.5)},
-            "wind.sigma_ned[2] = -0.5 is out of range; it must be one of three finite numbers of 0 or more",
-        ),
-        ({"tau_s": 0.0}, "wind.tau_s = 0.0 is out of range; it must be a finite number above 0"),
-        ({"tau_s": True}, "wind.tau_s = True is not a number; it must be a finite number above 0"),
+        ({"wind_sigma_ned": (1.0, 1.0, -0.5)}, "wind_sigma_ned[2] = -0.5 is out of range; it must be at least 0"),
+        ({"wind_tau_s": 0.0}, "wind_tau_s = 0.0 is out of range; it must be above 0.0"),
+        ({"wind_tau_s": True}, "wind_tau_s = true is not allowed; it must be a number, above 0.0"),
         (
             {"dryden_height_m": 3.0},
-            "wind.dryden_height_m = 3.0 is out of range; it must be from 3.048 to 304.8 m (10 to 1000 ft), "
-            "where the low-altitude model of MIL-F-8785C holds",
+            "dryden_height_m = 3.0 is out of range; it must be at least 3.048 and at most 304.8",
         ),
         (
             {"dryden_wind_20ft_mps": 0.0},
-            "wind.dryden_wind_20ft_mps = 0.0 is out of range; it must be from 0.01 to 100 m/s; "
-            "for calm air choose another kind of wind",
+            "dryden_wind_20ft_mps = 0.0 is out of range; it must be at least 0.01 and at most 100.0",
         ),
     ],
 )
@@ -153,7 +147,7 @@ def test_wrong_wind_is_refused(given, message):
     """The message names field, value and what is allowed."""
     with pytest.raises(InputError) as caught:
         Wind(**given)
-    assert str(caught.value) == message
+    assert str(caught.value) == f"environment.{message}"
 
 
 @pytest.mark.parametrize(
@@ -174,6 +168,6 @@ def test_a_wrong_seed_or_period_is_refused(seed, period_us, message):
 def test_a_wind_takes_lists_and_arrays_and_does_not_change_with_them():
     """Vectors are copied into tuples: the wind is frozen, whatever the caller does later."""
     mean = np.array([1.0, 2.0, 3.0])
-    wind = Wind("constant", mean, sigma_ned=[1, 1, 1])
+    wind = Wind("constant", wind_mean_ned=mean, wind_sigma_ned=[1, 1, 1])
     mean[0] = 9.0
     assert (wind.mean_ned, wind.sigma_ned) == ((1.0, 2.0, 3.0), (1.0, 1.0, 1.0))

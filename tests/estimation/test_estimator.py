@@ -24,7 +24,7 @@ QUIET = {
 }
 AT_REST = states_of(np.zeros((1, 13)) + np.eye(1, 13, 6))
 SAMPLES = 100_000
-NO_DELAY = {"delay_us": 0}
+NO_DELAY = {"delay_s": 0.0}
 
 
 def quiet(**given):
@@ -45,7 +45,7 @@ def yaw_of(estimates):
 def test_truth_is_the_state_to_the_bit():
     """The sign of a zero included; noise, bias and delay beside it have no effect; it is valid."""
     states = tumbling(50)
-    estimates = estimate(Estimator("truth", pos_sigma_m=9.0, delay_us=12_345), states)
+    estimates = estimate(Estimator("none", pos_sigma_m=9.0, delay_s=0.012345), states)
     assert as_states(estimates).tobytes() == states["x"][:, :13].tobytes()
     assert (estimates["is_valid"] == 1.0).all()
 
@@ -58,7 +58,7 @@ def test_a_ramp_comes_out_delayed_by_exactly_the_delay(ticks):
     x[:, 6] = np.cos(np.arange(200) * 0.01)
     x[:, 9] = np.sin(np.arange(200) * 0.01)
     x[:, 10:] = np.arange(200)[:, None] * 0.01
-    estimates = as_states(estimate(quiet(delay_us=ticks * PERIOD_US), states_of(x)))
+    estimates = as_states(estimate(quiet(delay_s=ticks * PERIOD_US / 1e6), states_of(x)))
     assert (estimates[:ticks] == x[:ticks]).all()
     assert (estimates[ticks:] == x[: 200 - ticks]).all()
 
@@ -66,14 +66,25 @@ def test_a_ramp_comes_out_delayed_by_exactly_the_delay(ticks):
 def test_noise_is_delayed_with_the_state():
     """An estimator with delay gives what the one without gave so many ticks before, to the bit."""
     states = tumbling(100)
-    now, late = estimate(Estimator("noisy_delayed", delay_us=0), states), estimate(Estimator("noisy_delayed"), states)
+    now, late = estimate(Estimator("noisy_delayed", delay_s=0), states), estimate(Estimator("noisy_delayed"), states)
     assert late[:2].tobytes() == now[:2].tobytes()
     assert late[2:].tobytes() == now[:-2].tobytes()
 
 
 def test_each_tick_is_the_formula_with_the_noise_of_that_tick():
     """z = b + σ ξ, b ← φ b + σ_b sqrt(1 − φ²) ξ_b from 0, stepped before its first sample; 1e-14 is some roundings."""
-    chosen = Estimator("noisy_delayed", 0.3, 0.5, 0.0, 0.7, 0.2, 0.4, 0.0, 0.6, bias_tau_s=0.05, delay_us=0)
+    chosen = Estimator(
+        "noisy_delayed",
+        pos_sigma_m=0.3,
+        vel_sigma_mps=0.5,
+        yaw_sigma_rad=0.0,
+        rate_sigma_rad_s=0.7,
+        pos_bias_sigma_m=0.2,
+        vel_bias_sigma_mps=0.4,
+        rate_bias_sigma_rad_s=0.6,
+        bias_tau_s=0.05,
+        delay_s=0,
+    )
     estimates = estimate(chosen, AT_REST, count=20, seed=5)
     keys = [stream_key(5, "estimator"), stream_key(5, "estimator_bias")]
     phi = float(exp(-0.004 / 0.05))
@@ -91,7 +102,7 @@ def test_each_tick_is_the_formula_with_the_noise_of_that_tick():
 
 def test_white_noise_has_the_variance_that_is_asked_for():
     """Within 5 %, 11 standard errors of sqrt(2 / 100,000) = 0.45 %; its mean within 5 of σ / sqrt(n)."""
-    sigmas = {"pos_sigma_m": 0.3, "vel_sigma_m_s": 0.5, "yaw_sigma_rad": 0.02, "rate_sigma_rad_s": 0.7}
+    sigmas = {"pos_sigma_m": 0.3, "vel_sigma_mps": 0.5, "yaw_sigma_rad": 0.02, "rate_sigma_rad_s": 0.7}
     estimates = estimate(quiet(**sigmas, **NO_DELAY), AT_REST, count=SAMPLES)
     series = [*estimates["pos_ned"].T, *estimates["vel_ned"].T, yaw_of(estimates), *estimates["omega_body"].T]
     for values, sigma in zip(series, [0.3] * 3 + [0.5] * 3 + [0.02] + [0.7] * 3, strict=True):
@@ -110,7 +121,7 @@ def test_the_ten_noises_are_independent_of_each_other_and_of_the_past():
 @pytest.mark.parametrize("period_us", [2_000, 8_000])
 def test_a_bias_has_the_variance_that_is_asked_for_at_every_period(period_us):
     """Within 5 %. τ = 1 ms, so that samples decorrelate: at 2 ms φ² = 0.02, and the standard error is below 0.5 %."""
-    sigmas = {"pos_bias_sigma_m": 0.3, "vel_bias_sigma_m_s": 0.5, "yaw_bias_sigma_rad": 0.02}
+    sigmas = {"pos_bias_sigma_m": 0.3, "vel_bias_sigma_mps": 0.5, "yaw_bias_sigma_rad": 0.02}
     chosen = quiet(**sigmas, rate_bias_sigma_rad_s=0.7, bias_tau_s=0.001, **NO_DELAY)
     estimates = estimate(chosen, AT_REST, count=SAMPLES, period_us=period_us)
     series = [*estimates["pos_ned"].T, *estimates["vel_ned"].T, yaw_of(estimates), *estimates["omega_body"].T]
@@ -156,7 +167,7 @@ def test_the_seed_chooses_the_noise():
     ("changed", "parts"),
     [
         ({"pos_sigma_m": 0.0, "pos_bias_sigma_m": 0.0}, ["pos_ned"]),
-        ({"vel_sigma_m_s": 0.0, "vel_bias_sigma_m_s": 0.0}, ["vel_ned"]),
+        ({"vel_sigma_mps": 0.0, "vel_bias_sigma_mps": 0.0}, ["vel_ned"]),
         ({"yaw_sigma_rad": 0.0, "yaw_bias_sigma_rad": 0.0}, ["q_bn"]),
         ({"rate_sigma_rad_s": 0.0, "rate_bias_sigma_rad_s": 0.0}, ["omega_body"]),
         ({"pos_sigma_m": 0.0, "yaw_sigma_rad": 0.0}, ["pos_ned", "q_bn"]),
@@ -209,37 +220,26 @@ def test_an_error_is_laid_out_as_on_the_bus():
 def test_the_defaults_are_those_of_the_iris():
     """MODELS: σ position 0.02, velocity 0.05, yaw 0.01, rates 0.005; rate bias 0.001 with τ 50 s; delay 8 ms."""
     iris = Estimator("noisy_delayed")
-    assert (iris.pos_sigma_m, iris.vel_sigma_m_s, iris.yaw_sigma_rad, iris.rate_sigma_rad_s) == (
-        0.02,
-        0.05,
-        0.01,
-        0.005,
-    )
-    assert (iris.rate_bias_sigma_rad_s, iris.bias_tau_s, iris.delay_us) == (0.001, 50.0, 8_000)
-    assert iris.pos_bias_sigma_m == iris.vel_bias_sigma_m_s == iris.yaw_bias_sigma_rad == 0.0
+    assert (iris.pos_sigma_m, iris.vel_sigma_mps) == ((0.02,) * 3, (0.05,) * 3)
+    assert (iris.yaw_sigma_rad, iris.rate_sigma_rad_s) == (0.01, (0.005,) * 3)
+    assert (iris.rate_bias_sigma_rad_s, iris.bias_tau_s, iris.delay_s) == ((0.001,) * 3, 50.0, 0.008)
+    assert (iris.pos_bias_sigma_m, iris.vel_bias_sigma_mps, iris.yaw_bias_sigma_rad) == ((0.0,) * 3, (0.0,) * 3, 0.0)
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"kind": "kalman"}, "estimator.kind = 'kalman' is unknown; allowed are truth, noisy_delayed"),
+        ({"kind": "kalman"}, "kind = 'kalman' is unknown; allowed are 'none', 'noisy_delayed'"),
         (
             {"pos_sigma_m": -0.1},
-            "estimator.pos_sigma_m = -0.1 is out of range; it must be a finite number of 0 or more",
+            "pos_sigma_m = -0.1 is out of range; it must be a finite number of 0 or more, or three",
         ),
+        ({"yaw_sigma_rad": "1"}, "yaw_sigma_rad = '1' is not allowed; it must be a number, at least 0.0"),
+        ({"bias_tau_s": 0.0}, "bias_tau_s = 0.0 is out of range; it must be above 0.0"),
+        ({"delay_s": -0.004}, "delay_s = -0.004 is negative; times and periods are 0 or more"),
         (
-            {"rate_bias_sigma_rad_s": float("nan")},
-            "estimator.rate_bias_sigma_rad_s = nan is out of range; it must be a finite number of 0 or more",
-        ),
-        (
-            {"yaw_sigma_rad": "1"},
-            "estimator.yaw_sigma_rad = '1' is not a number; it must be a finite number of 0 or more",
-        ),
-        ({"bias_tau_s": 0.0}, "estimator.bias_tau_s = 0.0 is out of range; it must be a finite number above 0"),
-        ({"delay_us": 0.008}, "estimator.delay_us = 0.008 is not an integer number of microseconds"),
-        (
-            {"delay_us": -4_000},
-            "estimator.delay_us = -4000 is out of range; allowed are 0 to 9007199254740992 microseconds",
+            {"kind": "noisy_delayed", "pos_sigma_m": [1, 1, 2]},
+            "pos_sigma_m = [1.0, 1.0, 2.0] differs between axes; the estimator has one value for all three",
         ),
     ],
 )
@@ -247,26 +247,22 @@ def test_a_wrong_estimator_is_refused(given, message):
     """The message names field, value and what is allowed."""
     with pytest.raises(InputError) as caught:
         Estimator(**given)
-    assert str(caught.value) == message
+    assert str(caught.value) == f"estimator.{message}"
 
 
 @pytest.mark.parametrize(
-    ("delay_us", "message"),
+    ("delay_s", "message"),
     [
-        (
-            9_000,
-            "estimator.delay_us = 9000 is not a whole number of autopilot ticks of 4000 us; use 8000 or 12000",
-        ),
-        (1, "estimator.delay_us = 1 is not a whole number of autopilot ticks of 4000 us; use 0 or 4000"),
-        (260_000, "estimator.delay_us = 260000 is more than 64 autopilot ticks of 4000 us; use at most 256000"),
-        (256_001, "estimator.delay_us = 256001 is more than 64 autopilot ticks of 4000 us; use at most 256000"),
+        (0.009, "is not a whole number of ticks of 0.004 s; use 0.008 or 0.012"),
+        (1e-6, "is not a whole number of ticks of 0.004 s; use 0.0 or 0.004"),
+        (0.26, "is too long; at most 64 ticks, 0.256 s, are allowed"),
     ],
 )
-def test_a_delay_that_is_not_whole_ticks_or_too_long_is_refused(delay_us, message):
+def test_a_delay_that_is_not_whole_ticks_or_too_long_is_refused(delay_s, message):
     """When it is written, which is when the period is known; the message names the nearest that is allowed."""
     with pytest.raises(InputError) as caught:
-        write_estimator(Estimator("noisy_delayed", delay_us=delay_us))
-    assert str(caught.value) == message
+        write_estimator(Estimator("noisy_delayed", delay_s=delay_s))
+    assert str(caught.value) == f"estimator.delay_s = {delay_s} {message}"
 
 
 @pytest.mark.parametrize(

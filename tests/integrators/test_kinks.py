@@ -36,7 +36,7 @@ def exact_height(time_s):
 
 def flown(kink_tolerance):
     """Return the largest error of the height over 3 s, seven bounces, with steps up to 1 ms, and what it took."""
-    integrator = Integrator("RK45", kink_tolerance=kink_tolerance, h_max_s=0.001)
+    integrator = Integrator("RK45", kink_tolerance=kink_tolerance, h_max=0.001)
     simulation = fly(SPRING, 3.0, integrator=integrator, step_us=None)
     exact = [exact_height(time_us / 1e6) for time_us in simulation.log["time_us"]]
     return np.abs(-simulation.log_state[:, 2] - exact).max(), simulation.statistics
@@ -55,7 +55,7 @@ def test_a_bouncing_vehicle_follows_the_exact_solution():
 def test_a_step_after_a_kink_is_as_long_as_those_before():
     """One kink costs some attempts, and no crawling away from it: the step that is carried does not shrink."""
     carried = [
-        fly(SPRING, end_s, integrator=Integrator("RK45", h_max_s=0.002), step_us=None)._core["solver"]["h_us"][0]
+        fly(SPRING, end_s, integrator=Integrator("RK45", h_max=0.002), step_us=None)._core["solver"]["h_us"][0]
         for end_s in (0.2, 0.202)  # it touches 38 µs before
     ]
     assert carried == [2_000.0, 2_000.0]
@@ -69,7 +69,7 @@ def test_fixed_steps_do_not_look_at_kinks():
 
 def test_too_few_attempts_for_a_kink_are_said_to_be_that():
     """No tolerance is to blame."""
-    few = Integrator("RK45", max_substeps=8, h_max_s=0.002)
+    few = Integrator("RK45", max_substeps=8, h_max=0.002)
     said = r"t = 0\.20\d+ s: 8 attempts .* up to a kink .* or kink_tolerance, 1e-08, up to 1"
     with pytest.raises(StepError, match=said):
         fly(SPRING, 0.3, integrator=few, step_us=None)
@@ -85,6 +85,6 @@ def test_motors_with_a_lag_spin_up_over_their_kinks(motor):
         return simulation.log_state[:, aircraft.offset("rotor") :][:, :4]
 
     exact = rotors(tight(Integrator("RK45")))
-    errors = {k: np.abs(rotors(Integrator("RK45", h_max_s=0.001, kink_tolerance=k)) - exact).max() for k in (1.0, 1e-8)}
+    errors = {k: np.abs(rotors(Integrator("RK45", h_max=0.001, kink_tolerance=k)) - exact).max() for k in (1.0, 1e-8)}
     assert errors[1e-8] < 1e-4
     assert errors[1.0] > 20.0 * errors[1e-8]

@@ -74,7 +74,7 @@ def tumbling(count):
 
 
 EVERY_ERROR = Estimator(
-    "noisy_delayed", pos_bias_sigma_m=0.3, vel_bias_sigma_m_s=0.1, yaw_bias_sigma_rad=2.0, bias_tau_s=0.1
+    "noisy_delayed", pos_bias_sigma_m=0.3, vel_bias_sigma_mps=0.1, yaw_bias_sigma_rad=2.0, bias_tau_s=0.1
 )
 
 

@@ -14,7 +14,7 @@ CURVE = {"ocv_soc": (0.0, 0.1, 0.35, 0.8, 1.0), "ocv_v": (10.0, 10.9, 11.3, 11.9
 HEAVY = {
     "propulsion": Propulsion(eta=0.8, max_current_a=2.0, j_kgm2=1e9),
     "contact": Contact("no_contact"),
-    "gravity": Gravity(gravity_m_s2=0.0),
+    "gravity": Gravity(gravity_mps2=0.0),
 }
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
-from px4lockstep.integrators.solver import Integrator
+from px4lockstep.integrators.solver import Integrator, tolerances
 from px4lockstep.integrators.tableaux import TABLEAUX
 from px4lockstep.plant.models import Oscillator
 from px4lockstep.verification import solutions
@@ -14,7 +14,7 @@ from px4lockstep.verification.local_defect import local_defect
 OMEGA_RAD_S = 2.0
 STEP_US = 10_000
 TIMELINE = Timeline(2_000_000, log=Periodic(50_000), physics=Periodic(STEP_US))
-REFERENCE = Integrator("RK45", rtol={"pos": 0.0, "vel": 0.0}, atol={"pos": 1e-14, "vel": 1e-14})
+REFERENCE = Integrator("RK45", **tolerances(0.0, 1e-14, ["pos", "vel"]))
 """More accurate than a reference needs to be for an aircraft: RK4 itself is wrong by 1e-10 here."""
 
 

@@ -76,7 +76,7 @@ def c_parameters(aircraft: Aircraft) -> Array:
             *np.linalg.inv(inertia).ravel(),
             aircraft.linear_drag,
             *aircraft.angular_damping,
-            aircraft.gravity.gravity_m_s2,
+            aircraft.gravity.gravity_mps2,
             aircraft.home_alt_msl_m,
             *(v for rotor in aircraft.rotors for v in (*rotor.pos_body_m, *rotor.axis_body, rotor.direction)),
             motor_constant(p.kv_rpm_per_volt),

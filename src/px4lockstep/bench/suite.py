@@ -13,6 +13,7 @@ from px4lockstep.bench.c_reference import CReference, NoReferenceError, c_parame
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError, LockstepError, SimulationError
 from px4lockstep.integrators.solver import Integrator
+from px4lockstep.integrators.tableaux import Method
 from px4lockstep.vehicle.fleet import iris
 
 REPEATS = 40
@@ -99,7 +100,7 @@ def warm_up() -> None:
     Simulation(hover.aircraft(), hover.timeline(physics=True))
 
 
-def _plant(kind: str) -> Callable[[], float]:
+def _plant(kind: Method) -> Callable[[], float]:
     """Return a run of the plant alone, through the loop, with recorded commands."""
     integrator = Integrator(kind)
     recorded = hover.streams(physics=not integrator.chooses_steps)
@@ -123,7 +124,7 @@ def _recorded() -> float:
     return closed_loop.simulation(record=True).run().statistics.wall_s
 
 
-def _replay(kind: str) -> Callable[[], float]:
+def _replay(kind: Method) -> Callable[[], float]:
     """Return a replay of the whole mission from its streams."""
     integrator = Integrator(kind)
     flown = closed_loop.simulation(record=True, duration_s=MISSION_S).run()

@@ -11,8 +11,11 @@ Reference:
     larger by 7e-7, which moves the pressure by 2e-6 at 20 km.
 """
 
+from typing import ClassVar, Literal
+
 from px4lockstep.jit import inlined_kernel, kernel
 from px4lockstep.math.exponential import exp, pow
+from px4lockstep.part import Part, entry
 
 # Defining constants of the standard.
 SEA_LEVEL_TEMPERATURE_K = 288.15
@@ -21,13 +24,13 @@ LAPSE_K_M = 0.0065
 TROPOPAUSE_M = 11_000.0
 TROPOPAUSE_TEMPERATURE_K = 216.65
 CEILING_M = 20_000.0
-G0_M_S2 = 9.80665
+STANDARD_GRAVITY_M_S2 = 9.80665  # 3rd CGPM (1901)
 GAS_CONSTANT_J_KG_K = 287.05287
 
 SEA_LEVEL_DENSITY_KG_M3 = SEA_LEVEL_PRESSURE_PA / (GAS_CONSTANT_J_KG_K * SEA_LEVEL_TEMPERATURE_K)
-PRESSURE_EXPONENT = G0_M_S2 / (LAPSE_K_M * GAS_CONSTANT_J_KG_K)
+PRESSURE_EXPONENT = STANDARD_GRAVITY_M_S2 / (LAPSE_K_M * GAS_CONSTANT_J_KG_K)
 DENSITY_EXPONENT = PRESSURE_EXPONENT - 1.0
-SCALE_PER_M = G0_M_S2 / (GAS_CONSTANT_J_KG_K * TROPOPAUSE_TEMPERATURE_K)
+SCALE_PER_M = STANDARD_GRAVITY_M_S2 / (GAS_CONSTANT_J_KG_K * TROPOPAUSE_TEMPERATURE_K)
 
 # The formulas above at 11 km with the package's own pow, as literals: to call a kernel here would compile it on import.
 TROPOPAUSE_PRESSURE_PA = 22632.04009500781
@@ -94,3 +97,12 @@ def pressure_pa(alt_msl_m):
         return TROPOPAUSE_PRESSURE_PA * exp(-SCALE_PER_M * (altitude_m - TROPOPAUSE_M))
     ratio = 1.0 - (LAPSE_K_M / SEA_LEVEL_TEMPERATURE_K) * altitude_m
     return SEA_LEVEL_PRESSURE_PA * pow(ratio, PRESSURE_EXPONENT)
+
+
+class Atmosphere(Part):
+    """The air as a user chooses it: there is one model."""
+
+    where: ClassVar[str] = "environment"
+    stage: ClassVar[str | None] = "plant"
+
+    atmosphere: Literal["isa1976"] = entry("isa1976", "The atmosphere.")

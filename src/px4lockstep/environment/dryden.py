@@ -41,7 +41,7 @@ from typing import Any
 
 import numpy as np
 
-from px4lockstep.checks import Vector3, check_number
+from px4lockstep.checks import Vector3
 from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.exponential import exp, log, pow
 from px4lockstep.math.philox import normal3, normal4
@@ -122,36 +122,15 @@ def step_dryden(dryden, key, tick, turbulence_ned):
 
 @dataclass(frozen=True)
 class Dryden:
-    """Turbulence of one height and wind speed.
+    """Turbulence of one height and wind speed, whose limits `Wind` checks.
 
     Args:
-        wind_20ft_mps: Wind speed at 20 ft above ground, 0.01 to 100; 15, 30 and 45 knots are light, moderate and
-            severe turbulence.
-        height_m: Height above ground, 3.048 to 304.8 m (10 to 1000 ft).
-
-    Raises:
-        InputError: If a value is out of range.
+        wind_20ft_mps: Wind speed at 20 ft above ground.
+        height_m: Height above ground.
     """
 
     wind_20ft_mps: float
     height_m: float
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        check_number(
-            "wind.dryden_wind_20ft_mps",
-            self.wind_20ft_mps,
-            MIN_WIND_M_S,
-            MAX_WIND_M_S,
-            "from 0.01 to 100 m/s; for calm air choose another kind of wind",
-        )
-        check_number(
-            "wind.dryden_height_m",
-            self.height_m,
-            MIN_HEIGHT_M,
-            MAX_HEIGHT_M,
-            "from 3.048 to 304.8 m (10 to 1000 ft), where the low-altitude model of MIL-F-8785C holds",
-        )
 
     @property
     def length_m(self) -> Vector3:

@@ -12,11 +12,11 @@ References:
     r0: the mean radius of the Earth that PX4 uses too.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
-from px4lockstep.checks import check_kind, check_number, check_positive
+from px4lockstep.environment.atmosphere import STANDARD_GRAVITY_M_S2
 from px4lockstep.jit import kernel, record
+from px4lockstep.part import Part, entry
 
 UNIFORM = 0
 SPHERICAL = 1
@@ -46,35 +46,22 @@ def gravity_down_m_s2(gravity, z_down_m):
     return gravity.gravity_m_s2
 
 
-@dataclass(frozen=True)
-class Gravity:
-    """Gravity as a user chooses it.
+class Gravity(Part):
+    """Gravity as a user chooses it."""
 
-    Args:
-        kind: `uniform` or `spherical`.
-        gravity_m_s2: The acceleration of the uniform kind, 0 or more.
-        mu_m3_s2: The gravitational parameter of the spherical kind.
-        r0_m: The distance of the origin (home) from the centre of the Earth.
+    where: ClassVar[str] = "environment"
+    stage: ClassVar[str | None] = "plant"
 
-    Raises:
-        InputError: If the kind is unknown or a value out of range.
-    """
-
-    kind: str = "uniform"
-    gravity_m_s2: float = 9.80665
-    mu_m3_s2: float = 3.986004418e14
-    r0_m: float = 6_371_000.0
-
-    def __post_init__(self) -> None:
-        """Check the kind and the ranges."""
-        check_kind("gravity.kind", self.kind, KINDS)
-        check_number("gravity.gravity_m_s2", self.gravity_m_s2, minimum=0.0, allowed="finite and 0 or more")
-        check_positive("gravity.mu_m3_s2", self.mu_m3_s2)
-        check_positive("gravity.r0_m", self.r0_m)
+    gravity: Literal["uniform", "spherical"] = entry("uniform", "Gravity.")
+    gravity_mps2: float = entry(STANDARD_GRAVITY_M_S2, "Acceleration of `uniform`.", "m/s²", ge=0.0)
+    gravity_mu: float = entry(3.986004418e14, "Gravitational parameter of `spherical`.", "m³/s²", gt=0.0)
+    gravity_r0_m: float = entry(
+        6_371_000.0, "Distance of home from the centre of the Earth, for `spherical`.", "m", gt=0.0
+    )
 
     def write(self, rec: Any) -> None:
         """Write kind and parameters into a `GRAVITY` record."""
-        rec["kind"] = KINDS[self.kind]
-        rec["gravity_m_s2"] = self.gravity_m_s2
-        rec["mu_m3_s2"] = self.mu_m3_s2
-        rec["r0_m"] = self.r0_m
+        rec["kind"] = KINDS[self.gravity]
+        rec["gravity_m_s2"] = self.gravity_mps2
+        rec["mu_m3_s2"] = self.gravity_mu
+        rec["r0_m"] = self.gravity_r0_m

@@ -8,15 +8,14 @@ The edges are to be boundaries of the timeline (`gust_edges_us`): between bounda
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from px4lockstep.checks import Vector3, check_vector
 from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
-from px4lockstep.timebase import check_us
+from px4lockstep.part import Found, Part, Seconds, Vector, entry, misfit
+from px4lockstep.timebase import seconds_to_us
 
 MAX_GUSTS = 8
 
@@ -41,34 +40,31 @@ def add_gusts(gusts, t_us, vel_ned):
                 vel_ned[j] += gusts.vel_ned[i, j]
 
 
-@dataclass(frozen=True)
-class Gust:
-    """A step of the wind.
+class Gust(Part):
+    """A step of the wind."""
 
-    Args:
-        start_us: The first microsecond of the gust.
-        end_us: The first microsecond after it.
-        vel_ned: What it adds to the velocity of the air over the ground [m/s].
+    where: ClassVar[str] = "environment.gusts"
+    stage: ClassVar[str | None] = "wind"
 
-    Raises:
-        InputError: If a time is not a whole number of microseconds, the gust ends before it starts, or the velocity is
-            not finite.
-    """
+    start_s: Seconds = entry(..., "Its first microsecond.", "s")
+    end_s: Seconds = entry(..., "The first microsecond after it.", "s")
+    vel_ned: Vector = entry(..., "What it adds to the velocity of the air over the ground.", "m/s")
 
-    start_us: int
-    end_us: int
-    vel_ned: Vector3
+    @property
+    def start_us(self) -> int:
+        """Its first microsecond."""
+        return seconds_to_us(self.start_s, "start_s")
 
-    def __post_init__(self) -> None:
-        """Check times and velocity."""
-        check_us("gust.start_us", self.start_us, minimum=0)
-        check_us("gust.end_us", self.end_us, minimum=0)
-        if not self.start_us < self.end_us:
-            raise InputError(
-                f"gust.end_us = {self.end_us} is not after gust.start_us = {self.start_us}; "
-                "a gust must last 1 microsecond or more"
-            )
-        object.__setattr__(self, "vel_ned", check_vector("gust.vel_ned", self.vel_ned))
+    @property
+    def end_us(self) -> int:
+        """The first microsecond after it."""
+        return seconds_to_us(self.end_s, "end_s")
+
+    def check(self) -> Found:
+        """A gust lasts."""
+        if self.start_us >= self.end_us:
+            text = f"is not after start_s = {self.start_s}; a gust lasts a microsecond at least"
+            yield misfit("end_s", self.end_s, text)
 
 
 def write_gusts(rec: Any, gusts: Sequence[Gust]) -> None:
@@ -90,4 +86,4 @@ def write_gusts(rec: Any, gusts: Sequence[Gust]) -> None:
 
 def gust_edges_us(gusts: Sequence[Gust]) -> tuple[int, ...]:
     """Return the times at which any gust starts or ends, in order and each once."""
-    return tuple(sorted({edge for gust in gusts for edge in (int(gust.start_us), int(gust.end_us))}))
+    return tuple(sorted({edge for gust in gusts for edge in (gust.start_us, gust.end_us)}))

@@ -16,16 +16,23 @@ Reference:
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from px4lockstep.checks import Vector3, check_kind, check_positive, check_vector
-from px4lockstep.environment.dryden import DRYDEN_FILTERS, Dryden, step_dryden
+from px4lockstep.environment.dryden import (
+    DRYDEN_FILTERS,
+    MAX_HEIGHT_M,
+    MAX_WIND_M_S,
+    MIN_HEIGHT_M,
+    MIN_WIND_M_S,
+    Dryden,
+    step_dryden,
+)
 from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal3, stream_key
+from px4lockstep.part import NotNegativeVector, Part, Vector, entry
 from px4lockstep.timebase import check_us
 
 NONE = 0
@@ -76,37 +83,26 @@ def step_wind(wind, vel_ned):
         vel_ned[i] = wind.mean_ned[i] + wind.turbulence_ned[i]
 
 
-@dataclass(frozen=True)
-class Wind:
-    """Wind as a user chooses it. What a kind does not use is checked all the same, and has no effect.
+class Wind(Part):
+    """Wind as a user chooses it. What a kind does not use is checked all the same, and has no effect."""
 
-    Args:
-        kind: `none`, `constant`, `ou` or `dryden`.
-        mean_ned: Mean velocity of the air over the ground [m/s], except for `none`.
-        sigma_ned: Standard deviation of each axis of `ou` [m/s].
-        tau_s: Correlation time of `ou`.
-        dryden_wind_20ft_mps: Wind speed at 20 ft above ground, which sets the turbulence of `dryden`.
-        dryden_height_m: Height above ground of `dryden`.
+    where: ClassVar[str] = "environment"
+    stage: ClassVar[str | None] = "wind"
 
-    Raises:
-        InputError: If the kind is unknown or a value out of range.
-    """
-
-    kind: str = "none"
-    mean_ned: Vector3 = (0.0, 0.0, 0.0)
-    sigma_ned: Vector3 = (1.5, 1.5, 0.5)
-    tau_s: float = 3.0
-    dryden_wind_20ft_mps: float = 7.72  # 15 knots: light turbulence by MIL-F-8785C
-    dryden_height_m: float = 15.0
-
-    def __post_init__(self) -> None:
-        """Check kind and ranges."""
-        check_kind("wind.kind", self.kind, KINDS)
-        object.__setattr__(self, "mean_ned", check_vector("wind.mean_ned", self.mean_ned))
-        sigma_ned = check_vector("wind.sigma_ned", self.sigma_ned, minimum=0.0, allowed="finite numbers of 0 or more")
-        object.__setattr__(self, "sigma_ned", sigma_ned)
-        check_positive("wind.tau_s", self.tau_s)
-        Dryden(self.dryden_wind_20ft_mps, self.dryden_height_m)
+    wind: Literal["none", "constant", "ou", "dryden"] = entry("none", "The wind.")
+    wind_mean_ned: Vector = entry(
+        (0.0, 0.0, 0.0), "Mean velocity of the air over the ground, except for `none`.", "m/s"
+    )
+    wind_sigma_ned: NotNegativeVector = entry((1.5, 1.5, 0.5), "Standard deviation of each axis of `ou`.", "m/s")
+    wind_tau_s: float = entry(3.0, "Correlation time of `ou`.", "s", gt=0.0)
+    dryden_wind_20ft_mps: float = entry(
+        7.72,  # 15 knots: light turbulence by MIL-F-8785C; 30 and 45 knots are moderate and severe
+        "Wind speed at 20 ft above ground, which sets the turbulence of `dryden`.",
+        "m/s",
+        ge=MIN_WIND_M_S,
+        le=MAX_WIND_M_S,
+    )
+    dryden_height_m: float = entry(15.0, "Height above ground, for `dryden`.", "m", ge=MIN_HEIGHT_M, le=MAX_HEIGHT_M)
 
     def write(self, rec: Any, seed: int, period_us: int) -> None:
         """Write the wind into a `WIND` record, before its first tick.
@@ -120,15 +116,15 @@ class Wind:
             InputError: If the seed or the period can't be used.
         """
         period_s = check_us("wind period", period_us, minimum=1) / 1e6
-        decay = float(interpreted(exp)(-period_s / self.tau_s))
+        decay = float(interpreted(exp)(-period_s / self.wind_tau_s))
         root = math.sqrt(1.0 - decay * decay)
-        rec["kind"] = KINDS[self.kind]
+        rec["kind"] = KINDS[self.wind]
         rec["key"] = stream_key(seed, STREAM)
         rec["tick"] = 0
-        rec["mean_ned"] = (0.0, 0.0, 0.0) if self.kind == "none" else self.mean_ned
+        rec["mean_ned"] = (0.0, 0.0, 0.0) if self.wind == "none" else self.wind_mean_ned
         rec["decay"] = decay
-        rec["gain_ned"] = tuple(sigma * root for sigma in self.sigma_ned)
+        rec["gain_ned"] = tuple(sigma * root for sigma in self.wind_sigma_ned)
         rec["turbulence_ned"] = 0.0
-        if self.kind == "dryden":
+        if self.wind == "dryden":
             turbulence = Dryden(self.dryden_wind_20ft_mps, self.dryden_height_m)
-            turbulence.write(rec["dryden"], self.mean_ned, period_us)
+            turbulence.write(rec["dryden"], self.wind_mean_ned, period_us)

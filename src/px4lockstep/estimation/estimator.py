@@ -1,6 +1,6 @@
 """The estimator: what the autopilot is told of position, velocity, attitude and rates, on the autopilot axis.
 
-    truth           the state, to the bit
+    none            the state, to the bit
 
     noisy_delayed   z = x + b + σ ξ                       position, velocity (NED) and body rates, each axis
                     q = q_down(b + σ ξ) ⊗ q_bn            yaw: a rotation about down; roll and pitch stay true
@@ -25,17 +25,16 @@ Reference:
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from px4lockstep.checks import check_kind, check_number, check_positive
 from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal3, normal4, stream_key
 from px4lockstep.math.trigonometry import sincos
+from px4lockstep.part import EachAxis, Found, Part, Period, Seconds, entry, misfit
 from px4lockstep.plant.layout import (
     ATT_START,
     GROUPS,
@@ -44,12 +43,12 @@ from px4lockstep.plant.layout import (
     SENSOR_FAULT_EST_FREEZE,
     VEL_START,
 )
-from px4lockstep.timebase import check_us
+from px4lockstep.timebase import check_us, ticks_of
 
 TRUTH = 0
 NOISY_DELAYED = 1
 
-KINDS = {"truth": TRUTH, "noisy_delayed": NOISY_DELAYED}
+KINDS = {"none": TRUTH, "noisy_delayed": NOISY_DELAYED}
 
 NOISE_STREAM = "estimator"
 BIAS_STREAM = "estimator_bias"
@@ -97,8 +96,20 @@ ESTIMATOR = record(
     state=STATES,
 )
 
-SIGMAS = ("pos_sigma_m", "vel_sigma_m_s", "yaw_sigma_rad", "rate_sigma_rad_s")
-BIAS_SIGMAS = ("pos_bias_sigma_m", "vel_bias_sigma_m_s", "yaw_bias_sigma_rad", "rate_bias_sigma_rad_s")
+SIGMAS = {
+    "pos_sigma_m": "pos_sigma_m",
+    "vel_sigma_mps": "vel_sigma_m_s",
+    "yaw_sigma_rad": "yaw_sigma_rad",
+    "rate_sigma_rad_s": "rate_sigma_rad_s",
+}
+"""Keys of white noise, and their fields in the record."""
+BIAS_GAINS = {
+    "pos_bias_sigma_m": "pos_bias_gain_m",
+    "vel_bias_sigma_mps": "vel_bias_gain_m_s",
+    "yaw_bias_sigma_rad": "yaw_bias_gain_rad",
+    "rate_bias_sigma_rad_s": "rate_bias_gain_rad_s",
+}
+"""Keys of biases, and their fields in the record."""
 
 
 @kernel
@@ -284,48 +295,47 @@ def step_estimator(estimator, state, scenario, estimate):
     estimator.tick += 1
 
 
-@dataclass(frozen=True)
-class Estimator:
-    """An estimator as a user chooses it. What a kind does not use is checked all the same, and has no effect.
+class Estimator(Part):
+    """What the autopilot is told of the state."""
 
-    The defaults are those of the Iris. Standard deviations are of each axis.
+    where: ClassVar[str] = "estimator"
+    stage: ClassVar[str | None] = "estimator"
 
-    Args:
-        kind: `truth` or `noisy_delayed`.
-        pos_sigma_m: White noise of the position.
-        vel_sigma_m_s: Of the velocity.
-        yaw_sigma_rad: Of the yaw, a rotation about down.
-        rate_sigma_rad_s: Of the body rates.
-        pos_bias_sigma_m: Gauss-Markov bias of the position, once it has built up.
-        vel_bias_sigma_m_s: Of the velocity.
-        yaw_bias_sigma_rad: Of the yaw.
-        rate_bias_sigma_rad_s: Of the body rates.
-        bias_tau_s: Correlation time of all biases.
-        delay_us: A whole number of autopilot ticks, at most 64.
+    kind: Literal["none", "noisy_delayed"] = entry("none", "The truth (`none`), or noise, bias and delay.")
+    pos_sigma_m: EachAxis = entry((0.02, 0.02, 0.02), "White noise of the position, one number or one per axis.", "m")
+    vel_sigma_mps: EachAxis = entry(
+        (0.05, 0.05, 0.05), "White noise of the velocity, one number or one per axis.", "m/s"
+    )
+    yaw_sigma_rad: float = entry(0.01, "White noise of the yaw, a rotation about down.", "rad", ge=0.0)
+    rate_sigma_rad_s: EachAxis = entry(
+        (0.005, 0.005, 0.005), "White noise of the body rates, one number or one per axis.", "rad/s"
+    )
+    bias_tau_s: float = entry(50.0, "Correlation time of the biases.", "s", gt=0.0)
+    pos_bias_sigma_m: EachAxis = entry(
+        (0.0, 0.0, 0.0), "Gauss-Markov bias of the position once it has built up, one number or one per axis.", "m"
+    )
+    vel_bias_sigma_mps: EachAxis = entry((0.0, 0.0, 0.0), "Bias of the velocity, one number or one per axis.", "m/s")
+    yaw_bias_sigma_rad: float = entry(0.0, "Bias of the yaw.", "rad", ge=0.0)
+    rate_bias_sigma_rad_s: EachAxis = entry(
+        (0.001, 0.001, 0.001), "Bias of the body rates, one number or one per axis.", "rad/s"
+    )
+    delay_s: Seconds = entry(0.008, f"Delay, in whole ticks of the autopilot, {MAX_DELAY_TICKS} at most.", "s")
+    dt_est_s: Period | None = entry(None, "Must be the period of the autopilot, which it is if left out.", "s")
 
-    Raises:
-        InputError: If the kind is unknown or a value out of range.
-    """
+    def check(self) -> Found:
+        """One value for all three axes, which is all that the model has."""
+        for name in (*SIGMAS, *BIAS_GAINS) if self.kind != "none" else ():
+            value = getattr(self, name)
+            if isinstance(value, tuple) and len(set(value)) > 1:
+                yield misfit(name, value, "differs between axes; the estimator has one value for all three")
 
-    kind: str = "truth"
-    pos_sigma_m: float = 0.02
-    vel_sigma_m_s: float = 0.05
-    yaw_sigma_rad: float = 0.01
-    rate_sigma_rad_s: float = 0.005
-    pos_bias_sigma_m: float = 0.0
-    vel_bias_sigma_m_s: float = 0.0
-    yaw_bias_sigma_rad: float = 0.0
-    rate_bias_sigma_rad_s: float = 0.001
-    bias_tau_s: float = 50.0
-    delay_us: int = 8_000
+    def delay_ticks(self, period_us: int) -> int:
+        """Return the delay in ticks of the autopilot.
 
-    def __post_init__(self) -> None:
-        """Check kind and ranges."""
-        check_kind("estimator.kind", self.kind, KINDS)
-        for name in (*SIGMAS, *BIAS_SIGMAS):
-            check_number(f"estimator.{name}", getattr(self, name), minimum=0.0, allowed="a finite number of 0 or more")
-        check_positive("estimator.bias_tau_s", self.bias_tau_s)
-        check_us("estimator.delay_us", self.delay_us)
+        Raises:
+            TimeError: If it is not a whole number of ticks, or too long.
+        """
+        return 0 if self.kind == "none" else ticks_of(self.delay_s, "estimator.delay_s", period_us, MAX_DELAY_TICKS)
 
     def write(self, rec: Any, seed: int, period_us: int) -> None:
         """Write the estimator into an `ESTIMATOR` record, before its first tick.
@@ -346,31 +356,19 @@ class Estimator:
         rec["noise_key"] = stream_key(seed, NOISE_STREAM)
         rec["bias_key"] = stream_key(seed, BIAS_STREAM)
         rec["period_s"] = period_s
-        rec["delay_ticks"] = self._delay_ticks(period_us)
-        for name in SIGMAS:
-            rec[name] = getattr(self, name)
+        rec["delay_ticks"] = self.delay_ticks(period_us)
+        for key, name in SIGMAS.items():
+            rec[name] = _one(getattr(self, key))
         rec["bias_decay"] = decay
-        for name in BIAS_SIGMAS:
-            rec[name.replace("sigma", "gain")] = getattr(self, name) * root
+        for key, name in BIAS_GAINS.items():
+            rec[name] = _one(getattr(self, key)) * root
         for name in STATES.split():
             rec[name] = np.zeros((), rec.dtype[name])
 
-    def _delay_ticks(self, period_us: int) -> int:
-        if self.kind != "noisy_delayed":
-            return 0
-        longest_us = MAX_DELAY_TICKS * period_us
-        if self.delay_us > longest_us:
-            raise InputError(
-                f"estimator.delay_us = {self.delay_us} is more than {MAX_DELAY_TICKS} autopilot ticks of "
-                f"{period_us} us; use at most {longest_us}"
-            )
-        ticks, rest_us = divmod(self.delay_us, period_us)
-        if rest_us:
-            raise InputError(
-                f"estimator.delay_us = {self.delay_us} is not a whole number of autopilot ticks of {period_us} us; "
-                f"use {ticks * period_us} or {(ticks + 1) * period_us}"
-            )
-        return ticks
+
+def _one(sigma: float | tuple[float, float, float]) -> float:
+    """Return the value of all axes."""
+    return sigma[0] if isinstance(sigma, tuple) else sigma
 
 
 def check_rigid_body(plant: Any) -> None:

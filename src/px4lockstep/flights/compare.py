@@ -5,16 +5,15 @@ compared.comparison["RK4"].largest("position"), compared.local_defect["RK4"].rat
 """
 
 import csv
-import difflib
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Timeline
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, did_you_mean
 from px4lockstep.flights.recorded import recorded_spec
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
@@ -107,14 +106,14 @@ def compare(
         )
     flight = build(recorded_spec(recording), replay=recording.streams)
     own = flight.simulation.integrator
-    exact = tight(replace(own, kind=reference)) if isinstance(reference, str) else reference
+    exact = tight(own.model_copy(update={"kind": reference})) if isinstance(reference, str) else reference
 
     def make(integrator: Integrator, timeline: Timeline) -> Simulation:
         streams = recording.streams.on(timeline)
         validate = flight.spec.run.validate_
         return Simulation(flight.aircraft, timeline, integrator=integrator, replay=streams, validate=validate)
 
-    given = (make, flight.simulation.timeline, {kind: replace(own, kind=kind) for kind in kinds}, exact)
+    given = (make, flight.simulation.timeline, {kind: own.model_copy(update={"kind": kind}) for kind in kinds}, exact)
     return Compared(recording, compare_integrators(*given), measure_local_defect(*given) if local_defect else None)
 
 
@@ -139,10 +138,7 @@ def check_kind(field: str, kind: str) -> None:
     """
     if kind in TABLEAUX:
         return
-    by_upper = {name.upper(): name for name in TABLEAUX}
-    meant = difflib.get_close_matches(str(kind).upper(), by_upper, 1)
-    hint = f"did you mean {by_upper[meant[0]]!r}? " if meant else ""
-    raise InputError(f"{field}: {kind!r} is unknown; {hint}allowed are {', '.join(TABLEAUX)}")
+    raise InputError(f"{field}: {kind!r} is unknown; {did_you_mean(kind, TABLEAUX)}allowed are {', '.join(TABLEAUX)}")
 
 
 def made_folder(path: str | Path) -> Path:

@@ -1,12 +1,12 @@
 """What an integrator is told, what it carries from step to step, and what it counts."""
 
-import math
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 from px4lockstep.errors import InputError
-from px4lockstep.integrators.tableaux import MAX_STAGES, TABLEAU, TABLEAUX, Tableau
+from px4lockstep.integrators.tableaux import MAX_STAGES, TABLEAU, TABLEAUX, Method, Tableau
 from px4lockstep.jit import record
+from px4lockstep.part import KEY, Found, Part, entry, misfit
 from px4lockstep.plant.layout import GROUPS, INPUT, STATE
 from px4lockstep.timebase import period_to_us
 
@@ -47,91 +47,84 @@ SOLVER = record(
 WORK = record([("k", STATE, MAX_STAGES), ("trial", STATE), ("error", STATE), ("inputs", INPUT)])
 """Slopes, the state that is tried, its estimated error, and a copy of inputs: scratch of one step or check."""
 
-DEFAULT_RTOL = {"att": 0.0}
-DEFAULT_ATOL = {
-    "pos": 1e-6,
-    "vel": 1e-6,
-    "att": 1e-6,
-    "omega": 1e-6,
-    "act": 1e-6,
-    "actdot": 1e-4,
-    "rotor": 1e-3,
-    "soc": 1e-9,
-    "v1": 1e-6,
-}
 PLANT_GROUPS = ("act", "actdot", "rotor", "soc", "v1")
+FIRST_STEP_S = 1e-3
+SHORTEST_STEP_S = 1e-12
+"""Of steps that need not be whole microseconds."""
 
 
-@dataclass(frozen=True)
-class Integrator:
-    """An integrator and its limits.
+class Integrator(Part):
+    """How the plant is integrated."""
 
-    Args:
-        kind: `Euler`, `RK4`, `RK23` or `RK45`.
-        adaptive: Whether RK23 and RK45 choose their steps; otherwise they take one step per interval, as the others.
-        rtol: Relative tolerance by group, 1e-6 for those not named (attitude has none).
-        atol: Absolute tolerance by group; `att` in radians.
-        plant_error_control: Whether actuators, rotors and batteries limit the step too.
-        h_min_s: The shortest step. Where even it does not meet the tolerance it is taken, and counted as forced.
-        h_max_s: The longest step.
-        h_init_s: The first step that is tried.
-        max_substeps: Attempts per interval between two boundaries; more is an error.
-        safety: Fraction of the step that the error estimate suggests.
-        min_factor: The most that a step shrinks by.
-        max_factor: The most that a step grows by.
-        kink_tolerance: What a step with a kink of the plant in it may have of the error that is allowed elsewhere; 1
-            for no difference.
-        quantize_us: Whether steps are whole microseconds.
+    aliases: ClassVar[dict[str, str]] = {"rtol_ω": "rtol_omega", "atol_ω": "atol_omega"}
+    name_key: ClassVar[str | None] = "kind"
+    where: ClassVar[str] = "plant.integrator"
+    stage: ClassVar[str | None] = "plant"
 
-    Raises:
-        InputError: If a name is unknown or a value out of range.
-    """
+    kind: Method = entry("RK45", "The method; RK23 and RK45 choose their steps.")
+    adaptive: bool = entry(
+        True, "Whether RK23 and RK45 choose their steps; otherwise they take one between two boundaries, as the others."
+    )
+    rtol_pos: float = entry(1e-6, "Relative tolerance of the position.", ge=0.0)
+    atol_pos: float = entry(1e-6, "Absolute tolerance of the position.", "m", gt=0.0)
+    rtol_vel: float = entry(1e-6, "Relative tolerance of the velocity.", ge=0.0)
+    atol_vel: float = entry(1e-6, "Absolute tolerance of the velocity.", "m/s", gt=0.0)
+    rtol_omega: float = entry(1e-6, "Relative tolerance of the body rates; also `rtol_ω`.", ge=0.0)
+    atol_omega: float = entry(1e-6, "Absolute tolerance of the body rates; also `atol_ω`.", "rad/s", gt=0.0)
+    atol_att_rad: float = entry(1e-6, "Absolute tolerance of the attitude, which has no relative one.", "rad", gt=0.0)
+    plant_error_control: bool = entry(True, "Whether actuators, rotors and batteries limit the step too.")
+    rtol_act: float = entry(1e-6, "Relative tolerance of the actuators' outputs.", ge=0.0)
+    atol_act: float = entry(1e-6, "Absolute tolerance of the actuators' outputs.", gt=0.0)
+    rtol_actdot: float = entry(1e-6, "Relative tolerance of the actuators' rates.", ge=0.0)
+    atol_actdot: float = entry(1e-4, "Absolute tolerance of the actuators' rates.", "1/s", gt=0.0)
+    rtol_rotor: float = entry(1e-6, "Relative tolerance of the rotor speeds.", ge=0.0)
+    atol_rotor: float = entry(1e-3, "Absolute tolerance of the rotor speeds.", "rad/s", gt=0.0)
+    rtol_soc: float = entry(1e-6, "Relative tolerance of the states of charge.", ge=0.0)
+    atol_soc: float = entry(1e-9, "Absolute tolerance of the states of charge.", gt=0.0)
+    rtol_v1: float = entry(1e-6, "Relative tolerance of the polarization voltages.", ge=0.0)
+    atol_v1: float = entry(1e-6, "Absolute tolerance of the polarization voltages.", "V", gt=0.0)
+    h_min: float = entry(
+        1e-6,
+        "Shortest step. Where even it misses the tolerance, it is taken and counted as forced.",
+        "s",
+        gt=0.0,
+    )
+    h_max: float = entry(0.1, "Longest step.", "s", gt=0.0)
+    h_init: float = entry(0.0, "First step; 0 for 1 ms, or what of `h_min` to `h_max` is nearest.", "s", ge=0.0)
+    max_substeps: int = entry(100_000, "Attempts between two boundaries; more is an error.", ge=1, lt=2**53)
+    safety: float = entry(
+        0.9, "Safety factor applied to the step size suggested by the error estimate.", gt=0.0, lt=1.0
+    )
+    min_factor: float = entry(0.2, "The most that a step shrinks by.", gt=0.0, lt=1.0)
+    max_factor: float = entry(5.0, "The most that a step grows by.", gt=1.0)
+    kink_tolerance: float = entry(
+        1e-8,
+        "Fraction of the error tolerance allowed for a step across a discontinuity of the model; 1 for no difference.",
+        gt=0.0,
+        le=1.0,
+    )
+    quantize_us: bool = entry(True, "Whether steps are whole microseconds.")
 
-    kind: str = "RK45"
-    adaptive: bool = True
-    rtol: dict[str, float] = field(default_factory=dict)
-    atol: dict[str, float] = field(default_factory=dict)
-    plant_error_control: bool = True
-    h_min_s: float = 1e-6
-    h_max_s: float = 0.1
-    h_init_s: float = 1e-3
-    max_substeps: int = 100_000
-    safety: float = 0.9
-    min_factor: float = 0.2
-    max_factor: float = 5.0
-    kink_tolerance: float = 1e-8
-    quantize_us: bool = True
+    def check(self) -> Found:
+        """Steps in order, and whole microseconds if they are to be."""
+        if self.h_min > self.h_max:
+            yield misfit("h_min", self.h_min, f"is above h_max = {self.h_max}; it must not be")
+        elif not self.h_min <= self.first_step_s <= self.h_max:
+            text = f"is not between h_min = {self.h_min} and h_max = {self.h_max}; or 0, for any"
+            yield misfit("h_init", self.h_init, text)
+        if not self.quantize_us and self.h_min < SHORTEST_STEP_S:
+            yield misfit("h_min", self.h_min, f"is too short; it must be at least {SHORTEST_STEP_S}")
+        for name in ("h_min", "h_max", "h_init") if self.quantize_us else ():
+            try:
+                if step_s := getattr(self, name):
+                    period_to_us(step_s, KEY)
+            except InputError as error:
+                yield (name,), f"{error}, or plant.integrator.quantize_us = false"
 
-    def __post_init__(self) -> None:
-        """Check names and ranges."""
-        if self.kind not in TABLEAUX:
-            raise InputError(f"integrator {self.kind!r} is unknown; allowed are {', '.join(TABLEAUX)}")
-        for label, given in (("rtol", self.rtol), ("atol", self.atol)):
-            for group, value in given.items():
-                if group not in GROUPS:
-                    raise InputError(f"integrator.{label} of {group!r}: unknown group; allowed: {', '.join(GROUPS)}")
-                if not (math.isfinite(value) and value >= 0.0 and (label == "rtol" or value > 0.0)):
-                    least = "0 or more" if label == "rtol" else "above 0"
-                    raise InputError(f"integrator.{label} of {group!r} = {value}; it must be finite and {least}")
-        shortest_s = 1e-6 if self.quantize_us else 1e-12
-        if not shortest_s <= self.h_min_s <= self.h_init_s <= self.h_max_s < math.inf:
-            raise InputError(
-                f"integrator steps h_min = {self.h_min_s}, h_init = {self.h_init_s}, h_max = {self.h_max_s} s "
-                f"must rise in this order, from {shortest_s} at least"
-            )
-        if not 0.0 < self.safety < 1.0:
-            raise InputError(f"integrator.safety = {self.safety} must lie between 0 and 1")
-        if not 0.0 < self.min_factor < 1.0 < self.max_factor < math.inf:
-            raise InputError(
-                f"integrator.min_factor = {self.min_factor} must lie between 0 and 1, max_factor = {self.max_factor} "
-                "above 1"
-            )
-        if not 0.0 < self.kink_tolerance <= 1.0:
-            raise InputError(f"integrator.kink_tolerance = {self.kink_tolerance} must lie above 0, and be 1 at most")
-        if isinstance(self.max_substeps, bool) or not isinstance(self.max_substeps, int) or self.max_substeps < 1:
-            raise InputError(f"integrator.max_substeps = {self.max_substeps} must be an integer of 1 or more")
-        for name in ("h_min_s", "h_max_s", "h_init_s"):
-            self._step_us(name)
+    @property
+    def first_step_s(self) -> float:
+        """The first step that is tried."""
+        return self.h_init or min(max(FIRST_STEP_S, self.h_min), self.h_max)
 
     @property
     def tableau(self) -> Tableau:
@@ -145,16 +138,15 @@ class Integrator:
 
     def rtol_of(self, group: str) -> float:
         """Return the relative tolerance of a group."""
-        return self.rtol.get(group, DEFAULT_RTOL.get(group, 1e-6))
+        return 0.0 if group == "att" else float(getattr(self, f"rtol_{group}"))
 
     def atol_of(self, group: str) -> float:
         """Return the absolute tolerance of a group."""
-        return self.atol.get(group, DEFAULT_ATOL[group])
+        return float(getattr(self, "atol_att_rad" if group == "att" else f"atol_{group}"))
 
-    def _step_us(self, name: str) -> float:
+    def _step_us(self, seconds: float) -> float:
         """Return a step in microseconds, which is a whole number of them if steps are to be."""
-        seconds = getattr(self, name)
-        return float(period_to_us(seconds, f"integrator.{name}")) if self.quantize_us else seconds * 1e6
+        return float(period_to_us(seconds, "step")) if self.quantize_us else seconds * 1e6
 
     def write(self, solver: Any) -> None:
         """Write parameters and the first step into a `SOLVER` record."""
@@ -167,9 +159,9 @@ class Integrator:
             solver["rtol"][index] = self.rtol_of(group)
             solver["atol"][index] = self.atol_of(group)
             solver["is_controlled"][index] = self.plant_error_control or group not in PLANT_GROUPS
-        solver["h_min_us"] = self._step_us("h_min_s")
-        solver["h_max_us"] = self._step_us("h_max_s")
-        solver["h_us"] = self._step_us("h_init_s")
+        solver["h_min_us"] = self._step_us(self.h_min)
+        solver["h_max_us"] = self._step_us(self.h_max)
+        solver["h_us"] = self._step_us(self.first_step_s)
         for name in ("safety", "min_factor", "max_factor", "kink_tolerance"):
             solver[name] = getattr(self, name)
         # safety * error ** (-1 / order) = max_factor, solved for the error by products alone
@@ -178,3 +170,9 @@ class Integrator:
             error *= self.safety / self.max_factor
         solver["error_for_max_factor"] = error
         solver["error_exponent"] = -1.0 / order
+
+
+def tolerances(rtol: float, atol: float, groups: Iterable[str] = GROUPS) -> dict[str, Any]:
+    """Return the keys of an `Integrator` that give groups the same tolerances; attitude has no relative one."""
+    keys: dict[str, Any] = {"atol_att_rad" if group == "att" else f"atol_{group}": atol for group in groups}
+    return keys | {f"rtol_{group}": rtol for group in groups if group != "att"}

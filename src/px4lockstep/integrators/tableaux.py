@@ -10,7 +10,7 @@ and an embedded pair estimates the error of x' as h Σ e_i k_i, where the last s
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Literal
 
 from px4lockstep.jit import record
 
@@ -103,4 +103,6 @@ RK45 = Tableau(
 )
 """Dormand and Prince, A family of embedded Runge-Kutta formulae, J. Comput. Appl. Math. 6 (1980)."""
 
-TABLEAUX = {tableau.name: tableau for tableau in (EULER, RK4, RK23, RK45)}
+Method = Literal["Euler", "RK4", "RK23", "RK45"]
+
+TABLEAUX: dict[Method, Tableau] = {"Euler": EULER, "RK4": RK4, "RK23": RK23, "RK45": RK45}

@@ -9,10 +9,11 @@ Unknown keys, nan and inf are errors, unless a key says otherwise.
 """
 
 import functools
+import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Self, TypeVar, dataclass_transform, get_args, get_origin
 
 import numpy as np
 from pydantic import (
@@ -46,6 +47,7 @@ CHECK_LATER = "check later"
 P = TypeVar("P", bound="Part")
 
 
+@dataclass_transform()
 class _PartType(ModelMetaclass):
     """Makes parts in Python: `Wind("ou")` is `Wind(wind="ou")`, lists and arrays may stand for tuples.
 
@@ -119,6 +121,11 @@ def entry(default: Any = ..., doc: str = "", unit: str = "", *, stage: str | Non
 def misfit(key: str, value: Any, text: str) -> tuple[Key, str]:
     """Return a finding of `Part.check` about the value of a key."""
     return (key,), f"{KEY} = {show(value)} {text}"
+
+
+def name_or_table(value: Any) -> Any:
+    """Take a plain string as the table's kind."""
+    return {"kind": value} if isinstance(value, str) else value
 
 
 def wrong(text: str) -> PydanticCustomError:
@@ -297,10 +304,16 @@ def stage_of(key: Key, root: type[Part]) -> str | None:
         field = keys_of(model).get(part)
         if field is None:
             return stage
+        stage = _owner(model, part).stage or stage
         model = table_of(field)[0]
         own = field.json_schema_extra.get("stage") if isinstance(field.json_schema_extra, dict) else None
         stage = str(own) if own else (model.stage if model is not None and model.stage else stage)
     return stage
+
+
+def _owner(model: type[Part], name: str) -> type[Part]:
+    """Return the class that a key of a table comes from, which may be one that it inherits from."""
+    return next((own for own in model.__mro__ if name in inspect.get_annotations(own)), model)
 
 
 def all_tables(root: type[Part]) -> Iterator[tuple[str, type[Part], bool]]:

@@ -25,13 +25,13 @@ import numpy as np
 
 from px4lockstep.checks import check_number, check_positive
 from px4lockstep.environment.atmosphere import (
-    G0_M_S2,
     GAS_CONSTANT_J_KG_K,
     LAPSE_K_M,
     PRESSURE_EXPONENT,
     SCALE_PER_M,
     SEA_LEVEL_PRESSURE_PA,
     SEA_LEVEL_TEMPERATURE_K,
+    STANDARD_GRAVITY_M_S2,
     TROPOPAUSE_M,
     TROPOPAUSE_PRESSURE_PA,
     density_kg_m3,
@@ -62,7 +62,7 @@ STREAM = "sensors.baro"
 NOISE_LANE = np.int64(0)
 
 LOWEST_M = -5_000.0
-ALTITUDE_EXPONENT = LAPSE_K_M * GAS_CONSTANT_J_KG_K / G0_M_S2
+ALTITUDE_EXPONENT = LAPSE_K_M * GAS_CONSTANT_J_KG_K / STANDARD_GRAVITY_M_S2
 ZERO_C_K = 273.15
 
 BAROMETER = record(

@@ -14,6 +14,7 @@ from px4lockstep.engine.prepared import Prepared
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.streams import Streams
 from px4lockstep.environment.projection import MapProjection
+from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.log.log import Log
@@ -26,15 +27,11 @@ from px4lockstep.spec.flight_checks import us
 from px4lockstep.spec.flight_tables import Home
 from px4lockstep.spec.parts import (
     build_autopilot,
-    build_axes,
-    build_estimator,
-    build_gusts,
-    build_integrator,
     build_timeline,
-    build_wind,
 )
 from px4lockstep.spec.report import Report
 from px4lockstep.spec.spec import Spec
+from px4lockstep.spec.timing import Timing
 from px4lockstep.vehicle.aircraft import Aircraft
 
 MAX_NAMED = 10
@@ -93,14 +90,14 @@ def build(
         with at(("px4", "mission_path")):
             mission = spec.mission
         scenario = spec.scenario
-        gusts = build_gusts(spec.environment)
+        gusts = spec.environment.gusts
         common: dict[str, Any] = {
-            "integrator": made(build_integrator, spec.plant.integrator),
+            "integrator": spec.plant.integrator,
             "validate": spec.run.validate_,
             "prepared": prepared,
         }
         with at(()):
-            timeline = made(build_timeline, made(build_axes, spec.timeline), scenario, gusts)
+            timeline = made(build_timeline, made(Timing.axes, spec.timeline), scenario, gusts)
             if replay is not None:
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
             else:
@@ -113,8 +110,8 @@ def build(
                     aircraft,
                     timeline,
                     scenario=scenario,
-                    wind=made(build_wind, spec.environment),
-                    estimator=Estimator() if has_own_estimator else made(build_estimator, spec.estimator),
+                    wind=spec.environment.only(Wind),
+                    estimator=Estimator() if has_own_estimator else spec.estimator,
                     autopilot=autopilot,
                     gusts=gusts,
                     record=spec.run.mode == "record" if record is None else record,

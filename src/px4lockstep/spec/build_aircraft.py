@@ -16,7 +16,6 @@ from px4lockstep.errors import InputError
 from px4lockstep.math.quaternion import from_euler
 from px4lockstep.part import Key, dotted
 from px4lockstep.spec.flight_tables import Contact as ContactTable
-from px4lockstep.spec.flight_tables import Environment
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.vehicle_checks import inertia
 from px4lockstep.spec.vehicle_tables import (
@@ -94,7 +93,7 @@ def build_aircraft(spec: Spec, prepared: Prepared | None = None) -> Aircraft:
         ),
         made(_propulsion, airframe.propulsion),
         made(_ground, spec.plant.contact),
-        made(_gravity, spec.environment),
+        spec.environment.only(Gravity),
         spec.home.alt_msl_m,
     )
 
@@ -151,11 +150,6 @@ def _ground(own: ContactTable) -> Contact:
             points_body_m=own.points_body_m,
             mu_static=own.mu_static,
         )
-
-
-def _gravity(own: Environment) -> Gravity:
-    with at(("environment",)):
-        return Gravity(own.gravity, own.gravity_mps2, own.gravity_mu, own.gravity_r0_m)
 
 
 def _rotors(

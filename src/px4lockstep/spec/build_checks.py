@@ -10,10 +10,10 @@ import numpy as np
 from px4lockstep.autopilots.builtin.autopilot import Builtin
 from px4lockstep.autopilots.builtin.control_model import KnownAircraft
 from px4lockstep.autopilots.builtin.stack import BUILTIN
-from px4lockstep.part import Key, Part
+from px4lockstep.part import Key
 from px4lockstep.spec.build_aircraft import PlacedError, at, build_aircraft
 from px4lockstep.spec.flight_checks import us
-from px4lockstep.spec.parts import build_autopilot, build_estimator, build_integrator, build_wind
+from px4lockstep.spec.parts import build_autopilot
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.vehicle_checks import Found
 from px4lockstep.vehicle.dispatch import PLANT
@@ -56,20 +56,6 @@ def check_autopilot(spec: Spec) -> Found:
         yield error.key, str(error)
 
 
-def check_models(spec: Spec) -> Found:
-    """Numbers of the other parts that can be computed with."""
-    parts: tuple[tuple[Callable[..., object], Part], ...] = (
-        (build_wind, spec.environment),
-        (build_estimator, spec.estimator),
-        (build_integrator, spec.plant.integrator),
-    )
-    for build, own in parts:
-        try:
-            build(own)
-        except PlacedError as error:
-            yield error.key, str(error)
-
-
 def related(key: Key, needed: tuple[str, ...]) -> tuple[str, ...]:
     """Return the tables whose values may be to blame for an error of a key."""
     table = str(key[0]) if key else ""
@@ -83,6 +69,5 @@ def related(key: Key, needed: tuple[str, ...]) -> tuple[str, ...]:
 BUILD_CHECKS: tuple[tuple[Callable[[Spec], Found], tuple[str, ...]], ...] = (
     (check_aircraft, AIRCRAFT),
     (check_autopilot, (*AIRCRAFT, "px4", "autopilot", "timeline")),
-    (check_models, ("environment", "estimator", "plant", "timeline")),
 )
 """All of them, each with the tables that it needs."""

@@ -3,8 +3,8 @@
 from typing import Any
 
 from px4lockstep.engine.prepared import Prepared
+from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.spec.flight_tables import EstimatorTable
 from px4lockstep.spec.vehicle_tables import Actuation, Airframe, Bus, MotorChannel, Power
 
 Tables = dict[str, Any]
@@ -76,7 +76,7 @@ def _power(power: Power, actuation: Actuation) -> Power:
     return power.model_copy(update={"batteries": batteries, "buses": buses})
 
 
-def _estimator(estimator: EstimatorTable, tick_s: float) -> EstimatorTable:
+def _estimator(estimator: Estimator, tick_s: float) -> Estimator:
     return estimator if estimator.dt_est_s is not None else estimator.model_copy(update={"dt_est_s": tick_s})
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from px4lockstep.autopilots.builtin.autopilot import MAX_RATE_HZ, Builtin
 from px4lockstep.autopilots.kinds import KINDS
-from px4lockstep.engine.timeline import MAX_BOUNDARIES
 from px4lockstep.errors import InputError
-from px4lockstep.estimation.estimator import MAX_DELAY_TICKS
+from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.log.schema import COLUMNS
 from px4lockstep.part import Key, dotted, show
 from px4lockstep.part.wording import choices
@@ -18,14 +17,11 @@ from px4lockstep.scenario.fit import Surroundings, problems
 from px4lockstep.spec.defaults import Tables
 from px4lockstep.spec.flight_tables import (
     Autopilot,
-    Environment,
-    EstimatorTable,
-    Integrator,
     Plant,
     Run,
-    Timeline,
 )
 from px4lockstep.spec.px4_tables import Px4
+from px4lockstep.spec.timing import Timing
 from px4lockstep.spec.vehicle_checks import Found, bad, check_actuation, check_airframe, check_power, check_wiring
 from px4lockstep.timebase import seconds_to_us
 
@@ -44,86 +40,27 @@ def us(seconds: float) -> int:
     return seconds_to_us(seconds, "time")
 
 
-def check_timeline(tables: Tables) -> Found:
-    """Periods that fit into the run and into each other."""
-    timeline: Timeline = tables["timeline"]
-    end_us = us(timeline.t_end_s)
-    names = ("dt_autopilot_s", "dt_wind_s", "dt_log_s")
-    total = sum(end_us // us(getattr(timeline, name)) + 1 for name in names)
-    if timeline.dt_phys_s is not None:
-        total += end_us // us(timeline.dt_phys_s) + 1
-    if total > MAX_BOUNDARIES:
-        text = f"makes up to {total:,} boundaries; the limit is {MAX_BOUNDARIES:,}: end earlier or use longer periods"
-        yield bad(("timeline", "t_end_s"), timeline.t_end_s, text)
-    if timeline.dt_phys_s is None:
-        return
-    step_us = us(timeline.dt_phys_s)
-    for name in names:
-        period_us = us(getattr(timeline, name))
-        if period_us % step_us:
-            below_us = period_us // step_us * step_us
-            nearest = " or ".join(f"{near_us / 1e6:g}" for near_us in (below_us, below_us + step_us) if near_us)
-            text = f"is not a whole multiple of timeline.dt_phys_s = {timeline.dt_phys_s}; use {nearest}"
-            yield bad(("timeline", name), getattr(timeline, name), text)
-
-
 def check_plant(tables: Tables) -> Found:
-    """Steps in order; feet for legs."""
+    """Feet for legs."""
     plant: Plant = tables["plant"]
-    integrator, contact = plant.integrator, plant.contact
-    key: Key = ("plant", "integrator")
-    first = integrator.h_init or first_step(integrator)
-    if integrator.h_min > integrator.h_max:
-        yield bad((*key, "h_min"), integrator.h_min, f"is above h_max = {integrator.h_max}; it must not be")
-    elif not integrator.h_min <= first <= integrator.h_max:
-        text = f"is not between h_min = {integrator.h_min} and h_max = {integrator.h_max}; or 0, for any"
-        yield bad((*key, "h_init"), integrator.h_init, text)
-    if integrator.quantize_us:
-        for name in ("h_min", "h_max", "h_init"):
-            try:
-                seconds_to_us(getattr(integrator, name), dotted((*key, name)))
-            except InputError as error:
-                yield (*key, name), f"{error}, or plant.integrator.quantize_us = false"
+    contact = plant.contact
     if contact.kind == "legs" and not contact.points_body_m:
         yield ("plant", "contact"), "plant.contact.points_body_m is missing; contact of the kind legs needs the feet"
     if contact.mu_static is not None and contact.mu_static < contact.mu:
         yield bad(("plant", "contact", "mu_static"), contact.mu_static, f"is below mu = {contact.mu}; it must not be")
 
 
-def first_step(integrator: Integrator) -> float:
-    """Return the first step that is tried if none is given."""
-    return min(max(1e-3, integrator.h_min), integrator.h_max)
-
-
-def check_environment(tables: Tables) -> Found:
-    """Gusts that last."""
-    environment: Environment = tables["environment"]
-    for i, gust in enumerate(environment.gusts):
-        if us(gust.start_s) >= us(gust.end_s):
-            key: Key = ("environment", "gusts", i, "end_s")
-            yield bad(key, gust.end_s, f"is not after start_s = {gust.start_s}; a gust lasts a microsecond at least")
-
-
 def check_estimator(tables: Tables) -> Found:
-    """The autopilot's period, whole ticks of delay, the same noise on all axes."""
-    estimator: EstimatorTable = tables["estimator"]
-    tick_s = tables["timeline"].dt_autopilot_s
-    tick_us = us(tick_s)
-    if estimator.dt_est_s is not None and us(estimator.dt_est_s) != tick_us:
-        yield bad(("estimator", "dt_est_s"), estimator.dt_est_s, f"must equal timeline.dt_autopilot_s = {tick_s}")
-    if estimator.kind == "none":
-        return
-    delay_us = us(estimator.delay_s)
-    if delay_us % tick_us:
-        near_us = delay_us // tick_us * tick_us
-        text = f"is not a whole number of ticks of {tick_s} s; use {near_us / 1e6:g} or {(near_us + tick_us) / 1e6:g}"
-        yield bad(("estimator", "delay_s"), estimator.delay_s, text)
-    elif delay_us > MAX_DELAY_TICKS * tick_us:
-        text = f"is too long; at most {MAX_DELAY_TICKS} ticks, {MAX_DELAY_TICKS * tick_us / 1e6:g}, are allowed"
-        yield bad(("estimator", "delay_s"), estimator.delay_s, text)
-    for name, value in estimator:
-        if isinstance(value, tuple) and len(set(value)) > 1:
-            yield bad(("estimator", name), value, "differs between axes; the estimator has one value for all three")
+    """The autopilot's period, whole ticks of delay."""
+    estimator: Estimator = tables["estimator"]
+    timing: Timing = tables["timeline"]
+    if estimator.dt_est_s is not None and us(estimator.dt_est_s) != timing.tick_us:
+        text = f"must equal timeline.dt_autopilot_s = {timing.dt_autopilot_s}"
+        yield bad(("estimator", "dt_est_s"), estimator.dt_est_s, text)
+    try:
+        estimator.delay_ticks(timing.tick_us)
+    except InputError as error:
+        yield ("estimator", "delay_s"), str(error)
 
 
 def check_battery_sensors(tables: Tables) -> Found:
@@ -269,9 +206,7 @@ CHECKS: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (check_power, ("power",)),
     (check_wiring, ("actuation", "power")),
     (check_battery_sensors, ("timeline", "power")),
-    (check_timeline, ("timeline",)),
     (check_plant, ("plant",)),
-    (check_environment, ("environment",)),
     (check_estimator, ("timeline", "estimator")),
     (check_motors_of_events, ("airframe", "scenario")),
     (check_events_apply, ("scenario", "autopilot")),

@@ -1,7 +1,7 @@
 """From a file, or the name of an aircraft that ships, to a complete and checked `Spec`."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -167,25 +167,21 @@ def _tables(layers: Layers, prepared: Prepared) -> Tables:
         # A table that must be there and is not is checked as an empty one: the report then has its keys.
         value = layers.data.get(name, {})
         try:
-            tables[name] = prepared.made(_validated, name, value)
+            tables[name] = prepared.made(_validator(name), value)
         except ValidationError as error:
             layers.report.add_validation((name,), error)
             unknown_keys = [found["loc"] for found in error.errors() if found["type"] == "extra_forbidden"]
             if len(unknown_keys) == error.error_count():  # without them the rest can be checked
-                tables[name] = _validated(name, _without(value, unknown_keys))
+                tables[name] = _validator(name)(_without(value, unknown_keys))
     return tables
 
 
 @functools.cache
-def _adapter(name: str) -> TypeAdapter[Any]:
-    """Return what checks a top-level table."""
+def _validator(name: str) -> Callable[[Any], Any]:
+    """Return the function that makes a top-level table, each value of which is valid alone."""
     annotation: Any = keys_of(Spec)[name].annotation
-    return TypeAdapter(annotation)
-
-
-def _validated(name: str, value: Any) -> Any:
-    """Return a top-level table, each value of which is valid alone."""
-    return _adapter(name).validate_python(value, context=CHECK_LATER)
+    adapter = TypeAdapter[Any](annotation)
+    return lambda value: adapter.validate_python(value, context=CHECK_LATER)
 
 
 def _without(value: Any, keys: list[Key]) -> Any:

@@ -6,22 +6,22 @@ from typing import ClassVar, Literal
 
 from pydantic import PrivateAttr
 
+from px4lockstep.environment.environment import Environment
+from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.part import Key, Part, entry
 from px4lockstep.px4.missions import Mission
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.flight_tables import (
     AircraftTable,
     Autopilot,
-    Environment,
-    EstimatorTable,
     Home,
     Plant,
     Run,
     SensorTable,
-    Timeline,
 )
 from px4lockstep.spec.px4_tables import Px4
 from px4lockstep.spec.shipped import mission_of
+from px4lockstep.spec.timing import Timing
 from px4lockstep.spec.vehicle_tables import Actuation, Airframe, Power
 
 
@@ -63,11 +63,11 @@ class Spec(Part):
     home: Home = entry(Home(), "The origin.", stage="home")
     px4: Px4 = entry(Px4(), "Mission, real PX4.", stage="autopilot")
     autopilot: Autopilot = entry(Autopilot(), "Who flies.", stage="autopilot")
-    timeline: Timeline = entry(Timeline(), "Periods.")
+    timeline: Timing = entry(Timing(), "Periods.")
     plant: Plant = entry(Plant(), "Numerics, ground.", stage="plant")
     environment: Environment = entry(Environment(), "Wind, gravity.", stage="plant")
     scenario: Scenario = entry(Scenario(), "Events.", stage="scenario")
-    estimator: EstimatorTable = entry(EstimatorTable(), "What the autopilot is told.", stage="estimator")
+    estimator: Estimator = entry(Estimator(), "What the autopilot is told.", stage="estimator")
     airframe: Airframe = entry(..., "Body and rotors.", stage="plant")
     actuation: Actuation = entry(Actuation(), "Channels.", stage="plant")
     power: Power = entry(Power(), "Batteries and buses.", stage="plant")

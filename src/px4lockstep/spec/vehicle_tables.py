@@ -14,6 +14,7 @@ from px4lockstep.part import (
     Quaternion,
     Vector,
     entry,
+    name_or_table,
     show,
     wrong,
 )
@@ -140,11 +141,6 @@ class Actuators(Part):
     rate_limit: Annotated[float, Field(gt=0.0, allow_inf_nan=True)] = entry(
         math.inf, "Fastest change of the output of `second_order`; `inf` for none.", "1/s"
     )
-
-
-def name_or_table(value: Any) -> Any:
-    """Take a plain string as the table's kind."""
-    return {"kind": value} if isinstance(value, str) else value
 
 
 ActuatorsOrName = Annotated[Actuators, BeforeValidator(name_or_table, json_schema_input_type=str | Actuators)]

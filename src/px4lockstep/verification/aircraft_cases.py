@@ -16,7 +16,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.environment.wind import Wind
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.integrators.tableaux import TABLEAUX
+from px4lockstep.integrators.tableaux import TABLEAUX, Method
 from px4lockstep.vehicle.aircraft import Aircraft
 from px4lockstep.vehicle.fleet import iris, octa, twin
 from px4lockstep.vehicle.parts import Actuator, Battery, Contact, Propulsion, Rotor
@@ -42,7 +42,7 @@ class Held:
         outputs.motors[:] = self.duty
 
 
-def _fly(aircraft: Aircraft, kind: str, end_us: int, duty: float = 0.0, step_us: int | None = None) -> Simulation:
+def _fly(aircraft: Aircraft, kind: Method, end_us: int, duty: float = 0.0, step_us: int | None = None) -> Simulation:
     step_us = step_us or STEPS_US.get(kind)
     timeline = Timeline(
         end_us,
@@ -191,7 +191,7 @@ def _atmosphere() -> Iterator[Result]:
 def _turbulence() -> Iterator[Result]:
     for period_us in (10_000, 20_000):
         timeline = Timeline(20_000_000_000, wind=Periodic(period_us), log=Periodic(1_000_000))
-        wind = Wind("ou", sigma_ned=(1.0, 1.0, 1.0), tau_s=1.0)
+        wind = Wind("ou", wind_sigma_ned=(1.0, 1.0, 1.0), wind_tau_s=1.0)
         sim = Simulation(None, timeline, wind=wind, seed=3).run()
         variance = float(sim.log["inputs"]["wind_ned"].var())
         # 60,000 samples a time constant apart: the estimate scatters by sqrt(2 / 46,000) = 0.7 %

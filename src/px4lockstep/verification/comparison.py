@@ -4,7 +4,7 @@ Open loop, what an integrator gets wrong early is carried along and grows; `loca
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.statistics import Statistics
 from px4lockstep.engine.timeline import Timeline
 from px4lockstep.errors import SimulationError
-from px4lockstep.integrators.solver import Integrator
-from px4lockstep.plant.layout import GROUPS
+from px4lockstep.integrators.solver import Integrator, tolerances
 from px4lockstep.verification.quantities import Array, Quantity, error, quantities_of
 
 Make = Callable[[Integrator, Timeline], Simulation]
@@ -27,8 +26,8 @@ REPEATS = 3
 
 def tight(integrator: Integrator) -> Integrator:
     """Return an integrator as a reference has it: tolerances of `TOLERANCE`; every state and kink limits the step."""
-    own = dict.fromkeys(GROUPS, TOLERANCE)
-    return replace(integrator, rtol=own, atol=own, plant_error_control=True, kink_tolerance=Integrator.kink_tolerance)
+    own = tolerances(TOLERANCE, TOLERANCE) | {"kink_tolerance": Integrator().kink_tolerance}
+    return integrator.model_copy(update={**own, "plant_error_control": True})
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.integrators.tableaux import TABLEAUX
+from px4lockstep.integrators.tableaux import TABLEAUX, Method
 from px4lockstep.verification import solutions
 from px4lockstep.verification.reference_cases import LOG_PERIOD_US, OSCILLATOR, TEN_S, fly
 from px4lockstep.verification.result import Result
@@ -24,7 +24,7 @@ STEPS_US = {
 ALLOWED = {"Euler": 0.15, "RK4": 0.25, "RK23": 0.25, "RK45": 0.25}
 
 
-def measured_order(kind: str) -> float:
+def measured_order(kind: Method) -> float:
     """Return the order of convergence of a method on the oscillator."""
     plant = replace(OSCILLATOR, omega_rad_s=1.0)
     integrator = Integrator(kind, adaptive=False)

@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
-from px4lockstep.integrators.solver import Integrator
+from px4lockstep.integrators.solver import Integrator, tolerances
 from px4lockstep.integrators.tableaux import TABLEAUX
 from px4lockstep.plant import models
-from px4lockstep.plant.layout import GROUPS
 from px4lockstep.plant.models import PlantModel
 from px4lockstep.verification import solutions
 from px4lockstep.verification.result import Result
@@ -25,8 +24,8 @@ from px4lockstep.verification.result import Result
 Array = npt.NDArray[np.float64]
 
 ADAPTIVE = {
-    "RK23": Integrator("RK23", rtol={"pos": 1e-7, "vel": 1e-7, "omega": 1e-7}, atol=dict.fromkeys(GROUPS, 1e-7)),
-    "RK45": Integrator("RK45", rtol={"pos": 1e-9, "vel": 1e-9, "omega": 1e-9}, atol=dict.fromkeys(GROUPS, 1e-9)),
+    "RK23": Integrator("RK23", **tolerances(1e-7, 1e-7)),
+    "RK45": Integrator("RK45", **tolerances(1e-9, 1e-9)),
 }
 LOG_PERIOD_US = 100_000
 

@@ -9,17 +9,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.integrators.solver import Integrator
-from px4lockstep.plant.layout import GROUPS
+from px4lockstep.integrators.solver import Integrator, tolerances
 from px4lockstep.plant.models import PlantModel
 from px4lockstep.verification.reference_cases import BODY, LARGE_PENDULUM, ORBIT, TEN_S, fly
 from px4lockstep.verification.result import Result
 
 Array = npt.NDArray[np.float64]
 
-TIGHT = Integrator(
-    "RK45", rtol=dict.fromkeys(GROUPS, 1e-12), atol=dict.fromkeys(GROUPS, 1e-12), h_min_s=1e-6, h_init_s=1e-5
-)
+TIGHT = Integrator("RK45", **tolerances(1e-12, 1e-12), h_min=1e-6, h_init=1e-5)
 BOUND = 1e-9
 """Both solvers keep 1e-12 per step; over some thousand steps of 10 s that may add up to this."""
 

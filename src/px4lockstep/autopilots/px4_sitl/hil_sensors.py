@@ -68,10 +68,10 @@ class Senses:
 
     def _gravity_m_s2(self, z_down_m: float) -> float:
         gravity = self._aircraft.gravity
-        if gravity.kind == "uniform":
-            return gravity.gravity_m_s2
-        radius_m = gravity.r0_m - z_down_m
-        return float(gravity.mu_m3_s2 / (radius_m * radius_m))
+        if gravity.gravity == "uniform":
+            return gravity.gravity_mps2
+        radius_m = gravity.gravity_r0_m - z_down_m
+        return float(gravity.gravity_mu / (radius_m * radius_m))
 
     def _truth(self, hil_us: int, inputs: Any) -> bytes:
         """Return the frame of the true state, without what the sensors make of it."""
