@@ -170,4 +170,4 @@ def test_a_wind_takes_lists_and_arrays_and_does_not_change_with_them():
     mean = np.array([1.0, 2.0, 3.0])
     wind = Wind("constant", wind_mean_ned=mean, wind_sigma_ned=[1, 1, 1])
     mean[0] = 9.0
-    assert (wind.mean_ned, wind.sigma_ned) == ((1.0, 2.0, 3.0), (1.0, 1.0, 1.0))
+    assert (wind.wind_mean_ned, wind.wind_sigma_ned) == ((1.0, 2.0, 3.0), (1.0, 1.0, 1.0))

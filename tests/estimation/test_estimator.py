@@ -19,7 +19,7 @@ from px4lockstep.math.quaternion import to_euler
 
 QUIET = {
     f"{name}_{unit}": 0.0
-    for quantity, unit in (("pos", "m"), ("vel", "m_s"), ("yaw", "rad"), ("rate", "rad_s"))
+    for quantity, unit in (("pos", "m"), ("vel", "mps"), ("yaw", "rad"), ("rate", "rad_s"))
     for name in (f"{quantity}_sigma", f"{quantity}_bias_sigma")
 }
 AT_REST = states_of(np.zeros((1, 13)) + np.eye(1, 13, 6))

@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from px4lockstep.campaigns.build_cache import BuildCache
 from px4lockstep.campaigns.file_tables import CampaignFile, Vary
 from px4lockstep.campaigns.metrics import Metric, metrics_of
 from px4lockstep.campaigns.sampling import Sampler, seed_of_run
-from px4lockstep.engine.prepared import Prepared
 from px4lockstep.part import freeze
 from px4lockstep.px4.missions import parse_mission
 from px4lockstep.spec.files import Layers
@@ -80,12 +80,12 @@ class Campaign:
             name, text = self.mission
             layers.missions[name] = parse_mission(text, name)
         apply_overrides(layers, overrides, ())
-        return checked(layers, self.prepared)
+        return checked(layers, self.build_cache)
 
     @cached_property
-    def prepared(self) -> Prepared:
-        """What the last run was made of: the next changes a few numbers, and takes over the rest."""
-        return Prepared()
+    def build_cache(self) -> BuildCache:
+        """Parts of the last run: the next one changes a few numbers, and reuses the rest."""
+        return BuildCache()
 
     @cached_property
     def _flown_base(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.autopilots.base import capabilities_of
-from px4lockstep.engine.prepared import Prepared
+from px4lockstep.engine.builder import Builder
 from px4lockstep.engine.protocols import StageInputs
 from px4lockstep.engine.snapshot import check_object
 from px4lockstep.engine.timeline import Timeline
@@ -23,7 +23,7 @@ from px4lockstep.vehicle.dispatch import PLANT
 
 
 def set_scenario(
-    scenario: Scenario, core: npt.NDArray[Any], timeline: Timeline, sources: dict[str, Any], prepared: Prepared
+    scenario: Scenario, core: npt.NDArray[Any], timeline: Timeline, sources: dict[str, Any], builder: Builder
 ) -> None:
     """Write a scenario into the `SIM` record, with all checks.
 
@@ -42,7 +42,7 @@ def set_scenario(
         start_us=timeline.start_us,
         has_ticks=timeline.autopilot is not None,
     )
-    prepared.write(core, ("scenario",), _write_scenario, scenario, core["plant"].tobytes(), timeline, around)
+    builder.write(core, ("scenario",), _write_scenario, scenario, core["plant"].tobytes(), timeline, around)
     for name, item in scenario.python_objects().items():
         check_object(name, item)
 

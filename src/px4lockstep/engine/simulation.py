@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from px4lockstep.autopilots.base import NativeAutopilot, Session, capabilities_of
 from px4lockstep.engine import loop, validator
+from px4lockstep.engine.builder import Builder
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
 from px4lockstep.engine.checkpoints import CHECKPOINT, branched, check_past, difference, put_state, state_of
 from px4lockstep.engine.compilation import compiled_loop
 from px4lockstep.engine.core import NATIVE, PYTHON, PYTHON_WITH_STATUS, SIM, STREAMS, Arrays
 from px4lockstep.engine.digest import flight_digest, live_digest, pack_flight, pack_live
 from px4lockstep.engine.failure import failure_of
-from px4lockstep.engine.prepared import Prepared
 from px4lockstep.engine.protocols import PlantView, Source, StageInputs, TelemetryHook
 from px4lockstep.engine.scenario_stage import NotingChanges
 from px4lockstep.engine.snapshot import Snapshot, load_objects, save_objects
@@ -70,7 +70,7 @@ class Simulation:
         record: Whether to keep the streams for a replay. A command out of range is then an error.
         validate: `off`, `cheap` or `paranoid`: see `validator`.
         seed: Of all randomness that is native.
-        prepared: What simulations before this one were made with, which is taken over where it is the same.
+        builder: Makes the parts and writes the records; left out, all anew.
 
     Raises:
         InputError: If anything does not fit, before the first boundary.
@@ -93,7 +93,7 @@ class Simulation:
         record: bool = False,
         validate: str = "cheap",
         seed: int = 0,
-        prepared: Prepared | None = None,
+        builder: Builder | None = None,
     ) -> None:
         if validate not in validator.LEVELS:
             raise InputError(f"validate = {validate!r} is unknown; allowed are {', '.join(validator.LEVELS)}")
@@ -111,11 +111,11 @@ class Simulation:
 
         self._core = zeros(SIM)
         sim = plain(self._core)[0]
-        prepared = prepared or Prepared()
+        builder = builder or Builder()
         sim["bus"]["estimate"]["q_bn"][0] = 1.0
         sim["bus"]["estimate"]["is_valid"] = 1.0  # unless an estimator writes otherwise
         if plant is not None:
-            prepared.write(self._core, ("plant", "state"), plant_records, plant)
+            builder.write(self._core, ("plant", "state"), plant_records, plant)
             sim["modes"]["plant"] = NATIVE
             # Nobody looks at outputs between two rows of the log if the autopilot is replayed and nothing estimates.
             is_unwatched = replay is not None and estimator is None
@@ -125,7 +125,7 @@ class Simulation:
             sim["battery_sensors"]["gain"] = 1.0  # a plant without sensors shows its batteries as they are
             if hasattr(plant, "write_sensors") and timeline.autopilot is not None:
                 plant.write_sensors(sim["battery_sensors"], seed, timeline.autopilot.period_us)
-        prepared.write(self._core, ("solver",), record_of, self.integrator)
+        builder.write(self._core, ("solver",), record_of, self.integrator)
         sim["validator"]["level"] = validator.LEVELS[validate]
         sim["validator"]["last_time_us"] = -1
         sim["validator"]["last_autopilot_us"] = -1
@@ -139,7 +139,7 @@ class Simulation:
             held=view(self._core["inputs"], writable=False),
         )
         self._handlers: Handlers = set_sources(
-            self._core, timeline, self._sources, self._inputs, plant, replay, seed, prepared
+            self._core, timeline, self._sources, self._inputs, plant, replay, seed, builder
         )
         self._handlers |= set_hooks(self._core, timeline, self._hooks, hook_axes, self._inputs)
         set_gusts(self._core, timeline, gusts, replay)
@@ -150,7 +150,7 @@ class Simulation:
         self._checkpoints = np.zeros(most, CHECKPOINT)
         self._n_checkpoints = 0
         self._step_warnings = step_warnings(plant, timeline, self.integrator)
-        self.autopilot: Session = open_autopilot(autopilot, self._core, plant, timeline, prepared)
+        self.autopilot: Session = open_autopilot(autopilot, self._core, plant, timeline, builder)
         """The autopilot while it flies."""
         self._autopilot_record = self._core[self.autopilot.record] if self.autopilot.record else self._core
 

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from px4lockstep.autopilots.base import NativeAutopilot, Session, capabilities_of
 from px4lockstep.engine import loop
+from px4lockstep.engine.builder import Builder
 from px4lockstep.engine.core import NATIVE, OFF, PYTHON, PYTHON_WITH_STATUS, REPLAY
-from px4lockstep.engine.prepared import Prepared
 from px4lockstep.engine.protocols import Source, StageInputs, TelemetryHook
 from px4lockstep.engine.scenario_stage import NotingChanges, scenario_handler, set_scenario
 from px4lockstep.engine.snapshot import check_object
@@ -54,7 +54,7 @@ def set_sources(
     plant: PlantModel | None,
     replay: Streams | None,
     seed: int,
-    prepared: Prepared,
+    builder: Builder,
 ) -> Handlers:
     """Set up scenario, wind, estimator and autopilot; return what Python is to run of them.
 
@@ -75,15 +75,15 @@ def set_sources(
         elif isinstance(source, Wind) and name == "wind":
             if not isinstance(timeline.wind, Periodic):
                 raise InputError("a Wind needs a periodic wind axis: its steps are equally long")
-            prepared.write(core, ("wind",), record_of, source, seed, timeline.wind.period_us)
+            builder.write(core, ("wind",), record_of, source, seed, timeline.wind.period_us)
             mode = NATIVE
         elif isinstance(source, Scenario) and name == "scenario":
-            set_scenario(source, core, timeline, sources, prepared)
+            set_scenario(source, core, timeline, sources, builder)
             handlers[int(loop.SCENARIO)] = scenario_handler(source, core, inputs)
             mode = NATIVE
         elif isinstance(source, Estimator) and name == "estimator" and timeline.autopilot is not None:
             check_rigid_body(core["plant"][0])
-            prepared.write(core, ("estimator",), record_of, source, seed, timeline.autopilot.period_us)
+            builder.write(core, ("estimator",), record_of, source, seed, timeline.autopilot.period_us)
             mode = NATIVE
         elif isinstance(source, NativeAutopilot | Session) and name == "autopilot":
             mode = NATIVE  # `open_autopilot` starts it when all else is well
@@ -108,7 +108,7 @@ def set_sources(
 
 
 def open_autopilot(
-    autopilot: object, core: Core, plant: PlantModel | None, timeline: Timeline, prepared: Prepared
+    autopilot: object, core: Core, plant: PlantModel | None, timeline: Timeline, builder: Builder
 ) -> Session:
     """Start the autopilot, if it is compiled, and return what the simulation asks of it from then on.
 
@@ -118,7 +118,7 @@ def open_autopilot(
     if isinstance(autopilot, Session):
         return autopilot
     if isinstance(autopilot, NativeAutopilot) and timeline.autopilot is not None:
-        write = functools.partial(prepared.write, core, (autopilot.record,))
+        write = functools.partial(builder.write, core, (autopilot.record,))
         return autopilot.open(core[autopilot.record], plant, timeline.autopilot.period_us, write)
     return Session(capabilities_of(autopilot))
 

@@ -13,7 +13,7 @@ import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeVar, dataclass_transform, get_args, get_origin
+from typing import Annotated, Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform, get_args, get_origin
 
 import numpy as np
 from pydantic import (
@@ -45,6 +45,19 @@ CHECK_LATER = "check later"
 """Context of a validation that leaves `Part.check` to the caller, which then has a part to check against others."""
 
 P = TypeVar("P", bound="Part")
+
+
+class FrozenDict(dict[str, Any]):
+    """A table of free keys in a part, which nobody can change."""
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("a table of a part can't be changed; make another part")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, Any]]]:
+        return FrozenDict, (dict(self),)
 
 
 @dataclass_transform()
@@ -94,6 +107,9 @@ class Part(BaseModel, metaclass=_PartType):
 
     @model_validator(mode="after")
     def _checked(self, info: ValidationInfo) -> Self:
+        for name, value in vars(self).items():
+            if type(value) is dict:
+                vars(self)[name] = FrozenDict(value)
         if info.context != CHECK_LATER and (found := tuple(self.check())):
             raise PydanticCustomError("misfits", "misfits", {"found": found})
         return self

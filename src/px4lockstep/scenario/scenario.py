@@ -172,7 +172,8 @@ class Then:
     def _add(self, action: str | Act, **arguments: Any) -> Scenario:
         given = {name: value for name, value in arguments.items() if value is not None}
         own = {name: getattr(self.scenario, name) for name in Scenario.model_fields if name != "events"}
-        return Scenario(**own, events=(*self.scenario.events, {**self.trigger, "action": action, **given}))
+        event: Any = {**self.trigger, "action": action, **given}
+        return Scenario(**own, events=(*self.scenario.events, event))
 
     def arm(self) -> Scenario:
         """Request arming."""

@@ -10,7 +10,7 @@ from px4lockstep.autopilots.base import Session
 from px4lockstep.autopilots.builtin.autopilot import Builtin
 from px4lockstep.autopilots.px4_library.autopilot import Px4Library
 from px4lockstep.autopilots.px4_sitl.autopilot import Px4Sitl
-from px4lockstep.engine.prepared import Prepared
+from px4lockstep.engine.builder import Builder
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.streams import Streams
 from px4lockstep.environment.projection import MapProjection
@@ -59,7 +59,7 @@ def build(
     record: bool | None = None,
     replay: Streams | None = None,
     session: Session | None = None,
-    prepared: Prepared | None = None,
+    builder: Builder | None = None,
     check: bool = True,
 ) -> Flight:
     """Build a flight.
@@ -69,7 +69,7 @@ def build(
         record: Whether to keep the streams for a replay; left out, if `run.mode` is `record`.
         replay: Streams that take the place of scenario, wind and autopilot.
         session: An autopilot that flies already, for a branch of its flight; left out, one is made.
-        prepared: What flights before this one were built of, which is taken over where it is the same.
+        builder: Makes the parts and writes the records; left out, all anew.
         check: Whether all that is wrong is to be in one report; else it is the first thing, which is sooner told.
 
     Raises:
@@ -83,10 +83,10 @@ def build(
             f"{place}: run.mode = 'replay' flies nothing; px4lockstep.replay(spec.run.recording_in, spec=spec) replays"
         )
     autopilot: Builtin | Px4Library | Px4Sitl | Session | None = session
-    prepared = prepared or Prepared()
-    made = prepared.made
+    builder = builder or Builder()
+    made = builder.made
     try:
-        aircraft = build_aircraft(spec, prepared)
+        aircraft = build_aircraft(spec, builder)
         with at(("px4", "mission_path")):
             mission = spec.mission
         scenario = spec.scenario
@@ -94,7 +94,7 @@ def build(
         common: dict[str, Any] = {
             "integrator": spec.plant.integrator,
             "validate": spec.run.validate_,
-            "prepared": prepared,
+            "builder": builder,
         }
         with at(()):
             timeline = made(build_timeline, made(Timing.axes, spec.timeline), scenario, gusts)

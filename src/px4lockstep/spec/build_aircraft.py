@@ -1,6 +1,6 @@
 """From the tables of the vehicle to an `Aircraft`.
 
-The functions below `build_aircraft` are given what they may read and nothing else: see `engine.prepared`.
+The functions below `build_aircraft` are given what they may read and nothing else: see `engine.builder`.
 """
 
 import math
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from px4lockstep.checks import Vector3
-from px4lockstep.engine.prepared import Prepared
+from px4lockstep.engine.builder import Builder
 from px4lockstep.environment.gravity import Gravity
 from px4lockstep.errors import InputError
 from px4lockstep.math.quaternion import from_euler
@@ -67,17 +67,17 @@ def at(key: Key) -> Iterator[None]:
         ) from error
 
 
-def build_aircraft(spec: Spec, prepared: Prepared | None = None) -> Aircraft:
+def build_aircraft(spec: Spec, builder: Builder | None = None) -> Aircraft:
     """Return the aircraft of a spec.
 
     Args:
         spec: The spec.
-        prepared: What was made before.
+        builder: Makes the parts and writes the records; left out, all anew.
 
     Raises:
         PlacedError: If anything does not fit.
     """
-    made, airframe = (prepared or Prepared()).made, spec.airframe
+    made, airframe = (builder or Builder()).made, spec.airframe
     return made(
         _aircraft,
         spec.aircraft.name,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from px4lockstep.engine.prepared import Prepared
+from px4lockstep.engine.builder import Builder
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.vehicle_tables import Actuation, Airframe, Bus, MotorChannel, Power
@@ -19,9 +19,9 @@ def default_directions(count: int) -> tuple[int, ...]:
     return (1, 1, -1, -1) if count == 4 else tuple(1 if i % 2 == 0 else -1 for i in range(count))
 
 
-def fill_in(tables: Tables, prepared: Prepared) -> None:
+def fill_in(tables: Tables, builder: Builder) -> None:
     """Fill in what tables leave out, where what it depends on is valid."""
-    made = prepared.made
+    made = builder.made
     if "airframe" in tables:
         tables["airframe"] = made(_airframe, tables["airframe"])
     if {"airframe", "actuation"} <= tables.keys():

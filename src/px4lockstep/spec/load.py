@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from px4lockstep.engine.prepared import Prepared
+from px4lockstep.engine.builder import Builder
 from px4lockstep.errors import InputError
 from px4lockstep.part import CHECK_LATER, Key, checks_of, keys_of
 from px4lockstep.part.wording import unknown
@@ -92,22 +92,22 @@ def change_spec(spec: Spec, overrides: Mapping[str, Any] | None = None, settings
     return checked(layers)
 
 
-def checked(layers: Layers, prepared: Prepared | None = None, *, reads_mission: bool = True) -> Spec:
+def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bool = True) -> Spec:
     """Return what was merged as a `Spec`.
 
     Args:
         layers: What was merged.
-        prepared: What was made before, tables that were checked among it.
+        builder: Makes the parts and writes the records; left out, all anew.
         reads_mission: Whether to read the mission too.
 
     Raises:
         InputError: If anything is wrong, with all of it in one report.
     """
-    prepared = prepared or Prepared()
-    report, tables = layers.report, _tables(layers, prepared)
+    builder = builder or Builder()
+    report, tables = layers.report, _tables(layers, builder)
     for key, text in check_inertia_is_given(layers.data.get("airframe", {})):
         report.add(key, text)
-    fill_in(tables, prepared)
+    fill_in(tables, builder)
     for name, table in tables.items():
         for key, text in checks_of(table, (name,)):
             report.add(key, text, (name,))
@@ -153,7 +153,7 @@ def _add_build_errors(tables: Tables, layers: Layers) -> None:
                 layers.report.add(key, text, related(key, needed))
 
 
-def _tables(layers: Layers, prepared: Prepared) -> Tables:
+def _tables(layers: Layers, builder: Builder) -> Tables:
     """Return the top-level tables that are valid; what is wrong with the others goes into the report."""
     tables: Tables = {}
     fields = keys_of(Spec)
@@ -167,7 +167,7 @@ def _tables(layers: Layers, prepared: Prepared) -> Tables:
         # A table that must be there and is not is checked as an empty one: the report then has its keys.
         value = layers.data.get(name, {})
         try:
-            tables[name] = prepared.made(_validator(name), value)
+            tables[name] = builder.made(_validator(name), value)
         except ValidationError as error:
             layers.report.add_validation((name,), error)
             unknown_keys = [found["loc"] for found in error.errors() if found["type"] == "extra_forbidden"]

@@ -1,6 +1,6 @@
 """From the tables of the flight to its parts; the aircraft is in `build_aircraft`.
 
-Each function is given what it may read and nothing else: see `engine.prepared`.
+Each function is given what it may read and nothing else: see `engine.builder`.
 """
 
 import functools

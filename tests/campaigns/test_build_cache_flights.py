@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from mission_files import wpl
 
+from px4lockstep.campaigns.build_cache import BuildCache
 from px4lockstep.campaigns.flyer import Flyer
 from px4lockstep.campaigns.load import load_campaign
-from px4lockstep.engine.prepared import Prepared
 from px4lockstep.errors import InputError
 from px4lockstep.flights.run import fly
 from px4lockstep.part import Part, dotted, keys_of, model_at
@@ -134,7 +134,7 @@ def others(key, value):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Return where aircraft, mission and campaign are."""
-    folder = tmp_path_factory.mktemp("prepared")
+    folder = tmp_path_factory.mktemp("cache")
     for name, text in (("aircraft", AIRCRAFT), ("campaign", CAMPAIGN)):
         (folder / f"{name}.toml").write_text(text, "utf-8")
     (folder / "mission.waypoints").write_text(MISSION, "utf-8")
@@ -188,10 +188,10 @@ def test_every_key_reaches_a_flight_that_takes_over_the_rest(folder, changes):
     fresh = {}
     for i, change in enumerate(({}, *changes)):
         fresh[i] = build(load_spec(folder / "aircraft.toml", change))
-        assert_is_same_start(build(campaign.spec(change), prepared=campaign.prepared), fresh[i])
+        assert_is_same_start(build(campaign.spec(change), builder=campaign.build_cache), fresh[i])
     for change, flight in zip(changes, list(fresh.values())[1:], strict=True):
-        assert_is_same_start(build(campaign.spec({}), prepared=campaign.prepared), fresh[0])
-        assert_is_same_start(build(campaign.spec(change), prepared=campaign.prepared), flight)
+        assert_is_same_start(build(campaign.spec({}), builder=campaign.build_cache), fresh[0])
+        assert_is_same_start(build(campaign.spec(change), builder=campaign.build_cache), flight)
 
 
 FLOWN = {
@@ -232,10 +232,10 @@ def test_runs_of_one_worker_have_the_digests_of_flights_of_their_own(folder, fly
 
 def test_other_aircraft_in_between_leave_nothing_behind():
     """With other numbers of rotors, batteries and events, one that nobody flies among them, after each was flown."""
-    prepared = Prepared()
+    cache = BuildCache()
     for name in ("iris", "hex", "twin", "iris", "octa", "iris"):
         spec = load_spec(name, {"timeline.t_end_s": 1.0})
-        flight = build(spec, prepared=prepared)
+        flight = build(spec, builder=cache)
         assert_is_same_start(flight, build(spec))
         assert fly(flight).digest == fly(build(spec)).digest
 
@@ -246,15 +246,15 @@ def test_a_run_that_can_not_be_built_is_an_error_each_time_and_spoils_nothing(fo
     bad = {"airframe.propulsion.motor.kv_rpm_per_volt": 1e-300}
     for _ in range(2):
         with pytest.raises(InputError, match=r"override airframe\.propulsion\.motor\.kv_rpm_per_volt"):
-            build(campaign.spec(bad), prepared=campaign.prepared, check=False)
+            build(campaign.spec(bad), builder=campaign.build_cache, check=False)
         fresh = build(load_spec(folder / "aircraft.toml"))
-        assert_is_same_start(build(campaign.spec({}), prepared=campaign.prepared, check=False), fresh)
+        assert_is_same_start(build(campaign.spec({}), builder=campaign.build_cache, check=False), fresh)
 
 
 def test_a_mission_that_was_written_anew_is_read_anew(tmp_path):
     """A file is no value that could be compared."""
-    path, prepared = tmp_path / "mission.waypoints", Prepared()
+    path, cache = tmp_path / "mission.waypoints", BuildCache()
     for altitude in (7, 9):
         path.write_text(MISSION.replace("8.545594 7 1", f"8.545594 {altitude} 1"))
-        flight = build(load_spec("iris", {"px4.mission_path": str(path)}), prepared=prepared)
+        flight = build(load_spec("iris", {"px4.mission_path": str(path)}), builder=cache)
         assert flight.mission.items[0].alt_m == altitude

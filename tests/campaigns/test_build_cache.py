@@ -1,0 +1,220 @@
+"""The build cache: what is made of the same values is made once, and of values that differ by a bit anew."""
+
+import copy
+import math
+import pickle
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from px4lockstep.campaigns.build_cache import BuildCache, Contents
+from px4lockstep.engine.core import SIM
+from px4lockstep.environment.wind import Wind
+from px4lockstep.errors import InputError
+from px4lockstep.jit import plain, zeros
+from px4lockstep.spec.flight_tables import Autopilot, Contact
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two values."""
+
+    first: object
+    second: object
+
+
+@dataclass(frozen=True)
+class OtherPair:
+    """The same fields, another type."""
+
+    first: object
+    second: object
+
+
+class Opaque:
+    """What can't be compared."""
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
+SAME = [
+    (0.1 + 0.2, 0.30000000000000004),
+    (10**30, 10**30),
+    ("".join(["a", "b"]), "ab"),
+    (None, None),
+    ((1, (2.0, "x")), (1, (2.0, "x"))),
+    ([1, 2.0], [1, 2.0]),
+    (np.array([1.0, -0.0]), np.array([1.0, -0.0])),
+    ({"a": 1, "b": (2.0,)}, {"a": 1, "b": (2.0,)}),
+    (Pair(1.0, Pair("x", None)), Pair(1.0, Pair("x", None))),
+    (Contact(mu=0.5), Contact(mu=0.5)),
+]
+DIFFERENT = [
+    (0.0, -0.0),
+    (1, 1.0),
+    (1, True),
+    (1.0, math.nextafter(1.0, 2.0)),
+    ((1,), (1, 1)),
+    ((1,), [1]),
+    ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+    ({"a": 0.0}, {"a": -0.0}),
+    (Pair(1, 0.0), Pair(1, -0.0)),
+    (Pair(1, 2), OtherPair(1, 2)),
+    (Contact(mu=0.5), Contact(mu=0.6)),
+    (np.array([0.0]), np.array([-0.0])),
+    (np.array([1.0]), np.array([1])),
+    (Opaque(), Opaque()),
+    (Pair(1, Opaque()), Pair(1, Opaque())),
+]
+
+
+@pytest.mark.parametrize(("a", "b"), SAME)
+def test_what_is_the_same_to_the_bit_is_the_same(a, b):
+    """Be it in other objects."""
+    contents = Contents()
+    assert contents.of(a) == contents.of(b)
+
+
+@pytest.mark.parametrize(("a", "b"), DIFFERENT)
+def test_what_differs_by_a_bit_a_type_or_can_not_be_compared_is_another(a, b):
+    """Where equality would say otherwise too."""
+    contents = Contents()
+    assert contents.of(a) != contents.of(b)
+
+
+def test_a_part_is_made_again_only_if_what_it_is_made_of_differs():
+    """The last one is kept."""
+    calls = []
+
+    def make(*of):
+        calls.append(of)
+        return Pair(*of)
+
+    cache = BuildCache()
+    first = cache.made(make, 1.0, "x")
+    assert cache.made(make, 1.0, "x") is first
+    assert cache.made(make, 2.0, "x") == Pair(2.0, "x")
+    assert cache.made(make, 1.0, "x") == first
+    assert calls == [(1.0, "x"), (2.0, "x"), (1.0, "x")]
+
+
+def test_what_could_not_be_made_is_tried_again():
+    """With the same error, and what was made before stays."""
+
+    def make(value):
+        if value < 0:
+            raise InputError(f"{value} is negative")
+        return Pair(value, None)
+
+    cache = BuildCache()
+    kept = cache.made(make, 1)
+    for _ in range(2):
+        with pytest.raises(InputError, match="-1 is negative"):
+            cache.made(make, -1)
+    assert cache.made(make, 1) is kept
+
+
+def test_records_are_written_into_zeros_and_copied_from_then_on():
+    """A flight that changes its own leaves those to come alone; nothing of the last one shows through."""
+    cache = BuildCache()
+
+    def started(wind):
+        core = zeros(SIM)
+        cache.write(core, ("wind",), lambda record, wind: wind.write(plain(record)[0], 1, 1_000), wind)
+        return core
+
+    dryden, calm = Wind("dryden", wind_mean_ned=(1.0, 2.0, 3.0)), Wind("none")
+    for wind in (dryden, dryden.model_copy(), calm, dryden, calm):
+        fresh = np.zeros(1, SIM)
+        wind.write(fresh["wind"][0], 1, 1_000)
+        core = started(wind)
+        assert core.tobytes() == fresh.tobytes()
+        core["wind"]["tick"] = 7
+        core["wind"]["turbulence_ned"] = 9.0
+
+
+@dataclass
+class Mutable:
+    """A value that can be changed in place."""
+
+    number: float
+
+
+class ExtendedWind(Wind):
+    """A part of a user's own, which writes another record."""
+
+
+@dataclass(frozen=True)
+class ExtendedPair(Pair):
+    """A subclass with a field more."""
+
+    third: object
+
+
+def holding(pair, **extra):
+    """Return a frozen dataclass with attributes that it does not declare."""
+    for name, value in extra.items():
+        object.__setattr__(pair, name, value)
+    return pair
+
+
+@pytest.mark.parametrize(
+    ("value", "change"),
+    [
+        ({"a": 1}, lambda value: value.update(a=2)),
+        ([1.0], lambda value: value.append(2.0)),
+        (np.zeros(3), lambda value: value.fill(1.0)),
+        (Mutable(1.0), lambda value: setattr(value, "number", 2.0)),
+        (Pair(1, [2]), lambda value: value.second.append(3)),
+        (Pair(1, Mutable(2.0)), lambda value: setattr(value.second, "number", 3.0)),
+    ],
+    ids=["dict", "list", "array", "dataclass", "list in a frozen one", "dataclass in a frozen one"],
+)
+def test_an_object_that_was_changed_in_place_is_another(value, change):
+    """What was made of it before is not taken for what it is now."""
+    cache = BuildCache()
+    before = cache.made(repr, value)
+    change(value)
+    assert cache.made(repr, value) == repr(value) != before
+
+
+def test_what_a_subclass_has_more_counts():
+    """Its type, fields and attributes that nobody declared."""
+    contents = Contents()
+    assert contents.of(Wind("ou")) != contents.of(ExtendedWind("ou"))
+    assert contents.of(ExtendedPair(1, 2, 3)) != contents.of(ExtendedPair(1, 2, 4))
+    assert contents.of(holding(Pair(1, 2), extra=1)) != contents.of(holding(Pair(1, 2), extra=2))
+    assert contents.of(holding(Pair(1, 2), extra=1)) == contents.of(holding(Pair(1, 2), extra=1))
+
+
+def test_another_writer_of_the_same_record_is_not_taken_for_the_last():
+    """The function is part of the key."""
+    cache, core = BuildCache(), zeros(SIM)
+
+    def first(record):
+        record["tick"] = 1
+
+    def second(record):
+        record["tick"] = 2
+
+    for write, tick in ((first, 1), (second, 2), (first, 1)):
+        cache.write(core, ("wind",), write)
+        assert core["wind"]["tick"][0] == tick
+
+
+def test_free_keys_of_a_part_can_not_be_changed():
+    """So that the content of a part is its content forever."""
+    params = {"MPC_XY_P": 1.0}
+    table = Autopilot(params=params)
+    params["MPC_XY_P"] = 2.0
+    assert table.params == {"MPC_XY_P": 1.0}
+    for change in (lambda: table.params.update(MPC_XY_P=3.0), lambda: table.params.pop("MPC_XY_P")):
+        with pytest.raises(TypeError, match="can't be changed"):
+            change()
+    with pytest.raises(TypeError, match="can't be changed"):
+        table.params["MPC_XY_P"] = 3.0
+    assert pickle.loads(pickle.dumps(table)) == copy.deepcopy(table) == table
