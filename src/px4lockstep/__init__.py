@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from px4lockstep.plots.waypoints import mission_waypoints
     from px4lockstep.scenario.events import Event, When
     from px4lockstep.scenario.scenario import Scenario
+    from px4lockstep.sensors.suite import SensorConfig, SensorSuite
     from px4lockstep.spec.build import Flight, build
     from px4lockstep.spec.load import load_spec
     from px4lockstep.spec.spec import Spec
@@ -84,6 +85,8 @@ __all__ = [
     "Run",
     "SavedRun",
     "Scenario",
+    "SensorConfig",
+    "SensorSuite",
     "Signals",
     "Simulation",
     "SimulationError",
@@ -186,6 +189,8 @@ _HOMES = {
     "Event": "px4lockstep.scenario.events",
     "When": "px4lockstep.scenario.events",
     "Scenario": "px4lockstep.scenario.scenario",
+    "SensorConfig": "px4lockstep.sensors.suite",
+    "SensorSuite": "px4lockstep.sensors.suite",
     "Flight": "px4lockstep.spec.build",
     "build": "px4lockstep.spec.build",
     "load_spec": "px4lockstep.spec.load",

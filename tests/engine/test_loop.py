@@ -16,6 +16,7 @@ from px4lockstep.errors import InputError, InvariantError, StateError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import RecordRows, interpreted, view
 from px4lockstep.plant.models import FreeFall, Oscillator, UserPlant
+from px4lockstep.sensors.suite import no_sensors
 
 
 class Tracing:
@@ -395,8 +396,9 @@ def test_a_row_counts_when_it_is_whole():
     core, log, logged = np.array([simulation.core]), np.zeros(2, LOG_ROW), np.zeros(1, np.int64)
     sim = view(core, writable=True)
     write = interpreted(loop.log_row)
+    off = view(no_sensors(), writable=True)
     with pytest.raises(KeyboardInterrupt):
-        write(sim, RecordRows(log, memoryview, True), Broken(), logged)
+        write(sim, RecordRows(log, memoryview, True), Broken(), logged, off, ())
     assert logged[0] == core["cursor"]["log_rows"][0] == 0
-    write(sim, RecordRows(log, memoryview, True), np.zeros((2, simulation.plant.x.size)), logged)
+    write(sim, RecordRows(log, memoryview, True), np.zeros((2, simulation.plant.x.size)), logged, off, ())
     assert logged[0] == core["cursor"]["log_rows"][0] == 1

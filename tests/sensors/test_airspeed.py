@@ -1,14 +1,12 @@
 """The airspeed sensor: dynamic pressure along the nose."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from sensor_suites import IDEAL, NOISY, at_rest, sense, sensed, suite_of, yawed
+from sensor_suites import IDEAL, NOISY, at_rest, replace, sense, sensed, suite_of, yawed
 
 from px4lockstep.errors import InputError
 from px4lockstep.sensors import Airspeed
-from px4lockstep.sensors.layout import AIRSPEED_FIELDS
+from px4lockstep.sensors.suite import AIRSPEED_FIELDS
 
 WITH_PITOT = replace(IDEAL, airspeed=Airspeed()).without_errors()
 

@@ -1,10 +1,8 @@
 """Sensor faults of the scenario: each kind on each sensor, while it lasts and after it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from sensor_suites import IDEAL, NOISY, PERIOD_US, sense, state, suite_of
+from sensor_suites import IDEAL, NOISY, PERIOD_US, replace, sense, state, suite_of
 
 from px4lockstep.plant.layout import (
     SENSOR_FAULT_ACCEL,
@@ -14,7 +12,7 @@ from px4lockstep.plant.layout import (
     SENSOR_FAULT_GYRO,
     SENSOR_FAULT_MAG,
 )
-from px4lockstep.sensors.layout import ACCEL_FIELDS, BARO_FIELDS, GYRO_FIELDS, MAG_FIELDS
+from px4lockstep.sensors.suite import ACCEL_FIELDS, BARO_FIELDS, GYRO_FIELDS, MAG_FIELDS
 
 TICKS, FIRST, END = 600, 200, 400
 

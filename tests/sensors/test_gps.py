@@ -1,10 +1,8 @@
 """The GPS receiver: place and velocity against the truth, rate, latency, correlated errors, and loss of the fix."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from sensor_suites import HOME, IDEAL, at_rest, sense, sensed, state, suite_of
+from sensor_suites import HOME, IDEAL, at_rest, replace, sense, sensed, state, suite_of
 
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
@@ -88,7 +86,7 @@ def test_messages_come_at_their_rate_with_the_past(period_us, latency_us):
 def test_before_the_first_message_there_is_nothing():
     suite = suite_of(with_gps(latency_us=110_000))
     assert sensed(suite, at_rest(28)).gps_fix_type == 0
-    assert sensed(suite, at_rest(1), first=28).gps_fix_type == 3
+    assert sensed(suite, at_rest(1)).gps_fix_type == 3
 
 
 @pytest.mark.compiled
@@ -152,8 +150,11 @@ def test_a_lost_fix_is_a_message_that_says_so():
             lambda: Gps(latency_us=3_000_000),
             r"latency_us = 3000000 is more than 14 periods of 200000 us; use at most 2800000, or a longer period_us",
         ),
-        (lambda: Gps(satellites=3.5), r"sensors\.gps\.satellites = 3\.5 is not whole"),
-        (lambda: Gps(eph_m=0.0), r"sensors\.gps\.eph_m = 0\.0 is out of range; it must be from 0\.01 to 655 m"),
+        (lambda: Gps(satellites=3.5), r"sensors\.gps\.satellites = 3\.5 is not allowed; it must be a whole number"),
+        (
+            lambda: Gps(eph_m=0.0),
+            r"sensors\.gps\.eph_m = 0\.0 is out of range; it must be at least 0\.01 and at most 655\.0",
+        ),
         (lambda: Gps(vel_sigma_m_s=-1.0), r"sensors\.gps\.vel_sigma_m_s = -1\.0 is out of range"),
     ],
 )

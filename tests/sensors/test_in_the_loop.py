@@ -1,16 +1,27 @@
-"""Sensors of an autopilot in Python, in a simulation: faults of the scenario reach them, and snapshots have them."""
+"""The sensor stage in a simulation: who reads it, its faults, its checkpoints, its columns in the log."""
 
 import numpy as np
-from sensor_suites import GRAVITY_M_S2, NOISY, suite_of
+import pytest
+from sensor_suites import IDEAL, NOISY, replace
 
 from px4lockstep.autopilots.base import Capabilities
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
+from px4lockstep.environment.gravity import Gravity
 from px4lockstep.environment.wind import Wind
+from px4lockstep.errors import InputError
+from px4lockstep.integrators.solver import Integrator
+from px4lockstep.log.csv import read_csv, write_csv
+from px4lockstep.log.log import Log
+from px4lockstep.log.parquet import read_parquet, write_parquet
+from px4lockstep.log.rows import hold_rows, read_rows
+from px4lockstep.plant.models import Oscillator
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.sensors.layout import GYRO_FIELDS, SENSOR_OUT
+from px4lockstep.sensors import Barometer, SensorSuite
+from px4lockstep.sensors.suite import GYRO_FIELDS, OUTPUTS, SENSOR_OUT
 from px4lockstep.vehicle.fleet import iris
 
+SUITE = SensorSuite(NOISY)
 SCENARIO = (
     Scenario()
     .at_us(400_000)
@@ -23,54 +34,174 @@ SCENARIO = (
 
 
 class BySensors:
-    """An autopilot that keeps what its sensors say, and its motors at half."""
+    """An autopilot that keeps what its sensors report, and its motors at half."""
 
     capabilities = Capabilities(takes_sensor_faults=True)
 
     def __init__(self):
-        self.sensors = suite_of(NOISY)
-        self.said = []
+        self.reported = []
 
     def step(self, time_us, inputs, outputs):
-        held = inputs.held
-        mask = held.faults.sensor_fault_mask
-        self.sensors.step(time_us, inputs.plant.x, inputs.plant["rotor"], held.wind_ned, mask, GRAVITY_M_S2)
-        self.said.append(self.sensors.record["out"][0].copy())
+        sensors = inputs.bus.sensors
+        self.reported.append((time_us, sensors.gps_updated, sensors.gps_fix_type, sensors.fields_updated))
         outputs.motors[:4] = 0.5
 
 
-def flown(pilot):
+def flight(pilot=None, sensors=SUITE, **options):
     timeline = Timeline(
         1_000_000,
         autopilot=Periodic(4_000),
         wind=Periodic(4_000),
-        log=Periodic(100_000),
+        log=Periodic(4_000),
         scenario=Explicit(SCENARIO.times_us()),
     )
-    return Simulation(
-        iris(pos_ned=(0.0, 0.0, -50.0)), timeline, scenario=SCENARIO, wind=Wind("ou"), autopilot=pilot, seed=1
-    )
+    aircraft = iris(pos_ned=(0.0, 0.0, -50.0), gravity=options.pop("gravity", Gravity()))
+    return Simulation(aircraft, timeline, wind=Wind("ou"), autopilot=pilot, sensors=sensors, seed=1, **options)
 
 
 def test_faults_of_the_scenario_act_from_their_tick_on():
     """GPS messages at 112 ms and every 200 ms later: without a fix from 0.4 to 0.8 s; no rates from 0.6 s on."""
     pilot = BySensors()
-    flown(pilot).run()
-    said = np.array(pilot.said, SENSOR_OUT)
-    is_message = said["gps_updated"] != 0
-    assert (4 * np.flatnonzero(is_message)).tolist() == [112, 312, 512, 712, 912]
-    assert said["gps_fix_type"][is_message].tolist() == [3, 3, 1, 1, 3]
-    has_rates = said["fields_updated"] & GYRO_FIELDS != 0
-    assert np.array_equal(has_rates, 4 * np.arange(len(said)) < 600)
+    flight(pilot, scenario=SCENARIO).run()
+    messages = [(time_us // 1_000, fix) for time_us, is_new, fix, _ in pilot.reported if is_new]
+    assert messages == [(112, 3), (312, 3), (512, 1), (712, 1), (912, 3)]
+    assert all((fields & GYRO_FIELDS != 0) == (time_us < 600_000) for time_us, _, _, fields in pilot.reported)
 
 
-def test_a_snapshot_in_flight_has_the_sensors():
-    """Restored, the flight goes on to the same bytes of every sensor."""
+def test_a_checkpoint_in_flight_has_the_sensors():
+    """Restored, in this simulation and in another, the flight goes on to the same bytes of every sensor."""
     pilot = BySensors()
-    sim = flown(pilot).run(500_000)
+    sim = flight(pilot, scenario=SCENARIO).run(500_000)
     saved = sim.snapshot()
     sim.run()
-    first = [said.tobytes() for said in pilot.said]
-    sim.restore(saved)
+    first = sim.log_sensors.tobytes()
+    for again in (sim, flight(BySensors(), scenario=SCENARIO)):
+        again.restore(saved)
+        again.run()
+        assert again.log_sensors.tobytes() == first
+
+
+@pytest.mark.parametrize("other", [None, SensorSuite(replace(NOISY, baro=Barometer(noise_sigma_pa=1.0)))])
+def test_a_checkpoint_of_other_sensors_is_refused(other):
+    """Of another configuration, or of a simulation without any."""
+    saved = flight(sensors=other).run(100_000).snapshot()
+    with pytest.raises(InputError, match="the snapshot is of a simulation with other sensors"):
+        flight().restore(saved)
+
+
+def test_sensors_change_nothing_else():
+    """A flight has the same digest with them and without, and reports the same with another log rate of theirs."""
+    with_sensors, without = flight().run(), flight(sensors=None).run()
+    assert with_sensors.digest() == without.digest()
+    assert without.log_sensors is None
+    assert without.bus.sensors is None
+
+
+def test_the_log_has_a_column_for_all_that_is_reported():
+    """With the numbers of the bus at each row; none in a flight without sensors."""
+    sim = flight().run()
+    log = Log.of(sim)
+    assert len(OUTPUTS) == len(SENSOR_OUT.names)
+    for out in OUTPUTS:
+        assert np.array_equal(log[f"sensor_{out.name}"], sim.log_sensors[out.name])
+    assert log["sensor_accel_m_s2"].shape == (len(sim.log), 3)
+    assert log["sensor_abs_pressure_hpa"][-1] == sim.bus.sensors.abs_pressure_hpa > 900.0
+    without = Log.of(flight(sensors=None).run())
+    assert not [name for name in without if name in {f"sensor_{out.name}" for out in OUTPUTS}]
+    with pytest.raises(InputError, match="no column 'sensor_mag_gauss': nothing in the run reads sensors"):
+        without.column("sensor_mag_gauss")
+
+
+def test_the_sensors_feel_the_gravity_of_the_aircraft():
+    """At the first tick, level and at rest: gravity of a sphere, 50 m above its mean radius."""
+    sim = flight(sensors=SensorSuite(IDEAL), gravity=Gravity("spherical")).run(4_000)
+    assert sim.bus.sensors.accel_m_s2[2] == pytest.approx(-3.986004418e14 / 6_371_050.0**2, rel=1e-12)
+
+
+def test_the_sensors_report_the_state_of_their_tick():
+    """Falling free: the rates are 0, and the speed of the GPS is that of its epoch, 110 ms before its message."""
+    timeline = Timeline(1_000_000, autopilot=Periodic(4_000), log=Periodic(4_000))
+    plant = iris(pos_ned=(0.0, 0.0, -50.0))
+    sim = Simulation(plant, timeline, sensors=SensorSuite(IDEAL), integrator=Integrator("RK4")).run()
+    log = Log.of(sim)
+    is_new = log["sensor_gps_updated"] == 1
+    assert np.array_equal(log["sensor_gps_vd_cm_s"][is_new], np.round(100.0 * log["vel_ned"][is_new, 2]))
+    assert is_new.sum() == 6
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: flight(sensors=object()), "sensors = <object .* is not allowed; give a SensorSuite"),
+        (
+            lambda: Simulation(iris(), Timeline(1_000, log=Periodic(1_000)), sensors=SUITE),
+            "sensors are given and would never run: the timeline has no autopilot axis",
+        ),
+        (
+            lambda: Simulation(Oscillator(), Timeline(1_000, autopilot=Periodic(1_000)), sensors=SUITE),
+            r"sensors need a plant whose first 13 states are a rigid body's .* this one has 1 pos, 1 vel",
+        ),
+    ],
+)
+def test_sensors_that_can_not_run_are_refused(make, message):
+    """Before the first boundary."""
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_sensors_given_twice_are_refused():
+    """To an autopilot that brings its own."""
+    pilot = BySensors()
+    pilot.sensor_suite = SUITE
+    assert flight(pilot, sensors=None).bus.sensors is not None
+    with pytest.raises(InputError, match="sensors are given twice"):
+        flight(pilot)
+
+
+class Counts:
+    """A source, or a hook, that notes how many ticks the sensors have run when its stage does."""
+
+    def __init__(self):
+        self.seen = []
+        self.record = None
+
+    def step(self, time_us, inputs, outputs=None):
+        self.seen.append(int(self.record["state"]["ticks"][0]))
+
+
+def test_the_stage_runs_after_the_wind_and_before_the_estimator():
+    """Once per tick of the autopilot, in the order of contract 3."""
+    timeline = Timeline(20_000, autopilot=Periodic(4_000), wind=Periodic(4_000), log=Periodic(4_000))
+    stages = {name: Counts() for name in ("scenario", "wind", "estimator", "autopilot")}
+    hook = Counts()
+    sim = Simulation(iris(), timeline, sensors=SUITE, hooks=[hook], **stages)
+    for stage in (*stages.values(), hook):
+        stage.record = sim._data["sensors"]
     sim.run()
-    assert [said.tobytes() for said in pilot.said] == first
+    ticks = list(range(6))
+    assert stages["scenario"].seen == stages["wind"].seen == ticks
+    after = [tick + 1 for tick in ticks]
+    assert stages["estimator"].seen == hook.seen == stages["autopilot"].seen == after
+
+
+@pytest.mark.parametrize("write", [write_csv, write_parquet])
+def test_the_columns_are_in_files(tmp_path, write):
+    """With their types, whole numbers and not; read back they are the same."""
+    log = Log.of(flight().run(100_000))
+    path = tmp_path / "log"
+    write(log, path)
+    read = (read_csv if write is write_csv else read_parquet)(path)
+    for out in OUTPUTS:
+        name = f"sensor_{out.name}"
+        assert read[name].dtype == log[name].dtype
+        assert np.array_equal(read[name], log[name])
+
+
+def test_the_rows_of_a_flight_that_was_killed_have_the_sensors(tmp_path):
+    """All that were whole."""
+    sim = flight()
+    hold_rows(sim, tmp_path / "rows")
+    sim.run(100_000)
+    read = read_rows(tmp_path / "rows")
+    assert np.array_equal(read["sensor_gyro_rad_s"], sim.log_sensors["gyro_rad_s"])
+    assert len(read["sensor_gyro_rad_s"]) == 25

@@ -1,31 +1,28 @@
-"""All sensors together: when each speaks, streams of noise of their own, snapshots, and what is refused."""
-
-import copy
-from dataclasses import replace
+"""All sensors together: when each reports, streams of noise of their own, their state, and what is refused."""
 
 import numpy as np
 import pytest
 from sensor_suites import (
-    GRAVITY_M_S2,
     IDEAL,
     NOISY,
-    START_US,
     at_rest,
     every_error,
+    hash_results,
+    replace,
     sense,
-    state,
     suite_of,
     tumbling,
 )
 
-from px4lockstep.errors import InputError, TimeError
-from px4lockstep.sensors import Barometer, SensorConfig
-from px4lockstep.sensors.layout import (
+from px4lockstep.errors import InputError
+from px4lockstep.sensors import Airspeed, Barometer, Gps, SensorConfig
+from px4lockstep.sensors.suite import (
     ACCEL_FIELDS,
     AIRSPEED_FIELDS,
     BARO_FIELDS,
     GYRO_FIELDS,
     MAG_FIELDS,
+    READINGS,
     SENSOR_OUT,
 )
 
@@ -38,6 +35,15 @@ MEASURED = (
     "gps_alt_mm",
     "gps_vn_cm_s",
 )
+
+
+REPORTED = "9b23b3be79fae80fdd4c686f0630b073e536f9179883acd911cb23441fa37b34"
+"""SHA-256 of all that the sensors reported when Python stepped them, in version 0.1."""
+
+
+def test_the_sensors_report_what_they_always_did():
+    """To the last bit, with all errors and faults."""
+    assert hash_results()[0] == REPORTED
 
 
 def test_the_bits_are_those_of_the_message():
@@ -90,62 +96,52 @@ def test_a_sensor_less_changes_no_other():
             assert np.array_equal(noisy[name], less[name]), name
 
 
-def test_a_snapshot_goes_on_to_the_same_bits():
-    """Taken while a GPS message waits, restored in another suite too."""
+def test_a_state_that_is_put_back_goes_on_to_the_same_bits():
+    """While a GPS message waits, and in other sensors of the same configuration: nothing is kept elsewhere."""
     states = tumbling(120)
     suite, other = suite_of(every_error()), suite_of(every_error())
     sense(suite, states[:61], fields=())
-    saved = suite.snapshot()
-    expected = sense(suite, states[61:], fields=SENSOR_OUT.names, first=61)
+    saved = suite.record.copy()
+    expected = sense(suite, states[61:], fields=SENSOR_OUT.names)
     for resumed in (suite, other):
-        resumed.restore(saved)
-        got = sense(resumed, states[61:], fields=SENSOR_OUT.names, first=61)
+        for name in ("state", "out"):
+            resumed.record[name] = saved[name]
+        got = sense(resumed, states[61:], fields=SENSOR_OUT.names)
         for name, values in expected.items():
             assert np.array_equal(values, got[name]), name
 
 
-def test_a_copy_goes_its_own_way():
-    """As part of a user's object, whose attributes a simulation's snapshot copies."""
-    states = tumbling(120)
+def test_ticks_leave_the_configuration_alone():
+    """All that changes is in the state, and zero before the first tick."""
     suite = suite_of(every_error())
-    sense(suite, states[:61], fields=())
-    copied = copy.deepcopy(suite)
-    expected = sense(suite, states[61:], fields=SENSOR_OUT.names, first=61)
-    got = sense(copied, states[61:], fields=SENSOR_OUT.names, first=61)
-    for name, values in expected.items():
-        assert np.array_equal(values, got[name]), name
+    before = suite.record.copy()
+    assert not any(before["state"].tobytes())
+    sense(suite, tumbling(100), fields=(), masks=[31] * 100, rotor_speeds=(700.0,) * 4)
+    assert suite.record["config"].tobytes() == before["config"].tobytes()
+    assert suite.record["address"] == before["address"]
 
 
-def test_what_it_says_can_not_be_written():
-    suite = suite_of()
-    with pytest.raises(AttributeError):
-        suite.out.abs_pressure_hpa = 1.0
-    with pytest.raises(ValueError, match="read-only"):
-        suite.out.mag_gauss[0] = 1.0
-    with pytest.raises(ValueError, match="read-only"):
-        suite.readings[0] = 1.0
-
-
-def test_readings_are_what_it_says_but_the_gps_in_the_order_of_mavlink():
-    """In a copy, too."""
-    suite = suite_of(every_error())
-    sense(suite, tumbling(20), fields=())
-    for one in (suite, copy.deepcopy(suite)):
-        out = one.out
-        pressures = [out.abs_pressure_hpa, out.diff_pressure_hpa, out.pressure_alt_m, out.temperature_c]
-        assert one.readings.tolist() == [*out.accel_m_s2, *out.gyro_rad_s, *out.mag_gauss, *pressures]
-        assert out.abs_pressure_hpa > 900.0
+def test_the_readings_are_all_that_is_reported_but_the_gps():
+    """In the order of MAVLink's HIL_SENSOR: 13 numbers, at the start of the record."""
+    first = SENSOR_OUT.names.index("fields_updated")
+    assert SENSOR_OUT.fields["fields_updated"][1] == 8 * READINGS
+    assert SENSOR_OUT.names[:first] == (
+        "accel_m_s2",
+        "gyro_rad_s",
+        "mag_gauss",
+        "abs_pressure_hpa",
+        "diff_pressure_hpa",
+        "pressure_alt_m",
+        "temperature_c",
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"period_us": 0}, r"autopilot period = 0 is out of range"),
         ({"period_us": 25_000}, r"sensors\.mag\.period_us = 20000 is shorter than a tick of the autopilot, 25000 us"),
         ({"home_lat_deg": 90.0}, r"latitude = 90\.0 is a pole"),
         ({"home_alt_msl_m": 30_000.0}, r"home altitude = 30000\.0 is out of range; it must be from -5000 to 20000 m"),
-        ({"rotor_pos_body_m": ((0.0, 0.0, 0.0),) * 13}, r"rotor_pos_body_m has 13 rotors; at most 12"),
-        ({"rotor_pos_body_m": ((0.0, 0.0),)}, r"rotor_pos_body_m\[0\] = \(0\.0, 0\.0\) is not a vector"),
         ({"seed": -1}, r"seed = -1 can't be used"),
     ],
 )
@@ -154,28 +150,9 @@ def test_what_can_not_be_built_is_refused(options, message):
         suite_of(**options)
 
 
-def test_a_tick_that_is_left_out_is_an_error():
-    """It would be an average over the wrong time."""
-    suite = suite_of()
-    sense(suite, at_rest(3), fields=())
-    arguments = (state(), np.zeros(4), np.zeros(3), 0, GRAVITY_M_S2)
-    for time_us in (START_US + 8_000, START_US + 16_000):
-        with pytest.raises(
-            InputError, match=rf"time_us = {time_us} is not the next tick of the sensors, 1012000; step them"
-        ):
-            suite.step(time_us, *arguments)
-    with pytest.raises(TimeError, match=r"time_us = 0\.5 is not an integer"):
-        suite_of().step(0.5, *arguments)
-
-
-@pytest.mark.parametrize(("states", "rotors", "wind"), [(12, 4, 3), (13, 13, 3), (13, 4, 2)])
-def test_arrays_of_the_wrong_length_are_refused(states, rotors, wind):
-    with pytest.raises(
-        InputError, match=rf"were given {states} states, {rotors} rotor speeds and a wind of {wind} numbers"
-    ):
-        suite_of().step(0, np.zeros(states), np.zeros(rotors), np.zeros(wind), 0, GRAVITY_M_S2)
-
-
-def test_the_defaults_fly():
-    """A typical controller's sensors need nothing but a home."""
-    assert SensorConfig() == SensorConfig(date=2026.0)
+def test_what_is_left_out_of_a_table_is_as_by_default():
+    """All of it, or some; an airspeed sensor is there if its table is."""
+    made = SensorConfig(gps=Gps(on_fault="freeze", satellites=9), airspeed=Airspeed())
+    assert (made.gps.on_fault, made.gps.satellites, made.gps.eph_m) == ("freeze", 9, 1.0)
+    assert made.baro == SensorConfig().baro
+    assert SensorConfig().airspeed is None

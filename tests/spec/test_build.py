@@ -245,11 +245,26 @@ def test_a_recording_that_is_not_made_is_a_warning(tmp_path):
 
 
 def test_sensors_of_stock_px4_are_those_of_the_file():
-    """As `--set` has them too; a mistake is named with its place."""
+    """As `--set` has them too."""
     settings = {"autopilot.kind": "px4-sitl", "px4.sitl.sensors.gps.satellites": 9}
     spec = load_spec("iris", settings)
     made = build_autopilot(spec.autopilot, spec.px4, spec.home, None)
-    assert made.make_suite.args[0].gps.satellites == 9
-    wrong = load_spec("iris", settings | {"px4.sitl.sensors.gps.satelites": 9})
-    with pytest.raises(InputError, match=r"px4\.sitl\.sensors\.gps\.satelites = 9 is unknown; did you mean"):
-        build(wrong)
+    assert made.sensors.gps.satellites == 9
+    assert made.sensor_suite.home_lat_deg == spec.home.lat_deg
+
+
+@pytest.mark.parametrize("kind", ["builtin", "px4", "px4-sitl", "none"])
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("gps.satelites", 9, r"gps\.satelites = 9 is unknown; did you mean .*satellites"),
+        ("gsp.x", 1, r"gsp = \{ x = 1 \} is unknown; did you mean .*gps"),
+        ("imu.gyro.on_fault", "melt", r"imu\.gyro\.on_fault = 'melt' is unknown; allowed are 'dropout'"),
+        ("baro.lowest_pa", 2e5, r"baro\.lowest_pa = 200000\.0 is not below highest_pa = 120000\.0"),
+        ("mag.hard_iron_gauss", (0.0,), r"mag\.hard_iron_gauss = \[0\.0\] is not a vector; it must be three numbers"),
+    ],
+)
+def test_a_mistake_in_the_sensors_is_refused_whoever_flies(kind, key, value, said):
+    """With its place; also where the autopilot of the file reads no sensors."""
+    with pytest.raises(InputError, match=rf"px4\.sitl\.sensors\.{said}"):
+        load_spec("iris", {"autopilot.kind": kind, f"px4.sitl.sensors.{key}": value})

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from pymavlink.dialects.v20 import common
-from sitl_sensors import FIELD_NED, TruthSuite
+from sitl_sensors import FIELD_NED, TRUTH
 
 from px4lockstep.autopilots.px4_sitl.autopilot import Px4Sitl
 from px4lockstep.autopilots.px4_sitl.options import SitlOptions
@@ -173,7 +173,7 @@ def make_flight(
     end_s=72.0,
     tick_us=4_000,
     scenario=None,
-    suite=TruthSuite,
+    sensors=TRUTH,
     mission="simple",
     params=None,
     on_wait=lambda _: None,
@@ -194,7 +194,7 @@ def make_flight(
         None if mission is None else load_mission(shipped_missions()[mission]),
         params or {},
         SitlOptions(build_dir=build, **options),
-        make_suite=suite,
+        sensors=sensors,
         folder=None if folder is None else Path(folder),
         on_wait=on_wait,
     )

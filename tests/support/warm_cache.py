@@ -7,9 +7,9 @@ import sys
 CODE = """
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
-from px4lockstep.sensors import SensorConfig, SensorSuite
+from px4lockstep.sensors.suite import stage_address
 Simulation(None, Timeline(1, log=Periodic(1)))
-SensorSuite(SensorConfig(), seed=1, period_us=4_000, home_lat_deg=0.0, home_lon_deg=0.0, home_alt_msl_m=0.0)
+stage_address()
 """
 
 if __name__ == "__main__":

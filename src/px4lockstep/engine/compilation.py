@@ -25,6 +25,7 @@ from px4lockstep.integrators.integrate import integrate
 from px4lockstep.jit import is_compiled, specialize
 from px4lockstep.jit.progress import reporter
 from px4lockstep.scenario.stage import step_scenario
+from px4lockstep.sensors.suite import SENSOR_OUT, no_sensors
 from px4lockstep.vehicle.dispatch import write_outputs
 
 
@@ -36,7 +37,7 @@ def example_arrays() -> Arrays:
         "log_state": np.zeros((0, 0)),
         "fingerprints": np.zeros((0, 0), FINGERPRINT),
     }
-    examples |= {"logged": np.zeros(1, np.int64)}
+    examples |= {"logged": np.zeros(1, np.int64), "sensors": no_sensors(), "log_sensors": np.zeros(0, SENSOR_OUT)}
     examples |= {name: np.zeros(0, dtype) for name, dtype in STREAMS.items()}
     return Arrays(core=np.zeros(1, SIM), time_us=boundaries.time_us, due=boundaries.due, **examples)
 

@@ -94,6 +94,8 @@ class Arrays(NamedTuple):
     scenarios: Any  # changes, SCENARIO_OUT
     scenario_at: Any  # changes, int64: the boundary of each
     fingerprints: Any  # boundaries x n_x, uint8: see `fingerprints`
+    sensors: Any  # 1 SENSORS
+    log_sensors: Any  # rows, SENSOR_OUT; none without sensors
 
 
 STREAMS = {"commands": COMMAND, "winds": WIND_OUT, "scenarios": SCENARIO_OUT, "scenario_at": np.dtype("i8")}

@@ -4,11 +4,12 @@
     2  wind             wind axis; a change of the scenario's wind acts at once
     3  derived outputs  autopilot and log boundaries, with the command held so far; battery sensors (autopilot axis).
                         In a replay, where no autopilot looks at them, log boundaries only
-    4  estimator        autopilot axis
-    5  telemetry hooks  the axes they ask for; they only read
-    6  autopilot        autopilot axis
-    7  discontinuities  autopilot axis: what the plant changes at once
-    8  recording, log   each stream on its axis; the state as it is now, stamped with now
+    4  sensors          autopilot axis, in a simulation where something reads them
+    5  estimator        autopilot axis
+    6  telemetry hooks  the axes they ask for; they only read
+    7  autopilot        autopilot axis
+    8  discontinuities  autopilot axis: what the plant changes at once
+    9  recording, log   each stream on its axis; the state as it is now, stamped with now
 
 then the plant is integrated to the next boundary with its inputs held, unless the scenario says that it has crashed:
 that ends the run. A recorded run keeps a fingerprint of the state that it reaches. Live, recorded and replayed runs are
@@ -47,7 +48,7 @@ from px4lockstep.environment.gust import add_gusts
 from px4lockstep.environment.wind import step_wind
 from px4lockstep.estimation.estimator import step_estimator
 from px4lockstep.integrators.integrate import integrate
-from px4lockstep.jit import kernel
+from px4lockstep.jit import call_void, kernel
 from px4lockstep.scenario.stage import NOBODY, NOT_ASKED, step_scenario
 from px4lockstep.vehicle.battery_sensor import sense_battery
 from px4lockstep.vehicle.dispatch import autopilot_tick, write_outputs
@@ -55,14 +56,26 @@ from px4lockstep.vehicle.dispatch import autopilot_tick, write_outputs
 SCENARIO = np.int64(0)
 WIND = np.int64(1)
 OUTPUTS = np.int64(2)
-ESTIMATOR = np.int64(3)
-TELEMETRY = np.int64(4)
-AUTOPILOT = np.int64(5)
-LOG = np.int64(7)
+SENSORS = np.int64(3)
+ESTIMATOR = np.int64(4)
+TELEMETRY = np.int64(5)
+AUTOPILOT = np.int64(6)
+LOG = np.int64(8)
 
-FULL = np.int64(8)  # no stage: Python is to make room for the scenario's stream
+FULL = np.int64(9)  # no stage: Python is to make room for the scenario's stream
 
-STAGE_NAMES = ("scenario", "wind", "outputs", "estimator", "telemetry", "autopilot", "discontinuities", "log", "stream")
+STAGE_NAMES = (
+    "scenario",
+    "wind",
+    "outputs",
+    "sensors",
+    "estimator",
+    "telemetry",
+    "autopilot",
+    "discontinuities",
+    "log",
+    "stream",
+)
 
 DONE = -1
 FAILED = -2
@@ -130,7 +143,7 @@ def log_scenario(scenario, row):
 
 
 @kernel
-def log_row(sim, log, log_state, logged):
+def log_row(sim, log, log_state, logged, sensors, log_sensors):
     """Write the next row of the log; it counts when it is whole, whenever the process may be killed."""
     index = sim.cursor.log_rows
     row = log[index]
@@ -145,6 +158,8 @@ def log_row(sim, log, log_state, logged):
     row.inputs = sim.inputs
     for i in range(sim.plant.n_x):
         log_state[index, i] = sim.state.x[i]
+    if sensors.address != 0:
+        log_sensors[index] = sensors.out
     sim.cursor.log_rows = index + 1
     logged[0] = index + 1
 
@@ -158,6 +173,7 @@ def advance(arrays, k_stop):
     log, log_state, logged = arrays.log, arrays.log_state, arrays.logged
     commands, winds, scenarios, scenario_at = arrays.commands, arrays.winds, arrays.scenarios, arrays.scenario_at
     fingerprints = arrays.fingerprints
+    sensors, log_sensors = arrays.sensors[0], arrays.log_sensors
     cursor = sim.cursor
     modes = sim.modes
     bus = sim.bus
@@ -217,6 +233,9 @@ def advance(arrays, k_stop):
             if due & modes.outputs_axes & AUTOPILOT_DUE:
                 sense_batteries(sim)
 
+        if stage <= SENSORS and due & AUTOPILOT_DUE and sensors.address != 0:
+            call_void(sensors.address, sim.state, inputs, sensors)
+
         if stage <= ESTIMATOR and due & AUTOPILOT_DUE:
             if modes.estimator == NATIVE:
                 step_estimator(sim.estimator, sim.state, bus.scenario, bus.estimate)
@@ -256,7 +275,7 @@ def advance(arrays, k_stop):
                 return FAILED
 
         if due & LOG_DUE:
-            log_row(sim, log, log_state, logged)
+            log_row(sim, log, log_state, logged, sensors, log_sensors)
 
         if validator.level >= PARANOID:
             if check_boundary(validator, t_us, bus, inputs) != SOUND:
@@ -270,7 +289,7 @@ def advance(arrays, k_stop):
         cursor.stage = stage
         if bus.scenario.crashed != 0:
             if not due & LOG_DUE:  # the last row is the crash
-                log_row(sim, log, log_state, logged)
+                log_row(sim, log, log_state, logged, sensors, log_sensors)
             return CRASHED
         if modes.plant != OFF and k < len(time_us):
             t_next_us = np.int64(time_us[k])

@@ -87,7 +87,9 @@ class Autopilot(Source, Protocol):
     boundary: `status` is `bus.autopilot`, which it writes from then on. One that holds something open has a method
     `close()`, which `Simulation.close` calls; `warnings`, if it has them, are for the summary. What else it can do it
     declares by an attribute `capabilities`: `Capabilities(takes_sensor_faults=True)` if its sensors apply
-    `bus.scenario.faults.sensor_fault_mask`.
+    `bus.scenario.faults.sensor_fault_mask`. One that flies by sensors may bring them, a `SensorSuite` in an attribute
+    `sensor_suite`: the simulation runs them and they are in `inputs.bus.sensors`. With a method `take_sensors(stage)`
+    it is given the running `SensorStage` too.
     """
 
 

@@ -20,6 +20,7 @@ from px4lockstep.engine.digest import flight_digest, live_digest, pack_flight, p
 from px4lockstep.engine.failure import failure_of
 from px4lockstep.engine.protocols import PlantView, Source, StageInputs, TelemetryHook
 from px4lockstep.engine.scenario_stage import NotingChanges
+from px4lockstep.engine.sensor_stage import check_same_sensors, set_sensors, take_sensors
 from px4lockstep.engine.snapshot import Snapshot, load_objects, save_objects
 from px4lockstep.engine.stages import (
     Handlers,
@@ -42,6 +43,7 @@ from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import plain, rows, view, zeros
 from px4lockstep.plant.models import PlantModel
 from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.sensors.suite import SensorSuite, no_sensors
 from px4lockstep.timebase import check_us
 
 BOUNDARIES_PER_CALL = 20_000
@@ -63,6 +65,7 @@ class Simulation:
         wind: Likewise, or a `Wind`, which runs compiled.
         estimator: Likewise, or an `Estimator`, which runs compiled.
         autopilot: Likewise, or a `NativeAutopilot`, which runs compiled, or the `Session` of one that runs already.
+        sensors: Sensors, which run compiled and write `bus.sensors`; None for off, unless the autopilot has its own.
         hooks: Telemetry hooks, called in this order.
         hook_axes: The axes that the hooks run on.
         gusts: Gusts on top of any wind; their edges must be boundaries.
@@ -86,6 +89,7 @@ class Simulation:
         wind: Source | Wind | None = None,
         estimator: Source | Estimator | None = None,
         autopilot: Source | NativeAutopilot | Session | None = None,
+        sensors: SensorSuite | None = None,
         hooks: Sequence[TelemetryHook] = (),
         hook_axes: Sequence[str] = ("log",),
         gusts: Sequence[Gust] = (),
@@ -134,13 +138,16 @@ class Simulation:
 
         self._n_x = int(sim["plant"]["n_x"])
         self._inputs = StageInputs(
-            bus=view(self._core["bus"], writable=False),
+            bus=view(self._core["bus"], writable=False, sensors=None),
             plant=PlantView(sim["state"]["x"], sim["plant"]),
             held=view(self._core["inputs"], writable=False),
         )
         self._handlers: Handlers = set_sources(
             self._core, timeline, self._sources, self._inputs, plant, replay, seed, builder
         )
+        self._sensors = set_sensors(sensors, autopilot, self._core, plant, timeline, seed)
+        if self._sensors is not None:
+            self._inputs.bus.sensors = self._sensors.out
         self._handlers |= set_hooks(self._core, timeline, self._hooks, hook_axes, self._inputs)
         set_gusts(self._core, timeline, gusts, replay)
         self._allocate(replay, record)
@@ -157,7 +164,8 @@ class Simulation:
     # -- building ------------------------------------------------------------------------------------------------
 
     def _allocate(self, replay: Streams | None, record: bool) -> None:
-        self._data = allocate(self.timeline, self._n_x, replay, record)
+        sensors = no_sensors() if self._sensors is None else self._sensors.record
+        self._data = allocate(self.timeline, self._n_x, replay, record, sensors)
         self._arrays = Arrays(
             core=rows(self._core),
             time_us=rows(self.timeline.time_us),
@@ -371,6 +379,11 @@ class Simulation:
         return locked(self._data_so_far("log_state"))
 
     @property
+    def log_sensors(self) -> npt.NDArray[Any] | None:
+        """What the sensors reported at each row of the log, `SENSOR_OUT` records; read-only. None without sensors."""
+        return None if self._sensors is None else locked(self._data_so_far("log_sensors"))
+
+    @property
     def streams(self) -> Streams:
         """What a replay needs, so far; read-only, and it follows the run.
 
@@ -479,6 +492,7 @@ class Simulation:
         other = None if snapshot.records is None else difference(self._core, snapshot.records)
         if other is not None:
             raise InputError(f"the snapshot is of a simulation with another {other}")
+        check_same_sensors(self._data["sensors"], snapshot.arrays.get("sensors"))
         core = self._core.copy()
         put_state(core, snapshot.state)
         self._take(core, snapshot)
@@ -513,7 +527,10 @@ class Simulation:
         self._core[:] = core
         if len(snapshot.arrays["scenarios"]) > len(self._data["scenarios"]):
             self._make_room(len(snapshot.arrays["scenarios"]))
+        take_sensors(self._data["sensors"], snapshot.arrays.get("sensors"))
         for name, array in snapshot.arrays.items():
+            if name == "sensors":
+                continue
             rows = min(len(array), len(self._data[name]))  # one that does not record has no room for streams
             self._data[name][:rows] = array[:rows]
         load_objects(self._user_objects(), snapshot.objects)
@@ -535,6 +552,8 @@ class Simulation:
             "winds": cursor["wind_ticks"],
             "scenarios": cursor["scenario_rows"],
             "scenario_at": cursor["scenario_rows"],
+            "sensors": 1,
+            "log_sensors": cursor["log_rows"],
             "fingerprints": cursor["k"] + 1,  # those of the boundary to go on at are known
         }
         return self._data[name][: int(lengths[name])]

@@ -10,6 +10,7 @@ from px4lockstep.engine.core import LOG_ROW, STREAMS
 from px4lockstep.engine.fingerprints import FINGERPRINT
 from px4lockstep.engine.timeline import AUTOPILOT, AXIS_BITS, WIND, Timeline
 from px4lockstep.errors import InputError
+from px4lockstep.sensors.suite import SENSOR_OUT
 
 MAX_BYTES = 8 * 2**30
 FIRST_CHANGES = 1_024
@@ -88,8 +89,10 @@ def _both(streams: Streams, timeline: Timeline) -> tuple[tuple[Any, Any], tuple[
     return (streams.time_us, streams.due), (timeline.time_us, timeline.due)
 
 
-def allocate(timeline: Timeline, n_x: int, replay: Streams | None, record: bool) -> dict[str, npt.NDArray[Any]]:
-    """Make the log, and the streams: to be written, to be read by a replay, or empty.
+def allocate(
+    timeline: Timeline, n_x: int, replay: Streams | None, record: bool, sensors: npt.NDArray[Any]
+) -> dict[str, npt.NDArray[Any]]:
+    """Make the log, and the streams: to be written, to be read by a replay, or empty; `sensors` is their record.
 
     Raises:
         InputError: If it would not fit into memory, or the streams of a replay don't belong to the timeline.
@@ -102,7 +105,8 @@ def allocate(timeline: Timeline, n_x: int, replay: Streams | None, record: bool)
         "scenario_at": changes,
     }
     log_rows = timeline.count("log")
-    size = log_rows * (LOG_ROW.itemsize + 8 * n_x)
+    sensor_rows = log_rows if sensors["address"][0] else 0
+    size = log_rows * (LOG_ROW.itemsize + 8 * n_x) + sensor_rows * SENSOR_OUT.itemsize
     fingerprints = np.zeros((len(timeline) if record else 0, n_x), FINGERPRINT)
     size += sum(counts[name] * dtype.itemsize for name, dtype in STREAMS.items()) + fingerprints.nbytes if record else 0
     if size > MAX_BYTES:
@@ -115,6 +119,8 @@ def allocate(timeline: Timeline, n_x: int, replay: Streams | None, record: bool)
         "log_state": np.empty((log_rows, n_x)),
         "logged": np.zeros(1, np.int64),
         "fingerprints": fingerprints,
+        "sensors": sensors,
+        "log_sensors": np.empty(sensor_rows, SENSOR_OUT),
     }
     if replay is not None:
         _check_replay(replay, timeline)

@@ -4,10 +4,11 @@
   `inlined_kernel` compiles it into its callers.
 * `record` makes the structured dtypes that kernels take; `rows` hands arrays of them to a kernel, `plain` to whoever
   fills them in.
-* `callback` compiles a user's function to an address, `call_void` and `call_i32` call one.
+* `callback` compiles a user's function to an address, `call_void` and `call_i32` call one, and `caller`
+  calls one from Python.
 """
 
-from px4lockstep.jit.address import call_i32, call_void, callback
+from px4lockstep.jit.address import call_i32, call_void, callback, caller
 from px4lockstep.jit.kernel import JIT_ENABLED, inlined_kernel, interpreted, is_compiled, kernel, specialize
 from px4lockstep.jit.records import RecordRows, RecordView, plain, record, rows, view, zeros
 
@@ -18,6 +19,7 @@ __all__ = [
     "call_i32",
     "call_void",
     "callback",
+    "caller",
     "inlined_kernel",
     "interpreted",
     "is_compiled",

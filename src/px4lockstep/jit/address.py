@@ -7,11 +7,13 @@ through ctypes.
 """
 
 import ctypes
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numba
 import numpy as np
+import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.core.ccallback import CFunc
@@ -20,7 +22,7 @@ from numba.extending import intrinsic
 from px4lockstep.errors import InputError
 from px4lockstep.jit.cache import KernelCache
 from px4lockstep.jit.kernel import JIT_ENABLED, OPTIONS
-from px4lockstep.jit.records import RecordView
+from px4lockstep.jit.records import RecordView, rows
 
 _keep_alive: list[Any] = []  # compiled callbacks live as long as their addresses may be called
 _interpreted: dict[int, Callable[..., Any]] = {}  # JIT off: stand-in address to function
@@ -54,6 +56,15 @@ def callback(function: Callable[..., Any], result: str, arguments: tuple[Any, ..
         ) from error
     _keep_alive.append(compiled)
     return int(compiled.address)
+
+
+def caller(address: int, *records: npt.NDArray[Any]) -> Callable[[], Any]:
+    """Return a function for Python that calls `void f(records)` at an address, with the records in arrays of one."""
+    if not JIT_ENABLED:
+        return functools.partial(_call_through_ctypes, None, address, tuple(rows(array)[0] for array in records))
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(records))(address)
+    pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in records]  # each keeps its array alive
+    return functools.partial(function, *pointers)
 
 
 def _call_through_ctypes(result: type[Any] | None, address: int, arguments: tuple[Any, ...]) -> Any:

@@ -173,9 +173,18 @@ def rows(array: npt.NDArray[Any]) -> Any:
     return RecordRows(array, memoryview, True) if array.dtype.names else array.data
 
 
-def view(array: npt.NDArray[Any], *, writable: bool) -> Any:
-    """Return the record in a length-1 array for a user: attributes, with fields of several numbers as NumPy arrays."""
-    return _make_view(array, _as_array if writable else _as_read_only_array, writable)
+def view(array: npt.NDArray[Any], *, writable: bool, **beside: Any) -> Any:
+    """Return the record in a length-1 array for a user: attributes, with fields of several numbers as NumPy arrays.
+
+    Args:
+        array: The record.
+        writable: Whether the user may write it.
+        beside: Further attributes, of what belongs to the record and lies elsewhere.
+    """
+    made = _make_view(array, _as_array if writable else _as_read_only_array, writable, tuple(beside))
+    for name, value in beside.items():
+        setattr(made, name, value)
+    return made
 
 
 def _as_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -188,9 +197,11 @@ def _as_read_only_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return locked
 
 
-def _make_view(array: npt.NDArray[Any], wrap: Callable[..., Any], writable: bool) -> RecordView:
+def _make_view(
+    array: npt.NDArray[Any], wrap: Callable[..., Any], writable: bool, beside: tuple[str, ...] = ()
+) -> RecordView:
     """Build the view of a length-1 record array."""
-    made = _view_class(array.dtype, writable)()
+    made = _view_class(array.dtype, writable, beside)()
     raw = array.view(np.uint8).data
     made._bytes = raw if writable else raw.toreadonly()
     for name in array.dtype.names or ():
@@ -210,9 +221,9 @@ def _make_view(array: npt.NDArray[Any], wrap: Callable[..., Any], writable: bool
 
 
 @functools.cache
-def _view_class(dtype: np.dtype[Any], writable: bool) -> type[RecordView]:
-    """Make the class for a record dtype: a slot and a property for each field."""
-    body: dict[str, Any] = {"__slots__": tuple(f"_{name}" for name in dtype.names or ())}
+def _view_class(dtype: np.dtype[Any], writable: bool, beside: tuple[str, ...] = ()) -> type[RecordView]:
+    """Make the class for a record dtype: a slot and a property for each field, a slot for what is beside it."""
+    body: dict[str, Any] = {"__slots__": (*(f"_{name}" for name in dtype.names or ()), *beside)}
     for name in dtype.names or ():
         is_number = dtype[name].names is None and dtype[name].subdtype is None
         is_record = dtype[name].names is not None

@@ -12,6 +12,7 @@ from px4lockstep.errors import InputError
 from px4lockstep.io import blocks
 from px4lockstep.log.log import Log, gather
 from px4lockstep.log.schema import BY_NAME, COLUMNS, COMPONENTS, LOG_SCHEMA, LOG_SCHEMA_VERSION, Column
+from px4lockstep.sensors.suite import SENSOR_OUT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,7 +100,9 @@ def _type_of(column: Column) -> np.dtype[Any]:
     part, _, path = column.source.partition(".")
     if part in ("derived", "state"):
         return np.dtype("f8")
-    dtype = LOG_ROW[part]
+    if column.needs == "sensors":
+        part, path = path.split(".")  # it is not in the row but beside it
+    dtype = SENSOR_OUT if part == "sensors" else LOG_ROW[part]
     for field in path.split(".") if path else ():
         dtype = dtype[field] if dtype.subdtype is None else dtype.subdtype[0][field]
     return dtype if dtype.subdtype is None else dtype.subdtype[0]

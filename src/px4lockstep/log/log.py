@@ -44,18 +44,19 @@ class Log:
     @classmethod
     def of(cls, simulation: Simulation) -> "Log":
         """Return the log of a simulation so far, by reference."""
-        return cls.of_rows(simulation.core, simulation.log, simulation.log_state)
+        return cls.of_rows(simulation.core, simulation.log, simulation.log_state, simulation.log_sensors)
 
     @classmethod
-    def of_rows(cls, core: Any, rows: Array, state: Array) -> "Log":
+    def of_rows(cls, core: Any, rows: Array, state: Array, sensors: Array | None = None) -> "Log":
         """Return a log by reference.
 
         Args:
             core: The records of the simulation, a `SIM`: how many rotors there are, who flies.
             rows: The rows of its log.
             state: The state of the plant of each.
+            sensors: What the sensors reported at each, if there are any.
         """
-        arrays = _arrays_of(core, rows, state)
+        arrays = _arrays_of(core, rows, state, sensors)
         arrays["time_s"] = lambda: _seconds(in_memory(rows["time_us"]))
         if "q_bn" in arrays:
             attitude = arrays["q_bn"]
@@ -167,7 +168,7 @@ def gather(flat: Mapping[str, Array]) -> Log:
     return Log(arrays)
 
 
-def _arrays_of(core: Any, rows: Array, state: Array) -> dict[str, Array | Callable[[], Array]]:
+def _arrays_of(core: Any, rows: Array, state: Array, sensors: Array | None) -> dict[str, Array | Callable[[], Array]]:
     plant, modes = core["plant"], core["modes"]
     traits = plant["traits"]
     is_aircraft = bool(traits["is_vehicle"])
@@ -175,6 +176,7 @@ def _arrays_of(core: Any, rows: Array, state: Array) -> dict[str, Array | Callab
         "": True,
         "aircraft": is_aircraft,
         "reference": not is_aircraft and state.shape[1] > 0,
+        "sensors": sensors is not None,
         "estimator": int(modes["estimator"]) != 0,
         "autopilot": int(modes["autopilot"]) in (NATIVE, PYTHON_WITH_STATUS),
     }
@@ -199,6 +201,9 @@ def _arrays_of(core: Any, rows: Array, state: Array) -> dict[str, Array | Callab
             is_other = column.shape in COMPONENTS and array.shape[1] != sizes[column.shape]
             if array.shape[1] and not is_other:  # a plant whose position, say, is one number
                 arrays[column.name] = array
+            continue
+        if sensors is not None and column.needs == "sensors":
+            arrays[column.name] = sensors[column.source.removeprefix("bus.sensors.")]
             continue
         count = _numbers_in(rows.dtype, column.source)
         count = count if count is None else min(count, sizes.get(column.shape, count))
@@ -226,6 +231,7 @@ def _field(rows: Array, source: str, count: int | None) -> Array:
 
 def _why_absent(column: Column) -> str:
     reasons = {
+        "sensors": "nothing in the run reads sensors",
         "estimator": "the run has no estimator",
         "autopilot": "the run's autopilot tells nothing of itself (none, a replayed one, or one in Python)",
         "aircraft": "the run's plant is no aircraft, or has none of it",

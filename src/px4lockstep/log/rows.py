@@ -20,20 +20,22 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError
 from px4lockstep.io import atomic_path
 from px4lockstep.log.log import Log
+from px4lockstep.sensors.suite import SENSOR_OUT
 
 TITLE = b"px4lockstep rows"
-START_BYTES = 48
+START_BYTES = 64
 PAGE_BYTES = 4_096
 HEAD = np.dtype(
     [
         ("start", f"S{START_BYTES}"),  # the title, and the hash of the layouts
         ("rows", "i8"),  # that there is room for
         ("states", "i8"),  # of the plant
+        ("sensor_rows", "i8"),  # 0 without sensors
         ("logged", "i8"),  # rows that are whole
         ("core", "u1", SIM.itemsize),  # the records of the simulation before the flight, a `SIM`
     ]
 )
-HELD = ("log", "log_state", "commands", "winds", "fingerprints")
+HELD = ("log", "log_state", "log_sensors", "commands", "winds", "fingerprints")
 """What grows with the flight, in the order of the file."""
 
 
@@ -60,6 +62,7 @@ def hold_rows(simulation: Simulation, path: str | Path) -> None:
         head = np.ndarray(1, HEAD, mapping)
         head["start"] = _start()
         head["rows"], head["states"] = room["log_state"].shape
+        head["sensor_rows"] = len(room["log_sensors"])
         head["core"] = np.frombuffer(simulation.core.tobytes(), np.uint8)  # by fields it takes milliseconds
     arrays = {name: np.ndarray(room[name].shape, room[name].dtype, mapping, offsets[name]) for name in HELD}
     simulation.move_to(arrays | {"logged": head["logged"]})
@@ -86,10 +89,13 @@ def read_rows(path: str | Path) -> Log:
         rows, states, logged = (int(head[name]) for name in ("rows", "states", "logged"))
         log_at = _paged(HEAD.itemsize)
         log = np.ndarray(rows, LOG_ROW, mapping, log_at)
-        state: npt.NDArray[Any] = np.ndarray((rows, states), np.float64, mapping, log_at + _paged(log.nbytes))
+        state_at = log_at + _paged(log.nbytes)
+        state: npt.NDArray[Any] = np.ndarray((rows, states), np.float64, mapping, state_at)
+        sensors = np.ndarray(int(head["sensor_rows"]), SENSOR_OUT, mapping, state_at + _paged(state.nbytes))
     except (TypeError, ValueError) as error:  # what NumPy says of a buffer that is too small, and of a size below 0
         raise InputError(f"{path} can't be read: it is damaged, or cut off after {len(mapping)} bytes") from error
-    return Log.of_rows(head["core"].view(SIM)[0], log[:logged], state[:logged])
+    reported = sensors[:logged] if len(sensors) else None
+    return Log.of_rows(head["core"].view(SIM)[0], log[:logged], state[:logged], reported)
 
 
 def _reserve(file: BinaryIO, size: int) -> None:
@@ -108,4 +114,4 @@ def _paged(size: int) -> int:
 
 
 def _start() -> bytes:
-    return TITLE + (layout_hash(SIM) + layout_hash(LOG_ROW)).encode()
+    return TITLE + (layout_hash(SIM) + layout_hash(LOG_ROW) + layout_hash(SENSOR_OUT)).encode()

@@ -6,10 +6,13 @@ measurements of its batteries come before the autopilot in the order of a bounda
 command held until then.
 
 A run has only the columns that mean something in it: per-rotor columns as wide as its aircraft, none for servos that it
-does not have, no estimate if nothing estimates, no setpoints if its autopilot tells none.
+does not have, no sensors if nothing reads them, no estimate if nothing estimates, no setpoints if its autopilot tells
+none.
 """
 
 from dataclasses import dataclass
+
+from px4lockstep.sensors.suite import OUTPUTS as SENSOR_OUTPUTS
 
 LOG_SCHEMA = "px4lockstep.log"
 LOG_SCHEMA_VERSION = 1
@@ -39,8 +42,8 @@ class Column:
         shape: One of `SHAPES`.
         description: What it is, in words.
         source: Where it comes from: `state.<group>`, `bus.<field>`, `inputs.<field>`, or `derived`.
-        needs: The stage that writes it (`estimator`, `autopilot`, or `aircraft` or `reference` for a kind of plant);
-            without it a run has no such column. Empty: every run has it, if its size is not 0.
+        needs: The stage that writes it (`sensors`, `estimator`, `autopilot`), or the kind of plant (`aircraft`,
+            `reference`); without it a run has no such column. Empty: every run has it, if its size is not 0.
     """
 
     name: str
@@ -73,6 +76,11 @@ COLUMNS: tuple[Column, ...] = (
     Column("soc", "1", "batteries", "true state of charge, 0 to 1", "state.soc", "aircraft"),
     Column("polarization_v", "V", "batteries", "polarization voltage v1", "state.v1", "aircraft"),
     Column("state", "1", "states", "the whole state, each in its own unit", "state", "reference"),
+    # What the sensors report, at the last tick of the autopilot.
+    *(
+        Column(f"sensor_{out.name}", out.unit, out.shape, out.description, f"bus.sensors.{out.name}", "sensors")
+        for out in SENSOR_OUTPUTS
+    ),
     # The estimate.
     Column("est_pos_ned", "m", "ned", "estimated position", "bus.estimate.pos_ned", "estimator"),
     Column("est_vel_ned", "m/s", "ned", "estimated velocity", "bus.estimate.vel_ned", "estimator"),

@@ -11,21 +11,19 @@ Reference:
     ms4525do has it. Noise: two of its steps, assumed; the datasheet has none.
 """
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from px4lockstep.checks import check_number, check_positive
 from px4lockstep.environment.atmosphere import density_kg_m3
 from px4lockstep.jit import kernel, record
 from px4lockstep.math.philox import normal3, stream_key
 from px4lockstep.math.quaternion import rotate_inverse
+from px4lockstep.part import Part, entry
 from px4lockstep.sensors.faults import ONE_DRAW
-from px4lockstep.sensors.layout import ATT, VEL
-from px4lockstep.sensors.sampling import digitized, is_due
+from px4lockstep.sensors.layout import ATT, VEL, Installation
+from px4lockstep.sensors.sampling import digitized, is_due, period_entry
 from px4lockstep.sensors.triad import BIAS_LANE, drawn3
-from px4lockstep.timebase import check_us
 
 STREAM = "sensors.airspeed"
 NOISE_LANE = np.int64(0)
@@ -42,68 +40,53 @@ AIRSPEED = record(
         ("offset_pa", "f8"),
         ("limit_pa", "f8"),
         ("resolution_pa", "f8"),
-        # what changes as a run goes on
-        ("samples", "i8"),
-        ("pressure_pa", "f8"),
     ]
 )
+AIRSPEED_STATE = record([("samples", "i8"), ("pressure_pa", "f8")])
 
 
 @kernel
-def step_airspeed(airspeed, inputs, elapsed_us):
+def step_airspeed(airspeed, state, inputs):
     """Take a sample if one is due; return whether there is one."""
-    if airspeed.is_on == 0 or not is_due(airspeed.period_us, elapsed_us, airspeed.samples):
+    if airspeed.is_on == 0 or not is_due(airspeed.period_us, inputs.elapsed_us, state.samples):
         return False
-    sample = airspeed.samples
-    airspeed.samples += 1
+    sample = state.samples
+    state.samples += 1
     x, wind = inputs.x, inputs.wind_ned
     q_bn = (x[ATT], x[ATT + 1], x[ATT + 2], x[ATT + 3])
     forward, _, _ = rotate_inverse(q_bn, (x[VEL] - wind[0], x[VEL + 1] - wind[1], x[VEL + 2] - wind[2]))
     dynamic_pa = 0.5 * density_kg_m3(airspeed.home_alt_msl_m - x[2]) * forward * abs(forward)
     noise, _, _ = normal3(airspeed.noise_key, sample, NOISE_LANE, ONE_DRAW)
     measured_pa = dynamic_pa + airspeed.offset_pa + airspeed.noise_sigma_pa * noise
-    airspeed.pressure_pa = digitized(measured_pa, -airspeed.limit_pa, airspeed.limit_pa, airspeed.resolution_pa)
+    state.pressure_pa = digitized(measured_pa, -airspeed.limit_pa, airspeed.limit_pa, airspeed.resolution_pa)
     return True
 
 
-@dataclass(frozen=True)
-class Airspeed:
-    """An airspeed sensor as a user chooses it.
+class Airspeed(Part):
+    """Airspeed sensor, a pitot tube along the body's x axis. Left out: none."""
 
-    Args:
-        period_us: From sample to sample; not shorter than a tick of the autopilot.
-        noise_sigma_pa: White noise of each sample.
-        offset_sigma_pa: Offset, drawn once per run.
-        limit_pa: Of the range, to both sides.
-        resolution_pa: One step of the result; 0 for none.
+    where: ClassVar[str] = "px4.sitl.sensors.airspeed"
 
-    Raises:
-        InputError: If a value is out of range.
-    """
+    period_us: int = period_entry(20_000)
+    noise_sigma_pa: float = entry(2.0 * STEP_PA, "Standard deviation of the white noise of each sample.", "Pa", ge=0.0)
+    offset_sigma_pa: float = entry(
+        2.0 * PSI_PA * 0.01 / 3.0, "Standard deviation of the offset, drawn once per run.", "Pa", ge=0.0
+    )
+    limit_pa: float = entry(PSI_PA, "Upper end of the measuring range; the lower end is its negative.", "Pa", gt=0.0)
+    resolution_pa: float = entry(STEP_PA, "Resolution of the result. 0: not rounded.", "Pa", ge=0.0)
 
-    period_us: int = 20_000
-    noise_sigma_pa: float = 2.0 * STEP_PA
-    offset_sigma_pa: float = 2.0 * PSI_PA * 0.01 / 3.0
-    limit_pa: float = PSI_PA
-    resolution_pa: float = STEP_PA
-
-    field: ClassVar[str] = "sensors.airspeed"
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        check_us(f"{self.field}.period_us", self.period_us, minimum=1)
-        for name in ("noise_sigma_pa", "offset_sigma_pa", "resolution_pa"):
-            check_number(f"{self.field}.{name}", getattr(self, name), 0.0, allowed="a finite number of 0 or more")
-        check_positive(f"{self.field}.limit_pa", self.limit_pa)
-
-    def write(self, rec: Any, seed: int, home_alt_msl_m: float) -> None:
-        """Write an `AIRSPEED` record before its first sample."""
-        key = stream_key(seed, STREAM)
+    def write(self, rec: Any, at: Installation) -> None:
+        """Write an `AIRSPEED` record."""
+        key = stream_key(at.seed, STREAM)
         rec["noise_key"] = key
         rec["is_on"] = 1
         rec["period_us"] = self.period_us
-        rec["home_alt_msl_m"] = home_alt_msl_m
+        rec["home_alt_msl_m"] = at.home_alt_msl_m
         rec["noise_sigma_pa"] = self.noise_sigma_pa
         rec["offset_pa"] = self.offset_sigma_pa * drawn3(key, BIAS_LANE)[0]
         rec["limit_pa"] = self.limit_pa
         rec["resolution_pa"] = self.resolution_pa
+
+    def without_errors(self) -> "Airspeed":
+        """Return this sensor without noise, offset and rounding."""
+        return self.model_copy(update={"noise_sigma_pa": 0.0, "offset_sigma_pa": 0.0, "resolution_pa": 0.0})

@@ -18,12 +18,10 @@ References:
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from px4lockstep.checks import check_number, check_positive
 from px4lockstep.environment.atmosphere import (
     GAS_CONSTANT_J_KG_K,
     LAPSE_K_M,
@@ -38,25 +36,27 @@ from px4lockstep.environment.atmosphere import (
     pressure_pa,
     temperature_k,
 )
-from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.exponential import exp, log, pow
 from px4lockstep.math.philox import normal3, stream_key
+from px4lockstep.part import Found, Part, entry, misfit
 from px4lockstep.plant.layout import SENSOR_FAULT_BARO
 from px4lockstep.sensors.faults import (
     DROPOUT,
     FREEZE,
     ONE_DRAW,
     SENSOR_FAULT,
-    check_fault,
+    SENSOR_FAULT_STATE,
+    OnFault,
+    check_size,
     error_of_fault,
     kind_of_fault,
+    on_fault_entry,
     write_fault,
 )
-from px4lockstep.sensors.layout import VEL
-from px4lockstep.sensors.sampling import digitized, is_due
+from px4lockstep.sensors.layout import VEL, Installation
+from px4lockstep.sensors.sampling import digitized, is_due, period_entry
 from px4lockstep.sensors.triad import BIAS_LANE, drawn3
-from px4lockstep.timebase import check_us
 
 STREAM = "sensors.baro"
 NOISE_LANE = np.int64(0)
@@ -78,8 +78,12 @@ BAROMETER = record(
         ("lowest_pa", "f8"),
         ("highest_pa", "f8"),
         ("resolution_pa", "f8"),
-        # what changes as a run goes on
         ("fault", SENSOR_FAULT),
+    ]
+)
+BAROMETER_STATE = record(
+    [
+        ("fault", SENSOR_FAULT_STATE),
         ("samples", "i8"),
         ("drift_pa", "f8"),
         ("pressure_pa", "f8"),
@@ -116,15 +120,16 @@ def air_temperature_c(alt_msl_m):
 
 
 @kernel
-def step_barometer(baro, inputs, elapsed_us):
+def step_barometer(baro, state, inputs):
     """Take a sample if one is due; return whether there is one."""
-    if not is_due(baro.period_us, elapsed_us, baro.samples):
+    elapsed_us = inputs.elapsed_us
+    if not is_due(baro.period_us, elapsed_us, state.samples):
         return False
-    sample = baro.samples
-    baro.samples += 1
+    sample = state.samples
+    state.samples += 1
     noise, drift, _ = normal3(baro.noise_key, sample, NOISE_LANE, ONE_DRAW)
-    baro.drift_pa = baro.drift_decay * baro.drift_pa + baro.drift_gain_pa * drift
-    kind = kind_of_fault(baro.fault, inputs.faults_mask & SENSOR_FAULT_BARO != 0, inputs.time_us)
+    state.drift_pa = baro.drift_decay * state.drift_pa + baro.drift_gain_pa * drift
+    kind = kind_of_fault(baro.fault, state.fault, inputs.faults_mask & SENSOR_FAULT_BARO != 0, elapsed_us)
     if kind == DROPOUT:
         return False
     if kind == FREEZE and sample > 0:
@@ -133,73 +138,54 @@ def step_barometer(baro, inputs, elapsed_us):
     alt_msl_m = baro.home_alt_msl_m - x[2]
     un, ue, ud = x[VEL] - wind[0], x[VEL + 1] - wind[1], x[VEL + 2] - wind[2]
     dynamic_pa = 0.5 * density_kg_m3(alt_msl_m) * (un * un + ue * ue + ud * ud)
-    error_pa, _, _ = error_of_fault(baro.fault, kind, baro.noise_key, sample, inputs.time_us)
-    error_pa += baro.static_error * dynamic_pa + baro.offset_pa + baro.drift_pa + baro.noise_sigma_pa * noise
+    error_pa, _, _ = error_of_fault(baro.fault, state.fault, kind, baro.noise_key, sample, elapsed_us)
+    error_pa += baro.static_error * dynamic_pa + baro.offset_pa + state.drift_pa + baro.noise_sigma_pa * noise
     measured_pa = static_pressure_pa(alt_msl_m) + error_pa
-    baro.pressure_pa = digitized(measured_pa, baro.lowest_pa, baro.highest_pa, baro.resolution_pa)
-    baro.pressure_alt_m = pressure_altitude_m(baro.pressure_pa)
-    baro.temperature_c = air_temperature_c(alt_msl_m)
+    state.pressure_pa = digitized(measured_pa, baro.lowest_pa, baro.highest_pa, baro.resolution_pa)
+    state.pressure_alt_m = pressure_altitude_m(state.pressure_pa)
+    state.temperature_c = air_temperature_c(alt_msl_m)
     return True
 
 
-@dataclass(frozen=True)
-class Barometer:
-    """A barometer as a user chooses it.
+class Barometer(Part):
+    """Barometer."""
 
-    Args:
-        period_us: From sample to sample; not shorter than a tick of the autopilot.
-        noise_sigma_pa: White noise of each sample. PX4 takes values that never change for a broken sensor.
-        offset_sigma_pa: Offset, drawn once per run.
-        drift_sigma_pa: Of the drift, once it has built up.
-        drift_tau_s: Its correlation time.
-        static_error: The error by the wind of flight, as a fraction of the dynamic pressure; negative for suction.
-        lowest_pa: The lower end of the range.
-        highest_pa: Its upper end.
-        resolution_pa: One step of the result; 0 for none.
-        on_fault: What a fault of the scenario does: see `faults.py`.
-        fault_size_pa: Of a bias, of a drift per second, or the standard deviation of noise.
+    where: ClassVar[str] = "px4.sitl.sensors.baro"
 
-    Raises:
-        InputError: If a value is out of range.
-    """
+    period_us: int = period_entry(20_000)
+    noise_sigma_pa: float = entry(
+        2.7,
+        "Standard deviation of the white noise of each sample. PX4 treats a value that never changes as a failure.",
+        "Pa",
+        ge=0.0,
+    )
+    offset_sigma_pa: float = entry(50.0, "Standard deviation of the offset, drawn once per run.", "Pa", ge=0.0)
+    drift_sigma_pa: float = entry(5.0, "Standard deviation of the drift, once it has built up.", "Pa", ge=0.0)
+    drift_tau_s: float = entry(600.0, "Correlation time of the drift.", "s", gt=0.0)
+    static_error: float = entry(
+        0.0, "Static pressure error, as a fraction of the dynamic pressure; negative for suction.", ge=-1.0, le=1.0
+    )
+    lowest_pa: float = entry(1_000.0, "Lower end of the measuring range.", "Pa", gt=0.0)
+    highest_pa: float = entry(120_000.0, "Upper end of the measuring range.", "Pa", gt=0.0)
+    resolution_pa: float = entry(1.0, "Resolution of the result. 0: not rounded.", "Pa", ge=0.0)
+    on_fault: OnFault = on_fault_entry()
+    fault_size_pa: float = entry(
+        100.0, "Size of a fault: a bias, a drift per second, or the standard deviation of noise.", "Pa"
+    )
 
-    period_us: int = 20_000
-    noise_sigma_pa: float = 2.7
-    offset_sigma_pa: float = 50.0
-    drift_sigma_pa: float = 5.0
-    drift_tau_s: float = 600.0
-    static_error: float = 0.0
-    lowest_pa: float = 1_000.0
-    highest_pa: float = 120_000.0
-    resolution_pa: float = 1.0
-    on_fault: str = "dropout"
-    fault_size_pa: float = 100.0
-
-    field: ClassVar[str] = "sensors.baro"
-
-    def __post_init__(self) -> None:
-        """Check kinds and ranges."""
-        check_us(f"{self.field}.period_us", self.period_us, minimum=1)
-        for name in ("noise_sigma_pa", "offset_sigma_pa", "drift_sigma_pa", "resolution_pa"):
-            check_number(f"{self.field}.{name}", getattr(self, name), 0.0, allowed="a finite number of 0 or more")
-        for name in ("drift_tau_s", "lowest_pa", "highest_pa"):
-            check_positive(f"{self.field}.{name}", getattr(self, name))
+    def check(self) -> Found:
+        """Check the range and the fault."""
         if self.lowest_pa >= self.highest_pa:
-            raise InputError(
-                f"{self.field}.lowest_pa = {self.lowest_pa} is not below {self.field}.highest_pa = {self.highest_pa}; "
-                "give a range"
-            )
-        check_number(f"{self.field}.static_error", self.static_error, -1.0, 1.0, "a fraction from -1 to 1")
-        check_number(f"{self.field}.fault_size_pa", self.fault_size_pa)
-        check_fault(self.field, self.on_fault, (self.fault_size_pa, 0.0, 0.0))
+            yield misfit("lowest_pa", self.lowest_pa, f"is not below highest_pa = {self.highest_pa}; give a range")
+        yield from check_size(self.on_fault, "fault_size_pa", self.fault_size_pa)
 
-    def write(self, rec: Any, seed: int, home_alt_msl_m: float) -> None:
-        """Write a `BAROMETER` record before its first sample."""
-        key = stream_key(seed, STREAM)
+    def write(self, rec: Any, at: Installation) -> None:
+        """Write a `BAROMETER` record."""
+        key = stream_key(at.seed, STREAM)
         decay = float(interpreted(exp)(-self.period_us / 1e6 / self.drift_tau_s))
         rec["noise_key"] = key
         rec["period_us"] = self.period_us
-        rec["home_alt_msl_m"] = home_alt_msl_m
+        rec["home_alt_msl_m"] = at.home_alt_msl_m
         rec["noise_sigma_pa"] = self.noise_sigma_pa
         rec["offset_pa"] = self.offset_sigma_pa * drawn3(key, BIAS_LANE)[0]
         rec["drift_decay"] = decay
@@ -209,3 +195,8 @@ class Barometer:
         rec["highest_pa"] = self.highest_pa
         rec["resolution_pa"] = self.resolution_pa
         write_fault(rec["fault"], self.on_fault, (self.fault_size_pa, 0.0, 0.0))
+
+    def without_errors(self) -> "Barometer":
+        """Return this sensor without noise, offset, drift and rounding."""
+        errors = ("noise_sigma_pa", "offset_sigma_pa", "drift_sigma_pa", "resolution_pa")
+        return self.model_copy(update=dict.fromkeys(errors, 0.0))

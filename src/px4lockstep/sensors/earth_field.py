@@ -9,9 +9,7 @@ Reference:
     WMM2010 before it. The coefficients come with pygeomag.
 """
 
-from typing import Any
-
-from px4lockstep.checks import Vector3, check_number
+from px4lockstep.checks import Vector3
 from px4lockstep.errors import InputError
 
 FIRST_YEAR = 2010.0
@@ -22,15 +20,6 @@ NT_PER_GAUSS = 1e5
 DECIMALS_OF_NT = 3
 
 
-def check_date(field: str, date: Any) -> float:
-    """Return a decimal year that there is a model for, or raise `InputError`."""
-    allowed = f"a decimal year from {FIRST_YEAR} to before {LAST_YEAR}, where there is a model of the field"
-    year = check_number(field, date, FIRST_YEAR, LAST_YEAR, allowed)
-    if year == LAST_YEAR:
-        raise InputError(f"{field} = {year} is out of range; it must be {allowed}")
-    return year
-
-
 def field_ned_gauss(lat_deg: float, lon_deg: float, alt_msl_m: float, date: float) -> Vector3:
     """Return the field at a place and date, north, east and down.
 
@@ -38,19 +27,18 @@ def field_ned_gauss(lat_deg: float, lon_deg: float, alt_msl_m: float, date: floa
         lat_deg: Latitude.
         lon_deg: Longitude.
         alt_msl_m: Altitude above sea level, taken as that above the ellipsoid: 100 m are 0.02 mG.
-        date: The decimal year.
+        date: The decimal year, from `FIRST_YEAR` to before `LAST_YEAR`.
 
     Raises:
-        InputError: If pygeomag is not installed, or has no model for the date.
+        InputError: If pygeomag is not installed.
     """
-    year = check_date("sensors.date", date)
     try:
         from pygeomag import GeoMag
     except ImportError as error:
         raise InputError(
             "the magnetometer takes the Earth's field from the package pygeomag, which is not installed; "
-            "pip install 'px4lockstep[sitl]', or give sensors.mag.field_ned_gauss"
+            "pip install 'px4lockstep[sitl]', or give px4.sitl.sensors.mag.field_ned_gauss"
         ) from error
-    found = GeoMag(base_year=year).calculate(glat=lat_deg, glon=lon_deg, alt=alt_msl_m / 1e3, time=year)
+    found = GeoMag(base_year=date).calculate(glat=lat_deg, glon=lon_deg, alt=alt_msl_m / 1e3, time=date)
     north, east, down = (round(part, DECIMALS_OF_NT) / NT_PER_GAUSS for part in (found.x, found.y, found.z))
     return north, east, down

@@ -10,14 +10,14 @@ The sensor goes on beneath: its biases wander, its noise is drawn, and when the 
 none. A freeze at the first sample holds that one.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from px4lockstep.checks import Vector3, check_kind, check_vector
-from px4lockstep.errors import InputError
+from px4lockstep.checks import Vector3
 from px4lockstep.jit import kernel, record
 from px4lockstep.math.philox import normal3
+from px4lockstep.part import Found, entry, misfit
 
 NO_FAULT = 0
 DROPOUT = 1
@@ -30,33 +30,36 @@ KINDS = {"dropout": DROPOUT, "freeze": FREEZE, "bias": BIAS, "drift": DRIFT, "no
 SIZED = ("bias", "drift", "noise")
 """Kinds that need a size."""
 
+OnFault = Literal["dropout", "freeze", "bias", "drift", "noise"]
+
 FAULT_LANE = np.int64(2)
 """The lane of its noise in the sensor's stream."""
 ONE_DRAW = np.int64(0)
 
-SENSOR_FAULT = record([("kind", "i8"), ("amount", "f8", 3), ("since_us", "i8")])
-"""One that is not there has `since_us` of -1."""
+SENSOR_FAULT = record([("kind", "i8"), ("amount", "f8", 3)])
+SENSOR_FAULT_STATE = record([("is_active", "i8"), ("since_us", "i8")])
 
 
 @kernel
-def kind_of_fault(fault, is_faulty, time_us):
+def kind_of_fault(fault, state, is_faulty, elapsed_us):
     """Return what is wrong with a sample, and note since when."""
     if not is_faulty:
-        fault.since_us = -1
+        state.is_active = 0
         return NO_FAULT
-    if fault.since_us < 0:
-        fault.since_us = time_us
+    if state.is_active == 0:
+        state.is_active = 1
+        state.since_us = elapsed_us
     return fault.kind
 
 
 @kernel
-def error_of_fault(fault, kind, key, sample, time_us):
+def error_of_fault(fault, state, kind, key, sample, elapsed_us):
     """Return what a fault adds to the three numbers of a sample."""
     amount = fault.amount
     if kind == BIAS:
         return amount[0], amount[1], amount[2]
     if kind == DRIFT:
-        duration_s = (time_us - fault.since_us) / 1e6
+        duration_s = (elapsed_us - state.since_us) / 1e6
         return amount[0] * duration_s, amount[1] * duration_s, amount[2] * duration_s
     if kind == NOISE:
         x, y, z = normal3(key, sample, FAULT_LANE, ONE_DRAW)
@@ -64,15 +67,18 @@ def error_of_fault(fault, kind, key, sample, time_us):
     return 0.0, 0.0, 0.0
 
 
-def check_fault(field: str, on_fault: Any, size: Any) -> None:
-    """Raise `InputError` unless a fault is of a known kind, and does something."""
-    check_kind(f"{field}.on_fault", on_fault, KINDS)
-    if on_fault in SIZED and not any(check_vector(f"{field}.fault_size", size)):
-        raise InputError(f"{field}.fault_size = {size!r} makes a {on_fault} of nothing; give a size, or use dropout")
+def on_fault_entry() -> Any:
+    """Return the key that says what a fault of the scenario does to a sensor."""
+    return entry("dropout", "What a `sensor_fault` event of the scenario does to the sensor.")
+
+
+def check_size(on_fault: str, key: str, size: float | Vector3) -> Found:
+    """Yield what is wrong with a fault that needs a size and has none; `key` is that of the size."""
+    if on_fault in SIZED and not np.any(size):
+        yield misfit(key, size, f"makes a {on_fault} of nothing; give a size, or use dropout")
 
 
 def write_fault(rec: Any, on_fault: str, size: Vector3) -> None:
-    """Write a fault that has not come yet into a `SENSOR_FAULT` record."""
+    """Write a `SENSOR_FAULT` record."""
     rec["kind"] = KINDS[on_fault]
     rec["amount"] = size
-    rec["since_us"] = -1

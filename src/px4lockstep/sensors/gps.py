@@ -20,32 +20,33 @@ References:
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from px4lockstep.checks import Vector3, check_number, check_positive
 from px4lockstep.environment.projection import DEG_PER_RAD, RAD_PER_DEG, reproject
-from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal3, stream_key
 from px4lockstep.math.trigonometry import atan2
+from px4lockstep.part import Found, Part, Vector, entry, misfit
 from px4lockstep.plant.layout import SENSOR_FAULT_GPS
 from px4lockstep.sensors.faults import (
     DROPOUT,
     FREEZE,
     ONE_DRAW,
     SENSOR_FAULT,
-    check_fault,
+    SENSOR_FAULT_STATE,
+    OnFault,
+    check_size,
     error_of_fault,
     kind_of_fault,
+    on_fault_entry,
     write_fault,
 )
-from px4lockstep.sensors.layout import VEL
-from px4lockstep.sensors.sampling import is_due
-from px4lockstep.timebase import check_us
+from px4lockstep.sensors.layout import VEL, Installation
+from px4lockstep.sensors.sampling import is_due, period_entry
+from px4lockstep.timebase import MAX_US
 
 STREAM = "sensors.gps"
 WHITE_LANE = np.int64(0)
@@ -81,8 +82,12 @@ GPS = record(
         ("eph_cm", "i8"),
         ("epv_cm", "i8"),
         ("satellites", "i8"),
-        # what changes as a run goes on
         ("fault", SENSOR_FAULT),
+    ]
+)
+GPS_STATE = record(
+    [
+        ("fault", SENSOR_FAULT_STATE),
         ("samples", "i8"),
         ("shown", "i8"),  # how many samples have come out
         ("correlated_m", "f8", 3),
@@ -104,13 +109,13 @@ def whole_cm_s(speed_m_s):
 
 
 @kernel
-def take_epoch(gps, inputs):
+def take_epoch(gps, state, inputs):
     """Measure, and put the measurement where it waits."""
-    key, sample = gps.noise_key, gps.samples
+    key, sample = gps.noise_key, state.samples
     white_n, white_e, white_d = normal3(key, sample, WHITE_LANE, ONE_DRAW)
     new_n, new_e, new_d = normal3(key, sample, CORRELATED_LANE, ONE_DRAW)
     vel_n, vel_e, vel_d = normal3(key, sample, VELOCITY_LANE, ONE_DRAW)
-    wander = gps.correlated_m
+    wander = state.correlated_m
     if sample == 0:
         wander[0] = gps.correlated_sigma_m[0] * new_n
         wander[1] = gps.correlated_sigma_m[1] * new_e
@@ -119,15 +124,15 @@ def take_epoch(gps, inputs):
         wander[0] = gps.decay * wander[0] + gps.correlated_gain_m[0] * new_n
         wander[1] = gps.decay * wander[1] + gps.correlated_gain_m[1] * new_e
         wander[2] = gps.decay * wander[2] + gps.correlated_gain_m[2] * new_d
-    epoch, x = gps.waiting[sample % MAX_WAITING], inputs.x
-    epoch.ready_us = inputs.time_us + gps.latency_us
+    epoch, x = state.waiting[sample % MAX_WAITING], inputs.x
+    epoch.ready_us = inputs.elapsed_us + gps.latency_us
     epoch.pos_ned[0] = x[0] + wander[0] + gps.white_sigma_m[0] * white_n
     epoch.pos_ned[1] = x[1] + wander[1] + gps.white_sigma_m[1] * white_e
     epoch.pos_ned[2] = x[2] + wander[2] + gps.white_sigma_m[2] * white_d
     epoch.vel_ned[0] = x[VEL] + gps.vel_sigma_m_s * vel_n
     epoch.vel_ned[1] = x[VEL + 1] + gps.vel_sigma_m_s * vel_e
     epoch.vel_ned[2] = x[VEL + 2] + gps.vel_sigma_m_s * vel_d
-    gps.samples += 1
+    state.samples += 1
 
 
 @kernel
@@ -159,102 +164,74 @@ def show_loss(out):
 
 
 @kernel
-def step_gps(gps, inputs, elapsed_us, out):
+def step_gps(gps, state, inputs, out):
     """Measure if an epoch is due, and show what has waited long enough; return whether there is a new message."""
-    if is_due(gps.period_us, elapsed_us, gps.samples):
-        take_epoch(gps, inputs)
-    if gps.shown == gps.samples or gps.waiting[gps.shown % MAX_WAITING].ready_us > inputs.time_us:
+    elapsed_us = inputs.elapsed_us
+    if is_due(gps.period_us, elapsed_us, state.samples):
+        take_epoch(gps, state, inputs)
+    if state.shown == state.samples or state.waiting[state.shown % MAX_WAITING].ready_us > elapsed_us:
         return False
-    sample = gps.shown
-    epoch = gps.waiting[sample % MAX_WAITING]
-    gps.shown += 1
-    kind = kind_of_fault(gps.fault, inputs.faults_mask & SENSOR_FAULT_GPS != 0, inputs.time_us)
+    sample = state.shown
+    epoch = state.waiting[sample % MAX_WAITING]
+    state.shown += 1
+    kind = kind_of_fault(gps.fault, state.fault, inputs.faults_mask & SENSOR_FAULT_GPS != 0, elapsed_us)
     if kind == DROPOUT:
         show_loss(out)
     elif kind != FREEZE or sample == 0:
-        north, east, down = error_of_fault(gps.fault, kind, gps.noise_key, sample, inputs.time_us)
+        north, east, down = error_of_fault(gps.fault, state.fault, kind, gps.noise_key, sample, elapsed_us)
         pos_ned = (epoch.pos_ned[0] + north, epoch.pos_ned[1] + east, epoch.pos_ned[2] + down)
         show_fix(gps, pos_ned, (epoch.vel_ned[0], epoch.vel_ned[1], epoch.vel_ned[2]), out)
     return True
 
 
-@dataclass(frozen=True)
-class Gps:
-    """A GPS receiver as a user chooses it.
+class Gps(Part):
+    """GPS receiver."""
 
-    Args:
-        period_us: From epoch to epoch; not shorter than a tick of the autopilot.
-        latency_us: From an epoch to its message; at most 14 periods.
-        horizontal_sigma_m: The wandering error along north and east.
-        vertical_sigma_m: The same, down.
-        correlation_tau_s: Its correlation time.
-        horizontal_noise_m: White noise along north and east.
-        vertical_noise_m: The same, down.
-        vel_sigma_m_s: White noise of the velocity, each axis.
-        eph_m: The horizontal accuracy that it reports.
-        epv_m: The vertical one.
-        satellites: That it reports.
-        on_fault: What a fault of the scenario does, to the position: see `faults.py`.
-        fault_size_m: Of a bias, of a drift per second, or the standard deviation of noise, NED.
+    where: ClassVar[str] = "px4.sitl.sensors.gps"
 
-    Raises:
-        InputError: If a value is out of range.
-    """
+    period_us: int = period_entry(200_000)
+    latency_us: int = entry(
+        110_000, "Latency from a measurement to its message, at most 14 periods.", "us", ge=0, le=MAX_US
+    )
+    horizontal_sigma_m: float = entry(
+        1.7, "Standard deviation of the correlated position error along north and east.", "m", ge=0.0
+    )
+    vertical_sigma_m: float = entry(2.5, "Standard deviation of the correlated altitude error.", "m", ge=0.0)
+    correlation_tau_s: float = entry(600.0, "Correlation time of position and altitude errors.", "s", gt=0.0)
+    horizontal_noise_m: float = entry(
+        0.05, "Standard deviation of the white position noise along north and east.", "m", ge=0.0
+    )
+    vertical_noise_m: float = entry(0.1, "Standard deviation of the white altitude noise.", "m", ge=0.0)
+    vel_sigma_m_s: float = entry(0.05, "Standard deviation of the white velocity noise of each axis.", "m/s", ge=0.0)
+    eph_m: float = entry(1.0, "Horizontal accuracy that the receiver reports.", "m", ge=0.01, le=655.0)
+    epv_m: float = entry(1.5, "Vertical accuracy that the receiver reports.", "m", ge=0.01, le=655.0)
+    satellites: int = entry(16, "Number of satellites that the receiver reports.", ge=0, le=254)
+    on_fault: OnFault = on_fault_entry()
+    fault_size_m: Vector = entry(
+        (5.0, 5.0, 5.0),
+        "Size of a position fault, NED: a bias, a drift per second, or the standard deviation of noise.",
+        "m",
+    )
 
-    period_us: int = 200_000
-    latency_us: int = 110_000
-    horizontal_sigma_m: float = 1.7
-    vertical_sigma_m: float = 2.5
-    correlation_tau_s: float = 600.0
-    horizontal_noise_m: float = 0.05
-    vertical_noise_m: float = 0.1
-    vel_sigma_m_s: float = 0.05
-    eph_m: float = 1.0
-    epv_m: float = 1.5
-    satellites: int = 16
-    on_fault: str = "dropout"
-    fault_size_m: Vector3 = (5.0, 5.0, 5.0)
-
-    field: ClassVar[str] = "sensors.gps"
-
-    def __post_init__(self) -> None:
-        """Check kinds and ranges."""
-        check_us(f"{self.field}.period_us", self.period_us, minimum=1)
-        check_us(f"{self.field}.latency_us", self.latency_us)
+    def check(self) -> Found:
+        """Check latency and fault."""
         longest_us = MAX_LATENCY_PERIODS * self.period_us
         if self.latency_us > longest_us:
-            raise InputError(
-                f"{self.field}.latency_us = {self.latency_us} is more than {MAX_LATENCY_PERIODS} periods of "
-                f"{self.period_us} us; use at most {longest_us}, or a longer period_us"
-            )
-        for name in (
-            "horizontal_sigma_m",
-            "vertical_sigma_m",
-            "horizontal_noise_m",
-            "vertical_noise_m",
-            "vel_sigma_m_s",
-        ):
-            check_number(f"{self.field}.{name}", getattr(self, name), 0.0, allowed="a finite number of 0 or more")
-        for name in ("eph_m", "epv_m"):
-            check_number(f"{self.field}.{name}", getattr(self, name), 0.01, 655.0, "from 0.01 to 655 m")
-        check_positive(f"{self.field}.correlation_tau_s", self.correlation_tau_s)
-        check_number(f"{self.field}.satellites", self.satellites, 0, 254, "a whole number from 0 to 254")
-        if int(self.satellites) != self.satellites:
-            raise InputError(f"{self.field}.satellites = {self.satellites} is not whole; give 0 to 254")
-        check_fault(self.field, self.on_fault, self.fault_size_m)
+            text = f"is more than {MAX_LATENCY_PERIODS} periods of {self.period_us} us; use at most {longest_us}"
+            yield misfit("latency_us", self.latency_us, f"{text}, or a longer period_us")
+        yield from check_size(self.on_fault, "fault_size_m", self.fault_size_m)
 
-    def write(self, rec: Any, seed: int, home: Vector3) -> None:
-        """Write a `GPS` record before its first epoch; home is latitude and longitude [deg] and altitude [m]."""
-        lat_deg, lon_deg, alt_msl_m = home
+    def write(self, rec: Any, at: Installation) -> None:
+        """Write a `GPS` record."""
         decay = float(interpreted(exp)(-self.period_us / 1e6 / self.correlation_tau_s))
         root = math.sqrt(1.0 - decay * decay)
         sigma_m = np.array([self.horizontal_sigma_m, self.horizontal_sigma_m, self.vertical_sigma_m])
-        rec["noise_key"] = stream_key(seed, STREAM)
+        rec["noise_key"] = stream_key(at.seed, STREAM)
         rec["period_us"] = self.period_us
         rec["latency_us"] = self.latency_us
-        rec["home_lat_rad"] = lat_deg * RAD_PER_DEG
-        rec["home_lon_rad"] = lon_deg * RAD_PER_DEG
-        rec["home_alt_msl_m"] = alt_msl_m
+        rec["home_lat_rad"] = at.home_lat_deg * RAD_PER_DEG
+        rec["home_lon_rad"] = at.home_lon_deg * RAD_PER_DEG
+        rec["home_alt_msl_m"] = at.home_alt_msl_m
         rec["decay"] = decay
         rec["correlated_sigma_m"] = sigma_m
         rec["correlated_gain_m"] = sigma_m * root
@@ -262,5 +239,10 @@ class Gps:
         rec["vel_sigma_m_s"] = self.vel_sigma_m_s
         rec["eph_cm"] = round(100.0 * self.eph_m)
         rec["epv_cm"] = round(100.0 * self.epv_m)
-        rec["satellites"] = int(self.satellites)
+        rec["satellites"] = self.satellites
         write_fault(rec["fault"], self.on_fault, self.fault_size_m)
+
+    def without_errors(self) -> "Gps":
+        """Return this receiver without noise and latency."""
+        errors = ("horizontal_sigma_m", "vertical_sigma_m", "horizontal_noise_m", "vertical_noise_m", "vel_sigma_m_s")
+        return self.model_copy(update={"latency_us": 0} | dict.fromkeys(errors, 0.0))

@@ -23,21 +23,20 @@ References:
 """
 
 import math
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from px4lockstep.checks import Vector3, check_number, check_positive, check_vector
 from px4lockstep.jit import kernel, record
 from px4lockstep.math.philox import stream_key
 from px4lockstep.math.quaternion import conjugate, logarithm, multiply, rotate, rotate_inverse
 from px4lockstep.math.trigonometry import sincos
+from px4lockstep.part import Found, Part, Vector, entry
 from px4lockstep.plant.layout import SENSOR_FAULT_ACCEL, SENSOR_FAULT_GYRO
-from px4lockstep.sensors.faults import check_fault
-from px4lockstep.sensors.layout import ATT, OMEGA, VEL
-from px4lockstep.sensors.triad import BIAS_LANE, TRIAD, drawn3, drawn_gain, measure, write_triad
-from px4lockstep.sensors.vibration import VIBRATION, Vibration, step_vibration
+from px4lockstep.sensors.faults import OnFault, check_size, on_fault_entry
+from px4lockstep.sensors.layout import ATT, OMEGA, VEL, Installation
+from px4lockstep.sensors.triad import BIAS_LANE, TRIAD, TRIAD_STATE, drawn3, drawn_gain, measure, write_triad
+from px4lockstep.sensors.vibration import VIBRATION, VIBRATION_STATE, Vibration, start_vibration, step_vibration
 
 STANDARD_GRAVITY_M_S2 = 9.80665
 RAD_PER_DEG = math.pi / 180.0
@@ -48,10 +47,16 @@ IMU = record(
     [
         ("period_s", "f8"),
         ("pos_body_m", "f8", 3),
-        # what changes as a run goes on
         ("gyro", TRIAD),
         ("accel", TRIAD),
         ("vibration", VIBRATION),
+    ]
+)
+IMU_STATE = record(
+    [
+        ("gyro", TRIAD_STATE),
+        ("accel", TRIAD_STATE),
+        ("vibration", VIBRATION_STATE),
         ("steps", "i8"),
         ("last_q_bn", "f8", 4),
         ("last_vel_ned", "f8", 3),  # of the IMU itself
@@ -85,22 +90,22 @@ def without_rotation(phi_x, phi_y, phi_z, ux, uy, uz):
 
 
 @kernel
-def average_motion(imu, inputs):
+def average_motion(imu, state, inputs):
     """Write the true averages of the step that ends now, and keep its end for the next."""
-    x, r, last = inputs.x, imu.pos_body_m, imu.last_vel_ned
+    x, r, last = inputs.x, imu.pos_body_m, state.last_vel_ned
     q_bn = (x[ATT], x[ATT + 1], x[ATT + 2], x[ATT + 3])
     wx, wy, wz = x[OMEGA], x[OMEGA + 1], x[OMEGA + 2]
     lever = cross(wx, wy, wz, r[0], r[1], r[2])
     lever_n, lever_e, lever_d = rotate(q_bn, lever)
     north, east, down = x[VEL] + lever_n, x[VEL + 1] + lever_e, x[VEL + 2] + lever_d
-    accel, gyro = imu.mean_accel_m_s2, imu.mean_gyro_rad_s
-    if imu.steps == 0:
+    accel, gyro = state.mean_accel_m_s2, state.mean_gyro_rad_s
+    if state.steps == 0:
         gx, gy, gz = rotate_inverse(q_bn, (0.0, 0.0, inputs.gravity_m_s2))
         cx, cy, cz = cross(wx, wy, wz, lever[0], lever[1], lever[2])
         accel[0], accel[1], accel[2] = cx - gx, cy - gy, cz - gz
         gyro[0], gyro[1], gyro[2] = wx, wy, wz
     else:
-        dt_s, old_q = imu.period_s, imu.last_q_bn
+        dt_s, old_q = imu.period_s, state.last_q_bn
         old_q_bn = (old_q[0], old_q[1], old_q[2], old_q[3])
         phi_x, phi_y, phi_z = logarithm(multiply(conjugate(old_q_bn), q_bn))
         gained_d = down - last[2] - inputs.gravity_m_s2 * dt_s
@@ -110,146 +115,131 @@ def average_motion(imu, inputs):
         gyro[0], gyro[1], gyro[2] = phi_x / dt_s, phi_y / dt_s, phi_z / dt_s
     last[0], last[1], last[2] = north, east, down
     for i in range(4):
-        imu.last_q_bn[i] = x[ATT + i]
-    imu.steps += 1
+        state.last_q_bn[i] = x[ATT + i]
+    state.steps += 1
 
 
 @kernel
-def step_imu(imu, inputs):
+def step_imu(imu, state, inputs):
     """Take a sample of both, of the step that ends now."""
-    average_motion(imu, inputs)
-    accel, gyro = imu.mean_accel_m_s2, imu.mean_gyro_rad_s
-    vibration = imu.vibration
-    if vibration.imbalance_m > 0.0 and imu.steps > 1:
-        step_vibration(vibration, inputs.rotor_speed_rad_s, imu.period_s)
+    vibration = state.vibration
+    if state.steps == 0:
+        start_vibration(imu.vibration, vibration)
+    average_motion(imu, state, inputs)
+    accel, gyro = state.mean_accel_m_s2, state.mean_gyro_rad_s
+    if imu.vibration.imbalance_m > 0.0 and state.steps > 1:
+        step_vibration(imu.vibration, vibration, inputs.rotor_speed_rad_s, imu.period_s)
     fx, fy = accel[0] + vibration.accel_m_s2[0], accel[1] + vibration.accel_m_s2[1]
     wx, wy = gyro[0] + vibration.gyro_rad_s[0], gyro[1] + vibration.gyro_rad_s[1]
     wz = gyro[2] + vibration.gyro_rad_s[2]
-    time_us, mask = inputs.time_us, inputs.faults_mask
-    imu.has_accel = measure(imu.accel, fx, fy, accel[2], mask & SENSOR_FAULT_ACCEL != 0, time_us)
-    imu.has_gyro = measure(imu.gyro, wx, wy, wz, mask & SENSOR_FAULT_GYRO != 0, time_us)
+    elapsed_us, mask = inputs.elapsed_us, inputs.faults_mask
+    state.has_accel = measure(imu.accel, state.accel, fx, fy, accel[2], mask & SENSOR_FAULT_ACCEL != 0, elapsed_us)
+    state.has_gyro = measure(imu.gyro, state.gyro, wx, wy, wz, mask & SENSOR_FAULT_GYRO != 0, elapsed_us)
 
 
-@dataclass(frozen=True)
-class Inertial:
-    """One of the two, in its own unit: rad/s or m/s²; `Gyro` and `Accelerometer` have the defaults.
+class Inertial(Part):
+    """Gyroscope or accelerometer; `Gyro` and `Accelerometer` have the units and the defaults."""
 
-    Args:
-        noise_density: One-sided, per root of a hertz.
-        bias_walk: Random walk of the bias, per root of a second.
-        bias_sigma: Turn-on bias of each axis, drawn once per run.
-        scale_sigma: Error of the scale of each axis, as a fraction, drawn once per run.
-        misalignment_sigma_rad: Of each axis towards each other, drawn once per run.
-        limit: Of the range, to both sides.
-        resolution: One step of the register; 0 for none.
-        on_fault: What a fault of the scenario does: see `faults.py`.
-        fault_size: Of a bias, of a drift per second, or the standard deviation of noise, for each axis.
+    stream: ClassVar[str]
 
-    Raises:
-        InputError: If a value is out of range.
-    """
+    noise_density: float = entry()
+    bias_walk: float = entry()
+    bias_sigma: float = entry()
+    scale_sigma: float = entry(
+        0.001, "Standard deviation of the scale error of each axis, as a fraction, drawn once per run.", ge=0.0
+    )
+    misalignment_sigma_rad: float = entry(
+        0.001,
+        "Standard deviation of the misalignment of each axis towards each other, drawn once per run.",
+        "rad",
+        ge=0.0,
+    )
+    limit: float = entry()
+    resolution: float = entry()
+    on_fault: OnFault = on_fault_entry()
+    fault_size: Vector = entry()
 
-    noise_density: float
-    bias_walk: float
-    bias_sigma: float
-    scale_sigma: float
-    misalignment_sigma_rad: float
-    limit: float
-    resolution: float
-    on_fault: str
-    fault_size: Vector3
+    def check(self) -> Found:
+        """Check the fault."""
+        yield from check_size(self.on_fault, "fault_size", self.fault_size)
 
-    field: ClassVar[str] = "sensors.imu"
-    stream: ClassVar[str] = "sensors"
-
-    def __post_init__(self) -> None:
-        """Check kinds and ranges."""
-        for name in ("noise_density", "bias_walk", "bias_sigma", "scale_sigma", "misalignment_sigma_rad", "resolution"):
-            check_number(f"{self.field}.{name}", getattr(self, name), 0.0, allowed="a finite number of 0 or more")
-        check_positive(f"{self.field}.limit", self.limit)
-        check_fault(self.field, self.on_fault, self.fault_size)
-
-    def write(self, rec: Any, seed: int, period_us: int) -> None:
-        """Write a `TRIAD` record before its first sample."""
-        key = stream_key(seed, self.stream)
+    def write(self, rec: Any, at: Installation) -> None:
+        """Write a `TRIAD` record."""
+        key = stream_key(at.seed, self.stream)
         write_triad(
             rec,
             key,
             gain=drawn_gain(key, self.scale_sigma, self.misalignment_sigma_rad),
             bias=self.bias_sigma * drawn3(key, BIAS_LANE),
-            noise_sigma=self.noise_density / math.sqrt(2.0 * period_us / 1e6),
+            noise_sigma=self.noise_density / math.sqrt(2.0 * at.period_us / 1e6),
             walk=self.bias_walk,
-            period_us=period_us,
+            period_us=at.period_us,
             limit=self.limit,
             resolution=self.resolution,
             on_fault=self.on_fault,
             fault_size=self.fault_size,
         )
 
+    def without_errors(self) -> Self:
+        """Return this sensor without noise, bias, scale error, misalignment and rounding."""
+        errors = ("noise_density", "bias_walk", "bias_sigma", "scale_sigma", "misalignment_sigma_rad", "resolution")
+        return self.model_copy(update=dict.fromkeys(errors, 0.0))
 
-@dataclass(frozen=True)
+
+NOISE_DENSITY = "Noise density, one-sided, as datasheets give it."
+BIAS_WALK = "Random walk of the bias."
+BIAS_SIGMA = "Standard deviation of the turn-on bias of each axis, drawn once per run."
+LIMIT = "Upper end of the measuring range; the lower end is its negative."
+RESOLUTION = "Resolution of the result. 0: not rounded."
+FAULT_SIZE = "Size of a fault for each axis: a bias, a drift per second, or the standard deviation of noise."
+
+
 class Gyro(Inertial):
-    """A gyroscope, in rad/s; see `Inertial`."""
+    """Gyroscope."""
 
-    noise_density: float = 0.0028 * RAD_PER_DEG
-    bias_walk: float = 1e-5
-    bias_sigma: float = 0.05 * RAD_PER_DEG
-    scale_sigma: float = 0.001
-    misalignment_sigma_rad: float = 0.001
-    limit: float = 2000.0 * RAD_PER_DEG
-    resolution: float = RAD_PER_DEG / 131.0
-    on_fault: str = "dropout"
-    fault_size: Vector3 = (0.05, 0.05, 0.05)
-
-    field: ClassVar[str] = "sensors.imu.gyro"
+    where: ClassVar[str] = "px4.sitl.sensors.imu.gyro"
     stream: ClassVar[str] = "sensors.gyro"
 
+    noise_density: float = entry(0.0028 * RAD_PER_DEG, NOISE_DENSITY, "rad/s/√Hz", ge=0.0)
+    bias_walk: float = entry(1e-5, BIAS_WALK, "rad/s/√s", ge=0.0)
+    bias_sigma: float = entry(0.05 * RAD_PER_DEG, BIAS_SIGMA, "rad/s", ge=0.0)
+    limit: float = entry(2000.0 * RAD_PER_DEG, LIMIT, "rad/s", gt=0.0)
+    resolution: float = entry(RAD_PER_DEG / 131.0, RESOLUTION, "rad/s", ge=0.0)
+    fault_size: Vector = entry((0.05, 0.05, 0.05), FAULT_SIZE, "rad/s")
 
-@dataclass(frozen=True)
+
 class Accelerometer(Inertial):
-    """An accelerometer, in m/s²; see `Inertial`."""
+    """Accelerometer."""
 
-    noise_density: float = 70e-6 * STANDARD_GRAVITY_M_S2
-    bias_walk: float = 1e-4
-    bias_sigma: float = 2e-3 * STANDARD_GRAVITY_M_S2
-    scale_sigma: float = 0.001
-    misalignment_sigma_rad: float = 0.001
-    limit: float = 16.0 * STANDARD_GRAVITY_M_S2
-    resolution: float = STANDARD_GRAVITY_M_S2 / 8192.0
-    on_fault: str = "dropout"
-    fault_size: Vector3 = (0.5, 0.5, 0.5)
-
-    field: ClassVar[str] = "sensors.imu.accel"
+    where: ClassVar[str] = "px4.sitl.sensors.imu.accel"
     stream: ClassVar[str] = "sensors.accel"
 
+    noise_density: float = entry(70e-6 * STANDARD_GRAVITY_M_S2, NOISE_DENSITY, "m/s²/√Hz", ge=0.0)
+    bias_walk: float = entry(1e-4, BIAS_WALK, "m/s²/√s", ge=0.0)
+    bias_sigma: float = entry(2e-3 * STANDARD_GRAVITY_M_S2, BIAS_SIGMA, "m/s²", ge=0.0)
+    limit: float = entry(16.0 * STANDARD_GRAVITY_M_S2, LIMIT, "m/s²", gt=0.0)
+    resolution: float = entry(STANDARD_GRAVITY_M_S2 / 8192.0, RESOLUTION, "m/s²", ge=0.0)
+    fault_size: Vector = entry((0.5, 0.5, 0.5), FAULT_SIZE, "m/s²")
 
-@dataclass(frozen=True)
-class Imu:
-    """An IMU as a user chooses it; it samples at every tick of the autopilot.
 
-    Args:
-        gyro: Its gyroscope.
-        accel: Its accelerometer.
-        pos_body_m: Where it is mounted, from the centre of gravity.
-        vibration: What it sees of the rotors.
+class Imu(Part):
+    """Inertial measurement unit. It samples at every tick of the autopilot."""
 
-    Raises:
-        InputError: If the position is not three numbers.
-    """
+    where: ClassVar[str] = "px4.sitl.sensors.imu"
 
-    gyro: Gyro = field(default_factory=Gyro)
-    accel: Accelerometer = field(default_factory=Accelerometer)
-    pos_body_m: Vector3 = (0.0, 0.0, 0.0)
-    vibration: Vibration = field(default_factory=Vibration)
+    gyro: Gyro = entry(Gyro(), "Gyroscope.")
+    accel: Accelerometer = entry(Accelerometer(), "Accelerometer.")
+    pos_body_m: Vector = entry((0.0, 0.0, 0.0), "Position of the IMU from the centre of gravity, body axes.", "m")
+    vibration: Vibration = entry(Vibration(), "Vibration of the rotors, as the IMU sees it.")
 
-    def __post_init__(self) -> None:
-        """Check the position."""
-        check_vector("sensors.imu.pos_body_m", self.pos_body_m)
-
-    def write(self, rec: Any, seed: int, period_us: int, rotor_pos_body_m: tuple[Vector3, ...]) -> None:
-        """Write an `IMU` record before its first sample."""
-        rec["period_s"] = np.float64(period_us) / 1e6
+    def write(self, rec: Any, at: Installation) -> None:
+        """Write an `IMU` record."""
+        rec["period_s"] = np.float64(at.period_us) / 1e6
         rec["pos_body_m"] = self.pos_body_m
-        self.gyro.write(rec["gyro"], seed, period_us)
-        self.accel.write(rec["accel"], seed, period_us)
-        self.vibration.write(rec["vibration"], seed, rotor_pos_body_m)
+        self.gyro.write(rec["gyro"], at)
+        self.accel.write(rec["accel"], at)
+        self.vibration.write(rec["vibration"], at)
+
+    def without_errors(self) -> "Imu":
+        """Return this IMU at its place, without the errors of its sensors and without vibration."""
+        return Imu(gyro=self.gyro.without_errors(), accel=self.accel.without_errors(), pos_body_m=self.pos_body_m)

@@ -1,5 +1,8 @@
-"""What the sensors are told each tick, and what they say: the numbers of MAVLink's HIL_SENSOR and HIL_GPS."""
+"""What all sensors share: what they are told at a tick, and how they are installed."""
 
+from dataclasses import dataclass
+
+from px4lockstep.checks import Vector3
 from px4lockstep.jit import record
 from px4lockstep.plant.layout import ATT_START, MAX_MOTORS, OMEGA_START, RIGID_BODY_STATES, VEL_START
 
@@ -7,7 +10,7 @@ VEL, ATT, OMEGA = VEL_START, ATT_START, OMEGA_START
 
 SENSOR_INPUTS = record(
     [
-        ("time_us", "i8"),
+        ("elapsed_us", "i8"),  # since the first tick of the sensors
         ("faults_mask", "i8"),  # SENSOR_FAULT_* bits
         ("gravity_m_s2", "f8"),
         ("x", "f8", RIGID_BODY_STATES),
@@ -16,38 +19,25 @@ SENSOR_INPUTS = record(
     ]
 )
 
-ACCEL_FIELDS = 0x7
-GYRO_FIELDS = 0x38
-MAG_FIELDS = 0x1C0
-BARO_FIELDS = 0x1A00  # absolute pressure, pressure altitude and temperature
-AIRSPEED_FIELDS = 0x400
-"""Bits of HIL_SENSOR's `fields_updated`."""
 
-SENSOR_OUT = record(
-    [
-        ("accel_m_s2", "f8", 3),  # specific force in body axes, averaged over the step
-        ("gyro_rad_s", "f8", 3),  # averaged over the step
-        ("mag_gauss", "f8", 3),  # body axes
-        ("abs_pressure_hpa", "f8"),
-        ("diff_pressure_hpa", "f8"),
-        ("pressure_alt_m", "f8"),
-        ("temperature_c", "f8"),
-        ("fields_updated", "i8"),
-        ("gps_updated", "i8"),  # 1: there is a new message, with or without a fix
-        ("gps_lat_1e7", "i8"),
-        ("gps_lon_1e7", "i8"),
-        ("gps_alt_mm", "i8"),  # above sea level
-        ("gps_eph_cm", "i8"),
-        ("gps_epv_cm", "i8"),
-        ("gps_vel_cm_s", "i8"),  # over the ground
-        ("gps_vn_cm_s", "i8"),
-        ("gps_ve_cm_s", "i8"),
-        ("gps_vd_cm_s", "i8"),
-        ("gps_cog_cdeg", "i8"),  # of the velocity, from north over east, 0 to 35999
-        ("gps_fix_type", "i8"),  # 3: in space; 1: none
-        ("gps_satellites", "i8"),
-    ]
-)
-"""What is not updated at a tick holds its last value."""
-READINGS = 13
-"""The numbers that `SENSOR_OUT` begins with, all but the GPS's, in the order that MAVLink has them in."""
+@dataclass(frozen=True)
+class Installation:
+    """What a sensor needs to know of the run and the vehicle to write its record.
+
+    Args:
+        seed: Random seed of the run.
+        period_us: One tick of the autopilot.
+        home_lat_deg: Latitude of the origin.
+        home_lon_deg: Longitude of the origin.
+        home_alt_msl_m: Altitude of the origin above sea level.
+        date: Decimal year, for the Earth's magnetic field.
+        rotor_pos_body_m: Position of each rotor, for vibration.
+    """
+
+    seed: int
+    period_us: int
+    home_lat_deg: float
+    home_lon_deg: float
+    home_alt_msl_m: float
+    date: float
+    rotor_pos_body_m: tuple[Vector3, ...] = ()

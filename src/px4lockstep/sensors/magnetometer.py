@@ -11,101 +11,83 @@ References:
     assumed, a few of them as magnetometers of this class have. Iron: none is left after a calibration.
 """
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from px4lockstep.checks import Vector3, check_number, check_positive, check_vector
-from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
 from px4lockstep.math.philox import stream_key
 from px4lockstep.math.quaternion import rotate_inverse
+from px4lockstep.part import Found, Matrix, Part, Vector, entry
 from px4lockstep.plant.layout import SENSOR_FAULT_MAG
 from px4lockstep.sensors.earth_field import field_ned_gauss
-from px4lockstep.sensors.faults import check_fault
-from px4lockstep.sensors.layout import ATT
-from px4lockstep.sensors.sampling import is_due
-from px4lockstep.sensors.triad import TRIAD, measure, write_triad
-from px4lockstep.timebase import check_us
+from px4lockstep.sensors.faults import OnFault, check_size, on_fault_entry
+from px4lockstep.sensors.layout import ATT, Installation
+from px4lockstep.sensors.sampling import is_due, period_entry
+from px4lockstep.sensors.triad import TRIAD, TRIAD_STATE, measure, write_triad
 
 STREAM = "sensors.mag"
 
-MAGNETOMETER = record(
-    [
-        ("period_us", "i8"),
-        ("field_ned_gauss", "f8", 3),
-        ("triad", TRIAD),  # changes as a run goes on
-    ]
-)
+MAGNETOMETER = record([("period_us", "i8"), ("field_ned_gauss", "f8", 3), ("triad", TRIAD)])
+MAGNETOMETER_STATE = TRIAD_STATE
 
 
 @kernel
-def step_magnetometer(mag, inputs, elapsed_us):
+def step_magnetometer(mag, state, inputs):
     """Take a sample if one is due; return whether there is one."""
-    if not is_due(mag.period_us, elapsed_us, mag.triad.samples):
+    if not is_due(mag.period_us, inputs.elapsed_us, state.samples):
         return False
     x, field = inputs.x, mag.field_ned_gauss
     q_bn = (x[ATT], x[ATT + 1], x[ATT + 2], x[ATT + 3])
     bx, by, bz = rotate_inverse(q_bn, (field[0], field[1], field[2]))
-    return measure(mag.triad, bx, by, bz, inputs.faults_mask & SENSOR_FAULT_MAG != 0, inputs.time_us)
+    is_faulty = inputs.faults_mask & SENSOR_FAULT_MAG != 0
+    return measure(mag.triad, state, bx, by, bz, is_faulty, inputs.elapsed_us)
 
 
-@dataclass(frozen=True)
-class Magnetometer:
-    """A magnetometer as a user chooses it, in gauss.
+class Magnetometer(Part):
+    """Magnetometer."""
 
-    Args:
-        period_us: From sample to sample; not shorter than a tick of the autopilot.
-        noise_sigma_gauss: White noise of each sample and axis. PX4 takes values that never change for a broken sensor.
-        hard_iron_gauss: Added, in body axes.
-        soft_iron: The matrix that the field is multiplied by, three rows.
-        limit_gauss: Of the range, to both sides.
-        resolution_gauss: One step of the register; 0 for none.
-        on_fault: What a fault of the scenario does: see `faults.py`.
-        fault_size: Of a bias, of a drift per second, or the standard deviation of noise, for each axis.
-        field_ned_gauss: The Earth's field; None takes it from the World Magnetic Model at home.
+    where: ClassVar[str] = "px4.sitl.sensors.mag"
 
-    Raises:
-        InputError: If a value is out of range.
-    """
+    period_us: int = period_entry(20_000)
+    noise_sigma_gauss: float = entry(
+        0.0041,
+        "Standard deviation of the white noise of each axis. PX4 treats a value that never changes as a failure.",
+        "gauss",
+        ge=0.0,
+    )
+    hard_iron_gauss: Vector = entry((0.0, 0.0, 0.0), "Hard iron: a field that is added, in body axes.", "gauss")
+    soft_iron: Matrix = entry(
+        ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
+        "Soft iron: the matrix that the field in body axes is multiplied by.",
+    )
+    limit_gauss: float = entry(4.0, "Upper end of the measuring range; the lower end is its negative.", "gauss", gt=0.0)
+    resolution_gauss: float = entry(1.0 / 6842.0, "Resolution of the result. 0: not rounded.", "gauss", ge=0.0)
+    on_fault: OnFault = on_fault_entry()
+    fault_size: Vector = entry(
+        (0.2, 0.2, 0.2),
+        "Size of a fault for each axis: a bias, a drift per second, or the standard deviation of noise.",
+        "gauss",
+    )
+    field_ned_gauss: Vector | None = entry(
+        None, "The Earth's magnetic field, NED. Left out: from the World Magnetic Model at home.", "gauss"
+    )
 
-    period_us: int = 20_000
-    noise_sigma_gauss: float = 0.0041
-    hard_iron_gauss: Vector3 = (0.0, 0.0, 0.0)
-    soft_iron: tuple[Vector3, Vector3, Vector3] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-    limit_gauss: float = 4.0
-    resolution_gauss: float = 1.0 / 6842.0
-    on_fault: str = "dropout"
-    fault_size: Vector3 = (0.2, 0.2, 0.2)
-    field_ned_gauss: Vector3 | None = None
+    def check(self) -> Found:
+        """Check the fault."""
+        yield from check_size(self.on_fault, "fault_size", self.fault_size)
 
-    field: ClassVar[str] = "sensors.mag"
-
-    def __post_init__(self) -> None:
-        """Check kinds and ranges."""
-        check_us(f"{self.field}.period_us", self.period_us, minimum=1)
-        for name in ("noise_sigma_gauss", "resolution_gauss"):
-            check_number(f"{self.field}.{name}", getattr(self, name), 0.0, allowed="a finite number of 0 or more")
-        check_positive(f"{self.field}.limit_gauss", self.limit_gauss)
-        check_vector(f"{self.field}.hard_iron_gauss", self.hard_iron_gauss)
-        if not isinstance(self.soft_iron, list | tuple) or len(self.soft_iron) != 3:
-            raise InputError(f"{self.field}.soft_iron = {self.soft_iron!r} is not a matrix; give three rows of three")
-        for i, row in enumerate(self.soft_iron):
-            check_vector(f"{self.field}.soft_iron[{i}]", row)
-        if self.field_ned_gauss is not None:
-            check_vector(f"{self.field}.field_ned_gauss", self.field_ned_gauss)
-        check_fault(self.field, self.on_fault, self.fault_size)
-
-    def write(self, rec: Any, seed: int, home: Vector3, date: float) -> None:
-        """Write a `MAGNETOMETER` record before its first sample; home is latitude and longitude [deg] and altitude [m].
+    def write(self, rec: Any, at: Installation) -> None:
+        """Write a `MAGNETOMETER` record.
 
         Raises:
             InputError: If there is no model of the field.
         """
+        own = self.field_ned_gauss
+        home = at.home_lat_deg, at.home_lon_deg, at.home_alt_msl_m
         rec["period_us"] = self.period_us
-        rec["field_ned_gauss"] = field_ned_gauss(*home, date) if self.field_ned_gauss is None else self.field_ned_gauss
+        rec["field_ned_gauss"] = field_ned_gauss(*home, at.date) if own is None else own
         write_triad(
             rec["triad"],
-            stream_key(seed, STREAM),
+            stream_key(at.seed, STREAM),
             gain=self.soft_iron,
             bias=self.hard_iron_gauss,
             noise_sigma=self.noise_sigma_gauss,
@@ -116,3 +98,7 @@ class Magnetometer:
             on_fault=self.on_fault,
             fault_size=self.fault_size,
         )
+
+    def without_errors(self) -> "Magnetometer":
+        """Return this sensor without noise and rounding; the iron around it stays."""
+        return self.model_copy(update={"noise_sigma_gauss": 0.0, "resolution_gauss": 0.0})

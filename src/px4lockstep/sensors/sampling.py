@@ -1,8 +1,11 @@
 """What all sensors have in common: when they sample, and the numbers that their registers can hold."""
 
 import math
+from typing import Any
 
 from px4lockstep.jit import kernel
+from px4lockstep.part import entry
+from px4lockstep.timebase import MAX_US
 
 
 @kernel
@@ -24,3 +27,8 @@ def digitized(value, lowest, highest, resolution):
     if resolution > 0.0:
         return math.floor(value / resolution + 0.5) * resolution
     return float(value)
+
+
+def period_entry(default_us: int) -> Any:
+    """Return the key of a sensor's period."""
+    return entry(default_us, "Sample period, not shorter than a tick of the autopilot.", "us", ge=1, le=MAX_US)

@@ -1,55 +1,134 @@
-"""All sensors together, stepped once per tick of the autopilot in compiled code.
+"""All sensors of a vehicle: their table, their records, and the compiled stage that steps them.
 
-The IMU samples at every tick; the others at the first tick at or after each whole number of their periods, counted from
-the first tick, so that nothing drifts. All that changes is in one record, `SENSORS`.
+The stage runs once per tick of the autopilot, between the derived outputs and the estimator, and writes `bus.sensors`,
+a `SENSOR_OUT`. The IMU samples at every tick; the others at the first tick at or after each whole number of their
+periods, counted from the first tick, so that nothing drifts.
+
+To add a sensor: write its file with its Part, records and kernel, then list it here in `OUTPUTS`, `SENSOR_CONFIG`,
+`SENSOR_STATE`, `SensorConfig` and `step_sensors`. Log, recording, checkpoints, schema and reference follow.
 """
 
 import functools
-import struct
-from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.checks import Vector3, check_number, check_vector
+from px4lockstep.checks import check_number, check_vector
+from px4lockstep.environment.gravity import GRAVITY, Gravity, gravity_down_m_s2
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
-from px4lockstep.jit import kernel, plain, record, rows, specialize, view
-from px4lockstep.plant.layout import MAX_MOTORS, RIGID_BODY_STATES
-from px4lockstep.sensors.airspeed import AIRSPEED, step_airspeed
-from px4lockstep.sensors.barometer import BAROMETER, step_barometer
-from px4lockstep.sensors.config import SensorConfig
-from px4lockstep.sensors.gps import GPS, step_gps
-from px4lockstep.sensors.imu import IMU, step_imu
-from px4lockstep.sensors.layout import (
-    ACCEL_FIELDS,
-    AIRSPEED_FIELDS,
-    BARO_FIELDS,
-    GYRO_FIELDS,
-    MAG_FIELDS,
-    READINGS,
-    SENSOR_INPUTS,
-    SENSOR_OUT,
-)
-from px4lockstep.sensors.magnetometer import MAGNETOMETER, step_magnetometer
-from px4lockstep.timebase import check_us
+from px4lockstep.jit import callback, kernel, plain, record, zeros
+from px4lockstep.jit.progress import reporter
+from px4lockstep.part import Part, entry
+from px4lockstep.plant.layout import INPUT, MAX_MOTORS, RIGID_BODY_STATES, STATE
+from px4lockstep.sensors.airspeed import AIRSPEED, AIRSPEED_STATE, Airspeed, step_airspeed
+from px4lockstep.sensors.barometer import BAROMETER, BAROMETER_STATE, Barometer, step_barometer
+from px4lockstep.sensors.earth_field import FIRST_YEAR, LAST_YEAR
+from px4lockstep.sensors.gps import GPS, GPS_STATE, Gps, step_gps
+from px4lockstep.sensors.imu import IMU, IMU_STATE, Imu, step_imu
+from px4lockstep.sensors.layout import SENSOR_INPUTS, Installation
+from px4lockstep.sensors.magnetometer import MAGNETOMETER, MAGNETOMETER_STATE, Magnetometer, step_magnetometer
 
-SENSORS = record(
+ACCEL_FIELDS = 0x7
+GYRO_FIELDS = 0x38
+MAG_FIELDS = 0x1C0
+BARO_FIELDS = 0x1A00  # absolute pressure, pressure altitude and temperature
+AIRSPEED_FIELDS = 0x400
+"""Bits of `fields_updated`, those of MAVLink's HIL_SENSOR."""
+
+
+class Output(NamedTuple):
+    """A number, or a vector in body axes, that the sensors report; the log has it as `sensor_<name>`."""
+
+    name: str
+    kind: str
+    unit: str
+    description: str
+    shape: str = ""
+
+
+OUTPUTS = (
+    Output("accel_m_s2", "f8", "m/s^2", "specific force at the IMU, averaged over the tick", "body"),
+    Output("gyro_rad_s", "f8", "rad/s", "body rates, averaged over the tick", "body"),
+    Output("mag_gauss", "f8", "gauss", "magnetic field", "body"),
+    Output("abs_pressure_hpa", "f8", "hPa", "static pressure of the barometer"),
+    Output("diff_pressure_hpa", "f8", "hPa", "differential pressure of the airspeed sensor; 0 without one"),
+    Output("pressure_alt_m", "f8", "m", "pressure altitude of the barometer"),
+    Output("temperature_c", "f8", "degC", "temperature of the barometer"),
+    Output("fields_updated", "i8", "1", "what is new at this tick, in the bits of MAVLink's HIL_SENSOR"),
+    Output("gps_updated", "i8", "1", "1: a new GPS message at this tick, with or without a fix"),
+    Output("gps_lat_1e7", "i8", "1e-7 deg", "latitude of the GPS"),
+    Output("gps_lon_1e7", "i8", "1e-7 deg", "longitude of the GPS"),
+    Output("gps_alt_mm", "i8", "mm", "altitude of the GPS above sea level"),
+    Output("gps_eph_cm", "i8", "cm", "horizontal accuracy that the GPS reports; 65535 without a fix"),
+    Output("gps_epv_cm", "i8", "cm", "vertical accuracy that the GPS reports; 65535 without a fix"),
+    Output("gps_vel_cm_s", "i8", "cm/s", "ground speed of the GPS"),
+    Output("gps_vn_cm_s", "i8", "cm/s", "velocity of the GPS, north"),
+    Output("gps_ve_cm_s", "i8", "cm/s", "velocity of the GPS, east"),
+    Output("gps_vd_cm_s", "i8", "cm/s", "velocity of the GPS, down"),
+    Output("gps_cog_cdeg", "i8", "0.01 deg", "course over ground of the GPS, 0 to 35999 from north over east"),
+    Output("gps_fix_type", "i8", "1", "3: a fix in three dimensions; 1: no fix"),
+    Output("gps_satellites", "i8", "1", "number of satellites that the GPS reports"),
+)
+"""What the sensors report. A value that is not new at a tick holds."""
+
+READINGS = 13
+"""The numbers that the sensors begin with, all but the GPS's, in the order of MAVLink's HIL_SENSOR."""
+
+SENSOR_OUT = record([(out.name, out.kind, *((3,) if out.shape == "body" else ())) for out in OUTPUTS])
+
+SENSOR_CONFIG = record(
     [
-        ("start_us", "i8"),  # of the first tick; -1 before it
-        ("inputs", SENSOR_INPUTS),
+        ("period_us", "i8"),  # of a tick
+        ("rotor_start", "i8"),  # where the rotors' speeds are in the state
+        ("n_rotors", "i8"),
+        ("gravity", GRAVITY),
         ("imu", IMU),
         ("mag", MAGNETOMETER),
         ("baro", BAROMETER),
         ("gps", GPS),
         ("airspeed", AIRSPEED),
+    ]
+)
+SENSOR_STATE = record(
+    [
+        ("ticks", "i8"),
+        ("inputs", SENSOR_INPUTS),
+        ("imu", IMU_STATE),
+        ("mag", MAGNETOMETER_STATE),
+        ("baro", BAROMETER_STATE),
+        ("gps", GPS_STATE),
+        ("airspeed", AIRSPEED_STATE),
+    ]
+)
+"""All that changes as a run goes on; zero before the first tick."""
+
+SENSORS = record(
+    [
+        ("address", "i8"),  # of the compiled stage in this process; 0: off
+        ("config", SENSOR_CONFIG),
+        ("state", SENSOR_STATE),
         ("out", SENSOR_OUT),
     ]
 )
-TIMES = struct.Struct("=qq")  # of the first tick and of the last one, which the record begins with
-GIVEN, GIVEN_AT = struct.Struct("=qqd"), 8
-"""Time, faults and gravity, which the inputs begin with, and where that is."""
+
+STAGE_SIGNATURE = ("void", (STATE, INPUT, SENSORS))
+
+
+@kernel
+def look(config, state, held, ticks, inputs):
+    """Write what the sensors are told at a tick."""
+    inputs.elapsed_us = ticks * config.period_us
+    inputs.faults_mask = held.faults.sensor_fault_mask
+    inputs.gravity_m_s2 = gravity_down_m_s2(config.gravity, state.x[2])
+    for i in range(RIGID_BODY_STATES):
+        inputs.x[i] = state.x[i]
+    for i in range(config.n_rotors):
+        inputs.rotor_speed_rad_s[i] = state.x[config.rotor_start + i]
+    for i in range(3):
+        inputs.wind_ned[i] = held.wind_ned[i]
 
 
 @kernel
@@ -68,163 +147,142 @@ def show_imu(imu, out):
 
 
 @kernel
-def step_sensors(suites):
-    """Run one tick of all sensors of the record in an array of length 1."""
-    sensors = suites[0]
-    inputs, out = sensors.inputs, sensors.out
-    if sensors.start_us < 0:
-        sensors.start_us = inputs.time_us
-    elapsed_us = inputs.time_us - sensors.start_us
-    step_imu(sensors.imu, inputs)
-    fields = show_imu(sensors.imu, out)
-    if step_magnetometer(sensors.mag, inputs, elapsed_us):
+def step_sensors(plant_state, held, sensors):
+    """Run one tick of all sensors, from the plant's state and what is held for the plant."""
+    config, state, out = sensors.config, sensors.state, sensors.out
+    inputs = state.inputs
+    look(config, plant_state, held, state.ticks, inputs)
+    state.ticks += 1
+    step_imu(config.imu, state.imu, inputs)
+    fields = show_imu(state.imu, out)
+    if step_magnetometer(config.mag, state.mag, inputs):
         fields |= MAG_FIELDS
         for i in range(3):
-            out.mag_gauss[i] = sensors.mag.triad.value[i]
-    baro = sensors.baro
-    if step_barometer(baro, inputs, elapsed_us):
+            out.mag_gauss[i] = state.mag.value[i]
+    if step_barometer(config.baro, state.baro, inputs):
         fields |= BARO_FIELDS
-        out.abs_pressure_hpa = 0.01 * baro.pressure_pa
-        out.pressure_alt_m = baro.pressure_alt_m
-        out.temperature_c = baro.temperature_c
-    if step_airspeed(sensors.airspeed, inputs, elapsed_us):
+        out.abs_pressure_hpa = 0.01 * state.baro.pressure_pa
+        out.pressure_alt_m = state.baro.pressure_alt_m
+        out.temperature_c = state.baro.temperature_c
+    if step_airspeed(config.airspeed, state.airspeed, inputs):
         fields |= AIRSPEED_FIELDS
-        out.diff_pressure_hpa = 0.01 * sensors.airspeed.pressure_pa
+        out.diff_pressure_hpa = 0.01 * state.airspeed.pressure_pa
     out.fields_updated = fields
-    out.gps_updated = 1 if step_gps(sensors.gps, inputs, elapsed_us, out) else 0
+    out.gps_updated = 1 if step_gps(config.gps, state.gps, inputs, out) else 0
 
 
 @functools.cache
-def _compiled() -> Callable[..., Any]:
-    return specialize(step_sensors, np.zeros(1, SENSORS))
+def stage_address() -> int:
+    """Return the address of the stage, compiled when it is first needed: flights without sensors never do."""
+    with reporter.together():
+        return callback(step_sensors, *STAGE_SIGNATURE)
 
 
-class SensorSuite:
-    """The sensors of one run.
+class SensorConfig(Part):
+    """Sensors of stock PX4; the defaults are those of a typical flight controller."""
 
-    Args:
-        config: What they are.
-        seed: Of the run: noise is a function of it, the sensor, the sample and the axis.
-        period_us: One tick of the autopilot.
-        home_lat_deg: Latitude of the origin.
-        home_lon_deg: Its longitude.
-        home_alt_msl_m: Its altitude above sea level.
-        rotor_pos_body_m: Where the rotors are; vibration of the gyroscope needs it.
+    where: ClassVar[str] = "px4.sitl.sensors"
 
-    Raises:
-        InputError: If a value can't be used, or a sensor is faster than the autopilot.
-    """
+    imu: Imu = entry(Imu(), "Gyroscope and accelerometer.")
+    mag: Magnetometer = entry(Magnetometer(), "Magnetometer.")
+    baro: Barometer = entry(Barometer(), "Barometer.")
+    gps: Gps = entry(Gps(), "GPS receiver.")
+    airspeed: Airspeed | None = entry(None, "Airspeed sensor. Left out: none, as on a multirotor.")
+    date: float = entry(
+        2026.0,
+        "Date as a decimal year, for the Earth's magnetic field.",
+        ge=FIRST_YEAR,
+        lt=LAST_YEAR,
+    )
 
-    def __init__(
-        self,
-        config: SensorConfig,
-        *,
-        seed: int,
-        period_us: int,
-        home_lat_deg: float,
-        home_lon_deg: float,
-        home_alt_msl_m: float,
-        rotor_pos_body_m: Sequence[Vector3] = (),
-    ) -> None:
-        self.period_us = check_us("autopilot period", period_us, minimum=1)
-        self.gps_latency_us = config.gps.latency_us
-        MapProjection(home_lat_deg, home_lon_deg)  # checks them
-        check_number(
-            "home altitude", home_alt_msl_m, -5_000.0, 20_000.0, "from -5000 to 20000 m, where there is a model"
-        )
-        rotors = tuple(check_vector(f"rotor_pos_body_m[{i}]", pos) for i, pos in enumerate(rotor_pos_body_m))
-        if len(rotors) > MAX_MOTORS:
-            raise InputError(f"rotor_pos_body_m has {len(rotors)} rotors; at most {MAX_MOTORS} are allowed")
-        home = float(home_lat_deg), float(home_lon_deg), float(home_alt_msl_m)
-        self.record: npt.NDArray[Any] = np.zeros(1, SENSORS)
-        """All that there is: parameters, biases, what waits, what was said last. A copy of it is a snapshot."""
-        rec = plain(self.record)[0]
-        rec["start_us"] = -1
-        config.imu.write(rec["imu"], seed, period_us, rotors)
-        config.mag.write(rec["mag"], seed, home, config.date)
-        config.baro.write(rec["baro"], seed, home[2])
-        config.gps.write(rec["gps"], seed, home)
-        if config.airspeed is not None:
-            config.airspeed.write(rec["airspeed"], seed, home[2])
-        for sensor in (config.mag, config.baro, config.gps, config.airspeed):
-            if sensor is not None and sensor.period_us < period_us:
-                raise InputError(
-                    f"{sensor.field}.period_us = {sensor.period_us} is shorter than a tick of the autopilot, "
-                    f"{period_us} us; use at least that"
-                )
-        self._look()
-
-    def _look(self) -> None:
-        """Make the views of the record."""
-        self.out: Any = view(self.record["out"], writable=False)
-        """What the sensors say at this tick: a view of `layout.SENSOR_OUT`."""
-        self.readings: npt.NDArray[np.float64] = self.record["out"].view(np.uint8)[: 8 * READINGS].view(np.float64)
-        """The first numbers of it, all but the GPS's, in one array."""
-        self.readings.flags.writeable = False
-        self.true_accel_m_s2: Any = plain(self.record)[0]["imu"]["mean_accel_m_s2"].view()
-        """Specific force at the IMU over the last step, body axes, without errors and faults."""
-        self.true_accel_m_s2.flags.writeable = False
-        inputs = plain(self.record)[0]["inputs"]
-        self._x, self._speeds, self._wind = (inputs[name] for name in ("x", "rotor_speed_rad_s", "wind_ned"))
-        self._bytes = memoryview(self.record.view(np.uint8))  # type: ignore[arg-type]  # of NumPy before 2.1
-        self._argument = rows(self.record)
-        self._step = _compiled()
-
-    def step(
-        self,
-        time_us: int,
-        x_state: npt.NDArray[np.float64],
-        rotor_speeds: npt.NDArray[np.float64],
-        wind_ned: npt.NDArray[np.float64],
-        faults_mask: int,
-        gravity_m_s2: float,
-    ) -> None:
-        """Run one tick and write `out`. The first has no step before it; the next is one period later, and so on.
-
-        Args:
-            time_us: The time.
-            x_state: The plant's state, which begins with position and velocity (NED), q_bn and body rates.
-            rotor_speeds: Of each rotor [rad/s].
-            wind_ned: Velocity of the air over the ground.
-            faults_mask: `SENSOR_FAULT_*` bits.
-            gravity_m_s2: Acceleration of gravity, down.
+    def check_period(self, period_us: int) -> None:
+        """Check that no sensor is faster than the autopilot.
 
         Raises:
-            InputError: If the time is not that of the next tick, or an array has the wrong length.
+            InputError: If one is.
         """
-        start_us, last_us = TIMES.unpack_from(self._bytes)
-        if start_us < 0:
-            check_us("time_us", time_us)
-            self._check_lengths(len(x_state), len(rotor_speeds), len(wind_ned))
-        elif time_us != last_us + self.period_us:
-            raise InputError(
-                f"time_us = {time_us} is not the next tick of the sensors, {last_us + self.period_us}; "
-                "step them once per tick of the autopilot"
-            )
-        GIVEN.pack_into(self._bytes, GIVEN_AT, time_us, faults_mask, gravity_m_s2)
-        self._x[:] = x_state[:RIGID_BODY_STATES]
-        self._speeds[: len(rotor_speeds)] = rotor_speeds
-        self._wind[:] = wind_ned
-        self._step(self._argument)
+        for sensor in (self.mag, self.baro, self.gps, self.airspeed):
+            if sensor is not None and sensor.period_us < period_us:
+                raise InputError(
+                    f"{sensor.where}.period_us = {sensor.period_us} is shorter than a tick of the autopilot, "
+                    f"{period_us} us; use at least that"
+                )
 
-    def __getstate__(self) -> tuple[int, int, npt.NDArray[Any]]:
-        return self.period_us, self.gps_latency_us, self.record
+    def write(self, rec: Any, at: Installation) -> None:
+        """Write the records of all sensors into a `SENSOR_CONFIG`."""
+        for name in ("imu", "mag", "baro", "gps", "airspeed"):
+            sensor = getattr(self, name)
+            if sensor is not None:
+                sensor.write(rec[name], at)
 
-    def __setstate__(self, saved: tuple[int, int, npt.NDArray[Any]]) -> None:
-        self.period_us, self.gps_latency_us, self.record = saved
-        self._look()
+    def without_errors(self) -> "SensorConfig":
+        """Return these sensors without noise, bias, drift, vibration, rounding and latency.
 
-    def snapshot(self) -> npt.NDArray[Any]:
-        """Return a copy of all that there is."""
-        return self.record.copy()
+        Their periods, their place, the iron around the magnetometer, the barometer's static error and what faults do
+        stay as they are.
+        """
+        sensors = {name: getattr(self, name) for name in ("imu", "mag", "baro", "gps", "airspeed")}
+        return self.model_copy(update={name: part and part.without_errors() for name, part in sensors.items()})
 
-    def restore(self, saved: npt.NDArray[Any]) -> None:
-        """Go back to what `snapshot` returned."""
-        self.record[:] = saved
 
-    def _check_lengths(self, states: int, rotors: int, wind: int) -> None:
-        if states < RIGID_BODY_STATES or rotors > MAX_MOTORS or wind != 3:
-            raise InputError(
-                f"the sensors were given {states} states, {rotors} rotor speeds and a wind of {wind} numbers; they "
-                f"need a rigid body's {RIGID_BODY_STATES} states or more, at most {MAX_MOTORS} rotors and a wind of 3"
-            )
+@dataclass(frozen=True)
+class SensorSuite:
+    """The sensors of a simulation: what they are, and where home is.
+
+    Args:
+        config: The sensors.
+        home_lat_deg: Latitude of the origin.
+        home_lon_deg: Longitude of the origin.
+
+    Raises:
+        InputError: If there is no such home.
+    """
+
+    config: SensorConfig = field(default_factory=SensorConfig)
+    home_lat_deg: float = 47.397742
+    home_lon_deg: float = 8.545594
+
+    def __post_init__(self) -> None:
+        """Check the home."""
+        MapProjection(self.home_lat_deg, self.home_lon_deg)
+
+    def record(self, plant: Any, rotors: slice, seed: int, period_us: int) -> npt.NDArray[Any]:
+        """Return an array of one `SENSORS` record, before the first tick.
+
+        Args:
+            plant: What the sensors are on: an aircraft, or any plant. One without altitude, gravity and rotors of its
+                own is at sea level in standard gravity.
+            rotors: Where the speeds of its rotors are in the state.
+            seed: Random seed of the run.
+            period_us: One tick of the autopilot.
+
+        Raises:
+            InputError: If the plant is out of the models' range, or a sensor is faster than the autopilot.
+        """
+        self.config.check_period(period_us)
+        alt_msl_m = check_number(
+            "home altitude",
+            getattr(plant, "home_alt_msl_m", 0.0),
+            -5_000.0,
+            20_000.0,
+            "from -5000 to 20000 m, where there is a model",
+        )
+        places = tuple(
+            check_vector(f"rotors[{i}].pos_body_m", rotor.pos_body_m)
+            for i, rotor in enumerate(getattr(plant, "rotors", ()))
+        )
+        made = zeros(SENSORS)
+        rec = plain(made)[0]
+        rec["address"] = stage_address()
+        config = rec["config"]
+        config["period_us"] = period_us
+        config["rotor_start"], config["n_rotors"] = rotors.start, min(rotors.stop - rotors.start, MAX_MOTORS)
+        getattr(plant, "gravity", Gravity()).write(config["gravity"])
+        at = Installation(seed, period_us, self.home_lat_deg, self.home_lon_deg, alt_msl_m, self.config.date, places)
+        self.config.write(config, at)
+        return made
+
+
+def no_sensors() -> npt.NDArray[Any]:
+    """Return the record of a simulation without sensors, whose stage is off."""
+    return np.zeros(1, SENSORS)

@@ -30,6 +30,7 @@ from px4lockstep.sensors.faults import (
     FREEZE,
     ONE_DRAW,
     SENSOR_FAULT,
+    SENSOR_FAULT_STATE,
     error_of_fault,
     kind_of_fault,
     write_fault,
@@ -51,8 +52,12 @@ TRIAD = record(
         ("walk_sigma", "f8"),  # of one step
         ("limit", "f8"),
         ("resolution", "f8"),
-        # what changes as a run goes on
         ("fault", SENSOR_FAULT),
+    ]
+)
+TRIAD_STATE = record(
+    [
+        ("fault", SENSOR_FAULT_STATE),
         ("samples", "i8"),
         ("walk", "f8", 3),
         ("value", "f8", 3),  # of the last sample
@@ -61,17 +66,17 @@ TRIAD = record(
 
 
 @kernel
-def measure(triad, x, y, z, is_faulty, time_us):
-    """Take a sample of a true vector into `triad.value`; return whether there is one."""
-    key, sample = triad.noise_key, triad.samples
-    triad.samples += 1
-    walk = triad.walk
+def measure(triad, state, x, y, z, is_faulty, elapsed_us):
+    """Take a sample of a true vector into `state.value`; return whether there is one."""
+    key, sample = triad.noise_key, state.samples
+    state.samples += 1
+    walk = state.walk
     if triad.walk_sigma > 0.0 and sample > 0:
         wx, wy, wz = normal3(key, sample, WALK_LANE, ONE_DRAW)
         walk[0] += triad.walk_sigma * wx
         walk[1] += triad.walk_sigma * wy
         walk[2] += triad.walk_sigma * wz
-    kind = kind_of_fault(triad.fault, is_faulty, time_us)
+    kind = kind_of_fault(triad.fault, state.fault, is_faulty, elapsed_us)
     if kind == DROPOUT:
         return False
     if kind == FREEZE and sample > 0:
@@ -79,13 +84,13 @@ def measure(triad, x, y, z, is_faulty, time_us):
     nx, ny, nz = 0.0, 0.0, 0.0
     if triad.noise_sigma > 0.0:
         nx, ny, nz = normal3(key, sample, NOISE_LANE, ONE_DRAW)
-    ex, ey, ez = error_of_fault(triad.fault, kind, key, sample, time_us)
+    ex, ey, ez = error_of_fault(triad.fault, state.fault, kind, key, sample, elapsed_us)
     gain, bias, sigma = triad.gain, triad.bias, triad.noise_sigma
     mx = gain[0] * x + gain[1] * y + gain[2] * z + bias[0] + walk[0] + sigma * nx + ex
     my = gain[3] * x + gain[4] * y + gain[5] * z + bias[1] + walk[1] + sigma * ny + ey
     mz = gain[6] * x + gain[7] * y + gain[8] * z + bias[2] + walk[2] + sigma * nz + ez
     lowest, highest, resolution = -triad.limit, triad.limit - triad.resolution, triad.resolution
-    value = triad.value
+    value = state.value
     value[0] = digitized(mx, lowest, highest, resolution)
     value[1] = digitized(my, lowest, highest, resolution)
     value[2] = digitized(mz, lowest, highest, resolution)
@@ -121,7 +126,7 @@ def write_triad(
     on_fault: str,
     fault_size: Vector3,
 ) -> None:
-    """Write a `TRIAD` record before its first sample; `walk` is K, the rest as in the record."""
+    """Write a `TRIAD` record; `walk` is K, the rest as in the record."""
     rec["noise_key"] = key
     rec["gain"] = np.ravel(gain)
     rec["bias"] = bias

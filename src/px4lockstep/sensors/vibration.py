@@ -18,16 +18,16 @@ is 0.4 m/s².
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from px4lockstep.checks import Vector3, check_number, check_positive
 from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.philox import stream_key, uniform2
 from px4lockstep.math.trigonometry import sincos
+from px4lockstep.part import Part, entry
 from px4lockstep.plant.layout import MAX_MOTORS
+from px4lockstep.sensors.layout import Installation
 
 STREAM = "sensors.vibration"
 TWO_PI = 2.0 * math.pi
@@ -39,7 +39,12 @@ VIBRATION = record(
         ("rotor_x_m", "f8", MAX_MOTORS),
         ("rotor_y_m", "f8", MAX_MOTORS),
         ("rotor_z_m", "f8", MAX_MOTORS),
-        ("angle_rad", "f8", MAX_MOTORS),  # changes as a run goes on
+        ("start_angle_rad", "f8", MAX_MOTORS),
+    ]
+)
+VIBRATION_STATE = record(
+    [
+        ("angle_rad", "f8", MAX_MOTORS),
         ("accel_m_s2", "f8", 3),
         ("gyro_rad_s", "f8", 3),
     ]
@@ -47,10 +52,17 @@ VIBRATION = record(
 
 
 @kernel
-def step_vibration(vibration, rotor_speed_rad_s, period_s):
+def start_vibration(vibration, state):
+    """Put the rotors at the angles that they start from."""
+    for i in range(MAX_MOTORS):
+        state.angle_rad[i] = vibration.start_angle_rad[i]
+
+
+@kernel
+def step_vibration(vibration, state, rotor_speed_rad_s, period_s):
     """Turn the rotors by a step and write the average accelerations and rates of it."""
     ax, ay, gx, gy, gz = 0.0, 0.0, 0.0, 0.0, 0.0
-    angle_rad = vibration.angle_rad
+    angle_rad = state.angle_rad
     for i in range(MAX_MOTORS):
         speed_rad_s = rotor_speed_rad_s[i]
         s0, c0 = sincos(angle_rad[i])
@@ -65,39 +77,31 @@ def step_vibration(vibration, rotor_speed_rad_s, period_s):
         gx += -vibration.rotor_z_m[i] * uy
         gy += vibration.rotor_z_m[i] * ux
         gz += vibration.rotor_x_m[i] * uy - vibration.rotor_y_m[i] * ux
-    vibration.accel_m_s2[0] = ax
-    vibration.accel_m_s2[1] = ay
-    vibration.gyro_rad_s[0] = gx
-    vibration.gyro_rad_s[1] = gy
-    vibration.gyro_rad_s[2] = gz
+    state.accel_m_s2[0] = ax
+    state.accel_m_s2[1] = ay
+    state.gyro_rad_s[0] = gx
+    state.gyro_rad_s[1] = gy
+    state.gyro_rad_s[2] = gz
 
 
-@dataclass(frozen=True)
-class Vibration:
-    """Vibration as a user chooses it.
+class Vibration(Part):
+    """Vibration of rotors that are out of balance, as the IMU sees it."""
 
-    Args:
-        imbalance_m: ε: mass times offset of each rotor, over the mass of the vehicle; 0 for none.
-        gyration_m: k: the vehicle's radius of gyration, the root of inertia over mass.
+    where: ClassVar[str] = "px4.sitl.sensors.imu.vibration"
 
-    Raises:
-        InputError: If a value is out of range.
-    """
+    imbalance_m: float = entry(
+        0.0, "Mass times offset of each rotor, divided by the mass of the vehicle. 0: no vibration.", "m", ge=0.0
+    )
+    gyration_m: float = entry(
+        0.14, "Radius of gyration of the vehicle, the square root of inertia divided by mass.", "m", gt=0.0
+    )
 
-    imbalance_m: float = 0.0
-    gyration_m: float = 0.14
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        check_number("sensors.imu.vibration.imbalance_m", self.imbalance_m, 0.0, allowed="a finite number of 0 or more")
-        check_positive("sensors.imu.vibration.gyration_m", self.gyration_m)
-
-    def write(self, rec: Any, seed: int, rotor_pos_body_m: tuple[Vector3, ...]) -> None:
-        """Write a `VIBRATION` record before the first step."""
+    def write(self, rec: Any, at: Installation) -> None:
+        """Write a `VIBRATION` record."""
         rec["imbalance_m"] = self.imbalance_m
         rec["per_gyration_m2"] = 1.0 / (self.gyration_m * self.gyration_m)
-        key = stream_key(seed, STREAM)
+        key = stream_key(at.seed, STREAM)
         for i in range(MAX_MOTORS):
-            rec["angle_rad"][i] = TWO_PI * interpreted(uniform2)(key, np.int64(0), np.int64(i), np.int64(0))[0]
-        for i, (x, y, z) in enumerate(rotor_pos_body_m):
+            rec["start_angle_rad"][i] = TWO_PI * interpreted(uniform2)(key, np.int64(0), np.int64(i), np.int64(0))[0]
+        for i, (x, y, z) in enumerate(at.rotor_pos_body_m):
             rec["rotor_x_m"][i], rec["rotor_y_m"][i], rec["rotor_z_m"][i] = x, y, z

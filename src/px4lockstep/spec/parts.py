@@ -3,8 +3,6 @@
 Each function is given what it may read and nothing else: see `engine.builder`.
 """
 
-import functools
-
 from px4lockstep.autopilots.builtin.autopilot import Builtin, Rates
 from px4lockstep.autopilots.px4_library.autopilot import Px4Library
 from px4lockstep.autopilots.px4_sitl.autopilot import Px4Sitl
@@ -76,12 +74,7 @@ def _build_px4(own: Autopilot, px4: Px4, home: Home, mission: Mission | None) ->
 
 
 def _build_sitl(own: Autopilot, px4: Px4, home: Home, mission: Mission | None) -> Px4Sitl:
-    from px4lockstep.sensors import SensorSuite  # no other flight needs them
-    from px4lockstep.sensors.table import config_of
-
     sitl = px4.sitl
-    with at(("px4", "sitl", "sensors")):
-        sensors = config_of(sitl.sensors, "px4.sitl.sensors")
     return Px4Sitl(
         mission,
         {**own.params, **{param.name: param.value for param in px4.params}},
@@ -99,5 +92,5 @@ def _build_sitl(own: Autopilot, px4: Px4, home: Home, mission: Mission | None) -
         ),
         home_lat_deg=home.lat_deg,
         home_lon_deg=home.lon_deg,
-        make_suite=functools.partial(SensorSuite, sensors),
+        sensors=sitl.sensors,
     )

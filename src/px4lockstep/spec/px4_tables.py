@@ -1,11 +1,12 @@
 """The table of real PX4, `[px4]`: its mission, its library and what crosses the boundary."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from px4lockstep.autopilots.px4_sitl.options import IRIS, MAX_INSTANCES
 from px4lockstep.part import Number, Part, Period, Seconds, entry
+from px4lockstep.sensors.suite import SensorConfig
 from px4lockstep.timebase import seconds_to_us
 
 Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
@@ -97,9 +98,7 @@ class Sitl(Part):
     boot_s: Period = entry(6.0, "How long it boots before the flight begins, at least; of simulated time.", "s")
     ground_truth: bool = entry(False, "Whether it is told the true state too, for its log.")
     battery: bool = entry(True, "Whether it is told of the batteries, or simulates one of its own.")
-    sensors: dict[str, Any] = entry(
-        {}, "Settings of sensors, in tables: `imu`, `mag`, `baro`, `gps`, `airspeed`; see docs/sensors.md."
-    )
+    sensors: SensorConfig = entry(SensorConfig(), "Sensors; see docs/sensors.md.")
 
 
 class Px4(Part):

@@ -5,14 +5,13 @@ import signal
 import socket
 import subprocess
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from px4_sitl_double import make_build, make_flight
 from sitl_instances import Ended
-from sitl_sensors import TruthSuite
+from sitl_sensors import SILENT
 
 from px4lockstep.autopilots.px4_sitl import api
 from px4lockstep.autopilots.px4_sitl.autopilot import MAX_BOOT_US, Px4Sitl
@@ -86,20 +85,16 @@ def test_the_mission_is_flown_to_its_end_and_replayed_to_the_bit(build, tmp_path
     ended.check(sitl, tmp_path)
 
 
-def test_sensors_are_stepped_once_a_tick_from_1_s_on(build, tmp_path):
+def test_sensors_are_stepped_once_a_tick_from_1_s_on(build, tmp_path, monkeypatch):
     """The boot's ticks first, with the aircraft where it starts; then those of the flight."""
-    made = []
-
-    def suite(**options):
-        made.append(TruthSuite(**options))
-        return made[0]
-
-    simulation, _ = make_flight(build, tmp_path, end_s=0.4, suite=suite)
+    simulation, sitl = make_flight(build, tmp_path, end_s=0.4)
+    times_us, pack = [], sitl._hil_sensors._sender.sensor
+    monkeypatch.setattr(sitl._hil_sensors._sender, "sensor", lambda *sent: times_us.append(sent[0]) or pack(*sent))
     fly(simulation)
-    times_us = np.array(made[0].times_us)
     assert times_us[0] == 1_000_000
     assert set(np.diff(times_us)) == {4_000}
     assert len(times_us) == BOOT_S * 250 + 101  # a boundary at the end too
+    assert simulation._data["sensors"]["state"]["ticks"][0] == len(times_us)
 
 
 def test_a_return_and_a_landing_are_passed_on(build, tmp_path):
@@ -155,39 +150,30 @@ def test_parameters_of_the_airframe_can_be_left_alone(build, tmp_path):
     simulation.close()
 
 
-class Weak(TruthSuite):
-    """Sensors of which one ends at a time of PX4's clock."""
-
-    def __init__(self, lost, lost_us, **options):
-        super().__init__(**options)
-        self._lost, self._lost_us = lost, lost_us
-
-    def step(self, time_us, *arguments):
-        if time_us >= self._lost_us:
-            self._leave_out, self._gps = (0, False) if self._lost == "gps" else (self._lost, True)
-        super().step(time_us, *arguments)
-
-
-@pytest.mark.parametrize(("lost", "mode"), [("gps", LAND), (0x1C0, MISSION), (0x1A00, MISSION)])
-def test_what_is_lost_in_flight_is_px4s_to_deal_with(build, tmp_path, lost, mode):
-    """Without GPS it descends; without magnetometer or barometer it goes on."""
-    suite = partial(Weak, lost, 14_000_000)
-    simulation, _ = make_flight(build, tmp_path, end_s=11.0, suite=suite)
+@pytest.mark.parametrize("lost", ["mag", "baro"])
+def test_without_magnetometer_or_barometer_px4_goes_on(build, tmp_path, lost):
+    """A fault of the scenario, by default a dropout."""
+    scenario = Scenario().arm(at_s=1.0).start_mission(at_s=2.0).at(7.0).sensor_fault(lost)
+    simulation, _ = make_flight(build, tmp_path, end_s=11.0, scenario=scenario)
     fly(simulation)
-    assert told(simulation, "nav_state")[-1] == mode
+    assert told(simulation, "nav_state")[-1] == MISSION
+    assert simulation.log_state[-1, 2] < -5.0
+
+
+def test_without_messages_of_the_gps_px4_descends(build, tmp_path, monkeypatch):
+    """A receiver that is gone, not one without a fix."""
+    simulation, sitl = make_flight(build, tmp_path, end_s=11.0)
+    simulation.run(7_000_000)
+    monkeypatch.setattr(sitl._hil_sensors._sender, "gps", lambda *_: b"")
+    fly(simulation)
+    assert told(simulation, "nav_state")[-1] == LAND
     assert simulation.log_state[-1, 2] < -5.0
 
 
 @pytest.mark.parametrize(("jump_us", "said"), [(1_000_000, "Attitude failure"), (10_000_000, "Failsafe activated")])
 def test_a_jump_of_the_clock_is_what_px4_does_not_survive(build, tmp_path, jump_us, said):
     """Which is why a host's step is constant. After 1 s it falls, after 10 s it descends."""
-
-    class Uneven(TruthSuite):
-        def step(self, time_us, *arguments):
-            self.times_us.clear()
-            super().step(time_us, *arguments)
-
-    simulation, sitl = make_flight(build, tmp_path, end_s=20.0, suite=Uneven)
+    simulation, sitl = make_flight(build, tmp_path, end_s=20.0)
     simulation.run(9_000_000)
     height_m = -simulation.plant.x[2]
     sitl._offset_us += jump_us
@@ -213,8 +199,8 @@ def test_ground_truth_is_told(build, tmp_path, monkeypatch):
     """Where the aircraft is, in MAVLink's units; the first at the fifth step."""
     told_frames = []
     simulation, sitl = make_flight(build, tmp_path, **SHORT, ground_truth=True)
-    pack = sitl._senses._sender.state
-    monkeypatch.setattr(sitl._senses._sender, "state", lambda *fields: told_frames.append(fields) or pack(*fields))
+    pack = sitl._hil_sensors._sender.state
+    monkeypatch.setattr(sitl._hil_sensors._sender, "state", lambda *fields: told_frames.append(fields) or pack(*fields))
     fly(simulation)
     time_us, q_bn, omega, place, vel, airspeed, force = told_frames[0]
     assert time_us == 1_016_000
@@ -331,10 +317,11 @@ def test_every_second_step_without_an_answer_names_the_parameter(build, tmp_path
     assert "set IMU_INTEG_RATE to 500 or SDLOG_BACKEND to 0" in error
 
 
-@pytest.mark.parametrize(("missing", "name"), [(0x38, "gyro"), (0x07, "accelerometer")])
+@pytest.mark.parametrize(("missing", "name"), [("gyro", "gyro"), ("accel", "accelerometer")])
 def test_sensors_without_imu_stop_the_flight(build, tmp_path, monkeypatch, missing, name):
     """Gyro or accelerometer lost for good: PX4 never answers again."""
-    error, _, _ = fails(build, tmp_path, "", monkeypatch, suite=partial(Weak, missing, 9_000_000))
+    scenario = Scenario().at(2.0).sensor_fault(missing)
+    error, _, _ = fails(build, tmp_path, "", monkeypatch, scenario=scenario)
     assert "PX4 has not answered 3 steps in a row" in error
     assert f"the sensors had no {name}, a fault of the scenario; without it PX4 never answers" in error
 
@@ -418,7 +405,7 @@ def test_motors_that_are_no_numbers_are_an_error(build, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("options", "reason"),
-    [({"misbehaviour": "deny-arm"}, "told to"), ({"suite": partial(TruthSuite, noise=0.0)}, "Compass sensor 0")],
+    [({"misbehaviour": "deny-arm"}, "told to"), ({"sensors": SILENT}, "Compass sensor 0")],
 )
 def test_a_px4_that_does_not_arm_is_an_error_with_what_it_said(build, tmp_path, monkeypatch, options, reason):
     """It is asked again for a while: it may not be ready yet."""

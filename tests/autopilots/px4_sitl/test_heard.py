@@ -1,7 +1,5 @@
 """What stock PX4 hears in a flight, by its double: batteries, faults, the truth; and a ground station beside us."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from px4_sitl_double import heard, make_flight
@@ -17,7 +15,6 @@ from px4lockstep.sensors import (
     Imu,
     Magnetometer,
     SensorConfig,
-    SensorSuite,
 )
 from px4lockstep.vehicle.fleet import iris
 from px4lockstep.vehicle.parts import Battery
@@ -101,7 +98,9 @@ BITS = {"xgyro": 0x38, "xacc": 0x07, "xmag": 0x1C0, "abs_pressure": 0x1A00}
 def faulty(kind):
     """Sensors of which each has that fault, of a size."""
     return SensorConfig(
-        imu=Imu(Gyro(on_fault=kind, fault_size=(0.1,) * 3), Accelerometer(on_fault=kind, fault_size=(1.0,) * 3)),
+        imu=Imu(
+            gyro=Gyro(on_fault=kind, fault_size=(0.1,) * 3), accel=Accelerometer(on_fault=kind, fault_size=(1.0,) * 3)
+        ),
         mag=Magnetometer(on_fault=kind, fault_size=(0.5,) * 3),
         baro=Barometer(on_fault=kind, fault_size_pa=100.0),
         gps=Gps(on_fault=kind, fault_size_m=(10.0, 10.0, -10.0)),
@@ -157,7 +156,7 @@ def test_a_fault_of_the_scenario_reaches_px4(sitl_build, tmp_path, traced, kind,
     scenario = Scenario()
     for sensor in sensors:
         scenario = scenario.at(FAULT_US / 1e6).sensor_fault(sensor)
-    options = STANDING | {"scenario": scenario, "suite": partial(SensorSuite, faulty(kind)), "end_s": 3.0}
+    options = STANDING | {"scenario": scenario, "sensors": faulty(kind), "end_s": 3.0}
     simulation, sitl = make_flight(sitl_build, tmp_path, **options)
     fly(simulation)
     assert sitl.missed == 0
@@ -172,7 +171,7 @@ def test_a_fault_of_the_scenario_reaches_px4(sitl_build, tmp_path, traced, kind,
 def test_a_gps_that_drops_out_tells_px4_that_it_has_no_fix(sitl_build, tmp_path, traced):
     """Its messages go on: five a second, without satellites and accuracies."""
     scenario = Scenario().at(FAULT_US / 1e6).sensor_fault("gps")
-    options = STANDING | {"scenario": scenario, "suite": partial(SensorSuite, faulty("dropout")), "end_s": 3.0}
+    options = STANDING | {"scenario": scenario, "sensors": faulty("dropout"), "end_s": 3.0}
     simulation, sitl = make_flight(sitl_build, tmp_path, **options)
     fly(simulation)
     told = [one for one in heard(tmp_path, "HIL_GPS") if one["time_usec"] >= sitl._offset_us + FAULT_US]
@@ -185,8 +184,7 @@ def test_a_gps_that_drops_out_tells_px4_that_it_has_no_fix(sitl_build, tmp_path,
 def test_a_dropout_of_the_imu_reaches_px4_and_stops_the_flight(sitl_build, tmp_path, traced, sensor, said):
     """From its time on; PX4 never answers without."""
     scenario = Scenario().at(FAULT_US / 1e6).sensor_fault(sensor)
-    suite = partial(SensorSuite, faulty("dropout"))
-    options = STANDING | {"scenario": scenario, "suite": suite, "end_s": 3.0, "answer_timeout_s": 0.5}
+    options = STANDING | {"scenario": scenario, "sensors": faulty("dropout"), "end_s": 3.0, "answer_timeout_s": 0.5}
     simulation, sitl = make_flight(sitl_build, tmp_path, **options)
     with pytest.raises(SimulationError, match=f"not answered 3 steps in a row, .*the sensors had no {said}"):
         fly(simulation)
@@ -200,8 +198,7 @@ def test_a_dropout_of_the_imu_reaches_px4_and_stops_the_flight(sitl_build, tmp_p
 def test_the_truth_has_none_of_the_sensors_errors(sitl_build, tmp_path, traced):
     """A vehicle that settles feels nothing sideways, to the mg, while the accelerometer is off by a fault and noise."""
     scenario = Scenario().at(0.5).sensor_fault("accel")
-    suite = partial(SensorSuite, faulty("bias"))
-    options = STANDING | {"scenario": scenario, "suite": suite, "ground_truth": True, "end_s": 1.0}
+    options = STANDING | {"scenario": scenario, "sensors": faulty("bias"), "ground_truth": True, "end_s": 1.0}
     simulation, _ = make_flight(sitl_build, tmp_path, **options)
     fly(simulation)
     truth = heard(tmp_path, "HIL_STATE_QUATERNION")

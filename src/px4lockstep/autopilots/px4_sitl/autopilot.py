@@ -17,7 +17,6 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -27,7 +26,7 @@ from px4lockstep.autopilots.px4_library.autopilot import ca_parameters
 from px4lockstep.autopilots.px4_sitl import symptoms
 from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, RETURN, Api, crc_extra_heard
 from px4lockstep.autopilots.px4_sitl.batteries import check_batteries
-from px4lockstep.autopilots.px4_sitl.hil_sensors import Senses
+from px4lockstep.autopilots.px4_sitl.hil_sensors import HilSensors
 from px4lockstep.autopilots.px4_sitl.mavlink.hil import CRC_EXTRA, HIL_ACTUATOR_CONTROLS, Actuators
 from px4lockstep.autopilots.px4_sitl.mavlink.links import (
     ApiLink,
@@ -38,9 +37,9 @@ from px4lockstep.autopilots.px4_sitl.mavlink.links import (
 )
 from px4lockstep.autopilots.px4_sitl.options import MAX_INSTANCES, SitlOptions
 from px4lockstep.autopilots.px4_sitl.process import Px4Process, find_build
-from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import HostError, InputError, SimulationError
 from px4lockstep.px4.missions import Mission
+from px4lockstep.sensors.suite import SensorConfig, SensorSuite
 from px4lockstep.vehicle.aircraft import Aircraft
 
 SIMULATOR_PORT, API_PORT = symptoms.SIMULATOR_PORT, 14540
@@ -74,8 +73,7 @@ class Px4Sitl:
         options: How it is run.
         home_lat_deg: Of the origin.
         home_lon_deg: Of the origin.
-        make_suite: Makes the sensors: `partial(SensorSuite, config)`, or what has its interface; left out, with the
-            defaults.
+        sensors: The sensors that it flies by.
         folder: Where PX4 works and `px4.log` is, in an empty or new folder; left out, a temporary one.
         on_wait: Called several times a second while PX4 is waited for, with what is waited for; of a PX4 that the user
             starts, with the command to start it by.
@@ -91,13 +89,14 @@ class Px4Sitl:
     options: SitlOptions = field(default_factory=SitlOptions)
     home_lat_deg: float = 47.397742
     home_lon_deg: float = 8.545594
-    make_suite: Callable[..., Any] | None = None
+    sensors: SensorConfig = field(default_factory=SensorConfig)
     folder: Path | None = None
     on_wait: Callable[[str], None] = field(default=lambda _: None)
 
     def __post_init__(self) -> None:
         """Check the home, and begin with nothing open."""
-        MapProjection(self.home_lat_deg, self.home_lon_deg)
+        self.sensor_suite = SensorSuite(self.sensors, self.home_lat_deg, self.home_lon_deg)
+        """The sensors that it flies by, at its home; the simulation runs them."""
         self._build: Path | None = None
         self._link: SimulatorLink | None = None
         self._api_link: ApiLink | None = None
@@ -141,10 +140,12 @@ class Px4Sitl:
         told.yaw_sp = told.yawspeed_sp = math.nan
         told.mission_count = 0 if self.mission is None else len(self.mission.items)
         self._rotors = len(plant.rotors)
+
+    def take_sensors(self, stage: Any) -> None:
+        """Take the running sensors of the simulation, an `engine.sensor_stage.SensorStage`."""
         home = (self.home_lat_deg, self.home_lon_deg)
-        suite = self._make_suite(plant, period_us, seed)
-        self._gps_latency_us = suite.gps_latency_us
-        self._senses = Senses(suite, plant, home, ground_truth=self.options.ground_truth)
+        truth = self.options.ground_truth
+        self._hil_sensors = HilSensors(stage, self._aircraft.home_alt_msl_m, home, ground_truth=truth)
 
     def step(self, time_us: int, inputs: Any, outputs: Any) -> None:
         """Send the sensors, wait for the motors.
@@ -217,21 +218,6 @@ class Px4Sitl:
 
     # -- before the flight ---------------------------------------------------------------------------------------
 
-    def _make_suite(self, aircraft: Aircraft, period_us: int, seed: int) -> Any:
-        make = self.make_suite
-        if make is None:
-            from px4lockstep.sensors import SensorConfig, SensorSuite  # no other flight needs them
-
-            make = partial(SensorSuite, SensorConfig())
-        return make(
-            seed=seed,
-            period_us=period_us,
-            home_lat_deg=self.home_lat_deg,
-            home_lon_deg=self.home_lon_deg,
-            home_alt_msl_m=aircraft.home_alt_msl_m,
-            rotor_pos_body_m=tuple(rotor.pos_body_m for rotor in aircraft.rotors),
-        )
-
     def parameters(self) -> dict[str, str]:
         """Return the parameters that PX4 is started with, as its start script takes them."""
         found: dict[str, float | int | str] = {"SDLOG_BACKEND": 0}
@@ -239,7 +225,7 @@ class Px4Sitl:
             found |= {"SIM_BAT_ENABLE": 0, "SIM_BAT_DRAIN": 0}
         if self._period_us <= symptoms.FAST_TICK_US:
             found["IMU_INTEG_RATE"] = 1_000_000 // self._period_us
-        delay_ms = f"{self._gps_latency_us / 1e3:g}"  # PX4's start script of simulators has 10
+        delay_ms = f"{self.sensors.gps.latency_us / 1e3:g}"  # PX4's start script of simulators has 10
         found |= {"EKF2_GPS_DELAY": delay_ms, "SENS_GPS0_DELAY": delay_ms}  # again by version
         if self.options.derive_ca_params:
             found |= ca_parameters(self._aircraft)
@@ -302,7 +288,10 @@ class Px4Sitl:
         return folder
 
     def _boot(self, time_us: int, inputs: Any) -> None:
-        """Step PX4 with the aircraft where it starts, until it has booted and taken the mission."""
+        """Step PX4 with the aircraft where it starts, until it has booted and taken the mission.
+
+        The simulation has run the sensors once for its first tick; they go on by a tick for each step of the boot.
+        """
         boot_us, start_s = 0, time.perf_counter()
         while boot_us < self.options.boot_us or not self._is_answering or not self._api.has_mission:
             is_late = boot_us > MAX_BOOT_US or time.perf_counter() - start_s > self.options.connect_timeout_s
@@ -313,6 +302,7 @@ class Px4Sitl:
                 self._api.upload(START_US + boot_us)
             self._listen(START_US + boot_us, inputs)
             boot_us += self._period_us
+            self._hil_sensors.repeat()
         self._check_parameters()
         self._offset_us = START_US + boot_us - time_us
 
@@ -330,7 +320,7 @@ class Px4Sitl:
         assert self._link is not None
         self._ticks += 1
         try:
-            self._link.send(self._senses.frames(hil_us, inputs))
+            self._link.send(self._hil_sensors.frames(hil_us, inputs))
             answer = self._answer(hil_us, self.options.answer_timeout_s if self._is_answering else BOOT_WAIT_S)
         except LinkClosedError as error:
             raise HostError(symptoms.closed(str(error), self._process)) from error
@@ -377,7 +367,7 @@ class Px4Sitl:
         if self._score >= STALLED:
             row = self._in_a_row * MISS >= STALLED
             count = self._in_a_row if row else self.missed
-            timeout_s, fields = self.options.answer_timeout_s, self._senses.fields_updated
+            timeout_s, fields = self.options.answer_timeout_s, self._hil_sensors.fields_updated
             said = symptoms.stalled(count, timeout_s, row, self._period_us, fields, self._process)
             raise SimulationError(said) if symptoms.lacks_imu(fields) else HostError(said)
 

@@ -1,4 +1,4 @@
-"""What stock PX4 is sent at a step: the sensors, the GPS when it has something new, the truth if that is asked for."""
+"""What stock PX4 is sent at a step: `bus.sensors`, the GPS when it has a new message, the true state if asked for."""
 
 import math
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 from px4lockstep.autopilots.px4_sitl.mavlink.hil import HilSender
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.plant.layout import ATT_START, OMEGA_START, RIGID_BODY_STATES, VEL_START
-from px4lockstep.vehicle.aircraft import Aircraft
 
 G_M_S2 = 9.80665
 LARGEST = 32_767.0 / 32_768.0
@@ -14,22 +13,22 @@ MAX_FORCE_M_S2 = 16.0 * G_M_S2 * LARGEST
 MAX_RATE_RAD_S = math.radians(2000.0) * LARGEST
 """PX4 keeps the first IMU in 16 bits, steps of 16 g and 2000 °/s by 32,768; what is beyond the largest would wrap."""
 TRUTH_STEPS = 5
-"""The truth is told once in so many steps."""
+"""The true state is sent once in so many steps."""
 
 
-class Senses:
-    """The sensors of a flight, and their frames.
+class HilSensors:
+    """Packs what the sensors of a simulation report into MAVLink frames.
 
     Args:
-        suite: The sensors.
-        aircraft: What they are on.
+        stage: The sensors, an `engine.sensor_stage.SensorStage`.
+        home_alt_msl_m: Altitude of the origin.
         home: Latitude and longitude of the origin [°].
-        ground_truth: Whether the true state is told too.
+        ground_truth: Whether the true state is sent too.
     """
 
-    def __init__(self, suite: Any, aircraft: Aircraft, home: tuple[float, float], *, ground_truth: bool) -> None:
-        self._suite = suite
-        self._aircraft = aircraft
+    def __init__(self, stage: Any, home_alt_msl_m: float, home: tuple[float, float], *, ground_truth: bool) -> None:
+        self._stage = stage
+        self._home_alt_msl_m = home_alt_msl_m
         self._projection = MapProjection(*home)
         self._ground_truth = ground_truth
         self._sender = HilSender()
@@ -38,16 +37,16 @@ class Senses:
     @property
     def fields_updated(self) -> int:
         """The bits of HIL_SENSOR's fields that were new at the last step."""
-        return int(self._suite.out.fields_updated)
+        return int(self._stage.out.fields_updated)
+
+    def repeat(self) -> None:
+        """Run one more tick of the sensors with the aircraft where it is."""
+        self._stage.repeat()
 
     def frames(self, hil_us: int, inputs: Any) -> bytes:
-        """Let the sensors sense this moment; return all frames of it, that of the IMU first, which sets the clock."""
-        plant, scenario = inputs.plant, inputs.bus.scenario
-        faults = scenario.faults.sensor_fault_mask
-        gravity_m_s2 = self._gravity_m_s2(plant.x[2])
-        self._suite.step(hil_us, plant.x, plant["rotor"], inputs.held.wind_ned, faults, gravity_m_s2)
+        """Return all frames of a step, that of the IMU first, which sets PX4's clock."""
         self._steps += 1
-        out, readings = self._suite.out, self._suite.readings.tolist()
+        out, readings = self._stage.out, self._stage.readings.tolist()
         imu = readings[:6]
         if max(imu) > MAX_RATE_RAD_S or min(imu) < -MAX_RATE_RAD_S:  # the smaller limit of the two, seldom passed
             readings[:3] = _clipped(imu[:3], MAX_FORCE_M_S2)
@@ -66,13 +65,6 @@ class Senses:
             data += self._truth(hil_us, inputs)
         return data
 
-    def _gravity_m_s2(self, z_down_m: float) -> float:
-        gravity = self._aircraft.gravity
-        if gravity.gravity == "uniform":
-            return gravity.gravity_mps2
-        radius_m = gravity.gravity_r0_m - z_down_m
-        return float(gravity.gravity_mu / (radius_m * radius_m))
-
     def _truth(self, hil_us: int, inputs: Any) -> bytes:
         """Return the frame of the true state, without what the sensors make of it."""
         x, air = inputs.plant.x, inputs.bus.outputs.air_vel_body
@@ -82,10 +74,10 @@ class Senses:
             hil_us,
             x[ATT_START:OMEGA_START].tolist(),
             x[OMEGA_START:RIGID_BODY_STATES].tolist(),
-            (round(1e7 * lat_deg), round(1e7 * lon_deg), round(1e3 * (self._aircraft.home_alt_msl_m - x[2]))),
+            (round(1e7 * lat_deg), round(1e7 * lon_deg), round(1e3 * (self._home_alt_msl_m - x[2]))),
             [round(100.0 * value) for value in x[VEL_START:ATT_START]],
             round(100.0 * airspeed_m_s),
-            [round(1e3 * value / G_M_S2) for value in self._suite.true_accel_m_s2.tolist()],
+            [round(1e3 * value / G_M_S2) for value in self._stage.true_accel_m_s2.tolist()],
         )
 
 

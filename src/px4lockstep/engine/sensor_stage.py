@@ -1,0 +1,93 @@
+"""The sensor stage of a simulation: set up, read and stepped from Python, and restored from a checkpoint.
+
+The record of the sensors, a `SENSORS`, lies beside the records of the simulation: a flight without sensors allocates,
+compiles, logs and stores nothing of them.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.engine.timeline import Timeline
+from px4lockstep.errors import InputError
+from px4lockstep.jit import caller, plain, view
+from px4lockstep.plant.layout import GROUPS, RIGID_BODY_STATES, ROTOR
+from px4lockstep.sensors.suite import READINGS, SensorSuite, no_sensors
+
+Records = npt.NDArray[Any]
+
+
+class SensorStage:
+    """The sensors of a running simulation.
+
+    Args:
+        record: The record of the sensors, in an array of one.
+        core: The records of the simulation.
+    """
+
+    def __init__(self, record: Records, core: Records) -> None:
+        self.record = record
+        self.out: Any = view(record["out"], writable=False)
+        """What the sensors report: `bus.sensors`, read-only."""
+        own = plain(record)
+        self.readings: npt.NDArray[np.float64] = record["out"].view(np.uint8)[: 8 * READINGS].view(np.float64)
+        """All reported numbers but those of the GPS, in one array, in the order of MAVLink's HIL_SENSOR."""
+        self.readings.flags.writeable = False
+        self.true_accel_m_s2: npt.NDArray[np.float64] = own[0]["state"]["imu"]["mean_accel_m_s2"].view()
+        """Specific force at the IMU over the last tick, body axes, without errors and faults."""
+        self.true_accel_m_s2.flags.writeable = False
+        self.repeat = caller(int(own[0]["address"]), core["state"], core["inputs"], record)
+        """Run one more tick with the vehicle where it is, for an autopilot that boots before the flight."""
+
+
+def set_sensors(
+    suite: SensorSuite | None, autopilot: Any, core: Records, plant: Any, timeline: Timeline, seed: int
+) -> SensorStage | None:
+    """Set up the sensors: those given, or those that the autopilot flies by. None if nothing reads any.
+
+    Raises:
+        InputError: If they can't run, or are given twice.
+    """
+    own = getattr(autopilot, "sensor_suite", None)
+    if suite is not None and own is not None:
+        raise InputError("sensors are given twice: to the simulation and to its autopilot. Give them to the autopilot")
+    suite = suite if own is None else own
+    if suite is None:
+        return None
+    if timeline.autopilot is None:
+        raise InputError("sensors are given and would never run: the timeline has no autopilot axis")
+    if not isinstance(suite, SensorSuite):
+        raise InputError(f"sensors = {suite!r} is not allowed; give a SensorSuite")
+    starts, stops = core["plant"]["group_start"][0].tolist(), core["plant"]["group_stop"][0].tolist()
+    sizes = [stop - start for start, stop in zip(starts, stops, strict=True)]
+    if sizes[:4] != [3, 3, 4, 3]:
+        has = ", ".join(f"{size} {name}" for name, size in zip(GROUPS, sizes, strict=True) if size) or "none"
+        raise InputError(
+            f"sensors need a plant whose first {RIGID_BODY_STATES} states are a rigid body's (3 pos, 3 vel, 4 att, 3 "
+            f"omega); this one has {has}; use an aircraft"
+        )
+    rotors = slice(starts[ROTOR], stops[ROTOR])
+    stage = SensorStage(suite.record(plant, rotors, seed, timeline.autopilot.period_us), core)
+    if hasattr(autopilot, "take_sensors"):
+        autopilot.take_sensors(stage)
+    return stage
+
+
+def check_same_sensors(ours: Records, theirs: Records | None) -> None:
+    """Check that a checkpoint has the sensors of this simulation.
+
+    Raises:
+        InputError: If not.
+    """
+    theirs = no_sensors() if theirs is None else theirs
+    has_both = bool(ours["address"][0]) == bool(theirs["address"][0])
+    if not has_both or ours["config"].tobytes() != theirs["config"].tobytes():
+        raise InputError("the snapshot is of a simulation with other sensors")
+
+
+def take_sensors(ours: Records, theirs: Records | None) -> None:
+    """Go on from the state of a checkpoint's sensors; their configuration stays this simulation's."""
+    if theirs is not None and ours["address"][0]:
+        for name in ("state", "out"):
+            ours[name] = theirs[name]
