@@ -39,7 +39,7 @@ from px4lockstep.plots.flight import plot_flight, save_plot
 from px4lockstep.plots.waypoints import mission_waypoints
 from px4lockstep.px4.missions import load_mission
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.vehicle.fleet import iris
+from px4lockstep.spec.load import load_aircraft
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -84,7 +84,7 @@ def fly(name, end_us):
         scenario=Explicit(scenario.times_us()),
     )
     return Simulation(
-        iris(),
+        load_aircraft("iris"),
         timeline,
         integrator=Integrator("RK4"),
         scenario=scenario,

@@ -55,16 +55,28 @@ if TYPE_CHECKING:
     from px4lockstep.scenario.scenario import Scenario
     from px4lockstep.sensors.suite import SensorConfig, SensorSuite
     from px4lockstep.spec.build import Flight, build
-    from px4lockstep.spec.load import load_spec
+    from px4lockstep.spec.load import load_aircraft, load_spec
     from px4lockstep.spec.spec import Spec
     from px4lockstep.spec.toml_text import to_toml
+    from px4lockstep.vehicle.actuators import Actuation, ActuatorDynamics
     from px4lockstep.vehicle.aircraft import Aircraft
+    from px4lockstep.vehicle.airframe import Airframe
+    from px4lockstep.vehicle.battery import Battery
+    from px4lockstep.vehicle.contact import Contact
+    from px4lockstep.vehicle.power import Bus, Power
+    from px4lockstep.vehicle.propulsion import Propulsion
 
 __all__ = [
+    "Actuation",
+    "ActuatorDynamics",
     "Aircraft",
+    "Airframe",
+    "Battery",
     "Branch",
     "Builtin",
+    "Bus",
     "Compared",
+    "Contact",
     "CriterionTable",
     "Diff",
     "Estimator",
@@ -80,6 +92,8 @@ __all__ = [
     "MetricTable",
     "Oscillator",
     "Periodic",
+    "Power",
+    "Propulsion",
     "Recording",
     "Replay",
     "Run",
@@ -106,6 +120,7 @@ __all__ = [
     "fly",
     "fork",
     "gust_edges_us",
+    "load_aircraft",
     "load_campaign",
     "load_spec",
     "measure",
@@ -193,10 +208,19 @@ _HOMES = {
     "SensorSuite": "px4lockstep.sensors.suite",
     "Flight": "px4lockstep.spec.build",
     "build": "px4lockstep.spec.build",
+    "load_aircraft": "px4lockstep.spec.load",
     "load_spec": "px4lockstep.spec.load",
     "Spec": "px4lockstep.spec.spec",
     "to_toml": "px4lockstep.spec.toml_text",
+    "Actuation": "px4lockstep.vehicle.actuators",
+    "ActuatorDynamics": "px4lockstep.vehicle.actuators",
     "Aircraft": "px4lockstep.vehicle.aircraft",
+    "Airframe": "px4lockstep.vehicle.airframe",
+    "Battery": "px4lockstep.vehicle.battery",
+    "Contact": "px4lockstep.vehicle.contact",
+    "Bus": "px4lockstep.vehicle.power",
+    "Power": "px4lockstep.vehicle.power",
+    "Propulsion": "px4lockstep.vehicle.propulsion",
 }
 
 

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from fleet import PowerBus, Rotor, iris, octa, propulsion, twin
 from numpy_multirotor import NumpyMultirotor
 from plant_probe import Batch
 
 from px4lockstep.environment.gravity import Gravity
-from px4lockstep.vehicle.fleet import iris, octa, twin
-from px4lockstep.vehicle.parts import Actuator, Battery, Contact, PowerBus, Propulsion, Rotor
+from px4lockstep.vehicle.actuators import ActuatorDynamics
+from px4lockstep.vehicle.battery import Battery
+from px4lockstep.vehicle.contact import Contact
 
 CASES = 60
 RNG = np.random.default_rng(77)
@@ -35,7 +37,7 @@ AIRCRAFT = {
         inertia_kgm2=SKEW,
         drag_kind="body_quadratic",
         drag_area_body_m2=(0.01, 0.03, 0.05),
-        propulsion=Propulsion(inflow_kt=8.0, inflow_kq=5.0, max_current_a=9.0),
+        propulsion=propulsion(inflow_kT=8.0, inflow_kQ=5.0, max_current_a=9.0),
     ),
     "two buses, three batteries, legs, second order": octa(
         batteries=(
@@ -45,21 +47,21 @@ AIRCRAFT = {
         ),
         buses=(PowerBus((0, 2), (0, 3, 4, 6, 7), 25.0), PowerBus((1,), (1, 2, 5))),
         contact=Contact("legs", points_body_m=FEET, mu_static=1.1),
-        motor_actuator=Actuator("second_order", omega_n=40.0, rate_limit=8.0),
-        servo_actuator=Actuator("first_order"),
+        motor_actuator=ActuatorDynamics("second_order", omega_n=40.0, rate_limit=8.0),
+        servo_actuator=ActuatorDynamics("first_order"),
         servo_channels=(2, 7, 1),
         gravity=Gravity("spherical"),
     ),
     "ideal batteries, first order, second-order servos": iris(
-        batteries=(Battery("ideal"), Battery("ideal", r0=0.05)),
+        batteries=(Battery(model="ideal"), Battery(model="ideal", r0=0.05)),
         share_mode="equal",
-        motor_actuator=Actuator("first_order"),
-        servo_actuator=Actuator("second_order", rate_limit=1.0),
+        motor_actuator=ActuatorDynamics("first_order"),
+        servo_actuator=ActuatorDynamics("second_order", rate_limit=1.0),
         servo_channels=(8, 3),
     ),
     "second order twice": iris(
-        motor_actuator=Actuator("second_order", rate_limit=6.0),
-        servo_actuator=Actuator("second_order", omega_n=30.0, zeta=0.3, rate_limit=9.0),
+        motor_actuator=ActuatorDynamics("second_order", rate_limit=6.0),
+        servo_actuator=ActuatorDynamics("second_order", omega_n=30.0, zeta=0.3, rate_limit=9.0),
         servo_channels=(5, 1, 4),
         contact=Contact(mu=0.5),
     ),
@@ -129,7 +131,7 @@ def test_volts_and_amps_are_those_of_the_other_implementation(aircraft):
     """1e-9 V, 1e-9 A of 100: the other one bisects to the last bit, this one stops at a residual far below its 1e-6."""
     batch = filled(aircraft).evaluate()
     other = NumpyMultirotor(aircraft)
-    n_x, n_buses = sum(aircraft.groups.values()), len(aircraft.power_buses)
+    n_x, n_buses = sum(aircraft.groups.values()), len(aircraft.buses)
     for k in range(CASES):
         inputs = batch.inputs[k]
         state = other.groups(batch.x[k, :n_x])

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fleet import iris
 from plant_probe import Batch
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.vehicle.fleet import iris
 
 GOLDEN = Path(__file__).parent / "golden"
 TICK_US = 4_000

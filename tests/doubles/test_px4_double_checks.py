@@ -5,11 +5,10 @@ import functools
 
 import numpy as np
 import pytest
+from fleet import iris
 from px4_double import build_double, report, violations
 from px4_double_host import HOME_ALT, HOME_LAT, HOME_LON, INJECTED, MANUAL, MISSION, Host, geometry, load, messages
 from px4_flights import MISSIONS, load_flight, stacked
-
-from px4lockstep.vehicle.fleet import iris
 
 TICK_US = 4_000
 FLAGS = ("position", "velocity", "altitude", "climb_rate", "attitude", "rates", "allocation")

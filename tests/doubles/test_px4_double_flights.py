@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import px4_double_host
 import pytest
+from fleet import iris, octa
 from px4_double import OPTIONS, build_double
 from px4_double_host import Host, geometry, load, messages, ready
 from px4_flights import MISSIONS
 
 from flights import TAKE_OFF
-from px4lockstep.vehicle.fleet import iris, octa
 
 TICK_US = 4_000
 FUNCTIONS = {

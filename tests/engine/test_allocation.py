@@ -3,6 +3,7 @@
 import tracemalloc
 
 import pytest
+from fleet import iris
 from numba.core.runtime import _nrt_python, rtsys
 
 from px4lockstep.engine.simulation import Simulation
@@ -10,7 +11,6 @@ from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.environment.wind import Wind
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.vehicle.fleet import iris
 
 
 def simulation(end_us, kind):

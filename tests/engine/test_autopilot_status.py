@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fleet import iris
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
@@ -9,7 +10,6 @@ from px4lockstep.errors import InputError
 from px4lockstep.flights.outcome import outcome_of
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.vehicle.fleet import iris
 
 
 class Telling:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fleet import iris, octa
 
 from px4lockstep.engine.core import SIM
 from px4lockstep.engine.simulation import Simulation
@@ -13,7 +14,6 @@ from px4lockstep.plant.models import Oscillator
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.build import build
 from px4lockstep.spec.load import load_spec
-from px4lockstep.vehicle.fleet import iris, octa
 
 END_US = 400_000
 

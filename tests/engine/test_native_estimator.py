@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fleet import iris
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
@@ -11,7 +12,6 @@ from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.plant.layout import SENSOR_FAULT_EST_FREEZE
 from px4lockstep.plant.models import FreeFall, Oscillator, TorqueFreeBody
-from px4lockstep.vehicle.fleet import iris
 
 TICK_US = 4_000
 TIMELINE = Timeline(

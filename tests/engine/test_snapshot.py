@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from fleet import iris
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
@@ -10,8 +11,7 @@ from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.plant.models import FreeFall, Oscillator
-from px4lockstep.vehicle.fleet import iris
-from px4lockstep.vehicle.parts import Battery
+from px4lockstep.vehicle.battery import Battery
 
 TIMELINE = Timeline(1_000, log=Periodic(100))
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fleet import iris
 from scenario_flight import everything, simulation
 
 from px4lockstep.engine import streams as streams_module
@@ -12,7 +13,6 @@ from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InputError
 from px4lockstep.plant.models import Oscillator
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.vehicle.fleet import iris
 
 PLANT = Oscillator(wind_gain=1.0)
 TIMELINE = Timeline(3_000_000, log=Periodic(10_000), physics=Periodic(1_000))

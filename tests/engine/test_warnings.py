@@ -3,12 +3,13 @@
 import re
 
 import pytest
+from fleet import iris
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.vehicle.fleet import iris
-from px4lockstep.vehicle.parts import Actuator, Contact
+from px4lockstep.vehicle.actuators import ActuatorDynamics
+from px4lockstep.vehicle.contact import Contact
 
 FLOATING = Contact("no_contact")
 
@@ -21,11 +22,15 @@ FLOATING = Contact("no_contact")
         (iris(contact=FLOATING), 1_000, None),  # 5.6 ms in hover
         (iris(contact=FLOATING), 2_000, "of the motors"),
         (
-            iris(contact=FLOATING, motor_actuator=Actuator("first_order", tau_s=0.004)),
+            iris(contact=FLOATING, motor_actuator=ActuatorDynamics("first_order", tau_s=0.004)),
             1_000,
             "4000 us of the motor",
         ),
-        (iris(contact=FLOATING, motor_actuator=Actuator("second_order", omega_n=500.0)), 1_000, "2000 us of the motor"),
+        (
+            iris(contact=FLOATING, motor_actuator=ActuatorDynamics("second_order", omega_n=500.0)),
+            1_000,
+            "2000 us of the motor",
+        ),
     ],
 )
 def test_a_long_fixed_step_draws_a_warning_that_names_the_time_constant(aircraft, step_us, expected):

@@ -1,6 +1,7 @@
 """What came of a flight and why: flown, crashed, not finished, stopped, failed."""
 
 import pytest
+from fleet import iris, octa
 
 from flights import TAKE_OFF, flight
 from px4lockstep.errors import SimulationError
@@ -8,8 +9,7 @@ from px4lockstep.flights.summary import summarize
 from px4lockstep.log.events import events_of
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.vehicle.fleet import iris, octa
-from px4lockstep.vehicle.parts import Battery
+from px4lockstep.vehicle.battery import Battery
 
 
 def summary_of(**options):

@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from fleet import iris
 from plant_probe import fly
 
 from px4lockstep.errors import StepError
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.vehicle.fleet import iris
-from px4lockstep.vehicle.parts import Actuator, Contact
+from px4lockstep.vehicle.actuators import ActuatorDynamics
+from px4lockstep.vehicle.contact import Contact
 from px4lockstep.verification.comparison import tight
 
 G, MASS, STIFFNESS, HEIGHT_M = 9.80665, 1.5, 5_000.0, 0.2
@@ -75,7 +76,9 @@ def test_too_few_attempts_for_a_kink_are_said_to_be_that():
         fly(SPRING, 0.3, integrator=few, step_us=None)
 
 
-@pytest.mark.parametrize("motor", [Actuator("first_order"), Actuator("second_order", omega_n=60.0, rate_limit=3.0)])
+@pytest.mark.parametrize(
+    "motor", [ActuatorDynamics("first_order"), ActuatorDynamics("second_order", omega_n=60.0, rate_limit=3.0)]
+)
 def test_motors_with_a_lag_spin_up_over_their_kinks(motor):
     """The deadzone of the ESC, the no-load current and the rate limit, none of them at a tick."""
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fleet import iris, octa
 from scenario_flight import simulation as short_flight
 
 from flights import disturbed, flight
@@ -17,8 +18,7 @@ from px4lockstep.log.schema import BY_NAME, COLUMNS, COMPONENTS, SHAPES
 from px4lockstep.math.quaternion import to_euler
 from px4lockstep.plant.models import FreeFall, Oscillator
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.vehicle.fleet import iris, octa
-from px4lockstep.vehicle.parts import Actuator
+from px4lockstep.vehicle.actuators import ActuatorDynamics
 
 NOT_LOGGED = {"time_us", "wind", "command", "scenario.faults"}
 """Of the bus: the row's own time, and what is logged as held for the plant."""
@@ -84,7 +84,7 @@ def test_an_aircraft_has_the_columns_that_mean_something(flown):
 
 def test_other_aircraft_have_other_columns():
     """Servos, actuators of second order, eight rotors; a rotor on a far channel widens the commands."""
-    aircraft = iris(motor_actuator=Actuator("second_order"), servo_channels=(1, 3), pos_ned=(0.0, 0.0, -50.0))
+    aircraft = iris(motor_actuator=ActuatorDynamics("second_order"), servo_channels=(1, 3), pos_ned=(0.0, 0.0, -50.0))
     log = Log.of(short_flight(None, 0.01, aircraft=aircraft, estimator=None).run())
     assert log["actuator_rate"].shape[1] == 4
     assert log["servos"].shape[1] == 3

@@ -84,6 +84,7 @@ def test_outputs_projection_and_autopilot_tick_are_called():
     assert sim.statistics.projected_states > 0
 
 
+@pytest.mark.process
 def test_a_plant_in_c_flies_the_same_bits(tmp_path):
     """By the signature in `user`; with the JIT off it would go through ctypes."""
     compiler = shutil.which("cc")

@@ -5,6 +5,7 @@ import json
 import matplotlib as mpl
 import numpy as np
 import pytest
+from fleet import PowerBus, iris, octa
 from px4_flights import MISSIONS
 from scenario_flight import simulation as short_flight
 
@@ -21,8 +22,7 @@ from px4lockstep.plots.flight import plot_flight, save_plot
 from px4lockstep.plots.waypoints import mission_waypoints
 from px4lockstep.px4.missions import load_mission
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.vehicle.fleet import iris, octa
-from px4lockstep.vehicle.parts import Battery, PowerBus
+from px4lockstep.vehicle.battery import Battery
 
 PANELS = {
     "Track over ground": ("east [m]", "north [m]"),

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+from fleet import Rotor, iris, propulsion
 from scenario_flight import simulation
 
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.vehicle.fleet import iris
-from px4lockstep.vehicle.parts import Actuator, Propulsion, Rotor
+from px4lockstep.vehicle.actuators import ActuatorDynamics
 
 OTHERS = [0, 2, 3]
-STILL = Propulsion(inflow_kt=0.0, inflow_kq=0.0)
+STILL = propulsion(inflow_kT=0.0, inflow_kQ=0.0)
 """Thrust goes by speed and density alone."""
 
 
@@ -18,7 +18,7 @@ def aircraft(actuator="direct"):
     rotors = tuple(
         Rotor(r.pos_body_m, r.direction, channel=c) for r, c in zip(iris().rotors, (3, 4, 2, 1), strict=True)
     )
-    chosen = Actuator(actuator)
+    chosen = ActuatorDynamics(actuator)
     return iris(rotors=rotors, propulsion=STILL, pos_ned=(0.0, 0.0, -50.0), motor_actuator=chosen)
 
 

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from fleet import iris, octa
 from scenario_flight import simulation
 
 from px4lockstep.autopilots.base import Capabilities
@@ -12,7 +13,6 @@ from px4lockstep.errors import InputError, InvariantError
 from px4lockstep.plant.layout import SENSOR_FAULT_GPS, SENSOR_FAULT_GYRO
 from px4lockstep.plant.models import FreeFall, Oscillator
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.vehicle.fleet import iris, octa
 
 NOW = Scenario().at_us(0)
 

@@ -1,13 +1,13 @@
 """Scenarios in recorded, replayed, interrupted and copied runs."""
 
 import pytest
+from fleet import iris
 from scenario_flight import EVERYTHING, Throttle, Truth, everything, simulation
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.vehicle.fleet import iris
 
 NATIVE = (
     Scenario()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fleet import iris
 from scenario_flight import outputs_at_each_boundary
 
 from px4lockstep.engine.bus import SCENARIO_OUT
@@ -11,7 +12,6 @@ from px4lockstep.jit import kernel, rows
 from px4lockstep.plant.models import FreeFall, Oscillator
 from px4lockstep.scenario.landing import LANDING, is_landed
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.vehicle.fleet import iris
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fleet import iris
 from scenario_flight import flatten, outputs_at_each_boundary, simulation
 
 from px4lockstep.engine.simulation import Simulation
@@ -10,8 +11,7 @@ from px4lockstep.errors import InputError
 from px4lockstep.plant.models import FreeFall, Oscillator
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.scenario.signals import SIGNALS
-from px4lockstep.vehicle.fleet import iris
-from px4lockstep.vehicle.parts import Battery
+from px4lockstep.vehicle.battery import Battery
 
 
 def noting(seen, name):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fleet import iris
 from sensor_suites import IDEAL, NOISY, replace
 
 from px4lockstep.autopilots.base import Capabilities
@@ -19,7 +20,6 @@ from px4lockstep.plant.models import Oscillator
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.sensors import Barometer, SensorSuite
 from px4lockstep.sensors.suite import GYRO_FIELDS, OUTPUTS, SENSOR_OUT
-from px4lockstep.vehicle.fleet import iris
 
 SUITE = SensorSuite(NOISY)
 SCENARIO = (

@@ -104,6 +104,8 @@ CASES = {
     "thresholds": (TWO + BATTERY + "crit_thr = 0.5\n", "power.batteries[0].crit_thr = 0.5 is above low_thr = 0.15"),
     "no battery": (TWO + "[power]\nbatteries = []\n", "power.batteries has 0; there must be at least 1"),
     "mixed models": (TWO + BATTERY + BATTERY + "model = 'ideal'\n", "they must be the same model"),
+    "sensor delay beyond its memory": (TWO + BATTERY + "sense_delay_s = 0.4\n", "power.batteries[0].sense_delay_s = 0.4 is 100 ticks of the autopilot; at most 64 are allowed, 0.256 s"),
+    "a charge above one in the curve": (TWO + BATTERY + "ocv_soc = [0.0, 1.5]\n", "power.batteries[0].ocv_soc = [0.0, 1.5] is out of range; states of charge are 0 to 1"),
     "sensor delay": (TWO + BATTERY + "sense_delay_s = 0.001\n", "power.batteries[0].sense_delay_s = 0.001 is not a whole number of ticks"),
     # mission, parameters, events
     "missing mission": (TWO + "[px4]\nmission_path = 'gone.waypoints'\n", "gone.waypoints can't be read: No such file"),
@@ -438,7 +440,7 @@ BUILD_CASES = {
     "replay": ("[run]\nmode = 'replay'\nrecording_in = 'x.h5'\n", "run.mode = 'replay' flies nothing"),
     "too weak a motor": ("[airframe.propulsion]\nkm_m = 5.0\n", "airframe.propulsion can't reach a thrust"),
     "numbers beyond computing": ("[airframe.propulsion.motor]\nviscous_friction_nm_per_rad_s = 1e308\n", "airframe.propulsion: its numbers"),
-    "numbers that overflow": ("[[power.batteries]]\nr1 = 1e-200\nc1 = 1e-200\n", "field.toml: some numbers are so large or small"),
+    "numbers that overflow": ("[[power.batteries]]\nr1 = 1e-200\nc1 = 1e-200\n", "field.toml: power: its numbers are so large or small"),
     "a mission elsewhere": ("[px4]\nmission_path = 'simple'\n[home]\nlat_deg = 10\n", "px4.mission_path: the mission begins 4158439 m from home; MIS_DIST_1WP allows 10000 m"),
     "a column that this flight has not": ("[run]\nlog_columns = ['servos']\n", "run.log_columns[0]: this log has no column 'servos'"),
 }  # fmt: skip

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from fleet import power_buses
 from mission_files import as_plan
 from spec_files import MINIMAL, load_text
 
@@ -126,15 +127,17 @@ battery_ids = ["x"]
 motor_ids = ["b", "c"]
 """
     aircraft = build(load_text(tmp_path, MINIMAL + text)).aircraft
-    assert aircraft.q_bn == pytest.approx((math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)), abs=1e-15)
-    assert (aircraft.drag_kind, aircraft.drag_area_body_m2) == ("body_quadratic", (0.01, 0.02, 0.03))
-    assert (aircraft.motor_actuator.kind, aircraft.motor_actuator.tau_s) == ("first_order", 0.02)
+    attitude = (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))
+    assert aircraft.initial_state()[6:10] == pytest.approx(attitude, abs=1e-15)
+    assert (aircraft.airframe.drag, aircraft.airframe.drag_area_body_m2) == ("body_quadratic", (0.01, 0.02, 0.03))
+    dynamics = aircraft.actuation.motor_actuators
+    assert (dynamics.kind, dynamics.tau_s) == ("first_order", 0.02)
     assert (aircraft.motor_channels, aircraft.servo_channels) == ((4, 3, 2, 1), (3,))
     assert aircraft.contact.kind == "no_contact"
-    assert [(bus.batteries, bus.rotors) for bus in aircraft.power_buses] == [((1,), (3, 0)), ((0,), (1, 2))]
-    assert aircraft.power_buses[0].avionics_load_w == 5.0
-    assert (aircraft.gravity.kind, aircraft.home_alt_msl_m, aircraft.share_mode) == ("spherical", 100.0, "equal")
-    assert aircraft.pos_ned == (1.0, 2.0, -3.0)
+    assert [(bus.batteries, bus.rotors) for bus in power_buses(aircraft)] == [((1,), (3, 0)), ((0,), (1, 2))]
+    assert aircraft.buses[0].avionics_load_w == 5.0
+    assert (aircraft.gravity.kind, aircraft.home_alt_msl_m, aircraft.power.share_mode) == ("spherical", 100.0, "equal")
+    assert aircraft.initial_state()[:3].tolist() == [1.0, 2.0, -3.0]
 
 
 OPTIONS = ("motor_failure_detection", "hover_thrust_estimate", "land_detector", "angular_acceleration")

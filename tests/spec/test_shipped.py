@@ -8,29 +8,14 @@ from px4lockstep.spec.build import build
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.shipped import shipped_aircraft, shipped_missions
 from px4lockstep.spec.toml_text import to_toml
-from px4lockstep.vehicle import fleet
-from px4lockstep.vehicle.dispatch import PLANT
 
 FLYING = ("iris", "octa", "hex")
-
-
-def as_bytes(aircraft):
-    """Return an aircraft as its record has it."""
-    record = np.zeros(1, PLANT)
-    aircraft.write(record[0])
-    return record.tobytes() + aircraft.initial_state().tobytes()
 
 
 def test_these_ship():
     """By name, in order."""
     assert list(shipped_aircraft()) == ["hex", "iris", "iris_long", "octa", "twin"]
     assert list(shipped_missions()) == ["long", "simple"]
-
-
-@pytest.mark.parametrize("name", ["iris", "octa", "twin"])
-def test_a_file_gives_the_same_aircraft_as_python(name):
-    """To the bit, initial state included."""
-    assert as_bytes(build(load_spec(name)).aircraft) == as_bytes(getattr(fleet, name)())
 
 
 @pytest.mark.parametrize("name", shipped_aircraft())

@@ -143,5 +143,5 @@ def test_a_spec_is_frozen():
 def test_models_are_found_by_their_place():
     """Tables, tables in arrays, and what is none."""
     assert model_at((), Spec) is Spec
-    assert model_at(("power", "batteries", 0), Spec).__name__ == "BatteryTable"
+    assert model_at(("power", "batteries", 0), Spec).__name__ == "Battery"
     assert model_at(("power", "batteries", 0, "soc0"), Spec) is None

@@ -1,5 +1,7 @@
 """A few seconds with the built-in autopilot in closed loop."""
 
+from fleet import iris, octa
+
 from px4lockstep.autopilots.builtin.autopilot import Builtin
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
@@ -8,7 +10,6 @@ from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.px4.missions import parse_wpl
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.vehicle.fleet import iris, octa
 
 END_US = 8_000_000
 

@@ -5,6 +5,7 @@ goes through time, with as many of both it goes through cases.
 """
 
 import numpy as np
+from fleet import Rotor, iris
 
 from px4lockstep.autopilots.builtin.allocation import allocate
 from px4lockstep.autopilots.builtin.attitude_control import control_attitude
@@ -21,8 +22,6 @@ from px4lockstep.autopilots.builtin.velocity_smoothing import advance_axis, plan
 from px4lockstep.engine.bus import AUTOPILOT_OUT, ESTIMATE
 from px4lockstep.jit import kernel
 from px4lockstep.vehicle.aircraft import Aircraft
-from px4lockstep.vehicle.fleet import iris
-from px4lockstep.vehicle.parts import Rotor
 
 PERIOD_US = 4_000
 

@@ -1,6 +1,7 @@
 """Closed-loop flights with the built-in autopilot, for tests."""
 
 import numpy as np
+from fleet import iris
 from px4_flights import MISSIONS
 
 from px4lockstep.autopilots.builtin.autopilot import Builtin
@@ -11,7 +12,6 @@ from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.px4.missions import parse_wpl
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.vehicle.fleet import iris
 
 TAKE_OFF = Scenario().arm(at_s=1.0).start_mission(at_s=2.0)
 HOME = (47.397742, 8.545594)

@@ -1,14 +1,15 @@
 """A flight that touches everything the loop has, for tests of determinism."""
 
 import numpy as np
+from fleet import octa
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.math.philox import normal4, stream_key
 from px4lockstep.plant.models import TorqueFreeBody, UserPlant
-from px4lockstep.vehicle.fleet import octa
-from px4lockstep.vehicle.parts import Actuator, Battery
+from px4lockstep.vehicle.actuators import ActuatorDynamics
+from px4lockstep.vehicle.battery import Battery
 
 TIMELINE = Timeline(
     400_000, autopilot=Periodic(4_000), wind=Periodic(3_000), log=Periodic(10_000), scenario=Explicit((123_457,))
@@ -94,7 +95,7 @@ def digest_lines():
     """Fly with each integrator on a plant by address and two shipped ones; yield a line with both digests for each."""
     battery = Battery(sense_tau_s=0.05, sense_delay_s=0.008, sense_voltage_sigma_v=0.1)
     start = {"pos_ned": (0.0, 0.0, -0.1), "vel_ned": (0.0, 0.0, 1.0)}
-    aircraft = octa(motor_actuator=Actuator("second_order"), batteries=(battery,), **start)
+    aircraft = octa(motor_actuator=ActuatorDynamics("second_order"), batteries=(battery,), **start)
     for kind in INTEGRATORS:
         for plant in (FORCED_BODY, TorqueFreeBody(), aircraft):
             sim = make(kind, plant).run()

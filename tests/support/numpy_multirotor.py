@@ -5,6 +5,7 @@ its equation above it. The bus voltage is found by bisection alone.
 """
 
 import numpy as np
+from fleet import power_buses
 from plant_probe import rotation
 
 
@@ -24,10 +25,10 @@ def thrust_constant(aircraft):
     ω from kQ ρ ω² + (b + Kt Ke / R) ω − Kt V / R = 0,   kQ = km kT,   T = kT ρ ω²
     """
     p = aircraft.propulsion
-    ke = 60.0 / (2.0 * np.pi * p.kv_rpm_per_volt)
-    b = p.viscous_friction_nm_per_rad_s + ke * ke / p.r_ohm
-    c = -ke * p.v_nom / p.r_ohm
-    target = p.thrust_calibration_mult * aircraft.mass_kg * 9.80665 / len(aircraft.rotors)
+    ke = 60.0 / (2.0 * np.pi * p.motor.kv_rpm_per_volt)
+    b = p.motor.viscous_friction_nm_per_rad_s + ke * ke / p.motor.r_ohm
+    c = -ke * p.V_nom / p.motor.r_ohm
+    target = p.thrust_calibration_mult * aircraft.airframe.mass_kg * 9.80665 / len(aircraft.rotors)
 
     def thrust(kt):
         a = p.km_m * kt * p.rho_nom
@@ -62,7 +63,7 @@ class NumpyMultirotor:
     def __init__(self, aircraft):
         self.aircraft = aircraft
         self.kt = thrust_constant(aircraft)
-        self.ke = 60.0 / (2.0 * np.pi * aircraft.propulsion.kv_rpm_per_volt)
+        self.ke = 60.0 / (2.0 * np.pi * aircraft.propulsion.motor.kv_rpm_per_volt)
 
     def groups(self, x):
         """Split a state vector into its groups."""
@@ -73,9 +74,9 @@ class NumpyMultirotor:
         """Return the actuators' commands and the duty of each rotor after fault and ESC."""
         craft = self.aircraft
         commands = np.array([motors[channel - 1] for channel in craft.motor_channels])
-        outputs = commands if craft.motor_actuator.kind == "direct" else state["act"][: len(commands)]
+        outputs = commands if craft.actuation.motor_actuators.kind == "direct" else state["act"][: len(commands)]
         duties = np.clip(outputs, 0.0, 1.0)
-        duties = np.where(duties < craft.propulsion.deadzone, 0.0, duties)
+        duties = np.where(duties < craft.propulsion.esc.deadzone, 0.0, duties)
         duties = np.where([disabled >> i & 1 for i in range(len(duties))], 0.0, duties)
         servo_commands = np.array([servos[channel - 1] for channel in craft.servo_channels])
         return commands, servo_commands, duties
@@ -83,7 +84,7 @@ class NumpyMultirotor:
     def motor_current(self, duty, voltage, omega):
         """I = clamp((d V − Ke ω) / R, 0, I_max)."""
         p = self.aircraft.propulsion
-        return np.clip((duty * voltage - self.ke * omega) / p.r_ohm, 0.0, p.max_current_a)
+        return np.clip((duty * voltage - self.ke * omega) / p.motor.r_ohm, 0.0, p.motor.max_current_a)
 
     def power(self, state, duties, disconnected):
         """Return the bus volts and amps, the motors' currents and the batteries' currents."""
@@ -91,7 +92,7 @@ class NumpyMultirotor:
         volts, amps = [], []
         currents = np.zeros(len(craft.rotors))
         battery_amps = np.zeros(len(craft.batteries))
-        for bus in craft.power_buses:
+        for bus in power_buses(craft):
             fed = list(bus.rotors)
             cells = [craft.batteries[j] for j in bus.batteries]
             if disconnected:
@@ -113,13 +114,13 @@ class NumpyMultirotor:
 
                 def drawn(v, fed=fed, avionics=avionics):
                     motors = self.motor_current(duties[fed], v, state["rotor"][fed])
-                    return avionics + np.sum(duties[fed] * motors) / craft.propulsion.eta
+                    return avionics + np.sum(duties[fed] * motors) / craft.propulsion.esc.eta
 
                 v = bus_voltage(v0, 1.0 / np.sum(conductance), max(cell.min_voltage_v for cell in cells), drawn)
             currents[fed] = self.motor_current(duties[fed], v, state["rotor"][fed])
-            total = np.sum(duties[fed] * currents[fed]) / craft.propulsion.eta
+            total = np.sum(duties[fed] * currents[fed]) / craft.propulsion.esc.eta
             total += bus.avionics_load_w / v if bus.avionics_load_w and v > 0.0 else 0.0
-            if cells[0].model == "ideal" or craft.share_mode == "equal":
+            if cells[0].model == "ideal" or craft.power.share_mode == "equal":
                 shares = np.full(len(cells), 1.0 / len(cells))
             else:
                 shares = conductance / np.sum(conductance)
@@ -152,7 +153,7 @@ class NumpyMultirotor:
             else:
                 sliding = c.mu + (mu_static - c.mu) * (c.v_eps / max(speed, c.v_eps)) ** 2
                 cone = normal * (mu_static * speed / c.v_eps if speed <= c.v_eps else sliding)
-                slope = max(c.c_n_per_mps, 2.0 * np.sqrt(c.k_n_per_m * self.aircraft.mass_kg)) / len(points)
+                slope = max(c.c_n_per_mps, 2.0 * np.sqrt(c.k_n_per_m * self.aircraft.airframe.mass_kg)) / len(points)
                 friction = -min(cone, slope * speed) * sideways / speed
             push = friction - np.array([0.0, 0.0, normal])
             force = force + push
@@ -185,25 +186,25 @@ class NumpyMultirotor:
         through_air = np.asarray(wind) - state["vel"]
         v_ax = -axes @ (r_bn.T @ through_air)
         mu = v_ax / np.maximum(1e-3, np.abs(omega) * p.rotor_radius_m)
-        thrust = self.kt * rho * omega**2 / (1.0 + p.inflow_kt * mu**2)
-        torque = p.km_m * self.kt * rho * omega**2 / (1.0 + p.inflow_kq * mu**2)
+        thrust = self.kt * rho * omega**2 / (1.0 + p.inflow_kT * mu**2)
+        torque = p.km_m * self.kt * rho * omega**2 / (1.0 + p.inflow_kQ * mu**2)
         # J ω̇ = Kt max(0, I − I0) − Q − b ω, no negative spin
         spin = (
-            self.ke * np.maximum(0.0, currents - p.i0_a) - torque - p.viscous_friction_nm_per_rad_s * omega
-        ) / p.j_kgm2
+            self.ke * np.maximum(0.0, currents - p.motor.i0_a) - torque - p.motor.viscous_friction_nm_per_rad_s * omega
+        ) / p.motor.j_kgm2
         spin = np.where((omega <= 0.0) & (spin < 0.0), 0.0, spin)
 
         # F = Σ −T a,  τ = Σ r × (−T a) + a s Q,  H = Σ −s J ω a
         pushes = -thrust[:, None] * axes
         moment = np.sum(np.cross(arms, pushes) + axes * (signs * torque)[:, None], axis=0)
-        h = np.sum(-axes * (signs * p.j_kgm2 * omega)[:, None], axis=0)
-        h_dot = np.sum(-axes * (signs * p.j_kgm2 * spin)[:, None], axis=0)
+        h = np.sum(-axes * (signs * p.motor.j_kgm2 * omega)[:, None], axis=0)
+        h_dot = np.sum(-axes * (signs * p.motor.j_kgm2 * spin)[:, None], axis=0)
         force = r_bn @ np.sum(pushes, axis=0)
-        if craft.drag_kind == "linear":
-            force = force + craft.linear_drag * through_air
+        if craft.airframe.drag == "linear":
+            force = force + craft.airframe.linear_drag * through_air
         else:
             u_body = -r_bn.T @ through_air
-            drag = -0.5 * rho * np.array(craft.drag_area_body_m2) * np.linalg.norm(u_body) * u_body
+            drag = -0.5 * rho * np.array(craft.airframe.drag_area_body_m2) * np.linalg.norm(u_body) * u_body
             force = force + r_bn @ drag
         ground, ground_moment = self.contact(state, r_bn)
         moment = moment + ground_moment
@@ -212,16 +213,17 @@ class NumpyMultirotor:
             g = craft.gravity.mu_m3_s2 / (craft.gravity.r0_m - state["pos"][2]) ** 2
 
         # I ω̇ = τ − D ω − ω × (I ω + H) − Ḣ
-        inertia, rates = np.array(craft.inertia_kgm2), state["omega"]
+        inertia, rates = np.array(craft.airframe.inertia), state["omega"]
+        damping = np.array(craft.airframe.angular_damping) * rates
         gyroscopic = np.cross(rates, inertia @ rates + h)
-        rates_dot = np.linalg.solve(inertia, moment - np.array(craft.angular_damping) * rates - gyroscopic - h_dot)
+        rates_dot = np.linalg.solve(inertia, moment - damping - gyroscopic - h_dot)
         # q̇ = ½ q ⊗ (0, ω)
         w, v = state["att"][0], state["att"][1:]
         q_dot = 0.5 * np.concatenate([[-v @ rates], w * rates + np.cross(v, rates)])
 
         act, actdot = [], []
         n_motors = len(commands)
-        kinds = ((craft.motor_actuator, commands), (craft.servo_actuator, servo_commands))
+        kinds = ((craft.actuation.motor_actuators, commands), (craft.actuation.servo_actuators, servo_commands))
         outputs, output_rates = state["act"], state["actdot"]
         for actuator, wanted in kinds:
             if actuator.kind == "direct":
@@ -242,5 +244,5 @@ class NumpyMultirotor:
             if cell.model == "thevenin":
                 v1_dot[j] = -state["v1"][j] / (cell.r1 * cell.c1) + battery_amps[j] / cell.c1
         acceleration = force + ground
-        parts = [state["vel"], acceleration / craft.mass_kg + np.array([0.0, 0.0, g]), q_dot, rates_dot]
+        parts = [state["vel"], acceleration / craft.airframe.mass_kg + np.array([0.0, 0.0, g]), q_dot, rates_dot]
         return np.concatenate([*parts, *act, *actdot, spin, soc_dot, v1_dot])

@@ -134,7 +134,7 @@ def rotation(q):
 def hover_speed(probe, total_thrust_n=None):
     """Return the rotor speed at which all rotors together carry the weight, without inflow."""
     aircraft = probe.aircraft
-    thrust_n = aircraft.mass_kg * 9.80665 if total_thrust_n is None else total_thrust_n
+    thrust_n = aircraft.airframe.mass_kg * 9.80665 if total_thrust_n is None else total_thrust_n
     density = probe.outputs()["air_density_kg_m3"]
     return np.sqrt(thrust_n / len(aircraft.rotors) / (probe.parameters["propulsion"]["kt"] * density))
 

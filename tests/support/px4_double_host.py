@@ -11,13 +11,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from fleet import iris
 from px4_double import message_dtype, report, topics, violations
 
 from flights import TAKE_OFF, flight
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.environment.wind import Wind
 from px4lockstep.estimation.estimator import Estimator
-from px4lockstep.vehicle.fleet import iris
 
 INJECTED = (
     "battery_status",

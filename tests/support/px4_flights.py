@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+from fleet import iris
 
 from px4lockstep.autopilots.builtin.allocation import allocate
 from px4lockstep.autopilots.builtin.attitude_control import control_attitude
@@ -18,7 +19,6 @@ from px4lockstep.autopilots.builtin.takeoff import FLIGHT
 from px4lockstep.engine.bus import AUTOPILOT_OUT, BUS
 from px4lockstep.jit import kernel, rows
 from px4lockstep.plant.layout import COMMAND
-from px4lockstep.vehicle.fleet import iris
 
 GOLDEN = Path(__file__).parents[1] / "against" / "golden"
 MISSIONS = {"mission": GOLDEN / "simple.waypoints", "yaw": GOLDEN / "yaw.waypoints"}

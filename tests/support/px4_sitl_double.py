@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from fleet import iris
 from pymavlink.dialects.v20 import common
 from sitl_sensors import FIELD_NED, TRUTH
 
@@ -20,7 +21,6 @@ from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.px4.missions import load_mission
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.shipped import shipped_missions
-from px4lockstep.vehicle.fleet import iris
 
 DOUBLE = Path(__file__).resolve().parents[1] / "doubles" / "px4_sitl" / "double.py"
 ALL, GYRO, ACCEL, MAG, BARO = 0x1BFF, 0x38, 0x07, 0x1C0, 0x1A00

@@ -3,13 +3,13 @@
 import hashlib
 
 import numpy as np
+from fleet import iris
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.vehicle.fleet import iris
-from px4lockstep.vehicle.parts import Actuator
+from px4lockstep.vehicle.actuators import ActuatorDynamics
 
 
 class Throttle:
@@ -107,7 +107,7 @@ EVERYTHING = (
 
 def everything(motors="direct", **options):
     """Make a flight in which every kind of trigger and most actions come about."""
-    aircraft = iris(pos_ned=(0.0, 0.0, -50.0), motor_actuator=Actuator(motors))
+    aircraft = iris(pos_ned=(0.0, 0.0, -50.0), motor_actuator=ActuatorDynamics(motors))
     return simulation(EVERYTHING, aircraft=aircraft, command=lambda time_us: 0.5 + time_us * 1e-6, **options)
 
 

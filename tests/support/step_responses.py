@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from fleet import iris
 
 from px4lockstep.autopilots.builtin.allocation import allocate
 from px4lockstep.autopilots.builtin.attitude_control import control_attitude
@@ -24,7 +25,6 @@ from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import kernel, rows
-from px4lockstep.vehicle.fleet import iris
 
 TICK_US = 4_000
 STEP_US = 16_000_000

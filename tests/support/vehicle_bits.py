@@ -3,11 +3,13 @@
 import hashlib
 
 import numpy as np
+from fleet import PowerBus, iris, octa, propulsion, twin
 from plant_probe import Batch
 
 from px4lockstep.environment.gravity import Gravity
-from px4lockstep.vehicle.fleet import iris, octa, twin
-from px4lockstep.vehicle.parts import Actuator, Battery, Contact, PowerBus, Propulsion
+from px4lockstep.vehicle.actuators import ActuatorDynamics
+from px4lockstep.vehicle.battery import Battery
+from px4lockstep.vehicle.contact import Contact
 
 CASES_EACH = 40
 
@@ -17,12 +19,12 @@ EVERYTHING = octa(
     inertia_kgm2=((0.05, -0.006, 0.002), (-0.006, 0.06, 0.004), (0.002, 0.004, 0.1)),
     drag_kind="body_quadratic",
     drag_area_body_m2=(0.01, 0.03, 0.05),
-    propulsion=Propulsion(inflow_kq=5.0, max_current_a=5.0, r_ohm=0.05),
-    batteries=(Battery(r0=0.3, min_voltage_v=6.0), Battery("ideal"), Battery(r0=0.2, min_voltage_v=6.0)),
+    propulsion=propulsion(inflow_kQ=5.0, max_current_a=5.0, r_ohm=0.05),
+    batteries=(Battery(r0=0.3, min_voltage_v=6.0), Battery(model="ideal"), Battery(r0=0.2, min_voltage_v=6.0)),
     buses=(PowerBus((0, 2), (0, 3, 4, 6, 7), 25.0), PowerBus((1,), (1, 2, 5))),
     contact=Contact("legs", points_body_m=FEET, mu_static=1.1),
-    motor_actuator=Actuator("second_order", omega_n=40.0, rate_limit=8.0),
-    servo_actuator=Actuator("first_order"),
+    motor_actuator=ActuatorDynamics("second_order", omega_n=40.0, rate_limit=8.0),
+    servo_actuator=ActuatorDynamics("first_order"),
     servo_channels=(2, 7, 1),
     gravity=Gravity("spherical"),
 )

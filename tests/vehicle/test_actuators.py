@@ -2,21 +2,22 @@
 
 import numpy as np
 import pytest
+from fleet import Rotor, iris
 from plant_probe import Probe, fly
 
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.vehicle.fleet import iris
-from px4lockstep.vehicle.parts import Actuator, Contact, Rotor
+from px4lockstep.vehicle.actuators import ActuatorDynamics
+from px4lockstep.vehicle.contact import Contact
 
-FIRST = Actuator("first_order", tau_s=0.1)
-SECOND = Actuator("second_order", omega_n=20.0, zeta=0.5)
+FIRST = ActuatorDynamics("first_order", tau_s=0.1)
+SECOND = ActuatorDynamics("second_order", omega_n=20.0, zeta=0.5)
 
 
 def flown(motor=None, servo=None, motors=1.0, servos=0.0, **options):
     """Fly the Iris with four servos for 1 s after a step at time 0; return the log's times and states by group."""
     aircraft = iris(
-        motor_actuator=motor or Actuator(),
-        servo_actuator=servo or Actuator(),
+        motor_actuator=motor or ActuatorDynamics(),
+        servo_actuator=servo or ActuatorDynamics(),
         servo_channels=(1, 2, 3, 4),
         contact=Contact("no_contact"),
     )
@@ -72,7 +73,7 @@ def test_a_second_order_servo_follows_its_closed_form():
 
 def test_a_rate_limit_makes_a_ramp():
     """2 /s on a way that would ask for 12 /s: after the first 0.02 s y grows by 0.02 per 10 ms to 1e-12, |ẏ| ≤ 2."""
-    limited = Actuator("second_order", omega_n=30.0, zeta=1.0, rate_limit=2.0)
+    limited = ActuatorDynamics("second_order", omega_n=30.0, zeta=1.0, rate_limit=2.0)
     _, t, state = flown(limited)
     ramp = (t > 0.02) & (t < 0.3)
     assert np.diff(state["act"][ramp, 0]) == pytest.approx(np.full(np.count_nonzero(ramp) - 1, 0.02), abs=1e-12)
@@ -82,7 +83,7 @@ def test_a_rate_limit_makes_a_ramp():
 
 def test_at_the_rate_limit_the_acceleration_into_it_is_zero():
     """On either side; away from the limit it is ωn² (u − y) − 2 ζ ωn ẏ to 1e-13."""
-    limited = iris(motor_actuator=Actuator("second_order", omega_n=30.0, zeta=0.5, rate_limit=2.0))
+    limited = iris(motor_actuator=ActuatorDynamics("second_order", omega_n=30.0, zeta=0.5, rate_limit=2.0))
     probe = Probe(limited, motors=(1.0, 0.0, 0.0, 1.0), act=(0.1, 0.9, 0.5, 0.5), actdot=(2.0, -2.0, 2.0, 5.0))
     expected = [0.0, 0.0, 900.0 * (0.0 - 0.5) - 30.0 * 2.0, 0.0]
     assert probe.derivative("actdot") == pytest.approx(expected, rel=1e-13)
@@ -91,19 +92,19 @@ def test_at_the_rate_limit_the_acceleration_into_it_is_zero():
 
 def test_an_output_that_overshoots_its_range_is_put_back_and_counted():
     """ζ = 0.2 would reach 1.5: y stays within [0, 1] in every row, and the projection's count says that it acted."""
-    sim, _, state = flown(Actuator("second_order", omega_n=20.0, zeta=0.2))
+    sim, _, state = flown(ActuatorDynamics("second_order", omega_n=20.0, zeta=0.2))
     assert state["act"].max() == 1.0
     assert state["act"].min() >= 0.0
     assert sim.statistics.projected_states >= 4
-    calm, _, _ = flown(Actuator("second_order", omega_n=20.0, zeta=0.2), motors=0.3)
+    calm, _, _ = flown(ActuatorDynamics("second_order", omega_n=20.0, zeta=0.2), motors=0.3)
     assert calm.statistics.projected_states == 0
 
 
 def test_the_projection_knows_each_channels_range():
     """Motors [0, 1], servos [−1, 1], rates within their limit; a clamped output stops. Each is counted once."""
     aircraft = iris(
-        motor_actuator=Actuator("second_order", rate_limit=3.0),
-        servo_actuator=Actuator("second_order", rate_limit=4.0),
+        motor_actuator=ActuatorDynamics("second_order", rate_limit=3.0),
+        servo_actuator=ActuatorDynamics("second_order", rate_limit=4.0),
         servo_channels=(1, 2),
     )
     probe = Probe(aircraft, act=(1.2, -0.1, 0.5, 0.5, -1.5, 0.0), actdot=(1.0, -1.0, 3.5, -1.0, -2.0, -9.0))
@@ -143,7 +144,7 @@ def test_channels_say_which_command_drives_which_rotor():
 
 def test_the_integrators_agree_on_an_actuator_at_its_limit():
     """RK45 with default tolerances against RK4 at 0.1 ms, with rate limit and clamp: within 1e-4, set by the kinks."""
-    kind = Actuator("second_order", omega_n=40.0, zeta=0.4, rate_limit=6.0)
+    kind = ActuatorDynamics("second_order", omega_n=40.0, zeta=0.4, rate_limit=6.0)
     _, _, fine = flown(kind, integrator="RK4", step_us=100)
     _, _, adaptive = flown(kind, integrator=Integrator("RK45"), step_us=None)
     assert np.abs(fine["act"] - adaptive["act"]).max() < 1e-4

@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
+from fleet import PowerBus, Rotor, aircraft_of, loaded, power_buses, propulsion
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from plant_probe import Batch
 
 from px4lockstep.environment.gravity import Gravity
 from px4lockstep.errors import InputError
-from px4lockstep.vehicle.aircraft import Aircraft
-from px4lockstep.vehicle.parts import Actuator, Battery, Contact, PowerBus, Propulsion, Rotor
+from px4lockstep.vehicle.actuators import ActuatorDynamics
+from px4lockstep.vehicle.battery import Battery
+from px4lockstep.vehicle.contact import Contact
 
 CASES = 20
 repeatable = settings(deadline=None, derandomize=True, max_examples=150)  # the first call compiles
@@ -42,10 +44,10 @@ def any_aircraft(draw):
     for bus, model in zip(members, models, strict=True):
         for j in bus:
             batteries[j] = Battery(
-                model, r0=draw(st.floats(1e-4, 1.0)), min_voltage_v=draw(st.sampled_from([0.0, 9.9]))
+                model=model, r0=draw(st.floats(1e-4, 1.0)), min_voltage_v=draw(st.sampled_from([0.0, 9.9]))
             )
     kind = st.builds(
-        Actuator,
+        ActuatorDynamics,
         st.sampled_from(["direct", "first_order", "second_order"]),
         rate_limit=st.sampled_from([0.5, np.inf]),
     )
@@ -53,12 +55,13 @@ def any_aircraft(draw):
     square = np.array(draw(st.lists(number, min_size=9, max_size=9))).reshape(3, 3)
     inertia = square @ square.T
     inertia = 0.5 * (inertia + inertia.T) + 0.01 * np.eye(3)
-    return Aircraft(
+    return aircraft_of(
+        loaded("iris"),
         name="any",
         mass_kg=draw(st.floats(0.05, 5.0)),
         inertia_kgm2=tuple(map(tuple, inertia.tolist())),
         rotors=tuple(rotors),
-        propulsion=Propulsion(km_m=draw(st.floats(1e-4, 0.02)), max_current_a=draw(st.floats(0.5, 100.0))),
+        propulsion=propulsion(km_m=draw(st.floats(1e-4, 0.02)), max_current_a=draw(st.floats(0.5, 100.0))),
         batteries=tuple(batteries),
         buses=tuple(
             PowerBus(cells, load, draw(st.sampled_from([0.0, 20.0])))
@@ -149,22 +152,20 @@ def test_the_order_of_rotors_does_not_matter(aircraft, seed):
     n = len(aircraft.rotors)
     order = np.random.default_rng(seed).permutation(n)
     place = np.argsort(order)
-    permuted = Aircraft(
-        **{
-            **{name: getattr(aircraft, name) for name in aircraft.__dataclass_fields__},
-            "rotors": tuple(aircraft.rotors[i] for i in order),
-            "buses": tuple(
-                PowerBus(bus.batteries, tuple(int(place[i]) for i in bus.rotors), bus.avionics_load_w)
-                for bus in aircraft.power_buses
-            ),
-        }
+    permuted = aircraft_of(
+        aircraft,
+        rotors=tuple(aircraft.rotors[i] for i in order),
+        buses=tuple(
+            PowerBus(bus.batteries, tuple(int(place[i]) for i in bus.rotors), bus.avionics_load_w)
+            for bus in power_buses(aircraft)
+        ),
     )
     first, second = Batch([aircraft], CASES), Batch([permuted], CASES)
     fill(first, aircraft, seed)
     indices = np.arange(first.x.shape[1])
     for name, per_rotor in (
-        ("act", aircraft.motor_actuator.kind != "direct"),
-        ("actdot", aircraft.motor_actuator.kind == "second_order"),
+        ("act", aircraft.actuation.motor_actuators.kind != "direct"),
+        ("actdot", aircraft.actuation.motor_actuators.kind == "second_order"),
         ("rotor", True),
     ):
         if per_rotor:

@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
+from fleet import PowerBus, iris, propulsion
 from plant_probe import Batch, Probe, fly
 
 from px4lockstep.environment.gravity import Gravity
-from px4lockstep.vehicle.fleet import iris
-from px4lockstep.vehicle.parts import Battery, Contact, PowerBus, Propulsion
+from px4lockstep.vehicle.battery import Battery
+from px4lockstep.vehicle.contact import Contact
 
 CURVE = {"ocv_soc": (0.0, 0.1, 0.35, 0.8, 1.0), "ocv_v": (10.0, 10.9, 11.3, 11.9, 12.6)}
 
 # A load of constant current: each motor at its limit and its rotor too heavy to turn. 4 motors × d I_max / η = 5 A.
 HEAVY = {
-    "propulsion": Propulsion(eta=0.8, max_current_a=2.0, j_kgm2=1e9),
+    "propulsion": propulsion(eta=0.8, max_current_a=2.0, j_kgm2=1e9),
     "contact": Contact("no_contact"),
     "gravity": Gravity(gravity_mps2=0.0),
 }
@@ -111,7 +112,7 @@ def test_five_amperes_empty_five_ampere_hours_in_an_hour():
 
 def test_an_ideal_battery_keeps_its_voltage_and_counts_its_charge():
     """The last voltage of the curve at any charge and load; SOĊ = −I / Q to 1e-13; no polarization."""
-    ideal = iris(batteries=(Battery("ideal", **CURVE),), buses=(PowerBus((0,), (0, 1, 2, 3), 30.0),))
+    ideal = iris(batteries=(Battery(model="ideal", **CURVE),), buses=(PowerBus((0,), (0, 1, 2, 3), 30.0),))
     probe = Probe(ideal, motors=1.0, soc=0.2, v1=0.7)
     outputs = probe.outputs()
     assert outputs["bus_voltage_v"][0] == 12.6

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from fleet import iris
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InputError
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.vehicle.fleet import iris
-from px4lockstep.vehicle.parts import Battery, Contact
+from px4lockstep.vehicle.battery import Battery
+from px4lockstep.vehicle.contact import Contact
 
 TICK_US = 4_000
 
@@ -89,9 +90,9 @@ def test_charge_and_warning_come_along():
 @pytest.mark.parametrize(
     ("delay_s", "message"),
     [
-        (0.005, r"sense_delay_s = 0\.005 is not a whole number of autopilot ticks of 4000 us; use 0\.004 or 0\.008"),
+        (0.005, r"sense_delay_s = 0\.005 is not a whole number of ticks of the autopilot, 4000 us; use 0\.004 or"),
         (0.0000015, "whole number of microseconds"),
-        (0.4, "is 100 autopilot ticks; at most 64"),
+        (0.4, "is 100 ticks of the autopilot; at most 64"),
     ],
 )
 def test_a_delay_that_is_not_whole_ticks_is_an_error(delay_s, message):

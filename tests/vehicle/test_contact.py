@@ -6,11 +6,11 @@ arms end, so that a vehicle which falls over lies on something.
 
 import numpy as np
 import pytest
+from fleet import iris
 from plant_probe import POSES, Probe, fly, rotation
 
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.vehicle.fleet import iris
-from px4lockstep.vehicle.parts import Contact
+from px4lockstep.vehicle.contact import Contact
 
 G = 9.80665
 MASS = 1.5
@@ -44,7 +44,7 @@ def depths(contact, states):
 
 def energy(aircraft, states):
     """Return kinetic energy, height and compressed springs [J] of each row."""
-    rates, inertia = states[:, 10:13], np.array(aircraft.inertia_kgm2)
+    rates, inertia = states[:, 10:13], np.array(aircraft.airframe.inertia)
     kinetic = 0.5 * MASS * np.sum(states[:, 3:6] ** 2, axis=1) + 0.5 * np.sum(rates @ inertia * rates, axis=1)
     c = aircraft.contact
     stiffness = c.k_n_per_m / (len(c.points_body_m) if c.kind == "legs" else 1)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from fleet import PowerBus, iris, octa, propulsion, twin
 from plant_probe import Batch, fly
 
-from px4lockstep.vehicle.fleet import iris, octa, twin
-from px4lockstep.vehicle.parts import Battery, Contact, PowerBus, Propulsion
+from px4lockstep.vehicle.battery import Battery
+from px4lockstep.vehicle.contact import Contact
 
 G = 9.80665
 NO_CONTACT = Contact("no_contact")
@@ -93,7 +94,7 @@ def energies_j(aircraft, sim):
     powers = {
         "battery, series resistance": 0.02 * total**2,
         "battery, RC pair": v1**2 / 0.01,
-        "avionics": np.full(len(v1), aircraft.power_buses[0].avionics_load_w),
+        "avionics": np.full(len(v1), aircraft.buses[0].avionics_load_w),
         "ESC": (1.0 / 0.98 - 1.0) * duty * volts * current,
         "ESC, current limit": (duty * volts - KE * speed - 0.25 * current) * current,
         "motor, copper": 0.25 * current**2,
@@ -129,7 +130,7 @@ def test_the_energy_of_the_battery_is_found_again(watts, amps):
     The left side is from the charge alone, Q ∫ OCV dSOC in closed form, and stored energies are from the states.
     """
     aircraft = iris(
-        propulsion=Propulsion(max_current_a=amps),
+        propulsion=propulsion(max_current_a=amps),
         batteries=(Battery(capacity_ah=1.0),),
         buses=(PowerBus((0,), (0, 1, 2, 3), watts),),
         contact=NO_CONTACT,

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
+from fleet import iris
 from plant_probe import POSES, Probe, rotation
-
-from px4lockstep.vehicle.fleet import iris
 
 GRAVITY = np.array([0.0, 0.0, 9.80665])
 AREA = (0.01, 0.02, 0.06)

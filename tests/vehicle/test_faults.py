@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from fleet import PowerBus, Rotor, iris, octa, propulsion
 from plant_probe import Faults, Probe, fly
 
-from px4lockstep.vehicle.fleet import iris, octa
-from px4lockstep.vehicle.parts import Actuator, Battery, Contact, PowerBus, Propulsion, Rotor
+from px4lockstep.vehicle.actuators import ActuatorDynamics
+from px4lockstep.vehicle.battery import Battery
+from px4lockstep.vehicle.contact import Contact
 
 
 def permuted_iris(**changes):
@@ -15,7 +17,9 @@ def permuted_iris(**changes):
     return iris(rotors=rotors, **changes)
 
 
-@pytest.mark.parametrize("actuator", [Actuator(), Actuator("second_order")], ids=["direct", "second order"])
+@pytest.mark.parametrize(
+    "actuator", [ActuatorDynamics(), ActuatorDynamics("second_order")], ids=["direct", "second order"]
+)
 @pytest.mark.parametrize("rotor", range(4))
 def test_a_disabled_motor_is_counted_by_rotor_and_only_coasts(rotor, actuator):
     """Duty and current are 0 for that rotor and no other, ω̇ = −(Q + b ω) / J to 1e-12, its thrust is as it was."""
@@ -90,7 +94,7 @@ def test_a_battery_lost_in_flight_lets_the_rotors_spin_down():
 def test_a_motor_lost_in_flight_takes_its_thrust_along_as_it_slows():
     """Through the loop: the thrust of rotor 2 follows its ω² to 1e-12 in still air, and does not drop at once."""
     lost = Faults(200_000, motor_disabled_mask=0b10)
-    aircraft = iris(propulsion=Propulsion(inflow_kt=0.0, inflow_kq=0.0), contact=Contact("no_contact"))
+    aircraft = iris(propulsion=propulsion(inflow_kT=0.0, inflow_kQ=0.0), contact=Contact("no_contact"))
     sim = fly(aircraft, 0.6, motors=lambda time_us: 0.5, faults=lost)
     outputs, speed = sim.log["bus"]["outputs"], sim.log_state[:, 14]
     thrust = outputs["rotor_thrust_n"][:, 1]

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from fleet import PowerBus, Rotor, iris, octa, twin
 from plant_probe import POSES, Batch, Probe, hover_speed, rotation
 
-from px4lockstep.vehicle.fleet import iris, octa, twin
-from px4lockstep.vehicle.parts import Actuator, Battery, PowerBus, Rotor
+from px4lockstep.vehicle.actuators import ActuatorDynamics
+from px4lockstep.vehicle.battery import Battery
 
 G = np.array([0.0, 0.0, 9.80665])
 SYMMETRIC = tuple(
@@ -21,7 +22,7 @@ def test_a_hovering_aircraft_does_not_accelerate(aircraft):
     """With Σ T = m g: below 1e-9 m/s² down and sideways, in the pose it hovers in, which for the twin is nose up."""
     probe = Probe(aircraft)
     probe["rotor"] = hover_speed(probe)
-    assert probe.outputs()["rotor_thrust_n"].sum() == pytest.approx(aircraft.mass_kg * 9.80665, rel=1e-14)
+    assert probe.outputs()["rotor_thrust_n"].sum() == pytest.approx(aircraft.airframe.mass_kg * 9.80665, rel=1e-14)
     assert np.abs(probe.derivative("vel")).max() < 1e-9
 
 
@@ -48,9 +49,9 @@ def test_more_thrust_than_weight_lifts():
 def yaw_torque(probe):
     """Return I ω̇ − s J ω̇ a, the aerodynamic torque on the body, of an aircraft at rest with diagonal inertia."""
     aircraft = probe.aircraft
-    torque = np.diag(aircraft.inertia_kgm2) * probe.derivative("omega")
+    torque = np.diag(aircraft.airframe.inertia) * probe.derivative("omega")
     reaction = [rotor.direction * np.array(rotor.axis_body) for rotor in aircraft.rotors]
-    return torque - aircraft.propulsion.j_kgm2 * probe.derivative("rotor") @ np.array(reaction)
+    return torque - aircraft.propulsion.motor.j_kgm2 * probe.derivative("rotor") @ np.array(reaction)
 
 
 @pytest.mark.parametrize("pose", POSES)
@@ -121,7 +122,7 @@ def test_every_answer_turns_with_the_pose(case):
         octa(),
         twin(),
         iris(inertia_kgm2=((0.03, 0.002, -0.001), (0.002, 0.04, 0.003), (-0.001, 0.003, 0.05))),
-        iris(motor_actuator=Actuator("first_order")),
+        iris(motor_actuator=ActuatorDynamics("first_order")),
     )[case]
     speeds = rng.uniform(100.0, 800.0, len(aircraft.rotors))
     vel, wind, rates = rng.normal(size=3) * 5.0, rng.normal(size=3) * 3.0, rng.normal(size=3)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from fleet import PowerBus, Rotor, iris, octa, propulsion
 from plant_probe import Batch, Probe
 
-from px4lockstep.vehicle.fleet import iris, octa
-from px4lockstep.vehicle.parts import Battery, PowerBus, Propulsion, Rotor
+from px4lockstep.vehicle.battery import Battery
 
 KE = 60.0 / (2.0 * np.pi * 920.0)
 AIRCRAFT, CASES_EACH = 200, 50
@@ -28,7 +28,7 @@ class Sweep:
             iris(
                 mass_kg=0.1,
                 rotors=tuple(Rotor((0.1, 0.0, 0.0), +1) for _ in range(self.n[k * CASES_EACH])),
-                propulsion=Propulsion(r_ohm=r_motor[k], max_current_a=i_max[k], eta=eta[k]),
+                propulsion=propulsion(r_ohm=r_motor[k], max_current_a=i_max[k], eta=eta[k]),
                 batteries=(Battery(r0=r0[k], min_voltage_v=v_min[k]),),
                 buses=(PowerBus((0,), tuple(range(self.n[k * CASES_EACH])), watts[k]),),
             )
@@ -181,7 +181,7 @@ def test_two_buses_are_two_aircraft_that_share_a_body():
     whole = Probe(two_buses(), motors=np.linspace(0.3, 1.0, 8), rotor=np.linspace(200.0, 500.0, 8)).outputs()
     for b, members in enumerate((slice(0, 8, 2), slice(1, 8, 2))):
         quad = octa(
-            rotors=octa().rotors[members],
+            rotors=tuple(Rotor(rotor.pos_body_m, rotor.direction) for rotor in octa().rotors[members]),
             mass_kg=1.0,  # so that the calibration of kT is the same
             batteries=(two_buses().batteries[b],),
             buses=(PowerBus((0,), (0, 1, 2, 3), two_buses().buses[b].avionics_load_w),),
@@ -233,7 +233,7 @@ def test_unequal_batteries_act_as_one_source_weighted_by_conductance():
 
 def test_ideal_batteries_share_equally():
     """They have no resistance that could say otherwise; their R0 does not enter."""
-    cells = (Battery("ideal", r0=0.01), Battery("ideal", r0=0.03))
+    cells = (Battery(model="ideal", r0=0.01), Battery(model="ideal", r0=0.03))
     outputs = Probe(iris(batteries=cells), motors=0.5).outputs()
     assert outputs["bus_voltage_v"][0] == pytest.approx(12.6, rel=1e-15)
     assert outputs["battery"]["current_a"][:2] == pytest.approx([0.5 * outputs["bus_current_a"][0]] * 2, rel=1e-15)

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from fleet import iris, octa, propulsion, twin
 from plant_probe import POSES, Batch, Probe, rotation
 
 from px4lockstep.errors import InputError
-from px4lockstep.vehicle.fleet import iris, octa, twin
-from px4lockstep.vehicle.parts import Battery, Propulsion
-from px4lockstep.vehicle.propulsion import calibrate_thrust, motor_constant
+from px4lockstep.vehicle.battery import Battery
+from px4lockstep.vehicle.propulsion import motor_constant
 
 KE = 60.0 / (2.0 * np.pi * 920.0)
 
@@ -51,8 +51,8 @@ def test_inflow_along_the_axis_lowers_thrust_by_its_factor(pose):
 
 def test_inflow_acts_on_thrust_and_torque_by_their_own_coefficients():
     """k = 8 for thrust and 3 for torque: each factor as if it were alone, to 1e-13."""
-    mixed = Propulsion(inflow_kt=8.0, inflow_kq=3.0)
-    alone = Propulsion(inflow_kt=3.0, inflow_kq=3.0)
+    mixed = propulsion(inflow_kT=8.0, inflow_kQ=3.0)
+    alone = propulsion(inflow_kT=3.0, inflow_kQ=3.0)
     thrust, torque = thrusts([400.0], (0.0, 0.0, 5.0), propulsion=mixed)
     assert thrust[0] == pytest.approx(thrusts([400.0], (0.0, 0.0, 5.0))[0][0], rel=1e-13)
     assert torque[0] == pytest.approx(thrusts([400.0], (0.0, 0.0, 5.0), propulsion=alone)[1][0], rel=1e-13)
@@ -93,7 +93,7 @@ def test_a_motor_with_duty_turns_its_rotor_forward():
 
 def test_a_current_below_that_of_no_load_gives_no_torque():
     """I < I0: current flows, the rotor at rest stays; a turning one slows by load and friction alone, 1e-12."""
-    probe = Probe(iris(propulsion=Propulsion(i0_a=30.0)), motors=0.5)
+    probe = Probe(iris(propulsion=propulsion(i0_a=30.0)), motors=0.5)
     assert 0.0 < probe.outputs()["motor_current_a"][0] < 30.0
     assert probe.derivative("rotor").tolist() == [0.0] * 4
     probe["rotor"] = 100.0
@@ -114,7 +114,7 @@ def test_a_motor_turned_faster_than_its_voltage_gives_nothing_back():
 
 def test_the_current_stops_at_its_limit():
     """Exactly I_max at rest and duty 1, where d V / R would be 50 A."""
-    probe = Probe(iris(propulsion=Propulsion(max_current_a=7.5)), motors=1.0)
+    probe = Probe(iris(propulsion=propulsion(max_current_a=7.5)), motors=1.0)
     assert probe.outputs()["motor_current_a"][:4].tolist() == [7.5] * 4
 
 
@@ -131,7 +131,7 @@ def test_the_esc_has_a_deadzone():
 def test_the_bus_carries_duty_times_current_over_efficiency():
     """I_bus = Σ d I / η to 1e-13, by hand from the motors' currents."""
     duties = np.array([0.3, 0.5, 0.7, 0.9])
-    outputs = Probe(iris(propulsion=Propulsion(eta=0.8)), motors=duties, rotor=200.0).outputs()
+    outputs = Probe(iris(propulsion=propulsion(eta=0.8)), motors=duties, rotor=200.0).outputs()
     assert outputs["bus_current_a"][0] == pytest.approx(duties @ outputs["motor_current_a"][:4] / 0.8, rel=1e-13)
 
 
@@ -139,12 +139,12 @@ def test_the_bus_carries_duty_times_current_over_efficiency():
 def test_full_duty_gives_twice_the_hover_thrust_at_the_nominal_point(aircraft):
     """T = 2 m g / N and Q = km T at the ω where the motor's steady state lies; relative error below 1e-12."""
     p = aircraft.propulsion
-    hover = aircraft.mass_kg * 9.80665 / len(aircraft.rotors)
+    hover = aircraft.airframe.mass_kg * 9.80665 / len(aircraft.rotors)
     kt = p.thrust_constant(hover)
     kq = p.km_m * kt
-    ke = motor_constant(p.kv_rpm_per_volt)
-    slope = p.viscous_friction_nm_per_rad_s + ke * ke / p.r_ohm
-    a, c = kq * p.rho_nom, -ke * p.v_nom / p.r_ohm
+    ke = motor_constant(p.motor.kv_rpm_per_volt)
+    slope = p.motor.viscous_friction_nm_per_rad_s + ke * ke / p.motor.r_ohm
+    a, c = kq * p.rho_nom, -ke * p.V_nom / p.motor.r_ohm
     omega = -2.0 * c / (slope + np.sqrt(slope * slope - 4.0 * a * c))
     assert kt * p.rho_nom * omega**2 == pytest.approx(2.0 * hover, rel=1e-12)
     assert a * omega**2 + slope * omega + c == pytest.approx(0.0, abs=1e-12 * -c)
@@ -161,8 +161,8 @@ def test_the_plant_flies_with_the_calibrated_constant():
 def test_the_steady_state_at_full_duty_is_the_calibrations():
     """At V_nom, ρ_nom and without I0 the plant's own ω̇ is 0 there: below 1e-12 of the motor's drive."""
     sea_level = 101_325.0 / (287.05287 * 288.15)
-    p = Propulsion(i0_a=0.0, rho_nom=sea_level)
-    ideal = iris(propulsion=p, batteries=(Battery("ideal", ocv_v=(12.0, 12.0)),), home_alt_msl_m=0.0)
+    p = propulsion(i0_a=0.0, rho_nom=sea_level)
+    ideal = iris(propulsion=p, batteries=(Battery(model="ideal", ocv_v=(12.0, 12.0)),), home_alt_msl_m=0.0)
     thrust = 2.0 * 1.5 * 9.80665 / 4.0
     omega = np.sqrt(thrust / (p.thrust_constant(thrust / 2.0) * sea_level))
     probe = Probe(ideal, motors=1.0, rotor=omega)
@@ -175,10 +175,10 @@ def test_the_steady_state_at_full_duty_is_the_calibrations():
 def test_a_thrust_out_of_reach_is_an_error_that_names_the_largest(share):
     """At Kt V / (R km) and above; just below it there is a kT."""
     limit = KE * 12.0 / (0.25 * 0.05)
-    values = {"km_m": 0.05, "ke": KE, "r_ohm": 0.25, "viscous_nm_s": 2e-6, "voltage_v": 12.0, "density_kg_m3": 1.225}
+    iris_drive = propulsion(thrust_calibration_mult=1.0)
     with pytest.raises(InputError, match=rf"can't reach a thrust of .* the largest is {limit:.3f} N\. Use a motor"):
-        calibrate_thrust(thrust_n=limit * (1.0 + share), **values)
-    assert calibrate_thrust(thrust_n=limit * 0.999, **values) > 0.0
+        iris_drive.thrust_constant(limit * (1.0 + share))
+    assert iris_drive.thrust_constant(limit * 0.999) > 0.0
 
 
 def test_an_aircraft_too_heavy_for_its_motors_is_an_error():

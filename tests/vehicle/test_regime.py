@@ -1,17 +1,17 @@
 """The regime of the aircraft: another number where another law holds, and the same where none changes."""
 
 import pytest
+from fleet import iris, octa, propulsion
 from plant_probe import Probe
 
 from px4lockstep.plant.layout import MAX_MOTORS, MAX_POINTS, STATE
-from px4lockstep.vehicle.contact import POINT_BITS
-from px4lockstep.vehicle.fleet import iris, octa
-from px4lockstep.vehicle.parts import Actuator, Contact, Propulsion
+from px4lockstep.vehicle.actuators import ActuatorDynamics
+from px4lockstep.vehicle.contact import POINT_BITS, Contact
 from px4lockstep.vehicle.regime import MOTOR_BITS, MOTOR_RATE_BIT, RANGE_BIT, SERVO_RATE_BIT
 
 FEET = tuple((x, y, 0.1) for x in (0.15, -0.15) for y in (0.15, -0.15))
 LEGS = Contact("legs", points_body_m=FEET)
-SECOND_ORDER = Actuator("second_order", omega_n=60.0, rate_limit=5.0)
+SECOND_ORDER = ActuatorDynamics("second_order", omega_n=60.0, rate_limit=5.0)
 
 
 def speed_at(probe, rotor, current_a):
@@ -29,8 +29,8 @@ def speed_at(probe, rotor, current_a):
 @pytest.mark.parametrize("make", [iris, octa])
 def test_each_motor_has_four_laws_of_its_own(make):
     """At its limit, driving, without torque, without current; no two motors share a number."""
-    aircraft = make(propulsion=Propulsion(max_current_a=20.0))
-    i0 = aircraft.propulsion.i0_a
+    aircraft = make(propulsion=propulsion(max_current_a=20.0))
+    i0 = aircraft.propulsion.motor.i0_a
     found = []
     for rotor in range(len(aircraft.rotors)):
         probe = Probe(aircraft, motors=0.8)

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+from fleet import Rotor, iris, propulsion
 from plant_probe import POSES, Probe, hover_speed, rotation
 
 from px4lockstep.environment.gravity import Gravity
-from px4lockstep.vehicle.fleet import iris
-from px4lockstep.vehicle.parts import Propulsion, Rotor
 
 SKEW_INERTIA = ((0.03, -0.004, 0.002), (-0.004, 0.035, 0.001), (0.002, 0.001, 0.05))
 NO_DAMPING = (0.0, 0.0, 0.0)
@@ -14,7 +13,7 @@ NO_DAMPING = (0.0, 0.0, 0.0)
 
 def one_rotor(sign=+1, pos=(0.0, 0.0, 0.0)):
     """The Iris's body under one rotor, whose propeller turns lightly enough to carry it."""
-    return iris(rotors=(Rotor(pos, sign),), propulsion=Propulsion(km_m=0.01), angular_damping=NO_DAMPING)
+    return iris(rotors=(Rotor(pos, sign),), propulsion=propulsion(km_m=0.01), angular_damping=NO_DAMPING)
 
 
 @pytest.mark.parametrize("pose", POSES)
@@ -60,9 +59,9 @@ def test_total_angular_momentum_changes_by_the_air_alone(pose):
     With a propeller without torque and thrust (kT from a tiny multiple of the hover thrust) it is conserved.
     """
     rng = np.random.default_rng(3)
-    airless = Propulsion(thrust_calibration_mult=1e-14)
-    for propulsion in (Propulsion(), airless):
-        aircraft = iris(propulsion=propulsion, inertia_kgm2=SKEW_INERTIA, angular_damping=NO_DAMPING)
+    airless = propulsion(thrust_calibration_mult=1e-14)
+    for drive in (propulsion(), airless):
+        aircraft = iris(propulsion=drive, inertia_kgm2=SKEW_INERTIA, angular_damping=NO_DAMPING)
         rates, speeds = rng.normal(size=3), rng.uniform(200.0, 900.0, 4)
         probe = Probe(aircraft, att=pose, omega=rates, rotor=speeds, motors=(0.9, 0.0, 0.4, 0.7))
         inertia, signs = np.array(SKEW_INERTIA), np.array([1, 1, -1, -1])
@@ -77,7 +76,7 @@ def test_total_angular_momentum_changes_by_the_air_alone(pose):
         air[2] += np.sum(signs * outputs["rotor_torque_nm"][:4])
         scale = np.abs(inertia @ probe.derivative("omega")).max()
         assert change == pytest.approx(air, abs=1e-12 * scale)
-        if propulsion is airless:
+        if drive is airless:
             assert np.abs(change).max() < 1e-11 * scale
         else:
             assert np.abs(change).max() > 0.1 * scale

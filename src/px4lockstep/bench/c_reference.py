@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from px4lockstep.errors import LockstepError
 from px4lockstep.vehicle.aircraft import Aircraft
-from px4lockstep.vehicle.propulsion import motor_constant
 
 SOURCE = Path(__file__).resolve().parents[3] / "benchmarks" / "plant.c"
 FLAGS = ("-O3", "-march=native")
@@ -65,33 +64,34 @@ def _pointer(array: Array) -> Any:
 
 def c_parameters(aircraft: Aircraft) -> Array:
     """Return the parameters of a quadrotor with one Thevenin battery, in the order that `plant.c` lists."""
-    p, battery, contact = aircraft.propulsion, aircraft.batteries[0], aircraft.contact
+    airframe, battery, contact = aircraft.airframe, aircraft.batteries[0], aircraft.contact
+    p, motor = airframe.propulsion, airframe.propulsion.motor
     kt = p.thrust_constant(aircraft.hover_thrust_n)
-    inertia = np.array(aircraft.inertia_kgm2)
+    inertia = np.array(airframe.inertia)
     padding = [0.0] * (OCV_POINTS - len(battery.ocv_soc))
     return np.array(
         [
-            aircraft.mass_kg,
+            airframe.mass_kg,
             *inertia.ravel(),
             *np.linalg.inv(inertia).ravel(),
-            aircraft.linear_drag,
-            *aircraft.angular_damping,
+            airframe.linear_drag,
+            *airframe.angular_damping,
             aircraft.gravity.gravity_mps2,
             aircraft.home_alt_msl_m,
             *(v for rotor in aircraft.rotors for v in (*rotor.pos_body_m, *rotor.axis_body, rotor.direction)),
-            motor_constant(p.kv_rpm_per_volt),
-            p.r_ohm,
-            p.i0_a,
-            p.viscous_friction_nm_per_rad_s,
-            p.max_current_a,
-            p.eta,
-            p.deadzone,
+            motor.ke,
+            motor.r_ohm,
+            motor.i0_a,
+            motor.viscous_friction_nm_per_rad_s,
+            motor.max_current_a,
+            p.esc.eta,
+            p.esc.deadzone,
             kt,
             p.km_m * kt,
             p.rotor_radius_m,
-            p.inflow_kt,
-            p.inflow_kq,
-            p.j_kgm2,
+            p.inflow_kT,
+            p.inflow_kQ,
+            motor.j_kgm2,
             battery.capacity_ah * 3600.0,
             len(battery.ocv_soc),
             *battery.ocv_soc,

@@ -9,7 +9,7 @@ from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.px4.missions import Mission, parse_wpl
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.vehicle.fleet import iris
+from px4lockstep.spec.load import load_aircraft
 
 SQUARE = """QGC WPL 110
 0	1	3	22	0	0	0	0	47.397742	8.545594	12	1
@@ -41,7 +41,7 @@ def simulation(record: bool = False, duration_s: int = hover.DURATION_S) -> Simu
         scenario=Explicit(scenario.times_us(end_us)),
     )
     return Simulation(
-        iris(),
+        load_aircraft("iris"),
         timeline,
         integrator=Integrator("RK4"),
         scenario=scenario,

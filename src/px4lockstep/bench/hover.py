@@ -13,8 +13,8 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.streams import Streams
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.integrators.solver import Integrator
+from px4lockstep.spec.load import load_aircraft
 from px4lockstep.vehicle.aircraft import Aircraft
-from px4lockstep.vehicle.fleet import iris
 
 DURATION_S = 60
 TICK_US = 4_000
@@ -43,7 +43,8 @@ def aircraft() -> Aircraft:
     """Return the Iris at 10 m, tilted and turning a little."""
     roll = 0.1
     attitude = (float(np.cos(roll / 2)), float(np.sin(roll / 2)), 0.0, 0.0)
-    return iris(pos_ned=(0.0, 0.0, -10.0), q_bn=attitude, omega_body=(0.0, 0.3, 0.2))
+    start = {"pos_ned": [0.0, 0.0, -10.0], "q_bn": attitude, "omega_body": [0.0, 0.3, 0.2]}
+    return load_aircraft("iris", {"airframe.x0": start})
 
 
 def timeline(physics: bool) -> Timeline:

@@ -22,7 +22,7 @@ from px4lockstep.autopilots.px4_library.records import PX4_HOST
 from px4lockstep.engine.bus import BUS
 from px4lockstep.errors import InputError
 from px4lockstep.jit import callback, kernel, rows, specialize
-from px4lockstep.vehicle.fleet import iris
+from px4lockstep.spec.load import load_aircraft
 
 TICK_US = 4_000
 TICKS = 2_000
@@ -59,7 +59,7 @@ def overhead_us(library: str) -> tuple[float, float]:
     buses["estimate"]["q_bn"][:, 0] = 1.0
     buses["estimate"]["is_valid"] = 1.0
     buses["scenario"]["landed"] = 1
-    session = Px4Library(library=library).open(hosts, iris(), TICK_US)
+    session = Px4Library(library=library).open(hosts, load_aircraft("iris"), TICK_US)
     try:
         arguments = (rows(hosts), rows(buses))
         run = specialize(run_host, *arguments, 0, 0)

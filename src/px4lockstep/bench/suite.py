@@ -14,7 +14,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError, LockstepError, SimulationError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.integrators.tableaux import Method
-from px4lockstep.vehicle.fleet import iris
+from px4lockstep.spec.load import load_aircraft
 
 REPEATS = 40
 MISSION_S = 68
@@ -128,7 +128,7 @@ def _replay(kind: Method) -> Callable[[], float]:
     """Return a replay of the whole mission from its streams."""
     integrator = Integrator(kind)
     flown = closed_loop.simulation(record=True, duration_s=MISSION_S).run()
-    plant, timeline, streams = iris(), flown.timeline, flown.streams
+    plant, timeline, streams = load_aircraft("iris"), flown.timeline, flown.streams
 
     def run() -> float:
         return Simulation(plant, timeline, integrator=integrator, replay=streams).run().statistics.wall_s

@@ -10,12 +10,11 @@ import numpy as np
 from px4lockstep.autopilots.builtin.autopilot import Builtin
 from px4lockstep.autopilots.builtin.control_model import KnownAircraft
 from px4lockstep.autopilots.builtin.stack import BUILTIN
-from px4lockstep.part import Key
+from px4lockstep.part import Found, Key
 from px4lockstep.spec.build_aircraft import PlacedError, at, build_aircraft
 from px4lockstep.spec.flight_checks import us
 from px4lockstep.spec.parts import build_autopilot
 from px4lockstep.spec.spec import Spec
-from px4lockstep.spec.vehicle_checks import Found
 from px4lockstep.vehicle.dispatch import PLANT
 
 AIRCRAFT = ("aircraft", "home", "plant", "environment", "airframe", "actuation", "power")
@@ -26,8 +25,6 @@ def check_aircraft(spec: Spec) -> Found:
     """Numbers that can be computed with, motors that can lift it."""
     try:
         aircraft = build_aircraft(spec)
-        with at(("airframe", "propulsion")):
-            aircraft.propulsion.thrust_constant(aircraft.calibration_thrust_n)
         with at(()):
             aircraft.write(np.zeros(1, PLANT)[0])
     except PlacedError as error:

@@ -4,26 +4,27 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from px4lockstep.autopilots.builtin.autopilot import MAX_RATE_HZ, Builtin
 from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.log.schema import COLUMNS
-from px4lockstep.part import Key, dotted, show
+from px4lockstep.part import Found, Key, dotted, show
 from px4lockstep.part.wording import choices
 from px4lockstep.px4.parameters import known_parameters, resolve
 from px4lockstep.scenario.fit import Surroundings, problems
 from px4lockstep.spec.defaults import Tables
 from px4lockstep.spec.flight_tables import (
     Autopilot,
-    Plant,
     Run,
 )
 from px4lockstep.spec.px4_tables import Px4
 from px4lockstep.spec.timing import Timing
-from px4lockstep.spec.vehicle_checks import Found, bad, check_actuation, check_airframe, check_power, check_wiring
 from px4lockstep.timebase import seconds_to_us
+from px4lockstep.vehicle.aircraft import check_motors, check_wiring
+from px4lockstep.vehicle.battery_sensor import sense_delay_ticks
 
 RATES = {
     "navigator_hz": "navigator_rate_hz",
@@ -40,14 +41,9 @@ def us(seconds: float) -> int:
     return seconds_to_us(seconds, "time")
 
 
-def check_plant(tables: Tables) -> Found:
-    """Feet for legs."""
-    plant: Plant = tables["plant"]
-    contact = plant.contact
-    if contact.kind == "legs" and not contact.points_body_m:
-        yield ("plant", "contact"), "plant.contact.points_body_m is missing; contact of the kind legs needs the feet"
-    if contact.mu_static is not None and contact.mu_static < contact.mu:
-        yield bad(("plant", "contact", "mu_static"), contact.mu_static, f"is below mu = {contact.mu}; it must not be")
+def bad(key: Key, value: Any, text: str) -> tuple[Key, str]:
+    """Return what is wrong with a key and its value."""
+    return key, f"{dotted(key)} = {show(value)} {text}"
 
 
 def check_estimator(tables: Tables) -> Found:
@@ -64,18 +60,13 @@ def check_estimator(tables: Tables) -> Found:
 
 
 def check_battery_sensors(tables: Tables) -> Found:
-    """Delays of whole ticks."""
-    tick_s = tables["timeline"].dt_autopilot_s
+    """Delays of whole ticks that the sensors' memory has room for."""
+    period_us = us(tables["timeline"].dt_autopilot_s)
     for i, battery in enumerate(tables["power"].batteries):
-        key: Key = ("power", "batteries", i, "sense_delay_s")
         try:
-            ticks = us(battery.sense_delay_s) % us(tick_s)
-        except InputError:
-            ticks = 1
-        if ticks:
-            yield bad(
-                key, battery.sense_delay_s, f"is not a whole number of ticks of timeline.dt_autopilot_s = {tick_s}"
-            )
+            sense_delay_ticks(battery, i, period_us)
+        except InputError as error:
+            yield error.key, str(error)
 
 
 def check_motors_of_events(tables: Tables) -> Found:
@@ -201,12 +192,9 @@ def check_sensors(tables: Tables) -> Found:
 Check = Callable[[Tables], Found]
 
 CHECKS: tuple[tuple[Check, tuple[str, ...]], ...] = (
-    (check_airframe, ("airframe",)),
-    (check_actuation, ("airframe", "actuation")),
-    (check_power, ("power",)),
-    (check_wiring, ("actuation", "power")),
+    (lambda tables: check_motors(tables["airframe"], tables["actuation"]), ("airframe", "actuation")),
+    (lambda tables: check_wiring(tables["actuation"], tables["power"]), ("actuation", "power")),
     (check_battery_sensors, ("timeline", "power")),
-    (check_plant, ("plant",)),
     (check_estimator, ("timeline", "estimator")),
     (check_motors_of_events, ("airframe", "scenario")),
     (check_events_apply, ("scenario", "autopilot")),

@@ -1,6 +1,6 @@
 """The tables of the flight that are no parts of a model: who flies from where, what happens, what is kept of it."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -9,13 +9,12 @@ from px4lockstep.part import (
     KEY,
     Number,
     Part,
-    Vector,
     entry,
     name_or_table,
     show,
     wrong,
 )
-from px4lockstep.plant.layout import MAX_POINTS
+from px4lockstep.vehicle.contact import Contact
 
 
 class AircraftTable(Part):
@@ -56,22 +55,6 @@ class Autopilot(Part):
         "Whether its rate control gets the derivative of the rates; false as in the recorded flights of PX4.",
         stage="autopilot_start",
     )
-
-
-class Contact(Part):
-    """The ground."""
-
-    aliases: ClassVar[dict[str, str]] = {"μ": "mu"}
-    name_key: ClassVar[str | None] = "kind"
-
-    kind: Literal["flat_ground", "no_contact", "legs"] = entry("flat_ground", "At the centre of mass, none, or legs.")
-    k_n_per_m: float = entry(5000.0, "Stiffness, of all legs together.", "N/m", gt=0.0)
-    c_n_per_mps: float = entry(600.0, "Damping, of all legs together.", "N s/m", ge=0.0)
-    mu: float = entry(0.8, "Friction; also `μ`.", ge=0.0)
-    v_eps: float = entry(0.05, "Speed of sliding at which friction has half built up.", "m/s", gt=0.0)
-    enable_friction: bool = entry(True, "Whether there is friction.")
-    points_body_m: tuple[Vector, ...] = entry((), "The feet of `legs`.", "m", max_length=MAX_POINTS)
-    mu_static: float | None = entry(None, "Static friction of `legs`, at least `mu`. Left out: `mu`.", ge=0.0)
 
 
 IntegratorOrName = Annotated[Integrator, BeforeValidator(name_or_table, json_schema_input_type=str | Integrator)]

@@ -12,6 +12,7 @@ from px4lockstep.errors import InputError
 from px4lockstep.part import CHECK_LATER, Key, checks_of, keys_of
 from px4lockstep.part.wording import unknown
 from px4lockstep.px4.missions import parse_mission
+from px4lockstep.spec.build_aircraft import build_aircraft
 from px4lockstep.spec.build_checks import BUILD_CHECKS, related
 from px4lockstep.spec.defaults import Tables, fill_in
 from px4lockstep.spec.files import Layers, find_file
@@ -19,7 +20,8 @@ from px4lockstep.spec.flight_checks import CHECKS
 from px4lockstep.spec.overrides import apply_overrides
 from px4lockstep.spec.shipped import mission_of
 from px4lockstep.spec.spec import Places, Spec
-from px4lockstep.spec.vehicle_checks import check_inertia_is_given
+from px4lockstep.vehicle.aircraft import Aircraft
+from px4lockstep.vehicle.airframe import MISSING_INERTIA
 
 MISSION: Key = ("px4", "mission_path")
 
@@ -92,6 +94,22 @@ def change_spec(spec: Spec, overrides: Mapping[str, Any] | None = None, settings
     return checked(layers)
 
 
+def load_aircraft(
+    source: str | Path, overrides: Mapping[str, Any] | None = None, settings: Sequence[str] = ()
+) -> Aircraft:
+    """Load the aircraft of a spec file, to fly it with a timeline or an autopilot of your own.
+
+    Args:
+        source: The name of a built-in aircraft (`iris`), or the path of a TOML file.
+        overrides: Values by dotted key that replace the file's: `{"airframe.mass_kg": 1.8}`.
+        settings: The same as texts, as the command line has them: `["airframe.mass_kg=1.8"]`.
+
+    Raises:
+        InputError: If anything is wrong, with all of it in one report.
+    """
+    return build_aircraft(load_spec(source, overrides, settings, reads_mission=False))
+
+
 def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bool = True) -> Spec:
     """Return what was merged as a `Spec`.
 
@@ -105,8 +123,9 @@ def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bo
     """
     builder = builder or Builder()
     report, tables = layers.report, _tables(layers, builder)
-    for key, text in check_inertia_is_given(layers.data.get("airframe", {})):
-        report.add(key, text)
+    body = layers.data.get("airframe", {})
+    if isinstance(body, dict) and "inertia_kgm2" not in body and "inertia_diag_kgm2" not in body:
+        report.add(("airframe",), MISSING_INERTIA)  # whatever else is missing
     fill_in(tables, builder)
     for name, table in tables.items():
         for key, text in checks_of(table, (name,)):

@@ -22,7 +22,9 @@ from px4lockstep.spec.flight_tables import (
 from px4lockstep.spec.px4_tables import Px4
 from px4lockstep.spec.shipped import mission_of
 from px4lockstep.spec.timing import Timing
-from px4lockstep.spec.vehicle_tables import Actuation, Airframe, Power
+from px4lockstep.vehicle.actuators import Actuation
+from px4lockstep.vehicle.airframe import Airframe
+from px4lockstep.vehicle.power import Power
 
 
 @dataclasses.dataclass

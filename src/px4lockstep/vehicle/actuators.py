@@ -8,7 +8,14 @@ At the rate limit the acceleration into the limit is 0. The output of motors lie
 channels that a motor or servo is mapped to have a state: first the outputs of motors and servos, then their rates.
 """
 
+import math
+from collections import Counter
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
 from px4lockstep.jit import kernel, record
+from px4lockstep.part import KEY, Found, Part, entry, name_or_table
 from px4lockstep.plant.layout import MAX_MOTORS, MAX_SERVOS
 from px4lockstep.vehicle.regime import MOTOR_RATE_BIT, RANGE_BIT, SERVO_RATE_BIT
 
@@ -117,3 +124,109 @@ def project_actuators(a, m, state):
         for i in range(a.n_servos):
             moved += project_channel(a.servo, state, a.i_servo + i, a.i_servo_rate + i)
     return moved
+
+
+class ActuatorDynamics(Part):
+    """The dynamics of all motors' commands, or of all servos."""
+
+    aliases: ClassVar[dict[str, str]] = {"τ": "tau_s", "ωn": "omega_n", "ζ": "zeta"}
+    name_key: ClassVar[str | None] = "kind"
+
+    kind: Literal["direct", "first_order", "second_order"] = entry("direct", "The model.")
+    tau_s: float = entry(0.05, "Time constant of `first_order`; also `τ`.", "s", gt=0.0)
+    omega_n: float = entry(50.0, "Natural frequency of `second_order`; also `ωn`.", "rad/s", gt=0.0)
+    zeta: float = entry(0.7, "Damping ratio of `second_order`; also `ζ`.", ge=0.0)
+    rate_limit: Annotated[float, Field(gt=0.0, allow_inf_nan=True)] = entry(
+        math.inf, "Fastest change of the output of `second_order`; `inf` for none.", "1/s"
+    )
+
+    def time_constant_s(self) -> float:
+        """Return the shortest time constant, infinity for direct."""
+        return {"direct": math.inf, "first_order": self.tau_s, "second_order": 1.0 / self.omega_n}[self.kind]
+
+    def write(self, rec: Any, low: float, high: float) -> None:
+        """Write into an `ACTUATOR` record, with the range of its output."""
+        rec["kind"] = KINDS[self.kind]
+        rec["inverse_tau"] = 1.0 / self.tau_s
+        rec["omega_n_squared"] = self.omega_n * self.omega_n
+        rec["two_zeta_omega_n"] = 2.0 * self.zeta * self.omega_n
+        rec["rate_limit"] = self.rate_limit
+        rec["low"] = low
+        rec["high"] = high
+
+
+class MotorChannel(Part):
+    """A motor, in the order of the rotors."""
+
+    where: ClassVar[str] = "actuation.motors"
+
+    id: str = entry(..., "Its name, which buses use.", min_length=1)
+    channel: int = entry(..., "The motor command that drives it, from 1.", ge=1, le=MAX_MOTORS)
+
+
+class ServoChannel(Part):
+    """A servo."""
+
+    where: ClassVar[str] = "actuation.servos"
+
+    id: str = entry(..., "Its name, which buses use.", min_length=1)
+    channel: int = entry(..., "The servo command that drives it, from 1.", ge=1, le=MAX_SERVOS)
+
+
+DynamicsOrName = Annotated[
+    ActuatorDynamics, BeforeValidator(name_or_table, json_schema_input_type=str | ActuatorDynamics)
+]
+
+
+class Actuation(Part):
+    """Which command drives what."""
+
+    where: ClassVar[str] = "actuation"
+
+    motors: tuple[MotorChannel, ...] | None = entry(
+        None, "One for each rotor, in their order. Left out: `motor1` and so on.", max_length=MAX_MOTORS
+    )
+    servos: tuple[ServoChannel, ...] = entry((), "Servos.", max_length=MAX_SERVOS)
+    motor_actuators: DynamicsOrName = entry(ActuatorDynamics(), "Dynamics of the motors' commands; a name or a table.")
+    servo_actuators: DynamicsOrName = entry(ActuatorDynamics(), "Dynamics of the servos; a name or a table.")
+
+    def check(self) -> Found:
+        """Yield names and channels that are there twice."""
+        motors, servos = self.motors or (), self.servos
+        ids = Counter([*(motor.id for motor in motors), *(servo.id for servo in servos)])
+        both: tuple[tuple[str, tuple[MotorChannel | ServoChannel, ...]], ...] = (("motors", motors), ("servos", servos))
+        for kind, items in both:
+            channels = Counter(item.channel for item in items)
+            for i, item in enumerate(items):
+                if ids[item.id] > 1:
+                    text = f"{KEY} = {item.id!r} is there twice; motors and servos need different names"
+                    yield (kind, i, "id"), text
+                if channels[item.channel] > 1:
+                    yield (kind, i, "channel"), f"{KEY} = {item.channel} is there twice; each has its own channel"
+
+    def completed(self, rotors: int) -> "Actuation":
+        """Return it with a motor for each rotor, if they were left out."""
+        if self.motors is not None:
+            return self
+        motors = tuple(MotorChannel(id=f"motor{i + 1}", channel=i + 1) for i in range(rotors))
+        return self.model_copy(update={"motors": motors})
+
+    @property
+    def group_sizes(self) -> tuple[int, int]:
+        """The number of states of outputs, and of their rates."""
+        motors, servos = len(self.motors or ()), len(self.servos)
+        counts = ((self.motor_actuators.kind, motors), (self.servo_actuators.kind, servos))
+        outputs = sum(count for kind, count in counts if kind != "direct")
+        return outputs, sum(count for kind, count in counts if kind == "second_order")
+
+    def write(self, rec: Any, i_output: int, i_rate: int) -> None:
+        """Write into an `ACTUATION` record; the outputs and their rates start there in the state."""
+        motors, kind = self.motors or (), self.motor_actuators.kind
+        self.motor_actuators.write(rec["motor"], 0.0, 1.0)
+        self.servo_actuators.write(rec["servo"], -1.0, 1.0)
+        rec["n_servos"] = len(self.servos)
+        rec["motor_channel"][: len(motors)] = [motor.channel - 1 for motor in motors]
+        rec["servo_channel"][: len(self.servos)] = [servo.channel - 1 for servo in self.servos]
+        rec["i_servo"] = i_output + (len(motors) if kind != "direct" else 0)
+        rec["i_motor_rate"] = i_rate
+        rec["i_servo_rate"] = i_rate + (len(motors) if kind == "second_order" else 0)

@@ -8,7 +8,13 @@ ideal battery keeps the last voltage of its curve whatever the current; its char
 The warning comes from the remaining charge: low 0.15, critical 0.10, emergency 0.05 by default.
 """
 
+from itertools import pairwise
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
 from px4lockstep.jit import inlined_kernel, kernel, record
+from px4lockstep.part import KEY, Found, NotNegative, Part, entry, misfit
 
 IDEAL = 0
 THEVENIN = 1
@@ -81,3 +87,78 @@ def warning_of(battery, remaining):
     if remaining < battery.low_threshold:
         return 1
     return 0
+
+
+class Battery(Part):
+    """A battery."""
+
+    where: ClassVar[str] = "power.batteries"
+
+    id: str | None = entry(None, "Its name, which buses use. Left out: `bat1` and so on.", min_length=1)
+    model: Literal["ideal", "thevenin"] = entry("thevenin", "The model; an ideal one's voltage is the last of `ocv_v`.")
+    capacity_ah: float = entry(5.0, "Capacity.", "Ah", gt=0.0)
+    soc0: float = entry(1.0, "State of charge at the start.", ge=0.0, le=1.0)
+    ocv_soc: tuple[NotNegative, ...] = entry(
+        (0.0, 1.0), "States of charge of the open-circuit curve, rising.", min_length=1, max_length=MAX_OCV_POINTS
+    )
+    ocv_v: tuple[NotNegative, ...] = entry(
+        (10.8, 12.6),
+        "Their voltages, not falling.",
+        "V",
+        min_length=1,
+        max_length=MAX_OCV_POINTS,
+        validate_default=True,
+    )
+    r0: float = entry(0.02, "Series resistance.", "Ω", gt=0.0)
+    r1: float = entry(0.01, "Polarization resistance.", "Ω", gt=0.0)
+    c1: float = entry(2000.0, "Polarization capacity.", "F", gt=0.0)
+    v1_0: float = entry(0.0, "Polarization voltage at the start.", "V")
+    min_voltage_v: float = entry(9.9, "The voltage does not fall below this.", "V", ge=0.0)
+    low_thr: float = entry(0.15, "Remaining charge that is a low warning.", ge=0.0, le=1.0)
+    crit_thr: float = entry(0.10, "That is critical.", ge=0.0, le=1.0)
+    emerg_thr: float = entry(0.05, "That is an emergency.", ge=0.0, le=1.0)
+    sense_tau_s: float = entry(0.0, "Time constant of its sensor; 0 is off.", "s", ge=0.0)
+    sense_delay_s: float = entry(0.0, "Delay of its sensor, in whole ticks of the autopilot.", "s", ge=0.0)
+    sense_voltage_sigma_v: float = entry(0.0, "Noise of the measured voltage.", "V", ge=0.0)
+    sense_current_sigma_a: float = entry(0.0, "Noise of the measured current.", "A", ge=0.0)
+
+    def check(self) -> Found:
+        """Yield what is wrong with the open-circuit curve, the floor and the order of the thresholds."""
+        if len(self.ocv_soc) != len(self.ocv_v):
+            yield ("ocv_v",), f"{KEY} has {len(self.ocv_v)}, ocv_soc {len(self.ocv_soc)}; they must be as many"
+        if not all(a < b for a, b in pairwise(self.ocv_soc)):
+            yield misfit("ocv_soc", self.ocv_soc, "does not rise; each must be above the one before")
+        if self.ocv_soc[-1] > 1.0:
+            yield misfit("ocv_soc", self.ocv_soc, "is out of range; states of charge are 0 to 1")
+        if not all(a <= b for a, b in pairwise(self.ocv_v)):
+            yield misfit("ocv_v", self.ocv_v, "falls; no voltage may be below the one before")
+        if self.ocv_v[-1] <= 0.0:
+            yield misfit("ocv_v", self.ocv_v, "ends at 0; it must end above")
+        elif self.model == "thevenin" and self.min_voltage_v > self.ocv_v[-1]:
+            text = f"is above the full battery's {self.ocv_v[-1]} V; it must not be"
+            yield misfit("min_voltage_v", self.min_voltage_v, text)
+        order = "emerg_thr, crit_thr, low_thr must rise in this order"
+        if self.emerg_thr > self.crit_thr:
+            yield misfit("emerg_thr", self.emerg_thr, f"is above crit_thr = {self.crit_thr}; {order}")
+        if self.crit_thr > self.low_thr:
+            yield misfit("crit_thr", self.crit_thr, f"is above low_thr = {self.low_thr}; {order}")
+
+    def write(self, rec: Any, bus: int, share: float) -> None:
+        """Write into a `BATTERY` record, with its bus and its share of that bus's current."""
+        points = len(self.ocv_soc)
+        rec["model"] = MODELS[self.model]
+        rec["bus"] = bus
+        rec["share"] = share
+        rec["inverse_capacity"] = 1.0 / (self.capacity_ah * 3600.0)
+        rec["ocv_points"] = points
+        rec["ocv_soc"][:points] = self.ocv_soc
+        rec["ocv_v"][:points] = self.ocv_v
+        rec["ocv_slope_v"][: points - 1] = np.diff(self.ocv_v) / np.diff(self.ocv_soc)
+        rec["r0_ohm"] = self.r0
+        rec["conductance"] = 1.0 / self.r0
+        rec["inverse_r1c1"] = 1.0 / (self.r1 * self.c1)
+        rec["inverse_c1"] = 1.0 / self.c1
+        rec["min_voltage_v"] = self.min_voltage_v
+        rec["low_threshold"] = self.low_thr
+        rec["critical_threshold"] = self.crit_thr
+        rec["emergency_threshold"] = self.emerg_thr

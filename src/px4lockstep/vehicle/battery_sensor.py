@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, TimeError
 from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal4, stream_key
+from px4lockstep.part import Key, dotted
 from px4lockstep.plant.layout import BATTERY_STATUS
 from px4lockstep.timebase import seconds_to_us
+from px4lockstep.vehicle.battery import Battery
 
 MAX_DELAY_TICKS = 64
 STREAM = "battery sensor"
@@ -66,11 +68,42 @@ def sense_battery(sensor, truth, measured):
     sensor.tick += 1
 
 
-def write_battery_sensor(battery: Any, rec: Any, lane: int, seed: int, period_us: int) -> None:
+def sense_delay_ticks(battery: Battery, lane: int, period_us: int) -> int:
+    """Return the delay of a battery's sensor in ticks of the autopilot.
+
+    Args:
+        battery: The battery.
+        lane: The number of the battery, from 0.
+        period_us: The period of the autopilot axis.
+
+    Raises:
+        InputError: If the delay is not a whole number of ticks, or too long.
+    """
+    key: Key = ("power", "batteries", lane, "sense_delay_s")
+    try:
+        ticks, rest_us = divmod(seconds_to_us(battery.sense_delay_s, dotted(key)), period_us)
+    except TimeError as error:
+        raise InputError(str(error), key=key) from None
+    if rest_us:
+        raise InputError(
+            f"{dotted(key)} = {battery.sense_delay_s} is not a whole number of ticks of the autopilot, {period_us} us; "
+            f"use {ticks * period_us / 1e6:g} or {(ticks + 1) * period_us / 1e6:g}",
+            key=key,
+        )
+    if ticks > MAX_DELAY_TICKS:
+        raise InputError(
+            f"{dotted(key)} = {battery.sense_delay_s} is {ticks} ticks of the autopilot; at most {MAX_DELAY_TICKS} "
+            f"are allowed, {MAX_DELAY_TICKS * period_us / 1e6:g} s",
+            key=key,
+        )
+    return ticks
+
+
+def write_battery_sensor(battery: Battery, rec: Any, lane: int, seed: int, period_us: int) -> None:
     """Write a battery's sensor into a `BATTERY_SENSOR` record.
 
     Args:
-        battery: The `Battery`, which has the `sense_…` values.
+        battery: The battery.
         rec: The record.
         lane: The number of the battery, from 0.
         seed: The seed of the run.
@@ -79,19 +112,7 @@ def write_battery_sensor(battery: Any, rec: Any, lane: int, seed: int, period_us
     Raises:
         InputError: If the delay is not a whole number of ticks, or too long.
     """
-    delay_us = seconds_to_us(battery.sense_delay_s, "power.batteries.sense_delay_s")
-    ticks, rest_us = divmod(delay_us, period_us)
-    if rest_us:
-        raise InputError(
-            f"power.batteries.sense_delay_s = {battery.sense_delay_s} is not a whole number of autopilot ticks of "
-            f"{period_us} us; use {ticks * period_us / 1e6:g} or {(ticks + 1) * period_us / 1e6:g}"
-        )
-    if ticks > MAX_DELAY_TICKS:
-        raise InputError(
-            f"power.batteries.sense_delay_s = {battery.sense_delay_s} is {ticks} autopilot ticks; at most "
-            f"{MAX_DELAY_TICKS} are allowed"
-        )
-    tau_s = battery.sense_tau_s
+    ticks, tau_s = sense_delay_ticks(battery, lane, period_us), battery.sense_tau_s
     rec["gain"] = 1.0 - float(interpreted(exp)(-period_us / 1e6 / tau_s)) if tau_s > 0.0 else 1.0
     rec["voltage_sigma_v"] = battery.sense_voltage_sigma_v
     rec["current_sigma_a"] = battery.sense_current_sigma_a

@@ -18,8 +18,10 @@ it creeps, slower than v_eps. Damping acts on compression only, so the ground do
 """
 
 import math
+from typing import Any, ClassVar, Literal
 
 from px4lockstep.jit import kernel, record
+from px4lockstep.part import KEY, Found, Part, Vector, entry, misfit
 from px4lockstep.plant.layout import MAX_POINTS, REGIME_BITS
 
 NONE = 0
@@ -127,3 +129,73 @@ def contact_wrench(contact, dcm, z_down_m, vel, omega, dstate):
     if z_down_m > 0.0:
         dstate.contact_regime = point_regime(contact, 0.0, 0.0, vel[2])  # its friction is one law
     return ground_force(contact, z_down_m, vel[0], vel[1], vel[2]), (0.0, 0.0, 0.0)
+
+
+class Contact(Part):
+    """The ground."""
+
+    aliases: ClassVar[dict[str, str]] = {"μ": "mu"}
+    name_key: ClassVar[str | None] = "kind"
+    where: ClassVar[str] = "plant.contact"
+
+    kind: Literal["flat_ground", "no_contact", "legs"] = entry("flat_ground", "At the centre of mass, none, or legs.")
+    k_n_per_m: float = entry(5000.0, "Stiffness, of all legs together.", "N/m", gt=0.0)
+    c_n_per_mps: float = entry(600.0, "Damping, of all legs together.", "N s/m", ge=0.0)
+    mu: float = entry(0.8, "Friction; also `μ`.", ge=0.0)
+    v_eps: float = entry(0.05, "Speed of sliding at which friction has half built up.", "m/s", gt=0.0)
+    enable_friction: bool = entry(True, "Whether there is friction.")
+    points_body_m: tuple[Vector, ...] = entry((), "The feet of `legs`.", "m", max_length=MAX_POINTS)
+    mu_static: float | None = entry(None, "Static friction of `legs`, at least `mu`. Left out: `mu`.", ge=0.0)
+
+    def check(self) -> Found:
+        """Yield what is wrong with feet and friction."""
+        if self.kind == "legs" and not self.points_body_m:
+            yield ("points_body_m",), f"{KEY} is missing; contact of the kind legs needs the feet"
+        if self.mu_static is not None and self.mu_static < self.mu:
+            yield misfit("mu_static", self.mu_static, f"is below mu = {self.mu}; it must not be")
+
+    @property
+    def rest_height_m(self) -> float:
+        """Height of the centre of mass when the vehicle stands on the ground."""
+        return max(point[2] for point in self.points_body_m) if self.kind == "legs" else 0.0
+
+    def time_constant_s(self, mass_kg: float, smallest_inertia_kgm2: float) -> float:
+        """Return the shortest time constant of the vehicle on spring and damper, infinity without contact.
+
+        On legs it can also rock, which is faster where the feet are far from the centre of mass.
+        """
+        if self.kind == "no_contact":
+            return math.inf
+        shortest_s = _oscillator_time_s(mass_kg, self.k_n_per_m, self.c_n_per_mps)
+        if self.kind == "legs":
+            lever = max(x * x + y * y + z * z for x, y, z in self.points_body_m)
+            rocking = _oscillator_time_s(smallest_inertia_kgm2, self.k_n_per_m * lever, self.c_n_per_mps * lever)
+            shortest_s = min(shortest_s, rocking)
+        return shortest_s
+
+    def friction_slope_n_s_m(self, mass_kg: float) -> float:
+        """Return the most that friction of all legs together grows with speed."""
+        return max(self.c_n_per_mps, 2.0 * math.sqrt(self.k_n_per_m * mass_kg))
+
+    def write(self, rec: Any, mass_kg: float) -> None:
+        """Write into a `CONTACT` record."""
+        count = len(self.points_body_m)
+        divisor = count if self.kind == "legs" else 1
+        mu_static = self.mu if self.mu_static is None else self.mu_static
+        rec["kind"] = KINDS[self.kind]
+        rec["n_points"] = count
+        rec["stiffness_n_m"] = self.k_n_per_m / divisor
+        rec["damping_n_s_m"] = self.c_n_per_mps / divisor
+        rec["mu"] = self.mu if self.enable_friction else 0.0
+        rec["mu_static"] = mu_static if self.enable_friction else 0.0
+        rec["v_eps_m_s"] = self.v_eps
+        rec["friction_slope_n_s_m"] = self.friction_slope_n_s_m(mass_kg) / divisor
+        if count:
+            rec["points_body_m"][:count] = self.points_body_m
+
+
+def _oscillator_time_s(mass: float, stiffness: float, damping: float) -> float:
+    """Return the shortest time constant of m s² + c s + k: 1 / |s| of the faster root."""
+    natural = math.sqrt(stiffness / mass)
+    half_damping = damping / (2.0 * mass)
+    return 1.0 / max(natural, half_damping + math.sqrt(max(0.0, half_damping * half_damping - natural * natural)))

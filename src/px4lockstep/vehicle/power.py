@@ -17,9 +17,13 @@ Afterwards the avionics draw P / V, and the current is shared between the bus's 
 not charge each other. With the batteries disconnected the bus has 0 V and 0 A.
 """
 
+from collections import Counter
+from typing import Any, ClassVar, Literal
+
 from px4lockstep.jit import inlined_kernel, kernel, record
+from px4lockstep.part import KEY, Found, Part, entry
 from px4lockstep.plant.layout import MAX_BATTERIES, MAX_BUSES, MAX_MOTORS, MAX_STATES
-from px4lockstep.vehicle.battery import BATTERY, source_voltage
+from px4lockstep.vehicle.battery import BATTERY, Battery, source_voltage
 from px4lockstep.vehicle.propulsion import motor_current, motor_regime
 from px4lockstep.vehicle.regime import MOTOR_BITS
 
@@ -166,3 +170,78 @@ def bus_voltage(m, b, state, duties):
             if not p.i0_a < current < p.max_current_a:
                 return unusual_voltage(m, b, state, duties, v, v0, avionics_a)
     return v
+
+
+class Bus(Part):
+    """A power bus."""
+
+    where: ClassVar[str] = "power.buses"
+
+    id: str | None = entry(None, "Its name. Left out: `bus1` and so on.", min_length=1)
+    battery_ids: tuple[str, ...] = entry(..., "The batteries that feed it.")
+    motor_ids: tuple[str, ...] = entry(..., "The motors that it feeds.")
+    servo_ids: tuple[str, ...] = entry((), "The servos that it feeds; they draw no current.")
+    avionics_load_w: float = entry(0.0, "A constant load.", "W", ge=0.0)
+
+
+class Power(Part):
+    """Batteries and buses."""
+
+    where: ClassVar[str] = "power"
+
+    share_mode: Literal["inv_r0", "equal"] = entry("inv_r0", "How the batteries of a bus share its current.")
+    batteries: tuple[Battery, ...] = entry((Battery(),), "The batteries.", min_length=1, max_length=MAX_BATTERIES)
+    buses: tuple[Bus, ...] | None = entry(
+        None,
+        "Every motor and battery is on exactly one. Left out: one for everything.",
+        min_length=1,
+        max_length=MAX_BUSES,
+    )
+
+    def check(self) -> Found:
+        """Yield names that are there twice."""
+        both: tuple[tuple[str, tuple[Battery | Bus, ...]], ...] = (
+            ("batteries", self.batteries),
+            ("buses", self.buses or ()),
+        )
+        for kind, items in both:
+            ids = Counter(item.id for item in items)
+            for i, item in enumerate(items):
+                if item.id is not None and ids[item.id] > 1:
+                    yield (kind, i, "id"), f"{KEY} = {item.id!r} is there twice; {kind} need different names"
+
+    def completed(self, motor_ids: tuple[str, ...], servo_ids: tuple[str, ...]) -> "Power":
+        """Return it with names for all batteries and buses, and one bus for everything if they were left out."""
+        batteries = tuple(
+            battery if battery.id is not None else battery.model_copy(update={"id": f"bat{i + 1}"})
+            for i, battery in enumerate(self.batteries)
+        )
+        buses = self.buses
+        if buses is None:
+            battery_ids = tuple(str(battery.id) for battery in batteries)
+            buses = (Bus(id="main", battery_ids=battery_ids, motor_ids=motor_ids, servo_ids=servo_ids),)
+        buses = tuple(
+            bus if bus.id is not None else bus.model_copy(update={"id": f"bus{i + 1}"}) for i, bus in enumerate(buses)
+        )
+        return self.model_copy(update={"batteries": batteries, "buses": buses})
+
+    def write(self, rec: Any) -> None:
+        """Write into a `POWER` record, when everything has a name."""
+        buses, numbers = self.buses or (), {battery.id: j for j, battery in enumerate(self.batteries)}
+        rec["n_batteries"] = len(self.batteries)
+        rec["n_buses"] = len(buses)
+        for b, bus in enumerate(buses):
+            members = [self.batteries[numbers[item]] for item in bus.battery_ids]
+            conductance = 0.0
+            for battery in members:  # not by sum(), which adds up differently from Python 3.12 on
+                conductance += 1.0 / battery.r0
+            is_ideal = members[0].model == "ideal"
+            own = rec["buses"][b]
+            own["avionics_w"] = bus.avionics_load_w
+            own["r0_ohm"] = 0.0 if is_ideal else 1.0 / conductance
+            own["inverse_conductance"] = 1.0 / conductance
+            own["min_voltage_v"] = 0.0 if is_ideal else max(battery.min_voltage_v for battery in members)
+            for battery in members:
+                by_conductance = self.share_mode == "inv_r0" and not is_ideal
+                share = 1.0 / battery.r0 / conductance if by_conductance else 1.0 / len(members)
+                battery.write(rec["batteries"][numbers[battery.id]], b, share)

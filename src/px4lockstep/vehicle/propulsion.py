@@ -18,9 +18,13 @@ I0 and the ESC are left out on purpose. It follows that T < Kt V / (R km).
 """
 
 import math
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator
 
 from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
+from px4lockstep.part import KEY, Part, entry, show, wrong
 
 STANDARD_GRAVITY_M_S2 = 9.80665
 
@@ -93,28 +97,112 @@ def motor_constant(kv_rpm_per_volt: float) -> float:
     return 60.0 / (2.0 * math.pi * kv_rpm_per_volt)
 
 
-def calibrate_thrust(
-    *,
-    thrust_n: float,
-    km_m: float,
-    ke: float,
-    r_ohm: float,
-    viscous_nm_s: float,
-    voltage_v: float,
-    density_kg_m3: float,
-) -> float:
-    """Return the kT for which the rotor gives `thrust_n` at duty 1, in the steady state.
+def _whole(value: Any) -> Any:
+    """Take 1.0 as 1, as PX4Lockstep.jl does, but not true, which Python does."""
+    if isinstance(value, bool):
+        raise wrong(f"{KEY} = {show(value)} is not allowed; it must be 1 or -1")
+    return int(value) if isinstance(value, float) and value in (-1.0, 1.0) else value
 
-    Raises:
-        InputError: If no kT can reach that thrust.
-    """
-    drive = ke * voltage_v / r_ohm
-    spin_left = drive - km_m * thrust_n
-    if spin_left <= 0.0:
-        raise InputError(
-            f"airframe.propulsion can't reach a thrust of {thrust_n:.3f} N per rotor: with this motor, V_nom = "
-            f"{voltage_v} V and km_m = {km_m} the largest is {drive / km_m:.3f} N. Use a motor with a lower resistance "
-            "or Kv, a higher voltage, a smaller km_m, less mass or a smaller thrust_calibration_mult"
-        )
-    omega = spin_left / (viscous_nm_s + ke * ke / r_ohm)
-    return thrust_n / (density_kg_m3 * omega * omega)
+
+Sign = Annotated[Literal[-1, 1], BeforeValidator(_whole)]
+
+
+class Esc(Part):
+    """The speed controllers."""
+
+    where: ClassVar[str] = "airframe.propulsion.esc"
+
+    eta: float = entry(0.98, "Efficiency.", gt=0.0, le=1.0)
+    deadzone: float = entry(0.02, "Duty below which a motor gets nothing.", ge=0.0, le=1.0)
+
+
+class Motor(Part):
+    """The motors."""
+
+    where: ClassVar[str] = "airframe.propulsion.motor"
+
+    kv_rpm_per_volt: float = entry(920.0, "Speed constant.", "rpm/V", gt=0.0)
+    r_ohm: float = entry(0.25, "Resistance.", "Ω", gt=0.0)
+    j_kgm2: float = entry(1.2e-5, "Inertia of rotor and propeller.", "kg m²", gt=0.0)
+    i0_a: float = entry(0.6, "No-load current.", "A", ge=0.0)
+    viscous_friction_nm_per_rad_s: float = entry(2e-6, "Viscous friction.", "N m s", ge=0.0)
+    max_current_a: float = entry(60.0, "Current limit.", "A", gt=0.0)
+
+    @property
+    def ke(self) -> float:
+        """Back-EMF constant [V s/rad], which is also the torque constant [N m/A]."""
+        return motor_constant(self.kv_rpm_per_volt)
+
+
+class Propulsion(Part):
+    """ESC, motor and propeller, the same for all rotors."""
+
+    where: ClassVar[str] = "airframe.propulsion"
+
+    kind: Literal["multirotor_default"] = entry("multirotor_default", "The model.")
+    km_m: float = entry(0.05, "Torque per thrust of the propeller.", "m", gt=0.0)
+    V_nom: float = entry(12.0, "Voltage of the calibration.", "V", gt=0.0)
+    rho_nom: float = entry(1.225, "Density of the air of the calibration.", "kg/m³", gt=0.0)
+    rotor_radius_m: float = entry(0.127, "Radius of the propeller.", "m", gt=0.0)
+    inflow_kT: float = entry(8.0, "Loss of thrust with axial inflow.", ge=0.0)  # noqa: N815 (the file's name)
+    inflow_kQ: float = entry(8.0, "Loss of torque with axial inflow.", ge=0.0)  # noqa: N815
+    thrust_calibration_mult: float = entry(2.0, "Thrust at full duty, as a multiple of hover.", gt=0.0)
+    calibration_mass_kg: float | None = entry(
+        None,
+        "Mass whose hover that is. Left out: `mass_kg`, so that a heavier aircraft has stronger motors.",
+        "kg",
+        gt=0.0,
+    )
+    rotor_dir: tuple[Sign, ...] | None = entry(
+        None,
+        "Sign of each rotor's reaction torque on the body. Left out: 1, 1, -1, -1 of four rotors, else 1, -1, 1 …",
+    )
+    esc: Esc = entry(Esc(), "The speed controllers.")
+    motor: Motor = entry(Motor(), "The motors.")
+
+    def thrust_constant(self, hover_thrust_n: float) -> float:
+        """Return the kT for which a rotor gives a multiple of its hover thrust at duty 1, in the steady state.
+
+        Raises:
+            InputError: If no kT can reach that thrust.
+        """
+        thrust_n = self.thrust_calibration_mult * hover_thrust_n
+        drive = self.motor.ke * self.V_nom / self.motor.r_ohm
+        spin_left = drive - self.km_m * thrust_n
+        if spin_left <= 0.0:
+            raise InputError(
+                f"airframe.propulsion can't reach a thrust of {thrust_n:.3f} N per rotor: with this motor, V_nom = "
+                f"{self.V_nom} V and km_m = {self.km_m} the largest is {drive / self.km_m:.3f} N. Use a motor with a "
+                "lower resistance or Kv, a higher voltage, a smaller km_m, less mass or a smaller "
+                "thrust_calibration_mult",
+                key=("airframe", "propulsion"),
+            )
+        friction = self.motor.viscous_friction_nm_per_rad_s + self.motor.ke * self.motor.ke / self.motor.r_ohm
+        omega = spin_left / friction
+        return thrust_n / (self.rho_nom * omega * omega)
+
+    def time_constant_s(self, hover_thrust_n: float) -> float:
+        """Return the time constant of motor and propeller at hover, J / (b + Kt Ke / R + 2 kQ ρ ω)."""
+        motor = self.motor
+        kt = self.thrust_constant(hover_thrust_n)
+        # kQ ρ ω = km kT ρ ω with kT ρ ω² = T
+        propeller = 2.0 * self.km_m * math.sqrt(hover_thrust_n * kt * self.rho_nom)
+        return motor.j_kgm2 / (motor.viscous_friction_nm_per_rad_s + motor.ke * motor.ke / motor.r_ohm + propeller)
+
+    def write(self, rec: Any, hover_thrust_n: float) -> None:
+        """Write into a `PROPULSION` record, with kT calibrated to the hover thrust of one rotor."""
+        motor, kt = self.motor, self.thrust_constant(hover_thrust_n)
+        rec["ke"] = motor.ke
+        rec["inverse_r"] = 1.0 / motor.r_ohm
+        rec["i0_a"] = motor.i0_a
+        rec["viscous_nm_s"] = motor.viscous_friction_nm_per_rad_s
+        rec["max_current_a"] = motor.max_current_a
+        rec["rotor_inertia"] = motor.j_kgm2
+        rec["inverse_rotor_inertia"] = 1.0 / motor.j_kgm2
+        rec["inverse_eta"] = 1.0 / self.esc.eta
+        rec["deadzone"] = self.esc.deadzone
+        rec["kt"] = kt
+        rec["kq"] = self.km_m * kt
+        rec["inflow_kt"] = self.inflow_kT
+        rec["inflow_kq"] = self.inflow_kQ
+        rec["radius_m"] = self.rotor_radius_m

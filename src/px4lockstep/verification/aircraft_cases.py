@@ -6,6 +6,7 @@ step, or off the outputs in a row of the log.
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,16 +18,18 @@ from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.environment.wind import Wind
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.integrators.tableaux import TABLEAUX, Method
+from px4lockstep.spec.load import load_aircraft
 from px4lockstep.vehicle.aircraft import Aircraft
-from px4lockstep.vehicle.fleet import iris, octa, twin
-from px4lockstep.vehicle.parts import Actuator, Battery, Contact, Propulsion, Rotor
-from px4lockstep.vehicle.propulsion import STANDARD_GRAVITY_M_S2, motor_constant
+from px4lockstep.vehicle.battery import Battery
+from px4lockstep.vehicle.power import Power
+from px4lockstep.vehicle.propulsion import STANDARD_GRAVITY_M_S2
 from px4lockstep.verification.result import Result
 
 Array = npt.NDArray[np.float64]
 
 G = STANDARD_GRAVITY_M_S2
-FREE = Contact("no_contact")
+FREE = {"plant.contact": "no_contact"}
+BUILT_IN = ("iris", "octa", "twin")
 STEPS_US = {"Euler": 1_000, "RK4": 10_000}
 STATIC = "-"  # in the place of the integrator, where none matters
 
@@ -79,7 +82,8 @@ class _Spinning:
 
 
 def _ballistic() -> Iterator[Result]:
-    aircraft = iris(linear_drag=0.0, contact=FREE, pos_ned=(0.0, 0.0, -10.0), omega_body=(0.7, -1.3, 2.1))
+    start = {"pos_ned": [0.0, 0.0, -10.0], "omega_body": [0.7, -1.3, 2.1]}
+    aircraft = load_aircraft("iris", FREE | {"airframe.linear_drag": 0.0, "airframe.x0": start})
     for kind in TABLEAUX:
         sim = _fly(aircraft, kind, 2_000_000)
         t_s = sim.log["time_us"] / 1e6
@@ -88,7 +92,7 @@ def _ballistic() -> Iterator[Result]:
 
 
 def _drag_fall() -> Iterator[Result]:
-    aircraft = iris(linear_drag=1.5, contact=FREE, vel_ned=(4.0, 0.0, 0.0))
+    aircraft = load_aircraft("iris", FREE | {"airframe.linear_drag": 1.5, "airframe.x0.vel_ned": [4.0, 0.0, 0.0]})
     bounds = {"Euler": 4e-3, "RK4": 6e-10, "RK23": 3e-5, "RK45": 3e-8}  # twice what steps and tolerances give
     for kind in TABLEAUX:
         sim = _fly(aircraft, kind, 5_000_000)
@@ -98,7 +102,7 @@ def _drag_fall() -> Iterator[Result]:
 
 
 def _hover() -> Iterator[Result]:
-    for aircraft in (iris(contact=FREE), octa(contact=FREE), twin(contact=FREE)):
+    for aircraft in (load_aircraft(name, FREE) for name in BUILT_IN):
         p = aircraft.propulsion
         thrust = aircraft.hover_thrust_n
         row = _fly(aircraft, "Euler", 1_000, step_us=1_000).log[0]
@@ -112,9 +116,12 @@ def _hover() -> Iterator[Result]:
 def _symmetric() -> Iterator[Result]:
     arm = 0.2
     for sign in (+1, -1):
-        corners = ((1, 1), (-1, -1), (1, -1), (-1, 1))
-        rotors = tuple(Rotor((x * arm, y * arm, 0.0), sign) for x, y in corners)
-        aircraft = iris(rotors=rotors, contact=FREE, angular_damping=(0.0, 0.0, 0.0))
+        changes = {
+            "airframe.rotor_pos_body_m": [[x * arm, y * arm, 0.0] for x, y in ((1, 1), (-1, -1), (1, -1), (-1, 1))],
+            "airframe.propulsion.rotor_dir": [sign] * 4,
+            "airframe.angular_damping": [0.0, 0.0, 0.0],
+        }
+        aircraft = load_aircraft("iris", FREE | changes)
         slope = _slope(aircraft, 300.0, duty=0.9)
         yield Result("symmetric quad, roll and pitch torque", STATIC, float(np.abs(slope[10:12]).max()), 1e-9)
         yield Result("symmetric quad, yaw has the rotors' sign", STATIC, float(slope[12] * sign <= 0.0), 0.0)
@@ -122,8 +129,9 @@ def _symmetric() -> Iterator[Result]:
 
 def _thevenin() -> Iterator[Result]:
     # Rotors too heavy to turn and a current limit: each motor draws 1.25 A, at duty 1 and unit efficiency.
-    heavy = Propulsion(j_kgm2=1e9, max_current_a=1.25, eta=1.0)
-    aircraft = iris(propulsion=heavy, contact=FREE)
+    motor = "airframe.propulsion.motor"
+    heavy = {f"{motor}.j_kgm2": 1e9, f"{motor}.max_current_a": 1.25, "airframe.propulsion.esc.eta": 1.0}
+    aircraft = load_aircraft("iris", FREE | heavy)
     battery = aircraft.batteries[0]
     current, tau = 5.0, battery.r1 * battery.c1
     for kind in TABLEAUX:
@@ -136,7 +144,8 @@ def _thevenin() -> Iterator[Result]:
 
 
 def _actuator() -> Iterator[Result]:
-    aircraft = iris(motor_actuator=Actuator("first_order", tau_s=0.1), contact=FREE)
+    lag = {"actuation.motor_actuators": {"kind": "first_order", "tau_s": 0.1}}
+    aircraft = load_aircraft("iris", FREE | lag)
     first = aircraft.offset("act")
     for kind in TABLEAUX:
         sim = _fly(aircraft, kind, 1_000_000, duty=1.0, step_us=50 if kind == "Euler" else None)
@@ -146,20 +155,21 @@ def _actuator() -> Iterator[Result]:
 
 
 def _calibration() -> Iterator[Result]:
-    for aircraft in (iris(), octa(), twin()):
-        p = aircraft.propulsion
+    for aircraft in (load_aircraft(name) for name in BUILT_IN):
+        p, motor = aircraft.propulsion, aircraft.propulsion.motor
         hover = aircraft.hover_thrust_n
-        kt, ke = p.thrust_constant(hover), motor_constant(p.kv_rpm_per_volt)
+        kt, ke = p.thrust_constant(hover), motor.ke
         a = p.km_m * kt * p.rho_nom
-        b = p.viscous_friction_nm_per_rad_s + ke * ke / p.r_ohm
-        omega = (-b + math.sqrt(b * b + 4.0 * a * ke * p.v_nom / p.r_ohm)) / (2.0 * a)
+        b = motor.viscous_friction_nm_per_rad_s + ke * ke / motor.r_ohm
+        omega = (-b + math.sqrt(b * b + 4.0 * a * ke * p.V_nom / motor.r_ohm)) / (2.0 * a)
         error = abs(kt * p.rho_nom * omega * omega / (p.thrust_calibration_mult * hover) - 1.0)
         yield Result(f"thrust calibration, {aircraft.name}, relative", STATIC, error, 1e-12)
 
 
 def _bus_residual() -> Iterator[Result]:
     worst = 0.0
-    ke = motor_constant(920.0)
+    iris = load_aircraft("iris", FREE)
+    esc, motor = iris.propulsion.esc, iris.propulsion.motor
     for soc, v1, speed, duty in (
         (soc, v1, speed, duty)
         for soc in (0.2, 0.6, 1.0)
@@ -167,15 +177,15 @@ def _bus_residual() -> Iterator[Result]:
         for speed in (0.0, 150.0, 400.0, 900.0)
         for duty in (0.01, 0.1, 0.5, 1.0)
     ):
-        aircraft = iris(batteries=(Battery(soc0=soc, v1_0=v1),), contact=FREE)
+        aircraft = replace(iris, power=Power(batteries=(Battery(soc0=soc, v1_0=v1),)))
         timeline = Timeline(1, autopilot=Periodic(1), log=Periodic(1))
         sim = Simulation(_Spinning(aircraft, speed), timeline, autopilot=Held(duty)).run()
-        battery, p, state = aircraft.batteries[0], aircraft.propulsion, sim.log_state[-1]
+        battery, state = aircraft.batteries[0], sim.log_state[-1]
         volts = float(sim.log[-1]["bus"]["outputs"]["bus_voltage_v"][0])
-        applied = duty if duty >= p.deadzone else 0.0
-        currents = np.clip((applied * volts - ke * state[13:17]) / p.r_ohm, 0.0, p.max_current_a)
+        applied = duty if duty >= esc.deadzone else 0.0
+        currents = np.clip((applied * volts - motor.ke * state[13:17]) / motor.r_ohm, 0.0, motor.max_current_a)
         open_volts = 10.8 + 1.8 * float(state[17]) - float(state[18])
-        expected = max(battery.min_voltage_v, open_volts - battery.r0 * float((applied * currents / p.eta).sum()))
+        expected = max(battery.min_voltage_v, open_volts - battery.r0 * float((applied * currents / esc.eta).sum()))
         worst = max(worst, abs(volts - expected))
     yield Result("bus voltage, residual over a sweep", STATIC, worst, 1e-6)
 
@@ -183,7 +193,7 @@ def _bus_residual() -> Iterator[Result]:
 def _atmosphere() -> Iterator[Result]:
     # U.S. Standard Atmosphere 1976, geopotential altitude, to the digits that are printed.
     for altitude_m, density, bound in ((0.0, 1.2250, 5e-5), (11_000.0, 0.36392, 5e-6), (20_000.0, 0.088035, 5e-7)):
-        row = _fly(iris(home_alt_msl_m=altitude_m, contact=FREE), "Euler", 1_000).log[0]
+        row = _fly(load_aircraft("iris", FREE | {"home.alt_msl_m": altitude_m}), "Euler", 1_000).log[0]
         error = abs(float(row["bus"]["outputs"]["air_density_kg_m3"]) - density)
         yield Result(f"ISA density at {altitude_m / 1e3:g} km", STATIC, error, bound)
 

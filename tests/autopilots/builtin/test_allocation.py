@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 from builtin_modules import builtin_record, outs, part, run_allocation, tilted_hex
+from fleet import Rotor, iris, octa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -12,8 +13,6 @@ from scipy.optimize import linprog
 from px4lockstep.autopilots.builtin.allocation import ALLOCATION, flattest_thrust, pseudo_inverse
 from px4lockstep.autopilots.builtin.rate_control import RATE_CONTROL
 from px4lockstep.jit import rows
-from px4lockstep.vehicle.fleet import iris, octa
-from px4lockstep.vehicle.parts import Rotor
 
 AIRCRAFT = {"iris": iris, "octa": octa, "tilted hex": tilted_hex}
 ROLL, PITCH, YAW, DOWN = 0, 1, 2, 5

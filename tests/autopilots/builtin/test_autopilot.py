@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from builtin_modules import builtin_record
+from fleet import Rotor, iris, octa
 
 from px4lockstep.autopilots.builtin.autopilot import Builtin
 from px4lockstep.autopilots.builtin.control_model import KnownAircraft
@@ -16,8 +17,6 @@ from px4lockstep.errors import InputError
 from px4lockstep.plant.models import TorqueFreeBody
 from px4lockstep.px4.mission_items import Command, MissionItem
 from px4lockstep.px4.missions import Mission, load_mission
-from px4lockstep.vehicle.fleet import iris, octa
-from px4lockstep.vehicle.parts import Rotor
 
 HOME = {"lat_deg": 47.397742, "lon_deg": 8.545594}
 METRES_PER_DEGREE = 111_195.0

@@ -3,8 +3,7 @@
 import builtin_flight
 import numpy as np
 import pytest
-
-from px4lockstep.vehicle.fleet import iris, octa
+from fleet import iris, octa
 
 
 @pytest.mark.parametrize("aircraft", [iris(), octa()], ids=lambda aircraft: aircraft.name)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fleet import iris, octa, twin
 
 from flights import (
     TAKE_OFF,
@@ -28,8 +29,8 @@ from px4lockstep.autopilots.builtin.navigator import (
     RETURN_MODE,
 )
 from px4lockstep.errors import InputError
-from px4lockstep.vehicle.fleet import iris, octa, twin
-from px4lockstep.vehicle.parts import Battery, Contact
+from px4lockstep.vehicle.battery import Battery
+from px4lockstep.vehicle.contact import Contact
 
 WAYPOINT, LOITER_UNLIMITED, LOITER_TIME, RETURN, LAND, TAKEOFF = 16, 17, 19, 20, 21, 22
 DELAY, JUMP, SPEED = 93, 177, 178

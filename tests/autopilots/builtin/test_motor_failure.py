@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from builtin_modules import PERIOD_US, builtin_record, part, run_failures
+from fleet import iris, octa
 
 from px4lockstep.autopilots.builtin.motor_failure import reset_motor_failure
 from px4lockstep.jit import rows
 from px4lockstep.plant.layout import OUTPUTS
-from px4lockstep.vehicle.fleet import iris, octa
 
 COUNT = 100
 """Ticks, 0.4 s of them."""

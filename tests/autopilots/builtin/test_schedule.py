@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from builtin_modules import PERIOD_US, run_schedule
+from fleet import iris
 
 from px4lockstep.autopilots.builtin.autopilot import Builtin, Rates
 from px4lockstep.autopilots.builtin.control_model import KnownAircraft
@@ -10,7 +11,6 @@ from px4lockstep.autopilots.builtin.schedule import MODULE, period_us
 from px4lockstep.autopilots.builtin.stack import BUILTIN
 from px4lockstep.errors import InputError
 from px4lockstep.jit import rows
-from px4lockstep.vehicle.fleet import iris
 
 
 def due_us(rate_hz, tick_us=PERIOD_US, count=250):

@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 
 import numpy as np
 import pytest
+from fleet import Rotor, iris, octa
 from mission_files import numbered
 from px4_double import OPTIONS, build_double
 from px4_runs import SHORT, flight_of, run, settings
@@ -26,8 +27,6 @@ from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.run import fly
 from px4lockstep.px4 import Config
 from px4lockstep.px4.presets import ACTUATORS_ONLY, STATE_INJECTION, Interface, Published
-from px4lockstep.vehicle.fleet import iris, octa
-from px4lockstep.vehicle.parts import Rotor
 
 TICK_US = 4_000
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from fleet import PowerBus, iris, octa
 from px4_double import build_double, message_dtype
 
 from px4lockstep.autopilots.px4_library.autopilot import Px4Library
@@ -19,8 +20,7 @@ from px4lockstep.autopilots.px4_library.records import PX4_HOST
 from px4lockstep.engine.bus import BUS
 from px4lockstep.jit import kernel, rows
 from px4lockstep.px4.presets import STATE_INJECTION
-from px4lockstep.vehicle.fleet import iris, octa
-from px4lockstep.vehicle.parts import Battery, PowerBus
+from px4lockstep.vehicle.battery import Battery
 
 NAN = math.nan
 TICK_US = 4_000

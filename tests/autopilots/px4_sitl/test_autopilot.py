@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fleet import iris
 from px4_sitl_double import make_build, make_flight
 from sitl_instances import Ended
 from sitl_sensors import SILENT
@@ -21,7 +22,6 @@ from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.plant.models import Oscillator
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.vehicle.fleet import iris
 
 MISBEHAVE = "PX4_DOUBLE_MISBEHAVE"
 BOOT_S = 6.0

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fleet import iris
 from px4_sitl_double import heard, make_flight
 from pymavlink import mavutil
 
@@ -16,8 +17,7 @@ from px4lockstep.sensors import (
     Magnetometer,
     SensorConfig,
 )
-from px4lockstep.vehicle.fleet import iris
-from px4lockstep.vehicle.parts import Battery
+from px4lockstep.vehicle.battery import Battery
 
 TICK_US = 4_000
 MISSION, RETURN = 3, 5

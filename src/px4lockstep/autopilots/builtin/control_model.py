@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from px4lockstep.errors import InputError
 from px4lockstep.vehicle.aircraft import Aircraft
-from px4lockstep.vehicle.parts import Rotor
+from px4lockstep.vehicle.airframe import Rotor
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ Reference: https://mavlink.io/en/messages/common.html#BATTERY_STATUS
 from collections.abc import Sequence
 
 from px4lockstep.errors import InputError
-from px4lockstep.vehicle.parts import Battery
+from px4lockstep.vehicle.battery import Battery
 
 CELLS, FULL_MV, NO_CELL = 10, 65_534, 65_535
 """How many cells there are, what one can hold, and one that there is not."""
