@@ -7,6 +7,8 @@ from px4_double import OPTIONS, build_double
 from px4lockstep.campaigns.run import run_campaign
 from px4lockstep.errors import InputError
 
+pytestmark = pytest.mark.process
+
 RUNS = 5
 
 

@@ -17,6 +17,8 @@ from px4lockstep.campaigns.results import parts_of
 from px4lockstep.campaigns.run import fly_campaign, run_campaign
 from px4lockstep.errors import InputError, SimulationError
 
+pytestmark = pytest.mark.process
+
 STOP = '[stop]\nof = "energy_wh"\nhalf_width = 0.05\nmin_runs = 4\n'
 
 
@@ -102,7 +104,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(flown, tmp_path):
 
         def kill_one(progress):
             if progress.done == 3:
-                os.kill(executor._team[0].process.pid, signal.SIGKILL)
+                os.kill(executor._team[0].interpreter.process.pid, signal.SIGKILL)
             return True
 
         assert fly_campaign(folder, executor, kill_one).is_complete
@@ -116,7 +118,7 @@ def test_workers_end_with_the_campaign(tmp_path):
         fly_campaign(folder, executor, lambda progress: progress.done < 3)
         team = list(executor._team)
         assert len(team) == 2
-    assert all(worker.process.returncode is not None for worker in team)
+    assert all(worker.interpreter.process.returncode is not None for worker in team)
 
 
 def test_workers_end_if_the_campaign_is_killed(tmp_path):
@@ -127,7 +129,7 @@ def test_workers_end_if_the_campaign_is_killed(tmp_path):
         f"folder = CampaignFolder.create({str(out)!r}, load_campaign({str(file)!r}, 1000), '')\n"
         "with LocalExecutor(folder.campaign, 2) as executor:\n"
         "    def tell(progress):\n"
-        "        if progress.done == 2: print(*(w.process.pid for w in executor._team), flush=True)\n"
+        "        if progress.done == 2: print(*(w.interpreter.process.pid for w in executor._team), flush=True)\n"
         "        return True\n"
         "    fly_campaign(folder, executor, tell)\n"
     )

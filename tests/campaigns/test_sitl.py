@@ -63,6 +63,6 @@ def test_a_worker_that_is_told_to_end_ends_its_px4_and_takes_its_folder_away(cam
     [pid] = tmp_path.glob("px4lockstep-sitl-*/px4/pid")
     px4 = int(pid.read_text())
     worker.end()
-    assert worker.process.returncode == 128 + 15
+    assert worker.interpreter.process.returncode == 128 + 15
     assert is_gone(px4)
     assert not list(tmp_path.glob("px4lockstep-sitl-*"))

@@ -14,6 +14,8 @@ import px4lockstep.flights.folder
 from px4lockstep.errors import InputError
 from px4lockstep.flights.recording.file import read_recording
 
+pytestmark = pytest.mark.process
+
 SETTINGS = ("autopilot.kind=px4", "timeline.t_end_s=12.0", "scenario.arm_time_s=0.2", "scenario.mission_time_s=0.4")
 
 

@@ -216,6 +216,7 @@ ORDER = (
     "jit",
     "math",
     "px4",
+    "processes",
     "plant",
     "environment",
     "vehicle",

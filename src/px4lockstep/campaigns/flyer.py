@@ -19,8 +19,8 @@ from px4lockstep.campaigns.result_rows import Row
 from px4lockstep.campaigns.results_table import ERROR
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import HostError, LockstepError, SimulationError
-from px4lockstep.flights.child import ask_child, crash_of
 from px4lockstep.flights.run import Run, fly
+from px4lockstep.processes import ask_child, crash_of
 from px4lockstep.px4.console import log_of_console
 from px4lockstep.spec.build import build
 from px4lockstep.spec.spec import Spec

@@ -5,26 +5,23 @@ worker ends by itself when the pipe to this process does.
 """
 
 import os
-import subprocess
-import sys
-import tempfile
 from collections import deque
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
-from typing import IO, Any, cast
+from typing import Any, cast
 
 from px4lockstep.campaigns.campaign import Campaign
 from px4lockstep.campaigns.executor import MAX_ATTEMPTS, Executor, Job, lost
 from px4lockstep.campaigns.result_rows import Row
 from px4lockstep.errors import SimulationError
-from px4lockstep.flights.child import name_of
+from px4lockstep.processes import Interpreter, name_of
 
 MODULE = "px4lockstep.campaigns.worker"
 MAX_SHOWN = 2_000
 PATIENCE_S = 1.0
-"""For a worker to end by itself: one that is killed leaves its mission behind."""
+"""For a worker to end by itself."""
 CLOSING_S = 4.0
 """For one that was told to: stock PX4 gets two seconds of these."""
 
@@ -33,9 +30,8 @@ CLOSING_S = 4.0
 class Worker:
     """A process that flies, and what it flies now."""
 
-    process: subprocess.Popen[bytes]
+    interpreter: Interpreter
     pipe: "Connection[Any, Any]"
-    errors: IO[bytes]
     job: Job | None = None
 
     @classmethod
@@ -45,25 +41,19 @@ class Worker:
         Raises:
             SimulationError: If the system allows no further process, or no further file.
         """
-        with ExitStack() as opened:
+        try:
+            ours, theirs = Pipe()
             try:
-                ours, theirs = map(opened.enter_context, Pipe())
-                errors = opened.enter_context(tempfile.TemporaryFile())
-                process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", MODULE, str(theirs.fileno())],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=errors,
-                    pass_fds=[theirs.fileno()],
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise SimulationError(f"a worker can't be started: {error.strerror}; use fewer --workers") from error
-            opened.pop_all()
-        theirs.close()
+                with theirs:
+                    interpreter = Interpreter.start(MODULE, [str(theirs.fileno())], pass_fds=[theirs.fileno()])
+            except OSError:
+                ours.close()
+                raise
+        except OSError as error:
+            raise SimulationError(f"a worker can't be started: {error.strerror}; use fewer --workers") from error
         with suppress(OSError):  # one that is gone is seen when its row is asked for
             ours.send(campaign)
-        return cls(process, ours, cast(IO[bytes], errors))
+        return cls(interpreter, ours)
 
     def give(self, job: Job) -> None:
         """Let it fly a job."""
@@ -81,24 +71,16 @@ class Worker:
 
     def how_it_ended(self) -> str:
         """Say how it has ended."""
-        code = self.process.wait()
+        code = self.interpreter.process.wait()
         if code < 0:
             return f"was ended by {name_of(-code)}"
-        self.errors.seek(0)
-        said = self.errors.read().decode(errors="replace").strip()[-MAX_SHOWN:]
+        said = self.interpreter.said()[-MAX_SHOWN:]
         return f"ended with code {code}" + (f": {said}" if said else "")
 
     def end(self) -> None:
         """End it: what does not see the end of its pipe, because it flies, is told to, and then killed."""
         self.pipe.close()
-        for patience_s, insist in ((PATIENCE_S, self.process.terminate), (CLOSING_S, self.process.kill)):
-            try:
-                self.process.wait(patience_s)
-                break
-            except subprocess.TimeoutExpired:
-                insist()
-        self.process.wait()
-        self.errors.close()
+        self.interpreter.end(PATIENCE_S, CLOSING_S)
 
 
 @dataclass

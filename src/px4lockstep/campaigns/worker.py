@@ -7,14 +7,13 @@ each its row goes back. It ends when the other end is closed; on SIGTERM, or, on
 ended, in the middle of a flight, of which nothing is left behind.
 """
 
-import ctypes
 import os
 import signal
 import sys
 from multiprocessing.connection import Connection
 
 from px4lockstep.campaigns.flyer import fly_run
-from px4lockstep.flights.child import PR_SET_PDEATHSIG
+from px4lockstep.processes import ending_with
 
 
 def work(pipe: "Connection[object, tuple[int, dict[str, object]]]") -> None:
@@ -30,12 +29,8 @@ def work(pipe: "Connection[object, tuple[int, dict[str, object]]]") -> None:
 
 def end_when_told() -> None:
     """Make SIGTERM an exception, so that what a flight has open is closed; let the end of the parent send it."""
-    parent = os.getppid()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGTERM))
-        if os.getppid() != parent:  # it ended before that was said
-            sys.exit(128 + signal.SIGTERM)
+    ending_with(os.getppid(), signal.SIGTERM)()
 
 
 if __name__ == "__main__":

@@ -17,12 +17,12 @@ from px4lockstep.cli.watched import in_child, remedy
 from px4lockstep.errors import InputError, LockstepError
 from px4lockstep.flights.branch import Trunk, fly_branches
 from px4lockstep.flights.changes import Change
-from px4lockstep.flights.child import crash_of
 from px4lockstep.flights.folder import fresh_folder, summary_of
 from px4lockstep.flights.fork import fork, is_of_px4
 from px4lockstep.flights.outcome import FLOWN as FLOWN_WORD
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.processes import crash_of
 from px4lockstep.px4.console import console_into, printed_in
 from px4lockstep.spec.overrides import parse_override
 

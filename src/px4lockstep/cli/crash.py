@@ -8,9 +8,9 @@ from typing import BinaryIO
 
 from px4lockstep.cli.watched import remedy
 from px4lockstep.errors import InputError
-from px4lockstep.flights.child import crash_of
 from px4lockstep.flights.crashed import keep_crashed
 from px4lockstep.flights.folder import MARK, PX4_LOG
+from px4lockstep.processes import crash_of
 from px4lockstep.px4.console import printed_in
 from px4lockstep.spec.spec import Spec
 

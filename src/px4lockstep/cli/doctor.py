@@ -65,7 +65,7 @@ def _px4_sitl() -> str:
 
 def _px4_library() -> str:
     """Say which library is found, and whether it fits; it is loaded in a child of this process, since it may crash."""
-    from px4lockstep.flights.child import ask_child, crash_of
+    from px4lockstep.processes import ask_child, crash_of
     from px4lockstep.px4 import Library
 
     def load() -> str:

@@ -1,48 +1,18 @@
 """A command that loads PX4's library goes on in a child of its process, so that a crash can be told of.
 
-The parent waits, and ends as the child does. What is sent to it is passed on: SIGTERM and SIGHUP as they are, Ctrl-C as
-SIGUSR1. A terminal sends Ctrl-C to both of them, and a script perhaps to one: the child counts those of its parent.
+The parent waits, passes signals on, and ends as the child does.
 """
 
-import gc
 import os
 import shlex
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Any
 
 from px4lockstep.cli.interrupts import interrupts
-from px4lockstep.flights.child import crash_of, end_of, fork_child, is_crash
+from px4lockstep.processes import Watched, crash_of, is_crash
 
 FAILED = 1
-MAX_INTERRUPTS = 3
-"""The first asks, the second stops at once, and this one ends a PX4 that hangs."""
-
-
-class _Watched:
-    """A child that signals are passed on to."""
-
-    def __init__(self, child: int) -> None:
-        self.code = 0
-        """Its exit code, or the signal that ended it, negative; once it has ended."""
-        self.passed_on: list[int] = []
-        self._child = child
-
-    def pass_on(self, number: int, *_: Any) -> None:
-        """Let the child have a signal."""
-        self.passed_on.append(number)
-        sent = number
-        if number == signal.SIGINT:
-            sent = signal.SIGKILL if self.is_killed else signal.SIGUSR1
-        with suppress(ProcessLookupError):
-            os.kill(self._child, sent)
-
-    @property
-    def is_killed(self) -> bool:
-        """Whether there were so many interrupts that the child is to end whatever it does."""
-        return self.passed_on.count(signal.SIGINT) >= MAX_INTERRUPTS
 
 
 def in_child(command: Callable[[], int], tell: Callable[[int], None] | None = None) -> int:
@@ -63,7 +33,7 @@ def in_child(command: Callable[[], int], tell: Callable[[int], None] | None = No
     """
     if not hasattr(os, "fork"):
         return command()
-    watched = _watch()
+    watched = Watched.fork(interrupts.take_from_parent)
     if watched is None:
         return command()
     if watched.code >= 0:
@@ -80,29 +50,6 @@ def in_child(command: Callable[[], int], tell: Callable[[int], None] | None = No
     else:
         sys.stderr.write(f"error: {crash_of(number)}\n{remedy(number)}")
     return FAILED
-
-
-def _watch() -> _Watched | None:
-    """Make a child; return None there, and in the parent what has come of it."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    passed = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, as it may be inherited, nobody could wait
-    gc.freeze()  # or the collector would make a copy of every page that the two have in common
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [*passed, signal.SIGUSR1])
-    try:
-        child = fork_child()
-        if child == 0:
-            if signal.SIGINT in passed:
-                interrupts.take_from_parent()
-            return None
-        watched = _Watched(child)
-        handlers = {number: signal.signal(number, watched.pass_on) for number in passed}
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    watched.code = end_of(child)
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
-    return watched
 
 
 def remedy(number: int) -> str:

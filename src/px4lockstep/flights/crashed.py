@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from px4lockstep.errors import InputError
-from px4lockstep.flights.child import crash_of
 from px4lockstep.flights.folder import LOG_PARQUET, LOG_ROWS, SUMMARY, read_log
 from px4lockstep.flights.outcome import FAILED
 from px4lockstep.flights.summary import summarize_log
 from px4lockstep.io import atomic_write
 from px4lockstep.log.log import Log
 from px4lockstep.log.parquet import write_parquet
+from px4lockstep.processes import crash_of
 from px4lockstep.spec.spec import Spec
 
 

@@ -7,12 +7,9 @@ Compiled for this processor and for any, interpreted, by workers that have flown
 """
 
 import os
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,12 +22,14 @@ from px4lockstep.flights.recorded import SPEC, live
 from px4lockstep.flights.recording.differences import Difference, FlightRows, first_difference, first_live_difference
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.processes import Interpreter
 from px4lockstep.spec.build import build
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
 
 MAX_PROCESSES = 2
 LOOK_S = 0.05
+WORKER = "px4lockstep.flights.determinism_worker"
 CHANGES_THE_CODE = ("NUMBA_DISABLE_JIT", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
 """Of the user's environment, what would make another variant of all variants."""
 
@@ -182,7 +181,7 @@ class _Job:
     variant: Variant
     place: tuple[int, int]  # the variant's, and among its workers
     folder: Path
-    process: "subprocess.Popen[bytes] | None" = None
+    process: Interpreter | None = None
     start_s: float = 0.0
 
     def names(self) -> list[str]:
@@ -207,9 +206,7 @@ class _Processes:
     def __exit__(self, *_: object) -> None:
         for job in self._running:
             if job.process is not None:
-                with suppress(ProcessLookupError):
-                    os.killpg(job.process.pid, signal.SIGKILL)  # with what it has started itself, to compile
-                job.process.wait()
+                job.process.kill()  # with what it has started itself, to compile
 
     def run(self, variants: Sequence[Variant]) -> Iterator[tuple[_Job, str | None]]:
         """Give each job when it has ended, and why it failed if it did."""
@@ -226,52 +223,30 @@ class _Processes:
                     except OSError as error:
                         yield job, f"{job.variant.python} can't be started: {error.strerror}"
             for job in list(self._running):
-                code = self._code_of(job)
+                assert job.process is not None
+                code = job.process.wait(LOOK_S)
                 if code is not None:
                     self._running.remove(job)
-                    yield job, None if code == 0 else _reason(job, code)
+                    reason = None if code == 0 else _reason(job.process, code)
+                    job.process.close()
+                    yield job, reason
 
     def _start(self, job: _Job) -> None:
         job.folder.mkdir()
         kept = {name: value for name, value in os.environ.items() if name not in CHANGES_THE_CODE}
-        command = [
-            job.variant.python,
-            "-P",
-            "-m",
-            "px4lockstep.flights.determinism_worker",
-            str(self._spec),
-            str(job.folder),
-        ]
         job.start_s = time.perf_counter()
-        with _errors_of(job).open("wb") as errors:
-            job.process = subprocess.Popen(
-                [*command, str(job.variant.flights), str(os.getpid())],
-                env={**kept, "PX4LOCKSTEP_QUIET": "1", **job.variant.environment},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                process_group=0,  # so that it can be ended with all that it starts
-            )
+        job.process = Interpreter.start(
+            WORKER,
+            [str(self._spec), str(job.folder), str(job.variant.flights), str(os.getpid())],
+            python=job.variant.python,
+            environment={**kept, "PX4LOCKSTEP_QUIET": "1", **job.variant.environment},
+        )
         self._running.append(job)
 
-    @staticmethod
-    def _code_of(job: _Job) -> int | None:
-        """Wait a moment for a process; return its exit code if it has ended."""
-        assert job.process is not None
-        try:
-            return job.process.wait(LOOK_S)
-        except subprocess.TimeoutExpired:
-            return None
 
-
-def _errors_of(job: _Job) -> Path:
-    return job.folder / "errors.txt"
-
-
-def _reason(job: _Job, code: int) -> str:
+def _reason(process: Interpreter, code: int) -> str:
     """Say why a process failed: the last line that it wrote, or how it ended."""
-    lines = _errors_of(job).read_text("utf-8", "replace").split("\n")
-    said = [line.strip() for line in lines if line.strip()]
+    said = [line.strip() for line in process.said().split("\n") if line.strip()]
     how = f"exit code {code}" if code > 0 else f"ended by signal {-code}"
     return f"{said[-1].removeprefix('error: ')} ({how})" if said else how
 

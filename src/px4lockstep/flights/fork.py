@@ -18,13 +18,13 @@ from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.flights.branch import branch_specs, check_flown
 from px4lockstep.flights.changes import Change
-from px4lockstep.flights.child import ask_child, crash_of
 from px4lockstep.flights.crashed import keep_crashed
 from px4lockstep.flights.folder import PX4_LOG, SUMMARY, RunFolder
 from px4lockstep.flights.recorded import SPEC, recorded_spec
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.flights.run import Run, fly
+from px4lockstep.processes import ask_child, crash_of
 from px4lockstep.px4.console import flush_console, log_of_console, printed_in
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import change_spec, load_spec

@@ -5,17 +5,17 @@ ended is killed then and never again, since the number may soon be another's. On
 whatever ends that. What it prints goes to a file.
 """
 
-import ctypes
 import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from px4lockstep.errors import HostError, InputError
+from px4lockstep.processes import ending_with
 
 VARIABLE = "PX4_SITL_DIR"
 BUILDS = ("", "build/px4_sitl_default")
@@ -24,8 +24,6 @@ PARAMETER = "PX4_PARAM_"
 END_S = 2.0
 """What it gets to end by itself; 3 ms were measured."""
 TAIL_LINES = 8
-PR_SET_PDEATHSIG = 1
-"""Of Linux's prctl."""
 
 
 def find_build(folder: str | Path | None) -> Path:
@@ -72,7 +70,7 @@ class Px4Process:
     ) -> None:
         self._log = log
         own = {PARAMETER + name: value for name, value in parameters.items()}
-        end_with_us = _end_with(os.getpid()) if sys.platform == "linux" else None
+        end_with_us = ending_with(os.getpid()) if sys.platform == "linux" else None
         self._is_swept = False
         command = [str(build / "bin" / "px4"), "-d", "-i", str(instance), "-w", str(folder), str(build / "etc")]
         try:
@@ -159,15 +157,3 @@ class Px4Process:
 def _environment() -> dict[str, str]:
     """Return the environment without what a shell of Gazebo's, say, has left: another simulator, other parameters."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("PX4_SIM", PARAMETER))}
-
-
-def _end_with(parent: int) -> Callable[[], None]:
-    """Return what asks, in the new process, for an end with the process that started it."""
-    prctl, number = ctypes.CDLL(None).prctl, ctypes.c_ulong(signal.SIGKILL)  # loaded here: there may be threads
-
-    def ask() -> None:
-        prctl(PR_SET_PDEATHSIG, number)
-        if os.getppid() != parent:  # it ended before it could be said
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    return ask
