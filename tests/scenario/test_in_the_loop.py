@@ -5,7 +5,7 @@ from fleet import iris
 from scenario_flight import EVERYTHING, Throttle, Truth, everything, simulation
 
 from px4lockstep.engine.simulation import Simulation
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, StateError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.scenario.scenario import Scenario
 
@@ -164,7 +164,7 @@ def test_a_function_that_raises_ends_the_run_with_a_note():
     with pytest.raises(ValueError, match="no") as caught:
         sim.run()
     assert caught.value.__notes__ == ["raised by the scenario at t = 0.005000 s"]
-    with pytest.raises(InputError, match="failed"):
+    with pytest.raises(StateError, match="failed"):
         sim.snapshot()
 
 

@@ -10,7 +10,8 @@ from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.integrators.integrate import integrate
 from px4lockstep.integrators.solver import SOLVER, WORK, Integrator
 from px4lockstep.jit import kernel, rows
-from px4lockstep.plant.layout import GROUPS, INPUT, OUTPUTS, STATE
+from px4lockstep.plant.inputs import INPUT
+from px4lockstep.plant.layout import GROUPS, OUTPUTS, STATE
 from px4lockstep.plant.models import write_plant
 from px4lockstep.vehicle.dispatch import PLANT, autopilot_tick, project, rhs, write_outputs
 

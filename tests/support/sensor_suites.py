@@ -7,7 +7,8 @@ import numpy as np
 
 from px4lockstep.environment.gravity import Gravity
 from px4lockstep.jit import caller, view, zeros
-from px4lockstep.plant.layout import INPUT, STATE
+from px4lockstep.plant.inputs import INPUT
+from px4lockstep.plant.layout import STATE
 from px4lockstep.sensors import (
     Airspeed,
     Barometer,

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.jit import record
-from px4lockstep.plant.layout import BATTERY_STATUS, COMMAND, FAULTS, MAX_BATTERIES, OUTPUTS
+from px4lockstep.plant.faults import FAULTS
+from px4lockstep.plant.layout import BATTERY_STATUS, COMMAND, MAX_BATTERIES, OUTPUTS
 
 BUS_SCHEMA_VERSION = 2
 

@@ -16,7 +16,8 @@ from px4lockstep.environment.wind import WIND
 from px4lockstep.estimation.estimator import ESTIMATOR
 from px4lockstep.integrators.solver import SOLVER, WORK
 from px4lockstep.jit import record
-from px4lockstep.plant.layout import COMMAND, INPUT, MAX_BATTERIES, STATE
+from px4lockstep.plant.inputs import INPUT
+from px4lockstep.plant.layout import COMMAND, MAX_BATTERIES, STATE
 from px4lockstep.scenario.stage import SCENARIO
 from px4lockstep.vehicle.battery_sensor import BATTERY_SENSOR
 from px4lockstep.vehicle.dispatch import PLANT

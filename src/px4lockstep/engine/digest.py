@@ -3,6 +3,9 @@
 For every row of the log, and once more for the end: time, plant state, motor and servo commands, wind and faults as
 held. A replay can reproduce all of that. What only a live run has, the estimate and the
 autopilot's setpoints, has a digest of its own.
+
+A kind of fault that was added later (`plant.faults.LATER`) enters the digest only of a flight in which it happens, so
+that a new kind changes the digest of no other flight.
 """
 
 import functools
@@ -13,17 +16,22 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.recfunctions import repack_fields
 
 from px4lockstep.io import blocks
-from px4lockstep.plant.layout import FAULTS, MAX_MOTORS, MAX_SERVOS
+from px4lockstep.plant.faults import FIRST
+from px4lockstep.plant.layout import MAX_MOTORS, MAX_SERVOS
 
 ROWS_PER_CHUNK = 512
 """What stays in the processor's cache between packing and hashing."""
 
 
 @functools.cache
-def flight_dtype(n_x: int) -> np.dtype[Any]:
-    """Return the packed layout of a row that enters the digest."""
+def flight_dtype(n_x: int, faults: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the packed layout of a row of a flight: what every digest has, then the later kinds of faults."""
+    own = {name: (faults[name].base.newbyteorder("<"), faults[name].shape) for name in faults.names or ()}
+    first = [(name, *own[name]) for name in FIRST]
+    later = [(name, *own[name]) for name in own if name not in FIRST]
     return np.dtype(
         [
             ("time_us", "<u8"),
@@ -31,20 +39,27 @@ def flight_dtype(n_x: int) -> np.dtype[Any]:
             ("motors", "<f8", MAX_MOTORS),
             ("servos", "<f8", MAX_SERVOS),
             ("wind_ned", "<f8", 3),
-            ("faults", FAULTS.newbyteorder("<")),
+            ("faults", first),
+            *([("later_faults", later)] if later else []),
         ]
     )
 
 
 def pack_flight(time_us: Any, x: npt.NDArray[Any], inputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Pack rows of time, state and held inputs."""
-    packed = np.empty(len(inputs), flight_dtype(x.shape[1]))
+    faults = inputs["faults"]
+    packed = np.empty(len(inputs), flight_dtype(x.shape[1], faults.dtype))
     packed["time_us"] = time_us
     packed["x"] = x
     packed["motors"] = inputs["command"]["motors"]
     packed["servos"] = inputs["command"]["servos"]
     packed["wind_ned"] = inputs["wind_ned"]
-    packed["faults"] = inputs["faults"]
+    if "later_faults" not in (packed.dtype.names or ()):
+        packed["faults"] = faults
+        return packed
+    for part in ("faults", "later_faults"):
+        for name in packed[part].dtype.names or ():
+            packed[part][name] = faults[name]
     return packed
 
 
@@ -75,8 +90,25 @@ def live_digest(log: npt.NDArray[Any], end: npt.NDArray[Any]) -> str:
 
 
 def _digest_of(packed: Iterable[npt.NDArray[Any]]) -> str:
-    """Return the SHA-256 of packed rows, in order, as hexadecimal."""
+    """Return the SHA-256 of packed rows, in order, as hexadecimal.
+
+    A later kind of fault that is not 0 everywhere adds its name and the SHA-256 of its own numbers at the end.
+    """
     digest = hashlib.sha256()
+    later: dict[str, Any] = {}
+    used: set[str] = set()
     for part in packed:
-        digest.update(part.data)
+        if "later_faults" not in (part.dtype.names or ()):
+            digest.update(part.data)
+            continue
+        first = [name for name in part.dtype.names or () if name != "later_faults"]
+        digest.update(repack_fields(part[first]).data)
+        for name in part["later_faults"].dtype.names or ():
+            numbers = np.ascontiguousarray(part["later_faults"][name])
+            later.setdefault(name, hashlib.sha256()).update(numbers.data)
+            if numbers.any():
+                used.add(name)
+    for name in sorted(used):
+        digest.update(name.encode())
+        digest.update(later[name].digest())
     return digest.hexdigest()

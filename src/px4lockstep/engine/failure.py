@@ -5,15 +5,8 @@ from typing import Any
 from px4lockstep.autopilots.base import Session
 from px4lockstep.engine import validator
 from px4lockstep.errors import InvariantError, SimulationError, StepError
+from px4lockstep.plant.faults import FRACTIONS, KINDS, Fault
 from px4lockstep.plant.layout import GROUPS
-
-FAULTS = {
-    int(validator.FAULT_MOTOR): "motor faults {motors:#b} name a motor above {index}, the last,",
-    int(validator.FAULT_BATTERY): "battery_disconnected is {value:.0f}, not 0 or 1,",
-    int(validator.FAULT_SENSOR): "sensor_fault_mask {sensors:#b} has bits that are no SENSOR_FAULT_*,",
-    int(validator.FAULT_STUCK_DUTY): "stuck_duty of motor {number} is {value}, not within 0 to 1,",
-    int(validator.FAULT_THRUST_LOSS): "thrust_loss of motor {number} is {value}, not within 0 to 1,",
-}
 
 
 def failure_of(sim: Any, integrator_kind: str, session: Session) -> SimulationError:
@@ -59,8 +52,8 @@ def failure_of(sim: Any, integrator_kind: str, session: Session) -> SimulationEr
         text = f"a function of the plant raised an exception {at}; {state}. The log is intact"
     elif code == validator.BUS_VOLTAGE:
         text = f"the voltage of bus {index + 1} is {value} {at}; {state}"
-    elif code in FAULTS:
-        text = f"the scenario's {_describe_fault(sim, code, index, value)} {at}"
+    elif validator.FAULT <= code < validator.FAULT + len(KINDS):
+        text = f"the scenario's {_describe_fault(sim, KINDS[code - int(validator.FAULT)], index)} {at}"
     else:
         text = (
             f"the right-hand side is not pure {at}: evaluated twice, derivative {index} differs by {value}, or it "
@@ -94,11 +87,13 @@ def _step_failure(sim: Any, code: int, integrator_kind: str) -> StepError:
     )
 
 
-def _describe_fault(sim: Any, code: int, index: int, value: float) -> str:
-    faults = sim["bus"]["scenario"]["faults"]
-    motors = int(faults["motor_disabled_mask"] | faults["motor_stuck_mask"] | faults["motor_weak_mask"])
-    sensors = int(faults["sensor_fault_mask"])
-    return FAULTS[code].format(index=index, number=index + 1, value=value, motors=motors, sensors=sensors)
+def _describe_fault(sim: Any, fault: Fault, n_motors: int) -> str:
+    """Say what is wrong with the value of a fault."""
+    found = sim["bus"]["scenario"]["faults"][fault.name]
+    if fault.form != FRACTIONS:
+        return fault.wrong.format(mask=int(found), index=n_motors)
+    i = next(i for i, value in enumerate(found) if not 0.0 <= value <= 1.0)
+    return fault.wrong.format(number=i + 1, value=float(found[i]))
 
 
 def _group_of(sim: Any, index: int) -> str:

@@ -16,13 +16,13 @@ import numpy as np
 from px4lockstep.integrators.integrate import FIRST
 from px4lockstep.integrators.step import take_slopes
 from px4lockstep.jit import kernel, record
+from px4lockstep.plant.faults import fault_changed, wrong_fault
 from px4lockstep.plant.layout import (
     ATT,
     MAX_BUSES,
     MAX_MOTORS,
     MAX_SERVOS,
     MAX_STATES,
-    SENSOR_FAULT_EST_FREEZE,
 )
 from px4lockstep.plant.user import MAX_PARAMETERS
 
@@ -31,7 +31,6 @@ CHEAP = LEVELS["cheap"]
 PARANOID = LEVELS["paranoid"]
 
 MAX_NORM_ERROR = 1e-10
-ALL_SENSORS = 2 * SENSOR_FAULT_EST_FREEZE - 1  # every bit up to the last
 
 # What was broken. The first two are the integrator's, in its own numbering. Typed: a kernel compiles once per value of
 # a plain integer that it is handed.
@@ -51,11 +50,7 @@ RHS_NOT_PURE = np.int64(12)
 USER_FUNCTION_RAISED = np.int64(13)
 BUS_VOLTAGE = np.int64(14)
 AUTOPILOT_FAILED = np.int64(15)
-FAULT_MOTOR = np.int64(20)
-FAULT_BATTERY = np.int64(21)
-FAULT_SENSOR = np.int64(22)
-FAULT_STUCK_DUTY = np.int64(23)
-FAULT_THRUST_LOSS = np.int64(24)
+FAULT = np.int64(20)  # and the number of the kind in `faults.KINDS`; the index is the number of motors
 
 NO_INDEX = np.int64(-1)
 
@@ -127,19 +122,8 @@ def check_state(validator, t_us, state, plant):
 def check_faults(validator, t_us, faults, plant):
     """Check that the scenario's faults are such as the plant can have."""
     n_motors = plant.traits.n_motors if plant.traits.is_vehicle != 0 else MAX_MOTORS
-    motors = faults.motor_disabled_mask | faults.motor_stuck_mask | faults.motor_weak_mask
-    if motors >> n_motors != 0:  # a negative mask too: it has all bits above
-        return report(validator, FAULT_MOTOR, t_us, n_motors, 0.0)
-    if faults.battery_disconnected >> 1 != 0:
-        return report(validator, FAULT_BATTERY, t_us, NO_INDEX, float(faults.battery_disconnected))
-    if faults.sensor_fault_mask & ~ALL_SENSORS != 0:
-        return report(validator, FAULT_SENSOR, t_us, NO_INDEX, 0.0)
-    for i in range(MAX_MOTORS):
-        if not 0.0 <= faults.stuck_duty[i] <= 1.0:
-            return report(validator, FAULT_STUCK_DUTY, t_us, i, faults.stuck_duty[i])
-        if not 0.0 <= faults.thrust_loss[i] <= 1.0:
-            return report(validator, FAULT_THRUST_LOSS, t_us, i, faults.thrust_loss[i])
-    return SOUND
+    kind = wrong_fault(faults, n_motors)
+    return SOUND if kind < 0 else report(validator, FAULT + kind, t_us, n_motors, 0.0)
 
 
 @kernel
@@ -250,19 +234,7 @@ def input_changed(inputs, before):
     for i in range(3):
         if differs(inputs.wind_ned[i], before.wind_ned[i]):
             return True
-    faults, faults_before = inputs.faults, before.faults
-    for i in range(MAX_MOTORS):
-        if differs(faults.stuck_duty[i], faults_before.stuck_duty[i]):
-            return True
-        if differs(faults.thrust_loss[i], faults_before.thrust_loss[i]):
-            return True
-    return (
-        faults.motor_disabled_mask != faults_before.motor_disabled_mask
-        or faults.motor_stuck_mask != faults_before.motor_stuck_mask
-        or faults.motor_weak_mask != faults_before.motor_weak_mask
-        or faults.battery_disconnected != faults_before.battery_disconnected
-        or faults.sensor_fault_mask != faults_before.sensor_fault_mask
-    )
+    return fault_changed(inputs.faults, before.faults)
 
 
 @kernel

@@ -7,7 +7,8 @@ from px4lockstep.errors import InputError
 from px4lockstep.integrators.tableaux import MAX_STAGES, TABLEAU, TABLEAUX, Method, Tableau
 from px4lockstep.jit import record
 from px4lockstep.part import KEY, Found, Part, entry, misfit
-from px4lockstep.plant.layout import GROUPS, INPUT, STATE
+from px4lockstep.plant.inputs import INPUT
+from px4lockstep.plant.layout import GROUPS, STATE
 from px4lockstep.timebase import period_to_us
 
 SOLVER = record(

@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.log.log import Log
+from px4lockstep.plant.faults import FLAG, FRACTIONS, KINDS, SENSOR_MASK, SENSORS, Fault
 
 MODES = {0: "manual", 3: "mission", 4: "hold", 5: "return", 12: "descend", 13: "termination", 18: "land"}
 FAILSAFES = {0: "cleared", 1: "geofence", 2: "battery", 3: "motor failure", 4: "position lost"}
 WARNINGS = {0: "normal", 1: "low", 2: "critical", 3: "emergency"}
-SENSORS = {1: "gyro", 2: "accelerometer", 4: "magnetometer", 8: "barometer", 16: "GPS", 32: "estimate frozen"}
+SENSOR_LABELS = dict(SENSORS.values())
 
 
 @dataclass(frozen=True)
@@ -57,22 +58,27 @@ def _modes(log: Log) -> Iterator[FlightEvent]:
         yield FlightEvent(int(log.time_us[row]), f"mode {MODES.get(int(mode[row]), int(mode[row]))}", is_fault)
 
 
+def _fault(log: Log, fault: Fault) -> Iterator[FlightEvent]:
+    """Go through the beginnings and ends of one kind of fault."""
+    if not fault.begins or fault.name not in log or not log.rows:
+        return
+    values = log[fault.name]
+    if fault.form == FLAG:
+        yield from _changes(log, fault.name, lambda now: fault.begins if now else fault.ends, is_fault=True)
+        return
+    if fault.form == FRACTIONS:
+        masks = (values != 0.0).astype(np.int64) @ (1 << np.arange(values.shape[1]))
+    else:
+        masks = values
+    of_sensor = fault.form == SENSOR_MASK
+    for time_us, bit, is_set in _bits(log, masks):
+        what = SENSOR_LABELS.get(1 << bit, f"sensor {bit}") if of_sensor else str(bit + 1)
+        yield FlightEvent(time_us, (fault.begins if is_set else fault.ends).format(what), is_fault=is_set)
+
+
 def _faults(log: Log) -> Iterator[FlightEvent]:
-    yield from _masks(log, "motor_disabled_mask", lambda i: f"motor {i + 1} off", lambda i: f"motor {i + 1} back")
-    yield from _masks(log, "motor_stuck_mask", lambda i: f"motor {i + 1} stuck", lambda i: f"motor {i + 1} free")
-    yield from _masks(log, "motor_weak_mask", lambda i: f"motor {i + 1} weak", lambda i: f"motor {i + 1} strong again")
-    yield from _masks(
-        log,
-        "sensor_fault_mask",
-        lambda i: f"fault: {SENSORS.get(1 << i, f'sensor {i}')}",
-        lambda i: f"fault over: {SENSORS.get(1 << i, f'sensor {i}')}",
-    )
-    yield from _changes(
-        log,
-        "battery_disconnected",
-        lambda now: "battery disconnected" if now else "battery connected",
-        is_fault=True,
-    )
+    for fault in sorted(KINDS, key=lambda fault: fault.form == FLAG):
+        yield from _fault(log, fault)
     yield from _changes(
         log, "est_fault_dropout", lambda now: "position dropout" if now else "position back", is_fault=True
     )
@@ -117,14 +123,11 @@ def _changes_of(log: Log, values: npt.NDArray[Any], describe: Any, *, is_fault: 
         yield FlightEvent(int(log.time_us[row]), describe(now), is_fault and now != 0)
 
 
-def _masks(log: Log, name: str, rise: Any, fall: Any) -> Iterator[FlightEvent]:
-    """Go through the bits that change; those that are set from the first row on count as having changed there."""
-    if name not in log or not log.rows:
-        return
-    masks = np.concatenate([[0], log[name]])
+def _bits(log: Log, masks: npt.NDArray[Any]) -> Iterator[tuple[int, int, bool]]:
+    """Go through the bits that change: when, which, and whether it is set. One that is set in the first row counts."""
+    masks = np.concatenate([[0], masks])
     for row in np.flatnonzero(np.diff(masks)):
         before, after = int(masks[row]), int(masks[row + 1])
         for bit in range((before ^ after).bit_length()):
             if (before ^ after) >> bit & 1:
-                label = rise(bit) if after >> bit & 1 else fall(bit)
-                yield FlightEvent(int(log.time_us[row]), label, is_fault=bool(after >> bit & 1))
+                yield int(log.time_us[row]), bit, bool(after >> bit & 1)

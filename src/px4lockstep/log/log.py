@@ -179,6 +179,7 @@ def _arrays_of(core: Any, rows: Array, state: Array, sensors: Array | None) -> d
         "sensors": sensors is not None,
         "estimator": int(modes["estimator"]) != 0,
         "autopilot": int(modes["autopilot"]) in (NATIVE, PYTHON_WITH_STATUS),
+        "fault": True,
     }
     starts, stops = plant["group_start"].tolist(), plant["group_stop"].tolist()
     groups = {name: state[:, start:stop] for name, start, stop in zip(GROUPS, starts, stops, strict=True)}
@@ -204,6 +205,8 @@ def _arrays_of(core: Any, rows: Array, state: Array, sensors: Array | None) -> d
             continue
         if sensors is not None and column.needs == "sensors":
             arrays[column.name] = sensors[column.source.removeprefix("bus.sensors.")]
+            continue
+        if column.needs == "fault" and len(rows) and not _field(rows, column.source, None).any():
             continue
         count = _numbers_in(rows.dtype, column.source)
         count = count if count is None else min(count, sizes.get(column.shape, count))
@@ -236,6 +239,7 @@ def _why_absent(column: Column) -> str:
         "autopilot": "the run's autopilot tells nothing of itself (none, a replayed one, or one in Python)",
         "aircraft": "the run's plant is no aircraft, or has none of it",
         "reference": "it is for plants that are no aircraft",
+        "fault": "the run has no such fault",
     }
     return reasons.get(column.needs, "the run has none of it, or it was not selected")
 

@@ -12,6 +12,7 @@ none.
 
 from dataclasses import dataclass
 
+from px4lockstep.plant.faults import FRACTIONS, KINDS, LATER
 from px4lockstep.sensors.suite import OUTPUTS as SENSOR_OUTPUTS
 
 LOG_SCHEMA = "px4lockstep.log"
@@ -42,8 +43,9 @@ class Column:
         shape: One of `SHAPES`.
         description: What it is, in words.
         source: Where it comes from: `state.<group>`, `bus.<field>`, `inputs.<field>`, or `derived`.
-        needs: The stage that writes it (`sensors`, `estimator`, `autopilot`), or the kind of plant (`aircraft`,
-            `reference`); without it a run has no such column. Empty: every run has it, if its size is not 0.
+        needs: The stage that writes it (`sensors`, `estimator`, `autopilot`), the kind of plant (`aircraft`,
+            `reference`), or `fault` for a fault that happens; without it a run has no such column. Empty: every run has
+            it, if its size is not 0.
     """
 
     name: str
@@ -146,13 +148,17 @@ COLUMNS: tuple[Column, ...] = (
     Column("crashed", "1", "", "1: has hit the ground, which ends the run", "bus.scenario.crashed"),
     Column("scenario_wind_ned", "m/s", "ned", "wind that the scenario adds", "bus.scenario.wind_ned"),
     # Faults, as held for the plant; bit i of a mask is rotor i + 1.
-    Column("motor_disabled_mask", "1", "", "rotors without duty", "inputs.faults.motor_disabled_mask"),
-    Column("motor_stuck_mask", "1", "", "rotors whose duty is stuck", "inputs.faults.motor_stuck_mask"),
-    Column("motor_weak_mask", "1", "", "rotors that lost thrust", "inputs.faults.motor_weak_mask"),
-    Column("stuck_duty", "1", "rotors", "the duty of each that is stuck", "inputs.faults.stuck_duty", "aircraft"),
-    Column("thrust_loss", "1", "rotors", "the lost fraction of each", "inputs.faults.thrust_loss", "aircraft"),
-    Column("battery_disconnected", "1", "", "1: all batteries are off", "inputs.faults.battery_disconnected"),
-    Column("sensor_fault_mask", "1", "", "SENSOR_FAULT_* bits", "inputs.faults.sensor_fault_mask"),
+    *(
+        Column(
+            fault.name,
+            "1",
+            "rotors" if fault.form == FRACTIONS else "",
+            fault.doc,
+            f"inputs.faults.{fault.name}",
+            "fault" if fault.name in LATER else "aircraft" if fault.form == FRACTIONS else "",
+        )
+        for fault in KINDS
+    ),
     Column("est_fault_dropout", "1", "", "1: no position and velocity", "bus.scenario.estimate_faults.dropout"),
     Column("est_bias_pos_ned", "m", "ned", "fault: error of position", "bus.scenario.estimate_faults.bias.pos_ned"),
     Column("est_bias_vel_ned", "m/s", "ned", "fault: error of velocity", "bus.scenario.estimate_faults.bias.vel_ned"),

@@ -1,4 +1,4 @@
-"""The records between a plant and the rest: flat state, held input, outputs.
+"""The records between a plant and the rest: flat state, commands, outputs; faults and held inputs have their own files.
 
 The state of any plant is one flat float64 vector, `state.x[0:n_x]`, so that an integrator needs to know nothing of
 what it holds. The parts of it that share a tolerance are named groups (`GROUPS`), contiguous and in this order.
@@ -49,29 +49,6 @@ SENSOR_FAULT_MAG = 4
 SENSOR_FAULT_BARO = 8
 SENSOR_FAULT_GPS = 16
 SENSOR_FAULT_EST_FREEZE = 32  # the estimate holds; the others are `estimation.sensors`'
-
-FAULTS = record(
-    [
-        ("motor_disabled_mask", "i8"),  # bit i: rotor i gets no duty
-        ("motor_stuck_mask", "i8"),  # bit i: rotor i's ESC applies stuck_duty whatever it is told
-        ("motor_weak_mask", "i8"),  # bit i: rotor i has lost thrust_loss of its thrust
-        ("battery_disconnected", "i8"),  # 1: all batteries are off their buses
-        ("sensor_fault_mask", "i8"),  # SENSOR_FAULT_* bits
-        ("stuck_duty", "f8", MAX_MOTORS),
-        ("thrust_loss", "f8", MAX_MOTORS),  # fractions
-    ]
-)
-"""What is broken. A disabled motor is off even if it is stuck."""
-
-INPUT = record(
-    [
-        ("command", COMMAND),
-        ("wind_ned", "f8", 3),
-        ("faults", FAULTS),
-        ("rotor_duty", "f8", MAX_MOTORS),  # what the ESCs of direct motors apply, snapped at the autopilot tick
-    ]
-)
-"""What acts on a plant, held from one boundary to the next."""
 
 BATTERY_STATUS = record([("voltage_v", "f8"), ("current_a", "f8"), ("remaining", "f8"), ("warning", "i8")])
 """Of one battery; the warning is 0 none, 1 low, 2 critical, 3 emergency."""

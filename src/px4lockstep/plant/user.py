@@ -13,7 +13,8 @@ The same signatures in C, for a plant in a shared library, with pointers to the 
 """
 
 from px4lockstep.jit import call_i32, call_void, kernel, record
-from px4lockstep.plant.layout import INPUT, OUTPUTS, STATE
+from px4lockstep.plant.inputs import INPUT
+from px4lockstep.plant.layout import OUTPUTS, STATE
 
 MAX_PARAMETERS = 64
 

@@ -10,14 +10,7 @@ import math
 from dataclasses import dataclass
 
 from px4lockstep.jit import kernel, record
-from px4lockstep.plant.layout import (
-    SENSOR_FAULT_ACCEL,
-    SENSOR_FAULT_BARO,
-    SENSOR_FAULT_EST_FREEZE,
-    SENSOR_FAULT_GPS,
-    SENSOR_FAULT_GYRO,
-    SENSOR_FAULT_MAG,
-)
+from px4lockstep.plant.faults import SENSORS
 from px4lockstep.vehicle.dispatch import applied_duty
 
 # Numbers of actions. Their order means nothing; recordings have them in their checkpoints, so none is given twice.
@@ -44,7 +37,7 @@ CALL = 18  # a Python function
 # What must be there for an action to have an effect.
 MOTORS = "motors"
 BATTERIES = "batteries"
-SENSORS = "sensors"
+SENSOR = "sensor"
 ESTIMATOR = "estimator"
 MISSION = "mission"
 
@@ -104,8 +97,8 @@ ACTIONS = {
     ),
     "disconnect_battery": Action(DISCONNECT_BATTERY, "Take all batteries off their buses.", needs=BATTERIES),
     "reconnect_battery": Action(RECONNECT_BATTERY, "Put all batteries back on their buses.", needs=BATTERIES),
-    "sensor_fault": Action(SENSOR_FAULT, "Set the fault of a sensor.", ("sensor",), needs=SENSORS),
-    "clear_sensor_fault": Action(CLEAR_SENSOR_FAULT, "Clear the fault of a sensor.", ("sensor",), needs=SENSORS),
+    "sensor_fault": Action(SENSOR_FAULT, "Set the fault of a sensor.", ("sensor",), needs=SENSOR),
+    "clear_sensor_fault": Action(CLEAR_SENSOR_FAULT, "Clear the fault of a sensor.", ("sensor",), needs=SENSOR),
     "estimate_bias": Action(ESTIMATE_BIAS, "Add an error to the estimate.", ERRORS, optional=ERRORS, needs=ESTIMATOR),
     "estimate_drift": Action(
         ESTIMATE_DRIFT, "Let an error of the estimate grow.", ERRORS, optional=ERRORS, needs=ESTIMATOR
@@ -115,14 +108,7 @@ ACTIONS = {
 }
 """All actions by the name that a scenario gives them."""
 
-SENSOR_BITS = {
-    "gyro": SENSOR_FAULT_GYRO,
-    "accel": SENSOR_FAULT_ACCEL,
-    "mag": SENSOR_FAULT_MAG,
-    "baro": SENSOR_FAULT_BARO,
-    "gps": SENSOR_FAULT_GPS,
-    "estimate": SENSOR_FAULT_EST_FREEZE,
-}
+SENSOR_BITS = {name: bit for name, (bit, _) in SENSORS.items()}
 
 N_VALUES = 10
 

@@ -22,7 +22,8 @@ from px4lockstep.errors import InputError
 from px4lockstep.jit import callback, kernel, plain, record, zeros
 from px4lockstep.jit.progress import reporter
 from px4lockstep.part import Part, entry
-from px4lockstep.plant.layout import INPUT, MAX_MOTORS, RIGID_BODY_STATES, STATE
+from px4lockstep.plant.inputs import INPUT
+from px4lockstep.plant.layout import MAX_MOTORS, RIGID_BODY_STATES, STATE
 from px4lockstep.sensors.airspeed import AIRSPEED, AIRSPEED_STATE, Airspeed, step_airspeed
 from px4lockstep.sensors.barometer import BAROMETER, BAROMETER_STATE, Barometer, step_barometer
 from px4lockstep.sensors.earth_field import FIRST_YEAR, LAST_YEAR

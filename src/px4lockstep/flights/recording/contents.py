@@ -15,6 +15,8 @@ from px4lockstep.environment.gust import GUSTS
 from px4lockstep.errors import InputError
 from px4lockstep.flights.recording.checks import check_recording
 from px4lockstep.flights.recording.recording import Recording, Source
+from px4lockstep.jit import record
+from px4lockstep.plant.faults import LATER
 
 FORMAT = "px4lockstep.recording"
 VERSION = 5
@@ -88,7 +90,7 @@ def contents_of(recording: Recording) -> Contents:
         version=VERSION,
         attributes={
             "bus_version": BUS_SCHEMA_VERSION,
-            "bus_layout": layout_hash(LOG_ROW),
+            "bus_layout": layout_hash(without_later_faults(LOG_ROW)),
             "integrator": recording.integrator,
             "autopilot": source.autopilot,
             "seed": source.seed,
@@ -123,8 +125,10 @@ def recording_of(contents: Contents) -> Recording:
     """
     _check_names(contents)
     for name, entry in ENTRIES.items():
+        if entry.dtype is not None:
+            contents.arrays[name] = with_later_faults(contents.arrays[name], entry.dtype)
         _check_layout(name, contents.arrays[name], entry)
-    for name, ours in (("bus_version", BUS_SCHEMA_VERSION), ("bus_layout", layout_hash(LOG_ROW))):
+    for name, ours in (("bus_version", BUS_SCHEMA_VERSION), ("bus_layout", layout_hash(without_later_faults(LOG_ROW)))):
         if contents.attributes[name] != ours:
             raise InputError(f"its attribute {name} is {contents.attributes[name]!r}, not {ours!r}")
     arrays, attributes = contents.arrays, contents.attributes
@@ -174,6 +178,33 @@ def _check_names(contents: Contents) -> None:
             raise InputError(f"its attribute {name} = {contents.attributes[name]!r} is not of type {expected.__name__}")
     if bool(contents.attributes["mission_name"]) != ("mission" in contents.texts):
         raise InputError("it has one of mission_name and mission without the other")
+
+
+def with_later_faults(array: npt.NDArray[Any], dtype: np.dtype[Any], later: tuple[str, ...] = LATER) -> Any:
+    """Return records with kinds of faults that they lack as zeros; as they are if something else is different."""
+    theirs = array.dtype.names or ()
+    missing = [name for name in dtype.names or () if name not in theirs]
+    if array.dtype == dtype or dtype.names is None or not set(theirs) <= set(dtype.names) or set(missing) - set(later):
+        return array
+    whole = np.zeros(array.shape, dtype)
+    for name in theirs:
+        part = with_later_faults(array[name], dtype[name].base, later)
+        if part.dtype != dtype[name].base:
+            return array
+        whole[name] = part
+    return whole
+
+
+def without_later_faults(dtype: np.dtype[Any], later: tuple[str, ...] = LATER) -> np.dtype[Any]:
+    """Return a record as it was before kinds of faults were added to it."""
+    if dtype.names is None or not later:
+        return dtype
+    fields = [
+        (name, without_later_faults(dtype[name].base, later), dtype[name].shape)
+        for name in dtype.names
+        if name not in later
+    ]
+    return record(fields)
 
 
 def _check_layout(name: str, array: npt.NDArray[Any], entry: Entry) -> None:

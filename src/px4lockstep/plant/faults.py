@@ -1,0 +1,169 @@
+"""Faults: everything that can be broken in a plant and its sensors, each described once.
+
+`KINDS` is the one description. The record, the columns of the log and the events that are found in it, the errors of
+the validator and the digest follow from it. Next to it are the kernels that must name the fields. 0 is no fault.
+
+The digest of every flight has the first kinds (`FIRST`). A later kind is part of the digest, of the log and of a
+difference between flights only where it is not 0: see `engine.digest`. So a new kind, appended to `KINDS`, changes no
+digest of a flight without it, and a recording that lacks it is read with zeros.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from px4lockstep.jit import kernel, record
+from px4lockstep.plant.layout import (
+    MAX_MOTORS,
+    SENSOR_FAULT_ACCEL,
+    SENSOR_FAULT_BARO,
+    SENSOR_FAULT_EST_FREEZE,
+    SENSOR_FAULT_GPS,
+    SENSOR_FAULT_GYRO,
+    SENSOR_FAULT_MAG,
+)
+
+MOTOR_MASK = "motor mask"  # bit i: motor i + 1
+SENSOR_MASK = "sensor mask"  # SENSOR_FAULT_* bits
+FLAG = "flag"  # 0 or 1
+FRACTIONS = "fractions"  # 0 to 1, for each motor
+
+SENSORS = {
+    "gyro": (SENSOR_FAULT_GYRO, "gyro"),
+    "accel": (SENSOR_FAULT_ACCEL, "accelerometer"),
+    "mag": (SENSOR_FAULT_MAG, "magnetometer"),
+    "baro": (SENSOR_FAULT_BARO, "barometer"),
+    "gps": (SENSOR_FAULT_GPS, "GPS"),
+    "estimate": (SENSOR_FAULT_EST_FREEZE, "estimate frozen"),
+}
+"""The bit of each sensor in a sensor mask, by the name that a scenario has for it, and what reports call its fault."""
+
+ALL_SENSORS = sum(bit for bit, _ in SENSORS.values())
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A kind of fault.
+
+    Args:
+        name: The field of `FAULTS` and the column of the log.
+        form: What the field holds: `MOTOR_MASK`, `SENSOR_MASK`, `FLAG` or `FRACTIONS`.
+        doc: What the column of the log is.
+        begins: What reports call it when it begins; `{}` is the number of a motor from 1, or the sensor. Empty: another
+            field tells.
+        ends: What reports call it when it ends.
+    """
+
+    name: str
+    form: str
+    doc: str
+    begins: str = ""
+    ends: str = ""
+
+    @property
+    def wrong(self) -> str:
+        """What the validator says of a wrong value: a template of `mask`, `index`, `number` and `value`."""
+        return {
+            MOTOR_MASK: "motor faults {mask:#b} name a motor above {index}, the last,",
+            SENSOR_MASK: f"{self.name} {{mask:#b}} has bits that are no SENSOR_FAULT_*,",
+            FLAG: f"{self.name} is {{mask}}, not 0 or 1,",
+            FRACTIONS: f"{self.name} of motor {{number}} is {{value}}, not within 0 to 1,",
+        }[self.form]
+
+
+KINDS = (
+    Fault("motor_disabled_mask", MOTOR_MASK, "rotors without duty", "motor {} off", "motor {} back"),
+    Fault("motor_stuck_mask", MOTOR_MASK, "rotors whose duty is stuck", "motor {} stuck", "motor {} free"),
+    Fault("motor_weak_mask", MOTOR_MASK, "rotors that lost thrust", "motor {} weak", "motor {} strong again"),
+    Fault("stuck_duty", FRACTIONS, "the duty of each that is stuck"),
+    Fault("thrust_loss", FRACTIONS, "the lost fraction of each"),
+    Fault("battery_disconnected", FLAG, "1: all batteries are off", "battery disconnected", "battery connected"),
+    Fault("sensor_fault_mask", SENSOR_MASK, "SENSOR_FAULT_* bits", "fault: {}", "fault over: {}"),
+)
+"""All kinds, in the order of the log. New ones are appended."""
+
+FIRST = (
+    "motor_disabled_mask",
+    "motor_stuck_mask",
+    "motor_weak_mask",
+    "battery_disconnected",
+    "sensor_fault_mask",
+    "stuck_duty",
+    "thrust_loss",
+)
+"""The fields that the digest of every flight has, in its order. It never changes."""
+LATER = tuple(fault.name for fault in KINDS if fault.name not in FIRST)
+
+NUMBERS = {fault.name: i for i, fault in enumerate(KINDS)}
+
+
+def _field(name: str) -> tuple[str, str] | tuple[str, str, int]:
+    return (name, "f8", MAX_MOTORS) if KINDS[NUMBERS[name]].form == FRACTIONS else (name, "i8")
+
+
+FAULTS = record([_field(name) for name in (*FIRST, *LATER)])
+"""What is broken. A disabled motor is off even if it is stuck."""
+
+# -- kernels that name the fields ------------------------------------------------------------------------------------
+
+NO_FAULT_IS_WRONG = np.int64(-1)
+MOTOR_DISABLED_MASK = np.int64(NUMBERS["motor_disabled_mask"])
+MOTOR_STUCK_MASK = np.int64(NUMBERS["motor_stuck_mask"])
+MOTOR_WEAK_MASK = np.int64(NUMBERS["motor_weak_mask"])
+STUCK_DUTY = np.int64(NUMBERS["stuck_duty"])
+THRUST_LOSS = np.int64(NUMBERS["thrust_loss"])
+BATTERY_DISCONNECTED = np.int64(NUMBERS["battery_disconnected"])
+SENSOR_FAULT_MASK = np.int64(NUMBERS["sensor_fault_mask"])
+
+
+@kernel
+def first_outside(fractions: Any) -> Any:
+    """Return the index of the first number that is not within 0 to 1, or -1."""
+    for i in range(MAX_MOTORS):
+        if not 0.0 <= fractions[i] <= 1.0:
+            return i
+    return -1
+
+
+@kernel
+def wrong_fault(faults: Any, n_motors: Any) -> Any:
+    """Return the number of the first kind with a value that can't be, or `NO_FAULT_IS_WRONG`."""
+    if faults.motor_disabled_mask >> n_motors != 0:  # a negative mask too: it has all bits above
+        return MOTOR_DISABLED_MASK
+    if faults.motor_stuck_mask >> n_motors != 0:
+        return MOTOR_STUCK_MASK
+    if faults.motor_weak_mask >> n_motors != 0:
+        return MOTOR_WEAK_MASK
+    if faults.battery_disconnected >> 1 != 0:
+        return BATTERY_DISCONNECTED
+    if faults.sensor_fault_mask & ~ALL_SENSORS != 0:
+        return SENSOR_FAULT_MASK
+    if first_outside(faults.stuck_duty) >= 0:
+        return STUCK_DUTY
+    if first_outside(faults.thrust_loss) >= 0:
+        return THRUST_LOSS
+    return NO_FAULT_IS_WRONG
+
+
+@kernel
+def fraction_changed(now: Any, before: Any) -> Any:
+    """Return whether any of the fractions has other bits than before."""
+    changed = 0
+    for i in range(MAX_MOTORS):
+        changed += np.float64(now[i]).view(np.int64) != np.float64(before[i]).view(np.int64)
+    return changed != 0
+
+
+@kernel
+def fault_changed(now: Any, before: Any) -> Any:
+    """Return whether any fault differs from a copy."""
+    return (
+        now.motor_disabled_mask != before.motor_disabled_mask
+        or now.motor_stuck_mask != before.motor_stuck_mask
+        or now.motor_weak_mask != before.motor_weak_mask
+        or now.battery_disconnected != before.battery_disconnected
+        or now.sensor_fault_mask != before.sensor_fault_mask
+        or fraction_changed(now.stuck_duty, before.stuck_duty)
+        or fraction_changed(now.thrust_loss, before.thrust_loss)
+    )
