@@ -1,5 +1,6 @@
 """The sensor stage in a simulation: who reads it, its faults, its checkpoints, its columns in the log."""
 
+import h5py
 import numpy as np
 import pytest
 from fleet import iris
@@ -11,6 +12,9 @@ from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.environment.gravity import Gravity
 from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
+from px4lockstep.flights.recording.contents import ENTRIES, contents_of
+from px4lockstep.flights.recording.file import read_recording, write_recording
+from px4lockstep.flights.recording.recording import Recording, Source
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.log.csv import read_csv, write_csv
 from px4lockstep.log.log import Log
@@ -205,3 +209,35 @@ def test_the_rows_of_a_flight_that_was_killed_have_the_sensors(tmp_path):
     read = read_rows(tmp_path / "rows")
     assert np.array_equal(read["sensor_gyro_rad_s"], sim.log_sensors["gyro_rad_s"])
     assert len(read["sensor_gyro_rad_s"]) == 25
+
+
+def recorded(end_us=12_000_000):
+    """A flight without Python in its loop, with a checkpoint at 10 s."""
+    timeline = Timeline(end_us, autopilot=Periodic(4_000), log=Periodic(100_000))
+    return Simulation(iris(), timeline, sensors=SUITE, record=True, seed=1)
+
+
+def test_a_recording_has_the_sensors(tmp_path):
+    """At each row of the log; from a checkpoint of the file the flight goes on to the same bytes."""
+    sim = recorded().run()
+    path = tmp_path / "recording.h5"
+    write_recording(Recording.of(sim, Source(spec="")), path)
+    with h5py.File(path) as file:  # it describes itself
+        assert file["log/sensors"].dtype.names == SENSOR_OUT.names
+        assert file["log/sensors"].attrs["description"].startswith(b"What the sensors reported")
+    read = read_recording(path)
+    assert read.log_sensors.tobytes() == sim.log_sensors.tobytes()
+    assert len(read.sensor_checkpoints) == len(read.checkpoints) == 2
+    again = recorded()
+    again.restore(read.snapshot_before(11_000_000))
+    assert again.time_us == 10_000_000
+    again.run()
+    assert again.log_sensors.tobytes() == sim.log_sensors.tobytes()
+    assert again.digest() == sim.digest()
+
+
+def test_a_recording_without_sensors_has_nothing_of_them(tmp_path):
+    """Its arrays are those that every recording has."""
+    sim = Simulation(iris(), Timeline(8_000, autopilot=Periodic(4_000), log=Periodic(4_000)), record=True).run()
+    made = contents_of(Recording.of(sim, Source(spec="")))
+    assert set(made.arrays) == set(ENTRIES)

@@ -37,11 +37,16 @@ def put_state(core: npt.NDArray[Any], checkpoint: npt.NDArray[Any]) -> None:
     state = checkpoint
     if checkpoint.dtype != CHECKPOINT:
         state = state_of(core)
-        _overlay(state, checkpoint, "checkpoint")
+        overlay(state, checkpoint, "checkpoint")
     core.view(np.uint64)[words_of(SIM, STATE)] = np.ascontiguousarray(state).view(np.uint64)
 
 
-def _overlay(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], name: str) -> None:
+def overlay(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], name: str) -> None:
+    """Write the fields of a record that another has too, by their names; `name` is what errors call it.
+
+    Raises:
+        InputError: If a field has another type or shape.
+    """
     for field in ours.dtype.names or ():
         if field not in (theirs.dtype.names or ()):
             continue
@@ -51,7 +56,7 @@ def _overlay(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], name: str) -> Non
         if part.dtype.names is None:
             part[...] = other
         else:
-            _overlay(part, other, place)
+            overlay(part, other, place)
 
 
 def difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> str | None:

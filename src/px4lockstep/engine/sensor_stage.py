@@ -9,36 +9,51 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.engine.checkpoints import overlay
 from px4lockstep.engine.timeline import Timeline
 from px4lockstep.errors import InputError
-from px4lockstep.jit import caller, plain, view
+from px4lockstep.jit import caller, plain, record, view
 from px4lockstep.plant.layout import GROUPS, RIGID_BODY_STATES, ROTOR
-from px4lockstep.sensors.suite import READINGS, SensorSuite, no_sensors
+from px4lockstep.sensors.suite import READINGS, SENSOR_OUT, SENSOR_STATE, SENSORS, SensorSuite, no_sensors
 
 Records = npt.NDArray[Any]
+
+SENSOR_CHECKPOINT = record([("state", SENSOR_STATE), ("out", SENSOR_OUT)])
+"""What a checkpoint has of the sensors."""
 
 
 class SensorStage:
     """The sensors of a running simulation.
 
     Args:
-        record: The record of the sensors, in an array of one.
+        sensors: The record of the sensors, in an array of one.
         core: The records of the simulation.
     """
 
-    def __init__(self, record: Records, core: Records) -> None:
-        self.record = record
-        self.out: Any = view(record["out"], writable=False)
+    def __init__(self, sensors: Records, core: Records) -> None:
+        self.record = sensors
+        self._kept: list[Records] = []
+        self.out: Any = view(sensors["out"], writable=False)
         """What the sensors report: `bus.sensors`, read-only."""
-        own = plain(record)
-        self.readings: npt.NDArray[np.float64] = record["out"].view(np.uint8)[: 8 * READINGS].view(np.float64)
+        own = plain(sensors)
+        self.readings: npt.NDArray[np.float64] = sensors["out"].view(np.uint8)[: 8 * READINGS].view(np.float64)
         """All reported numbers but those of the GPS, in one array, in the order of MAVLink's HIL_SENSOR."""
         self.readings.flags.writeable = False
         self.true_accel_m_s2: npt.NDArray[np.float64] = own[0]["state"]["imu"]["mean_accel_m_s2"].view()
         """Specific force at the IMU over the last tick, body axes, without errors and faults."""
         self.true_accel_m_s2.flags.writeable = False
-        self.repeat = caller(int(own[0]["address"]), core["state"], core["inputs"], record)
+        self.repeat = caller(int(own[0]["address"]), core["state"], core["inputs"], sensors)
         """Run one more tick with the vehicle where it is, for an autopilot that boots before the flight."""
+
+    def keep(self, checkpoint: int) -> None:
+        """Keep the state as that of a checkpoint, counted from 0; later ones are dropped."""
+        own = np.zeros(1, SENSOR_CHECKPOINT)
+        overlay(own, self.record, "sensors")
+        self._kept[checkpoint:] = [own]
+
+    def kept(self, checkpoints: int) -> Records:
+        """Return the state at each of the first checkpoints, `SENSOR_CHECKPOINT` records."""
+        return np.concatenate([np.zeros(0, SENSOR_CHECKPOINT), *self._kept[:checkpoints]])
 
 
 def set_sensors(
@@ -81,13 +96,24 @@ def check_same_sensors(ours: Records, theirs: Records | None) -> None:
         InputError: If not.
     """
     theirs = no_sensors() if theirs is None else theirs
-    has_both = bool(ours["address"][0]) == bool(theirs["address"][0])
-    if not has_both or ours["config"].tobytes() != theirs["config"].tobytes():
+    is_same = theirs.dtype != SENSORS or ours["config"].tobytes() == theirs["config"].tobytes()
+    if bool(ours["address"][0]) != has_sensors(theirs) or not is_same:  # a recording has no configuration
         raise InputError("the snapshot is of a simulation with other sensors")
 
 
 def take_sensors(ours: Records, theirs: Records | None) -> None:
-    """Go on from the state of a checkpoint's sensors; their configuration stays this simulation's."""
-    if theirs is not None and ours["address"][0]:
+    """Go on from the state of a checkpoint's sensors; their configuration stays this simulation's.
+
+    Raises:
+        InputError: If a field has another type or shape.
+    """
+    if theirs is not None and ours["address"][0] and has_sensors(theirs):
+        own = np.zeros(1, SENSOR_CHECKPOINT)
+        overlay(own, theirs, "sensors")
         for name in ("state", "out"):
-            ours[name] = theirs[name]
+            ours[name] = own[name]
+
+
+def has_sensors(found: Records) -> bool:
+    """Return whether sensors were on in a simulation, from its `SENSORS` or from a checkpoint, which has no address."""
+    return "address" not in (found.dtype.names or ()) or bool(found["address"][0])

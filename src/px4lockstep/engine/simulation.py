@@ -239,6 +239,8 @@ class Simulation:
             return len(self.timeline)
         if not self._n_checkpoints or self.boundary >= self._after_checkpoint():
             self._checkpoints[self._n_checkpoints] = state_of(self._core)[0]
+            if self._sensors is not None:
+                self._sensors.keep(self._n_checkpoints)
             self._n_checkpoints += 1
         return self._after_checkpoint()
 
@@ -425,6 +427,11 @@ class Simulation:
         A run keeps them if it records and no Python is in its loop: they don't hold the state of users' objects.
         """
         return locked(self._checkpoints[: self._n_checkpoints])
+
+    @property
+    def sensor_checkpoints(self) -> npt.NDArray[Any] | None:
+        """The state of the sensors at each checkpoint; None without sensors."""
+        return None if self._sensors is None else self._sensors.kept(self._n_checkpoints)
 
     @property
     def fingerprints(self) -> npt.NDArray[np.uint8]:

@@ -76,7 +76,7 @@ def _check_finite(name: str, array: npt.NDArray[Any]) -> None:
 
 def _check_log(recording: Recording) -> None:
     """Check that the log's rows stand at the boundaries where they are due, and have a state each."""
-    log, state, streams = recording.log, recording.log_state, recording.streams
+    log, state, streams, kept = recording.log, recording.log_state, recording.streams, recording.checkpoints
     if not len(log):
         raise InputError("log/rows is empty")
     if len(recording.state_names) != len(recording.initial_state):
@@ -87,6 +87,12 @@ def _check_log(recording: Recording) -> None:
     if state.shape != (len(log), len(recording.initial_state)):
         wanted = (len(log), len(recording.initial_state))
         raise InputError(f"log/state has the shape {state.shape}, not {wanted}")
+    beside = (("log/sensors", recording.log_sensors, log), ("checkpoints/sensors", recording.sensor_checkpoints, kept))
+    for name, sensors, rows in beside:
+        if sensors is not None and len(sensors) != len(rows):
+            raise InputError(f"{name} has {len(sensors)} rows, not {len(rows)}")
+    if (recording.log_sensors is None) != (recording.sensor_checkpoints is None):
+        raise InputError("it has one of log/sensors and checkpoints/sensors without the other")
     due_us = streams.time_us[(streams.due & np.uint16(LOG)) != 0]
     if bool(log["bus"]["scenario"]["crashed"][-1]):  # a crash ends the log, with a row of its own
         due_us = due_us[due_us <= log["time_us"][-1]]

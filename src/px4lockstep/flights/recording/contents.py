@@ -52,7 +52,12 @@ ENTRIES = {
     "log/rows": Entry(LOG_ROW, "Time, bus and held inputs of each row of the log, before the step from there."),
     "log/state": Entry(np.dtype("<f8"), "The state of the plant of each row of the log.", dimensions=2),
 }
-"""All arrays, by their path in the file."""
+"""The arrays of every recording, by their path in the file."""
+OPTIONAL = {
+    "log/sensors": Entry(None, "What the sensors reported at each row of the log, if something read it."),
+    "checkpoints/sensors": Entry(None, "The state of the sensors at each of the checkpoints."),
+}
+"""Arrays of recordings with sensors. They describe themselves: another version may have other sensors."""
 
 TEXTS = {
     "spec": "The resolved aircraft file, TOML.",
@@ -86,6 +91,9 @@ def contents_of(recording: Recording) -> Contents:
     """Return what is to be written for a recording."""
     streams, source = recording.streams, recording.source
     mission = {} if source.mission is None else {"mission": source.mission}
+    sensors: dict[str, npt.NDArray[Any]] = {}
+    if recording.log_sensors is not None and recording.sensor_checkpoints is not None:
+        sensors = {"log/sensors": recording.log_sensors, "checkpoints/sensors": recording.sensor_checkpoints}
     return Contents(
         version=VERSION,
         attributes={
@@ -113,6 +121,7 @@ def contents_of(recording: Recording) -> Contents:
             "checkpoints/state": recording.checkpoints,
             "log/rows": recording.log,
             "log/state": recording.log_state,
+            **sensors,
         },
     )
 
@@ -128,6 +137,9 @@ def recording_of(contents: Contents) -> Recording:
         if entry.dtype is not None:
             contents.arrays[name] = with_later_faults(contents.arrays[name], entry.dtype)
         _check_layout(name, contents.arrays[name], entry)
+    for name in OPTIONAL:
+        if name in contents.arrays:
+            _check_layout(name, contents.arrays[name], OPTIONAL[name])
     for name, ours in (("bus_version", BUS_SCHEMA_VERSION), ("bus_layout", layout_hash(without_later_faults(LOG_ROW)))):
         if contents.attributes[name] != ours:
             raise InputError(f"its attribute {name} is {contents.attributes[name]!r}, not {ours!r}")
@@ -152,6 +164,8 @@ def recording_of(contents: Contents) -> Recording:
         fingerprints=arrays["plant/fingerprints"],
         digest=attributes["digest"],
         live_digest=attributes["live_digest"],
+        log_sensors=arrays.get("log/sensors"),
+        sensor_checkpoints=arrays.get("checkpoints/sensors"),
     )
     check_recording(recording)
     return recording
@@ -163,7 +177,7 @@ _STREAM_NAMES = [name for name in ENTRIES if name.startswith(("timeline/", "stre
 def _check_names(contents: Contents) -> None:
     """Check that all is there, nothing else is, and attributes are of the right kind."""
     for kind, wanted, optional, found in (
-        ("array", tuple(ENTRIES), (), contents.arrays),
+        ("array", tuple(ENTRIES), tuple(OPTIONAL), contents.arrays),
         ("text", tuple(TEXTS), ("mission",), contents.texts),
         ("attribute", tuple(ATTRIBUTES), (), contents.attributes),
     ):

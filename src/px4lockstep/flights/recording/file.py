@@ -20,6 +20,7 @@ from px4lockstep.flights.recording.contents import (
     ENTRIES,
     FORMAT,
     MISSION,
+    OPTIONAL,
     TEXTS,
     VERSION,
     Contents,
@@ -143,7 +144,7 @@ def _write(contents: Contents, raw: NotingFile) -> None:
             sha256 = hashlib.sha256(encoded).hexdigest()
             _describe(file.create_dataset(name, data=value), TEXTS.get(name, MISSION), sha256)
         for name, array in contents.arrays.items():
-            _describe(_write_array(file, name, array), ENTRIES[name].description, _hash_of(array))
+            _describe(_write_array(file, name, array), (ENTRIES | OPTIONAL)[name].description, _hash_of(array))
 
 
 def _write_array(file: "h5py.File", name: str, array: npt.NDArray[Any]) -> "h5py.Dataset":

@@ -53,6 +53,8 @@ class Recording:
         fingerprints: The lowest byte of each state at each boundary: see `engine.fingerprints`.
         digest: Of the flight.
         live_digest: Of the estimate and the autopilot's setpoints.
+        log_sensors: What the sensors reported at each row of the log, if something read them.
+        sensor_checkpoints: The state of the sensors at each checkpoint, likewise.
     """
 
     source: Source
@@ -66,6 +68,8 @@ class Recording:
     fingerprints: npt.NDArray[np.uint8]
     digest: str
     live_digest: str
+    log_sensors: npt.NDArray[Any] | None = None
+    sensor_checkpoints: npt.NDArray[Any] | None = None
 
     @classmethod
     def of(cls, simulation: Simulation, source: Source) -> "Recording":
@@ -88,6 +92,8 @@ class Recording:
             fingerprints=simulation.fingerprints,
             digest=simulation.digest(),
             live_digest=simulation.live_digest(),
+            log_sensors=simulation.log_sensors,
+            sensor_checkpoints=simulation.sensor_checkpoints,
         )
 
     @property
@@ -117,6 +123,8 @@ class Recording:
         counts |= {"scenarios": "scenario_rows", "scenario_at": "scenario_rows"}
         rows = int(cursor["log_rows"])
         arrays = {name: getattr(streams, name)[: int(cursor[count])] for name, count in counts.items()}
+        if self.log_sensors is not None and self.sensor_checkpoints is not None:
+            arrays |= {"log_sensors": self.log_sensors[:rows], "sensors": self.sensor_checkpoints[index : index + 1]}
         return Snapshot(
             schema_version=BUS_SCHEMA_VERSION,
             time_us=streams.time_us,
