@@ -246,9 +246,9 @@ def test_a_run_that_can_not_be_built_is_an_error_each_time_and_spoils_nothing(fo
     bad = {"airframe.propulsion.motor.kv_rpm_per_volt": 1e-300}
     for _ in range(2):
         with pytest.raises(InputError, match=r"override airframe\.propulsion\.motor\.kv_rpm_per_volt"):
-            build(campaign.spec(bad), builder=campaign.build_cache, check=False)
+            build(campaign.spec(bad), builder=campaign.build_cache)
         fresh = build(load_spec(folder / "aircraft.toml"))
-        assert_is_same_start(build(campaign.spec({}), builder=campaign.build_cache, check=False), fresh)
+        assert_is_same_start(build(campaign.spec({}), builder=campaign.build_cache), fresh)
 
 
 def test_a_mission_that_was_written_anew_is_read_anew(tmp_path):

@@ -208,6 +208,7 @@ def test_a_simulation_runs_in_the_thread_that_made_it():
 
 
 ORDER = (
+    "constants",
     "errors",
     "timebase",
     "io",

@@ -69,7 +69,7 @@ class Flyer:
         return Row(**json.loads(text) | {"inputs": inputs}) if code == 0 else Row.failed(index, inputs, text)
 
     def _row(self, spec: Spec, index: int, inputs: dict[str, Any]) -> Row:
-        flight = build(spec, builder=self._campaign.build_cache, check=False)
+        flight = build(spec, builder=self._campaign.build_cache)
         self._lend_memory(flight.simulation)
         try:
             run = fly(flight)

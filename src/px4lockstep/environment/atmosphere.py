@@ -13,6 +13,7 @@ Reference:
 
 from typing import ClassVar, Literal
 
+from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.jit import inlined_kernel, kernel
 from px4lockstep.math.exponential import exp, pow
 from px4lockstep.part import Part, entry
@@ -24,7 +25,6 @@ LAPSE_K_M = 0.0065
 TROPOPAUSE_M = 11_000.0
 TROPOPAUSE_TEMPERATURE_K = 216.65
 CEILING_M = 20_000.0
-STANDARD_GRAVITY_M_S2 = 9.80665  # 3rd CGPM (1901)
 GAS_CONSTANT_J_KG_K = 287.05287
 
 SEA_LEVEL_DENSITY_KG_M3 = SEA_LEVEL_PRESSURE_PA / (GAS_CONSTANT_J_KG_K * SEA_LEVEL_TEMPERATURE_K)

@@ -14,7 +14,7 @@ References:
 
 from typing import Any, ClassVar, Literal
 
-from px4lockstep.environment.atmosphere import STANDARD_GRAVITY_M_S2
+from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.jit import kernel, record
 from px4lockstep.part import Part, entry
 

@@ -12,6 +12,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform, get_args, get_origin
 
@@ -30,7 +31,7 @@ from pydantic._internal._model_construction import ModelMetaclass  # the type of
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from px4lockstep.errors import TimeError
+from px4lockstep.errors import InputError, TimeError
 from px4lockstep.timebase import period_to_us, seconds_to_us
 
 KEY = "{key}"
@@ -237,6 +238,25 @@ def freeze(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list | tuple):
         return tuple(freeze(item, depth + 1) for item in value)
     return str(value) if isinstance(value, Path) else value
+
+
+@contextmanager
+def at(key: Key) -> Iterator[None]:
+    """Let an error of what is made here have a key, and name it; numbers that overflow are one."""
+    name, whose = (f"{dotted(key)}: ", "its") if key else ("", "some")
+    try:
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            yield
+    except InputError as error:
+        if error.key:
+            raise
+        text = str(error) if str(error).startswith(dotted(key)) else f"{name}{error}"
+        raise InputError(text, key=key) from error
+    except ArithmeticError as error:
+        raise InputError(
+            f"{name}{whose} numbers are so large or small that computing with them fails ({error}); use plausible ones",
+            key=key,
+        ) from error
 
 
 def show(value: Any, limit: int = 80) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.checks import check_positive
+from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.errors import InputError
 from px4lockstep.jit import callback
 from px4lockstep.plant import reference
@@ -165,7 +166,7 @@ class ConstantRate:
 class FreeFall:
     """A point mass in uniform gravity, down being positive."""
 
-    gravity_m_s2: float = 9.80665
+    gravity_m_s2: float = STANDARD_GRAVITY_M_S2
     pos_ned: tuple[float, float, float] = (0.0, 0.0, 0.0)
     vel_ned: tuple[float, float, float] = (0.0, 0.0, 0.0)
     groups: Mapping[str, int] = field(default_factory=lambda: {"pos": 3, "vel": 3})

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.environment.atmosphere import (
     GAS_CONSTANT_J_KG_K,
     LAPSE_K_M,
@@ -29,7 +30,6 @@ from px4lockstep.environment.atmosphere import (
     SCALE_PER_M,
     SEA_LEVEL_PRESSURE_PA,
     SEA_LEVEL_TEMPERATURE_K,
-    STANDARD_GRAVITY_M_S2,
     TROPOPAUSE_M,
     TROPOPAUSE_PRESSURE_PA,
     density_kg_m3,

@@ -27,6 +27,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.jit import kernel, record
 from px4lockstep.math.philox import stream_key
 from px4lockstep.math.quaternion import conjugate, logarithm, multiply, rotate, rotate_inverse
@@ -38,7 +39,6 @@ from px4lockstep.sensors.layout import ATT, OMEGA, VEL, Installation
 from px4lockstep.sensors.triad import BIAS_LANE, TRIAD, TRIAD_STATE, drawn3, drawn_gain, measure, write_triad
 from px4lockstep.sensors.vibration import VIBRATION, VIBRATION_STATE, Vibration, start_vibration, step_vibration
 
-STANDARD_GRAVITY_M_S2 = 9.80665
 RAD_PER_DEG = math.pi / 180.0
 # Below it, the first term left out of the series is less than 1e-17 of its first.
 _SERIES_BELOW = 1.0 / 64.0

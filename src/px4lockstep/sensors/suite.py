@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.checks import check_number, check_vector
+from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.environment.gravity import GRAVITY, Gravity, gravity_down_m_s2
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
@@ -240,8 +241,8 @@ class SensorSuite:
     """
 
     config: SensorConfig = field(default_factory=SensorConfig)
-    home_lat_deg: float = 47.397742
-    home_lon_deg: float = 8.545594
+    home_lat_deg: float = HOME_LAT_DEG
+    home_lon_deg: float = HOME_LON_DEG
 
     def __post_init__(self) -> None:
         """Check the home."""

@@ -13,16 +13,15 @@ from px4lockstep.autopilots.px4_sitl.autopilot import Px4Sitl
 from px4lockstep.engine.builder import Builder
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.streams import Streams
+from px4lockstep.environment.gravity import Gravity
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.log.log import Log
-from px4lockstep.part import dotted, keys_of
+from px4lockstep.part import at, dotted
 from px4lockstep.px4.missions import Mission
 from px4lockstep.scenario.scenario import Scenario, time_key
-from px4lockstep.spec.build_aircraft import PlacedError, at, build_aircraft
-from px4lockstep.spec.build_checks import BUILD_CHECKS, related
 from px4lockstep.spec.flight_checks import us
 from px4lockstep.spec.flight_tables import Home
 from px4lockstep.spec.parts import (
@@ -34,6 +33,10 @@ from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.timing import Timing
 from px4lockstep.vehicle.aircraft import Aircraft
 
+AIRCRAFT = ("aircraft", "home", "plant", "environment", "airframe", "actuation", "power")
+"""The tables that an aircraft is made of."""
+AUTOPILOT = ("autopilot", "px4", "home")
+"""The tables that an autopilot is made of."""
 MAX_NAMED = 10
 SAME_PLACE_M = 100.0
 
@@ -60,7 +63,6 @@ def build(
     replay: Streams | None = None,
     session: Session | None = None,
     builder: Builder | None = None,
-    check: bool = True,
 ) -> Flight:
     """Build a flight.
 
@@ -70,75 +72,106 @@ def build(
         replay: Streams that take the place of scenario, wind and autopilot.
         session: An autopilot that flies already, for a branch of its flight; left out, one is made.
         builder: Makes the parts and writes the records; left out, all anew.
-        check: Whether all that is wrong is to be in one report; else it is the first thing, which is sooner told.
 
     Raises:
         InputError: If it can't be flown; the message names file and key.
     """
-    if check:
-        _check(spec)
     if replay is None and spec.run.mode == "replay":
         place = spec.places.of(("run", "mode"), ("run",))
         raise InputError(
             f"{place}: run.mode = 'replay' flies nothing; px4lockstep.replay(spec.run.recording_in, spec=spec) replays"
         )
-    autopilot: Builtin | Px4Library | Px4Sitl | Session | None = session
-    builder = builder or Builder()
-    made = builder.made
+    builder, report = builder or Builder(), Report(spec.places)
+    aircraft, autopilot = build_parts(spec, report, builder, is_flown=replay is None and session is None)
+    if aircraft is None or report.lines:
+        raise report.error()
     try:
-        aircraft = build_aircraft(spec, builder)
-        with at(("px4", "mission_path")):
-            mission = spec.mission
-        scenario = spec.scenario
-        gusts = spec.environment.gusts
-        common: dict[str, Any] = {
-            "integrator": spec.plant.integrator,
-            "validate": spec.run.validate_,
-            "builder": builder,
-        }
         with at(()):
-            timeline = made(build_timeline, made(Timing.axes, spec.timeline), scenario, gusts)
+            axes = builder.made(Timing.axes, spec.timeline)
+            timeline = builder.made(build_timeline, axes, spec.scenario, spec.environment.gusts)
+            common: dict[str, Any] = {
+                "integrator": spec.plant.integrator,
+                "validate": spec.run.validate_,
+                "builder": builder,
+            }
             if replay is not None:
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
             else:
                 has_own_estimator = spec.autopilot.kind == "px4-sitl"  # the log then shows the truth
-                if autopilot is None:
-                    tables = (spec.autopilot, spec.px4, spec.home, mission)
-                    is_kept = spec.autopilot.kind == "builtin"  # the others are one flight's
-                    autopilot = made(build_autopilot, *tables) if is_kept else build_autopilot(*tables)
                 simulation = Simulation(
                     aircraft,
                     timeline,
-                    scenario=scenario,
+                    scenario=spec.scenario,
                     wind=spec.environment.only(Wind),
                     estimator=Estimator() if has_own_estimator else spec.estimator,
-                    autopilot=autopilot,
-                    gusts=gusts,
+                    autopilot=session or autopilot,
+                    gusts=spec.environment.gusts,
                     record=spec.run.mode == "record" if record is None else record,
                     seed=spec.aircraft.seed,
                     **common,
                 )
-    except PlacedError as error:
-        raise InputError(f"{spec.places.of(error.key, keys_of(Spec))}: {error}") from error
+    except InputError as error:
+        report.add_error(error)
+        raise report.error() from error
     except MemoryError as error:
-        key = ("timeline", "t_end_s")
-        raise InputError(
-            f"{spec.places.of(key, ('timeline',))}: timeline.t_end_s = {spec.timeline.t_end_s} makes more boundaries "
-            "and rows of the log than the memory has room for; end earlier or use longer periods"
-        ) from error
+        text = f"timeline.t_end_s = {spec.timeline.t_end_s} makes more boundaries and rows of the log than the memory"
+        report.add(("timeline", "t_end_s"), f"{text} has room for; end earlier or use longer periods", ("timeline",))
+        raise report.error() from error
     _check_columns(spec, simulation)
-    warnings = (*simulation.warnings, *_warnings(spec, mission))
+    warnings = (*simulation.warnings, *_warnings(spec, spec.mission))
     sitl = autopilot if isinstance(autopilot, Px4Sitl) else None
-    return Flight(spec, simulation, mission, aircraft, scenario, warnings, sitl)
+    return Flight(spec, simulation, spec.mission, aircraft, spec.scenario, warnings, sitl)
 
 
-def _check(spec: Spec) -> None:
-    """Raise all that shows when the parts are built, in one report."""
-    report = Report(spec.places)
-    for check, needed in BUILD_CHECKS:
-        for key, text in check(spec):
-            report.add(key, text, related(key, needed))
-    report.raise_if_any()
+def build_aircraft(spec: Spec, builder: Builder | None = None) -> Aircraft:
+    """Return the aircraft of a spec.
+
+    Args:
+        spec: The spec.
+        builder: Makes the parts and writes the records; left out, all anew.
+
+    Raises:
+        InputError: If its parts do not fit together, or the motors can't lift it.
+    """
+    made = (builder or Builder()).made
+    return made(
+        Aircraft,
+        spec.airframe,
+        spec.actuation,
+        spec.power,
+        spec.plant.contact,
+        spec.environment.only(Gravity),
+        spec.home.alt_msl_m,
+        spec.aircraft.name,
+    )
+
+
+def build_parts(
+    spec: Spec, report: Report, builder: Builder, *, is_flown: bool = True
+) -> tuple[Aircraft | None, Builtin | Px4Library | Px4Sitl | None]:
+    """Return aircraft and autopilot; what is wrong with either goes into the report.
+
+    Args:
+        spec: The tables, as far as they are valid.
+        report: Collects errors.
+        builder: Makes the parts.
+        is_flown: Whether an autopilot is needed.
+    """
+    aircraft, autopilot = None, None
+    if all(hasattr(spec, name) for name in AIRCRAFT):
+        try:
+            aircraft = build_aircraft(spec, builder)
+        except InputError as error:
+            report.add_error(error)
+    if is_flown and all(hasattr(spec, name) for name in AUTOPILOT):
+        is_kept = spec.autopilot.kind == "builtin"  # the others are one flight's
+        try:
+            with at(("px4", "mission_path")):
+                tables = (spec.autopilot, spec.px4, spec.home, spec.mission)
+            autopilot = builder.made(build_autopilot, *tables) if is_kept else build_autopilot(*tables)
+        except InputError as error:
+            report.add_error(error)
+    return aircraft, autopilot
 
 
 def _check_columns(spec: Spec, simulation: Simulation) -> None:

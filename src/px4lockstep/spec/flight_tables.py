@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.part import (
     KEY,
@@ -29,8 +30,8 @@ class AircraftTable(Part):
 class Home(Part):
     """The origin of the world frame."""
 
-    lat_deg: float = entry(47.397742, "Latitude; at a pole north has no direction.", "°", gt=-90.0, lt=90.0)
-    lon_deg: float = entry(8.545594, "Longitude.", "°", ge=-180.0, le=180.0)
+    lat_deg: float = entry(HOME_LAT_DEG, "Latitude; at a pole north has no direction.", "°", gt=-90.0, lt=90.0)
+    lon_deg: float = entry(HOME_LON_DEG, "Longitude.", "°", ge=-180.0, le=180.0)
     alt_msl_m: float = entry(488.0, "Height above sea level.", "m", ge=-500.0, le=20_000.0)
 
 

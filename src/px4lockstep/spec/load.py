@@ -12,11 +12,10 @@ from px4lockstep.errors import InputError
 from px4lockstep.part import CHECK_LATER, Key, checks_of, keys_of
 from px4lockstep.part.wording import unknown
 from px4lockstep.px4.missions import parse_mission
-from px4lockstep.spec.build_aircraft import build_aircraft
-from px4lockstep.spec.build_checks import BUILD_CHECKS, related
+from px4lockstep.spec.build import build_aircraft, build_parts
 from px4lockstep.spec.defaults import Tables, fill_in
 from px4lockstep.spec.files import Layers, find_file
-from px4lockstep.spec.flight_checks import CHECKS
+from px4lockstep.spec.flight_checks import CHECKS, COMPUTED_CHECKS
 from px4lockstep.spec.overrides import apply_overrides
 from px4lockstep.spec.shipped import mission_of
 from px4lockstep.spec.spec import Places, Spec
@@ -136,12 +135,16 @@ def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bo
                 report.add(key, text, needed)
                 if report.is_full:
                     break
+    for check, needed in COMPUTED_CHECKS:
+        if all(name in tables and name not in report.tables for name in needed):
+            for key, text in check(tables):
+                report.add(key, text, needed)
     if reads_mission and "px4" in tables and "scenario" in tables:
         _read_mission(tables["px4"].mission_path, layers)
     if report.lines:
         _add_build_errors(tables, layers)
     report.raise_if_any()
-    spec = Spec(**tables)
+    spec = Spec.model_construct(**tables)  # its tables are valid
     spec._places, spec._missions = layers.places, layers.missions
     return spec
 
@@ -162,14 +165,13 @@ def _add_mission_errors(layers: Layers, error: InputError) -> None:
 
 
 def _add_build_errors(tables: Tables, layers: Layers) -> None:
-    """Add what would only show when the flight is built, as far as its tables are good: one report is enough."""
-    good = [name for name in tables if name not in layers.report.tables]
-    spec = Spec.model_construct(**{name: tables[name] for name in good})
+    """Add what would only show when the flight is built, as far as its tables are valid: one report is enough."""
+    valid = {name: table for name, table in tables.items() if name not in layers.report.tables}
+    spec = Spec.model_construct(_fields_set=set(), **valid)
+    for name in Spec.model_fields.keys() - valid.keys():
+        vars(spec).pop(name, None)  # construction fills in defaults
     spec._missions = layers.missions
-    for check, needed in BUILD_CHECKS:
-        if all(name in good for name in needed):
-            for key, text in check(spec):
-                layers.report.add(key, text, related(key, needed))
+    build_parts(spec, layers.report, Builder())
 
 
 def _tables(layers: Layers, builder: Builder) -> Tables:

@@ -9,11 +9,11 @@ from px4lockstep.autopilots.px4_sitl.autopilot import Px4Sitl
 from px4lockstep.autopilots.px4_sitl.options import SitlOptions
 from px4lockstep.engine.timeline import Timeline
 from px4lockstep.environment.gust import Gust, gust_edges_us
+from px4lockstep.part import at
 from px4lockstep.px4 import Config
 from px4lockstep.px4.missions import Mission
 from px4lockstep.px4.presets import interface_of
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.spec.build_aircraft import at
 from px4lockstep.spec.flight_checks import RATES, us
 from px4lockstep.spec.flight_tables import Autopilot, Home
 from px4lockstep.spec.px4_tables import Px4

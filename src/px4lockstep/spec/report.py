@@ -5,11 +5,19 @@ from collections.abc import Container
 from pydantic import ValidationError
 
 from px4lockstep.errors import InputError
-from px4lockstep.part import Key, Part
+from px4lockstep.part import Key, Part, keys_of
 from px4lockstep.part.wording import findings
 from px4lockstep.spec.spec import Places, Spec
 
 MAX_LINES = 100
+
+
+RELATED: dict[str, Container[str | int]] = {
+    "": keys_of(Spec),
+    "px4": ("px4", "home", "autopilot"),  # a mission that begins elsewhere
+    "autopilot": ("autopilot", "airframe"),  # rotors that can't steer
+}
+"""The tables whose values may be to blame for an error of a table that shows only when a flight is built."""
 
 
 class Report:
@@ -26,11 +34,19 @@ class Report:
         self.lines: list[str] = []
         self.tables: list[str] = []
         """The top-level tables that something is wrong with."""
+        self.first: Key = ()
+        """The first key that something is wrong with."""
 
     def add(self, key: Key, text: str, tables: Container[str | int] = ()) -> None:
         """Add a problem of a key; the text names it. `tables` are those that it was found by."""
         self.tables += [str(part) for part in key[:1]]
+        self.first = self.first or key
         self.lines.append(f"{self.places.of(key, tables)}: {text}")
+
+    def add_error(self, error: InputError) -> None:
+        """Add an error that was raised, at its key."""
+        table = str(error.key[0]) if error.key else ""
+        self.add(error.key, str(error), RELATED.get(table, (table,)))
 
     @property
     def is_full(self) -> bool:
@@ -55,11 +71,16 @@ class Report:
         Raises:
             InputError: If there is anything.
         """
+        if self.lines:
+            raise self.error()
+
+    def error(self) -> InputError:
+        """Return everything as one error."""
         lines = list(dict.fromkeys(self.lines))
         if len(lines) == 1:
-            raise InputError(lines[0])
-        if lines:
-            is_all = len(lines) <= MAX_LINES
-            count = f"{len(lines)} errors" if is_all else f"more than {MAX_LINES} errors"
-            shown = [f"  {line}" for line in lines[:MAX_LINES]]
-            raise InputError("\n".join([f"{self.places.main} has {count}:", *shown, *([] if is_all else ["  …"])]))
+            return InputError(lines[0], key=self.first)
+        is_all = len(lines) <= MAX_LINES
+        count = f"{len(lines)} errors" if is_all else f"more than {MAX_LINES} errors"
+        shown = [f"  {line}" for line in lines[:MAX_LINES]]
+        text = "\n".join([f"{self.places.main} has {count}:", *shown, *([] if is_all else ["  …"])])
+        return InputError(text, key=self.first)

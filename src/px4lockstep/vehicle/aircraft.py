@@ -27,7 +27,7 @@ from px4lockstep.vehicle.battery import Battery
 from px4lockstep.vehicle.battery_sensor import write_battery_sensor
 from px4lockstep.vehicle.contact import Contact
 from px4lockstep.vehicle.power import Bus, Power
-from px4lockstep.vehicle.propulsion import STANDARD_GRAVITY_M_S2, Propulsion
+from px4lockstep.vehicle.propulsion import Propulsion
 
 
 @dataclass(frozen=True)
@@ -102,15 +102,12 @@ class Aircraft:
     @property
     def hover_thrust_n(self) -> float:
         """The thrust of one rotor when all together carry the weight."""
-        return self.airframe.mass_kg * STANDARD_GRAVITY_M_S2 / len(self.airframe.rotor_pos_body_m)
+        return self.airframe.hover_thrust_n(self.airframe.mass_kg)
 
     @property
     def calibration_thrust_n(self) -> float:
         """The thrust of one rotor at hover that the propulsion is calibrated to: of this mass, or of another."""
-        mass_kg = self.propulsion.calibration_mass_kg
-        if mass_kg is None:
-            return self.hover_thrust_n
-        return mass_kg * STANDARD_GRAVITY_M_S2 / len(self.airframe.rotor_pos_body_m)
+        return self.airframe.calibration_thrust_n
 
     @cached_property
     def groups(self) -> Mapping[str, int]:

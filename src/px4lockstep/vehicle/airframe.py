@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.math.quaternion import from_euler
 from px4lockstep.part import KEY, Found, Matrix, NotNegativeVector, Part, Quaternion, Vector, entry, misfit, show
 from px4lockstep.plant.layout import MAX_MOTORS
@@ -102,6 +103,16 @@ class Airframe(Part):
     angular_damping: NotNegativeVector = entry((0.0, 0.0, 0.0), "Damping of rotation about each axis.", "N m s")
     x0: InitialState = entry(InitialState(), "Where it starts.")
     propulsion: Propulsion = entry(Propulsion(), "ESC, motor, propeller.")
+
+    def hover_thrust_n(self, mass_kg: float) -> float:
+        """Return the thrust of one rotor when all together carry a mass."""
+        return mass_kg * STANDARD_GRAVITY_M_S2 / len(self.rotor_pos_body_m)
+
+    @property
+    def calibration_thrust_n(self) -> float:
+        """The thrust of one rotor at hover that the propulsion is calibrated to: of this mass, or of another."""
+        mass_kg = self.propulsion.calibration_mass_kg
+        return self.hover_thrust_n(self.mass_kg if mass_kg is None else mass_kg)
 
     def check(self) -> Found:
         """Yield what is wrong with inertia, places, axes, and counts that are not those of the rotors."""

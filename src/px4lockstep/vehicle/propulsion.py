@@ -26,8 +26,6 @@ from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
 from px4lockstep.part import KEY, Part, entry, show, wrong
 
-STANDARD_GRAVITY_M_S2 = 9.80665
-
 PROPULSION = record(
     [
         ("ke", "f8"),  # [V s/rad] and [N m/A]

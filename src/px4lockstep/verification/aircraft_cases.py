@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.engine.protocols import StageInputs
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
@@ -22,7 +23,6 @@ from px4lockstep.spec.load import load_aircraft
 from px4lockstep.vehicle.aircraft import Aircraft
 from px4lockstep.vehicle.battery import Battery
 from px4lockstep.vehicle.power import Power
-from px4lockstep.vehicle.propulsion import STANDARD_GRAVITY_M_S2
 from px4lockstep.verification.result import Result
 
 Array = npt.NDArray[np.float64]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.integrators.solver import Integrator, tolerances
@@ -101,11 +102,11 @@ def _norm(f: Flown) -> float:
 
 
 def _fall_pos(f: Flown) -> float:
-    return _largest(f.x[:, :3] - solutions.free_fall(9.80665, f.x[0, :3], f.x[0, 3:], f.t_s)[0])
+    return _largest(f.x[:, :3] - solutions.free_fall(STANDARD_GRAVITY_M_S2, f.x[0, :3], f.x[0, 3:], f.t_s)[0])
 
 
 def _fall_vel(f: Flown) -> float:
-    return _largest(f.x[:, 3:] - solutions.free_fall(9.80665, f.x[0, :3], f.x[0, 3:], f.t_s)[1])
+    return _largest(f.x[:, 3:] - solutions.free_fall(STANDARD_GRAVITY_M_S2, f.x[0, :3], f.x[0, 3:], f.t_s)[1])
 
 
 def _energy(f: Flown) -> float:

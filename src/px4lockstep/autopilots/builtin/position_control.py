@@ -27,9 +27,10 @@ from px4lockstep.autopilots.builtin.vectors import (
     scale,
     sign,
 )
+from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.jit import inlined_kernel, kernel, record
 
-ONE_G = 9.80665
+ONE_G = STANDARD_GRAVITY_M_S2  # as PX4 calls it
 
 TRAJECTORY = record(
     [

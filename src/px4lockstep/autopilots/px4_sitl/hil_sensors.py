@@ -4,12 +4,12 @@ import math
 from typing import Any
 
 from px4lockstep.autopilots.px4_sitl.mavlink.hil import HilSender
+from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.plant.layout import ATT_START, OMEGA_START, RIGID_BODY_STATES, VEL_START
 
-G_M_S2 = 9.80665
 LARGEST = 32_767.0 / 32_768.0
-MAX_FORCE_M_S2 = 16.0 * G_M_S2 * LARGEST
+MAX_FORCE_M_S2 = 16.0 * STANDARD_GRAVITY_M_S2 * LARGEST
 MAX_RATE_RAD_S = math.radians(2000.0) * LARGEST
 """PX4 keeps the first IMU in 16 bits, steps of 16 g and 2000 °/s by 32,768; what is beyond the largest would wrap."""
 TRUTH_STEPS = 5
@@ -77,7 +77,7 @@ class HilSensors:
             (round(1e7 * lat_deg), round(1e7 * lon_deg), round(1e3 * (self._home_alt_msl_m - x[2]))),
             [round(100.0 * value) for value in x[VEL_START:ATT_START]],
             round(100.0 * airspeed_m_s),
-            [round(1e3 * value / G_M_S2) for value in self._stage.true_accel_m_s2.tolist()],
+            [round(1e3 * value / STANDARD_GRAVITY_M_S2) for value in self._stage.true_accel_m_s2.tolist()],
         )
 
 
