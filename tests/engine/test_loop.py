@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fleet import iris
 
 from px4lockstep.engine import loop
 from px4lockstep.engine import timeline as tl
@@ -402,3 +403,20 @@ def test_a_row_counts_when_it_is_whole():
     assert logged[0] == core["cursor"]["log_rows"][0] == 0
     write(sim, RecordRows(log, memoryview, True), np.zeros((2, simulation.plant.x.size)), logged, off, ())
     assert logged[0] == core["cursor"]["log_rows"][0] == 1
+
+
+@pytest.mark.parametrize("axis", ["wind", "scenario", "physics"])
+def test_a_hook_sees_outputs_of_its_own_boundary(axis):
+    """On axes on which neither autopilot nor log is due, too: in still air the air moves past it as it falls."""
+    seen = []
+
+    class Look:
+        def step(self, time_us, inputs):
+            seen.append((time_us, inputs.bus.outputs.air_vel_body[2] + inputs.plant["vel"][2]))
+
+    period = {"wind": Periodic(300), "physics": Periodic(300), "scenario": Explicit((300, 600))}[axis]
+    timeline = Timeline(900, autopilot=Periodic(900), log=Periodic(900), **{axis: period})
+    aircraft = iris(pos_ned=(0.0, 0.0, -10.0), vel_ned=(0.0, 0.0, 2.0))
+    Simulation(aircraft, timeline, hooks=[Look()], hook_axes=(axis,), integrator=Integrator("RK4")).run()
+    assert [time_us for time_us, _ in seen][-2:] == ([300, 600] if axis == "scenario" else [600, 900])
+    assert [error for _, error in seen] == pytest.approx([0.0] * len(seen), abs=1e-15)

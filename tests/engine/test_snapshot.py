@@ -7,6 +7,7 @@ from fleet import iris
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
+from px4lockstep.environment.gust import Gust
 from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
 from px4lockstep.integrators.solver import Integrator
@@ -168,3 +169,40 @@ def test_a_snapshot_with_another_wind_or_sensor_is_refused(options, what):
     saved = flying().run(until_us=50_000).snapshot()
     with pytest.raises(InputError, match=f"another {what}"):
         flying(**options).restore(saved)
+
+
+def test_a_snapshot_with_other_gusts_is_refused():
+    """Their edges are boundaries of both, so the timelines are the same."""
+
+    def simulation(north_m_s, end_s=3e-4):
+        gusts = [Gust(start_s=1e-4, end_s=end_s, vel_ned=(north_m_s, 0.0, 0.0))]
+        return Simulation(FreeFall(), TIMELINE, gusts=gusts)
+
+    saved = simulation(1.0).run(until_us=500).snapshot()
+    for other in (simulation(2.0), simulation(1.0, 4e-4), Simulation(FreeFall(), TIMELINE)):
+        with pytest.raises(InputError, match="another gusts"):
+            other.restore(saved)
+    simulation(1.0).restore(saved)
+
+
+def test_a_run_that_failed_goes_on_from_a_snapshot_of_before():
+    """The failure is forgotten with what came after the snapshot, and the flight is that without it."""
+
+    class FailsOnce(Slotted):
+        failures = 1
+
+        def step(self, time_us, inputs, outputs):
+            outputs.wind_ned[0] = time_us
+            if time_us == 700 and FailsOnce.failures:
+                FailsOnce.failures = 0
+                raise ValueError("once")
+
+    sim = Simulation(FreeFall(), TIMELINE, scenario=FailsOnce()).run(until_us=500)
+    saved = sim.snapshot()
+    with pytest.raises(ValueError, match="once"):
+        sim.run()
+    with pytest.raises(ValueError, match="once"):
+        sim.run()
+    sim.restore(saved)
+    assert sim.run().is_done
+    assert sim.digest() == Simulation(FreeFall(), TIMELINE, scenario=FailsOnce()).run().digest()

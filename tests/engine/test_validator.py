@@ -5,11 +5,15 @@ import math
 import numpy as np
 import pytest
 
+from px4lockstep.engine import validator
+from px4lockstep.engine.bus import BUS
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InvariantError, SimulationError
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.jit import JIT_ENABLED
+from px4lockstep.jit import JIT_ENABLED, interpreted, view
+from px4lockstep.plant.inputs import INPUT
+from px4lockstep.plant.layout import MAX_BUSES
 from px4lockstep.plant.models import ConstantRate, Oscillator, UserPlant
 
 TIMELINE = Timeline(1_000_000, autopilot=Periodic(100_000), wind=Periodic(100_000), log=Periodic(100_000))
@@ -210,3 +214,16 @@ def test_a_nan_left_at_an_autopilot_tick_is_caught_before_it_is_logged():
     with pytest.raises(InvariantError, match=r"state\[1\], in group 'att', became nan at t = 1\.000000 s"):
         sim.run()
     assert np.isfinite(sim.log_state).all()
+
+
+@pytest.mark.parametrize("bus_index", [0, MAX_BUSES - 1])
+@pytest.mark.parametrize("volts", [-1e-9, math.nan])
+def test_a_bus_voltage_below_0_is_reported(bus_index, volts):
+    """0 is allowed: a battery that is off."""
+    noted, bus, inputs = np.zeros(1, validator.VALIDATOR), np.zeros(1, BUS), np.zeros(1, INPUT)
+    check = interpreted(validator.check_boundary)
+    views = [view(array, writable=True) for array in (noted, bus, inputs)]
+    assert check(views[0], 300, views[1], views[2]) == validator.SOUND
+    bus["outputs"]["bus_voltage_v"][0, bus_index] = volts
+    assert check(views[0], 300, views[1], views[2]) == validator.BUS_VOLTAGE
+    assert (noted["code"][0], noted["time_us"][0], noted["index"][0]) == (validator.BUS_VOLTAGE, 300, bus_index)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from recorded_flights import SHORT, record, recorded
+from recording_files import tiny
 
 import px4lockstep
 from px4lockstep.errors import InputError
@@ -176,3 +177,12 @@ def test_the_largest_seed_is_kept(tmp_path):
     write_recording(recording, tmp_path / "x.h5")
     assert read_recording(tmp_path / "x.h5").source.seed == 2**64 - 1
     assert replay(tmp_path / "x.h5").matches
+
+
+def test_a_recording_with_another_initial_state_is_refused():
+    """One bit is enough: its spec then is not the one that was flown."""
+    recording = tiny()
+    initial_state = recording.initial_state.copy()
+    initial_state[2] = np.nextafter(initial_state[2], 1.0)
+    with pytest.raises(InputError, match="is of another aircraft: it does not start from its state"):
+        replay(replace(recording, initial_state=initial_state))

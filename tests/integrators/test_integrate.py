@@ -8,8 +8,12 @@ import pytest
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.errors import InputError, StepError
-from px4lockstep.integrators.solver import Integrator, tolerances
+from px4lockstep.integrators.error_norm import error_norm
+from px4lockstep.integrators.solver import SOLVER, WORK, Integrator, tolerances
+from px4lockstep.jit import interpreted, view
+from px4lockstep.plant.layout import GROUPS, STATE, V1
 from px4lockstep.plant.models import ConstantRate, FreeFall, Oscillator, UserPlant
+from px4lockstep.vehicle.dispatch import PLANT
 
 
 def times_rhs(t_s, state, inputs, params, dstate):
@@ -279,3 +283,31 @@ def test_a_step_cut_short_by_a_boundary_may_lengthen_the_next():
     integrator = Integrator("RK45", h_init=10e-6)
     sim = Simulation(FreeFall(), Timeline(7, log=Periodic(7)), integrator=integrator).run()
     assert sim._core["solver"]["h_us"][0] == 35.0
+
+
+@pytest.mark.parametrize("group", ["act", "actdot", "rotor", "soc", "v1"])
+def test_an_error_that_is_not_a_number_is_the_largest(group):
+    """Whether it is the first state of its group or a later one: the step is then refused."""
+    plant, solver, work, state = (np.zeros(1, dtype) for dtype in (PLANT, SOLVER, WORK, STATE))
+    i = GROUPS.index(group)
+    plant["group_start"][0, i], plant["group_stop"][0, i] = 5, 7
+    plant["group_start"][0, 0], plant["group_stop"][0, 0] = 0, 3
+    if group != "v1":
+        plant["group_start"][0, V1], plant["group_stop"][0, V1] = 7, 8  # a group after it
+    solver["is_controlled"], solver["rtol"], solver["atol"] = 1, 1e-6, 1e-6
+    records = [view(array, writable=True) for array in (state, plant, solver, work)]
+    for at in (5, 6):
+        work["error"]["x"][0, :8] = 1.0
+        work["error"]["x"][0, at] = np.nan
+        assert math.isnan(interpreted(error_norm)(*records))
+        assert solver["last_group"][0] == i
+
+
+def test_as_many_attempts_are_made_as_allowed():
+    """Ten steps of 100 us to the boundary: ten attempts are enough, nine are not."""
+    timeline = Timeline(1_000, log=Periodic(1_000))
+    steps = {"h_init": 1e-4, "h_max": 1e-4}
+    sim = Simulation(FreeFall(), timeline, integrator=Integrator("RK45", max_substeps=10, **steps)).run()
+    assert sim.statistics.accepted_steps == 10
+    with pytest.raises(StepError, match="9 attempts did not reach the next boundary"):
+        Simulation(FreeFall(), timeline, integrator=Integrator("RK45", max_substeps=9, **steps)).run()

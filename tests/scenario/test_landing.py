@@ -1,5 +1,7 @@
 """Landed: near the ground and slow; forced to false while a mission has yet to take off."""
 
+import functools
+
 import numpy as np
 import pytest
 from fleet import iris
@@ -8,9 +10,11 @@ from scenario_flight import outputs_at_each_boundary
 from px4lockstep.engine.bus import SCENARIO_OUT
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
-from px4lockstep.jit import kernel, rows
+from px4lockstep.integrators.solver import Integrator
+from px4lockstep.jit import interpreted, kernel, rows, view
+from px4lockstep.plant.layout import STATE
 from px4lockstep.plant.models import FreeFall, Oscillator
-from px4lockstep.scenario.landing import LANDING, is_landed
+from px4lockstep.scenario.landing import LANDING, is_crash, is_landed
 from px4lockstep.scenario.scenario import Scenario
 
 
@@ -95,3 +99,33 @@ def test_a_plant_without_position_never_lands():
     timeline = Timeline(1_000, log=Periodic(100))
     assert Simulation(Oscillator(), timeline, scenario=Scenario()).run().bus.scenario.landed == 0
     assert Simulation(FreeFall(), timeline, scenario=Scenario()).run().bus.scenario.landed == 1
+
+
+@pytest.mark.parametrize(
+    ("vel_ned", "expected"),
+    [((0.0, 0.0, 3.0), 0), ((0.0, 0.0, 3.000001), 1), ((2.0, -2.0, 1.0), 0), ((2.0, -2.0, 1.001), 1)],
+)
+def test_a_crash_is_to_touch_the_ground_faster_than_3_m_s(vel_ned, expected):
+    """In any direction, at the boundary before; 3 m/s itself is none."""
+    landing, state = np.zeros(1, LANDING), np.zeros(1, STATE)
+    state["x"][0, 3:6] = vel_ned
+    ask = functools.partial(interpreted(is_crash), view(landing, writable=True), view(state, writable=True))
+    assert ask(0.1, 3) == 0
+    state["x"][0, 3:6] = 0.0  # the ground has stopped it
+    assert ask(0.0, 3) == expected
+    assert ask(0.0, 3) == 0  # it lies there
+
+
+@pytest.mark.parametrize("log_us", [1_000, 7_000])
+def test_a_crash_is_the_last_row_of_the_log_once(log_us):
+    """Whether the log is due at its boundary or not."""
+    timeline = Timeline(300_000, log=Periodic(log_us), physics=Periodic(1_000))
+    aircraft = iris(pos_ned=(0.0, 0.0, -1.0), vel_ned=(0.0, 0.0, 10.0))
+    sim = Simulation(aircraft, timeline, scenario=Scenario(), integrator=Integrator("RK4")).run()
+    assert sim.is_crashed
+    crash_us = int(sim.log["time_us"][-1])
+    assert 90_000 < crash_us < 110_000
+    assert crash_us % 7_000 != 0
+    due_us = range(0, crash_us, log_us)
+    assert sim.log["time_us"].tolist() == [*due_us, crash_us]
+    assert sim.log["bus"]["scenario"]["crashed"].tolist() == [0] * len(due_us) + [1]

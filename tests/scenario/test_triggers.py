@@ -203,3 +203,11 @@ def test_without_events_nothing_but_landed_is_written():
     """An empty scenario is a scenario: the Iris stands on the ground."""
     _, outputs = outputs_at_each_boundary(Scenario(), 0.002, aircraft=iris(), command=0.0)
     assert {name for name, value in flatten(outputs[-1]).items() if value} == {"landed"}
+
+
+@pytest.mark.parametrize("side", ["above", "below"])
+def test_a_condition_does_not_hold_at_its_threshold(side):
+    """10 m is neither above nor below 10 m; the first boundary has the initial state to the last bit."""
+    scenario = Scenario().when("altitude_m", **{side: 10.0}).arm()
+    _, outputs = outputs_at_each_boundary(scenario, 0.001, aircraft=iris(pos_ned=(0.0, 0.0, -10.0)))
+    assert outputs["arm"][0] == 0

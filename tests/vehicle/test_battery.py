@@ -1,12 +1,15 @@
 """Batteries: voltage curve, charge, the RC pair, warnings; a step of load in closed form."""
 
+import functools
+
 import numpy as np
 import pytest
 from fleet import PowerBus, iris, propulsion
 from plant_probe import Batch, Probe, fly
 
 from px4lockstep.environment.gravity import Gravity
-from px4lockstep.vehicle.battery import Battery
+from px4lockstep.jit import interpreted, view
+from px4lockstep.vehicle.battery import BATTERY, Battery, charge_rates
 from px4lockstep.vehicle.contact import Contact
 
 CURVE = {"ocv_soc": (0.0, 0.1, 0.35, 0.8, 1.0), "ocv_v": (10.0, 10.9, 11.3, 11.9, 12.6)}
@@ -120,3 +123,16 @@ def test_an_ideal_battery_keeps_its_voltage_and_counts_its_charge():
     assert outputs["bus_current_a"][0] == pytest.approx(current, rel=1e-13)
     assert probe.derivative("soc")[0] == pytest.approx(-current / 18_000.0, rel=1e-13)
     assert probe.derivative("v1")[0] == 0.0
+
+
+def test_an_empty_battery_gives_no_charge_and_can_be_charged():
+    """The rate is -I / Q; at 0 and below a load takes nothing more, and the polarization goes on."""
+    rec = np.zeros(1, BATTERY)
+    Battery(capacity_ah=2.0).write(rec[0], 0, 1.0)
+    rates = functools.partial(interpreted(charge_rates), view(rec, writable=True))
+    per_amp = 1.0 / (2.0 * 3600.0)
+    assert rates(1e-12, 0.0, 3.0)[0] == pytest.approx(-3.0 * per_amp, rel=1e-14)
+    for soc in (0.0, -1e-12):
+        assert rates(soc, 0.0, 3.0)[0] == 0.0
+        assert rates(soc, 0.0, -3.0)[0] == pytest.approx(3.0 * per_amp, rel=1e-14)
+        assert rates(soc, 0.0, 3.0)[1] == pytest.approx(3.0 / 2000.0, rel=1e-14)

@@ -124,3 +124,20 @@ def test_in_a_replay_the_sensor_runs_if_something_looks_and_else_says_that_it_di
     assert np.isnan(unwatched.log["bus"]["battery"]["voltage_v"][:, 0]).all()
     assert unwatched.digest() == replayed.digest() == flown.digest()
     assert unwatched.log["bus"]["outputs"].tobytes() == flown.log["bus"]["outputs"].tobytes()
+
+
+def test_each_battery_has_noise_of_its_own():
+    """Three equal batteries, which give the same: what is measured differs by independent noise."""
+    told = []
+
+    class Watch:
+        def step(self, time_us, inputs, outputs):
+            told.append([inputs.bus.battery[j].voltage_v for j in range(3)])
+
+    battery = Battery(sense_voltage_sigma_v=0.1)
+    timeline = Timeline(40 * TICK_US, autopilot=Periodic(TICK_US), log=Periodic(TICK_US), physics=Periodic(TICK_US))
+    aircraft = iris(batteries=(battery,) * 3, contact=Contact("no_contact"))
+    Simulation(aircraft, timeline, integrator=Integrator("RK4"), autopilot=Watch()).run()
+    noise = np.array(told) - np.mean(told)
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        assert abs(np.corrcoef(noise[:, i], noise[:, j])[0, 1]) < 0.5  # 41 samples: three standard deviations

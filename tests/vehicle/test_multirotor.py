@@ -180,3 +180,11 @@ def test_the_derivative_depends_on_its_arguments_alone():
     assert batch.evaluate().dx[0, :25].tolist() == first
     assert np.array_equal(batch.x, state)
     assert inputs.tobytes() == batch.inputs.tobytes()
+
+
+def test_the_air_moves_past_the_vehicle_against_its_motion():
+    """Climbing at 2 m/s and going east at 3 m/s, level and heading north, in a north wind velocity of 1 m/s."""
+    batch = Batch([iris()], 1)
+    batch.x[:, 3:6] = (0.0, 3.0, -2.0)
+    batch.inputs["wind_ned"] = (1.0, 0.0, 0.0)
+    assert batch.evaluate().outputs["air_vel_body"][0].tolist() == [1.0, -3.0, 2.0]

@@ -51,7 +51,7 @@ def largest_error(start, stop, rtol, atol, state, work):
     largest = 0.0
     for i in range(start, stop):
         scaled = abs(work.error.x[i]) / (atol + rtol * max(abs(state.x[i]), abs(work.trial.x[i])))
-        if not scaled <= largest:  # keeps a NaN
+        if scaled > largest or math.isnan(scaled):  # nothing is greater than a NaN: it stays
             largest = scaled
     return largest
 
@@ -74,7 +74,7 @@ def error_norm(state, plant, solver, work):
             scaled = vector_error(start, stop, rtol, atol, state, work)
         else:
             scaled = largest_error(start, stop, rtol, atol, state, work)
-        if not scaled <= worst:  # keeps a NaN
+        if scaled > worst or math.isnan(scaled):  # nothing is greater than a NaN: it stays
             worst = scaled
             worst_group = group
     solver.last_error = worst

@@ -369,6 +369,12 @@ CASES = {
     "a thousand gusts": (field("streams/gusts", "count", 1_000), "streams/gusts.count is 1000; allowed is 0 to 8"),
     "less than no gusts": (field("streams/gusts", "count", -1), "streams/gusts.count is -1"),
     "a checkpoint beyond the end": (field("checkpoints/state", "cursor.k", 999), "checkpoints/state is at k = 999"),
+    "a fingerprint more": (values("plant/fingerprints", row_more), "fingerprints has 303 rows; the flight has 302"),
+    "a fingerprint less": (values("plant/fingerprints", row_less), "fingerprints has 301 rows; the flight has 302"),
+    "fingerprints of fewer states": (
+        values("plant/fingerprints", lambda array: array[:, :-1].copy()),
+        "plant/fingerprints has 18 columns; the plant has 19 states",
+    ),
     "one checkpoint twice": (values("checkpoints/state", row_more), "not one after the other in time"),
     # texts
     "a text no UTF-8": (values("spec", lambda data: b"\xff" + data[1:]), "spec is no UTF-8 text"),

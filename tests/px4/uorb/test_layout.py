@@ -136,3 +136,14 @@ def test_messages_and_topics_are_called_after_each_other(topic):
     """As PX4's generator does it."""
     message = shipped_layouts()[topic].message
     assert (snake_case(message), pascal_case(topic)) == (topic, message)
+
+
+def test_nested_messages_start_at_multiples_of_8_whatever_their_size():
+    """One of 24 bytes after 8 and after 9 bytes: its own size is no alignment."""
+    fields = ("uint64 timestamp", "uint64 id", "int8 a")
+    inner = Definition("Inner", tuple(map(Field.parse, fields)), ("inner",))
+    for lines, start in ((("uint64 timestamp",), 8), (("uint64 timestamp", "bool b"), 16)):
+        outer = Definition("Outer", tuple(map(Field.parse, (*lines, "px4/Inner inner"))), ("outer",))
+        layout = layout_of("outer", outer, {"Inner": inner})
+        assert layout.fields()["inner.timestamp"] == ("uint64", start)
+        assert layout.size == start + 24
