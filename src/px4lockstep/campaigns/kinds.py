@@ -160,7 +160,7 @@ def touchdown_speed(flown: Flown) -> float:
     landing is recognized at has not been in the air.
     """
     signals = flown.signals
-    height_m = signals["altitude_m"] - float(flown.run.simulation.core["scenario"]["rest_m"])
+    height_m = signals["altitude_m"] - float(flown.run.simulation.plant.traits["rest_m"])
     is_up = height_m > GROUND_MARGIN_M
     if not is_up.any():
         return math.nan

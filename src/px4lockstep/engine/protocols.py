@@ -29,6 +29,8 @@ class PlantView:
         ends = zip(plant["group_start"].tolist(), plant["group_stop"].tolist(), strict=True)
         self.groups = {name: slice(start, stop) for name, (start, stop) in zip(GROUPS, ends, strict=True)}
         """Where each group is in the state."""
+        self.traits = plant["traits"].copy()
+        """What it has, whatever its model: a `TRAITS`."""
         self._parts = {name: self._x[part] for name, part in self.groups.items()}
 
     @property

@@ -15,7 +15,7 @@ from px4lockstep.engine.builder import Builder
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
 from px4lockstep.engine.checkpoints import CHECKPOINT, branched, check_past, difference, put_state, state_of
 from px4lockstep.engine.compilation import compiled_loop
-from px4lockstep.engine.core import NATIVE, PYTHON, PYTHON_WITH_STATUS, SIM, STREAMS, Arrays
+from px4lockstep.engine.core import NATIVE, OFF, PYTHON, PYTHON_WITH_STATUS, SIM, STREAMS, Arrays
 from px4lockstep.engine.digest import flight_digest, live_digest, pack_flight, pack_live
 from px4lockstep.engine.failure import failure_of
 from px4lockstep.engine.protocols import PlantView, Source, StageInputs, TelemetryHook
@@ -42,6 +42,7 @@ from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.jit import plain, rows, view, zeros
 from px4lockstep.plant.models import PlantModel
+from px4lockstep.scenario.actions import START_MISSION
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.sensors.suite import SensorSuite, no_sensors
 from px4lockstep.timebase import check_us
@@ -349,6 +350,22 @@ class Simulation:
     def is_done(self) -> bool:
         """Whether the run is over: the end boundary has run, or a crash has ended it."""
         return self.is_crashed or self.boundary == len(self.timeline)
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether it keeps the streams for a replay."""
+        return bool(self._core["modes"]["is_recording"][0])
+
+    @property
+    def reports_mission(self) -> bool:
+        """Whether it is known how far the mission was flown: not of an autopilot in Python without a status."""
+        return int(self._core["modes"]["autopilot"][0]) in (NATIVE, PYTHON_WITH_STATUS, OFF)
+
+    @property
+    def asks_for_mission(self) -> bool:
+        """Whether the scenario asks for the mission, be it that the time for it has not come."""
+        events = self._core["scenario"]["events"][0, : int(self._core["scenario"]["count"][0])]
+        return int(self.bus.scenario.mission) > 0 or bool((events["action"] == START_MISSION).any())
 
     @property
     def plant(self) -> PlantView:

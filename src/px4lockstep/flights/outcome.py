@@ -8,12 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from px4lockstep.engine.core import NATIVE, OFF, PYTHON_WITH_STATUS
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import LockstepError
 from px4lockstep.log.events import events_of
 from px4lockstep.log.log import Log
-from px4lockstep.scenario.actions import START_MISSION
 
 FLOWN = "flown"
 CRASHED = "crashed"
@@ -22,8 +20,6 @@ STOPPED = "stopped"
 FAILED = "failed"
 
 MAX_CAUSES = 8
-WITH_STATUS = (NATIVE, PYTHON_WITH_STATUS, OFF)
-"""Of the modes of the autopilot: those of which it is known whether the mission was flown."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +49,10 @@ def outcome_of(simulation: Simulation, log: Log, error: LockstepError | None = N
     return Outcome(NOT_FINISHED, f"{unfinished}{_causes(log)}") if unfinished else Outcome(FLOWN)
 
 
-def is_mission_asked(simulation: Simulation) -> bool:
-    """Return whether the scenario asks for the mission, be it that the time for it has not come."""
-    scenario = simulation.core["scenario"]
-    actions = scenario["events"]["action"][: int(scenario["count"])]
-    return int(simulation.bus.scenario.mission) > 0 or bool((actions == START_MISSION).any())
-
-
 def _unfinished(simulation: Simulation, log: Log) -> str:
     """Say what was asked for and not done; empty if all was, or if the autopilot tells nothing of itself."""
     told = simulation.bus.autopilot
-    if not is_mission_asked(simulation) or int(simulation.core["modes"]["autopilot"]) not in WITH_STATUS:
+    if not simulation.asks_for_mission or not simulation.reports_mission:
         return ""
     if told.mission_finished:
         return ""

@@ -92,7 +92,7 @@ class Run:
     def recording(self) -> Recording | None:
         """What a replay needs, by reference; None if the flight was not recorded, or did not come to its end."""
         simulation = self.simulation
-        if not simulation.is_done or not simulation.core["modes"]["is_recording"]:
+        if not simulation.is_done or not simulation.is_recording:
             return None
         return Recording.of(simulation, source_of(self.flight))
 

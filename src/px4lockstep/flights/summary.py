@@ -5,10 +5,11 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import LockstepError
-from px4lockstep.flights.outcome import FAILED, is_mission_asked, outcome_of
+from px4lockstep.flights.outcome import FAILED, outcome_of
 from px4lockstep.jit import JIT_ENABLED
 from px4lockstep.log.events import FlightEvent, events_of, mission_times_us
 from px4lockstep.log.log import Log
@@ -84,9 +85,8 @@ def summarize(
     # A run that was stopped is at the next boundary; the last that has run is the one before.
     duration_us = simulation.time_us - simulation.timeline.start_us
     wall_s = simulation.statistics.wall_s
-    position, velocity = simulation.plant["pos"], simulation.plant["vel"]
-    has_position = position.size == 3 and "pos_ned" in log and log.rows > 0
-    has_velocity = velocity.size == 3 and "vel_ned" in log and log.rows > 0
+    position = simulation.plant["pos"]
+    extremes = _extremes(log, simulation.plant.traits["capacity_ah"])
     return Summary(
         outcome=outcome.word,
         reason=outcome.reason,
@@ -94,14 +94,14 @@ def summarize(
         duration_s=duration_us / 1e6,
         wall_s=wall_s,
         realtime_factor=simulation.flown_us / 1e6 / wall_s if wall_s > 0.0 else 0.0,
-        mission_asked=is_mission_asked(simulation),
+        mission_asked=simulation.asks_for_mission,
         mission_finished=bool(simulation.bus.autopilot.mission_finished),
         landed=bool(simulation.bus.scenario.landed),
         crashed=simulation.is_crashed,
         waypoint_times_s=tuple(time_us / 1e6 for time_us in mission_times_us(log)),
-        max_altitude_m=_highest_m(log) if has_position else None,
-        max_speed_m_s=_fastest_m_s(log) if has_velocity else None,
-        battery_used=_battery_used(simulation, log),
+        max_altitude_m=extremes["max_altitude_m"],
+        max_speed_m_s=extremes["max_speed_m_s"],
+        battery_used=extremes["battery_used"],
         final_pos_ned=(float(position[0]), float(position[1]), float(position[2])) if position.size == 3 else None,
         events=events,
         warnings=_warnings(simulation, events),
@@ -130,33 +130,31 @@ def summarize_log(log: Log | None, reason: str, capacities_ah: Sequence[float]) 
         if name in log:
             told[name] = bool(log[name][-1])
     if "pos_ned" in log:
-        told["max_altitude_m"] = _highest_m(log)
         told["final_pos_ned"] = log["pos_ned"][-1].tolist()
-    if "vel_ned" in log:
-        told["max_speed_m_s"] = _fastest_m_s(log)
-    if "soc" in log:
-        told["battery_used"] = float(np.average(log["soc"][0] - log["soc"][-1], weights=capacities_ah))
-    return told
+    return told | _extremes(log, np.array(capacities_ah))
 
 
 def _as_dicts(events: Sequence[FlightEvent]) -> list[dict[str, Any]]:
     return [{"time_s": event.time_us / 1e6, "label": event.label, "is_fault": event.is_fault} for event in events]
 
 
-def _highest_m(log: Log) -> float:
-    return float(0.0 - log["pos_ned"][:, 2].min())
+def _extremes(log: Log, capacities_ah: npt.NDArray[np.float64]) -> dict[str, float | None]:
+    """Return max altitude, max speed and used charge of a log, under their names in `Summary`; None for what it lacks.
 
-
-def _fastest_m_s(log: Log) -> float:
-    return float(np.linalg.norm(log["vel_ned"], axis=1).max())
-
-
-def _battery_used(simulation: Simulation, log: Log) -> float | None:
-    if "soc" not in log or not log.rows:
-        return None
-    soc = log["soc"]
-    capacity = simulation.core["plant"]["traits"]["capacity_ah"][: soc.shape[1]]
-    return float(((soc[0] - simulation.plant["soc"]) * capacity).sum() / capacity.sum())
+    Args:
+        log: The log.
+        capacities_ah: Of the batteries; those after the log's do not count.
+    """
+    found: dict[str, float | None] = dict.fromkeys(("max_altitude_m", "max_speed_m_s", "battery_used"))
+    if log.rows and "pos_ned" in log:
+        found["max_altitude_m"] = float(0.0 - log["pos_ned"][:, 2].min())
+    if log.rows and "vel_ned" in log:
+        found["max_speed_m_s"] = float(np.linalg.norm(log["vel_ned"], axis=1).max())
+    if log.rows and "soc" in log:
+        used = log["soc"][0] - log["soc"][-1]
+        capacity = capacities_ah[: len(used)]
+        found["battery_used"] = float((used * capacity).sum() / capacity.sum())
+    return found
 
 
 def _warnings(simulation: Simulation, events: tuple[FlightEvent, ...]) -> tuple[str, ...]:

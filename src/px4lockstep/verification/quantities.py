@@ -80,5 +80,5 @@ def _rows(quantity: Quantity, simulation: Simulation) -> Array:
     """Return the values of a quantity, rows of the log × parts; none if the plant does not have it."""
     if quantity.source in simulation.plant.groups:
         return np.asarray(simulation.log_state[:, simulation.plant.groups[quantity.source]])
-    buses = int(simulation.core["plant"]["traits"]["n_buses"])
+    buses = int(simulation.plant.traits["n_buses"])
     return np.asarray(simulation.log["bus"]["outputs"][quantity.source][:, :buses])
