@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from px4lockstep.campaigns.build_cache import BuildCache, Contents
+from px4lockstep.campaigns.build_cache import BuildCache, ContentKeys
 from px4lockstep.engine.core import SIM
 from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
 from px4lockstep.jit import plain, zeros
-from px4lockstep.spec.flight_tables import Autopilot, Contact
+from px4lockstep.spec.flight_tables import AutopilotTable, Contact
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,14 @@ DIFFERENT = [
 @pytest.mark.parametrize(("a", "b"), SAME)
 def test_what_is_the_same_to_the_bit_is_the_same(a, b):
     """Be it in other objects."""
-    contents = Contents()
+    contents = ContentKeys()
     assert contents.of(a) == contents.of(b)
 
 
 @pytest.mark.parametrize(("a", "b"), DIFFERENT)
 def test_what_differs_by_a_bit_a_type_or_can_not_be_compared_is_another(a, b):
     """Where equality would say otherwise too."""
-    contents = Contents()
+    contents = ContentKeys()
     assert contents.of(a) != contents.of(b)
 
 
@@ -184,7 +184,7 @@ def test_an_object_that_was_changed_in_place_is_another(value, change):
 
 def test_what_a_subclass_has_more_counts():
     """Its type, fields and attributes that nobody declared."""
-    contents = Contents()
+    contents = ContentKeys()
     assert contents.of(Wind("ou")) != contents.of(ExtendedWind("ou"))
     assert contents.of(ExtendedPair(1, 2, 3)) != contents.of(ExtendedPair(1, 2, 4))
     assert contents.of(holding(Pair(1, 2), extra=1)) != contents.of(holding(Pair(1, 2), extra=2))
@@ -209,7 +209,7 @@ def test_another_writer_of_the_same_record_is_not_taken_for_the_last():
 def test_free_keys_of_a_part_can_not_be_changed():
     """So that the content of a part is its content forever."""
     params = {"MPC_XY_P": 1.0}
-    table = Autopilot(params=params)
+    table = AutopilotTable(params=params)
     params["MPC_XY_P"] = 2.0
     assert table.params == {"MPC_XY_P": 1.0}
     for change in (lambda: table.params.update(MPC_XY_P=3.0), lambda: table.params.pop("MPC_XY_P")):

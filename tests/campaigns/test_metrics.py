@@ -16,7 +16,7 @@ from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
 from px4lockstep import build, load_spec, simulate
 from px4lockstep.campaigns.flight_signals import DERIVED
-from px4lockstep.campaigns.kinds import KINDS, Flown, in_us
+from px4lockstep.campaigns.kinds import KINDS, FlightSignals, in_us
 from px4lockstep.campaigns.metrics import OPTIONS, MetricTable, check_signals, measure, metric_of, metrics_of
 from px4lockstep.errors import InputError, MetricError
 from px4lockstep.log.log import Log
@@ -376,7 +376,7 @@ def test_metrics_import_nothing_heavy(python):
 
 def test_signals_are_made_once_for_all_metrics(mission):
     """Two metrics of one signal look at the same array."""
-    flown = Flown(mission)
+    flown = FlightSignals(mission)
     metric("max", signal="tilt_deg").of(flown)
     made = flown.signals["tilt_deg"]
     metric("min", signal="tilt_deg").of(flown)

@@ -11,14 +11,14 @@ import time
 import pytest
 
 from px4lockstep.cli import determinism as command
-from px4lockstep.flights.determinism import Determinism, Flown
+from px4lockstep.flights.determinism import Determinism, VariantFlight
 from px4lockstep.flights.recording.differences import Difference
 
 COMMAND = (sys.executable, "-m", "px4lockstep", "determinism")
 SHORT = ("--set", "timeline.t_end_s=0.5")
-SAME = Flown("fresh process 1", "a" * 64, "b" * 64, None, 1.0)
-OTHER = Flown("JIT off", "c" * 64, "b" * 64, None, 1.0)
-FAILED = Flown("generic CPU", None, None, "it broke (exit code 1)", 1.0)
+SAME = VariantFlight("fresh process 1", "a" * 64, "b" * 64, None, 1.0)
+OTHER = VariantFlight("JIT off", "c" * 64, "b" * 64, None, 1.0)
+FAILED = VariantFlight("generic CPU", None, None, "it broke (exit code 1)", 1.0)
 PART = Difference(12_000, "pos[2]", 1.0, 2.0)
 
 

@@ -286,3 +286,21 @@ def test_only_the_command_line_prints():
         if "cli" not in path.parts:
             assert not re.search(r"\bprint\(", text), path
             assert not re.search(r"sys\.stdout(?!\.flush|\.fileno| is)", text), path
+
+
+def test_no_two_classes_have_the_same_name():
+    """A name in a message, a traceback or the documents says which one is meant."""
+    homes: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
+    assert {name: places for name, places in homes.items() if len(places) > 1} == {}
+
+
+def test_no_two_modules_of_a_package_differ_by_an_s():
+    """`table.py` beside `tables.py` is opened by mistake."""
+    names = {(path.parent, path.stem) for path in MODULES} | {
+        (path.parent.parent, path.parent.name) for path in MODULES
+    }
+    assert sorted(str(folder / name) for folder, name in names if (folder, f"{name}s") in names) == []

@@ -31,7 +31,7 @@ class BuildCache(Builder):
 
     def __init__(self) -> None:
         self._last: dict[Hashable, tuple[Any, Any]] = {}
-        self._contents = Contents()
+        self._contents = ContentKeys()
 
     def made(self, make: Callable[..., Made], *of: Any) -> Made:
         """Return what a function makes of some values; nobody may change it."""
@@ -56,7 +56,7 @@ class BuildCache(Builder):
         return made
 
 
-class Contents:
+class ContentKeys:
     """Tells the content of values, and remembers that of objects that can't change."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from px4lockstep.campaigns.campaign import Campaign
 from px4lockstep.campaigns.criteria import passes
-from px4lockstep.campaigns.kinds import Flown
+from px4lockstep.campaigns.kinds import FlightSignals
 from px4lockstep.campaigns.result_rows import Row
 from px4lockstep.campaigns.results_table import ERROR
 from px4lockstep.engine.simulation import Simulation
@@ -79,7 +79,7 @@ class Flyer:
             run = Run(flight, error)
         outcome = run.outcome
         values: dict[str, Any] = {}
-        problems, flown = [], Flown(run)
+        problems, flown = [], FlightSignals(run)
         for metric in self._metrics:
             try:
                 values[metric.name] = metric.of(flown)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from px4lockstep.errors import InputError, MetricError
 
 if TYPE_CHECKING:
-    from px4lockstep.campaigns.kinds import Flown
+    from px4lockstep.campaigns.kinds import FlightSignals
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class UserFunction:
         code = getattr(self.load(), "__code__", None)
         return f"{self.path.name}{f', line {code.co_firstlineno}' if code is not None else ''}: {self.name}"
 
-    def __call__(self, flown: "Flown") -> Any:
+    def __call__(self, flown: "FlightSignals") -> Any:
         """Return what the function says of a flight.
 
         Raises:

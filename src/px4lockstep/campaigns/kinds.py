@@ -27,7 +27,7 @@ WINDOW = ("after_s", "until_s")
 WATT_MICROSECONDS_PER_WH = 3.6e9
 
 
-class Flown:
+class FlightSignals:
     """A run, and the signals of its log.
 
     Args:
@@ -57,68 +57,68 @@ def defined(signals: Signals, signal: str, after_us: int, until_us: int) -> Floa
     return values[~np.isnan(values)]
 
 
-def crashed(flown: Flown) -> bool:
+def crashed(flown: FlightSignals) -> bool:
     """Return whether a crash ended the flight."""
     return flown.run.simulation.is_crashed
 
 
-def mission_finished(flown: Flown) -> bool:
+def mission_finished(flown: FlightSignals) -> bool:
     """Return whether the autopilot finished its mission."""
     return bool(flown.run.simulation.bus.autopilot.mission_finished)
 
 
-def landed(flown: Flown) -> bool:
+def landed(flown: FlightSignals) -> bool:
     """Return whether the vehicle stands on the ground at the end."""
     return bool(flown.run.simulation.bus.scenario.landed)
 
 
-def duration_s(flown: Flown) -> float:
+def duration_s(flown: FlightSignals) -> float:
     """Return the simulated time of the flight."""
     return flown.run.summary.duration_s
 
 
-def battery_used(flown: Flown) -> float:
+def battery_used(flown: FlightSignals) -> float:
     """Return the charge that was used, of the capacity of all batteries."""
     used = flown.run.summary.battery_used
     return math.nan if used is None else used
 
 
-def greatest(flown: Flown, signal: str, after_us: int = 0, until_us: int = NEVER_US) -> float:
+def greatest(flown: FlightSignals, signal: str, after_us: int = 0, until_us: int = NEVER_US) -> float:
     """Return the greatest value of a signal."""
     values = defined(flown.signals, signal, after_us, until_us)
     return float(values.max()) if values.size else math.nan
 
 
-def least(flown: Flown, signal: str, after_us: int = 0, until_us: int = NEVER_US) -> float:
+def least(flown: FlightSignals, signal: str, after_us: int = 0, until_us: int = NEVER_US) -> float:
     """Return the least value of a signal."""
     values = defined(flown.signals, signal, after_us, until_us)
     return float(values.min()) if values.size else math.nan
 
 
-def mean(flown: Flown, signal: str, after_us: int = 0, until_us: int = NEVER_US) -> float:
+def mean(flown: FlightSignals, signal: str, after_us: int = 0, until_us: int = NEVER_US) -> float:
     """Return the mean of a signal over its rows."""
     values = defined(flown.signals, signal, after_us, until_us)
     return math.fsum(values.tolist()) / len(values) if values.size else math.nan
 
 
-def rms(flown: Flown, signal: str, after_us: int = 0, until_us: int = NEVER_US) -> float:
+def rms(flown: FlightSignals, signal: str, after_us: int = 0, until_us: int = NEVER_US) -> float:
     """Return the root of the mean square of a signal over its rows."""
     values = defined(flown.signals, signal, after_us, until_us)
     return math.sqrt(math.fsum((values * values).tolist()) / len(values)) if values.size else math.nan
 
 
-def final(flown: Flown, signal: str, after_us: int = 0, until_us: int = NEVER_US) -> float:
+def final(flown: FlightSignals, signal: str, after_us: int = 0, until_us: int = NEVER_US) -> float:
     """Return a signal in the last row."""
     values = flown.signals[signal][window(flown.signals, after_us, until_us)]
     return float(values[-1]) if values.size else math.nan
 
 
-def time_over(flown: Flown, signal: str, limit: float, after_us: int = 0, until_us: int = NEVER_US) -> float:
+def time_over(flown: FlightSignals, signal: str, limit: float, after_us: int = 0, until_us: int = NEVER_US) -> float:
     """Return how long a signal was above a limit; a row holds until the next."""
     return _held_s(flown.signals, flown.signals[signal] > limit, after_us, until_us)
 
 
-def time_under(flown: Flown, signal: str, limit: float, after_us: int = 0, until_us: int = NEVER_US) -> float:
+def time_under(flown: FlightSignals, signal: str, limit: float, after_us: int = 0, until_us: int = NEVER_US) -> float:
     """Return how long a signal was below a limit."""
     return _held_s(flown.signals, flown.signals[signal] < limit, after_us, until_us)
 
@@ -130,7 +130,9 @@ def _held_s(signals: Signals, holds: npt.NDArray[np.bool_], after_us: int, until
     return int(lengths_us[holds[:-1]].sum()) / 1e6
 
 
-def settling(flown: Flown, signal: str, target: float, band: float, after_us: int, until_us: int = NEVER_US) -> float:
+def settling(
+    flown: FlightSignals, signal: str, target: float, band: float, after_us: int, until_us: int = NEVER_US
+) -> float:
     """Return how long a signal took until it stayed within a band around a target; what crashed has not settled."""
     signals = flown.signals
     start = int(np.searchsorted(signals.time_us, after_us, "right")) - 1  # the row that holds at after_us
@@ -145,7 +147,7 @@ def settling(flown: Flown, signal: str, target: float, band: float, after_us: in
     return (int(time_us[last + 1]) - after_us) / 1e6 if last + 1 < len(values) else math.nan
 
 
-def energy_wh(flown: Flown) -> float:
+def energy_wh(flown: FlightSignals) -> float:
     """Return the energy that the batteries gave, by the trapezoidal rule over the rows."""
     signals = flown.signals
     power_w = signals["power_w"]
@@ -153,7 +155,7 @@ def energy_wh(flown: Flown) -> float:
     return math.fsum((mean_w * np.diff(signals.time_us)).tolist()) / WATT_MICROSECONDS_PER_WH
 
 
-def touchdown_speed(flown: Flown) -> float:
+def touchdown_speed(flown: FlightSignals) -> float:
     """Return the speed downwards in the last row before the first contact with the ground, be it a crash.
 
     The row of the contact itself has a vehicle that the ground has slowed already. What has not been higher than a
@@ -170,7 +172,7 @@ def touchdown_speed(flown: Flown) -> float:
 
 
 @dataclass(frozen=True)
-class Kind:
+class MetricKind:
     """A kind of metric.
 
     Args:
@@ -200,29 +202,31 @@ class Kind:
 TRACKING = "tracking_error_m"
 
 KINDS = {
-    "crashed": Kind(crashed, "1", "whether a crash ended the flight", is_bool=True),
-    "mission_finished": Kind(mission_finished, "1", "whether the autopilot finished its mission", is_bool=True),
-    "landed": Kind(landed, "1", "whether the vehicle stands on the ground at the end", is_bool=True),
-    "duration_s": Kind(duration_s, "s", "simulated time from the start to where the run ended"),
-    "max_altitude_m": Kind(
+    "crashed": MetricKind(crashed, "1", "whether a crash ended the flight", is_bool=True),
+    "mission_finished": MetricKind(mission_finished, "1", "whether the autopilot finished its mission", is_bool=True),
+    "landed": MetricKind(landed, "1", "whether the vehicle stands on the ground at the end", is_bool=True),
+    "duration_s": MetricKind(duration_s, "s", "simulated time from the start to where the run ended"),
+    "max_altitude_m": MetricKind(
         partial(greatest, signal="altitude_m"), "m", "greatest height above the origin", signals=("altitude_m",)
     ),
-    "max_speed_m_s": Kind(
+    "max_speed_m_s": MetricKind(
         partial(greatest, signal="speed_m_s"), "m/s", "greatest speed, climbing included", signals=("speed_m_s",)
     ),
-    "battery_used": Kind(battery_used, "1", "charge used, as a fraction of the capacity of all batteries"),
-    "energy_wh": Kind(energy_wh, "Wh", "energy that the batteries gave", signals=("power_w",)),
-    "tracking_rms": Kind(
+    "battery_used": MetricKind(battery_used, "1", "charge used, as a fraction of the capacity of all batteries"),
+    "energy_wh": MetricKind(energy_wh, "Wh", "energy that the batteries gave", signals=("power_w",)),
+    "tracking_rms": MetricKind(
         partial(rms, signal=TRACKING), "m", "root mean square of the tracking error", (), WINDOW, (TRACKING,)
     ),
-    "tracking_max": Kind(partial(greatest, signal=TRACKING), "m", "greatest tracking error", (), WINDOW, (TRACKING,)),
-    "touchdown_speed": Kind(
+    "tracking_max": MetricKind(
+        partial(greatest, signal=TRACKING), "m", "greatest tracking error", (), WINDOW, (TRACKING,)
+    ),
+    "touchdown_speed": MetricKind(
         touchdown_speed,
         "m/s",
         "speed downwards at the first contact with the ground",
         signals=("altitude_m", "landed", "vel_ned_d"),
     ),
-    "settling": Kind(
+    "settling": MetricKind(
         settling,
         "s",
         "time that `signal` takes to stay within `band` of `target`",
@@ -230,11 +234,11 @@ KINDS = {
         ("until_s",),
         ("crashed",),
     ),
-    "time_over": Kind(time_over, "s", "time with `signal` above `limit`", ("signal", "limit"), WINDOW),
-    "time_under": Kind(time_under, "s", "time with `signal` below `limit`", ("signal", "limit"), WINDOW),
-    "max": Kind(greatest, "", "greatest `signal`", ("signal",), WINDOW),
-    "min": Kind(least, "", "least `signal`", ("signal",), WINDOW),
-    "mean": Kind(mean, "", "mean of `signal`", ("signal",), WINDOW),
-    "rms": Kind(rms, "", "root mean square of `signal`", ("signal",), WINDOW),
-    "final": Kind(final, "", "`signal` in the last row", ("signal",), WINDOW),
+    "time_over": MetricKind(time_over, "s", "time with `signal` above `limit`", ("signal", "limit"), WINDOW),
+    "time_under": MetricKind(time_under, "s", "time with `signal` below `limit`", ("signal", "limit"), WINDOW),
+    "max": MetricKind(greatest, "", "greatest `signal`", ("signal",), WINDOW),
+    "min": MetricKind(least, "", "least `signal`", ("signal",), WINDOW),
+    "mean": MetricKind(mean, "", "mean of `signal`", ("signal",), WINDOW),
+    "rms": MetricKind(rms, "", "root mean square of `signal`", ("signal",), WINDOW),
+    "final": MetricKind(final, "", "`signal` in the last row", ("signal",), WINDOW),
 }

@@ -15,7 +15,7 @@ from pydantic import field_validator, model_validator
 
 from px4lockstep.campaigns.flight_signals import DERIVED, Signals, unit_of
 from px4lockstep.campaigns.functions import UserFunction
-from px4lockstep.campaigns.kinds import KINDS, WINDOW, Flown, in_us
+from px4lockstep.campaigns.kinds import KINDS, WINDOW, FlightSignals, in_us
 from px4lockstep.campaigns.result_rows import ABOUT
 from px4lockstep.errors import InputError, MetricError
 from px4lockstep.log.log import Log
@@ -130,7 +130,7 @@ class Metric:
     unit: str
     description: str
     is_bool: bool
-    measure: Callable[[Flown], Any]
+    measure: Callable[[FlightSignals], Any]
     signals: tuple[str, ...] = ()
 
     def __call__(self, run: "Run") -> float | bool:
@@ -139,9 +139,9 @@ class Metric:
         Raises:
             MetricError: If it can't be computed, or is no value.
         """
-        return self.of(Flown(run))
+        return self.of(FlightSignals(run))
 
-    def of(self, flown: Flown) -> float | bool:
+    def of(self, flown: FlightSignals) -> float | bool:
         """Return its value for a flight, whose signals are kept for other metrics."""
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is looked at
@@ -250,5 +250,5 @@ def measure(metrics: Iterable[Metric], run: "Run") -> dict[str, float | bool]:
     Raises:
         MetricError: If one can't be computed.
     """
-    flown = Flown(run)
+    flown = FlightSignals(run)
     return {metric.name: metric.of(flown) for metric in metrics}

@@ -54,7 +54,7 @@ Watch = Callable[[Progress], bool]
 
 
 @dataclass(frozen=True)
-class Flown:
+class CampaignResult:
     """A campaign that was flown.
 
     Args:
@@ -80,7 +80,7 @@ def run_campaign(
     out: str | Path | None = None,
     resume: bool = False,
     watch: Watch | None = None,
-) -> Flown:
+) -> CampaignResult:
     """Fly a campaign.
 
     Args:
@@ -138,7 +138,7 @@ def _check_sitl(sitl: Mapping[str, Any], workers: int) -> int:
     return min(workers, MAX_INSTANCES)
 
 
-def fly_campaign(folder: CampaignFolder, executor: Executor, watch: Watch | None = None) -> Flown:
+def fly_campaign(folder: CampaignFolder, executor: Executor, watch: Watch | None = None) -> CampaignResult:
     """Fly the runs of a campaign that are missing.
 
     Raises:
@@ -148,7 +148,7 @@ def fly_campaign(folder: CampaignFolder, executor: Executor, watch: Watch | None
         return _fly_missing(folder, executor, watch)
 
 
-def _fly_missing(folder: CampaignFolder, executor: Executor, watch: Watch | None) -> Flown:
+def _fly_missing(folder: CampaignFolder, executor: Executor, watch: Watch | None) -> CampaignResult:
     campaign = folder.campaign
     there = {row.index: row for row in rows_of(read_results(folder.results))} if parts_of(folder.results) else {}
     book = _Book(campaign, ResultsWriter(folder.results, schema_of(campaign), len(there)))
@@ -174,7 +174,7 @@ def _fly_missing(folder: CampaignFolder, executor: Executor, watch: Watch | None
         book.writer.flush()
     if book.is_complete:
         folder.complete()
-    return Flown(folder, book.written, book.stopped_after, book.is_complete)
+    return CampaignResult(folder, book.written, book.stopped_after, book.is_complete)
 
 
 class _Book:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from px4lockstep.cli.watched import in_child
-from px4lockstep.flights.determinism import Determinism, Flown, determinism
+from px4lockstep.flights.determinism import Determinism, VariantFlight, determinism
 from px4lockstep.px4.console import STANDARD_ERROR, console_into
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
@@ -47,7 +47,7 @@ def _interrupt(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
-def _say(flown: Flown) -> None:
+def _say(flown: VariantFlight) -> None:
     outcome = flown.digest[:SHOWN] if flown.digest else f"failed: {flown.error}"
     sys.stderr.write(f"{flown.name}: {outcome}, {flown.wall_s:.1f} s\n")
 

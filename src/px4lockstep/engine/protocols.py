@@ -57,32 +57,32 @@ class StageInputs:
 
 
 @runtime_checkable
-class Source(Protocol):
+class PythonStage(Protocol):
     """A scenario, wind, estimator or autopilot."""
 
     def step(self, time_us: int, inputs: StageInputs, outputs: Any) -> None:
         """Write this boundary's outputs."""
 
 
-class Scenario(Source, Protocol):
+class PythonScenario(PythonStage, Protocol):
     """Runs at every boundary; outputs are those of `bus.SCENARIO_OUT`: requests, `landed`, wind, faults.
 
     Setting `crashed` ends the run.
     """
 
 
-class Wind(Source, Protocol):
+class PythonWind(PythonStage, Protocol):
     """Runs on the wind axis; outputs are `vel_ned`, the velocity of the air over the ground."""
 
 
-class Estimator(Source, Protocol):
+class PythonEstimator(PythonStage, Protocol):
     """Runs on the autopilot axis; outputs are `pos_ned`, `vel_ned`, `q_bn`, `omega_body` and `is_valid`.
 
     One that applies `bus.scenario.estimate_faults` says so by an attribute `applies_estimate_faults = True`.
     """
 
 
-class Autopilot(Source, Protocol):
+class PythonAutopilot(PythonStage, Protocol):
     """Runs on the autopilot axis; outputs are `motors` in [0, 1] (NaN: not driven) and `servos` in [-1, 1].
 
     One that reports its status has a method `attach(status, plant, period_us, seed)`, called once, before the first

@@ -18,7 +18,7 @@ from px4lockstep.engine.compilation import compiled_loop
 from px4lockstep.engine.core import NATIVE, OFF, PYTHON, PYTHON_WITH_STATUS, SIM, STREAMS, Arrays
 from px4lockstep.engine.digest import flight_digest, live_digest, pack_flight, pack_live
 from px4lockstep.engine.failure import failure_of
-from px4lockstep.engine.protocols import PlantView, Source, StageInputs, TelemetryHook
+from px4lockstep.engine.protocols import PlantView, PythonStage, StageInputs, TelemetryHook
 from px4lockstep.engine.scenario_stage import NotingChanges
 from px4lockstep.engine.sensor_stage import check_same_sensors, set_sensors, take_sensors
 from px4lockstep.engine.snapshot import Snapshot, load_objects, save_objects
@@ -86,10 +86,10 @@ class Simulation:
         timeline: Timeline,
         *,
         integrator: Integrator | None = None,
-        scenario: Source | Scenario | None = None,
-        wind: Source | Wind | None = None,
-        estimator: Source | Estimator | None = None,
-        autopilot: Source | NativeAutopilot | Session | None = None,
+        scenario: PythonStage | Scenario | None = None,
+        wind: PythonStage | Wind | None = None,
+        estimator: PythonStage | Estimator | None = None,
+        autopilot: PythonStage | NativeAutopilot | Session | None = None,
         sensors: SensorSuite | None = None,
         hooks: Sequence[TelemetryHook] = (),
         hook_axes: Sequence[str] = ("log",),

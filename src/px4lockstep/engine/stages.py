@@ -10,7 +10,7 @@ from px4lockstep.autopilots.base import NativeAutopilot, Session, capabilities_o
 from px4lockstep.engine import loop
 from px4lockstep.engine.builder import Builder
 from px4lockstep.engine.core import NATIVE, OFF, PYTHON, PYTHON_WITH_STATUS, REPLAY
-from px4lockstep.engine.protocols import Source, StageInputs, TelemetryHook
+from px4lockstep.engine.protocols import PythonStage, StageInputs, TelemetryHook
 from px4lockstep.engine.scenario_stage import NotingChanges, scenario_handler, set_scenario
 from px4lockstep.engine.snapshot import check_object
 from px4lockstep.engine.streams import Streams
@@ -87,7 +87,7 @@ def set_sources(
             mode = NATIVE
         elif isinstance(source, NativeAutopilot | Session) and name == "autopilot":
             mode = NATIVE  # `open_autopilot` starts it when all else is well
-        elif isinstance(source, Source):
+        elif isinstance(source, PythonStage):
             check_object(name, source)
             mode = PYTHON
             outputs = view(core["bus"][WRITTEN_BY[name]], writable=True)
@@ -174,7 +174,7 @@ def set_gusts(core: Core, timeline: Timeline, gusts: Sequence[Gust], replay: Str
             raise InputError(f"a gust has an edge at {edge_us} us, which is no boundary; add it to the scenario axis")
 
 
-def _handler(core: Core, source: Source, inputs: StageInputs, outputs: Any) -> Callable[[], None]:
+def _handler(core: Core, source: PythonStage, inputs: StageInputs, outputs: Any) -> Callable[[], None]:
     step = source.step
     bus_time_us = core["bus"]["time_us"].data
 

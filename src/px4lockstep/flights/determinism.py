@@ -54,7 +54,7 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Flown:
+class VariantFlight:
     """A flight of a variant.
 
     Args:
@@ -86,7 +86,7 @@ class Determinism:
         first_difference: Where those two part.
     """
 
-    flights: tuple[Flown, ...]
+    flights: tuple[VariantFlight, ...]
     parted: tuple[str, str] | None = None
     first_difference: Difference | None = None
 
@@ -130,7 +130,7 @@ def determinism(
     *,
     runs: int = 2,
     variants: Sequence[Variant] | None = None,
-    watch: Callable[[Flown], None] | None = None,
+    watch: Callable[[VariantFlight], None] | None = None,
     **overrides: Any,
 ) -> Determinism:
     """Fly an aircraft file in many ways, to its end each time, and compare the digests.
@@ -255,20 +255,20 @@ class _Compared:
     """Collects flights; of those that are the same, one recording is kept."""
 
     def __init__(self) -> None:
-        self._flights: dict[tuple[int, int, int], Flown] = {}
+        self._flights: dict[tuple[int, int, int], VariantFlight] = {}
         self._kept: dict[tuple[str, str], Path] = {}
 
-    def add(self, job: _Job, error: str | None) -> Iterator[Flown]:
+    def add(self, job: _Job, error: str | None) -> Iterator[VariantFlight]:
         """Take in the flights of a job."""
         wall_s = time.perf_counter() - job.start_s
         for number, name in enumerate(job.names(), start=1):
-            flown = Flown(name, None, None, error, wall_s)
+            flown = VariantFlight(name, None, None, error, wall_s)
             if error is None:
                 flown = self._read(flown, recording_at(job.folder, number))
             self._flights[(*job.place, number)] = flown
             yield flown
 
-    def _read(self, flown: Flown, path: Path) -> Flown:
+    def _read(self, flown: VariantFlight, path: Path) -> VariantFlight:
         """Complete a flight from its recording."""
         try:
             recording = read_recording(path)

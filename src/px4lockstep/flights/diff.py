@@ -46,7 +46,7 @@ METRICS = (
 
 
 @dataclass(frozen=True)
-class Flown:
+class RunFolderContents:
     """A run folder, read."""
 
     folder: Path
@@ -55,7 +55,7 @@ class Flown:
     summary: dict[str, Any]
 
     @classmethod
-    def of(cls, folder: str | Path) -> "Flown":
+    def of(cls, folder: str | Path) -> "RunFolderContents":
         """Read a run folder.
 
         Raises:
@@ -74,8 +74,8 @@ class Flown:
 class Diff:
     """Two flights side by side."""
 
-    first: Flown
-    second: Flown
+    first: RunFolderContents
+    second: RunFolderContents
     changes: tuple[Change, ...]
 
     @cached_property
@@ -135,7 +135,7 @@ def diff(first: str | Path, second: str | Path) -> Diff:
     Raises:
         InputError: If one can't be read.
     """
-    ours, theirs = Flown.of(first), Flown.of(second)
+    ours, theirs = RunFolderContents.of(first), RunFolderContents.of(second)
     changes = changes_between(recorded_spec(ours.recording), recorded_spec(theirs.recording))
     if ours.recording.source.mission != theirs.recording.source.mission:
         missions = (ours.recording.source.mission, theirs.recording.source.mission)

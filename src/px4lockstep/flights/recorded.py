@@ -8,11 +8,10 @@ import numpy as np
 
 from px4lockstep import __version__
 from px4lockstep.engine.snapshot import Snapshot
-from px4lockstep.flights.recording.recording import Recording, Source
+from px4lockstep.flights.recording.recording import FlightSource, Recording
 from px4lockstep.part import Key, Part, stage_of
 from px4lockstep.spec.build import Flight, build
-from px4lockstep.spec.flight_tables import Autopilot
-from px4lockstep.spec.flight_tables import Run as RunTable
+from px4lockstep.spec.flight_tables import AutopilotTable, RunTable
 from px4lockstep.spec.load import parse_spec
 from px4lockstep.spec.px4_tables import Uorb
 from px4lockstep.spec.shipped import mission_file
@@ -26,7 +25,7 @@ SPEC = "spec.toml"
 RECORDED_SPEC = "the recording's spec file"
 
 
-def source_of(flight: Flight) -> Source:
+def source_of(flight: Flight) -> FlightSource:
     """Return where a flight came from, as its recording keeps it."""
     spec, mission, identity = flight.spec, flight.mission, flight.simulation.autopilot.identity
     name = None if mission is None else mission_file(mission)
@@ -37,7 +36,7 @@ def source_of(flight: Flight) -> Source:
             "run": live(spec.run),
         }
     )
-    return Source(
+    return FlightSource(
         spec=to_toml(recorded),
         mission=None if mission is None else mission.text,
         mission_name=name,
@@ -73,7 +72,7 @@ def made_with(spec: Spec) -> Snapshot:
     """Return a live flight before its first boundary; the built-in autopilot is there in the place of real PX4."""
     if spec.autopilot.kind == "px4":
         spec = spec.model_copy(
-            update={"autopilot": Autopilot(), "px4": spec.px4.model_copy(update={"params": (), "uorb": Uorb()})}
+            update={"autopilot": AutopilotTable(), "px4": spec.px4.model_copy(update={"params": (), "uorb": Uorb()})}
         )
     return build(spec, record=True).simulation.snapshot()
 

@@ -17,10 +17,10 @@ from px4lockstep.px4.parameters import known_parameters, resolve
 from px4lockstep.scenario.fit import Surroundings, problems
 from px4lockstep.spec.defaults import Tables
 from px4lockstep.spec.flight_tables import (
-    Autopilot,
-    Run,
+    AutopilotTable,
+    RunTable,
 )
-from px4lockstep.spec.px4_tables import Px4
+from px4lockstep.spec.px4_tables import Px4Table
 from px4lockstep.spec.timing import Timing
 from px4lockstep.timebase import seconds_to_us
 from px4lockstep.vehicle.aircraft import check_motors, check_wiring
@@ -110,7 +110,7 @@ def check_mission(tables: Tables) -> Found:
 
 def check_parameters(tables: Tables) -> Found:
     """Parameters that PX4 has, in their limits, and that the autopilot has a use for."""
-    own: Autopilot = tables["autopilot"]
+    own: AutopilotTable = tables["autopilot"]
     for name, value in own.params.items():
         key: Key = ("autopilot", "params", name)
         try:
@@ -146,7 +146,7 @@ def check_rotor_parameters(tables: Tables) -> Found:
 
 def check_rates(tables: Tables) -> Found:
     """Rates that microseconds can express and, if they are to be kept, that ticks can."""
-    px4: Px4 = tables["px4"]
+    px4: Px4Table = tables["px4"]
     tick_s = tables["timeline"].dt_autopilot_s
     for name in RATES.values():
         key, rate_hz = ("px4", "lockstep", name), getattr(px4.lockstep, name)
@@ -177,7 +177,7 @@ def check_uorb(tables: Tables) -> Found:
 
 def check_run(tables: Tables) -> Found:
     """A recording for a replay, columns that logs have."""
-    run: Run = tables["run"]
+    run: RunTable = tables["run"]
     if run.mode == "replay" and run.recording_in is None:
         yield ("run", "mode"), "run.recording_in is missing; run.mode = 'replay' needs the recording"
     if run.mode != "replay" and run.recording_in is not None:

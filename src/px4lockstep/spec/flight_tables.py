@@ -35,7 +35,7 @@ class Home(Part):
     alt_msl_m: float = entry(488.0, "Height above sea level.", "m", ge=-500.0, le=20_000.0)
 
 
-class Autopilot(Part):
+class AutopilotTable(Part):
     """Who flies."""
 
     kind: Literal["builtin", "px4", "px4-sitl", "none"] = entry(
@@ -84,7 +84,7 @@ def _columns(value: Any) -> Any:
     return value
 
 
-class Run(Part):
+class RunTable(Part):
     """What is done with the flight."""
 
     mode: Literal["live", "record", "replay"] = entry("record", "Fly, fly and keep a recording, or replay one.")

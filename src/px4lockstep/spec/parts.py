@@ -15,8 +15,8 @@ from px4lockstep.px4.missions import Mission
 from px4lockstep.px4.presets import interface_of
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.flight_checks import RATES, us
-from px4lockstep.spec.flight_tables import Autopilot, Home
-from px4lockstep.spec.px4_tables import Px4
+from px4lockstep.spec.flight_tables import AutopilotTable, Home
+from px4lockstep.spec.px4_tables import Px4Table
 
 
 def build_timeline(axes: Timeline, scenario: Scenario, gusts: tuple[Gust, ...]) -> Timeline:
@@ -29,7 +29,7 @@ def build_timeline(axes: Timeline, scenario: Scenario, gusts: tuple[Gust, ...]) 
 
 
 def build_autopilot(
-    own: Autopilot, px4: Px4, home: Home, mission: Mission | None
+    own: AutopilotTable, px4: Px4Table, home: Home, mission: Mission | None
 ) -> Builtin | Px4Library | Px4Sitl | None:
     """Return the autopilot, or None if nobody flies."""
     if own.kind == "none":
@@ -54,7 +54,7 @@ def build_autopilot(
         )
 
 
-def _build_px4(own: Autopilot, px4: Px4, home: Home, mission: Mission | None) -> Px4Library:
+def _build_px4(own: AutopilotTable, px4: Px4Table, home: Home, mission: Mission | None) -> Px4Library:
     with at(("px4", "uorb")):
         interface = interface_of(px4.uorb.pubs, px4.uorb.subs, px4.uorb.preset)
     with at(("px4", "mission_path")):
@@ -73,7 +73,7 @@ def _build_px4(own: Autopilot, px4: Px4, home: Home, mission: Mission | None) ->
         )
 
 
-def _build_sitl(own: Autopilot, px4: Px4, home: Home, mission: Mission | None) -> Px4Sitl:
+def _build_sitl(own: AutopilotTable, px4: Px4Table, home: Home, mission: Mission | None) -> Px4Sitl:
     sitl = px4.sitl
     return Px4Sitl(
         mission,

@@ -101,7 +101,7 @@ class Sitl(Part):
     sensors: SensorConfig = entry(SensorConfig(), "Sensors; see docs/sensors.md.")
 
 
-class Px4(Part):
+class Px4Table(Part):
     """Mission, and what real PX4 needs."""
 
     mission_path: str | None = entry(

@@ -13,13 +13,13 @@ from px4lockstep.px4.missions import Mission
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.flight_tables import (
     AircraftTable,
-    Autopilot,
+    AutopilotTable,
     Home,
     Plant,
-    Run,
+    RunTable,
     SensorTable,
 )
-from px4lockstep.spec.px4_tables import Px4
+from px4lockstep.spec.px4_tables import Px4Table
 from px4lockstep.spec.shipped import mission_of
 from px4lockstep.spec.timing import Timing
 from px4lockstep.vehicle.actuators import Actuation
@@ -63,8 +63,8 @@ class Spec(Part):
     schema_version: Literal[1] = entry(1, "The version of this layout.", stage="name")
     aircraft: AircraftTable = entry(AircraftTable(), "Name and seed.")
     home: Home = entry(Home(), "The origin.", stage="home")
-    px4: Px4 = entry(Px4(), "Mission, real PX4.", stage="autopilot")
-    autopilot: Autopilot = entry(Autopilot(), "Who flies.", stage="autopilot")
+    px4: Px4Table = entry(Px4Table(), "Mission, real PX4.", stage="autopilot")
+    autopilot: AutopilotTable = entry(AutopilotTable(), "Who flies.", stage="autopilot")
     timeline: Timing = entry(Timing(), "Periods.")
     plant: Plant = entry(Plant(), "Numerics, ground.", stage="plant")
     environment: Environment = entry(Environment(), "Wind, gravity.", stage="plant")
@@ -74,7 +74,7 @@ class Spec(Part):
     actuation: Actuation = entry(Actuation(), "Channels.", stage="plant")
     power: Power = entry(Power(), "Batteries and buses.", stage="plant")
     sensors: tuple[SensorTable, ...] = entry((), "Sensors.", stage="sensors")
-    run: Run = entry(Run.model_validate({}), "What is kept.", stage="output")
+    run: RunTable = entry(RunTable.model_validate({}), "What is kept.", stage="output")
 
     used_up: ClassVar[tuple[str, ...]] = ("extends",)
     _places: Places = PrivateAttr(default_factory=lambda: Places("spec"))

@@ -31,7 +31,7 @@ def tight(integrator: Integrator) -> Integrator:
 
 
 @dataclass(frozen=True)
-class Flown:
+class IntegratorRun:
     """What one integrator made of the flight.
 
     Args:
@@ -67,9 +67,9 @@ class Comparison:
     time_s: Array
     reference: Integrator
     reference_statistics: Statistics
-    flown: tuple[Flown, ...]
+    flown: tuple[IntegratorRun, ...]
 
-    def __getitem__(self, name: str) -> Flown:
+    def __getitem__(self, name: str) -> IntegratorRun:
         return next(flown for flown in self.flown if flown.name == name)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -104,7 +104,7 @@ def compare_integrators(
             except SimulationError as failure:
                 failures[name] = str(failure)
     flown = tuple(
-        Flown(
+        IntegratorRun(
             name,
             min((run.statistics for run in repeats), key=lambda statistics: statistics.wall_s),
             {quantity.name: error(quantity, repeats[0], exact) for quantity in quantities},

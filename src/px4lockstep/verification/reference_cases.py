@@ -32,7 +32,7 @@ LOG_PERIOD_US = 100_000
 
 
 @dataclass(frozen=True)
-class Flown:
+class CaseRun:
     """A run as a case looks at it: times, states, and the invariants that the plant put out."""
 
     t_s: Array
@@ -40,12 +40,12 @@ class Flown:
     values: Array
 
 
-def fly(plant: PlantModel, integrator: Integrator, end_us: int, step_us: int | None) -> Flown:
+def fly(plant: PlantModel, integrator: Integrator, end_us: int, step_us: int | None) -> CaseRun:
     """Run a plant through the loop, with a fixed step if one is given."""
     physics = None if step_us is None else Periodic(step_us)
     timeline = Timeline(end_us, log=Periodic(LOG_PERIOD_US), physics=physics)
     sim = Simulation(plant, timeline, integrator=integrator, validate="paranoid").run()
-    return Flown(sim.log["time_us"] / 1e6, sim.log_state, sim.log["bus"]["outputs"]["values"])
+    return CaseRun(sim.log["time_us"] / 1e6, sim.log_state, sim.log["bus"]["outputs"]["values"])
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Problem:
     name: str
     plant: PlantModel
     end_us: int
-    error: Callable[[Flown], float]
+    error: Callable[[CaseRun], float]
     bounds: dict[str, float]
 
 
@@ -77,43 +77,43 @@ TURN = models.ConstantRate(rate_body_rad_s=(0.6, -0.8, 2.0))
 FALL = models.FreeFall(pos_ned=(1.0, 2.0, -100.0), vel_ned=(3.0, -1.0, -5.0))
 
 
-def _oscillator(f: Flown) -> float:
+def _oscillator(f: CaseRun) -> float:
     return _largest(f.x[:, 0] - solutions.oscillator(2.0, 1.0, 0.5, f.t_s)[0])
 
 
-def _small_pendulum(f: Flown) -> float:
+def _small_pendulum(f: CaseRun) -> float:
     return _largest(f.x[:, 0] / 1e-3 - np.cos(2.0 * f.t_s))
 
 
-def _large_pendulum(f: Flown) -> float:
+def _large_pendulum(f: CaseRun) -> float:
     return _largest(f.x[:, 0] - solutions.pendulum(2.0, 2.5, f.t_s)[0])
 
 
-def _orbit(f: Flown) -> float:
+def _orbit(f: CaseRun) -> float:
     return _largest(f.x[:, :3] - solutions.circular_orbit(4.0, 2.0, 0.6, f.t_s)[0])
 
 
-def _turn(f: Flown) -> float:
+def _turn(f: CaseRun) -> float:
     return _largest(solutions.angle_between(f.x, solutions.constant_rate((0.6, -0.8, 2.0), f.t_s)))
 
 
-def _norm(f: Flown) -> float:
+def _norm(f: CaseRun) -> float:
     return _largest(np.linalg.norm(f.x[:, :4], axis=1) - 1.0)
 
 
-def _fall_pos(f: Flown) -> float:
+def _fall_pos(f: CaseRun) -> float:
     return _largest(f.x[:, :3] - solutions.free_fall(STANDARD_GRAVITY_M_S2, f.x[0, :3], f.x[0, 3:], f.t_s)[0])
 
 
-def _fall_vel(f: Flown) -> float:
+def _fall_vel(f: CaseRun) -> float:
     return _largest(f.x[:, 3:] - solutions.free_fall(STANDARD_GRAVITY_M_S2, f.x[0, :3], f.x[0, 3:], f.t_s)[1])
 
 
-def _energy(f: Flown) -> float:
+def _energy(f: CaseRun) -> float:
     return _drift(f.values[:, :1])
 
 
-def _momentum(f: Flown) -> float:
+def _momentum(f: CaseRun) -> float:
     return _drift(f.values[:, 1:4])
 
 

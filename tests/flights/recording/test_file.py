@@ -20,7 +20,7 @@ from px4lockstep.errors import InputError, StateError
 from px4lockstep.flights.branch import branch
 from px4lockstep.flights.recording.contents import ENTRIES, TEXTS, VERSION
 from px4lockstep.flights.recording.file import BLOCK_BYTES, read_recording, write_recording
-from px4lockstep.flights.recording.recording import Recording, Source
+from px4lockstep.flights.recording.recording import FlightSource, Recording
 from px4lockstep.flights.replay import replay
 from px4lockstep.plant.models import Oscillator
 
@@ -97,7 +97,7 @@ def test_a_crash_goes_there_and_back(tmp_path):
 def test_a_recording_of_a_plant_without_an_aircraft_goes_there_and_back(tmp_path):
     """No autopilot, no wind, nothing in their streams; Python needs no file to fly from."""
     sim = Simulation(Oscillator(), Timeline(100_000, log=Periodic(10_000)), record=True).run()
-    recording = Recording.of(sim, Source(spec=""))
+    recording = Recording.of(sim, FlightSource(spec=""))
     write_recording(recording, tmp_path / "a.h5")
     again = read_recording(tmp_path / "a.h5")
     assert is_same(again, recording)
@@ -318,6 +318,6 @@ def test_what_is_not_over_or_not_recorded_has_no_recording():
     timeline = Timeline(100_000, log=Periodic(10_000))
     half = Simulation(Oscillator(), timeline, record=True).run(until_us=50_000)
     with pytest.raises(StateError, match="a flight that has not ended has no recording"):
-        Recording.of(half, Source(spec=""))
+        Recording.of(half, FlightSource(spec=""))
     with pytest.raises(StateError, match="record=True"):
-        Recording.of(Simulation(Oscillator(), timeline).run(), Source(spec=""))
+        Recording.of(Simulation(Oscillator(), timeline).run(), FlightSource(spec=""))

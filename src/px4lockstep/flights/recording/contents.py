@@ -14,7 +14,7 @@ from px4lockstep.engine.timeline import AXIS_BITS
 from px4lockstep.environment.gust import GUSTS
 from px4lockstep.errors import InputError
 from px4lockstep.flights.recording.checks import check_recording
-from px4lockstep.flights.recording.recording import Recording, Source
+from px4lockstep.flights.recording.recording import FlightSource, Recording
 from px4lockstep.jit import record
 from px4lockstep.plant.faults import LATER
 
@@ -146,7 +146,7 @@ def recording_of(contents: Contents) -> Recording:
     arrays, attributes = contents.arrays, contents.attributes
     streams = Streams(**{name.partition("/")[2]: array for name, array in arrays.items() if name in _STREAM_NAMES})
     recording = Recording(
-        source=Source(
+        source=FlightSource(
             spec=contents.texts["spec"],
             mission=contents.texts.get("mission"),
             mission_name=attributes["mission_name"] or None,

@@ -16,7 +16,7 @@ from px4lockstep.errors import InputError, StateError
 
 
 @dataclass(frozen=True)
-class Source:
+class FlightSource:
     """Where a flight came from.
 
     Args:
@@ -57,7 +57,7 @@ class Recording:
         sensor_checkpoints: The state of the sensors at each checkpoint, likewise.
     """
 
-    source: Source
+    source: FlightSource
     integrator: str
     streams: Streams
     state_names: tuple[str, ...]
@@ -72,7 +72,7 @@ class Recording:
     sensor_checkpoints: npt.NDArray[Any] | None = None
 
     @classmethod
-    def of(cls, simulation: Simulation, source: Source) -> "Recording":
+    def of(cls, simulation: Simulation, source: FlightSource) -> "Recording":
         """Return the recording of a run, by reference to its arrays.
 
         Raises:
