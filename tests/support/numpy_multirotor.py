@@ -208,9 +208,9 @@ class NumpyMultirotor:
             force = force + r_bn @ drag
         ground, ground_moment = self.contact(state, r_bn)
         moment = moment + ground_moment
-        g = craft.gravity.gravity_m_s2
-        if craft.gravity.kind == "spherical":
-            g = craft.gravity.mu_m3_s2 / (craft.gravity.r0_m - state["pos"][2]) ** 2
+        g = craft.gravity.gravity_mps2
+        if craft.gravity.gravity == "spherical":
+            g = craft.gravity.gravity_mu / (craft.gravity.gravity_r0_m - state["pos"][2]) ** 2
 
         # I ω̇ = τ − D ω − ω × (I ω + H) − Ḣ
         inertia, rates = np.array(craft.airframe.inertia), state["omega"]
