@@ -493,7 +493,7 @@ def test_random_flips_are_found(tmp_path):
 def test_random_flips_under_a_new_seal_are_found_or_do_no_harm(tmp_path, python):
     """In a process of its own, which a crash of the HDF5 library would end: an error, or the same recording."""
     shutil.copy(write_tiny(tmp_path), tmp_path / "whole.h5")
-    script = os.path.join(os.path.dirname(__file__), "..", "support", "fuzz_recordings.py")
+    script = os.path.join(os.path.dirname(__file__), "..", "..", "support", "fuzz_recordings.py")
     counts = python(script, tmp_path / "whole.h5", 300, 2).stdout
     assert "300 flips" in counts
     assert hashlib.sha256(tiny_bytes()).hexdigest() == hashlib.sha256((tmp_path / "whole.h5").read_bytes()).hexdigest()

@@ -20,7 +20,7 @@ from px4lockstep.engine.checkpoints import CHECKPOINT
 from px4lockstep.engine.core import LOG_ROW
 from px4lockstep.engine.fingerprints import FINGERPRINT
 from px4lockstep.errors import InputError
-from px4lockstep.flights.recording.contents import VERSION, Contents
+from px4lockstep.flights.recording.contents import VERSION, Contents, without_later_faults
 
 
 def migrated(contents: Contents) -> Contents:
@@ -33,9 +33,10 @@ def migrated(contents: Contents) -> Contents:
 
 def _from_1(contents: Contents) -> None:
     """Version 2 added moments, the mission and the names of states, and took out of the log what it had twice."""
-    contents.attributes |= {"core_layout": "", "mission_name": "", "bus_layout": layout_hash(LOG_ROW)}
+    row = without_later_faults(LOG_ROW)
+    contents.attributes |= {"core_layout": "", "mission_name": "", "bus_layout": layout_hash(row)}
     if "log/rows" in contents.arrays:
-        contents.arrays["log/rows"] = _with_fields(contents.arrays["log/rows"], LOG_ROW, "log/rows")
+        contents.arrays["log/rows"] = _with_fields(contents.arrays["log/rows"], row, "log/rows")
     contents.arrays["moments/core"] = np.zeros((0, 0), np.uint8)
     states = len(contents.arrays.get("plant/initial_state", ()))
     contents.texts["state_names"] = "\n".join(f"x[{i}]" for i in range(states))
