@@ -21,13 +21,13 @@ class Telling:
         self.ends = ends
         self.closed = 0
 
-    def attach(self, told, plant, period_us, seed):
-        self.told, self.got = told, (type(plant).__name__, period_us, seed)
-        told.mission_count = 2
+    def attach(self, status, plant, period_us, seed):
+        self.status, self.got = status, (type(plant).__name__, period_us, seed)
+        status.mission_count = 2
 
     def step(self, time_us, inputs, outputs):
-        self.told.armed = int(time_us >= 20_000)
-        self.told.mission_finished = int(self.ends and time_us >= 60_000)
+        self.status.armed = int(time_us >= 20_000)
+        self.status.mission_finished = int(self.ends and time_us >= 60_000)
         outputs.motors[:4] = 0.1
 
     def close(self):

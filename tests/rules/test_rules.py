@@ -279,6 +279,32 @@ def test_models_engine_logs_and_plots_load_no_spec_files():
             assert "px4lockstep.spec" not in path.read_text("utf-8"), path
 
 
+AUTOPILOT_KINDS = re.compile(
+    r"""["'](builtin|px4-sitl)["']|==\s*["']px4["']|\b(Builtin|Px4Library|Px4Sitl|Px4Session)\b"""
+)
+
+
+def test_nobody_else_asks_which_autopilot_flies():
+    """Outside `autopilots`, capabilities decide; benchmarks, the front and messages of `px4` may name them."""
+    assert AUTOPILOT_KINDS.search('if spec.autopilot.kind == "px4":')
+    assert AUTOPILOT_KINDS.search("if isinstance(autopilot, Builtin):")
+    for path in MODULES:
+        if path.relative_to(SOURCE).parts[0] not in ("autopilots", "bench", "px4", "__init__.py"):
+            code = ast.unparse(_without_docstrings(ast.parse(path.read_text("utf-8"))))
+            assert not AUTOPILOT_KINDS.search(code), path
+
+
+def _without_docstrings(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            node.body = [item for item in node.body if not _is_text(item)] or [ast.Pass()]
+    return tree
+
+
+def _is_text(node):
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
 def test_only_the_command_line_prints():
     """Nobody else writes to standard output."""
     for path in MODULES:

@@ -11,13 +11,13 @@ from mission_files import as_plan
 from spec_files import MINIMAL, load_text
 
 from px4lockstep.autopilots.builtin.autopilot import Builtin
+from px4lockstep.autopilots.kinds import make_autopilot
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic
 from px4lockstep.errors import InputError, StateError
 from px4lockstep.px4.missions import Command, MissionItem
 from px4lockstep.spec.build import build
 from px4lockstep.spec.load import load_spec
-from px4lockstep.spec.parts import build_autopilot
 
 
 def test_the_iris_flies_for_a_few_seconds():
@@ -252,7 +252,7 @@ def test_sensors_of_stock_px4_are_those_of_the_file():
     """As `--set` has them too."""
     settings = {"autopilot.kind": "px4-sitl", "px4.sitl.sensors.gps.satellites": 9}
     spec = load_spec("iris", settings)
-    made = build_autopilot(spec.autopilot, spec.px4, spec.home, None)
+    made = make_autopilot(spec.autopilot, spec.px4, (spec.home.lat_deg, spec.home.lon_deg), None)
     assert made.sensors.gps.satellites == 9
     assert made.sensor_suite.home_lat_deg == spec.home.lat_deg
 

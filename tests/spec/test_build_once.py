@@ -55,16 +55,16 @@ def calls(tmp_path_factory):
 
 @pytest.mark.parametrize(
     "name",
-    ["Environment", "Gust", "Estimator", "Integrator", "Timing", "Scenario", "Airframe", "Power"],
+    ["AutopilotOptions", "Environment", "Gust", "Estimator", "Integrator", "Timing", "Scenario", "Airframe", "Power"],
 )
 def test_a_table_becomes_a_part_once(calls, name):
     """It is validated when the file is loaded, and used as it is."""
     assert calls[name] == 1
 
 
-@pytest.mark.parametrize("name", ["Aircraft.__post_init__", "load_mission"])
+@pytest.mark.parametrize("name", ["Aircraft.__post_init__", "Builtin.__post_init__", "load_mission"])
 def test_what_is_built_is_built_once(calls, name):
-    """The aircraft and the mission."""
+    """The aircraft, the autopilot and the mission."""
     assert calls[name] == 1
 
 

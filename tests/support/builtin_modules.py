@@ -10,7 +10,7 @@ from fleet import Rotor, iris
 from px4lockstep.autopilots.builtin.allocation import allocate
 from px4lockstep.autopilots.builtin.attitude_control import control_attitude
 from px4lockstep.autopilots.builtin.autopilot import Builtin
-from px4lockstep.autopilots.builtin.control_model import KnownAircraft
+from px4lockstep.autopilots.builtin.control_model import ControlModel
 from px4lockstep.autopilots.builtin.heading_smoothing import smooth_heading
 from px4lockstep.autopilots.builtin.hover_thrust import estimate_hover_thrust
 from px4lockstep.autopilots.builtin.motor_failure import watch_motors
@@ -31,7 +31,7 @@ def builtin_record(aircraft=None, mission=None, *, period_us=PERIOD_US, **params
     array = np.zeros(1, BUILTIN)
     estimates_hover = any(name.startswith("HTE_") for name in params)
     autopilot = Builtin(mission, params=params, hover_thrust_estimate=estimates_hover)
-    autopilot.write(array[0], KnownAircraft.of(aircraft or iris()), period_us)
+    autopilot.write(array[0], ControlModel.of(aircraft or iris()), period_us)
     return array
 
 

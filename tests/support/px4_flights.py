@@ -9,7 +9,7 @@ from px4lockstep.autopilots.builtin.allocation import allocate
 from px4lockstep.autopilots.builtin.attitude_control import control_attitude
 from px4lockstep.autopilots.builtin.autopilot import Builtin
 from px4lockstep.autopilots.builtin.commander import command
-from px4lockstep.autopilots.builtin.control_model import KnownAircraft
+from px4lockstep.autopilots.builtin.control_model import ControlModel
 from px4lockstep.autopilots.builtin.navigator import navigate
 from px4lockstep.autopilots.builtin.position_control import filter_velocity
 from px4lockstep.autopilots.builtin.rate_control import control_rates
@@ -135,7 +135,7 @@ def answer_flight(builtin, bus, recorded, answers, motors):
 def answers_to(flight, mission, **params):
     """Return what the built-in modules answer, tick by tick: setpoints, and motors."""
     builtin = np.zeros(1, BUILTIN)
-    Builtin(mission, params=params, angular_acceleration=False).write(builtin[0], KnownAircraft.of(iris()), 4_000)
+    Builtin(mission, params=params, angular_acceleration=False).write(builtin[0], ControlModel.of(iris()), 4_000)
     recorded = bus_of(flight)
     answers = np.zeros(len(recorded), AUTOPILOT_OUT)
     motors = np.zeros(len(recorded), COMMAND)

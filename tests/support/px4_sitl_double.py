@@ -178,6 +178,7 @@ def make_flight(
     params=None,
     on_wait=lambda _: None,
     seed=1,
+    derive_ca_params=True,
     **options,
 ):
     """Return a simulation of the Iris with a PX4 of this build, and the PX4."""
@@ -194,8 +195,8 @@ def make_flight(
         None if mission is None else load_mission(shipped_missions()[mission]),
         params or {},
         SitlOptions(build_dir=build, **options),
+        derive_ca_params=derive_ca_params,
         sensors=sensors,
-        folder=None if folder is None else Path(folder),
-        on_wait=on_wait,
     )
+    sitl.work_in(None if folder is None else Path(folder), on_wait)
     return Simulation(aircraft or iris(), timeline, scenario=scenario, autopilot=sitl, record=True, seed=seed), sitl

@@ -14,7 +14,7 @@ from fleet import iris
 from px4lockstep.autopilots.builtin.allocation import allocate
 from px4lockstep.autopilots.builtin.attitude_control import control_attitude
 from px4lockstep.autopilots.builtin.autopilot import Builtin
-from px4lockstep.autopilots.builtin.control_model import KnownAircraft
+from px4lockstep.autopilots.builtin.control_model import ControlModel
 from px4lockstep.autopilots.builtin.position_control import control_position, filter_velocity, write_attitude_setpoint
 from px4lockstep.autopilots.builtin.rate_control import control_rates
 from px4lockstep.autopilots.builtin.schedule import is_due
@@ -87,7 +87,7 @@ class Loops:
     def __init__(self, loop, **options):
         self.loop = loop
         self.builtin = np.zeros(1, BUILTIN)
-        Builtin(**options).write(self.builtin[0], KnownAircraft.of(iris()), TICK_US)
+        Builtin(**options).write(self.builtin[0], ControlModel.of(iris()), TICK_US)
         self.bus = np.zeros(1, BUS)
         position = self.builtin[0]["position"]
         position["tilt_max_rad"] = self.builtin[0]["tilt_air_rad"]

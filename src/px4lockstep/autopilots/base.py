@@ -11,6 +11,7 @@ declares them in `kinds`; an autopilot of a user has them as an attribute, `capa
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy.typing as npt
@@ -31,6 +32,8 @@ class Capabilities:
     Args:
         name: What messages call it.
         flies: Whether there is an autopilot at all.
+        is_process: Whether it is a process of its own, which is waited for and keeps files.
+        max_at_once: How many may fly on one machine at the same time; None if nothing limits it.
         needs_child: Whether it runs inside this process, once in its life, and may crash it: a flight then needs a
             child process.
         is_repeatable: Whether the same flight is bit-identical each time.
@@ -45,6 +48,8 @@ class Capabilities:
 
     name: str = "the autopilot"
     flies: bool = True
+    is_process: bool = False
+    max_at_once: int | None = None
     needs_child: bool = False
     is_repeatable: bool = True
     is_copyable: bool = True
@@ -83,6 +88,8 @@ class Session:
         capabilities: What the autopilot declares.
     """
 
+    asks_user: bool = False
+    """Whether it waits for something that the user is to start."""
     record: ClassVar[str | None] = None
     """The name of its record in the simulation, if it has one."""
     identity: str | None = None
@@ -94,6 +101,19 @@ class Session:
 
     def __init__(self, capabilities: Capabilities) -> None:
         self.capabilities = capabilities
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a user should know of the flight so far."""
+        return ()
+
+    def work_in(self, folder: Path, on_wait: Callable[[str], None]) -> None:
+        """Say, before the first tick, where it may keep files, and what to call several times a second while it waits.
+
+        Args:
+            folder: A folder, in which it makes its own.
+            on_wait: Called with what it waits for.
+        """
 
     def check_ready(self, record: Record) -> None:
         """Check that it can run with this record.
@@ -147,6 +167,31 @@ class Session:
             into: The record to go on with, which has this configuration and the state of the other; it is written.
             home: Where that record will be in memory.
         """
+
+
+class PythonSession(Session):
+    """An autopilot that runs in Python, with the methods and attributes that it has."""
+
+    def __init__(self, autopilot: object) -> None:
+        super().__init__(capabilities_of(autopilot))
+        self._autopilot = autopilot
+        self.asks_user = getattr(autopilot, "asks_user", False)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Its warnings, if it has some."""
+        return tuple(getattr(self._autopilot, "warnings", ()))
+
+    def work_in(self, folder: Path, on_wait: Callable[[str], None]) -> None:
+        """Pass it on, if it takes it."""
+        if hasattr(self._autopilot, "work_in"):
+            self._autopilot.work_in(folder, on_wait)
+
+    def close(self, record: Record) -> bool:
+        """Let it close what it has open; it says by itself if it is stepped after that."""
+        if hasattr(self._autopilot, "close"):
+            self._autopilot.close()
+        return False
 
 
 class NativeAutopilot(ABC):

@@ -1,11 +1,22 @@
-"""The autopilots that a spec file can ask for, by `autopilot.kind`, with what each can do.
+"""The autopilots that a spec file can ask for: the table `[autopilot]`, and what each kind can do.
 
-The modules of the autopilots are imported when one is made, not to look at its capabilities.
+The module of a kind is imported when its keys are checked or it is made, not to look at its capabilities. It has
+
+* `make(own, px4, home, mission)`, which returns the autopilot of a flight,
+* `check_parameters(own)`, which yields what is wrong with `autopilot.params`,
+* `check_workers(px4, workers)` if only so many can fly at the same time.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, ClassVar, Literal
 
 from px4lockstep.autopilots.base import NOBODY, Capabilities
+from px4lockstep.part import KEY, Found, Number, Part, entry
+
+SITL_INSTANCES = 10
+"""PX4's start script gives all further ones the same port of the API."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +33,11 @@ class Kind:
     doc: str
     module: str | None = None
 
+    def call(self, function: str, *arguments: Any) -> Any:
+        """Call a function of its module."""
+        assert self.module is not None
+        return getattr(import_module(self.module), function)(*arguments)
+
 
 KINDS = {
     "builtin": Kind(
@@ -37,6 +53,8 @@ KINDS = {
     "px4-sitl": Kind(
         Capabilities(
             "stock PX4",
+            is_process=True,
+            max_at_once=SITL_INSTANCES,
             is_repeatable=False,
             is_copyable=False,
             is_reusable=False,
@@ -51,3 +69,81 @@ KINDS = {
     "none": Kind(NOBODY, "no autopilot"),
 }
 """All of them; the first is the default."""
+DEFAULT = next(iter(KINDS))
+
+
+class AutopilotOptions(Part):
+    """The autopilot."""
+
+    stage: ClassVar[str | None] = "autopilot"
+    where: ClassVar[str] = "autopilot"
+
+    kind: Literal[tuple(KINDS)] = entry(  # type: ignore[valid-type]
+        DEFAULT,
+        f"Which one flies: {'; '.join(f'`{name}`, {kind.doc}' for name, kind in KINDS.items())}.",
+        stage="autopilot_kind",
+    )
+    params: dict[str, Number] = entry({}, "PX4's parameters, by name; for real PX4, `px4.params` come after them.")
+    motor_failure_detection: bool = entry(
+        True, "Whether a motor that draws no current is taken out of the allocation of the built-in autopilot."
+    )
+    hover_thrust_estimate: bool = entry(
+        False, "Whether the built-in autopilot estimates the hover thrust in flight, by HTE_*."
+    )
+    land_detector: Literal["host", "estimate"] = entry(
+        "host",
+        "How the built-in autopilot knows that it has landed: `host` tells it, as PX4 in lockstep is told; `estimate` "
+        "decides from the estimate, by LNDMC_*.",
+    )
+    angular_acceleration: bool = entry(
+        True,
+        "Whether rate control gets the derivative of the body rates; false reproduces the recorded flights of PX4.",
+        stage="autopilot_start",
+    )
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this autopilot can do."""
+        return KINDS[self.kind].capabilities
+
+    def check(self) -> Found:
+        """Yield what is wrong with parameters; without an autopilot, they are those of the default one."""
+        if self.params:
+            kind = KINDS[self.kind] if self.capabilities.flies else KINDS[DEFAULT]
+            for key, text in kind.call("check_parameters", self):
+                yield key, f"{KEY}: {text}"
+
+
+def make_autopilot(own: AutopilotOptions, px4: object, home: tuple[float, float], mission: object) -> object | None:
+    """Return the autopilot of a flight, or None if there is none.
+
+    Args:
+        own: The table `[autopilot]`.
+        px4: The table `[px4]`.
+        home: Latitude and longitude of the origin [°].
+        mission: The mission, if there is one.
+
+    Raises:
+        InputError: If something does not fit, with the key of the spec file.
+    """
+    kind = KINDS[own.kind]
+    made: object = None if kind.module is None else kind.call("make", own, px4, home, mission)
+    return made
+
+
+def workers_allowed(data: Mapping[str, Any], workers: int) -> int:
+    """Return how many of the workers of a campaign may fly at the same time.
+
+    Args:
+        data: The tables of its spec, as a file has them.
+        workers: How many there are.
+
+    Raises:
+        InputError: If the spec can be flown by one only, or none.
+    """
+    kind = KINDS[data.get("autopilot", {}).get("kind", DEFAULT)]
+    most = kind.capabilities.max_at_once
+    if most is None:
+        return workers
+    kind.call("check_workers", data.get("px4", {}), workers)
+    return min(workers, most)

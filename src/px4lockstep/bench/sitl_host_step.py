@@ -79,7 +79,8 @@ def measured() -> float:
             port = str(SIMULATOR_PORT + sitl.instance)
             started.append(subprocess.Popen([sys.executable, "-m", MODULE, port]))
 
-    sitl = TimedSitl(options=SitlOptions(wait_for_user=True, boot_us=ROUND_US), on_wait=start)
+    sitl = TimedSitl(options=SitlOptions(wait_for_user=True, boot_s=ROUND_US / 1e6))
+    sitl.work_in(on_wait=start)
     timeline = Timeline(
         ROUNDS * ROUND_US,
         autopilot=Periodic(hover.TICK_US),

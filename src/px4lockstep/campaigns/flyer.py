@@ -48,15 +48,15 @@ class Flyer:
         """Fly a run. Whatever goes wrong is in its row."""
         try:
             spec = self._campaign.spec(self._campaign.overrides(index, inputs) | NOT_KEPT)
-            if spec.autopilot.kind == "px4":
-                return self._row_of_px4(spec, index, inputs)
+            if spec.autopilot.capabilities.needs_child:
+                return self._row_of_child(spec, index, inputs)
             return self._row(spec, index, inputs)
         except LockstepError as error:
             return Row.failed(index, inputs, str(error))
         except Exception:
             return Row.failed(index, inputs, traceback.format_exc())
 
-    def _row_of_px4(self, spec: Spec, index: int, inputs: dict[str, Any]) -> Row:
+    def _row_of_child(self, spec: Spec, index: int, inputs: dict[str, Any]) -> Row:
         """Fly in a child of this process: there is one PX4 in the life of a process, and it may crash."""
 
         def work() -> str:

@@ -7,12 +7,12 @@ The rows are the same whoever flies them and in whatever order: run i has inputs
 rows in the order of their index.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from px4lockstep.autopilots.px4_sitl.options import MAX_INSTANCES
+from px4lockstep.autopilots.kinds import workers_allowed
 from px4lockstep.campaigns.campaign import Campaign
 from px4lockstep.campaigns.dask_cluster import DaskExecutor
 from px4lockstep.campaigns.executor import Executor, Job
@@ -106,8 +106,7 @@ def run_campaign(
         check_is_free(out)  # before the rehearsal
     folder = _resumed(file, out, runs) if resume else None
     campaign = load_campaign(file, runs) if folder is None else folder.campaign
-    if campaign.base.get("autopilot", {}).get("kind") == "px4-sitl":
-        count = _check_sitl(campaign.base.get("px4", {}).get("sitl", {}), count)
+    count = workers_allowed(campaign.base, count)
     executor: Executor
     if engine == "dask":
         executor = DaskExecutor(campaign, scheduler, count)
@@ -120,22 +119,6 @@ def run_campaign(
         if folder is None:
             folder = CampaignFolder.create(out, campaign, Path(file).read_text("utf-8-sig"))
         return fly_campaign(folder, executor, watch)
-
-
-def _check_sitl(sitl: Mapping[str, Any], workers: int) -> int:
-    """Return how many workers may each have a stock PX4 of their own.
-
-    Raises:
-        InputError: If nobody would start them, or all would be the same instance.
-    """
-    if sitl.get("wait_for_user"):
-        raise InputError("px4.sitl.wait_for_user = true: nobody starts a PX4 for each run of a campaign; leave it out")
-    if sitl.get("instance") is not None and workers > 1:
-        raise InputError(
-            f"px4.sitl.instance = {sitl['instance']} is for one PX4, and there are {workers} workers; leave it out, or "
-            "use --workers 1"
-        )
-    return min(workers, MAX_INSTANCES)
 
 
 def fly_campaign(folder: CampaignFolder, executor: Executor, watch: Watch | None = None) -> CampaignResult:

@@ -22,7 +22,7 @@ SHOWN = 16  # of a digest's 64 digits, in the table
 def run_determinism(spec: str, runs: int, settings: Sequence[str], as_json: bool) -> int:
     """Fly, print what came out, and return the exit code."""
     loaded = load_spec(spec, settings=settings)
-    if loaded.autopilot.kind != "px4":
+    if not loaded.autopilot.capabilities.needs_child:
         return _fly(loaded, runs, as_json)
     return in_child(lambda: _fly(loaded, runs, as_json))
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from px4lockstep.autopilots.px4_sitl.autopilot import Px4Sitl
+from px4lockstep.autopilots.base import Session
 from px4lockstep.cli.crash import Told, tell_of_crash
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.px4_log import Px4Log, build_with_console, px4_log
@@ -64,7 +64,7 @@ def run_spec(spec: str, settings: Sequence[str], seed: str | None, options: Opti
 
 def fly_spec(loaded: Spec, options: Options) -> int:
     """Fly an aircraft file that was loaded; return the exit code."""
-    if loaded.autopilot.kind != "px4":
+    if not loaded.autopilot.capabilities.needs_child:
         return _run(build(loaded), "", options)
     with TemporaryFile() as console, TemporaryFile() as notes:
         told = Told(console, notes)
@@ -87,7 +87,7 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
     with interrupts.deferred():
         interrupts.check()
         folder = RunFolder.create(options.out, flight, holds_log=True)
-        if flight.sitl is not None:
+        if flight.simulation.autopilot.capabilities.is_process:
             console = Px4Log(folder.path / PX4_LOG, options.verbose)
             run = _fly(flight, folder, console, quiet=options.as_json or options.verbose)
             console.show()
@@ -125,8 +125,7 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
 def _fly(flight: Flight, folder: RunFolder, log: Px4Log | None, *, quiet: bool) -> Run:
     """Fly as far as it goes."""
     console = Console(stderr=True)
-    if flight.sitl is not None:
-        _prepare(flight.sitl, folder, log)
+    flight.simulation.autopilot.work_in(folder.path, _waiting(flight.simulation.autopilot, log))
     try:
         with _progress(console, flight.simulation, quiet=quiet) as bar:
 
@@ -147,10 +146,10 @@ def _fly(flight: Flight, folder: RunFolder, log: Px4Log | None, *, quiet: bool) 
         return Run(flight, error)
 
 
-def _prepare(sitl: Px4Sitl, folder: RunFolder, log: Px4Log | None) -> None:
-    """Let stock PX4 work in the run folder; while it is waited for, let an interrupt be seen, and what it prints.
+def _waiting(autopilot: Session, log: Px4Log | None) -> Callable[[str], None]:
+    """Return what to do while an autopilot is waited for: see an interrupt, and show what it prints.
 
-    Of one that is the user's to start, tell once how.
+    How the user is to start it, if it is the user's to start, is printed once.
     """
     told: list[str] = []
 
@@ -158,11 +157,11 @@ def _prepare(sitl: Px4Sitl, folder: RunFolder, log: Px4Log | None) -> None:
         interrupts.check()
         if log is not None:
             log.show()
-        if sitl.options.wait_for_user and not told:
+        if autopilot.asks_user and not told:
             told.append(what)
             sys.stderr.write(f"{what}\n")
 
-    sitl.folder, sitl.on_wait = folder.path, wait
+    return wait
 
 
 def _what_is_there(run: Run, folder: RunFolder) -> str:

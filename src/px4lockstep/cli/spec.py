@@ -32,7 +32,7 @@ def show_spec(spec: str, settings: Sequence[str]) -> int:
 def check_spec(spec: str, settings: Sequence[str]) -> int:
     """Load and build an aircraft file; what is wrong with it is an error."""
     loaded = load_spec(spec, settings=settings)
-    if loaded.autopilot.kind != "px4":
+    if not loaded.autopilot.capabilities.needs_child:
         return _check(spec, loaded)
     return in_child(lambda: _check(spec, loaded))
 

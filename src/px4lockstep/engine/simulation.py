@@ -18,7 +18,15 @@ from px4lockstep.engine.compilation import compiled_loop
 from px4lockstep.engine.core import NATIVE, OFF, PYTHON, PYTHON_WITH_STATUS, SIM, STREAMS, Arrays
 from px4lockstep.engine.digest import flight_digest, live_digest, pack_flight, pack_live
 from px4lockstep.engine.failure import failure_of
-from px4lockstep.engine.protocols import PlantView, PythonStage, StageInputs, TelemetryHook
+from px4lockstep.engine.protocols import (
+    PlantView,
+    PythonAutopilot,
+    PythonEstimator,
+    PythonScenario,
+    PythonWind,
+    StageInputs,
+    TelemetryHook,
+)
 from px4lockstep.engine.scenario_stage import NotingChanges
 from px4lockstep.engine.sensor_stage import check_same_sensors, set_sensors, take_sensors
 from px4lockstep.engine.snapshot import Snapshot, load_objects, save_objects
@@ -86,10 +94,10 @@ class Simulation:
         timeline: Timeline,
         *,
         integrator: Integrator | None = None,
-        scenario: PythonStage | Scenario | None = None,
-        wind: PythonStage | Wind | None = None,
-        estimator: PythonStage | Estimator | None = None,
-        autopilot: PythonStage | NativeAutopilot | Session | None = None,
+        scenario: PythonScenario | Scenario | None = None,
+        wind: PythonWind | Wind | None = None,
+        estimator: PythonEstimator | Estimator | None = None,
+        autopilot: PythonAutopilot | NativeAutopilot | Session | None = None,
         sensors: SensorSuite | None = None,
         hooks: Sequence[TelemetryHook] = (),
         hook_axes: Sequence[str] = ("log",),
@@ -306,9 +314,6 @@ class Simulation:
         if has_ended and not self.is_done and self._failed is None:
             name = self.autopilot.capabilities.name
             self._failed = SimulationError(f"{name} was ended before the run was; the log is intact")
-        close = getattr(self._sources["autopilot"], "close", None)
-        if "autopilot" in self._user_objects() and close is not None:
-            close()
 
     def _failure(self) -> SimulationError:
         noted = self._core["validator"][0]
@@ -344,7 +349,7 @@ class Simulation:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a user should know: of the steps, and of an autopilot that has warnings of its own."""
-        return (*self._step_warnings, *getattr(self._sources["autopilot"], "warnings", ()))
+        return (*self._step_warnings, *self.autopilot.warnings)
 
     @property
     def is_done(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from px4lockstep.autopilots.base import NativeAutopilot, Session, capabilities_of
+from px4lockstep.autopilots.base import NativeAutopilot, PythonSession, Session
 from px4lockstep.engine import loop
 from px4lockstep.engine.builder import Builder
 from px4lockstep.engine.core import NATIVE, OFF, PYTHON, PYTHON_WITH_STATUS, REPLAY
@@ -120,7 +120,7 @@ def open_autopilot(
     if isinstance(autopilot, NativeAutopilot) and timeline.autopilot is not None:
         write = functools.partial(builder.write, core, (autopilot.record,))
         return autopilot.open(core[autopilot.record], plant, timeline.autopilot.period_us, write)
-    return Session(capabilities_of(autopilot))
+    return PythonSession(autopilot)
 
 
 def set_hooks(

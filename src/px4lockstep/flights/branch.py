@@ -50,10 +50,13 @@ class Trunk:
         if at_us >= end_us:
             raise InputError(f"at_s = {at_s} is not before the end of the flight, {end_us / 1e6} s")
         spec = recorded_spec(recording)
-        if spec.autopilot.kind == "px4":
-            raise InputError("real PX4 can't go on from a recorded moment; branch its flights with px4lockstep.fork")
-        if spec.autopilot.kind == "px4-sitl":
-            raise InputError("stock PX4 can't go on from a recorded moment, nor be copied in flight; fly anew")
+        autopilot = spec.autopilot.capabilities
+        if autopilot.branches_by_fork:
+            raise InputError(
+                f"{autopilot.name} can't go on from a recorded moment; branch its flights with px4lockstep.fork"
+            )
+        if not autopilot.is_copyable:
+            raise InputError(f"{autopilot.name} can't go on from a recorded moment, nor be copied in flight; fly anew")
         # From before the time, so that something is flown again and can be checked.
         kept = recording.snapshot_before(max(at_us - 1, min(at_us, recording.starts_us)))
         simulation = build(spec, record=True).simulation

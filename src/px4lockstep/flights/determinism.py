@@ -155,10 +155,13 @@ def determinism(
         raise InputError("overrides are for a name or a path; load_spec(path, overrides) gives a changed file")
     if spec.run.mode == "replay":
         raise InputError("run.mode = 'replay' can't be compared: it is computed from a recording. Use 'live'")
-    if spec.autopilot.kind == "px4-sitl":
-        raise InputError("stock PX4 has threads, and no two of its flights are the same; replay one to compare digests")
+    autopilot = spec.autopilot.capabilities
+    if not autopilot.is_repeatable:
+        raise InputError(
+            f"{autopilot.name} has threads, and no two of its flights are the same; replay one to compare digests"
+        )
     spec = spec.model_copy(update={"run": live(spec.run)})
-    if spec.autopilot.kind == "px4":  # which has one life in a process
+    if autopilot.needs_child:  # it has one life in a process
         usual = tuple(variant for variant in usual if variant.flights == 1)
     ways = usual if variants is None else variants
     build(spec).simulation.close()  # what is wrong with it is said here, and once

@@ -97,7 +97,7 @@ class LiveTrunk:
         flight.simulation.continue_from(self.moment, self.start)
         target = RunFolder.create(folder, flight, holds_log=True)
         with log_of_console(target.path / PX4_LOG, printed):
-            ours, theirs = ({**one.autopilot.params, **_params(one)} for one in (before, spec))
+            ours, theirs = ({**one.autopilot.params, **one.px4.params_by_name} for one in (before, spec))
             self.session.set_parameters({name: value for name, value in theirs.items() if ours.get(name) != value})
             try:
                 run = fly(flight, target.watch)
@@ -187,8 +187,8 @@ def _refuse_of_the_host(before: Spec, after: Spec, changes: tuple[Change, ...]) 
     for change in changes:
         if change.stage.is_started_with:
             raise InputError(f"{change}: PX4 was started with that, and it can't change in flight. Fly anew")
-    for name in _params(before):
-        if name not in _params(after):
+    for name in before.px4.params_by_name:
+        if name not in after.px4.params_by_name:
             raise InputError(f"px4.params: {name} can't be taken back in flight; give it the value that it is to have")
 
 
@@ -201,7 +201,3 @@ def _library_of(source: str | Path | Recording) -> dict[str, str]:
 def _library_in(spec: Spec) -> dict[str, str]:
     places = {"px4.libpath": spec.px4.libpath, "px4.msg_dir": spec.px4.msg_dir}
     return {key: place for key, place in places.items() if place is not None}
-
-
-def _params(spec: Any) -> dict[str, float | int]:
-    return {param.name: param.value for param in spec.px4.params}

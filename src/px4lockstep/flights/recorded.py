@@ -7,13 +7,14 @@ import numba
 import numpy as np
 
 from px4lockstep import __version__
+from px4lockstep.autopilots.kinds import AutopilotOptions
+from px4lockstep.autopilots.px4_library.options import Uorb
 from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.flights.recording.recording import FlightSource, Recording
 from px4lockstep.part import Key, Part, stage_of
 from px4lockstep.spec.build import Flight, build
-from px4lockstep.spec.flight_tables import AutopilotTable, RunTable
+from px4lockstep.spec.flight_tables import RunTable
 from px4lockstep.spec.load import parse_spec
-from px4lockstep.spec.px4_tables import Uorb
 from px4lockstep.spec.shipped import mission_file
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.stages import FILES
@@ -69,10 +70,10 @@ def without_files(part: PartT, key: Key = ()) -> PartT:
 
 
 def made_with(spec: Spec) -> Snapshot:
-    """Return a live flight before its first boundary; the built-in autopilot is there in the place of real PX4."""
-    if spec.autopilot.kind == "px4":
+    """Return a live flight before its first boundary; the default autopilot stands in for one that can't be copied."""
+    if spec.autopilot.capabilities.branches_by_fork:
         spec = spec.model_copy(
-            update={"autopilot": AutopilotTable(), "px4": spec.px4.model_copy(update={"params": (), "uorb": Uorb()})}
+            update={"autopilot": AutopilotOptions(), "px4": spec.px4.model_copy(update={"params": (), "uorb": Uorb()})}
         )
     return build(spec, record=True).simulation.snapshot()
 

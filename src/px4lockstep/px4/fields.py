@@ -1,8 +1,8 @@
-"""Which field of a message is which number of the host: what PX4 is told, and what it answers.
+"""Which field of a message is which number of the host: the inputs and outputs of PX4.
 
 A field is written from a number every time the message is published, or has a constant value. All others stay 0. Arrays
-go element by element; `current.valid` is a field of a nested message. The numbers are those of the records `TOLD` and
-`HEARD` of `autopilot.px4_host`, and what does not change in a flight: the origin, and which kind of vehicle it is.
+go element by element; `current.valid` is a field of a nested message. The numbers are those of the records `INPUTS` and
+`OUTPUTS` of the host (`autopilots.px4_library`), and what does not change in a flight: the origin and the vehicle type.
 """
 
 import math
@@ -15,7 +15,7 @@ NAN = math.nan
 Fields = dict[str, str | float]
 """By field: the name of a number, or a constant."""
 
-TOLD_FIELDS: dict[str, Fields] = {
+INPUT_FIELDS: dict[str, Fields] = {
     "vehicle_attitude": {**HERE, "q": "q_bn", "delta_q_reset": 0.0},
     "vehicle_local_position": {
         **HERE,
@@ -117,7 +117,7 @@ TOLD_FIELDS: dict[str, Fields] = {
 }
 """What is published, but for the batteries."""
 
-HEARD_FIELDS: dict[str, dict[str, str]] = {
+OUTPUT_FIELDS: dict[str, dict[str, str]] = {
     "actuator_motors": {"control": "motors"},
     "actuator_servos": {"control": "servos"},
     "vehicle_torque_setpoint": {"xyz": "torque_sp_body"},

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from px4lockstep.errors import InputError
-from px4lockstep.px4.fields import HEARD_FIELDS, TOLD_FIELDS, battery_fields
+from px4lockstep.px4.fields import INPUT_FIELDS, OUTPUT_FIELDS, battery_fields
 from px4lockstep.px4.uorb.shipped import shipped_layouts
 
 
@@ -62,10 +62,10 @@ class Interface:
 
 PUBLISHED = (
     Published("battery_status", tuple(battery_fields())),
-    *(Published(topic, tuple(fields)) for topic, fields in TOLD_FIELDS.items()),
+    *(Published(topic, tuple(fields)) for topic, fields in INPUT_FIELDS.items()),
 )
-"""All that the simulator can tell PX4."""
-READ = tuple(Read(topic, tuple(fields)) for topic, fields in HEARD_FIELDS.items())
+"""All that the simulator can publish to PX4."""
+READ = tuple(Read(topic, tuple(fields)) for topic, fields in OUTPUT_FIELDS.items())
 """All that it has a use for."""
 
 STATE_INJECTION = Interface("state_injection", PUBLISHED, READ)

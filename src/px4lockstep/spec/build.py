@@ -7,9 +7,7 @@ from itertools import islice
 from typing import Any
 
 from px4lockstep.autopilots.base import Session
-from px4lockstep.autopilots.builtin.autopilot import Builtin
-from px4lockstep.autopilots.px4_library.autopilot import Px4Library
-from px4lockstep.autopilots.px4_sitl.autopilot import Px4Sitl
+from px4lockstep.autopilots.kinds import make_autopilot
 from px4lockstep.engine.builder import Builder
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.streams import Streams
@@ -24,13 +22,9 @@ from px4lockstep.px4.missions import Mission
 from px4lockstep.scenario.scenario import Scenario, time_key
 from px4lockstep.spec.flight_checks import us
 from px4lockstep.spec.flight_tables import Home
-from px4lockstep.spec.parts import (
-    build_autopilot,
-    build_timeline,
-)
 from px4lockstep.spec.report import Report
 from px4lockstep.spec.spec import Spec
-from px4lockstep.spec.timing import Timing
+from px4lockstep.spec.timing import Timing, build_timeline
 from px4lockstep.vehicle.aircraft import Aircraft
 
 AIRCRAFT = ("aircraft", "home", "plant", "environment", "airframe", "actuation", "power")
@@ -52,8 +46,6 @@ class Flight:
     scenario: Scenario
     warnings: tuple[str, ...] = ()
     """What is allowed, and perhaps not meant."""
-    sitl: Px4Sitl | None = None
-    """Stock PX4, if it flies."""
 
 
 def build(
@@ -97,7 +89,7 @@ def build(
             if replay is not None:
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
             else:
-                has_own_estimator = spec.autopilot.kind == "px4-sitl"  # the log then shows the truth
+                has_own_estimator = spec.autopilot.capabilities.estimates_itself  # the log then shows the truth
                 simulation = Simulation(
                     aircraft,
                     timeline,
@@ -119,8 +111,7 @@ def build(
         raise report.error() from error
     _check_columns(spec, simulation)
     warnings = (*simulation.warnings, *_warnings(spec, spec.mission))
-    sitl = autopilot if isinstance(autopilot, Px4Sitl) else None
-    return Flight(spec, simulation, spec.mission, aircraft, spec.scenario, warnings, sitl)
+    return Flight(spec, simulation, spec.mission, aircraft, spec.scenario, warnings)
 
 
 def build_aircraft(spec: Spec, builder: Builder | None = None) -> Aircraft:
@@ -146,9 +137,7 @@ def build_aircraft(spec: Spec, builder: Builder | None = None) -> Aircraft:
     )
 
 
-def build_parts(
-    spec: Spec, report: Report, builder: Builder, *, is_flown: bool = True
-) -> tuple[Aircraft | None, Builtin | Px4Library | Px4Sitl | None]:
+def build_parts(spec: Spec, report: Report, builder: Builder, *, is_flown: bool = True) -> tuple[Aircraft | None, Any]:
     """Return aircraft and autopilot; what is wrong with either goes into the report.
 
     Args:
@@ -164,11 +153,11 @@ def build_parts(
         except InputError as error:
             report.add_error(error)
     if is_flown and all(hasattr(spec, name) for name in AUTOPILOT):
-        is_kept = spec.autopilot.kind == "builtin"  # the others are one flight's
         try:
             with at(("px4", "mission_path")):
-                tables = (spec.autopilot, spec.px4, spec.home, spec.mission)
-            autopilot = builder.made(build_autopilot, *tables) if is_kept else build_autopilot(*tables)
+                tables = (spec.autopilot, spec.px4, (spec.home.lat_deg, spec.home.lon_deg), spec.mission)
+            is_kept = spec.autopilot.capabilities.is_reusable
+            autopilot = builder.made(make_autopilot, *tables) if is_kept else make_autopilot(*tables)
         except InputError as error:
             report.add_error(error)
     return aircraft, autopilot
@@ -208,10 +197,11 @@ def _warnings(spec: Spec, mission: Mission | None) -> tuple[str, ...]:
     for name, time_s in times.items():
         if time_s is not None and us(time_s) > us(end_s):
             found.append(f"{name} = {time_s} is after the end, timeline.t_end_s = {end_s}")
-    if spec.px4.params and spec.autopilot.kind == "builtin":
+    autopilot = spec.autopilot.capabilities
+    if spec.px4.params and autopilot.flies and not autopilot.takes_px4_params:
         names = _listed(param.name for param in spec.px4.params)
-        found.append(f"px4.params ({names}) are for real PX4; the built-in autopilot takes autopilot.params")
-    if spec.autopilot.params and spec.autopilot.kind == "none":
+        found.append(f"px4.params ({names}) are for real PX4; {autopilot.name} takes autopilot.params")
+    if spec.autopilot.params and not autopilot.flies:
         found.append(f"autopilot.params ({_listed(spec.autopilot.params)}) have no effect: autopilot.kind = 'none'")
     if spec.run.mode == "live" and spec.run.recording_out:
         found.append(f"run.recording_out = {spec.run.recording_out!r} has no effect: run.mode = 'live' records nothing")

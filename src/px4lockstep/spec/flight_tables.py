@@ -8,7 +8,6 @@ from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.part import (
     KEY,
-    Number,
     Part,
     entry,
     name_or_table,
@@ -33,29 +32,6 @@ class Home(Part):
     lat_deg: float = entry(HOME_LAT_DEG, "Latitude; at a pole north has no direction.", "°", gt=-90.0, lt=90.0)
     lon_deg: float = entry(HOME_LON_DEG, "Longitude.", "°", ge=-180.0, le=180.0)
     alt_msl_m: float = entry(488.0, "Height above sea level.", "m", ge=-500.0, le=20_000.0)
-
-
-class AutopilotTable(Part):
-    """Who flies."""
-
-    kind: Literal["builtin", "px4", "px4-sitl", "none"] = entry(
-        "builtin",
-        "The built-in autopilot, real PX4 by its library, stock PX4 over MAVLink, or nobody.",
-        stage="autopilot_kind",
-    )
-    params: dict[str, Number] = entry({}, "PX4's parameters, by name; for real PX4, `px4.params` come after them.")
-    motor_failure_detection: bool = entry(
-        True, "Whether a motor that draws no current is taken out of the allocation of the built-in autopilot."
-    )
-    hover_thrust_estimate: bool = entry(False, "Whether it estimates the hover thrust in flight, by HTE_*.")
-    land_detector: Literal["host", "estimate"] = entry(
-        "host", "Whether it is told that it has landed, as PX4 in lockstep is, or decides by itself, by LNDMC_*."
-    )
-    angular_acceleration: bool = entry(
-        True,
-        "Whether its rate control gets the derivative of the rates; false as in the recorded flights of PX4.",
-        stage="autopilot_start",
-    )
 
 
 IntegratorOrName = Annotated[Integrator, BeforeValidator(name_or_table, json_schema_input_type=str | Integrator)]

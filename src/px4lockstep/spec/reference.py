@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from px4lockstep.autopilots.px4_library.options import Int32
 from px4lockstep.part import EachAxis, Matrix, Number, Part, Quaternion, all_tables, keys_of, show, table_of
-from px4lockstep.spec.px4_tables import Int32
 from px4lockstep.spec.spec import Spec
 
 PLAIN = {float: "number", int: "whole number", bool: "true or false", str: "string"}

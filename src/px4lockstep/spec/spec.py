@@ -6,6 +6,8 @@ from typing import ClassVar, Literal
 
 from pydantic import PrivateAttr
 
+from px4lockstep.autopilots.kinds import AutopilotOptions
+from px4lockstep.autopilots.px4_library.options import Px4Options
 from px4lockstep.environment.environment import Environment
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.part import Key, Part, entry
@@ -13,13 +15,11 @@ from px4lockstep.px4.missions import Mission
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.flight_tables import (
     AircraftTable,
-    AutopilotTable,
     Home,
     Plant,
     RunTable,
     SensorTable,
 )
-from px4lockstep.spec.px4_tables import Px4Table
 from px4lockstep.spec.shipped import mission_of
 from px4lockstep.spec.timing import Timing
 from px4lockstep.vehicle.actuators import Actuation
@@ -63,8 +63,8 @@ class Spec(Part):
     schema_version: Literal[1] = entry(1, "The version of this layout.", stage="name")
     aircraft: AircraftTable = entry(AircraftTable(), "Name and seed.")
     home: Home = entry(Home(), "The origin.", stage="home")
-    px4: Px4Table = entry(Px4Table(), "Mission, real PX4.", stage="autopilot")
-    autopilot: AutopilotTable = entry(AutopilotTable(), "Who flies.", stage="autopilot")
+    px4: Px4Options = entry(Px4Options(), "Mission, real PX4.")
+    autopilot: AutopilotOptions = entry(AutopilotOptions(), "The autopilot.")
     timeline: Timing = entry(Timing(), "Periods.")
     plant: Plant = entry(Plant(), "Numerics, ground.", stage="plant")
     environment: Environment = entry(Environment(), "Wind, gravity.", stage="plant")

@@ -3,7 +3,9 @@
 from typing import ClassVar
 
 from px4lockstep.engine.timeline import MAX_BOUNDARIES, Periodic, Timeline
-from px4lockstep.part import Found, Part, Period, entry, misfit
+from px4lockstep.environment.gust import Gust, gust_edges_us
+from px4lockstep.part import Found, Part, Period, at, entry, misfit
+from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.timebase import period_to_us
 
 
@@ -57,3 +59,12 @@ class Timing(Part):
             log=Periodic(self.us("dt_log_s")),
             physics=Periodic(self.us("dt_phys_s")) if self.dt_phys_s is not None else None,
         )
+
+
+def build_timeline(axes: Timeline, scenario: Scenario, gusts: tuple[Gust, ...]) -> Timeline:
+    """Return the timeline, with boundaries at the times of events and gusts."""
+    end_us = axes.end_us
+    edges_us = [edge_us for edge_us in gust_edges_us(gusts) if edge_us <= end_us]
+    times_us = tuple(sorted({*scenario.times_us(end_us), *edges_us}))
+    with at(("timeline",)):
+        return axes.with_events(times_us) if times_us else axes

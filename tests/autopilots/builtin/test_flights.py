@@ -20,14 +20,7 @@ from px4lockstep.autopilots.builtin.commander import (
     MOTOR_FAILSAFE,
     POSITION_FAILSAFE,
 )
-from px4lockstep.autopilots.builtin.navigator import (
-    DESCEND_MODE,
-    LAND_MODE,
-    LOITER_MODE,
-    MANUAL_MODE,
-    MISSION_MODE,
-    RETURN_MODE,
-)
+from px4lockstep.autopilots.requests import DESCEND_MODE, LAND_MODE, LOITER_MODE, MANUAL_MODE, MISSION_MODE, RETURN_MODE
 from px4lockstep.errors import InputError
 from px4lockstep.vehicle.battery import Battery
 from px4lockstep.vehicle.contact import Contact

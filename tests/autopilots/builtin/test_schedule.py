@@ -6,7 +6,7 @@ from builtin_modules import PERIOD_US, run_schedule
 from fleet import iris
 
 from px4lockstep.autopilots.builtin.autopilot import Builtin, Rates
-from px4lockstep.autopilots.builtin.control_model import KnownAircraft
+from px4lockstep.autopilots.builtin.control_model import ControlModel
 from px4lockstep.autopilots.builtin.schedule import MODULE, period_us
 from px4lockstep.autopilots.builtin.stack import BUILTIN
 from px4lockstep.errors import InputError
@@ -59,7 +59,7 @@ def test_strict_rates_refuse_a_tick_that_is_too_long():
     """The error names the rate, both periods and what would do; a tick of 4 ms is fine, and 0 asks for nothing."""
     record = np.zeros(1, BUILTIN)[0]
     with pytest.raises(InputError, match=r"rates\.attitude_hz = 250: a tick of 5000 us .* 4000 us; .* at most 200"):
-        Builtin(strict_rates=True).write(record, KnownAircraft.of(iris()), 5_000)
-    Builtin(strict_rates=True).write(record, KnownAircraft.of(iris()), PERIOD_US)
-    Builtin(strict_rates=True, rates=Rates(20, 100, 0, 0, 0)).write(record, KnownAircraft.of(iris()), 5_000)
-    Builtin().write(record, KnownAircraft.of(iris()), 5_000)
+        Builtin(strict_rates=True).write(record, ControlModel.of(iris()), 5_000)
+    Builtin(strict_rates=True).write(record, ControlModel.of(iris()), PERIOD_US)
+    Builtin(strict_rates=True, rates=Rates(20, 100, 0, 0, 0)).write(record, ControlModel.of(iris()), 5_000)
+    Builtin().write(record, ControlModel.of(iris()), 5_000)

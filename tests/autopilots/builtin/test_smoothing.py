@@ -8,11 +8,11 @@ from builtin_modules import PERIOD_US, builtin_record, estimates, run_axis, run_
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from px4lockstep.autopilots.builtin.navigator import MISSION_MODE
 from px4lockstep.autopilots.builtin.position_control import TRAJECTORY
 from px4lockstep.autopilots.builtin.position_smoothing import speed_to_brake
 from px4lockstep.autopilots.builtin.takeoff import FLIGHT
 from px4lockstep.autopilots.builtin.velocity_smoothing import AXIS
+from px4lockstep.autopilots.requests import MISSION_MODE
 from px4lockstep.jit import rows
 
 DT_S = PERIOD_US * 1e-6

@@ -5,7 +5,7 @@ import pytest
 from px4_flights import GOLDEN, bus_of, load_flight
 
 from px4lockstep.autopilots.px4_library.commander import command
-from px4lockstep.autopilots.px4_library.exchange import tell
+from px4lockstep.autopilots.px4_library.exchange import write_inputs
 from px4lockstep.autopilots.px4_library.records import PX4_HOST
 from px4lockstep.engine.bus import BUS
 from px4lockstep.environment.projection import MapProjection
@@ -22,12 +22,12 @@ def host_flight(hosts, time_us, buses, valid, finished, told, modes):
     host = hosts[0]
     for k in range(len(time_us)):
         bus = buses[k]
-        command(host.commander, time_us[k], bus.scenario, host.heard)
-        tell(host, time_us[k], bus)
-        told[k] = host.told
+        command(host.commander, time_us[k], bus.scenario, host.outputs)
+        write_inputs(host, time_us[k], bus)
+        told[k] = host.inputs
         modes[k] = host.commander
-        host.heard.mission_valid = valid[k]
-        host.heard.mission_finished = finished[k]
+        host.outputs.mission_valid = valid[k]
+        host.outputs.mission_finished = finished[k]
         host.tick += 1
 
 
@@ -49,7 +49,7 @@ def fly(name, rate_gain=0.0):
     hosts["n_batteries"] = 1
     hosts["commander"]["navigator_us"] = NAVIGATOR_US
     count = len(buses)
-    told, modes = np.zeros(count, PX4_HOST["told"]), np.zeros(count, PX4_HOST["commander"])
+    told, modes = np.zeros(count, PX4_HOST["inputs"]), np.zeros(count, PX4_HOST["commander"])
     arrays = (hosts, flight["time_us"].astype(np.int64), buses)
     answers = (host_columns(name)["mission_valid"].astype(float), flight["mission_finished"])
     host_flight(*(rows(array) for array in (*arrays, *answers, told, modes)))
@@ -130,9 +130,9 @@ def modes_of(steps, valid=1.0, finished=None):
     buses = scenario_of(steps)
     hosts = np.zeros(1, PX4_HOST)
     hosts["commander"]["navigator_us"] = NAVIGATOR_US
-    hosts["heard"]["mission_valid"] = valid
+    hosts["outputs"]["mission_valid"] = valid
     count = len(steps)
-    told, modes = np.zeros(count, PX4_HOST["told"]), np.zeros(count, PX4_HOST["commander"])
+    told, modes = np.zeros(count, PX4_HOST["inputs"]), np.zeros(count, PX4_HOST["commander"])
     time_us = np.arange(count, dtype=np.int64) * 4_000
     done = np.zeros(count) if finished is None else np.array(finished, float)
     host_flight(*(rows(a) for a in (hosts, time_us, buses, np.full(count, valid), done, told, modes)))
@@ -184,7 +184,7 @@ def test_a_second_request_while_a_mission_starts_does_not_cut_its_start_short():
     valid = [0.0, 0.0, 0.0, *[1.0] * (count - 3)]
     hosts = np.zeros(1, PX4_HOST)
     hosts["commander"]["navigator_us"] = NAVIGATOR_US
-    told, modes = np.zeros(count, PX4_HOST["told"]), np.zeros(count, PX4_HOST["commander"])
+    told, modes = np.zeros(count, PX4_HOST["inputs"]), np.zeros(count, PX4_HOST["commander"])
     time_us = np.arange(count, dtype=np.int64) * 4_000
     arrays = (hosts, time_us, scenario_of(buses), np.array(valid), np.zeros(count), told, modes)
     host_flight(*(rows(array) for array in arrays))

@@ -6,7 +6,7 @@ import pytest
 from pymavlink.dialects.v20 import common
 
 from px4lockstep.autopilots.px4_sitl import api
-from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, Api, crc_extra_heard, item_fields
+from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, Api, crc_extra_received, item_fields
 from px4lockstep.autopilots.px4_sitl.mavlink.stream import Stream
 from px4lockstep.errors import SimulationError
 from px4lockstep.px4.missions import parse_wpl
@@ -33,7 +33,7 @@ class Wire:
         self.sent = []
         self._heard = []
         self._px4 = common.MAVLink(None, 7, 1)
-        self._stream = Stream(crc_extra_heard())
+        self._stream = Stream(crc_extra_received())
 
     def send(self, data):
         self.sent.append(common.MAVLink(None).decode(bytearray(data)))
@@ -248,8 +248,8 @@ def test_the_battery_is_told_as_the_vehicles_own(wire):
     own = Api(wire, ())
     wire.hear("heartbeat", 2, 12, 0, 0, 4)
     own.step(0)
-    own.tell_battery(2, 12.345, 6.7, 0.894)
-    own.tell_battery(0, math.nan, math.nan, math.nan)
+    own.send_battery(2, 12.345, 6.7, 0.894)
+    own.send_battery(0, math.nan, math.nan, math.nan)
     told = wire.sent[0]
     assert (told.get_srcSystem(), told.get_srcComponent(), told.id) == (7, 180, 2)
     assert told.voltages[:2] == [12_345, 65_535]

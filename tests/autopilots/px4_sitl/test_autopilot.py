@@ -26,7 +26,7 @@ from px4lockstep.scenario.scenario import Scenario
 MISBEHAVE = "PX4_DOUBLE_MISBEHAVE"
 BOOT_S = 6.0
 LOITER, MISSION, RETURN, LAND = 4, 3, 5, 18
-SHORT = {"end_s": 0.1, "boot_us": 300_000, "mission": None, "scenario": Scenario()}
+SHORT = {"end_s": 0.1, "boot_s": 0.3, "mission": None, "scenario": Scenario()}
 """No flight, only PX4 beginning to answer."""
 
 
@@ -188,7 +188,7 @@ def test_the_battery_is_told(build, tmp_path):
     """Over the API: PX4 warns of ours, at its own thresholds."""
     simulation, sitl = make_flight(build, tmp_path, end_s=1.5, mission=None, scenario=Scenario())
     simulation.run(500_000)
-    sitl._api.tell_battery(0, 10.0, 5.0, 0.05)
+    sitl._api.send_battery(0, 10.0, 5.0, 0.05)
     simulation.run(700_000)
     simulation.close()
     assert "Low battery level" in (tmp_path / "px4.log").read_text()
@@ -257,7 +257,7 @@ def test_a_program_that_is_none_is_an_error(tmp_path, monkeypatch):
 def test_a_px4_that_boots_slowly_is_waited_for(build, tmp_path, monkeypatch):
     """It takes 60 ms for each of its first answers, and the next step comes after 25: they are to steps of before."""
     monkeypatch.setenv(MISBEHAVE, "slow=20")
-    short = {"end_s": 0.04, "boot_us": 200_000, "mission": None, "scenario": Scenario()}
+    short = {"end_s": 0.04, "boot_s": 0.2, "mission": None, "scenario": Scenario()}
     simulation, sitl = make_flight(build, tmp_path, **short)
     fly(simulation)
     assert sitl.missed == 0

@@ -21,7 +21,7 @@ from px4lockstep.vehicle.battery import Battery
 
 TICK_US = 4_000
 MISSION, RETURN = 3, 5
-STANDING = {"boot_us": 300_000, "mission": None, "scenario": Scenario()}
+STANDING = {"boot_s": 0.3, "mission": None, "scenario": Scenario()}
 
 
 @pytest.fixture

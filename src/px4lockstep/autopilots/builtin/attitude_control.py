@@ -15,7 +15,9 @@ Control", ETH Zürich, 2013.
 """
 
 import math
+from typing import Any
 
+from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.vectors import FLOAT32_EPSILON, clamp, cross, dot, norm
 from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.math.quaternion import conjugate, multiply
@@ -133,3 +135,13 @@ def control_attitude(control, estimate, out):
     for i in range(3):
         limit = control.rate_limit_rad_s[i]
         out.rate_sp_body[i] = clamp(error[i] * control.p[i] + control.yawspeed_sp * down[i], -limit, limit)
+
+
+def write_attitude_control(control: Any, p: Params) -> None:
+    """Write the parameters of attitude control."""
+    weight = min(max(p["MC_YAW_WEIGHT"], 0.0), 1.0)
+    control["p"] = (p["MC_ROLL_P"], p["MC_PITCH_P"], p["MC_YAW_P"] / weight if weight > 1e-4 else p["MC_YAW_P"])
+    control["yaw_weight"] = weight
+    control["yaw_sine"], control["yaw_cosine"] = yaw_series(weight)
+    for i, axis in enumerate(("ROLL", "PITCH", "YAW")):
+        control["rate_limit_rad_s"][i] = math.radians(p[f"MC_{axis}RATE_MAX"])

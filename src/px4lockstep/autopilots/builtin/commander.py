@@ -16,17 +16,26 @@ What it acts on by itself, in flight; of these a later line does not override an
 A request after that is obeyed again: the pilot may take over. Arming is never refused.
 """
 
+from typing import Any
+
 import numpy as np
 
-from px4lockstep.autopilots.builtin.navigator import (
+from px4lockstep.autopilots.builtin.parameters import Params
+from px4lockstep.autopilots.builtin.vectors import has_position, norm_xy
+from px4lockstep.autopilots.requests import (
+    ARM,
     DESCEND_MODE,
+    DISARM,
+    LAND,
     LAND_MODE,
     LOITER_MODE,
     MANUAL_MODE,
+    MISSION,
     MISSION_MODE,
+    RETURN,
     RETURN_MODE,
+    new_requests,
 )
-from px4lockstep.autopilots.builtin.vectors import has_position, norm_xy
 from px4lockstep.jit import kernel, record
 
 NO_FAILSAFE = np.int64(0)
@@ -86,24 +95,20 @@ def disarm(c):
 @kernel
 def obey(c, t_us, scenario, is_landed):
     """Obey the scenario's requests as they come; one that comes before arming waits for it."""
-    if scenario.arm != c.asked_arm:
-        c.asked_arm = scenario.arm
-        if scenario.arm == 0:
-            disarm(c)
-        else:
-            c.is_armed = 1
-            c.armed_us = t_us
-            c.is_armed_in_air = int(not is_landed)
-    if scenario.mission > c.asked_mission:
+    asked = new_requests(c, scenario)
+    if asked & DISARM:
+        disarm(c)
+    if asked & ARM:
+        c.is_armed = 1
+        c.armed_us = t_us
+        c.is_armed_in_air = int(not is_landed)
+    if asked & MISSION:
         ask(c, MISSION_MODE)
         c.missions += 1
-    if scenario.return_home > c.asked_return:
+    if asked & RETURN:
         ask(c, RETURN_MODE)
-    if scenario.land > c.asked_land:
+    if asked & LAND:
         ask(c, LAND_MODE)
-    c.asked_mission = scenario.mission
-    c.asked_return = scenario.return_home
-    c.asked_land = scenario.land
 
 
 @kernel
@@ -202,3 +207,14 @@ def command(c, t_us, bus, is_landed, is_flying, nav):
         if c.fence_radius_m > 0.0 or c.fence_height_m > 0.0:
             watch_fence(c, bus.estimate)
         watch_position(c, t_us, bus.estimate)
+
+
+def write_commander(c: Any, p: Params, n_batteries: int) -> None:
+    """Write the parameters of the commander."""
+    c["n_batteries"] = n_batteries
+    c["low_battery_action"] = p["COM_LOW_BAT_ACT"]
+    c["disarm_land_us"] = round(p["COM_DISARM_LAND"] * 1e6) if p["COM_DISARM_LAND"] >= 0.0 else -1
+    c["fence_radius_m"] = p["GF_MAX_HOR_DIST"]
+    c["fence_height_m"] = p["GF_MAX_VER_DIST"]
+    c["fence_action"] = p["GF_ACTION"]
+    c["lost_since_us"] = -1

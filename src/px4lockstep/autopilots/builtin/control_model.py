@@ -1,15 +1,18 @@
-"""What the built-in autopilot knows of the aircraft that it flies: not its weight, nor how full its batteries are."""
+"""The aircraft as the built-in autopilot models it: its geometry, but neither its weight nor the batteries' charge."""
 
 from dataclasses import dataclass
 
+from px4lockstep.autopilots.builtin.allocation import PITCH, ROLL, THRUST_Z, YAW, Matrix, effectiveness, rank
+from px4lockstep.autopilots.builtin.parameters import GEOMETRY, Params
 from px4lockstep.errors import InputError
+from px4lockstep.px4.parameters import resolve
 from px4lockstep.vehicle.aircraft import Aircraft
 from px4lockstep.vehicle.airframe import Rotor
 
 
 @dataclass(frozen=True)
-class KnownAircraft:
-    """An aircraft as the autopilot knows it.
+class ControlModel:
+    """What the autopilot knows of the aircraft that it flies.
 
     Args:
         name: The aircraft's.
@@ -30,11 +33,11 @@ class KnownAircraft:
     home_alt_msl_m: float
 
     @classmethod
-    def of(cls, aircraft: object) -> "KnownAircraft":
-        """Return what is to be known of an aircraft.
+    def of(cls, aircraft: object) -> "ControlModel":
+        """Return the model of an aircraft.
 
         Raises:
-            InputError: If it is none.
+            InputError: If it is not an `Aircraft`.
         """
         if not isinstance(aircraft, Aircraft):
             raise InputError(f"the built-in autopilot needs an Aircraft, not {type(aircraft).__name__}")
@@ -47,3 +50,35 @@ class KnownAircraft:
             aircraft.batteries[0].ocv_v[-1],
             aircraft.home_alt_msl_m,
         )
+
+    def effectiveness(self, given: Params, values: Params) -> Matrix:
+        """Return what each rotor does; PX4's CA_ROTORi_* come from the aircraft, unless they are given.
+
+        Args:
+            given: The parameters that were given.
+            values: All parameters.
+
+        Raises:
+            InputError: If a parameter is of no rotor, or the rotors can't give all torques and thrust.
+        """
+        count = len(self.rotors)
+        known = {f"CA_ROTOR{i}_{name}" for i in range(count) for name in GEOMETRY}
+        missing = [name for name in given if name.startswith("CA_ROTOR") and name not in known]
+        if missing:
+            raise InputError(f"params {', '.join(missing)}: {self.name} has rotors 0 to {count - 1}")
+        geometry: dict[str, float] = {}
+        for i, rotor in enumerate(self.rotors):
+            axis = [-value for value in rotor.axis_body]
+            own = [*rotor.pos_body_m, *axis, rotor.direction * self.km_m, values[f"CA_ROTOR{i}_CT"]]
+            geometry |= {f"CA_ROTOR{i}_{name}": value for name, value in zip(GEOMETRY, own, strict=True)}
+        derived = resolve(geometry) | {name: values[name] for name in given}
+        columns = {name: [derived[f"CA_ROTOR{i}_{name}"] for i in range(count)] for name in GEOMETRY}
+        positions = list(zip(columns["PX"], columns["PY"], columns["PZ"], strict=True))
+        axes = list(zip(columns["AX"], columns["AY"], columns["AZ"], strict=True))
+        b = effectiveness(positions, axes, columns["KM"], columns["CT"])
+        if rank([b[axis] for axis in (ROLL, PITCH, YAW, THRUST_Z)]) < 4:
+            raise InputError(
+                f"the built-in autopilot can't fly {self.name}: its rotors must give thrust along the body's z "
+                "axis and torque about all three axes, independently of each other"
+            )
+        return b

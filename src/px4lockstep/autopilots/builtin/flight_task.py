@@ -14,10 +14,12 @@ so that the motors stay idle.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
 from px4lockstep.autopilots.builtin.heading_smoothing import smooth_heading
+from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.position_control import TRAJECTORY, ask_for_nothing
 from px4lockstep.autopilots.builtin.position_smoothing import SMOOTHING, advance_trajectory, wanted_velocity
 from px4lockstep.autopilots.builtin.vectors import (
@@ -321,3 +323,39 @@ def descend_blindly(task, estimate):
     task.setpoint.yaw = heading_of(estimate)
     task.wants_takeoff = 0
     task.is_active = 0
+
+
+def _inverse(value: float) -> float:
+    """Return 1/value; 0 for 0, with which nothing is planned."""
+    return 1.0 / value if value > 0.0 else 0.0
+
+
+def write_flight_task(task: Any, p: Params) -> None:
+    """Write the parameters of the flight task and its smoothing."""
+    task["acc_up"] = p["MPC_ACC_UP_MAX"]
+    task["acc_down"] = p["MPC_ACC_DOWN_MAX"]
+    task["cruise_m_s"] = min(p["MPC_XY_CRUISE"], p["MPC_XY_VEL_MAX"])
+    task["speed_max_m_s"] = p["MPC_XY_VEL_MAX"]
+    task["speed_up_m_s"] = min(p["MPC_Z_V_AUTO_UP"], p["MPC_Z_VEL_MAX_UP"])
+    task["speed_down_m_s"] = min(p["MPC_Z_V_AUTO_DN"], p["MPC_Z_VEL_MAX_DN"])
+    task["takeoff_speed_m_s"] = min(p["MPC_TKO_SPEED"], p["MPC_Z_VEL_MAX_UP"])
+    task["takeoff_ramp_s"] = p["MPC_TKO_RAMP_T"]
+    task["land_speed_m_s"] = min(p["MPC_LAND_SPEED"], p["MPC_Z_VEL_MAX_DN"])
+    task["land_speed_max_m_s"] = p["MPC_Z_VEL_MAX_DN"]
+    task["land_alt1_m"] = max(p["MPC_LAND_ALT1"], p["MPC_LAND_ALT2"])
+    task["land_alt2_m"] = p["MPC_LAND_ALT2"]
+    task["yaw_mode"] = p["MPC_YAW_MODE"]
+    task["yaw_error_rad"] = math.radians(p["MIS_YAW_ERR"])
+    smoothing = task["smoothing"]
+    smoothing["max_error_xy_m"] = p["MPC_XY_ERR_MAX"]
+    smoothing["acceptance_z_m"] = p["NAV_MC_ALT_RAD"]
+    smoothing["turn_acc_gain"] = p["MPC_XY_TRAJ_P"]
+    smoothing["axes"]["max_jerk"] = p["MPC_JERK_AUTO"]
+    smoothing["axes"]["inverse_jerk"] = _inverse(p["MPC_JERK_AUTO"])
+    smoothing["axes"]["max_acc"] = p["MPC_ACC_HOR"]
+    smoothing["axes"]["max_vel"] = p["MPC_XY_VEL_MAX"]
+    heading = task["heading"]
+    heading["max_vel"] = 2.0 * math.pi  # its velocity is a heading
+    heading["max_acc"] = math.radians(p["MPC_YAWRAUTO_MAX"])
+    heading["max_jerk"] = math.radians(p["MPC_YAWRAUTO_ACC"])
+    heading["inverse_jerk"] = _inverse(math.radians(p["MPC_YAWRAUTO_ACC"]))

@@ -8,6 +8,10 @@ On the ground the descent that is asked for never comes, and the integrator lowe
 default the scenario's `landed` is used instead, which knows the ground: as with the real library, whose host tells it.
 """
 
+import math
+from typing import Any
+
+from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.vectors import norm_xy
 from px4lockstep.jit import kernel, record
 
@@ -47,3 +51,13 @@ def detect_land(detector, t_us, estimate, thrust, least_thrust, hover_thrust):
     if not is_still(detector, estimate) or thrust > least_thrust + LOW_THRUST * (hover_thrust - least_thrust):
         detector.moved_us = t_us
     detector.landed = int(t_us - detector.moved_us >= detector.trigger_us)
+
+
+def write_land_detector(detector: Any, p: Params, is_on: bool) -> None:
+    """Write the parameters of the land detector."""
+    detector["is_on"] = is_on
+    detector["speed_z_m_s"] = p["LNDMC_Z_VEL_MAX"]
+    detector["speed_xy_m_s"] = p["LNDMC_XY_VEL_MAX"]
+    detector["rate_rad_s"] = math.radians(p["LNDMC_ROT_MAX"])
+    detector["trigger_us"] = round(p["LNDMC_TRIG_TIME"] * 1e6)
+    detector["moved_us"] = -detector["trigger_us"]  # it begins on the ground

@@ -7,6 +7,8 @@ all axes: seven of eight can, three of four can't, and then nothing is changed. 
 is: with a motor less it may not be able to climb. PX4 leaves all of this off by default.
 """
 
+from typing import Any
+
 from px4lockstep.jit import kernel, record
 from px4lockstep.plant.layout import MAX_MOTORS
 
@@ -78,3 +80,10 @@ def watch_motors(failure, t_us, allocation, outputs):
         if failure.can_remove[motor] != 0:
             use_mix(failure, allocation, motor)
     return motor != NONE
+
+
+def write_motor_failure(failure: Any, is_on: bool) -> None:
+    """Write that no motor has failed so far, and whether that is watched."""
+    failure["is_on"] = is_on
+    failure["failed"] = NONE
+    failure["dead_since_us"] = -1

@@ -18,12 +18,16 @@ NAV_ACC_RAD, and within RTL_MIN_DIST to a cone of that angle, but at least to tw
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
 from px4lockstep.autopilots.builtin.flight_task import LAND, LEG, LOITER, POSITION, TAKEOFF
+from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.vectors import heading_of, norm_xy, wrap_pi
-from px4lockstep.jit import kernel, record
+from px4lockstep.autopilots.requests import LAND_MODE, LOITER_MODE, MISSION_MODE, RETURN_MODE
+from px4lockstep.jit import interpreted, kernel, record
+from px4lockstep.math.trigonometry import sincos
 from px4lockstep.px4.missions import Command
 
 MAX_ITEMS = 256
@@ -54,12 +58,6 @@ ITEM = record(
 )
 
 # PX4's numbers of its modes (`vehicle_status.nav_state`).
-MANUAL_MODE = np.int64(0)
-MISSION_MODE = np.int64(3)
-LOITER_MODE = np.int64(4)
-RETURN_MODE = np.int64(5)
-DESCEND_MODE = np.int64(12)
-LAND_MODE = np.int64(18)
 
 # What the vehicle does about an item, or about returning.
 WORK_DEFAULT = np.int64(0)
@@ -420,3 +418,20 @@ def navigate(nav, t_us, mode, missions, estimate, is_landed):
             go_on_mission(nav, t_us, estimate, is_landed)
     elif mode == RETURN_MODE:
         go_on_returning(nav, t_us, estimate, is_landed)
+
+
+def write_navigator(nav: Any, p: Params) -> None:
+    """Write the parameters of the navigator."""
+    nav["acceptance_m"] = p["NAV_ACC_RAD"]
+    nav["acceptance_z_m"] = p["NAV_MC_ALT_RAD"]
+    nav["yaw_error_rad"] = math.radians(p["MIS_YAW_ERR"])
+    nav["yaw_timeout_s"] = p["MIS_YAW_TMT"]
+    nav["return_alt_m"] = p["RTL_RETURN_ALT"]
+    nav["descend_alt_m"] = p["RTL_DESCEND_ALT"]
+    nav["land_delay_s"] = p["RTL_LAND_DELAY"]
+    angle = p["RTL_CONE_ANG"]
+    sine, cosine = interpreted(sincos)(math.radians(min(max(angle, 1), 89)))
+    nav["cone_tangent"] = sine / cosine if angle > 0 else 0.0
+    nav["return_min_m"] = p["RTL_MIN_DIST"]
+    nav["brake_acc"] = p["MPC_ACC_HOR"]
+    nav["brake_jerk"] = p["MPC_JERK_AUTO"]

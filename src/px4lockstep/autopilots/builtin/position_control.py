@@ -15,7 +15,9 @@ coefficient is for 10 ms whatever the tick, as in PX4.
 """
 
 import math
+from typing import Any
 
+from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.thrust_attitude import limit_tilt, thrust_to_attitude
 from px4lockstep.autopilots.builtin.vectors import (
     add_if_number,
@@ -28,7 +30,8 @@ from px4lockstep.autopilots.builtin.vectors import (
     sign,
 )
 from px4lockstep.constants import STANDARD_GRAVITY_M_S2
-from px4lockstep.jit import inlined_kernel, kernel, record
+from px4lockstep.jit import inlined_kernel, interpreted, kernel, record
+from px4lockstep.math.exponential import exp
 
 ONE_G = STANDARD_GRAVITY_M_S2  # as PX4 calls it
 
@@ -209,3 +212,28 @@ def write_attitude_setpoint(control, estimate, attitude_control, out):
     out.q_sp[0], out.q_sp[1], out.q_sp[2], out.q_sp[3] = q
     attitude_control.yawspeed_sp = sp.yawspeed if is_finite(sp.yawspeed) else 0.0
     return norm(thrust)
+
+
+FILTER_PERIOD_S = 0.01
+"""That PX4 computes the coefficients of the velocity filters for, whatever the tick."""
+
+
+def low_pass_weight(cutoff_hz: float, sample_s: float) -> float:
+    """Return the weight of a new sample in a first-order low-pass, held exactly between samples; 1 if it is off."""
+    return 1.0 - float(interpreted(exp)(-2.0 * math.pi * cutoff_hz * sample_s)) if cutoff_hz > 0.0 else 1.0
+
+
+def write_position_control(control: Any, p: Params) -> None:
+    """Write the parameters of position control."""
+    for i, axis in enumerate(("XY", "XY", "Z")):
+        control["pos_p"][i] = p[f"MPC_{axis}_P"]
+        control["vel_p"][i] = p[f"MPC_{axis}_VEL_P_ACC"]
+        control["vel_i"][i] = p[f"MPC_{axis}_VEL_I_ACC"]
+        control["vel_d"][i] = p[f"MPC_{axis}_VEL_D_ACC"]
+    control["vel_weight"] = low_pass_weight(p["MPC_VEL_LP"], FILTER_PERIOD_S)
+    control["acc_weight"] = low_pass_weight(p["MPC_VELD_LP"], FILTER_PERIOD_S)
+    control["speed_max_m_s"] = p["MPC_XY_VEL_MAX"]
+    control["thrust_max"] = p["MPC_THR_MAX"]
+    control["thrust_margin_xy"] = p["MPC_THR_XY_MARG"]
+    control["is_decoupled"] = p["MPC_ACC_DECOUPLE"]
+    control["hover_thrust"] = p["MPC_THR_HOVER"]

@@ -11,6 +11,10 @@ The angular acceleration `ω̇` is the derivative of the rates through a first-o
 if the rates come without one, as in the recorded flights of the real library.
 """
 
+import math
+from typing import Any
+
+from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.vectors import PI, clamp
 from px4lockstep.jit import inlined_kernel, kernel, record
 
@@ -96,3 +100,22 @@ def control_rates(control, estimate, dt_s, is_landed, out):
     if control.yaw_torque_tau_s > 0.0:
         control.yaw_torque += dt_s / (dt_s + control.yaw_torque_tau_s) * (torque[2] - control.yaw_torque)
         torque[2] = control.yaw_torque
+
+
+def time_constant_s(cutoff_hz: float) -> float:
+    """Return the time constant of a low-pass; 0 if it is off."""
+    return 1.0 / (2.0 * math.pi * cutoff_hz) if cutoff_hz > 0.0 else 0.0
+
+
+def write_rate_control(control: Any, p: Params, has_derivative: bool) -> None:
+    """Write the parameters of rate control."""
+    for i, axis in enumerate(("ROLL", "PITCH", "YAW")):
+        gain = p[f"MC_{axis}RATE_K"]
+        control["p"][i] = gain * p[f"MC_{axis}RATE_P"]
+        control["i"][i] = gain * p[f"MC_{axis}RATE_I"]
+        control["d"][i] = gain * p[f"MC_{axis}RATE_D"]
+        control["ff"][i] = p[f"MC_{axis}RATE_FF"]
+        control["integral_limit"][i] = p[f"MC_{axis[0]}R_INT_LIM"]
+    control["yaw_torque_tau_s"] = time_constant_s(p["MC_YAW_TQ_CUTOFF"])
+    control["has_derivative"] = has_derivative
+    control["derivative_tau_s"] = time_constant_s(p["IMU_DGYRO_CUTOFF"])

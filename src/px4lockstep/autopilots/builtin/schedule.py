@@ -6,6 +6,9 @@ from t = 0 at 4 ms ticks, "100 Hz" runs at 0, 4, 16, 28 … ms and "20 Hz" at 0,
 
 from px4lockstep.jit import kernel, record
 
+MAX_RATE_HZ = 1_000_000
+"""A period of a microsecond."""
+
 MODULE = record([("period_us", "i8"), ("last_us", "i8")], state="last_us")
 
 

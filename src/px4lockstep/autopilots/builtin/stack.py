@@ -25,7 +25,7 @@ from px4lockstep.autopilots.builtin.hover_thrust import (
 )
 from px4lockstep.autopilots.builtin.land_detector import LAND_DETECTOR, detect_land
 from px4lockstep.autopilots.builtin.motor_failure import MOTOR_FAILURE, reset_motor_failure, watch_motors
-from px4lockstep.autopilots.builtin.navigator import DESCEND_MODE, LAND_MODE, MANUAL_MODE, NAVIGATOR, navigate
+from px4lockstep.autopilots.builtin.navigator import NAVIGATOR, navigate
 from px4lockstep.autopilots.builtin.position_control import (
     POSITION_CONTROL,
     ask_for_nothing,
@@ -38,12 +38,12 @@ from px4lockstep.autopilots.builtin.rate_control import RATE_CONTROL, control_ra
 from px4lockstep.autopilots.builtin.schedule import MODULE, is_due
 from px4lockstep.autopilots.builtin.takeoff import DISARMED, FLIGHT, RAMPUP, TAKEOFF, speed_up_limit, update_takeoff
 from px4lockstep.autopilots.builtin.vectors import clamp, has_position
+from px4lockstep.autopilots.requests import DESCEND_MODE, LAND_MODE, MANUAL_MODE
 from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.plant.layout import MAX_MOTORS
 
 BUILTIN = record(
     [
-        ("identity", "i8"),  # a hash of all that it was made with
         ("period_s", "f8"),
         ("channel", "i8", MAX_MOTORS),  # of each rotor's command
         ("thrust_min", "f8"),  # in flight

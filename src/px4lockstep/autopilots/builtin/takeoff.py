@@ -5,8 +5,12 @@
 At s = 0 the velocity controller, limited to v_0, asks for no thrust at all.
 """
 
+from typing import Any
+
 import numpy as np
 
+from px4lockstep.autopilots.builtin.parameters import Params
+from px4lockstep.autopilots.builtin.position_control import ONE_G
 from px4lockstep.jit import kernel, record
 
 DISARMED = np.int64(0)
@@ -53,3 +57,10 @@ def speed_up_limit(takeoff, dt_s, wanted_m_s):
         if takeoff.progress < 1.0:
             return takeoff.ramp_start_m_s + takeoff.progress * (wanted_m_s - takeoff.ramp_start_m_s)
     return wanted_m_s
+
+
+def write_takeoff(takeoff: Any, p: Params) -> None:
+    """Write the parameters of the take-off."""
+    takeoff["spoolup_us"] = round(p["COM_SPOOLUP_TIME"] * 1e6)
+    takeoff["ramp_time_s"] = p["MPC_TKO_RAMP_T"]
+    takeoff["ramp_start_m_s"] = -ONE_G / max(p["MPC_Z_VEL_P_ACC"], 0.01)

@@ -1,1 +1,1 @@
-"""The host of real PX4, compiled: what it is told and answers at a tick, and the calls into its library by address."""
+"""Real PX4 through its library, compiled: its inputs and outputs at a tick, and the calls into it by address."""

@@ -1,7 +1,7 @@
 """Real PX4 as the autopilot, through `libpx4_lockstep`: its modules in lockstep, one step per tick, in this process.
 
-The library has neither commander, estimator nor land detector: this is their host. It tells PX4 the estimate, the
-batteries and the modes at every tick, steps it, and reads motors and setpoints (`px4_host`); docs/px4.md has all of it.
+The library has neither commander, estimator nor land detector: this is their host. It publishes the estimate, the
+batteries and the modes at every tick, steps PX4, and reads motors and setpoints (`exchange`); see docs/px4.md.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.autopilots.base import NativeAutopilot, Record, Session, WriteRecord
+from px4lockstep.autopilots.builtin.schedule import period_us as module_period_us
 from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.autopilots.px4_library.exchange import FUNCTIONS, MAX_SILENT_TICKS, SILENT, STOPPED
 from px4lockstep.autopilots.px4_library.records import MAX_FIELDS, MAX_PUBLISHERS, MAX_SUBSCRIBERS, PX4_HOST
@@ -23,7 +24,7 @@ from px4lockstep.errors import InputError, StateError
 from px4lockstep.jit.memory import KINDS as NUMBER_KINDS
 from px4lockstep.px4 import Config, Layout, Library, Px4, check_layouts
 from px4lockstep.px4.codes import refused
-from px4lockstep.px4.fields import HEARD_FIELDS, MAV_TYPES, OTHER_MAV_TYPE, TOLD_FIELDS, Fields, battery_fields
+from px4lockstep.px4.fields import INPUT_FIELDS, MAV_TYPES, OTHER_MAV_TYPE, OUTPUT_FIELDS, Fields, battery_fields
 from px4lockstep.px4.missions import HEADER, Mission
 from px4lockstep.px4.presets import ACTUATORS_ONLY, STATE_INJECTION, Interface, Published
 from px4lockstep.vehicle.aircraft import Aircraft
@@ -55,7 +56,7 @@ class Px4Library(NativeAutopilot):
         interface: The topics that cross the boundary: a preset, or those of the file.
         derive_ca_params: Whether the allocation's parameters come from the aircraft's geometry.
         strict_rates: Whether a tick longer than a module's period is an error.
-        angular_acceleration: Whether PX4 is told the derivative of the rates; without, its D term is idle, as in the
+        angular_acceleration: Whether PX4 gets the derivative of the rates; without, its D term is idle, as in the
             original.
         msg_dir: PX4's folder `msg`, for messages that neither the library nor the package describes.
         allow_second_life: Whether PX4 may be started a second time in a process: it then differs from a first time.
@@ -103,7 +104,7 @@ class Px4Library(NativeAutopilot):
         for name, module in RATES.items():
             if module == "allocation" and not self.config.enable_control_allocator:
                 continue
-            ticks = max(1, -(-_period_us(getattr(self.config, name)) // autopilot_period_us))
+            ticks = max(1, -(-module_period_us(getattr(self.config, name)) // autopilot_period_us))
             rates[module] = 1e6 / (ticks * autopilot_period_us)
         return rates
 
@@ -120,29 +121,31 @@ class Px4Library(NativeAutopilot):
             InputError: If the library is not found or does not fit, a parameter is unknown, or a rate can't be kept.
             Px4Error: If PX4 refuses something.
         """
-        if not isinstance(plant, Aircraft):
-            raise InputError(f"real PX4 needs an Aircraft, not {type(plant).__name__}")
-        self._check_rates(period_us)
+        aircraft = self._checked(plant, period_us)
         library = Library.load(self.library)
         px4 = library.create(self.config, msg_dir=self.msg_dir, allow_second_life=self.allow_second_life)
         try:
-            self._set_parameters(px4, plant)
+            self._set_parameters(px4, aircraft)
             self._load_mission(px4)
             session = Px4Session(px4, library.path, self.effective_rates(period_us))
-            session.write(record, self, library, plant, period_us)
+            session.write(record, self, library, aircraft, period_us)
         except BaseException:
             px4.close()
             raise
         return session
 
-    def _check_rates(self, autopilot_period_us: int) -> None:
+    def _checked(self, plant: object, tick_us: int) -> Aircraft:
+        """Return a plant that PX4 can fly here at this tick."""
+        if not isinstance(plant, Aircraft):
+            raise InputError(f"real PX4 needs an Aircraft, not {type(plant).__name__}")
         for name in RATES if self.strict_rates else ():
             hz = getattr(self.config, name)
-            if 0 < _period_us(hz) < autopilot_period_us:
+            if 0 < module_period_us(hz) < tick_us:
                 raise InputError(
-                    f"px4.lockstep.{name} = {hz}: a tick of {autopilot_period_us} us is longer than its period of "
-                    f"{_period_us(hz)} us; use a shorter tick or a rate of at most {1_000_000 // autopilot_period_us}"
+                    f"px4.lockstep.{name} = {hz}: a tick of {tick_us} us is longer than its period of "
+                    f"{module_period_us(hz)} us; use a shorter tick or a rate of at most {1_000_000 // tick_us}"
                 )
+        return plant
 
     def _set_parameters(self, px4: Px4, aircraft: Aircraft) -> None:
         derived = ca_parameters(aircraft) if self.derive_ca_params else {}
@@ -175,10 +178,6 @@ def ca_parameters(aircraft: Aircraft) -> dict[str, float | int]:
         values = (*rotor.pos_body_m, moment, *thrust_axis)
         found |= {f"CA_ROTOR{i}_{name}": float(value) for name, value in zip(names, values, strict=True)}
     return found
-
-
-def _period_us(hz: int) -> int:
-    return 1_000_000 // hz if hz > 0 else 0
 
 
 class Px4Session(Session):
@@ -262,7 +261,7 @@ class Px4Session(Session):
         elif function == STOPPED:
             text = (
                 f"{at} actuator_motors.control had been NaN for all motors for {code} ticks while it was armed: PX4 "
-                "has switched them off; look at its parameters, and at what it was told before"
+                "has switched them off; look at its parameters and its inputs before"
             )
         else:
             name = FUNCTIONS[function]
@@ -296,19 +295,19 @@ class Px4Session(Session):
         rec["home_lat_rad"], rec["home_lon_rad"] = math.radians(host.home_lat_deg), math.radians(host.home_lon_deg)
         rec["home_alt_m"] = aircraft.home_alt_msl_m
         rec["rate_gain"] = 1e6 / period_us if host.angular_acceleration else 0.0
-        rec["commander"]["navigator_us"] = _period_us(host.config.navigator_rate_hz)
+        rec["commander"]["navigator_us"] = module_period_us(host.config.navigator_rate_hz)
         for name in ("motors", "servos", "q_sp", "rate_sp_body", "pos_sp_ned", "vel_sp_ned", "acc_sp_ned"):
-            rec["heard"][name] = math.nan
-        rec["heard"]["yaw_sp"] = rec["heard"]["yawspeed_sp"] = math.nan
+            rec["outputs"][name] = math.nan
+        rec["outputs"]["yaw_sp"] = rec["outputs"]["yawspeed_sp"] = math.nan
         self._connect(record, host, aircraft, period_us)
 
     def _connect(self, record: npt.NDArray[Any], host: Px4Library, aircraft: Aircraft, period_us: int) -> None:
         """Make publishers and subscribers, and list their fields by address."""
-        told = _told(host.interface.published, aircraft)
-        reads = [each for each in host.interface.read if each.topic in HEARD_FIELDS]
-        if len(told) > MAX_PUBLISHERS or len(reads) > MAX_SUBSCRIBERS:
-            raise InputError(f"{len(told)} topics are published and {len(reads)} read; the host has room for fewer")
-        publishers = [self.px4.publisher(each.topic, each.instance, each.queue, each.priority) for each, _ in told]
+        topics = _topics_with_fields(host.interface.published, aircraft)
+        reads = [each for each in host.interface.read if each.topic in OUTPUT_FIELDS]
+        if len(topics) > MAX_PUBLISHERS or len(reads) > MAX_SUBSCRIBERS:
+            raise InputError(f"{len(topics)} topics are published and {len(reads)} read; the host has room for fewer")
+        publishers = [self.px4.publisher(each.topic, each.instance, each.queue, each.priority) for each, _ in topics]
         subscribers = [self.px4.subscriber(each.topic, each.instance) for each in reads]
         self.published = [publisher.layout for publisher in publishers]
         self.read = [subscriber.layout for subscriber in subscribers]
@@ -323,7 +322,7 @@ class Px4Session(Session):
             "home_alt_m": aircraft.home_alt_msl_m,
             "mav_type": MAV_TYPES.get(len(aircraft.rotors), OTHER_MAV_TYPE),
         }
-        for i, (publisher, (each, fields)) in enumerate(zip(publishers, told, strict=True)):
+        for i, (publisher, (each, fields)) in enumerate(zip(publishers, topics, strict=True)):
             out, place = rec["publishers"][i], self._places[i]
             message = self._messages[place : place + publisher.layout.size].view(publisher.layout.dtype)
             out["id"], out["message"], out["n_bytes"] = publisher.id, start + place, publisher.layout.size
@@ -333,7 +332,7 @@ class Px4Session(Session):
             for name, value in fields.items():
                 number = constants.get(value, value) if isinstance(value, str) else value
                 if isinstance(number, str):
-                    self._add_field(record, "told", number, publisher.layout, name, start + place)
+                    self._add_field(record, "inputs", number, publisher.layout, name, start + place)
                 else:
                     _field_of(message, name)[...] = number
             out["stop_field"] = self._n_fields
@@ -343,8 +342,8 @@ class Px4Session(Session):
             into["id"], into["message"], into["n_bytes"] = subscriber.id, start + place, subscriber.layout.size
             into["is_motors"] = subscriber.layout.topic == "actuator_motors"
             into["first_field"] = self._n_fields
-            for name, number in HEARD_FIELDS[subscriber.layout.topic].items():
-                self._add_field(record, "heard", number, subscriber.layout, name, start + place)
+            for name, number in OUTPUT_FIELDS[subscriber.layout.topic].items():
+                self._add_field(record, "outputs", number, subscriber.layout, name, start + place)
             into["stop_field"] = self._n_fields
         rec["n_subscribers"] = len(subscribers)
 
@@ -367,7 +366,7 @@ class Px4Session(Session):
             self._n_fields += 1
 
 
-def _told(published: tuple[Published, ...], aircraft: Aircraft) -> list[tuple[Published, Fields]]:
+def _topics_with_fields(published: tuple[Published, ...], aircraft: Aircraft) -> list[tuple[Published, Fields]]:
     """Return what is published, with its fields: batteries first, each an instance of its own, in their order.
 
     Raises:
@@ -386,12 +385,12 @@ def _told(published: tuple[Published, ...], aircraft: Aircraft) -> list[tuple[Pu
             )
         if each.instance < 0:
             by_battery |= dict.fromkeys(rest, each)
-    told: list[tuple[Published, Fields]] = []
+    topics: list[tuple[Published, Fields]] = []
     for i in sorted(by_battery):
         battery = aircraft.batteries[i]
         cells = max(1, round(battery.ocv_v[-1] / CELL_V))
-        told.append((by_battery[i], battery_fields(i, 1000.0 * battery.capacity_ah, cells)))
-    return told + [(each, TOLD_FIELDS[each.topic]) for each in published if each.topic != "battery_status"]
+        topics.append((by_battery[i], battery_fields(i, 1000.0 * battery.capacity_ah, cells)))
+    return topics + [(each, INPUT_FIELDS[each.topic]) for each in published if each.topic != "battery_status"]
 
 
 def _ticks(published: Published, what: str, tick_us: int) -> int:

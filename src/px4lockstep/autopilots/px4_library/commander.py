@@ -8,14 +8,19 @@ only after take-off. A vehicle that has flown and stands on the ground again, it
 landing over, is disarmed: the navigator would begin anew.
 """
 
-import numpy as np
-
+from px4lockstep.autopilots.requests import (
+    ARM,
+    DISARM,
+    LAND,
+    LAND_MODE,
+    MANUAL_MODE,
+    MISSION,
+    MISSION_MODE,
+    RETURN,
+    RETURN_MODE,
+    new_requests,
+)
 from px4lockstep.jit import kernel
-
-MANUAL = np.int64(0)
-MISSION = np.int64(3)
-RETURN = np.int64(5)
-LAND = np.int64(18)
 
 
 @kernel
@@ -32,54 +37,50 @@ def disarm(c, t_us):
     c.is_armed = 0
     c.is_starting = 0
     c.has_flown = 0
-    set_mode(c, t_us, MANUAL)
+    set_mode(c, t_us, MANUAL_MODE)
 
 
 @kernel
-def obey(c, t_us, scenario, heard):
+def obey(c, t_us, scenario, outputs):
     """Act on the scenario's requests; those that came together, in the order mission, return, land."""
-    if scenario.arm != c.asked_arm:
-        c.asked_arm = scenario.arm
-        if scenario.arm != 0:
-            c.is_armed = 1
-            c.armed_us = t_us
-            c.is_finished = 0
-        else:
-            disarm(c, t_us)
-    if scenario.mission > c.asked_mission:
+    asked = new_requests(c, scenario)
+    if asked & DISARM:
+        disarm(c, t_us)
+    if asked & ARM:
+        c.is_armed = 1
+        c.armed_us = t_us
+        c.is_finished = 0
+    if asked & MISSION:
         c.is_finished = 0
         if c.is_starting != 2:  # else it is on its way there
-            c.is_starting = 1 if heard.mission_valid == 0.0 else 0
-            set_mode(c, t_us, MISSION)
-    if scenario.return_home > c.asked_return:
+            c.is_starting = 1 if outputs.mission_valid == 0.0 else 0
+            set_mode(c, t_us, MISSION_MODE)
+    if asked & RETURN:
         c.is_starting = 0
-        set_mode(c, t_us, RETURN)
-    if scenario.land > c.asked_land:
+        set_mode(c, t_us, RETURN_MODE)
+    if asked & LAND:
         c.is_starting = 0
-        set_mode(c, t_us, LAND)
-    c.asked_mission = scenario.mission
-    c.asked_return = scenario.return_home
-    c.asked_land = scenario.land
+        set_mode(c, t_us, LAND_MODE)
 
 
 @kernel
-def command(c, t_us, scenario, heard):
+def command(c, t_us, scenario, outputs):
     """Run the host's commander at a tick, with what PX4 answered at the one before."""
     if c.is_starting == 2 and t_us >= c.manual_until_us:
         c.is_starting = 0
-        set_mode(c, t_us, MISSION)
-    elif c.is_starting == 1 and heard.mission_valid != 0.0:
+        set_mode(c, t_us, MISSION_MODE)
+    elif c.is_starting == 1 and outputs.mission_valid != 0.0:
         c.is_starting = 2
         c.manual_until_us = t_us + c.navigator_us
-        set_mode(c, t_us, MANUAL)
-    obey(c, t_us, scenario, heard)
+        set_mode(c, t_us, MANUAL_MODE)
+    obey(c, t_us, scenario, outputs)
     if c.is_armed == 0:
         return
     if scenario.landed == 0:
         c.has_flown = 1
     elif c.has_flown != 0:
-        is_over = c.nav_state == RETURN or c.nav_state == LAND
-        if c.nav_state == MISSION and heard.mission_finished != 0.0:
+        is_over = c.nav_state == RETURN_MODE or c.nav_state == LAND_MODE
+        if c.nav_state == MISSION_MODE and outputs.mission_finished != 0.0:
             c.is_finished = 1
             is_over = True
         if is_over:

@@ -1,10 +1,14 @@
-"""A tick of real PX4: tell, step, listen. All of it compiled; the library's functions are called by address."""
+"""A tick of real PX4: write its inputs, step, read its outputs.
+
+All of it is compiled; the library's functions are called by address.
+"""
 
 import math
 
 import numpy as np
 
-from px4lockstep.autopilots.px4_library.commander import MANUAL, command
+from px4lockstep.autopilots.px4_library.commander import command
+from px4lockstep.autopilots.requests import MANUAL_MODE
 from px4lockstep.environment.projection import DEG_PER_RAD, reproject
 from px4lockstep.jit import call_i32, kernel
 from px4lockstep.jit.memory import FLOAT64, load_number, store_number
@@ -15,7 +19,7 @@ PUBLISH = np.int64(1)
 STEP = np.int64(2)
 CHECK = np.int64(3)
 COPY = np.int64(4)
-SILENT = np.int64(5)  # none: the motors have not been heard for too long
+SILENT = np.int64(5)  # none: PX4 has published no motors for too long
 STOPPED = np.int64(6)  # none: PX4 has switched all motors off
 
 MAX_SILENT_TICKS = 250
@@ -27,39 +31,39 @@ FUNCTIONS = {1: "orb_queue_publish", 2: "step_uorb", 3: "orb_check", 4: "orb_cop
 
 
 @kernel
-def tell(host, t_us, bus):
-    """Write what PX4 is told: the estimate, the flags, the batteries."""
-    told, c, estimate = host.told, host.commander, bus.estimate
-    told.time_us = float(t_us)
-    told.stamp_us = float(max(t_us, np.int64(1)))
-    told.is_valid = estimate.is_valid
+def write_inputs(host, t_us, bus):
+    """Write the inputs of PX4: the estimate, the flags, the batteries."""
+    inputs, c, estimate = host.inputs, host.commander, bus.estimate
+    inputs.time_us = float(t_us)
+    inputs.stamp_us = float(max(t_us, np.int64(1)))
+    inputs.is_valid = estimate.is_valid
     for i in range(3):
-        told.pos_ned[i] = estimate.pos_ned[i]
-        told.vel_ned[i] = estimate.vel_ned[i]
-        told.omega_body[i] = estimate.omega_body[i]
-        told.omega_dot_body[i] = 0.0
+        inputs.pos_ned[i] = estimate.pos_ned[i]
+        inputs.vel_ned[i] = estimate.vel_ned[i]
+        inputs.omega_body[i] = estimate.omega_body[i]
+        inputs.omega_dot_body[i] = 0.0
         if host.tick > 0:
-            told.omega_dot_body[i] = (estimate.omega_body[i] - host.omega_body[i]) * host.rate_gain
+            inputs.omega_dot_body[i] = (estimate.omega_body[i] - host.omega_body[i]) * host.rate_gain
         host.omega_body[i] = estimate.omega_body[i]
     w, x, y, z = estimate.q_bn[0], estimate.q_bn[1], estimate.q_bn[2], estimate.q_bn[3]
-    told.q_bn[0], told.q_bn[1], told.q_bn[2], told.q_bn[3] = w, x, y, z
-    told.heading = atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+    inputs.q_bn[0], inputs.q_bn[1], inputs.q_bn[2], inputs.q_bn[3] = w, x, y, z
+    inputs.heading = atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
     lat_rad, lon_rad = reproject(host.home_lat_rad, host.home_lon_rad, estimate.pos_ned[0], estimate.pos_ned[1])
-    told.lat_deg = lat_rad * DEG_PER_RAD
-    told.lon_deg = lon_rad * DEG_PER_RAD
-    told.alt_m = host.home_alt_m - estimate.pos_ned[2]
-    told.landed = float(bus.scenario.landed)
-    told.in_air = 1.0 - told.landed
-    told.armed = float(c.is_armed)
-    told.arming_state = 2.0 if c.is_armed != 0 else 1.0
-    told.nav_state = float(c.nav_state)
-    told.mode_since_us = float(c.mode_us)
-    told.armed_since_us = float(c.armed_us)
-    told.is_auto = 1.0 if c.nav_state != MANUAL else 0.0
-    told.is_manual = 1.0 - told.is_auto
-    told.home_count += 1.0
+    inputs.lat_deg = lat_rad * DEG_PER_RAD
+    inputs.lon_deg = lon_rad * DEG_PER_RAD
+    inputs.alt_m = host.home_alt_m - estimate.pos_ned[2]
+    inputs.landed = float(bus.scenario.landed)
+    inputs.in_air = 1.0 - inputs.landed
+    inputs.armed = float(c.is_armed)
+    inputs.arming_state = 2.0 if c.is_armed != 0 else 1.0
+    inputs.nav_state = float(c.nav_state)
+    inputs.mode_since_us = float(c.mode_us)
+    inputs.armed_since_us = float(c.armed_us)
+    inputs.is_auto = 1.0 if c.nav_state != MANUAL_MODE else 0.0
+    inputs.is_manual = 1.0 - inputs.is_auto
+    inputs.home_count += 1.0
     for j in range(host.n_batteries):
-        battery, measured = told.battery[j], bus.battery[j]
+        battery, measured = inputs.battery[j], bus.battery[j]
         battery.connected = 0.0 if bus.scenario.faults.battery_disconnected != 0 else 1.0
         battery.voltage_v = measured.voltage_v
         battery.current_a = measured.current_a
@@ -94,7 +98,7 @@ def publish(host):
 
 
 @kernel
-def listen(host):
+def read_outputs(host):
     """Read what PX4 has published since the last tick; return whether all calls succeeded."""
     host.silent_ticks += 1
     for i in range(host.n_subscribers):
@@ -109,7 +113,7 @@ def listen(host):
             continue
         if code != 0:
             return note_failure(host, COPY, i, code)
-        subscriber.heard += 1
+        subscriber.received += 1
         if subscriber.is_motors != 0:
             host.silent_ticks = 0
         for k in range(subscriber.first_field, subscriber.stop_field):
@@ -127,7 +131,7 @@ def check_motors(host, bus):
     """Return whether a motor runs, or none need to: NaN is a motor that is off, and with all of them off it falls."""
     is_off = host.commander.is_armed != 0
     for i in range(host.n_motors):
-        is_off = is_off and math.isnan(host.heard.motors[i])
+        is_off = is_off and math.isnan(host.outputs.motors[i])
     host.stopped_ticks = host.stopped_ticks + 1 if is_off else 0
     most = MAX_STOPPED_TICKS if bus.estimate.pos_ned[2] < -IN_AIR_M else MAX_SILENT_TICKS
     if host.stopped_ticks > most:
@@ -136,44 +140,44 @@ def check_motors(host, bus):
 
 
 @kernel
-def answer(host, bus):
+def write_bus(host, bus):
     """Write command and setpoints: motors of rotors by their channels, and none while disarmed."""
-    heard, out, c = host.heard, bus.autopilot, host.commander
+    outputs, out, c = host.outputs, bus.autopilot, host.commander
     for i in range(host.n_motors):
-        bus.command.motors[host.motor_channel[i]] = heard.motors[i] if c.is_armed != 0 else 0.0
+        bus.command.motors[host.motor_channel[i]] = outputs.motors[i] if c.is_armed != 0 else 0.0
     for i in range(host.n_servos):
-        servo = heard.servos[i]
+        servo = outputs.servos[i]
         bus.command.servos[host.servo_channel[i]] = servo if not math.isnan(servo) else 0.0
     out.armed = c.is_armed
     out.nav_state = c.nav_state
-    out.mission_item = np.int64(heard.mission_item)
-    out.mission_count = np.int64(heard.mission_count)
+    out.mission_item = np.int64(outputs.mission_item)
+    out.mission_count = np.int64(outputs.mission_count)
     out.mission_finished = c.is_finished
-    out.yaw_sp = heard.yaw_sp
-    out.yawspeed_sp = heard.yawspeed_sp
+    out.yaw_sp = outputs.yaw_sp
+    out.yawspeed_sp = outputs.yawspeed_sp
     for i in range(3):
-        out.pos_sp_ned[i] = heard.pos_sp_ned[i]
-        out.vel_sp_ned[i] = heard.vel_sp_ned[i]
-        out.acc_sp_ned[i] = heard.acc_sp_ned[i]
-        out.rate_sp_body[i] = heard.rate_sp_body[i]
-        out.torque_sp_body[i] = heard.torque_sp_body[i]
-        out.thrust_sp_body[i] = heard.thrust_sp_body[i]
+        out.pos_sp_ned[i] = outputs.pos_sp_ned[i]
+        out.vel_sp_ned[i] = outputs.vel_sp_ned[i]
+        out.acc_sp_ned[i] = outputs.acc_sp_ned[i]
+        out.rate_sp_body[i] = outputs.rate_sp_body[i]
+        out.torque_sp_body[i] = outputs.torque_sp_body[i]
+        out.thrust_sp_body[i] = outputs.thrust_sp_body[i]
     for i in range(4):
-        out.q_sp[i] = heard.q_sp[i]
+        out.q_sp[i] = outputs.q_sp[i]
 
 
 @kernel
 def step_px4(host, t_us, bus):
     """Run PX4 for one tick; return whether it could."""
-    command(host.commander, t_us, bus.scenario, host.heard)
-    tell(host, t_us, bus)
+    command(host.commander, t_us, bus.scenario, host.outputs)
+    write_inputs(host, t_us, bus)
     if not publish(host):
         return False
     code = call_i32(host.step_uorb, host.handle, t_us)
     if code != 0:
         return note_failure(host, STEP, 0, code)
-    if not listen(host) or not check_motors(host, bus):
+    if not read_outputs(host) or not check_motors(host, bus):
         return False
-    answer(host, bus)
+    write_bus(host, bus)
     host.tick += 1
     return True

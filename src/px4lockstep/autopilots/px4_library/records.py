@@ -1,7 +1,7 @@
-"""The records of the host: all that PX4 is told and answers as named numbers, and where in its messages each belongs.
+"""The records of the host: the inputs and outputs of PX4 as named numbers, and where in its messages each belongs.
 
-All numbers of `TOLD` and `HEARD` are float64, whatever the field of a message is. Which fields there are and where they
-are is known when the library is loaded: `FIELD` lists them by address, so that one compiled loop serves every version.
+All numbers of `INPUTS` and `OUTPUTS` are float64, whatever the field of a message is. Which fields there are and where
+is known when the library is loaded: `FIELD` lists them by address, so that one compiled loop serves every version.
 """
 
 from px4lockstep.jit import record
@@ -11,11 +11,11 @@ MAX_PUBLISHERS = 24
 MAX_SUBSCRIBERS = 16
 MAX_FIELDS = 320
 
-TOLD_BATTERY = record(
+BATTERY_INPUTS = record(
     [("connected", "f8"), ("voltage_v", "f8"), ("current_a", "f8"), ("remaining", "f8"), ("warning", "f8")]
 )
 
-TOLD = record(
+INPUTS = record(
     [
         ("time_us", "f8"),
         ("stamp_us", "f8"),  # the same, but 1 at least: a stamp of 0 means never
@@ -39,12 +39,12 @@ TOLD = record(
         ("is_auto", "f8"),
         ("is_manual", "f8"),
         ("home_count", "f8"),
-        ("battery", TOLD_BATTERY, MAX_BATTERIES),
+        ("battery", BATTERY_INPUTS, MAX_BATTERIES),
     ]
 )
-"""What PX4 is told."""
+"""What the host publishes to PX4."""
 
-HEARD = record(
+OUTPUTS = record(
     [
         ("motors", "f8", MAX_MOTORS),  # NaN: not used
         ("servos", "f8", MAX_SERVOS),
@@ -66,12 +66,12 @@ HEARD = record(
         ("triplet_type", "f8"),
     ]
 )
-"""What PX4 answered last."""
+"""What PX4 published last."""
 
 FIELD = record(
     [
         ("kind", "i8"),  # of `jit.memory.KINDS`
-        ("number", "i8"),  # the address of the number in `TOLD` or `HEARD`
+        ("number", "i8"),  # the address of the number in `INPUTS` or `OUTPUTS`
         ("place", "i8"),  # the address of the field in the message
     ]
 )
@@ -95,7 +95,7 @@ SUBSCRIBER = record(
         ("n_bytes", "i8"),
         ("first_field", "i8"),
         ("stop_field", "i8"),
-        ("heard", "i8"),  # how often
+        ("received", "i8"),  # how often
         ("is_motors", "i8"),
     ]
 )
@@ -140,15 +140,15 @@ PX4_HOST = record(
         ("home_lat_rad", "f8"),
         ("home_lon_rad", "f8"),
         ("home_alt_m", "f8"),
-        ("rate_gain", "f8"),  # 1 / tick, or 0: the angular acceleration is not told
+        ("rate_gain", "f8"),  # 1 / tick, or 0: the angular acceleration is not published
         ("tick", "i8"),
-        ("silent_ticks", "i8"),  # since the motors were last heard
+        ("silent_ticks", "i8"),  # since PX4 last published motors
         ("stopped_ticks", "i8"),  # that all motors have been off while it is armed
         ("omega_body", "f8", 3),  # of the last tick
         ("commander", COMMANDER),
         ("failed", CALL),
-        ("told", TOLD),
-        ("heard", HEARD),
+        ("inputs", INPUTS),
+        ("outputs", OUTPUTS),
         ("publishers", PUBLISHER, MAX_PUBLISHERS),
         ("subscribers", SUBSCRIBER, MAX_SUBSCRIBERS),
         ("fields", FIELD, MAX_FIELDS),

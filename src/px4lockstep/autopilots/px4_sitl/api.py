@@ -1,4 +1,4 @@
-"""PX4 over its API: commands one after the other, the mission, and what it tells of itself.
+"""PX4 over its API: commands one after the other, the mission, and its status.
 
 All times are simulated: PX4's answers follow its clock, which stands still while nobody steps it. An order is carried
 out when PX4 has accepted it, by an answer to us, and a heartbeat shows it: a ground station that commands at the same
@@ -27,7 +27,7 @@ BATTERY_COMPONENT = 180
 
 HEARTBEAT, MISSION_REQUEST, MISSION_CURRENT, MISSION_REACHED, MISSION_ACK, MISSION_REQUEST_INT = 0, 40, 42, 46, 47, 51
 COMMAND_ACK, STATUSTEXT = 77, 253
-HEARD = (
+RECEIVED = (
     HEARTBEAT,
     MISSION_REQUEST,
     MISSION_CURRENT,
@@ -106,7 +106,7 @@ LAND = Order("land", SET_MODE, (1.0, 4.0, 6.0))
 
 
 class Api:
-    """What is asked of PX4, and what it tells.
+    """What is asked of PX4, and its status.
 
     Args:
         link: To PX4.
@@ -130,7 +130,7 @@ class Api:
         self.texts: deque[str] = deque(maxlen=MAX_TEXTS)
         """What PX4 said last."""
         self.mode: int | None = None
-        """Its mode, `nav_state`, when it has told it."""
+        """Its mode, `nav_state`, once it has sent it."""
         self.item = 0
         self.is_finished = False
         self.has_mission = not self._items
@@ -148,16 +148,16 @@ class Api:
         return bool(self._orders)
 
     def step(self, time_us: int) -> None:
-        """Take what PX4 tells, and send what is due.
+        """Receive what PX4 sends, and send what is due.
 
         Raises:
             SimulationError: If PX4 refuses what was asked.
         """
         for frame in self._link.receive():
-            told = self._dialect.decode(frame.raw)
-            if told is not None:
+            message = self._dialect.decode(frame.raw)
+            if message is not None:
                 self._system = frame.system
-                self._hear(frame.message, told, time_us)
+                self._receive(frame.message, message, time_us)
         if self._upload_since_us is not None and not self.has_mission:
             self._go_on_with_upload(time_us)
         elif self._orders:
@@ -169,8 +169,8 @@ class Api:
             self._upload_since_us = time_us
             self._sent_us = None
 
-    def tell_battery(self, number: int, voltage_v: float, current_a: float, remaining: float) -> None:
-        """Tell PX4 of a battery, as one that is on the vehicle, if it is measured."""
+    def send_battery(self, number: int, voltage_v: float, current_a: float, remaining: float) -> None:
+        """Send PX4 the state of a battery, as one that is on the vehicle, if it is measured."""
         if not all(map(math.isfinite, (voltage_v, current_a, remaining))):
             return
         speaker = Dialect(self._system, BATTERY_COMPONENT)
@@ -191,27 +191,27 @@ class Api:
 
     # -- inside --------------------------------------------------------------------------------------------------
 
-    def _hear(self, message: int, told: Any, time_us: int) -> None:
+    def _receive(self, number: int, message: Any, time_us: int) -> None:
         if message == HEARTBEAT:
-            self.mode = MODES.get(mode_of(told), self.mode)
-            self._look_at(told)
+            self.mode = MODES.get(mode_of(message), self.mode)
+            self._look_at(message)
         elif message == STATUSTEXT:
-            if told.text not in self.texts:
-                self.texts.append(told.text)
+            if message.text not in self.texts:
+                self.texts.append(message.text)
         elif message == MISSION_CURRENT:
             if self._items:
-                self.item = min(told.seq, len(self._items) - 1)
-            self.is_finished = self.is_finished or told.mission_state == MISSION_COMPLETE
+                self.item = min(message.seq, len(self._items) - 1)
+            self.is_finished = self.is_finished or message.mission_state == MISSION_COMPLETE
         elif message == MISSION_REACHED:
-            self.is_finished = self.is_finished or (self.has_mission and told.seq == len(self._items) - 1)
-        elif not _is_for_us(told):
+            self.is_finished = self.is_finished or (self.has_mission and message.seq == len(self._items) - 1)
+        elif not _is_for_us(message):
             return
-        elif message in (MISSION_REQUEST, MISSION_REQUEST_INT):
-            self._send_item(told.seq, time_us)
+        elif number in (MISSION_REQUEST, MISSION_REQUEST_INT):
+            self._send_item(message.seq, time_us)
         elif message == MISSION_ACK:
-            self._end_upload(told.type)
-        elif message == COMMAND_ACK and self._orders and told.command == self._orders[0].command:
-            self._answered(told.result, time_us)
+            self._end_upload(message.type)
+        elif message == COMMAND_ACK and self._orders and message.command == self._orders[0].command:
+            self._answered(message.result, time_us)
 
     def _answered(self, result: int, time_us: int) -> None:
         if self._sent_us is None or self._is_accepted or result == IN_PROGRESS:
@@ -297,15 +297,15 @@ def item_fields(item: MissionItem, number: int) -> tuple[Any, ...]:
     return (number, frame, int(item.command), int(number == 0), 1, first, second, third, yaw_deg, *place)
 
 
-def crc_extra_heard() -> dict[int, int]:
+def crc_extra_received() -> dict[int, int]:
     """Return the bytes of the messages that are read of the API."""
     known = crc_extras()
-    return {number: known[number] for number in HEARD}
+    return {number: known[number] for number in RECEIVED}
 
 
-def _is_for_us(told: Any) -> bool:
+def _is_for_us(message: Any) -> bool:
     """Return whether a message is for this program, or for all."""
-    return told.target_system in (0, SYSTEM) and told.target_component in (0, COMPONENT)
+    return message.target_system in (0, SYSTEM) and message.target_component in (0, COMPONENT)
 
 
 def _whole(value: float, least: int, most: int) -> int:

@@ -21,10 +21,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
-from px4lockstep.autopilots.kinds import KINDS
+from px4lockstep.autopilots.kinds import KINDS, SITL_INSTANCES
 from px4lockstep.autopilots.px4_library.autopilot import ca_parameters
 from px4lockstep.autopilots.px4_sitl import symptoms
-from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, RETURN, Api, crc_extra_heard
+from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, RETURN, Api, crc_extra_received
 from px4lockstep.autopilots.px4_sitl.batteries import check_batteries
 from px4lockstep.autopilots.px4_sitl.hil_sensors import HilSensors
 from px4lockstep.autopilots.px4_sitl.mavlink.hil import CRC_EXTRA, HIL_ACTUATOR_CONTROLS, Actuators
@@ -35,7 +35,7 @@ from px4lockstep.autopilots.px4_sitl.mavlink.links import (
     SimulatorLink,
     check_is_free,
 )
-from px4lockstep.autopilots.px4_sitl.options import MAX_INSTANCES, SitlOptions
+from px4lockstep.autopilots.px4_sitl.options import SitlOptions
 from px4lockstep.autopilots.px4_sitl.process import Px4Process, find_build
 from px4lockstep.errors import HostError, InputError, SimulationError
 from px4lockstep.px4.missions import Mission
@@ -56,11 +56,15 @@ LISTEN_TICKS = 5
 """The API is looked at once in so many ticks."""
 BATTERY_US = 500_000
 SLICE_S = 0.1
-"""Whoever waits looks up this often."""
+"""Poll interval while waiting for PX4."""
 
 MISS, ANSWER, STALLED = 4, 1, 12
 """A step that is not answered counts 4, one that is takes 1 back; at 12 the run stops: three in a row, or four of every
 second step."""
+
+
+def _ignore(_: str) -> None:
+    """Do nothing while PX4 is waited for."""
 
 
 @dataclass
@@ -71,12 +75,10 @@ class Px4Sitl:
         mission: The mission, if one is to be flown.
         params: PX4's parameters, by name; the start script sets them.
         options: How it is run.
+        derive_ca_params: Whether the allocation's parameters come from the aircraft's geometry.
         home_lat_deg: Of the origin.
         home_lon_deg: Of the origin.
         sensors: The sensors that it flies by.
-        folder: Where PX4 works and `px4.log` is, in an empty or new folder; left out, a temporary one.
-        on_wait: Called several times a second while PX4 is waited for, with what is waited for; of a PX4 that the user
-            starts, with the command to start it by.
 
     Raises:
         InputError: If there is no such home.
@@ -87,16 +89,17 @@ class Px4Sitl:
     mission: Mission | None = None
     params: Mapping[str, float | int] = field(default_factory=dict)
     options: SitlOptions = field(default_factory=SitlOptions)
+    derive_ca_params: bool = True
     home_lat_deg: float = 47.397742
     home_lon_deg: float = 8.545594
     sensors: SensorConfig = field(default_factory=SensorConfig)
-    folder: Path | None = None
-    on_wait: Callable[[str], None] = field(default=lambda _: None)
 
     def __post_init__(self) -> None:
         """Check the home, and begin with nothing open."""
         self.sensor_suite = SensorSuite(self.sensors, self.home_lat_deg, self.home_lon_deg)
         """The sensors that it flies by, at its home; the simulation runs them."""
+        self._folder: Path | None = None
+        self._on_wait: Callable[[str], None] = _ignore
         self._build: Path | None = None
         self._link: SimulatorLink | None = None
         self._api_link: ApiLink | None = None
@@ -121,7 +124,7 @@ class Px4Sitl:
 
     # -- as a stage of a simulation ------------------------------------------------------------------------------
 
-    def attach(self, told: Any, plant: Any, period_us: int, seed: int) -> None:
+    def attach(self, status: Any, plant: Any, period_us: int, seed: int) -> None:
         """Take what a simulation has for it; it begins with the first step.
 
         Raises:
@@ -129,16 +132,16 @@ class Px4Sitl:
         """
         if not isinstance(plant, Aircraft):
             raise InputError(f"stock PX4 needs an Aircraft, not {type(plant).__name__}")
-        self._crc_extra_heard = crc_extra_heard()
+        self._crc_extra_received = crc_extra_received()
         self._build = None if self.options.wait_for_user else find_build(self.options.build_dir)
         if self.options.battery:
             check_batteries(plant.batteries)
-        self._told, self._aircraft, self._period_us = told, plant, period_us
+        self._status, self._aircraft, self._period_us = status, plant, period_us
         for name in ("pos_sp_ned", "vel_sp_ned", "acc_sp_ned", "q_sp", "rate_sp_body", "torque_sp_body"):
-            getattr(told, name)[:] = math.nan
-        told.thrust_sp_body[:] = math.nan
-        told.yaw_sp = told.yawspeed_sp = math.nan
-        told.mission_count = 0 if self.mission is None else len(self.mission.items)
+            getattr(status, name)[:] = math.nan
+        status.thrust_sp_body[:] = math.nan
+        status.yaw_sp = status.yawspeed_sp = math.nan
+        status.mission_count = 0 if self.mission is None else len(self.mission.items)
         self._rotors = len(plant.rotors)
 
     def take_sensors(self, stage: Any) -> None:
@@ -146,6 +149,16 @@ class Px4Sitl:
         home = (self.home_lat_deg, self.home_lon_deg)
         truth = self.options.ground_truth
         self._hil_sensors = HilSensors(stage, self._aircraft.home_alt_msl_m, home, ground_truth=truth)
+
+    def work_in(self, folder: Path | None = None, on_wait: Callable[[str], None] | None = None) -> None:
+        """Say, before the first step, where PX4 works and what to call while it is waited for.
+
+        Args:
+            folder: An empty or new folder, for PX4's files and `px4.log`; left out, a temporary one.
+            on_wait: Called several times a second while PX4 is waited for, with what is waited for; of a PX4 that the
+                user starts, with the command to start it by.
+        """
+        self._folder, self._on_wait = folder, on_wait or _ignore
 
     def step(self, time_us: int, inputs: Any, outputs: Any) -> None:
         """Send the sensors, wait for the motors.
@@ -166,13 +179,13 @@ class Px4Sitl:
         shown = (self._is_armed, api.item, api.is_finished, api.mode)
         if shown != self._shown:
             self._shown = shown
-            self._tell(*shown)
+            self._write_status(*shown)
 
-    def _tell(self, is_armed: bool, item: int, is_finished: bool, mode: int | None) -> None:
-        told = self._told
-        told.armed, told.mission_item, told.mission_finished = int(is_armed), item, int(is_finished)
+    def _write_status(self, is_armed: bool, item: int, is_finished: bool, mode: int | None) -> None:
+        status = self._status
+        status.armed, status.mission_item, status.mission_finished = int(is_armed), item, int(is_finished)
         if mode is not None:
-            told.nav_state = mode
+            status.nav_state = mode
 
     def close(self) -> None:
         """End PX4, if it was started here, and close its links; a second time does nothing."""
@@ -206,6 +219,11 @@ class Px4Sitl:
         raise InputError(f"stock PX4 can't be put back to {saved!r}: it is a process of its own")
 
     @property
+    def asks_user(self) -> bool:
+        """Whether the user starts PX4."""
+        return self.options.wait_for_user
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What a user should know of the flight."""
         missed = f"PX4 has not answered {self.missed} of {self._ticks} steps in time; its motors were held"
@@ -227,7 +245,7 @@ class Px4Sitl:
             found["IMU_INTEG_RATE"] = 1_000_000 // self._period_us
         delay_ms = f"{self.sensors.gps.latency_us / 1e3:g}"  # PX4's start script of simulators has 10
         found |= {"EKF2_GPS_DELAY": delay_ms, "SENS_GPS0_DELAY": delay_ms}  # again by version
-        if self.options.derive_ca_params:
+        if self.derive_ca_params:
             found |= ca_parameters(self._aircraft)
             found |= {f"PWM_MAIN_FUNC{i + 1}": 101 + i for i in range(self._rotors)}
         return {name: str(value) for name, value in (found | dict(self.params)).items()}
@@ -254,7 +272,7 @@ class Px4Sitl:
         how = "" if self._process is not None else symptoms.start_it(self.how_to_start())
         start_s = time.perf_counter()
         while not self._link.accept(SLICE_S):
-            self.on_wait(f"waiting for PX4 to connect to TCP port {port}{how}")
+            self._on_wait(f"waiting for PX4 to connect to TCP port {port}{how}")
             waited_s = time.perf_counter() - start_s
             has_ended = self._process is not None and not self._process.is_running
             if has_ended or waited_s > options.connect_timeout_s:
@@ -262,21 +280,21 @@ class Px4Sitl:
 
     def _open_ports(self) -> None:
         wanted = self.options.instance
-        for instance in range(MAX_INSTANCES) if wanted is None else (wanted,):
+        for instance in range(SITL_INSTANCES) if wanted is None else (wanted,):
             try:
                 check_is_free(PX4_API_PORT + instance)
                 self._link = SimulatorLink(SIMULATOR_PORT + instance, CRC_EXTRA)
-                self._api_link = ApiLink(API_PORT + instance, self._crc_extra_heard)
+                self._api_link = ApiLink(API_PORT + instance, self._crc_extra_received)
                 self.instance = instance
                 return
             except PortTakenError as error:
                 self._release()
-                if wanted is not None or instance == MAX_INSTANCES - 1:
+                if wanted is not None or instance == SITL_INSTANCES - 1:
                     raise HostError(symptoms.taken(instance, str(error))) from error
 
     def _fresh_folder(self) -> Path:
         """Return a new folder for PX4: it keeps parameters and missions there."""
-        root = self.folder
+        root = self._folder
         if root is None:
             self._temporary = TemporaryDirectory(prefix="px4lockstep-sitl-")
             root = Path(self._temporary.name)
@@ -292,8 +310,8 @@ class Px4Sitl:
 
         The simulation has run the sensors once for its first tick; they go on by a tick for each step of the boot.
         """
-        boot_us, start_s = 0, time.perf_counter()
-        while boot_us < self.options.boot_us or not self._is_answering or not self._api.has_mission:
+        boot_us, least_us, start_s = 0, self.options.boot_us, time.perf_counter()
+        while boot_us < least_us or not self._is_answering or not self._api.has_mission:
             is_late = boot_us > MAX_BOOT_US or time.perf_counter() - start_s > self.options.connect_timeout_s
             if is_late and not self._is_answering:
                 raise HostError(symptoms.never_answered(boot_us / 1e6, self._process))
@@ -347,7 +365,7 @@ class Px4Sitl:
                         self._is_answering = True
                         end_s = time.perf_counter() + self.options.answer_timeout_s
             if frames is None:
-                self.on_wait("waiting for PX4 to answer")
+                self._on_wait("waiting for PX4 to answer")
             if time.perf_counter() >= end_s:
                 return None
 
@@ -386,7 +404,7 @@ class Px4Sitl:
         self._asked = asked
 
     def _listen(self, hil_us: int, inputs: Any) -> None:
-        """Let the API take its turn, and tell PX4 of the batteries, every few ticks."""
+        """Let the API take its turn, and send PX4 the state of the batteries, every few ticks."""
         if self._ticks % LISTEN_TICKS:
             return
         self._api.step(hil_us)
@@ -394,4 +412,4 @@ class Px4Sitl:
             self._battery_turn = hil_us // BATTERY_US
             for number in range(len(self._aircraft.batteries)):
                 battery = inputs.bus.battery[number]
-                self._api.tell_battery(number, battery.voltage_v, battery.current_a, battery.remaining)
+                self._api.send_battery(number, battery.voltage_v, battery.current_a, battery.remaining)

@@ -1,0 +1,209 @@
+"""Real PX4 in a spec file: the table `[px4]`, its checks, and the autopilot made of it.
+
+The mission and the rates of `[px4.lockstep]` are also those of the built-in autopilot.
+"""
+
+from collections import Counter
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ
+from px4lockstep.autopilots.kinds import AutopilotOptions
+from px4lockstep.autopilots.px4_library.autopilot import RATES, Px4Library
+from px4lockstep.autopilots.px4_sitl.options import SitlOptions
+from px4lockstep.errors import InputError
+from px4lockstep.part import KEY, Found, Number, Part, Period, Seconds, at, entry, misfit, show
+from px4lockstep.px4 import Config
+from px4lockstep.px4.missions import Mission
+from px4lockstep.px4.parameters import known_parameters, resolve
+from px4lockstep.px4.presets import interface_of
+from px4lockstep.timebase import seconds_to_us
+
+Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
+
+
+class Lockstep(Part):
+    """The configuration of the library. The rates [Hz] are also those of the built-in autopilot; 0 is every tick."""
+
+    stage: ClassVar[str | None] = "autopilot_start"
+
+    dataman_use_ram: Int32 = entry(1, "Whether missions are kept in memory.")
+    enable_commander: Int32 = entry(0, "Must be 0: the library has no commander.")
+    commander_rate_hz: Int32 = entry(100, "Rate of the commander.", "Hz")
+    navigator_rate_hz: Int32 = entry(20, "Rate of the navigator.", "Hz")
+    mc_pos_control_rate_hz: Int32 = entry(100, "Rate of position control.", "Hz")
+    mc_att_control_rate_hz: Int32 = entry(250, "Rate of attitude control.", "Hz")
+    mc_rate_control_rate_hz: Int32 = entry(250, "Rate of rate control.", "Hz")
+    enable_control_allocator: Int32 = entry(1, "Whether PX4 allocates the motors.")
+    control_allocator_rate_hz: Int32 = entry(250, "Rate of the allocation.", "Hz")
+
+
+class Px4Param(Part):
+    """A parameter of real PX4."""
+
+    name: str = entry(..., "Its name.", min_length=1, max_length=16)
+    value: Number = entry(..., "Its value, whole or not as PX4 has it.")
+
+
+class Publication(Part):
+    """A topic that is published to PX4; of several batteries, each is an instance."""
+
+    key: str = entry(..., "Its name.", min_length=1)
+    type: str = entry(..., "Its message type.", min_length=1)
+    instance: int = entry(-1, "Its instance; -1 for any, or for all batteries that are not listed.", ge=-1)
+    priority: int = entry(0, "Its priority.")
+    queue_size: int | None = entry(None, "Its queue; left out, not checked.", ge=0)
+    period_s: Period | None = entry(None, "How often, in whole ticks; left out, every tick.", "s")
+    phase_s: Seconds = entry(0.0, "When first, in whole ticks, before a period is over.", "s")
+
+    @property
+    def period_us(self) -> int:
+        """The period, or 0 for every tick."""
+        return 0 if self.period_s is None else seconds_to_us(self.period_s, "period_s")
+
+    @property
+    def phase_us(self) -> int:
+        """The phase."""
+        return seconds_to_us(self.phase_s, "phase_s")
+
+    def check_ticks(self, tick_s: float, tick_us: int) -> Found:
+        """Yield a period or phase that is not a whole number of ticks, or does not fit the other."""
+        for name, time_us, least_us in (("period_s", self.period_us, tick_us), ("phase_s", self.phase_us, 0)):
+            if time_us % tick_us:
+                near_us = time_us // tick_us * tick_us
+                nearest = dict.fromkeys((max(near_us, least_us), near_us + tick_us))
+                text = f"is not a whole number of ticks of timeline.dt_autopilot_s = {tick_s}; use "
+                yield misfit(name, getattr(self, name), text + " or ".join(f"{near / 1e6:g}" for near in nearest))
+            elif name == "phase_s" and time_us >= max(self.period_us, tick_us):
+                text = f"is not before the end of a period of {max(self.period_us, tick_us) / 1e6:g}; use less"
+                yield misfit(name, self.phase_s, text)
+
+
+class Subscription(Part):
+    """A topic that is read from PX4."""
+
+    key: str = entry(..., "Its name.", min_length=1)
+    type: str = entry(..., "Its message type.", min_length=1)
+    instance: int = entry(0, "Its instance.", ge=0)
+
+
+class Uorb(Part):
+    """What crosses the boundary to PX4."""
+
+    stage: ClassVar[str | None] = "autopilot_start"
+
+    preset: Literal["state_injection", "actuators_only"] | None = entry(
+        None,
+        "What crosses besides the topics listed here; left out, nothing else, or `state_injection` if none are listed.",
+    )
+    pubs: tuple[Publication, ...] = entry((), "Published to PX4.")
+    subs: tuple[Subscription, ...] = entry((), "Read from PX4.")
+
+
+class Px4Options(Part):
+    """Mission, and what real PX4 needs."""
+
+    stage: ClassVar[str | None] = "autopilot"
+    where: ClassVar[str] = "px4"
+
+    mission_path: str | None = entry(
+        None,
+        "The mission, QGC WPL 110 or `.plan`; a name without slash or suffix (`simple`, `long`) is one that ships.",
+        stage="mission",
+        min_length=1,
+        extra={"path": True},
+    )
+    libpath: str | None = entry(
+        None,
+        "The library `libpx4_lockstep`; also from `PX4_LOCKSTEP_LIB`.",
+        stage="files",
+        min_length=1,
+        extra={"path": True},
+    )
+    msg_dir: str | None = entry(None, "PX4's message definitions.", stage="files", min_length=1, extra={"path": True})
+    edge_trigger: bool = entry(False, "Of files of PX4Lockstep.jl; requests act when they come, whatever it says.")
+    derive_ca_params: bool = entry(
+        True, "Whether the allocation's parameters come from the airframe.", stage="autopilot_start"
+    )
+    strict_lockstep_rates: bool = entry(
+        False, "Whether a tick longer than a module's period is an error.", stage="autopilot_start"
+    )
+    lockstep: Lockstep = entry(Lockstep(), "Configuration of the library.")
+    params: tuple[Px4Param, ...] = entry((), "Parameters of real PX4.")
+    uorb: Uorb = entry(Uorb(), "What crosses the boundary.")
+    sitl: SitlOptions = entry(SitlOptions(), "Stock PX4 over MAVLink.")
+
+    @property
+    def params_by_name(self) -> dict[str, float | int]:
+        """The parameters, by name."""
+        return {param.name: param.value for param in self.params}
+
+    def check(self) -> Found:
+        """Yield parameters that are there twice or out of their limits."""
+        names = Counter(param.name for param in self.params)
+        for i, param in enumerate(self.params):
+            if names[param.name] > 1:
+                yield ("params", i, "name"), f"{KEY} = {show(param.name)} is there twice; each has one value"
+            elif param.name in known_parameters():  # others may be of modules that are not listed here
+                try:
+                    resolve({param.name: param.value})
+                except InputError as error:
+                    yield ("params", i, "value"), f"{KEY}: {error}"
+
+    def check_ticks(self, tick_s: float) -> Found:
+        """Yield rates and periods that do not fit the autopilot's tick, by keys of this table."""
+        yield from self._check_rates(tick_s)
+        tick_us = seconds_to_us(tick_s, "tick_s")
+        for i, pub in enumerate(self.uorb.pubs):
+            for key, text in pub.check_ticks(tick_s, tick_us):
+                yield ("uorb", "pubs", i, *key), text
+
+    def _check_rates(self, tick_s: float) -> Found:
+        """Yield rates that microseconds can't express or, if they are to be kept, that ticks can't."""
+        tick_us = seconds_to_us(tick_s, "tick_s")
+        for name in RATES:
+            key, rate_hz = ("lockstep", name), getattr(self.lockstep, name)
+            if rate_hz > MAX_RATE_HZ:
+                text = f"is out of range; it must be at most {MAX_RATE_HZ}, and 0 is every tick"
+                yield key, f"{KEY} = {rate_hz} {text}"
+            elif self.strict_lockstep_rates and rate_hz > 0 and 1_000_000 // rate_hz < tick_us:
+                yield (
+                    key,
+                    f"{KEY} = {rate_hz} can't be kept: a tick, timeline.dt_autopilot_s = {tick_s}, is longer than its "
+                    f"period; use at most {1_000_000 // tick_us}, or px4.strict_lockstep_rates = false",
+                )
+
+
+def check_parameters(own: AutopilotOptions) -> Found:
+    """Yield what is wrong with `autopilot.params`; PX4 says by itself whether it has the others."""
+    for name, value in own.params.items():
+        if name in known_parameters():
+            try:
+                resolve({name: value})
+            except InputError as error:
+                yield ("params", name), str(error)
+
+
+def make(own: AutopilotOptions, px4: Px4Options, home: tuple[float, float], mission: Mission | None) -> Px4Library:
+    """Return the autopilot of a flight.
+
+    Raises:
+        InputError: If topics or the mission do not fit, with the key.
+    """
+    with at(("px4", "uorb")):
+        interface = interface_of(px4.uorb.pubs, px4.uorb.subs, px4.uorb.preset)
+    with at(("px4", "mission_path")):
+        return Px4Library(
+            mission,
+            {**own.params, **px4.params_by_name},
+            library=px4.libpath,
+            config=Config(**px4.lockstep.model_dump()),
+            home_lat_deg=home[0],
+            home_lon_deg=home[1],
+            interface=interface,
+            derive_ca_params=px4.derive_ca_params,
+            strict_rates=px4.strict_lockstep_rates,
+            angular_acceleration=own.angular_acceleration,
+            msg_dir=px4.msg_dir,
+        )
