@@ -355,6 +355,7 @@ def test_parameters_of_the_file_come_last(tmp_path):
         flight_of(tmp_path, changes={"px4.params": [{"name": "MPC_XY_CRUISE", "value": -3.0}]})
 
 
+@pytest.mark.process
 def test_a_process_that_asked_for_the_same_double_twice_ends_well():
     """The test above alone, in a fresh process: a copy over the loaded file made it end with SIGSEGV."""
     own = f"{__file__}::{test_parameters_of_the_file_come_last.__name__}"
