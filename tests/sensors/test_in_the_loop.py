@@ -14,7 +14,7 @@ from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
 from px4lockstep.flights.recording.contents import ENTRIES, contents_of
 from px4lockstep.flights.recording.file import read_recording, write_recording
-from px4lockstep.flights.recording.recording import Recording, Source
+from px4lockstep.flights.recording.recording import FlightSource, Recording
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.log.csv import read_csv, write_csv
 from px4lockstep.log.log import Log
@@ -221,7 +221,7 @@ def test_a_recording_has_the_sensors(tmp_path):
     """At each row of the log; from a checkpoint of the file the flight goes on to the same bytes."""
     sim = recorded().run()
     path = tmp_path / "recording.h5"
-    write_recording(Recording.of(sim, Source(spec="")), path)
+    write_recording(Recording.of(sim, FlightSource(spec="")), path)
     with h5py.File(path) as file:  # it describes itself
         assert file["log/sensors"].dtype.names == SENSOR_OUT.names
         assert file["log/sensors"].attrs["description"].startswith(b"What the sensors reported")
@@ -239,5 +239,5 @@ def test_a_recording_has_the_sensors(tmp_path):
 def test_a_recording_without_sensors_has_nothing_of_them(tmp_path):
     """Its arrays are those that every recording has."""
     sim = Simulation(iris(), Timeline(8_000, autopilot=Periodic(4_000), log=Periodic(4_000)), record=True).run()
-    made = contents_of(Recording.of(sim, Source(spec="")))
+    made = contents_of(Recording.of(sim, FlightSource(spec="")))
     assert set(made.arrays) == set(ENTRIES)
