@@ -241,3 +241,20 @@ def test_a_recording_without_sensors_has_nothing_of_them(tmp_path):
     sim = Simulation(iris(), Timeline(8_000, autopilot=Periodic(4_000), log=Periodic(4_000)), record=True).run()
     made = contents_of(Recording.of(sim, FlightSource(spec="")))
     assert set(made.arrays) == set(ENTRIES)
+
+
+def test_a_branch_goes_on_with_the_state_and_its_own_configuration():
+    """Another number of satellites from 0.1 s on; noise and samples go on as in the trunk, to the last bit."""
+    trunk, other = recorded(400_000), replace(NOISY, gps=replace(NOISY.gps, satellites=9))
+    start = trunk.snapshot()
+    saved = trunk.run(100_000).snapshot()
+    branch = Simulation(iris(), trunk.timeline, sensors=SensorSuite(other), record=True, seed=1)
+    branch.continue_from(saved, start)
+    branch.run()
+    trunk.run()
+    ours, theirs = branch.log_sensors, trunk.log_sensors
+    assert theirs["gps_satellites"][-1] == 16
+    assert ours["gps_satellites"][-1] == 9
+    for name in SENSOR_OUT.names:
+        if name != "gps_satellites":
+            assert np.array_equal(ours[name], theirs[name]), name
