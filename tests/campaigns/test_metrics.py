@@ -337,7 +337,7 @@ def test_another_cpu_gives_the_same_bits(python, metrics, tmp_path):
         "import pickle, sys; import numpy as np; from types import SimpleNamespace as N;"
         "from px4lockstep.log.log import Log; from px4lockstep.campaigns.metrics import measure;"
         "arrays, metrics = pickle.load(open(sys.argv[1], 'rb'));"
-        "run = N(log=Log(arrays), simulation=N(core={'scenario': {'rest_m': 0.0}}));"
+        "run = N(log=Log(arrays), simulation=N(plant=N(traits={'rest_m': 0.0})));"
         "print({name: value.hex() for name, value in measure(metrics, run).items()})"
     )
     log = simulate("iris", **{"timeline.t_end_s": 10.0}).log

@@ -13,14 +13,14 @@ def made_run(time_us, rest_m=0.0, summary=None, **columns):
     """Return what a metric needs of a run, with a log of these columns, by the names that files have for them."""
     arrays = {"time_us": np.array(time_us, np.uint64)}
     arrays |= {name: np.array(values) for name, values in columns.items()}
-    simulation = SimpleNamespace(core={"scenario": {"rest_m": rest_m}})
+    simulation = SimpleNamespace(plant=SimpleNamespace(traits={"rest_m": rest_m}))
     return SimpleNamespace(log=gather(arrays), summary=SimpleNamespace(**(summary or {})), simulation=simulation)
 
 
 def error_of(table, key, **values):
     """Return what is wrong with a table, as the report of a file says it."""
     try:
-        table(**values)
+        table.model_validate(values)  # as from a file
     except ValidationError as error:
         found = error.errors(include_url=False)
         assert len(found) == 1, found
