@@ -10,7 +10,7 @@ from pathlib import Path
 
 from processes import is_gone, wait_until
 
-from px4lockstep.autopilots.px4_sitl.options import MAX_INSTANCES
+from px4lockstep.autopilots.kinds import SITL_INSTANCES
 
 PORTS = ((socket.SOCK_STREAM, 4560), (socket.SOCK_DGRAM, 14540), (socket.SOCK_DGRAM, 14580), (socket.SOCK_DGRAM, 18570))
 """Of instance 0: the simulator's and the API's, which are ours; PX4's own of the API and of ground stations."""
@@ -23,7 +23,7 @@ def own_instance():
     Whoever looks at the ports of a flight needs one: those of any other number may have been taken again at once, by a
     test in another process.
     """
-    for number in reversed(range(MAX_INSTANCES)):
+    for number in reversed(range(SITL_INSTANCES)):
         with (Path(tempfile.gettempdir()) / f"px4lockstep-tests-instance-{number}").open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
