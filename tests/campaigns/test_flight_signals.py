@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from px4lockstep import simulate
 from px4lockstep.campaigns.flight_signals import DERIVED, Signals, unit_of
 from px4lockstep.errors import InputError
-from px4lockstep.jit import interpreted
+from px4lockstep.jit import interpreted, view
 from px4lockstep.log.log import Log, gather
 from px4lockstep.log.schema import COLUMNS
 from px4lockstep.math.quaternion import from_euler
-from px4lockstep.scenario.signals import tilt_deg
+from px4lockstep.plant.layout import STATE
+from px4lockstep.scenario.signals import SIGNALS, read_signal, tilt_deg
+from px4lockstep.scenario.stage import SCENARIO
 
 repeatable = settings(deadline=None, derandomize=True)  # the first call may compile
 SECONDS = [0, 1_000_000, 2_000_000]
@@ -167,3 +169,19 @@ def test_signals_of_a_log_without_rows_are_empty(run):
     empty = Log({name: run.log[name][:0] for name in run.log})
     for name in (*DERIVED, "motors_4", "armed"):
         assert Signals(empty)[name].shape == (0,)
+
+
+@pytest.mark.parametrize("name", sorted(set(DERIVED) & set(SIGNALS)))
+def test_a_signal_of_a_log_has_the_bits_of_a_condition(name):
+    """Both names mean the same: a metric and the scenario that watches it agree to the last bit."""
+    values = np.random.default_rng(7).normal(size=(200, 13))
+    columns = {"pos_ned": values[:, 0:3], "vel_ned": values[:, 3:6]}
+    columns["q_bn"] = values[:, 6:10] / np.linalg.norm(values[:, 6:10], axis=1, keepdims=True)
+    ours = Signals(Log({"time_us": np.arange(200), **columns}))[name]
+    scenario, state = np.zeros(1, SCENARIO), np.zeros(1, STATE)
+    scenario["i_pos"], scenario["i_vel"], scenario["i_att"] = 0, 3, 6
+    for row in range(200):
+        state["x"][0, :10] = np.concatenate([array[row] for array in columns.values()])
+        views = view(scenario, writable=False), view(state, writable=False)
+        watched = interpreted(read_signal)(views[0], SIGNALS[name].number, 0, 0, views[1], None)
+        assert float(watched) == ours[row]

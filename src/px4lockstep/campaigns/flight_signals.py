@@ -17,6 +17,7 @@ from px4lockstep.campaigns.tilt import tilts_deg
 from px4lockstep.errors import InputError
 from px4lockstep.log.log import Log
 from px4lockstep.log.schema import BY_NAME, COLUMNS, COUNTED, Column, components
+from px4lockstep.scenario.signals import SIGNALS
 
 Floats = npt.NDArray[np.float64]
 
@@ -131,22 +132,21 @@ def _power(signals: Signals) -> Floats:
     return total
 
 
+def _of_state(name: str, make: Callable[[Signals], Floats]) -> Derived:
+    """Return a signal that conditions of a scenario watch too."""
+    return Derived(SIGNALS[name].unit, SIGNALS[name].doc, make)
+
+
 DERIVED = {
-    "altitude_m": Derived("m", "height above the origin", lambda signals: 0.0 - signals["pos_ned_d"]),
-    "speed_m_s": Derived(
-        "m/s", "speed, climbing included", lambda signals: _length(*(signals[f"vel_ned_{axis}"] for axis in "ned"))
-    ),
+    "altitude_m": _of_state("altitude_m", lambda signals: 0.0 - signals["pos_ned_d"]),
+    "speed_m_s": _of_state("speed_m_s", lambda signals: _length(*(signals[f"vel_ned_{axis}"] for axis in "ned"))),
     "ground_speed_m_s": Derived(
         "m/s", "horizontal speed", lambda signals: _length(signals["vel_ned_n"], signals["vel_ned_e"])
     ),
-    "distance_home_m": Derived(
-        "m", "horizontal distance from the origin", lambda signals: _length(signals["pos_ned_n"], signals["pos_ned_e"])
+    "distance_home_m": _of_state(
+        "distance_home_m", lambda signals: _length(signals["pos_ned_n"], signals["pos_ned_e"])
     ),
-    "tilt_deg": Derived(
-        "deg",
-        "angle between the body's z axis and down",
-        lambda signals: tilts_deg(signals["q_bn_x"], signals["q_bn_y"]),
-    ),
+    "tilt_deg": _of_state("tilt_deg", lambda signals: tilts_deg(signals["q_bn_x"], signals["q_bn_y"])),
     "tracking_error_m": Derived(
         "m", "distance from the position setpoint; NaN unless armed and all three of it are given", _tracking_error
     ),

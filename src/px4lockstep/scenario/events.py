@@ -160,7 +160,7 @@ class Event(Part):
             rec["trigger"] = WHEN_CALLED
         elif self.when is not None:
             is_above = self.when.above is not None
-            rec["trigger"], rec["signal"] = WHEN_ABOVE if is_above else WHEN_BELOW, SIGNALS[self.when.signal]
+            rec["trigger"], rec["signal"] = WHEN_ABOVE if is_above else WHEN_BELOW, SIGNALS[self.when.signal].number
             rec["threshold"] = self.when.above if is_above else self.when.below
         if self.act is not None:
             rec["action"] = CALL

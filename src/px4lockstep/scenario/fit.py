@@ -13,15 +13,9 @@ from px4lockstep.part import Found, Key, dotted, show
 from px4lockstep.scenario.actions import ACTIONS, BATTERIES, ESTIMATOR, MISSION, MOTORS, SENSOR_BITS
 from px4lockstep.scenario.events import Event
 from px4lockstep.scenario.scenario import Scenario, time_key
+from px4lockstep.scenario.signals import SIGNALS
 
 OWN_MODEL = "A model of your own can be told by a Python function: .do(...)"
-NEEDS = {
-    "altitude_m": "position",
-    "distance_home_m": "position",
-    "speed_m_s": "velocity",
-    "tilt_deg": "attitude",
-}
-"""The part of the state that a signal comes from."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +68,9 @@ def _bad(key: Key, value: Any, text: str) -> tuple[Key, str]:
 
 
 def _signal_problems(key: Key, signal: str, around: Surroundings) -> Found:
-    if signal in NEEDS and around.state is not None and NEEDS[signal] not in around.state:
-        yield _bad(key, signal, f"can't be read: the plant has no {NEEDS[signal]}")
+    needs = SIGNALS[signal].needs
+    if needs and around.state is not None and needs not in around.state:
+        yield _bad(key, signal, f"can't be read: the plant has no {needs}")
     if signal.startswith("battery_"):
         if around.n_batteries == 0:
             yield _bad(key, signal, "can't be read: the plant has no batteries")

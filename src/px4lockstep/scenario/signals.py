@@ -1,6 +1,7 @@
 """Signals that a condition can watch: time, the true state, batteries as measured, the autopilot's mission item."""
 
 import math
+from dataclasses import dataclass
 
 from px4lockstep.jit import kernel
 from px4lockstep.math.trigonometry import acos
@@ -14,16 +15,28 @@ DISTANCE_HOME_M = 5
 MISSION_ITEM = 6
 TILT_DEG = 7
 
+
+@dataclass(frozen=True)
+class Signal:
+    """A signal: its number in the `EVENT` record, its unit, what it is, and the part of the state that it needs."""
+
+    number: int
+    unit: str
+    doc: str
+    needs: str = ""
+
+
 SIGNALS = {
-    "time_s": TIME_S,
-    "altitude_m": ALTITUDE_M,  # above the origin, -z
-    "speed_m_s": SPEED_M_S,  # over the ground, vertical motion included
-    "battery_remaining": BATTERY_REMAINING,  # as measured, of the battery that has least
-    "battery_voltage_v": BATTERY_VOLTAGE_V,  # likewise
-    "distance_home_m": DISTANCE_HOME_M,  # horizontal, from the origin
-    "mission_item": MISSION_ITEM,  # counted from 0
-    "tilt_deg": TILT_DEG,  # between the body's z axis and down
+    "time_s": Signal(TIME_S, "s", "simulated time"),
+    "altitude_m": Signal(ALTITUDE_M, "m", "height above the origin", "position"),
+    "speed_m_s": Signal(SPEED_M_S, "m/s", "speed, climbing included", "velocity"),
+    "battery_remaining": Signal(BATTERY_REMAINING, "1", "remaining charge as measured, of the battery with least"),
+    "battery_voltage_v": Signal(BATTERY_VOLTAGE_V, "V", "voltage as measured, of the battery with least"),
+    "distance_home_m": Signal(DISTANCE_HOME_M, "m", "horizontal distance from the origin", "position"),
+    "mission_item": Signal(MISSION_ITEM, "1", "present item of the mission, counted from 0"),
+    "tilt_deg": Signal(TILT_DEG, "deg", "angle between the body's z axis and down", "attitude"),
 }
+"""All signals by the name that a condition gives them; metrics have the same names for those of the state."""
 
 DEGREES_PER_RADIAN = 180.0 / math.pi
 
