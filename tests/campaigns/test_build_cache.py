@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from px4lockstep.autopilots.kinds import AutopilotOptions
 from px4lockstep.campaigns.build_cache import BuildCache, ContentKeys
 from px4lockstep.engine.core import SIM
 from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
 from px4lockstep.jit import plain, zeros
-from px4lockstep.spec.flight_tables import AutopilotTable, Contact
+from px4lockstep.vehicle.contact import Contact
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,7 @@ def test_another_writer_of_the_same_record_is_not_taken_for_the_last():
 def test_free_keys_of_a_part_can_not_be_changed():
     """So that the content of a part is its content forever."""
     params = {"MPC_XY_P": 1.0}
-    table = AutopilotTable(params=params)
+    table = AutopilotOptions(params=params)
     params["MPC_XY_P"] = 2.0
     assert table.params == {"MPC_XY_P": 1.0}
     for change in (lambda: table.params.update(MPC_XY_P=3.0), lambda: table.params.pop("MPC_XY_P")):
