@@ -192,25 +192,25 @@ class Api:
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _receive(self, number: int, message: Any, time_us: int) -> None:
-        if message == HEARTBEAT:
+        if number == HEARTBEAT:
             self.mode = MODES.get(mode_of(message), self.mode)
             self._look_at(message)
-        elif message == STATUSTEXT:
+        elif number == STATUSTEXT:
             if message.text not in self.texts:
                 self.texts.append(message.text)
-        elif message == MISSION_CURRENT:
+        elif number == MISSION_CURRENT:
             if self._items:
                 self.item = min(message.seq, len(self._items) - 1)
             self.is_finished = self.is_finished or message.mission_state == MISSION_COMPLETE
-        elif message == MISSION_REACHED:
+        elif number == MISSION_REACHED:
             self.is_finished = self.is_finished or (self.has_mission and message.seq == len(self._items) - 1)
         elif not _is_for_us(message):
             return
         elif number in (MISSION_REQUEST, MISSION_REQUEST_INT):
             self._send_item(message.seq, time_us)
-        elif message == MISSION_ACK:
+        elif number == MISSION_ACK:
             self._end_upload(message.type)
-        elif message == COMMAND_ACK and self._orders and message.command == self._orders[0].command:
+        elif number == COMMAND_ACK and self._orders and message.command == self._orders[0].command:
             self._answered(message.result, time_us)
 
     def _answered(self, result: int, time_us: int) -> None:
