@@ -173,8 +173,8 @@ def assert_is_same_start(flight, fresh):
     assert np.array_equal(ours.timeline.time_us, theirs.timeline.time_us)
     assert np.array_equal(ours.timeline.due, theirs.timeline.due)
     assert ours.initial_state.tobytes() == theirs.initial_state.tobytes()
-    assert {name: array.shape for name, array in ours.room.items()} == {
-        name: array.shape for name, array in theirs.room.items()
+    assert {name: array.shape for name, array in ours.buffers.items()} == {
+        name: array.shape for name, array in theirs.buffers.items()
     }
     assert (ours.integrator, ours.warnings) == (theirs.integrator, theirs.warnings)
     assert (flight.aircraft, flight.mission, flight.scenario) == (fresh.aircraft, fresh.mission, fresh.scenario)

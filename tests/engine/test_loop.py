@@ -314,7 +314,7 @@ def test_a_time_to_run_until_must_be_microseconds(until):
 def test_a_log_that_would_not_fit_into_memory_is_refused():
     """Before it is allocated, with the size."""
     with pytest.raises(InputError, match=r"would take \d+\.\d GiB; the limit is 8"):
-        Simulation(Oscillator(), Timeline(8_000_000, log=Periodic(1)))
+        Simulation(Oscillator(), Timeline(8_000_000, log=Periodic(1))).run()
 
 
 class Interrupted:

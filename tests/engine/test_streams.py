@@ -7,7 +7,7 @@ import pytest
 from fleet import iris
 from scenario_flight import everything, simulation
 
-from px4lockstep.engine import streams as streams_module
+from px4lockstep.engine import buffers
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InputError
@@ -85,7 +85,7 @@ def test_a_crash_is_replayed():
 @pytest.mark.parametrize("room", [1, 2, 1_000, 3_001])
 def test_a_scenario_that_changes_at_every_boundary_gets_room(room, monkeypatch):
     """The loop leaves for it in the middle of a boundary, and nothing shows: not in the flight, not in its replay."""
-    monkeypatch.setattr(streams_module, "FIRST_CHANGES", room)
+    monkeypatch.setattr(buffers, "FIRST_CHANGES", room)
     sim = recorded(Blows()).run()
     assert np.array_equal(sim.streams.scenario_at, np.arange(3_002))
     monkeypatch.undo()
@@ -117,7 +117,7 @@ def test_snapshots_have_the_stream(room, monkeypatch):
     sim = recorded(Blows(every_us=7_000)).run(until_us=2_000_000)
     snapshot = sim.snapshot()
     sim.run()
-    monkeypatch.setattr(streams_module, "FIRST_CHANGES", room)
+    monkeypatch.setattr(buffers, "FIRST_CHANGES", room)
     other = recorded(Blows(every_us=7_000))
     for one in (sim, other):
         one.restore(snapshot)
@@ -180,7 +180,7 @@ def test_streams_that_do_not_cover_the_run_are_refused():
 def test_more_than_fits_into_memory_is_an_error(monkeypatch):
     """Not a machine that swaps."""
     sim = recorded(Blows())
-    monkeypatch.setattr(streams_module, "MAX_BYTES", 600_000)
+    monkeypatch.setattr(buffers, "MAX_BYTES", 1_000_000)
     with pytest.raises(InputError, match="the scenario changes so often"):
         sim.run()
 

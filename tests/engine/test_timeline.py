@@ -1,5 +1,7 @@
 """The timeline joins integer axes exactly."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -71,6 +73,39 @@ def test_events_are_put_in_as_if_they_had_been_there(wind, log, events):
     assert (put_in.time_us.dtype, put_in.due.dtype) == (made.time_us.dtype, made.due.dtype)
     assert put_in.greatest_step_us == made.greatest_step_us
     assert (without.time_us.tolist(), without.due.tolist(), without.greatest_step_us) == before
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    wind=axes,
+    log=st.builds(Periodic, st.integers(1, 500), st.integers(0, 700)),
+    scenario=axes,
+    cuts=st.lists(st.integers(50, 1000), max_size=5),
+    boundaries=st.integers(5, 50),
+)
+def test_chunks_are_pieces_of_the_whole(wind, log, scenario, cuts, boundaries):
+    """Cut anywhere, and by spans of about so many boundaries; the end of a shorter timeline is the end of a piece."""
+    named = {"wind": wind, "log": log, "scenario": scenario}
+    named = {n: Explicit(tuple(t for t in a.times_us if t >= 50)) if isinstance(a, Explicit) else a
+             for n, a in named.items()}  # fmt: skip
+    timeline, whole = (Timeline(1000, start_us=50, **named) for _ in range(2))
+    span_us = timeline.chunk_us(boundaries)
+    for edges in ([50, *sorted(cuts), 1001], [*range(50, 1001, span_us), 1001]):
+        pieces = [timeline.window(a, b) for a, b in itertools.pairwise(edges)]
+        assert [times.tolist() for times, _ in pieces] == [
+            whole.window(a, b)[0].tolist() for a, b in itertools.pairwise(edges)
+        ]
+        assert np.concatenate([times for times, _ in pieces]).tolist() == whole.time_us.tolist()
+        assert np.concatenate([due for _, due in pieces]).tolist() == whole.due.tolist()
+    assert timeline.greatest_step_us == np.diff(whole.time_us).max()
+    for time_us in cuts:
+        assert timeline.is_boundary(time_us) == (time_us in whole.time_us)
+        if time_us > 50:
+            shorter = timeline.until(time_us)
+            k = len(shorter) - 1
+            assert shorter.time_us.tolist() == [*(t for t in whole.time_us.tolist() if t < time_us), time_us]
+            assert shorter.due[:k].tolist() == whole.due[:k].tolist()
+            assert shorter.due[k] & tl.LOG
 
 
 def test_the_end_is_a_boundary_and_the_log_samples_there():

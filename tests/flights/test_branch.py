@@ -6,7 +6,7 @@ import pytest
 from recorded_flights import SHORT, recorded
 
 import px4lockstep
-from px4lockstep.engine.simulation import CHECKPOINT_US
+from px4lockstep.engine.run_memory import CHECKPOINT_US
 from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.flights.branch import Trunk, branch
 from px4lockstep.flights.recorded import source_of

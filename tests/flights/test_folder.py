@@ -2,6 +2,7 @@
 
 import errno
 import json
+import shutil
 
 import pytest
 
@@ -20,7 +21,7 @@ def test_the_log_of_a_flight_is_in_its_folder_from_the_first_row_on(tmp_path, mo
     """It is readable while the flight goes on, with its memory given back; in the end there is one log."""
     monkeypatch.setattr(folders, "BOUNDARIES_HELD", 1_500)
     given_back, seen = [], []
-    monkeypatch.setattr(folders, "release_pages", lambda log: given_back.append(len(log)))
+    monkeypatch.setattr(folders, "release_pages", given_back.append)
     flight = px4lockstep.build(px4lockstep.load_spec("iris", SHORT))
     folder = RunFolder.create(tmp_path / "run", flight, holds_log=True)
 
@@ -30,7 +31,7 @@ def test_the_log_of_a_flight_is_in_its_folder_from_the_first_row_on(tmp_path, mo
 
     run = px4lockstep.fly(flight, watch)
     assert seen == [100, 200, 300, 400, 501]
-    assert given_back == [200, 400]
+    assert len(given_back) == 2 * len(flight.simulation.buffers)
     assert (folder.path / "INCOMPLETE").exists()
     kept = read_log(folder.path)
     assert list(kept) == list(run.log)
@@ -63,7 +64,7 @@ def test_a_run_that_was_killed_before_it_flew_has_no_rows(tmp_path):
     flight = px4lockstep.build(px4lockstep.load_spec("iris"))
     folder = RunFolder.create(tmp_path / "killed", flight, holds_log=True)
     assert read_log(folder.path).rows == 0
-    (folder.path / "log.rows").unlink()
+    shutil.rmtree(folder.path / "log.rows")
     with pytest.raises(InputError, match="stopped before it began"):
         read_log(folder.path)
 
@@ -159,7 +160,7 @@ def test_where_a_recording_goes_is_checked_before_the_flight(tmp_path):
 def test_streams_are_released_only_when_they_are_written():
     """A run that has not ended needs them."""
     simulation = px4lockstep.build(px4lockstep.load_spec("iris", SHORT)).simulation
-    with pytest.raises(InputError, match="not ended"):
+    with pytest.raises(StateError, match="not ended"):
         simulation.release_streams()
     digest = simulation.run().digest()
     simulation.release_streams()

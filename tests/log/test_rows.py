@@ -1,6 +1,7 @@
 """The log of a flight in a file while it is flown."""
 
 import re
+import shutil
 import subprocess
 import sys
 
@@ -64,8 +65,9 @@ def test_the_log_outlives_its_file(tmp_path):
     run, whole = Run(flight()), px4lockstep.fly(flight())
     hold_rows(run.simulation, tmp_path / "log.rows")
     run.simulation.run()
-    (tmp_path / "log.rows").unlink()
-    release_pages(run.simulation.log)
+    shutil.rmtree(tmp_path / "log.rows")
+    for array in run.simulation.buffers.values():
+        release_pages(array)
     assert_same(run.log, whole.log)
     assert run.digest == whole.digest
     for saved in (run.save(tmp_path / "a", plots=False), whole.save(tmp_path / "b", plots=False)):
@@ -112,20 +114,27 @@ def test_what_is_no_log_is_said(tmp_path, monkeypatch):
     simulation = flight().simulation
     hold_rows(simulation, path)
     simulation.run()
-    whole = path.read_bytes()
-    other = tmp_path / "other.rows"
-    with pytest.raises(InputError, match=r"other\.rows can't be read: .*No such file"):
-        read_rows(other)
-    for length in (rows.START_BYTES, rows.HEAD.itemsize - 1, rows.HEAD.itemsize + 9_000, rows.HEAD.itemsize + 600_000):
-        other.write_bytes(whole[:length])
-        with pytest.raises(InputError, match=f"cut off after {length} bytes"):
-            read_rows(other)
-    other.write_bytes(b"")
-    with pytest.raises(InputError, match="can't be read"):
-        read_rows(other)
-    other.write_bytes(b"px4lockstep recording\n" * 100)
+    with pytest.raises(InputError, match=r"other\.rows/head can't be read: .*No such file"):
+        read_rows(tmp_path / "other.rows")
+    for name, lengths in (
+        ("head", (rows.START_BYTES, rows.HEAD.itemsize - 1)),
+        ("log", (9_000,)),
+        ("log_state", (99,)),
+    ):
+        whole = (path / name).read_bytes()
+        for length in lengths:
+            (path / name).write_bytes(whole[:length])
+            with pytest.raises(InputError, match=f"{name} can't be read: .*cut off after {length} bytes"):
+                read_rows(path)
+        (path / name).write_bytes(b"")
+        with pytest.raises(InputError, match=f"{name} can't be read"):
+            read_rows(path)
+        (path / name).write_bytes(whole)
+    head = (path / "head").read_bytes()
+    (path / "head").write_bytes(b"px4lockstep recording\n" * 100)
     with pytest.raises(InputError, match="it is no log of px4lockstep"):
-        read_rows(other)
+        read_rows(path)
+    (path / "head").write_bytes(head)
     monkeypatch.setattr(rows, "_start", lambda: rows.TITLE + b"0" * 32)
     with pytest.raises(InputError, match="another version of px4lockstep"):
         read_rows(path)
@@ -146,6 +155,7 @@ print(len(simulation.log))
 """
 
 
+@pytest.mark.process
 def test_a_full_disk_is_an_error_before_the_flight(tmp_path):
     """Stood in for by a limit on the size of files; nothing is left, and the flight can go on in memory."""
     finished = subprocess.run((sys.executable, "-c", FULL), cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -180,7 +180,7 @@ def test_the_stage_runs_after_the_wind_and_before_the_estimator():
     hook = Counts()
     sim = Simulation(iris(), timeline, sensors=SUITE, hooks=[hook], **stages)
     for stage in (*stages.values(), hook):
-        stage.record = sim._data["sensors"]
+        stage.record = sim._sensors.record
     sim.run()
     ticks = list(range(6))
     assert stages["scenario"].seen == stages["wind"].seen == ticks

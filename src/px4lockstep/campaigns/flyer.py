@@ -9,7 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.campaigns.campaign import Campaign
@@ -17,6 +16,7 @@ from px4lockstep.campaigns.criteria import passes
 from px4lockstep.campaigns.kinds import FlightSignals
 from px4lockstep.campaigns.result_rows import Row
 from px4lockstep.campaigns.results_table import ERROR
+from px4lockstep.engine.buffers import grow_in_memory
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import HostError, LockstepError, SimulationError
 from px4lockstep.flights.run import Run, fly
@@ -100,11 +100,15 @@ class Flyer:
 
     def _lend_memory(self, simulation: Simulation) -> None:
         """Let a flight log to where the one before has: memory that is new costs as much time as a metric."""
-        for name in ("log", "log_state"):
-            room = simulation.room[name]
-            if name not in self._memory or self._memory[name].shape != room.shape:
-                self._memory[name] = np.empty(room.shape, room.dtype)
-        simulation.move_to(self._memory)
+
+        def lend(name: str, array: npt.NDArray[Any], rows: int, used: int) -> npt.NDArray[Any]:
+            lent = self._memory.get(name)
+            if lent is None or len(lent) < rows or lent.shape[1:] != array.shape[1:]:
+                lent = self._memory[name] = grow_in_memory(name, array, rows, used)
+            lent[:used] = array[:used]
+            return lent
+
+        simulation.use_buffers(lend)
 
 
 @functools.lru_cache(maxsize=2)

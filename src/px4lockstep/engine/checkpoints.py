@@ -12,8 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.engine.core import NATIVE, SIM
-from px4lockstep.engine.snapshot import Snapshot
-from px4lockstep.engine.timeline import Timeline
 from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, view
 from px4lockstep.jit.records import CONFIGURATION, STATE, state_dtype, words_of
@@ -93,20 +91,6 @@ def branched(
     if int(result["modes"]["scenario"][0]) == NATIVE:
         _check_events(made, result, at_us)
     return result
-
-
-def check_past(timeline: Timeline, snapshot: Snapshot) -> None:
-    """Check that a timeline has the same boundaries up to a snapshot, and that one.
-
-    Raises:
-        InputError: If not.
-    """
-    k = int(snapshot.state["cursor"]["k"][0])
-    has_same_times = np.array_equal(timeline.time_us[: k + 1], snapshot.time_us[: k + 1])
-    if timeline.end_us <= int(snapshot.time_us[k]):
-        raise InputError(f"the end, {timeline.end_us} us, is not after the checkpoint to resume")
-    if not has_same_times or not np.array_equal(timeline.due[:k], snapshot.due[:k]):
-        raise InputError("a period, or the time of an event or a gust before the checkpoint to resume, was changed")
 
 
 def _check_events(made: npt.NDArray[Any], result: npt.NDArray[Any], at_us: int) -> None:

@@ -16,30 +16,24 @@ import numpy as np
 
 from px4lockstep.autopilots.native import step_native
 from px4lockstep.engine import loop
-from px4lockstep.engine.core import LOG_ROW, SIM, STREAMS, Arrays
-from px4lockstep.engine.fingerprints import FINGERPRINT
-from px4lockstep.engine.timeline import Periodic, Timeline
+from px4lockstep.engine.core import SIM, Arrays
+from px4lockstep.engine.streams import STREAMS, locked
 from px4lockstep.engine.validator import check_purity
 from px4lockstep.estimation.estimator import step_estimator
 from px4lockstep.integrators.integrate import integrate
 from px4lockstep.jit import is_compiled, specialize
 from px4lockstep.jit.progress import reporter
 from px4lockstep.scenario.stage import step_scenario
-from px4lockstep.sensors.suite import SENSOR_OUT, no_sensors
+from px4lockstep.sensors.suite import no_sensors
 from px4lockstep.vehicle.dispatch import write_outputs
 
 
 def example_arrays() -> Arrays:
     """Return empty arrays of the types that the loop is called with, the same for every simulation."""
-    boundaries = Timeline(1, physics=Periodic(1))
-    examples = {
-        "log": np.zeros(0, LOG_ROW),
-        "log_state": np.zeros((0, 0)),
-        "fingerprints": np.zeros((0, 0), FINGERPRINT),
-    }
-    examples |= {"logged": np.zeros(1, np.int64), "sensors": no_sensors(), "log_sensors": np.zeros(0, SENSOR_OUT)}
-    examples |= {name: np.zeros(0, dtype) for name, dtype in STREAMS.items()}
-    return Arrays(core=np.zeros(1, SIM), time_us=boundaries.time_us, due=boundaries.due, **examples)
+    examples = {stream.name: stream.empty(0, 0) for stream in STREAMS if stream.is_in_loop}
+    examples |= {name: locked(examples[name]) for name in ("time_us", "due")}
+    examples |= {"sensors": no_sensors()}
+    return Arrays(core=np.zeros(1, SIM), logged=np.zeros(1, np.int64), **examples)
 
 
 def compile_stages() -> None:

@@ -6,10 +6,8 @@ one record 0.05 µs.
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from px4lockstep.autopilots.native import RECORDS as AUTOPILOT_RECORDS
-from px4lockstep.engine.bus import BUS, LOGGED_BUS, SCENARIO_OUT, WIND_OUT
+from px4lockstep.engine.bus import BUS, LOGGED_BUS
 from px4lockstep.engine.validator import VALIDATOR
 from px4lockstep.environment.gust import GUSTS
 from px4lockstep.environment.wind import WIND
@@ -17,7 +15,7 @@ from px4lockstep.estimation.estimator import ESTIMATOR
 from px4lockstep.integrators.solver import SOLVER, WORK
 from px4lockstep.jit import record
 from px4lockstep.plant.inputs import INPUT
-from px4lockstep.plant.layout import COMMAND, MAX_BATTERIES, STATE
+from px4lockstep.plant.layout import MAX_BATTERIES, STATE
 from px4lockstep.scenario.stage import SCENARIO
 from px4lockstep.vehicle.battery_sensor import BATTERY_SENSOR
 from px4lockstep.vehicle.dispatch import PLANT
@@ -85,19 +83,15 @@ class Arrays(NamedTuple):
     """What the loop works on."""
 
     core: Any  # 1 SIM
-    time_us: Any  # boundaries, uint64
-    due: Any  # boundaries, uint16
-    log: Any  # rows, LOG_ROW
-    log_state: Any  # rows x n_x, float64
-    logged: Any  # 1 int64: the rows of both that are whole
-    commands: Any  # autopilot ticks, COMMAND
-    winds: Any  # wind ticks, WIND_OUT
-    scenarios: Any  # changes, SCENARIO_OUT
-    scenario_at: Any  # changes, int64: the boundary of each
-    fingerprints: Any  # boundaries x n_x, uint8: see `fingerprints`
+    logged: Any  # 1 int64: the rows of the log that are whole
     sensors: Any  # 1 SENSORS
-    log_sensors: Any  # rows, SENSOR_OUT; none without sensors
-
-
-STREAMS = {"commands": COMMAND, "winds": WIND_OUT, "scenarios": SCENARIO_OUT, "scenario_at": np.dtype("i8")}
-"""What replay needs: commands on the autopilot axis, wind on the wind axis, the scenario where it changes."""
+    time_us: Any  # from here on the streams: see `streams`
+    due: Any
+    log: Any
+    log_state: Any
+    log_sensors: Any
+    commands: Any
+    winds: Any
+    scenarios: Any
+    scenario_at: Any
+    fingerprints: Any

@@ -71,7 +71,7 @@ def _between_boundaries(scenario: Scenario, timeline: Timeline) -> Found:
         time_us = event.time_us
         if time_us is None or not timeline.start_us <= time_us <= timeline.end_us:
             continue
-        if timeline.time_us[timeline.index_at(time_us)] != time_us:
+        if not timeline.is_boundary(time_us):
             yield (
                 time_key(key),
                 f"{dotted(time_key(key))} = {event.at_s} makes an event at {time_us} us, which is no boundary; add it "

@@ -3,7 +3,7 @@
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,10 @@ import numpy.typing as npt
 
 from px4lockstep.autopilots.base import NativeAutopilot, Session, capabilities_of
 from px4lockstep.engine import loop, validator
+from px4lockstep.engine.buffers import Buffers
 from px4lockstep.engine.builder import Builder
-from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
-from px4lockstep.engine.checkpoints import CHECKPOINT, branched, check_past, difference, put_state, state_of
 from px4lockstep.engine.compilation import compiled_loop
-from px4lockstep.engine.core import NATIVE, OFF, PYTHON, PYTHON_WITH_STATUS, SIM, STREAMS, Arrays
-from px4lockstep.engine.digest import flight_digest, live_digest, pack_flight, pack_live
+from px4lockstep.engine.core import NATIVE, SIM
 from px4lockstep.engine.failure import failure_of
 from px4lockstep.engine.protocols import (
     PlantView,
@@ -27,9 +25,8 @@ from px4lockstep.engine.protocols import (
     StageInputs,
     TelemetryHook,
 )
-from px4lockstep.engine.scenario_stage import NotingChanges
-from px4lockstep.engine.sensor_stage import check_same_sensors, set_sensors, take_sensors
-from px4lockstep.engine.snapshot import Snapshot, load_objects, save_objects
+from px4lockstep.engine.run_memory import RunMemory
+from px4lockstep.engine.sensor_stage import set_sensors
 from px4lockstep.engine.stages import (
     Handlers,
     open_autopilot,
@@ -41,29 +38,24 @@ from px4lockstep.engine.stages import (
     step_warnings,
 )
 from px4lockstep.engine.statistics import Statistics, Stretch, statistics_of
-from px4lockstep.engine.streams import Streams, allocate, locked, with_room
+from px4lockstep.engine.streams import CHANGE, Streams
 from px4lockstep.engine.timeline import AUTOPILOT, LOG, Timeline
 from px4lockstep.environment.gust import Gust
 from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError, SimulationError, StateError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.jit import plain, rows, view, zeros
+from px4lockstep.jit import plain, view, zeros
 from px4lockstep.plant.models import PlantModel
-from px4lockstep.scenario.actions import START_MISSION
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.sensors.suite import SensorSuite, no_sensors
+from px4lockstep.sensors.suite import SensorSuite
 from px4lockstep.timebase import check_us
 
 BOUNDARIES_PER_CALL = 20_000
 """Tens of milliseconds of work: after each, an interrupt from the keyboard is seen."""
 
 
-CHECKPOINT_US = 10_000_000
-"""How often a recorded run keeps a checkpoint, for branches."""
-
-
-class Simulation:
+class Simulation(RunMemory):
     """One run of a plant through the loop.
 
     Args:
@@ -159,48 +151,19 @@ class Simulation:
             self._inputs.bus.sensors = self._sensors.out
         self._handlers |= set_hooks(self._core, timeline, self._hooks, hook_axes, self._inputs)
         set_gusts(self._core, timeline, gusts, replay)
-        self._allocate(replay, record)
+        has_sensors = self._sensors is not None
+        self._buffers = Buffers(timeline, self._n_x, replay, record, has_sensors=has_sensors)
+        self._logged = np.zeros(1, np.int64)
+        self._hand_over()
+        self._loop = compiled_loop()
+        self._is_end_requested = False
         self._initial_state: npt.NDArray[np.float64] = sim["state"]["x"][: self._n_x].copy()
         self._keeps_checkpoints = record and not self._user_objects() and capabilities_of(autopilot).is_copyable
-        most = 1 + (self.timeline.end_us - self.timeline.start_us) // CHECKPOINT_US if self._keeps_checkpoints else 0
-        self._checkpoints = np.zeros(most, CHECKPOINT)
         self._n_checkpoints = 0
         self._step_warnings = step_warnings(plant, timeline, self.integrator)
         self.autopilot: Session = open_autopilot(autopilot, self._core, plant, timeline, builder)
         """The autopilot while it flies."""
         self._autopilot_record = self._core[self.autopilot.record] if self.autopilot.record else self._core
-
-    # -- building ------------------------------------------------------------------------------------------------
-
-    def _allocate(self, replay: Streams | None, record: bool) -> None:
-        sensors = no_sensors() if self._sensors is None else self._sensors.record
-        self._data = allocate(self.timeline, self._n_x, replay, record, sensors)
-        self._arrays = Arrays(
-            core=rows(self._core),
-            time_us=rows(self.timeline.time_us),
-            due=rows(self.timeline.due),
-            **{name: rows(array) for name, array in self._data.items()},
-        )
-        self._loop = compiled_loop()
-
-    def _make_room(self, changes: int) -> None:
-        """Let the scenario's stream have room for so many changes."""
-        self._write_to({name: with_room(self._data[name], changes) for name in ("scenarios", "scenario_at")})
-
-    def move_to(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Let the loop write to other arrays, a file's, say; what it has written so far comes along.
-
-        Args:
-            arrays: By name, some of `room`; of the same type and shape.
-        """
-        for name, array in arrays.items():
-            so_far = self._data_so_far(name)
-            array[: len(so_far)] = so_far
-        self._write_to(arrays)
-
-    def _write_to(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        self._data.update(arrays)
-        self._arrays = self._arrays._replace(**{name: rows(array) for name, array in arrays.items()})
 
     # -- running -------------------------------------------------------------------------------------------------
 
@@ -210,17 +173,44 @@ class Simulation:
         Raises:
             SimulationError: If the run can't go on; the log up to then is intact. It is raised again if called again.
         """
-        stop = len(self.timeline)
-        if until_us is not None:
-            stop = self.timeline.index_at(check_us("until_us", until_us))
+        until_us = None if until_us is None else check_us("until_us", until_us)
         if self._failed is not None:
             raise self._failed
         if not self.is_done:
+            self._buffers.check_memory()
             self.autopilot.check_ready(self._autopilot_record)
-        while self.boundary < stop and not self.is_crashed:
-            next_checkpoint = self._keep_checkpoint()
-            self._advance(min(self.boundary + BOUNDARIES_PER_CALL, stop, next_checkpoint))
+        while not self.is_done and (until_us is None or self.time_us < until_us):
+            if self._is_end_requested:
+                self._end_at(self.boundary)
+            k, buffers = self.boundary, self._buffers
+            if k + 1 >= len(buffers) and not buffers.is_complete:
+                self._extend()
+            # The last boundary that is known runs only if it is the end: its interval is not known yet.
+            stop = min(len(buffers) if buffers.is_complete else len(buffers) - 1, k + BOUNDARIES_PER_CALL)
+            if until_us is not None and until_us <= int(buffers.time_us[stop - 1]):
+                stop = self._known_index(until_us)
+            self._advance(min(stop, self._keep_checkpoint()))
         return self
+
+    def request_end(self) -> None:
+        """End the run at the next boundary whose stages have not begun, instead of at the end of the timeline.
+
+        It is a boundary of the timeline, and the log is due there: the run is the one whose timeline ends there. A
+        Python stage or hook that calls this ends the run at the boundary after its own. It may also be called between
+        two calls of `run`, and from another thread: then it acts within milliseconds, at a boundary that is recorded,
+        not chosen. A run always has two boundaries at least. Once the run has ended, it does nothing.
+        """
+        self._is_end_requested = True
+
+    def _end_at(self, last: int) -> None:
+        """Let a boundary be the last one, or the one after the first."""
+        self._is_end_requested = False
+        last = max(last, 1)
+        while last >= len(self._buffers) and not self._buffers.is_complete:
+            self._extend()
+        if last < len(self._buffers):
+            self._buffers.end_at(last)
+            self._hand_over()
 
     def set_state(self, x: npt.ArrayLike) -> None:
         """Put the plant into another state, from which the run goes on at its next boundary.
@@ -242,25 +232,6 @@ class Simulation:
             raise InputError(f"state {self.plant.names[wrong[0]]} = {state[wrong[0]]} must be a finite number")
         self._core["state"]["x"][0, : self._n_x] = state
 
-    def _keep_checkpoint(self) -> int:
-        """Keep the records if it is time to; return the boundary where it will be again."""
-        if not self._keeps_checkpoints:
-            return len(self.timeline)
-        if not self._n_checkpoints or self.boundary >= self._after_checkpoint():
-            self._checkpoints[self._n_checkpoints] = state_of(self._core)[0]
-            if self._sensors is not None:
-                self._sensors.keep(self._n_checkpoints)
-            self._n_checkpoints += 1
-        return self._after_checkpoint()
-
-    def _after_checkpoint(self) -> int:
-        """Return the boundary of the next checkpoint."""
-        last = self._boundary_of(self._n_checkpoints - 1)
-        return self.timeline.index_at(int(self.timeline.time_us[last]) + CHECKPOINT_US)
-
-    def _boundary_of(self, checkpoint: int) -> int:
-        return int(self._checkpoints["cursor"]["k"][checkpoint])
-
     def _advance(self, k_stop: int) -> None:
         """Run the loop and the Python stages up to a boundary; whatever is raised in between ends the run for good."""
         if threading.get_ident() != self._thread:
@@ -276,9 +247,13 @@ class Simulation:
             while stage >= 0:
                 self._python_calls += 1
                 if stage == loop.FULL:
-                    self._make_room(len(self._data["scenarios"]) + 1)
+                    self._buffers.reserve(CHANGE, len(self._buffers.arrays["scenarios"]) + 1, self._used())
+                    self._hand_over()
                 else:
                     handlers[stage]()
+                if self._is_end_requested:
+                    self._end_at(self.boundary + 1)
+                    k_stop = min(k_stop, len(self._buffers))
                 stage = advance(self._arrays, k_stop)
             if stage == loop.FAILED:
                 raise self._failure()
@@ -324,17 +299,7 @@ class Simulation:
             error.__cause__ = self._raised_in_plant
         return error
 
-    # -- looking -------------------------------------------------------------------------------------------------
-
-    @property
-    def boundary(self) -> int:
-        """The index of the next boundary."""
-        return int(self._core["cursor"]["k"][0])
-
-    @property
-    def time_us(self) -> int:
-        """The time of the next boundary, or of the last one when the run is over."""
-        return int(self.timeline.time_us[self.boundary - 1 if self.is_done else self.boundary])
+    # -- looking ---------------------------------------------------------------------------------------------------
 
     @property
     def flown_us(self) -> int:
@@ -342,256 +307,11 @@ class Simulation:
         return self._flown_us
 
     @property
-    def is_crashed(self) -> bool:
-        """Whether a crash has ended the run; the last row of the log is the crash."""
-        return bool(self._core["bus"]["scenario"]["crashed"][0])
-
-    @property
     def warnings(self) -> tuple[str, ...]:
         """What a user should know: of the steps, and of an autopilot that has warnings of its own."""
         return (*self._step_warnings, *self.autopilot.warnings)
 
     @property
-    def is_done(self) -> bool:
-        """Whether the run is over: the end boundary has run, or a crash has ended it."""
-        return self.is_crashed or self.boundary == len(self.timeline)
-
-    @property
-    def is_recording(self) -> bool:
-        """Whether it keeps the streams for a replay."""
-        return bool(self._core["modes"]["is_recording"][0])
-
-    @property
-    def reports_mission(self) -> bool:
-        """Whether it is known how far the mission was flown: not of an autopilot in Python without a status."""
-        return int(self._core["modes"]["autopilot"][0]) in (NATIVE, PYTHON_WITH_STATUS, OFF)
-
-    @property
-    def asks_for_mission(self) -> bool:
-        """Whether the scenario asks for the mission, be it that the time for it has not come."""
-        events = self._core["scenario"]["events"][0, : int(self._core["scenario"]["count"][0])]
-        return int(self.bus.scenario.mission) > 0 or bool((events["action"] == START_MISSION).any())
-
-    @property
-    def plant(self) -> PlantView:
-        """The true state, read-only; it follows the run."""
-        return self._inputs.plant
-
-    @property
-    def bus(self) -> Any:
-        """The bus, read-only; it follows the run."""
-        return self._inputs.bus
-
-    @property
-    def core(self) -> Any:
-        """All records of the simulation, a `SIM`, read-only; it follows the run."""
-        return locked(self._core)[0]
-
-    @property
-    def room(self) -> dict[str, npt.NDArray[Any]]:
-        """The arrays that the loop writes to, by name, with room for the whole run; read-only."""
-        return {name: locked(array) for name, array in self._data.items()}
-
-    @property
-    def log(self) -> npt.NDArray[Any]:
-        """The rows of the log so far: time, bus and held inputs; read-only."""
-        return locked(self._data_so_far("log"))
-
-    @property
-    def log_state(self) -> npt.NDArray[np.float64]:
-        """The plant state of each row of the log, rows × states; read-only."""
-        return locked(self._data_so_far("log_state"))
-
-    @property
-    def log_sensors(self) -> npt.NDArray[Any] | None:
-        """What the sensors reported at each row of the log, `SENSOR_OUT` records; read-only. None without sensors."""
-        return None if self._sensors is None else locked(self._data_so_far("log_sensors"))
-
-    @property
-    def streams(self) -> Streams:
-        """What a replay needs, so far; read-only, and it follows the run.
-
-        Raises:
-            StateError: If the run does not record.
-        """
-        if not self._core["modes"]["is_recording"][0]:
-            raise StateError("this run keeps no streams; make the simulation with record=True")
-        streams = {name: locked(self._data_so_far(name)) for name in STREAMS}
-        covered = self.boundary
-        if self.is_crashed:  # nothing more is read of them, but a replay has the timeline's full length
-            covered = len(self.timeline)
-            streams |= {name: locked(self._data[name]) for name in ("commands", "winds")}
-        streams["scenario_at"] = np.append(streams["scenario_at"], covered)
-        gusts = self._core["gusts"].copy()
-        return Streams(time_us=self.timeline.time_us, due=self.timeline.due, gusts=gusts, **streams)
-
-    def release_streams(self) -> None:
-        """Give the memory of the streams back, once they are in a file; the run then counts as one without a recording.
-
-        Raises:
-            StateError: If the run has not ended.
-        """
-        if not self.is_done:
-            raise StateError("a run that has not ended needs its streams")
-        self._core["modes"]["is_recording"] = 0
-        self._checkpoints, self._n_checkpoints = np.zeros(0, CHECKPOINT), 0
-        self._write_to({name: self._data[name][:0].copy() for name in (*STREAMS, "fingerprints")})
-
-    @property
-    def initial_state(self) -> npt.NDArray[np.float64]:
-        """The state of the plant before the first boundary."""
-        return self._initial_state.copy()
-
-    @property
-    def checkpoints(self) -> npt.NDArray[Any]:
-        """The state of all records every `CHECKPOINT_US`: see `checkpoints`.
-
-        A run keeps them if it records and no Python is in its loop: they don't hold the state of users' objects.
-        """
-        return locked(self._checkpoints[: self._n_checkpoints])
-
-    @property
-    def sensor_checkpoints(self) -> npt.NDArray[Any] | None:
-        """The state of the sensors at each checkpoint; None without sensors."""
-        return None if self._sensors is None else self._sensors.kept(self._n_checkpoints)
-
-    @property
-    def fingerprints(self) -> npt.NDArray[np.uint8]:
-        """The fingerprint of the state that the plant reached each boundary with, boundaries × states.
-
-        Those of the first boundary are zero, and there are none unless the run records.
-        """
-        return locked(self._data_so_far("fingerprints"))
-
-    @property
     def statistics(self) -> Statistics:
         """What the run has cost so far."""
         return statistics_of(self._core[0], self._python_calls, self._wall_s, self._slowest)
-
-    def digest(self) -> str:
-        """Return the digest of the flight so far: see `digest`."""
-        end = pack_flight(self.time_us, self._core["state"]["x"][:, : self._n_x], self._core["inputs"])
-        return flight_digest(self.log, self.log_state, end)
-
-    def live_digest(self) -> str:
-        """Return the digest of what only a live run has: the estimate and the autopilot's setpoints."""
-        return live_digest(self.log, pack_live(self.time_us, self._core["bus"]))
-
-    # -- snapshots -----------------------------------------------------------------------------------------------
-
-    def snapshot(self) -> Snapshot:
-        """Copy everything: records, log and streams so far, and the users' objects.
-
-        Raises:
-            StateError: If the run has failed, or real PX4 flies, whose state is in its library.
-        """
-        self.autopilot.check_copyable("copied")
-        if self._failed is not None:
-            raise StateError("a run that failed can't be copied; go back to a snapshot from before")
-        return self.copied()
-
-    def copied(self) -> Snapshot:
-        """Copy everything but what an autopilot keeps outside its record: for a copy of this process, which has it."""
-        return Snapshot(
-            schema_version=BUS_SCHEMA_VERSION,
-            time_us=self.timeline.time_us,
-            due=self.timeline.due,
-            state=state_of(self._core),
-            records=self._core.copy(),
-            arrays={name: self._data_so_far(name).copy() for name in self._data},
-            objects=save_objects(self._user_objects()),
-        )
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Go back (or on) to a snapshot, of this simulation or of one that was made alike.
-
-        Raises:
-            InputError: If the snapshot is of another version, timeline, plant, integrator or set of objects. Nothing
-                has changed then.
-        """
-        self.autopilot.check_copyable("put back")
-        if snapshot.schema_version != BUS_SCHEMA_VERSION:
-            raise InputError(f"the snapshot has schema version {snapshot.schema_version}, not {BUS_SCHEMA_VERSION}")
-        is_same_time = np.array_equal(snapshot.time_us, self.timeline.time_us)
-        if not is_same_time or not np.array_equal(snapshot.due, self.timeline.due):
-            raise InputError("the snapshot is of a simulation with another timeline")
-        objects = self._user_objects()
-        if snapshot.objects.keys() != objects.keys():
-            raise InputError(f"the snapshot has the objects {list(snapshot.objects)}, this simulation {list(objects)}")
-        other = None if snapshot.records is None else difference(self._core, snapshot.records)
-        if other is not None:
-            raise InputError(f"the snapshot is of a simulation with another {other}")
-        check_same_sensors(self._data["sensors"], snapshot.arrays.get("sensors"))
-        core = self._core.copy()
-        put_state(core, snapshot.state)
-        self._take(core, snapshot)
-
-    def continue_from(self, snapshot: Snapshot, start: Snapshot) -> None:
-        """Resume, before the first boundary, a snapshot of a simulation with a different configuration.
-
-        Args:
-            snapshot: Where that simulation had come to.
-            start: A snapshot of it before its first boundary.
-
-        Raises:
-            InputError: If it can't be resumed with this configuration: see `checkpoints`.
-            StateError: If this simulation has run, or has users' objects, whose past is not in a snapshot.
-        """
-        if self.boundary or self._user_objects() or snapshot.objects:
-            raise StateError("only a new simulation without Python in its loop can go on from another's snapshot")
-        check_past(self.timeline, snapshot)
-        assert start.records is not None
-        at_us = int(self.timeline.time_us[int(snapshot.state["cursor"]["k"][0])])
-        core = branched(start.records, snapshot.state, self._core, at_us)
-        name = self.autopilot.record
-        if name is not None and snapshot.records is not None:
-            self.autopilot.resume(snapshot.records[name], core[name], self._core[name])
-        self._take(core, snapshot)
-        if name is not None and not self._keeps_checkpoints and self._core["modes"]["is_recording"][0]:
-            # Not to resume, which takes the autopilot, but to replay from: what came before had another configuration.
-            self._checkpoints, self._n_checkpoints = state_of(self._core), 1
-
-    def _take(self, core: npt.NDArray[Any], snapshot: Snapshot) -> None:
-        """Take over records, and the arrays and objects of a snapshot."""
-        self._core[:] = core
-        if len(snapshot.arrays["scenarios"]) > len(self._data["scenarios"]):
-            self._make_room(len(snapshot.arrays["scenarios"]))
-        take_sensors(self._data["sensors"], snapshot.arrays.get("sensors"))
-        for name, array in snapshot.arrays.items():
-            if name == "sensors":
-                continue
-            rows = min(len(array), len(self._data[name]))  # one that does not record has no room for streams
-            self._data[name][:rows] = array[:rows]
-        load_objects(self._user_objects(), snapshot.objects)
-        for handler in self._handlers.values():
-            if isinstance(handler, NotingChanges):
-                handler.forget()
-        while self._n_checkpoints and self._boundary_of(self._n_checkpoints - 1) > self.boundary:
-            self._n_checkpoints -= 1
-        self._failed = None
-        self._raised_in_plant = None
-
-    def _data_so_far(self, name: str) -> npt.NDArray[Any]:
-        cursor = self._core["cursor"][0]
-        lengths = {
-            "log": cursor["log_rows"],
-            "log_state": cursor["log_rows"],
-            "logged": 1,
-            "commands": cursor["autopilot_ticks"],
-            "winds": cursor["wind_ticks"],
-            "scenarios": cursor["scenario_rows"],
-            "scenario_at": cursor["scenario_rows"],
-            "sensors": 1,
-            "log_sensors": cursor["log_rows"],
-            "fingerprints": cursor["k"] + 1,  # those of the boundary to go on at are known
-        }
-        return self._data[name][: int(lengths[name])]
-
-    def _user_objects(self) -> dict[str, Any]:
-        modes = self._core["modes"]
-        sources = {
-            name: self._sources[name] for name in self._sources if modes[name][0] in (PYTHON, PYTHON_WITH_STATUS)
-        }
-        if isinstance(self._sources["scenario"], Scenario):
-            sources |= self._sources["scenario"].python_objects()
-        return sources | {f"hook {i}": hook for i, hook in enumerate(self._hooks)}

@@ -140,7 +140,7 @@ def set_hooks(
         check_object(f"hook {i}", hook)
     if not hooks:
         return {}
-    if not any(timeline.count(axis) for axis in axes):
+    if not any(timeline.most_ticks(axis) for axis in axes):
         raise InputError(f"hooks would never run: the timeline has none of the axes {list(axes)}")
     core["modes"]["telemetry"] = PYTHON
     for axis in axes:
@@ -170,7 +170,7 @@ def set_gusts(core: Core, timeline: Timeline, gusts: Sequence[Gust], replay: Str
     write_gusts(core["gusts"][0], list(gusts))
     for edge_us in gust_edges_us(list(gusts)):
         is_inside = timeline.start_us <= edge_us <= timeline.end_us
-        if is_inside and timeline.time_us[timeline.index_at(edge_us)] != edge_us:
+        if is_inside and not timeline.is_boundary(edge_us):
             raise InputError(f"a gust has an edge at {edge_us} us, which is no boundary; add it to the scenario axis")
 
 

@@ -1,4 +1,8 @@
-"""The arrays of a run: its log, and the streams that a replay needs."""
+"""The streams of a run: one table that says what is kept, when a row of it is written, and where a recording has it.
+
+Buffers, the arrays of the loop, the file of a recording and its checks follow from this table. A stream that only adds
+to a recording is `optional`: a file without it, or with one that this version does not know, can be read.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -6,23 +10,166 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.engine.core import LOG_ROW, STREAMS
+from px4lockstep.engine.bus import SCENARIO_OUT, WIND_OUT
+from px4lockstep.engine.checkpoints import CHECKPOINT
+from px4lockstep.engine.core import LOG_ROW
 from px4lockstep.engine.fingerprints import FINGERPRINT
-from px4lockstep.engine.timeline import AUTOPILOT, AXIS_BITS, WIND, Timeline
+from px4lockstep.engine.timeline import AUTOPILOT, AXIS_BITS, LOG, WIND, Timeline
 from px4lockstep.errors import InputError
+from px4lockstep.plant.layout import COMMAND
 from px4lockstep.sensors.suite import SENSOR_OUT
 
-MAX_BYTES = 8 * 2**30
-FIRST_CHANGES = 1_024
-"""Room for the scenario's changes at first; a run that needs more gets twice as much each time."""
+BOUNDARY, CHANGE, KEPT = "boundary", "change", "kept"
+"""When a row is written, besides on an axis: at each boundary, at each change of the scenario, and now and then."""
+
+
+@dataclass(frozen=True)
+class StreamKind:
+    """An array that grows with the run.
+
+    Args:
+        name: What it is called.
+        dtype: A row of it.
+        per: When a row is written: `BOUNDARY`, an axis, `CHANGE` or `KEPT`.
+        path: Where a recording has it; empty if none has it.
+        description: What it is.
+        is_per_state: Whether a row has a number for each state of the plant.
+        is_replayed: Whether a replay reads it.
+        is_recorded: Whether it is kept only by a run that records.
+        is_in_loop: Whether the loop has it.
+        needs_sensors: Whether it is kept only in a simulation with sensors.
+        optional: Whether a recording may lack it.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    per: str
+    path: str
+    description: str
+    is_per_state: bool = False
+    is_replayed: bool = False
+    is_recorded: bool = True
+    is_in_loop: bool = True
+    needs_sensors: bool = False
+    optional: bool = False
+
+    @property
+    def dimensions(self) -> int:
+        """How many dimensions its array has."""
+        return 2 if self.is_per_state else 1
+
+    def empty(self, rows: int, n_x: int) -> npt.NDArray[Any]:
+        """Return an array with so many rows, to be written."""
+        return np.empty((rows, n_x) if self.is_per_state else rows, self.dtype)
+
+
+BITS = ", ".join(f"{bit} {name}" for name, bit in AXIS_BITS.items())
+STREAMS = (
+    StreamKind(
+        "time_us",
+        np.dtype("<u8"),
+        BOUNDARY,
+        "timeline/time_us",
+        "The boundaries that were flown [us], strictly rising.",
+        is_recorded=False,
+    ),
+    StreamKind(
+        "due",
+        np.dtype("<u2"),
+        BOUNDARY,
+        "timeline/due",
+        f"The axes that are due at each boundary, as bits: {BITS}.",
+        is_recorded=False,
+    ),
+    StreamKind(
+        "commands",
+        COMMAND,
+        "autopilot",
+        "streams/commands",
+        "Motor and servo commands, a row for each tick of the autopilot.",
+        is_replayed=True,
+    ),
+    StreamKind(
+        "winds",
+        WIND_OUT,
+        "wind",
+        "streams/winds",
+        "The wind source's velocity [m/s], a row for each tick of the wind.",
+        is_replayed=True,
+    ),
+    StreamKind(
+        "scenarios",
+        SCENARIO_OUT,
+        CHANGE,
+        "streams/scenarios",
+        "The scenario's outputs and faults, a row for each change.",
+        is_replayed=True,
+    ),
+    StreamKind(
+        "scenario_at",
+        np.dtype("i8"),
+        CHANGE,
+        "streams/scenario_at",
+        "The boundary that each row of scenarios holds from, counted from 0; then how many there are.",
+        is_replayed=True,
+    ),
+    StreamKind(
+        "fingerprints",
+        FINGERPRINT,
+        BOUNDARY,
+        "plant/fingerprints",
+        "The lowest byte of each state of the plant at each boundary.",
+        is_per_state=True,
+        optional=True,
+    ),
+    StreamKind(
+        "checkpoints",
+        CHECKPOINT,
+        KEPT,
+        "checkpoints/state",
+        "The state of the whole simulation every few seconds, to branch from.",
+        is_in_loop=False,
+        optional=True,
+    ),
+    StreamKind(
+        "log",
+        LOG_ROW,
+        "log",
+        "log/rows",
+        "Time, bus and held inputs of each row of the log, before the step from there.",
+        is_recorded=False,
+    ),
+    StreamKind(
+        "log_state",
+        np.dtype("<f8"),
+        "log",
+        "log/state",
+        "The state of the plant of each row of the log.",
+        is_per_state=True,
+        is_recorded=False,
+    ),
+    StreamKind(
+        "log_sensors",
+        SENSOR_OUT,
+        "log",
+        "",
+        "What the sensors reported at each row of the log.",
+        is_recorded=False,
+        needs_sensors=True,
+    ),
+)
+BY_NAME = {stream.name: stream for stream in STREAMS}
+REPLAYED = tuple(stream for stream in STREAMS if stream.is_replayed)
+IN_RECORDING = tuple(stream for stream in STREAMS if stream.path)
 
 
 @dataclass(frozen=True)
 class Streams:
     """What a replay needs of a run, in memory.
 
-    The scenario is kept where it changes: `scenarios[i]` holds from boundary `scenario_at[i]` to before
-    `scenario_at[i + 1]`; the last of these is one more than the last boundary that the streams cover.
+    The boundaries are those that were flown: up to the end, wherever it was decided, or up to a crash. The scenario is
+    kept where it changes: `scenarios[i]` holds from boundary `scenario_at[i]` to before `scenario_at[i + 1]`; the last
+    of these is one more than the last boundary that the streams cover.
     """
 
     time_us: npt.NDArray[np.uint64]
@@ -42,9 +189,9 @@ class Streams:
         times_us, due = self.time_us, self.due
         if len(times_us) < 2 or len(due) != len(times_us) or np.any(times_us[1:] <= times_us[:-1]):
             raise InputError("the times of a timeline must rise strictly, two of them at least, each with its axes")
-        for name, dtype in STREAMS.items():
-            if getattr(self, name).dtype != dtype:
-                raise InputError(f"stream {name!r} has another layout than this version's")
+        for stream in REPLAYED:
+            if getattr(self, stream.name).dtype != stream.dtype:
+                raise InputError(f"stream {stream.name!r} has another layout than this version's")
         for name, bit in (("commands", AUTOPILOT), ("winds", WIND)):
             rows, needed = len(getattr(self, name)), int(np.count_nonzero(due & np.uint16(bit)))
             if rows != needed:
@@ -60,95 +207,58 @@ class Streams:
         if len(self.gusts) != 1:
             raise InputError(f"stream 'gusts' has {len(self.gusts)} rows; it must be 1")
 
+    def check_timeline(self, timeline: Timeline) -> None:
+        """Check that the streams fit together, and are of a run on a timeline, or on the first part of it.
+
+        Raises:
+            InputError: If not.
+        """
+        if len(self.time_us) and int(self.time_us[-1]) <= timeline.end_us:
+            time_us, due = timeline.window(timeline.start_us, int(self.time_us[-1]) + 1)
+            is_same_time = np.array_equal(self.time_us, time_us)
+            is_same_due = len(self.due) == len(due) and np.array_equal(self.due[:-1], due[:-1])
+            if is_same_time and is_same_due and (int(self.due[-1]) ^ int(due[-1])) & ~LOG == 0:
+                self.check()
+                return
+        last_us = int(self.time_us[-1]) if len(self.time_us) else 0
+        raise InputError(
+            f"the streams are of another timeline: {len(self.time_us)} boundaries to {last_us} us, "
+            f"not {len(timeline)} to {timeline.end_us} us with the same axes. Replay with the recording's timeline"
+        )
+
     def on(self, timeline: Timeline) -> "Streams":
         """Return the streams on a timeline that has the same axes but for other physics steps.
+
+        A timeline that ends later is taken up to the end of the streams.
 
         Raises:
             InputError: If the axes of the streams tick at other times there.
         """
+        last_us = int(self.time_us[-1])
+        time_us, due = (timeline.until(last_us) if last_us < timeline.end_us else timeline).window(
+            timeline.start_us, last_us + 1
+        )
+        if not int(self.due[-1]) & LOG:  # a crash between two rows of the log
+            due = np.append(due[:-1], due[-1] & ~np.uint16(LOG))
         for name, bit in AXIS_BITS.items():
-            ours, theirs = (times[(due & np.uint16(bit)) != 0] for times, due in _both(self, timeline))
+            ours, theirs = (
+                times[(axes & np.uint16(bit)) != 0] for times, axes in ((self.time_us, self.due), (time_us, due))
+            )
             if name != "physics" and not np.array_equal(ours, theirs):
                 raise InputError(
                     f"the {name} axis ticks at other times than when the flight was recorded; only the physics axis "
                     "may change"
                 )
         changes_us = self.time_us[self.scenario_at[:-1]]
-        at = np.searchsorted(timeline.time_us, changes_us)
-        if not np.array_equal(timeline.time_us[at], changes_us):
+        at = np.searchsorted(time_us, changes_us)
+        if not np.array_equal(time_us[at], changes_us):
             raise InputError("the scenario changed at a physics step that the timeline does not have")
-        scenario_at = np.append(at, len(timeline)).astype(np.int64)
-        return replace(self, time_us=timeline.time_us, due=timeline.due, scenario_at=scenario_at)
+        scenario_at = np.append(at, len(time_us)).astype(np.int64)
+        return replace(self, time_us=time_us, due=due, scenario_at=scenario_at)
 
     def scenario_by_boundary(self) -> npt.NDArray[Any]:
         """Return the scenario's outputs at every boundary."""
         return np.repeat(self.scenarios, np.diff(self.scenario_at))
-
-
-def _both(streams: Streams, timeline: Timeline) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    return (streams.time_us, streams.due), (timeline.time_us, timeline.due)
-
-
-def allocate(
-    timeline: Timeline, n_x: int, replay: Streams | None, record: bool, sensors: npt.NDArray[Any]
-) -> dict[str, npt.NDArray[Any]]:
-    """Make the log, and the streams: to be written, to be read by a replay, or empty; `sensors` is their record.
-
-    Raises:
-        InputError: If it would not fit into memory, or the streams of a replay don't belong to the timeline.
-    """
-    changes = min(len(timeline), FIRST_CHANGES)
-    counts = {
-        "commands": timeline.count("autopilot"),
-        "winds": timeline.count("wind"),
-        "scenarios": changes,
-        "scenario_at": changes,
-    }
-    log_rows = timeline.count("log")
-    sensor_rows = log_rows if sensors["address"][0] else 0
-    size = log_rows * (LOG_ROW.itemsize + 8 * n_x) + sensor_rows * SENSOR_OUT.itemsize
-    fingerprints = np.zeros((len(timeline) if record else 0, n_x), FINGERPRINT)
-    size += sum(counts[name] * dtype.itemsize for name, dtype in STREAMS.items()) + fingerprints.nbytes if record else 0
-    if size > MAX_BYTES:
-        raise InputError(
-            f"log and streams of this run would take {size / 2**30:.1f} GiB; the limit is {MAX_BYTES / 2**30:.0f}. "
-            "Use a longer log period or an earlier end"
-        )
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "log": np.empty(log_rows, LOG_ROW),  # each row is written as a whole, and none is looked at before
-        "log_state": np.empty((log_rows, n_x)),
-        "logged": np.zeros(1, np.int64),
-        "fingerprints": fingerprints,
-        "sensors": sensors,
-        "log_sensors": np.empty(sensor_rows, SENSOR_OUT),
-    }
-    if replay is not None:
-        _check_replay(replay, timeline)
-    for name, dtype in STREAMS.items():
-        if replay is None:
-            arrays[name] = np.zeros(counts[name] if record else 0, dtype)
-            continue
-        arrays[name] = getattr(replay, name).copy()
-    return arrays
-
-
-def with_room(array: npt.NDArray[Any], rows: int) -> npt.NDArray[Any]:
-    """Return an array with at least so many rows, those that there are included.
-
-    Raises:
-        InputError: If it would not fit into memory.
-    """
-    if rows <= len(array):
-        return array
-    rows = max(rows, 2 * len(array))
-    if rows * array.itemsize > MAX_BYTES:
-        raise InputError(
-            f"the scenario changes so often that its recording takes more than {MAX_BYTES / 2**30:.0f} GiB. Let it "
-            "change less often, or don't record"
-        )
-    grown = np.zeros(rows, array.dtype)
-    grown[: len(array)] = array
-    return grown
 
 
 def locked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -156,13 +266,3 @@ def locked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def _check_replay(replay: Streams, timeline: Timeline) -> None:
-    """Check that streams fit together and belong to a timeline."""
-    if not np.array_equal(replay.time_us, timeline.time_us) or not np.array_equal(replay.due, timeline.due):
-        raise InputError(
-            f"the streams are of another timeline: {len(replay.time_us)} boundaries to {int(replay.time_us[-1])} us, "
-            f"not {len(timeline)} to {timeline.end_us} us with the same axes. Replay with the recording's timeline"
-        )
-    replay.check()

@@ -3,14 +3,17 @@
 Each axis is periodic (period and phase) or a list of explicit times. Their union, with the start and the end, is
 `time_us`; `due[k]` says as a bit mask which axes fall on boundary k. The end is a boundary, and the log is due there.
 
+Which boundaries lie in a span of time follows from that span alone, so a simulation generates them chunk by chunk
+(`window`, `chunk_us`) as the run goes on: the end may be an upper bound that is far away. `time_us` and `due` of the
+timeline itself are generated when they are first asked for.
+
 A physics axis cuts the intervals for a fixed-step integrator. It is not another engine: the loop integrates from
 boundary to boundary, and this axis adds boundaries. The other periods must then be whole multiples of it, so that no
 step is longer than its period, and shorter ones come only from phases, events and the end.
 """
 
-import copy
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,10 +31,10 @@ PHYSICS = 16
 
 AXIS_BITS = {"autopilot": AUTOPILOT, "wind": WIND, "log": LOG, "scenario": SCENARIO, "physics": PHYSICS}
 
-ROWS_AT_ONCE = 65_536
-
 MAX_BOUNDARIES = 100_000_000
-"""More than a day at one millisecond. What is beyond is a mistyped period, and would fill the memory."""
+"""More than a day at one millisecond. What is beyond is a mistyped period, and would fill the disk."""
+CHUNK_BOUNDARIES = 65_536
+"""About as many boundaries are generated at a time: a minute at one millisecond."""
 
 
 @dataclass(frozen=True)
@@ -88,16 +91,14 @@ class Timeline:
     scenario: Axis | None = None
     physics: Periodic | None = None
     start_us: int = 0
-    time_us: npt.NDArray[np.uint64] = field(init=False, repr=False, compare=False)
-    due: npt.NDArray[np.uint16] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Check everything, then join the axes."""
+        """Check everything."""
         start_us = check_us("timeline.start_us", self.start_us)
         end_us = check_us("timeline.end_us", self.end_us)
         if end_us <= start_us:
             raise TimeError(f"timeline.end_us = {end_us} is not after timeline.start_us = {start_us}")
-        axes = {name: axis for name in AXIS_BITS if (axis := getattr(self, name)) is not None}
+        axes = self.axes
         if not axes:
             raise InputError(f"the timeline has no axis; give at least one of {', '.join(AXIS_BITS)}")
         for name, axis in axes.items():
@@ -105,41 +106,72 @@ class Timeline:
         self._check_count(axes)
         self._check_physics(axes)
 
-        time_us = self._joined(list(axes.values()))
-        due = np.zeros(time_us.size, np.uint16)
-        for name, axis in axes.items():
-            self._mark(due, time_us, axis, np.uint16(AXIS_BITS[name]))
-        due[-1] |= np.uint16(LOG)
-        self._set(time_us, due)
-
-    def _set(self, time_us: npt.NDArray[np.uint64], due: npt.NDArray[np.uint16]) -> None:
-        for name, array in (("time_us", time_us), ("due", due)):
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+    @property
+    def axes(self) -> dict[str, Axis]:
+        """The axes that there are, by name."""
+        return {name: axis for name in AXIS_BITS if (axis := getattr(self, name)) is not None}
 
     def with_events(self, times_us: tuple[int, ...]) -> "Timeline":
         """Return a timeline that has an explicit scenario axis besides the axes of this one, which has none.
-
-        The same as one that is made with all of them, in a tenth of the time: the times are put in between.
 
         Raises:
             InputError: If it has one, or a time lies outside the run.
         """
         if self.scenario is not None:
             raise InputError("the timeline has a scenario axis already; start from one without")
-        made = copy.copy(self)
-        vars(made).pop("greatest_step_us", None)
-        axis = Explicit(times_us)
-        object.__setattr__(made, "scenario", axis)
-        made._check_axis("scenario", axis)
-        times = np.unique(np.array(times_us, np.uint64))
-        at = np.searchsorted(self.time_us, times)
-        is_new = self.time_us[at] != times
-        time_us = np.insert(self.time_us, at[is_new], times[is_new])
-        due = np.insert(self.due, at[is_new], 0)
-        made._mark(due, time_us, axis, np.uint16(SCENARIO))
-        made._set(time_us, due)
-        return made
+        return replace(self, scenario=Explicit(times_us))
+
+    def until(self, end_us: int) -> "Timeline":
+        """Return a timeline that ends earlier: the same boundaries up to then, and that one."""
+        wind, log, scenario = (_until(axis, end_us) for axis in (self.wind, self.log, self.scenario))
+        return replace(self, end_us=end_us, wind=wind, log=log, scenario=scenario)
+
+    # -- boundaries ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _whole(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint16]]:
+        return self._generate(self.start_us, self.end_us + 1)
+
+    @property
+    def time_us(self) -> npt.NDArray[np.uint64]:
+        """The times of all boundaries, read-only."""
+        return self._whole[0]
+
+    @property
+    def due(self) -> npt.NDArray[np.uint16]:
+        """The axes that are due at each boundary, as bits, read-only."""
+        return self._whole[1]
+
+    def window(self, from_us: int, to_us: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint16]]:
+        """Return times and axes of the boundaries at or after one time and before another, read-only."""
+        if from_us == self.start_us and to_us > self.end_us:
+            return self._whole
+        if "_whole" in vars(self):
+            rows = slice(*np.searchsorted(self.time_us, np.array([from_us, to_us], np.uint64)))
+            return self.time_us[rows], self.due[rows]
+        return self._generate(from_us, min(to_us, self.end_us + 1))
+
+    def _generate(self, from_us: int, to_us: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint16]]:
+        axes = self.axes
+        time_us = self._joined(list(axes.values()), from_us, to_us)
+        due = np.zeros(time_us.size, np.uint16)
+        for name, axis in axes.items():
+            self._mark(due, time_us, axis, np.uint16(AXIS_BITS[name]))
+        if to_us > self.end_us:
+            due[-1] |= np.uint16(LOG)
+        time_us.flags.writeable = due.flags.writeable = False
+        return time_us, due
+
+    def chunk_us(self, boundaries: int) -> int:
+        """Return a span of time that has about so many boundaries, explicit times aside."""
+        periods = [axis.period_us for axis in self.axes.values() if isinstance(axis, Periodic)]
+        per_us = sum(1.0 / period_us for period_us in periods)
+        whole_us = self.end_us + 1 - self.start_us
+        return min(whole_us, max(1, int(boundaries / per_us))) if per_us else whole_us
+
+    def is_boundary(self, time_us: int) -> bool:
+        """Return whether there is a boundary at a time."""
+        return bool(self.window(time_us, time_us + 1)[0].size) if self.start_us <= time_us <= self.end_us else False
 
     def __len__(self) -> int:
         return int(self.time_us.size)
@@ -148,10 +180,22 @@ class Timeline:
         """Return how many boundaries an axis is due at."""
         return int(np.count_nonzero(self.due & np.uint16(AXIS_BITS[axis])))
 
+    def most_ticks(self, axis: str) -> int:
+        """Return how many boundaries an axis is due at, at most; the log is due at the end."""
+        found = getattr(self, axis)
+        return (0 if found is None else self._count_ticks(found)) + (axis == "log")
+
     @cached_property
     def greatest_step_us(self) -> int:
         """The longest interval between two boundaries, which is the longest step of a fixed-step integrator."""
-        return int(np.diff(self.time_us).max())
+        span_us = self.chunk_us(CHUNK_BOUNDARIES)
+        last, greatest = self.start_us, 0
+        for from_us in range(self.start_us, self.end_us + 1, span_us):
+            time_us, _ = self.window(from_us, from_us + span_us)
+            if time_us.size:
+                steps = np.diff(time_us, prepend=np.uint64(last))
+                last, greatest = int(time_us[-1]), max(greatest, int(steps.max()))
+        return greatest
 
     def index_at(self, time_us: int) -> int:
         """Return the index of the first boundary at or after a time."""
@@ -197,37 +241,56 @@ class Timeline:
             return len(axis.times_us)
         return max(0, (self.end_us - self.start_us - axis.phase_us) // axis.period_us + 1)
 
-    def _joined(self, axes: list[Axis]) -> npt.NDArray[np.uint64]:
-        """Return the ticks of all axes, the start and the end, in order and once each.
+    def _joined(self, axes: list[Axis], from_us: int, to_us: int) -> npt.NDArray[np.uint64]:
+        """Return the ticks of all axes in a span, the start and the end, in order and once each.
 
         In place: a long run has millions, and what is made on the way would stay with the process.
         """
-        counts = [self._count_ticks(axis) for axis in axes]
-        time_us = np.empty(sum(counts) + 2, np.uint64)
-        time_us[-2:] = self.start_us, self.end_us
-        stop = 0
-        for axis, count in zip(axes, counts, strict=True):
+        ends = [time_us for time_us in (self.start_us, self.end_us) if from_us <= time_us < to_us]
+        spans = [self._ticks_in(axis, from_us, to_us) for axis in axes]
+        time_us = np.empty(sum(count for _, count, _ in spans) + len(ends), np.uint64)
+        stop = len(ends)
+        time_us[:stop] = ends
+        for first_us, count, axis in spans:
             ticks = time_us[stop : stop + count]
             stop += count
             if isinstance(axis, Explicit):
-                ticks[:] = axis.times_us
+                ticks[:] = [tick_us for tick_us in axis.times_us if from_us <= tick_us < to_us]
             elif count:
-                ticks[0] = self.start_us + axis.phase_us
+                ticks[0] = first_us
                 ticks[1:] = axis.period_us
                 np.cumsum(ticks, out=ticks)
         time_us.sort(kind="stable")  # which makes use of it that each axis is in order
         is_new = np.empty(time_us.size, np.bool_)
-        is_new[0] = True
+        is_new[:1] = True
         np.not_equal(time_us[1:], time_us[:-1], out=is_new[1:])
         return time_us[is_new]
 
-    def _mark(self, due: npt.NDArray[np.uint16], time_us: npt.NDArray[np.uint64], axis: Axis, bit: np.uint16) -> None:
-        """Set an axis's bit at the boundaries that it ticks at; some at a time, likewise."""
+    def _ticks_in(self, axis: Axis, from_us: int, to_us: int) -> tuple[int, int, Axis]:
+        """Return the first tick of a periodic axis in a span, and how many ticks an axis has there."""
         if isinstance(axis, Explicit):
-            due[np.searchsorted(time_us, np.array(axis.times_us, np.uint64))] |= bit
+            return from_us, sum(from_us <= time_us < to_us for time_us in axis.times_us), axis
+        first_us = self.start_us + axis.phase_us
+        first_us += max(0, -((first_us - from_us) // axis.period_us)) * axis.period_us
+        return first_us, max(0, -((first_us - to_us) // axis.period_us)), axis
+
+    def _mark(self, due: npt.NDArray[np.uint16], time_us: npt.NDArray[np.uint64], axis: Axis, bit: np.uint16) -> None:
+        """Set an axis's bit at the boundaries that it ticks at."""
+        if not time_us.size:
+            return
+        if isinstance(axis, Explicit):
+            inside = [tick_us for tick_us in axis.times_us if time_us[0] <= tick_us <= time_us[-1]]
+            due[np.searchsorted(time_us, np.array(inside, np.uint64))] |= bit
             return
         first_us, period_us = np.uint64(self.start_us + axis.phase_us), np.uint64(axis.period_us)
         start = int(np.searchsorted(time_us, first_us))
-        for row in range(start, due.size, ROWS_AT_ONCE):
-            rows = slice(row, row + ROWS_AT_ONCE)
+        for row in range(start, due.size, CHUNK_BOUNDARIES):  # some at a time: see `_joined`
+            rows = slice(row, row + CHUNK_BOUNDARIES)
             due[rows] |= bit * ((time_us[rows] - first_us) % period_us == 0)
+
+
+def _until(axis: Axis | None, end_us: int) -> Axis | None:
+    """Return an axis without the explicit times after an end."""
+    if not isinstance(axis, Explicit):
+        return axis
+    return Explicit(tuple(time_us for time_us in axis.times_us if time_us <= end_us))

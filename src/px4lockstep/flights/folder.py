@@ -12,6 +12,7 @@ the aircraft file, so that a folder can go elsewhere. A flight that came to its 
 import itertools
 import json
 import re
+import shutil
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -91,7 +92,8 @@ class RunFolder:
     def watch(self, simulation: Simulation) -> None:
         """Give the memory of what was logged back; the file has it."""
         if simulation.boundary - self._given_back >= BOUNDARIES_HELD:
-            release_pages(simulation.log)
+            for array in simulation.buffers.values():
+                release_pages(array)
             self._given_back = simulation.boundary
 
     def keep(self, run: "Run", *, release: bool = False) -> None:
@@ -119,7 +121,7 @@ class RunFolder:
         write_parquet(run.log, self.path / LOG_PARQUET, self._columns)
         if self.spec.run.log_csv:
             write_csv(run.log, self.spec.run.log_csv, self._columns)
-        (self.path / LOG_ROWS).unlink(missing_ok=True)
+        shutil.rmtree(self.path / LOG_ROWS, ignore_errors=True)
         _write(self.path / SUMMARY, json.dumps(summary_of(run, self.path), indent=2) + "\n")
 
     def draw(self, run: "Run") -> None:

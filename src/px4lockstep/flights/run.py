@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 STEP_US = 1_000_000
 """How much is flown between two looks at the flight."""
 
-Watch = Callable[[Simulation], None]
+Watch = Callable[[Simulation], bool | None]
+"""Looks at a flight; if it returns True, the flight ends at the next boundary."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,6 +119,9 @@ class Run:
 def fly(flight: Flight, watch: Watch | None = None) -> Run:
     """Fly to the end; `watch`, if there is one, is called after every simulated second.
 
+    The end is that of the timeline, or decided on the way: `watch` returns True, or anybody calls
+    `flight.simulation.request_end()`.
+
     Raises:
         SimulationError: If the run can't go on; the log up to then is intact.
     """
@@ -127,7 +131,8 @@ def fly(flight: Flight, watch: Watch | None = None) -> Run:
         while watch is not None and not simulation.is_done:
             until_us = simulation.time_us + STEP_US
             simulation.run(until_us if until_us < end_us else None)
-            watch(simulation)
+            if watch(simulation):
+                simulation.request_end()
         simulation.run()
     finally:
         simulation.close()
@@ -154,7 +159,7 @@ def simulate(spec: str | Path | Spec, /, *, watch: Watch | None = None, **overri
 
     Args:
         spec: The name of an aircraft that ships with the package (`iris`), the path of a file, or a loaded one.
-        watch: Called with the simulation after every simulated second.
+        watch: Called with the simulation after every simulated second; if it returns True, the flight ends.
         overrides: Values by dotted key that replace the file's: `**{"power.batteries[0].soc0": 0.5}`.
 
     Returns:

@@ -1,13 +1,14 @@
-"""The log of a flight while it is flown: a file, mapped, that the compiled loop writes to as it would to memory.
+"""The log of a flight while it is flown: files, mapped, that the compiled loop writes to as it would to memory.
 
 What is written is the file's at once, so a process that is killed loses none of it, and its memory can be given back.
-A record, `HEAD`, is followed by the arrays of the simulation, each at the start of a page of the file: the log, its
-states, and the streams of a recording. `logged` is raised when a row is whole. The file is for the version that wrote
-it; a run that has ended has its log as Parquet.
+A folder has a file for each stream of the simulation (see `engine.streams`), rows one after the other, which grows as
+the flight goes on, and `head`, a record: its `logged` is raised when a row of the log is complete. The files are for
+the version that wrote them; a run that has ended has its log as Parquet.
 """
 
 import mmap
 import os
+import shutil
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,100 +18,146 @@ import numpy.typing as npt
 from px4lockstep.engine.bus import layout_hash
 from px4lockstep.engine.core import LOG_ROW, SIM
 from px4lockstep.engine.simulation import Simulation
-from px4lockstep.errors import InputError
-from px4lockstep.io import atomic_path
+from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.log.log import Log
 from px4lockstep.sensors.suite import SENSOR_OUT
 
 TITLE = b"px4lockstep rows"
 START_BYTES = 64
 PAGE_BYTES = 4_096
+HEAD_FILE = "head"
 HEAD = np.dtype(
     [
         ("start", f"S{START_BYTES}"),  # the title, and the hash of the layouts
-        ("rows", "i8"),  # that there is room for
         ("states", "i8"),  # of the plant
-        ("sensor_rows", "i8"),  # 0 without sensors
-        ("logged", "i8"),  # rows that are whole
+        ("has_sensors", "i8"),
+        ("logged", "i8"),  # rows that are complete
         ("core", "u1", SIM.itemsize),  # the records of the simulation before the flight, a `SIM`
     ]
 )
-HELD = ("log", "log_state", "log_sensors", "commands", "winds", "fingerprints")
-"""What grows with the flight, in the order of the file."""
+
+
+class RowFiles:
+    """The files of a flight.
+
+    Args:
+        folder: Where they are; it is made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._held: set[str] = set()
+        folder.mkdir()
+
+    def grow(self, name: str, array: npt.NDArray[Any], rows: int, used: int) -> npt.NDArray[Any]:
+        """Return the array of a stream in its file, with so many rows: see `buffers.Grow`.
+
+        Raises:
+            SimulationError: If the disk is full.
+        """
+        shape = (rows, *array.shape[1:])
+        size = int(np.prod(shape)) * array.dtype.itemsize
+        try:
+            grown: npt.NDArray[Any] = np.ndarray(shape, array.dtype, _mapped(self._folder / name, size))
+        except OSError as error:
+            raise SimulationError(
+                f"{self._folder} can't grow: {error.strerror}. The log up to then is intact; make room, or use a "
+                "folder on another disk"
+            ) from error
+        if name not in self._held:
+            grown[:used] = array[:used]
+            self._held.add(name)
+        return grown
 
 
 def hold_rows(simulation: Simulation, path: str | Path) -> None:
-    """Let a simulation keep its log, and what it records, in a file.
+    """Let a simulation keep its log, and what it records, in files.
+
+    Args:
+        simulation: The simulation.
+        path: The folder of the files, which is made.
 
     Raises:
-        InputError: If the file can't be made, or there is no room for all that will be written.
+        InputError: If they can't be made, or the disk has no room for what the flight writes first.
     """
-    room = simulation.room
-    offsets, size = {}, _paged(HEAD.itemsize)
-    for name in HELD:
-        offsets[name] = size
-        size += _paged(room[name].nbytes)
-    with atomic_path(path) as part, part.open("w+b") as file:
-        try:
-            _reserve(file, size)
-        except OSError as error:
-            raise InputError(
-                f"{path} can't be made: {error.strerror}. The flight needs {size / 1e6:.1f} MB on the disk until it "
-                "has ended; make room, use a folder on another disk, or a longer timeline.dt_log_s"
-            ) from error
-        mapping = mmap.mmap(file.fileno(), size)
-        head = np.ndarray(1, HEAD, mapping)
+    folder = Path(path)
+    size = sum(array.nbytes for array in simulation.buffers.values())
+    try:
+        files = RowFiles(folder)
+        head = np.ndarray(1, HEAD, _mapped(folder / HEAD_FILE, HEAD.itemsize))
         head["start"] = _start()
-        head["rows"], head["states"] = room["log_state"].shape
-        head["sensor_rows"] = len(room["log_sensors"])
+        head["states"] = simulation.log_state.shape[1]
+        head["has_sensors"] = simulation.log_sensors is not None
         head["core"] = np.frombuffer(simulation.core.tobytes(), np.uint8)  # by fields it takes milliseconds
-    arrays = {name: np.ndarray(room[name].shape, room[name].dtype, mapping, offsets[name]) for name in HELD}
-    simulation.move_to(arrays | {"logged": head["logged"]})
+        simulation.use_buffers(files.grow, head["logged"])
+    except (OSError, SimulationError) as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        cause = error if isinstance(error, OSError) else error.__cause__
+        raise InputError(
+            f"{path} can't be made: {getattr(cause, 'strerror', cause)}. The flight needs {size / 1e6:.1f} MB on the "
+            "disk until it has ended; make room, use a folder on another disk, or a longer timeline.dt_log_s"
+        ) from error
 
 
 def read_rows(path: str | Path) -> Log:
-    """Return the rows of a flight that are whole: of one that was killed, or is still being flown.
+    """Return the rows of a flight that are complete: of one that was killed, or is still being flown.
 
     Raises:
-        InputError: If the file can't be read, or is of another version.
+        InputError: If the files can't be read, or are of another version.
     """
-    try:
-        with Path(path).open("rb") as file:
-            mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as error:  # the latter of an empty file
-        raise InputError(f"{path} can't be read: {error}") from error
-    start = mapping[:START_BYTES]
+    folder = Path(path)
+    head_bytes = _read(folder / HEAD_FILE)
+    start = head_bytes[:START_BYTES]
     if not start.startswith(TITLE):
         raise InputError(f"{path} can't be read: it is no log of px4lockstep")
     if start != _start():
         raise InputError(f"{path} was written by another version of px4lockstep; read it with that one")
+    if len(head_bytes) < HEAD.itemsize:
+        raise InputError(f"{folder / HEAD_FILE} can't be read: it is cut off after {len(head_bytes)} bytes")
+    head = np.ndarray(1, HEAD, head_bytes)[0]
+    logged, states = int(head["logged"]), int(head["states"])
+    log = _rows_in(folder / "log", (logged,), LOG_ROW)
+    state = _rows_in(folder / "log_state", (logged, states), np.dtype("f8"))
+    sensors = _rows_in(folder / "log_sensors", (logged,), SENSOR_OUT) if head["has_sensors"] else None
+    return Log.of_rows(head["core"].view(SIM)[0], log, state, sensors)
+
+
+def _rows_in(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Return the first rows of a file."""
+    if 0 in shape:
+        return np.zeros(shape, dtype)
+    content = _read(path)
     try:
-        head = np.ndarray(1, HEAD, mapping)[0]
-        rows, states, logged = (int(head[name]) for name in ("rows", "states", "logged"))
-        log_at = _paged(HEAD.itemsize)
-        log = np.ndarray(rows, LOG_ROW, mapping, log_at)
-        state_at = log_at + _paged(log.nbytes)
-        state: npt.NDArray[Any] = np.ndarray((rows, states), np.float64, mapping, state_at)
-        sensors = np.ndarray(int(head["sensor_rows"]), SENSOR_OUT, mapping, state_at + _paged(state.nbytes))
+        return np.ndarray(shape, dtype, content)
     except (TypeError, ValueError) as error:  # what NumPy says of a buffer that is too small, and of a size below 0
-        raise InputError(f"{path} can't be read: it is damaged, or cut off after {len(mapping)} bytes") from error
-    reported = sensors[:logged] if len(sensors) else None
-    return Log.of_rows(head["core"].view(SIM)[0], log[:logged], state[:logged], reported)
+        raise InputError(f"{path} can't be read: it is damaged, or cut off after {len(content)} bytes") from error
+
+
+def _read(path: Path) -> mmap.mmap:
+    try:
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:  # the latter of an empty file
+        raise InputError(f"{path} can't be read: {error}") from error
+
+
+def _mapped(path: Path, size: int) -> mmap.mmap:
+    """Return a file of so many bytes or more, mapped; what is in it stays."""
+    size = max(size, 1)
+    with path.open("r+b" if path.exists() else "w+b") as file:
+        _reserve(file, size)
+        return mmap.mmap(file.fileno(), size)
 
 
 def _reserve(file: BinaryIO, size: int) -> None:
-    """Take room on the disk, so that it can't run out in flight, where that ends the process."""
+    """Take room on the disk, so that it can't run out between two boundaries, where that ends the process."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, size)
     else:  # pragma: no cover - macOS
-        for _ in range(size // PAGE_BYTES):
+        file.seek(0, os.SEEK_END)
+        for _ in range(-(-(size - file.tell()) // PAGE_BYTES)):
             file.write(bytes(PAGE_BYTES))
         file.flush()
-
-
-def _paged(size: int) -> int:
-    """Return a size as whole pages."""
-    return -(-size // PAGE_BYTES) * PAGE_BYTES
 
 
 def _start() -> bytes:

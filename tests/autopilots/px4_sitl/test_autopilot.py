@@ -94,7 +94,7 @@ def test_sensors_are_stepped_once_a_tick_from_1_s_on(build, tmp_path, monkeypatc
     assert times_us[0] == 1_000_000
     assert set(np.diff(times_us)) == {4_000}
     assert len(times_us) == BOOT_S * 250 + 101  # a boundary at the end too
-    assert simulation._data["sensors"]["state"]["ticks"][0] == len(times_us)
+    assert simulation._sensors.record["state"]["ticks"][0] == len(times_us)
 
 
 def test_a_return_and_a_landing_are_passed_on(build, tmp_path):

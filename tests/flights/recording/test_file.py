@@ -84,11 +84,12 @@ def test_a_flight_with_faults_and_checkpoints_goes_there_and_back(tmp_path):
 
 
 def test_a_crash_goes_there_and_back(tmp_path):
-    """Its log ends before the timeline does, with a row of its own."""
+    """Its log ends with a row of its own; the boundaries that were flown are those up to the crash."""
     events = [{"at_s": 9.0005, "action": "disable_motor", "motor": 1}]
     recording = record("iris", {"scenario.events": events})
     assert recording.log["bus"]["scenario"]["crashed"][-1] == 1
-    assert recording.log["time_us"][-1] < recording.streams.time_us[-1]
+    assert recording.log["time_us"][-1] == recording.streams.time_us[-1]
+    assert len(recording.fingerprints) == len(recording.streams.time_us)
     write_recording(recording, tmp_path / "a.h5")
     assert is_same(read_recording(tmp_path / "a.h5"), recording)
     assert replay(tmp_path / "a.h5").matches
@@ -248,6 +249,21 @@ def test_checkpoints_of_another_layout_are_resumed_by_the_names_of_their_fields(
     assert recording.checkpoints.dtype.names[0] == "unknown"
     (flown,) = branch(recording, 0.2)
     assert flown.run.digest == tiny().digest
+
+
+def test_optional_arrays_may_be_missing_or_unknown(tmp_path):
+    """A file of a version that adds one is read, and so is one without; it can be replayed all the same."""
+    path = write_tiny(tmp_path)
+
+    def other(file):
+        put(file, "streams/sensors", np.zeros(5))
+        file["streams/sensors"].attrs["optional"] = 1
+        del file["plant/fingerprints"], file["checkpoints/state"]
+
+    edited(path, other)
+    recording = read_recording(path)
+    assert (len(recording.fingerprints), len(recording.checkpoints)) == (0, 0)
+    assert replay(recording).matches
 
 
 # -- whole, or not there -------------------------------------------------------------------------------------------

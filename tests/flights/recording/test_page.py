@@ -23,11 +23,11 @@ def rows_of(name):
 def test_every_array_is_listed_with_its_type(name):
     """Records with all of their fields, at every level that has a row of its own."""
     dtype = ENTRIES[name].dtype
-    kind = "record" if dtype.names else dtype.name
+    kind = "record" if dtype is None or dtype.names else dtype.name
     [first, *others] = rows_of(name)
     assert first.startswith(f"{kind} | ")
     assert ("\N{MULTIPLICATION SIGN}" in first.split(" | ")[1]) == (ENTRIES[name].dimensions == 2)
-    if dtype.names:
+    if dtype is not None and dtype.names:
         [fields] = others
         for field in dtype.names:
             assert f"`{field}`" in fields

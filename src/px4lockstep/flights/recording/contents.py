@@ -7,14 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION, layout_hash
-from px4lockstep.engine.core import LOG_ROW, STREAMS
-from px4lockstep.engine.fingerprints import FINGERPRINT
-from px4lockstep.engine.streams import Streams
-from px4lockstep.engine.timeline import AXIS_BITS
+from px4lockstep.engine.core import LOG_ROW
+from px4lockstep.engine.streams import IN_RECORDING, KEPT, REPLAYED, Streams
 from px4lockstep.environment.gust import GUSTS
 from px4lockstep.errors import InputError
 from px4lockstep.flights.recording.checks import check_recording
-from px4lockstep.flights.recording.recording import FlightSource, Recording
+from px4lockstep.flights.recording.recording import FlightSource, Recording, array_of
 from px4lockstep.jit import record
 from px4lockstep.plant.faults import LATER
 
@@ -30,32 +28,24 @@ class Entry:
     dtype: np.dtype[Any] | None
     description: str
     dimensions: int = 1
+    optional: bool = False
 
 
-BITS = ", ".join(f"{bit} {name}" for name, bit in AXIS_BITS.items())
 ENTRIES = {
-    "timeline/time_us": Entry(np.dtype("<u8"), "The boundaries [us], strictly rising."),
-    "timeline/due": Entry(np.dtype("<u2"), f"The axes that are due at each boundary, as bits: {BITS}."),
-    "streams/commands": Entry(STREAMS["commands"], "Motor and servo commands, a row for each tick of the autopilot."),
-    "streams/winds": Entry(STREAMS["winds"], "The wind source's velocity [m/s], a row for each tick of the wind."),
-    "streams/scenarios": Entry(STREAMS["scenarios"], "The scenario's outputs and faults, a row for each change."),
-    "streams/scenario_at": Entry(
-        STREAMS["scenario_at"],
-        "The boundary that each row of scenarios holds from, counted from 0; then how many there are.",
-    ),
     "streams/gusts": Entry(GUSTS, "Gusts on top of the wind, one record."),
     "plant/initial_state": Entry(np.dtype("<f8"), "The state of the plant before the first boundary."),
-    "plant/fingerprints": Entry(
-        FINGERPRINT, "The lowest byte of each state of the plant at each boundary.", dimensions=2
-    ),
-    "checkpoints/state": Entry(None, "The state of the whole simulation every few seconds, to branch from."),
-    "log/rows": Entry(LOG_ROW, "Time, bus and held inputs of each row of the log, before the step from there."),
-    "log/state": Entry(np.dtype("<f8"), "The state of the plant of each row of the log.", dimensions=2),
+} | {
+    stream.path: Entry(
+        None if stream.per == KEPT else stream.dtype, stream.description, stream.dimensions, stream.optional
+    )
+    for stream in IN_RECORDING
 }
 """The arrays of every recording, by their path in the file."""
 OPTIONAL = {
-    "log/sensors": Entry(None, "What the sensors reported at each row of the log, if something read it."),
-    "checkpoints/sensors": Entry(None, "The state of the sensors at each of the checkpoints."),
+    "log/sensors": Entry(
+        None, "What the sensors reported at each row of the log, if something read it.", optional=True
+    ),
+    "checkpoints/sensors": Entry(None, "The state of the sensors at each of the checkpoints.", optional=True),
 }
 """Arrays of recordings with sensors. They describe themselves: another version may have other sensors."""
 
@@ -85,6 +75,8 @@ class Contents:
     versions: dict[str, str]
     texts: dict[str, str]
     arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    optional: set[str] = field(default_factory=set)
+    """The arrays that the file says a reader may do without."""
 
 
 def contents_of(recording: Recording) -> Contents:
@@ -109,18 +101,9 @@ def contents_of(recording: Recording) -> Contents:
         versions=dict(sorted(source.versions.items())),  # in the order that they are read in
         texts={"spec": source.spec, "state_names": "\n".join(recording.state_names)} | mission,
         arrays={
-            "timeline/time_us": streams.time_us,
-            "timeline/due": streams.due,
-            "streams/commands": streams.commands,
-            "streams/winds": streams.winds,
-            "streams/scenarios": streams.scenarios,
-            "streams/scenario_at": streams.scenario_at,
+            **{stream.path: array_of(recording, stream.name) for stream in IN_RECORDING},
             "streams/gusts": streams.gusts,
             "plant/initial_state": recording.initial_state,
-            "plant/fingerprints": recording.fingerprints,
-            "checkpoints/state": recording.checkpoints,
-            "log/rows": recording.log,
-            "log/state": recording.log_state,
             **sensors,
         },
     )
@@ -132,6 +115,7 @@ def recording_of(contents: Contents) -> Recording:
     Raises:
         InputError: If anything does not, with what differs.
     """
+    _add_missing(contents)
     _check_names(contents)
     for name, entry in ENTRIES.items():
         if entry.dtype is not None:
@@ -144,7 +128,9 @@ def recording_of(contents: Contents) -> Recording:
         if contents.attributes[name] != ours:
             raise InputError(f"its attribute {name} is {contents.attributes[name]!r}, not {ours!r}")
     arrays, attributes = contents.arrays, contents.attributes
-    streams = Streams(**{name.partition("/")[2]: array for name, array in arrays.items() if name in _STREAM_NAMES})
+    boundaries = {name: arrays[f"timeline/{name}"] for name in ("time_us", "due")}
+    replayed = {stream.name: arrays[stream.path] for stream in REPLAYED}
+    streams = Streams(gusts=arrays["streams/gusts"], **boundaries, **replayed)
     recording = Recording(
         source=FlightSource(
             spec=contents.texts["spec"],
@@ -171,7 +157,15 @@ def recording_of(contents: Contents) -> Recording:
     return recording
 
 
-_STREAM_NAMES = [name for name in ENTRIES if name.startswith(("timeline/", "streams/"))]
+def _add_missing(contents: Contents) -> None:
+    """Leave optional arrays empty that the file lacks, and leave out those that this version does not know."""
+    initial = contents.arrays.get("plant/initial_state", np.zeros(0))
+    states = len(initial) if initial.ndim == 1 else 0
+    for stream in IN_RECORDING:
+        if stream.optional:
+            contents.arrays.setdefault(stream.path, stream.empty(0, states))
+    for name in contents.optional - ENTRIES.keys() - OPTIONAL.keys():
+        del contents.arrays[name]
 
 
 def _check_names(contents: Contents) -> None:

@@ -144,7 +144,11 @@ def _write(contents: Contents, raw: NotingFile) -> None:
             sha256 = hashlib.sha256(encoded).hexdigest()
             _describe(file.create_dataset(name, data=value), TEXTS.get(name, MISSION), sha256)
         for name, array in contents.arrays.items():
-            _describe(_write_array(file, name, array), (ENTRIES | OPTIONAL)[name].description, _hash_of(array))
+            written = _write_array(file, name, array)
+            entry = (ENTRIES | OPTIONAL)[name]
+            _describe(written, entry.description, _hash_of(array))
+            if entry.optional:
+                _write_attribute(written, "optional", 1)
 
 
 def _write_array(file: "h5py.File", name: str, array: npt.NDArray[Any]) -> "h5py.Dataset":
@@ -252,6 +256,7 @@ def _read(path: Path) -> Contents:
         version = _checked_version(attributes.pop("version", None))
         texts: dict[str, str] = {}
         arrays: dict[str, npt.NDArray[Any]] = {}
+        optional = {name for name in _names_of(file) if file[name].attrs.get("optional", 0) == 1}
         for name in _names_of(file):
             item = file[name]
             _check_item(name, item)
@@ -266,7 +271,7 @@ def _read(path: Path) -> Contents:
     versions = {
         name.removeprefix(prefix): str(attributes.pop(name)) for name in list(attributes) if name.startswith(prefix)
     }
-    return Contents(version, attributes, versions, texts, arrays)
+    return Contents(version, attributes, versions, texts, arrays, optional)
 
 
 def _checked_version(version: Any) -> int:

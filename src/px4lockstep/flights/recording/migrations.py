@@ -16,9 +16,7 @@ import numpy.typing as npt
 from numpy.lib.recfunctions import repack_fields
 
 from px4lockstep.engine.bus import layout_hash
-from px4lockstep.engine.checkpoints import CHECKPOINT
 from px4lockstep.engine.core import LOG_ROW
-from px4lockstep.engine.fingerprints import FINGERPRINT
 from px4lockstep.errors import InputError
 from px4lockstep.flights.recording.contents import VERSION, Contents, without_later_faults
 
@@ -37,15 +35,12 @@ def _from_1(contents: Contents) -> None:
     contents.attributes |= {"core_layout": "", "mission_name": "", "bus_layout": layout_hash(row)}
     if "log/rows" in contents.arrays:
         contents.arrays["log/rows"] = _with_fields(contents.arrays["log/rows"], row, "log/rows")
-    contents.arrays["moments/core"] = np.zeros((0, 0), np.uint8)
     states = len(contents.arrays.get("plant/initial_state", ()))
     contents.texts["state_names"] = "\n".join(f"x[{i}]" for i in range(states))
 
 
 def _from_2(contents: Contents) -> None:
-    """Version 3 added fingerprints of the state at each boundary."""
-    states = len(contents.arrays.get("plant/initial_state", ()))
-    contents.arrays["plant/marks"] = np.zeros((0, states), FINGERPRINT)
+    """Version 3 added fingerprints of the state at each boundary, which a file may lack."""
 
 
 def _from_3(contents: Contents) -> None:
@@ -68,15 +63,14 @@ def _from_4(contents: Contents) -> None:
     layout = json.loads((Path(__file__).parent / "version_4.json").read_text("utf-8"))
     if "plant/marks" in contents.arrays:
         contents.arrays["plant/fingerprints"] = contents.arrays.pop("plant/marks")
-    rows = contents.arrays.pop("moments/core", None)
-    if rows is None or "core_layout" not in contents.attributes:
-        return  # which is an error of its own
-    is_known = contents.attributes.pop("core_layout") == layout["core_layout"] and len(rows)
+    rows, hash_of_layout = contents.arrays.pop("moments/core", None), contents.attributes.pop("core_layout", None)
+    if rows is None or hash_of_layout != layout["core_layout"] or not len(rows):
+        return
     size = layout["state"]["itemsize"]
-    if is_known and (rows.dtype != np.uint8 or rows.shape[1:] != (size,)):
+    if rows.dtype != np.uint8 or rows.shape[1:] != (size,):
         raise InputError(f"moments/core has rows of {rows.shape[1:]} {rows.dtype}, not ({size},) uint8")
-    state = np.ascontiguousarray(rows).view(_dtype_of(layout["state"])) if is_known else np.zeros(0, CHECKPOINT)
-    contents.arrays["checkpoints/state"] = repack_fields(state.reshape(-1), recurse=True)
+    state = np.ascontiguousarray(rows).view(_dtype_of(layout["state"])).reshape(-1)
+    contents.arrays["checkpoints/state"] = repack_fields(state, recurse=True)
 
 
 def _dtype_of(layout: Any) -> np.dtype[Any]:

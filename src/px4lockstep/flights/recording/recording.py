@@ -9,9 +9,10 @@ import numpy.typing as npt
 
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
 from px4lockstep.engine.digest import flight_digest, live_digest, pack_live
+from px4lockstep.engine.run_memory import COPIED
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.snapshot import Snapshot
-from px4lockstep.engine.streams import Streams
+from px4lockstep.engine.streams import BOUNDARY, BY_NAME, CHANGE, Streams
 from px4lockstep.errors import InputError, StateError
 
 
@@ -119,25 +120,24 @@ class Recording:
         index = max(i for i in range(len(self.checkpoints)) if self._time_of(i) <= time_us)
         state = self.checkpoints[index : index + 1]
         cursor, streams = state["cursor"][0], self.streams
-        counts = {"commands": "autopilot_ticks", "winds": "wind_ticks"}
-        counts |= {"scenarios": "scenario_rows", "scenario_at": "scenario_rows"}
-        rows = int(cursor["log_rows"])
-        arrays = {name: getattr(streams, name)[: int(cursor[count])] for name, count in counts.items()}
+        rows = {
+            "autopilot": int(cursor["autopilot_ticks"]),
+            "wind": int(cursor["wind_ticks"]),
+            "log": int(cursor["log_rows"]),
+            CHANGE: int(cursor["scenario_rows"]),
+            BOUNDARY: int(cursor["k"]) + 1,
+        }
+        arrays = {name: array_of(self, name)[: rows[BY_NAME[name].per]] for name in COPIED if BY_NAME[name].path}
         if self.log_sensors is not None and self.sensor_checkpoints is not None:
-            arrays |= {"log_sensors": self.log_sensors[:rows], "sensors": self.sensor_checkpoints[index : index + 1]}
+            kept = self.sensor_checkpoints[index : index + 1]
+            arrays |= {"log_sensors": self.log_sensors[: rows["log"]], "sensors": kept}
         return Snapshot(
             schema_version=BUS_SCHEMA_VERSION,
             time_us=streams.time_us,
             due=streams.due,
             state=state,
             records=None,
-            arrays={
-                "log": self.log[:rows],
-                "log_state": self.log_state[:rows],
-                "logged": np.array([rows]),
-                "fingerprints": self.fingerprints[: int(cursor["k"]) + 1],
-                **arrays,
-            },
+            arrays=arrays,
             objects={},
         )
 
@@ -157,3 +157,9 @@ class Recording:
         ):
             if found != said:
                 raise InputError(f"its log has the {name} {found}, not {said}, which it says the flight had")
+
+
+def array_of(recording: Recording, name: str) -> npt.NDArray[Any]:
+    """Return the array of a stream."""
+    array: npt.NDArray[Any] = getattr(recording.streams if hasattr(recording.streams, name) else recording, name)
+    return array

@@ -1,0 +1,200 @@
+"""Buffers: the arrays that a run writes to, which grow as it goes on.
+
+Boundaries are generated in chunks, and with each chunk the arrays get room for the rows that it needs. The loop runs to
+the last boundary of the chunk and returns, so this costs nothing per boundary. A run whose arrays are small has all of
+them at once, in one chunk. They are in memory, or wherever `use` is told to have them: in mapped files, say.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.engine.streams import BOUNDARY, BY_NAME, CHANGE, KEPT, REPLAYED, STREAMS, Streams, locked
+from px4lockstep.engine.timeline import AXIS_BITS, CHUNK_BOUNDARIES, LOG, Timeline
+from px4lockstep.errors import InputError
+
+Array = npt.NDArray[Any]
+Grow = Callable[[str, Array, int, int], Array]
+"""`grow(name, array, rows, used)` returns an array like `array` with so many rows or more, and its first `used`."""
+
+MAX_BYTES = 8 * 2**30
+"""What a run may take of the memory."""
+WHOLE_BYTES = 2**28
+"""Runs up to this size have their arrays at once."""
+FIRST_CHANGES = 1_024
+"""Room for the scenario's changes at first; a run that needs more gets twice as much each time."""
+
+
+def grow_in_memory(name: str, array: Array, rows: int, used: int) -> Array:
+    """Return an array in memory: twice the size at least, so that copies are few.
+
+    Raises:
+        InputError: If it would not fit.
+    """
+    rows = max(rows, 2 * len(array))
+    if BY_NAME[name].per == CHANGE and rows * array.itemsize > MAX_BYTES:
+        raise InputError(
+            f"the scenario changes so often that its recording takes more than {MAX_BYTES / 2**30:.0f} GiB. Let it "
+            "change less often, or don't record"
+        )
+    grown = np.empty((rows, *array.shape[1:]), array.dtype)
+    grown[:used] = array[:used]
+    return grown
+
+
+class Buffers:
+    """The arrays of a run, by the names of streams, and its boundaries as far as they are known.
+
+    Args:
+        timeline: The timeline; its end is an upper bound.
+        n_x: How many states the plant has.
+        replay: What is replayed, if anything.
+        record: Whether the run records.
+        has_sensors: Whether it has sensors.
+    """
+
+    def __init__(
+        self, timeline: Timeline, n_x: int, replay: Streams | None, record: bool, *, has_sensors: bool = False
+    ) -> None:
+        if replay is not None:
+            replay.check_timeline(timeline)
+        self._timeline = timeline
+        self._replay = replay
+        self._row_bytes = {
+            stream.name: stream.dtype.itemsize * (n_x if stream.is_per_state else 1)
+            for stream in STREAMS
+            if (record or not stream.is_recorded) and (has_sensors or not stream.needs_sensors)
+        }
+        self._grow: Grow = grow_in_memory
+        self.arrays: dict[str, Array] = {stream.name: stream.empty(0, n_x) for stream in STREAMS}
+        if replay is not None:
+            self.arrays |= {stream.name: getattr(replay, stream.name).copy() for stream in REPLAYED}
+        self._next_us = timeline.start_us
+        self._rows = dict.fromkeys((BOUNDARY, *AXIS_BITS), 0)
+        self.time_us: npt.NDArray[np.uint64] = locked(self.arrays["time_us"])
+        self.due: npt.NDArray[np.uint16] = locked(self.arrays["due"])
+        self._before_end: tuple[Array, Array, bool] | None = None
+        self.is_complete = False
+        """Whether the end is among the boundaries that are known."""
+        if record and replay is None:
+            self.reserve(CHANGE, FIRST_CHANGES, {})
+        self.extend({})
+
+    def __len__(self) -> int:
+        return len(self.time_us)
+
+    def check_memory(self) -> None:
+        """Check that a run in memory fits.
+
+        Raises:
+            InputError: If not.
+        """
+        size = self._whole_bytes()
+        if self._grow is grow_in_memory and size > MAX_BYTES:
+            raise InputError(
+                f"log and streams of this run would take {size / 2**30:.1f} GiB; the limit is "
+                f"{MAX_BYTES / 2**30:.0f}. Use a longer log period or an earlier end, or fly it into a run folder"
+            )
+
+    def _whole_bytes(self) -> int:
+        """Return what the arrays take at most, if the run goes on to the end of its timeline."""
+        ticks = {name: self._timeline.most_ticks(name) for name in AXIS_BITS}
+        ticks |= {BOUNDARY: sum(ticks.values()) + 2, CHANGE: 0, KEPT: 0}
+        return sum(ticks[BY_NAME[name].per] * size for name, size in self._row_bytes.items())
+
+    def extend(self, used: Mapping[str, int]) -> None:
+        """Generate further boundaries, and make room for their rows.
+
+        Args:
+            used: How many rows of each stream are written.
+        """
+        if self._replay is not None:
+            self._add(self._replay.time_us, self._replay.due, used, is_last=True)
+            return
+        span_us = self._timeline.end_us + 1 - self._timeline.start_us
+        if self._grow is not grow_in_memory or self._whole_bytes() > WHOLE_BYTES:
+            span_us = self._timeline.chunk_us(CHUNK_BOUNDARIES)
+        time_us: Array = self.time_us[:0]
+        while not len(time_us):
+            time_us, due = self._timeline.window(self._next_us, self._next_us + span_us)
+            self._next_us += span_us
+        self._add(time_us, due, used, is_last=self._next_us > self._timeline.end_us)
+
+    def _add(self, time_us: Array, due: Array, used: Mapping[str, int], *, is_last: bool) -> None:
+        start, stop = len(self), len(self) + len(time_us)
+        self.is_complete = is_last
+        self._rows[BOUNDARY] = stop
+        for name, bit in AXIS_BITS.items():
+            self._rows[name] += int(np.count_nonzero(due & np.uint16(bit)))
+        if is_last and not start:
+            self.time_us, self.due = locked(time_us), locked(due)  # the timeline's own
+        else:
+            for name, new in (("time_us", time_us), ("due", due)):
+                self._make_room(name, stop, start)
+                self.arrays[name][start:stop] = new
+            self.time_us, self.due = locked(self.arrays["time_us"][:stop]), locked(self.arrays["due"][:stop])
+        self._reserve_known(used)
+
+    def _reserve_known(self, used: Mapping[str, int]) -> None:
+        """Make room for all rows of the boundaries that are known; the log has one more, for a crash."""
+        for name in self._row_bytes:
+            stream = BY_NAME[name]
+            is_replayed = self._replay is not None and stream.is_replayed
+            if stream.per in self._rows and not is_replayed and name not in ("time_us", "due"):
+                needed = self._rows[stream.per] + (stream.per == "log")
+                is_first = not len(self.arrays[name])
+                self._make_room(name, needed, used.get(name, 0))
+                if name == "fingerprints" and is_first:
+                    self.arrays[name][:1] = 0  # nothing was integrated to the first boundary
+
+    def reserve(self, per: str, rows: int, used: Mapping[str, int]) -> None:
+        """Make room for so many rows of the streams that have one at each change, or now and then."""
+        for name in self._row_bytes:
+            if BY_NAME[name].per == per:
+                self._make_room(name, rows, used.get(name, 0))
+
+    def _make_room(self, name: str, rows: int, used: int) -> None:
+        if rows > len(self.arrays[name]):
+            self.arrays[name] = self._grow(name, self.arrays[name], rows, min(used, len(self.arrays[name])))
+
+    def use(self, grow: Grow, used: Mapping[str, int]) -> None:
+        """Have the arrays elsewhere from now on; what is written so far comes along.
+
+        If `grow` raises, nothing changes.
+        """
+        moved = {}
+        for name in self._row_bytes:
+            stream, array = BY_NAME[name], self.arrays[name]
+            is_replayed = self._replay is not None and stream.is_replayed
+            is_the_timelines = stream.per == BOUNDARY and not len(array)
+            if not is_replayed and not is_the_timelines:
+                rows = self._rows.get(stream.per, len(array)) + (stream.per == "log")
+                written = len(self) if name in ("time_us", "due") else used.get(name, 0)
+                moved[name] = grow(name, array, rows, min(written, len(array)))
+        self.arrays |= moved
+        self._grow = grow
+        if not self.is_complete:
+            stop = len(self)
+            self.time_us, self.due = locked(self.arrays["time_us"][:stop]), locked(self.arrays["due"][:stop])
+
+    def end_at(self, last: int) -> None:
+        """Let a boundary be the last one; the log is due there."""
+        self._before_end = self.time_us, self.due, self.is_complete
+        due = self.due[: last + 1].copy()
+        due[last] |= np.uint16(LOG)
+        self.time_us, self.due = self.time_us[: last + 1], locked(due)
+        self.is_complete = True
+
+    def take_back_end(self) -> None:
+        """Let the run go on to the end of the timeline, if another end was decided."""
+        if self._before_end is not None:
+            self.time_us, self.due, self.is_complete = self._before_end
+            self._before_end = None
+
+    def release(self) -> None:
+        """Give the memory of the recorded streams back."""
+        for stream in STREAMS:
+            if stream.is_recorded:
+                self.arrays[stream.name] = self.arrays[stream.name][:0].copy()

@@ -1,0 +1,239 @@
+"""What a simulation remembers: the arrays that it writes to, checkpoints, and snapshots of all of it."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.autopilots.base import Session
+from px4lockstep.engine.buffers import Grow
+from px4lockstep.engine.bus import BUS_SCHEMA_VERSION
+from px4lockstep.engine.checkpoints import branched, difference, put_state, state_of
+from px4lockstep.engine.core import PYTHON, PYTHON_WITH_STATUS, Arrays
+from px4lockstep.engine.run_results import RunResults
+from px4lockstep.engine.scenario_stage import NotingChanges
+from px4lockstep.engine.sensor_stage import check_same_sensors, take_sensors
+from px4lockstep.engine.snapshot import Snapshot, load_objects, save_objects
+from px4lockstep.engine.stages import Handlers
+from px4lockstep.engine.streams import CHANGE, KEPT, STREAMS
+from px4lockstep.engine.timeline import Timeline
+from px4lockstep.errors import InputError, StateError
+from px4lockstep.jit import rows
+from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.sensors.suite import no_sensors
+
+CHECKPOINT_US = 10_000_000
+"""How often a recorded run keeps a checkpoint, for branches."""
+
+COPIED = tuple(stream.name for stream in STREAMS if stream.name not in ("time_us", "due", "checkpoints"))
+"""The streams that a snapshot has."""
+
+
+class RunMemory(RunResults):
+    """The part of a simulation that keeps its past, and goes back to it."""
+
+    timeline: Timeline
+    autopilot: Session
+    _arrays: Arrays
+    _logged: npt.NDArray[np.int64]
+    _sources: dict[str, Any]
+    _hooks: tuple[Any, ...]
+    _handlers: Handlers
+    _failed: BaseException | None
+    _raised_in_plant: BaseException | None
+    _is_end_requested: bool
+    _keeps_checkpoints: bool
+
+    @property
+    def _sensor_record(self) -> npt.NDArray[Any]:
+        """The record of the sensors; an empty one if there are none."""
+        return no_sensors() if self._sensors is None else self._sensors.record
+
+    # -- buffers -------------------------------------------------------------------------------------------------
+
+    def use_buffers(self, grow: Grow, logged: npt.NDArray[np.int64] | None = None) -> None:
+        """Have the arrays that the run writes to elsewhere: in files, say. What is written so far comes along.
+
+        Args:
+            grow: Returns an array with more rows: see `buffers.Grow`. It is called for each array now, and whenever
+                one is full.
+            logged: An array of one number, the count of complete rows of the log, which the loop keeps up to date.
+        """
+        self._buffers.use(grow, self._used())
+        if logged is not None:
+            logged[0] = self._logged[0]
+            self._logged = logged
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Let the loop have the arrays as they are now."""
+        buffers = self._buffers
+        arrays = {stream.name: rows(buffers.arrays[stream.name]) for stream in STREAMS if stream.is_in_loop}
+        arrays |= {"time_us": rows(buffers.time_us), "due": rows(buffers.due)}
+        arrays |= {"sensors": rows(self._sensor_record), "logged": rows(self._logged)}
+        self._arrays = Arrays(core=rows(self._core), **arrays)
+
+    def _extend(self) -> None:
+        """Generate further boundaries."""
+        self._buffers.extend(self._used())
+        self._hand_over()
+
+    def _known_index(self, time_us: int) -> int:
+        """Return the index of the first boundary at or after a time; those up to there are then known."""
+        buffers = self._buffers
+        while not buffers.is_complete and int(buffers.time_us[-1]) <= time_us:
+            self._extend()
+        return int(np.searchsorted(buffers.time_us, np.uint64(time_us)))
+
+    def release_streams(self) -> None:
+        """Give the memory of the streams back, once they are in a file; the run then counts as one without a recording.
+
+        Raises:
+            StateError: If the run has not ended.
+        """
+        if not self.is_done:
+            raise StateError("a run that has not ended needs its streams")
+        self._core["modes"]["is_recording"] = 0
+        self._n_checkpoints = 0
+        self._buffers.release()
+        self._hand_over()
+
+    # -- checkpoints -----------------------------------------------------------------------------------------------
+
+    def _keep_checkpoint(self) -> int:
+        """Keep a checkpoint if it is time to; return the boundary where it will be again, as far as it is known."""
+        if not self._keeps_checkpoints:
+            return len(self._buffers)
+        time_us, kept = self._buffers.time_us, self._n_checkpoints
+        last_us = int(time_us[self._boundary_of(kept - 1)]) if kept else -CHECKPOINT_US
+        if int(time_us[self.boundary]) >= last_us + CHECKPOINT_US:
+            self._add_checkpoint()
+            last_us = int(time_us[self.boundary])
+        return int(np.searchsorted(time_us, np.uint64(last_us + CHECKPOINT_US)))
+
+    def _add_checkpoint(self) -> None:
+        self._buffers.reserve(KEPT, self._n_checkpoints + 1, self._used())
+        self._buffers.arrays["checkpoints"][self._n_checkpoints] = state_of(self._core)[0]
+        if self._sensors is not None:
+            self._sensors.keep(self._n_checkpoints)
+        self._n_checkpoints += 1
+
+    def _boundary_of(self, checkpoint: int) -> int:
+        return int(self._buffers.arrays["checkpoints"]["cursor"]["k"][checkpoint])
+
+    # -- snapshots -----------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """Copy everything: records, log and streams so far, and the users' objects.
+
+        Raises:
+            StateError: If the run has failed, or real PX4 flies, whose state is in its library.
+        """
+        self.autopilot.check_copyable("copied")
+        if self._failed is not None:
+            raise StateError("a run that failed can't be copied; go back to a snapshot from before")
+        return self.copied()
+
+    def copied(self) -> Snapshot:
+        """Copy everything but what an autopilot keeps outside its record: for a copy of this process, which has it."""
+        return Snapshot(
+            schema_version=BUS_SCHEMA_VERSION,
+            time_us=self._buffers.time_us,
+            due=self._buffers.due,
+            state=state_of(self._core),
+            records=self._core.copy(),
+            arrays={name: self._so_far(name).copy() for name in COPIED} | {"sensors": self._sensor_record.copy()},
+            objects=save_objects(self._user_objects()),
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back (or on) to a snapshot, of this simulation or of one that was made alike.
+
+        Raises:
+            InputError: If the snapshot is of another version, timeline, plant, integrator or set of objects. Nothing
+                has changed then.
+        """
+        self.autopilot.check_copyable("put back")
+        if snapshot.schema_version != BUS_SCHEMA_VERSION:
+            raise InputError(f"the snapshot has schema version {snapshot.schema_version}, not {BUS_SCHEMA_VERSION}")
+        if not self._has_boundaries(snapshot, len(snapshot.time_us)):
+            raise InputError("the snapshot is of a simulation with another timeline")
+        objects = self._user_objects()
+        if snapshot.objects.keys() != objects.keys():
+            raise InputError(f"the snapshot has the objects {list(snapshot.objects)}, this simulation {list(objects)}")
+        other = None if snapshot.records is None else difference(self._core, snapshot.records)
+        if other is not None:
+            raise InputError(f"the snapshot is of a simulation with another {other}")
+        check_same_sensors(self._sensor_record, snapshot.arrays.get("sensors"))
+        core = self._core.copy()
+        put_state(core, snapshot.state)
+        self._take(core, snapshot)
+
+    def continue_from(self, snapshot: Snapshot, start: Snapshot) -> None:
+        """Resume, before the first boundary, a snapshot of a simulation with a different configuration.
+
+        Args:
+            snapshot: Where that simulation had come to.
+            start: A snapshot of it before its first boundary.
+
+        Raises:
+            InputError: If it can't be resumed with this configuration: see `checkpoints`.
+            StateError: If this simulation has run, or has users' objects, whose past is not in a snapshot.
+        """
+        if self.boundary or self._user_objects() or snapshot.objects:
+            raise StateError("only a new simulation without Python in its loop can go on from another's snapshot")
+        assert start.records is not None
+        k = int(snapshot.state["cursor"]["k"][0])
+        at_us = int(snapshot.time_us[k])
+        if self.timeline.end_us <= at_us:
+            raise InputError(f"the end, {self.timeline.end_us} us, is not after the checkpoint to resume")
+        if not self._has_boundaries(snapshot, k + 1):
+            raise InputError("a period, or the time of an event or a gust before the checkpoint to resume, was changed")
+        core = branched(start.records, snapshot.state, self._core, at_us)
+        name = self.autopilot.record
+        if name is not None and snapshot.records is not None:
+            self.autopilot.resume(snapshot.records[name], core[name], self._core[name])
+        self._take(core, snapshot)
+        if name is not None and not self._keeps_checkpoints and self._core["modes"]["is_recording"][0]:
+            # Not to resume, which takes the autopilot, but to replay from: what came before had another configuration.
+            self._n_checkpoints = 0
+            self._add_checkpoint()
+
+    def _has_boundaries(self, snapshot: Snapshot, count: int) -> bool:
+        """Return whether the first boundaries of a snapshot are those of this timeline; the last may be an end."""
+        ours = self._buffers
+        ours.take_back_end()
+        self._known_index(int(snapshot.time_us[count - 1]))
+        is_same_time = np.array_equal(ours.time_us[:count], snapshot.time_us[:count])
+        return is_same_time and np.array_equal(ours.due[: count - 1], snapshot.due[: count - 1])
+
+    def _take(self, core: npt.NDArray[Any], snapshot: Snapshot) -> None:
+        """Take over records, and the arrays and objects of a snapshot."""
+        self._core[:] = core
+        self._is_end_requested = False
+        self._buffers.reserve(CHANGE, len(snapshot.arrays["scenarios"]), {})
+        take_sensors(self._sensor_record, snapshot.arrays.get("sensors"))
+        for name in COPIED:
+            target = self._buffers.arrays[name]
+            array = snapshot.arrays.get(name, target[:0])  # a recording does not have all
+            rows = min(len(array), len(target))  # one that does not record has no room for streams
+            target[:rows] = array[:rows]
+        self._logged[0] = self._core["cursor"]["log_rows"][0]
+        self._hand_over()
+        load_objects(self._user_objects(), snapshot.objects)
+        for handler in self._handlers.values():
+            if isinstance(handler, NotingChanges):
+                handler.forget()
+        while self._n_checkpoints and self._boundary_of(self._n_checkpoints - 1) > self.boundary:
+            self._n_checkpoints -= 1
+        self._failed = None
+        self._raised_in_plant = None
+
+    def _user_objects(self) -> dict[str, Any]:
+        modes = self._core["modes"]
+        sources = {
+            name: self._sources[name] for name in self._sources if modes[name][0] in (PYTHON, PYTHON_WITH_STATUS)
+        }
+        if isinstance(self._sources["scenario"], Scenario):
+            sources |= self._sources["scenario"].python_objects()
+        return sources | {f"hook {i}": hook for i, hook in enumerate(self._hooks)}

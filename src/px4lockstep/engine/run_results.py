@@ -1,0 +1,164 @@
+"""What can be seen of a simulation: where it is, its log and streams so far, its digests."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.engine.buffers import Buffers
+from px4lockstep.engine.core import NATIVE, OFF, PYTHON_WITH_STATUS
+from px4lockstep.engine.digest import flight_digest, live_digest, pack_flight, pack_live
+from px4lockstep.engine.protocols import PlantView, StageInputs
+from px4lockstep.engine.sensor_stage import SensorStage
+from px4lockstep.engine.streams import BOUNDARY, CHANGE, KEPT, REPLAYED, STREAMS, Streams, locked
+from px4lockstep.errors import StateError
+from px4lockstep.scenario.actions import START_MISSION
+
+
+class RunResults:
+    """The part of a simulation that looks at its records and arrays, and changes nothing."""
+
+    _core: npt.NDArray[Any]
+    _buffers: Buffers
+    _inputs: StageInputs
+    _sensors: SensorStage | None
+    _initial_state: npt.NDArray[np.float64]
+    _n_x: int
+    _n_checkpoints: int
+
+    @property
+    def boundary(self) -> int:
+        """The index of the next boundary."""
+        return int(self._core["cursor"]["k"][0])
+
+    @property
+    def time_us(self) -> int:
+        """The time of the next boundary, or of the last one when the run is over."""
+        return int(self._buffers.time_us[self.boundary - 1 if self.is_done else self.boundary])
+
+    @property
+    def is_crashed(self) -> bool:
+        """Whether a crash has ended the run; the last row of the log is the crash."""
+        return bool(self._core["bus"]["scenario"]["crashed"][0])
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the run is over: the end has run, wherever it was decided, or a crash has ended it."""
+        return self.is_crashed or (self._buffers.is_complete and self.boundary == len(self._buffers))
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether it keeps the streams for a replay."""
+        return bool(self._core["modes"]["is_recording"][0])
+
+    @property
+    def reports_mission(self) -> bool:
+        """Whether it is known how far the mission was flown: not of an autopilot in Python without a status."""
+        return int(self._core["modes"]["autopilot"][0]) in (NATIVE, PYTHON_WITH_STATUS, OFF)
+
+    @property
+    def asks_for_mission(self) -> bool:
+        """Whether the scenario asks for the mission, be it that the time for it has not come."""
+        events = self._core["scenario"]["events"][0, : int(self._core["scenario"]["count"][0])]
+        return int(self.bus.scenario.mission) > 0 or bool((events["action"] == START_MISSION).any())
+
+    @property
+    def plant(self) -> PlantView:
+        """The true state, read-only; it follows the run."""
+        return self._inputs.plant
+
+    @property
+    def bus(self) -> Any:
+        """The bus, read-only; it follows the run."""
+        return self._inputs.bus
+
+    @property
+    def core(self) -> Any:
+        """All records of the simulation, a `SIM`, read-only; it follows the run."""
+        return locked(self._core)[0]
+
+    @property
+    def buffers(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays that the loop writes to, by the names of streams, with room for rows to come; read-only."""
+        return {name: locked(array) for name, array in self._buffers.arrays.items()}
+
+    @property
+    def log(self) -> npt.NDArray[Any]:
+        """The rows of the log so far: time, bus and held inputs; read-only."""
+        return locked(self._so_far("log"))
+
+    @property
+    def log_state(self) -> npt.NDArray[np.float64]:
+        """The plant state of each row of the log, rows × states; read-only."""
+        return locked(self._so_far("log_state"))
+
+    @property
+    def log_sensors(self) -> npt.NDArray[Any] | None:
+        """What the sensors reported at each row of the log, `SENSOR_OUT` records; read-only. None without sensors."""
+        return None if self._sensors is None else locked(self._so_far("log_sensors"))
+
+    @property
+    def streams(self) -> Streams:
+        """What a replay needs, so far; read-only, and it follows the run.
+
+        Raises:
+            StateError: If the run does not record.
+        """
+        if not self._core["modes"]["is_recording"][0]:
+            raise StateError("this run keeps no streams; make the simulation with record=True")
+        streams = {stream.name: locked(self._so_far(stream.name)) for stream in REPLAYED}
+        streams["scenario_at"] = np.append(streams["scenario_at"], self.boundary)
+        known = self.boundary if self.is_done else len(self._buffers)
+        time_us, due = self._buffers.time_us[:known], self._buffers.due[:known]
+        return Streams(time_us=time_us, due=due, gusts=self._core["gusts"].copy(), **streams)
+
+    @property
+    def initial_state(self) -> npt.NDArray[np.float64]:
+        """The state of the plant before the first boundary."""
+        return self._initial_state.copy()
+
+    @property
+    def checkpoints(self) -> npt.NDArray[Any]:
+        """The state of all records every `CHECKPOINT_US`: see `checkpoints`.
+
+        A run keeps them if it records and no Python is in its loop: they don't hold the state of users' objects.
+        """
+        return locked(self._so_far("checkpoints"))
+
+    @property
+    def sensor_checkpoints(self) -> npt.NDArray[Any] | None:
+        """The state of the sensors at each checkpoint; None without sensors."""
+        return None if self._sensors is None else self._sensors.kept(self._n_checkpoints)
+
+    @property
+    def fingerprints(self) -> npt.NDArray[np.uint8]:
+        """The fingerprint of the state that the plant reached each boundary with, boundaries × states.
+
+        Those of the first boundary are zero, and there are none unless the run records.
+        """
+        return locked(self._so_far("fingerprints"))
+
+    def digest(self) -> str:
+        """Return the digest of the flight so far: see `digest`."""
+        end = pack_flight(self.time_us, self._core["state"]["x"][:, : self._n_x], self._core["inputs"])
+        return flight_digest(self.log, self.log_state, end)
+
+    def live_digest(self) -> str:
+        """Return the digest of what only a live run has: the estimate and the autopilot's setpoints."""
+        return live_digest(self.log, pack_live(self.time_us, self._core["bus"]))
+
+    def _used(self) -> dict[str, int]:
+        """Return how many rows of each stream are written."""
+        cursor = self._core["cursor"][0]
+        rows = {
+            "log": int(cursor["log_rows"]),
+            "autopilot": int(cursor["autopilot_ticks"]),
+            "wind": int(cursor["wind_ticks"]),
+            CHANGE: int(cursor["scenario_rows"]),
+            KEPT: self._n_checkpoints,
+            BOUNDARY: int(cursor["k"]) + (not self.is_done),  # the fingerprint of the one to go on at is known
+        }
+        return {stream.name: rows[stream.per] for stream in STREAMS}
+
+    def _so_far(self, name: str) -> npt.NDArray[Any]:
+        return self._buffers.arrays[name][: self._used()[name]]
