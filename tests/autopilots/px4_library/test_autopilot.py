@@ -28,6 +28,8 @@ from px4lockstep.flights.run import fly
 from px4lockstep.px4 import Config
 from px4lockstep.px4.presets import ACTUATORS_ONLY, STATE_INJECTION, Interface, Published
 
+pytestmark = pytest.mark.process
+
 TICK_US = 4_000
 
 
@@ -355,7 +357,6 @@ def test_parameters_of_the_file_come_last(tmp_path):
         flight_of(tmp_path, changes={"px4.params": [{"name": "MPC_XY_CRUISE", "value": -3.0}]})
 
 
-@pytest.mark.process
 def test_a_process_that_asked_for_the_same_double_twice_ends_well():
     """The test above alone, in a fresh process: a copy over the loaded file made it end with SIGSEGV."""
     own = f"{__file__}::{test_parameters_of_the_file_come_last.__name__}"

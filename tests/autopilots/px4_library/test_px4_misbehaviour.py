@@ -15,6 +15,8 @@ from px4lockstep.flights.folder import is_incomplete, read_log
 from px4lockstep.flights.run import fly
 from px4lockstep.px4.codes import CODES
 
+pytestmark = pytest.mark.process
+
 IN_LOOP = ("orb_queue_publish", "step_uorb", "orb_check", "orb_copy")
 STEPS = 500
 CALLS = {"orb_queue_publish": 11 * STEPS, "step_uorb": STEPS, "orb_check": 9 * STEPS, "orb_copy": 4 * STEPS}
