@@ -63,6 +63,7 @@ def test_every_public_name_has_its_documentation():
             assert len(getattr(px4lockstep, name).__doc__) > 20, name
 
 
+@pytest.mark.process
 def test_users_have_types(tmp_path):
     """A program of theirs, under mypy --strict: what is returned is known, and a wrong argument is caught."""
     program = tmp_path / "user.py"

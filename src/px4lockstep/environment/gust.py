@@ -41,7 +41,7 @@ def add_gusts(gusts, t_us, vel_ned):
 
 
 class Gust(Part):
-    """A step of the wind."""
+    """A gust: a step of the wind."""
 
     where: ClassVar[str] = "environment.gusts"
     stage: ClassVar[str | None] = "wind"

@@ -90,7 +90,7 @@ def warning_of(battery, remaining):
 
 
 class Battery(Part):
-    """A battery."""
+    """A battery and its sensor."""
 
     where: ClassVar[str] = "power.batteries"
 

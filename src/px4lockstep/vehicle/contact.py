@@ -132,7 +132,7 @@ def contact_wrench(contact, dcm, z_down_m, vel, omega, dstate):
 
 
 class Contact(Part):
-    """The ground."""
+    """Contact with the ground."""
 
     aliases: ClassVar[dict[str, str]] = {"μ": "mu"}
     name_key: ClassVar[str | None] = "kind"

@@ -173,7 +173,7 @@ def bus_voltage(m, b, state, duties):
 
 
 class Bus(Part):
-    """A power bus."""
+    """A power bus: what feeds it and what it feeds."""
 
     where: ClassVar[str] = "power.buses"
 
@@ -185,7 +185,7 @@ class Bus(Part):
 
 
 class Power(Part):
-    """Batteries and buses."""
+    """Batteries and power buses."""
 
     where: ClassVar[str] = "power"
 
