@@ -18,11 +18,13 @@ class InputError(LockstepError):
     Args:
         text: What is wrong.
         key: The key of the spec file that it is about, as a path: `("power", "batteries", 0, "soc0")`; empty if none.
+        findings: If it is a report of a file, what is wrong, without the places that the text has.
     """
 
-    def __init__(self, text: str, *, key: tuple[str | int, ...] = ()) -> None:
+    def __init__(self, text: str, *, key: tuple[str | int, ...] = (), findings: tuple[str, ...] = ()) -> None:
         super().__init__(text)
         self.key = key
+        self.findings = findings or (text,)
 
 
 class StateError(LockstepError):
@@ -68,3 +70,9 @@ def did_you_mean(name: Any, known: Iterable[str]) -> str:
     by_lower = {item.lower(): item for item in known}
     closest = difflib.get_close_matches(name.lower(), by_lower, 1)
     return f"did you mean {by_lower[closest[0]]!r}? " if closest else ""
+
+
+def suggestion(name: Any, known: Iterable[str]) -> str:
+    """Return the same as the end of a message: `; did you mean 'x'?`, or nothing."""
+    hint = did_you_mean(name, known)
+    return f"; {hint.rstrip()}" if hint else ""

@@ -39,7 +39,7 @@ def test_a_parameter_has_the_type_that_the_library_says(px4):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("MPC_XY_PP", 1.0, "this PX4 has no parameter 'MPC_XY_PP'; the closest that px4lockstep knows is MPC_XY_P"),
+        ("MPC_XY_PP", 1.0, "this PX4 has no parameter 'MPC_XY_PP'; did you mean 'MPC_XY_P'?"),
         ("CA_ROTOR_COUNT", 4.5, "parameter CA_ROTOR_COUNT = 4.5 must be a whole number of 32 bits, because PX4 has it"),
         ("CA_ROTOR_COUNT", 2**31, "must be a whole number of 32 bits"),
         ("CA_ROTOR_COUNT", True, "must be a whole number of 32 bits"),

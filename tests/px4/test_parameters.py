@@ -51,8 +51,8 @@ def test_float32_is_the_nearest_one(value):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("MPC_XY_PP", 1.0, "parameter 'MPC_XY_PP' is unknown; the closest that is known is MPC_XY_P"),
-        ("mpc_xy_p", 1.0, "parameter 'mpc_xy_p' is unknown; the closest that is known is MPC_XY_P"),
+        ("MPC_XY_PP", 1.0, "parameter 'MPC_XY_PP' is unknown; did you mean 'MPC_XY_P'?"),
+        ("mpc_xy_p", 1.0, "parameter 'mpc_xy_p' is unknown; did you mean 'MPC_XY_P'?"),
         ("CA_R_REV", 1.5, "CA_R_REV = 1.5 is not a whole number; it must be a whole number from 0 to 4095"),
         ("CA_ROTOR_COUNT", True, "CA_ROTOR_COUNT = True is not a number; it must be a whole number"),
         ("BAT_LOW_THR", "0.2", "BAT_LOW_THR = '0.2' is not a number; it must be a number from 0.12 to 0.5 [norm]"),

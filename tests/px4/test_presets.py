@@ -103,7 +103,7 @@ def test_all_mistakes_of_a_file_come_in_one_report(tmp_path):
             'subs = [{ key = "vehicle_status", type = "VehicleAttitude" }]\n',
         )
     lines = str(caught.value).splitlines()
-    assert "px4.uorb.pubs[0]: type = 'BatteryStatu' is no message; the closest that is known is BatteryStatus" in lines
+    assert "px4.uorb.pubs[0]: type = 'BatteryStatu' is no message; did you mean 'BatteryStatus'?" in lines
     assert any(
         line.startswith("px4.uorb.pubs[1]: nothing in the simulator fills vehicle_imu; it can pub") for line in lines
     )

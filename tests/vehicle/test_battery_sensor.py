@@ -90,9 +90,9 @@ def test_charge_and_warning_come_along():
 @pytest.mark.parametrize(
     ("delay_s", "message"),
     [
-        (0.005, r"sense_delay_s = 0\.005 is not a whole number of ticks of the autopilot, 4000 us; use 0\.004 or"),
+        (0.005, r"sense_delay_s = 0\.005 is not a whole number of ticks of 0\.004 s; use 0\.004 or"),
         (0.0000015, "whole number of microseconds"),
-        (0.4, "is 100 ticks of the autopilot; at most 64"),
+        (0.4, "is too long; at most 64 ticks"),
     ],
 )
 def test_a_delay_that_is_not_whole_ticks_is_an_error(delay_s, message):

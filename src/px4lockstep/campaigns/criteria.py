@@ -1,6 +1,5 @@
 """Pass criteria: bounds on metrics that a flight must keep, all of them."""
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -8,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, model_validator
 
 from px4lockstep.campaigns.metrics import Metric
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, did_you_mean
 from px4lockstep.part import KEY, Part, entry, show, wrong
 
 
@@ -59,9 +58,9 @@ def check_criteria(criteria: Sequence[CriterionTable], metrics: Sequence[Metric]
     for i, criterion in enumerate(criteria):
         metric = by_name.get(criterion.metric)
         if metric is None:
-            near = difflib.get_close_matches(criterion.metric, by_name, 1)
-            hint = f"did you mean {near[0]!r}? There" if near else "there"
-            raise InputError(f"pass[{i}].metric = {criterion.metric!r} is no metric; {hint} are {', '.join(by_name)}")
+            hint = did_you_mean(criterion.metric, by_name)
+            there = f"{'There' if hint else 'there'} are {', '.join(by_name)}"
+            raise InputError(f"pass[{i}].metric = {criterion.metric!r} is no metric; {hint}{there}")
         if metric.is_bool and not isinstance(criterion.equals, bool):
             raise InputError(
                 f"pass[{i}], on metric {metric.name!r}, has a number for a bound, and the metric is true or false; "

@@ -5,7 +5,6 @@ are derived (`tilt_deg`). All are float64, the same bits on every machine: produ
 and the package's own functions.
 """
 
-import difflib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.campaigns.tilt import tilts_deg
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, did_you_mean
 from px4lockstep.log.log import Log
 from px4lockstep.log.schema import BY_NAME, COLUMNS, COUNTED, Column, components
 from px4lockstep.scenario.signals import SIGNALS
@@ -105,9 +104,9 @@ def _unknown(name: str) -> str:
         parts = ", ".join(components(BY_NAME[name], 1))
         return f"{name!r} is several numbers in each row, and a signal is one of them, as {parts}"
     numbers = [flat for column in COLUMNS for flat in components(column, 1)]
-    near = difflib.get_close_matches(name, [*DERIVED, *numbers], n=1, cutoff=0.6)
-    hint = f"did you mean {near[0]!r}? Signals" if near else "signals"
-    return f"there is no signal {name!r}; {hint} are {', '.join(DERIVED)}, and of the log {', '.join(numbers)}"
+    hint = did_you_mean(name, [*DERIVED, *numbers])
+    known = f"{'Signals' if hint else 'signals'} are {', '.join(DERIVED)}, and of the log {', '.join(numbers)}"
+    return f"there is no signal {name!r}; {hint}{known}"
 
 
 def _length(*parts: Floats) -> Floats:

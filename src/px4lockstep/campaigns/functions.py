@@ -5,7 +5,6 @@ in the middle of a campaign changes nothing, and a worker on another machine nee
 own, once per process. Only while it runs, the folder that it is in is searched for what it imports, after all else.
 """
 
-import difflib
 import functools
 import hashlib
 import inspect
@@ -18,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from px4lockstep.errors import InputError, MetricError
+from px4lockstep.errors import InputError, MetricError, did_you_mean
 
 if TYPE_CHECKING:
     from px4lockstep.campaigns.kinds import FlightSignals
@@ -109,11 +108,9 @@ class UserFunction:
         found = getattr(module, self.name, None)
         if found is None:
             names = [name for name, value in vars(module).items() if inspect.isfunction(value)]
-            near = difflib.get_close_matches(self.name, names, 1)
-            hint = f"did you mean {near[0]!r}? Its" if near else "its"
-            raise InputError(
-                f"{self.path.name} has no function {self.name!r}; {hint} functions are {', '.join(names) or 'none'}"
-            )
+            hint = did_you_mean(self.name, names)
+            known = f"{'Its' if hint else 'its'} functions are {', '.join(names) or 'none'}"
+            raise InputError(f"{self.path.name} has no function {self.name!r}; {hint}{known}")
         made: Callable[..., Any] = found
         return made
 

@@ -178,8 +178,8 @@ def _check_values(campaign: Campaign, report: Report) -> None:
             try:
                 campaign.spec({vary.key: value})
             except InputError as error:
-                said = str(error).replace(f"override {vary.key}: ", "")
-                report.add(("vary", i), f"vary[{i}], {vary.key} = {show(value)}{how}: {said}")
+                text = f"vary[{i}], {vary.key} = {show(value)}{how}: {'; '.join(error.findings)}"
+                report.add(("vary", i), text)
                 break
 
 

@@ -1,6 +1,5 @@
 """Metrics: a number, or yes or no, for each flight of a campaign."""
 
-import difflib
 import math
 import numbers
 import re
@@ -17,7 +16,7 @@ from px4lockstep.campaigns.flight_signals import DERIVED, Signals, unit_of
 from px4lockstep.campaigns.functions import UserFunction
 from px4lockstep.campaigns.kinds import KINDS, WINDOW, FlightSignals, in_us
 from px4lockstep.campaigns.result_rows import ABOUT
-from px4lockstep.errors import InputError, MetricError
+from px4lockstep.errors import InputError, MetricError, did_you_mean
 from px4lockstep.log.log import Log
 from px4lockstep.part import KEY, Part, Seconds, entry, show, wrong
 from px4lockstep.timebase import seconds_to_us
@@ -67,9 +66,9 @@ class MetricTable(Part):
     @classmethod
     def _is_known(cls, kind: str | None) -> str | None:
         if kind is not None and kind not in KINDS:
-            near = difflib.get_close_matches(kind, KINDS, 1)
-            hint = f"did you mean {near[0]!r}? Allowed" if near else "allowed"
-            raise wrong(f"{KEY} = {show(kind)} is unknown; {hint} are {', '.join(KINDS)}")
+            hint = did_you_mean(kind, KINDS)
+            known = f"{'Allowed' if hint else 'allowed'} are {', '.join(KINDS)}"
+            raise wrong(f"{KEY} = {show(kind)} is unknown; {hint}{known}")
         return kind
 
     @field_validator("signal")

@@ -55,7 +55,7 @@ SHORTEST_STEP_S = 1e-12
 
 
 class Integrator(Part):
-    """How the plant is integrated."""
+    """How the plant is integrated: method, tolerances, steps."""
 
     aliases: ClassVar[dict[str, str]] = {"rtol_ω": "rtol_omega", "atol_ω": "atol_omega"}
     name_key: ClassVar[str | None] = "kind"

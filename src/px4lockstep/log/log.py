@@ -1,6 +1,5 @@
 """The log of a run, by the columns of the schema: from a simulation, or read from a file."""
 
-import difflib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -11,7 +10,7 @@ import numpy.typing as npt
 
 from px4lockstep.engine.core import NATIVE, PYTHON_WITH_STATUS
 from px4lockstep.engine.simulation import Simulation
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, suggestion
 from px4lockstep.io import in_memory
 from px4lockstep.log.schema import BY_NAME, COLUMNS, COMPONENTS, Column, components
 from px4lockstep.math.quaternion import to_euler
@@ -107,8 +106,7 @@ class Log:
             return BY_NAME[name]
         if name in BY_NAME:
             raise InputError(f"this log has no column {name!r}: {_why_absent(BY_NAME[name])}")
-        near = difflib.get_close_matches(str(name), list(self._arrays), n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(self._arrays)}"
+        hint = suggestion(name, self._arrays) or f"; it has {', '.join(self._arrays)}"
         raise InputError(f"there is no column {name!r}{hint}")
 
     def unit(self, name: str) -> str:

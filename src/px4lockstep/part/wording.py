@@ -40,7 +40,7 @@ def findings(error: ValidationError, prefix: Key, root: type[Part]) -> Iterator[
             continue  # pydantic counts the valid ones only
         if kind == "misfits":
             for own, text in found["ctx"]["found"]:
-                yield (*key, *own), kind, text.replace(KEY, dotted((*key, *own)))
+                yield (*key, *own), kind, text.replace(KEY, _name((*key, *own), root))
         else:
             yield key, kind, missing(key, root) if kind == "missing" else wording(key, dict(found), root)
 
@@ -49,14 +49,19 @@ def input_error(part: type[Part], error: ValidationError) -> InputError:
     """Return what pydantic found wrong with a part that was made in Python, with the key of the first error."""
     start: Key = tuple(part.where.split(".")) if part.where else ()
     found = [(key, text) for key, _, text in findings(error, (), part)]
-    lines = [f"{part.where}.{text}" if start and key else text.replace(KEY, part.where) for key, text in found]
+    lines = [f"{part.where}.{text}" if start and key else text for key, text in found]
     return InputError("\n".join(lines), key=(*start, *found[0][0]))
+
+
+def _name(key: Key, root: type[Part]) -> str:
+    """Return the dotted key, or for that of a whole part its own."""
+    return dotted(key) or root.where or root.__name__
 
 
 def wording(key: Key, found: dict[str, Any], root: type[Part]) -> str:
     """Write what pydantic found."""
     kind, value, context = found["type"], found["input"], found.get("ctx", {})
-    name = dotted(key)
+    name = _name(key, root)
     if kind == "wrong":
         return str(context["text"]).replace(KEY, name)
     if kind == "extra_forbidden":

@@ -1,6 +1,5 @@
 """A running PX4: parameters, mission, topics, steps."""
 
-import difflib
 import os
 from collections.abc import Callable
 from ctypes import byref, c_char_p, c_float, c_int32, c_uint8, c_uint32
@@ -9,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from px4lockstep.errors import InputError, LayoutError, Px4Error, TimeError
+from px4lockstep.errors import InputError, LayoutError, Px4Error, TimeError, suggestion
 from px4lockstep.px4.abi import Config
 from px4lockstep.px4.codes import CODES, NO_FIELD_STRING, UNKNOWN, WRONG_TYPE, refused
 from px4lockstep.px4.parameters import as_float32, known_parameters
@@ -143,8 +142,7 @@ class Px4:
         if code == 0:
             return "int32"
         if code == UNKNOWN:
-            nearest = difflib.get_close_matches(name.upper(), known_parameters(), n=1, cutoff=0.0)[0]
-            raise InputError(f"this PX4 has no parameter {name!r}; the closest that px4lockstep knows is {nearest}")
+            raise InputError(f"this PX4 has no parameter {name!r}{suggestion(name, known_parameters())}")
         if code == WRONG_TYPE:
             self.call("param_get_f32", name, _text("parameter", name), byref(c_float()))
             return "float"
@@ -214,9 +212,8 @@ class Px4:
             byref(queue),
         )
         if code == UNKNOWN:
-            nearest = difflib.get_close_matches(topic, shipped_layouts(), n=1, cutoff=0.0)[0]
             meaning, remedy = CODES["orb_topic_metadata"][code]
-            raise LayoutError(f"{topic}: {meaning}; {remedy}. The closest that px4lockstep knows is {nearest}")
+            raise LayoutError(f"{topic}: {meaning}; {remedy}{suggestion(topic, shipped_layouts())}")
         if code < 0 and code != NO_FIELD_STRING:
             raise refused("orb_topic_metadata", topic, code)
         text = None if code == NO_FIELD_STRING or fields.value is None else fields.value.decode("latin-1")

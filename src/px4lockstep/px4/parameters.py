@@ -7,7 +7,6 @@ PX4 keeps a parameter as an int32 or a float32 and computes with that, so a floa
 is 0.15000000596046448.
 """
 
-import difflib
 import functools
 import json
 import math
@@ -19,7 +18,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any, Literal
 
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, suggestion
 
 ROTORS = 12
 """CA_ROTOR0_PX to CA_ROTOR11_PX, as many as PX4's control allocation has."""
@@ -107,7 +106,7 @@ def resolve(overrides: Mapping[str, float | int]) -> dict[str, float | int]:
     for name, value in overrides.items():
         parameter = known.get(name)
         if parameter is None:
-            report.append(f"parameter {name!r} is unknown; {_nearest(name, known)}")
+            report.append(f"parameter {name!r} is unknown{suggestion(name, known)}")
         elif (wrong := _wrong(parameter, value)) is not None:
             report.append(f"parameter {name} = {value!r} {wrong}; it must be {parameter.allowed}")
         else:
@@ -148,9 +147,3 @@ def _wrong(parameter: Parameter, value: Any) -> str | None:
     low = -math.inf if parameter.minimum is None else parameter.minimum
     high = math.inf if parameter.maximum is None else parameter.maximum
     return None if low <= number <= high else "is out of range"
-
-
-def _nearest(name: Any, known: Mapping[str, Parameter]) -> str:
-    """Name the known parameter that is closest in spelling."""
-    matches = difflib.get_close_matches(str(name).upper(), known, n=1, cutoff=0.0)
-    return f"the closest that is known is {matches[0]}"

@@ -5,12 +5,11 @@ of the file's `[px4.uorb]` names its topic by the type of the message, `VehicleS
 files of PX4Lockstep.jl; its key is only a name.
 """
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, suggestion
 from px4lockstep.px4.fields import INPUT_FIELDS, OUTPUT_FIELDS, battery_fields
 from px4lockstep.px4.uorb.shipped import shipped_layouts
 
@@ -194,8 +193,7 @@ def _topic(place: str, entry: SubscriptionEntry, report: list[str]) -> str | Non
     messages = {each.message: topic for topic, each in shipped_layouts().items()}
     message = entry.type.removesuffix("Msg")
     if message not in messages:
-        nearest = difflib.get_close_matches(message, messages, n=1, cutoff=0.0)[0]
-        report.append(f"{place}: type = {entry.type!r} is no message; the closest that is known is {nearest}")
+        report.append(f"{place}: type = {entry.type!r} is no message{suggestion(message, messages)}")
         return None
     same = shipped_layouts().get(entry.key)
     if same is not None and same.message != message:

@@ -26,6 +26,7 @@ from px4lockstep.spec.report import Report
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.timing import Timing, build_timeline
 from px4lockstep.vehicle.aircraft import Aircraft
+from px4lockstep.vehicle.propulsion import Propulsion
 
 AIRCRAFT = ("aircraft", "home", "plant", "environment", "airframe", "actuation", "power")
 """The tables that an aircraft is made of."""
@@ -150,6 +151,8 @@ def build_parts(spec: Spec, report: Report, builder: Builder, *, is_flown: bool 
     if all(hasattr(spec, name) for name in AIRCRAFT):
         try:
             aircraft = build_aircraft(spec, builder)
+            with at(("airframe", "propulsion")):  # motors that can lift it
+                builder.made(Propulsion.thrust_constant, aircraft.propulsion, aircraft.calibration_thrust_n)
         except InputError as error:
             report.add_error(error)
     if is_flown and all(hasattr(spec, name) for name in AUTOPILOT):

@@ -19,7 +19,6 @@ from px4lockstep.spec.flight_tables import (
 from px4lockstep.spec.timing import Timing
 from px4lockstep.timebase import seconds_to_us
 from px4lockstep.vehicle.aircraft import check_motors, check_wiring
-from px4lockstep.vehicle.airframe import Airframe
 from px4lockstep.vehicle.battery_sensor import sense_delay_ticks
 
 
@@ -31,17 +30,6 @@ def us(seconds: float) -> int:
 def bad(key: Key, value: Any, text: str) -> tuple[Key, str]:
     """Return what is wrong with a key and its value."""
     return key, f"{dotted(key)} = {show(value)} {text}"
-
-
-def check_thrust(tables: Tables) -> Found:
-    """Motors that can lift it."""
-    airframe: Airframe = tables["airframe"]
-    try:
-        airframe.propulsion.thrust_constant(airframe.calibration_thrust_n)
-    except InputError as error:
-        yield error.key, str(error)
-    except ArithmeticError:
-        return  # which writing the record reports
 
 
 def check_estimator(tables: Tables) -> Found:
@@ -151,6 +139,3 @@ CHECKS: tuple[tuple[Check, tuple[str, ...]], ...] = (
     (check_run, ("run",)),
 )
 """All checks, each with the tables that it needs; it is left out if one of them is wrong already."""
-
-COMPUTED_CHECKS: tuple[tuple[Check, tuple[str, ...]], ...] = ((check_thrust, ("airframe",)),)
-"""Checks of what is computed from tables; each is left out if anything at all is wrong with one of them."""

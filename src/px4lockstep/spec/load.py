@@ -15,7 +15,7 @@ from px4lockstep.px4.missions import parse_mission
 from px4lockstep.spec.build import build_aircraft, build_parts
 from px4lockstep.spec.defaults import Tables, fill_in
 from px4lockstep.spec.files import Layers, find_file
-from px4lockstep.spec.flight_checks import CHECKS, COMPUTED_CHECKS
+from px4lockstep.spec.flight_checks import CHECKS
 from px4lockstep.spec.overrides import apply_overrides
 from px4lockstep.spec.shipped import mission_of
 from px4lockstep.spec.spec import Places, Spec
@@ -135,10 +135,6 @@ def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bo
                 report.add(key, text, needed)
                 if report.is_full:
                     break
-    for check, needed in COMPUTED_CHECKS:
-        if all(name in tables and name not in report.tables for name in needed):
-            for key, text in check(tables):
-                report.add(key, text, needed)
     if reads_mission and "px4" in tables and "scenario" in tables:
         _read_mission(tables["px4"].mission_path, layers)
     if report.lines:

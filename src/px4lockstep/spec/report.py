@@ -34,6 +34,8 @@ class Report:
         self.lines: list[str] = []
         self.tables: list[str] = []
         """The top-level tables that something is wrong with."""
+        self.findings: list[str] = []
+        """What is wrong, without places."""
         self.first: Key = ()
         """The first key that something is wrong with."""
 
@@ -41,6 +43,7 @@ class Report:
         """Add a problem of a key; the text names it. `tables` are those that it was found by."""
         self.tables += [str(part) for part in key[:1]]
         self.first = self.first or key
+        self.findings.append(text)
         self.lines.append(f"{self.places.of(key, tables)}: {text}")
 
     def add_error(self, error: InputError) -> None:
@@ -76,11 +79,11 @@ class Report:
 
     def error(self) -> InputError:
         """Return everything as one error."""
-        lines = list(dict.fromkeys(self.lines))
+        lines, found = list(dict.fromkeys(self.lines)), tuple(dict.fromkeys(self.findings))
         if len(lines) == 1:
-            return InputError(lines[0], key=self.first)
+            return InputError(lines[0], key=self.first, findings=found)
         is_all = len(lines) <= MAX_LINES
         count = f"{len(lines)} errors" if is_all else f"more than {MAX_LINES} errors"
         shown = [f"  {line}" for line in lines[:MAX_LINES]]
         text = "\n".join([f"{self.places.main} has {count}:", *shown, *([] if is_all else ["  …"])])
-        return InputError(text, key=self.first)
+        return InputError(text, key=self.first, findings=found)

@@ -18,7 +18,7 @@ from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal4, stream_key
 from px4lockstep.part import Key, dotted
 from px4lockstep.plant.layout import BATTERY_STATUS
-from px4lockstep.timebase import seconds_to_us
+from px4lockstep.timebase import ticks_of
 from px4lockstep.vehicle.battery import Battery
 
 MAX_DELAY_TICKS = 64
@@ -81,22 +81,9 @@ def sense_delay_ticks(battery: Battery, lane: int, period_us: int) -> int:
     """
     key: Key = ("power", "batteries", lane, "sense_delay_s")
     try:
-        ticks, rest_us = divmod(seconds_to_us(battery.sense_delay_s, dotted(key)), period_us)
+        return ticks_of(battery.sense_delay_s, dotted(key), period_us, MAX_DELAY_TICKS)
     except TimeError as error:
         raise InputError(str(error), key=key) from None
-    if rest_us:
-        raise InputError(
-            f"{dotted(key)} = {battery.sense_delay_s} is not a whole number of ticks of the autopilot, {period_us} us; "
-            f"use {ticks * period_us / 1e6:g} or {(ticks + 1) * period_us / 1e6:g}",
-            key=key,
-        )
-    if ticks > MAX_DELAY_TICKS:
-        raise InputError(
-            f"{dotted(key)} = {battery.sense_delay_s} is {ticks} ticks of the autopilot; at most {MAX_DELAY_TICKS} "
-            f"are allowed, {MAX_DELAY_TICKS * period_us / 1e6:g} s",
-            key=key,
-        )
-    return ticks
 
 
 def write_battery_sensor(battery: Battery, rec: Any, lane: int, seed: int, period_us: int) -> None:

@@ -49,7 +49,7 @@ def items_of(*items, aircraft=None):
 
 def test_an_unknown_parameter_is_an_error_that_names_the_nearest():
     """When the autopilot is made, before anything flies."""
-    with pytest.raises(InputError, match="'MPC_XY_PP' is unknown; the closest that is known is MPC_XY_P"):
+    with pytest.raises(InputError, match="'MPC_XY_PP' is unknown; did you mean 'MPC_XY_P'"):
         Builtin(params={"MPC_XY_PP": 1.0})
 
 

@@ -134,7 +134,7 @@ def test_all_topics_that_do_not_fit_come_in_one_report(tmp_path, monkeypatch):
     lines = str(caught.value).splitlines()
     assert [line.partition(":")[0] for line in lines] == ["vehicle_status", "home_positon", "home_position"]
     assert "this PX4 has no such topic" in lines[1]
-    assert lines[1].endswith("The closest that px4lockstep knows is home_position")
+    assert lines[1].endswith("; did you mean 'home_position'?")
 
 
 def test_a_library_that_contradicts_itself_is_refused(tmp_path, monkeypatch):
