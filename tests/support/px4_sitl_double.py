@@ -183,7 +183,8 @@ def make_flight(
 ):
     """Return a simulation of the Iris with a PX4 of this build, and the PX4."""
     if scenario is None:
-        scenario = Scenario().arm(at_s=1.0).start_mission(at_s=2.0)
+        scenario = Scenario().arm(at_s=1.0)
+        scenario = scenario if mission is None else scenario.start_mission(at_s=2.0)
     end_us = round(1e6 * end_s)
     timeline = Timeline(
         end_us,

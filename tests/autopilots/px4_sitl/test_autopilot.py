@@ -235,6 +235,7 @@ def test_a_px4_that_never_connects_is_an_error(build, tmp_path, monkeypatch, end
     ended.check(sitl, tmp_path)
 
 
+@pytest.mark.sitl
 def test_a_px4_that_ends_at_once_is_an_error_at_once(tmp_path, monkeypatch):
     """Not only when the time is over."""
     build = make_build(tmp_path / "build")
@@ -245,6 +246,7 @@ def test_a_px4_that_ends_at_once_is_an_error_at_once(tmp_path, monkeypatch):
     assert simulation.statistics.wall_s < 30.0  # half of that time
 
 
+@pytest.mark.sitl
 def test_a_program_that_is_none_is_an_error(tmp_path, monkeypatch):
     """The system's reason is told."""
     build = make_build(tmp_path / "build")
