@@ -20,7 +20,7 @@ from px4lockstep.log.log import Log
 from px4lockstep.part import at, dotted
 from px4lockstep.px4.missions import Mission
 from px4lockstep.scenario.scenario import Scenario, time_key
-from px4lockstep.spec.flight_checks import us
+from px4lockstep.spec.checks import us
 from px4lockstep.spec.flight_tables import Home
 from px4lockstep.spec.report import Report
 from px4lockstep.spec.spec import Spec

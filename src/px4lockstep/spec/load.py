@@ -13,9 +13,9 @@ from px4lockstep.part import CHECK_LATER, Key, checks_of, keys_of
 from px4lockstep.part.wording import unknown
 from px4lockstep.px4.missions import parse_mission
 from px4lockstep.spec.build import build_aircraft, build_parts
+from px4lockstep.spec.checks import CHECKS
 from px4lockstep.spec.defaults import Tables, fill_in
 from px4lockstep.spec.files import Layers, find_file
-from px4lockstep.spec.flight_checks import CHECKS
 from px4lockstep.spec.overrides import apply_overrides
 from px4lockstep.spec.shipped import mission_of
 from px4lockstep.spec.spec import Places, Spec

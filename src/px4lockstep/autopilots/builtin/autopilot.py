@@ -25,6 +25,7 @@ from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ, period_us
 from px4lockstep.autopilots.builtin.takeoff import write_takeoff
 from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.checks import check_kind
+from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.jit import plain
@@ -79,8 +80,8 @@ class Builtin(NativeAutopilot):
 
     mission: Mission | str | Path | None = None
     params: Params = field(default_factory=dict)
-    home_lat_deg: float = 47.397742
-    home_lon_deg: float = 8.545594
+    home_lat_deg: float = HOME_LAT_DEG
+    home_lon_deg: float = HOME_LON_DEG
     rates: Rates = field(default_factory=Rates)
     strict_rates: bool = False
     motor_failure_detection: bool = True

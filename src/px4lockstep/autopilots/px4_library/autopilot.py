@@ -20,6 +20,7 @@ from px4lockstep.autopilots.builtin.schedule import period_us as module_period_u
 from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.autopilots.px4_library.exchange import FUNCTIONS, MAX_SILENT_TICKS, SILENT, STOPPED
 from px4lockstep.autopilots.px4_library.records import MAX_FIELDS, MAX_PUBLISHERS, MAX_SUBSCRIBERS, PX4_HOST
+from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.errors import InputError, StateError
 from px4lockstep.jit.memory import KINDS as NUMBER_KINDS
 from px4lockstep.px4 import Config, Layout, Library, Px4, check_layouts
@@ -69,8 +70,8 @@ class Px4Library(NativeAutopilot):
     params: Mapping[str, float | int] = field(default_factory=dict)
     library: str | Path | None = None
     config: Config = field(default_factory=Config)
-    home_lat_deg: float = 47.397742
-    home_lon_deg: float = 8.545594
+    home_lat_deg: float = HOME_LAT_DEG
+    home_lon_deg: float = HOME_LON_DEG
     interface: Interface = STATE_INJECTION
     derive_ca_params: bool = True
     strict_rates: bool = False

@@ -37,6 +37,7 @@ from px4lockstep.autopilots.px4_sitl.mavlink.links import (
 )
 from px4lockstep.autopilots.px4_sitl.options import SitlOptions
 from px4lockstep.autopilots.px4_sitl.process import Px4Process, find_build
+from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.errors import HostError, InputError, SimulationError
 from px4lockstep.px4.missions import Mission
 from px4lockstep.sensors.suite import SensorConfig, SensorSuite
@@ -90,8 +91,8 @@ class Px4Sitl:
     params: Mapping[str, float | int] = field(default_factory=dict)
     options: SitlOptions = field(default_factory=SitlOptions)
     derive_ca_params: bool = True
-    home_lat_deg: float = 47.397742
-    home_lon_deg: float = 8.545594
+    home_lat_deg: float = HOME_LAT_DEG
+    home_lon_deg: float = HOME_LON_DEG
     sensors: SensorConfig = field(default_factory=SensorConfig)
 
     def __post_init__(self) -> None:
