@@ -14,6 +14,9 @@ from px4lockstep.engine.core import SIM
 from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
 from px4lockstep.jit import plain, zeros
+from px4lockstep.px4.mission_items import Command
+from px4lockstep.spec.build import build
+from px4lockstep.spec.load import load_spec
 from px4lockstep.vehicle.contact import Contact
 
 
@@ -49,6 +52,7 @@ SAME = [
     (None, None),
     ((1, (2.0, "x")), (1, (2.0, "x"))),
     ([1, 2.0], [1, 2.0]),
+    (Command.WAYPOINT, Command.WAYPOINT),
     (np.array([1.0, -0.0]), np.array([1.0, -0.0])),
     ({"a": 1, "b": (2.0,)}, {"a": 1, "b": (2.0,)}),
     (Pair(1.0, Pair("x", None)), Pair(1.0, Pair("x", None))),
@@ -67,6 +71,8 @@ DIFFERENT = [
     (Pair(1, 2), OtherPair(1, 2)),
     (Contact(mu=0.5), Contact(mu=0.6)),
     (np.array([0.0]), np.array([-0.0])),
+    (Command.WAYPOINT, int(Command.WAYPOINT)),
+    ((1, 2), ((1, 2),)),
     (np.array([1.0]), np.array([1])),
     (Opaque(), Opaque()),
     (Pair(1, Opaque()), Pair(1, Opaque())),
@@ -219,3 +225,18 @@ def test_free_keys_of_a_part_can_not_be_changed():
     with pytest.raises(TypeError, match="can't be changed"):
         table.params["MPC_XY_P"] = 3.0
     assert pickle.loads(pickle.dumps(table)) == copy.deepcopy(table) == table
+
+
+def test_the_parts_of_a_run_are_all_remembered():
+    """Nothing that a flight is built of has unknown content: the second of two equal runs makes nothing anew."""
+    spec, made = load_spec("iris", {"timeline.t_end_s": 1.0}), []
+
+    class Counting(BuildCache):
+        def _made(self, key, make, of):
+            return super()._made(key, lambda *of: made.append(key) or make(*of), of)
+
+    cache = Counting()
+    for _ in range(2):
+        made.clear()
+        build(spec, builder=cache)
+    assert made == []

@@ -9,6 +9,7 @@ object whose content can't be told, such as one of a user's class, is never the 
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import fields, is_dataclass
+from enum import Enum
 from functools import cached_property
 from types import BuiltinFunctionType, FunctionType, NoneType
 from typing import Any
@@ -22,6 +23,8 @@ from px4lockstep.part import FrozenDict, Part
 
 Records = dict[str, npt.NDArray[Any]]
 
+PLAIN = frozenset((int, bool, str, bytes, NoneType))
+"""Types of values that are the same to the bit if they are equal."""
 MAX_REMEMBERED = 1_000
 """Objects whose content is remembered; a campaign has some dozens."""
 
@@ -72,13 +75,15 @@ class ContentKeys:
         if kind is float:
             is_plain = value != 0.0 and value == value
             return (kind, value if is_plain else (math.isnan(value), math.copysign(1.0, value))), True
-        if kind in (int, bool, str, bytes, NoneType):
+        if kind in PLAIN:
             return (kind, value), True
         if kind is tuple:
             return self._several(kind, value, is_fixed=True)
         if kind in (dict, list, FrozenDict):
             items = value if kind is list else (*value, *value.values())
             return self._several(kind, items, is_fixed=kind is FrozenDict)
+        if isinstance(value, Enum):
+            return (kind, value.name), True
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
             return (kind, value.dtype.str, value.shape, value.tobytes()), not value.flags.writeable
         if isinstance(value, Part) or is_dataclass(kind):
@@ -88,8 +93,11 @@ class ContentKeys:
         return Unknown(), False
 
     def _several(self, kind: type, items: Any, is_fixed: bool) -> tuple[Any, bool]:
-        contents = []
+        contents: list[Any] = []
         for item in items:
+            if type(item) in PLAIN or (type(item) is float and item):  # most are, and a call costs as much again
+                contents += (type(item), item)
+                continue
             content, is_item_fixed = self._content(item)
             contents.append(content)
             is_fixed = is_fixed and is_item_fixed

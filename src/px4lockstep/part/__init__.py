@@ -366,12 +366,17 @@ def all_tables(root: type[Part]) -> Iterator[tuple[str, type[Part], bool]]:
         stack.extend(reversed(inner))
 
 
+@functools.cache
+def _tables_in(model: type[Part]) -> tuple[str, ...]:
+    """Return the keys of a table that hold tables."""
+    return tuple(name for name, field in keys_of(model).items() if table_of(field)[0] is not None)
+
+
 def checks_of(value: Any, key: Key) -> Found:
     """Yield what `Part.check` of a part and of all parts in it finds; `key` is the part's."""
     if isinstance(value, Part):
-        for name, field in keys_of(type(value)).items():
-            if table_of(field)[0] is not None:
-                yield from checks_of(getattr(value, name), (*key, name))
+        for name in _tables_in(type(value)):
+            yield from checks_of(getattr(value, name), (*key, name))
         for own, text in value.check():
             yield (*key, *own), text.replace(KEY, dotted((*key, *own)))
     elif isinstance(value, tuple):

@@ -127,7 +127,7 @@ def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bo
         report.add(("airframe",), MISSING_INERTIA)  # whatever else is missing
     fill_in(tables, builder)
     for name, table in tables.items():
-        for key, text in checks_of(table, (name,)):
+        for key, text in builder.made(_checker(name), table):
             report.add(key, text, (name,))
     for check, needed in CHECKS:
         if all(name in tables for name in needed):
@@ -143,6 +143,12 @@ def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bo
     spec = Spec.model_construct(**tables)  # its tables are valid
     spec._places, spec._missions = layers.places, layers.missions
     return spec
+
+
+@functools.cache
+def _checker(name: str) -> Callable[[Any], tuple[tuple[Key, str], ...]]:
+    """Return the function that finds what in a top-level table does not fit together."""
+    return lambda table: tuple(checks_of(table, (name,)))
 
 
 def _read_mission(path: str | None, layers: Layers) -> None:
