@@ -27,7 +27,7 @@ lint: $(VENV)/ready
 	$(BIN)/mypy
 
 bench: $(VENV)/ready
-	$(BIN)/python -m pytest benchmarks -s --benchmark-columns=min,median,ops
+	PYTHONPATH=benchmarks $(BIN)/python -m pytest benchmarks -s --benchmark-columns=min,median,ops
 	$(BIN)/px4lockstep bench
 
 pictures: $(VENV)/ready

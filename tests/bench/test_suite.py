@@ -18,7 +18,7 @@ NAMES = [
     "replay_rk45",
     "campaign_mission",
 ]
-OF_TICKS = ["px4_tick_overhead", "sitl_host_step"]
+OF_TICKS = ["sitl_host_step"]
 NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the yardstick can't be built")
 
 
@@ -51,7 +51,6 @@ def test_every_benchmark_has_its_fields(short, capsys):
     for m in measurements:
         assert sorted(m) == ["c_ratio", "name", "realtime_factor", "tick_us", "wall_s"]
     assert 0.0 < measurements.pop()["tick_us"] < 1000.0
-    assert 0.0 < measurements.pop()["tick_us"] < 100.0
     for m in measurements:
         duration_s = 3.0 if m["name"].startswith(("replay", "campaign")) else 2.0
         assert m["realtime_factor"] == pytest.approx(duration_s / m["wall_s"])

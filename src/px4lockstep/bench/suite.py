@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.bench import campaign_mission, closed_loop, hover, px4_overhead, sitl_host_step
+from px4lockstep.bench import campaign_mission, closed_loop, hover, sitl_host_step
 from px4lockstep.bench.c_reference import CReference, NoReferenceError, c_parameters
 from px4lockstep.engine.simulation import Simulation
-from px4lockstep.errors import InputError, LockstepError, SimulationError
+from px4lockstep.errors import LockstepError, SimulationError
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.integrators.tableaux import Method
 from px4lockstep.spec.load import load_aircraft
@@ -73,20 +73,10 @@ def measure() -> tuple[list[Measurement], list[str]]:
         for name in ours
     ]
     try:
-        measurements.append(_px4_overhead())
-    except InputError as error:
-        notes.append(f"no px4_tick_overhead: {error}")
-    try:
         measurements.append(_of_ticks("sitl_host_step", sitl_host_step.measured(), hover.TICK_US))
     except LockstepError as error:
         notes.append(f"no sitl_host_step: {error}")
     return measurements, notes
-
-
-def _px4_overhead() -> Measurement:
-    """Return what the host of real PX4 costs per tick, beyond the library's own time."""
-    tick_us, _ = px4_overhead.measured()
-    return _of_ticks("px4_tick_overhead", tick_us, px4_overhead.TICK_US)
 
 
 def _of_ticks(name: str, tick_us: float, period_us: int) -> Measurement:

@@ -3,7 +3,7 @@
 The host is opened on the conformance double: its messages, its publishers and subscribers. Then the double's functions
 are replaced by ones that return at once, as if everything had been published anew, and ticks are timed: all that is
 left is the host, with the calls themselves. PX4 has one life in a process, so this is a process of its own,
-`python -m px4lockstep.bench.px4_overhead`. The double is in the sources only.
+this file run as a script. The double is built from `tests/`.
 """
 
 import json
@@ -27,7 +27,7 @@ from px4lockstep.spec.load import load_aircraft
 TICK_US = 4_000
 TICKS = 2_000
 ROUNDS = 20
-SUPPORT = Path(__file__).resolve().parents[3] / "tests" / "support"
+SUPPORT = Path(__file__).resolve().parents[1] / "tests" / "support"
 BUILD = """
 import sys
 from pathlib import Path
@@ -39,7 +39,7 @@ Path(sys.argv[2]).write_text(str(px4_double.build_double()))
 """
 
 
-def return_at_once(handle: int, first: int, second: int, third: int) -> int:  # noqa: ARG001 - the library's
+def return_at_once(handle: int, first: int, second: int, third: int) -> int:
     """Do what a function of the library does that has nothing to do."""
     return 0
 
@@ -93,15 +93,13 @@ def measured() -> tuple[float, float]:
     """Build the double and measure in a process of its own; return overhead and tick [µs].
 
     Raises:
-        InputError: If there is no double to build, or it can't be run.
+        InputError: If the double can't be built or run.
     """
-    if not (SUPPORT / "px4_double.py").exists():
-        raise InputError("the conformance double is in the sources of px4lockstep, which are not here")
     with TemporaryDirectory() as folder:
         library, answer = Path(folder) / "library", Path(folder) / "answer"
         for command in (
             [sys.executable, "-c", BUILD, str(SUPPORT), str(library)],
-            [sys.executable, "-m", "px4lockstep.bench.px4_overhead", str(library), str(answer)],
+            [sys.executable, __file__, str(library), str(answer)],
         ):
             finished = subprocess.run(command, capture_output=True, text=True, check=False)
             if finished.returncode != 0:
