@@ -9,6 +9,8 @@ import pytest
 
 from px4lockstep.bench import sitl_host_step
 
+pytestmark = pytest.mark.process
+
 LIMIT_US = 60.0
 YARDSTICK_US = 12.5
 """What the yardstick costs where a step costs 45 to 55 µs; on a slower machine, the limit is higher in proportion."""

@@ -9,6 +9,8 @@ import pytest
 from px4lockstep.bench import c_reference, hover, sitl_host_step, suite
 from px4lockstep.cli import bench
 
+pytestmark = pytest.mark.process
+
 NAMES = [
     "plant_rk4",
     "plant_rk45",

@@ -14,6 +14,8 @@ from px4lockstep.campaigns.load import load_campaign
 from px4lockstep.campaigns.run import fly_campaign, run_campaign
 from px4lockstep.errors import InputError
 
+pytestmark = pytest.mark.process
+
 distributed = pytest.importorskip("distributed")
 
 

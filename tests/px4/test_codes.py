@@ -7,6 +7,8 @@ from px4lockstep.errors import LayoutError, Px4Error
 from px4lockstep.px4.abi import FUNCTIONS
 from px4lockstep.px4.codes import CODES, refused
 
+pytestmark = pytest.mark.process
+
 CALLS = {
     "load_mission_qgc_wpl": lambda px4, path: px4.load_mission(path),
     "step_uorb": lambda px4, path: px4.step(4000),

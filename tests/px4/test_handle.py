@@ -10,6 +10,8 @@ from px4_libraries import load_double
 
 from px4lockstep.errors import InputError, LayoutError, Px4Error, TimeError
 
+pytestmark = pytest.mark.process
+
 MISSION = (
     "QGC WPL 110\n"
     "0\t1\t3\t22\t0\t0\t0\t0\t47.397742\t8.545594\t10\t1\n"

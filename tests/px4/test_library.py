@@ -10,6 +10,8 @@ from px4lockstep.errors import InputError, Px4Error
 from px4lockstep.px4 import Config, Library
 from px4lockstep.px4.abi import FUNCTIONS
 
+pytestmark = pytest.mark.process
+
 
 def test_it_loads_and_has_the_addresses_of_its_functions(tmp_path, monkeypatch):
     """Those that compiled code calls: the address is that of the loaded symbol."""

@@ -5,7 +5,7 @@ goes through time, with as many of both it goes through cases.
 """
 
 import numpy as np
-from fleet import Rotor, iris
+from fleet import iris
 
 from px4lockstep.autopilots.builtin.allocation import allocate
 from px4lockstep.autopilots.builtin.attitude_control import control_attitude
@@ -22,6 +22,7 @@ from px4lockstep.autopilots.builtin.velocity_smoothing import advance_axis, plan
 from px4lockstep.engine.bus import AUTOPILOT_OUT, ESTIMATE
 from px4lockstep.jit import kernel
 from px4lockstep.vehicle.aircraft import Aircraft
+from px4lockstep.vehicle.airframe import Airframe
 
 PERIOD_US = 4_000
 
@@ -42,15 +43,16 @@ def part(array, name):
 
 def tilted_hex(tilt_rad=0.3):
     """Return a hexarotor whose rotors lean alternately to either side of their arms: it pushes in any direction."""
-    rotors = []
+    places, axes = [], []
     for i in range(6):
         angle = i * np.pi / 3.0
         lean = tilt_rad if i % 2 == 0 else -tilt_rad
-        axis = (-np.sin(lean) * np.sin(angle), np.sin(lean) * np.cos(angle), np.cos(lean))
-        place = (0.3 * np.cos(angle), 0.3 * np.sin(angle), 0.0)
-        rotors.append(Rotor(place, +1 if i % 2 == 0 else -1, axis_body=axis))
-    inertia = ((0.05, 0.0, 0.0), (0.0, 0.05, 0.0), (0.0, 0.0, 0.1))
-    return Aircraft(name="hex", mass_kg=2.0, inertia_kgm2=inertia, rotors=tuple(rotors))
+        axes.append((-np.sin(lean) * np.sin(angle), np.sin(lean) * np.cos(angle), np.cos(lean)))
+        places.append((0.3 * np.cos(angle), 0.3 * np.sin(angle), 0.0))
+    airframe = Airframe(
+        mass_kg=2.0, inertia_diag_kgm2=(0.05, 0.05, 0.1), rotor_pos_body_m=places, rotor_axis_body_m=axes
+    )
+    return Aircraft(airframe, name="hex")
 
 
 def estimates(count=1, **fields):

@@ -10,6 +10,8 @@ import pytest
 
 from px4lockstep.spec.shipped import shipped_aircraft
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "renew_digests.py"
 REASON = "the drag of the hex was measured again"

@@ -22,6 +22,8 @@ from px4lockstep.jit import kernel, rows
 from px4lockstep.px4.presets import STATE_INJECTION
 from px4lockstep.vehicle.battery import Battery
 
+pytestmark = pytest.mark.process
+
 NAN = math.nan
 TICK_US = 4_000
 TOPICS = [each.topic for each in STATE_INJECTION.published]

@@ -9,6 +9,8 @@ import pytest
 
 from px4lockstep.autopilots.px4_sitl.process import Px4Process
 
+pytestmark = pytest.mark.process
+
 PROGRAM = f"""#!{sys.executable}
 import json, os, sys, time
 with open("part", "w") as file:

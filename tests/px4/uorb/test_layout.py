@@ -9,6 +9,8 @@ from px4lockstep.px4.uorb.definitions import Definition, Field, message_hash, pa
 from px4lockstep.px4.uorb.layout import differences, layout_of
 from px4lockstep.px4.uorb.shipped import shipped_definitions, shipped_layouts
 
+pytestmark = pytest.mark.process
+
 MEASURED = topics()
 
 

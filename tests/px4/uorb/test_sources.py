@@ -11,6 +11,8 @@ from px4lockstep.px4 import check_layouts, shipped_layouts
 from px4lockstep.px4.presets import STATE_INJECTION
 from px4lockstep.px4.uorb import LayoutSources, TopicMetadata
 
+pytestmark = pytest.mark.process
+
 CHANGED = ("uint8 nav_state\t", "uint16 nav_state\t")
 """A change of vehicle_status that its users would notice."""
 MORE = ("uint8 vehicle_type", "uint8 vehicle_kind\t\nuint8 vehicle_type")
