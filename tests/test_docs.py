@@ -21,6 +21,14 @@ def test_examples_run(page, python, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_examples_import_from_the_public_front(page):
+    """Everything that a page shows comes from `px4lockstep`, or for PX4 alone from `px4lockstep.px4`."""
+    for block in PYTHON_BLOCK.findall(page.read_text("utf-8")):
+        modules = re.findall(r"^\s*(?:from|import) (px4lockstep[\w.]*)", block, re.MULTILINE)
+        assert set(modules) <= {"px4lockstep", "px4lockstep.px4"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
 def test_links_lead_somewhere(page):
     """Files that a page links to exist."""
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8")):

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from px4lockstep.plots.waypoints import mission_waypoints
     from px4lockstep.scenario.events import Event, When
     from px4lockstep.scenario.scenario import Scenario
+    from px4lockstep.sensors.gps import Gps
+    from px4lockstep.sensors.imu import Gyro, Imu
     from px4lockstep.sensors.suite import SensorConfig, SensorSuite
     from px4lockstep.spec.build import Flight, build
     from px4lockstep.spec.load import load_aircraft, load_spec
@@ -84,7 +86,10 @@ __all__ = [
     "Explicit",
     "Flight",
     "Forked",
+    "Gps",
     "Gust",
+    "Gyro",
+    "Imu",
     "InputError",
     "Integrator",
     "LockstepError",
@@ -204,6 +209,9 @@ _HOMES = {
     "Event": "px4lockstep.scenario.events",
     "When": "px4lockstep.scenario.events",
     "Scenario": "px4lockstep.scenario.scenario",
+    "Gps": "px4lockstep.sensors.gps",
+    "Gyro": "px4lockstep.sensors.imu",
+    "Imu": "px4lockstep.sensors.imu",
     "SensorConfig": "px4lockstep.sensors.suite",
     "SensorSuite": "px4lockstep.sensors.suite",
     "Flight": "px4lockstep.spec.build",
