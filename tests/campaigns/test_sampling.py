@@ -18,6 +18,7 @@ def points(kind, seed=1, runs=64, vary=UNIFORM):
     return np.array([sampler.point(i) for i in range(runs)])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_has_its_inputs_whoever_asks_and_in_whatever_order(kind):
     """Backwards, one alone, and in another process."""

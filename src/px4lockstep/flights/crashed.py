@@ -1,6 +1,7 @@
 """The folder of a run whose process was ended by a signal: made as whole as its log allows, by the parent."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def keep_crashed(folder: Path | None, spec: Spec, number: int) -> dict[str, Any]
         if log is not None and not (folder / LOG_PARQUET).exists():
             columns = spec.run.log_columns
             write_parquet(log, folder / LOG_PARQUET, None if columns == "all" else list(columns))
-        (folder / LOG_ROWS).unlink(missing_ok=True)
+        shutil.rmtree(folder / LOG_ROWS, ignore_errors=True)
         with atomic_write(folder / SUMMARY) as file:
             file.write(f"{json.dumps(summary, indent=2)}\n".encode())
     return summary

@@ -185,7 +185,7 @@ def step_gps(gps, state, inputs, out):
 
 
 class Gps(Part):
-    """GPS receiver."""
+    """GPS receiver with latency, and errors of position and velocity that wander."""
 
     where: ClassVar[str] = "px4.sitl.sensors.gps"
 

@@ -195,7 +195,7 @@ FAULT_SIZE = "Size of a fault for each axis: a bias, a drift per second, or the 
 
 
 class Gyro(Inertial):
-    """Gyroscope."""
+    """Gyroscope: the body rates with noise, bias, scale error and misalignment."""
 
     where: ClassVar[str] = "px4.sitl.sensors.imu.gyro"
     stream: ClassVar[str] = "sensors.gyro"
