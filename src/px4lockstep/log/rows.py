@@ -38,16 +38,30 @@ HEAD = np.dtype(
 
 
 class RowFiles:
-    """The files of a flight.
+    """The files of a flight, in a folder that takes its name when all of them are there.
 
     Args:
-        folder: Where they are; it is made.
+        folder: Where they will be; it must not exist.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._target = folder
+        self._folder = folder.with_name(f".{folder.name}.{os.getpid()}.part")
         self._held: set[str] = set()
-        folder.mkdir()
+        self._folder.mkdir()
+
+    def map(self, name: str, size: int) -> mmap.mmap:
+        """Return a file of so many bytes or more, mapped."""
+        return _mapped(self._folder / name, size)
+
+    def publish(self) -> None:
+        """Give the folder its name: from now on the files can be read."""
+        self._folder.rename(self._target)
+        self._folder = self._target
+
+    def discard(self) -> None:
+        """Remove the files."""
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def grow(self, name: str, array: npt.NDArray[Any], rows: int, used: int) -> npt.NDArray[Any]:
         """Return the array of a stream in its file, with so many rows: see `buffers.Grow`.
@@ -58,10 +72,10 @@ class RowFiles:
         shape = (rows, *array.shape[1:])
         size = int(np.prod(shape)) * array.dtype.itemsize
         try:
-            grown: npt.NDArray[Any] = np.ndarray(shape, array.dtype, _mapped(self._folder / name, size))
+            grown: npt.NDArray[Any] = np.ndarray(shape, array.dtype, self.map(name, size))
         except OSError as error:
             raise SimulationError(
-                f"{self._folder} can't grow: {error.strerror}. The log up to then is intact; make room, or use a "
+                f"{self._target} can't grow: {error.strerror}. The log up to then is intact; make room, or use a "
                 "folder on another disk"
             ) from error
         if name not in self._held:
@@ -80,18 +94,20 @@ def hold_rows(simulation: Simulation, path: str | Path) -> None:
     Raises:
         InputError: If they can't be made, or the disk has no room for what the flight writes first.
     """
-    folder = Path(path)
     size = sum(array.nbytes for array in simulation.buffers.values())
+    files: RowFiles | None = None
     try:
-        files = RowFiles(folder)
-        head = np.ndarray(1, HEAD, _mapped(folder / HEAD_FILE, HEAD.itemsize))
+        files = RowFiles(Path(path))
+        head = np.ndarray(1, HEAD, files.map(HEAD_FILE, HEAD.itemsize))
         head["start"] = _start()
         head["states"] = simulation.log_state.shape[1]
         head["has_sensors"] = simulation.log_sensors is not None
         head["core"] = np.frombuffer(simulation.core.tobytes(), np.uint8)  # by fields it takes milliseconds
         simulation.use_buffers(files.grow, head["logged"])
+        files.publish()
     except (OSError, SimulationError) as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        if files is not None:
+            files.discard()
         cause = error if isinstance(error, OSError) else error.__cause__
         raise InputError(
             f"{path} can't be made: {getattr(cause, 'strerror', cause)}. The flight needs {size / 1e6:.1f} MB on the "
