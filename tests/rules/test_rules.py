@@ -6,6 +6,7 @@ Each rule is a function from a syntax tree to the lines that break it; each is a
 import ast
 import re
 import threading
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -303,6 +304,27 @@ def _without_docstrings(tree):
 
 def _is_text(node):
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def exempt_modules():
+    """Return the modules whose functions mypy takes without types."""
+    settings = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text("utf-8"))["tool"]["mypy"]["overrides"]
+    (names,) = [table["module"] for table in settings if "disallow_untyped_defs" in table]
+    return names
+
+
+@pytest.mark.parametrize("name", exempt_modules())
+def test_only_kernels_go_without_types(name):
+    """A module that is exempt has kernels, and all other functions in it have types."""
+    tree = ast.parse((SOURCE.parent / f"{name.replace('.', '/')}.py").read_text("utf-8"))
+    untyped = kernels(tree)
+    assert untyped
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node not in untyped:
+            arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            bare = [item.arg for item in arguments if item.annotation is None and item.arg not in ("self", "cls")]
+            assert node.returns is not None, node.name
+            assert bare == [], node.name
 
 
 def test_only_the_command_line_prints():
