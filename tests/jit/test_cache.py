@@ -301,6 +301,7 @@ RACE = """
 """
 
 
+@pytest.mark.process
 def test_two_processes_that_compile_at_once_do_not_mix_up_their_code(tmp_path):
     """One compiles for integers, one for floats, and both write at the same time; a third loads the right one."""
     script = tmp_path / "race.py"

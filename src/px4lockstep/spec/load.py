@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from px4lockstep.spec.checks import CHECKS
 from px4lockstep.spec.defaults import Tables, fill_in
 from px4lockstep.spec.files import Layers, find_file
 from px4lockstep.spec.overrides import apply_overrides
+from px4lockstep.spec.report import MAX_LINES
 from px4lockstep.spec.shipped import mission_of
 from px4lockstep.spec.spec import Places, Spec
 from px4lockstep.vehicle.aircraft import Aircraft
@@ -147,8 +149,8 @@ def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bo
 
 @functools.cache
 def _checker(name: str) -> Callable[[Any], tuple[tuple[Key, str], ...]]:
-    """Return the function that finds what in a top-level table does not fit together."""
-    return lambda table: tuple(checks_of(table, (name,)))
+    """Return the function that finds what in a top-level table does not fit together, up to what a report shows."""
+    return lambda table: tuple(islice(checks_of(table, (name,)), MAX_LINES + 1))
 
 
 def _read_mission(path: str | None, layers: Layers) -> None:
