@@ -35,7 +35,6 @@ def yardstick_us():
     return 1e6 * best_s / 50
 
 
-@pytest.mark.compiled
 def test_a_step_of_the_host_costs_less_than_60_us():
     """The processor's time, best of 20 rounds and of up to three attempts, since others may share the machine."""
     found = []

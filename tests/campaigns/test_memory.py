@@ -16,7 +16,6 @@ def resident_mb(pid):
         return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS"))
 
 
-@pytest.mark.compiled
 def test_a_worker_takes_little_memory_and_no_more_with_every_run(tmp_path):
     """Each run logs 1 MB; 2,000 whole missions have been measured to add 0.6 MB to 181."""
     campaign = load_campaign(write_campaign(tmp_path, FILE.replace('t_end_s" = 4.0', 't_end_s" = 5.0')), RUNS)

@@ -330,7 +330,6 @@ def test_metrics_change_nothing(mission, metrics):
     assert {metric.name: metric(mission) for metric in metrics} == values
 
 
-@pytest.mark.compiled
 def test_another_cpu_gives_the_same_bits(python, metrics, tmp_path):
     """A generic one, and no compiled code at all, on the same log."""
     code = (

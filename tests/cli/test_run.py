@@ -138,7 +138,6 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path, arguments):
     assert process.wait() == 1
 
 
-@pytest.mark.compiled
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system does not tell a process's peak memory")
 def test_twenty_minutes_fit_into_half_a_gigabyte(tmp_path):
     """At the usual log period, with recording, log and picture; the loop is compiled before, which takes more."""

@@ -113,7 +113,6 @@ def test_return_lands_at_home(tmp_path):
     assert np.hypot(*sim.plant["pos"][:2]) < 0.5
 
 
-@pytest.mark.compiled
 def test_two_processes_and_a_fork_fly_the_same(tmp_path, python):
     """Equal digests of a flight here, in another process, and in that one's child, forked in the middle."""
     path = build_double(tmp_path)

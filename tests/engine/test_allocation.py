@@ -19,7 +19,6 @@ def simulation(end_us, kind):
     return Simulation(iris(), timeline, integrator=Integrator(kind), wind=Wind("ou"), estimator=estimator, seed=1)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("kind", ["RK4", "RK45"])
 def test_compiled_code_allocates_nothing_per_step(kind):
     """Numba's own count of allocations, and Python's traced memory, over 100 and 4,000 boundaries."""

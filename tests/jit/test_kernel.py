@@ -32,7 +32,6 @@ def test_no_products_are_fused():
     assert math.fsum([x * x, -1.0]) == 2.0**-29
 
 
-@pytest.mark.compiled
 def test_an_interpreted_kernel_compiles_nothing(python):
     """Nor does what it calls; the bits are those of the compiled one."""
     script = """

@@ -53,7 +53,6 @@ def test_a_number_is_stored_and_loaded_as_numpy_does(name, value):
     assert loaded == float(wanted) or np.isnan(value)
 
 
-@pytest.mark.compiled
 def test_interpreted_gives_the_same_bytes(python):
     """Through ctypes."""
     script = SCRIPT.format(cases=json.dumps(CASES))

@@ -34,7 +34,6 @@ class Push:
         outputs.motors[0] = 0.25
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("kind", ["Euler", "RK4", "RK23", "RK45"])
 def test_a_users_plant_flies_the_same_bits_without_recompiling_the_loop(kind):
     """Equal digests to the shipped plant of the same equations; the loop has one compiled form before and after."""

@@ -23,7 +23,6 @@ def noting(seen, name):
     return act
 
 
-@pytest.mark.compiled
 def test_an_event_fires_at_exactly_its_microsecond():
     """12.345678 s, between two ticks of everything else: the boundary before has nothing of it, its own has."""
     scenario = Scenario().at(12.345678).disable_motor(2)

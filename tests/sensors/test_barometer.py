@@ -54,7 +54,6 @@ def test_the_wind_of_flight_disturbs_the_static_pressure():
         assert 100.0 * out.abs_pressure_hpa - 101325.0 == pytest.approx(-0.2 * 0.6125 * speed**2, abs=1e-3)
 
 
-@pytest.mark.compiled
 def test_noise_and_drift_have_their_standard_deviations():
     """Noise: σ of differences from sample to sample, 5 standard errors of 20,000. Drift: stationary, and its τ."""
     suite = suite_of(with_baro(noise_sigma_pa=2.7), period_us=20_000)

@@ -153,7 +153,6 @@ def test_noise_has_its_standard_deviation(healthy, sensor, count, width):
     np.testing.assert_allclose(np.std(error, axis=0), size, rtol=5.0 / np.sqrt(2.0 * count), atol=1e-12)
 
 
-@pytest.mark.compiled
 def test_noise_of_a_fault_is_not_the_sensors_own():
     """As much again makes it sqrt(2) times as large, not twice: 5 standard errors of 12,000 numbers are 3.2 %."""
     sigma = 0.1

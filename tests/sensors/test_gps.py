@@ -89,7 +89,6 @@ def test_before_the_first_message_there_is_nothing():
     assert sensed(suite, at_rest(1)).gps_fix_type == 3
 
 
-@pytest.mark.compiled
 def test_the_error_wanders_with_its_correlation_time():
     """Stationary: σ within 6 % and correlation e⁻¹ after τ, over 4,000 of them; horizontal and vertical differ."""
     config = with_gps(period_us=20_000, horizontal_sigma_m=1.7, vertical_sigma_m=2.5, correlation_tau_s=0.2)
@@ -109,7 +108,6 @@ def test_the_first_fix_is_as_wrong_as_any():
     assert np.std(errors_m) == pytest.approx(1.7, rel=0.15)
 
 
-@pytest.mark.compiled
 def test_white_noise_has_its_standard_deviation():
     """Of position and velocity, from sample to sample; 5 standard errors of 5,000 samples, and the message's steps."""
     config = with_gps(period_us=20_000, horizontal_noise_m=0.5, vertical_noise_m=0.8, vel_sigma_m_s=0.3)
@@ -119,7 +117,6 @@ def test_white_noise_has_its_standard_deviation():
     np.testing.assert_allclose([np.std(got[name]) for name in velocity], 30.0, rtol=0.05)
 
 
-@pytest.mark.compiled
 def test_errors_of_position_and_velocity_are_independent():
     """Wandering and white error and that of the velocity: correlations below five standard errors of 5,000 samples."""
     config = with_gps(period_us=20_000, vertical_noise_m=0.8, vel_sigma_m_s=0.3)

@@ -167,7 +167,6 @@ def only(**errors):
     return suite_of(replace(IDEAL, imu=Imu(gyro=gyro, accel=accel)))
 
 
-@pytest.mark.compiled
 def test_the_allan_deviation_of_noise_is_its_density():
     """D / sqrt(2 τ) from 4 ms to 4 s, within five of its own standard deviations (1.25 / sqrt(2 · clusters))."""
     count, density = 1 << 17, 0.003
@@ -179,7 +178,6 @@ def test_the_allan_deviation_of_noise_is_its_density():
         assert allan_deviation(samples, m) == pytest.approx(expected, rel=tolerance), m
 
 
-@pytest.mark.compiled
 def test_the_allan_deviation_of_the_bias_is_its_random_walk():
     """K sqrt(τ / 3), likewise; clusters of ten and more, where the steps of the walk do not show."""
     count, walk = 1 << 17, 0.002

@@ -53,7 +53,6 @@ def test_iron_bends_the_field():
     np.testing.assert_allclose(out.mag_gauss, expected, rtol=1e-14)
 
 
-@pytest.mark.compiled
 def test_noise_has_its_standard_deviation_and_keeps_values_changing():
     """σ within five standard errors of 4,000 samples and 3 axes (3.2 %); PX4 takes a constant for a broken sensor."""
     suite = suite_of(replace(NOISY, mag=replace(NOISY.mag, resolution_gauss=0.0)), period_us=20_000)

@@ -35,7 +35,6 @@ def navigate(suite, states, start):
     return pos, vel, q_bn
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("arm_body_m", [(0.0, 0.0, 0.0), (0.08, -0.03, 0.05)], ids=["centre", "off the centre"])
 def test_integrating_the_imu_reproduces_the_truth(mission, arm_body_m):
     """60 s of a mission in wind. Required are 0.1 m and 0.01°; it is 0.5 mm, and 67 mm if the rotation were ignored."""

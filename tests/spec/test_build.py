@@ -169,7 +169,6 @@ def hop(tmp_path_factory):
     return functools.cache(lambda *settings: build(load_spec(path, settings=settings)).simulation.run().digest())
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(
     "setting",
     [
@@ -184,7 +183,6 @@ def test_an_option_of_the_autopilot_reaches_the_flight(hop, setting):
     assert hop(f"autopilot.{setting}") != hop()
 
 
-@pytest.mark.compiled
 def test_options_with_their_defaults_change_nothing(hop):
     """The digest is that of a file without them."""
     given = [f"autopilot.{name}={json.dumps(getattr(Builtin(), name))}" for name in OPTIONS]

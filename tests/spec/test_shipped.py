@@ -29,7 +29,6 @@ def test_the_resolved_file_is_the_same_again(name, tmp_path):
     assert to_toml(again) == to_toml(spec)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", FLYING)
 def test_a_mission_is_flown_to_its_end(name):
     """Landed within 0.3 m of home, the spread of the Iris's wind and noise; highest at 12 m, within 0.3 m."""
@@ -43,7 +42,6 @@ def test_a_mission_is_flown_to_its_end(name):
     assert -sim.log_state[:, 2].min() == pytest.approx(12.0, abs=0.3)
 
 
-@pytest.mark.compiled
 def test_the_long_mission_takes_twenty_minutes_and_lands():
     """Within half a minute, with more than the low-battery warning's charge left."""
     sim = build(load_spec("iris_long", {"timeline.dt_log_s": 0.1})).simulation.run()

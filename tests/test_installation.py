@@ -1,0 +1,53 @@
+"""The wheel in a clean environment: it has all of its data, and flies to the same digest with every Python."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import px4lockstep
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHONS = ("python3.11", "python3.12", "python3.13")
+SHORT = {"timeline.t_end_s": 3.0, "scenario.arm_time_s": 0.2, "scenario.mission_time_s": 0.4}
+
+
+def run(*command, cwd):
+    """Run a command without what this environment would lend it; return what it printed."""
+    lent = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+    environment = {name: value for name, value in os.environ.items() if name not in lent}
+    finished = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr[-2000:]
+    return finished.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel, built from a copy of the sources."""
+    folder = tmp_path_factory.mktemp("wheel")
+    ignored = shutil.ignore_patterns(".git", ".venv", ".cache", "*.egg-info", "build", "__pycache__", ".*_cache")
+    shutil.copytree(ROOT, folder / "sources", ignore=ignored)
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", "out", "./sources", cwd=folder)
+    (made,) = (folder / "out").glob("*.whl")
+    return made
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_wheel_flies_in_a_clean_environment(wheel, python, tmp_path):
+    """With its own dependencies, and no part of the checkout."""
+    found = shutil.which(python)
+    works = found and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0
+    if not works:
+        pytest.skip(f"no {python} on this machine: the wheel is not tested with it")
+    run(found, "-m", "venv", "clean", cwd=tmp_path)
+    run(tmp_path / "clean/bin/python", "-m", "pip", "install", "--quiet", str(wheel), cwd=tmp_path)
+    changes = [word for key, value in SHORT.items() for word in ("--set", f"{key}={value}")]
+    command = (tmp_path / "clean/bin/px4lockstep", "run", "iris", "--no-plots", "--json", *changes)
+    assert json.loads(run(*command, cwd=tmp_path))["digest"] == px4lockstep.simulate("iris", **SHORT).digest
+    assert "iris" in run(tmp_path / "clean/bin/px4lockstep", "spec", "list", cwd=tmp_path)
