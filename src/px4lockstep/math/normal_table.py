@@ -4,7 +4,6 @@ A line has the c_0 ... c_7 of one segment, as doubles with the lowest byte first
 order of p. Each polynomial agrees with the quantile at the eight Chebyshev points of its segment, which leaves 6e-14 at
 most; its coefficients are rounded from 140 bits to the nearest doubles. `tests/support/make_normal_table.py` computes
 them with mpmath and writes this file; `tests/against/test_normal_against_mpmath.py` repeats that and compares.
-
 They stand here as source, not in a file of data, because compiled kernels contain them: an edit must be seen.
 """
 
