@@ -64,7 +64,7 @@ OutOption = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="W
 def run(
     spec: SpecArgument,
     settings: SetOption = None,
-    seed: Annotated[str | None, typer.Option(metavar="N", help="Of all randomness.")] = None,
+    seed: Annotated[str | None, typer.Option(metavar="N", help="Random seed.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run folder; runs/NAME-TIME if left out.")] = None,
     plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Whether to draw the flight.")] = True,
     verbose: VerboseOption = False,

@@ -58,7 +58,7 @@ class RunResults:
 
     @property
     def asks_for_mission(self) -> bool:
-        """Whether the scenario asks for the mission, be it that the time for it has not come."""
+        """Whether the scenario asks for the mission, even if the event has not fired yet."""
         events = self._core["scenario"]["events"][0, : int(self._core["scenario"]["count"][0])]
         return int(self.bus.scenario.mission) > 0 or bool((events["action"] == START_MISSION).any())
 

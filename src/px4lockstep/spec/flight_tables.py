@@ -23,7 +23,7 @@ class AircraftTable(Part):
     name: str = entry(
         "aircraft", "The name of the aircraft, and of run folders.", stage="name", min_length=1, max_length=100
     )
-    seed: int = entry(1, "Of all randomness.", stage="seed", ge=0, lt=2**64)
+    seed: int = entry(1, "Random seed.", stage="seed", ge=0, lt=2**64)
 
 
 class Home(Part):

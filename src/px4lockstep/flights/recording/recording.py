@@ -55,7 +55,7 @@ class Recording:
         digest: Of the flight.
         live_digest: Of the estimate and the autopilot's setpoints.
         log_sensors: What the sensors reported at each row of the log, if something read them.
-        sensor_checkpoints: The state of the sensors at each checkpoint, likewise.
+        sensor_checkpoints: The state of the sensors at each checkpoint; empty without sensors.
     """
 
     source: FlightSource
