@@ -99,7 +99,7 @@ BAD = {
         "campaign.sampling = 'sobel' is unknown; did you mean 'sobol'?",
     ),
     "a negative seed": (GOOD.replace("runs = 8", "runs = 8\nseed = -1"), "campaign.seed = -1 is out of range"),
-    "no such aircraft": (GOOD.replace('"iris"', '"irris"'), "'irris' is no aircraft that ships; did you mean 'iris'?"),
+    "no such aircraft": (GOOD.replace('"iris"', '"irris"'), "unknown aircraft 'irris'; did you mean 'iris'?"),
     "no such file": (GOOD.replace('"iris"', '"there.toml"'), "there.toml is not there"),
     "a change that is unknown": (GOOD.replace("timeline.t_end_s", "timeline.end_s"), "timeline.end_s = 3.0 is unknown"),
     "a change that is not allowed": (GOOD.replace("3.0\nplant", "-3.0\nplant"), "timeline.t_end_s = -3.0"),

@@ -31,13 +31,13 @@ def find_file(source: str | Path, folder: Path | None = None) -> Path:
     """Return the file that a name or a path means; a path is relative to a folder, or to where we are.
 
     Raises:
-        InputError: If it is a name, and of no aircraft that ships.
+        InputError: If it is a name, but not of a built-in aircraft.
     """
     if isinstance(source, str) and is_name(source):
         known = shipped_aircraft()
         if source not in known:
             raise InputError(
-                f"{source!r} is no aircraft that ships; {did_you_mean(source, known)}there are {', '.join(known)}; "
+                f"unknown aircraft {source!r}; {did_you_mean(source, known)}built-in aircraft: {', '.join(known)}; "
                 f"give a path, such as {source}.toml or ./{source}, for a file of your own"
             )
         return known[source]

@@ -214,7 +214,7 @@ class Px4Session(Session):
     def check_ready(self, record: Record) -> None:
         """Check that this record is the one that PX4 flies with."""
         if not record["handle"][0]:
-            raise StateError("this simulation has a PX4 of another's; let it go on from there by continue_from")
+            raise StateError("PX4 still runs in another simulation; resume it here with continue_from before running")
 
     def check_copyable(self, what: str) -> None:
         """Refuse."""
