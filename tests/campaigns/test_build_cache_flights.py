@@ -82,6 +82,7 @@ OTHER = {
 """Values of keys that are not to be had by changing a number, or that name whole tables."""
 
 FIXED = (
+    "scenario.ends_at_crash",
     "schema_version",
     "px4.mission_path",
     "environment.atmosphere",

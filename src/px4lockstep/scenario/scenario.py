@@ -57,7 +57,7 @@ class Scenario(Part):
         None, "When to start the mission. Left out: 2.0 if there is a mission and no event starts it, else never.", "s"
     )
     ends_at_crash: bool = entry(
-        True, "Whether a crash ends the run. If not, the contact model decides what happens next."
+        True, "Whether a crash ends the run; false only in Python, where the contact model decides what happens next."
     )
     events: Annotated[tuple[Event, ...], BeforeValidator(_not_too_many)] = entry(
         (), f"Events, at most {MAX_LISTED}. At the same time they happen in this order."
