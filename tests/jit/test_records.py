@@ -26,6 +26,12 @@ def test_a_field_named_like_an_attribute_of_numpy_is_refused(name):
         record([(name, "f8")])
 
 
+def test_fields_of_one_type_can_share_a_tuple():
+    assert record([("a b", "f8"), ("c d", "i8", 2)]) == record(
+        [("a", "f8"), ("b", "f8"), ("c", "i8", 2), ("d", "i8", 2)]
+    )
+
+
 def test_unnamed_padding_is_refused():
     """Its bytes would be anything, and would enter snapshots."""
     with pytest.raises(LayoutError, match="7 bytes of unnamed padding"):

@@ -29,8 +29,9 @@ def record(fields: list[tuple[Any, ...]], *, state: str = "", transient: str = "
     """Make a record dtype from `(name, type)` or `(name, type, shape)`, C-aligned and without implicit padding.
 
     Args:
-        fields: All fields. Those not named below are configuration: written once, before the first boundary. A nested
-            record that is not named keeps its own division.
+        fields: All fields; several of one type can share a tuple, their names with spaces between. Those not named
+            below are configuration: written once, before the first boundary. A nested record that is not named keeps
+            its own division.
         state: The names of the fields that a run changes, with spaces between. A checkpoint holds these, all of a
             nested record included.
         transient: The names of the fields that are written before each use, or are valid in this process only, such as
@@ -41,7 +42,7 @@ def record(fields: list[tuple[Any, ...]], *, state: str = "", transient: str = "
             if the layout would contain unnamed padding, whose bytes are not defined, if `state` or `transient` names
             no field, or if a record with the same layout divides its fields in another way.
     """
-    dtype = np.dtype(fields, align=True)
+    dtype = np.dtype([(name, *rest) for together, *rest in fields for name in together.split()], align=True)
     names = dtype.names or ()
     for name in names:
         if name in _TAKEN_NAMES or name.startswith("_"):

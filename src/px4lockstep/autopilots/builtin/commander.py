@@ -52,28 +52,20 @@ EMERGENCY = 3
 
 COMMANDER = record(
     [
-        ("n_batteries", "i8"),
-        ("low_battery_action", "i8"),
+        ("n_batteries low_battery_action", "i8"),
         ("disarm_land_us", "i8"),  # below 0: never
         ("fence_radius_m", "f8"),  # 0: none
         ("fence_height_m", "f8"),
-        ("fence_action", "i8"),
-        ("is_armed", "i8"),
+        ("fence_action is_armed", "i8"),
         ("armed_us", "i8"),  # when it was
-        ("is_armed_in_air", "i8"),
-        ("mode", "i8"),
+        ("is_armed_in_air mode", "i8"),
         ("failsafe", "i8"),  # what it warned of or acted on
         ("acted", "i8"),  # what it acted on
         ("missions", "i8"),  # how often the mission was asked for
-        ("asked_arm", "i8"),  # requests as they were at the last tick
-        ("asked_mission", "i8"),
-        ("asked_return", "i8"),
-        ("asked_land", "i8"),
-        ("has_flown", "i8"),
-        ("landed_since_us", "i8"),
+        ("asked_arm asked_mission asked_return asked_land", "i8"),  # requests as they were at the last tick
+        ("has_flown landed_since_us", "i8"),
         ("lost_since_us", "i8"),  # -1: not lost
-        ("battery_warning", "i8"),
-        ("is_outside", "i8"),
+        ("battery_warning is_outside", "i8"),
     ],
     state="is_armed armed_us is_armed_in_air mode failsafe acted missions asked_arm asked_mission asked_return "
     "asked_land has_flown landed_since_us lost_since_us battery_warning is_outside",

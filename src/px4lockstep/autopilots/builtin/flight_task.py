@@ -42,12 +42,8 @@ LAND = np.int64(4)
 LEG = record(
     [
         ("kind", "i8"),  # POSITION, LOITER, TAKEOFF or LAND
-        ("is_valid", "i8"),
-        ("has_start", "i8"),
-        ("has_next", "i8"),
-        ("start", "f8", 3),  # NED
-        ("target", "f8", 3),
-        ("next", "f8", 3),
+        ("is_valid has_start has_next", "i8"),
+        ("start target next", "f8", 3),  # NED
         ("yaw", "f8"),  # NaN: none
         ("cruise_m_s", "f8"),  # NaN: MPC_XY_CRUISE
         ("radius_m", "f8"),
@@ -57,33 +53,17 @@ LEG = record(
 
 FLIGHT_TASK = record(
     [
-        ("acc_up", "f8"),  # parameters
-        ("acc_down", "f8"),
-        ("cruise_m_s", "f8"),
-        ("speed_max_m_s", "f8"),
-        ("speed_up_m_s", "f8"),
-        ("speed_down_m_s", "f8"),
-        ("takeoff_speed_m_s", "f8"),
-        ("takeoff_ramp_s", "f8"),
-        ("land_speed_m_s", "f8"),
-        ("land_speed_max_m_s", "f8"),
-        ("land_alt1_m", "f8"),
-        ("land_alt2_m", "f8"),
+        ("acc_up acc_down cruise_m_s speed_max_m_s speed_up_m_s speed_down_m_s", "f8"),
+        ("takeoff_speed_m_s takeoff_ramp_s land_speed_m_s land_speed_max_m_s land_alt1_m land_alt2_m", "f8"),
         ("yaw_mode", "i8"),
         ("yaw_error_rad", "f8"),
         ("smoothing", SMOOTHING),
         ("heading", AXIS),
         ("leg", LEG),  # as taken over
-        ("start", "f8", 3),  # as flown
-        ("target", "f8", 3),
-        ("next", "f8", 3),
+        ("start target next", "f8", 3),  # as flown
         ("side", "i8"),  # where the vehicle is relative to the leg
-        ("is_active", "i8"),
-        ("was_landing", "i8"),
-        ("has_yaw_lock", "i8"),
-        ("is_yaw_aligned", "i8"),
-        ("yaw_sp", "f8"),
-        ("land_yaw", "f8"),
+        ("is_active was_landing has_yaw_lock is_yaw_aligned", "i8"),
+        ("yaw_sp land_yaw", "f8"),
         ("wants_takeoff", "i8"),
         ("setpoint", TRAJECTORY),
     ],

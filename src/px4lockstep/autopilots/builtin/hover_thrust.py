@@ -21,13 +21,10 @@ from px4lockstep.jit import kernel, record
 HOVER_THRUST = record(
     [
         ("is_on", "i8"),
-        ("initial", "f8"),
-        ("initial_deviation", "f8"),
+        ("initial initial_deviation", "f8"),
         ("noise", "f8"),  # per √s
         ("gate", "f8"),  # standard deviations
-        ("range", "f8"),
-        ("value", "f8"),
-        ("variance", "f8"),
+        ("range value variance", "f8"),
     ],
     state="value variance",
 )

@@ -20,9 +20,7 @@ LOW_THRUST = 0.3
 LAND_DETECTOR = record(
     [
         ("is_on", "i8"),  # 0: the scenario's is used
-        ("speed_z_m_s", "f8"),
-        ("speed_xy_m_s", "f8"),
-        ("rate_rad_s", "f8"),
+        ("speed_z_m_s speed_xy_m_s rate_rad_s", "f8"),
         ("trigger_us", "i8"),
         ("moved_us", "i8"),  # when it last moved or asked for thrust
         ("landed", "i8"),

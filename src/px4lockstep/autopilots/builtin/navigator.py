@@ -46,13 +46,10 @@ ITEM = record(
     [
         ("command", "i8"),  # MAVLink's number
         ("pos_ned", "f8", 3),
-        ("hold_s", "f8"),
-        ("radius_m", "f8"),
+        ("hold_s radius_m", "f8"),
         ("yaw", "f8"),  # NaN: none
         ("speed_m_s", "f8"),
-        ("jump_to", "i8"),
-        ("jump_repeats", "i8"),
-        ("jumps_left", "i8"),
+        ("jump_to jump_repeats jumps_left", "i8"),
     ],
     state="jumps_left",
 )
@@ -74,26 +71,13 @@ NAVIGATOR = record(
         ("count", "i8"),
         ("items", ITEM, MAX_ITEMS),
         ("acceptance_m", "f8"),  # NAV_ACC_RAD
-        ("acceptance_z_m", "f8"),
-        ("yaw_error_rad", "f8"),
-        ("yaw_timeout_s", "f8"),
-        ("return_alt_m", "f8"),
-        ("descend_alt_m", "f8"),
-        ("land_delay_s", "f8"),
+        ("acceptance_z_m yaw_error_rad yaw_timeout_s return_alt_m descend_alt_m land_delay_s", "f8"),
         ("cone_tangent", "f8"),  # 0: no cone
-        ("brake_acc", "f8"),
-        ("brake_jerk", "f8"),
+        ("brake_acc brake_jerk", "f8"),
         ("mode", "i8"),  # that it navigates for
         ("missions", "i8"),  # how often the mission was asked for
         ("return_min_m", "f8"),  # RTL_MIN_DIST
-        ("start_ticks", "i8"),
-        ("current", "i8"),
-        ("work", "i8"),
-        ("is_mission_begun", "i8"),
-        ("is_finished", "i8"),
-        ("is_reached", "i8"),
-        ("is_yaw_reached", "i8"),
-        ("reached_us", "i8"),
+        ("start_ticks current work is_mission_begun is_finished is_reached is_yaw_reached reached_us", "i8"),
         ("return_down_m", "f8"),
         ("leg", LEG),
     ],

@@ -35,39 +35,19 @@ from px4lockstep.math.exponential import exp
 
 ONE_G = STANDARD_GRAVITY_M_S2  # as PX4 calls it
 
-TRAJECTORY = record(
-    [
-        ("pos_ned", "f8", 3),
-        ("vel_ned", "f8", 3),
-        ("acc_ned", "f8", 3),
-        ("yaw", "f8"),
-        ("yawspeed", "f8"),
-    ]
-)
+TRAJECTORY = record([("pos_ned vel_ned acc_ned", "f8", 3), ("yaw yawspeed", "f8")])
 """A setpoint of position control; NaN is not controlled."""
 
 POSITION_CONTROL = record(
     [
-        ("pos_p", "f8", 3),
-        ("vel_p", "f8", 3),
-        ("vel_i", "f8", 3),
-        ("vel_d", "f8", 3),
+        ("pos_p vel_p vel_i vel_d", "f8", 3),
         ("vel_weight", "f8"),  # of a new velocity in its low-pass; 1 is none
-        ("acc_weight", "f8"),
-        ("speed_max_m_s", "f8"),
-        ("thrust_max", "f8"),
-        ("thrust_margin_xy", "f8"),
+        ("acc_weight speed_max_m_s thrust_max thrust_margin_xy", "f8"),
         ("is_decoupled", "i8"),
         ("hover_thrust", "f8"),
-        ("speed_up_m_s", "f8"),  # limits, as they are now
-        ("speed_down_m_s", "f8"),
-        ("tilt_max_rad", "f8"),
-        ("thrust_min", "f8"),
+        ("speed_up_m_s speed_down_m_s tilt_max_rad thrust_min", "f8"),  # limits, as they are now
         ("vel", "f8", 3),  # filtered
-        ("acc", "f8", 3),
-        ("integral", "f8", 3),
-        ("acc_sp", "f8", 3),
-        ("thrust_sp", "f8", 3),
+        ("acc integral acc_sp thrust_sp", "f8", 3),
         ("input", TRAJECTORY),
     ],
     state="hover_thrust speed_up_m_s speed_down_m_s tilt_max_rad thrust_min vel acc integral acc_sp thrust_sp input",

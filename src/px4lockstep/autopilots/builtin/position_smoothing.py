@@ -32,10 +32,7 @@ from px4lockstep.jit import inlined_kernel, kernel, record
 SMOOTHING = record(
     [
         ("axes", AXIS, 3),
-        ("max_error_xy_m", "f8"),
-        ("acceptance_z_m", "f8"),
-        ("acceptance_xy_m", "f8"),
-        ("cruise_m_s", "f8"),
+        ("max_error_xy_m acceptance_z_m acceptance_xy_m cruise_m_s", "f8"),
         ("turn_acc_gain", "f8"),  # MPC_XY_TRAJ_P
         ("last_speed_m_s", "f8"),  # when it last was not turning
         ("wanted_vel", "f8", 3),  # before smoothing

@@ -20,18 +20,13 @@ from px4lockstep.jit import inlined_kernel, kernel, record
 
 RATE_CONTROL = record(
     [
-        ("p", "f8", 3),  # gains, K already applied
-        ("i", "f8", 3),
-        ("d", "f8", 3),
-        ("ff", "f8", 3),
-        ("integral_limit", "f8", 3),
+        ("p i d ff integral_limit", "f8", 3),  # gains; K is already in p, i and d
         ("yaw_torque_tau_s", "f8"),  # 0: no filter
         ("has_derivative", "i8"),
         ("derivative_tau_s", "f8"),
         ("integral", "f8", 3),
         ("yaw_torque", "f8"),
-        ("last_omega", "f8", 3),
-        ("omega_dot", "f8", 3),
+        ("last_omega omega_dot", "f8", 3),
         ("saturation", "i8", 3),  # 1, -1: the allocator can't give more, less
     ],
     state="integral yaw_torque last_omega omega_dot saturation",

@@ -9,7 +9,7 @@ from px4lockstep.jit import kernel, record
 MAX_RATE_HZ = 1_000_000
 """A period of a microsecond."""
 
-MODULE = record([("period_us", "i8"), ("last_us", "i8")], state="last_us")
+MODULE = record([("period_us last_us", "i8")], state="last_us")
 
 
 @kernel

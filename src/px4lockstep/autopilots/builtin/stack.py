@@ -47,19 +47,12 @@ BUILTIN = record(
         ("period_s", "f8"),
         ("channel", "i8", MAX_MOTORS),  # of each rotor's command
         ("thrust_min", "f8"),  # in flight
-        ("tilt_air_rad", "f8"),
-        ("tilt_land_rad", "f8"),
-        ("speed_up_m_s", "f8"),
-        ("speed_down_m_s", "f8"),
+        ("tilt_air_rad tilt_land_rad speed_up_m_s speed_down_m_s", "f8"),
         ("thrust_curve", "f8"),  # THR_MDL_FAC
         ("full_battery_v", "f8"),  # 0: no scaling with the battery's voltage
         ("has_attitude_sp", "i8"),
         ("collective", "f8"),  # thrust, before it is scaled
-        ("navigator_module", MODULE),
-        ("position_module", MODULE),
-        ("attitude_module", MODULE),
-        ("rate_module", MODULE),
-        ("allocation_module", MODULE),
+        ("navigator_module position_module attitude_module rate_module allocation_module", MODULE),
         ("commander", COMMANDER),
         ("flight_task", FLIGHT_TASK),
         ("takeoff", TAKEOFF),

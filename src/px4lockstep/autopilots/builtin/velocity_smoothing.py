@@ -17,21 +17,10 @@ from px4lockstep.jit import inlined_kernel, kernel, record
 
 AXIS = record(
     [
-        ("acc", "f8"),
-        ("vel", "f8"),
-        ("pos", "f8"),
-        ("max_jerk", "f8"),
+        ("acc vel pos max_jerk", "f8"),
         ("inverse_jerk", "f8"),  # 1/max_jerk
-        ("max_acc", "f8"),
-        ("max_vel", "f8"),
-        ("vel_sp", "f8"),
-        ("direction", "f8"),
-        ("t1", "f8"),
-        ("t2", "f8"),
-        ("t3", "f8"),
-        ("start_acc", "f8"),  # where the three phases began
-        ("start_vel", "f8"),
-        ("start_pos", "f8"),
+        ("max_acc max_vel vel_sp direction t1 t2 t3", "f8"),
+        ("start_acc start_vel start_pos", "f8"),  # where the three phases began
         ("elapsed_s", "f8"),
     ],
     state="acc vel pos vel_sp direction t1 t2 t3 start_acc start_vel start_pos elapsed_s",

@@ -11,34 +11,22 @@ MAX_PUBLISHERS = 24
 MAX_SUBSCRIBERS = 16
 MAX_FIELDS = 320
 
-BATTERY_INPUTS = record(
-    [("connected", "f8"), ("voltage_v", "f8"), ("current_a", "f8"), ("remaining", "f8"), ("warning", "f8")]
-)
+BATTERY_INPUTS = record([("connected voltage_v current_a remaining warning", "f8")])
 
 INPUTS = record(
     [
         ("time_us", "f8"),
         ("stamp_us", "f8"),  # the same, but 1 at least: a stamp of 0 means never
-        ("pos_ned", "f8", 3),
-        ("vel_ned", "f8", 3),
+        ("pos_ned vel_ned", "f8", 3),
         ("q_bn", "f8", 4),
         ("heading", "f8"),
-        ("omega_body", "f8", 3),
-        ("omega_dot_body", "f8", 3),
+        ("omega_body omega_dot_body", "f8", 3),
         ("is_valid", "f8"),  # position and velocity
-        ("lat_deg", "f8"),
-        ("lon_deg", "f8"),
+        ("lat_deg lon_deg", "f8"),
         ("alt_m", "f8"),  # above sea level
-        ("landed", "f8"),
-        ("in_air", "f8"),
-        ("armed", "f8"),
+        ("landed in_air armed", "f8"),
         ("arming_state", "f8"),  # 1 disarmed, 2 armed
-        ("nav_state", "f8"),
-        ("mode_since_us", "f8"),
-        ("armed_since_us", "f8"),
-        ("is_auto", "f8"),
-        ("is_manual", "f8"),
-        ("home_count", "f8"),
+        ("nav_state mode_since_us armed_since_us is_auto is_manual home_count", "f8"),
         ("battery", BATTERY_INPUTS, MAX_BATTERIES),
     ]
 )
@@ -48,22 +36,11 @@ OUTPUTS = record(
     [
         ("motors", "f8", MAX_MOTORS),  # NaN: not used
         ("servos", "f8", MAX_SERVOS),
-        ("torque_sp_body", "f8", 3),
-        ("thrust_sp_body", "f8", 3),
+        ("torque_sp_body thrust_sp_body", "f8", 3),
         ("q_sp", "f8", 4),
-        ("rate_sp_body", "f8", 3),
-        ("pos_sp_ned", "f8", 3),
-        ("vel_sp_ned", "f8", 3),
-        ("acc_sp_ned", "f8", 3),
-        ("yaw_sp", "f8"),
-        ("yawspeed_sp", "f8"),
-        ("mission_valid", "f8"),
-        ("mission_finished", "f8"),
-        ("mission_failure", "f8"),
-        ("mission_item", "f8"),
-        ("mission_count", "f8"),
-        ("triplet_valid", "f8"),
-        ("triplet_type", "f8"),
+        ("rate_sp_body pos_sp_ned vel_sp_ned acc_sp_ned", "f8", 3),
+        ("yaw_sp yawspeed_sp mission_valid mission_finished mission_failure mission_item mission_count", "f8"),
+        ("triplet_valid triplet_type", "f8"),
     ]
 )
 """What PX4 published last."""
@@ -76,70 +53,35 @@ FIELD = record(
     ]
 )
 
-PUBLISHER = record(
-    [
-        ("id", "i8"),
-        ("message", "i8"),  # its address
-        ("n_bytes", "i8"),
-        ("period_ticks", "i8"),
-        ("phase_ticks", "i8"),
-        ("first_field", "i8"),
-        ("stop_field", "i8"),
-    ]
-)
-
-SUBSCRIBER = record(
-    [
-        ("id", "i8"),
-        ("message", "i8"),
-        ("n_bytes", "i8"),
-        ("first_field", "i8"),
-        ("stop_field", "i8"),
-        ("received", "i8"),  # how often
-        ("is_motors", "i8"),
-    ]
-)
+# `message` is its address, `received` how often.
+PUBLISHER = record([("id message n_bytes period_ticks phase_ticks first_field stop_field", "i8")])
+SUBSCRIBER = record([("id message n_bytes first_field stop_field received is_motors", "i8")])
 
 COMMANDER = record(
     [
         ("navigator_us", "i8"),  # a navigator period: how long to go back to manual when a mission starts
-        ("is_armed", "i8"),
-        ("armed_us", "i8"),
-        ("nav_state", "i8"),
+        ("is_armed armed_us nav_state", "i8"),
         ("mode_us", "i8"),  # when that began
         ("is_starting", "i8"),  # a mission: see `commander`
         ("manual_until_us", "i8"),
-        ("asked_arm", "i8"),  # requests as they were at the last tick
-        ("asked_mission", "i8"),
-        ("asked_return", "i8"),
-        ("asked_land", "i8"),
-        ("has_flown", "i8"),
-        ("is_finished", "i8"),
+        ("asked_arm asked_mission asked_return asked_land", "i8"),  # requests as they were at the last tick
+        ("has_flown is_finished", "i8"),
     ]
 )
 
-CALL = record([("function", "i8"), ("which", "i8"), ("code", "i8")])
+CALL = record([("function which code", "i8")])
 """A call that failed: the function, the publisher or subscriber, and what it returned."""
 
 PX4_HOST = record(
     [
         ("handle", "i8"),
         ("own_address", "i8"),  # of this record, which the addresses of its numbers are of
-        ("step_uorb", "i8"),  # addresses of functions
-        ("orb_queue_publish", "i8"),
-        ("orb_check", "i8"),
-        ("orb_copy", "i8"),
+        ("step_uorb orb_queue_publish orb_check orb_copy", "i8"),  # addresses of functions
         ("updated", "i8"),  # the address that orb_check writes to
-        ("n_publishers", "i8"),
-        ("n_subscribers", "i8"),
-        ("n_batteries", "i8"),
-        ("n_motors", "i8"),
-        ("n_servos", "i8"),
+        ("n_publishers n_subscribers n_batteries n_motors n_servos", "i8"),
         ("motor_channel", "i8", MAX_MOTORS),  # of each rotor's command
         ("servo_channel", "i8", MAX_SERVOS),
-        ("home_lat_rad", "f8"),
-        ("home_lon_rad", "f8"),
-        ("home_alt_m", "f8"),
+        ("home_lat_rad home_lon_rad home_alt_m", "f8"),
         ("rate_gain", "f8"),  # 1 / tick, or 0: the angular acceleration is not published
         ("tick", "i8"),
         ("silent_ticks", "i8"),  # since PX4 last published motors
