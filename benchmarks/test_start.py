@@ -1,5 +1,6 @@
 """How long the first tick takes from a warm start, in a fresh process. Target: 1.0 s."""
 
+import os
 import subprocess
 import sys
 
@@ -7,8 +8,11 @@ TO_FIRST_TICK = "import px4lockstep; px4lockstep.build(px4lockstep.load_spec('ir
 
 
 def test_warm_start(benchmark):
+    # Python keeps a module's bytecode, as it does for every user; a machine that forbids it compiles 170 modules anew.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
     def start():
-        subprocess.run([sys.executable, "-c", TO_FIRST_TICK], check=True)
+        subprocess.run([sys.executable, "-c", TO_FIRST_TICK], env=environment, check=True)
 
     benchmark.pedantic(start, rounds=7, warmup_rounds=1)
     benchmark.extra_info.update(target_s=1.0)

@@ -29,7 +29,7 @@ def diagnose() -> dict[str, Any]:
 
     from px4lockstep.engine import loop
     from px4lockstep.engine.compilation import example_arrays
-    from px4lockstep.jit import JIT_ENABLED, is_compiled
+    from px4lockstep.jit import JIT_ENABLED, from_cache
     from px4lockstep.jit.cache import cache_root
 
     root = cache_root()
@@ -44,7 +44,7 @@ def diagnose() -> dict[str, Any]:
         "cpu_target": numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name(),
         "jit": "on" if JIT_ENABLED else "off (NUMBA_DISABLE_JIT)",
         "cache": f"{root}, {size / 1e6:.1f} MB",
-        "loop": "compiled" if is_compiled(loop.advance, example_arrays(), 0) else "to be compiled at the first flight",
+        "loop": "compiled" if from_cache(loop.advance, example_arrays(), 0) else "to be compiled at the first flight",
         "px4_library": _px4_library(),
         "px4_sitl": _px4_sitl(),
     }

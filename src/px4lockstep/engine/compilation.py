@@ -21,7 +21,7 @@ from px4lockstep.engine.streams import STREAMS, locked
 from px4lockstep.engine.validator import check_purity
 from px4lockstep.estimation.estimator import step_estimator
 from px4lockstep.integrators.integrate import integrate
-from px4lockstep.jit import is_compiled, specialize
+from px4lockstep.jit import from_cache, specialize
 from px4lockstep.jit.progress import reporter
 from px4lockstep.scenario.stage import step_scenario
 from px4lockstep.sensors.suite import no_sensors
@@ -71,13 +71,15 @@ def compiled_loop() -> Callable[..., int]:
     """Return the loop, compiled or loaded."""
     arrays: Any = example_arrays()
     with reporter.together():
-        if not is_compiled(loop.advance, arrays, 0):
-            other = start_second_process()
-            if other is not None:
-                try:
-                    compile_plant()
-                finally:
-                    other.wait()
+        cached = from_cache(loop.advance, arrays, 0)
+        if cached is not None:
+            return cached
+        other = start_second_process()
+        if other is not None:
+            try:
+                compile_plant()
+            finally:
+                other.wait()
         return specialize(loop.advance, arrays, 0)
 
 

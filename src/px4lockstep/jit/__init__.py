@@ -9,7 +9,7 @@
 """
 
 from px4lockstep.jit.address import call_i32, call_void, callback, caller
-from px4lockstep.jit.kernel import JIT_ENABLED, inlined_kernel, interpreted, is_compiled, kernel, specialize
+from px4lockstep.jit.kernel import JIT_ENABLED, from_cache, inlined_kernel, interpreted, kernel, specialize
 from px4lockstep.jit.records import RecordRows, RecordView, plain, record, rows, view, zeros
 
 __all__ = [
@@ -20,9 +20,9 @@ __all__ = [
     "call_void",
     "callback",
     "caller",
+    "from_cache",
     "inlined_kernel",
     "interpreted",
-    "is_compiled",
     "kernel",
     "plain",
     "record",

@@ -51,7 +51,20 @@ def specialize(function: Callable[..., Any], *arguments: Any) -> Callable[..., A
     """
     if not JIT_ENABLED:
         return function
-    entry_point: Callable[..., Any] = function.compile(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[attr-defined]
+    return _entry_point(function, tuple(numba.typeof(argument) for argument in arguments))
+
+
+def from_cache(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any] | None:
+    """Return the same as `specialize` if the cache has it, else None; interpreted, there is nothing to compile."""
+    if not JIT_ENABLED:
+        return function
+    signature = tuple(numba.typeof(argument) for argument in arguments)  # of the loop's records: 20 ms, so once
+    is_cached = function._cache.holds(signature, function.targetctx)  # type: ignore[attr-defined]
+    return _entry_point(function, signature) if is_cached else None
+
+
+def _entry_point(function: Any, signature: tuple[Any, ...]) -> Callable[..., Any]:
+    entry_point: Callable[..., Any] = function.compile(signature)
     return entry_point
 
 
@@ -64,11 +77,3 @@ def interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
     called = {name: plain.__globals__.get(name) for name in plain.__code__.co_names}
     kernels = {name: interpreted(value) for name, value in called.items() if hasattr(value, "py_func")}
     return types.FunctionType(plain.__code__, plain.__globals__ | kernels, plain.__name__, plain.__defaults__)
-
-
-def is_compiled(function: Callable[..., Any], *arguments: Any) -> bool:
-    """Return whether the cache has a kernel for the types of these arguments; interpreted, there is nothing to do."""
-    if not JIT_ENABLED:
-        return True
-    signature = tuple(numba.typeof(argument) for argument in arguments)
-    return bool(function._cache.holds(signature, function.targetctx))  # type: ignore[attr-defined]
