@@ -1,10 +1,14 @@
 """The normal quantile and its table of coefficients against mpmath."""
 
+import importlib.util
+from pathlib import Path
+
 import mpmath
 import numpy as np
-from make_normal_table import EXPONENTS, LINES, PRECISION_BITS, SEGMENTS, TABLE, exact_quantile, make_lines, segment
+import pytest
+from make_normal_table import EXPONENTS, PRECISION_BITS, SEGMENTS, TABLE, exact_quantile, make_table, segment
 
-from px4lockstep.math import normal_table, philox
+from px4lockstep.math import philox
 
 TOLERANCE = 1e-13
 
@@ -23,13 +27,25 @@ def test_mpmath_finds_the_quantile():
 
 
 def test_the_table_is_what_its_script_computes():
-    """Character by character."""
-    assert LINES.search(TABLE.read_text("utf-8")).group() == make_lines()
+    """Byte by byte, in the file and in memory."""
+    table = make_table()
+    assert TABLE.read_bytes() == table
+    assert philox.ROWS.tobytes() == table
+
+
+def test_a_table_with_other_numbers_is_refused(tmp_path):
+    """Compiled kernels contain the numbers; the digest in the source is what lets the cache see an edit of the file."""
+    source = Path(philox.__file__).read_text("utf-8")
+    (tmp_path / "philox.py").write_text(source, "utf-8")
+    (tmp_path / "normal_table.f8").write_bytes(bytes([TABLE.read_bytes()[0] ^ 1]) + TABLE.read_bytes()[1:])
+    spec = importlib.util.spec_from_file_location("other_philox", tmp_path / "philox.py")
+    with pytest.raises(ImportError, match="damaged or of another version"):
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
 def test_the_table_has_each_octave_at_its_place():
     """The first coefficient is the quantile of the segment's middle within 1e-13; 0 in the row of 1/2."""
-    rows = normal_table.ROWS.reshape(-1, SEGMENTS, normal_table.COEFFICIENTS)
+    rows = philox.ROWS.reshape(-1, SEGMENTS, philox.COEFFICIENTS)
     with mpmath.workprec(PRECISION_BITS):
         for exponent in EXPONENTS:
             for index in range(SEGMENTS):

@@ -1,24 +1,24 @@
-"""Computes the coefficients of the normal quantile with mpmath and writes them into `math/normal_table.py`.
+"""Computes the coefficients of the normal quantile with mpmath and writes them into `math/normal_table.f8`.
 
     python tests/support/make_normal_table.py
 
-The quantile x of p solves Phi(x) = p; Halley's iteration triples the figures that the standard library's gives.
+It prints the digest of the file, which `math/philox.py` has to quote. The quantile x of p solves Phi(x) = p; Halley's
+iteration triples the figures that the standard library's gives.
 """
 
-import base64
-import re
+import hashlib
 import statistics
 from pathlib import Path
 
 import mpmath
 import numpy as np
 
-TABLE = Path(__file__).resolve().parents[2] / "src" / "px4lockstep" / "math" / "normal_table.py"
-LINES = re.compile(r'(?<=_LINES = """\\\n).*?(?=""")', re.DOTALL)
+TABLE = Path(__file__).resolve().parents[2] / "src" / "px4lockstep" / "math" / "normal_table.f8"
 
 PRECISION_BITS = 140
 COEFFICIENTS = 8
 SEGMENTS = 8
+OCTAVES = 64
 EXPONENTS = range(-53, -1)
 
 
@@ -37,20 +37,20 @@ def segment(exponent, index):
     return mpmath.ldexp(1, exponent) + (2 * index + 1) * half_width, half_width
 
 
-def make_lines():
-    """Return the text of the table: one line of base 64 for each segment."""
+def make_table():
+    """Return the bytes of the table: each octave at the place of its exponent's last six bits, zeros elsewhere."""
+    table = np.zeros((OCTAVES, SEGMENTS, COEFFICIENTS), dtype="<f8")
     with mpmath.workprec(PRECISION_BITS):
         points = [mpmath.cos(mpmath.pi * (2 * k + 1) / (2 * COEFFICIENTS)) for k in range(COEFFICIENTS)]
         interpolation = mpmath.matrix([[point**j for j in range(COEFFICIENTS)] for point in points]) ** -1
-        lines = []
         for exponent in EXPONENTS:
             for index in range(SEGMENTS):
                 middle, half_width = segment(exponent, index)
                 values = mpmath.matrix([exact_quantile(middle + half_width * point) for point in points])
-                row = np.array([float(c) for c in interpolation * values], dtype="<f8")
-                lines.append(base64.b64encode(row.tobytes()).decode() + "\n")
-    return "".join(lines)
+                table[(exponent + 1023) % OCTAVES, index] = [float(c) for c in interpolation * values]
+    return table.tobytes()
 
 
 if __name__ == "__main__":
-    TABLE.write_text(LINES.sub(make_lines(), TABLE.read_text("utf-8"), count=1), "utf-8")
+    TABLE.write_bytes(make_table())
+    print(hashlib.sha256(TABLE.read_bytes()).hexdigest())
