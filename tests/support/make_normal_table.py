@@ -1,19 +1,20 @@
-"""Computes the coefficients of the normal quantile with mpmath and writes them into `math/normal_table.f8`.
+"""Computes the coefficients of the normal quantile with mpmath: writes `normal_table.f8` and its digest in `philox.py`.
 
     python tests/support/make_normal_table.py
 
-It prints the digest of the file, which `math/philox.py` has to quote. The quantile x of p solves Phi(x) = p; Halley's
-iteration triples the figures that the standard library's gives.
+The quantile x of p solves Phi(x) = p; Halley's iteration triples the figures that the standard library's gives.
 """
 
 import hashlib
+import re
 import statistics
 from pathlib import Path
 
 import mpmath
 import numpy as np
 
-TABLE = Path(__file__).resolve().parents[2] / "src" / "px4lockstep" / "math" / "normal_table.f8"
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "px4lockstep" / "math" / "philox.py"
+TABLE = SOURCE.with_name("normal_table.f8")
 
 PRECISION_BITS = 140
 COEFFICIENTS = 8
@@ -53,4 +54,5 @@ def make_table():
 
 if __name__ == "__main__":
     TABLE.write_bytes(make_table())
-    print(hashlib.sha256(TABLE.read_bytes()).hexdigest())
+    digest = hashlib.sha256(TABLE.read_bytes()).hexdigest()
+    SOURCE.write_text(re.sub('(?<=ROWS_SHA256 = ").*(?=")', digest, SOURCE.read_text("utf-8")), "utf-8")

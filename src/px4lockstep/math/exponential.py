@@ -39,8 +39,7 @@ from px4lockstep.math.tables import (
     LOG_RECIPROCAL,
 )
 
-_INF = math.inf
-_NAN = math.nan
+_INF, _NAN = math.inf, math.nan
 
 _BITS_OF_LOWEST_Z = 0x3FE6000000000000  # 0.6875
 _BITS_OF_SMALLEST_NORMAL = 0x0010000000000000

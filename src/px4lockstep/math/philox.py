@@ -37,21 +37,16 @@ from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel
 
 # Every operand is an np.uint64: mixed with signed integers, compiled and interpreted code differ.
-_MULTIPLIER_0 = np.uint64(0xD2511F53)
-_MULTIPLIER_1 = np.uint64(0xCD9E8D57)
-_WEYL_0 = np.uint64(0x9E3779B9)  # golden ratio
-_WEYL_1 = np.uint64(0xBB67AE85)  # sqrt(3) - 1
+_MULTIPLIER_0, _MULTIPLIER_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_WEYL_0, _WEYL_1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)  # golden ratio, sqrt(3) - 1
 _WORD = np.uint64(0xFFFFFFFF)
-_WORD_BITS = np.uint64(32)
-_TWENTY = np.uint64(20)
-_TWELVE = np.uint64(12)
+_WORD_BITS, _TWENTY, _TWELVE = np.uint64(32), np.uint64(20), np.uint64(12)
 
 _ROUNDS = 10
-_UNIT_32 = 1.0 / (1 << 32)
-_UNIT_52 = 1.0 / (1 << 52)
+_UNIT_32, _UNIT_52 = 1.0 / (1 << 32), 1.0 / (1 << 52)
 
-# Little-endian doubles: each octave of p at the place of the last six bits of its exponent, 0 where there is none, as is
-# right for p = 1/2. Compiled kernels contain them, and are stamped with this source: its digest lets an edit be seen.
+# Each octave of p is at the place of the last six bits of its exponent; 0 where there is none, as is right for p = 1/2.
+# Compiled kernels contain the numbers and are stamped with this source: the digest in it lets an edit be seen.
 COEFFICIENTS, SEGMENTS, OCTAVES = 8, 8, 64
 ROWS_SHA256 = "d3bbe00c2f668aa50235a378ebcec8df1fb0849456601ed94656fd9b55345153"
 _ROWS_BYTES = Path(__file__).with_name("normal_table.f8").read_bytes()
@@ -92,12 +87,8 @@ def stream_key(seed: int, name: str) -> np.uint64:
 @kernel
 def philox4x32(c0, c1, c2, c3, k0, k1):
     """Return the four words of Philox 4x32-10 for a counter and a key, all uint64 below 2**32."""
-    c0 = np.uint64(c0)
-    c1 = np.uint64(c1)
-    c2 = np.uint64(c2)
-    c3 = np.uint64(c3)
-    k0 = np.uint64(k0)
-    k1 = np.uint64(k1)
+    c0, c1, c2, c3 = np.uint64(c0), np.uint64(c1), np.uint64(c2), np.uint64(c3)
+    k0, k1 = np.uint64(k0), np.uint64(k1)
     for _ in range(_ROUNDS):
         product_0 = _MULTIPLIER_0 * c0
         product_1 = _MULTIPLIER_1 * c2
@@ -115,14 +106,8 @@ def block(key, tick, lane, draw):
     """Return four 32-bit words, as uint64, of a stream at an address of non-negative integers."""
     key = np.uint64(key)
     tick = np.uint64(tick)
-    return philox4x32(
-        tick & _WORD,
-        tick >> _WORD_BITS,
-        np.uint64(lane) & _WORD,
-        np.uint64(draw) & _WORD,
-        key & _WORD,
-        key >> _WORD_BITS,
-    )
+    lane, draw = np.uint64(lane) & _WORD, np.uint64(draw) & _WORD
+    return philox4x32(tick & _WORD, tick >> _WORD_BITS, lane, draw, key & _WORD, key >> _WORD_BITS)
 
 
 @kernel

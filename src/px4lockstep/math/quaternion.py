@@ -156,11 +156,7 @@ def to_euler(q_bn):
     below = math.sqrt((x + z) * (x + z) + (w - y) * (w - y))
     above = math.sqrt((x - z) * (x - z) + (w + y) * (w + y))
     pitch_rad = atan2(2.0 * (w * y - x * z), below * above)
-    return (
-        _wrap_rad(half_sum_rad + half_difference_rad),
-        pitch_rad,
-        _wrap_rad(half_sum_rad - half_difference_rad),
-    )
+    return _wrap_rad(half_sum_rad + half_difference_rad), pitch_rad, _wrap_rad(half_sum_rad - half_difference_rad)
 
 
 @kernel

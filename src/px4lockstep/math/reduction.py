@@ -35,12 +35,8 @@ _CODY_WAITE_LARGEST = 823549.0  # 2**19 pi / 2
 _CODY_WAITE_CLOSEST = 1.0 / (1 << 20)
 _ROUNDER = 6755399441055744.0  # 3 * 2**51, as in `exponential`
 _BITS_OF_ROUNDER = 0x4338000000000000
-_DIGIT_MASK = (1 << DIGIT_BITS) - 1
-_MANTISSA_MASK = (1 << 52) - 1
-_UNIT_54 = 1.0 / (1 << 54)
-_UNIT_82 = 1.0 / (1 << 82)
-_UNIT_110 = 1.0 / (1 << 110)
-_UNIT_138 = 1.0 / (1 << 138)
+_DIGIT_MASK, _MANTISSA_MASK = (1 << DIGIT_BITS) - 1, (1 << 52) - 1
+_UNIT_54, _UNIT_82, _UNIT_110, _UNIT_138 = 1.0 / (1 << 54), 1.0 / (1 << 82), 1.0 / (1 << 110), 1.0 / (1 << 138)
 
 
 @kernel
@@ -57,14 +53,9 @@ def _reduce_by_integers(x):
     m_1 = (mantissa >> (DIGIT_BITS - shift)) & _DIGIT_MASK
     m_2 = mantissa >> (2 * DIGIT_BITS - shift)
     start = first + TWO_OVER_PI_LEADING_ZEROS
-    d_7 = int(TWO_OVER_PI[start])
-    d_6 = int(TWO_OVER_PI[start + 1])
-    d_5 = int(TWO_OVER_PI[start + 2])
-    d_4 = int(TWO_OVER_PI[start + 3])
-    d_3 = int(TWO_OVER_PI[start + 4])
-    d_2 = int(TWO_OVER_PI[start + 5])
-    d_1 = int(TWO_OVER_PI[start + 6])
-    d_0 = int(TWO_OVER_PI[start + 7])
+    d_7, d_6, d_5 = int(TWO_OVER_PI[start]), int(TWO_OVER_PI[start + 1]), int(TWO_OVER_PI[start + 2])
+    d_4, d_3, d_2 = int(TWO_OVER_PI[start + 3]), int(TWO_OVER_PI[start + 4]), int(TWO_OVER_PI[start + 5])
+    d_1, d_0 = int(TWO_OVER_PI[start + 6]), int(TWO_OVER_PI[start + 7])
 
     # Long multiplication modulo eight digits. The sums stay below 2**58.
     column_0 = m_0 * d_0
@@ -75,11 +66,8 @@ def _reduce_by_integers(x):
     column_5 = (column_4 >> DIGIT_BITS) + m_0 * d_5 + m_1 * d_4 + m_2 * d_3
     column_6 = (column_5 >> DIGIT_BITS) + m_0 * d_6 + m_1 * d_5 + m_2 * d_4
     column_7 = (column_6 >> DIGIT_BITS) + m_0 * d_7 + m_1 * d_6 + m_2 * d_5
-    f_3 = column_3 & _DIGIT_MASK
-    f_4 = column_4 & _DIGIT_MASK
-    f_5 = column_5 & _DIGIT_MASK
-    f_6 = column_6 & _DIGIT_MASK
-    f_7 = column_7 & _DIGIT_MASK
+    f_3, f_4, f_5 = column_3 & _DIGIT_MASK, column_4 & _DIGIT_MASK, column_5 & _DIGIT_MASK
+    f_6, f_7 = column_6 & _DIGIT_MASK, column_7 & _DIGIT_MASK
 
     quadrant = f_7 >> (DIGIT_BITS - 2)
     f_7 = f_7 & (_DIGIT_MASK >> 2)
@@ -88,11 +76,8 @@ def _reduce_by_integers(x):
         # More than half a quadrant: one minus the fraction, from the other side.
         quadrant = (quadrant + 1) & 3
         sign = -1.0
-        f_3 = f_3 ^ _DIGIT_MASK
-        f_4 = f_4 ^ _DIGIT_MASK
-        f_5 = f_5 ^ _DIGIT_MASK
-        f_6 = f_6 ^ _DIGIT_MASK
-        f_7 = f_7 ^ (_DIGIT_MASK >> 2)
+        f_3, f_4, f_5 = f_3 ^ _DIGIT_MASK, f_4 ^ _DIGIT_MASK, f_5 ^ _DIGIT_MASK
+        f_6, f_7 = f_6 ^ _DIGIT_MASK, f_7 ^ (_DIGIT_MASK >> 2)
 
     # The two leading digits have 53 bits together. Each sum is exact with its rest.
     sum_6 = float((f_7 << DIGIT_BITS) + f_6) * _UNIT_54

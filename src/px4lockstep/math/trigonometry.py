@@ -23,41 +23,20 @@ import numpy as np
 from px4lockstep.jit import kernel
 from px4lockstep.math.exponential import upper_half
 from px4lockstep.math.reduction import reduce_angle
-from px4lockstep.math.tables import (
-    ATAN_HIGH,
-    ATAN_LOW,
-    ATAN_STEPS,
-    HALF_PI_HIGH,
-    HALF_PI_LOW,
-    PI_HIGH,
-    PI_LOW,
-)
+from px4lockstep.math.tables import ATAN_HIGH, ATAN_LOW, ATAN_STEPS, HALF_PI_HIGH, HALF_PI_LOW, PI_HIGH, PI_LOW
 
-_INF = math.inf
-_NAN = math.nan
+_INF, _NAN = math.inf, math.nan
 _SMALL = 1.0 / (1 << 28)  # below it x**3 is lost in the rounding of x
 _FAR_SMALLER = 1.0 / (1 << 60)  # a coordinate smaller by this factor does not show in the angle from the other's axis
-_LARGE = float(1 << 500)
-_TINY = 1.0 / (1 << 400)
-_TO_LARGER = float(1 << 600)
-_TO_SMALLER = 1.0 / (1 << 600)
+_LARGE, _TINY = float(1 << 500), 1.0 / (1 << 400)
+_TO_LARGER, _TO_SMALLER = float(1 << 600), 1.0 / (1 << 600)
 
 # Taylor coefficients, one rounding each.
-_S3 = -1.0 / 6.0
-_S5 = 1.0 / 120.0
-_S7 = -1.0 / 5040.0
-_S9 = 1.0 / 362880.0
-_S11 = -1.0 / 39916800.0
-_S13 = 1.0 / 6227020800.0
-_S15 = -1.0 / 1307674368000.0
-_S17 = 1.0 / 355687428096000.0
-_C4 = 1.0 / 24.0
-_C6 = -1.0 / 720.0
-_C8 = 1.0 / 40320.0
-_C10 = -1.0 / 3628800.0
-_C12 = 1.0 / 479001600.0
-_C14 = -1.0 / 87178291200.0
-_C16 = 1.0 / 20922789888000.0
+_S3, _S5, _S7, _S9 = -1.0 / 6.0, 1.0 / 120.0, -1.0 / 5040.0, 1.0 / 362880.0
+_S11, _S13 = -1.0 / 39916800.0, 1.0 / 6227020800.0
+_S15, _S17 = -1.0 / 1307674368000.0, 1.0 / 355687428096000.0
+_C4, _C6, _C8, _C10 = 1.0 / 24.0, -1.0 / 720.0, 1.0 / 40320.0, -1.0 / 3628800.0
+_C12, _C14, _C16 = 1.0 / 479001600.0, -1.0 / 87178291200.0, 1.0 / 20922789888000.0
 
 
 @kernel
@@ -99,8 +78,7 @@ def sincos(x):
     if not size < _INF:
         return _NAN, _NAN
     quadrant, high, low = reduce_angle(size)
-    sine = _sin_of_reduced(high, low)
-    cosine = _cos_of_reduced(high, low)
+    sine, cosine = _sin_of_reduced(high, low), _cos_of_reduced(high, low)
     if quadrant & 1:
         sine, cosine = cosine, -sine
     if quadrant & 2:
@@ -155,15 +133,13 @@ def _atan_of_quotient(y, y_low, x, x_low):
     x_upper = upper_half(x)
     x_lower = x - x_upper
     if i < 2:
-        angle = 0.0
-        angle_low = 0.0
+        angle, angle_low = 0.0, 0.0
         t_upper = upper_half(t)
         t_lower = t - t_upper
         remainder = (y - t_upper * x_upper) - t_upper * x_lower - t_lower * x_upper - t_lower * x_lower
         t_low = (remainder + (y_low - t * x_low)) / x
     else:
-        angle = float(ATAN_HIGH[i])
-        angle_low = float(ATAN_LOW[i])
+        angle, angle_low = float(ATAN_HIGH[i]), float(ATAN_LOW[i])
         c = float(i) * (1.0 / ATAN_STEPS)
         # c has six digits: its product with the upper half of x is exact, and so is the difference from y.
         t = ((y - c * x_upper) - c * x_lower + (y_low - c * x_low)) / (x + c * y)
@@ -188,15 +164,12 @@ def _atan_of_point(y, y_low, x, x_low):
         angle, angle_low = _atan_of_quotient(y, y_low, x_size, x_low)
         if x >= 0.0:
             return angle + angle_low
-        axis = PI_HIGH
-        axis_low = PI_LOW
+        axis, axis_low = PI_HIGH, PI_LOW
     else:
         angle, angle_low = _atan_of_quotient(x_size, x_low, y, y_low)
-        axis = HALF_PI_HIGH
-        axis_low = HALF_PI_LOW
+        axis, axis_low = HALF_PI_HIGH, HALF_PI_LOW
         if x < 0.0:
-            angle = -angle
-            angle_low = -angle_low
+            angle, angle_low = -angle, -angle_low
     leading = axis - angle
     return leading + (((axis - leading) - angle) + (axis_low - angle_low))
 
@@ -204,12 +177,10 @@ def _atan_of_point(y, y_low, x, x_low):
 @kernel
 def atan2(y, x):
     """Return the angle of the point (x, y) [rad], in [-pi, pi], within 1 ulp."""
-    y = float(y)
-    x = float(x)
+    y, x = float(y), float(x)
     if x != x or y != y:
         return _NAN
-    y_size = abs(y)
-    x_size = abs(x)
+    y_size, x_size = abs(y), abs(x)
     x_is_negative = _has_sign(x)
     if y_size == 0.0 or (x_size == _INF and y_size < _INF):
         angle = 0.0
