@@ -25,13 +25,9 @@ def schema_of(log: Log) -> "pa.Schema":
     import pyarrow as pa
 
     fields = [
-        pa.field(
-            name,
-            pa.from_numpy_dtype(array.dtype),
-            nullable=False,
-            metadata={"unit": column.unit, "description": column.description, "source": column.source},
-        )
+        pa.field(name, pa.from_numpy_dtype(array.dtype), nullable=False, metadata=metadata)
         for name, column, array in log.flat()
+        for metadata in [{"unit": column.unit, "description": column.description, "source": column.source}]
     ]
     return pa.schema(fields, metadata={"schema": LOG_SCHEMA, "schema_version": str(LOG_SCHEMA_VERSION)})
 
@@ -45,12 +41,8 @@ def tables(log: Log) -> "Iterator[pa.Table]":
         yield pa.Table.from_arrays([pa.array(np.ascontiguousarray(array[rows])) for array in arrays], schema=schema)
 
 
-def gather_table(path: str | Path, table: "pa.Table") -> Log:
-    """Return a table of a file as a log.
-
-    Raises:
-        InputError: If it does not have a log's columns.
-    """
+def gather_table(path: str | Path, table: "pa.Table", units: dict[str, str]) -> Log:
+    """Return a table of a file as a log; refuse one that has not a log's columns, or not in the schema's units."""
     flat: dict[str, npt.NDArray[Any]] = {}
     for name in table.column_names:
         column = table.column(name)
@@ -58,9 +50,14 @@ def gather_table(path: str | Path, table: "pa.Table") -> Log:
             raise InputError(f"{path}: column {name!r} is {column.type}; it must be {arrow_type(name)}, without gaps")
         flat[name] = column.to_numpy()
     try:
-        return gather(flat)
+        log = gather(flat)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+    for name, unit in units.items():
+        known = column_of(name)
+        if known is not None and unit != known.unit:
+            raise InputError(f"{path}: column {name!r} is in {unit!r}; it must be in {known.unit!r}")
+    return log
 
 
 def column_of(name: str) -> Column | None:
@@ -81,18 +78,6 @@ def arrow_type(name: str) -> "pa.DataType":
 
     column = column_of(name)
     return pa.from_numpy_dtype(TYPES[column.name]) if column is not None else pa.float64()
-
-
-def check_units(path: str | Path, units: dict[str, str]) -> None:
-    """Refuse a file whose units are not the schema's.
-
-    Raises:
-        InputError: If one differs.
-    """
-    for name, unit in units.items():
-        column = column_of(name)
-        if column is not None and unit != column.unit:
-            raise InputError(f"{path}: column {name!r} is in {unit!r}; it must be in {column.unit!r}")
 
 
 def _type_of(column: Column) -> np.dtype[Any]:

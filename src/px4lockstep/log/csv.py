@@ -15,7 +15,7 @@ from pathlib import Path
 
 from px4lockstep.errors import InputError
 from px4lockstep.io import atomic_write
-from px4lockstep.log.arrow import arrow_type, check_units, gather_table, tables
+from px4lockstep.log.arrow import arrow_type, gather_table, tables
 from px4lockstep.log.log import Log
 from px4lockstep.log.schema import LOG_SCHEMA, LOG_SCHEMA_VERSION
 
@@ -65,9 +65,7 @@ def read_csv(path: str | Path) -> Log:
         raise InputError(f"{path} can't be read: {error.strerror or error}") from error
     except pa.ArrowInvalid as error:
         raise InputError(f"{path} is damaged: {error}") from error
-    log = gather_table(path, table)
-    check_units(path, dict(zip(names, units, strict=True)))
-    return log
+    return gather_table(path, table, dict(zip(names, units, strict=True)))
 
 
 def _header(path: str | Path, head: bytes) -> tuple[list[str], list[str]]:
@@ -78,9 +76,7 @@ def _header(path: str | Path, head: bytes) -> tuple[list[str], list[str]]:
     if int(first[2]) != LOG_SCHEMA_VERSION:
         raise InputError(f"{path} is a log of version {int(first[2])}; this is version {LOG_SCHEMA_VERSION}")
     line, newline, _ = head[first.end() :].partition(b"\n")
-    fields = [
-        re.fullmatch(r"(\w+) \[([^\]]+)\]", field) for field in line.decode("utf-8", "replace").strip().split(",")
-    ]
+    fields = [FIELD.fullmatch(field) for field in line.decode("utf-8", "replace").strip().split(",")]
     if not newline or not all(fields):
         raise InputError(f"{path} is damaged: its second line must have the columns, such as 'pos_ned_n [m]'")
     return [field[1] for field in fields if field], [field[2] for field in fields if field]

@@ -19,6 +19,19 @@ from px4lockstep.plant.layout import GROUPS
 Array = npt.NDArray[Any]
 
 ROWS_AT_ONCE = 4_096
+WHY_ABSENT = {
+    "": "the run has none of it, or it was not selected",
+    "sensors": "nothing in the run reads sensors",
+    "estimator": "the run has no estimator",
+    "autopilot": "the run's autopilot tells nothing of itself (none, a replayed one, or one in Python)",
+    "aircraft": "the run's plant is no aircraft, or has none of it",
+    "reference": "it is for plants that are no aircraft",
+    "fault": "the run has no such fault",
+}
+"""Why a log lacks a column, by what the column needs."""
+COUNTS = {"rotors": "motors", "motors": "motor_commands", "servos": "servo_commands"}
+COUNTS |= {"batteries": "batteries", "buses": "buses"}
+"""The traits of an aircraft that say how many numbers a column has."""
 
 
 class Log:
@@ -47,14 +60,7 @@ class Log:
 
     @classmethod
     def of_rows(cls, core: Any, rows: Array, state: Array, sensors: Array | None = None) -> "Log":
-        """Return a log by reference.
-
-        Args:
-            core: The records of the simulation, a `SIM`: how many rotors there are, who flies.
-            rows: The rows of its log.
-            state: The state of the plant of each.
-            sensors: What the sensors reported at each, if there are any.
-        """
+        """Return a log by reference, of a simulation whose `SIM` says how many rotors there are, and who flies."""
         arrays = _arrays_of(core, rows, state, sensors)
         arrays["time_s"] = lambda: _seconds(in_memory(rows["time_us"]))
         if "q_bn" in arrays:
@@ -97,15 +103,11 @@ class Log:
         return self[name] if name in self._arrays else None
 
     def column(self, name: str) -> Column:
-        """Return what the schema says of a column.
-
-        Raises:
-            InputError: If this log has no such column.
-        """
+        """Return what the schema says of a column that this log has."""
         if name in self._arrays:
             return BY_NAME[name]
         if name in BY_NAME:
-            raise InputError(f"this log has no column {name!r}: {_why_absent(BY_NAME[name])}")
+            raise InputError(f"this log has no column {name!r}: {WHY_ABSENT[BY_NAME[name].needs]}")
         hint = suggestion(name, self._arrays) or f"; it has {', '.join(self._arrays)}"
         raise InputError(f"there is no column {name!r}{hint}")
 
@@ -139,11 +141,7 @@ class Log:
 
 
 def gather(flat: Mapping[str, Array]) -> Log:
-    """Return the log of a file's columns, by the names that they have there: what `Log.flat` took apart.
-
-    Raises:
-        InputError: If a column is not the schema's, or components are missing.
-    """
+    """Return the log of a file's columns, by the names that they have there: what `Log.flat` took apart."""
     left = dict(flat)
     arrays: dict[str, Array | Callable[[], Array]] = {}
     for column in COLUMNS:
@@ -167,8 +165,7 @@ def gather(flat: Mapping[str, Array]) -> Log:
 
 
 def _arrays_of(core: Any, rows: Array, state: Array, sensors: Array | None) -> dict[str, Array | Callable[[], Array]]:
-    plant, modes = core["plant"], core["modes"]
-    traits = plant["traits"]
+    plant, modes, traits = core["plant"], core["modes"], core["plant"]["traits"]
     is_aircraft = bool(traits["is_vehicle"])
     has = {
         "": True,
@@ -183,13 +180,7 @@ def _arrays_of(core: Any, rows: Array, state: Array, sensors: Array | None) -> d
     groups = {name: state[:, start:stop] for name, start, stop in zip(GROUPS, starts, stops, strict=True)}
     sizes = {name: len(ends) for name, ends in COMPONENTS.items()}
     if is_aircraft:
-        sizes |= {
-            "rotors": int(traits["n_motors"]),
-            "motors": int(traits["n_motor_commands"]),
-            "servos": int(traits["n_servo_commands"]),
-            "batteries": int(traits["n_batteries"]),
-            "buses": int(traits["n_buses"]),
-        }
+        sizes |= {shape: int(traits[f"n_{name}"]) for shape, name in COUNTS.items()}
     arrays: dict[str, Array | Callable[[], Array]] = {}
     for column in COLUMNS:
         if not has[column.needs] or column.source == "derived":
@@ -228,18 +219,6 @@ def _field(rows: Array, source: str, count: int | None) -> Array:
     for name in source.split("."):
         rows = rows[name]
     return rows if count is None else rows[:, :count]
-
-
-def _why_absent(column: Column) -> str:
-    reasons = {
-        "sensors": "nothing in the run reads sensors",
-        "estimator": "the run has no estimator",
-        "autopilot": "the run's autopilot tells nothing of itself (none, a replayed one, or one in Python)",
-        "aircraft": "the run's plant is no aircraft, or has none of it",
-        "reference": "it is for plants that are no aircraft",
-        "fault": "the run has no such fault",
-    }
-    return reasons.get(column.needs, "the run has none of it, or it was not selected")
 
 
 def _seconds(time_us: Array) -> npt.NDArray[np.float64]:

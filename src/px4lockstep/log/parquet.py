@@ -9,7 +9,7 @@ from pathlib import Path
 
 from px4lockstep.errors import InputError
 from px4lockstep.io import atomic_write
-from px4lockstep.log.arrow import check_units, gather_table, schema_of, tables
+from px4lockstep.log.arrow import gather_table, schema_of, tables
 from px4lockstep.log.log import Log
 from px4lockstep.log.schema import LOG_SCHEMA, LOG_SCHEMA_VERSION
 
@@ -62,7 +62,5 @@ def read_parquet(path: str | Path) -> Log:
     version = metadata.get(b"schema_version", b"").decode("utf-8", "replace")
     if version != str(LOG_SCHEMA_VERSION):
         raise InputError(f"{path} is a log of version {version or '?'}; this is version {LOG_SCHEMA_VERSION}")
-    log = gather_table(path, table)
     units = {field.name: (field.metadata or {}).get(b"unit", b"").decode("utf-8", "replace") for field in table.schema}
-    check_units(path, units)
-    return log
+    return gather_table(path, table, units)

@@ -38,11 +38,7 @@ HEAD = np.dtype(
 
 
 class RowFiles:
-    """The files of a flight, in a folder that takes its name when all of them are there.
-
-    Args:
-        folder: Where they will be; it must not exist.
-    """
+    """The files of a flight, in a folder that must not exist, and takes its name when all of them are there."""
 
     def __init__(self, folder: Path) -> None:
         self._target = folder
@@ -51,8 +47,11 @@ class RowFiles:
         self._folder.mkdir()
 
     def map(self, name: str, size: int) -> mmap.mmap:
-        """Return a file of so many bytes or more, mapped."""
-        return _mapped(self._folder / name, size)
+        """Return a file of so many bytes or more, mapped; what is in it stays."""
+        path, size = self._folder / name, max(size, 1)
+        with path.open("r+b" if path.exists() else "w+b") as file:
+            _reserve(file, size)
+            return mmap.mmap(file.fileno(), size)
 
     def publish(self) -> None:
         """Give the folder its name: from now on the files can be read."""
@@ -64,11 +63,7 @@ class RowFiles:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def grow(self, name: str, array: npt.NDArray[Any], rows: int, used: int) -> npt.NDArray[Any]:
-        """Return the array of a stream in its file, with so many rows: see `buffers.Grow`.
-
-        Raises:
-            SimulationError: If the disk is full.
-        """
+        """Return the array of a stream in its file, with so many rows: see `buffers.Grow`."""
         shape = (rows, *array.shape[1:])
         size = int(np.prod(shape)) * array.dtype.itemsize
         try:
@@ -85,15 +80,7 @@ class RowFiles:
 
 
 def hold_rows(simulation: Simulation, path: str | Path) -> None:
-    """Let a simulation keep its log, and what it records, in files.
-
-    Args:
-        simulation: The simulation.
-        path: The folder of the files, which is made.
-
-    Raises:
-        InputError: If they can't be made, or the disk has no room for what the flight writes first.
-    """
+    """Let a simulation keep its log, and what it records, in files of a new folder; the first rows must have room."""
     size = sum(array.nbytes for array in simulation.buffers.values())
     files: RowFiles | None = None
     try:
@@ -116,11 +103,7 @@ def hold_rows(simulation: Simulation, path: str | Path) -> None:
 
 
 def read_rows(path: str | Path) -> Log:
-    """Return the rows of a flight that are complete: of one that was killed, or is still being flown.
-
-    Raises:
-        InputError: If the files can't be read, or are of another version.
-    """
+    """Return the rows of a flight that are complete: of one that was killed, or is still being flown."""
     folder = Path(path)
     head_bytes = _read(folder / HEAD_FILE)
     start = head_bytes[:START_BYTES]
@@ -155,14 +138,6 @@ def _read(path: Path) -> mmap.mmap:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:  # the latter of an empty file
         raise InputError(f"{path} can't be read: {error}") from error
-
-
-def _mapped(path: Path, size: int) -> mmap.mmap:
-    """Return a file of so many bytes or more, mapped; what is in it stays."""
-    size = max(size, 1)
-    with path.open("r+b" if path.exists() else "w+b") as file:
-        _reserve(file, size)
-        return mmap.mmap(file.fileno(), size)
 
 
 def _reserve(file: BinaryIO, size: int) -> None:

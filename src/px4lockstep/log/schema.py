@@ -35,26 +35,26 @@ SHAPES = ("", *COMPONENTS, *COUNTED)
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the log.
-
-    Args:
-        name: As in `log[name]`.
-        unit: Of the numbers; "1" for those without.
-        shape: One of `SHAPES`.
-        description: What it is, in words.
-        source: Where it comes from: `state.<group>`, `bus.<field>`, `inputs.<field>`, or `derived`.
-        needs: The stage that writes it (`sensors`, `estimator`, `autopilot`), the kind of plant (`aircraft`,
-            `reference`), or `fault` for a fault that happens; without it a run has no such column. Empty: every run has
-            it, if its size is not 0.
-    """
+    """One column of the log, `log[name]`."""
 
     name: str
-    unit: str
-    shape: str
+    unit: str  # "1" for numbers without one
+    shape: str  # one of `SHAPES`
     description: str
-    source: str
+    source: str  # `state.<group>`, `bus.<field>`, `inputs.<field>`, or `derived`
     needs: str = ""
+    """The stage that writes it (`sensors`, `estimator`, `autopilot`), the kind of plant (`aircraft`, `reference`), or
+    `fault` for a fault that happens: a run without it has no such column. Empty: all have it, if its size is not 0.
+    """
 
+
+ESTIMATE_FAULTS = "bus.scenario.estimate_faults"
+ESTIMATE_PARTS = (
+    ("pos_ned", "ned", "position"),
+    ("vel_ned", "ned", "velocity"),
+    ("yaw", "", "yaw"),
+    ("omega_body", "body", "rates"),
+)
 
 COLUMNS: tuple[Column, ...] = (
     Column("time_us", "us", "", "simulated time of the row, an integer", "time_us"),
@@ -66,12 +66,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("euler_bn", "rad", "euler", "the same as angles, in the order yaw, pitch, roll", "derived"),
     Column("omega_body", "rad/s", "body", "true body rates", "state.omega"),
     Column(
-        "actuator_output",
-        "1",
-        "actuators",
-        "outputs of motors, then servos, with dynamics",
-        "state.act",
-        "aircraft",
+        "actuator_output", "1", "actuators", "outputs of motors, then servos, with dynamics", "state.act", "aircraft"
     ),
     Column("actuator_rate", "1/s", "actuator_rates", "rates of those of second order", "state.actdot", "aircraft"),
     Column("rotor_speed_rad_s", "rad/s", "rotors", "rotor speeds", "state.rotor", "aircraft"),
@@ -149,34 +144,15 @@ COLUMNS: tuple[Column, ...] = (
     Column("scenario_wind_ned", "m/s", "ned", "wind that the scenario adds", "bus.scenario.wind_ned"),
     # Faults, as held for the plant; bit i of a mask is rotor i + 1.
     *(
-        Column(
-            fault.name,
-            "1",
-            "rotors" if fault.form == FRACTIONS else "",
-            fault.doc,
-            f"inputs.faults.{fault.name}",
-            "fault" if fault.name in LATER else "aircraft" if fault.form == FRACTIONS else "",
-        )
-        for fault in KINDS
+        Column(each.name, "1", shape, each.doc, f"inputs.faults.{each.name}", "fault" if each.name in LATER else needs)
+        for each in KINDS
+        for shape, needs in [("rotors", "aircraft") if each.form == FRACTIONS else ("", "")]
     ),
     Column("est_fault_dropout", "1", "", "1: no position and velocity", "bus.scenario.estimate_faults.dropout"),
-    Column("est_bias_pos_ned", "m", "ned", "fault: error of position", "bus.scenario.estimate_faults.bias.pos_ned"),
-    Column("est_bias_vel_ned", "m/s", "ned", "fault: error of velocity", "bus.scenario.estimate_faults.bias.vel_ned"),
-    Column("est_bias_yaw", "rad", "", "fault: error of yaw", "bus.scenario.estimate_faults.bias.yaw"),
-    Column(
-        "est_bias_omega_body", "rad/s", "body", "fault: error of rates", "bus.scenario.estimate_faults.bias.omega_body"
-    ),
-    Column("est_drift_pos_ned", "m/s", "ned", "fault: drift of position", "bus.scenario.estimate_faults.drift.pos_ned"),
-    Column(
-        "est_drift_vel_ned", "m/s^2", "ned", "fault: drift of velocity", "bus.scenario.estimate_faults.drift.vel_ned"
-    ),
-    Column("est_drift_yaw", "rad/s", "", "fault: drift of yaw", "bus.scenario.estimate_faults.drift.yaw"),
-    Column(
-        "est_drift_omega_body",
-        "rad/s^2",
-        "body",
-        "fault: drift of rates",
-        "bus.scenario.estimate_faults.drift.omega_body",
+    *(
+        Column(f"est_{kind}_{name}", unit, shape, f"fault: {what} of {part}", f"{ESTIMATE_FAULTS}.{kind}.{name}")
+        for kind, what, units in (("bias", "error", "m m/s rad rad/s"), ("drift", "drift", "m/s m/s^2 rad/s rad/s^2"))
+        for unit, (name, shape, part) in zip(units.split(), ESTIMATE_PARTS, strict=True)
     ),
 )
 
