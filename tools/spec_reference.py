@@ -1,12 +1,120 @@
-"""Write the reference of aircraft files into docs/spec.md again: `.venv/bin/python tools/spec_reference.py`."""
+"""Write the reference of aircraft files into docs/spec.md again: `.venv/bin/python tools/spec_reference.py`.
 
+It is made from the models, so that it can't be wrong.
+"""
+
+import math
+import types
 from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from px4lockstep.spec.reference import reference
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from px4lockstep.autopilots.px4_library.options import Int32
+from px4lockstep.part import EachAxis, Matrix, Number, Part, Quaternion, all_tables, keys_of, show, table_of
+from px4lockstep.spec.spec import Spec
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "spec.md"
 BEGIN, END = "<!-- reference: begin -->\n", "<!-- reference: end -->\n"
+PLAIN = {float: "number", int: "whole number", bool: "true or false", str: "string"}
+NAMED = {
+    Number: "number",
+    EachAxis: "number or 3 numbers",
+    Matrix: "9 numbers, or 3 rows of 3",
+    Quaternion: "4 numbers",
+}
+INT32 = list(get_args(Int32)[1].metadata)
+LIMITS = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
 
-text = PAGE.read_text("utf-8")
-head, rest = text.split(BEGIN)
-PAGE.write_text(head + BEGIN + "\n" + reference() + "\n" + END + rest.split(END)[1], "utf-8")
+
+def reference() -> str:
+    """Return a section for each table, with a row for each key."""
+    return "\n".join(_section(name, model, is_array) for name, model, is_array in all_tables(Spec))
+
+
+def _section(name: str, model: type[Part], is_array: bool) -> str:
+    title = "The top of the file" if model is Spec else f"`[[{name}]]`" if is_array else f"`[{name}]`"
+    lines = [f"### {title}", "", (model.__doc__ or "").strip(), ""]
+    lines += ["| key | type | default | unit | |", "|---|---|---|---|---|"]
+    if model is Spec:
+        lines.append("| `extends` | array of strings | `[]` | | Files that this one changes, merged in order. |")
+    for own, field in keys_of(model).items():
+        extra = field.json_schema_extra
+        unit = str(extra.get("unit", "")) if isinstance(extra, dict) else ""
+        what = (field.description or "").removesuffix(f" [{unit}]")
+        lines.append(f"| `{own}` | {_type(field)} | {_default(field)} | {unit} | {what} |")
+    return "\n".join([*lines, ""])
+
+
+def _type(field: FieldInfo) -> str:
+    table, is_array = table_of(field)
+    if table is not None:
+        return "array of tables" if is_array else "name or table" if table.name_key else "table"
+    words = _words(field.annotation)
+    if (named := _named(field)) is not None:
+        words = named
+    if field.metadata == INT32:
+        return f"{words} of 32 bits"
+    limits = [
+        f"{sign} {_number(getattr(limit, name))}"
+        for limit in field.metadata
+        for name, sign in LIMITS
+        if getattr(limit, name, None) is not None
+    ]
+    return ", ".join([words, *limits])
+
+
+def _named(field: FieldInfo) -> str | None:
+    """Return the words for a type that its annotation alone does not tell: one with a validator before it."""
+    for kind, words in NAMED.items():
+        base, *marks = get_args(kind)
+        if field.annotation == base and any(mark in field.metadata for mark in marks):
+            return words
+    return None
+
+
+def _words(annotation: Any) -> str:
+    if annotation in PLAIN:
+        return PLAIN[annotation]
+    for kind, words in NAMED.items():
+        if annotation == kind:
+            return words
+    kind, parts = get_origin(annotation), get_args(annotation)
+    if kind is Annotated:
+        return _words(parts[0])
+    if kind is Literal:
+        return ", ".join(f"`{part}`" if isinstance(part, str) else str(part) for part in parts)
+    if kind in (Union, types.UnionType):
+        return " or ".join(_words(part) for part in parts if part is not types.NoneType)
+    if kind is tuple and parts[-1] is Ellipsis:
+        inner = _words(parts[0])
+        return f"array of {inner}" + ("" if inner[0] in "-`" or inner.endswith("numbers") else "s")
+    if kind is tuple:
+        return f"{len(parts)} numbers"
+    return "table"
+
+
+def _default(field: FieldInfo) -> str:
+    if field.default is PydanticUndefined:
+        return "**must be given**"
+    if field.default is None or isinstance(field.default, Part):
+        return ""
+    if isinstance(field.default, tuple) and any(isinstance(item, Part) for item in field.default):
+        return "one"
+    if field.default == {}:
+        return "`{}`"
+    if isinstance(field.default, str):
+        return f'`"{field.default}"`'
+    return f"`{show(field.default)}`"
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, int) and value > 2**31:
+        return f"2^{round(math.log2(value))}"
+    return f"{value:g}" if abs(value) < 1e6 else f"{value:,}"
+
+
+if __name__ == "__main__":
+    head, rest = PAGE.read_text("utf-8").split(BEGIN)
+    PAGE.write_text(head + BEGIN + "\n" + reference() + "\n" + END + rest.split(END)[1], "utf-8")

@@ -36,15 +36,7 @@ FUNCTIONS: dict[str, Signature] = {
     "control_alloc_update_params": (c_int, (c_void_p,)),
     "orb_topic_metadata": (
         c_int,
-        (
-            c_void_p,
-            c_char_p,
-            POINTER(c_char_p),
-            POINTER(c_uint32),
-            POINTER(c_uint32),
-            POINTER(c_uint32),
-            POINTER(c_uint8),
-        ),
+        (c_void_p, c_char_p, POINTER(c_char_p), *[POINTER(c_uint32)] * 3, POINTER(c_uint8)),
     ),
     "orb_create_publisher_ex": (
         c_int,

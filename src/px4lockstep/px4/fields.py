@@ -15,63 +15,50 @@ NAN = math.nan
 Fields = dict[str, str | float]
 """By field: the name of a number, or a constant."""
 
+
+def _same(value: str | float, names: str) -> Fields:
+    """Return fields that all have the same value; their names are separated by spaces."""
+    return dict.fromkeys(names.split(), value)
+
+
+def _axes(vector: str, names: str) -> Fields:
+    """Return the fields that have the components of a vector, in their order."""
+    return {name: f"{vector}[{i}]" for i, name in enumerate(names.split())}
+
+
 INPUT_FIELDS: dict[str, Fields] = {
     "vehicle_attitude": {**HERE, "q": "q_bn", "delta_q_reset": 0.0},
     "vehicle_local_position": {
         **HERE,
-        "xy_valid": "is_valid",
-        "z_valid": "is_valid",
-        "v_xy_valid": "is_valid",
-        "v_z_valid": "is_valid",
-        "x": "pos_ned[0]",
-        "y": "pos_ned[1]",
-        "z": "pos_ned[2]",
-        "vx": "vel_ned[0]",
-        "vy": "vel_ned[1]",
-        "vz": "vel_ned[2]",
+        **_same("is_valid", "xy_valid z_valid v_xy_valid v_z_valid"),
+        **_axes("pos_ned", "x y z"),
+        **_axes("vel_ned", "vx vy vz"),
         "z_deriv": "vel_ned[2]",
-        "heading": "heading",
-        "unaided_heading": "heading",
-        "heading_good_for_control": ALWAYS,
-        "xy_global": ALWAYS,
-        "z_global": ALWAYS,
+        **_same("heading", "heading unaided_heading"),
+        **_same(ALWAYS, "heading_good_for_control xy_global z_global"),
         "ref_timestamp": 1.0,
         "ref_lat": "home_lat_deg",
         "ref_lon": "home_lon_deg",
         "ref_alt": "home_alt_m",
-        "eph": 0.1,
-        "epv": 0.1,
-        "evh": 0.1,
-        "evv": 0.1,
-        "vxy_max": NAN,
-        "vz_max": NAN,
-        "hagl_min": NAN,
-        "hagl_max_z": NAN,
-        "hagl_max_xy": NAN,
+        **_same(0.1, "eph epv evh evv"),
+        **_same(NAN, "vxy_max vz_max hagl_min hagl_max_z hagl_max_xy"),
     },
     "vehicle_global_position": {
-        **STAMPED,
-        "timestamp_sample": "stamp_us",
+        **_same("stamp_us", "timestamp timestamp_sample"),
         "lat": "lat_deg",
         "lon": "lon_deg",
         "alt": "alt_m",
         "alt_ellipsoid": "alt_m",
-        "lat_lon_valid": "is_valid",
-        "alt_valid": "is_valid",
-        "eph": 0.1,
-        "epv": 0.1,
+        **_same("is_valid", "lat_lon_valid alt_valid"),
+        **_same(0.1, "eph epv"),
         "terrain_alt": "home_alt_m",
         "terrain_alt_valid": ALWAYS,
     },
     "vehicle_angular_velocity": {**HERE, "xyz": "omega_body", "xyz_derivative": "omega_dot_body"},
     "vehicle_land_detected": {
         "timestamp": "time_us",
-        "ground_contact": "landed",
-        "maybe_landed": "landed",
-        "landed": "landed",
-        "vertical_movement": "in_air",
-        "horizontal_movement": "in_air",
-        "rotational_movement": "in_air",
+        **_same("landed", "ground_contact maybe_landed landed"),
+        **_same("in_air", "vertical_movement horizontal_movement rotational_movement"),
         "at_rest": "landed",
     },
     "vehicle_status": {
@@ -79,12 +66,10 @@ INPUT_FIELDS: dict[str, Fields] = {
         "armed_time": "armed_since_us",
         "nav_state_timestamp": "mode_since_us",
         "arming_state": "arming_state",
-        "nav_state": "nav_state",
-        "nav_state_user_intention": "nav_state",
+        **_same("nav_state", "nav_state nav_state_user_intention"),
         "vehicle_type": 1.0,  # rotary wing
         "system_type": "mav_type",
-        "system_id": 1.0,
-        "component_id": 1.0,
+        **_same(1.0, "system_id component_id"),
         "pre_flight_checks_pass": ALWAYS,
     },
     "vehicle_control_mode": {
@@ -93,13 +78,10 @@ INPUT_FIELDS: dict[str, Fields] = {
         "flag_control_auto_enabled": "is_auto",
         "flag_control_manual_enabled": "is_manual",
         "flag_multicopter_position_control_enabled": "is_auto",
-        "flag_control_position_enabled": ALWAYS,
-        "flag_control_velocity_enabled": ALWAYS,
-        "flag_control_altitude_enabled": ALWAYS,
-        "flag_control_climb_rate_enabled": ALWAYS,
-        "flag_control_attitude_enabled": ALWAYS,
-        "flag_control_rates_enabled": ALWAYS,
-        "flag_control_allocation_enabled": ALWAYS,
+        **{
+            f"flag_control_{each}_enabled": ALWAYS
+            for each in ("position", "velocity", "altitude", "climb_rate", "attitude", "rates", "allocation")
+        },
         "source_id": "nav_state",
     },
     "actuator_armed": {"timestamp": "time_us", "armed": "armed", "prearmed": "armed", "ready_to_arm": ALWAYS},
@@ -108,9 +90,7 @@ INPUT_FIELDS: dict[str, Fields] = {
         "lat": "home_lat_deg",
         "lon": "home_lon_deg",
         "alt": "home_alt_m",
-        "valid_alt": ALWAYS,
-        "valid_hpos": ALWAYS,
-        "valid_lpos": ALWAYS,
+        **_same(ALWAYS, "valid_alt valid_hpos valid_lpos"),
         "update_count": "home_count",
     },
     "geofence_status": {**STAMPED, "status": 1.0},

@@ -5,9 +5,9 @@ of the file's `[px4.uorb]` names its topic by the type of the message, `VehicleS
 files of PX4Lockstep.jl; its key is only a name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any
 
 from px4lockstep.errors import InputError, suggestion
 from px4lockstep.px4.fields import INPUT_FIELDS, OUTPUT_FIELDS, battery_fields
@@ -74,70 +74,19 @@ ACTUATORS_ONLY = Interface("actuators_only", (), READ[:2])
 PRESETS = {each.name: each for each in (STATE_INJECTION, ACTUATORS_ONLY)}
 
 
-class SubscriptionEntry(Protocol):
-    """An entry of `[[px4.uorb.subs]]`."""
+def interface_of(pubs: Sequence[Any], subs: Sequence[Any], preset: str | None = None) -> Interface:
+    """Return what the entries of `[[px4.uorb.pubs]]` and `[[px4.uorb.subs]]` ask for, or raise all that is wrong.
 
-    @property
-    def key(self) -> str:
-        """Its name."""
-
-    @property
-    def type(self) -> str:
-        """Its message."""
-
-    @property
-    def instance(self) -> int:
-        """Its instance."""
-
-
-class PublicationEntry(SubscriptionEntry, Protocol):
-    """An entry of `[[px4.uorb.pubs]]`."""
-
-    @property
-    def priority(self) -> int:
-        """Its priority."""
-
-    @property
-    def queue_size(self) -> int | None:
-        """Its queue, if it is to be checked."""
-
-    @property
-    def period_us(self) -> int:
-        """How often it is published; 0 is every tick."""
-
-    @property
-    def phase_us(self) -> int:
-        """When it is published first."""
-
-
-Entry = TypeVar("Entry", bound=SubscriptionEntry)
-
-
-def interface_of(
-    pubs: Sequence[PublicationEntry], subs: Sequence[SubscriptionEntry], preset: str | None = None
-) -> Interface:
-    """Return what the aircraft file's `[px4.uorb]` asks for.
-
-    Args:
-        pubs: What it lists to be published.
-        subs: What it lists to be read.
-        preset: A preset, in which each topic that is listed takes the place of the preset's. Left out, what is listed
-            is all there is, or `state_injection` if nothing is.
-
-    Raises:
-        InputError: One report of all entries that name no message, that nothing in the simulator fills, or that come
-            twice.
+    A topic that is listed takes the place of the preset's. Without a preset, what is listed is all there is, or
+    `state_injection` if nothing is.
     """
     if not pubs and not subs:
         return PRESETS[preset or STATE_INJECTION.name]
     report: list[str] = []
     published = _published(pubs, report)
     used = {each.topic: each.fields for each in READ}
-    read: list[Read] = []
-    for place, sub in _unique("px4.uorb.subs", subs, report):
-        topic = _topic(place, sub, report)
-        if topic is not None:
-            read.append(Read(topic, used.get(topic, ()), sub.key, sub.instance))
+    subscribed = _with_topics("px4.uorb.subs", subs, report)
+    read = [Read(topic, used.get(topic, ()), sub.key, sub.instance) for _, topic, sub in subscribed]
     if report:
         raise InputError("\n".join(report))
     if preset is None:
@@ -151,14 +100,11 @@ def interface_of(
     )
 
 
-def _published(pubs: Sequence[PublicationEntry], report: list[str]) -> list[Published]:
+def _published(pubs: Sequence[Any], report: list[str]) -> list[Published]:
     """Return what the file lists to be published, and report what is wrong with it."""
     filled = {each.topic: each.fields for each in PUBLISHED}
     published: list[Published] = []
-    for place, pub in _unique("px4.uorb.pubs", pubs, report):
-        topic = _topic(place, pub, report)
-        if topic is None:
-            continue
+    for place, topic, pub in _with_topics("px4.uorb.pubs", pubs, report):
         if topic not in filled:
             report.append(f"{place}: nothing in the simulator fills {topic}; it can publish {', '.join(filled)}")
             continue
@@ -174,29 +120,19 @@ def _published(pubs: Sequence[PublicationEntry], report: list[str]) -> list[Publ
     return published
 
 
-def _unique(table: str, entries: Sequence[Entry], report: list[str]) -> list[tuple[str, Entry]]:
-    """Return entries with their places, without those that come a second time."""
+def _with_topics(table: str, entries: Sequence[Any], report: list[str]) -> Iterator[tuple[str, str, Any]]:
+    """Yield the place, the topic and the entry of each that means one and has a key of its own; report the others."""
+    layouts = shipped_layouts()
+    messages = {each.message: topic for topic, each in layouts.items()}
     places: dict[str, str] = {}
-    found = []
     for i, entry in enumerate(entries):
-        place = f"{table}[{i}]"
+        place, message, same = f"{table}[{i}]", entry.type.removesuffix("Msg"), layouts.get(entry.key)
         if entry.key in places:
             report.append(f"{place}: the key {entry.key!r} is that of {places[entry.key]}; give each its own")
+        elif message not in messages:
+            report.append(f"{place}: type = {entry.type!r} is no message{suggestion(message, messages)}")
+        elif same is not None and same.message != message:
+            report.append(f"{place}: key = {entry.key!r} is a topic of {same.message}, but type = {entry.type!r}")
         else:
-            places[entry.key] = place
-            found.append((place, entry))
-    return found
-
-
-def _topic(place: str, entry: SubscriptionEntry, report: list[str]) -> str | None:
-    """Return the topic that an entry means, or report that it means none."""
-    messages = {each.message: topic for topic, each in shipped_layouts().items()}
-    message = entry.type.removesuffix("Msg")
-    if message not in messages:
-        report.append(f"{place}: type = {entry.type!r} is no message{suggestion(message, messages)}")
-        return None
-    same = shipped_layouts().get(entry.key)
-    if same is not None and same.message != message:
-        report.append(f"{place}: key = {entry.key!r} is a topic of {same.message}, but type = {entry.type!r}")
-        return None
-    return messages[message]
+            yield place, messages[message], entry
+        places.setdefault(entry.key, place)
