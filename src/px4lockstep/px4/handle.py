@@ -3,50 +3,40 @@
 import os
 from collections.abc import Callable
 from ctypes import byref, c_char_p, c_float, c_int32, c_uint8, c_uint32
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from px4lockstep.errors import InputError, LayoutError, Px4Error, TimeError, suggestion
 from px4lockstep.px4.abi import Config
 from px4lockstep.px4.codes import CODES, NO_FIELD_STRING, UNKNOWN, WRONG_TYPE, refused
-from px4lockstep.px4.parameters import as_float32, known_parameters
+from px4lockstep.px4.parameters import Kind, Parameter, known_parameters, problem, stored
 from px4lockstep.px4.topics import Publisher, Subscriber
 from px4lockstep.px4.uorb import Layout, LayoutSources, TopicMetadata, shipped_layouts
 
 Functions = dict[str, Any]
 """Functions of ctypes, by name."""
-ParameterKind = Literal["int32", "float"]
 INSTANCES = 10
 """ORB_MULTI_MAX_INSTANCES of PX4."""
 
 
+@dataclass(eq=False, repr=False)
 class Px4:
     """A running PX4, made by `Library.create`; ended by `close`, or at the end of a `with` block.
 
     All calls are made in the thread of the caller. After `os.fork()` both processes have it and fly on.
     """
 
-    def __init__(
-        self,
-        functions: Functions,
-        stop_autosave: Callable[[bool], Any] | None,
-        handle: int,
-        config: Config,
-        sources: LayoutSources,
-        on_close: Callable[[], None],
-    ):
-        self.config = config
-        self._functions = functions
-        self._stop_autosave = stop_autosave
-        self._handle: int | None = handle
-        self._sources = sources
-        self._on_close = on_close
-        self._time_us: int | None = None
-        self._kinds: dict[str, ParameterKind] = {}
-        self._metadata: dict[str, TopicMetadata] = {}
-        self._layouts: dict[str, Layout] = {}
+    _functions: Functions
+    _stop_autosave: Callable[[bool], Any] | None
+    _handle: int | None
+    config: Config
+    _sources: LayoutSources
+    _on_close: Callable[[], None]
+    time_us: int | None = field(default=None, init=False)
+    """The time of the last step, or None before the first."""
+    _layouts: dict[str, Layout] = field(default_factory=dict, init=False)
 
     @property
     def handle(self) -> int:
@@ -60,11 +50,6 @@ class Px4:
                 "this PX4 is closed; it has one life in a process, so that another needs a process of its own"
             )
         return self._handle
-
-    @property
-    def time_us(self) -> int | None:
-        """The time of the last step, or None before the first."""
-        return self._time_us
 
     def call(self, function: str, about: str, *arguments: Any) -> None:
         """Call a function of the library that returns a code.
@@ -91,9 +76,7 @@ class Px4:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def step(self, time_us: int) -> None:
@@ -111,10 +94,10 @@ class Px4:
         time = time_us.__index__()
         if not 0 <= time < 2**64:
             raise TimeError(f"time_us = {time} is out of range; it must be a whole number of 64 bits, not negative")
-        if self._time_us is not None and time <= self._time_us:
-            raise TimeError(f"time_us = {time} must be later than that of the step before, {self._time_us}")
+        if self.time_us is not None and time <= self.time_us:
+            raise TimeError(f"time_us = {time} must be later than that of the step before, {self.time_us}")
         self.call("step_uorb", f"time_us = {time}", time)
-        self._time_us = time
+        self.time_us = time
 
     def load_mission(self, path: str | PathLike[str]) -> None:
         """Load a mission in the format QGC WPL 110. `Mission.lost_by_library` says what PX4 would lose of it.
@@ -127,17 +110,12 @@ class Px4:
             raise InputError(f"there is no mission {os.fspath(path)}; correct px4.mission_path")
         self.call("load_mission_qgc_wpl", os.fspath(path), os.fsencode(path))
 
-    def param_kind(self, name: str) -> ParameterKind:
+    def param_kind(self, name: str) -> Kind:
         """Return the type of a parameter, as the library says.
 
         Raises:
             InputError: If this PX4 has no such parameter.
         """
-        if name not in self._kinds:
-            self._kinds[name] = self._ask_kind(name)
-        return self._kinds[name]
-
-    def _ask_kind(self, name: str) -> ParameterKind:
         code = self._functions["param_get_i32"](self.handle, _text("parameter", name), byref(c_int32()))
         if code == 0:
             return "int32"
@@ -154,13 +132,11 @@ class Px4:
         Raises:
             InputError: If this PX4 has no such parameter.
         """
-        if self.param_kind(name) == "int32":
-            whole = c_int32()
-            self.call("param_get_i32", name, _text("parameter", name), byref(whole))
-            return whole.value
-        number = c_float()
-        self.call("param_get_f32", name, _text("parameter", name), byref(number))
-        return number.value
+        is_whole = self.param_kind(name) == "int32"
+        value = c_int32() if is_whole else c_float()
+        function = "param_get_i32" if is_whole else "param_get_f32"
+        self.call(function, name, _text("parameter", name), byref(value))
+        return value.value
 
     def param_set(self, name: str, value: float | int) -> None:
         """Set a parameter. The modules learn of it by `param_notify`, the allocator by `control_alloc_update_params`.
@@ -195,22 +171,10 @@ class Px4:
         Raises:
             LayoutError: If it has none of that name.
         """
-        if topic not in self._metadata:
-            self._metadata[topic] = self._ask_metadata(topic)
-        return self._metadata[topic]
-
-    def _ask_metadata(self, topic: str) -> TopicMetadata:
         fields, queue = c_char_p(), c_uint8()
         size, size_no_padding, message_hash = c_uint32(), c_uint32(), c_uint32()
-        code = self._functions["orb_topic_metadata"](
-            self.handle,
-            _text("topic", topic),
-            byref(fields),
-            byref(size),
-            byref(size_no_padding),
-            byref(message_hash),
-            byref(queue),
-        )
+        out = map(byref, (fields, size, size_no_padding, message_hash, queue))
+        code = self._functions["orb_topic_metadata"](self.handle, _text("topic", topic), *out)
         if code == UNKNOWN:
             meaning, remedy = CODES["orb_topic_metadata"][code]
             raise LayoutError(f"{topic}: {meaning}; {remedy}{suggestion(topic, shipped_layouts())}")
@@ -278,11 +242,8 @@ def _text(what: str, name: str) -> bytes:
 
 def _check_range(what: str, value: int, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise InputError(
-            f"{what} = {value!r} must be {low}"
-            if low == high
-            else f"{what} = {value!r} must be a whole number from {low} to {high}"
-        )
+        allowed = f"{low}" if low == high else f"a whole number from {low} to {high}"
+        raise InputError(f"{what} = {value!r} must be {allowed}")
 
 
 def _check_size(function: str, layout: Layout, size: int) -> None:
@@ -292,22 +253,11 @@ def _check_size(function: str, layout: Layout, size: int) -> None:
         )
 
 
-def _param_value(name: str, kind: ParameterKind, value: Any) -> int | float:
+def _param_value(name: str, kind: Kind, value: Any) -> int | float:
     """Return a value as the parameter takes it."""
-    whole = f"parameter {name} = {value!r} must be a whole number of 32 bits, because PX4 has it as an int32"
-    finite = f"parameter {name} = {value!r} must be a finite number that a float32 can hold"
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(whole if kind == "int32" else finite) from None
-    if kind == "int32":
-        if isinstance(value, bool) or not number.is_integer() or not -(2**31) <= number < 2**31:
-            raise InputError(whole)
-        return int(number)
-    try:
-        rounded = as_float32(number)
-    except OverflowError:
-        raise InputError(finite) from None
-    if isinstance(value, bool | str) or not abs(rounded) < float("inf"):
-        raise InputError(finite)
-    return rounded
+    parameter = Parameter(name, kind, 0)
+    if problem(parameter, value) is not None:
+        whole = "whole number of 32 bits, because PX4 has it as an int32"
+        must = whole if kind == "int32" else "finite number that a float32 can hold"
+        raise InputError(f"parameter {name} = {value!r} must be a {must}")
+    return stored(parameter, value)

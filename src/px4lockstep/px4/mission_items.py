@@ -1,12 +1,13 @@
 """One item of a mission: what each command's seven parameters mean, and which values they may have.
 
-A file gives numbers, `RawItem`; the table `RULES` gives them a meaning, `MissionItem`. A parameter without effect must
+A file gives numbers; the table `RULES` gives them a meaning, `MissionItem`. A parameter without effect must
 be absent (NaN) or one of the values that ask for nothing, so that no wish of the user is dropped in silence.
 
 Reference: MAVLink's `MAV_CMD`, as PX4 reads it for a multicopter (`MavlinkMissionManager::parse_mavlink_mission_item`).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -97,18 +98,6 @@ class MissionItem:
     frame: int = 3
     """MAVLink's number of the frame, as written."""
     line: int = 0
-
-
-@dataclass(frozen=True)
-class RawItem:
-    """One item as a file has it: numbers without a meaning; NaN where the file says null or nan."""
-
-    where: str
-    """The file and the line, for errors."""
-    line: int
-    frame: float
-    command: float
-    params: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -213,36 +202,38 @@ RULES: dict[Command, tuple[Rule, ...]] = {
 }
 
 
-def read_item(raw: RawItem, report: list[str]) -> MissionItem | None:
-    """Give an item its meaning; append what is wrong with it to a report, and then return None."""
-    command = BY_NUMBER.get(raw.command)
+def read_item(
+    where: str, line: int, frame: float, code: float, params: Sequence[float], report: list[str]
+) -> MissionItem | None:
+    """Give the numbers of an item, NaN where the file has none, their meaning; return None if any is reported."""
+    command = BY_NUMBER.get(code)
     if command is None:
-        name = f" ({NOT_SUPPORTED[int(raw.command)]})" if raw.command in NOT_SUPPORTED else ""
+        name = f" ({NOT_SUPPORTED[int(code)]})" if code in NOT_SUPPORTED else ""
         supported = ", ".join(f"{known.value} {known.name}" for known in Command)
-        report.append(f"{raw.where}: command {raw.command:g}{name} is not supported; supported are {supported}")
+        report.append(f"{where}: command {code:g}{name} is not supported; supported are {supported}")
         return None
     before = len(report)
     fields: dict[str, Any] = {}
-    for number, (rule, value) in enumerate(zip(RULES[command], raw.params, strict=True), 1):
+    for number, (rule, value) in enumerate(zip(RULES[command], params, strict=True), 1):
         if (math.isnan(value) and rule.is_optional) or value in rule.defaults:
             continue
         if math.isnan(value) or not rule.permits(value):
-            report.append(f"{raw.where}: {command.name} {rule.name} (p{number}) = {value:.12g} must be {rule.allowed}")
+            report.append(f"{where}: {command.name} {rule.name} (p{number}) = {value:.12g} must be {rule.allowed}")
         elif rule.field:
             fields[rule.field] = int(value) if rule.whole else value
     allowed = MSL_FRAMES + RELATIVE_FRAMES + (() if command.has_position else (MISSION_FRAME,))
-    if raw.frame not in allowed:
+    if frame not in allowed:
         report.append(
-            f"{raw.where}: frame {raw.frame:g} can't be used with {command.name}; use 3 (altitude above home; or 6) "
+            f"{where}: frame {frame:g} can't be used with {command.name}; use 3 (altitude above home; or 6) "
             f"or 0 (above sea level; or 5){'' if command.has_position else ', or 2 (no position)'}"
         )
-    if command.has_position and raw.params[4] == raw.params[5] == 0.0:
+    if command.has_position and params[4] == params[5] == 0.0:
         report.append(
-            f"{raw.where}: {command.name} at latitude 0, longitude 0 is in the Gulf of Guinea; "
+            f"{where}: {command.name} at latitude 0, longitude 0 is in the Gulf of Guinea; "
             "if the present position is meant, write its coordinates"
         )
     if len(report) > before:
         return None
     if command.has_position:
-        fields["is_relative_alt"] = raw.frame in RELATIVE_FRAMES
-    return MissionItem(command, frame=int(raw.frame), line=raw.line, **fields)
+        fields["is_relative_alt"] = frame in RELATIVE_FRAMES
+    return MissionItem(command, frame=int(frame), line=line, **fields)

@@ -8,13 +8,14 @@ ground stations write first, because PX4's loader takes them so.
 import functools
 import json
 import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from px4lockstep.errors import InputError
-from px4lockstep.px4.mission_items import AT_ONCE, ENDS, Command, MissionItem, RawItem, read_item
+from px4lockstep.px4.mission_items import AT_ONCE, ENDS, Command, MissionItem, read_item
 
 __all__ = ["Command", "Mission", "MissionItem", "load_mission", "parse_mission", "parse_plan", "parse_wpl"]
 
@@ -83,12 +84,7 @@ def load_mission(path: str | PathLike[str]) -> Mission:
 def parse_mission(text: str, source: str) -> Mission:
     """Read a mission from the text of its file: a plan if that is called `.plan` or begins as JSON does.
 
-    Args:
-        text: The text.
-        source: The name of the file, which errors begin with.
-
-    Raises:
-        InputError: For anything that is wrong with the mission, all in one report.
+    Errors begin with the source, and are all in one report.
     """
     is_plan = Path(source).suffix == ".plan" or text.lstrip().startswith("{")
     return parse_plan(text, source) if is_plan else parse_wpl(text, source)
@@ -110,29 +106,36 @@ def parse_wpl(text: str, source: str) -> Mission:
     for number, line in enumerate(lines[1:], 2):
         if line.strip():
             where = f"{source} line {number}"
-            raw = _raw_of_line(line, where, number, len(places), report)
-            places.append((where, read_item(raw, report) if raw else None))
-    return replace(_mission(places, source, None, report), text=text)
+            places.append((where, _item_of_line(line, where, number, len(places), report)))
+    return Mission(_checked(places, source, report), source, text=text)
 
 
-def _raw_of_line(line: str, where: str, number: int, index: int, report: list[str]) -> RawItem | None:
-    """Split a line into its columns and check those that are not the item's own."""
+def _item_of_line(line: str, where: str, number: int, index: int, report: list[str]) -> MissionItem | None:
+    """Split a line into its columns, check those that are not the item's own, and read the item."""
     words = line.split()
     if len(words) != len(COLUMNS):
         report.append(f"{where}: {len(words)} columns; there must be {len(COLUMNS)}: {', '.join(COLUMNS)}")
         return None
-    values = {column: _number_of_word(word) for column, word in zip(COLUMNS, words, strict=True)}
-    bad = [f"{column} = {word!r}" for column, word in zip(COLUMNS, words, strict=True) if values[column] is None]
-    if bad:
-        report.append(f"{where}: {', '.join(bad)} must be a number")
+    numbers = _numbers(dict(zip(COLUMNS, words, strict=True)), _number_of_word, where, report)
+    if numbers is None:
         return None
-    numbers = [value for value in values.values() if value is not None]
     if numbers[0] != index:
         report.append(f"{where}: index {words[0]} must be {index}; number the items from 0, without gaps")
     if numbers[1] not in ((0.0, 1.0) if index == 0 else (0.0,)):
         report.append(f"{where}: current = {words[1]} must be 0 (the first item may have 1); missions begin at item 0")
     _check_autocontinue(numbers[11] == 1.0, words[11], where, report)
-    return RawItem(where, number, numbers[2], numbers[3], tuple(numbers[4:11]))
+    return read_item(where, number, numbers[2], numbers[3], numbers[4:11], report)
+
+
+def _numbers(
+    values: dict[str, Any], number_of: Callable[[Any], float | None], where: str, report: list[str]
+) -> list[float] | None:
+    """Return named values as numbers; if any is none, report all of those and return None."""
+    numbers = [number_of(value) for value in values.values()]
+    bad = [f"{name} = {value!r}" for (name, value), n in zip(values.items(), numbers, strict=True) if n is None]
+    if bad:
+        report.append(f"{where}: {', '.join(bad)} must be a number")
+    return None if bad else [number for number in numbers if number is not None]
 
 
 def _number_of_word(word: str) -> float | None:
@@ -180,9 +183,8 @@ def parse_plan(text: str, source: str) -> Mission:
     places: list[Place] = []
     for index, item in enumerate(items):
         where = f"{source} item {index}"
-        raw = _raw_of_plan_item(item, where, index, index_of_id, report)
-        places.append((where, read_item(raw, report) if raw else None))
-    return replace(_mission(places, source, home, report), text=text)
+        places.append((where, _item_of_plan(item, where, index, index_of_id, report)))
+    return Mission(_checked(places, source, report), source, home, text)
 
 
 def _index_of_id(items: list[Any], source: str, report: list[str]) -> dict[Any, int]:
@@ -200,10 +202,10 @@ def _index_of_id(items: list[Any], source: str, report: list[str]) -> dict[Any, 
     return index_of_id
 
 
-def _raw_of_plan_item(
+def _item_of_plan(
     item: Any, where: str, index: int, index_of_id: dict[Any, int], report: list[str]
-) -> RawItem | None:
-    """Take the numbers out of an item of a plan, and the target of a jump from an id to a place."""
+) -> MissionItem | None:
+    """Read an item of a plan, whose jumps name an id where others name a place."""
     kind = item.get("type") if isinstance(item, dict) else item
     if kind != "SimpleItem":
         complex_kind = item.get("complexItemType", kind) if isinstance(item, dict) else kind
@@ -215,12 +217,10 @@ def _raw_of_plan_item(
         return None
     values = {"frame": item.get("frame"), "command": item.get("command")}
     values |= {f"params[{i}]": math.nan if value is None else value for i, value in enumerate(params)}
-    numbers = [_number_of_json(value) for value in values.values()]
-    bad = [f"{key} = {value!r}" for (key, value), number in zip(values.items(), numbers, strict=True) if number is None]
-    if bad:
-        report.append(f"{where}: {', '.join(bad)} must be a number")
+    numbers = _numbers(values, _number_of_json, where, report)
+    if numbers is None:
         return None
-    frame, command, *rest = (number for number in numbers if number is not None)
+    frame, command, *rest = numbers
     _check_autocontinue(item.get("autoContinue") is True, item.get("autoContinue"), where, report)
     if command == Command.DO_JUMP:
         if rest[0] not in index_of_id:
@@ -229,7 +229,7 @@ def _raw_of_plan_item(
             )
             return None
         rest[0] = float(index_of_id[rest[0]])
-    return RawItem(where, index, frame, command, tuple(rest))
+    return read_item(where, index, frame, command, rest, report)
 
 
 def _number_of_json(value: Any) -> float | None:
@@ -252,8 +252,8 @@ def _planned_home(value: Any, source: str, report: list[str]) -> tuple[float, fl
     return None
 
 
-def _mission(places: list[Place], source: str, home: tuple[float, float, float] | None, report: list[str]) -> Mission:
-    """Check the mission as a whole; raise with the report if there is one."""
+def _checked(places: list[Place], source: str, report: list[str]) -> tuple[MissionItem, ...]:
+    """Check the mission as a whole and return its items; raise with the report if there is one."""
     if not places:
         report.append(f"{source}: the mission is empty; it needs at least one item")
     _check_takeoff(places, report)
@@ -265,13 +265,12 @@ def _mission(places: list[Place], source: str, home: tuple[float, float, float] 
             report.append(f"{where}: DO_JUMP leads to {target}; items are numbered 0 to {len(places) - 1}")
     items = tuple(item for _, item in places if item)
     if is_understood:  # or it might lead anywhere
-        report += [
-            f"{where}: DO_JUMP leads back to itself over commands alone; "
-            "there must be an item between that is flown, or a DELAY"
-            for index, (where, _) in enumerate(places)
-            if _is_idle_loop(items, index)
-        ]
-        reached = _reached(items)
+        for index, (where, _) in enumerate(places):
+            # PX4 gives up on the tenth command in a row that takes no time.
+            if items[index].command is Command.DO_JUMP and index in _reached(items, _after(items, index), AT_ONCE):
+                text = "DO_JUMP leads back to itself over commands alone"
+                report.append(f"{where}: {text}; there must be an item between that is flown, or a DELAY")
+        reached = _reached(items, [0])
         report += [
             f"{where}: this item can never be reached; remove it, or what ends the mission before it"
             for index, (where, _) in enumerate(places)
@@ -279,7 +278,7 @@ def _mission(places: list[Place], source: str, home: tuple[float, float, float] 
         ]
     if report:
         raise InputError("\n".join(report))
-    return Mission(items, source, home)
+    return items
 
 
 def _check_takeoff(places: list[Place], report: list[str]) -> None:
@@ -296,20 +295,6 @@ def _check_takeoff(places: list[Place], report: list[str]) -> None:
                 report[-1] += "; if that is home, as some ground stations write it, remove it and number from 0"
 
 
-def _is_idle_loop(items: tuple[MissionItem, ...], start: int) -> bool:
-    """Whether a jump can come back to itself without anything that takes time, of which PX4 gives up on the tenth."""
-    passed: list[int] = []
-    ahead = _after(items, start) if items[start].command in AT_ONCE else []
-    while ahead:
-        index = ahead.pop()
-        if index == start:
-            return items[start].command is Command.DO_JUMP
-        if index < len(items) and index not in passed and items[index].command in AT_ONCE:
-            passed.append(index)
-            ahead += _after(items, index)
-    return False
-
-
 def _after(items: tuple[MissionItem, ...], index: int) -> list[int]:
     """Return the numbers of the items that may come next."""
     item = items[index]
@@ -319,13 +304,12 @@ def _after(items: tuple[MissionItem, ...], index: int) -> list[int]:
     return following
 
 
-def _reached(items: tuple[MissionItem, ...]) -> set[int]:
-    """Return the numbers of the items that a flight can come to."""
+def _reached(items: tuple[MissionItem, ...], ahead: list[int], passed: Sequence[Command] = tuple(Command)) -> set[int]:
+    """Return the numbers of the items that a flight can come to from some, past those of some commands."""
     reached: set[int] = set()
-    ahead = [0]
     while ahead:
         index = ahead.pop()
         if index < len(items) and index not in reached:
             reached.add(index)
-            ahead += _after(items, index)
+            ahead += _after(items, index) if items[index].command in passed else []
     return reached

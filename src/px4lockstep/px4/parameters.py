@@ -13,7 +13,7 @@ import math
 import numbers
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import resources
 from types import MappingProxyType
 from typing import Any, Literal
@@ -22,7 +22,7 @@ from px4lockstep.errors import InputError, suggestion
 
 ROTORS = 12
 """CA_ROTOR0_PX to CA_ROTOR11_PX, as many as PX4's control allocation has."""
-INT32 = (-(2**31), 2**31 - 1)
+Kind = Literal["int32", "float"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Parameter:
     """
 
     name: str
-    kind: Literal["int32", "float"]
+    kind: Kind
     default: float | int
     minimum: float | int | None = None
     maximum: float | int | None = None
@@ -43,15 +43,13 @@ class Parameter:
     def allowed(self) -> str:
         """What a value may be, in words."""
         words = "a whole number" if self.kind == "int32" else "a number"
-        match self.minimum, self.maximum:
-            case None, None:
-                pass
-            case low, None:
-                words += f", at least {low}"
-            case None, high:
-                words += f", at most {high}"
-            case low, high:
-                words += f" from {low} to {high}"
+        low, high = self.minimum, self.maximum
+        if low is not None and high is not None:
+            words += f" from {low} to {high}"
+        elif low is not None:
+            words += f", at least {low}"
+        elif high is not None:
+            words += f", at most {high}"
         return f"{words} [{self.units}]" if self.units else words
 
 
@@ -62,11 +60,7 @@ ADDED = (
 
 
 def as_float32(value: float) -> float:
-    """Return the nearest float32, which is what PX4 computes with.
-
-    Raises:
-        OverflowError: If it is finite but beyond the largest float32.
-    """
+    """Return the nearest float32, which is what PX4 computes with; `OverflowError` if it is beyond the largest."""
     rounded: float = struct.unpack("<f", struct.pack("<f", float(value)))[0]
     return rounded
 
@@ -77,13 +71,11 @@ def known_parameters() -> Mapping[str, Parameter]:
     text = resources.files("px4lockstep.px4").joinpath("parameters.json").read_text("utf-8")
     table: dict[str, Parameter] = {}
     for name, entry in json.loads(text).items():
-        kind: Literal["int32", "float"] = "int32" if entry["type"] == "Int32" else "float"
-        parameter = Parameter(name, kind, entry["default"], entry.get("min"), entry.get("max"), entry.get("units", ""))
-        table[name] = parameter
-        if name.startswith("CA_ROTOR0_"):
-            for i in range(1, ROTORS):
-                other = name.replace("ROTOR0", f"ROTOR{i}")
-                table[other] = replace(parameter, name=other)
+        kind: Kind = "int32" if entry["type"] == "Int32" else "float"
+        for i in range(ROTORS if name.startswith("CA_ROTOR0_") else 1):
+            own = name.replace("ROTOR0", f"ROTOR{i}")
+            limits = (entry.get("min"), entry.get("max"))
+            table[own] = Parameter(own, kind, entry["default"], *limits, entry.get("units", ""))
     table.update((parameter.name, parameter) for parameter in ADDED)
     return MappingProxyType(table)
 
@@ -107,10 +99,10 @@ def resolve(overrides: Mapping[str, float | int]) -> dict[str, float | int]:
         parameter = known.get(name)
         if parameter is None:
             report.append(f"parameter {name!r} is unknown{suggestion(name, known)}")
-        elif (wrong := _wrong(parameter, value)) is not None:
+        elif (wrong := problem(parameter, value)) is not None:
             report.append(f"parameter {name} = {value!r} {wrong}; it must be {parameter.allowed}")
         else:
-            values[name] = _stored(parameter, value)
+            values[name] = stored(parameter, value)
     if report:
         raise InputError("\n".join(report))
     return values
@@ -120,15 +112,15 @@ def resolve(overrides: Mapping[str, float | int]) -> dict[str, float | int]:
 def _defaults() -> Mapping[str, float | int]:
     """Return the defaults of all parameters."""
     known = known_parameters()
-    return MappingProxyType({name: _stored(parameter, parameter.default) for name, parameter in known.items()})
+    return MappingProxyType({name: stored(parameter, parameter.default) for name, parameter in known.items()})
 
 
-def _stored(parameter: Parameter, value: float | int) -> float | int:
+def stored(parameter: Parameter, value: float | int) -> float | int:
     """Round a value as PX4 keeps it."""
     return int(value) if parameter.kind == "int32" else as_float32(value)
 
 
-def _wrong(parameter: Parameter, value: Any) -> str | None:
+def problem(parameter: Parameter, value: Any) -> str | None:
     """Say what is wrong with a value, if anything."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return "is not a number"
@@ -142,7 +134,7 @@ def _wrong(parameter: Parameter, value: Any) -> str | None:
     if parameter.kind == "int32":
         if not number.is_integer():
             return "is not a whole number"
-        if not INT32[0] <= number <= INT32[1]:
+        if not -(2**31) <= number < 2**31:
             return "is too large"
     low = -math.inf if parameter.minimum is None else parameter.minimum
     high = math.inf if parameter.maximum is None else parameter.maximum
