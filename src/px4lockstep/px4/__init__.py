@@ -44,30 +44,26 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Config": "px4lockstep.px4.abi",
-    "find_library": "px4lockstep.px4.finding",
-    "Px4": "px4lockstep.px4.handle",
-    "Library": "px4lockstep.px4.library",
-    "Command": "px4lockstep.px4.mission_items",
-    "Mission": "px4lockstep.px4.missions",
-    "load_mission": "px4lockstep.px4.missions",
-    "parse_wpl": "px4lockstep.px4.missions",
-    "resolve": "px4lockstep.px4.parameters",
-    "Publisher": "px4lockstep.px4.topics",
-    "Subscriber": "px4lockstep.px4.topics",
-    "Layout": "px4lockstep.px4.uorb",
-    "check_layouts": "px4lockstep.px4.uorb",
-    "shipped_layouts": "px4lockstep.px4.uorb",
+    "abi": ("Config",),
+    "finding": ("find_library",),
+    "handle": ("Px4",),
+    "library": ("Library",),
+    "mission_items": ("Command",),
+    "missions": ("Mission", "load_mission", "parse_wpl"),
+    "parameters": ("resolve",),
+    "topics": ("Publisher", "Subscriber"),
+    "uorb": ("Layout", "check_layouts", "shipped_layouts"),
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for: missions and parameters need no NumPy."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'px4lockstep.px4' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module 'px4lockstep.px4' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

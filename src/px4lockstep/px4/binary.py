@@ -15,11 +15,7 @@ NAMES = {"arm64": "aarch64", "amd64": "x86_64"}
 
 
 def check_binary(path: Path) -> None:
-    """Refuse a file that this system can't load, because it is no shared library or made for another machine.
-
-    Raises:
-        InputError: If so; the message says what it is.
-    """
+    """Raise what is wrong with a file that is no shared library, or is made for another machine."""
     try:
         with path.open("rb") as file:
             head = file.read(20)

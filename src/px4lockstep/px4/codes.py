@@ -10,20 +10,25 @@ UNKNOWN = -2
 
 OURS = "this is a mistake in px4lockstep; please report it with this message"
 BAD_ARGUMENTS = ("an argument is not valid", OURS)
-UNKNOWN_PARAMETER = ("this PX4 has no such parameter", "correct its name, or leave it out of [[px4.params]]")
-TYPE_DIFFERS = ("the parameter has the other type", OURS)
-NOT_SET = ("PX4 could not do it", "see what it printed")
 UNKNOWN_TOPIC = ("this PX4 has no such topic", "correct its name, or leave it out of [px4.uorb]")
-NO_ID = ("there is no publisher or subscriber of that number", OURS)
-CLOSED = ("it is closed", "make a new one")
 SIZE_DIFFERS = (
     "the message has another size",
     "check the layouts with px4lockstep uorb verify; the library may have been replaced since it was loaded",
 )
 
 Meaning = tuple[str, str]
-_PARAMETER: dict[int, Meaning] = {-1: BAD_ARGUMENTS, -2: UNKNOWN_PARAMETER, -3: TYPE_DIFFERS, -4: NOT_SET}
-_BY_ID: dict[int, Meaning] = {-1: BAD_ARGUMENTS, -2: NO_ID, -3: CLOSED, -4: SIZE_DIFFERS}
+_PARAMETER: dict[int, Meaning] = {
+    -1: BAD_ARGUMENTS,
+    -2: ("this PX4 has no such parameter", "correct its name, or leave it out of [[px4.params]]"),
+    -3: ("the parameter has the other type", OURS),
+    -4: ("PX4 could not do it", "see what it printed"),
+}
+_BY_ID: dict[int, Meaning] = {
+    -1: BAD_ARGUMENTS,
+    -2: ("there is no publisher or subscriber of that number", OURS),
+    -3: ("it is closed", "make a new one"),
+    -4: SIZE_DIFFERS,
+}
 
 CODES: dict[str, dict[int, Meaning]] = {
     "load_mission_qgc_wpl": {
@@ -38,15 +43,9 @@ CODES: dict[str, dict[int, Meaning]] = {
         -1: ("a queued message has another size", SIZE_DIFFERS[1]),
         -2: ("a topic could not be advertised", "publish fewer instances: a topic has at most 10, a battery 4"),
         -3: ("a message could not be published", "see what PX4 printed (px4.log in the run folder)"),
-        -4: (
-            "a publisher got another instance than it asked for",
-            "ask for instances in the order 0, 1, 2 …, or for any (-1)",
-        ),
+        -4: ("a publisher got another instance than asked for", "ask for 0, 1, 2 … in this order, or for any (-1)"),
     },
-    "param_set_i32": _PARAMETER,
-    "param_set_f32": _PARAMETER,
-    "param_get_i32": _PARAMETER,
-    "param_get_f32": _PARAMETER,
+    **{f"param_{action}_{kind}": _PARAMETER for action in ("set", "get") for kind in ("i32", "f32")},
     "param_notify": {-1: BAD_ARGUMENTS},
     "control_alloc_update_params": {
         -1: BAD_ARGUMENTS,
@@ -59,27 +58,18 @@ CODES: dict[str, dict[int, Meaning]] = {
         -5: ("priorities are not supported", "leave the priority at 0"),
         -6: ("the topic's queue has another length", "leave queue_size out, which does not check it"),
     },
-    "orb_queue_publish": _BY_ID,
-    "orb_publisher_instance": _BY_ID,
+    **dict.fromkeys(("orb_queue_publish", "orb_publisher_instance", "orb_check", "orb_unsubscribe"), _BY_ID),
     "orb_create_subscriber": {
         -1: BAD_ARGUMENTS,
         -2: UNKNOWN_TOPIC,
         -3: ("PX4 could not subscribe", "ask for an instance from 0 to 9"),
     },
-    "orb_check": _BY_ID,
     "orb_copy": {**_BY_ID, -1: ("it was never published", "copy a message once updated() says that there is one")},
-    "orb_unsubscribe": _BY_ID,
 }
 
 
 def refused(function: str, about: str, code: int) -> Px4Error:
-    """Return the error for a negative code: the call, the code, what it means and what to do.
-
-    Args:
-        function: The function, without its prefix.
-        about: Its arguments, as far as they help.
-        code: What it returned.
-    """
+    """Return the error for a negative code of a function, whose name comes without its prefix."""
     meaning, remedy = CODES[function].get(
         code, ("a code that version 3 of the interface does not have", "check that the library is a release build")
     )

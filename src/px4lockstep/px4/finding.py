@@ -51,9 +51,8 @@ def find_library(path: str | PathLike[str] | None = None) -> Path:
 def _places_of(path: Path) -> list[Path]:
     """Return where the library may be if this is what the user gave."""
     if path.is_dir():
-        return [
-            place for folder in (path, path / IN_BUILD, path / IN_SOURCES / IN_BUILD) for place in _library_in(folder)
-        ]
+        folders = (path, path / IN_BUILD, path / IN_SOURCES / IN_BUILD)
+        return [place for folder in folders for place in _library_in(folder)]
     if path.suffix in SUFFIXES:
         return [path, *(path.with_suffix(suffix) for suffix in SUFFIXES if suffix != path.suffix)]
     return [path]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from px4lockstep.errors import InputError, Px4Error
 from px4lockstep.px4.abi import FUNCTIONS, HANDSHAKE, PREFIX, SIZES, VERSION, Config
@@ -20,13 +20,9 @@ REBUILD = f"build the library from a PX4 whose interface has version {VERSION}"
 class _Lives:
     """What has run in this process: PX4 keeps its state in the library, not in the handle."""
 
-    def __init__(self) -> None:
-        self.running: Path | None = None
-        self.ended: list[int] = []
-        """The system's handles of libraries whose PX4 has ended."""
-
-
-_lives = _Lives()
+    running: Path | None = None
+    ended: ClassVar[list[int]] = []
+    """The system's handles of libraries whose PX4 has ended."""
 
 
 class Library:
@@ -84,11 +80,11 @@ class Library:
         """
         chosen = config or Config()
         sources = LayoutSources(msg_dir)
-        if _lives.running is not None:
+        if _Lives.running is not None:
             raise Px4Error(
-                f"a PX4 is running in this process ({_lives.running}); close it first, or fly in a process of its own"
+                f"a PX4 is running in this process ({_Lives.running}); close it first, or fly in a process of its own"
             )
-        if self._library._handle in _lives.ended and not allow_second_life:
+        if self._library._handle in _Lives.ended and not allow_second_life:
             raise Px4Error(
                 "PX4 has run and ended in this process, and its parameters and topics have stayed: a second flight "
                 "would differ from a first. Fly in a new process, or say allow_second_life=True if that does not matter"
@@ -99,20 +95,19 @@ class Library:
                 f"{PREFIX}create({chosen}) returned nothing: PX4 did not start; see what it printed, and whether "
                 "another PX4 runs in this process"
             )
-        _lives.running = self.path
+        _Lives.running = self.path
         stop_autosave = getattr(self._library, "param_control_autosave", None)
         if stop_autosave is not None:
             stop_autosave.argtypes, stop_autosave.restype = (ctypes.c_bool,), None
         return Px4(self._functions, stop_autosave, handle, chosen, sources, self._ended)
 
     def _ended(self) -> None:
-        _lives.running = None
-        _lives.ended.append(self._library._handle)
+        _Lives.running = None
+        _Lives.ended.append(self._library._handle)
 
     def _shake_hands(self) -> None:
         """Refuse a library of another version, or whose records have other sizes."""
-        functions = self._bind({"abi_version": HANDSHAKE["abi_version"]})
-        version = functions["abi_version"]()
+        version = self._bind({"abi_version": HANDSHAKE["abi_version"]})["abi_version"]()
         if version != VERSION:
             raise InputError(
                 f"{self.path} has version {version} of the interface, px4lockstep needs {VERSION}; {REBUILD}"
@@ -127,22 +122,13 @@ class Library:
             )
 
     def _bind(self, wanted: Mapping[str, tuple[Any, tuple[Any, ...]]]) -> Functions:
-        """Return functions by name, with their types.
-
-        Raises:
-            InputError: If the library lacks any; all are named.
-        """
-        bound: Functions = {}
-        missing = []
-        for name, (result, arguments) in wanted.items():
-            function = getattr(self._library, PREFIX + name, None)
-            if function is None:
-                missing.append(PREFIX + name)
-                continue
-            function.restype, function.argtypes = result, arguments
-            bound[name] = function
+        """Return functions by name, with their types; an error names all that the library lacks."""
+        bound: Functions = {name: getattr(self._library, PREFIX + name, None) for name in wanted}
+        missing = [PREFIX + name for name, function in bound.items() if function is None]
         if missing:
             raise InputError(
                 f"{self.path} is no PX4 library of version {VERSION}: it lacks {', '.join(missing)}; {REBUILD}"
             )
+        for name, function in bound.items():
+            function.restype, function.argtypes = wanted[name]
         return bound

@@ -140,38 +140,30 @@ ACCEPTANCE = Rule("acceptance radius", "above 0 m, or 0 for the default", "accep
 HEADING = Rule("heading", "-360 to 360 degrees, or nan (null) for none", "yaw_deg", -360.0, 360.0, is_optional=True)
 LOITER_RADIUS = Rule("loiter radius", "a finite number of metres; it is for fixed wings", is_optional=True)
 SMALLEST = 5e-324  # above 0
+NO_END = "-1, without end, would be a mission that never ends"
 COUNT = 65535.0  # PX4 keeps targets and repeats as uint16
 
 RULES: dict[Command, tuple[Rule, ...]] = {
     Command.WAYPOINT: (
-        HOLD,
-        ACCEPTANCE,
+        *(HOLD, ACCEPTANCE),
         without_effect("pass radius", because="passing by is for fixed wings"),
-        HEADING,
-        *THERE,
+        *(HEADING, *THERE),
     ),
     Command.LOITER_UNLIMITED: (UNUSED, UNUSED, LOITER_RADIUS, HEADING, *THERE),
     Command.LOITER_TIME: (
         HOLD,
         without_effect("heading required", (0.0, 1.0), "a multicopter always turns to the heading"),
-        LOITER_RADIUS,
-        HEADING,
-        *THERE,
+        *(LOITER_RADIUS, HEADING, *THERE),
     ),
     Command.RETURN_TO_LAUNCH: (UNUSED, UNUSED, UNUSED, UNUSED, *NOWHERE),
     Command.LAND: (
         without_effect("abort altitude", because="landings are not aborted"),
         without_effect("precision landing", because="there is no landing target"),
-        UNUSED,
-        HEADING,
-        *THERE,
+        *(UNUSED, HEADING, *THERE),
     ),
     Command.TAKEOFF: (
         without_effect("pitch", because="a minimum pitch is for fixed wings"),
-        ACCEPTANCE,
-        UNUSED,
-        HEADING,
-        *THERE,
+        *(ACCEPTANCE, UNUSED, HEADING, *THERE),
     ),
     Command.DELAY: (
         Rule("time", "0 s or more; a time of day is not supported", "hold_s", 0.0),
@@ -180,17 +172,8 @@ RULES: dict[Command, tuple[Rule, ...]] = {
     ),
     Command.DO_JUMP: (
         Rule("jump target", "the number of an item", "jump_to", 0.0, COUNT, whole=True),
-        Rule(
-            "repeats",
-            "a whole number from 0 to 65535; -1, without end, would be a mission that never ends",
-            "jump_repeats",
-            0.0,
-            COUNT,
-            whole=True,
-        ),
-        UNUSED,
-        UNUSED,
-        *NOWHERE,
+        Rule("repeats", f"a whole number from 0 to 65535; {NO_END}", "jump_repeats", 0.0, COUNT, whole=True),
+        *(UNUSED, UNUSED, *NOWHERE),
     ),
     Command.DO_CHANGE_SPEED: (
         Rule("speed type", "1 (over ground), or 0 (airspeed), which PX4 takes as the same", values=(0.0, 1.0)),

@@ -13,18 +13,10 @@ from typing import Self
 from px4lockstep.errors import LayoutError
 
 SIZES = {
-    "uint64": 8,
-    "int64": 8,
-    "float64": 8,
-    "uint32": 4,
-    "int32": 4,
-    "float32": 4,
-    "uint16": 2,
-    "int16": 2,
-    "uint8": 1,
-    "int8": 1,
-    "bool": 1,
-    "char": 1,
+    **dict.fromkeys(("uint64", "int64", "float64"), 8),
+    **dict.fromkeys(("uint32", "int32", "float32"), 4),
+    **dict.fromkeys(("uint16", "int16"), 2),
+    **dict.fromkeys(("uint8", "int8", "bool", "char"), 1),
 }
 """Bytes of PX4's own types. Any other type is a message."""
 MAX_COUNT = 65535
@@ -42,11 +34,7 @@ class Field:
 
     @classmethod
     def parse(cls, line: str) -> Self:
-        """Read a declaration, `float32[4] q`.
-
-        Raises:
-            LayoutError: If it is none, or an array whose length is not fixed.
-        """
+        """Read a declaration, `float32[4] q`; one without a fixed length is a `LayoutError`."""
         match = _LINE.fullmatch(line.strip())
         if match is None:
             raise LayoutError(f"{line!r} is no field; it must be like 'float32 x' or 'float32[4] q'")

@@ -15,35 +15,14 @@ from px4lockstep.errors import LayoutError
 from px4lockstep.px4.uorb.definitions import Field
 from px4lockstep.px4.uorb.layout import NUMPY_TYPES, struct_dtype
 
-C_TYPES = {
-    "int8_t": "int8",
-    "int16_t": "int16",
-    "int32_t": "int32",
-    "int64_t": "int64",
-    "uint8_t": "uint8",
-    "uint16_t": "uint16",
-    "uint32_t": "uint32",
-    "uint64_t": "uint64",
-    "float": "float32",
-    "double": "float64",
-    "bool": "bool",
-    "char": "char",
-}
+_INTEGERS = {f"{kind}{bits}_t": f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
+C_TYPES = _INTEGERS | {"float": "float32", "double": "float64", "bool": "bool", "char": "char"}
 SHORT_TYPES = {chr(0x82 + i): name for i, name in enumerate(C_TYPES.values())}
 _ENTRY = re.compile(r"([A-Za-z_]\w*|[\x82-\x8d])(?:\[([1-9]\d*)\])? ([A-Za-z_]\w*)", re.ASCII)
 
 
 def dtype_of_field_string(topic: str, text: str, nested: Callable[[str], np.dtype[Any]]) -> np.dtype[Any]:
-    """Lay out a topic by its field string.
-
-    Args:
-        topic: Its name, for errors.
-        text: The field string, a character for each byte.
-        nested: Gives the dtype of a message that is named by its topic.
-
-    Raises:
-        LayoutError: If the string can't be understood.
-    """
+    """Lay out a topic by its field string, a character for each byte; `nested` gives the dtype of another topic."""
     placed = []
     for entry in filter(None, text.split(";")):
         match = _ENTRY.fullmatch(entry)

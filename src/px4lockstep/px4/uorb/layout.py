@@ -45,26 +45,10 @@ class Layout:
 
 
 def layout_of(topic: str, definition: Definition, others: Mapping[str, Definition]) -> Layout:
-    """Lay out a message as PX4's generator does.
-
-    Args:
-        topic: The topic that has it.
-        definition: The message.
-        others: The messages that are nested in it, by name.
-
-    Raises:
-        LayoutError: If a nested message is not known, or contains itself.
-    """
-    dtype = _dtype(definition, others, ())
-    return Layout(
-        topic,
-        definition.message,
-        dtype,
-        dtype.itemsize,
-        message_hash(definition, others),
-        tuple(map(str, definition.fields)),
-        definition.constants,
-    )
+    """Lay out a message as PX4's generator does; `others` has the messages that are nested in it, by name."""
+    dtype, own_hash = _dtype(definition, others, ()), message_hash(definition, others)
+    declared = tuple(map(str, definition.fields))
+    return Layout(topic, definition.message, dtype, dtype.itemsize, own_hash, declared, definition.constants)
 
 
 def _dtype(definition: Definition, others: Mapping[str, Definition], outer: tuple[str, ...]) -> np.dtype[Any]:
@@ -84,9 +68,6 @@ def struct_dtype(message: str, placed: Iterable[tuple[Field, np.dtype[Any]]]) ->
     """Return the dtype of fields that follow each other in memory, each with the dtype of an element.
 
     Fields that PX4 puts in as padding (`_padding0`) take their place and are left out.
-
-    Raises:
-        LayoutError: If two fields have the same name.
     """
     names: list[str] = []
     formats: list[Any] = []
@@ -106,16 +87,11 @@ def struct_dtype(message: str, placed: Iterable[tuple[Field, np.dtype[Any]]]) ->
     return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
 
 
-def type_name(dtype: np.dtype[Any]) -> str:
-    """Return PX4's name of a field's type, `float32[4]`; a message is `message`."""
-    brackets = "".join(f"[{n}]" for n in dtype.shape)
-    return ("message" if dtype.base.names is not None else dtype.base.name) + brackets
-
-
 def _walk(dtype: np.dtype[Any], prefix: str, start: int) -> Iterable[tuple[str, tuple[str, int]]]:
     for name, (inner, offset, *_) in (dtype.fields or {}).items():
         if inner.base.names is None:
-            yield prefix + name, (type_name(inner), start + offset)
+            brackets = "".join(f"[{n}]" for n in inner.shape)
+            yield prefix + name, (inner.base.name + brackets, start + offset)
             continue
         for i in range(int(np.prod(inner.shape, dtype=int))):
             index = f"[{i}]" if inner.shape else ""

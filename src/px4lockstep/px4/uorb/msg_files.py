@@ -18,11 +18,7 @@ _CONSTANT = re.compile(r"(?:px4/)?[A-Za-z]\w*\s+([A-Za-z_]\w*)\s*=\s*(.+)", re.A
 
 
 def read_msg_folder(folder: str | PathLike[str]) -> dict[str, Definition]:
-    """Read all definitions of a PX4, by the name of the message, in the order of their names.
-
-    Raises:
-        LayoutError: If it is not PX4's folder `msg`, or a file can't be understood.
-    """
+    """Read all definitions of a PX4, by the name of the message, in the order of their names."""
     root = Path(folder).expanduser()
     if not root.is_dir():
         raise LayoutError(f"{root} is no folder; give the folder msg of PX4's sources (px4.msg_dir, or --msg)")
@@ -53,16 +49,7 @@ def read_msg_file(path: Path) -> Definition:
 
 
 def parse_msg(message: str, text: str, source: str = "") -> Definition:
-    """Understand the text of a `.msg` file.
-
-    Args:
-        message: The name of the message, which is the name of the file.
-        text: What is in the file.
-        source: What errors call it; its message if left out.
-
-    Raises:
-        LayoutError: For a line that is nothing, or a message without `uint64 timestamp`.
-    """
+    """Understand the text of a `.msg` file; errors call it `source`, or by its message."""
     source = source or message
     fields: list[Field] = []
     constants: dict[str, int | float | str] = {}

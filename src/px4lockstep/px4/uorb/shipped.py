@@ -14,14 +14,11 @@ from px4lockstep.px4.uorb.layout import Layout, layout_of
 def shipped_definitions() -> Mapping[str, Definition]:
     """Return the definitions by message."""
     text = resources.files("px4lockstep.px4").joinpath("uorb_topics.json").read_text("utf-8")
-    return MappingProxyType(
-        {
-            entry["message"]: Definition(
-                entry["message"], tuple(map(Field.parse, entry["declared"])), (topic,), entry["constants"]
-            )
-            for topic, entry in json.loads(text)["topics"].items()
-        }
-    )
+    known = {}
+    for topic, entry in json.loads(text)["topics"].items():
+        fields = tuple(map(Field.parse, entry["declared"]))
+        known[entry["message"]] = Definition(entry["message"], fields, (topic,), entry["constants"])
+    return MappingProxyType(known)
 
 
 @functools.cache

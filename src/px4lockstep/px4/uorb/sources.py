@@ -54,11 +54,7 @@ class LayoutSources:
         return sorted(self._messages or shipped_layouts())
 
     def layout(self, topic: str) -> Layout:
-        """Return the layout of a topic without asking a library: from the folder, or from what ships.
-
-        Raises:
-            LayoutError: If it is not there.
-        """
+        """Return the layout of a topic without asking a library: from the folder, or from what ships."""
         if self._folder is not None and topic in self._messages:
             return self._from_folder(topic)
         if self._folder is None and topic in shipped_layouts():
@@ -67,11 +63,7 @@ class LayoutSources:
         raise LayoutError(f"there is no topic {topic!r} in {where}; px4lockstep uorb list has all")
 
     def fitting(self, metadata: TopicMetadata, asked: Asked) -> Layout:
-        """Return the layout that a library has for a topic.
-
-        Raises:
-            LayoutError: If no source has one with the library's hash and size; it says what the sources have.
-        """
+        """Return the layout with the hash and size that a library has for a topic, or say what the sources have."""
         if metadata.fields:
             dtype = dtype_of_field_string(metadata.topic, metadata.fields, lambda topic: asked.layout(topic).dtype)
             return self._named(metadata, dtype)
@@ -82,19 +74,17 @@ class LayoutSources:
             )
         layouts = shipped_layouts()
         own = [layouts[metadata.topic]] if metadata.topic in layouts else []
-        found = [each for each in (*own, *layouts.values()) if each.message_hash == metadata.message_hash]
-        if not found and metadata.topic in self._messages:
-            found = [
-                each for each in (self._from_folder(metadata.topic),) if each.message_hash == metadata.message_hash
-            ]
-        if not found:
+        found = next((each for each in (*own, *layouts.values()) if each.message_hash == metadata.message_hash), None)
+        if found is None and metadata.topic in self._messages:
+            found = self._from_folder(metadata.topic)
+        if found is None or found.message_hash != metadata.message_hash:
             raise LayoutError(self._unknown(metadata))
-        if found[0].size != metadata.size:
+        if found.size != metadata.size:
             raise LayoutError(
                 f"{metadata.topic}: the library says {metadata.size} bytes, but its message hash "
-                f"{metadata.message_hash:#010x} is that of a message with {found[0].size} bytes; build the library anew"
+                f"{metadata.message_hash:#010x} is that of a message with {found.size} bytes; build the library anew"
             )
-        return replace(found[0], topic=metadata.topic)
+        return replace(found, topic=metadata.topic)
 
     def _from_folder(self, topic: str) -> Layout:
         try:
