@@ -10,8 +10,7 @@ with the yaw gain divided by the weight. With x = sin(ψ/2) the weighted half an
     sin(w asin x) = Σ b_k x^(2k+1),   b_0 = w,   b_{k+1} = b_k ((2k + 1)² − w²)/((2k + 2)(2k + 3))
     cos(w asin x) = Σ c_k x^(2k),     c_0 = 1,   c_{k+1} = c_k ((2k)² − w²)/((2k + 1)(2k + 2))
 
-After D. Brescianini, M. Hehn, R. D'Andrea, "Nonlinear Quadrocopter Attitude
-Control", ETH Zürich, 2013.
+After D. Brescianini, M. Hehn, R. D'Andrea, "Nonlinear Quadrocopter Attitude Control", ETH Zürich, 2013.
 """
 
 import math
@@ -143,5 +142,4 @@ def write_attitude_control(control: Any, p: Params) -> None:
     control["p"] = (p["MC_ROLL_P"], p["MC_PITCH_P"], p["MC_YAW_P"] / weight if weight > 1e-4 else p["MC_YAW_P"])
     control["yaw_weight"] = weight
     control["yaw_sine"], control["yaw_cosine"] = yaw_series(weight)
-    for i, axis in enumerate(("ROLL", "PITCH", "YAW")):
-        control["rate_limit_rad_s"][i] = math.radians(p[f"MC_{axis}RATE_MAX"])
+    control["rate_limit_rad_s"] = [math.radians(p[f"MC_{axis}RATE_MAX"]) for axis in ("ROLL", "PITCH", "YAW")]

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from px4lockstep.autopilots.builtin.parameters import Params
+from px4lockstep.autopilots.builtin.parameters import Params, copy_parameters
 from px4lockstep.autopilots.builtin.vectors import has_position, norm_xy
 from px4lockstep.autopilots.requests import (
     ARM,
@@ -171,16 +171,7 @@ def watch_position(c, t_us, estimate):
 
 @kernel
 def command(c, t_us, bus, is_landed, is_flying, nav):
-    """Decide whether the vehicle is armed, and its mode.
-
-    Args:
-        c: The `COMMANDER` record.
-        t_us: The time.
-        bus: The bus.
-        is_landed: As the land detector says.
-        is_flying: Whether the take-off is over.
-        nav: The `NAVIGATOR` record.
-    """
+    """Decide whether the vehicle is armed, and its mode; it `is_flying` when the take-off is over."""
     obey(c, t_us, bus.scenario, is_landed)
     if c.is_armed == 0:
         return
@@ -204,9 +195,7 @@ def command(c, t_us, bus, is_landed, is_flying, nav):
 def write_commander(c: Any, p: Params, n_batteries: int) -> None:
     """Write the parameters of the commander."""
     c["n_batteries"] = n_batteries
-    c["low_battery_action"] = p["COM_LOW_BAT_ACT"]
+    copy_parameters(c, p, "low_battery_action=COM_LOW_BAT_ACT fence_action=GF_ACTION")
+    copy_parameters(c, p, "fence_radius_m=GF_MAX_HOR_DIST fence_height_m=GF_MAX_VER_DIST")
     c["disarm_land_us"] = round(p["COM_DISARM_LAND"] * 1e6) if p["COM_DISARM_LAND"] >= 0.0 else -1
-    c["fence_radius_m"] = p["GF_MAX_HOR_DIST"]
-    c["fence_height_m"] = p["GF_MAX_VER_DIST"]
-    c["fence_action"] = p["GF_ACTION"]
     c["lost_since_us"] = -1

@@ -105,10 +105,8 @@ def time_constant_s(cutoff_hz: float) -> float:
 def write_rate_control(control: Any, p: Params, has_derivative: bool) -> None:
     """Write the parameters of rate control."""
     for i, axis in enumerate(("ROLL", "PITCH", "YAW")):
-        gain = p[f"MC_{axis}RATE_K"]
-        control["p"][i] = gain * p[f"MC_{axis}RATE_P"]
-        control["i"][i] = gain * p[f"MC_{axis}RATE_I"]
-        control["d"][i] = gain * p[f"MC_{axis}RATE_D"]
+        for name in ("p", "i", "d"):
+            control[name][i] = p[f"MC_{axis}RATE_K"] * p[f"MC_{axis}RATE_{name.upper()}"]
         control["ff"][i] = p[f"MC_{axis}RATE_FF"]
         control["integral_limit"][i] = p[f"MC_{axis[0]}R_INT_LIM"]
     control["yaw_torque_tau_s"] = time_constant_s(p["MC_YAW_TQ_CUTOFF"])
