@@ -11,14 +11,13 @@ from px4lockstep.autopilots.builtin.allocation import allocate
 from px4lockstep.autopilots.builtin.attitude_control import control_attitude
 from px4lockstep.autopilots.builtin.autopilot import Builtin
 from px4lockstep.autopilots.builtin.control_model import ControlModel
-from px4lockstep.autopilots.builtin.heading_smoothing import smooth_heading
 from px4lockstep.autopilots.builtin.hover_thrust import estimate_hover_thrust
 from px4lockstep.autopilots.builtin.motor_failure import watch_motors
 from px4lockstep.autopilots.builtin.position_control import control_position
 from px4lockstep.autopilots.builtin.rate_control import control_rates
 from px4lockstep.autopilots.builtin.schedule import is_due
 from px4lockstep.autopilots.builtin.stack import BUILTIN, run_flight_task
-from px4lockstep.autopilots.builtin.velocity_smoothing import advance_axis, plan, stretch_plan
+from px4lockstep.autopilots.builtin.velocity_smoothing import advance_axis, plan, smooth_heading, stretch_plan
 from px4lockstep.engine.bus import AUTOPILOT_OUT, ESTIMATE
 from px4lockstep.jit import kernel
 from px4lockstep.vehicle.aircraft import Aircraft

@@ -15,13 +15,12 @@ from px4lockstep.autopilots.builtin.flight_task import write_flight_task
 from px4lockstep.autopilots.builtin.hover_thrust import write_hover_thrust
 from px4lockstep.autopilots.builtin.land_detector import write_land_detector
 from px4lockstep.autopilots.builtin.mission import check_distance, write_mission
-from px4lockstep.autopilots.builtin.motor_failure import write_motor_failure
+from px4lockstep.autopilots.builtin.motor_failure import NONE, write_motor_failure
 from px4lockstep.autopilots.builtin.navigator import MAX_ITEMS, write_navigator
-from px4lockstep.autopilots.builtin.parameters import Params, check_use, check_values
+from px4lockstep.autopilots.builtin.parameters import Params, check_use, check_values, copy_parameters
 from px4lockstep.autopilots.builtin.position_control import write_position_control
 from px4lockstep.autopilots.builtin.rate_control import write_rate_control
-from px4lockstep.autopilots.builtin.resume import BuiltinSession
-from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ, period_us
+from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ, check_rates, effective_rates, period_us
 from px4lockstep.autopilots.builtin.takeoff import write_takeoff
 from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.checks import check_kind
@@ -47,9 +46,8 @@ class Rates:
         """Check that they are whole and not too fast for microseconds."""
         for name, hz in vars(self).items():
             if not isinstance(hz, int) or isinstance(hz, bool) or hz > MAX_RATE_HZ:
-                raise InputError(
-                    f"rates.{name} = {hz!r} must be a whole number of at most {MAX_RATE_HZ}; 0 is every tick"
-                )
+                allowed = f"a whole number of at most {MAX_RATE_HZ}; 0 is every tick"
+                raise InputError(f"rates.{name} = {hz!r} must be {allowed}")
 
 
 @dataclass(frozen=True)
@@ -98,14 +96,12 @@ class Builtin(NativeAutopilot):
         check_use(tuple(self.params), self.land_detector, self.hover_thrust_estimate)
         check_values(values)
         if self.mission is not None and len(self._items) > MAX_ITEMS:
-            raise InputError(
-                f"the mission has {len(self._items)} items; the built-in autopilot has room for {MAX_ITEMS}"
-            )
+            count = len(self._items)
+            raise InputError(f"the mission has {count} items; the built-in autopilot has room for {MAX_ITEMS}")
         check_distance(self._items, self._home, values["MIS_DIST_1WP"])
 
     @cached_property
     def _values(self) -> Params:
-        """All parameters."""
         return resolve(self.params)
 
     @property
@@ -119,13 +115,8 @@ class Builtin(NativeAutopilot):
 
     def effective_rates(self, autopilot_period_us: int) -> dict[str, float]:
         """Return how often each module really runs at a tick [Hz]: no phase is kept."""
-        rates = {}
-        for name, hz in vars(self.rates).items():
-            ticks = max(1, -(-period_us(hz) // autopilot_period_us))
-            rates[name.removesuffix("_hz")] = 1e6 / (ticks * autopilot_period_us)
-        return rates
-
-    # -- writing ---------------------------------------------------------------------------------------------------
+        rates_hz = {name.removesuffix("_hz"): hz for name, hz in vars(self.rates).items()}
+        return effective_rates(rates_hz, autopilot_period_us)
 
     def open(self, record: Record, plant: object, period_us: int, write: WriteRecord) -> Session:
         """Write its record, unless the build cache has it; all of its state is there."""
@@ -133,19 +124,19 @@ class Builtin(NativeAutopilot):
         return BuiltinSession(self.capabilities)
 
     def write(self, record: Any, model: ControlModel, autopilot_period_us: int) -> None:
-        """Write everything into a `BUILTIN` record.
-
-        Raises:
-            InputError: If the aircraft is none that it can fly, or, with strict rates, if a tick is too long.
-        """
-        self._check_rates(autopilot_period_us)
+        """Write everything into a `BUILTIN` record."""
+        if self.strict_rates:
+            check_rates({f"rates.{name}": hz for name, hz in vars(self.rates).items()}, autopilot_period_us)
         p = self._values
         record["period_s"] = autopilot_period_us / 1e6
         for name in ("navigator", "position", "attitude", "rate", "allocation"):
             record[f"{name}_module"]["period_us"] = period_us(getattr(self.rates, f"{name}_hz"))
-        for i, channel in enumerate(model.channels):
-            record["channel"][i] = channel - 1
-        self._write_limits(record, p, model.full_battery_v)
+        record["channel"][: len(model.channels)] = [channel - 1 for channel in model.channels]
+        copy_parameters(record, p, "thrust_min=MPC_THR_MIN speed_up_m_s=MPC_Z_VEL_MAX_UP")
+        copy_parameters(record, p, "speed_down_m_s=MPC_Z_VEL_MAX_DN thrust_curve=THR_MDL_FAC")
+        record["tilt_air_rad"] = math.radians(min(p["MPC_TILTMAX_AIR"], 89.0))
+        record["tilt_land_rad"] = math.radians(min(p["MPC_TILTMAX_LND"], p["MPC_TILTMAX_AIR"]))
+        record["full_battery_v"] = model.full_battery_v if p["MC_BAT_SCALE_EN"] else 0.0
         write_commander(record["commander"], p, model.batteries)
         write_flight_task(record["flight_task"], p)
         write_takeoff(record["takeoff"], p)
@@ -159,25 +150,21 @@ class Builtin(NativeAutopilot):
         write_land_detector(record["land_detector"], p, self.land_detector == "estimate")
         write_mission(record["navigator"], self._items, self._home, model.home_alt_msl_m)
 
-    def _check_rates(self, autopilot_period_us: int) -> None:
-        if not self.strict_rates:
-            return
-        for name, hz in vars(self.rates).items():
-            if 0 < period_us(hz) < autopilot_period_us:
-                raise InputError(
-                    f"rates.{name} = {hz}: a tick of {autopilot_period_us} us is longer than its period of "
-                    f"{period_us(hz)} us; use a shorter tick or a rate of at most {1_000_000 // autopilot_period_us}"
-                )
-
-    def _write_limits(self, record: Any, p: Params, full_battery_v: float) -> None:
-        record["thrust_min"] = p["MPC_THR_MIN"]
-        record["tilt_air_rad"] = math.radians(min(p["MPC_TILTMAX_AIR"], 89.0))
-        record["tilt_land_rad"] = math.radians(min(p["MPC_TILTMAX_LND"], p["MPC_TILTMAX_AIR"]))
-        record["speed_up_m_s"] = p["MPC_Z_VEL_MAX_UP"]
-        record["speed_down_m_s"] = p["MPC_Z_VEL_MAX_DN"]
-        record["thrust_curve"] = p["THR_MDL_FAC"]
-        record["full_battery_v"] = full_battery_v if p["MC_BAT_SCALE_EN"] else 0.0
-
 
 def _write_record(record: Record, builtin: Builtin, model: ControlModel, period_us: int) -> None:
     builtin.write(plain(record)[0], model, period_us)
+
+
+class BuiltinSession(Session):
+    """The built-in autopilot while it flies."""
+
+    record = Builtin.record
+
+    def resume(self, kept: Record, into: Record, home: Record) -> None:
+        """Update what follows from both parameters and state: the mix of the allocation, and the hover thrust."""
+        failure, hover = into["motor_failure"][0], into["hover"][0]
+        failed = int(failure["failed"])
+        into["allocation"]["mix"][0] = failure["mix_all"] if failed == NONE else failure["mix_without"][failed]
+        has_flown = float(hover["value"]) != 0.0
+        if has_flown and not hover["is_on"]:  # else it follows the estimate
+            into["position"]["hover_thrust"] = hover["initial"]

@@ -12,33 +12,19 @@ from px4lockstep.vehicle.airframe import Rotor
 
 @dataclass(frozen=True)
 class ControlModel:
-    """What the autopilot knows of the aircraft that it flies.
-
-    Args:
-        name: The aircraft's.
-        rotors: Its rotors.
-        channels: The motor command of each, from 1.
-        km_m: The reaction torque of a rotor, per thrust.
-        batteries: How many.
-        full_battery_v: Voltage of the first, when it is full.
-        home_alt_msl_m: Height of the origin above sea level.
-    """
+    """What the autopilot knows of the aircraft that it flies."""
 
     name: str
     rotors: tuple[Rotor, ...]
-    channels: tuple[int, ...]
-    km_m: float
+    channels: tuple[int, ...]  # the motor command of each, from 1
+    km_m: float  # reaction torque of a rotor per thrust
     batteries: int
-    full_battery_v: float
+    full_battery_v: float  # of the first
     home_alt_msl_m: float
 
     @classmethod
     def of(cls, aircraft: object) -> "ControlModel":
-        """Return the model of an aircraft.
-
-        Raises:
-            InputError: If it is not an `Aircraft`.
-        """
+        """Return the model of an aircraft."""
         if not isinstance(aircraft, Aircraft):
             raise InputError(f"the built-in autopilot needs an Aircraft, not {type(aircraft).__name__}")
         return cls(
@@ -52,15 +38,7 @@ class ControlModel:
         )
 
     def effectiveness(self, given: Params, values: Params) -> Matrix:
-        """Return what each rotor does; PX4's CA_ROTORi_* come from the aircraft, unless they are given.
-
-        Args:
-            given: The parameters that were given.
-            values: All parameters.
-
-        Raises:
-            InputError: If a parameter is of no rotor, or the rotors can't give all torques and thrust.
-        """
+        """Return what each rotor does; PX4's CA_ROTORi_* come from the aircraft, unless they are given."""
         count = len(self.rotors)
         known = {f"CA_ROTOR{i}_{name}" for i in range(count) for name in GEOMETRY}
         missing = [name for name in given if name.startswith("CA_ROTOR") and name not in known]

@@ -2,7 +2,7 @@
 
 The navigator says which leg is flown (`LEG`): from where, to where, and where then. The task takes it as it is unless
 the vehicle is not on it: past the target it goes straight back, before the leg's start to that start, aside of it to
-the closest point. `position_smoothing` makes the trajectory, `heading_smoothing` the heading:
+the closest point. `position_smoothing` makes the trajectory, `velocity_smoothing` the heading:
 
 * that of the leg, if it has one;
 * else by MPC_YAW_MODE: 0 towards the target, 1 towards home, 2 away from home, 3 along the trajectory, 4 as 0 but turn
@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from px4lockstep.autopilots.builtin.heading_smoothing import smooth_heading
 from px4lockstep.autopilots.builtin.parameters import Params, copy_parameters
 from px4lockstep.autopilots.builtin.position_control import TRAJECTORY, ask_for_nothing
 from px4lockstep.autopilots.builtin.position_smoothing import SMOOTHING, advance_trajectory, wanted_velocity
@@ -30,7 +29,7 @@ from px4lockstep.autopilots.builtin.vectors import (
     norm_xy,
     wrap_pi,
 )
-from px4lockstep.autopilots.builtin.velocity_smoothing import AXIS, reset_axis
+from px4lockstep.autopilots.builtin.velocity_smoothing import AXIS, reset_axis, smooth_heading
 from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.math.trigonometry import atan2
 

@@ -13,11 +13,7 @@ DEFAULT_RADIUS_M = 1.0
 
 
 def check_distance(items: Sequence[MissionItem], home: MapProjection, limit_m: float) -> None:
-    """Refuse a mission that begins far from home, as PX4 does: it was made for another place.
-
-    Raises:
-        InputError: If it does.
-    """
+    """Refuse a mission that begins far from home, as PX4 does: it was made for another place."""
     first = next((item for item in items if item.command.has_position), None)
     if first is None:
         return
@@ -39,9 +35,7 @@ def write_mission(navigator: Any, items: Sequence[MissionItem], home: MapProject
         if item.command.has_position:
             height_m = item.alt_m if item.is_relative_alt else item.alt_m - home_alt_msl_m
             record["pos_ned"] = (*home.to_local(item.lat_deg, item.lon_deg), -height_m)
-        record["hold_s"] = item.hold_s
+        for name in ("hold_s", "speed_m_s", "jump_to", "jump_repeats"):
+            record[name] = getattr(item, name)
         record["radius_m"] = item.acceptance_radius_m if item.acceptance_radius_m > 0.0 else DEFAULT_RADIUS_M
         record["yaw"] = math.radians(item.yaw_deg)
-        record["speed_m_s"] = item.speed_m_s
-        record["jump_to"] = item.jump_to
-        record["jump_repeats"] = item.jump_repeats

@@ -4,6 +4,9 @@ A module is due if it never ran at a time above 0, or if `now − last ≥ ⌊1e
 from t = 0 at 4 ms ticks, "100 Hz" runs at 0, 4, 16, 28 … ms and "20 Hz" at 0, 4, 56, 108 … ms.
 """
 
+from collections.abc import Mapping
+
+from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
 
 MAX_RATE_HZ = 1_000_000
@@ -24,3 +27,18 @@ def is_due(module, t_us):
 def period_us(rate_hz: int) -> int:
     """Return the period of a rate; 0 or less means at every tick."""
     return 1_000_000 // rate_hz if rate_hz > 0 else 0
+
+
+def effective_rates(rates_hz: Mapping[str, int], tick_us: int) -> dict[str, float]:
+    """Return how often modules really run at a tick [Hz], by their names: no phase is kept."""
+    return {name: 1e6 / (max(1, -(-period_us(hz) // tick_us)) * tick_us) for name, hz in rates_hz.items()}
+
+
+def check_rates(rates_hz: Mapping[str, int], tick_us: int) -> None:
+    """Refuse a tick that is longer than the period of a module."""
+    for name, hz in rates_hz.items():
+        if 0 < period_us(hz) < tick_us:
+            raise InputError(
+                f"{name} = {hz}: a tick of {tick_us} us is longer than its period of {period_us(hz)} us; use a shorter "
+                f"tick or a rate of at most {1_000_000 // tick_us}"
+            )

@@ -45,17 +45,7 @@ def thrust_to_attitude(thrust_ned, yaw):
         body_x = unit_or_zero(cross((-sine, cosine, 0.0), body_z))
         if body_z[2] < 0.0:
             body_x = scale(body_x, -1.0)
-    body_y = cross(body_z, body_x)
-    return from_dcm(
-        (
-            body_x[0],
-            body_y[0],
-            body_z[0],
-            body_x[1],
-            body_y[1],
-            body_z[1],
-            body_x[2],
-            body_y[2],
-            body_z[2],
-        )
-    )
+    xn, xe, xd = body_x
+    yn, ye, yd = cross(body_z, body_x)
+    zn, ze, zd = body_z
+    return from_dcm((xn, yn, zn, xe, ye, ze, xd, yd, zd))

@@ -8,11 +8,13 @@ The shortest way from (a, v) to (0, v_sp) is three phases of constant jerk: ±j 
 Axes that would be done earlier than the slowest are stretched to its time T, so that they arrive together; then
 
     j T1² − (j T − a) T1 + … = 0,   T2 = T − T1 − T3
+
+The heading is such an axis shifted by one derivative: its velocity is the heading, its acceleration the yaw rate.
 """
 
 import math
 
-from px4lockstep.autopilots.builtin.vectors import FLOAT32_EPSILON, clamp, sign
+from px4lockstep.autopilots.builtin.vectors import FLOAT32_EPSILON, clamp, sign, wrap_pi
 from px4lockstep.jit import inlined_kernel, kernel, record
 
 AXIS = record(
@@ -171,3 +173,11 @@ def stretch_plan(axis, total):
         t3 = max(acc * per_jerk + t1, 0.0)
         t2 = max(total - t1 - t3, 0.0)
     axis.t1, axis.t2, axis.t3 = t1, t2, t3
+
+
+@kernel
+def smooth_heading(axis, yaw_sp, dt_s):
+    """Go on towards a heading, by the shorter way; `axis.vel` is then the heading and `axis.acc` its rate."""
+    plan(axis, axis.vel + wrap_pi(yaw_sp - axis.vel))
+    advance_axis(axis, dt_s)
+    axis.vel = wrap_pi(axis.vel)
