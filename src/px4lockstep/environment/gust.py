@@ -20,12 +20,7 @@ from px4lockstep.timebase import seconds_to_us
 MAX_GUSTS = 8
 
 GUSTS = record(
-    [
-        ("count", "i8"),
-        ("start_us", "i8", MAX_GUSTS),
-        ("end_us", "i8", MAX_GUSTS),
-        ("vel_ned", "f8", (MAX_GUSTS, 3)),
-    ]
+    [("count", "i8"), ("start_us", "i8", MAX_GUSTS), ("end_us", "i8", MAX_GUSTS), ("vel_ned", "f8", (MAX_GUSTS, 3))]
 )
 
 

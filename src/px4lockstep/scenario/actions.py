@@ -82,10 +82,7 @@ ACTIONS = {
     "disable_motor": Action(DISABLE_MOTOR, "Take a motor's duty away; it coasts.", ("motor",), needs=MOTORS),
     "restore_motor": Action(RESTORE_MOTOR, "Take all faults of a motor back.", ("motor",), needs=MOTORS),
     "thrust_loss": Action(
-        THRUST_LOSS,
-        "Take a fraction of a rotor's thrust away; its torque stays.",
-        ("motor", "fraction"),
-        needs=MOTORS,
+        THRUST_LOSS, "Take a fraction of a rotor's thrust away; its torque stays.", ("motor", "fraction"), needs=MOTORS
     ),
     "stuck_motor": Action(
         STUCK_MOTOR,

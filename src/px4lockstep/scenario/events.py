@@ -92,19 +92,13 @@ class Event(Part):
     )
     motor: int | None = entry(None, "The motor of a motor fault, counted from 1.", ge=1, le=MAX_MOTORS)
     fraction: float | None = entry(None, "The fraction of thrust that `thrust_loss` takes away.", ge=0.0, le=1.0)
-    duty: float | None = entry(
-        None,
-        "The duty of `stuck_motor`. Left out: the duty at that moment.",
-        ge=0.0,
-        le=1.0,
-    )
+    duty: float | None = entry(None, "The duty of `stuck_motor`. Left out: the duty at that moment.", ge=0.0, le=1.0)
     sensor: Annotated[str | None, _one_of(SENSOR_BITS)] = entry(
         None, f"The sensor of a sensor fault: {_listed(SENSOR_BITS)}."
     )
     pos_ned: Vector | None = entry(None, "Position error of `estimate_bias` [m] or `estimate_drift` [m/s].")
     vel_ned: Vector | None = entry(
-        None,
-        "Wind of `wind_step` [m/s]; velocity error of `estimate_bias` [m/s] or `estimate_drift` [m/s²].",
+        None, "Wind of `wind_step` [m/s]; velocity error of `estimate_bias` [m/s] or `estimate_drift` [m/s²]."
     )
     yaw_rad: float | None = entry(None, "Yaw error of `estimate_bias` [rad] or `estimate_drift` [rad/s].")
     omega_body: Vector | None = entry(None, "Rate error of `estimate_bias` [rad/s] or `estimate_drift` [rad/s²].")

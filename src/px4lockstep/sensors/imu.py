@@ -43,15 +43,7 @@ RAD_PER_DEG = math.pi / 180.0
 # Below it, the first term left out of the series is less than 1e-17 of its first.
 _SERIES_BELOW = 1.0 / 64.0
 
-IMU = record(
-    [
-        ("period_s", "f8"),
-        ("pos_body_m", "f8", 3),
-        ("gyro", TRIAD),
-        ("accel", TRIAD),
-        ("vibration", VIBRATION),
-    ]
-)
+IMU = record([("period_s", "f8"), ("pos_body_m", "f8", 3), ("gyro", TRIAD), ("accel", TRIAD), ("vibration", VIBRATION)])
 IMU_STATE = record(
     [
         ("gyro", TRIAD_STATE),

@@ -190,12 +190,7 @@ class SensorConfig(Part):
     baro: Barometer = entry(Barometer(), "Barometer.")
     gps: Gps = entry(Gps(), "GPS receiver.")
     airspeed: Airspeed | None = entry(None, "Airspeed sensor. Left out: none, as on a multirotor.")
-    date: float = entry(
-        2026.0,
-        "Date as a decimal year, for the Earth's magnetic field.",
-        ge=FIRST_YEAR,
-        lt=LAST_YEAR,
-    )
+    date: float = entry(2026.0, "Date as a decimal year, for the Earth's magnetic field.", ge=FIRST_YEAR, lt=LAST_YEAR)
 
     def check_period(self, period_us: int) -> None:
         """Check that no sensor is faster than the autopilot.

@@ -42,13 +42,7 @@ VIBRATION = record(
         ("start_angle_rad", "f8", MAX_MOTORS),
     ]
 )
-VIBRATION_STATE = record(
-    [
-        ("angle_rad", "f8", MAX_MOTORS),
-        ("accel_m_s2", "f8", 3),
-        ("gyro_rad_s", "f8", 3),
-    ]
-)
+VIBRATION_STATE = record([("angle_rad", "f8", MAX_MOTORS), ("accel_m_s2", "f8", 3), ("gyro_rad_s", "f8", 3)])
 
 
 @kernel

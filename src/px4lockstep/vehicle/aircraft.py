@@ -13,14 +13,7 @@ import numpy.typing as npt
 from px4lockstep.environment.gravity import Gravity
 from px4lockstep.errors import InputError
 from px4lockstep.part import KEY, Found, Key, dotted, show
-from px4lockstep.plant.layout import (
-    ATT_START,
-    GROUPS,
-    MULTIROTOR_PLANT,
-    OMEGA_START,
-    RIGID_BODY_STATES,
-    VEL_START,
-)
+from px4lockstep.plant.layout import ATT_START, GROUPS, MULTIROTOR_PLANT, OMEGA_START, RIGID_BODY_STATES, VEL_START
 from px4lockstep.vehicle.actuators import Actuation
 from px4lockstep.vehicle.airframe import Airframe, Rotor, cross, one_for_each_rotor
 from px4lockstep.vehicle.battery import Battery

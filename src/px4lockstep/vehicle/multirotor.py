@@ -24,13 +24,7 @@ from px4lockstep.vehicle.contact import CONTACT, contact_wrench
 from px4lockstep.vehicle.contact import NONE as NO_CONTACT
 from px4lockstep.vehicle.drag import BODY_QUADRATIC, DRAG, quadratic_drag_body
 from px4lockstep.vehicle.power import POWER, avionics_current, bus_voltage, rotor_slots
-from px4lockstep.vehicle.propulsion import (
-    PROPULSION,
-    esc_duty,
-    motor_current,
-    propeller_load,
-    spin_acceleration,
-)
+from px4lockstep.vehicle.propulsion import PROPULSION, esc_duty, motor_current, propeller_load, spin_acceleration
 from px4lockstep.vehicle.rigid_body import BODY, angular_acceleration
 
 ROTOR = record(

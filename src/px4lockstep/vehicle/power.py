@@ -33,12 +33,7 @@ BISECTIONS = 60
 BUS = record([("avionics_w", "f8"), ("r0_ohm", "f8"), ("inverse_conductance", "f8"), ("min_voltage_v", "f8")])
 
 POWER = record(
-    [
-        ("n_batteries", "i8"),
-        ("n_buses", "i8"),
-        ("batteries", BATTERY, MAX_BATTERIES),
-        ("buses", BUS, MAX_BUSES),
-    ]
+    [("n_batteries", "i8"), ("n_buses", "i8"), ("batteries", BATTERY, MAX_BATTERIES), ("buses", BUS, MAX_BUSES)]
 )
 
 

@@ -152,8 +152,7 @@ class Propulsion(Part):
         gt=0.0,
     )
     rotor_dir: tuple[Sign, ...] | None = entry(
-        None,
-        "Sign of each rotor's reaction torque on the body. Left out: 1, 1, -1, -1 of four rotors, else 1, -1, 1 …",
+        None, "Sign of each rotor's reaction torque on the body. Left out: 1, 1, -1, -1 of four rotors, else 1, -1, 1 …"
     )
     esc: Esc = entry(Esc(), "The speed controllers.")
     motor: Motor = entry(Motor(), "The motors.")
