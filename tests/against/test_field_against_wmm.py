@@ -2,7 +2,7 @@
 
 import pytest
 
-from px4lockstep.sensors.earth_field import field_ned_gauss
+from px4lockstep.sensors.magnetometer import earth_field_ned_gauss
 
 # Decimal year, height above the ellipsoid [km], latitude, longitude [deg], X, Y, Z [nT].
 WMM2025 = [  # WMM2025_TEST_VALUES.txt
@@ -30,5 +30,5 @@ WMM2020 = [  # the file that comes with its coefficients
 def test_the_field_is_the_published_one(row):
     """North, east and down; half of the last digit, and rounding."""
     year, alt_km, lat_deg, lon_deg, north_nt, east_nt, down_nt = row
-    field = field_ned_gauss(lat_deg, lon_deg, 1e3 * alt_km, year)
+    field = earth_field_ned_gauss(lat_deg, lon_deg, 1e3 * alt_km, year)
     assert field == pytest.approx([north_nt * 1e-5, east_nt * 1e-5, down_nt * 1e-5], abs=0.051e-5)

@@ -9,7 +9,7 @@ from sensor_suites import FIELD_NED_GAUSS, IDEAL, NOISY, at_rest, replace, sense
 from px4lockstep.errors import InputError
 from px4lockstep.math.quaternion import from_euler
 from px4lockstep.sensors import Magnetometer, SensorConfig
-from px4lockstep.sensors.earth_field import field_ned_gauss
+from px4lockstep.sensors.magnetometer import earth_field_ned_gauss
 
 NORTH, EAST, DOWN = FIELD_NED_GAUSS
 
@@ -73,7 +73,7 @@ def test_without_the_library_there_is_a_remedy(monkeypatch):
     with pytest.raises(
         InputError, match=r"pygeomag, which is not installed; pip install 'px4lockstep\[sitl\]', or give"
     ):
-        field_ned_gauss(47.4, 8.5, 488.0, 2026.0)
+        earth_field_ned_gauss(47.4, 8.5, 488.0, 2026.0)
     assert sensed(suite_of(), at_rest(1)).mag_gauss[0] == NORTH
 
 

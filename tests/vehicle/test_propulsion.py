@@ -7,7 +7,6 @@ from plant_probe import POSES, Batch, Probe, rotation
 
 from px4lockstep.errors import InputError
 from px4lockstep.vehicle.battery import Battery
-from px4lockstep.vehicle.propulsion import motor_constant
 
 KE = 60.0 / (2.0 * np.pi * 920.0)
 
@@ -142,7 +141,7 @@ def test_full_duty_gives_twice_the_hover_thrust_at_the_nominal_point(aircraft):
     hover = aircraft.airframe.mass_kg * 9.80665 / len(aircraft.rotors)
     kt = p.thrust_constant(hover)
     kq = p.km_m * kt
-    ke = motor_constant(p.motor.kv_rpm_per_volt)
+    ke = 60.0 / (2.0 * np.pi * p.motor.kv_rpm_per_volt)
     slope = p.motor.viscous_friction_nm_per_rad_s + ke * ke / p.motor.r_ohm
     a, c = kq * p.rho_nom, -ke * p.V_nom / p.motor.r_ohm
     omega = -2.0 * c / (slope + np.sqrt(slope * slope - 4.0 * a * c))

@@ -11,7 +11,7 @@ Reference:
     larger by 7e-7, which moves the pressure by 2e-6 at 20 km.
 """
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.jit import inlined_kernel, kernel
@@ -99,10 +99,7 @@ def pressure_pa(alt_msl_m):
     return SEA_LEVEL_PRESSURE_PA * pow(ratio, PRESSURE_EXPONENT)
 
 
-class Atmosphere(Part):
+class Atmosphere(Part, where="environment", stage="plant"):
     """The air as a user chooses it: there is one model."""
-
-    where: ClassVar[str] = "environment"
-    stage: ClassVar[str | None] = "plant"
 
     atmosphere: Literal["isa1976"] = entry("isa1976", "The atmosphere.")

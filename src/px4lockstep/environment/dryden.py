@@ -59,8 +59,7 @@ SQRT_3 = math.sqrt(3.0)
 
 LONGITUDINAL = record(
     [
-        ("decay", "f8"),
-        ("gain_m_s", "f8"),
+        ("decay gain_m_s", "f8"),
         ("vel_m_s", "f8"),  # the state
     ],
     state="vel_m_s",
@@ -71,19 +70,15 @@ TRANSVERSE = record(
         ("sigma_m_s", "f8"),
         ("decay", "f8"),  # A: the diagonal
         ("coupling", "f8"),  # A: from a to b
-        ("gain_aa", "f8"),  # C
-        ("gain_ba", "f8"),
-        ("gain_bb", "f8"),
-        ("lag_a", "f8"),  # the state
-        ("lag_b", "f8"),
+        ("gain_aa gain_ba gain_bb", "f8"),  # C
+        ("lag_a lag_b", "f8"),  # the state
     ],
     state="lag_a lag_b",
 )
 
 DRYDEN_FILTERS = record(
     [
-        ("along_north", "f8"),  # unit vector of the u axis
-        ("along_east", "f8"),
+        ("along_north along_east", "f8"),  # unit vector of the u axis
         ("along", LONGITUDINAL),  # u
         ("across", TRANSVERSE),  # v
         ("down", TRANSVERSE),  # w
@@ -122,12 +117,7 @@ def step_dryden(dryden, key, tick, turbulence_ned):
 
 @dataclass(frozen=True)
 class Dryden:
-    """Turbulence of one height and wind speed, whose limits `Wind` checks.
-
-    Args:
-        wind_20ft_mps: Wind speed at 20 ft above ground.
-        height_m: Height above ground.
-    """
+    """Turbulence of one height above ground and wind speed at 20 ft, whose limits `Wind` checks."""
 
     wind_20ft_mps: float
     height_m: float
@@ -168,11 +158,10 @@ class Dryden:
         rec["along_north"], rec["along_east"] = _horizontal_direction(mean_ned[0], mean_ned[1])
         sigma_u, sigma_v, sigma_w = self.sigma_m_s
         scale_u_s, scale_v_s, scale_w_s = self.time_scale_s
-        rec["along"]["decay"] = interpreted(exp)(-period_s / scale_u_s)
-        rec["along"]["gain_m_s"] = sigma_u * math.sqrt(_gamma_ratio(1, 2.0 * period_s / scale_u_s))
-        rec["along"]["vel_m_s"] = 0.0
-        _write_transverse(rec["across"], sigma_v, period_s / scale_v_s)
-        _write_transverse(rec["down"], sigma_w, period_s / scale_w_s)
+        gain_u_m_s = sigma_u * math.sqrt(_gamma_ratio(1, 2.0 * period_s / scale_u_s))
+        rec["along"] = interpreted(exp)(-period_s / scale_u_s), gain_u_m_s, 0.0
+        rec["across"] = _transverse(sigma_v, period_s / scale_v_s)
+        rec["down"] = _transverse(sigma_w, period_s / scale_w_s)
 
 
 def _horizontal_direction(north: float, east: float) -> tuple[float, float]:
@@ -206,19 +195,13 @@ def _gamma_ratio(n: int, x: float) -> float:
     return float(interpreted(exp)(-x)) * rest
 
 
-def _write_transverse(rec: Any, sigma_m_s: float, x: float) -> None:
-    """Write the second-order filter for x periods per time scale into a `TRANSVERSE` record, at rest."""
+def _transverse(sigma_m_s: float, x: float) -> tuple[float, ...]:
+    """Return the second-order filter for x periods per time scale as a `TRANSVERSE` record, at rest."""
     q_aa = 0.5 * _gamma_ratio(1, 2.0 * x)
     q_ab = 0.25 * _gamma_ratio(2, 2.0 * x)
     q_bb = 0.25 * _gamma_ratio(3, 2.0 * x)
     gain_aa = math.sqrt(q_aa)
     gain_ba = q_ab / gain_aa
     decay = float(interpreted(exp)(-x))
-    rec["sigma_m_s"] = sigma_m_s
-    rec["decay"] = decay
-    rec["coupling"] = x * decay
-    rec["gain_aa"] = gain_aa
-    rec["gain_ba"] = gain_ba
-    rec["gain_bb"] = math.sqrt(max(q_bb - gain_ba * gain_ba, 0.0))
-    rec["lag_a"] = 0.0
-    rec["lag_b"] = 0.0
+    gain_bb = math.sqrt(max(q_bb - gain_ba * gain_ba, 0.0))
+    return sigma_m_s, decay, x * decay, gain_aa, gain_ba, gain_bb, 0.0, 0.0

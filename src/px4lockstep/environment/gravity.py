@@ -12,15 +12,13 @@ References:
     r0: the mean radius of the Earth that PX4 uses too.
 """
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.jit import kernel, record
 from px4lockstep.part import Part, entry
 
-UNIFORM = 0
-SPHERICAL = 1
-
+UNIFORM, SPHERICAL = range(2)
 KINDS = {"uniform": UNIFORM, "spherical": SPHERICAL}
 
 GRAVITY = record(
@@ -46,11 +44,8 @@ def gravity_down_m_s2(gravity, z_down_m):
     return gravity.gravity_m_s2
 
 
-class Gravity(Part):
+class Gravity(Part, where="environment", stage="plant"):
     """Gravity as a user chooses it."""
-
-    where: ClassVar[str] = "environment"
-    stage: ClassVar[str | None] = "plant"
 
     gravity: Literal["uniform", "spherical"] = entry("uniform", "Gravity.")
     gravity_mps2: float = entry(STANDARD_GRAVITY_M_S2, "Acceleration of `uniform`.", "m/s²", ge=0.0)

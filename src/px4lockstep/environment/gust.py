@@ -8,7 +8,7 @@ The edges are to be boundaries of the timeline (`gust_edges_us`): between bounda
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -35,11 +35,8 @@ def add_gusts(gusts, t_us, vel_ned):
                 vel_ned[j] += gusts.vel_ned[i, j]
 
 
-class Gust(Part):
+class Gust(Part, where="environment.gusts", stage="wind"):
     """A gust: a step of the wind."""
-
-    where: ClassVar[str] = "environment.gusts"
-    stage: ClassVar[str | None] = "wind"
 
     start_s: Seconds = entry(..., "Its first microsecond.", "s")
     end_s: Seconds = entry(..., "The first microsecond after it.", "s")

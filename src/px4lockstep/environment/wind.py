@@ -16,33 +16,19 @@ Reference:
 """
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from px4lockstep.environment.dryden import (
-    DRYDEN_FILTERS,
-    MAX_HEIGHT_M,
-    MAX_WIND_M_S,
-    MIN_HEIGHT_M,
-    MIN_WIND_M_S,
-    Dryden,
-    step_dryden,
-)
+from px4lockstep.environment import dryden
 from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal3, stream_key
-from px4lockstep.part import NotNegativeVector, Part, Vector, entry
+from px4lockstep.part import NotNegativeVector, Part, Vector, entry, fill
 from px4lockstep.timebase import check_us
 
-NONE = 0
-CONSTANT = 1
-OU = 2
-DRYDEN = 3
-
+NONE, CONSTANT, OU, DRYDEN = range(4)
 KINDS = {"none": NONE, "constant": CONSTANT, "ou": OU, "dryden": DRYDEN}
-
-STREAM = "wind"
 
 WIND = record(
     [
@@ -53,7 +39,7 @@ WIND = record(
         ("decay", "f8"),  # ou: phi
         ("gain_ned", "f8", 3),  # ou: sigma sqrt(1 - phi**2)
         ("turbulence_ned", "f8", 3),  # ou: the state; dryden: its last output
-        ("dryden", DRYDEN_FILTERS),
+        ("dryden", dryden.DRYDEN_FILTERS),
     ],
     state="tick turbulence_ned",
 )
@@ -62,13 +48,9 @@ WIND = record(
 @kernel
 def step_ou(wind):
     """Advance the Ornstein-Uhlenbeck process by one period."""
-    xi_n, xi_e, xi_d = normal3(wind.key, wind.tick, np.int64(0), np.int64(0))
-    decay = wind.decay
-    gain = wind.gain_ned
-    turbulence = wind.turbulence_ned
-    turbulence[0] = decay * turbulence[0] + gain[0] * xi_n
-    turbulence[1] = decay * turbulence[1] + gain[1] * xi_e
-    turbulence[2] = decay * turbulence[2] + gain[2] * xi_d
+    xi = normal3(wind.key, wind.tick, np.int64(0), np.int64(0))
+    for i in range(3):
+        wind.turbulence_ned[i] = wind.decay * wind.turbulence_ned[i] + wind.gain_ned[i] * xi[i]
 
 
 @kernel
@@ -77,17 +59,20 @@ def step_wind(wind, vel_ned):
     if wind.kind == OU:
         step_ou(wind)
     elif wind.kind == DRYDEN:
-        step_dryden(wind.dryden, wind.key, wind.tick, wind.turbulence_ned)
+        dryden.step_dryden(wind.dryden, wind.key, wind.tick, wind.turbulence_ned)
     wind.tick += 1
     for i in range(3):
         vel_ned[i] = wind.mean_ned[i] + wind.turbulence_ned[i]
 
 
-class Wind(Part):
-    """Wind as a user chooses it. What a kind does not use is checked all the same, and has no effect."""
+def gauss_markov(period_us: int, tau_s: float) -> tuple[float, float]:
+    """Return phi = exp(-dt / tau) and sqrt(1 - phi**2), by which a process of variance 1 is stepped."""
+    decay = float(interpreted(exp)(-period_us / 1e6 / tau_s))
+    return decay, math.sqrt(1.0 - decay * decay)
 
-    where: ClassVar[str] = "environment"
-    stage: ClassVar[str | None] = "wind"
+
+class Wind(Part, where="environment", stage="wind"):
+    """Wind as a user chooses it. What a kind does not use is checked all the same, and has no effect."""
 
     wind: Literal["none", "constant", "ou", "dryden"] = entry("none", "The wind.")
     wind_mean_ned: Vector = entry(
@@ -99,32 +84,20 @@ class Wind(Part):
         7.72,  # 15 knots: light turbulence by MIL-F-8785C; 30 and 45 knots are moderate and severe
         "Wind speed at 20 ft above ground, which sets the turbulence of `dryden`.",
         "m/s",
-        ge=MIN_WIND_M_S,
-        le=MAX_WIND_M_S,
+        ge=dryden.MIN_WIND_M_S,
+        le=dryden.MAX_WIND_M_S,
     )
-    dryden_height_m: float = entry(15.0, "Height above ground, for `dryden`.", "m", ge=MIN_HEIGHT_M, le=MAX_HEIGHT_M)
+    dryden_height_m: float = entry(
+        15.0, "Height above ground, for `dryden`.", "m", ge=dryden.MIN_HEIGHT_M, le=dryden.MAX_HEIGHT_M
+    )
 
     def write(self, rec: Any, seed: int, period_us: int) -> None:
-        """Write the wind into a `WIND` record, before its first tick.
-
-        Args:
-            rec: The record.
-            seed: The seed of the run.
-            period_us: The period of the wind axis.
-
-        Raises:
-            InputError: If the seed or the period can't be used.
-        """
-        period_s = check_us("wind period", period_us, minimum=1) / 1e6
-        decay = float(interpreted(exp)(-period_s / self.wind_tau_s))
-        root = math.sqrt(1.0 - decay * decay)
-        rec["kind"] = KINDS[self.wind]
-        rec["key"] = stream_key(seed, STREAM)
-        rec["tick"] = 0
-        rec["mean_ned"] = (0.0, 0.0, 0.0) if self.wind == "none" else self.wind_mean_ned
-        rec["decay"] = decay
-        rec["gain_ned"] = tuple(sigma * root for sigma in self.wind_sigma_ned)
-        rec["turbulence_ned"] = 0.0
+        """Write the wind into a `WIND` record, before its first tick; the period is that of the wind axis."""
+        decay, root = gauss_markov(check_us("wind period", period_us, minimum=1), self.wind_tau_s)
+        mean_ned = (0.0, 0.0, 0.0) if self.wind == "none" else self.wind_mean_ned
+        gain_ned = tuple(sigma * root for sigma in self.wind_sigma_ned)
+        fill(rec, self, kind=KINDS[self.wind], key=stream_key(seed, "wind"), mean_ned=mean_ned, decay=decay)
+        fill(rec, self, gain_ned=gain_ned, tick=0, turbulence_ned=0.0)
         if self.wind == "dryden":
-            turbulence = Dryden(self.dryden_wind_20ft_mps, self.dryden_height_m)
+            turbulence = dryden.Dryden(self.dryden_wind_20ft_mps, self.dryden_height_m)
             turbulence.write(rec["dryden"], self.wind_mean_ned, period_us)

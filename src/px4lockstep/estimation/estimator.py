@@ -24,14 +24,13 @@ Reference:
     first-order Gauss-Markov process.
 """
 
-import math
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from px4lockstep.environment.wind import gauss_markov
 from px4lockstep.errors import InputError
-from px4lockstep.jit import interpreted, kernel, record
-from px4lockstep.math.exponential import exp
+from px4lockstep.jit import kernel, record
 from px4lockstep.math.philox import normal3, normal4, stream_key
 from px4lockstep.math.trigonometry import sincos
 from px4lockstep.part import EachAxis, Found, Part, Period, Seconds, entry, misfit
@@ -45,17 +44,11 @@ from px4lockstep.plant.layout import (
 )
 from px4lockstep.timebase import check_us, ticks_of
 
-TRUTH = 0
-NOISY_DELAYED = 1
-
+TRUTH, NOISY_DELAYED = range(2)
 KINDS = {"none": TRUTH, "noisy_delayed": NOISY_DELAYED}
 
-NOISE_STREAM = "estimator"
-BIAS_STREAM = "estimator_bias"
 # Lanes of both streams. Typed: a kernel compiles once per value of a plain integer that it is handed.
-POS_AND_YAW = np.int64(0)
-VEL = np.int64(1)
-RATE = np.int64(2)
+POS_AND_YAW, VEL, RATE = np.int64(0), np.int64(1), np.int64(2)
 ONE_DRAW = np.int64(0)
 
 MAX_DELAY_TICKS = 64
@@ -71,19 +64,13 @@ STATES = "tick bias drifted is_drifting error sample ring"
 ESTIMATOR = record(
     [
         ("kind", "i8"),
-        ("noise_key", "u8"),  # of the streams of random numbers
-        ("bias_key", "u8"),
+        ("noise_key bias_key", "u8"),  # of the streams of random numbers
         ("period_s", "f8"),
         ("delay_ticks", "i8"),
-        ("pos_sigma_m", "f8"),  # of the white noise
-        ("vel_sigma_m_s", "f8"),
-        ("yaw_sigma_rad", "f8"),
-        ("rate_sigma_rad_s", "f8"),
+        ("pos_sigma_m vel_sigma_m_s yaw_sigma_rad rate_sigma_rad_s", "f8"),  # of the white noise
         ("bias_decay", "f8"),  # phi
-        ("pos_bias_gain_m", "f8"),  # sigma_b sqrt(1 - phi**2)
-        ("vel_bias_gain_m_s", "f8"),
-        ("yaw_bias_gain_rad", "f8"),
-        ("rate_bias_gain_rad_s", "f8"),
+        # sigma_b sqrt(1 - phi**2)
+        ("pos_bias_gain_m vel_bias_gain_m_s yaw_bias_gain_rad rate_bias_gain_rad_s", "f8"),
         # what changes as a run goes on
         ("tick", "i8"),
         ("bias", ERROR),  # Gauss-Markov
@@ -96,20 +83,10 @@ ESTIMATOR = record(
     state=STATES,
 )
 
-SIGMAS = {
-    "pos_sigma_m": "pos_sigma_m",
-    "vel_sigma_mps": "vel_sigma_m_s",
-    "yaw_sigma_rad": "yaw_sigma_rad",
-    "rate_sigma_rad_s": "rate_sigma_rad_s",
-}
-"""Keys of white noise, and their fields in the record."""
-BIAS_GAINS = {
-    "pos_bias_sigma_m": "pos_bias_gain_m",
-    "vel_bias_sigma_mps": "vel_bias_gain_m_s",
-    "yaw_bias_sigma_rad": "yaw_bias_gain_rad",
-    "rate_bias_sigma_rad_s": "rate_bias_gain_rad_s",
-}
-"""Keys of biases, and their fields in the record."""
+SIGMAS = ("pos_sigma_m", "vel_sigma_mps", "yaw_sigma_rad", "rate_sigma_rad_s")
+"""Keys of white noise."""
+BIASES = ("pos_bias_sigma_m", "vel_bias_sigma_mps", "yaw_bias_sigma_rad", "rate_bias_sigma_rad_s")
+"""Keys of biases. The record has their gains, and m_s for mps."""
 
 
 @kernel
@@ -119,24 +96,18 @@ def step_bias(estimator):
     decay = estimator.bias_decay
     key, tick = estimator.bias_key, estimator.tick
     if estimator.pos_bias_gain_m > 0.0 or estimator.yaw_bias_gain_rad > 0.0:
-        gain = estimator.pos_bias_gain_m
-        north, east, down, turn = normal4(key, tick, POS_AND_YAW, ONE_DRAW)
-        bias.pos_ned[0] = decay * bias.pos_ned[0] + gain * north
-        bias.pos_ned[1] = decay * bias.pos_ned[1] + gain * east
-        bias.pos_ned[2] = decay * bias.pos_ned[2] + gain * down
-        bias.yaw = decay * bias.yaw + estimator.yaw_bias_gain_rad * turn
+        xi4 = normal4(key, tick, POS_AND_YAW, ONE_DRAW)
+        for i in range(3):
+            bias.pos_ned[i] = decay * bias.pos_ned[i] + estimator.pos_bias_gain_m * xi4[i]
+        bias.yaw = decay * bias.yaw + estimator.yaw_bias_gain_rad * xi4[3]
     if estimator.vel_bias_gain_m_s > 0.0:
-        gain = estimator.vel_bias_gain_m_s
-        north, east, down = normal3(key, tick, VEL, ONE_DRAW)
-        bias.vel_ned[0] = decay * bias.vel_ned[0] + gain * north
-        bias.vel_ned[1] = decay * bias.vel_ned[1] + gain * east
-        bias.vel_ned[2] = decay * bias.vel_ned[2] + gain * down
+        xi = normal3(key, tick, VEL, ONE_DRAW)
+        for i in range(3):
+            bias.vel_ned[i] = decay * bias.vel_ned[i] + estimator.vel_bias_gain_m_s * xi[i]
     if estimator.rate_bias_gain_rad_s > 0.0:
-        gain = estimator.rate_bias_gain_rad_s
-        forward, right, down = normal3(key, tick, RATE, ONE_DRAW)
-        bias.omega_body[0] = decay * bias.omega_body[0] + gain * forward
-        bias.omega_body[1] = decay * bias.omega_body[1] + gain * right
-        bias.omega_body[2] = decay * bias.omega_body[2] + gain * down
+        xi = normal3(key, tick, RATE, ONE_DRAW)
+        for i in range(3):
+            bias.omega_body[i] = decay * bias.omega_body[i] + estimator.rate_bias_gain_rad_s * xi[i]
 
 
 @kernel
@@ -144,27 +115,18 @@ def draw_error(estimator):
     """Write the error of this tick: bias and white noise."""
     error, bias = estimator.error, estimator.bias
     key, tick = estimator.noise_key, estimator.tick
-    north, east, down, turn = 0.0, 0.0, 0.0, 0.0
+    pos, vel, rate = (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     if estimator.pos_sigma_m > 0.0 or estimator.yaw_sigma_rad > 0.0:
-        north, east, down, turn = normal4(key, tick, POS_AND_YAW, ONE_DRAW)
-    sigma = estimator.pos_sigma_m
-    error.pos_ned[0] = bias.pos_ned[0] + sigma * north
-    error.pos_ned[1] = bias.pos_ned[1] + sigma * east
-    error.pos_ned[2] = bias.pos_ned[2] + sigma * down
-    error.yaw = bias.yaw + estimator.yaw_sigma_rad * turn
+        pos = normal4(key, tick, POS_AND_YAW, ONE_DRAW)
     if estimator.vel_sigma_m_s > 0.0:
-        north, east, down = normal3(key, tick, VEL, ONE_DRAW)
-    sigma = estimator.vel_sigma_m_s
-    error.vel_ned[0] = bias.vel_ned[0] + sigma * north
-    error.vel_ned[1] = bias.vel_ned[1] + sigma * east
-    error.vel_ned[2] = bias.vel_ned[2] + sigma * down
-    forward, right, down = 0.0, 0.0, 0.0
+        vel = normal3(key, tick, VEL, ONE_DRAW)
     if estimator.rate_sigma_rad_s > 0.0:
-        forward, right, down = normal3(key, tick, RATE, ONE_DRAW)
-    sigma = estimator.rate_sigma_rad_s
-    error.omega_body[0] = bias.omega_body[0] + sigma * forward
-    error.omega_body[1] = bias.omega_body[1] + sigma * right
-    error.omega_body[2] = bias.omega_body[2] + sigma * down
+        rate = normal3(key, tick, RATE, ONE_DRAW)
+    for i in range(3):
+        error.pos_ned[i] = bias.pos_ned[i] + estimator.pos_sigma_m * pos[i]
+        error.vel_ned[i] = bias.vel_ned[i] + estimator.vel_sigma_m_s * vel[i]
+        error.omega_body[i] = bias.omega_body[i] + estimator.rate_sigma_rad_s * rate[i]
+    error.yaw = bias.yaw + estimator.yaw_sigma_rad * pos[3]
 
 
 @kernel
@@ -207,19 +169,10 @@ def sample_noisy_delayed(estimator, state):
 @kernel
 def is_any(error):
     """Return whether an error is not 0 in any of its parts."""
-    pos, vel, omega = error.pos_ned, error.vel_ned, error.omega_body
-    return (
-        pos[0] != 0.0
-        or pos[1] != 0.0
-        or pos[2] != 0.0
-        or vel[0] != 0.0
-        or vel[1] != 0.0
-        or vel[2] != 0.0
-        or error.yaw != 0.0
-        or omega[0] != 0.0
-        or omega[1] != 0.0
-        or omega[2] != 0.0
-    )
+    for i in range(3):
+        if error.pos_ned[i] != 0.0 or error.vel_ned[i] != 0.0 or error.omega_body[i] != 0.0:
+            return True
+    return error.yaw != 0.0
 
 
 @kernel
@@ -274,11 +227,7 @@ def publish(sample, has_position, estimate):
 def step_estimator(estimator, state, scenario, estimate):
     """Run one autopilot tick: sample the state, add errors, delay, apply faults, write the estimate.
 
-    Args:
-        estimator: An `ESTIMATOR` record.
-        state: The plant's, which begins with a rigid body's.
-        scenario: The scenario's part of the bus, for its faults.
-        estimate: The estimate on the bus; what a fault holds is simply not written.
+    The state begins with a rigid body's. `scenario` and `estimate` are on the bus; what a fault holds is not written.
     """
     sample = estimator.sample
     if estimator.kind == NOISY_DELAYED:
@@ -295,11 +244,8 @@ def step_estimator(estimator, state, scenario, estimate):
     estimator.tick += 1
 
 
-class Estimator(Part):
+class Estimator(Part, where="estimator", stage="estimator"):
     """What the autopilot is told of the state."""
-
-    where: ClassVar[str] = "estimator"
-    stage: ClassVar[str | None] = "estimator"
 
     kind: Literal["none", "noisy_delayed"] = entry("none", "The truth (`none`), or noise, bias and delay.")
     pos_sigma_m: EachAxis = entry((0.02, 0.02, 0.02), "White noise of the position, one number or one per axis.", "m")
@@ -324,51 +270,27 @@ class Estimator(Part):
 
     def check(self) -> Found:
         """One value for all three axes, which is all that the model has."""
-        for name in (*SIGMAS, *BIAS_GAINS) if self.kind != "none" else ():
+        for name in (*SIGMAS, *BIASES) if self.kind != "none" else ():
             value = getattr(self, name)
             if isinstance(value, tuple) and len(set(value)) > 1:
                 yield misfit(name, value, "differs between axes; the estimator has one value for all three")
 
     def delay_ticks(self, period_us: int) -> int:
-        """Return the delay in ticks of the autopilot.
-
-        Raises:
-            TimeError: If it is not a whole number of ticks, or too long.
-        """
+        """Return the delay in ticks of the autopilot, or raise `TimeError` if they are not whole, or too many."""
         return 0 if self.kind == "none" else ticks_of(self.delay_s, "estimator.delay_s", period_us, MAX_DELAY_TICKS)
 
     def write(self, rec: Any, seed: int, period_us: int) -> None:
-        """Write the estimator into an `ESTIMATOR` record, before its first tick.
-
-        Args:
-            rec: The record.
-            seed: The seed of the run.
-            period_us: The period of the autopilot axis.
-
-        Raises:
-            InputError: If the seed or the period can't be used, or the delay is not a whole number of ticks or too
-                long.
-        """
+        """Write the estimator into an `ESTIMATOR` record, before its first tick; the period is the autopilot's."""
         period_s = check_us("autopilot period", period_us, minimum=1) / 1e6
-        decay = float(interpreted(exp)(-period_s / self.bias_tau_s))
-        root = math.sqrt(1.0 - decay * decay)
-        rec["kind"] = KINDS[self.kind]
-        rec["noise_key"] = stream_key(seed, NOISE_STREAM)
-        rec["bias_key"] = stream_key(seed, BIAS_STREAM)
-        rec["period_s"] = period_s
-        rec["delay_ticks"] = self.delay_ticks(period_us)
-        for key, name in SIGMAS.items():
-            rec[name] = _one(getattr(self, key))
-        rec["bias_decay"] = decay
-        for key, name in BIAS_GAINS.items():
-            rec[name] = _one(getattr(self, key)) * root
+        rec["bias_decay"], root = gauss_markov(period_us, self.bias_tau_s)
+        rec["kind"], rec["period_s"], rec["delay_ticks"] = KINDS[self.kind], period_s, self.delay_ticks(period_us)
+        rec["noise_key"], rec["bias_key"] = stream_key(seed, "estimator"), stream_key(seed, "estimator_bias")
+        for name in (*SIGMAS, *BIASES):
+            sigma = np.ravel(getattr(self, name))[0]  # one value for all axes
+            field = name.replace("mps", "m_s").replace("bias_sigma", "bias_gain")
+            rec[field] = sigma * root if name in BIASES else sigma
         for name in STATES.split():
             rec[name] = np.zeros((), rec.dtype[name])
-
-
-def _one(sigma: float | tuple[float, float, float]) -> float:
-    """Return the value of all axes."""
-    return sigma[0] if isinstance(sigma, tuple) else sigma
 
 
 def check_rigid_body(plant: Any) -> None:

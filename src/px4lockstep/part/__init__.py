@@ -99,6 +99,11 @@ class Part(BaseModel, metaclass=_PartType):
     where: ClassVar[str] = ""
     """The dotted key of the table in a spec file, for errors of a part that is made in Python."""
 
+    def __init_subclass__(cls, *, where: str | None = None, stage: str | None = None, **options: Any) -> None:
+        """Take `where` and `stage` from the class statement: `class Wind(Part, where="environment", stage="wind")`."""
+        super().__init_subclass__(**options)
+        cls.where, cls.stage = where or cls.where, stage or cls.stage
+
     def check(self) -> Found:
         """Yield what is wrong with values that are valid alone and do not fit together.
 
@@ -120,6 +125,19 @@ class Part(BaseModel, metaclass=_PartType):
         return part.model_construct(**{name: getattr(self, name) for name in part.model_fields})
 
 
+def fill(rec: Any, part: Any, **values: Any) -> None:
+    """Write values into the fields of a record; those not given have a part's value of the same name, if there is one.
+
+    A tuple that is shorter than its field, which holds the longest allowed, fills the beginning of it.
+    """
+    own = {name: value for name, value in vars(part).items() if name in rec.dtype.names and not isinstance(value, Part)}
+    for name, value in (own | values).items():
+        if not isinstance(value, tuple):
+            rec[name] = value
+        elif value:
+            rec[name][: len(value)] = value
+
+
 def entry(default: Any = ..., doc: str = "", unit: str = "", *, stage: str | None = None, **limits: Any) -> Any:
     """Return a key of a part.
 
@@ -138,6 +156,11 @@ def entry(default: Any = ..., doc: str = "", unit: str = "", *, stage: str | Non
 def misfit(key: str, value: Any, text: str) -> tuple[Key, str]:
     """Return a finding of `Part.check` about the value of a key."""
     return (key,), f"{KEY} = {show(value)} {text}"
+
+
+def bad(key: Key, value: Any, text: str) -> tuple[Key, str]:
+    """Return a finding about the value of a key whose place in the file is known."""
+    return key, f"{dotted(key)} = {show(value)} {text}"
 
 
 def name_or_table(value: Any) -> Any:

@@ -44,21 +44,12 @@ ALL_SENSORS = sum(bit for bit, _ in SENSORS.values())
 
 @dataclass(frozen=True)
 class Fault:
-    """A kind of fault.
-
-    Args:
-        name: The field of `FAULTS` and the column of the log.
-        form: What the field holds: `MOTOR_MASK`, `SENSOR_MASK`, `FLAG` or `FRACTIONS`.
-        doc: What the column of the log is.
-        begins: What reports call it when it begins; `{}` is the number of a motor from 1, or the sensor. Empty: another
-            field tells.
-        ends: What reports call it when it ends.
-    """
+    """A kind of fault: a field of `FAULTS` and a column of the log."""
 
     name: str
-    form: str
-    doc: str
-    begins: str = ""
+    form: str  # what the field holds: `MOTOR_MASK`, `SENSOR_MASK`, `FLAG` or `FRACTIONS`
+    doc: str  # what the column of the log is
+    begins: str = ""  # in reports; `{}` is the number of a motor from 1, or the sensor. Empty: another field tells
     ends: str = ""
 
     @property
@@ -84,13 +75,8 @@ KINDS = (
 """All kinds, in the order of the log. New ones are appended."""
 
 FIRST = (
-    "motor_disabled_mask",
-    "motor_stuck_mask",
-    "motor_weak_mask",
-    "battery_disconnected",
-    "sensor_fault_mask",
-    "stuck_duty",
-    "thrust_loss",
+    *("motor_disabled_mask", "motor_stuck_mask", "motor_weak_mask", "battery_disconnected", "sensor_fault_mask"),
+    *("stuck_duty", "thrust_loss"),
 )
 """The fields that the digest of every flight has, in its order. It never changes."""
 LATER = tuple(fault.name for fault in KINDS if fault.name not in FIRST)
@@ -108,13 +94,8 @@ FAULTS = record([_field(name) for name in (*FIRST, *LATER)])
 # -- kernels that name the fields ------------------------------------------------------------------------------------
 
 NO_FAULT_IS_WRONG = np.int64(-1)
-MOTOR_DISABLED_MASK = np.int64(NUMBERS["motor_disabled_mask"])
-MOTOR_STUCK_MASK = np.int64(NUMBERS["motor_stuck_mask"])
-MOTOR_WEAK_MASK = np.int64(NUMBERS["motor_weak_mask"])
-STUCK_DUTY = np.int64(NUMBERS["stuck_duty"])
-THRUST_LOSS = np.int64(NUMBERS["thrust_loss"])
-BATTERY_DISCONNECTED = np.int64(NUMBERS["battery_disconnected"])
-SENSOR_FAULT_MASK = np.int64(NUMBERS["sensor_fault_mask"])
+MOTOR_DISABLED_MASK, MOTOR_STUCK_MASK, MOTOR_WEAK_MASK, *_others = np.arange(len(KINDS))  # in the order of `KINDS`
+STUCK_DUTY, THRUST_LOSS, BATTERY_DISCONNECTED, SENSOR_FAULT_MASK = _others
 
 
 @kernel

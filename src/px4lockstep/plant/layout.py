@@ -43,11 +43,7 @@ REGIME_BITS = 63
 COMMAND = record([("motors", "f8", MAX_MOTORS), ("servos", "f8", MAX_SERVOS)])
 """Motor commands in [0, 1] and servo commands in [-1, 1]."""
 
-SENSOR_FAULT_GYRO = 1
-SENSOR_FAULT_ACCEL = 2
-SENSOR_FAULT_MAG = 4
-SENSOR_FAULT_BARO = 8
-SENSOR_FAULT_GPS = 16
+SENSOR_FAULT_GYRO, SENSOR_FAULT_ACCEL, SENSOR_FAULT_MAG, SENSOR_FAULT_BARO, SENSOR_FAULT_GPS = 1, 2, 4, 8, 16
 SENSOR_FAULT_EST_FREEZE = 32  # the estimate holds; the others are `estimation.sensors`'
 
 BATTERY_STATUS = record([("voltage_v", "f8"), ("current_a", "f8"), ("remaining", "f8"), ("warning", "i8")])
@@ -57,14 +53,10 @@ OUTPUTS = record(
     [
         ("values", "f8", 8),  # a reference problem's invariants, or what a user's plant likes
         ("rotor_duty", "f8", MAX_MOTORS),  # what the ESC applies, after faults and deadzone
-        ("rotor_thrust_n", "f8", MAX_MOTORS),
-        ("rotor_torque_nm", "f8", MAX_MOTORS),
-        ("motor_current_a", "f8", MAX_MOTORS),
-        ("bus_voltage_v", "f8", MAX_BUSES),
-        ("bus_current_a", "f8", MAX_BUSES),
+        ("rotor_thrust_n rotor_torque_nm motor_current_a", "f8", MAX_MOTORS),
+        ("bus_voltage_v bus_current_a", "f8", MAX_BUSES),
         ("battery", BATTERY_STATUS, MAX_BATTERIES),
-        ("air_density_kg_m3", "f8"),
-        ("air_temperature_k", "f8"),
+        ("air_density_kg_m3 air_temperature_k", "f8"),
         ("air_vel_body", "f8", 3),  # of the air relative to the vehicle
     ]
 )
@@ -75,9 +67,7 @@ TRAITS = record(
         ("is_vehicle", "i8"),  # 1: it writes rotors, power and air data into its outputs, not `values`
         ("n_motors", "i8"),
         ("n_motor_commands", "i8"),  # the highest motor command that drives something
-        ("n_servo_commands", "i8"),
-        ("n_batteries", "i8"),
-        ("n_buses", "i8"),
+        ("n_servo_commands n_batteries n_buses", "i8"),
         ("has_ground", "i8"),  # 1: it can touch the ground, at z = 0
         ("rest_m", "f8"),  # height of its centre of mass when it stands on the ground
         ("capacity_ah", "f8", MAX_BATTERIES),

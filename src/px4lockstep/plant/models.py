@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from px4lockstep.checks import check_positive
 from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.errors import InputError
 from px4lockstep.jit import callback
+from px4lockstep.part import fill
 from px4lockstep.plant import reference
 from px4lockstep.plant import user as user_plant
 from px4lockstep.plant.layout import GROUPS, MAX_STATES, USER_PLANT
@@ -71,10 +72,21 @@ def write_plant(model: PlantModel, plant: Any, x: Vector) -> None:
     model.write(plant)
 
 
+class ReferencePlant:
+    """A reference problem: its fields with the name of a parameter in `reference.REFERENCE` are those."""
+
+    kind: ClassVar[int]
+
+    def write(self, plant: Any) -> None:
+        plant["kind"] = self.kind
+        fill(plant["reference"], self)
+
+
 @dataclass(frozen=True)
-class Oscillator:
+class Oscillator(ReferencePlant):
     """Harmonic oscillator, forced by motor command 1 and the wind from the south if the gains are not 0."""
 
+    kind: ClassVar[int] = reference.OSCILLATOR
     omega_rad_s: float = 1.0
     position: float = 1.0
     velocity: float = 0.0
@@ -85,16 +97,12 @@ class Oscillator:
     def initial_state(self) -> Vector:
         return np.array([self.position, self.velocity])
 
-    def write(self, plant: Any) -> None:
-        plant["kind"] = reference.OSCILLATOR
-        for name in ("omega_rad_s", "motor_gain", "wind_gain"):
-            plant["reference"][name] = getattr(self, name)
-
 
 @dataclass(frozen=True)
-class Pendulum:
+class Pendulum(ReferencePlant):
     """Mathematical pendulum, released at rest."""
 
+    kind: ClassVar[int] = reference.PENDULUM
     omega_rad_s: float = 1.0
     angle_rad: float = 0.01
     groups: Mapping[str, int] = field(default_factory=lambda: {"pos": 1, "vel": 1})
@@ -102,15 +110,12 @@ class Pendulum:
     def initial_state(self) -> Vector:
         return np.array([self.angle_rad, 0.0])
 
-    def write(self, plant: Any) -> None:
-        plant["kind"] = reference.PENDULUM
-        plant["reference"]["omega_rad_s"] = self.omega_rad_s
-
 
 @dataclass(frozen=True)
-class KeplerOrbit:
+class KeplerOrbit(ReferencePlant):
     """Circular orbit, inclined about the first axis, starting on it."""
 
+    kind: ClassVar[int] = reference.KEPLER
     mu_m3_s2: float = 1.0
     radius_m: float = 1.0
     inclination_rad: float = 0.0
@@ -122,15 +127,12 @@ class KeplerOrbit:
         tilt = self.inclination_rad
         return np.array([self.radius_m, 0.0, 0.0, 0.0, speed * math.cos(tilt), speed * math.sin(tilt)])
 
-    def write(self, plant: Any) -> None:
-        plant["kind"] = reference.KEPLER
-        plant["reference"]["mu_m3_s2"] = self.mu_m3_s2
-
 
 @dataclass(frozen=True)
-class TorqueFreeBody:
+class TorqueFreeBody(ReferencePlant):
     """Rigid body without torque, in principal axes."""
 
+    kind: ClassVar[int] = reference.RIGID_BODY
     inertia_kgm2: tuple[float, float, float] = (1.0, 2.0, 3.0)
     omega_body: tuple[float, float, float] = (0.1, 2.0, 0.3)
     q_bn: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
@@ -142,14 +144,14 @@ class TorqueFreeBody:
     def write(self, plant: Any) -> None:
         if min(self.inertia_kgm2) <= 0.0:
             raise InputError(f"inertia_kgm2 = {self.inertia_kgm2} must be positive")
-        plant["kind"] = reference.RIGID_BODY
-        plant["reference"]["inertia_kgm2"] = self.inertia_kgm2
+        super().write(plant)
 
 
 @dataclass(frozen=True)
-class ConstantRate:
+class ConstantRate(ReferencePlant):
     """Attitude turning at a constant body rate."""
 
+    kind: ClassVar[int] = reference.CONSTANT_RATE
     rate_body_rad_s: tuple[float, float, float] = (0.0, 0.0, math.pi)
     q_bn: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
     groups: Mapping[str, int] = field(default_factory=lambda: {"att": 4})
@@ -157,15 +159,12 @@ class ConstantRate:
     def initial_state(self) -> Vector:
         return np.array(self.q_bn)
 
-    def write(self, plant: Any) -> None:
-        plant["kind"] = reference.CONSTANT_RATE
-        plant["reference"]["rate_body_rad_s"] = self.rate_body_rad_s
-
 
 @dataclass(frozen=True)
-class FreeFall:
+class FreeFall(ReferencePlant):
     """A point mass in uniform gravity, down being positive."""
 
+    kind: ClassVar[int] = reference.FREE_FALL
     gravity_m_s2: float = STANDARD_GRAVITY_M_S2
     pos_ned: tuple[float, float, float] = (0.0, 0.0, 0.0)
     vel_ned: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -173,10 +172,6 @@ class FreeFall:
 
     def initial_state(self) -> Vector:
         return np.array([*self.pos_ned, *self.vel_ned])
-
-    def write(self, plant: Any) -> None:
-        plant["kind"] = reference.FREE_FALL
-        plant["reference"]["gravity_m_s2"] = self.gravity_m_s2
 
 
 @dataclass(frozen=True)
@@ -214,10 +209,8 @@ class UserPlant:
         user["values"][: len(self.parameters)] = self.parameters
         if self.rhs is None:
             raise InputError("a plant needs a right-hand side: rhs is None")
-        user["rhs_address"] = _address(self.rhs, user_plant.RHS_SIGNATURE)
-        user["outputs_address"] = _address(self.outputs, user_plant.OUTPUTS_SIGNATURE)
-        user["project_address"] = _address(self.project, user_plant.PROJECT_SIGNATURE)
-        user["autopilot_tick_address"] = _address(self.autopilot_tick, user_plant.AUTOPILOT_TICK_SIGNATURE)
+        for name, signature in user_plant.SIGNATURES.items():
+            user[f"{name}_address"] = _address(getattr(self, name), signature)
 
 
 def _address(function: Callable[..., Any] | int | None, signature: tuple[str, tuple[Any, ...]]) -> int:

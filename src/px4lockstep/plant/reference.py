@@ -17,18 +17,12 @@ from px4lockstep.jit import kernel, record
 from px4lockstep.math.quaternion import derivative, rotate
 from px4lockstep.math.trigonometry import cos, sin
 
-OSCILLATOR = 1
-PENDULUM = 2
-KEPLER = 3
-RIGID_BODY = 4
-CONSTANT_RATE = 5
-FREE_FALL = 6
+OSCILLATOR, PENDULUM, KEPLER, RIGID_BODY, CONSTANT_RATE, FREE_FALL = range(1, 7)
 
 REFERENCE = record(
     [
         ("omega_rad_s", "f8"),  # oscillator, pendulum
-        ("motor_gain", "f8"),
-        ("wind_gain", "f8"),
+        ("motor_gain wind_gain", "f8"),
         ("mu_m3_s2", "f8"),  # kepler
         ("gravity_m_s2", "f8"),  # free fall
         ("inertia_kgm2", "f8", 3),  # rigid body, principal moments

@@ -12,27 +12,23 @@ The same signatures in C, for a plant in a shared library, with pointers to the 
     void rhs(double, const double *x, const void *inputs, const void *params, double *dx);
 """
 
+from typing import Any
+
 from px4lockstep.jit import call_i32, call_void, kernel, record
 from px4lockstep.plant.inputs import INPUT
 from px4lockstep.plant.layout import OUTPUTS, STATE
 
 MAX_PARAMETERS = 64
+ADDRESSES = "rhs_address outputs_address project_address autopilot_tick_address"
 
-USER = record(
-    [
-        ("values", "f8", MAX_PARAMETERS),
-        ("rhs_address", "i8"),
-        ("outputs_address", "i8"),
-        ("project_address", "i8"),
-        ("autopilot_tick_address", "i8"),
-    ],
-    transient="rhs_address outputs_address project_address autopilot_tick_address",
-)
+USER = record([("values", "f8", MAX_PARAMETERS), (ADDRESSES, "i8")], transient=ADDRESSES)
 
-RHS_SIGNATURE = ("void", ("f8", STATE, INPUT, USER, STATE))
-OUTPUTS_SIGNATURE = ("void", ("f8", STATE, INPUT, USER, OUTPUTS))
-PROJECT_SIGNATURE = ("i4", (STATE, USER))
-AUTOPILOT_TICK_SIGNATURE = ("void", ("i8", STATE, INPUT, USER))
+SIGNATURES: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "rhs": ("void", ("f8", STATE, INPUT, USER, STATE)),
+    "outputs": ("void", ("f8", STATE, INPUT, USER, OUTPUTS)),
+    "project": ("i4", (STATE, USER)),
+    "autopilot_tick": ("void", ("i8", STATE, INPUT, USER)),
+}
 
 
 @kernel

@@ -14,54 +14,26 @@ from px4lockstep.plant.faults import SENSORS
 from px4lockstep.vehicle.dispatch import applied_duty
 
 # Numbers of actions. Their order means nothing; recordings have them in their checkpoints, so none is given twice.
-ARM = 0
-DISARM = 1
-START_MISSION = 2
-RETURN = 3
-LAND = 4
-WIND_STEP = 5
-DISABLE_MOTOR = 6
-RESTORE_MOTOR = 7
-THRUST_LOSS = 8
-STUCK_MOTOR = 9
-DISCONNECT_BATTERY = 10
-RECONNECT_BATTERY = 11
-SENSOR_FAULT = 12
-CLEAR_SENSOR_FAULT = 13
-ESTIMATE_BIAS = 14
-ESTIMATE_DRIFT = 15
-ESTIMATE_DROPOUT = 16
-CLEAR_ESTIMATE_FAULTS = 17
+ARM, DISARM, START_MISSION, RETURN, LAND, WIND_STEP = range(6)
+DISABLE_MOTOR, RESTORE_MOTOR, THRUST_LOSS, STUCK_MOTOR, DISCONNECT_BATTERY, RECONNECT_BATTERY = range(6, 12)
+SENSOR_FAULT, CLEAR_SENSOR_FAULT = range(12, 14)
+ESTIMATE_BIAS, ESTIMATE_DRIFT, ESTIMATE_DROPOUT, CLEAR_ESTIMATE_FAULTS = range(14, 18)
 CALL = 18  # a Python function
 
 # What must be there for an action to have an effect.
-MOTORS = "motors"
-BATTERIES = "batteries"
-SENSOR = "sensor"
-ESTIMATOR = "estimator"
-MISSION = "mission"
+MOTORS, BATTERIES, SENSOR, ESTIMATOR, MISSION = "motors", "batteries", "sensor", "estimator", "mission"
 
 
 @dataclass(frozen=True)
 class Action:
-    """An action that a scenario can name.
-
-    Args:
-        number: Its number in the `EVENT` record.
-        doc: What it does, in a few words.
-        arguments: The keys of an event that it takes. Those but `motor` and `sensor` are written into `values` in this
-            order.
-        optional: Those of them that may be left out.
-        left_out: What is written into `values` for an argument that is left out.
-        needs: What must be there for it to have an effect, if anything.
-    """
+    """An action that a scenario can name, with its number in the `EVENT` record."""
 
     number: int
     doc: str
-    arguments: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
-    left_out: float = 0.0
-    needs: str = ""
+    arguments: tuple[str, ...] = ()  # keys of an event; all but `motor` and `sensor` go into `values` in this order
+    optional: tuple[str, ...] = ()  # those that may be left out
+    left_out: float = 0.0  # what is written into `values` for those
+    needs: str = ""  # what must be there for it to have an effect
 
     @property
     def is_all_optional(self) -> bool:
@@ -111,10 +83,7 @@ N_VALUES = 10
 
 EVENT = record(
     [
-        ("trigger", "i8"),
-        ("time_us", "i8"),
-        ("step", "i8"),
-        ("signal", "i8"),
+        ("trigger time_us step signal", "i8"),
         ("threshold", "f8"),
         ("action", "i8"),
         ("motor", "i8"),  # from 0

@@ -9,7 +9,7 @@ outputs)`, which no file can hold.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, ValidatorFunctionWrapHandler, WrapValidator
 
@@ -57,10 +57,8 @@ def _fits_record(step: int | None) -> int | None:
     return step
 
 
-class When(Part):
+class When(Part, where="scenario.events.when"):
     """A condition on a signal."""
-
-    where: ClassVar[str] = "scenario.events.when"
 
     signal: Annotated[str, _one_of(SIGNALS)] = entry(
         ..., f"The signal: {_listed(SIGNALS)}.", extra={"enum": list(SIGNALS)}
@@ -75,10 +73,8 @@ class When(Part):
             yield (), f"{KEY} on {self.signal!r} has {has}; give above or below"
 
 
-class Event(Part):
+class Event(Part, where="scenario.events"):
     """Something that happens: one trigger, one action, its arguments."""
-
-    where: ClassVar[str] = "scenario.events"
 
     at_s: Seconds | None = entry(None, "Trigger: at this time.", "s")
     at_step: Annotated[int | None, AfterValidator(_fits_record)] = entry(

@@ -6,10 +6,9 @@ simulation before its first boundary: what is not known yet is None and not chec
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from px4lockstep.errors import InputError
-from px4lockstep.part import Found, Key, dotted, show
+from px4lockstep.part import Found, Key, bad, dotted
 from px4lockstep.scenario.actions import ACTIONS, BATTERIES, ESTIMATOR, MISSION, MOTORS, SENSOR_BITS
 from px4lockstep.scenario.events import Event
 from px4lockstep.scenario.scenario import Scenario, time_key
@@ -20,33 +19,19 @@ OWN_MODEL = "A model of your own can be told by a Python function: .do(...)"
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a scenario runs with. None: not known, so what depends on it is not checked.
+    """What a scenario runs with. None: not known, so what depends on it is not checked."""
 
-    Args:
-        n_motors: How many motors the plant has that can break; 0 if it is not a multirotor.
-        n_batteries: How many batteries it has.
-        state: Which of position, velocity and attitude are in its state.
-        has_estimator: Whether there is an estimator that applies faults.
-        autopilot: What messages call the autopilot.
-        has_autopilot: Whether there is an autopilot.
-        has_mission: Whether it has a mission.
-        takes_sensor_faults: Whether it flies by sensors that apply faults.
-        estimates_itself: Whether it has an estimator of its own, which faults of the estimate don't reach.
-        start_us: The first boundary.
-        has_ticks: Whether the timeline has an autopilot axis.
-    """
-
-    n_motors: int | None = None
+    n_motors: int | None = None  # that can break; 0 if the plant is not a multirotor
     n_batteries: int | None = None
-    state: Collection[str] | None = None
-    has_estimator: bool | None = None
-    autopilot: str = "the autopilot"
+    state: Collection[str] | None = None  # which of position, velocity and attitude it has
+    has_estimator: bool | None = None  # one that applies faults
+    autopilot: str = "the autopilot"  # what messages call it
     has_autopilot: bool | None = None
     has_mission: bool | None = None
-    takes_sensor_faults: bool | None = None
-    estimates_itself: bool | None = None
+    takes_sensor_faults: bool | None = None  # it flies by sensors that apply them
+    estimates_itself: bool | None = None  # by an estimator of its own, which faults of the estimate don't reach
     start_us: int | None = None
-    has_ticks: bool | None = None
+    has_ticks: bool | None = None  # the timeline has an autopilot axis
 
 
 def problems(scenario: Scenario, around: Surroundings) -> Found:
@@ -54,50 +39,46 @@ def problems(scenario: Scenario, around: Surroundings) -> Found:
     for key, event in scenario.keyed_events:
         time_us = event.time_us
         if time_us is not None and around.start_us is not None and time_us < around.start_us:
-            yield _bad(time_key(key), event.at_s, f"is before the run starts, {around.start_us / 1e6}")
+            yield bad(time_key(key), event.at_s, f"is before the run starts, {around.start_us / 1e6}")
         if event.at_step is not None and around.has_ticks is False:
-            yield _bad((*key, "at_step"), event.at_step, "never comes: the timeline has no autopilot axis")
+            yield bad((*key, "at_step"), event.at_step, "never comes: the timeline has no autopilot axis")
         if event.when is not None and event.condition is None:
             yield from _signal_problems((*key, "when", "signal"), event.when.signal, around)
         if event.act is None:
             yield from _action_problems(key, event, around)
 
 
-def _bad(key: Key, value: Any, text: str) -> tuple[Key, str]:
-    return key, f"{dotted(key)} = {show(value)} {text}"
-
-
 def _signal_problems(key: Key, signal: str, around: Surroundings) -> Found:
     needs = SIGNALS[signal].needs
     if needs and around.state is not None and needs not in around.state:
-        yield _bad(key, signal, f"can't be read: the plant has no {needs}")
+        yield bad(key, signal, f"can't be read: the plant has no {needs}")
     if signal.startswith("battery_"):
         if around.n_batteries == 0:
-            yield _bad(key, signal, "can't be read: the plant has no batteries")
+            yield bad(key, signal, "can't be read: the plant has no batteries")
         elif around.has_ticks is False:
-            yield _bad(key, signal, "is never measured: that needs an autopilot axis in the timeline")
+            yield bad(key, signal, "is never measured: that needs an autopilot axis in the timeline")
     if signal == "mission_item" and around.has_autopilot is False:
-        yield _bad(key, signal, "can't be read: there is no autopilot")
+        yield bad(key, signal, "can't be read: there is no autopilot")
 
 
 def _action_problems(key: Key, event: Event, around: Surroundings) -> Found:
     name, needs = event.action, ACTIONS[event.action].needs
     own: Key = (*key, "action")
     if needs == MOTORS and around.n_motors == 0:
-        yield _bad(own, name, f"has no effect: the plant is not a multirotor. {OWN_MODEL}")
+        yield bad(own, name, f"has no effect: the plant is not a multirotor. {OWN_MODEL}")
     elif needs == MOTORS and around.n_motors is not None and event.motor is not None and event.motor > around.n_motors:
         text = f"is not there: the aircraft has {around.n_motors} motors; use 1 to {around.n_motors}"
-        yield _bad((*key, "motor"), event.motor, text)
+        yield bad((*key, "motor"), event.motor, text)
     elif needs == BATTERIES and around.n_batteries == 0:
-        yield _bad(own, name, f"has no effect: the plant has no power network. {OWN_MODEL}")
+        yield bad(own, name, f"has no effect: the plant has no power network. {OWN_MODEL}")
     elif needs == MISSION and around.has_mission is False:
         yield key, f"{dotted(key)} starts the mission, and {around.autopilot} has none; give it one"
     elif event.sensor is not None:
         yield from _sensor_problems((*key, "sensor"), event.sensor, around)
     elif needs == ESTIMATOR and around.estimates_itself and name.startswith("estimate_"):
-        yield _bad(own, name, f"has no effect: {around.autopilot} estimates by itself; use sensor_fault")
+        yield bad(own, name, f"has no effect: {around.autopilot} estimates by itself; use sensor_fault")
     if (needs == ESTIMATOR or event.sensor == "estimate") and around.has_estimator is False:
-        yield _bad(
+        yield bad(
             own,
             name,
             "has no effect: there is no estimator that applies it; give the simulation an Estimator, or one of your "
@@ -108,7 +89,7 @@ def _action_problems(key: Key, event: Event, around: Surroundings) -> Found:
 def _sensor_problems(key: Key, sensor: str, around: Surroundings) -> Found:
     """Yield what is wrong with a sensor that breaks: the estimate is the only one without sensors."""
     if sensor != "estimate" and around.takes_sensor_faults is False:
-        yield _bad(
+        yield bad(
             key,
             sensor,
             "has no effect: no model applies it; allowed is estimate, unless the autopilot reads sensors and declares "
@@ -116,7 +97,7 @@ def _sensor_problems(key: Key, sensor: str, around: Surroundings) -> Found:
         )
     if sensor == "estimate" and around.estimates_itself:
         others = ", ".join(name for name in SENSOR_BITS if name != "estimate")
-        yield _bad(key, sensor, f"has no effect: no model applies it; allowed is {others}")
+        yield bad(key, sensor, f"has no effect: no model applies it; allowed is {others}")
 
 
 def raise_if_any(found: Iterable[tuple[Key, str]]) -> None:

@@ -22,8 +22,7 @@ MISSION_STATE = 3
 
 LANDING = record(
     [
-        ("mission", "i8"),  # requests at the boundary before
-        ("others", "i8"),
+        ("mission others", "i8"),  # requests at the boundary before
         ("is_asked", "i8"),  # for the mission, and for nothing else since
         ("is_begun", "i8"),  # asked for, and armed
         ("begun_us", "i8"),

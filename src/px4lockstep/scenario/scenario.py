@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FunctionType, MethodType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
@@ -44,11 +44,8 @@ def time_key(key: Key) -> Key:
     return (*key, "at_s") if "events" in key else key
 
 
-class Scenario(Part):
+class Scenario(Part, where="scenario", stage="scenario"):
     """What happens to the flight."""
-
-    where: ClassVar[str] = "scenario"
-    stage: ClassVar[str | None] = "scenario"
 
     arm_time_s: Seconds | None = entry(
         None, "When to arm. Left out: 1.0 if there is a mission and no event arms, else never.", "s"

@@ -6,14 +6,7 @@ from dataclasses import dataclass
 from px4lockstep.jit import kernel
 from px4lockstep.math.trigonometry import acos
 
-TIME_S = 0
-ALTITUDE_M = 1
-SPEED_M_S = 2
-BATTERY_REMAINING = 3
-BATTERY_VOLTAGE_V = 4
-DISTANCE_HOME_M = 5
-MISSION_ITEM = 6
-TILT_DEG = 7
+TIME_S, ALTITUDE_M, SPEED_M_S, BATTERY_REMAINING, BATTERY_VOLTAGE_V, DISTANCE_HOME_M, MISSION_ITEM, TILT_DEG = range(8)
 
 
 @dataclass(frozen=True)

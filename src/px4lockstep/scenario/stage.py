@@ -12,18 +12,10 @@ from px4lockstep.scenario.signals import read_signal
 
 MAX_EVENTS = 64
 
-AT_TIME = 0
-AT_STEP = 1
-WHEN_ABOVE = 2
-WHEN_BELOW = 3
-WHEN_CALLED = 4  # a Python function says so
+AT_TIME, AT_STEP, WHEN_ABOVE, WHEN_BELOW, WHEN_CALLED = range(5)  # called: a Python function says so
 
-# What Python says to an event that it was asked for.
-NOT_ASKED = 0
-ASKED = 1
-DECLINED = 2  # its condition does not hold
-HOLDS = 3  # its condition holds: do its action
-ACTED = 4  # its action is done
+# What Python says to an event that it was asked for: its condition does not hold, or does, or its action is done.
+NOT_ASKED, ASKED, DECLINED, HOLDS, ACTED = range(5)
 
 NOBODY = -1
 NEVER = 2**62
@@ -31,17 +23,13 @@ NEVER = 2**62
 SCENARIO = record(
     [
         ("count", "i8"),
-        ("i_pos", "i8"),  # where parts of the state start; -1 if the plant has none
-        ("i_vel", "i8"),
-        ("i_att", "i8"),
-        ("n_batteries", "i8"),
-        ("ends_at_crash", "i8"),
+        ("i_pos i_vel i_att", "i8"),  # where parts of the state start; -1 if the plant has none
+        ("n_batteries ends_at_crash", "i8"),
         ("rest_m", "f8"),  # height of the centre of mass when it stands
         ("events", EVENT, MAX_EVENTS),
         # From here on, what changes as a run goes on.
         ("is_fired", "i8", MAX_EVENTS),
-        ("next_us", "i8"),  # of the events not yet fired
-        ("next_step", "i8"),
+        ("next_us next_step", "i8"),  # of the events not yet fired
         ("n_watched", "i8"),  # conditions not yet met
         ("asked", "i8"),  # the event that Python is asked for
         ("answer", "i8"),
@@ -123,20 +111,10 @@ def run_events(scenario, t_us, ticks, is_tick, state, inputs, plant, bus):
 
 @kernel
 def step_scenario(scenario, t_us, ticks, is_tick, state, inputs, plant, bus):
-    """Run the scenario at a boundary, or go on with it.
+    """Run the scenario at a boundary, or go on with it: write its part of the bus.
 
-    Args:
-        scenario: The `SCENARIO` record.
-        t_us: The time of the boundary.
-        ticks: How many times the autopilot has ticked before it.
-        is_tick: Not 0 if the autopilot ticks here.
-        state: The plant's state.
-        inputs: What is held for the plant since the boundary before.
-        plant: The `PLANT` record.
-        bus: The bus; the scenario's part of it is written.
-
-    Returns:
-        The number of an event that needs Python, to be called again after, or `NOBODY`.
+    `ticks` is how many times the autopilot has ticked before, `inputs` what is held for the plant since the boundary
+    before. Return the number of an event that needs Python, to be called again after, or `NOBODY`.
     """
     if t_us >= scenario.next_us or scenario.n_watched > 0 or (is_tick != 0 and ticks >= scenario.next_step):
         asked = run_events(scenario, t_us, ticks, is_tick, state, inputs, plant, bus)

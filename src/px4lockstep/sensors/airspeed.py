@@ -13,33 +13,22 @@ Reference:
 
 from typing import Any, ClassVar
 
-import numpy as np
-
 from px4lockstep.environment.atmosphere import density_kg_m3
 from px4lockstep.jit import kernel, record
 from px4lockstep.math.philox import normal3, stream_key
 from px4lockstep.math.quaternion import rotate_inverse
-from px4lockstep.part import Part, entry
-from px4lockstep.sensors.faults import ONE_DRAW
-from px4lockstep.sensors.layout import ATT, VEL, Installation
-from px4lockstep.sensors.sampling import digitized, is_due, period_entry
-from px4lockstep.sensors.triad import BIAS_LANE, drawn3
+from px4lockstep.part import entry, fill
+from px4lockstep.sensors import sensor
+from px4lockstep.sensors.sensor import ATT, VEL, Installation, Sensor, digitized, drawn3, is_due
 
-STREAM = "sensors.airspeed"
-NOISE_LANE = np.int64(0)
 PSI_PA = 6894.757
 STEP_PA = 2.0 * PSI_PA / (0.8 * 16384.0)
 
 AIRSPEED = record(
     [
         ("noise_key", "u8"),
-        ("is_on", "i8"),
-        ("period_us", "i8"),
-        ("home_alt_msl_m", "f8"),
-        ("noise_sigma_pa", "f8"),
-        ("offset_pa", "f8"),
-        ("limit_pa", "f8"),
-        ("resolution_pa", "f8"),
+        ("is_on period_us", "i8"),
+        ("home_alt_msl_m noise_sigma_pa offset_pa limit_pa resolution_pa", "f8"),
     ]
 )
 AIRSPEED_STATE = record([("samples", "i8"), ("pressure_pa", "f8")])
@@ -56,37 +45,25 @@ def step_airspeed(airspeed, state, inputs):
     q_bn = (x[ATT], x[ATT + 1], x[ATT + 2], x[ATT + 3])
     forward, _, _ = rotate_inverse(q_bn, (x[VEL] - wind[0], x[VEL + 1] - wind[1], x[VEL + 2] - wind[2]))
     dynamic_pa = 0.5 * density_kg_m3(airspeed.home_alt_msl_m - x[2]) * forward * abs(forward)
-    noise, _, _ = normal3(airspeed.noise_key, sample, NOISE_LANE, ONE_DRAW)
+    noise, _, _ = normal3(airspeed.noise_key, sample, sensor.NOISE_LANE, sensor.ONE_DRAW)
     measured_pa = dynamic_pa + airspeed.offset_pa + airspeed.noise_sigma_pa * noise
     state.pressure_pa = digitized(measured_pa, -airspeed.limit_pa, airspeed.limit_pa, airspeed.resolution_pa)
     return True
 
 
-class Airspeed(Part):
+class Airspeed(Sensor, where="px4.sitl.sensors.airspeed"):
     """Airspeed sensor, a pitot tube along the body's x axis. Left out: none."""
 
-    where: ClassVar[str] = "px4.sitl.sensors.airspeed"
+    errors: ClassVar[str] = "noise_sigma_pa offset_sigma_pa resolution_pa"
 
-    period_us: int = period_entry(20_000)
+    period_us: int = sensor.period_entry(20_000)
     noise_sigma_pa: float = entry(2.0 * STEP_PA, "Standard deviation of the white noise of each sample.", "Pa", ge=0.0)
-    offset_sigma_pa: float = entry(
-        2.0 * PSI_PA * 0.01 / 3.0, "Standard deviation of the offset, drawn once per run.", "Pa", ge=0.0
-    )
-    limit_pa: float = entry(PSI_PA, "Upper end of the measuring range; the lower end is its negative.", "Pa", gt=0.0)
-    resolution_pa: float = entry(STEP_PA, "Resolution of the result. 0: not rounded.", "Pa", ge=0.0)
+    offset_sigma_pa: float = entry(2.0 * PSI_PA * 0.01 / 3.0, sensor.OFFSET_SIGMA, "Pa", ge=0.0)
+    limit_pa: float = entry(PSI_PA, sensor.LIMIT, "Pa", gt=0.0)
+    resolution_pa: float = entry(STEP_PA, sensor.RESOLUTION, "Pa", ge=0.0)
 
     def write(self, rec: Any, at: Installation) -> None:
         """Write an `AIRSPEED` record."""
-        key = stream_key(at.seed, STREAM)
-        rec["noise_key"] = key
-        rec["is_on"] = 1
-        rec["period_us"] = self.period_us
-        rec["home_alt_msl_m"] = at.home_alt_msl_m
-        rec["noise_sigma_pa"] = self.noise_sigma_pa
-        rec["offset_pa"] = self.offset_sigma_pa * drawn3(key, BIAS_LANE)[0]
-        rec["limit_pa"] = self.limit_pa
-        rec["resolution_pa"] = self.resolution_pa
-
-    def without_errors(self) -> "Airspeed":
-        """Return this sensor without noise, offset and rounding."""
-        return self.model_copy(update={"noise_sigma_pa": 0.0, "offset_sigma_pa": 0.0, "resolution_pa": 0.0})
+        key = stream_key(at.seed, "sensors.airspeed")
+        offset_pa = self.offset_sigma_pa * drawn3(key, sensor.BIAS_LANE)[0]
+        fill(rec, self, noise_key=key, is_on=1, home_alt_msl_m=at.home_alt_msl_m, offset_pa=offset_pa)

@@ -17,78 +17,38 @@ References:
     deviations; results in steps of 0.01 mbar.
 """
 
-import math
 from typing import Any, ClassVar
 
-import numpy as np
-
 from px4lockstep.constants import STANDARD_GRAVITY_M_S2
-from px4lockstep.environment.atmosphere import (
-    GAS_CONSTANT_J_KG_K,
-    LAPSE_K_M,
-    PRESSURE_EXPONENT,
-    SCALE_PER_M,
-    SEA_LEVEL_PRESSURE_PA,
-    SEA_LEVEL_TEMPERATURE_K,
-    TROPOPAUSE_M,
-    TROPOPAUSE_PRESSURE_PA,
-    density_kg_m3,
-    pressure_pa,
-    temperature_k,
-)
-from px4lockstep.jit import interpreted, kernel, record
-from px4lockstep.math.exponential import exp, log, pow
+from px4lockstep.environment import atmosphere
+from px4lockstep.environment.atmosphere import LAPSE_K_M, SEA_LEVEL_PRESSURE_PA, SEA_LEVEL_TEMPERATURE_K
+from px4lockstep.environment.wind import gauss_markov
+from px4lockstep.jit import kernel, record
+from px4lockstep.math.exponential import log, pow
 from px4lockstep.math.philox import normal3, stream_key
-from px4lockstep.part import Found, Part, entry, misfit
+from px4lockstep.part import Found, entry, fill, misfit
 from px4lockstep.plant.layout import SENSOR_FAULT_BARO
-from px4lockstep.sensors.faults import (
-    DROPOUT,
-    FREEZE,
-    ONE_DRAW,
-    SENSOR_FAULT,
-    SENSOR_FAULT_STATE,
-    OnFault,
-    check_size,
-    error_of_fault,
-    kind_of_fault,
-    on_fault_entry,
-    write_fault,
-)
-from px4lockstep.sensors.layout import VEL, Installation
-from px4lockstep.sensors.sampling import digitized, is_due, period_entry
-from px4lockstep.sensors.triad import BIAS_LANE, drawn3
-
-STREAM = "sensors.baro"
-NOISE_LANE = np.int64(0)
+from px4lockstep.sensors import sensor
+from px4lockstep.sensors.sensor import VEL, Installation, Sensor, drawn3
 
 LOWEST_M = -5_000.0
-ALTITUDE_EXPONENT = LAPSE_K_M * GAS_CONSTANT_J_KG_K / STANDARD_GRAVITY_M_S2
+ALTITUDE_EXPONENT = LAPSE_K_M * atmosphere.GAS_CONSTANT_J_KG_K / STANDARD_GRAVITY_M_S2
 ZERO_C_K = 273.15
 
 BAROMETER = record(
     [
         ("noise_key", "u8"),
         ("period_us", "i8"),
-        ("home_alt_msl_m", "f8"),
-        ("noise_sigma_pa", "f8"),
-        ("offset_pa", "f8"),
-        ("drift_decay", "f8"),
-        ("drift_gain_pa", "f8"),
-        ("static_error", "f8"),
-        ("lowest_pa", "f8"),
-        ("highest_pa", "f8"),
-        ("resolution_pa", "f8"),
-        ("fault", SENSOR_FAULT),
+        ("home_alt_msl_m noise_sigma_pa offset_pa drift_decay drift_gain_pa static_error", "f8"),
+        ("lowest_pa highest_pa resolution_pa", "f8"),
+        ("fault", sensor.SENSOR_FAULT),
     ]
 )
 BAROMETER_STATE = record(
     [
-        ("fault", SENSOR_FAULT_STATE),
+        ("fault", sensor.SENSOR_FAULT_STATE),
         ("samples", "i8"),
-        ("drift_pa", "f8"),
-        ("pressure_pa", "f8"),
-        ("pressure_alt_m", "f8"),
-        ("temperature_c", "f8"),
+        ("drift_pa pressure_pa pressure_alt_m temperature_c", "f8"),
     ]
 )
 
@@ -97,16 +57,16 @@ BAROMETER_STATE = record(
 def static_pressure_pa(alt_msl_m):
     """Return the pressure of the standard atmosphere from -5 to 20 km."""
     if alt_msl_m >= 0.0:
-        return pressure_pa(alt_msl_m)
+        return atmosphere.pressure_pa(alt_msl_m)
     ratio = 1.0 - (LAPSE_K_M / SEA_LEVEL_TEMPERATURE_K) * max(alt_msl_m, LOWEST_M)
-    return SEA_LEVEL_PRESSURE_PA * pow(ratio, PRESSURE_EXPONENT)
+    return SEA_LEVEL_PRESSURE_PA * pow(ratio, atmosphere.PRESSURE_EXPONENT)
 
 
 @kernel
 def pressure_altitude_m(static_pa):
     """Return the altitude at which the standard atmosphere has a pressure above 0: the inverse of the above."""
-    if static_pa < TROPOPAUSE_PRESSURE_PA:
-        return TROPOPAUSE_M - log(static_pa / TROPOPAUSE_PRESSURE_PA) / SCALE_PER_M
+    if static_pa < atmosphere.TROPOPAUSE_PRESSURE_PA:
+        return atmosphere.TROPOPAUSE_M - log(static_pa / atmosphere.TROPOPAUSE_PRESSURE_PA) / atmosphere.SCALE_PER_M
     ratio = pow(static_pa / SEA_LEVEL_PRESSURE_PA, ALTITUDE_EXPONENT)
     return (SEA_LEVEL_TEMPERATURE_K / LAPSE_K_M) * (1.0 - ratio)
 
@@ -115,7 +75,7 @@ def pressure_altitude_m(static_pa):
 def air_temperature_c(alt_msl_m):
     """Return the temperature of the standard atmosphere from -5 to 20 km."""
     if alt_msl_m >= 0.0:
-        return temperature_k(alt_msl_m) - ZERO_C_K
+        return atmosphere.temperature_k(alt_msl_m) - ZERO_C_K
     return SEA_LEVEL_TEMPERATURE_K - LAPSE_K_M * max(alt_msl_m, LOWEST_M) - ZERO_C_K
 
 
@@ -123,43 +83,45 @@ def air_temperature_c(alt_msl_m):
 def step_barometer(baro, state, inputs):
     """Take a sample if one is due; return whether there is one."""
     elapsed_us = inputs.elapsed_us
-    if not is_due(baro.period_us, elapsed_us, state.samples):
+    if not sensor.is_due(baro.period_us, elapsed_us, state.samples):
         return False
     sample = state.samples
     state.samples += 1
-    noise, drift, _ = normal3(baro.noise_key, sample, NOISE_LANE, ONE_DRAW)
+    noise, drift, _ = normal3(baro.noise_key, sample, sensor.NOISE_LANE, sensor.ONE_DRAW)
     state.drift_pa = baro.drift_decay * state.drift_pa + baro.drift_gain_pa * drift
-    kind = kind_of_fault(baro.fault, state.fault, inputs.faults_mask & SENSOR_FAULT_BARO != 0, elapsed_us)
-    if kind == DROPOUT:
+    is_faulty = inputs.faults_mask & SENSOR_FAULT_BARO != 0
+    kind = sensor.kind_of_fault(baro.fault, state.fault, is_faulty, elapsed_us)
+    if kind == sensor.DROPOUT:
         return False
-    if kind == FREEZE and sample > 0:
+    if kind == sensor.FREEZE and sample > 0:
         return True
     x, wind = inputs.x, inputs.wind_ned
     alt_msl_m = baro.home_alt_msl_m - x[2]
     un, ue, ud = x[VEL] - wind[0], x[VEL + 1] - wind[1], x[VEL + 2] - wind[2]
-    dynamic_pa = 0.5 * density_kg_m3(alt_msl_m) * (un * un + ue * ue + ud * ud)
-    error_pa, _, _ = error_of_fault(baro.fault, state.fault, kind, baro.noise_key, sample, elapsed_us)
+    dynamic_pa = 0.5 * atmosphere.density_kg_m3(alt_msl_m) * (un * un + ue * ue + ud * ud)
+    error_pa, _, _ = sensor.error_of_fault(baro.fault, state.fault, kind, baro.noise_key, sample, elapsed_us)
     error_pa += baro.static_error * dynamic_pa + baro.offset_pa + state.drift_pa + baro.noise_sigma_pa * noise
     measured_pa = static_pressure_pa(alt_msl_m) + error_pa
-    state.pressure_pa = digitized(measured_pa, baro.lowest_pa, baro.highest_pa, baro.resolution_pa)
+    state.pressure_pa = sensor.digitized(measured_pa, baro.lowest_pa, baro.highest_pa, baro.resolution_pa)
     state.pressure_alt_m = pressure_altitude_m(state.pressure_pa)
     state.temperature_c = air_temperature_c(alt_msl_m)
     return True
 
 
-class Barometer(Part):
+class Barometer(Sensor, where="px4.sitl.sensors.baro"):
     """Barometer."""
 
-    where: ClassVar[str] = "px4.sitl.sensors.baro"
+    errors: ClassVar[str] = "noise_sigma_pa offset_sigma_pa drift_sigma_pa resolution_pa"
+    size_key: ClassVar[str] = "fault_size_pa"
 
-    period_us: int = period_entry(20_000)
+    period_us: int = sensor.period_entry(20_000)
     noise_sigma_pa: float = entry(
         2.7,
         "Standard deviation of the white noise of each sample. PX4 treats a value that never changes as a failure.",
         "Pa",
         ge=0.0,
     )
-    offset_sigma_pa: float = entry(50.0, "Standard deviation of the offset, drawn once per run.", "Pa", ge=0.0)
+    offset_sigma_pa: float = entry(50.0, sensor.OFFSET_SIGMA, "Pa", ge=0.0)
     drift_sigma_pa: float = entry(5.0, "Standard deviation of the drift, once it has built up.", "Pa", ge=0.0)
     drift_tau_s: float = entry(600.0, "Correlation time of the drift.", "s", gt=0.0)
     static_error: float = entry(
@@ -167,36 +129,23 @@ class Barometer(Part):
     )
     lowest_pa: float = entry(1_000.0, "Lower end of the measuring range.", "Pa", gt=0.0)
     highest_pa: float = entry(120_000.0, "Upper end of the measuring range.", "Pa", gt=0.0)
-    resolution_pa: float = entry(1.0, "Resolution of the result. 0: not rounded.", "Pa", ge=0.0)
-    on_fault: OnFault = on_fault_entry()
+    resolution_pa: float = entry(1.0, sensor.RESOLUTION, "Pa", ge=0.0)
+    on_fault: sensor.OnFault = sensor.on_fault_entry()
     fault_size_pa: float = entry(
         100.0, "Size of a fault: a bias, a drift per second, or the standard deviation of noise.", "Pa"
     )
 
     def check(self) -> Found:
-        """Check the range and the fault."""
+        """Yield what is wrong with the range and the fault."""
         if self.lowest_pa >= self.highest_pa:
             yield misfit("lowest_pa", self.lowest_pa, f"is not below highest_pa = {self.highest_pa}; give a range")
-        yield from check_size(self.on_fault, "fault_size_pa", self.fault_size_pa)
+        yield from super().check()
 
     def write(self, rec: Any, at: Installation) -> None:
         """Write a `BAROMETER` record."""
-        key = stream_key(at.seed, STREAM)
-        decay = float(interpreted(exp)(-self.period_us / 1e6 / self.drift_tau_s))
-        rec["noise_key"] = key
-        rec["period_us"] = self.period_us
-        rec["home_alt_msl_m"] = at.home_alt_msl_m
-        rec["noise_sigma_pa"] = self.noise_sigma_pa
-        rec["offset_pa"] = self.offset_sigma_pa * drawn3(key, BIAS_LANE)[0]
-        rec["drift_decay"] = decay
-        rec["drift_gain_pa"] = self.drift_sigma_pa * math.sqrt(1.0 - decay * decay)
-        rec["static_error"] = self.static_error
-        rec["lowest_pa"] = self.lowest_pa
-        rec["highest_pa"] = self.highest_pa
-        rec["resolution_pa"] = self.resolution_pa
-        write_fault(rec["fault"], self.on_fault, (self.fault_size_pa, 0.0, 0.0))
-
-    def without_errors(self) -> "Barometer":
-        """Return this sensor without noise, offset, drift and rounding."""
-        errors = ("noise_sigma_pa", "offset_sigma_pa", "drift_sigma_pa", "resolution_pa")
-        return self.model_copy(update=dict.fromkeys(errors, 0.0))
+        key = stream_key(at.seed, "sensors.baro")
+        decay, root = gauss_markov(self.period_us, self.drift_tau_s)
+        offset_pa = self.offset_sigma_pa * drawn3(key, sensor.BIAS_LANE)[0]
+        drift = {"drift_decay": decay, "drift_gain_pa": self.drift_sigma_pa * root}
+        fill(rec, self, noise_key=key, home_alt_msl_m=at.home_alt_msl_m, offset_pa=offset_pa, **drift)
+        self.write_fault(rec["fault"])

@@ -25,31 +25,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from px4lockstep.environment.projection import DEG_PER_RAD, RAD_PER_DEG, reproject
-from px4lockstep.jit import interpreted, kernel, record
-from px4lockstep.math.exponential import exp
+from px4lockstep.environment.wind import gauss_markov
+from px4lockstep.jit import kernel, record
 from px4lockstep.math.philox import normal3, stream_key
 from px4lockstep.math.trigonometry import atan2
-from px4lockstep.part import Found, Part, Vector, entry, misfit
+from px4lockstep.part import Found, Vector, entry, fill, misfit
 from px4lockstep.plant.layout import SENSOR_FAULT_GPS
-from px4lockstep.sensors.faults import (
-    DROPOUT,
-    FREEZE,
-    ONE_DRAW,
-    SENSOR_FAULT,
-    SENSOR_FAULT_STATE,
-    OnFault,
-    check_size,
-    error_of_fault,
-    kind_of_fault,
-    on_fault_entry,
-    write_fault,
-)
-from px4lockstep.sensors.layout import VEL, Installation
-from px4lockstep.sensors.sampling import is_due, period_entry
+from px4lockstep.sensors import sensor
+from px4lockstep.sensors.sensor import ONE_DRAW, VEL, Installation, Sensor
 from px4lockstep.timebase import MAX_US
 
-STREAM = "sensors.gps"
-WHITE_LANE = np.int64(0)
 CORRELATED_LANE = np.int64(1)
 VELOCITY_LANE = np.int64(3)
 
@@ -69,25 +54,17 @@ EPOCH = record([("ready_us", "i8"), ("pos_ned", "f8", 3), ("vel_ned", "f8", 3)])
 GPS = record(
     [
         ("noise_key", "u8"),
-        ("period_us", "i8"),
-        ("latency_us", "i8"),
-        ("home_lat_rad", "f8"),
-        ("home_lon_rad", "f8"),
-        ("home_alt_msl_m", "f8"),
-        ("decay", "f8"),
-        ("correlated_sigma_m", "f8", 3),
-        ("correlated_gain_m", "f8", 3),
-        ("white_sigma_m", "f8", 3),
+        ("period_us latency_us", "i8"),
+        ("home_lat_rad home_lon_rad home_alt_msl_m decay", "f8"),
+        ("correlated_sigma_m correlated_gain_m white_sigma_m", "f8", 3),
         ("vel_sigma_m_s", "f8"),
-        ("eph_cm", "i8"),
-        ("epv_cm", "i8"),
-        ("satellites", "i8"),
-        ("fault", SENSOR_FAULT),
+        ("eph_cm epv_cm satellites", "i8"),
+        ("fault", sensor.SENSOR_FAULT),
     ]
 )
 GPS_STATE = record(
     [
-        ("fault", SENSOR_FAULT_STATE),
+        ("fault", sensor.SENSOR_FAULT_STATE),
         ("samples", "i8"),
         ("shown", "i8"),  # how many samples have come out
         ("correlated_m", "f8", 3),
@@ -112,26 +89,19 @@ def whole_cm_s(speed_m_s):
 def take_epoch(gps, state, inputs):
     """Measure, and put the measurement where it waits."""
     key, sample = gps.noise_key, state.samples
-    white_n, white_e, white_d = normal3(key, sample, WHITE_LANE, ONE_DRAW)
-    new_n, new_e, new_d = normal3(key, sample, CORRELATED_LANE, ONE_DRAW)
-    vel_n, vel_e, vel_d = normal3(key, sample, VELOCITY_LANE, ONE_DRAW)
+    white = normal3(key, sample, sensor.NOISE_LANE, ONE_DRAW)
+    new = normal3(key, sample, CORRELATED_LANE, ONE_DRAW)
+    vel = normal3(key, sample, VELOCITY_LANE, ONE_DRAW)
     wander = state.correlated_m
-    if sample == 0:
-        wander[0] = gps.correlated_sigma_m[0] * new_n
-        wander[1] = gps.correlated_sigma_m[1] * new_e
-        wander[2] = gps.correlated_sigma_m[2] * new_d
-    else:
-        wander[0] = gps.decay * wander[0] + gps.correlated_gain_m[0] * new_n
-        wander[1] = gps.decay * wander[1] + gps.correlated_gain_m[1] * new_e
-        wander[2] = gps.decay * wander[2] + gps.correlated_gain_m[2] * new_d
     epoch, x = state.waiting[sample % MAX_WAITING], inputs.x
     epoch.ready_us = inputs.elapsed_us + gps.latency_us
-    epoch.pos_ned[0] = x[0] + wander[0] + gps.white_sigma_m[0] * white_n
-    epoch.pos_ned[1] = x[1] + wander[1] + gps.white_sigma_m[1] * white_e
-    epoch.pos_ned[2] = x[2] + wander[2] + gps.white_sigma_m[2] * white_d
-    epoch.vel_ned[0] = x[VEL] + gps.vel_sigma_m_s * vel_n
-    epoch.vel_ned[1] = x[VEL + 1] + gps.vel_sigma_m_s * vel_e
-    epoch.vel_ned[2] = x[VEL + 2] + gps.vel_sigma_m_s * vel_d
+    for i in range(3):
+        if sample == 0:
+            wander[i] = gps.correlated_sigma_m[i] * new[i]
+        else:
+            wander[i] = gps.decay * wander[i] + gps.correlated_gain_m[i] * new[i]
+        epoch.pos_ned[i] = x[i] + wander[i] + gps.white_sigma_m[i] * white[i]
+        epoch.vel_ned[i] = x[VEL + i] + gps.vel_sigma_m_s * vel[i]
     state.samples += 1
 
 
@@ -167,29 +137,33 @@ def show_loss(out):
 def step_gps(gps, state, inputs, out):
     """Measure if an epoch is due, and show what has waited long enough; return whether there is a new message."""
     elapsed_us = inputs.elapsed_us
-    if is_due(gps.period_us, elapsed_us, state.samples):
+    if sensor.is_due(gps.period_us, elapsed_us, state.samples):
         take_epoch(gps, state, inputs)
     if state.shown == state.samples or state.waiting[state.shown % MAX_WAITING].ready_us > elapsed_us:
         return False
     sample = state.shown
     epoch = state.waiting[sample % MAX_WAITING]
     state.shown += 1
-    kind = kind_of_fault(gps.fault, state.fault, inputs.faults_mask & SENSOR_FAULT_GPS != 0, elapsed_us)
-    if kind == DROPOUT:
+    is_faulty = inputs.faults_mask & SENSOR_FAULT_GPS != 0
+    kind = sensor.kind_of_fault(gps.fault, state.fault, is_faulty, elapsed_us)
+    if kind == sensor.DROPOUT:
         show_loss(out)
-    elif kind != FREEZE or sample == 0:
-        north, east, down = error_of_fault(gps.fault, state.fault, kind, gps.noise_key, sample, elapsed_us)
+    elif kind != sensor.FREEZE or sample == 0:
+        north, east, down = sensor.error_of_fault(gps.fault, state.fault, kind, gps.noise_key, sample, elapsed_us)
         pos_ned = (epoch.pos_ned[0] + north, epoch.pos_ned[1] + east, epoch.pos_ned[2] + down)
         show_fix(gps, pos_ned, (epoch.vel_ned[0], epoch.vel_ned[1], epoch.vel_ned[2]), out)
     return True
 
 
-class Gps(Part):
+class Gps(Sensor, where="px4.sitl.sensors.gps"):
     """GPS receiver with latency, and errors of position and velocity that wander."""
 
-    where: ClassVar[str] = "px4.sitl.sensors.gps"
+    errors: ClassVar[str] = (
+        "horizontal_sigma_m vertical_sigma_m horizontal_noise_m vertical_noise_m vel_sigma_m_s latency_us"
+    )
+    size_key: ClassVar[str] = "fault_size_m"
 
-    period_us: int = period_entry(200_000)
+    period_us: int = sensor.period_entry(200_000)
     latency_us: int = entry(
         110_000, "Latency from a measurement to its message, at most 14 periods.", "us", ge=0, le=MAX_US
     )
@@ -206,7 +180,7 @@ class Gps(Part):
     eph_m: float = entry(1.0, "Horizontal accuracy that the receiver reports.", "m", ge=0.01, le=655.0)
     epv_m: float = entry(1.5, "Vertical accuracy that the receiver reports.", "m", ge=0.01, le=655.0)
     satellites: int = entry(16, "Number of satellites that the receiver reports.", ge=0, le=254)
-    on_fault: OnFault = on_fault_entry()
+    on_fault: sensor.OnFault = sensor.on_fault_entry()
     fault_size_m: Vector = entry(
         (5.0, 5.0, 5.0),
         "Size of a position fault, NED: a bias, a drift per second, or the standard deviation of noise.",
@@ -214,35 +188,29 @@ class Gps(Part):
     )
 
     def check(self) -> Found:
-        """Check latency and fault."""
+        """Yield what is wrong with latency and fault."""
         longest_us = MAX_LATENCY_PERIODS * self.period_us
         if self.latency_us > longest_us:
             text = f"is more than {MAX_LATENCY_PERIODS} periods of {self.period_us} us; use at most {longest_us}"
             yield misfit("latency_us", self.latency_us, f"{text}, or a longer period_us")
-        yield from check_size(self.on_fault, "fault_size_m", self.fault_size_m)
+        yield from super().check()
 
     def write(self, rec: Any, at: Installation) -> None:
         """Write a `GPS` record."""
-        decay = float(interpreted(exp)(-self.period_us / 1e6 / self.correlation_tau_s))
-        root = math.sqrt(1.0 - decay * decay)
+        decay, root = gauss_markov(self.period_us, self.correlation_tau_s)
         sigma_m = np.array([self.horizontal_sigma_m, self.horizontal_sigma_m, self.vertical_sigma_m])
-        rec["noise_key"] = stream_key(at.seed, STREAM)
-        rec["period_us"] = self.period_us
-        rec["latency_us"] = self.latency_us
-        rec["home_lat_rad"] = at.home_lat_deg * RAD_PER_DEG
-        rec["home_lon_rad"] = at.home_lon_deg * RAD_PER_DEG
-        rec["home_alt_msl_m"] = at.home_alt_msl_m
-        rec["decay"] = decay
-        rec["correlated_sigma_m"] = sigma_m
-        rec["correlated_gain_m"] = sigma_m * root
-        rec["white_sigma_m"] = self.horizontal_noise_m, self.horizontal_noise_m, self.vertical_noise_m
-        rec["vel_sigma_m_s"] = self.vel_sigma_m_s
-        rec["eph_cm"] = round(100.0 * self.eph_m)
-        rec["epv_cm"] = round(100.0 * self.epv_m)
-        rec["satellites"] = self.satellites
-        write_fault(rec["fault"], self.on_fault, self.fault_size_m)
-
-    def without_errors(self) -> "Gps":
-        """Return this receiver without noise and latency."""
-        errors = ("horizontal_sigma_m", "vertical_sigma_m", "horizontal_noise_m", "vertical_noise_m", "vel_sigma_m_s")
-        return self.model_copy(update={"latency_us": 0} | dict.fromkeys(errors, 0.0))
+        fill(
+            rec,
+            self,
+            noise_key=stream_key(at.seed, "sensors.gps"),
+            home_lat_rad=at.home_lat_deg * RAD_PER_DEG,
+            home_lon_rad=at.home_lon_deg * RAD_PER_DEG,
+            home_alt_msl_m=at.home_alt_msl_m,
+            decay=decay,
+            correlated_sigma_m=sigma_m,
+            correlated_gain_m=sigma_m * root,
+            white_sigma_m=(self.horizontal_noise_m, self.horizontal_noise_m, self.vertical_noise_m),
+            eph_cm=round(100.0 * self.eph_m),
+            epv_cm=round(100.0 * self.epv_m),
+        )
+        self.write_fault(rec["fault"])

@@ -23,20 +23,18 @@ References:
 """
 
 import math
-from typing import Any, ClassVar, Self
-
-import numpy as np
+from typing import Any, ClassVar
 
 from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.jit import kernel, record
 from px4lockstep.math.philox import stream_key
 from px4lockstep.math.quaternion import conjugate, logarithm, multiply, rotate, rotate_inverse
 from px4lockstep.math.trigonometry import sincos
-from px4lockstep.part import Found, Part, Vector, entry
+from px4lockstep.part import Part, Vector, entry, fill
 from px4lockstep.plant.layout import SENSOR_FAULT_ACCEL, SENSOR_FAULT_GYRO
-from px4lockstep.sensors.faults import OnFault, check_size, on_fault_entry
-from px4lockstep.sensors.layout import ATT, OMEGA, VEL, Installation
-from px4lockstep.sensors.triad import BIAS_LANE, TRIAD, TRIAD_STATE, drawn3, drawn_gain, measure, write_triad
+from px4lockstep.sensors import sensor
+from px4lockstep.sensors.sensor import ATT, OMEGA, VEL, Installation, OnFault, Sensor, drawn3
+from px4lockstep.sensors.triad import TRIAD, TRIAD_STATE, drawn_gain, measure
 from px4lockstep.sensors.vibration import VIBRATION, VIBRATION_STATE, Vibration, start_vibration, step_vibration
 
 RAD_PER_DEG = math.pi / 180.0
@@ -46,16 +44,14 @@ _SERIES_BELOW = 1.0 / 64.0
 IMU = record([("period_s", "f8"), ("pos_body_m", "f8", 3), ("gyro", TRIAD), ("accel", TRIAD), ("vibration", VIBRATION)])
 IMU_STATE = record(
     [
-        ("gyro", TRIAD_STATE),
-        ("accel", TRIAD_STATE),
+        ("gyro accel", TRIAD_STATE),
         ("vibration", VIBRATION_STATE),
         ("steps", "i8"),
         ("last_q_bn", "f8", 4),
         ("last_vel_ned", "f8", 3),  # of the IMU itself
         ("mean_accel_m_s2", "f8", 3),  # true, of the last step
         ("mean_gyro_rad_s", "f8", 3),
-        ("has_accel", "i8"),
-        ("has_gyro", "i8"),
+        ("has_accel has_gyro", "i8"),
     ]
 )
 
@@ -129,10 +125,11 @@ def step_imu(imu, state, inputs):
     state.has_gyro = measure(imu.gyro, state.gyro, wx, wy, wz, mask & SENSOR_FAULT_GYRO != 0, elapsed_us)
 
 
-class Inertial(Part):
+class Inertial(Sensor):
     """Gyroscope or accelerometer; `Gyro` and `Accelerometer` have the units and the defaults."""
 
     stream: ClassVar[str]
+    errors: ClassVar[str] = "noise_density bias_walk bias_sigma scale_sigma misalignment_sigma_rad resolution"
 
     noise_density: float = entry()
     bias_walk: float = entry()
@@ -148,76 +145,53 @@ class Inertial(Part):
     )
     limit: float = entry()
     resolution: float = entry()
-    on_fault: OnFault = on_fault_entry()
+    on_fault: OnFault = sensor.on_fault_entry()
     fault_size: Vector = entry()
-
-    def check(self) -> Found:
-        """Check the fault."""
-        yield from check_size(self.on_fault, "fault_size", self.fault_size)
 
     def write(self, rec: Any, at: Installation) -> None:
         """Write a `TRIAD` record."""
         key = stream_key(at.seed, self.stream)
-        write_triad(
-            rec,
-            key,
-            gain=drawn_gain(key, self.scale_sigma, self.misalignment_sigma_rad),
-            bias=self.bias_sigma * drawn3(key, BIAS_LANE),
-            noise_sigma=self.noise_density / math.sqrt(2.0 * at.period_us / 1e6),
-            walk=self.bias_walk,
-            period_us=at.period_us,
-            limit=self.limit,
-            resolution=self.resolution,
-            on_fault=self.on_fault,
-            fault_size=self.fault_size,
-        )
-
-    def without_errors(self) -> Self:
-        """Return this sensor without noise, bias, scale error, misalignment and rounding."""
-        errors = ("noise_density", "bias_walk", "bias_sigma", "scale_sigma", "misalignment_sigma_rad", "resolution")
-        return self.model_copy(update=dict.fromkeys(errors, 0.0))
+        gain = drawn_gain(key, self.scale_sigma, self.misalignment_sigma_rad)
+        noise_sigma = self.noise_density / math.sqrt(2.0 * at.period_us / 1e6)
+        walk_sigma = self.bias_walk * math.sqrt(at.period_us / 1e6)
+        fill(rec, self, noise_key=key, gain=gain.ravel(), noise_sigma=noise_sigma, walk_sigma=walk_sigma)
+        rec["bias"] = self.bias_sigma * drawn3(key, sensor.BIAS_LANE)
+        self.write_fault(rec["fault"])
 
 
 NOISE_DENSITY = "Noise density, one-sided, as datasheets give it."
 BIAS_WALK = "Random walk of the bias."
 BIAS_SIGMA = "Standard deviation of the turn-on bias of each axis, drawn once per run."
-LIMIT = "Upper end of the measuring range; the lower end is its negative."
-RESOLUTION = "Resolution of the result. 0: not rounded."
-FAULT_SIZE = "Size of a fault for each axis: a bias, a drift per second, or the standard deviation of noise."
 
 
-class Gyro(Inertial):
+class Gyro(Inertial, where="px4.sitl.sensors.imu.gyro"):
     """Gyroscope: the body rates with noise, bias, scale error and misalignment."""
 
-    where: ClassVar[str] = "px4.sitl.sensors.imu.gyro"
     stream: ClassVar[str] = "sensors.gyro"
 
     noise_density: float = entry(0.0028 * RAD_PER_DEG, NOISE_DENSITY, "rad/s/√Hz", ge=0.0)
     bias_walk: float = entry(1e-5, BIAS_WALK, "rad/s/√s", ge=0.0)
     bias_sigma: float = entry(0.05 * RAD_PER_DEG, BIAS_SIGMA, "rad/s", ge=0.0)
-    limit: float = entry(2000.0 * RAD_PER_DEG, LIMIT, "rad/s", gt=0.0)
-    resolution: float = entry(RAD_PER_DEG / 131.0, RESOLUTION, "rad/s", ge=0.0)
-    fault_size: Vector = entry((0.05, 0.05, 0.05), FAULT_SIZE, "rad/s")
+    limit: float = entry(2000.0 * RAD_PER_DEG, sensor.LIMIT, "rad/s", gt=0.0)
+    resolution: float = entry(RAD_PER_DEG / 131.0, sensor.RESOLUTION, "rad/s", ge=0.0)
+    fault_size: Vector = entry((0.05, 0.05, 0.05), sensor.FAULT_SIZE, "rad/s")
 
 
-class Accelerometer(Inertial):
+class Accelerometer(Inertial, where="px4.sitl.sensors.imu.accel"):
     """Accelerometer."""
 
-    where: ClassVar[str] = "px4.sitl.sensors.imu.accel"
     stream: ClassVar[str] = "sensors.accel"
 
     noise_density: float = entry(70e-6 * STANDARD_GRAVITY_M_S2, NOISE_DENSITY, "m/s²/√Hz", ge=0.0)
     bias_walk: float = entry(1e-4, BIAS_WALK, "m/s²/√s", ge=0.0)
     bias_sigma: float = entry(2e-3 * STANDARD_GRAVITY_M_S2, BIAS_SIGMA, "m/s²", ge=0.0)
-    limit: float = entry(16.0 * STANDARD_GRAVITY_M_S2, LIMIT, "m/s²", gt=0.0)
-    resolution: float = entry(STANDARD_GRAVITY_M_S2 / 8192.0, RESOLUTION, "m/s²", ge=0.0)
-    fault_size: Vector = entry((0.5, 0.5, 0.5), FAULT_SIZE, "m/s²")
+    limit: float = entry(16.0 * STANDARD_GRAVITY_M_S2, sensor.LIMIT, "m/s²", gt=0.0)
+    resolution: float = entry(STANDARD_GRAVITY_M_S2 / 8192.0, sensor.RESOLUTION, "m/s²", ge=0.0)
+    fault_size: Vector = entry((0.5, 0.5, 0.5), sensor.FAULT_SIZE, "m/s²")
 
 
-class Imu(Part):
+class Imu(Part, where="px4.sitl.sensors.imu"):
     """Inertial measurement unit. It samples at every tick of the autopilot."""
-
-    where: ClassVar[str] = "px4.sitl.sensors.imu"
 
     gyro: Gyro = entry(Gyro(), "Gyroscope.")
     accel: Accelerometer = entry(Accelerometer(), "Accelerometer.")
@@ -226,11 +200,9 @@ class Imu(Part):
 
     def write(self, rec: Any, at: Installation) -> None:
         """Write an `IMU` record."""
-        rec["period_s"] = np.float64(at.period_us) / 1e6
-        rec["pos_body_m"] = self.pos_body_m
-        self.gyro.write(rec["gyro"], at)
-        self.accel.write(rec["accel"], at)
-        self.vibration.write(rec["vibration"], at)
+        fill(rec, self, period_s=at.period_us / 1e6)
+        for name in ("gyro", "accel", "vibration"):
+            getattr(self, name).write(rec[name], at)
 
     def without_errors(self) -> "Imu":
         """Return this IMU at its place, without the errors of its sensors and without vibration."""

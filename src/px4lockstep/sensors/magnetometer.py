@@ -4,27 +4,38 @@
 
 then a fault, the limits and the steps of the register (`triad.py`). The field of the motors' currents is left out.
 
+The Earth's field is that of the World Magnetic Model (WMM), by `pygeomag`, at home and at one date, for the whole
+flight: over 1 km it changes by some 0.2 mG. It is rounded to 1e-8 G (1 pT), far below what the model knows (1.4 mG, one
+standard deviation), so that no rounding of the library's elementary functions reaches a flight.
+
 References:
-    The field: `earth_field.py`. V. Renaudin, M. H. Afzal, G. Lachapelle, Complete triaxis magnetometer calibration in
-    the magnetic domain, Journal of Sensors (2010) 967245: hard and soft iron.
+    A. Chulliat and others, The US/UK World Magnetic Model for 2025-2030, NCEI, NOAA (2025); WMM2020, WMM2015 and
+    WMM2010 before it. The coefficients come with pygeomag. V. Renaudin, M. H. Afzal, G. Lachapelle, Complete triaxis
+    magnetometer calibration in the magnetic domain, Journal of Sensors (2010) 967245: hard and soft iron.
     Defaults: STMicroelectronics, LIS3MDL datasheet DocID024204 rev. 4: ±4 G, 6842 steps per gauss. Noise: 4.1 mG is
     assumed, a few of them as magnetometers of this class have. Iron: none is left after a calibration.
 """
 
 from typing import Any, ClassVar
 
+import numpy as np
+
+from px4lockstep.checks import Vector3
+from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
 from px4lockstep.math.philox import stream_key
 from px4lockstep.math.quaternion import rotate_inverse
-from px4lockstep.part import Found, Matrix, Part, Vector, entry
+from px4lockstep.part import Matrix, Vector, entry, fill
 from px4lockstep.plant.layout import SENSOR_FAULT_MAG
-from px4lockstep.sensors.earth_field import field_ned_gauss
-from px4lockstep.sensors.faults import OnFault, check_size, on_fault_entry
-from px4lockstep.sensors.layout import ATT, Installation
-from px4lockstep.sensors.sampling import is_due, period_entry
-from px4lockstep.sensors.triad import TRIAD, TRIAD_STATE, measure, write_triad
+from px4lockstep.sensors import sensor
+from px4lockstep.sensors.sensor import ATT, Installation, Sensor
+from px4lockstep.sensors.triad import TRIAD, TRIAD_STATE, measure
 
-STREAM = "sensors.mag"
+FIRST_YEAR = 2010.0
+LAST_YEAR = 2030.0
+"""The years that the library has a model for; the last is excluded."""
+NT_PER_GAUSS = 1e5
+DECIMALS_OF_NT = 3
 
 MAGNETOMETER = record([("period_us", "i8"), ("field_ned_gauss", "f8", 3), ("triad", TRIAD)])
 MAGNETOMETER_STATE = TRIAD_STATE
@@ -33,7 +44,7 @@ MAGNETOMETER_STATE = TRIAD_STATE
 @kernel
 def step_magnetometer(mag, state, inputs):
     """Take a sample if one is due; return whether there is one."""
-    if not is_due(mag.period_us, inputs.elapsed_us, state.samples):
+    if not sensor.is_due(mag.period_us, inputs.elapsed_us, state.samples):
         return False
     x, field = inputs.x, mag.field_ned_gauss
     q_bn = (x[ATT], x[ATT + 1], x[ATT + 2], x[ATT + 3])
@@ -42,12 +53,26 @@ def step_magnetometer(mag, state, inputs):
     return measure(mag.triad, state, bx, by, bz, is_faulty, inputs.elapsed_us)
 
 
-class Magnetometer(Part):
+def earth_field_ned_gauss(lat_deg: float, lon_deg: float, alt_msl_m: float, date: float) -> Vector3:
+    """Return the field at a place and date, north, east and down; 100 m of altitude are 0.02 mG."""
+    try:
+        from pygeomag import GeoMag
+    except ImportError as error:
+        raise InputError(
+            "the magnetometer takes the Earth's field from the package pygeomag, which is not installed; "
+            "pip install 'px4lockstep[sitl]', or give px4.sitl.sensors.mag.field_ned_gauss"
+        ) from error
+    found = GeoMag(base_year=date).calculate(glat=lat_deg, glon=lon_deg, alt=alt_msl_m / 1e3, time=date)
+    north, east, down = (round(part, DECIMALS_OF_NT) / NT_PER_GAUSS for part in (found.x, found.y, found.z))
+    return north, east, down
+
+
+class Magnetometer(Sensor, where="px4.sitl.sensors.mag"):
     """Magnetometer."""
 
-    where: ClassVar[str] = "px4.sitl.sensors.mag"
+    errors: ClassVar[str] = "noise_sigma_gauss resolution_gauss"
 
-    period_us: int = period_entry(20_000)
+    period_us: int = sensor.period_entry(20_000)
     noise_sigma_gauss: float = entry(
         0.0041,
         "Standard deviation of the white noise of each axis. PX4 treats a value that never changes as a failure.",
@@ -59,46 +84,20 @@ class Magnetometer(Part):
         ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
         "Soft iron: the matrix that the field in body axes is multiplied by.",
     )
-    limit_gauss: float = entry(4.0, "Upper end of the measuring range; the lower end is its negative.", "gauss", gt=0.0)
-    resolution_gauss: float = entry(1.0 / 6842.0, "Resolution of the result. 0: not rounded.", "gauss", ge=0.0)
-    on_fault: OnFault = on_fault_entry()
-    fault_size: Vector = entry(
-        (0.2, 0.2, 0.2),
-        "Size of a fault for each axis: a bias, a drift per second, or the standard deviation of noise.",
-        "gauss",
-    )
+    limit_gauss: float = entry(4.0, sensor.LIMIT, "gauss", gt=0.0)
+    resolution_gauss: float = entry(1.0 / 6842.0, sensor.RESOLUTION, "gauss", ge=0.0)
+    on_fault: sensor.OnFault = sensor.on_fault_entry()
+    fault_size: Vector = entry((0.2, 0.2, 0.2), sensor.FAULT_SIZE, "gauss")
     field_ned_gauss: Vector | None = entry(
         None, "The Earth's magnetic field, NED. Left out: from the World Magnetic Model at home.", "gauss"
     )
 
-    def check(self) -> Found:
-        """Check the fault."""
-        yield from check_size(self.on_fault, "fault_size", self.fault_size)
-
     def write(self, rec: Any, at: Installation) -> None:
-        """Write a `MAGNETOMETER` record.
-
-        Raises:
-            InputError: If there is no model of the field.
-        """
-        own = self.field_ned_gauss
+        """Write a `MAGNETOMETER` record."""
         home = at.home_lat_deg, at.home_lon_deg, at.home_alt_msl_m
-        rec["period_us"] = self.period_us
-        rec["field_ned_gauss"] = field_ned_gauss(*home, at.date) if own is None else own
-        write_triad(
-            rec["triad"],
-            stream_key(at.seed, STREAM),
-            gain=self.soft_iron,
-            bias=self.hard_iron_gauss,
-            noise_sigma=self.noise_sigma_gauss,
-            walk=0.0,
-            period_us=self.period_us,
-            limit=self.limit_gauss,
-            resolution=self.resolution_gauss,
-            on_fault=self.on_fault,
-            fault_size=self.fault_size,
-        )
-
-    def without_errors(self) -> "Magnetometer":
-        """Return this sensor without noise and rounding; the iron around it stays."""
-        return self.model_copy(update={"noise_sigma_gauss": 0.0, "resolution_gauss": 0.0})
+        field = earth_field_ned_gauss(*home, at.date) if self.field_ned_gauss is None else self.field_ned_gauss
+        fill(rec, self, field_ned_gauss=field)
+        noise = {"noise_key": stream_key(at.seed, "sensors.mag"), "noise_sigma": self.noise_sigma_gauss}
+        limits = {"limit": self.limit_gauss, "resolution": self.resolution_gauss}
+        fill(rec["triad"], self, gain=np.ravel(self.soft_iron), bias=self.hard_iron_gauss, **noise, **limits)
+        self.write_fault(rec["triad"]["fault"])

@@ -10,7 +10,7 @@ To add a sensor: write its file with its Part, records and kernel, then list it 
 
 import functools
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +27,17 @@ from px4lockstep.plant.inputs import INPUT
 from px4lockstep.plant.layout import MAX_MOTORS, RIGID_BODY_STATES, STATE
 from px4lockstep.sensors.airspeed import AIRSPEED, AIRSPEED_STATE, Airspeed, step_airspeed
 from px4lockstep.sensors.barometer import BAROMETER, BAROMETER_STATE, Barometer, step_barometer
-from px4lockstep.sensors.earth_field import FIRST_YEAR, LAST_YEAR
 from px4lockstep.sensors.gps import GPS, GPS_STATE, Gps, step_gps
 from px4lockstep.sensors.imu import IMU, IMU_STATE, Imu, step_imu
-from px4lockstep.sensors.layout import SENSOR_INPUTS, Installation
-from px4lockstep.sensors.magnetometer import MAGNETOMETER, MAGNETOMETER_STATE, Magnetometer, step_magnetometer
+from px4lockstep.sensors.magnetometer import (
+    FIRST_YEAR,
+    LAST_YEAR,
+    MAGNETOMETER,
+    MAGNETOMETER_STATE,
+    Magnetometer,
+    step_magnetometer,
+)
+from px4lockstep.sensors.sensor import SENSOR_INPUTS, Installation
 
 ACCEL_FIELDS = 0x7
 GYRO_FIELDS = 0x38
@@ -84,8 +90,7 @@ SENSOR_OUT = record([(out.name, out.kind, *((3,) if out.shape == "body" else ())
 SENSOR_CONFIG = record(
     [
         ("period_us", "i8"),  # of a tick
-        ("rotor_start", "i8"),  # where the rotors' speeds are in the state
-        ("n_rotors", "i8"),
+        ("rotor_start n_rotors", "i8"),  # where the rotors' speeds are in the state, and how many
         ("gravity", GRAVITY),
         ("imu", IMU),
         ("mag", MAGNETOMETER),
@@ -180,10 +185,8 @@ def stage_address() -> int:
         return callback(step_sensors, *STAGE_SIGNATURE)
 
 
-class SensorConfig(Part):
+class SensorConfig(Part, where="px4.sitl.sensors"):
     """Sensors of stock PX4; the defaults are those of a typical flight controller."""
-
-    where: ClassVar[str] = "px4.sitl.sensors"
 
     imu: Imu = entry(Imu(), "Gyroscope and accelerometer.")
     mag: Magnetometer = entry(Magnetometer(), "Magnetometer.")
@@ -192,14 +195,15 @@ class SensorConfig(Part):
     airspeed: Airspeed | None = entry(None, "Airspeed sensor. Left out: none, as on a multirotor.")
     date: float = entry(2026.0, "Date as a decimal year, for the Earth's magnetic field.", ge=FIRST_YEAR, lt=LAST_YEAR)
 
-    def check_period(self, period_us: int) -> None:
-        """Check that no sensor is faster than the autopilot.
+    @property
+    def sensors(self) -> dict[str, Any]:
+        """The sensors by their keys."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, Part)}
 
-        Raises:
-            InputError: If one is.
-        """
-        for sensor in (self.mag, self.baro, self.gps, self.airspeed):
-            if sensor is not None and sensor.period_us < period_us:
+    def check_period(self, period_us: int) -> None:
+        """Raise `InputError` if a sensor is faster than the autopilot."""
+        for sensor in self.sensors.values():
+            if not isinstance(sensor, Imu) and sensor.period_us < period_us:
                 raise InputError(
                     f"{sensor.where}.period_us = {sensor.period_us} is shorter than a tick of the autopilot, "
                     f"{period_us} us; use at least that"
@@ -207,10 +211,8 @@ class SensorConfig(Part):
 
     def write(self, rec: Any, at: Installation) -> None:
         """Write the records of all sensors into a `SENSOR_CONFIG`."""
-        for name in ("imu", "mag", "baro", "gps", "airspeed"):
-            sensor = getattr(self, name)
-            if sensor is not None:
-                sensor.write(rec[name], at)
+        for name, sensor in self.sensors.items():
+            sensor.write(rec[name], at)
 
     def without_errors(self) -> "SensorConfig":
         """Return these sensors without noise, bias, drift, vibration, rounding and latency.
@@ -218,8 +220,7 @@ class SensorConfig(Part):
         Their periods, their place, the iron around the magnetometer, the barometer's static error and what faults do
         stay as they are.
         """
-        sensors = {name: getattr(self, name) for name in ("imu", "mag", "baro", "gps", "airspeed")}
-        return self.model_copy(update={name: part and part.without_errors() for name, part in sensors.items()})
+        return self.model_copy(update={name: sensor.without_errors() for name, sensor in self.sensors.items()})
 
 
 @dataclass(frozen=True)
@@ -244,26 +245,13 @@ class SensorSuite:
         MapProjection(self.home_lat_deg, self.home_lon_deg)
 
     def record(self, plant: Any, rotors: slice, seed: int, period_us: int) -> npt.NDArray[Any]:
-        """Return an array of one `SENSORS` record, before the first tick.
+        """Return an array of one `SENSORS` record before the first tick; `rotors` are their speeds in the state.
 
-        Args:
-            plant: What the sensors are on: an aircraft, or any plant. One without altitude, gravity and rotors of its
-                own is at sea level in standard gravity.
-            rotors: Where the speeds of its rotors are in the state.
-            seed: Random seed of the run.
-            period_us: One tick of the autopilot.
-
-        Raises:
-            InputError: If the plant is out of the models' range, or a sensor is faster than the autopilot.
+        A plant without altitude, gravity and rotors of its own is at sea level in standard gravity.
         """
         self.config.check_period(period_us)
-        alt_msl_m = check_number(
-            "home altitude",
-            getattr(plant, "home_alt_msl_m", 0.0),
-            -5_000.0,
-            20_000.0,
-            "from -5000 to 20000 m, where there is a model",
-        )
+        allowed = "from -5000 to 20000 m, where there is a model"
+        alt_msl_m = check_number("home altitude", getattr(plant, "home_alt_msl_m", 0.0), -5_000.0, 20_000.0, allowed)
         places = tuple(
             check_vector(f"rotors[{i}].pos_body_m", rotor.pos_body_m)
             for i, rotor in enumerate(getattr(plant, "rotors", ()))

@@ -18,28 +18,24 @@ is 0.4 m/s².
 """
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.philox import stream_key, uniform2
 from px4lockstep.math.trigonometry import sincos
-from px4lockstep.part import Part, entry
+from px4lockstep.part import Part, entry, fill
 from px4lockstep.plant.layout import MAX_MOTORS
-from px4lockstep.sensors.layout import Installation
+from px4lockstep.sensors.sensor import Installation
 
-STREAM = "sensors.vibration"
 TWO_PI = 2.0 * math.pi
 
 VIBRATION = record(
     [
         ("imbalance_m", "f8"),
         ("per_gyration_m2", "f8"),  # 1 / k**2
-        ("rotor_x_m", "f8", MAX_MOTORS),
-        ("rotor_y_m", "f8", MAX_MOTORS),
-        ("rotor_z_m", "f8", MAX_MOTORS),
-        ("start_angle_rad", "f8", MAX_MOTORS),
+        ("rotor_x_m rotor_y_m rotor_z_m start_angle_rad", "f8", MAX_MOTORS),
     ]
 )
 VIBRATION_STATE = record([("angle_rad", "f8", MAX_MOTORS), ("accel_m_s2", "f8", 3), ("gyro_rad_s", "f8", 3)])
@@ -71,17 +67,12 @@ def step_vibration(vibration, state, rotor_speed_rad_s, period_s):
         gx += -vibration.rotor_z_m[i] * uy
         gy += vibration.rotor_z_m[i] * ux
         gz += vibration.rotor_x_m[i] * uy - vibration.rotor_y_m[i] * ux
-    state.accel_m_s2[0] = ax
-    state.accel_m_s2[1] = ay
-    state.gyro_rad_s[0] = gx
-    state.gyro_rad_s[1] = gy
-    state.gyro_rad_s[2] = gz
+    state.accel_m_s2[0], state.accel_m_s2[1] = ax, ay
+    state.gyro_rad_s[0], state.gyro_rad_s[1], state.gyro_rad_s[2] = gx, gy, gz
 
 
-class Vibration(Part):
+class Vibration(Part, where="px4.sitl.sensors.imu.vibration"):
     """Vibration of rotors that are out of balance, as the IMU sees it."""
-
-    where: ClassVar[str] = "px4.sitl.sensors.imu.vibration"
 
     imbalance_m: float = entry(
         0.0, "Mass times offset of each rotor, divided by the mass of the vehicle. 0: no vibration.", "m", ge=0.0
@@ -92,9 +83,8 @@ class Vibration(Part):
 
     def write(self, rec: Any, at: Installation) -> None:
         """Write a `VIBRATION` record."""
-        rec["imbalance_m"] = self.imbalance_m
-        rec["per_gyration_m2"] = 1.0 / (self.gyration_m * self.gyration_m)
-        key = stream_key(at.seed, STREAM)
+        fill(rec, self, per_gyration_m2=1.0 / (self.gyration_m * self.gyration_m))
+        key = stream_key(at.seed, "sensors.vibration")
         for i in range(MAX_MOTORS):
             rec["start_angle_rad"][i] = TWO_PI * interpreted(uniform2)(key, np.int64(0), np.int64(i), np.int64(0))[0]
         for i, (x, y, z) in enumerate(at.rotor_pos_body_m):

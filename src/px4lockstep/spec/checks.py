@@ -4,12 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.log.schema import COLUMNS
-from px4lockstep.part import KEY, Found, Key, dotted, show
+from px4lockstep.part import KEY, Found, Key, bad, dotted, show
 from px4lockstep.part.wording import choices
 from px4lockstep.scenario.fit import Surroundings, problems
 from px4lockstep.spec.defaults import Tables
@@ -25,11 +24,6 @@ from px4lockstep.vehicle.battery_sensor import sense_delay_ticks
 def us(seconds: float) -> int:
     """Return seconds that are known to be whole microseconds as those."""
     return seconds_to_us(seconds, "time")
-
-
-def bad(key: Key, value: Any, text: str) -> tuple[Key, str]:
-    """Return what is wrong with a key and its value."""
-    return key, f"{dotted(key)} = {show(value)} {text}"
 
 
 def check_estimator(tables: Tables) -> Found:

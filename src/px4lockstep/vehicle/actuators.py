@@ -15,13 +15,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 
 from px4lockstep.jit import kernel, record
-from px4lockstep.part import KEY, Found, Part, entry, name_or_table
+from px4lockstep.part import KEY, Found, Part, entry, fill, name_or_table
 from px4lockstep.plant.layout import MAX_MOTORS, MAX_SERVOS
 from px4lockstep.vehicle.regime import MOTOR_RATE_BIT, RANGE_BIT, SERVO_RATE_BIT
 
-DIRECT = 0
-FIRST_ORDER = 1
-SECOND_ORDER = 2
+DIRECT, FIRST_ORDER, SECOND_ORDER = range(3)
 KINDS = {"direct": DIRECT, "first_order": FIRST_ORDER, "second_order": SECOND_ORDER}
 
 ACTUATOR = record(
@@ -31,21 +29,17 @@ ACTUATOR = record(
         ("omega_n_squared", "f8"),  # second order
         ("two_zeta_omega_n", "f8"),
         ("rate_limit", "f8"),  # [1/s], infinity for none
-        ("low", "f8"),
-        ("high", "f8"),
+        ("low high", "f8"),
     ]
 )
 
 ACTUATION = record(
     [
-        ("motor", ACTUATOR),
-        ("servo", ACTUATOR),
+        ("motor servo", ACTUATOR),
         ("n_servos", "i8"),
         ("motor_channel", "i8", MAX_MOTORS),  # of each rotor, from 0
         ("servo_channel", "i8", MAX_SERVOS),
-        ("i_servo", "i8"),  # where the outputs of servos start in the state
-        ("i_motor_rate", "i8"),
-        ("i_servo_rate", "i8"),
+        ("i_servo i_motor_rate i_servo_rate", "i8"),  # where outputs and rates start in the state
     ]
 )
 
@@ -146,28 +140,20 @@ class ActuatorDynamics(Part):
 
     def write(self, rec: Any, low: float, high: float) -> None:
         """Write into an `ACTUATOR` record, with the range of its output."""
-        rec["kind"] = KINDS[self.kind]
-        rec["inverse_tau"] = 1.0 / self.tau_s
+        fill(rec, self, kind=KINDS[self.kind], inverse_tau=1.0 / self.tau_s, low=low, high=high)
         rec["omega_n_squared"] = self.omega_n * self.omega_n
         rec["two_zeta_omega_n"] = 2.0 * self.zeta * self.omega_n
-        rec["rate_limit"] = self.rate_limit
-        rec["low"] = low
-        rec["high"] = high
 
 
-class MotorChannel(Part):
+class MotorChannel(Part, where="actuation.motors"):
     """A motor, in the order of the rotors."""
-
-    where: ClassVar[str] = "actuation.motors"
 
     id: str = entry(..., "Its name, which buses use.", min_length=1)
     channel: int = entry(..., "The motor command that drives it, from 1.", ge=1, le=MAX_MOTORS)
 
 
-class ServoChannel(Part):
+class ServoChannel(Part, where="actuation.servos"):
     """A servo."""
-
-    where: ClassVar[str] = "actuation.servos"
 
     id: str = entry(..., "Its name, which buses use.", min_length=1)
     channel: int = entry(..., "The servo command that drives it, from 1.", ge=1, le=MAX_SERVOS)
@@ -178,10 +164,8 @@ DynamicsOrName = Annotated[
 ]
 
 
-class Actuation(Part):
+class Actuation(Part, where="actuation"):
     """Which command drives what."""
-
-    where: ClassVar[str] = "actuation"
 
     motors: tuple[MotorChannel, ...] | None = entry(
         None, "One for each rotor, in their order. Left out: `motor1` and so on.", max_length=MAX_MOTORS

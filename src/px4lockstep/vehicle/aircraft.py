@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from px4lockstep.environment.gravity import Gravity
 from px4lockstep.errors import InputError
-from px4lockstep.part import KEY, Found, Key, dotted, show
+from px4lockstep.part import KEY, Found, Key, at, bad, fill, show
 from px4lockstep.plant.layout import ATT_START, GROUPS, MULTIROTOR_PLANT, OMEGA_START, RIGID_BODY_STATES, VEL_START
 from px4lockstep.vehicle.actuators import Actuation
 from px4lockstep.vehicle.airframe import Airframe, Rotor, cross, one_for_each_rotor
@@ -105,20 +106,10 @@ class Aircraft:
     @cached_property
     def groups(self) -> Mapping[str, int]:
         """The number of states in each group."""
-        outputs, rates = self.actuation.group_sizes
-        sizes = {
-            "pos": VEL_START,
-            "vel": ATT_START - VEL_START,
-            "att": OMEGA_START - ATT_START,
-            "omega": RIGID_BODY_STATES - OMEGA_START,
-            "act": outputs,
-            "actdot": rates,
-            "rotor": len(self.rotors),
-            "soc": len(self.batteries),
-            "v1": len(self.batteries),
-        }
-        assert tuple(sizes) == GROUPS
-        return sizes
+        starts = (0, VEL_START, ATT_START, OMEGA_START, RIGID_BODY_STATES)
+        body = [stop - start for start, stop in pairwise(starts)]
+        sizes = (*body, *self.actuation.group_sizes, len(self.rotors), len(self.batteries), len(self.batteries))
+        return dict(zip(GROUPS, sizes, strict=True))
 
     def offset(self, group: str) -> int:
         """Return where a group starts in the state."""
@@ -150,11 +141,7 @@ class Aircraft:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def write(self, plant: Any) -> None:
-        """Write the aircraft into a `PLANT` record.
-
-        Raises:
-            InputError: If its numbers can't be computed with, or its motors can't lift it.
-        """
+        """Write the aircraft into a `PLANT` record, unless its numbers can't be computed with."""
         plant["kind"] = MULTIROTOR_PLANT
         self._write_traits(plant["traits"])
         m = plant["multirotor"]
@@ -171,10 +158,9 @@ class Aircraft:
             self.contact.write(m["contact"], self.airframe.mass_kg)
         self._write_rotors(m)
         self.gravity.write(m["gravity"])
-        m["home_alt_m"] = self.home_alt_msl_m
-        m["n_rotors"] = len(self.rotors)
-        for name, group in (("i_act", "act"), ("i_rotor", "rotor"), ("i_soc", "soc"), ("i_v1", "v1")):
-            m[name] = self.offset(group)
+        m["home_alt_m"], m["n_rotors"] = self.home_alt_msl_m, len(self.rotors)
+        for group in ("act", "rotor", "soc", "v1"):
+            m[f"i_{group}"] = self.offset(group)
 
     def write_sensors(self, sensors: Any, seed: int, period_us: int) -> None:
         """Write the sensors of the batteries into an array of `BATTERY_SENSOR` records."""
@@ -182,25 +168,19 @@ class Aircraft:
             write_battery_sensor(battery, sensors[j], j, seed, period_us)
 
     def _write_traits(self, traits: Any) -> None:
-        traits["is_vehicle"] = 1
-        traits["n_motors"] = len(self.rotors)
-        traits["n_motor_commands"] = max(self.motor_channels)
+        fill(traits, self, is_vehicle=1, n_motors=len(self.rotors), n_motor_commands=max(self.motor_channels))
+        fill(traits, self, n_batteries=len(self.batteries), n_buses=len(self.buses), rest_m=self.contact.rest_height_m)
         traits["n_servo_commands"] = max(self.servo_channels, default=0)
-        traits["n_batteries"] = len(self.batteries)
-        traits["n_buses"] = len(self.buses)
         traits["has_ground"] = self.contact.kind != "no_contact"
-        traits["rest_m"] = self.contact.rest_height_m
         traits["capacity_ah"][: len(self.batteries)] = [battery.capacity_ah for battery in self.batteries]
 
     def _write_rotors(self, m: Any) -> None:
         bus_of = {item: b for b, bus in enumerate(self.buses) for item in bus.motor_ids}
         for i, (rotor, motor) in enumerate(zip(self.rotors, self.actuation.motors or (), strict=True)):
-            rec = m["rotors"][i]
             axis, pos = np.array(rotor.axis_body), np.array(rotor.pos_body_m)
-            rec["axis"] = axis
-            rec["moment_arm"] = -cross(pos, axis)
-            rec["reaction_axis"] = rotor.direction * axis
-            rec["bus"] = bus_of[motor.id]
+            reaction_axis = rotor.direction * axis
+            arm = -cross(pos, axis)
+            fill(m["rotors"][i], rotor, axis=axis, moment_arm=arm, reaction_axis=reaction_axis, bus=bus_of[motor.id])
 
 
 def completed(airframe: Airframe, actuation: Actuation, power: Power) -> tuple[Airframe, Actuation, Power]:
@@ -218,22 +198,14 @@ def completed_power(actuation: Actuation, power: Power) -> Power:
 @contextmanager
 def computing(key: Key, *records: Any) -> Iterator[None]:
     """Raise an `InputError` of a key if its numbers overflow, or what they are written to does not end up finite."""
-    try:
-        with np.errstate(over="raise", divide="raise", invalid="raise"):
-            yield
-    except ArithmeticError as error:
-        raise _beyond_computing(key, str(error)) from error
-    for rec in records:
-        if np.isfinite(np.frombuffer(rec.tobytes(), np.float64)).all():  # counts are finite as floats, too
-            continue
-        for name in rec.dtype.names:
-            if name != "rate_limit" and not np.isfinite(rec[name]).all():
-                raise _beyond_computing(key, f"{name} is not finite")
-
-
-def _beyond_computing(key: Key, reason: str) -> InputError:
-    text = "its numbers are so large or small that computing with them fails"
-    return InputError(f"{dotted(key)}: {text} ({reason}); use plausible ones", key=key)
+    with at(key):
+        yield
+        for rec in records:
+            if np.isfinite(np.frombuffer(rec.tobytes(), np.float64)).all():  # counts are finite as floats, too
+                continue
+            for name in rec.dtype.names:
+                if name != "rate_limit" and not np.isfinite(rec[name]).all():
+                    raise ArithmeticError(f"{name} is not finite")
 
 
 # -- checking ------------------------------------------------------------------------------------------------------
@@ -243,7 +215,8 @@ def check_motors(airframe: Airframe, actuation: Actuation) -> Found:
     """Yield what is wrong with the number of motors: one for each rotor."""
     motors, rotors = actuation.motors, len(airframe.rotor_pos_body_m)
     if motors is not None and len(motors) != rotors:
-        yield _keyed(("actuation", "motors"), one_for_each_rotor(len(motors), rotors))
+        text = one_for_each_rotor(len(motors), rotors).replace(KEY, "actuation.motors")
+        yield ("actuation", "motors"), text
 
 
 def check_wiring(actuation: Actuation, power: Power) -> Found:
@@ -262,7 +235,7 @@ def check_wiring(actuation: Actuation, power: Power) -> Found:
             for i, item in enumerate(getattr(bus, name)):
                 if item not in on:
                     has = f"there are {', '.join(ids)}" if ids else "there are none"
-                    yield _bad(("power", "buses", b, name, i), item, f"is not in {where}; {has}")
+                    yield bad(("power", "buses", b, name, i), item, f"is not in {where}; {has}")
                 else:
                     on[item].append(str(bus.id))
         for item in dict.fromkeys(ids):
@@ -277,16 +250,8 @@ def check_wiring(actuation: Actuation, power: Power) -> Found:
         members = [by_id[item] for item in bus.battery_ids if item in by_id]
         key: Key = ("power", "buses", b, "battery_ids")
         if not bus.battery_ids:
-            yield _bad(key, bus.battery_ids, "is empty; every bus needs at least one battery")
+            yield bad(key, bus.battery_ids, "is empty; every bus needs at least one battery")
         if len({battery.model for battery in members}) > 1:
-            yield _bad(key, bus.battery_ids, "are an ideal battery and another; on one bus they must be the same model")
+            yield bad(key, bus.battery_ids, "are an ideal battery and another; on one bus they must be the same model")
         elif members and members[0].model == "ideal" and len({battery.ocv_v[-1] for battery in members}) > 1:
-            yield _bad(key, bus.battery_ids, "are ideal batteries of different voltages; they must be the same")
-
-
-def _bad(key: Key, value: Any, text: str) -> tuple[Key, str]:
-    return key, f"{dotted(key)} = {show(value)} {text}"
-
-
-def _keyed(key: Key, text: str) -> tuple[Key, str]:
-    return key, text.replace(KEY, dotted(key))
+            yield bad(key, bus.battery_ids, "are ideal batteries of different voltages; they must be the same")

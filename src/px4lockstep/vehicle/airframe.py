@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.checks import Vector3
 from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.math.quaternion import from_euler
-from px4lockstep.part import KEY, Found, Matrix, NotNegativeVector, Part, Quaternion, Vector, entry, misfit, show
+from px4lockstep.part import KEY, Found, Matrix, NotNegativeVector, Part, Quaternion, Vector, entry, fill, misfit, show
 from px4lockstep.plant.layout import MAX_MOTORS
 from px4lockstep.vehicle import drag
 from px4lockstep.vehicle.propulsion import Propulsion
@@ -20,34 +21,26 @@ from px4lockstep.vehicle.propulsion import Propulsion
 LENGTH_TOLERANCE = 1e-6
 MAX_ARM_M = 100.0
 """Of CA_ROTORi_PX, PY and PZ."""
+MISSING_INERTIA = "airframe.inertia_diag_kgm2 is missing; it must be given, or airframe.inertia_kgm2"
 LEVEL = (1.0, 0.0, 0.0, 0.0)
 DOWN = (0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class Rotor:
-    """Where a rotor is, along which axis it pushes down the air, how it turns and what drives it.
+    """Where a rotor is, along which axis it pushes down the air, how it turns and what drives it."""
 
-    Args:
-        pos_body_m: Position relative to the centre of mass.
-        direction: The sign of the reaction torque on the body about the axis, +1 or -1.
-        axis_body: Unit vector; thrust acts against it.
-        channel: The motor command that drives it, from 1.
-    """
-
-    pos_body_m: tuple[float, float, float]
-    direction: int
-    axis_body: tuple[float, float, float]
-    channel: int
+    pos_body_m: Vector3  # from the centre of mass
+    direction: int  # sign of the reaction torque on the body about the axis
+    axis_body: Vector3  # unit vector; thrust acts against it
+    channel: int  # the motor command that drives it, from 1
 
 
-class InitialState(Part):
+class InitialState(Part, where="airframe.x0", stage="initial_state"):
     """The state at the first boundary."""
 
-    stage: ClassVar[str | None] = "initial_state"
     aliases: ClassVar[dict[str, str]] = {"ω_body": "omega_body"}
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("q_bn",), ("euler_deg",), ("euler_rad",))
-    where: ClassVar[str] = "airframe.x0"
 
     pos_ned: Vector = entry((0.0, 0.0, 0.0), "Position.", "m")
     vel_ned: Vector = entry((0.0, 0.0, 0.0), "Velocity.", "m/s")
@@ -80,11 +73,10 @@ class InitialState(Part):
         return np.array((w, x, y, z)) / math.sqrt(w * w + x * x + y * y + z * z)
 
 
-class Airframe(Part):
+class Airframe(Part, where="airframe"):
     """The vehicle as a body with rotors."""
 
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("inertia_kgm2",), ("inertia_diag_kgm2", "inertia_products_kgm2"))
-    where: ClassVar[str] = "airframe"
 
     kind: Literal["multirotor"] = entry("multirotor", "The model.")
     mass_kg: float = entry(..., "Mass.", "kg", gt=0.0)
@@ -170,7 +162,7 @@ class Airframe(Part):
         return self.model_copy(update=changes) if changes else self
 
     @property
-    def inertia(self) -> tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]:
+    def inertia(self) -> tuple[Vector3, Vector3, Vector3]:
         """The inertia tensor, in whichever form it was given."""
         if self.inertia_kgm2 is not None:
             return self.inertia_kgm2
@@ -197,17 +189,9 @@ class Airframe(Part):
     def write(self, body: Any, drag_rec: Any) -> None:
         """Write into a `BODY` and a `DRAG` record."""
         inertia = np.array(self.inertia)
-        body["mass_kg"] = self.mass_kg
-        body["inverse_mass"] = 1.0 / self.mass_kg
-        body["inertia_kgm2"] = inertia
-        body["inverse_inertia"] = _inverse(inertia)
-        body["angular_damping"] = self.angular_damping
-        drag_rec["kind"] = drag.KINDS[self.drag]
-        drag_rec["linear_n_s_m"] = self.linear_drag
-        drag_rec["drag_area_body_m2"] = self.drag_area_body_m2
-
-
-MISSING_INERTIA = "airframe.inertia_diag_kgm2 is missing; it must be given, or airframe.inertia_kgm2"
+        inverse_mass, inverse_inertia = 1.0 / self.mass_kg, _inverse(inertia)
+        fill(body, self, inertia_kgm2=inertia, inverse_mass=inverse_mass, inverse_inertia=inverse_inertia)
+        fill(drag_rec, self, kind=drag.KINDS[self.drag], linear_n_s_m=self.linear_drag)
 
 
 def one_for_each_rotor(count: int, rotors: int) -> str:
@@ -225,12 +209,12 @@ def cross(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> npt.NDArray
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
-def _length(vector: tuple[float, float, float]) -> float:
+def _length(vector: Vector3) -> float:
     x, y, z = vector
     return math.sqrt(x * x + y * y + z * z)
 
 
-def _unit(vector: tuple[float, float, float]) -> tuple[float, float, float]:
+def _unit(vector: Vector3) -> Vector3:
     x, y, z = vector
     length = _length(vector)
     return x / length, y / length, z / length

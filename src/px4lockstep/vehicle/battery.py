@@ -9,15 +9,14 @@ The warning comes from the remaining charge: low 0.15, critical 0.10, emergency 
 """
 
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from px4lockstep.jit import inlined_kernel, kernel, record
-from px4lockstep.part import KEY, Found, NotNegative, Part, entry, misfit
+from px4lockstep.part import KEY, Found, NotNegative, Part, entry, fill, misfit
 
-IDEAL = 0
-THEVENIN = 1
+IDEAL, THEVENIN = range(2)
 MODELS = {"ideal": IDEAL, "thevenin": THEVENIN}
 
 MAX_OCV_POINTS = 16
@@ -29,17 +28,10 @@ BATTERY = record(
         ("share", "f8"),  # of the bus's current
         ("inverse_capacity", "f8"),  # [1/C]
         ("ocv_points", "i8"),
-        ("ocv_soc", "f8", MAX_OCV_POINTS),
-        ("ocv_v", "f8", MAX_OCV_POINTS),
-        ("ocv_slope_v", "f8", MAX_OCV_POINTS),
+        ("ocv_soc ocv_v ocv_slope_v", "f8", MAX_OCV_POINTS),
         ("r0_ohm", "f8"),
         ("conductance", "f8"),  # 1 / R0
-        ("inverse_r1c1", "f8"),
-        ("inverse_c1", "f8"),
-        ("min_voltage_v", "f8"),
-        ("low_threshold", "f8"),
-        ("critical_threshold", "f8"),
-        ("emergency_threshold", "f8"),
+        ("inverse_r1c1 inverse_c1 min_voltage_v low_threshold critical_threshold emergency_threshold", "f8"),
     ]
 )
 
@@ -89,10 +81,8 @@ def warning_of(battery, remaining):
     return 0
 
 
-class Battery(Part):
+class Battery(Part, where="power.batteries"):
     """A battery and its sensor."""
-
-    where: ClassVar[str] = "power.batteries"
 
     id: str | None = entry(None, "Its name, which buses use. Left out: `bat1` and so on.", min_length=1)
     model: Literal["ideal", "thevenin"] = entry("thevenin", "The model; an ideal one's voltage is the last of `ocv_v`.")
@@ -146,19 +136,10 @@ class Battery(Part):
     def write(self, rec: Any, bus: int, share: float) -> None:
         """Write into a `BATTERY` record, with its bus and its share of that bus's current."""
         points = len(self.ocv_soc)
-        rec["model"] = MODELS[self.model]
-        rec["bus"] = bus
-        rec["share"] = share
-        rec["inverse_capacity"] = 1.0 / (self.capacity_ah * 3600.0)
-        rec["ocv_points"] = points
-        rec["ocv_soc"][:points] = self.ocv_soc
-        rec["ocv_v"][:points] = self.ocv_v
-        rec["ocv_slope_v"][: points - 1] = np.diff(self.ocv_v) / np.diff(self.ocv_soc)
-        rec["r0_ohm"] = self.r0
-        rec["conductance"] = 1.0 / self.r0
+        capacity = {"inverse_capacity": 1.0 / (self.capacity_ah * 3600.0), "ocv_points": points}
+        circuit = {"r0_ohm": self.r0, "conductance": 1.0 / self.r0, "inverse_c1": 1.0 / self.c1}
+        fill(rec, self, model=MODELS[self.model], bus=bus, share=share, **capacity, **circuit)
         rec["inverse_r1c1"] = 1.0 / (self.r1 * self.c1)
-        rec["inverse_c1"] = 1.0 / self.c1
-        rec["min_voltage_v"] = self.min_voltage_v
-        rec["low_threshold"] = self.low_thr
-        rec["critical_threshold"] = self.crit_thr
-        rec["emergency_threshold"] = self.emerg_thr
+        rec["ocv_slope_v"][: points - 1] = np.diff(self.ocv_v) / np.diff(self.ocv_soc)
+        thresholds = self.low_thr, self.crit_thr, self.emerg_thr
+        rec["low_threshold"], rec["critical_threshold"], rec["emergency_threshold"] = thresholds

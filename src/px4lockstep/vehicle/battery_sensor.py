@@ -22,19 +22,15 @@ from px4lockstep.timebase import ticks_of
 from px4lockstep.vehicle.battery import Battery
 
 MAX_DELAY_TICKS = 64
-STREAM = "battery sensor"
 
 BATTERY_SENSOR = record(
     [
         ("gain", "f8"),  # 1 − exp(−dt / τ)
-        ("voltage_sigma_v", "f8"),
-        ("current_sigma_a", "f8"),
+        ("voltage_sigma_v current_sigma_a", "f8"),
         ("delay_ticks", "i8"),
         ("key", "u8"),
-        ("lane", "i8"),
-        ("tick", "i8"),
-        ("voltage_v", "f8"),  # after the lag
-        ("current_a", "f8"),
+        ("lane tick", "i8"),
+        ("voltage_v current_a", "f8"),  # after the lag
         ("ring", BATTERY_STATUS, MAX_DELAY_TICKS + 1),
     ],
     state="tick voltage_v current_a ring",
@@ -69,16 +65,7 @@ def sense_battery(sensor, truth, measured):
 
 
 def sense_delay_ticks(battery: Battery, lane: int, period_us: int) -> int:
-    """Return the delay of a battery's sensor in ticks of the autopilot.
-
-    Args:
-        battery: The battery.
-        lane: The number of the battery, from 0.
-        period_us: The period of the autopilot axis.
-
-    Raises:
-        InputError: If the delay is not a whole number of ticks, or too long.
-    """
+    """Return the delay of a battery's sensor in ticks of the autopilot; `lane` is the number of the battery, from 0."""
     key: Key = ("power", "batteries", lane, "sense_delay_s")
     try:
         return ticks_of(battery.sense_delay_s, dotted(key), period_us, MAX_DELAY_TICKS)
@@ -87,22 +74,8 @@ def sense_delay_ticks(battery: Battery, lane: int, period_us: int) -> int:
 
 
 def write_battery_sensor(battery: Battery, rec: Any, lane: int, seed: int, period_us: int) -> None:
-    """Write a battery's sensor into a `BATTERY_SENSOR` record.
-
-    Args:
-        battery: The battery.
-        rec: The record.
-        lane: The number of the battery, from 0.
-        seed: The seed of the run.
-        period_us: The period of the autopilot axis.
-
-    Raises:
-        InputError: If the delay is not a whole number of ticks, or too long.
-    """
-    ticks, tau_s = sense_delay_ticks(battery, lane, period_us), battery.sense_tau_s
+    """Write a battery's sensor into a `BATTERY_SENSOR` record; `lane` is the number of the battery, from 0."""
+    rec["delay_ticks"], tau_s = sense_delay_ticks(battery, lane, period_us), battery.sense_tau_s
     rec["gain"] = 1.0 - float(interpreted(exp)(-period_us / 1e6 / tau_s)) if tau_s > 0.0 else 1.0
-    rec["voltage_sigma_v"] = battery.sense_voltage_sigma_v
-    rec["current_sigma_a"] = battery.sense_current_sigma_a
-    rec["delay_ticks"] = ticks
-    rec["key"] = stream_key(seed, STREAM)
-    rec["lane"] = lane
+    rec["voltage_sigma_v"], rec["current_sigma_a"] = battery.sense_voltage_sigma_v, battery.sense_current_sigma_a
+    rec["key"], rec["lane"] = stream_key(seed, "battery sensor"), lane

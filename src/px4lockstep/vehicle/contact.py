@@ -21,12 +21,10 @@ import math
 from typing import Any, ClassVar, Literal
 
 from px4lockstep.jit import kernel, record
-from px4lockstep.part import KEY, Found, Part, Vector, entry, misfit
+from px4lockstep.part import KEY, Found, Part, Vector, entry, fill, misfit
 from px4lockstep.plant.layout import MAX_POINTS, REGIME_BITS
 
-NONE = 0
-FLAT_GROUND = 1
-LEGS = 2
+NONE, FLAT_GROUND, LEGS = range(3)
 KINDS = {"no_contact": NONE, "flat_ground": FLAT_GROUND, "legs": LEGS}
 
 POINT_BITS = 3  # of the regime, for flat ground or each leg: `point_regime`
@@ -34,13 +32,11 @@ assert POINT_BITS * MAX_POINTS <= REGIME_BITS, "the regime of the contact needs 
 
 CONTACT = record(
     [
-        ("kind", "i8"),
-        ("n_points", "i8"),
+        ("kind n_points", "i8"),
         ("stiffness_n_m", "f8"),  # of one point
         ("damping_n_s_m", "f8"),
         ("mu", "f8"),  # 0 with friction off
-        ("mu_static", "f8"),
-        ("v_eps_m_s", "f8"),
+        ("mu_static v_eps_m_s", "f8"),
         ("friction_slope_n_s_m", "f8"),  # the most that a leg's friction grows with speed
         ("points_body_m", "f8", (MAX_POINTS, 3)),
     ]
@@ -131,12 +127,11 @@ def contact_wrench(contact, dcm, z_down_m, vel, omega, dstate):
     return ground_force(contact, z_down_m, vel[0], vel[1], vel[2]), (0.0, 0.0, 0.0)
 
 
-class Contact(Part):
+class Contact(Part, where="plant.contact"):
     """Contact with the ground."""
 
     aliases: ClassVar[dict[str, str]] = {"μ": "mu"}
     name_key: ClassVar[str | None] = "kind"
-    where: ClassVar[str] = "plant.contact"
 
     kind: Literal["flat_ground", "no_contact", "legs"] = entry("flat_ground", "At the centre of mass, none, or legs.")
     k_n_per_m: float = entry(5000.0, "Stiffness, of all legs together.", "N/m", gt=0.0)
@@ -173,25 +168,23 @@ class Contact(Part):
             shortest_s = min(shortest_s, rocking)
         return shortest_s
 
-    def friction_slope_n_s_m(self, mass_kg: float) -> float:
-        """Return the most that friction of all legs together grows with speed."""
-        return max(self.c_n_per_mps, 2.0 * math.sqrt(self.k_n_per_m * mass_kg))
-
     def write(self, rec: Any, mass_kg: float) -> None:
         """Write into a `CONTACT` record."""
         count = len(self.points_body_m)
         divisor = count if self.kind == "legs" else 1
-        mu_static = self.mu if self.mu_static is None else self.mu_static
-        rec["kind"] = KINDS[self.kind]
-        rec["n_points"] = count
-        rec["stiffness_n_m"] = self.k_n_per_m / divisor
-        rec["damping_n_s_m"] = self.c_n_per_mps / divisor
-        rec["mu"] = self.mu if self.enable_friction else 0.0
-        rec["mu_static"] = mu_static if self.enable_friction else 0.0
-        rec["v_eps_m_s"] = self.v_eps
-        rec["friction_slope_n_s_m"] = self.friction_slope_n_s_m(mass_kg) / divisor
-        if count:
-            rec["points_body_m"][:count] = self.points_body_m
+        friction_slope = max(self.c_n_per_mps, 2.0 * math.sqrt(self.k_n_per_m * mass_kg))  # of all legs together
+        fill(
+            rec,
+            self,
+            kind=KINDS[self.kind],
+            n_points=count,
+            stiffness_n_m=self.k_n_per_m / divisor,
+            damping_n_s_m=self.c_n_per_mps / divisor,
+            mu=self.mu if self.enable_friction else 0.0,
+            mu_static=(self.mu if self.mu_static is None else self.mu_static) if self.enable_friction else 0.0,
+            v_eps_m_s=self.v_eps,
+            friction_slope_n_s_m=friction_slope / divisor,
+        )
 
 
 def _oscillator_time_s(mass: float, stiffness: float, damping: float) -> float:

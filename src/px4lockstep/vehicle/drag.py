@@ -11,8 +11,7 @@ import math
 
 from px4lockstep.jit import kernel, record
 
-LINEAR = 0
-BODY_QUADRATIC = 1
+LINEAR, BODY_QUADRATIC = range(2)
 KINDS = {"linear": LINEAR, "body_quadratic": BODY_QUADRATIC}
 
 DRAG = record([("kind", "i8"), ("linear_n_s_m", "f8"), ("drag_area_body_m2", "f8", 3)])

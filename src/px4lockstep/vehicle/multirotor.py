@@ -43,10 +43,7 @@ MULTIROTOR = record(
         ("gravity", GRAVITY),
         ("home_alt_m", "f8"),
         ("n_rotors", "i8"),
-        ("i_act", "i8"),  # where the parts of the state start
-        ("i_rotor", "i8"),
-        ("i_soc", "i8"),
-        ("i_v1", "i8"),
+        ("i_act i_rotor i_soc i_v1", "i8"),  # where the parts of the state start
         ("rotors", ROTOR, MAX_MOTORS),
         ("propulsion", PROPULSION),
         ("power", POWER),

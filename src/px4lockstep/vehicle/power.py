@@ -18,7 +18,7 @@ not charge each other. With the batteries disconnected the bus has 0 V and 0 A.
 """
 
 from collections import Counter
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.part import KEY, Found, Part, entry
@@ -167,10 +167,8 @@ def bus_voltage(m, b, state, duties):
     return v
 
 
-class Bus(Part):
+class Bus(Part, where="power.buses"):
     """A power bus: what feeds it and what it feeds."""
-
-    where: ClassVar[str] = "power.buses"
 
     id: str | None = entry(None, "Its name. Left out: `bus1` and so on.", min_length=1)
     battery_ids: tuple[str, ...] = entry(..., "The batteries that feed it.")
@@ -179,10 +177,8 @@ class Bus(Part):
     avionics_load_w: float = entry(0.0, "A constant load.", "W", ge=0.0)
 
 
-class Power(Part):
+class Power(Part, where="power"):
     """Batteries and power buses."""
-
-    where: ClassVar[str] = "power"
 
     share_mode: Literal["inv_r0", "equal"] = entry("inv_r0", "How the batteries of a bus share its current.")
     batteries: tuple[Battery, ...] = entry((Battery(),), "The batteries.", min_length=1, max_length=MAX_BATTERIES)
@@ -223,19 +219,16 @@ class Power(Part):
     def write(self, rec: Any) -> None:
         """Write into a `POWER` record, when everything has a name."""
         buses, numbers = self.buses or (), {battery.id: j for j, battery in enumerate(self.batteries)}
-        rec["n_batteries"] = len(self.batteries)
-        rec["n_buses"] = len(buses)
+        rec["n_batteries"], rec["n_buses"] = len(self.batteries), len(buses)
         for b, bus in enumerate(buses):
             members = [self.batteries[numbers[item]] for item in bus.battery_ids]
             conductance = 0.0
             for battery in members:  # not by sum(), which adds up differently from Python 3.12 on
                 conductance += 1.0 / battery.r0
             is_ideal = members[0].model == "ideal"
-            own = rec["buses"][b]
-            own["avionics_w"] = bus.avionics_load_w
-            own["r0_ohm"] = 0.0 if is_ideal else 1.0 / conductance
-            own["inverse_conductance"] = 1.0 / conductance
-            own["min_voltage_v"] = 0.0 if is_ideal else max(battery.min_voltage_v for battery in members)
+            r0_ohm = 0.0 if is_ideal else 1.0 / conductance
+            min_voltage_v = 0.0 if is_ideal else max(battery.min_voltage_v for battery in members)
+            rec["buses"][b] = bus.avionics_load_w, r0_ohm, 1.0 / conductance, min_voltage_v
             for battery in members:
                 by_conductance = self.share_mode == "inv_r0" and not is_ideal
                 share = 1.0 / battery.r0 / conductance if by_conductance else 1.0 / len(members)

@@ -18,30 +18,23 @@ I0 and the ESC are left out on purpose. It follows that T < Kt V / (R km).
 """
 
 import math
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
 from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
-from px4lockstep.part import KEY, Part, entry, show, wrong
+from px4lockstep.part import KEY, Part, entry, fill, show, wrong
 
 PROPULSION = record(
     [
         ("ke", "f8"),  # [V s/rad] and [N m/A]
         ("inverse_r", "f8"),
-        ("i0_a", "f8"),
-        ("viscous_nm_s", "f8"),
-        ("max_current_a", "f8"),
+        ("i0_a viscous_nm_s max_current_a", "f8"),
         ("rotor_inertia", "f8"),  # [kg m2]
-        ("inverse_rotor_inertia", "f8"),
-        ("inverse_eta", "f8"),
-        ("deadzone", "f8"),
+        ("inverse_rotor_inertia inverse_eta deadzone", "f8"),
         ("kt", "f8"),  # [N / (kg/m3) / (rad/s)2]
-        ("kq", "f8"),
-        ("inflow_kt", "f8"),
-        ("inflow_kq", "f8"),
-        ("radius_m", "f8"),
+        ("kq inflow_kt inflow_kq radius_m", "f8"),
     ]
 )
 
@@ -90,11 +83,6 @@ def spin_acceleration(propulsion, omega, current_a, torque_nm):
     return 0.0 if omega <= 0.0 and acceleration < 0.0 else acceleration
 
 
-def motor_constant(kv_rpm_per_volt: float) -> float:
-    """Return Ke = Kt of a motor from its speed constant."""
-    return 60.0 / (2.0 * math.pi * kv_rpm_per_volt)
-
-
 def _whole(value: Any) -> Any:
     """Take 1.0 as 1, as PX4Lockstep.jl does, but not true, which Python does."""
     if isinstance(value, bool):
@@ -105,19 +93,15 @@ def _whole(value: Any) -> Any:
 Sign = Annotated[Literal[-1, 1], BeforeValidator(_whole)]
 
 
-class Esc(Part):
+class Esc(Part, where="airframe.propulsion.esc"):
     """The speed controllers."""
-
-    where: ClassVar[str] = "airframe.propulsion.esc"
 
     eta: float = entry(0.98, "Efficiency.", gt=0.0, le=1.0)
     deadzone: float = entry(0.02, "Duty below which a motor gets nothing.", ge=0.0, le=1.0)
 
 
-class Motor(Part):
+class Motor(Part, where="airframe.propulsion.motor"):
     """The motors."""
-
-    where: ClassVar[str] = "airframe.propulsion.motor"
 
     kv_rpm_per_volt: float = entry(920.0, "Speed constant.", "rpm/V", gt=0.0)
     r_ohm: float = entry(0.25, "Resistance.", "Ω", gt=0.0)
@@ -129,13 +113,11 @@ class Motor(Part):
     @property
     def ke(self) -> float:
         """Back-EMF constant [V s/rad], which is also the torque constant [N m/A]."""
-        return motor_constant(self.kv_rpm_per_volt)
+        return 60.0 / (2.0 * math.pi * self.kv_rpm_per_volt)
 
 
-class Propulsion(Part):
+class Propulsion(Part, where="airframe.propulsion"):
     """ESC, motor and propeller, the same for all rotors."""
-
-    where: ClassVar[str] = "airframe.propulsion"
 
     kind: Literal["multirotor_default"] = entry("multirotor_default", "The model.")
     km_m: float = entry(0.05, "Torque per thrust of the propeller.", "m", gt=0.0)
@@ -158,11 +140,7 @@ class Propulsion(Part):
     motor: Motor = entry(Motor(), "The motors.")
 
     def thrust_constant(self, hover_thrust_n: float) -> float:
-        """Return the kT for which a rotor gives a multiple of its hover thrust at duty 1, in the steady state.
-
-        Raises:
-            InputError: If no kT can reach that thrust.
-        """
+        """Return the kT for which a rotor gives a multiple of its hover thrust at duty 1, in the steady state."""
         thrust_n = self.thrust_calibration_mult * hover_thrust_n
         drive = self.motor.ke * self.V_nom / self.motor.r_ohm
         spin_left = drive - self.km_m * thrust_n
@@ -189,17 +167,7 @@ class Propulsion(Part):
     def write(self, rec: Any, hover_thrust_n: float) -> None:
         """Write into a `PROPULSION` record, with kT calibrated to the hover thrust of one rotor."""
         motor, kt = self.motor, self.thrust_constant(hover_thrust_n)
-        rec["ke"] = motor.ke
-        rec["inverse_r"] = 1.0 / motor.r_ohm
-        rec["i0_a"] = motor.i0_a
-        rec["viscous_nm_s"] = motor.viscous_friction_nm_per_rad_s
-        rec["max_current_a"] = motor.max_current_a
-        rec["rotor_inertia"] = motor.j_kgm2
-        rec["inverse_rotor_inertia"] = 1.0 / motor.j_kgm2
-        rec["inverse_eta"] = 1.0 / self.esc.eta
-        rec["deadzone"] = self.esc.deadzone
-        rec["kt"] = kt
-        rec["kq"] = self.km_m * kt
-        rec["inflow_kt"] = self.inflow_kT
-        rec["inflow_kq"] = self.inflow_kQ
-        rec["radius_m"] = self.rotor_radius_m
+        fill(rec, motor, ke=motor.ke, inverse_r=1.0 / motor.r_ohm, viscous_nm_s=motor.viscous_friction_nm_per_rad_s)
+        fill(rec, motor, rotor_inertia=motor.j_kgm2, inverse_rotor_inertia=1.0 / motor.j_kgm2)
+        fill(rec, self.esc, inverse_eta=1.0 / self.esc.eta, kt=kt, kq=self.km_m * kt)
+        fill(rec, self, inflow_kt=self.inflow_kT, inflow_kq=self.inflow_kQ, radius_m=self.rotor_radius_m)
