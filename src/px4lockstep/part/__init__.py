@@ -11,22 +11,14 @@ Unknown keys, nan and inf are errors, unless a key says otherwise.
 import functools
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform, get_args, get_origin
 
 import numpy as np
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
+import pydantic
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 from pydantic._internal._model_construction import ModelMetaclass  # the type of BaseModel; there is no public name
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
@@ -84,7 +76,7 @@ class _PartType(ModelMetaclass):
 class Part(BaseModel, metaclass=_PartType):
     """A part of a flight: a table of the spec file, and what Python code makes in its place."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = pydantic.ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
     aliases: ClassVar[dict[str, str]] = {}
     """Other spellings of keys."""
@@ -111,8 +103,8 @@ class Part(BaseModel, metaclass=_PartType):
         """
         yield from ()
 
-    @model_validator(mode="after")
-    def _checked(self, info: ValidationInfo) -> Self:
+    @pydantic.model_validator(mode="after")
+    def _checked(self, info: pydantic.ValidationInfo) -> Self:
         for name, value in vars(self).items():
             if type(value) is dict:
                 vars(self)[name] = FrozenDict(value)
@@ -139,14 +131,9 @@ def fill(rec: Any, part: Any, **values: Any) -> None:
 
 
 def entry(default: Any = ..., doc: str = "", unit: str = "", *, stage: str | None = None, **limits: Any) -> Any:
-    """Return a key of a part.
+    """Return a key of a part, with its default (`...` if it must be given), and its stage if that is not the part's.
 
-    Args:
-        default: Its default; `...` if it must be given.
-        doc: What it is.
-        unit: Its unit.
-        stage: The stage that it belongs to, if not the part's.
-        limits: Limits, as `pydantic.Field` takes them, and `extra` for the JSON schema.
+    Limits are as `pydantic.Field` takes them; `extra` is for the JSON schema.
     """
     description = f"{doc} [{unit}]" if unit else doc
     extra = ({"unit": unit} if unit else {}) | ({"stage": stage} if stage else {}) | limits.pop("extra", {})
@@ -173,32 +160,27 @@ def wrong(text: str) -> PydanticCustomError:
     return PydanticCustomError("wrong", "{text}", {"text": text})
 
 
-def _whole_us(value: float) -> float:
-    try:
-        seconds_to_us(value, KEY)
-    except TimeError as error:
-        raise wrong(str(error)) from None
-    return value
+def _whole_us(to_us: Callable[[float, str], int]) -> Callable[[float], float]:
+    def checked(value: float) -> float:
+        try:
+            to_us(value, KEY)
+        except TimeError as error:
+            raise wrong(str(error)) from None
+        return value
+
+    return checked
 
 
-def _whole_period_us(value: float) -> float:
-    try:
-        period_to_us(value, KEY)
-    except TimeError as error:
-        raise wrong(str(error)) from None
-    return value
+def _array(count: int, what: str, must: str) -> Callable[[Any], Any]:
+    def checked(value: Any) -> Any:
+        if not isinstance(value, tuple) or len(value) != count:
+            raise wrong(f"{KEY} = {show(value)} is not {what}; it must be {must}")
+        return value
+
+    return checked
 
 
-def _three(value: Any) -> Any:
-    if not isinstance(value, tuple) or len(value) != 3:
-        raise wrong(f"{KEY} = {show(value)} is not a vector; it must be three numbers")
-    return value
-
-
-def _four(value: Any) -> Any:
-    if not isinstance(value, tuple) or len(value) != 4:
-        raise wrong(f"{KEY} = {show(value)} is not a quaternion; it must be four numbers (w, x, y, z)")
-    return value
+_three = _array(3, "a vector", "three numbers")
 
 
 def _rows(value: Any) -> Any:
@@ -229,9 +211,9 @@ def _number(value: Any) -> Any:
 Number = Annotated[int | float, BeforeValidator(_number)]
 """A number that stays whole if it is."""
 NotNegative = Annotated[float, Field(ge=0.0)]
-Seconds = Annotated[float, AfterValidator(_whole_us)]
+Seconds = Annotated[float, AfterValidator(_whole_us(seconds_to_us))]
 """A time: 0 or more, in whole microseconds."""
-Period = Annotated[float, AfterValidator(_whole_period_us)]
+Period = Annotated[float, AfterValidator(_whole_us(period_to_us))]
 """A time of at least a microsecond."""
 Vector = Annotated[tuple[float, float, float], BeforeValidator(_three)]
 NotNegativeVector = Annotated[tuple[NotNegative, NotNegative, NotNegative], BeforeValidator(_three)]
@@ -240,7 +222,9 @@ EachAxis = Annotated[
     BeforeValidator(lambda value: _three(_spread(value)), json_schema_input_type=float | tuple[float, float, float]),
 ]
 """One number for each axis, or one for all three."""
-Quaternion = Annotated[tuple[float, float, float, float], BeforeValidator(_four)]
+Quaternion = Annotated[
+    tuple[float, float, float, float], BeforeValidator(_array(4, "a quaternion", "four numbers (w, x, y, z)"))
+]
 Matrix = Annotated[
     tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]], BeforeValidator(_rows)
 ]
@@ -249,8 +233,7 @@ Matrix = Annotated[
 def freeze(value: Any, depth: int = 0) -> Any:
     """Return a value with tuples for lists, plain strings for paths, and Python's numbers for NumPy's.
 
-    Raises:
-        RecursionError: If it is nested more deeply than anything sensible.
+    One that is nested more deeply than anything sensible is a `RecursionError`.
     """
     if depth > MAX_NESTING:
         raise RecursionError
@@ -326,16 +309,14 @@ def keys_of(model: type[Part]) -> dict[str, FieldInfo]:
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
-def table_of(field: FieldInfo) -> tuple[type[Part] | None, bool]:
-    """Return the table that a key holds, if any, and whether it is an array of them."""
-    return _table_in(field.annotation, False)
-
-
-def _table_in(annotation: Any, is_array: bool) -> tuple[type[Part] | None, bool]:
+def table_of(annotation: Any, is_array: bool = False) -> tuple[type[Part] | None, bool]:
+    """Return the table that a key holds, given by its field or annotation, and whether it is an array of them."""
+    if isinstance(annotation, FieldInfo):
+        annotation = annotation.annotation
     if isinstance(annotation, type) and issubclass(annotation, Part):
         return annotation, is_array
     for part in get_args(annotation):
-        found = _table_in(part, is_array or get_origin(annotation) is tuple)
+        found = table_of(part, is_array or get_origin(annotation) is tuple)
         if found[0] is not None:
             return found
     return None, False
@@ -351,6 +332,13 @@ def model_at(key: Key, root: type[Part]) -> type[Part] | None:
         field = keys_of(model).get(part) if model is not None else None
         model = table_of(field)[0] if field is not None else None
     return model
+
+
+def field_at(key: Key, root: type[Part]) -> FieldInfo | None:
+    """Return the key at a place in the file, or the array that an item at it is in; None if it is unknown."""
+    names = tuple(part for part in key if isinstance(part, str))
+    model = model_at(names[:-1], root) if names else None
+    return keys_of(model).get(names[-1]) if model is not None else None
 
 
 def stage_of(key: Key, root: type[Part]) -> str | None:
@@ -375,18 +363,13 @@ def _owner(model: type[Part], name: str) -> type[Part]:
     return next((own for own in model.__mro__ if name in inspect.get_annotations(own)), model)
 
 
-def all_tables(root: type[Part]) -> Iterator[tuple[str, type[Part], bool]]:
+def all_tables(root: type[Part], name: str = "", is_array: bool = False) -> Iterator[tuple[str, type[Part], bool]]:
     """Yield every table with its dotted name and whether it is in an array, in the order of the file."""
-    stack: list[tuple[str, type[Part], bool]] = [("", root, False)]
-    while stack:
-        name, model, is_array = stack.pop()
-        yield name, model, is_array
-        inner = []
-        for own, field in keys_of(model).items():
-            table, in_array = table_of(field)
-            if table is not None:
-                inner.append((f"{name}.{own}" if name else own, table, in_array))
-        stack.extend(reversed(inner))
+    yield name, root, is_array
+    for own, field in keys_of(root).items():
+        table, in_array = table_of(field)
+        if table is not None:
+            yield from all_tables(table, f"{name}.{own}" if name else own, in_array)
 
 
 @functools.cache

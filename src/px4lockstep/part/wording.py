@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from px4lockstep.errors import InputError, did_you_mean
-from px4lockstep.part import KEY, Key, Part, all_tables, dotted, keys_of, model_at, show
+from px4lockstep.part import KEY, Key, Part, all_tables, dotted, field_at, keys_of, model_at, show
 
 MAX_KEY = 100
 MUST_BE = {
@@ -88,9 +88,7 @@ def wording(key: Key, found: dict[str, Any], root: type[Part]) -> str:
 
 def _range(key: Key, root: type[Part]) -> str:
     """Say between what limits a key must lie."""
-    names = [part for part in key if isinstance(part, str)]
-    model = model_at(tuple(names[:-1]), root) if names else None
-    field = keys_of(model).get(names[-1]) if model is not None else None
+    field = field_at(key, root)
     words = []
     for limit in field.metadata if field is not None else ():
         for attribute, text in (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most")):
@@ -101,9 +99,7 @@ def _range(key: Key, root: type[Part]) -> str:
 
 def missing(key: Key, root: type[Part]) -> str:
     """Say that a key must be given."""
-    names = tuple(part for part in key if isinstance(part, str))
-    model = model_at(names[:-1], root)
-    field = keys_of(model).get(names[-1]) if model is not None else None
+    field = field_at(key, root)
     what = f": {field.description}" if field is not None and field.description else ""
     return f"{dotted(key)} is missing; it must be given{what}"
 

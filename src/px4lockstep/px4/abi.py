@@ -34,10 +34,7 @@ FUNCTIONS: dict[str, Signature] = {
     "param_get_f32": (c_int, (c_void_p, c_char_p, POINTER(c_float))),
     "param_notify": (c_int, (c_void_p,)),
     "control_alloc_update_params": (c_int, (c_void_p,)),
-    "orb_topic_metadata": (
-        c_int,
-        (c_void_p, c_char_p, POINTER(c_char_p), *[POINTER(c_uint32)] * 3, POINTER(c_uint8)),
-    ),
+    "orb_topic_metadata": (c_int, (c_void_p, c_char_p, POINTER(c_char_p), *[POINTER(c_uint32)] * 3, POINTER(c_uint8))),
     "orb_create_publisher_ex": (
         c_int,
         (c_void_p, c_char_p, c_int32, c_uint32, c_int32, POINTER(c_int32), POINTER(c_int32), POINTER(c_uint32)),

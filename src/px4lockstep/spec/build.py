@@ -82,11 +82,8 @@ def build(
         with at(()):
             axes = builder.made(Timing.axes, spec.timeline)
             timeline = builder.made(build_timeline, axes, spec.scenario, spec.environment.gusts)
-            common: dict[str, Any] = {
-                "integrator": spec.plant.integrator,
-                "validate": spec.run.validate_,
-                "builder": builder,
-            }
+            common: dict[str, Any] = {"integrator": spec.plant.integrator, "validate": spec.run.validate_}
+            common["builder"] = builder
             if replay is not None:
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
             else:
@@ -116,36 +113,15 @@ def build(
 
 
 def build_aircraft(spec: Spec, builder: Builder | None = None) -> Aircraft:
-    """Return the aircraft of a spec.
-
-    Args:
-        spec: The spec.
-        builder: Makes the parts and writes the records; left out, all anew.
-
-    Raises:
-        InputError: If its parts do not fit together, or the motors can't lift it.
-    """
-    made = (builder or Builder()).made
-    return made(
-        Aircraft,
-        spec.airframe,
-        spec.actuation,
-        spec.power,
-        spec.plant.contact,
-        spec.environment.only(Gravity),
-        spec.home.alt_msl_m,
-        spec.aircraft.name,
-    )
+    """Return the aircraft of a spec."""
+    parts = (spec.airframe, spec.actuation, spec.power, spec.plant.contact, spec.environment.only(Gravity))
+    return (builder or Builder()).made(Aircraft, *parts, spec.home.alt_msl_m, spec.aircraft.name)
 
 
 def build_parts(spec: Spec, report: Report, builder: Builder, *, is_flown: bool = True) -> tuple[Aircraft | None, Any]:
-    """Return aircraft and autopilot; what is wrong with either goes into the report.
+    """Return aircraft and autopilot, as far as the tables are valid; what is wrong goes into the report.
 
-    Args:
-        spec: The tables, as far as they are valid.
-        report: Collects errors.
-        builder: Makes the parts.
-        is_flown: Whether an autopilot is needed.
+    Without `is_flown`, no autopilot is needed.
     """
     aircraft, autopilot = None, None
     if all(hasattr(spec, name) for name in AIRCRAFT):
@@ -191,15 +167,14 @@ def _warnings(spec: Spec, mission: Mission | None) -> tuple[str, ...]:
     times = {dotted(time_key(key)): event.at_s for key, event in spec.scenario.keyed_events}
     times |= {f"environment.gusts[{i}].start_s": gust.start_s for i, gust in enumerate(spec.environment.gusts)}
     tick_s = spec.timeline.dt_autopilot_s
-    steps = {f"scenario.events[{i}].at_step": event.at_step for i, event in enumerate(spec.scenario.events)}
-    for name, step in steps.items():
-        if step is not None and step * us(tick_s) > us(end_s):
-            found.append(
-                f"{name} = {step}, at {step * us(tick_s) / 1e6} s, is after the end, timeline.t_end_s = {end_s}"
-            )
+    after = f"is after the end, timeline.t_end_s = {end_s}"
+    for i, event in enumerate(spec.scenario.events):
+        time_us = (event.at_step or 0) * us(tick_s)
+        if time_us > us(end_s):
+            found.append(f"scenario.events[{i}].at_step = {event.at_step}, at {time_us / 1e6} s, {after}")
     for name, time_s in times.items():
         if time_s is not None and us(time_s) > us(end_s):
-            found.append(f"{name} = {time_s} is after the end, timeline.t_end_s = {end_s}")
+            found.append(f"{name} = {time_s} {after}")
     autopilot = spec.autopilot.capabilities
     if spec.px4.params and autopilot.flies and not autopilot.takes_px4_params:
         names = _listed(param.name for param in spec.px4.params)

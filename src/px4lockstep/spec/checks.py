@@ -6,19 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from px4lockstep.errors import InputError
-from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.log.schema import COLUMNS
 from px4lockstep.part import KEY, Found, Key, bad, dotted, show
 from px4lockstep.part.wording import choices
 from px4lockstep.scenario.fit import Surroundings, problems
-from px4lockstep.spec.defaults import Tables
-from px4lockstep.spec.flight_tables import (
-    RunTable,
-)
-from px4lockstep.spec.timing import Timing
 from px4lockstep.timebase import seconds_to_us
 from px4lockstep.vehicle.aircraft import check_motors, check_wiring
 from px4lockstep.vehicle.battery_sensor import sense_delay_ticks
+
+Tables = dict[str, Any]
+"""The top-level tables that are valid so far, by name."""
 
 
 def us(seconds: float) -> int:
@@ -28,8 +25,7 @@ def us(seconds: float) -> int:
 
 def check_estimator(tables: Tables) -> Found:
     """The autopilot's period, whole ticks of delay."""
-    estimator: Estimator = tables["estimator"]
-    timing: Timing = tables["timeline"]
+    estimator, timing = tables["estimator"], tables["timeline"]
     if estimator.dt_est_s is not None and us(estimator.dt_est_s) != timing.tick_us:
         text = f"must equal timeline.dt_autopilot_s = {timing.dt_autopilot_s}"
         yield bad(("estimator", "dt_est_s"), estimator.dt_est_s, text)
@@ -100,7 +96,7 @@ def check_crash(tables: Tables) -> Found:
 
 def check_run(tables: Tables) -> Found:
     """A recording for a replay, columns that logs have."""
-    run: RunTable = tables["run"]
+    run = tables["run"]
     if run.mode == "replay" and run.recording_in is None:
         yield ("run", "mode"), "run.recording_in is missing; run.mode = 'replay' needs the recording"
     if run.mode != "replay" and run.recording_in is not None:
@@ -124,9 +120,7 @@ def check_sensors(tables: Tables) -> Found:
             yield bad(("sensors", i, "id"), sensor.id, "is there twice; sensors need different names")
 
 
-Check = Callable[[Tables], Found]
-
-CHECKS: tuple[tuple[Check, tuple[str, ...]], ...] = (
+CHECKS: tuple[tuple[Callable[[Tables], Found], tuple[str, ...]], ...] = (
     (lambda tables: check_motors(tables["airframe"], tables["actuation"]), ("airframe", "actuation")),
     (lambda tables: check_wiring(tables["actuation"], tables["power"]), ("actuation", "power")),
     (check_battery_sensors, ("timeline", "power")),

@@ -28,11 +28,7 @@ MAX_FILES = 200
 
 
 def find_file(source: str | Path, folder: Path | None = None) -> Path:
-    """Return the file that a name or a path means; a path is relative to a folder, or to where we are.
-
-    Raises:
-        InputError: If it is a name, but not of a built-in aircraft.
-    """
+    """Return the file that a name or a path means; a path is relative to a folder, or to where we are."""
     if isinstance(source, str) and is_name(source):
         known = shipped_aircraft()
         if source not in known:
@@ -47,17 +43,14 @@ def find_file(source: str | Path, folder: Path | None = None) -> Path:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return what is in a TOML file, with tuples for arrays.
-
-    Raises:
-        InputError: If it can't be read, is too large, not text, or not TOML.
-    """
+    """Return what is in a TOML file, with tuples for arrays."""
     where = str(path)
     try:
         if path.is_dir():
             raise InputError(f"{where} is a folder; give the TOML file in it")
         if not path.exists():
-            raise InputError(f"{where} is not there; give the path of a TOML file, or a name: {_names()}")
+            names = ", ".join(shipped_aircraft())
+            raise InputError(f"{where} is not there; give the path of a TOML file, or a name: {names}")
         if not path.is_file():
             raise InputError(f"{where} is not a regular file; give the path of a TOML file")
         with path.open("rb") as file:
@@ -68,15 +61,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_toml(content: bytes, where: str) -> dict[str, Any]:
-    """Return what is in the text of a TOML file, with tuples for arrays.
-
-    Args:
-        content: The text.
-        where: What errors call the file.
-
-    Raises:
-        InputError: If it is too large, not text, or not TOML.
-    """
+    """Return what is in the text of a TOML file, with tuples for arrays; errors call the file `where`."""
     if len(content) > MAX_BYTES:
         raise InputError(f"{where} is larger than {MAX_BYTES:,} bytes, which no aircraft file is")
     try:
@@ -96,10 +81,6 @@ def parse_toml(content: bytes, where: str) -> dict[str, Any]:
         raise InputError(f"{where} is not TOML: {error}{hint}") from error
     except RecursionError as error:
         raise InputError(f"{where} is nested too deeply; no aircraft file is") from error
-
-
-def _names() -> str:
-    return ", ".join(shipped_aircraft())
 
 
 @dataclass

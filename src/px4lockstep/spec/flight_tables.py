@@ -6,14 +6,7 @@ from pydantic import BeforeValidator, Field
 
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.part import (
-    KEY,
-    Part,
-    entry,
-    name_or_table,
-    show,
-    wrong,
-)
+from px4lockstep.part import KEY, Part, entry, name_or_table, show, wrong
 from px4lockstep.vehicle.contact import Contact
 
 

@@ -10,21 +10,24 @@ from pydantic import TypeAdapter, ValidationError
 
 from px4lockstep.engine.builder import Builder
 from px4lockstep.errors import InputError
+from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.part import CHECK_LATER, Key, checks_of, keys_of
 from px4lockstep.part.wording import unknown
 from px4lockstep.px4.missions import parse_mission
+from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.build import build_aircraft, build_parts
-from px4lockstep.spec.checks import CHECKS
-from px4lockstep.spec.defaults import Tables, fill_in
+from px4lockstep.spec.checks import CHECKS, Tables
 from px4lockstep.spec.files import Layers, find_file
 from px4lockstep.spec.overrides import apply_overrides
 from px4lockstep.spec.report import MAX_LINES
 from px4lockstep.spec.shipped import mission_of
 from px4lockstep.spec.spec import Places, Spec
-from px4lockstep.vehicle.aircraft import Aircraft
-from px4lockstep.vehicle.airframe import MISSING_INERTIA
+from px4lockstep.vehicle.actuators import Actuation
+from px4lockstep.vehicle.aircraft import Aircraft, completed_power
+from px4lockstep.vehicle.airframe import MISSING_INERTIA, Airframe
 
-MISSION: Key = ("px4", "mission_path")
+ARM_TIME_S = 1.0
+MISSION_TIME_S = 2.0
 
 
 def load_spec(
@@ -60,13 +63,7 @@ def load_spec(
 def parse_spec(text: str, name: str = "the spec", *, missions: Mapping[str, str] | None = None) -> Spec:
     """Return the spec of a file's text, complete and checked, without looking at the disk.
 
-    Args:
-        text: The text of the file, TOML.
-        name: What errors call the file.
-        missions: The texts of missions, by the path that `px4.mission_path` names them by.
-
-    Raises:
-        InputError: As `load_spec`.
+    Errors call the file `name`; `missions` has their texts, by the path that `px4.mission_path` names them by.
     """
     layers = Layers(Places(name))
     for path, mission in (missions or {}).items():
@@ -80,16 +77,7 @@ def parse_spec(text: str, name: str = "the spec", *, missions: Mapping[str, str]
 
 
 def change_spec(spec: Spec, overrides: Mapping[str, Any] | None = None, settings: Sequence[str] = ()) -> Spec:
-    """Return a spec with other values, checked; the mission is the same unless its path changes.
-
-    Args:
-        spec: What to change.
-        overrides: Values by dotted key.
-        settings: The same as texts.
-
-    Raises:
-        InputError: As `load_spec`.
-    """
+    """Return a spec with other values, checked; the mission is the same unless its path changes."""
     layers = Layers(spec.places.copy(), spec.model_dump(by_alias=True, exclude_none=True), dict(spec.missions))
     apply_overrides(layers, overrides or {}, settings)
     return checked(layers)
@@ -112,22 +100,13 @@ def load_aircraft(
 
 
 def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bool = True) -> Spec:
-    """Return what was merged as a `Spec`.
-
-    Args:
-        layers: What was merged.
-        builder: Makes the parts and writes the records; left out, all anew.
-        reads_mission: Whether to read the mission too.
-
-    Raises:
-        InputError: If anything is wrong, with all of it in one report.
-    """
+    """Return what was merged as a `Spec`, or raise all that is wrong in one report."""
     builder = builder or Builder()
     report, tables = layers.report, _tables(layers, builder)
     body = layers.data.get("airframe", {})
     if isinstance(body, dict) and "inertia_kgm2" not in body and "inertia_diag_kgm2" not in body:
         report.add(("airframe",), MISSING_INERTIA)  # whatever else is missing
-    fill_in(tables, builder)
+    _fill_in(tables, builder.made)
     for name, table in tables.items():
         for key, text in builder.made(_checker(name), table):
             report.add(key, text, (name,))
@@ -138,7 +117,12 @@ def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bo
                 if report.is_full:
                     break
     if reads_mission and "px4" in tables and "scenario" in tables:
-        _read_mission(tables["px4"].mission_path, layers)
+        path = tables["px4"].mission_path
+        if path is not None and path not in layers.missions:
+            try:
+                layers.missions[path] = mission_of(path)
+            except InputError as error:
+                _add_mission_errors(layers, error)
     if report.lines:
         _add_build_errors(tables, layers)
     report.raise_if_any()
@@ -147,25 +131,44 @@ def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bo
     return spec
 
 
+def _fill_in(tables: Tables, made: Callable[..., Any]) -> None:
+    """Fill in what tables leave out and others decide, where those are valid, so that the resolved file shows it."""
+    if "airframe" in tables:
+        tables["airframe"] = made(Airframe.completed, tables["airframe"])
+    if {"airframe", "actuation"} <= tables.keys():
+        tables["actuation"] = made(Actuation.completed, tables["actuation"], len(tables["airframe"].rotor_pos_body_m))
+    if {"actuation", "power"} <= tables.keys():
+        tables["power"] = made(completed_power, tables["actuation"], tables["power"])
+    if {"px4", "scenario"} <= tables.keys():
+        tables["scenario"] = made(_scenario, tables["scenario"], tables["px4"].mission_path is not None)
+    if {"timeline", "estimator"} <= tables.keys():
+        tables["estimator"] = made(_estimator, tables["estimator"], tables["timeline"].dt_autopilot_s)
+
+
+def _estimator(estimator: Estimator, tick_s: float) -> Estimator:
+    return estimator if estimator.dt_est_s is not None else estimator.model_copy(update={"dt_est_s": tick_s})
+
+
+def _scenario(scenario: Scenario, has_mission: bool) -> Scenario:
+    actions = [event.action for event in scenario.events]
+    changes = {}
+    if scenario.arm_time_s is None and has_mission and "arm" not in actions:
+        changes["arm_time_s"] = ARM_TIME_S
+    if scenario.mission_time_s is None and has_mission and "start_mission" not in actions:
+        changes["mission_time_s"] = MISSION_TIME_S
+    return scenario.model_copy(update=changes)
+
+
 @functools.cache
 def _checker(name: str) -> Callable[[Any], tuple[tuple[Key, str], ...]]:
     """Return the function that finds what in a top-level table does not fit together, up to what a report shows."""
     return lambda table: tuple(islice(checks_of(table, (name,)), MAX_LINES + 1))
 
 
-def _read_mission(path: str | None, layers: Layers) -> None:
-    """Read the mission, unless it is at hand; what is wrong with it goes into the report."""
-    if path is not None and path not in layers.missions:
-        try:
-            layers.missions[path] = mission_of(path)
-        except InputError as error:
-            _add_mission_errors(layers, error)
-
-
 def _add_mission_errors(layers: Layers, error: InputError) -> None:
     for line in str(error).splitlines():
         text = line if line.startswith("px4.mission_path") else f"px4.mission_path: {line}"
-        layers.report.add(MISSION, text, ("px4", "scenario"))
+        layers.report.add(("px4", "mission_path"), text, ("px4", "scenario"))
 
 
 def _add_build_errors(tables: Tables, layers: Layers) -> None:
@@ -211,11 +214,11 @@ def _validator(name: str) -> Callable[[Any], Any]:
 
 def _without(value: Any, keys: list[Key]) -> Any:
     """Return a copy of a table, or of an array of tables, without some keys."""
+    if not keys:
+        return value
     inner: dict[str | int, list[Key]] = {}
     for first, *rest in keys:
         inner.setdefault(first, []).append(tuple(rest))
     items = enumerate(value) if isinstance(value, tuple) else value.items()
-    kept = {
-        name: _without(item, inner[name]) if name in inner else item for name, item in items if inner.get(name) != [()]
-    }
+    kept = {name: _without(item, inner.get(name, [])) for name, item in items if inner.get(name) != [()]}
     return tuple(kept.values()) if isinstance(value, tuple) else kept

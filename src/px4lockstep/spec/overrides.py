@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from px4lockstep.errors import InputError
-from px4lockstep.part import Key, Part, dotted, freeze, keys_of, model_at, show
+from px4lockstep.part import Key, Part, dotted, field_at, freeze, model_at, show
 from px4lockstep.spec.files import Layers, canonical
 from px4lockstep.spec.spec import Spec
 
@@ -18,11 +18,7 @@ BARE = re.compile(r"[A-Za-z_./~][\w./~+-]*")
 
 
 def parse_override(text: str) -> tuple[str, Any]:
-    """Split `table.key=value` into key and value, a TOML value; a word or a path needs no quotes.
-
-    Raises:
-        InputError: If there is no `=`, or the value is not one of TOML.
-    """
+    """Split `table.key=value` into key and value, a TOML value; a word or a path needs no quotes."""
     name, sign, value = text.partition("=")
     name, value = name.strip(), value.strip()
     if not sign or not name:
@@ -41,11 +37,7 @@ def parse_override(text: str) -> tuple[str, Any]:
 
 
 def split_key(text: str) -> Key:
-    """Split a dotted key: `power.batteries[0].soc0`, or `power.batteries.0.soc0`.
-
-    Raises:
-        InputError: If it is not one.
-    """
+    """Split a dotted key: `power.batteries[0].soc0`, or `power.batteries.0.soc0`."""
     parts = PART.findall(text)
     key: Key = tuple(int(part.strip("[]")) if INDEX.fullmatch(part) else part for part in parts)
     rebuilt = {dotted(key), ".".join(str(part) for part in key)}
@@ -57,13 +49,9 @@ def split_key(text: str) -> Key:
 def apply_overrides(
     layers: Layers, overrides: Mapping[str, Any], settings: Sequence[str], folder: Path | None = None
 ) -> None:
-    """Change what was read from files; what can't be changed goes into the report.
+    """Change what was read from files by values, and then by texts of the command line, `table.key=value`.
 
-    Args:
-        layers: The files.
-        overrides: Values by dotted key.
-        settings: Texts of the command line, `table.key=value`, which come after them.
-        folder: Where paths are from; left out, where we are.
+    What can't be changed goes into the report. Paths are from `folder`; left out, from where we are.
     """
     folder = Path.cwd() if folder is None else folder
     for name, value in overrides.items():
@@ -141,8 +129,7 @@ def _changed(layers: Layers, place: str, folder: Path, here: Any, done: Key, res
 
 def _default(done: Key, part: str, next_part: str | int) -> Any:
     """Return what a key that no file has starts from: an empty table, or the items of an array by default."""
-    model = model_at(done, Spec)
-    field = keys_of(model).get(part) if model is not None else None
+    field = field_at((*done, part), Spec)
     if isinstance(next_part, int) and field is not None and isinstance(field.default, tuple):
         return tuple(
             freeze(item.model_dump(exclude_none=True)) if isinstance(item, Part) else item for item in field.default

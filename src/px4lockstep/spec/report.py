@@ -1,6 +1,7 @@
 """All that is wrong with a file, in one error: a line for each, with file, key, value and what is allowed."""
 
 from collections.abc import Container
+from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
@@ -10,8 +11,6 @@ from px4lockstep.part.wording import findings
 from px4lockstep.spec.spec import Places, Spec
 
 MAX_LINES = 100
-
-
 RELATED: dict[str, Container[str | int]] = {
     "": keys_of(Spec),
     "px4": ("px4", "home", "autopilot"),  # a mission that begins elsewhere
@@ -20,24 +19,20 @@ RELATED: dict[str, Container[str | int]] = {
 """The tables whose values may be to blame for an error of a table that shows only when a flight is built."""
 
 
+@dataclass
 class Report:
-    """Collects what is wrong.
+    """Collects what is wrong."""
 
-    Args:
-        places: Where values came from.
-        root: The table that is the file.
-    """
-
-    def __init__(self, places: Places, root: type[Part] = Spec) -> None:
-        self.places = places
-        self.root = root
-        self.lines: list[str] = []
-        self.tables: list[str] = []
-        """The top-level tables that something is wrong with."""
-        self.findings: list[str] = []
-        """What is wrong, without places."""
-        self.first: Key = ()
-        """The first key that something is wrong with."""
+    places: Places
+    root: type[Part] = Spec
+    """The table that is the file."""
+    lines: list[str] = field(default_factory=list)
+    tables: list[str] = field(default_factory=list)
+    """The top-level tables that something is wrong with."""
+    findings: list[str] = field(default_factory=list)
+    """What is wrong, without places."""
+    first: Key = ()
+    """The first key that something is wrong with."""
 
     def add(self, key: Key, text: str, tables: Container[str | int] = ()) -> None:
         """Add a problem of a key; the text names it. `tables` are those that it was found by."""
@@ -69,11 +64,7 @@ class Report:
                 self.add(key, text)
 
     def raise_if_any(self) -> None:
-        """Raise everything as one error.
-
-        Raises:
-            InputError: If there is anything.
-        """
+        """Raise everything as one error, if there is anything."""
         if self.lines:
             raise self.error()
 

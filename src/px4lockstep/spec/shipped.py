@@ -32,11 +32,7 @@ def is_name(text: str) -> bool:
 
 
 def mission_of(mission_path: str) -> Mission:
-    """Return the mission of a path or of a name that ships.
-
-    Raises:
-        InputError: If there is none, or anything is wrong with it.
-    """
+    """Return the mission of a path or of a name that ships."""
     if is_name(mission_path):
         known = shipped_missions()
         if mission_path not in known:

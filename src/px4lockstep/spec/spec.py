@@ -13,13 +13,7 @@ from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.part import Key, Part, entry
 from px4lockstep.px4.missions import Mission
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.spec.flight_tables import (
-    AircraftTable,
-    Home,
-    Plant,
-    RunTable,
-    SensorTable,
-)
+from px4lockstep.spec.flight_tables import AircraftTable, Home, Plant, RunTable, SensorTable
 from px4lockstep.spec.shipped import mission_of
 from px4lockstep.spec.timing import Timing
 from px4lockstep.vehicle.actuators import Actuation
@@ -29,17 +23,14 @@ from px4lockstep.vehicle.power import Power
 
 @dataclasses.dataclass
 class Places:
-    """Where values came from: a file, or an override.
-
-    Args:
-        main: The file that was asked for.
-        files: The place of each key, or of the table that it came with.
-        overrides: Those of the places that are overrides, in their order.
-    """
+    """Where values came from: a file, or an override."""
 
     main: str
+    """The file that was asked for."""
     files: dict[Key, str] = dataclasses.field(default_factory=dict)
+    """The place of each key, or of the table that it came with."""
     overrides: list[str] = dataclasses.field(default_factory=list)
+    """Those of the places that are overrides, in their order."""
 
     def copy(self) -> "Places":
         """Return a copy that can be added to."""

@@ -15,21 +15,13 @@ FILES = "files"
 
 @dataclass(frozen=True)
 class Stage:
-    """What a group of keys acts on.
-
-    Args:
-        meaning: What they are, in a line.
-        is_recorded: Whether a replay takes the result from the recording, so that a change would have no effect.
-        is_fixed: Whether they must stay as they are during a flight.
-        is_started_with: Whether real PX4 and its host take them at their start only.
-        is_of_the_flight: Whether they have any effect on the flight.
-    """
+    """What a group of keys acts on."""
 
     meaning: str
-    is_recorded: bool = False
-    is_fixed: bool = False
-    is_started_with: bool = False
-    is_of_the_flight: bool = True
+    is_recorded: bool = False  # a replay takes the result from the recording, so that a change would have no effect
+    is_fixed: bool = False  # they must stay as they are during a flight
+    is_started_with: bool = False  # real PX4 and its host take them at their start only
+    is_of_the_flight: bool = True  # they have any effect on the flight
 
 
 STAGES = {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from px4lockstep.part import Key, dotted, keys_of, model_at, table_of
+from px4lockstep.part import Key, dotted, field_at, table_of
 from px4lockstep.spec.spec import Spec
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -24,7 +24,11 @@ def to_toml(spec: Spec) -> str:
 
 def _table(data: dict[str, Any], key: Key) -> Iterator[str]:
     """Yield the lines of a table: its values first, as they would belong to a table that has begun."""
-    tables = {own: value for own, value in data.items() if isinstance(value, dict) or _holds_tables((*key, own))}
+    tables = {}
+    for own, value in data.items():
+        field = field_at((*key, own), Spec)
+        if isinstance(value, dict) or (field is not None and table_of(field)[1]):
+            tables[own] = value
     for own, value in data.items():
         if own not in tables:
             yield f"{_key(own)} = {_value(value)}"
@@ -36,13 +40,6 @@ def _table(data: dict[str, Any], key: Key) -> Iterator[str]:
             yield ""
             yield f"[{dotted(inner)}]" if isinstance(value, dict) else f"[[{dotted(inner)}]]"
             yield from _table(item, inner)
-
-
-def _holds_tables(key: Key) -> bool:
-    """Whether a key is an array of tables."""
-    model = model_at(key[:-1], Spec)
-    field = keys_of(model).get(str(key[-1])) if model is not None else None
-    return field is not None and table_of(field)[1]
 
 
 def _key(name: str) -> str:
