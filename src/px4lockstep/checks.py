@@ -14,18 +14,7 @@ Vector3 = tuple[float, float, float]
 def check_number(
     field: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf, allowed: str = "a finite number"
 ) -> float:
-    """Return a finite number between two limits, both included, as a float.
-
-    Args:
-        field: What the value is called where the user wrote it.
-        value: What the user wrote.
-        minimum: The smallest value that is allowed.
-        maximum: The largest value that is allowed.
-        allowed: What is allowed, in words; the error says it.
-
-    Raises:
-        InputError: If it is anything else.
-    """
+    """Return a finite number between two limits, both included, as a float; an error says what is allowed."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InputError(f"{field} = {value!r} is not a number; it must be {allowed}")
     number = float(value)
@@ -40,19 +29,11 @@ def check_positive(field: str, value: Any) -> float:
     return check_number(field, value, minimum=2.2250738585072014e-308, allowed="a finite number above 0")
 
 
-def check_vector(field: str, value: Any, minimum: float = -math.inf, allowed: str = "finite numbers") -> Vector3:
-    """Return three finite numbers, each not below a minimum, as a tuple, or raise `InputError`."""
+def check_vector(field: str, value: Any) -> Vector3:
+    """Return three finite numbers as a tuple, or raise `InputError`."""
     parts = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(parts, list | tuple) or len(parts) != 3:
-        raise InputError(f"{field} = {parts!r} is not a vector; it must be three {allowed}")
-    north, east, down = (
-        check_number(f"{field}[{i}]", part, minimum, allowed=f"one of three {allowed}") for i, part in enumerate(parts)
-    )
+        raise InputError(f"{field} = {parts!r} is not a vector; it must be three finite numbers")
+    allowed = "one of three finite numbers"
+    north, east, down = (check_number(f"{field}[{i}]", part, allowed=allowed) for i, part in enumerate(parts))
     return north, east, down
-
-
-def check_kind(field: str, value: Any, kinds: dict[str, int]) -> int:
-    """Return the number of a named kind, or raise `InputError`."""
-    if not isinstance(value, str) or value not in kinds:
-        raise InputError(f"{field} = {value!r} is unknown; allowed are {', '.join(kinds)}")
-    return kinds[value]

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from px4lockstep.errors import InputError
 from px4lockstep.log.schema import COLUMNS

@@ -23,7 +23,6 @@ from px4lockstep.autopilots.builtin.rate_control import write_rate_control
 from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ, check_rates, effective_rates, period_us
 from px4lockstep.autopilots.builtin.takeoff import write_takeoff
 from px4lockstep.autopilots.kinds import KINDS
-from px4lockstep.checks import check_kind
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
@@ -91,7 +90,8 @@ class Builtin(NativeAutopilot):
         """Read the mission, check the parameters."""
         if isinstance(self.mission, str | Path):
             object.__setattr__(self, "mission", load_mission(self.mission))
-        check_kind("land_detector", self.land_detector, {"host": 0, "estimate": 1})
+        if self.land_detector not in ("host", "estimate"):
+            raise InputError(f"land_detector = {self.land_detector!r} is unknown; allowed are host, estimate")
         values = self._values
         check_use(tuple(self.params), self.land_detector, self.hover_thrust_estimate)
         check_values(values)
