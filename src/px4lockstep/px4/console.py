@@ -25,7 +25,9 @@ def console_into(file: int) -> Iterator[None]:
     try:
         os.dup2(file, STANDARD_OUTPUT)
         try:
-            _write_lines()
+            c = ctypes.CDLL(None)
+            name = "__stdoutp" if sys.platform == "darwin" else "stdout"
+            c.setvbuf(ctypes.c_void_p.in_dll(c, name), None, LINES, ctypes.c_size_t(0))
             yield
         finally:
             flush_console()
@@ -54,9 +56,3 @@ def flush_console() -> None:
     if sys.stdout is not None:
         sys.stdout.flush()
     ctypes.CDLL(None).fflush(None)
-
-
-def _write_lines() -> None:
-    c = ctypes.CDLL(None)
-    name = "__stdoutp" if sys.platform == "darwin" else "stdout"
-    c.setvbuf(ctypes.c_void_p.in_dll(c, name), None, LINES, ctypes.c_size_t(0))

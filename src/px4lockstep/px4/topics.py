@@ -1,6 +1,7 @@
 """Publishers and subscribers: a topic each, with the layout of its message."""
 
 from ctypes import byref, c_int32
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,13 +15,13 @@ if TYPE_CHECKING:
 Message = np.void | np.ndarray | bytes | bytearray | memoryview
 
 
+@dataclass(eq=False, repr=False)
 class Publisher:
     """A topic that is published to PX4, made by `Px4.publisher`. `id` is the library's number for it."""
 
-    def __init__(self, px4: "Px4", id: int, layout: Layout):  # noqa: A002 — what the library calls it
-        self._px4 = px4
-        self.id = id
-        self.layout = layout
+    _px4: "Px4"
+    id: int
+    layout: Layout
 
     @property
     def instance(self) -> int:
@@ -51,15 +52,17 @@ class Publisher:
         self._px4.call("orb_queue_publish", f"{topic}, {size} bytes", self.id, raw.ctypes.data, size)
 
 
+@dataclass(eq=False, repr=False)
 class Subscriber:
     """A topic that is read from PX4, made by `Px4.subscriber`. `id` is the library's number for it."""
 
-    def __init__(self, px4: "Px4", id: int, instance: int, layout: Layout):  # noqa: A002 — what the library calls it
-        self._px4 = px4
-        self.id = id
-        self.instance = instance
-        self.layout = layout
-        self._about = f"{layout.topic}, instance {instance}"
+    _px4: "Px4"
+    id: int
+    instance: int
+    layout: Layout
+
+    def __post_init__(self) -> None:
+        self._about = f"{self.layout.topic}, instance {self.instance}"
 
     def updated(self) -> bool:
         """Return whether there is a message that has not been copied."""

@@ -7,7 +7,7 @@ In this order: the library's field string; the messages that ship with the packa
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from px4lockstep.px4.uorb.field_string import dtype_of_field_string
 from px4lockstep.px4.uorb.layout import Layout, differences, layout_of
 from px4lockstep.px4.uorb.msg_files import read_msg_folder
 from px4lockstep.px4.uorb.shipped import shipped_layouts
+
+if TYPE_CHECKING:
+    from px4lockstep.px4.handle import Px4
 
 
 @dataclass(frozen=True)
@@ -29,16 +32,6 @@ class TopicMetadata:
     message_hash: int
     queue: int
     fields: str | None
-
-
-class Asked(Protocol):
-    """A loaded library, as far as layouts go."""
-
-    def metadata(self, topic: str) -> TopicMetadata:
-        """Return what the library says of a topic, or raise `LayoutError` if it has none of that name."""
-
-    def layout(self, topic: str) -> Layout:
-        """Return the layout of a topic, or raise `LayoutError` if none fits."""
 
 
 class LayoutSources:
@@ -62,7 +55,7 @@ class LayoutSources:
         where = "what ships with px4lockstep" if self._folder is None else self._folder
         raise LayoutError(f"there is no topic {topic!r} in {where}; px4lockstep uorb list has all")
 
-    def fitting(self, metadata: TopicMetadata, asked: Asked) -> Layout:
+    def fitting(self, metadata: TopicMetadata, asked: "Px4") -> Layout:
         """Return the layout with the hash and size that a library has for a topic, or say what the sources have."""
         if metadata.fields:
             dtype = dtype_of_field_string(metadata.topic, metadata.fields, lambda topic: asked.layout(topic).dtype)
@@ -124,7 +117,7 @@ class LayoutSources:
         return f"{text}; the folder must be of the very commit that the library was built from"
 
 
-def check_layouts(px4: Asked, topics: Mapping[str, Iterable[str]]) -> dict[str, Layout]:
+def check_layouts(px4: "Px4", topics: Mapping[str, Iterable[str]]) -> dict[str, Layout]:
     """Check that messages are laid out as expected in the loaded library, before anything is written or read.
 
     Args:
