@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from px4lockstep.errors import InputError, did_you_mean
-from px4lockstep.part import CHECK_LATER, Found, Part, Vector, checks_of, entry, misfit
+from px4lockstep.jit import plain, record, zeros
+from px4lockstep.part import CHECK_LATER, Found, Part, Vector, checks_of, entry, fill, misfit
 
 
 class Thing(Part):
@@ -86,3 +87,31 @@ def test_the_caller_of_a_validation_may_check_later_with_the_place_of_each_part(
 def test_a_close_name_is_suggested_and_only_a_close_one(name: object, hint: str) -> None:
     """Whatever its case."""
     assert did_you_mean(name, ["Gravity", "wind"]) == hint
+
+
+class Wheel(Part, where="car.wheels", stage="plant"):
+    radius_m: float = 0.3
+    bolts_m: tuple[float, ...] = (0.1, 0.2)
+    spare: Thing | None = None
+
+
+class Tyre(Wheel, where="car.tyres"):
+    grip: float = 1.0
+
+
+def test_a_class_statement_says_where_a_part_is_and_what_it_leaves_out_is_inherited() -> None:
+    """The place and the stage are those of the class statement, else those of the class it inherits from."""
+    assert (Wheel.where, Wheel.stage) == ("car.wheels", "plant")
+    assert (Tyre.where, Tyre.stage) == ("car.tyres", "plant")
+
+
+def test_a_record_is_filled_by_name_and_other_values_win() -> None:
+    """Fields of the part's names have its values; a short tuple fills the beginning, an inner part or None nothing."""
+    rec = zeros(record([("radius_m", "f8"), ("bolts_m", "f8", 4), ("grip spare", "f8")]))
+    fill(plain(rec)[0], Wheel(spare=Thing()), grip=0.5)
+    assert rec["bolts_m"].tolist() == [[0.1, 0.2, 0.0, 0.0]]
+    assert (rec["radius_m"], rec["grip"], rec["spare"]) == (0.3, 0.5, 0.0)
+    fill(plain(rec)[0], Wheel(), radius_m=0.4, bolts_m=())
+    assert rec["radius_m"] == 0.4
+    with pytest.raises(ValueError, match="mass_kg"):
+        fill(plain(rec)[0], Wheel(), mass_kg=1.0)

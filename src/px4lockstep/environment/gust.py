@@ -60,11 +60,7 @@ class Gust(Part, where="environment.gusts", stage="wind"):
 
 
 def write_gusts(rec: Any, gusts: Sequence[Gust]) -> None:
-    """Write gusts into a `GUSTS` record.
-
-    Raises:
-        InputError: If there are more than the record holds.
-    """
+    """Write gusts into a `GUSTS` record."""
     if len(gusts) > MAX_GUSTS:
         raise InputError(f"{len(gusts)} gusts are too many; at most {MAX_GUSTS} are allowed: merge or leave out some")
     rec["count"] = len(gusts)

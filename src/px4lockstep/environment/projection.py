@@ -67,10 +67,7 @@ def reproject(ref_lat_rad, ref_lon_rad, north_m, east_m):
     e = east_m / EARTH_RADIUS_M
     c = math.sqrt(n * n + e * e)
     sin_c, cos_c = sincos(c)
-    if c > 0.0:
-        ratio = sin_c / c
-    else:
-        ratio = 1.0
+    ratio = sin_c / c if c > 0.0 else 1.0
     n = n * ratio
     e = e * ratio
     sin_ref, cos_ref = sincos(ref_lat_rad)
@@ -86,15 +83,7 @@ def reproject(ref_lat_rad, ref_lon_rad, north_m, east_m):
 
 @dataclass(frozen=True)
 class MapProjection:
-    """The map around a reference, in degrees and metres.
-
-    Args:
-        lat_deg: Latitude of the reference, between the poles: at a pole there is no north.
-        lon_deg: Longitude of the reference, -180 to 180.
-
-    Raises:
-        InputError: If the reference is out of range.
-    """
+    """The map around a reference between the poles, in degrees and metres."""
 
     lat_deg: float
     lon_deg: float
@@ -110,11 +99,7 @@ class MapProjection:
 
     @functools.lru_cache(maxsize=1_024)  # noqa: B019  of a few small objects, for the flights of a campaign
     def to_local(self, lat_deg: float, lon_deg: float) -> tuple[float, float]:
-        """Return (north, east) [m] of a point.
-
-        Raises:
-            InputError: If the point is out of range, or more than 10,000 km away.
-        """
+        """Return (north, east) [m] of a point within 10,000 km."""
         lat_rad, lon_rad = _check_degrees("point", lat_deg, lon_deg)
         north_m, east_m = interpreted(project)(self.lat_deg * RAD_PER_DEG, self.lon_deg * RAD_PER_DEG, lat_rad, lon_rad)
         distance_m = math.sqrt(north_m * north_m + east_m * east_m)
@@ -126,11 +111,7 @@ class MapProjection:
         return float(north_m), float(east_m)
 
     def to_global(self, north_m: float, east_m: float) -> tuple[float, float]:
-        """Return (latitude, longitude) [deg] of a point, longitude from -180 to 180.
-
-        Raises:
-            InputError: If the point is not finite, or more than 10,000 km away.
-        """
+        """Return (latitude, longitude) [deg] of a point within 10,000 km, longitude from -180 to 180."""
         allowed = f"within {MAX_DISTANCE_M / 1e3:.0f} km of the reference"
         north_m = check_number("north_m", north_m, -MAX_DISTANCE_M, MAX_DISTANCE_M, allowed)
         east_m = check_number("east_m", east_m, -MAX_DISTANCE_M, MAX_DISTANCE_M, allowed)

@@ -34,14 +34,8 @@ from px4lockstep.jit import kernel, record
 from px4lockstep.math.philox import normal3, normal4, stream_key
 from px4lockstep.math.trigonometry import sincos
 from px4lockstep.part import EachAxis, Found, Part, Period, Seconds, entry, misfit
-from px4lockstep.plant.layout import (
-    ATT_START,
-    GROUPS,
-    OMEGA_START,
-    RIGID_BODY_STATES,
-    SENSOR_FAULT_EST_FREEZE,
-    VEL_START,
-)
+from px4lockstep.plant import layout
+from px4lockstep.plant.layout import ATT_START, OMEGA_START, RIGID_BODY_STATES, VEL_START
 from px4lockstep.timebase import check_us, ticks_of
 
 TRUTH, NOISY_DELAYED = range(2)
@@ -237,7 +231,7 @@ def step_estimator(estimator, state, scenario, estimate):
     add_fault_errors(estimator, scenario.estimate_faults)
     # At the first tick there is nothing to hold yet.
     is_first = estimator.tick == 0
-    if is_first or scenario.faults.sensor_fault_mask & SENSOR_FAULT_EST_FREEZE == 0:
+    if is_first or scenario.faults.sensor_fault_mask & layout.SENSOR_FAULT_EST_FREEZE == 0:
         is_dropped = scenario.estimate_faults.dropout != 0
         publish(sample, is_first or not is_dropped, estimate)
         estimate.is_valid = 0.0 if is_dropped else 1.0
@@ -297,7 +291,7 @@ def check_rigid_body(plant: Any) -> None:
     """Raise `InputError` unless the state in a `PLANT` record begins with a rigid body's."""
     sizes = (plant["group_stop"] - plant["group_start"]).tolist()
     if sizes[:4] != [3, 3, 4, 3]:
-        has = ", ".join(f"{size} {name}" for name, size in zip(GROUPS, sizes, strict=True) if size) or "none"
+        has = ", ".join(f"{size} {name}" for name, size in zip(layout.GROUPS, sizes, strict=True) if size) or "none"
         raise InputError(
             "an Estimator needs a plant with position, velocity, attitude and rates (3 pos, 3 vel, 4 att, 3 omega "
             f"states); this one has {has}; use an aircraft, or a Python object as the estimator"

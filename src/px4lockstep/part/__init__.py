@@ -122,12 +122,12 @@ def fill(rec: Any, part: Any, **values: Any) -> None:
 
     A tuple that is shorter than its field, which holds the longest allowed, fills the beginning of it.
     """
-    own = {name: value for name, value in vars(part).items() if name in rec.dtype.names and not isinstance(value, Part)}
+    own = {name: vars(part)[name] for name in rec.dtype.names if name in vars(part)}
     for name, value in (own | values).items():
-        if not isinstance(value, tuple):
-            rec[name] = value
-        elif value:
+        if isinstance(value, tuple) and value:
             rec[name][: len(value)] = value
+        elif not isinstance(value, tuple | Part | None):
+            rec[name] = value
 
 
 def entry(default: Any = ..., doc: str = "", unit: str = "", *, stage: str | None = None, **limits: Any) -> Any:

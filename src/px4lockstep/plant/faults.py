@@ -14,15 +14,8 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.jit import kernel, record
-from px4lockstep.plant.layout import (
-    MAX_MOTORS,
-    SENSOR_FAULT_ACCEL,
-    SENSOR_FAULT_BARO,
-    SENSOR_FAULT_EST_FREEZE,
-    SENSOR_FAULT_GPS,
-    SENSOR_FAULT_GYRO,
-    SENSOR_FAULT_MAG,
-)
+from px4lockstep.plant import layout
+from px4lockstep.plant.layout import MAX_MOTORS
 
 MOTOR_MASK = "motor mask"  # bit i: motor i + 1
 SENSOR_MASK = "sensor mask"  # SENSOR_FAULT_* bits
@@ -30,12 +23,12 @@ FLAG = "flag"  # 0 or 1
 FRACTIONS = "fractions"  # 0 to 1, for each motor
 
 SENSORS = {
-    "gyro": (SENSOR_FAULT_GYRO, "gyro"),
-    "accel": (SENSOR_FAULT_ACCEL, "accelerometer"),
-    "mag": (SENSOR_FAULT_MAG, "magnetometer"),
-    "baro": (SENSOR_FAULT_BARO, "barometer"),
-    "gps": (SENSOR_FAULT_GPS, "GPS"),
-    "estimate": (SENSOR_FAULT_EST_FREEZE, "estimate frozen"),
+    "gyro": (layout.SENSOR_FAULT_GYRO, "gyro"),
+    "accel": (layout.SENSOR_FAULT_ACCEL, "accelerometer"),
+    "mag": (layout.SENSOR_FAULT_MAG, "magnetometer"),
+    "baro": (layout.SENSOR_FAULT_BARO, "barometer"),
+    "gps": (layout.SENSOR_FAULT_GPS, "GPS"),
+    "estimate": (layout.SENSOR_FAULT_EST_FREEZE, "estimate frozen"),
 }
 """The bit of each sensor in a sensor mask, by the name that a scenario has for it, and what reports call its fault."""
 

@@ -14,7 +14,7 @@ The same signatures in C, for a plant in a shared library, with pointers to the 
 
 from typing import Any
 
-from px4lockstep.jit import call_i32, call_void, kernel, record
+from px4lockstep.jit import record
 from px4lockstep.plant.inputs import INPUT
 from px4lockstep.plant.layout import OUTPUTS, STATE
 
@@ -29,31 +29,3 @@ SIGNATURES: dict[str, tuple[str, tuple[Any, ...]]] = {
     "project": ("i4", (STATE, USER)),
     "autopilot_tick": ("void", ("i8", STATE, INPUT, USER)),
 }
-
-
-@kernel
-def rhs(t_s, state, inputs, user, dstate):
-    """Call the user's right-hand side."""
-    call_void(user.rhs_address, t_s, state, inputs, user, dstate)
-
-
-@kernel
-def write_outputs(t_s, state, inputs, user, outputs):
-    """Call the user's outputs, if there are any."""
-    if user.outputs_address != 0:
-        call_void(user.outputs_address, t_s, state, inputs, user, outputs)
-
-
-@kernel
-def project(state, user):
-    """Call the user's projection, if there is one; return how many states it moved."""
-    if user.project_address != 0:
-        return call_i32(user.project_address, state, user)
-    return 0
-
-
-@kernel
-def autopilot_tick(t_us, state, inputs, user):
-    """Call the user's hook at an autopilot tick, if there is one."""
-    if user.autopilot_tick_address != 0:
-        call_void(user.autopilot_tick_address, t_us, state, inputs, user)

@@ -35,11 +35,6 @@ class Action:
     left_out: float = 0.0  # what is written into `values` for those
     needs: str = ""  # what must be there for it to have an effect
 
-    @property
-    def is_all_optional(self) -> bool:
-        """Whether every argument may be left out, but not all of them."""
-        return bool(self.arguments) and self.arguments == self.optional
-
 
 ERRORS = ("pos_ned", "vel_ned", "yaw_rad", "omega_body")
 """The arguments of an error of the estimate."""

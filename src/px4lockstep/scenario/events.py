@@ -114,7 +114,7 @@ class Event(Part, where="scenario.events"):
         for name in action.arguments:
             if name not in (*action.optional, *given):
                 yield (name,), f"{KEY} is missing; {shown} needs it"
-        if action.is_all_optional and not given:
+        if action.arguments and action.arguments == action.optional and not given:  # but not all of them
             yield (), f"{KEY} has no error for {shown}; give at least one of {', '.join(action.arguments)}"
 
     @property

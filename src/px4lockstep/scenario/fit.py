@@ -101,14 +101,8 @@ def _sensor_problems(key: Key, sensor: str, around: Surroundings) -> Found:
 
 
 def raise_if_any(found: Iterable[tuple[Key, str]]) -> None:
-    """Raise all problems of a scenario as one error.
-
-    Raises:
-        InputError: If there is any, with the key of the first.
-    """
-    listed = list(found)
-    if not listed:
-        return
-    lines = [text for _, text in listed]
-    header = f"the scenario has {len(lines)} errors:"
-    raise InputError(lines[0] if len(lines) == 1 else "\n  ".join([header, *lines]), key=listed[0][0])
+    """Raise all problems of a scenario, if there are any, as one `InputError` with the key of the first."""
+    if listed := list(found):
+        lines = [text for _, text in listed]
+        header = f"the scenario has {len(lines)} errors:"
+        raise InputError(lines[0] if len(lines) == 1 else "\n  ".join([header, *lines]), key=listed[0][0])

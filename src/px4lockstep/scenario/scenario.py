@@ -19,6 +19,7 @@ from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, view
 from px4lockstep.part import KEY, Key, Part, Seconds, dotted, entry, wrong
 from px4lockstep.plant.layout import ATT, POS, VEL
+from px4lockstep.scenario.actions import ACTIONS
 from px4lockstep.scenario.events import Act, Condition, Event
 from px4lockstep.scenario.stage import MAX_EVENTS, NOT_ASKED, look_ahead
 from px4lockstep.timebase import check_us
@@ -138,12 +139,7 @@ class Scenario(Part, where="scenario", stage="scenario"):
         return found
 
     def write(self, rec: Any, plant: Any) -> None:
-        """Write the scenario into a `SCENARIO` record, before its first boundary.
-
-        Args:
-            rec: An array of one record.
-            plant: The `PLANT` record of the plant that flies.
-        """
+        """Write the scenario into an array of one `SCENARIO` record, before its first boundary."""
         rec[...] = 0
         rec["count"] = len(self.keyed_events)
         for name, group, size in (("i_pos", POS, 3), ("i_vel", VEL, 3), ("i_att", ATT, 4)):
@@ -159,6 +155,16 @@ class Scenario(Part, where="scenario", stage="scenario"):
         interpreted(look_ahead)(view(rec, writable=True))
 
 
+def _plain(name: str) -> "Callable[[Then], Scenario]":
+    """Return the method that adds an action without arguments."""
+
+    def add(then: "Then") -> Scenario:
+        return then._add(name)
+
+    add.__doc__ = ACTIONS[name].doc
+    return add
+
+
 @dataclass(frozen=True)
 class Then:
     """A trigger that waits for its action; each method returns the scenario with the event added."""
@@ -172,25 +178,15 @@ class Then:
         event: Any = {**self.trigger, "action": action, **given}
         return Scenario(**own, events=(*self.scenario.events, event))
 
-    def arm(self) -> Scenario:
-        """Request arming."""
-        return self._add("arm")
-
-    def disarm(self) -> Scenario:
-        """Request disarming."""
-        return self._add("disarm")
-
-    def start_mission(self) -> Scenario:
-        """Request the mission, instead of return or landing."""
-        return self._add("start_mission")
-
-    def return_home(self) -> Scenario:
-        """Request the return, instead of mission or landing; in data its name is `return`."""
-        return self._add("return")
-
-    def land(self) -> Scenario:
-        """Request a landing, instead of mission or return."""
-        return self._add("land")
+    arm = _plain("arm")
+    disarm = _plain("disarm")
+    start_mission = _plain("start_mission")
+    return_home = _plain("return")
+    land = _plain("land")
+    disconnect_battery = _plain("disconnect_battery")
+    reconnect_battery = _plain("reconnect_battery")
+    estimate_dropout = _plain("estimate_dropout")
+    clear_estimate_faults = _plain("clear_estimate_faults")  # not the hold: that is `clear_sensor_fault("estimate")`
 
     def wind_step(self, vel_ned: Sequence[float]) -> Scenario:
         """Set the wind that is added to the wind source's [m/s]."""
@@ -211,14 +207,6 @@ class Then:
     def stuck_motor(self, motor: int, duty: float | None = None) -> Scenario:
         """Let an ESC apply a duty whatever it is told: by default the one it applies at that moment."""
         return self._add("stuck_motor", motor=motor, duty=duty)
-
-    def disconnect_battery(self) -> Scenario:
-        """Take all batteries off their buses."""
-        return self._add("disconnect_battery")
-
-    def reconnect_battery(self) -> Scenario:
-        """Put all batteries back on their buses."""
-        return self._add("reconnect_battery")
 
     def sensor_fault(self, sensor: str) -> Scenario:
         """Set the fault of a sensor; of `estimate`, the estimate is held as it is."""
@@ -249,14 +237,6 @@ class Then:
     ) -> Scenario:
         """Set an error that grows by so much per second; what is not given is 0."""
         return self._add("estimate_drift", pos_ned=pos_ned, vel_ned=vel_ned, yaw_rad=yaw_rad, omega_body=omega_body)
-
-    def estimate_dropout(self) -> Scenario:
-        """Take position and velocity away from the estimate."""
-        return self._add("estimate_dropout")
-
-    def clear_estimate_faults(self) -> Scenario:
-        """Take back bias, drift and dropout; not the hold, which is `clear_sensor_fault("estimate")`."""
-        return self._add("clear_estimate_faults")
 
     def do(self, act: Act) -> Scenario:
         """Call a function `act(time_us, inputs, outputs)`; outputs are the scenario's part of the bus."""

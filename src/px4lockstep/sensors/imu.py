@@ -26,18 +26,18 @@ import math
 from typing import Any, ClassVar
 
 from px4lockstep.constants import STANDARD_GRAVITY_M_S2
+from px4lockstep.environment.projection import RAD_PER_DEG
 from px4lockstep.jit import kernel, record
 from px4lockstep.math.philox import stream_key
 from px4lockstep.math.quaternion import conjugate, logarithm, multiply, rotate, rotate_inverse
 from px4lockstep.math.trigonometry import sincos
 from px4lockstep.part import Part, Vector, entry, fill
-from px4lockstep.plant.layout import SENSOR_FAULT_ACCEL, SENSOR_FAULT_GYRO
+from px4lockstep.plant.layout import MAX_MOTORS, SENSOR_FAULT_ACCEL, SENSOR_FAULT_GYRO
 from px4lockstep.sensors import sensor
 from px4lockstep.sensors.sensor import ATT, OMEGA, VEL, Installation, OnFault, Sensor, drawn3
 from px4lockstep.sensors.triad import TRIAD, TRIAD_STATE, drawn_gain, measure
-from px4lockstep.sensors.vibration import VIBRATION, VIBRATION_STATE, Vibration, start_vibration, step_vibration
+from px4lockstep.sensors.vibration import VIBRATION, VIBRATION_STATE, Vibration, step_vibration
 
-RAD_PER_DEG = math.pi / 180.0
 # Below it, the first term left out of the series is less than 1e-17 of its first.
 _SERIES_BELOW = 1.0 / 64.0
 
@@ -112,7 +112,8 @@ def step_imu(imu, state, inputs):
     """Take a sample of both, of the step that ends now."""
     vibration = state.vibration
     if state.steps == 0:
-        start_vibration(imu.vibration, vibration)
+        for i in range(MAX_MOTORS):
+            vibration.angle_rad[i] = imu.vibration.start_angle_rad[i]
     average_motion(imu, state, inputs)
     accel, gyro = state.mean_accel_m_s2, state.mean_gyro_rad_s
     if imu.vibration.imbalance_m > 0.0 and state.steps > 1:

@@ -25,18 +25,12 @@ from px4lockstep.jit.progress import reporter
 from px4lockstep.part import Part, entry
 from px4lockstep.plant.inputs import INPUT
 from px4lockstep.plant.layout import MAX_MOTORS, RIGID_BODY_STATES, STATE
+from px4lockstep.sensors import magnetometer
 from px4lockstep.sensors.airspeed import AIRSPEED, AIRSPEED_STATE, Airspeed, step_airspeed
 from px4lockstep.sensors.barometer import BAROMETER, BAROMETER_STATE, Barometer, step_barometer
 from px4lockstep.sensors.gps import GPS, GPS_STATE, Gps, step_gps
 from px4lockstep.sensors.imu import IMU, IMU_STATE, Imu, step_imu
-from px4lockstep.sensors.magnetometer import (
-    FIRST_YEAR,
-    LAST_YEAR,
-    MAGNETOMETER,
-    MAGNETOMETER_STATE,
-    Magnetometer,
-    step_magnetometer,
-)
+from px4lockstep.sensors.magnetometer import FIRST_YEAR, LAST_YEAR, Magnetometer
 from px4lockstep.sensors.sensor import SENSOR_INPUTS, Installation
 
 ACCEL_FIELDS = 0x7
@@ -93,7 +87,7 @@ SENSOR_CONFIG = record(
         ("rotor_start n_rotors", "i8"),  # where the rotors' speeds are in the state, and how many
         ("gravity", GRAVITY),
         ("imu", IMU),
-        ("mag", MAGNETOMETER),
+        ("mag", magnetometer.MAGNETOMETER),
         ("baro", BAROMETER),
         ("gps", GPS),
         ("airspeed", AIRSPEED),
@@ -104,7 +98,7 @@ SENSOR_STATE = record(
         ("ticks", "i8"),
         ("inputs", SENSOR_INPUTS),
         ("imu", IMU_STATE),
-        ("mag", MAGNETOMETER_STATE),
+        ("mag", magnetometer.MAGNETOMETER_STATE),
         ("baro", BAROMETER_STATE),
         ("gps", GPS_STATE),
         ("airspeed", AIRSPEED_STATE),
@@ -120,8 +114,6 @@ SENSORS = record(
         ("out", SENSOR_OUT),
     ]
 )
-
-STAGE_SIGNATURE = ("void", (STATE, INPUT, SENSORS))
 
 
 @kernel
@@ -162,7 +154,7 @@ def step_sensors(plant_state, held, sensors):
     state.ticks += 1
     step_imu(config.imu, state.imu, inputs)
     fields = show_imu(state.imu, out)
-    if step_magnetometer(config.mag, state.mag, inputs):
+    if magnetometer.step_magnetometer(config.mag, state.mag, inputs):
         fields |= MAG_FIELDS
         for i in range(3):
             out.mag_gauss[i] = state.mag.value[i]
@@ -182,7 +174,7 @@ def step_sensors(plant_state, held, sensors):
 def stage_address() -> int:
     """Return the address of the stage, compiled when it is first needed: flights without sensors never do."""
     with reporter.together():
-        return callback(step_sensors, *STAGE_SIGNATURE)
+        return callback(step_sensors, "void", (STATE, INPUT, SENSORS))
 
 
 class SensorConfig(Part, where="px4.sitl.sensors"):
@@ -200,18 +192,14 @@ class SensorConfig(Part, where="px4.sitl.sensors"):
         """The sensors by their keys."""
         return {name: value for name, value in vars(self).items() if isinstance(value, Part)}
 
-    def check_period(self, period_us: int) -> None:
-        """Raise `InputError` if a sensor is faster than the autopilot."""
-        for sensor in self.sensors.values():
-            if not isinstance(sensor, Imu) and sensor.period_us < period_us:
-                raise InputError(
-                    f"{sensor.where}.period_us = {sensor.period_us} is shorter than a tick of the autopilot, "
-                    f"{period_us} us; use at least that"
-                )
-
     def write(self, rec: Any, at: Installation) -> None:
         """Write the records of all sensors into a `SENSOR_CONFIG`."""
         for name, sensor in self.sensors.items():
+            if not isinstance(sensor, Imu) and sensor.period_us < at.period_us:
+                raise InputError(
+                    f"{sensor.where}.period_us = {sensor.period_us} is shorter than a tick of the autopilot, "
+                    f"{at.period_us} us; use at least that"
+                )
             sensor.write(rec[name], at)
 
     def without_errors(self) -> "SensorConfig":
@@ -249,7 +237,6 @@ class SensorSuite:
 
         A plant without altitude, gravity and rotors of its own is at sea level in standard gravity.
         """
-        self.config.check_period(period_us)
         allowed = "from -5000 to 20000 m, where there is a model"
         alt_msl_m = check_number("home altitude", getattr(plant, "home_alt_msl_m", 0.0), -5_000.0, 20_000.0, allowed)
         places = tuple(
@@ -258,13 +245,13 @@ class SensorSuite:
         )
         made = zeros(SENSORS)
         rec = plain(made)[0]
-        rec["address"] = stage_address()
         config = rec["config"]
         config["period_us"] = period_us
         config["rotor_start"], config["n_rotors"] = rotors.start, min(rotors.stop - rotors.start, MAX_MOTORS)
         getattr(plant, "gravity", Gravity()).write(config["gravity"])
         at = Installation(seed, period_us, self.home_lat_deg, self.home_lon_deg, alt_msl_m, self.config.date, places)
         self.config.write(config, at)
+        rec["address"] = stage_address()
         return made
 
 

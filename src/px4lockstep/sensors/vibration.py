@@ -42,13 +42,6 @@ VIBRATION_STATE = record([("angle_rad", "f8", MAX_MOTORS), ("accel_m_s2", "f8", 
 
 
 @kernel
-def start_vibration(vibration, state):
-    """Put the rotors at the angles that they start from."""
-    for i in range(MAX_MOTORS):
-        state.angle_rad[i] = vibration.start_angle_rad[i]
-
-
-@kernel
 def step_vibration(vibration, state, rotor_speed_rad_s, period_s):
     """Turn the rotors by a step and write the average accelerations and rates of it."""
     ax, ay, gx, gy, gz = 0.0, 0.0, 0.0, 0.0, 0.0

@@ -5,9 +5,10 @@ One compilation serves every kind, because the kind is a number in the parameter
 
 import math
 
-from px4lockstep.jit import kernel, record
-from px4lockstep.plant import reference, user
+from px4lockstep.jit import call_i32, call_void, kernel, record
+from px4lockstep.plant import reference
 from px4lockstep.plant.layout import ATT, GROUPS, MULTIROTOR_PLANT, TRAITS, USER_PLANT
+from px4lockstep.plant.user import USER
 from px4lockstep.vehicle import multirotor
 
 PLANT = record(
@@ -19,7 +20,7 @@ PLANT = record(
         ("traits", TRAITS),
         ("multirotor", multirotor.MULTIROTOR),
         ("reference", reference.REFERENCE),
-        ("user", user.USER),
+        ("user", USER),
     ]
 )
 
@@ -33,7 +34,7 @@ def rhs(t_s, state, inputs, plant, dstate):
     if plant.kind == MULTIROTOR_PLANT:
         multirotor.rhs(state, inputs, plant.multirotor, dstate)
     elif plant.kind == USER_PLANT:
-        user.rhs(t_s, state, inputs, plant.user, dstate)
+        call_void(plant.user.rhs_address, t_s, state, inputs, plant.user, dstate)
     else:
         reference.rhs(plant.kind, state.x, inputs, plant.reference, dstate.x)
 
@@ -44,7 +45,8 @@ def write_outputs(t_s, state, inputs, plant, scratch, outputs):
     if plant.kind == MULTIROTOR_PLANT:
         multirotor.write_outputs(state, inputs, plant.multirotor, scratch, outputs)
     elif plant.kind == USER_PLANT:
-        user.write_outputs(t_s, state, inputs, plant.user, outputs)
+        if plant.user.outputs_address != 0:
+            call_void(plant.user.outputs_address, t_s, state, inputs, plant.user, outputs)
     else:
         reference.write_invariants(plant.kind, state.x, plant.reference, outputs.values)
 
@@ -67,8 +69,8 @@ def project(state, plant):
             x[i + 3] *= scale
     if plant.kind == MULTIROTOR_PLANT:
         return multirotor.project(state, plant.multirotor)
-    if plant.kind == USER_PLANT:
-        return user.project(state, plant.user)
+    if plant.kind == USER_PLANT and plant.user.project_address != 0:
+        return call_i32(plant.user.project_address, state, plant.user)
     return 0
 
 
@@ -78,7 +80,8 @@ def autopilot_tick(t_us, state, inputs, plant):
     if plant.kind == MULTIROTOR_PLANT:
         multirotor.snap_actuators(inputs, plant.multirotor)
     elif plant.kind == USER_PLANT:
-        user.autopilot_tick(t_us, state, inputs, plant.user)
+        if plant.user.autopilot_tick_address != 0:
+            call_void(plant.user.autopilot_tick_address, t_us, state, inputs, plant.user)
         return True
     return False
 

@@ -191,11 +191,8 @@ class Power(Part, where="power"):
 
     def check(self) -> Found:
         """Yield names that are there twice."""
-        both: tuple[tuple[str, tuple[Battery | Bus, ...]], ...] = (
-            ("batteries", self.batteries),
-            ("buses", self.buses or ()),
-        )
-        for kind, items in both:
+        both: dict[str, tuple[Battery | Bus, ...]] = {"batteries": self.batteries, "buses": self.buses or ()}
+        for kind, items in both.items():
             ids = Counter(item.id for item in items)
             for i, item in enumerate(items):
                 if item.id is not None and ids[item.id] > 1:
