@@ -31,6 +31,12 @@ _LOGARITHM_SERIES_BELOW = 1.0 / (1 << 27)
 
 
 @kernel
+def cross(a, b):
+    """Return a × b."""
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@kernel
 def multiply(p, q):
     """Return the Hamilton product p q."""
     pw, px, py, pz = p

@@ -29,7 +29,7 @@ from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.environment.projection import RAD_PER_DEG
 from px4lockstep.jit import kernel, record
 from px4lockstep.math.philox import stream_key
-from px4lockstep.math.quaternion import conjugate, logarithm, multiply, rotate, rotate_inverse
+from px4lockstep.math.quaternion import conjugate, cross, logarithm, multiply, rotate, rotate_inverse
 from px4lockstep.math.trigonometry import sincos
 from px4lockstep.part import Part, Vector, entry, fill
 from px4lockstep.plant.layout import MAX_MOTORS, SENSOR_FAULT_ACCEL, SENSOR_FAULT_GYRO
@@ -57,24 +57,18 @@ IMU_STATE = record(
 
 
 @kernel
-def cross(ax, ay, az, bx, by, bz):
-    """Return a × b."""
-    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
-
-
-@kernel
-def without_rotation(phi_x, phi_y, phi_z, ux, uy, uz):
+def without_rotation(phi, u):
     """Return J(φ)⁻¹ u: the constant vector of the turning frame whose mean in the frame at the start is u."""
-    square = phi_x * phi_x + phi_y * phi_y + phi_z * phi_z
+    square = phi[0] * phi[0] + phi[1] * phi[1] + phi[2] * phi[2]
     if square < _SERIES_BELOW:
         c = 1.0 / 12.0 + square * (1.0 / 720.0 + square * (1.0 / 30240.0 + square * (1.0 / 1209600.0)))
     else:
         half_rad = 0.5 * math.sqrt(square)
         sine, cosine = sincos(half_rad)
         c = (1.0 - half_rad * cosine / sine) / square
-    px, py, pz = cross(phi_x, phi_y, phi_z, ux, uy, uz)
-    sx, sy, sz = cross(phi_x, phi_y, phi_z, px, py, pz)
-    return ux - 0.5 * px + c * sx, uy - 0.5 * py + c * sy, uz - 0.5 * pz + c * sz
+    once = cross(phi, u)
+    twice = cross(phi, once)
+    return u[0] - 0.5 * once[0] + c * twice[0], u[1] - 0.5 * once[1] + c * twice[1], u[2] - 0.5 * once[2] + c * twice[2]
 
 
 @kernel
@@ -83,24 +77,23 @@ def average_motion(imu, state, inputs):
     x, r, last = inputs.x, imu.pos_body_m, state.last_vel_ned
     q_bn = (x[ATT], x[ATT + 1], x[ATT + 2], x[ATT + 3])
     wx, wy, wz = x[OMEGA], x[OMEGA + 1], x[OMEGA + 2]
-    lever = cross(wx, wy, wz, r[0], r[1], r[2])
+    lever = cross((wx, wy, wz), (r[0], r[1], r[2]))
     lever_n, lever_e, lever_d = rotate(q_bn, lever)
     north, east, down = x[VEL] + lever_n, x[VEL + 1] + lever_e, x[VEL + 2] + lever_d
     accel, gyro = state.mean_accel_m_s2, state.mean_gyro_rad_s
     if state.steps == 0:
         gx, gy, gz = rotate_inverse(q_bn, (0.0, 0.0, inputs.gravity_m_s2))
-        cx, cy, cz = cross(wx, wy, wz, lever[0], lever[1], lever[2])
+        cx, cy, cz = cross((wx, wy, wz), lever)
         accel[0], accel[1], accel[2] = cx - gx, cy - gy, cz - gz
         gyro[0], gyro[1], gyro[2] = wx, wy, wz
     else:
         dt_s, old_q = imu.period_s, state.last_q_bn
         old_q_bn = (old_q[0], old_q[1], old_q[2], old_q[3])
-        phi_x, phi_y, phi_z = logarithm(multiply(conjugate(old_q_bn), q_bn))
+        phi = logarithm(multiply(conjugate(old_q_bn), q_bn))
         gained_d = down - last[2] - inputs.gravity_m_s2 * dt_s
-        ux, uy, uz = rotate_inverse(old_q_bn, (north - last[0], east - last[1], gained_d))
-        fx, fy, fz = without_rotation(phi_x, phi_y, phi_z, ux, uy, uz)
-        accel[0], accel[1], accel[2] = fx / dt_s, fy / dt_s, fz / dt_s
-        gyro[0], gyro[1], gyro[2] = phi_x / dt_s, phi_y / dt_s, phi_z / dt_s
+        force = without_rotation(phi, rotate_inverse(old_q_bn, (north - last[0], east - last[1], gained_d)))
+        for i in range(3):
+            accel[i], gyro[i] = force[i] / dt_s, phi[i] / dt_s
     last[0], last[1], last[2] = north, east, down
     for i in range(4):
         state.last_q_bn[i] = x[ATT + i]

@@ -13,10 +13,12 @@ import numpy.typing as npt
 
 from px4lockstep.environment.gravity import Gravity
 from px4lockstep.errors import InputError
+from px4lockstep.jit import interpreted
+from px4lockstep.math.quaternion import cross
 from px4lockstep.part import KEY, Found, Key, at, bad, fill, show
 from px4lockstep.plant.layout import ATT_START, GROUPS, MULTIROTOR_PLANT, OMEGA_START, RIGID_BODY_STATES, VEL_START
 from px4lockstep.vehicle.actuators import Actuation
-from px4lockstep.vehicle.airframe import Airframe, Rotor, cross, one_for_each_rotor
+from px4lockstep.vehicle.airframe import Airframe, Rotor, one_for_each_rotor
 from px4lockstep.vehicle.battery import Battery
 from px4lockstep.vehicle.battery_sensor import write_battery_sensor
 from px4lockstep.vehicle.contact import Contact
@@ -177,9 +179,9 @@ class Aircraft:
     def _write_rotors(self, m: Any) -> None:
         bus_of = {item: b for b, bus in enumerate(self.buses) for item in bus.motor_ids}
         for i, (rotor, motor) in enumerate(zip(self.rotors, self.actuation.motors or (), strict=True)):
-            axis, pos = np.array(rotor.axis_body), np.array(rotor.pos_body_m)
+            axis = np.array(rotor.axis_body)
             reaction_axis = rotor.direction * axis
-            arm = -cross(pos, axis)
+            arm = -np.array(interpreted(cross)(rotor.pos_body_m, rotor.axis_body))
             fill(m["rotors"][i], rotor, axis=axis, moment_arm=arm, reaction_axis=reaction_axis, bus=bus_of[motor.id])
 
 

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from px4lockstep.checks import Vector3
 from px4lockstep.constants import STANDARD_GRAVITY_M_S2
-from px4lockstep.math.quaternion import from_euler
+from px4lockstep.jit import interpreted
+from px4lockstep.math.quaternion import cross, from_euler
 from px4lockstep.part import KEY, Found, Matrix, NotNegativeVector, Part, Quaternion, Vector, entry, fill, misfit, show
 from px4lockstep.plant.layout import MAX_MOTORS
 from px4lockstep.vehicle import drag
@@ -204,11 +205,6 @@ def default_directions(count: int) -> tuple[int, ...]:
     return (1, 1, -1, -1) if count == 4 else tuple(1 if i % 2 == 0 else -1 for i in range(count))
 
 
-def cross(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return a × b, spelled out: the same bits everywhere."""
-    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
-
-
 def _length(vector: Vector3) -> float:
     x, y, z = vector
     return math.sqrt(x * x + y * y + z * z)
@@ -222,7 +218,7 @@ def _unit(vector: Vector3) -> Vector3:
 
 def _inverse(a: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the inverse of a 3 x 3 matrix by its adjugate: the same bits everywhere, unlike a library's."""
-    rows = np.array([cross(a[1], a[2]), cross(a[2], a[0]), cross(a[0], a[1])])
+    rows = np.array([interpreted(cross)(a[i], a[j]) for i, j in ((1, 2), (2, 0), (0, 1))])
     determinant = a[0, 0] * rows[0, 0] + a[0, 1] * rows[0, 1] + a[0, 2] * rows[0, 2]
     inverse: npt.NDArray[np.float64] = rows.T / determinant
     return inverse
