@@ -27,38 +27,21 @@ of the same values is known."""
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What an autopilot can do, and what it needs.
+    """What an autopilot can do, and what it needs."""
 
-    Args:
-        name: What messages call it.
-        flies: Whether there is an autopilot at all.
-        is_process: Whether it is a process of its own, which is waited for and keeps files.
-        max_at_once: How many may fly on one machine at the same time; None if nothing limits it.
-        needs_child: Whether it runs inside this process, once in its life, and may crash it: a flight then needs a
-            child process.
-        is_repeatable: Whether the same flight is bit-identical each time.
-        is_copyable: Whether a snapshot or checkpoint holds all of its state.
-        is_reusable: Whether it may fly a second flight.
-        estimates_itself: Whether it estimates its state from sensors, and ignores the simulation's estimator.
-        reads_sensors: Whether it reads the simulated sensors.
-        takes_sensor_faults: Whether faults of these sensors reach it.
-        has_mission: Whether it can fly a mission.
-        takes_px4_params: Whether it takes `px4.params` and any parameter that PX4 may have.
-    """
-
-    name: str = "the autopilot"
-    flies: bool = True
-    is_process: bool = False
-    max_at_once: int | None = None
-    needs_child: bool = False
-    is_repeatable: bool = True
-    is_copyable: bool = True
-    is_reusable: bool = True
-    estimates_itself: bool = False
+    name: str = "the autopilot"  # what messages call it
+    flies: bool = True  # there is an autopilot at all
+    is_process: bool = False  # it is a process of its own, which is waited for and keeps files
+    max_at_once: int | None = None  # how many may fly on one machine at the same time
+    needs_child: bool = False  # it runs inside the process of a flight, once in its life, and may crash it
+    is_repeatable: bool = True  # the same flight is bit-identical each time
+    is_copyable: bool = True  # a snapshot or checkpoint holds all of its state
+    is_reusable: bool = True  # it may fly a second flight
+    estimates_itself: bool = False  # from sensors, and ignores the simulation's estimator
     reads_sensors: bool = False
     takes_sensor_faults: bool = False
-    has_mission: bool = True
-    takes_px4_params: bool = False
+    has_mission: bool = True  # it can fly one
+    takes_px4_params: bool = False  # `px4.params`, and any parameter that PX4 may have
 
     @property
     def branches_by_fork(self) -> bool:
@@ -83,9 +66,6 @@ class Session:
 
     This one serves every autopilot whose state is complete in its record or in its attributes: nothing is open, so
     there is nothing to close, move or explain.
-
-    Args:
-        capabilities: What the autopilot declares.
     """
 
     asks_user: bool = False
@@ -108,64 +88,37 @@ class Session:
         return ()
 
     def work_in(self, folder: Path, on_wait: Callable[[str], None]) -> None:
-        """Say, before the first tick, where it may keep files, and what to call several times a second while it waits.
-
-        Args:
-            folder: A folder, in which it makes its own.
-            on_wait: Called with what it waits for.
-        """
+        """Say, before the first tick, where it may make a folder, and what to tell repeatedly what it waits for."""
 
     def check_ready(self, record: Record) -> None:
-        """Check that it can run with this record.
-
-        Raises:
-            StateError: If it flies with another one.
-        """
+        """Check that it can run with this record, and does not fly with another."""
 
     def check_copyable(self, what: str) -> None:
-        """Check that a snapshot can hold its state.
-
-        Args:
-            what: What is to be done with it: "copied" or "put back".
-
-        Raises:
-            StateError: If it can't.
-        """
+        """Check that a snapshot can hold its state, which is to be "copied" or "put back"."""
 
     def close(self, record: Record) -> bool:
         """End it, if it runs with this record; return whether it did."""
         return False
 
     def set_parameters(self, params: Mapping[str, float | int]) -> None:
-        """Change parameters in flight.
-
-        Raises:
-            InputError: If it does not have one, or not with this value.
-        """
+        """Change parameters in flight."""
         if params:
-            raise InputError(
-                f"{', '.join(params)} can't change in flight: {self.capabilities.name} has them in its record"
-            )
+            names = ", ".join(params)
+            raise InputError(f"{names} can't change in flight: {self.capabilities.name} has them in its record")
 
     def explain(self, record: Record, time_us: int) -> str:
         """Say why a step failed, and what to do."""
         return f"at t = {time_us / 1e6:.6f} s {self.capabilities.name} failed"
 
     def explain_command(self, actuators: str) -> str:
-        """Add to an error about a command where it came from.
-
-        Args:
-            actuators: "motors" or "servos".
-        """
+        """Add to an error about a command of "motors" or "servos" where it came from."""
         return ""
 
     def resume(self, kept: Record, into: Record, home: Record) -> None:
         """Prepare its record to go on from a checkpoint of a simulation with a different configuration.
 
-        Args:
-            kept: The record as the other simulation left it.
-            into: The record to go on with, which has this configuration and the state of the other; it is written.
-            home: Where that record will be in memory.
+        `kept` is as the other simulation left it. `into` has this configuration and the state of the other, and is
+        written; it will lie at `home` in memory.
         """
 
 
@@ -203,14 +156,4 @@ class NativeAutopilot(ABC):
 
     @abstractmethod
     def open(self, record: Record, plant: object, period_us: int, write: WriteRecord) -> Session:
-        """Write its record and start what has to run.
-
-        Args:
-            record: Its record, zero so far, at its place in memory for as long as the simulation lives.
-            plant: What is flown.
-            period_us: A tick.
-            write: Writes its record through the build cache.
-
-        Raises:
-            InputError: If it can't fly this plant, or not with these options.
-        """
+        """Write its record, zero so far and at its place in memory for good, and start what has to run."""

@@ -3,7 +3,7 @@
 The module of a kind is imported when its keys are checked or it is made, not to look at its capabilities. It has
 
 * `make(own, px4, home, mission)`, which returns the autopilot of a flight,
-* `check_parameters(own)`, which yields what is wrong with `autopilot.params`,
+* `check_parameter(own, name, value)`, which refuses one of `autopilot.params`, unless it takes all of PX4's,
 * `check_workers(px4, workers)` if only so many can fly at the same time.
 """
 
@@ -13,7 +13,9 @@ from importlib import import_module
 from typing import Any, ClassVar, Literal
 
 from px4lockstep.autopilots.base import NOBODY, Capabilities
+from px4lockstep.errors import InputError
 from px4lockstep.part import KEY, Found, Number, Part, entry
+from px4lockstep.px4.parameters import check_known
 
 SITL_INSTANCES = 10
 """PX4's start script gives all further ones the same port of the API."""
@@ -21,17 +23,11 @@ SITL_INSTANCES = 10
 
 @dataclass(frozen=True)
 class Kind:
-    """An autopilot of a spec file.
-
-    Args:
-        capabilities: What it can do.
-        doc: What it is, for the reference of spec files.
-        module: The module that checks its keys and makes it; None if there is nothing to make.
-    """
+    """An autopilot of a spec file."""
 
     capabilities: Capabilities
-    doc: str
-    module: str | None = None
+    doc: str  # for the reference of spec files
+    module: str | None = None  # that checks its keys and makes it, if there is something to make
 
     def call(self, function: str, *arguments: Any) -> Any:
         """Call a function of its module."""
@@ -41,9 +37,7 @@ class Kind:
 
 KINDS = {
     "builtin": Kind(
-        Capabilities("the built-in autopilot"),
-        "the built-in autopilot",
-        "px4lockstep.autopilots.builtin.options",
+        Capabilities("the built-in autopilot"), "the built-in autopilot", "px4lockstep.autopilots.builtin.options"
     ),
     "px4": Kind(
         Capabilities("real PX4", needs_child=True, is_copyable=False, takes_px4_params=True),
@@ -108,39 +102,26 @@ class AutopilotOptions(Part):
 
     def check(self) -> Found:
         """Yield what is wrong with parameters; without an autopilot, they are those of the default one."""
-        if self.params:
-            kind = KINDS[self.kind] if self.capabilities.flies else KINDS[DEFAULT]
-            for key, text in kind.call("check_parameters", self):
-                yield key, f"{KEY}: {text}"
+        kind = KINDS[self.kind] if self.capabilities.flies else KINDS[DEFAULT]
+        for name, value in self.params.items():
+            try:
+                if kind.capabilities.takes_px4_params:
+                    check_known(name, value)
+                else:
+                    kind.call("check_parameter", self, name, value)
+            except InputError as error:
+                yield ("params", name), f"{KEY}: {error}"
 
 
 def make_autopilot(own: AutopilotOptions, px4: object, home: tuple[float, float], mission: object) -> object | None:
-    """Return the autopilot of a flight, or None if there is none.
-
-    Args:
-        own: The table `[autopilot]`.
-        px4: The table `[px4]`.
-        home: Latitude and longitude of the origin [°].
-        mission: The mission, if there is one.
-
-    Raises:
-        InputError: If something does not fit, with the key of the spec file.
-    """
+    """Return the autopilot of a flight, or None if there is none, from the tables `[autopilot]` and `[px4]`."""
     kind = KINDS[own.kind]
     made: object = None if kind.module is None else kind.call("make", own, px4, home, mission)
     return made
 
 
 def workers_allowed(data: Mapping[str, Any], workers: int) -> int:
-    """Return how many of the workers of a campaign may fly at the same time.
-
-    Args:
-        data: The tables of its spec, as a file has them.
-        workers: How many there are.
-
-    Raises:
-        InputError: If the spec can be flown by one only, or none.
-    """
+    """Return how many of the workers of a campaign may fly its spec, tables as in a file, at the same time."""
     kind = KINDS[data.get("autopilot", {}).get("kind", DEFAULT)]
     most = kind.capabilities.max_at_once
     if most is None:

@@ -80,6 +80,12 @@ def known_parameters() -> Mapping[str, Parameter]:
     return MappingProxyType(table)
 
 
+def check_known(name: str, value: float | int) -> None:
+    """Check the value of a parameter, if it is one of these; PX4 may have others."""
+    if name in known_parameters():
+        resolve({name: value})
+
+
 def resolve(overrides: Mapping[str, float | int]) -> dict[str, float | int]:
     """Return the values of all parameters: the defaults, with some replaced.
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from px4lockstep.autopilots.px4_sitl.batteries import MAX_V, cells_of
+from px4lockstep.autopilots.px4_sitl.api import MAX_V, cells_of
 
 
 @pytest.mark.parametrize(

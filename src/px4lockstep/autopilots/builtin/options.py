@@ -5,8 +5,7 @@ from px4lockstep.autopilots.builtin.parameters import check_use, check_values
 from px4lockstep.autopilots.kinds import AutopilotOptions
 from px4lockstep.autopilots.px4_library.autopilot import RATES
 from px4lockstep.autopilots.px4_library.options import Px4Options
-from px4lockstep.errors import InputError
-from px4lockstep.part import Found, at
+from px4lockstep.part import at
 from px4lockstep.px4.missions import Mission
 from px4lockstep.px4.parameters import resolve
 
@@ -14,15 +13,11 @@ SAME = {"motor_failure_detection", "hover_thrust_estimate", "land_detector", "an
 """Options that have the same name in a spec file."""
 
 
-def check_parameters(own: AutopilotOptions) -> Found:
-    """Yield what is wrong with `autopilot.params`, one by one."""
-    for name, value in own.params.items():
-        try:
-            values = resolve({name: value})
-            check_use((name,), own.land_detector, own.hover_thrust_estimate)
-            check_values(values)
-        except InputError as error:
-            yield ("params", name), str(error)
+def check_parameter(own: AutopilotOptions, name: str, value: float | int) -> None:
+    """Check one of `autopilot.params`."""
+    values = resolve({name: value})
+    check_use((name,), own.land_detector, own.hover_thrust_estimate)
+    check_values(values)
 
 
 def make(own: AutopilotOptions, px4: Px4Options, home: tuple[float, float], mission: Mission | None) -> Builtin:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.autopilots.base import NativeAutopilot, Record, Session, WriteRecord
+from px4lockstep.autopilots.builtin.schedule import check_rates, effective_rates
 from px4lockstep.autopilots.builtin.schedule import period_us as module_period_us
 from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.autopilots.px4_library.exchange import FUNCTIONS, MAX_SILENT_TICKS, SILENT, STOPPED
@@ -37,7 +38,7 @@ RATES = {
     "mc_rate_control_rate_hz": "rate control",
     "control_allocator_rate_hz": "allocation",
 }
-NEEDED = ("actuator_motors",)
+MOTORS = "actuator_motors"
 CELL_V = 4.2
 BLOCK = 64
 """Messages begin at multiples of this many bytes."""
@@ -45,46 +46,26 @@ BLOCK = 64
 
 @dataclass(frozen=True)
 class Px4Library(NativeAutopilot):
-    """Real PX4.
-
-    Args:
-        mission: The mission, if one is to be flown; in the format QGC WPL 110.
-        params: Parameters of PX4, set after it was created.
-        library: Path of the library, or of a folder that PX4 was built in; left out, it is looked for.
-        config: Rates and switches of the library.
-        home_lat_deg: Of the origin.
-        home_lon_deg: Of the origin.
-        interface: The topics that cross the boundary: a preset, or those of the file.
-        derive_ca_params: Whether the allocation's parameters come from the aircraft's geometry.
-        strict_rates: Whether a tick longer than a module's period is an error.
-        angular_acceleration: Whether PX4 gets the derivative of the rates; without, its D term is idle, as in the
-            original.
-        msg_dir: PX4's folder `msg`, for messages that neither the library nor the package describes.
-        allow_second_life: Whether PX4 may be started a second time in a process: it then differs from a first time.
-    """
+    """Real PX4."""
 
     capabilities: ClassVar = KINDS["px4"].capabilities
     record: ClassVar = "px4"
 
-    mission: Mission | None = None
+    mission: Mission | None = None  # in the format QGC WPL 110
     params: Mapping[str, float | int] = field(default_factory=dict)
-    library: str | Path | None = None
+    library: str | Path | None = None  # or a folder that PX4 was built in; left out, it is looked for
     config: Config = field(default_factory=Config)
     home_lat_deg: float = HOME_LAT_DEG
     home_lon_deg: float = HOME_LON_DEG
     interface: Interface = STATE_INJECTION
-    derive_ca_params: bool = True
-    strict_rates: bool = False
-    angular_acceleration: bool = True
-    msg_dir: str | Path | None = None
-    allow_second_life: bool = False
+    derive_ca_params: bool = True  # the allocation's parameters, from the aircraft's geometry
+    strict_rates: bool = False  # a tick longer than a module's period is an error
+    angular_acceleration: bool = True  # without it the D term is idle, as in the original
+    msg_dir: str | Path | None = None  # for messages that neither the library nor the package describes
+    allow_second_life: bool = False  # in a process: PX4 then differs from a first time
 
     def __post_init__(self) -> None:
-        """Check what can be checked without the library.
-
-        Raises:
-            InputError: If PX4 would lose something of the mission, or could not fly.
-        """
+        """Check what can be checked without the library."""
         if self.mission is not None and not self.mission.text.lstrip().startswith(HEADER):
             raise InputError(
                 f"{self.mission.source}: PX4's library loads missions in the format {HEADER} only; save it as that, or "
@@ -93,60 +74,35 @@ class Px4Library(NativeAutopilot):
         lost = () if self.mission is None else self.mission.lost_by_library()
         if lost:
             raise InputError("\n".join(lost))
-        topics = [read.topic for read in self.interface.read]
-        missing = [topic for topic in NEEDED if topic not in topics]
-        if missing or not (self.interface.published or self.interface is ACTUATORS_ONLY):
-            lacks = f"does not read {missing[0]}" if missing else "publishes nothing"
+        reads_motors = any(read.topic == MOTORS for read in self.interface.read)
+        if not reads_motors or not (self.interface.published or self.interface is ACTUATORS_ONLY):
+            lacks = "publishes nothing" if reads_motors else f"does not read {MOTORS}"
             raise InputError(f"{self.interface.name} {lacks}, so that PX4 flies nothing; use state_injection")
 
     def effective_rates(self, autopilot_period_us: int) -> dict[str, float]:
         """Return how often each module really runs at a tick [Hz]: PX4 keeps no phase."""
-        rates = {}
-        for name, module in RATES.items():
-            if module == "allocation" and not self.config.enable_control_allocator:
-                continue
-            ticks = max(1, -(-module_period_us(getattr(self.config, name)) // autopilot_period_us))
-            rates[module] = 1e6 / (ticks * autopilot_period_us)
-        return rates
+        rates_hz = {module: getattr(self.config, name) for name, module in RATES.items()}
+        if not self.config.enable_control_allocator:
+            del rates_hz["allocation"]
+        return effective_rates(rates_hz, autopilot_period_us)
 
     def open(self, record: Record, plant: object, period_us: int, write: WriteRecord | None = None) -> "Px4Session":
-        """Start PX4, and write into a `PX4_HOST` record all that the loop needs to run it.
-
-        Args:
-            record: An array of one record, at its place in memory for as long as PX4 runs.
-            plant: What is flown.
-            period_us: A tick.
-            write: Not used: a record with addresses is never the same.
-
-        Raises:
-            InputError: If the library is not found or does not fit, a parameter is unknown, or a rate can't be kept.
-            Px4Error: If PX4 refuses something.
-        """
-        aircraft = self._checked(plant, period_us)
+        """Start PX4, and write all that the loop needs to run it; with addresses, it is not of the build cache."""
+        if not isinstance(plant, Aircraft):
+            raise InputError(f"real PX4 needs an Aircraft, not {type(plant).__name__}")
+        if self.strict_rates:
+            check_rates({f"px4.lockstep.{name}": getattr(self.config, name) for name in RATES}, period_us)
         library = Library.load(self.library)
         px4 = library.create(self.config, msg_dir=self.msg_dir, allow_second_life=self.allow_second_life)
         try:
-            self._set_parameters(px4, aircraft)
+            self._set_parameters(px4, plant)
             self._load_mission(px4)
             session = Px4Session(px4, library.path, self.effective_rates(period_us))
-            session.write(record, self, library, aircraft, period_us)
+            session.write(record, self, library, plant, period_us)
         except BaseException:
             px4.close()
             raise
         return session
-
-    def _checked(self, plant: object, tick_us: int) -> Aircraft:
-        """Return a plant that PX4 can fly here at this tick."""
-        if not isinstance(plant, Aircraft):
-            raise InputError(f"real PX4 needs an Aircraft, not {type(plant).__name__}")
-        for name in RATES if self.strict_rates else ():
-            hz = getattr(self.config, name)
-            if 0 < module_period_us(hz) < tick_us:
-                raise InputError(
-                    f"px4.lockstep.{name} = {hz}: a tick of {tick_us} us is longer than its period of "
-                    f"{module_period_us(hz)} us; use a shorter tick or a rate of at most {1_000_000 // tick_us}"
-                )
-        return plant
 
     def _set_parameters(self, px4: Px4, aircraft: Aircraft) -> None:
         derived = ca_parameters(aircraft) if self.derive_ca_params else {}
@@ -156,9 +112,7 @@ class Px4Library(NativeAutopilot):
             except InputError:
                 if name in self.params or name.rpartition("_")[2] not in ("AX", "AY", "AZ"):
                     raise  # a PX4 whose rotors all point up has no axes
-        px4.param_notify()
-        if self.config.enable_control_allocator:
-            px4.control_alloc_update_params()
+        _notify(px4)
 
     def _load_mission(self, px4: Px4) -> None:
         if self.mission is None:
@@ -167,6 +121,13 @@ class Px4Library(NativeAutopilot):
             file.write(self.mission.text)
             file.flush()
             px4.load_mission(file.name)
+
+
+def _notify(px4: Px4) -> None:
+    """Let PX4's modules read their parameters again."""
+    px4.param_notify()
+    if px4.config.enable_control_allocator:
+        px4.control_alloc_update_params()
 
 
 def ca_parameters(aircraft: Aircraft) -> dict[str, float | int]:
@@ -199,17 +160,11 @@ class Px4Session(Session):
         self._n_fields = 0
 
     def set_parameters(self, params: Mapping[str, float | int]) -> None:
-        """Change parameters in flight.
-
-        Raises:
-            InputError: If PX4 does not have one, or not with this value.
-        """
+        """Change parameters in flight."""
         for name, value in params.items():
             self.px4.param_set(name, value)
         if params:
-            self.px4.param_notify()
-            if self.px4.config.enable_control_allocator:
-                self.px4.control_alloc_update_params()
+            _notify(self.px4)
 
     def check_ready(self, record: Record) -> None:
         """Check that this record is the one that PX4 flies with."""
@@ -274,11 +229,7 @@ class Px4Session(Session):
     def write(
         self, record: npt.NDArray[Any], host: Px4Library, library: Library, aircraft: Aircraft, period_us: int
     ) -> None:
-        """Make publishers and subscribers, and write a `PX4_HOST` record.
-
-        Raises:
-            InputError: If a layout is not known, or lacks a field.
-        """
+        """Make publishers and subscribers, and write a `PX4_HOST` record."""
         rec = record[0]
         check_layouts(self.px4, host.interface.fields_used())
         record[...] = 0
@@ -290,9 +241,9 @@ class Px4Session(Session):
         rec["n_batteries"] = len(aircraft.batteries)
         rec["n_motors"] = len(aircraft.rotors)
         rec["n_servos"] = len(aircraft.servo_channels)
-        for name, channels in (("motor", aircraft.motor_channels), ("servo", aircraft.servo_channels)):
-            for i, channel in enumerate(channels):
-                rec[f"{name}_channel"][i] = channel - 1
+        for name in ("motor", "servo"):
+            channels = getattr(aircraft, f"{name}_channels")
+            rec[f"{name}_channel"][: len(channels)] = [channel - 1 for channel in channels]
         rec["home_lat_rad"], rec["home_lon_rad"] = math.radians(host.home_lat_deg), math.radians(host.home_lon_deg)
         rec["home_alt_m"] = aircraft.home_alt_msl_m
         rec["rate_gain"] = 1e6 / period_us if host.angular_acceleration else 0.0
@@ -341,7 +292,7 @@ class Px4Session(Session):
         for i, subscriber in enumerate(subscribers):
             into, place = rec["subscribers"][i], self._places[len(publishers) + i]
             into["id"], into["message"], into["n_bytes"] = subscriber.id, start + place, subscriber.layout.size
-            into["is_motors"] = subscriber.layout.topic == "actuator_motors"
+            into["is_motors"] = subscriber.layout.topic == MOTORS
             into["first_field"] = self._n_fields
             for name, number in OUTPUT_FIELDS[subscriber.layout.topic].items():
                 self._add_field(record, "outputs", number, subscriber.layout, name, start + place)
@@ -368,11 +319,7 @@ class Px4Session(Session):
 
 
 def _topics_with_fields(published: tuple[Published, ...], aircraft: Aircraft) -> list[tuple[Published, Fields]]:
-    """Return what is published, with its fields: batteries first, each an instance of its own, in their order.
-
-    Raises:
-        InputError: If a battery is asked for that is not there, or that is published already.
-    """
+    """Return what is published, with its fields: batteries first, each an instance of its own, in their order."""
     count = len(aircraft.batteries)
     asked = [each for each in published if each.topic == "battery_status"]
     by_battery = {each.instance: each for each in asked if each.instance >= 0}
@@ -398,14 +345,16 @@ def _ticks(published: Published, what: str, tick_us: int) -> int:
     """Return a period or phase in ticks."""
     time_us: int = getattr(published, f"{what}_us")
     if time_us % tick_us:
-        least_us = tick_us if what == "period" else 0
-        near_us = time_us // tick_us * tick_us
-        nearest = dict.fromkeys((max(near_us, least_us), near_us + tick_us))
-        raise InputError(
-            f"the {what} of {published.topic}, {time_us} us, is not a whole number of ticks of {tick_us} us; use "
-            f"{' or '.join(map(str, nearest))}"
-        )
+        use = " or ".join(map(str, nearest_us(time_us, tick_us, tick_us if what == "period" else 0)))
+        given = f"the {what} of {published.topic}, {time_us} us,"
+        raise InputError(f"{given} is not a whole number of ticks of {tick_us} us; use {use}")
     return time_us // tick_us
+
+
+def nearest_us(time_us: int, tick_us: int, least_us: int) -> list[int]:
+    """Return the whole numbers of ticks next to a time, as times."""
+    near_us = time_us // tick_us * tick_us
+    return list(dict.fromkeys((max(near_us, least_us), near_us + tick_us)))
 
 
 def _place(dtype: np.dtype[Any], path: str) -> tuple[np.dtype[Any], int]:

@@ -10,13 +10,13 @@ from pydantic import Field
 
 from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ
 from px4lockstep.autopilots.kinds import AutopilotOptions
-from px4lockstep.autopilots.px4_library.autopilot import RATES, Px4Library
+from px4lockstep.autopilots.px4_library.autopilot import RATES, Px4Library, nearest_us
 from px4lockstep.autopilots.px4_sitl.options import SitlOptions
 from px4lockstep.errors import InputError
 from px4lockstep.part import KEY, Found, Number, Part, Period, Seconds, at, entry, misfit, show
 from px4lockstep.px4 import Config
 from px4lockstep.px4.missions import Mission
-from px4lockstep.px4.parameters import known_parameters, resolve
+from px4lockstep.px4.parameters import check_known
 from px4lockstep.px4.presets import interface_of
 from px4lockstep.timebase import seconds_to_us
 
@@ -71,10 +71,9 @@ class Publication(Part):
         """Yield a period or phase that is not a whole number of ticks, or does not fit the other."""
         for name, time_us, least_us in (("period_s", self.period_us, tick_us), ("phase_s", self.phase_us, 0)):
             if time_us % tick_us:
-                near_us = time_us // tick_us * tick_us
-                nearest = dict.fromkeys((max(near_us, least_us), near_us + tick_us))
-                text = f"is not a whole number of ticks of timeline.dt_autopilot_s = {tick_s}; use "
-                yield misfit(name, getattr(self, name), text + " or ".join(f"{near / 1e6:g}" for near in nearest))
+                use = " or ".join(f"{near / 1e6:g}" for near in nearest_us(time_us, tick_us, least_us))
+                text = f"is not a whole number of ticks of timeline.dt_autopilot_s = {tick_s}; use {use}"
+                yield misfit(name, getattr(self, name), text)
             elif name == "phase_s" and time_us >= max(self.period_us, tick_us):
                 text = f"is not before the end of a period of {max(self.period_us, tick_us) / 1e6:g}; use less"
                 yield misfit(name, self.phase_s, text)
@@ -145,52 +144,35 @@ class Px4Options(Part):
         for i, param in enumerate(self.params):
             if names[param.name] > 1:
                 yield ("params", i, "name"), f"{KEY} = {show(param.name)} is there twice; each has one value"
-            elif param.name in known_parameters():  # others may be of modules that are not listed here
-                try:
-                    resolve({param.name: param.value})
-                except InputError as error:
-                    yield ("params", i, "value"), f"{KEY}: {error}"
+                continue
+            try:
+                check_known(param.name, param.value)
+            except InputError as error:
+                yield ("params", i, "value"), f"{KEY}: {error}"
 
     def check_ticks(self, tick_s: float) -> Found:
-        """Yield rates and periods that do not fit the autopilot's tick, by keys of this table."""
-        yield from self._check_rates(tick_s)
+        """Yield rates and periods that do not fit the autopilot's tick, by keys of this table.
+
+        Rates must be ones that microseconds can express and, if they are to be kept, ticks too.
+        """
         tick_us = seconds_to_us(tick_s, "tick_s")
+        for name in RATES:
+            rate_hz = getattr(self.lockstep, name)
+            if rate_hz > MAX_RATE_HZ:
+                text = f"is out of range; it must be at most {MAX_RATE_HZ}, and 0 is every tick"
+            elif self.strict_lockstep_rates and rate_hz > 0 and 1_000_000 // rate_hz < tick_us:
+                text = f"can't be kept: a tick, timeline.dt_autopilot_s = {tick_s}, is longer than its period; "
+                text += f"use at most {1_000_000 // tick_us}, or px4.strict_lockstep_rates = false"
+            else:
+                continue
+            yield ("lockstep", name), f"{KEY} = {rate_hz} {text}"
         for i, pub in enumerate(self.uorb.pubs):
             for key, text in pub.check_ticks(tick_s, tick_us):
                 yield ("uorb", "pubs", i, *key), text
 
-    def _check_rates(self, tick_s: float) -> Found:
-        """Yield rates that microseconds can't express or, if they are to be kept, that ticks can't."""
-        tick_us = seconds_to_us(tick_s, "tick_s")
-        for name in RATES:
-            key, rate_hz = ("lockstep", name), getattr(self.lockstep, name)
-            if rate_hz > MAX_RATE_HZ:
-                text = f"is out of range; it must be at most {MAX_RATE_HZ}, and 0 is every tick"
-                yield key, f"{KEY} = {rate_hz} {text}"
-            elif self.strict_lockstep_rates and rate_hz > 0 and 1_000_000 // rate_hz < tick_us:
-                yield (
-                    key,
-                    f"{KEY} = {rate_hz} can't be kept: a tick, timeline.dt_autopilot_s = {tick_s}, is longer than its "
-                    f"period; use at most {1_000_000 // tick_us}, or px4.strict_lockstep_rates = false",
-                )
-
-
-def check_parameters(own: AutopilotOptions) -> Found:
-    """Yield what is wrong with `autopilot.params`; PX4 says by itself whether it has the others."""
-    for name, value in own.params.items():
-        if name in known_parameters():
-            try:
-                resolve({name: value})
-            except InputError as error:
-                yield ("params", name), str(error)
-
 
 def make(own: AutopilotOptions, px4: Px4Options, home: tuple[float, float], mission: Mission | None) -> Px4Library:
-    """Return the autopilot of a flight.
-
-    Raises:
-        InputError: If topics or the mission do not fit, with the key.
-    """
+    """Return the autopilot of a flight."""
     with at(("px4", "uorb")):
         interface = interface_of(px4.uorb.pubs, px4.uorb.subs, px4.uorb.preset)
     with at(("px4", "mission_path")):

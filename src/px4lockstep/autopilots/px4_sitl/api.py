@@ -5,7 +5,8 @@ out when PX4 has accepted it, by an answer to us, and a heartbeat shows it: a gr
 time gets answers too, and PX4 may send them to all. What is not answered, refused for now or not shown is sent again
 until its time is over; then it is an error, or a warning if PX4 had accepted it.
 
-Reference: https://mavlink.io/en/services/mission.html, https://mavlink.io/en/services/command.html
+Reference: https://mavlink.io/en/services/mission.html, https://mavlink.io/en/services/command.html, and for batteries
+https://mavlink.io/en/messages/common.html#BATTERY_STATUS
 """
 
 import math
@@ -14,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from px4lockstep.autopilots.px4_sitl.batteries import cells_of
 from px4lockstep.autopilots.px4_sitl.mavlink.dialect import Dialect, crc_extras
 from px4lockstep.autopilots.px4_sitl.mavlink.links import AUTOPILOT_COMPONENT, ApiLink
 from px4lockstep.errors import SimulationError
@@ -25,18 +25,9 @@ SYSTEM, COMPONENT = 245, 190
 """Of a program beside a ground station, so that both can be there."""
 BATTERY_COMPONENT = 180
 
-HEARTBEAT, MISSION_REQUEST, MISSION_CURRENT, MISSION_REACHED, MISSION_ACK, MISSION_REQUEST_INT = 0, 40, 42, 46, 47, 51
-COMMAND_ACK, STATUSTEXT = 77, 253
-RECEIVED = (
-    HEARTBEAT,
-    MISSION_REQUEST,
-    MISSION_CURRENT,
-    MISSION_REACHED,
-    MISSION_ACK,
-    MISSION_REQUEST_INT,
-    COMMAND_ACK,
-    STATUSTEXT,
-)
+RECEIVED = (0, 40, 42, 46, 47, 51, 77, 253)
+HEARTBEAT, MISSION_REQUEST, MISSION_CURRENT, MISSION_REACHED, MISSION_ACK, MISSION_REQUEST_INT = RECEIVED[:6]
+COMMAND_ACK, STATUSTEXT = RECEIVED[6:]
 
 ARM_DISARM, SET_MODE = 400, 176
 FORCE = 21196.0
@@ -62,20 +53,13 @@ PATIENCE_US = 15_000_000
 """PX4 arms 3.7 s after its first sensors at the latest, if all is well."""
 MAX_TEXTS = 6
 
-MODES = {
-    (1, 0): 0,
-    (2, 0): 1,
-    (3, 0): 2,
-    (4, 2): 17,
-    (4, 3): 4,
-    (4, 4): 3,
-    (4, 5): 5,
-    (4, 6): 18,
-    (5, 0): 10,
-    (6, 0): 14,
-    (7, 0): 15,
-}
-"""PX4's number of a mode (`nav_state`), by main and sub mode of a heartbeat."""
+MODES = {(1, 0): 0, (2, 0): 1, (3, 0): 2, (5, 0): 10, (6, 0): 14, (7, 0): 15}
+MODES |= {(4, 2): 17, (4, 3): 4, (4, 4): 3, (4, 5): 5, (4, 6): 18}
+"""PX4's number of a mode (`nav_state`), by main and sub mode of a heartbeat; main mode 4 is AUTO."""
+
+CELLS, FULL_MV, NO_CELL = 10, 65_534, 65_535
+"""Of BATTERY_STATUS: how many cells there are, what one can hold, and one that there is not."""
+MAX_V = CELLS * FULL_MV / 1000.0
 
 
 @dataclass(frozen=True)
@@ -106,12 +90,7 @@ LAND = Order("land", SET_MODE, (1.0, 4.0, 6.0))
 
 
 class Api:
-    """What is asked of PX4, and its status.
-
-    Args:
-        link: To PX4.
-        items: Of the mission.
-    """
+    """What is asked of PX4, and its status."""
 
     def __init__(self, link: ApiLink, items: Sequence[MissionItem]) -> None:
         self._link = link
@@ -148,11 +127,7 @@ class Api:
         return bool(self._orders)
 
     def step(self, time_us: int) -> None:
-        """Receive what PX4 sends, and send what is due.
-
-        Raises:
-            SimulationError: If PX4 refuses what was asked.
-        """
+        """Receive what PX4 sends, and send what is due."""
         for frame in self._link.receive():
             message = self._dialect.decode(frame.raw)
             if message is not None:
@@ -174,27 +149,20 @@ class Api:
         if not all(map(math.isfinite, (voltage_v, current_a, remaining))):
             return
         speaker = Dialect(self._system, BATTERY_COMPONENT)
-        self._link.send(
-            speaker.encode(
-                "battery_status",
-                number,
-                0,
-                1,  # LiPo
-                32_767,  # no temperature
-                cells_of(voltage_v),
-                _whole(100.0 * current_a, -1, 32_767),
-                -1,
-                -1,
-                _whole(100.0 * remaining, 0, 100),
-            )
-        )
+        lipo, no_temperature = 1, 32_767
+        current, percent = _whole(100.0 * current_a, -1, 32_767), _whole(100.0 * remaining, 0, 100)
+        fields = (number, 0, lipo, no_temperature, cells_of(voltage_v), current, -1, -1, percent)
+        self._link.send(speaker.encode("battery_status", *fields))
 
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _receive(self, number: int, message: Any, time_us: int) -> None:
         if number == HEARTBEAT:
             self.mode = MODES.get(mode_of(message), self.mode)
-            self._look_at(message)
+            if self._is_accepted and self._orders[0].is_shown(message):
+                if self._orders[0] is FLY_MISSION:
+                    self.is_finished = False
+                self._complete_order()
         elif number == STATUSTEXT:
             if message.text not in self.texts:
                 self.texts.append(message.text)
@@ -204,7 +172,7 @@ class Api:
             self.is_finished = self.is_finished or message.mission_state == MISSION_COMPLETE
         elif number == MISSION_REACHED:
             self.is_finished = self.is_finished or (self.has_mission and message.seq == len(self._items) - 1)
-        elif not _is_for_us(message):
+        elif message.target_system not in (0, SYSTEM) or message.target_component not in (0, COMPONENT):
             return
         elif number in (MISSION_REQUEST, MISSION_REQUEST_INT):
             self._send_item(message.seq, time_us)
@@ -220,14 +188,7 @@ class Api:
         self._is_accepted = result == ACCEPTED
         self._result = RESULTS.get(result, f"result {result}")
 
-    def _look_at(self, heartbeat: Any) -> None:
-        """Take leave of an order that was accepted and is shown."""
-        if self._is_accepted and self._orders[0].is_shown(heartbeat):
-            if self._orders[0] is FLY_MISSION:
-                self.is_finished = False
-            self._take_leave()
-
-    def _take_leave(self) -> None:
+    def _complete_order(self) -> None:
         """Go on to the next order."""
         self._orders.popleft()
         self._sent_us, self._tries, self._result, self._is_accepted = None, 0, "", False
@@ -243,7 +204,7 @@ class Api:
             if self._result != RESULTS[ACCEPTED]:
                 raise SimulationError(said)
             self.warnings.append(said)
-            self._take_leave()
+            self._complete_order()
             return
         fields = (self._system, AUTOPILOT_COMPONENT, order.command, min(self._tries, 255), *order.params)
         self._link.send(self._dialect.encode("command_long", *fields, 0.0, 0.0, 0.0, 0.0))
@@ -303,9 +264,11 @@ def crc_extra_received() -> dict[int, int]:
     return {number: known[number] for number in RECEIVED}
 
 
-def _is_for_us(message: Any) -> bool:
-    """Return whether a message is for this program, or for all."""
-    return message.target_system in (0, SYSTEM) and message.target_component in (0, COMPONENT)
+def cells_of(voltage_v: float) -> list[int]:
+    """Return the cells of a pack [mV] whose own are not measured: PX4 adds them up, and each holds 65.534 V at most."""
+    full, rest = divmod(_whole(1000.0 * voltage_v, 0, CELLS * FULL_MV), FULL_MV)
+    cells = [FULL_MV] * full + [rest] * (rest > 0 or full == 0)
+    return cells + [NO_CELL] * (CELLS - len(cells))
 
 
 def _whole(value: float, least: int, most: int) -> int:

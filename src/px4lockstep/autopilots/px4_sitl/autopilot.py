@@ -24,17 +24,10 @@ from typing import Any, ClassVar
 from px4lockstep.autopilots.kinds import KINDS, SITL_INSTANCES
 from px4lockstep.autopilots.px4_library.autopilot import ca_parameters
 from px4lockstep.autopilots.px4_sitl import symptoms
-from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, RETURN, Api, crc_extra_received
-from px4lockstep.autopilots.px4_sitl.batteries import check_batteries
+from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, MAX_V, RETURN, Api, crc_extra_received
 from px4lockstep.autopilots.px4_sitl.hil_sensors import HilSensors
+from px4lockstep.autopilots.px4_sitl.mavlink import links
 from px4lockstep.autopilots.px4_sitl.mavlink.hil import CRC_EXTRA, HIL_ACTUATOR_CONTROLS, Actuators
-from px4lockstep.autopilots.px4_sitl.mavlink.links import (
-    ApiLink,
-    LinkClosedError,
-    PortTakenError,
-    SimulatorLink,
-    check_is_free,
-)
 from px4lockstep.autopilots.px4_sitl.options import SitlOptions
 from px4lockstep.autopilots.px4_sitl.process import Px4Process, find_build
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
@@ -44,6 +37,7 @@ from px4lockstep.sensors.suite import SensorConfig, SensorSuite
 from px4lockstep.vehicle.aircraft import Aircraft
 
 SIMULATOR_PORT, API_PORT = symptoms.SIMULATOR_PORT, 14540
+IMU_BITS = symptoms.GYRO_BITS | symptoms.ACCEL_BITS
 PX4_API_PORT = 14580
 """PX4's own: one that flies in another simulator has it."""
 
@@ -56,6 +50,7 @@ MAX_BOOT_US = 30_000_000
 LISTEN_TICKS = 5
 """The API is looked at once in so many ticks."""
 BATTERY_US = 500_000
+START_IT = "; start it, in the folder of its build (build/px4_sitl_default), by\n"
 SLICE_S = 0.1
 """Poll interval while waiting for PX4."""
 
@@ -64,33 +59,16 @@ MISS, ANSWER, STALLED = 4, 1, 12
 second step."""
 
 
-def _ignore(_: str) -> None:
-    """Do nothing while PX4 is waited for."""
-
-
 @dataclass
 class Px4Sitl:
-    """Stock PX4, an autopilot for a `Simulation`.
-
-    Args:
-        mission: The mission, if one is to be flown.
-        params: PX4's parameters, by name; the start script sets them.
-        options: How it is run.
-        derive_ca_params: Whether the allocation's parameters come from the aircraft's geometry.
-        home_lat_deg: Of the origin.
-        home_lon_deg: Of the origin.
-        sensors: The sensors that it flies by.
-
-    Raises:
-        InputError: If there is no such home.
-    """
+    """Stock PX4, an autopilot for a `Simulation`; its start script sets the parameters."""
 
     capabilities: ClassVar = KINDS["px4-sitl"].capabilities
 
     mission: Mission | None = None
     params: Mapping[str, float | int] = field(default_factory=dict)
     options: SitlOptions = field(default_factory=SitlOptions)
-    derive_ca_params: bool = True
+    derive_ca_params: bool = True  # the allocation's parameters, from the aircraft's geometry
     home_lat_deg: float = HOME_LAT_DEG
     home_lon_deg: float = HOME_LON_DEG
     sensors: SensorConfig = field(default_factory=SensorConfig)
@@ -100,10 +78,10 @@ class Px4Sitl:
         self.sensor_suite = SensorSuite(self.sensors, self.home_lat_deg, self.home_lon_deg)
         """The sensors that it flies by, at its home; the simulation runs them."""
         self._folder: Path | None = None
-        self._on_wait: Callable[[str], None] = _ignore
+        self._on_wait: Callable[[str], None] = lambda _: None
         self._build: Path | None = None
-        self._link: SimulatorLink | None = None
-        self._api_link: ApiLink | None = None
+        self._link: links.SimulatorLink | None = None
+        self._api_link: links.ApiLink | None = None
         self._process: Px4Process | None = None
         self._temporary: TemporaryDirectory[str] | None = None
         self._is_closed = False
@@ -126,21 +104,21 @@ class Px4Sitl:
     # -- as a stage of a simulation ------------------------------------------------------------------------------
 
     def attach(self, status: Any, plant: Any, period_us: int, seed: int) -> None:
-        """Take what a simulation has for it; it begins with the first step.
-
-        Raises:
-            InputError: If there is no PX4, it can't fly this plant, or a package is missing.
-        """
+        """Take what a simulation has for it; it begins with the first step."""
         if not isinstance(plant, Aircraft):
             raise InputError(f"stock PX4 needs an Aircraft, not {type(plant).__name__}")
         self._crc_extra_received = crc_extra_received()
         self._build = None if self.options.wait_for_user else find_build(self.options.build_dir)
-        if self.options.battery:
-            check_batteries(plant.batteries)
+        for i, battery in enumerate(plant.batteries if self.options.battery else ()):
+            if max(battery.ocv_v) > MAX_V:
+                raise InputError(
+                    f"power.batteries[{i}].ocv_v has {max(battery.ocv_v):g} V, more than stock PX4 can be told of, "
+                    f"{MAX_V:g} V; let it simulate a battery of its own, by px4.sitl.battery = false"
+                )
         self._status, self._aircraft, self._period_us = status, plant, period_us
-        for name in ("pos_sp_ned", "vel_sp_ned", "acc_sp_ned", "q_sp", "rate_sp_body", "torque_sp_body"):
-            getattr(status, name)[:] = math.nan
-        status.thrust_sp_body[:] = math.nan
+        for name in ("pos", "vel", "acc"):
+            getattr(status, f"{name}_sp_ned")[:] = math.nan
+        status.q_sp[:] = status.rate_sp_body[:] = status.torque_sp_body[:] = status.thrust_sp_body[:] = math.nan
         status.yaw_sp = status.yawspeed_sp = math.nan
         status.mission_count = 0 if self.mission is None else len(self.mission.items)
         self._rotors = len(plant.rotors)
@@ -152,21 +130,15 @@ class Px4Sitl:
         self._hil_sensors = HilSensors(stage, self._aircraft.home_alt_msl_m, home, ground_truth=truth)
 
     def work_in(self, folder: Path | None = None, on_wait: Callable[[str], None] | None = None) -> None:
-        """Say, before the first step, where PX4 works and what to call while it is waited for.
+        """Say, before the first step, where PX4 works and what to call several times a second while it is waited for.
 
-        Args:
-            folder: An empty or new folder, for PX4's files and `px4.log`; left out, a temporary one.
-            on_wait: Called several times a second while PX4 is waited for, with what is waited for; of a PX4 that the
-                user starts, with the command to start it by.
+        The folder is empty or new and gets PX4's files and `px4.log`; left out, it is a temporary one. `on_wait` gets
+        what is waited for; of a PX4 that the user starts, with the command to start it by.
         """
-        self._folder, self._on_wait = folder, on_wait or _ignore
+        self._folder, self._on_wait = folder, on_wait or self._on_wait
 
     def step(self, time_us: int, inputs: Any, outputs: Any) -> None:
-        """Send the sensors, wait for the motors.
-
-        Raises:
-            SimulationError: If PX4 does not start, stops to answer, ends, or refuses what is asked of it.
-        """
+        """Send the sensors, wait for the motors."""
         if self._is_closed:
             raise SimulationError("stock PX4 was ended before the run was; the log is intact")
         if self._link is None:
@@ -179,14 +151,10 @@ class Px4Sitl:
         api = self._api
         shown = (self._is_armed, api.item, api.is_finished, api.mode)
         if shown != self._shown:
-            self._shown = shown
-            self._write_status(*shown)
-
-    def _write_status(self, is_armed: bool, item: int, is_finished: bool, mode: int | None) -> None:
-        status = self._status
-        status.armed, status.mission_item, status.mission_finished = int(is_armed), item, int(is_finished)
-        if mode is not None:
-            status.nav_state = mode
+            self._shown, status = shown, self._status
+            status.armed, status.mission_item, status.mission_finished = map(int, shown[:3])
+            if api.mode is not None:
+                status.nav_state = api.mode
 
     def close(self) -> None:
         """End PX4, if it was started here, and close its links; a second time does nothing."""
@@ -204,19 +172,11 @@ class Px4Sitl:
         self._process = self._link = self._api_link = self._temporary = None
 
     def snapshot(self) -> Any:
-        """Refuse: PX4 is a process of its own.
-
-        Raises:
-            InputError: Always.
-        """
+        """Refuse: PX4 is a process of its own."""
         raise InputError("stock PX4 can't be copied: it is a process of its own. Replay its recording, or fly anew")
 
     def restore(self, saved: Any) -> None:
-        """Refuse, as `snapshot` does.
-
-        Raises:
-            InputError: Always.
-        """
+        """Refuse, as `snapshot` does."""
         raise InputError(f"stock PX4 can't be put back to {saved!r}: it is a process of its own")
 
     @property
@@ -270,7 +230,7 @@ class Px4Sitl:
             folder = self._fresh_folder()
             log = folder.parent / "px4.log"
             self._process = Px4Process(self._build, self.instance, options.airframe, self.parameters(), folder, log)
-        how = "" if self._process is not None else symptoms.start_it(self.how_to_start())
+        how = "" if self._process is not None else f"{START_IT}{self.how_to_start()}"
         start_s = time.perf_counter()
         while not self._link.accept(SLICE_S):
             self._on_wait(f"waiting for PX4 to connect to TCP port {port}{how}")
@@ -283,12 +243,12 @@ class Px4Sitl:
         wanted = self.options.instance
         for instance in range(SITL_INSTANCES) if wanted is None else (wanted,):
             try:
-                check_is_free(PX4_API_PORT + instance)
-                self._link = SimulatorLink(SIMULATOR_PORT + instance, CRC_EXTRA)
-                self._api_link = ApiLink(API_PORT + instance, self._crc_extra_received)
+                links.check_is_free(PX4_API_PORT + instance)
+                self._link = links.SimulatorLink(SIMULATOR_PORT + instance, CRC_EXTRA)
+                self._api_link = links.ApiLink(API_PORT + instance, self._crc_extra_received)
                 self.instance = instance
                 return
-            except PortTakenError as error:
+            except links.PortTakenError as error:
                 self._release()
                 if wanted is not None or instance == SITL_INSTANCES - 1:
                     raise HostError(symptoms.taken(instance, str(error))) from error
@@ -322,15 +282,11 @@ class Px4Sitl:
             self._listen(START_US + boot_us, inputs)
             boot_us += self._period_us
             self._hil_sensors.repeat()
-        self._check_parameters()
-        self._offset_us = START_US + boot_us - time_us
-
-    def _check_parameters(self) -> None:
-        """Raise if PX4 does not have a parameter of the user's; of ours, versions differ in some."""
         unknown = [] if self._process is None else self._process.unknown_parameters
-        wrong = [name for name in unknown if name in self.params]
+        wrong = [name for name in unknown if name in self.params]  # of ours, versions differ in some
         if wrong:
-            raise HostError(symptoms.unknown_parameters(wrong))
+            raise HostError(f"this PX4 has no parameter {', '.join(wrong)}; correct the name, or leave it out")
+        self._offset_us = START_US + boot_us - time_us
 
     # -- a step --------------------------------------------------------------------------------------------------
 
@@ -341,7 +297,7 @@ class Px4Sitl:
         try:
             self._link.send(self._hil_sensors.frames(hil_us, inputs))
             answer = self._answer(hil_us, self.options.answer_timeout_s if self._is_answering else BOOT_WAIT_S)
-        except LinkClosedError as error:
+        except links.LinkClosedError as error:
             raise HostError(symptoms.closed(str(error), self._process)) from error
         if answer is not None:
             self._take(answer)
@@ -359,7 +315,7 @@ class Px4Sitl:
                 if frame.message == HIL_ACTUATOR_CONTROLS:
                     answer = Actuators.of(frame.payload)
                     if not answer.is_lockstep:
-                        raise HostError(symptoms.no_lockstep())
+                        raise HostError(symptoms.NO_LOCKSTEP)
                     if answer.time_us == hil_us:
                         return answer
                     if not self._is_answering and START_US <= answer.time_us < hil_us:  # it boots more slowly than that
@@ -374,9 +330,10 @@ class Px4Sitl:
         self._is_answering = True
         self._score = max(0, self._score - ANSWER)
         self._in_a_row = 0
-        for i in range(self._rotors):
-            if not math.isfinite(answer.controls[i]):
-                raise HostError(symptoms.not_a_number(i, answer.controls[i]))
+        for i, value in enumerate(answer.controls[: self._rotors], 1):
+            if not math.isfinite(value):
+                is_motor = f"is PWM_MAIN_FUNC{i} that of a motor, {100 + i}?"
+                raise HostError(f"PX4 has sent {value} for motor {i}, in HIL_ACTUATOR_CONTROLS; {is_motor}")
         self._controls, self._is_armed = answer.controls, answer.is_armed
 
     def _miss(self) -> None:
@@ -388,7 +345,8 @@ class Px4Sitl:
             count = self._in_a_row if row else self.missed
             timeout_s, fields = self.options.answer_timeout_s, self._hil_sensors.fields_updated
             said = symptoms.stalled(count, timeout_s, row, self._period_us, fields, self._process)
-            raise SimulationError(said) if symptoms.lacks_imu(fields) else HostError(said)
+            has_imu = fields & IMU_BITS == IMU_BITS
+            raise HostError(said) if has_imu else SimulationError(said)
 
     # -- what is asked of PX4 ------------------------------------------------------------------------------------
 

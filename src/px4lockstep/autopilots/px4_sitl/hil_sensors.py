@@ -6,7 +6,7 @@ from typing import Any
 from px4lockstep.autopilots.px4_sitl.mavlink.hil import HilSender
 from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.environment.projection import MapProjection
-from px4lockstep.plant.layout import ATT_START, OMEGA_START, RIGID_BODY_STATES, VEL_START
+from px4lockstep.plant.layout import ATT_START, RIGID_BODY_STATES, VEL_START
 
 LARGEST = 32_767.0 / 32_768.0
 MAX_FORCE_M_S2 = 16.0 * STANDARD_GRAVITY_M_S2 * LARGEST
@@ -17,14 +17,7 @@ TRUTH_STEPS = 5
 
 
 class HilSensors:
-    """Packs what the sensors of a simulation report into MAVLink frames.
-
-    Args:
-        stage: The sensors, an `engine.sensor_stage.SensorStage`.
-        home_alt_msl_m: Altitude of the origin.
-        home: Latitude and longitude of the origin [°].
-        ground_truth: Whether the true state is sent too.
-    """
+    """Packs what the sensors of a simulation, an `engine.sensor_stage.SensorStage`, report into MAVLink frames."""
 
     def __init__(self, stage: Any, home_alt_msl_m: float, home: tuple[float, float], *, ground_truth: bool) -> None:
         self._stage = stage
@@ -53,14 +46,9 @@ class HilSensors:
             readings[3:6] = _clipped(imu[3:], MAX_RATE_RAD_S)
         data = self._sender.sensor(hil_us, readings, int(out.fields_updated))
         if out.gps_updated:
-            data += self._sender.gps(
-                hil_us,
-                (out.gps_lat_1e7, out.gps_lon_1e7, out.gps_alt_mm),
-                (out.gps_eph_cm, out.gps_epv_cm),
-                (out.gps_vel_cm_s, out.gps_vn_cm_s, out.gps_ve_cm_s, out.gps_vd_cm_s, out.gps_cog_cdeg),
-                int(out.gps_fix_type),
-                int(out.gps_satellites),
-            )
+            place, accuracy = (out.gps_lat_1e7, out.gps_lon_1e7, out.gps_alt_mm), (out.gps_eph_cm, out.gps_epv_cm)
+            velocity = (out.gps_vel_cm_s, out.gps_vn_cm_s, out.gps_ve_cm_s, out.gps_vd_cm_s, out.gps_cog_cdeg)
+            data += self._sender.gps(hil_us, *place, *accuracy, *velocity, out.gps_fix_type, out.gps_satellites)
         if self._ground_truth and self._steps % TRUTH_STEPS == 0:
             data += self._truth(hil_us, inputs)
         return data
@@ -69,16 +57,12 @@ class HilSensors:
         """Return the frame of the true state, without what the sensors make of it."""
         x, air = inputs.plant.x, inputs.bus.outputs.air_vel_body
         lat_deg, lon_deg = self._projection.to_global(float(x[0]), float(x[1]))
-        airspeed_m_s = math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2])
-        return self._sender.state(
-            hil_us,
-            x[ATT_START:OMEGA_START].tolist(),
-            x[OMEGA_START:RIGID_BODY_STATES].tolist(),
-            (round(1e7 * lat_deg), round(1e7 * lon_deg), round(1e3 * (self._home_alt_msl_m - x[2]))),
-            [round(100.0 * value) for value in x[VEL_START:ATT_START]],
-            round(100.0 * airspeed_m_s),
-            [round(1e3 * value / STANDARD_GRAVITY_M_S2) for value in self._stage.true_accel_m_s2.tolist()],
-        )
+        place = (round(1e7 * lat_deg), round(1e7 * lon_deg), round(1e3 * (self._home_alt_msl_m - x[2])))
+        velocity = [round(100.0 * value) for value in x[VEL_START:ATT_START]]
+        airspeed = round(100.0 * math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2]))
+        force = [round(1e3 * value / STANDARD_GRAVITY_M_S2) for value in self._stage.true_accel_m_s2.tolist()]
+        attitude = x[ATT_START:RIGID_BODY_STATES].tolist()
+        return self._sender.state(hil_us, attitude, *place, *velocity, airspeed, airspeed, *force)
 
 
 def _clipped(values: list[float], limit: float) -> list[float]:

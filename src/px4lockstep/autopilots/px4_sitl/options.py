@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from px4lockstep.autopilots.kinds import SITL_INSTANCES, AutopilotOptions
+from px4lockstep.autopilots.kinds import SITL_INSTANCES as INSTANCES
+from px4lockstep.autopilots.kinds import AutopilotOptions
 from px4lockstep.errors import InputError
-from px4lockstep.part import Found, Part, Period, entry
+from px4lockstep.part import Part, Period, entry
 from px4lockstep.px4.missions import Mission
 from px4lockstep.sensors.suite import SensorConfig
 from px4lockstep.timebase import seconds_to_us
@@ -32,11 +33,7 @@ class SitlOptions(Part):
         extra={"path": True},
     )
     instance: int | None = entry(
-        None,
-        "Its number, of ports and locks. Left out: the first that is free.",
-        stage="files",
-        ge=0,
-        lt=SITL_INSTANCES,
+        None, "Its number, of ports and locks. Left out: the first that is free.", stage="files", ge=0, lt=INSTANCES
     )
     wait_for_user: bool = entry(False, "Whether to wait for a PX4 that you start, instead of starting one.")
     airframe: int = entry(IRIS, "PX4's number of the airframe, `SYS_AUTOSTART`.", ge=1)
@@ -53,23 +50,8 @@ class SitlOptions(Part):
         return seconds_to_us(self.boot_s, "boot_s")
 
 
-def check_parameters(own: AutopilotOptions) -> Found:
-    """Yield what is wrong with `autopilot.params`, as for PX4's library."""
-    from px4lockstep.autopilots.px4_library.options import check_parameters as of_px4
-
-    return of_px4(own)
-
-
 def check_workers(px4: Mapping[str, Any], workers: int) -> None:
-    """Check that each worker of a campaign can have a stock PX4 of its own.
-
-    Args:
-        px4: The table `[px4]`, as a file has it.
-        workers: How many there are.
-
-    Raises:
-        InputError: If nobody would start them, or all would be the same instance.
-    """
+    """Check that each worker of a campaign can have a stock PX4 of its own; `px4` is the table as a file has it."""
     sitl = px4.get("sitl", {})
     if sitl.get("wait_for_user"):
         raise InputError("px4.sitl.wait_for_user = true: nobody starts a PX4 for each run of a campaign; leave it out")

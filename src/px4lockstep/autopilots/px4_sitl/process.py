@@ -27,14 +27,7 @@ TAIL_LINES = 8
 
 
 def find_build(folder: str | Path | None) -> Path:
-    """Return the folder of a build of PX4 that has the program and its start scripts.
-
-    Args:
-        folder: That folder, or the one of PX4's sources; left out, the environment's `PX4_SITL_DIR`.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Return the build of PX4 in a folder, or in that of its sources; left out, in the environment's `PX4_SITL_DIR`."""
     given = folder if folder is not None else os.environ.get(VARIABLE)
     name = "px4.sitl.build_dir" if folder is not None else VARIABLE
     if not given:
@@ -51,19 +44,7 @@ def find_build(folder: str | Path | None) -> Path:
 
 
 class Px4Process:
-    """PX4, running.
-
-    Args:
-        build: The folder of its build.
-        instance: Its number, from 0: of its ports and its locks.
-        airframe: PX4's number of the airframe, for its start script.
-        parameters: Parameters that its start script sets, by name.
-        folder: A fresh folder, for what it keeps.
-        log: The file that gets what it prints.
-
-    Raises:
-        HostError: If it can't be started.
-    """
+    """PX4, running: with what it keeps in a fresh folder, and what it prints in the log."""
 
     def __init__(
         self, build: Path, instance: int, airframe: int, parameters: Mapping[str, str], folder: Path, log: Path
@@ -105,8 +86,7 @@ class Px4Process:
         if code is None:
             return "PX4 still runs"
         if code < 0:
-            name = signal.Signals(-code).name if -code in list(signal.Signals) else f"signal {-code}"
-            return f"{name} has ended PX4"
+            return f"{signal.Signals(-code).name if -code in list(signal.Signals) else f'signal {-code}'} has ended PX4"
         return f"PX4 has ended with exit code {code}"
 
     @property

@@ -13,7 +13,8 @@ FAST_TICK_US = 2_000
 MAX_LINE = 116
 
 ACCEL_BITS, GYRO_BITS = 0x07, 0x38
-"""Of HIL_SENSOR's `fields_updated`."""
+"""Of HIL_SENSOR's `fields_updated`; PX4 never answers without them."""
+NO_LOCKSTEP = "this PX4 was built without lockstep, and its clock is its own; build it by `make px4_sitl_default`"
 
 
 def taken(instance: int, what: str) -> str:
@@ -34,11 +35,6 @@ def start_lines(instance: int, airframe: int, parameters: Mapping[str, str]) -> 
         else:
             lines.append(f"  {word}")
     return " \\\n".join([*lines, f'  bin/px4 -d -i {instance} -w "$(mktemp -d)" "$PWD/etc"'])
-
-
-def start_it(lines: str) -> str:
-    """Ask a user to start PX4."""
-    return f"; start it, in the folder of its build (build/px4_sitl_default), by\n{lines}"
 
 
 def not_connected(port: int, waited_s: float, process: Px4Process | None) -> str:
@@ -62,11 +58,6 @@ def never_answered(simulated_s: float, process: Px4Process | None) -> str:
         f"PX4 has connected and answered none of the sensors of {simulated_s:g} s; has its start script stopped? A PX4 "
         "that had another simulator before must be ended and started again, in a fresh folder" + _printed(process)
     )
-
-
-def lacks_imu(fields_updated: int) -> bool:
-    """Whether the sensors have no gyro or no accelerometer, without which PX4 never answers."""
-    return fields_updated & (GYRO_BITS | ACCEL_BITS) != GYRO_BITS | ACCEL_BITS
 
 
 def stalled(
@@ -100,24 +91,6 @@ def closed(how: str, process: Px4Process | None) -> str:
         if not process.is_running:
             return process.end + _printed(process)
     return f"{how}. It does not connect again: end it, and start the flight anew{_printed(process)}"
-
-
-def no_lockstep() -> str:
-    """Say that PX4 goes by its own clock."""
-    return "this PX4 was built without lockstep, and its clock is its own; build it by `make px4_sitl_default`"
-
-
-def unknown_parameters(names: list[str]) -> str:
-    """Say that PX4 does not have some parameters."""
-    return f"this PX4 has no parameter {', '.join(names)}; correct the name, or leave it out"
-
-
-def not_a_number(motor: int, value: float) -> str:
-    """Say that PX4 commands nonsense."""
-    return (
-        f"PX4 has sent {value} for motor {motor + 1}, in HIL_ACTUATOR_CONTROLS; is PWM_MAIN_FUNC{motor + 1} that of a "
-        f"motor, {101 + motor}?"
-    )
 
 
 def _printed(process: Px4Process | None) -> str:

@@ -40,7 +40,7 @@ def test_gps_is_packed_as_by_pymavlink(time_us, position, accuracy, ground, velo
     speed, course = ground
     fix, satellites = last
     told = (fix, *position, *accuracy, speed, *velocity, course, satellites)
-    packed = HilSender().gps(time_us, position, accuracy, (speed, *velocity, course), fix, satellites)
+    packed = HilSender().gps(time_us, *position, *accuracy, speed, *velocity, course, fix, satellites)
     assert packed == theirs(common.MAVLink_hil_gps_message(time_us, *told))
 
 
@@ -57,13 +57,13 @@ def test_the_state_is_packed_as_by_pymavlink(time_us, floats, position, velocity
     expected = common.MAVLink_hil_state_quaternion_message(
         time_us, floats[:4], *floats[4:], *position, *velocity, airspeed, airspeed, *force
     )
-    packed = HilSender().state(time_us, floats[:4], floats[4:], position, velocity, airspeed, force)
+    packed = HilSender().state(time_us, floats, *position, *velocity, airspeed, airspeed, *force)
     assert packed == theirs(expected)
 
 
 def test_a_value_out_of_range_is_clipped():
     """A wrapped velocity would be a jump the other way; MAVLink has 327.67 m/s at most."""
-    packed = HilSender().gps(0, (2**31, 0, -(2**31) - 1), (70_000, -1), (70_000, 40_000, -40_000, 7, 36_000), 3, 9)
+    packed = HilSender().gps(0, 2**31, 0, -(2**31) - 1, 70_000, -1, 70_000, 40_000, -40_000, 7, 36_000, 3, 9)
     told = common.MAVLink(None).decode(bytearray(packed))
     assert (told.lat, told.alt, told.eph, told.epv) == (2**31 - 1, -(2**31), 65535, 0)
     assert (told.vel, told.vn, told.ve, told.vd, told.cog) == (65535, 32767, -32768, 7, 36_000)
@@ -74,7 +74,7 @@ def test_frames_are_counted_over_all_messages():
     sender = HilSender()
     numbers = [sender.sensor(i, (0.0,) * 13, 0)[4] for i in range(300)]
     assert numbers == [i % 256 for i in range(300)]
-    assert sender.gps(0, (0, 0, 0), (0, 0), (0,) * 5, 3, 9)[4] == 300 % 256
+    assert sender.gps(0, *(0,) * 10, 3, 9)[4] == 300 % 256
 
 
 @given(TIMES, st.lists(FLOATS, min_size=16, max_size=16), st.sampled_from([0, 1, 3]), st.integers(0, 255))

@@ -8,11 +8,7 @@ from px4lockstep.errors import InputError
 
 @functools.cache
 def common() -> Any:
-    """Return pymavlink's module of the dialect.
-
-    Raises:
-        InputError: If pymavlink is not installed.
-    """
+    """Return pymavlink's module of the dialect."""
     try:
         from pymavlink.dialects.v20 import common as module
     except ImportError as error:
@@ -29,12 +25,7 @@ def crc_extras() -> dict[int, int]:
 
 
 class Dialect:
-    """Encodes and decodes messages by name.
-
-    Args:
-        system: The sender's.
-        component: The sender's.
-    """
+    """Encodes and decodes messages by name, for a sender."""
 
     def __init__(self, system: int, component: int) -> None:
         self._mavlink = common().MAVLink(None, system, component)

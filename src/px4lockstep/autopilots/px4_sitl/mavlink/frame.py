@@ -20,27 +20,13 @@ _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def checksum(covered: bytes | bytearray, crc_extra: int) -> int:
-    """Return the checksum of a frame.
-
-    Args:
-        covered: All between the magic and the checksum.
-        crc_extra: The byte of the message.
-    """
+    """Return the checksum of a frame, which covers all between the magic and itself."""
     remainder = binascii.crc_hqx((covered + bytes((crc_extra,))).translate(_REVERSED), 0xFFFF)
     return _REVERSED[remainder >> 8] | _REVERSED[remainder & 0xFF] << 8
 
 
 def frame(message: int, crc_extra: int, payload: bytes, sequence: int, system: int, component: int) -> bytes:
-    """Return the frame of a payload.
-
-    Args:
-        message: Its number.
-        crc_extra: The byte of the message.
-        payload: All fields, with the zeros at their end, which are left out here; one byte stays.
-        sequence: Counts the frames of a sender, 0 to 255.
-        system: The sender's.
-        component: The sender's.
-    """
+    """Return the frame of a payload; the zeros at its end are left out, but for one byte."""
     payload = payload.rstrip(b"\0") or b"\0"
     header = HEADER.pack(MAGIC_2, len(payload), 0, 0, sequence, system, component, message & 0xFFFF, message >> 16)
     body = header + payload

@@ -20,14 +20,15 @@ ACTUATORS = struct.Struct("<QQ16fB")
 SENSOR = struct.Struct("<Q13fIB")
 GPS = struct.Struct("<QiiiHHHhhhHBB")
 """Without the extensions id and yaw, which are 0: the first GPS, and a yaw that is not known."""
-STATE = struct.Struct("<Q4f3f3i3h2H3h")
+STATE = struct.Struct("<QfffffffiiihhhHHhhh")
+RANGES = {"i": (-(2**31), 2**31 - 1), "h": (-(2**15), 2**15 - 1), "H": (0, 2**16 - 1), "B": (0, 255)}
+SENDER = (1, 200)
+"""System and component."""
 
 ARMED = 128
 """The bit of `mode` that says so."""
 LOCKSTEP = 1
 """The bit of `flags` that says so."""
-
-I16, U16, I32 = (-(2**15), 2**15 - 1), (0, 2**16 - 1), (-(2**31), 2**31 - 1)
 
 
 class Actuators(NamedTuple):
@@ -48,92 +49,38 @@ class Actuators(NamedTuple):
 class HilSender:
     """Packs the messages of a simulator, and counts them."""
 
-    def __init__(self, system: int = 1, component: int = 200) -> None:
-        self._sender = (system, component)
+    def __init__(self) -> None:
         self._sequence = 0
 
     def sensor(self, time_us: int, values: Sequence[float], fields_updated: int) -> bytes:
-        """Return the frame of HIL_SENSOR, of the first sensors (id 0), which set PX4's clock.
+        """Return the frame of HIL_SENSOR, of the first sensors (id 0), which set PX4's clock: its time rises strictly.
 
-        Args:
-            time_us: Rises strictly.
-            values: Accelerometer [m/s²], gyro [rad/s], magnetometer [gauss] (3 each, FRD), absolute and differential
-                pressure [hPa], pressure altitude [m], temperature [°C].
-            fields_updated: A bit for each of the values that is new.
+        Values are accelerometer [m/s²], gyro [rad/s], magnetometer [gauss] (3 each, FRD), absolute and differential
+        pressure [hPa], pressure altitude [m] and temperature [°C]; a bit of `fields_updated` says that one is new.
         """
         return self._frame(HIL_SENSOR, SENSOR.pack(time_us, *values, fields_updated, 0))
 
-    def gps(
-        self,
-        time_us: int,
-        position: Sequence[int],
-        accuracy: Sequence[int],
-        velocity: Sequence[int],
-        fix_type: int,
-        satellites: int,
-    ) -> bytes:
-        """Return the frame of HIL_GPS.
+    def gps(self, time_us: int, *fields: int) -> bytes:
+        """Return the frame of HIL_GPS: place, accuracy, speed over ground, velocity, course, fix and satellites.
 
-        Args:
-            time_us: Of the step.
-            position: Latitude and longitude [1e-7 °], altitude above sea level [mm].
-            accuracy: Horizontal and vertical [cm].
-            velocity: Over ground, north, east, down [cm/s], course [0.01 °].
-            fix_type: 3 is a fix in three dimensions.
-            satellites: How many are seen.
+        Units are 1e-7 ° for latitude and longitude, mm above sea level, cm, cm/s and 0.01 °.
         """
-        speed, north, east, down, course = velocity
-        payload = GPS.pack(
-            time_us,
-            *(_clipped(value, I32) for value in position),
-            *(_clipped(value, U16) for value in accuracy),
-            _clipped(speed, U16),
-            _clipped(north, I16),
-            _clipped(east, I16),
-            _clipped(down, I16),
-            _clipped(course, U16),
-            fix_type,
-            satellites,
-        )
-        return self._frame(HIL_GPS, payload)
+        return self._frame(HIL_GPS, GPS.pack(time_us, *map(_clipped, fields, GPS.format[2:])))
 
-    def state(
-        self,
-        time_us: int,
-        q_bn: Sequence[float],
-        omega_body: Sequence[float],
-        position: Sequence[int],
-        vel_ned_cm_s: Sequence[int],
-        airspeed_cm_s: int,
-        acc_body_mg: Sequence[int],
-    ) -> bytes:
-        """Return the frame of HIL_STATE_QUATERNION, the truth.
+    def state(self, time_us: int, attitude: Sequence[float], *fields: int) -> bytes:
+        """Return the frame of HIL_STATE_QUATERNION, the truth, from q_bn with the rates [rad/s], and whole numbers.
 
-        Args:
-            time_us: Of the step.
-            q_bn: Attitude.
-            omega_body: Rates [rad/s].
-            position: Latitude and longitude [1e-7 °], altitude above sea level [mm].
-            vel_ned_cm_s: Velocity.
-            airspeed_cm_s: Indicated and true.
-            acc_body_mg: Specific force [mg].
+        These are the place as in HIL_GPS, velocity in NED, both airspeeds [cm/s] and the specific force [mg].
         """
-        payload = STATE.pack(
-            time_us,
-            *q_bn,
-            *omega_body,
-            *(_clipped(value, I32) for value in position),
-            *(_clipped(value, I16) for value in vel_ned_cm_s),
-            _clipped(airspeed_cm_s, U16),
-            _clipped(airspeed_cm_s, U16),
-            *(_clipped(value, I16) for value in acc_body_mg),
-        )
+        payload = STATE.pack(time_us, *attitude, *map(_clipped, fields, STATE.format[9:]))
         return self._frame(HIL_STATE_QUATERNION, payload)
 
     def _frame(self, message: int, payload: bytes) -> bytes:
         sequence, self._sequence = self._sequence, (self._sequence + 1) & 0xFF
-        return frame(message, CRC_EXTRA[message], payload, sequence, *self._sender)
+        return frame(message, CRC_EXTRA[message], payload, sequence, *SENDER)
 
 
-def _clipped(value: int, limits: tuple[int, int]) -> int:
-    return min(max(int(value), limits[0]), limits[1])
+def _clipped(value: int, kind: str) -> int:
+    """Return a number within the range of a field, which is given by its letter in a format."""
+    low, high = RANGES[kind]
+    return min(max(int(value), low), high)

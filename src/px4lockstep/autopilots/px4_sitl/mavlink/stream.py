@@ -31,11 +31,7 @@ class Frame(NamedTuple):
 
 
 class Stream:
-    """Takes bytes as they come, and gives the frames in them.
-
-    Args:
-        crc_extra: The byte of each message that is known, by its number.
-    """
+    """Takes bytes as they come, and gives the frames in them; `crc_extra` has the messages that are known."""
 
     def __init__(self, crc_extra: Mapping[int, int]) -> None:
         self._crc_extra = crc_extra
@@ -50,12 +46,8 @@ class Stream:
             return [Frame(data[7] | data[8] << 8 | data[9] << 16, data[10:-2], data, data[5], data[6])]
         buffer += data
         frames: list[Frame] = []
-        done = 0  # up to here all is used or skipped
-        place = 0  # where the next frame may begin
-        while True:
-            place = self._next_magic(place)
-            if place == len(buffer):
-                break
+        done = place = 0  # up to where all is used or skipped, and where the next frame may begin
+        while (place := self._next_magic(place)) < len(buffer):
             size = self._frame_at(place)
             if size > 0:
                 frames.append(self._read(place, size))
@@ -64,9 +56,6 @@ class Stream:
                 done = place
             else:
                 place += 1
-        if done == len(buffer):
-            buffer.clear()
-            return frames
         keep = self._first_cut_off(done)
         self.skipped += keep - done
         del buffer[:keep]
