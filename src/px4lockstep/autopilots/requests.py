@@ -8,19 +8,11 @@ import numpy as np
 
 from px4lockstep.jit import kernel
 
-MANUAL_MODE = np.int64(0)
-MISSION_MODE = np.int64(3)
-LOITER_MODE = np.int64(4)
-RETURN_MODE = np.int64(5)
-DESCEND_MODE = np.int64(12)
-LAND_MODE = np.int64(18)
+MANUAL_MODE, MISSION_MODE, LOITER_MODE, RETURN_MODE = (np.int64(i) for i in (0, 3, 4, 5))
+DESCEND_MODE, LAND_MODE = np.int64(12), np.int64(18)
 
 # Bits: several may come at once.
-ARM = np.int64(1)
-DISARM = np.int64(2)
-MISSION = np.int64(4)
-RETURN = np.int64(8)
-LAND = np.int64(16)
+ARM, DISARM, MISSION, RETURN, LAND = (np.int64(1 << i) for i in range(5))
 
 
 @kernel

@@ -3,14 +3,8 @@
 import numpy as np
 from builtin_modules import estimates
 
-from px4lockstep.autopilots.builtin.commander import (
-    COMMANDER,
-    DESCEND_MODE,
-    MISSION_MODE,
-    NO_FAILSAFE,
-    POSITION_FAILSAFE,
-    watch_position,
-)
+from px4lockstep.autopilots.builtin.commander import COMMANDER, NO_FAILSAFE, POSITION_FAILSAFE, watch_position
+from px4lockstep.autopilots.requests import DESCEND_MODE, MISSION_MODE
 from px4lockstep.jit import interpreted, view
 
 

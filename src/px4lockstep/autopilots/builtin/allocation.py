@@ -109,15 +109,11 @@ def pseudo_inverse(a: Matrix) -> Matrix:
     return product(product(product(at, factor), product(gram, gram)), transpose(factor))
 
 
-def effectiveness(
-    positions: Sequence[Sequence[float]],
-    thrust_axes: Sequence[Sequence[float]],
-    torque_ratios: Sequence[float],
-    thrust_coefficients: Sequence[float],
-) -> Matrix:
-    """Return B: a column per rotor, rows of torque and thrust."""
+def effectiveness(rotors: Sequence[Sequence[float]]) -> Matrix:
+    """Return B: a column per rotor, given by its r, a, k_m and C_T; rows of torque and thrust."""
     columns = []
-    for r, a, ratio, coefficient in zip(positions, thrust_axes, torque_ratios, thrust_coefficients, strict=True):
+    for *geometry, ratio, coefficient in rotors:
+        r, a = geometry[:3], geometry[3:]
         torque = (r[1] * a[2] - r[2] * a[1], r[2] * a[0] - r[0] * a[2], r[0] * a[1] - r[1] * a[0])
         columns.append([coefficient * (torque[i] - ratio * a[i]) for i in range(3)] + [coefficient * v for v in a])
     return transpose(columns)
@@ -173,9 +169,8 @@ def flattest_thrust(b: Matrix, thrust: list[float]) -> list[float]:
         columns = product(pseudo_inverse(weighted), [[value] for value in thrust])
         motors = [column[0] / weights[i] for i, column in enumerate(columns)]
         largest = max(abs(value) for value in motors)
-        weights = [
-            max(weight * math.sqrt(abs(value) / largest), 0.1) for weight, value in zip(weights, motors, strict=True)
-        ]
+        shares = [math.sqrt(abs(value) / largest) for value in motors]
+        weights = [max(weight * share, 0.1) for weight, share in zip(weights, shares, strict=True)]
     return motors
 
 

@@ -20,30 +20,13 @@ from typing import Any
 
 import numpy as np
 
+from px4lockstep.autopilots import requests
 from px4lockstep.autopilots.builtin.parameters import Params, copy_parameters
 from px4lockstep.autopilots.builtin.vectors import has_position, norm_xy
-from px4lockstep.autopilots.requests import (
-    ARM,
-    DESCEND_MODE,
-    DISARM,
-    LAND,
-    LAND_MODE,
-    LOITER_MODE,
-    MANUAL_MODE,
-    MISSION,
-    MISSION_MODE,
-    RETURN,
-    RETURN_MODE,
-    new_requests,
-)
 from px4lockstep.jit import kernel, record
 
-NO_FAILSAFE = np.int64(0)
 # By gravity: one does not act against a graver one.
-GEOFENCE_FAILSAFE = np.int64(1)
-BATTERY_FAILSAFE = np.int64(2)
-MOTOR_FAILSAFE = np.int64(3)
-POSITION_FAILSAFE = np.int64(4)
+NO_FAILSAFE, GEOFENCE_FAILSAFE, BATTERY_FAILSAFE, MOTOR_FAILSAFE, POSITION_FAILSAFE = (np.int64(i) for i in range(5))
 
 POSITION_LOSS_US = 1_000_000
 
@@ -76,7 +59,7 @@ COMMANDER = record(
 def disarm(c):
     """Stop the motors, and forget what was wrong and what was asked for."""
     c.is_armed = 0
-    c.mode = MANUAL_MODE
+    c.mode = requests.MANUAL_MODE
     c.failsafe = NO_FAILSAFE
     c.acted = NO_FAILSAFE
     c.has_flown = 0
@@ -87,20 +70,20 @@ def disarm(c):
 @kernel
 def obey(c, t_us, scenario, is_landed):
     """Obey the scenario's requests as they come; one that comes before arming waits for it."""
-    asked = new_requests(c, scenario)
-    if asked & DISARM:
+    asked = requests.new_requests(c, scenario)
+    if asked & requests.DISARM:
         disarm(c)
-    if asked & ARM:
+    if asked & requests.ARM:
         c.is_armed = 1
         c.armed_us = t_us
         c.is_armed_in_air = int(not is_landed)
-    if asked & MISSION:
-        ask(c, MISSION_MODE)
+    if asked & requests.MISSION:
+        ask(c, requests.MISSION_MODE)
         c.missions += 1
-    if asked & RETURN:
-        ask(c, RETURN_MODE)
-    if asked & LAND:
-        ask(c, LAND_MODE)
+    if asked & requests.RETURN:
+        ask(c, requests.RETURN_MODE)
+    if asked & requests.LAND:
+        ask(c, requests.LAND_MODE)
 
 
 @kernel
@@ -116,7 +99,7 @@ def fail_safe(c, failsafe, mode):
     """Change the mode for a reason, unless a graver one has done so; `MANUAL_MODE` only warns."""
     if c.acted <= failsafe:
         c.failsafe = failsafe
-        if mode != MANUAL_MODE:
+        if mode != requests.MANUAL_MODE:
             c.mode = mode
             c.acted = failsafe
 
@@ -130,10 +113,10 @@ def watch_battery(c, bus):
     if warning <= c.battery_warning:
         return
     c.battery_warning = warning
-    mode = MANUAL_MODE
-    if warning >= CRITICAL and c.low_battery_action != 0 and c.mode != LAND_MODE:
+    mode = requests.MANUAL_MODE
+    if warning >= CRITICAL and c.low_battery_action != 0 and c.mode != requests.LAND_MODE:
         lands = c.low_battery_action == 2 or (c.low_battery_action == 3 and warning >= EMERGENCY)
-        mode = LAND_MODE if lands else RETURN_MODE
+        mode = requests.LAND_MODE if lands else requests.RETURN_MODE
     fail_safe(c, BATTERY_FAILSAFE, mode)
 
 
@@ -145,13 +128,13 @@ def watch_fence(c, estimate):
         c.fence_height_m > 0.0 and height > c.fence_height_m
     )
     if is_outside and c.is_outside == 0:
-        mode = MANUAL_MODE
+        mode = requests.MANUAL_MODE
         if c.fence_action == 2:
-            mode = LOITER_MODE
+            mode = requests.LOITER_MODE
         elif c.fence_action == 3:
-            mode = RETURN_MODE
+            mode = requests.RETURN_MODE
         elif c.fence_action == 5:
-            mode = LAND_MODE
+            mode = requests.LAND_MODE
         elif c.fence_action == 4:
             disarm(c)
         fail_safe(c, GEOFENCE_FAILSAFE, mode)
@@ -165,8 +148,8 @@ def watch_position(c, t_us, estimate):
         c.lost_since_us = -1
     elif c.lost_since_us < 0:
         c.lost_since_us = t_us
-    elif t_us - c.lost_since_us >= POSITION_LOSS_US and c.mode != DESCEND_MODE:
-        fail_safe(c, POSITION_FAILSAFE, DESCEND_MODE)
+    elif t_us - c.lost_since_us >= POSITION_LOSS_US and c.mode != requests.DESCEND_MODE:
+        fail_safe(c, POSITION_FAILSAFE, requests.DESCEND_MODE)
 
 
 @kernel
@@ -180,8 +163,8 @@ def command(c, t_us, bus, is_landed, is_flying, nav):
     if not is_landed:
         c.landed_since_us = t_us
     # One that never left the ground, and is to come down or has nothing left to do, is done.
-    is_finished = c.mode == MISSION_MODE and nav.is_finished != 0 and nav.missions == c.missions
-    is_idle = c.has_flown == 0 and (c.mode == RETURN_MODE or c.mode == LAND_MODE or is_finished)
+    is_finished = c.mode == requests.MISSION_MODE and nav.is_finished != 0 and nav.missions == c.missions
+    is_idle = c.has_flown == 0 and (c.mode == requests.RETURN_MODE or c.mode == requests.LAND_MODE or is_finished)
     is_over = c.has_flown != 0 or (is_idle and not is_flying)
     if is_landed and is_over and c.disarm_land_us >= 0 and t_us - c.landed_since_us >= c.disarm_land_us:
         disarm(c)

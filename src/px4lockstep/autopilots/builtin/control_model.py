@@ -39,21 +39,16 @@ class ControlModel:
 
     def effectiveness(self, given: Params, values: Params) -> Matrix:
         """Return what each rotor does; PX4's CA_ROTORi_* come from the aircraft, unless they are given."""
-        count = len(self.rotors)
-        known = {f"CA_ROTOR{i}_{name}" for i in range(count) for name in GEOMETRY}
-        missing = [name for name in given if name.startswith("CA_ROTOR") and name not in known]
-        if missing:
-            raise InputError(f"params {', '.join(missing)}: {self.name} has rotors 0 to {count - 1}")
         geometry: dict[str, float] = {}
         for i, rotor in enumerate(self.rotors):
             axis = [-value for value in rotor.axis_body]
             own = [*rotor.pos_body_m, *axis, rotor.direction * self.km_m, values[f"CA_ROTOR{i}_CT"]]
             geometry |= {f"CA_ROTOR{i}_{name}": value for name, value in zip(GEOMETRY, own, strict=True)}
+        missing = [name for name in given if name.startswith("CA_ROTOR") and name not in geometry]
+        if missing:
+            raise InputError(f"params {', '.join(missing)}: {self.name} has rotors 0 to {len(self.rotors) - 1}")
         derived = resolve(geometry) | {name: values[name] for name in given}
-        columns = {name: [derived[f"CA_ROTOR{i}_{name}"] for i in range(count)] for name in GEOMETRY}
-        positions = list(zip(columns["PX"], columns["PY"], columns["PZ"], strict=True))
-        axes = list(zip(columns["AX"], columns["AY"], columns["AZ"], strict=True))
-        b = effectiveness(positions, axes, columns["KM"], columns["CT"])
+        b = effectiveness([[derived[f"CA_ROTOR{i}_{name}"] for name in GEOMETRY] for i in range(len(self.rotors))])
         if rank([b[axis] for axis in (ROLL, PITCH, YAW, THRUST_Z)]) < 4:
             raise InputError(
                 f"the built-in autopilot can't fly {self.name}: its rotors must give thrust along the body's z "

@@ -33,10 +33,7 @@ from px4lockstep.autopilots.builtin.velocity_smoothing import AXIS, reset_axis, 
 from px4lockstep.jit import inlined_kernel, kernel, record
 from px4lockstep.math.trigonometry import atan2
 
-POSITION = np.int64(0)
-LOITER = np.int64(2)
-TAKEOFF = np.int64(3)
-LAND = np.int64(4)
+POSITION, LOITER, TAKEOFF, LAND = (np.int64(i) for i in (0, 2, 3, 4))
 
 LEG = record(
     [
@@ -70,10 +67,7 @@ FLIGHT_TASK = record(
     "wants_takeoff setpoint",
 )
 
-ON_LEG = np.int64(0)
-PAST_TARGET = np.int64(1)
-BEFORE_START = np.int64(2)
-ASIDE = np.int64(3)
+ON_LEG, PAST_TARGET, BEFORE_START, ASIDE = (np.int64(i) for i in range(4))
 
 GROUND_SPEED_M_S = 0.7
 BLIND_DESCENT_M_S2 = 0.3

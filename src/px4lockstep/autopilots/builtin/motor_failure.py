@@ -62,14 +62,6 @@ def find_dead_motor(failure, t_us, n_rotors, commands, outputs):
 
 
 @kernel
-def use_mix(failure, allocation, motor):
-    """Let the allocation do without a motor."""
-    for i in range(allocation.n_rotors):
-        for axis in range(6):
-            allocation.mix[i, axis] = failure.mix_without[motor, i, axis]
-
-
-@kernel
 def watch_motors(failure, t_us, allocation, outputs):
     """Look for the first motor that fails, and take it out; return whether there is one now."""
     if failure.is_on == 0 or failure.failed != NONE:
@@ -78,7 +70,9 @@ def watch_motors(failure, t_us, allocation, outputs):
     if motor != NONE:
         failure.failed = motor
         if failure.can_remove[motor] != 0:
-            use_mix(failure, allocation, motor)
+            for i in range(allocation.n_rotors):
+                for axis in range(6):
+                    allocation.mix[i, axis] = failure.mix_without[motor, i, axis]
     return motor != NONE
 
 

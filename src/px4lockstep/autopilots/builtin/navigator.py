@@ -55,14 +55,8 @@ ITEM = record(
 )
 
 # What the vehicle does about an item, or about returning.
-WORK_DEFAULT = np.int64(0)
-WORK_TAKEOFF = np.int64(1)
-WORK_MOVE_TO_LAND = np.int64(2)
-WORK_CLIMB = np.int64(3)
-WORK_RETURN = np.int64(4)
-WORK_DESCEND = np.int64(5)
-WORK_WAIT = np.int64(6)
-WORK_LAND = np.int64(7)
+WORK_DEFAULT, WORK_TAKEOFF, WORK_MOVE_TO_LAND, WORK_CLIMB = (np.int64(i) for i in range(4))
+WORK_RETURN, WORK_DESCEND, WORK_WAIT, WORK_LAND = (np.int64(i) for i in range(4, 8))
 
 NAVIGATOR = record(
     [
@@ -92,34 +86,21 @@ check the mission, to be asked again, to change its mode, and to begin."""
 
 
 @kernel
-def begin_leg(nav):
-    """Make ready for another leg: what was its target is now where it starts."""
+def fly_to(nav, kind, n, e, d, yaw, radius_m):
+    """Begin a leg to a point; what was the target of the last one is where it starts."""
     leg = nav.leg
     leg.has_start = leg.is_valid
     for i in range(3):
         leg.start[i] = leg.target[i]
     leg.has_next = 0
     leg.is_valid = 1
-    nav.is_reached = 0
-    nav.is_yaw_reached = 0
-    nav.reached_us = 0
-
-
-@kernel
-def fly_to(nav, kind, n, e, d, yaw, radius_m):
-    """Begin a leg to a point."""
-    begin_leg(nav)
-    leg = nav.leg
     leg.kind = kind
     leg.target[0], leg.target[1], leg.target[2] = n, e, d
     leg.yaw = yaw
     leg.radius_m = radius_m
-
-
-@kernel
-def braking_distance(nav, speed):
-    """Return how far the vehicle goes until it can stand."""
-    return speed * (0.5 * speed / nav.brake_acc + nav.brake_acc / nav.brake_jerk)
+    nav.is_reached = 0
+    nav.is_yaw_reached = 0
+    nav.reached_us = 0
 
 
 @kernel
@@ -127,7 +108,9 @@ def loiter_here(nav, estimate):
     """Begin to loiter where the vehicle can stop."""
     vn, ve = estimate.vel_ned[0], estimate.vel_ned[1]
     speed = norm_xy(vn, ve)
-    ahead = braking_distance(nav, speed) / speed if speed > 0.1 else 0.0
+    ahead = 0.0
+    if speed > 0.1:  # it goes so far until it can stand
+        ahead = speed * (0.5 * speed / nav.brake_acc + nav.brake_acc / nav.brake_jerk) / speed
     nav.leg.is_valid = 0
     n, e = estimate.pos_ned[0] + ahead * vn, estimate.pos_ned[1] + ahead * ve
     fly_to(nav, LOITER, n, e, estimate.pos_ned[2], math.nan, nav.acceptance_m)
@@ -362,15 +345,12 @@ def change_mode(nav, mode, estimate, is_landed):
     nav.leg.cruise_m_s = math.nan
     if mode == MISSION_MODE:
         nav.is_finished = 0
+        nav.start_ticks = MISSION_START_TICKS if is_landed else 1
+        nav.leg.is_valid = 0
         if is_landed or nav.is_mission_begun == 0:
-            nav.start_ticks = MISSION_START_TICKS if is_landed else 1
             nav.current = 0
-            nav.leg.is_valid = 0
             for i in range(nav.count):
                 nav.items[i].jumps_left = nav.items[i].jump_repeats
-        else:
-            nav.start_ticks = 1
-            nav.leg.is_valid = 0
     elif mode == LOITER_MODE:
         loiter_here(nav, estimate)
     elif mode == RETURN_MODE:

@@ -95,11 +95,8 @@ def max_speed_z(s, pos, target, after):
     axis = s.axes[2]
     arrival = 0.0
     if abs(target[2] - after[2]) > 0.001:
-        start_xy, target_xy, after_xy = (
-            norm_xy(pos[0], pos[1]),
-            norm_xy(target[0], target[1]),
-            norm_xy(after[0], after[1]),
-        )
+        start_xy, target_xy = norm_xy(pos[0], pos[1]), norm_xy(target[0], target[1])
+        after_xy = norm_xy(after[0], after[1])
         ax, az = unit_or_zero_xy(target_xy - start_xy, target[2] - pos[2])
         bx, bz = unit_or_zero_xy(target_xy - after_xy, target[2] - after[2])
         arrival = min(speed_in_turn(ax * bx + az * bz, axis.max_acc, s.acceptance_z_m), axis.max_vel)

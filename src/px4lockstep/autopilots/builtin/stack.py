@@ -6,40 +6,19 @@ control, rate control and allocation (250 Hz each).
 
 import math
 
+from px4lockstep.autopilots.builtin import flight_task, hover_thrust, position_control
 from px4lockstep.autopilots.builtin.allocation import ALLOCATION, allocate
 from px4lockstep.autopilots.builtin.attitude_control import ATTITUDE_CONTROL, control_attitude
 from px4lockstep.autopilots.builtin.commander import COMMANDER, MOTOR_FAILSAFE, command, fail_safe
-from px4lockstep.autopilots.builtin.flight_task import (
-    FLIGHT_TASK,
-    GROUND_SPEED_M_S,
-    activate_task,
-    descend_blindly,
-    fly_leg,
-    hold_trajectory,
-)
-from px4lockstep.autopilots.builtin.hover_thrust import (
-    HOVER_THRUST,
-    change_hover_thrust,
-    estimate_hover_thrust,
-    reset_hover_thrust,
-)
 from px4lockstep.autopilots.builtin.land_detector import LAND_DETECTOR, detect_land
 from px4lockstep.autopilots.builtin.motor_failure import MOTOR_FAILURE, reset_motor_failure, watch_motors
 from px4lockstep.autopilots.builtin.navigator import NAVIGATOR, navigate
-from px4lockstep.autopilots.builtin.position_control import (
-    POSITION_CONTROL,
-    ask_for_nothing,
-    control_position,
-    filter_velocity,
-    reset_integral,
-    write_attitude_setpoint,
-)
 from px4lockstep.autopilots.builtin.rate_control import RATE_CONTROL, control_rates, reset_rate_control
 from px4lockstep.autopilots.builtin.schedule import MODULE, is_due
 from px4lockstep.autopilots.builtin.takeoff import DISARMED, FLIGHT, RAMPUP, TAKEOFF, speed_up_limit, update_takeoff
 from px4lockstep.autopilots.builtin.vectors import clamp, has_position
 from px4lockstep.autopilots.requests import DESCEND_MODE, LAND_MODE, MANUAL_MODE
-from px4lockstep.jit import inlined_kernel, kernel, record
+from px4lockstep.jit import kernel, record
 from px4lockstep.plant.layout import MAX_MOTORS
 
 BUILTIN = record(
@@ -54,10 +33,10 @@ BUILTIN = record(
         ("collective", "f8"),  # thrust, before it is scaled
         ("navigator_module position_module attitude_module rate_module allocation_module", MODULE),
         ("commander", COMMANDER),
-        ("flight_task", FLIGHT_TASK),
+        ("flight_task", flight_task.FLIGHT_TASK),
         ("takeoff", TAKEOFF),
-        ("hover", HOVER_THRUST),
-        ("position", POSITION_CONTROL),
+        ("hover", hover_thrust.HOVER_THRUST),
+        ("position", position_control.POSITION_CONTROL),
         ("attitude", ATTITUDE_CONTROL),
         ("rate", RATE_CONTROL),
         ("allocation", ALLOCATION),
@@ -79,14 +58,14 @@ def run_flight_task(a, estimate):
     """Make this tick's trajectory setpoint."""
     task = a.flight_task
     if a.commander.mode == DESCEND_MODE or not has_position(estimate):
-        descend_blindly(task, estimate)
+        flight_task.descend_blindly(task, estimate)
         return
     if task.is_active == 0:
-        activate_task(task, estimate)
-    fly_leg(task, a.navigator.leg, estimate, a.period_s)
+        flight_task.activate_task(task, estimate)
+    flight_task.fly_leg(task, a.navigator.leg, estimate, a.period_s)
     if a.takeoff.state < RAMPUP:
         # after the setpoint, as in PX4: the first one of the take-off is still that of the ground
-        hold_trajectory(task, estimate, GROUND_SPEED_M_S)
+        flight_task.hold_trajectory(task, estimate, flight_task.GROUND_SPEED_M_S)
 
 
 @kernel
@@ -96,16 +75,16 @@ def prepare_position_control(a, dt_s):
     control.input = task.setpoint
     is_flying = takeoff.state >= FLIGHT
     if takeoff.state < RAMPUP:
-        ask_for_nothing(control.input)
+        position_control.ask_for_nothing(control.input)
         control.input.acc_ned[0] = 0.0
         control.input.acc_ned[1] = 0.0
         control.input.acc_ned[2] = NO_THRUST_M_S2
-        reset_integral(control)
+        position_control.reset_integral(control)
     elif takeoff.state == RAMPUP and task.is_active != 0:
         control.input.acc_ned[2] = math.nan  # the ramp is not amended by it
     if not is_flying:
         control.hover_thrust = a.hover.initial
-        reset_hover_thrust(a.hover)
+        hover_thrust.reset_hover_thrust(a.hover)
     tilt = a.tilt_air_rad if is_flying else a.tilt_land_rad
     step = TILT_SLEW_RAD_S * dt_s
     control.tilt_max_rad += clamp(tilt - control.tilt_max_rad, -step, step)
@@ -129,15 +108,15 @@ def run_position_control(a, t_us, dt_s, bus):
         a.takeoff.state = FLIGHT
     update_takeoff(a.takeoff, armed_for_us, a.land_detector.landed != 0, task.wants_takeoff != 0)
     prepare_position_control(a, dt_s)
-    control_position(control, bus.estimate, dt_s)
+    position_control.control_position(control, bus.estimate, dt_s)
     if is_blind:
         for i in range(3):
             control.vel[i] = 0.0
             control.acc[i] = 0.0
     elif a.hover.is_on != 0 and a.takeoff.state >= FLIGHT:
-        estimate_hover_thrust(a.hover, control.acc[2], -control.thrust_sp[2], dt_s)
-        change_hover_thrust(control, a.hover.value)
-    a.collective = write_attitude_setpoint(control, bus.estimate, a.attitude, bus.autopilot)
+        hover_thrust.estimate_hover_thrust(a.hover, control.acc[2], -control.thrust_sp[2], dt_s)
+        hover_thrust.change_hover_thrust(control, a.hover.value)
+    a.collective = position_control.write_attitude_setpoint(control, bus.estimate, a.attitude, bus.autopilot)
     a.has_attitude_sp = 1
 
 
@@ -161,13 +140,6 @@ def motor_of_thrust(factor, thrust):
     return (-linear + math.sqrt(linear * linear + 4.0 * factor * thrust)) / (2.0 * factor)
 
 
-@inlined_kernel
-def write_motors(a, motors_of):
-    """Write the motors' commands, by channel."""
-    for i in range(a.allocation.n_rotors):
-        motors_of.motors[a.channel[i]] = motor_of_thrust(a.thrust_curve, a.allocation.sp[i])
-
-
 @kernel
 def stop_motors(a, estimate, bus):
     """Write what a disarmed vehicle says: nothing."""
@@ -179,7 +151,7 @@ def stop_motors(a, estimate, bus):
         out.thrust_sp_body[i] = 0.0
         out.rate_sp_body[i] = 0.0
     reset_rate_control(a.rate, estimate)
-    reset_integral(a.position)
+    position_control.reset_integral(a.position)
     a.flight_task.is_active = 0
     a.has_attitude_sp = 0
     a.collective = 0.0
@@ -237,7 +209,7 @@ def step_builtin(a, t_us, bus):
     dt_s = elapsed_s(a.position_module, t_us, 0.002, 0.04)
     if is_due(a.position_module, t_us):
         if has_position(estimate):
-            filter_velocity(a.position, estimate, dt_s)
+            position_control.filter_velocity(a.position, estimate, dt_s)
         if is_automatic:
             run_position_control(a, t_us, dt_s, bus)
     if is_due(a.attitude_module, t_us) and a.has_attitude_sp != 0:
@@ -251,7 +223,8 @@ def step_builtin(a, t_us, bus):
         if watch_motors(a.motor_failure, t_us, a.allocation, bus.outputs):
             fail_safe(a.commander, MOTOR_FAILSAFE, LAND_MODE)
         allocate(a.allocation, t_us, a.rate, out)
-        write_motors(a, bus.command)
+        for i in range(a.allocation.n_rotors):
+            bus.command.motors[a.channel[i]] = motor_of_thrust(a.thrust_curve, a.allocation.sp[i])
     if not is_automatic:
         stop_motors(a, estimate, bus)
     write_status(a, out)

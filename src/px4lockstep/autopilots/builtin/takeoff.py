@@ -13,11 +13,7 @@ from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.position_control import ONE_G
 from px4lockstep.jit import kernel, record
 
-DISARMED = np.int64(0)
-SPOOLUP = np.int64(1)
-READY = np.int64(2)
-RAMPUP = np.int64(3)
-FLIGHT = np.int64(4)
+DISARMED, SPOOLUP, READY, RAMPUP, FLIGHT = (np.int64(i) for i in range(5))
 
 TAKEOFF = record(
     [

@@ -8,18 +8,7 @@ only after take-off. A vehicle that has flown and stands on the ground again, it
 landing over, is disarmed: the navigator would begin anew.
 """
 
-from px4lockstep.autopilots.requests import (
-    ARM,
-    DISARM,
-    LAND,
-    LAND_MODE,
-    MANUAL_MODE,
-    MISSION,
-    MISSION_MODE,
-    RETURN,
-    RETURN_MODE,
-    new_requests,
-)
+from px4lockstep.autopilots import requests
 from px4lockstep.jit import kernel
 
 
@@ -37,30 +26,30 @@ def disarm(c, t_us):
     c.is_armed = 0
     c.is_starting = 0
     c.has_flown = 0
-    set_mode(c, t_us, MANUAL_MODE)
+    set_mode(c, t_us, requests.MANUAL_MODE)
 
 
 @kernel
 def obey(c, t_us, scenario, outputs):
     """Act on the scenario's requests; those that came together, in the order mission, return, land."""
-    asked = new_requests(c, scenario)
-    if asked & DISARM:
+    asked = requests.new_requests(c, scenario)
+    if asked & requests.DISARM:
         disarm(c, t_us)
-    if asked & ARM:
+    if asked & requests.ARM:
         c.is_armed = 1
         c.armed_us = t_us
         c.is_finished = 0
-    if asked & MISSION:
+    if asked & requests.MISSION:
         c.is_finished = 0
         if c.is_starting != 2:  # else it is on its way there
             c.is_starting = 1 if outputs.mission_valid == 0.0 else 0
-            set_mode(c, t_us, MISSION_MODE)
-    if asked & RETURN:
+            set_mode(c, t_us, requests.MISSION_MODE)
+    if asked & requests.RETURN:
         c.is_starting = 0
-        set_mode(c, t_us, RETURN_MODE)
-    if asked & LAND:
+        set_mode(c, t_us, requests.RETURN_MODE)
+    if asked & requests.LAND:
         c.is_starting = 0
-        set_mode(c, t_us, LAND_MODE)
+        set_mode(c, t_us, requests.LAND_MODE)
 
 
 @kernel
@@ -68,19 +57,19 @@ def command(c, t_us, scenario, outputs):
     """Run the host's commander at a tick, with what PX4 answered at the one before."""
     if c.is_starting == 2 and t_us >= c.manual_until_us:
         c.is_starting = 0
-        set_mode(c, t_us, MISSION_MODE)
+        set_mode(c, t_us, requests.MISSION_MODE)
     elif c.is_starting == 1 and outputs.mission_valid != 0.0:
         c.is_starting = 2
         c.manual_until_us = t_us + c.navigator_us
-        set_mode(c, t_us, MANUAL_MODE)
+        set_mode(c, t_us, requests.MANUAL_MODE)
     obey(c, t_us, scenario, outputs)
     if c.is_armed == 0:
         return
     if scenario.landed == 0:
         c.has_flown = 1
     elif c.has_flown != 0:
-        is_over = c.nav_state == RETURN_MODE or c.nav_state == LAND_MODE
-        if c.nav_state == MISSION_MODE and outputs.mission_finished != 0.0:
+        is_over = c.nav_state == requests.RETURN_MODE or c.nav_state == requests.LAND_MODE
+        if c.nav_state == requests.MISSION_MODE and outputs.mission_finished != 0.0:
             c.is_finished = 1
             is_over = True
         if is_over:

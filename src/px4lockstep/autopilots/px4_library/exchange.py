@@ -7,20 +7,16 @@ import math
 
 import numpy as np
 
+from px4lockstep.autopilots.builtin.vectors import heading_of
 from px4lockstep.autopilots.px4_library.commander import command
 from px4lockstep.autopilots.requests import MANUAL_MODE
 from px4lockstep.environment.projection import DEG_PER_RAD, reproject
 from px4lockstep.jit import call_i32, kernel
 from px4lockstep.jit.memory import FLOAT64, load_number, store_number
-from px4lockstep.math.trigonometry import atan2
 
-# Functions of the library, as `failed` numbers them.
-PUBLISH = np.int64(1)
-STEP = np.int64(2)
-CHECK = np.int64(3)
-COPY = np.int64(4)
-SILENT = np.int64(5)  # none: PX4 has published no motors for too long
-STOPPED = np.int64(6)  # none: PX4 has switched all motors off
+# Functions of the library, as `failed` numbers them; the last two are of none: PX4 has published no motors for too
+# long, or has switched them all off.
+PUBLISH, STEP, CHECK, COPY, SILENT, STOPPED = (np.int64(i) for i in range(1, 7))
 
 MAX_SILENT_TICKS = 250
 MAX_STOPPED_TICKS = 25  # in the air
@@ -45,9 +41,9 @@ def write_inputs(host, t_us, bus):
         if host.tick > 0:
             inputs.omega_dot_body[i] = (estimate.omega_body[i] - host.omega_body[i]) * host.rate_gain
         host.omega_body[i] = estimate.omega_body[i]
-    w, x, y, z = estimate.q_bn[0], estimate.q_bn[1], estimate.q_bn[2], estimate.q_bn[3]
-    inputs.q_bn[0], inputs.q_bn[1], inputs.q_bn[2], inputs.q_bn[3] = w, x, y, z
-    inputs.heading = atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+    for i in range(4):
+        inputs.q_bn[i] = estimate.q_bn[i]
+    inputs.heading = heading_of(estimate)
     lat_rad, lon_rad = reproject(host.home_lat_rad, host.home_lon_rad, estimate.pos_ned[0], estimate.pos_ned[1])
     inputs.lat_deg = lat_rad * DEG_PER_RAD
     inputs.lon_deg = lon_rad * DEG_PER_RAD
