@@ -140,6 +140,11 @@ def entry(default: Any = ..., doc: str = "", unit: str = "", *, stage: str | Non
     return Field(default, description=description, json_schema_extra=extra, **limits)
 
 
+def path_entry(doc: str, stage: str = "files") -> Any:
+    """Return a key that has a path, or none."""
+    return entry(None, doc, stage=stage, min_length=1, extra={"path": True})
+
+
 def misfit(key: str, value: Any, text: str) -> tuple[Key, str]:
     """Return a finding of `Part.check` about the value of a key."""
     return (key,), f"{KEY} = {show(value)} {text}"
@@ -351,16 +356,13 @@ def stage_of(key: Key, root: type[Part]) -> str | None:
         field = keys_of(model).get(part)
         if field is None:
             return stage
-        stage = _owner(model, part).stage or stage
+        # The table may inherit the key: its class then has the stage.
+        owner: Any = next((own for own in model.__mro__ if part in inspect.get_annotations(own)), model)
+        stage = owner.stage or stage
         model = table_of(field)[0]
         own = field.json_schema_extra.get("stage") if isinstance(field.json_schema_extra, dict) else None
         stage = str(own) if own else (model.stage if model is not None and model.stage else stage)
     return stage
-
-
-def _owner(model: type[Part], name: str) -> type[Part]:
-    """Return the class that a key of a table comes from, which may be one that it inherits from."""
-    return next((own for own in model.__mro__ if name in inspect.get_annotations(own)), model)
 
 
 def all_tables(root: type[Part], name: str = "", is_array: bool = False) -> Iterator[tuple[str, type[Part], bool]]:

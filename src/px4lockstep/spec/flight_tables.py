@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field
 
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.part import KEY, Part, entry, name_or_table, show, wrong
+from px4lockstep.part import KEY, Part, entry, name_or_table, path_entry, show, wrong
 from px4lockstep.vehicle.contact import Contact
 
 
@@ -57,13 +57,9 @@ class RunTable(Part):
     """What is done with the flight."""
 
     mode: Literal["live", "record", "replay"] = entry("record", "Fly, fly and keep a recording, or replay one.")
-    recording_in: str | None = entry(
-        None, "The recording that is replayed.", stage="files", min_length=1, extra={"path": True}
-    )
-    recording_out: str | None = entry(
-        None, "Where the recording goes.", stage="files", min_length=1, extra={"path": True}
-    )
-    log_csv: str | None = entry(None, "Where a log as CSV goes.", stage="files", min_length=1, extra={"path": True})
+    recording_in: str | None = path_entry("The recording that is replayed.")
+    recording_out: str | None = path_entry("Where the recording goes.")
+    log_csv: str | None = path_entry("Where a log as CSV goes.")
     log_columns: Annotated[Literal["all"] | tuple[str, ...], BeforeValidator(_columns)] = entry(
         "all", "The columns of the log: all, or an array of names."
     )

@@ -13,7 +13,7 @@ from px4lockstep.autopilots.kinds import AutopilotOptions
 from px4lockstep.autopilots.px4_library.autopilot import RATES, Px4Library, nearest_us
 from px4lockstep.autopilots.px4_sitl.options import SitlOptions
 from px4lockstep.errors import InputError
-from px4lockstep.part import KEY, Found, Number, Part, Period, Seconds, at, entry, misfit, show
+from px4lockstep.part import KEY, Found, Number, Part, Period, Seconds, at, entry, misfit, path_entry, show
 from px4lockstep.px4 import Config
 from px4lockstep.px4.missions import Mission
 from px4lockstep.px4.parameters import check_known
@@ -106,21 +106,12 @@ class Px4Options(Part):
     stage: ClassVar[str | None] = "autopilot"
     where: ClassVar[str] = "px4"
 
-    mission_path: str | None = entry(
-        None,
+    mission_path: str | None = path_entry(
         "The mission, QGC WPL 110 or `.plan`; a name without slash or suffix (`simple`, `long`) is one that ships.",
         stage="mission",
-        min_length=1,
-        extra={"path": True},
     )
-    libpath: str | None = entry(
-        None,
-        "The library `libpx4_lockstep`; also from `PX4_LOCKSTEP_LIB`.",
-        stage="files",
-        min_length=1,
-        extra={"path": True},
-    )
-    msg_dir: str | None = entry(None, "PX4's message definitions.", stage="files", min_length=1, extra={"path": True})
+    libpath: str | None = path_entry("The library `libpx4_lockstep`; also from `PX4_LOCKSTEP_LIB`.")
+    msg_dir: str | None = path_entry("PX4's message definitions.")
     edge_trigger: bool = entry(False, "Of files of PX4Lockstep.jl; requests act when they come, whatever it says.")
     derive_ca_params: bool = entry(
         True, "Whether the allocation's parameters come from the airframe.", stage="autopilot_start"
