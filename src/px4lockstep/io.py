@@ -33,9 +33,6 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
     It is written beside its place, synchronized and renamed. If anything is raised in between, it is removed, and what
     was there before is as it was.
-
-    Raises:
-        InputError: If the folder is not there, or the file can't be written.
     """
     target = Path(path)
     if not target.parent.is_dir():

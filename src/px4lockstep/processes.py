@@ -32,10 +32,6 @@ def ending_with(parent: int, number: int = signal.SIGKILL) -> Callable[[], None]
     """Return a function that a new process calls to get a signal as soon as its parent has ended.
 
     On Linux only: elsewhere a process that has lost its parent goes on to its end.
-
-    Args:
-        parent: The parent's id.
-        number: The signal.
     """
     if sys.platform != "linux":
         return lambda: None
@@ -74,11 +70,7 @@ def crash_of(number: int) -> str:
 
 
 def fork_child() -> int:
-    """Copy this process; return the child's id, and 0 in the child, which ends if its parent does.
-
-    Raises:
-        SimulationError: If the system allows no further process.
-    """
+    """Copy this process; return the child's id, and 0 in the child, which ends if its parent does."""
     sys.stderr.flush()
     flush_console()  # or what is held back would be written by the child too
     end_with_us = ending_with(os.getpid())
@@ -99,12 +91,7 @@ def end_of(child: int) -> int:
 def ask_child(work: Callable[[], str]) -> tuple[int, str]:
     """Let a child of this process do something, and wait for it; it is killed if that is interrupted.
 
-    Returns:
-        Its exit code, or the number of the signal that ended it, negative; and what the work returned, or, with exit
-        code 1, what it raised.
-
-    Raises:
-        SimulationError: If the system allows no further process.
+    Return its exit code, or the signal that ended it, negative; and what the work returned, or raised with code 1.
     """
     reading, writing = os.pipe()
     child = fork_child()
@@ -212,11 +199,7 @@ class Interpreter:
         environment: Mapping[str, str] | None = None,
         pass_fds: Sequence[int] = (),
     ) -> "Interpreter":
-        """Start one; what it writes to standard error is kept.
-
-        Raises:
-            OSError: If the system allows no further process or file, or there is no such interpreter.
-        """
+        """Start one; what it writes to standard error is kept."""
         errors = TemporaryFile()  # noqa: SIM115 (`close` closes it)
         try:
             process = subprocess.Popen(

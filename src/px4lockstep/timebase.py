@@ -14,16 +14,9 @@ MAX_US = 2**53  # 285 years: every count up to here is exact as a float64 too
 
 
 def seconds_to_us(value_s: Any, field: str) -> int:
-    """Convert seconds to microseconds.
+    """Convert a finite, non-negative number of seconds to a whole number of microseconds.
 
-    Args:
-        value_s: A finite, non-negative number of seconds.
-        field: What the value is called where the user wrote it; errors name it.
-
-    Raises:
-        TimeError: If the value is not a number, not finite, negative, too large, or not a whole number of
-            microseconds. A value within rounding of one (1e-12 s or 2 ulp, whichever is more) is that one, so that
-            `3 * 0.1` is 300,000.
+    A value within rounding of one (1e-12 s or 2 ulp, whichever is more) is that one, so that `3 * 0.1` is 300,000.
     """
     if isinstance(value_s, bool) or not isinstance(value_s, numbers.Real):
         raise TimeError(f"{field} = {value_s!r} is not a number of seconds")
@@ -53,17 +46,7 @@ def period_to_us(value_s: Any, field: str) -> int:
 
 
 def ticks_of(value_s: Any, field: str, tick_us: int, most: int | None = None) -> int:
-    """Convert seconds to a whole number of ticks of the autopilot.
-
-    Args:
-        value_s: A number of seconds.
-        field: What the value is called where the user wrote it; errors name it.
-        tick_us: The period of the autopilot.
-        most: The largest number of ticks that is allowed.
-
-    Raises:
-        TimeError: If it is not a whole number of microseconds or ticks, or too many; the message has the nearest.
-    """
+    """Convert seconds to ticks of the autopilot, a whole number up to `most`; the error has the nearest time."""
     ticks, rest_us = divmod(seconds_to_us(value_s, field), tick_us)
     if rest_us:
         nearest = f"{_show(ticks * tick_us)} or {_show((ticks + 1) * tick_us)}"

@@ -1,8 +1,11 @@
-"""The commands and their options; what they do is in a module each."""
+"""The commands and their options; what they do is in a module each, which is imported when the command runs."""
 
+import functools
 import os
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,6 +17,35 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+Declared = Callable[..., None]
+
+
+def command(
+    group: typer.Typer, place: str, name: str | None = None, *, is_watched: bool = False
+) -> Callable[[Declared], Declared]:
+    """Declare a command by its signature and docstring; the function at `place` of this package does it.
+
+    That function takes the options by their names and returns the exit code. An option that was left out and has no
+    default here has that function's own. A command that is watched loads PX4's library: see `cli.watched`.
+    """
+
+    def declare(signature: Declared) -> Declared:
+        @functools.wraps(signature)
+        def run_command(**options: Any) -> None:
+            module, _, function = place.partition(".")
+            given = {key: value for key, value in options.items() if value is not None}
+            work = functools.partial(getattr(import_module(f"px4lockstep.cli.{module}"), function), **given)
+            if is_watched:
+                from px4lockstep.cli.watched import in_child
+
+                raise typer.Exit(in_child(work))
+            raise typer.Exit(work())
+
+        return group.command(name)(run_command)
+
+    return declare
+
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON to standard output and nothing else.")]
 
@@ -33,20 +65,14 @@ def common(
     """Deterministic, fast flight simulation for PX4, in lockstep."""
 
 
-@app.command()
+@command(app, "verify.run_verify")
 def verify(as_json: JsonOption = False) -> None:
     """Check the integrators against problems with known solutions; exit with 1 if any check fails."""
-    from px4lockstep.cli.verify import run_verify
-
-    raise typer.Exit(run_verify(as_json))
 
 
-@app.command()
+@command(app, "bench.run_bench")
 def bench(as_json: JsonOption = False) -> None:
     """Measure speed, as times real time and beside the same plant in C."""
-    from px4lockstep.cli.bench import run_bench
-
-    raise typer.Exit(run_bench(as_json))
 
 
 SpecArgument = Annotated[
@@ -60,7 +86,7 @@ VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show what 
 OutOption = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Where to write.")]
 
 
-@app.command()
+@command(app, "run.run_spec")
 def run(
     spec: SpecArgument,
     settings: SetOption = None,
@@ -71,16 +97,13 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Fly an aircraft file. Exit: 0 flown, 1 the flight failed, 2 bad input, 130 interrupted."""
-    from px4lockstep.cli.run import Options, run_spec
-
-    raise typer.Exit(run_spec(spec, settings or [], seed, Options(out, plots, verbose, as_json)))
 
 
 RecordedArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a recording.")]
 PlotsOption = Annotated[bool, typer.Option("--plots/--no-plots", help="Whether to draw.")]
 
 
-@app.command()
+@command(app, "replay.replay_run")
 def replay(
     recorded: RecordedArgument,
     integrator: Annotated[
@@ -90,12 +113,9 @@ def replay(
     as_json: JsonOption = False,
 ) -> None:
     """Integrate a recorded flight anew. Exit: 0 the same, or changed on purpose; 1 it differs, 2 bad input."""
-    from px4lockstep.cli.replay import replay_run
-
-    raise typer.Exit(replay_run(recorded, integrator, settings or [], as_json))
 
 
-@app.command()
+@command(app, "branch.branch_run")
 def branch(
     recorded: RecordedArgument,
     at_s: Annotated[float, typer.Option("--at", metavar="T", help="When to leave the recorded flight [s].")],
@@ -110,12 +130,9 @@ def branch(
     as_json: JsonOption = False,
 ) -> None:
     """Fly on from a recorded moment, with changes. Exit: 0 flown, 1 a branch failed, 2 bad input."""
-    from px4lockstep.cli.branch import branch_run
-
-    raise typer.Exit(branch_run(recorded, at_s, settings or [], events or [], count, out, plots, as_json))
 
 
-@app.command()
+@command(app, "diff.diff_runs")
 def diff(
     first: Annotated[Path, typer.Argument(metavar="RUN_A", help="A run folder.")],
     second: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another.")],
@@ -126,12 +143,9 @@ def diff(
     as_json: JsonOption = False,
 ) -> None:
     """Set two flights side by side. Exit: 0 the same flight, 1 they differ, 2 bad input."""
-    from px4lockstep.cli.diff import diff_runs
-
-    raise typer.Exit(diff_runs(first, second, out, plots, as_json))
 
 
-@app.command()
+@command(app, "determinism.run_determinism")
 def determinism(
     spec: SpecArgument,
     runs: Annotated[int, typer.Option(help="How many fresh processes fly it as usual.")] = 2,
@@ -139,20 +153,14 @@ def determinism(
     as_json: JsonOption = False,
 ) -> None:
     """Fly in many ways (fresh, interpreted, generic CPU, workers) and compare to the bit; exit with 1 if any differ."""
-    from px4lockstep.cli.determinism import run_determinism
-
-    raise typer.Exit(run_determinism(spec, runs, settings or [], as_json))
 
 
-@app.command()
+@command(app, "folders.plot_run")
 def plot(folder: FolderArgument, out: OutOption = None) -> None:
     """Draw the flight in a run folder."""
-    from px4lockstep.cli.folders import plot_run
-
-    raise typer.Exit(plot_run(folder, out))
 
 
-@app.command()
+@command(app, "folders.export_run")
 def export(
     folder: FolderArgument,
     to: Annotated[str, typer.Option("--format", help="csv or parquet.")] = "csv",
@@ -160,12 +168,9 @@ def export(
     columns: Annotated[str | None, typer.Option(help="Names with commas between them; all if left out.")] = None,
 ) -> None:
     """Write the log of a run folder as CSV or Parquet."""
-    from px4lockstep.cli.folders import export_run
-
-    raise typer.Exit(export_run(folder, to, out, columns))
 
 
-@app.command()
+@command(app, "compare.compare_run")
 def compare(
     run: Annotated[Path, typer.Argument(help="A run folder, or the file of a recording.")],
     integrators: Annotated[str, typer.Option(help="Their names, with commas between them.")] = "Euler,RK4,RK23,RK45",
@@ -179,17 +184,11 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Replay a recorded flight with several integrators, and say what each costs and how wrong it is."""
-    from px4lockstep.cli.compare import compare_run
-
-    raise typer.Exit(compare_run(run, integrators, reference, local_defect, out, as_json))
 
 
-@app.command()
+@command(app, "doctor.run_doctor")
 def doctor(as_json: JsonOption = False) -> None:
     """Say what this installation has: versions, processor, cache, PX4."""
-    from px4lockstep.cli.doctor import run_doctor
-
-    raise typer.Exit(run_doctor(as_json))
 
 
 spec_app = typer.Typer(help="The aircraft files.", no_args_is_help=True)
@@ -202,36 +201,24 @@ def spec_common() -> None:
     os.environ["NUMBA_DISABLE_JIT"] = "1"  # nothing flies here: what is built is the same, and nothing is compiled
 
 
-@spec_app.command("list")
+@command(spec_app, "spec.list_specs", "list")
 def spec_list() -> None:
     """List the aircraft and missions that ship with the package."""
-    from px4lockstep.cli.spec import list_specs
-
-    raise typer.Exit(list_specs())
 
 
-@spec_app.command("show")
+@command(spec_app, "spec.show_spec", "show")
 def spec_show(spec: SpecArgument, settings: SetOption = None) -> None:
     """Print an aircraft file with all that it inherits and all defaults."""
-    from px4lockstep.cli.spec import show_spec
-
-    raise typer.Exit(show_spec(spec, settings or []))
 
 
-@spec_app.command("check")
+@command(spec_app, "spec.check_spec", "check")
 def spec_check(spec: SpecArgument, settings: SetOption = None) -> None:
     """Check an aircraft file; exit with 2 if anything is wrong."""
-    from px4lockstep.cli.spec import check_spec
-
-    raise typer.Exit(check_spec(spec, settings or []))
 
 
-@spec_app.command("schema")
+@command(spec_app, "spec.print_schema", "schema")
 def spec_schema() -> None:
     """Print the JSON schema of aircraft files."""
-    from px4lockstep.cli.spec import print_schema
-
-    raise typer.Exit(print_schema())
 
 
 uorb_app = typer.Typer(help="PX4's uORB messages.", no_args_is_help=True)
@@ -242,16 +229,12 @@ LibOption = Annotated[
 MsgOption = Annotated[Path | None, typer.Option("--msg", metavar="FOLDER", help="The folder msg of PX4's sources.")]
 
 
-@uorb_app.command("list")
+@command(uorb_app, "uorb.list_topics", "list", is_watched=True)
 def uorb_list(lib: LibOption = None, msg: MsgOption = None, as_json: JsonOption = False) -> None:
     """List topics with size and hash: those that ship, those of --msg, or as --lib has them."""
-    from px4lockstep.cli.uorb import list_topics
-    from px4lockstep.cli.watched import in_child
-
-    raise typer.Exit(in_child(lambda: list_topics(lib, msg, as_json)))
 
 
-@uorb_app.command("show")
+@command(uorb_app, "uorb.show_topic", "show", is_watched=True)
 def uorb_show(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="vehicle_status, for example.")],
     lib: LibOption = None,
@@ -259,19 +242,11 @@ def uorb_show(
     as_json: JsonOption = False,
 ) -> None:
     """Show where each field of a topic's message is."""
-    from px4lockstep.cli.uorb import show_topic
-    from px4lockstep.cli.watched import in_child
-
-    raise typer.Exit(in_child(lambda: show_topic(topic, lib, msg, as_json)))
 
 
-@uorb_app.command("verify")
+@command(uorb_app, "uorb.verify_topics", "verify", is_watched=True)
 def uorb_verify(lib: LibOption = None, msg: MsgOption = None, as_json: JsonOption = False) -> None:
     """Check all layouts against PX4's library. Exit: 0 all fit, 1 a topic that is flown with does not, 2 no library."""
-    from px4lockstep.cli.uorb import verify_topics
-    from px4lockstep.cli.watched import in_child
-
-    raise typer.Exit(in_child(lambda: verify_topics(lib, msg, as_json)))
 
 
 campaign_app = typer.Typer(help="Many flights of one aircraft.", no_args_is_help=True)
@@ -279,7 +254,7 @@ app.add_typer(campaign_app, name="campaign")
 CampaignArgument = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a campaign.")]
 
 
-@campaign_app.command("run")
+@command(campaign_app, "campaign.run_file", "run")
 def campaign_run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The campaign file; to resume, the campaign's folder.")],
     runs: Annotated[int | None, typer.Option(metavar="N", help="How many; as the file says if left out.")] = None,
@@ -296,28 +271,19 @@ def campaign_run(
     as_json: JsonOption = False,
 ) -> None:
     """Fly a campaign. Exit: 0 flown, whatever came of the runs; 2 bad input, 130 interrupted."""
-    from px4lockstep.cli.campaign import run_file
-
-    raise typer.Exit(run_file(file, runs, workers, engine, scheduler, out, resume, plots, as_json))
 
 
-@campaign_app.command("show")
+@command(campaign_app, "campaign.show_folder", "show")
 def campaign_show(folder: CampaignArgument, as_json: JsonOption = False) -> None:
     """Print what came of a campaign, as far as it has come."""
-    from px4lockstep.cli.campaign import show_folder
-
-    raise typer.Exit(show_folder(folder, as_json))
 
 
-@campaign_app.command("plot")
+@command(campaign_app, "campaign.plot_folder", "plot")
 def campaign_plot(folder: CampaignArgument, out: OutOption = None) -> None:
     """Draw what came of a campaign: distributions, pass rate, which input matters."""
-    from px4lockstep.cli.campaign import plot_folder
-
-    raise typer.Exit(plot_folder(folder, out))
 
 
-@campaign_app.command("rerun")
+@command(campaign_app, "campaign.rerun_one", "rerun")
 def campaign_rerun(
     folder: CampaignArgument,
     index: Annotated[int, typer.Argument(metavar="INDEX", help="Of the run, from 0 on.")],
@@ -327,7 +293,3 @@ def campaign_rerun(
     as_json: JsonOption = False,
 ) -> None:
     """Fly a run again, with its log, recording and picture. Exit: 0 the same flight, 1 another, 2 bad input."""
-    from px4lockstep.cli.campaign import rerun_one
-    from px4lockstep.cli.run import Options
-
-    raise typer.Exit(rerun_one(folder, index, Options(out, plots, verbose, as_json)))

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from px4lockstep.bench.suite import Measurement, measure, warm_up
 from px4lockstep.jit.progress import reporter
@@ -35,10 +35,8 @@ def run_bench(as_json: bool) -> int:
 
 
 def _table(measurements: list[Measurement]) -> Table:
-    table = Table(title="Benchmarks, best of several", title_justify="left")
-    table.add_column("name")
-    for header in (r"time \[ms]", "times real time", "in units of C"):
-        table.add_column(header, justify="right")
+    numbers = (Column(name, justify="right") for name in (r"time \[ms]", "times real time", "in units of C"))
+    table = Table("name", *numbers, title="Benchmarks, best of several", title_justify="left")
     for m in measurements:
         ratio = "-" if m.c_ratio is None else f"{m.c_ratio:.2f}"
         if m.tick_us is not None:

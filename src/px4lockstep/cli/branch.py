@@ -19,70 +19,56 @@ from px4lockstep.flights.branch import Trunk, fly_branches
 from px4lockstep.flights.changes import Change
 from px4lockstep.flights.folder import fresh_folder, summary_of
 from px4lockstep.flights.fork import fork, is_of_px4
-from px4lockstep.flights.outcome import FLOWN as FLOWN_WORD
+from px4lockstep.flights.outcome import FLOWN
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.processes import crash_of
 from px4lockstep.px4.console import console_into, printed_in
 from px4lockstep.spec.overrides import parse_override
 
-FLOWN, FAILED = 0, 1
 COMMA = re.compile(r",(?![^\[\]\"]*[\]\"])")
 """Between the keys of an event, not inside an array or a text."""
 
 
 def branch_run(
-    run: Path,
+    recorded: Path,
     at_s: float,
-    settings: Sequence[str],
-    events: Sequence[str],
     count: int,
-    out: Path | None,
     plots: bool,
     as_json: bool,
+    settings: Sequence[str] = (),
+    events: Sequence[str] = (),
+    out: Path | None = None,
 ) -> int:
     """Fly branches and leave a run folder for each; return the exit code: 1 if one of them failed."""
     wanted = [parse_event(text) for text in events]
-    recording = read_recording(run)
+    recording = read_recording(recorded)
     if is_of_px4(recording):
-        root = out or fresh_folder(f"{run.name}-branch")
-        return _fork(run, recording, at_s, settings, wanted, count, root, plots, as_json)
+        root = out or fresh_folder(f"{recorded.name}-branch")
+        asked = {"settings": settings, "events": wanted, "count": count, "plots": plots}
+        return _fork(recorded, recording, at_s, root, asked, as_json)
     trunk = Trunk.of(recording, at_s)
     flown: list[tuple[dict[str, Any], tuple[Change, ...]]] = []
     for number, one in enumerate(fly_branches(trunk, {}, settings, wanted, count), 1):
-        out = out or fresh_folder(f"{run.name}-branch")
+        out = out or fresh_folder(f"{recorded.name}-branch")
         folder = one.run.save(out / f"branch-{number}" if count > 1 else out, plots=plots)
         flown.append((summary_of(one.run, folder), one.changes))
-    again_s = trunk.flown_us / 1e6
-    _show(trunk.at_us / 1e6, again_s, recording.digest, flown, as_json)
-    return FLOWN if all(summary["outcome"] == FLOWN_WORD for summary, _ in flown) else FAILED
+    return _show(trunk.at_us / 1e6, trunk.flown_us / 1e6, recording.digest, flown, as_json)
 
 
-def _fork(
-    run: Path,
-    recording: Recording,
-    at_s: float,
-    settings: Sequence[str],
-    events: Sequence[dict[str, Any]],
-    count: int,
-    root: Path,
-    plots: bool,
-    as_json: bool,
-) -> int:
+def _fork(run: Path, recording: Recording, at_s: float, root: Path, asked: dict[str, Any], as_json: bool) -> int:
     """Branch a flight of real PX4, which is flown again up to there."""
     with TemporaryFile() as console:
 
         def fly() -> int:
-            changes: dict[str, Any] = {"settings": settings, "events": events}
             try:
                 with console_into(console.fileno()):
-                    forked = fork(run, at_s, root, **changes, count=count, plots=plots, console=console)
+                    forked = fork(run, at_s, root, **asked, console=console)
             except LockstepError:
                 sys.stderr.write(printed_in(console))
                 raise
             left_s = forked[0].at_us / 1e6
-            _show(left_s, left_s, recording.digest, [(one.summary, one.changes) for one in forked], as_json)
-            return FLOWN if all(one.summary["outcome"] == FLOWN_WORD for one in forked) else FAILED
+            return _show(left_s, left_s, recording.digest, [(one.summary, one.changes) for one in forked], as_json)
 
         def tell(number: int) -> None:
             lines = [f"error: {crash_of(number)}, as it flew up to the branch", *last_lines(printed_in(console))]
@@ -92,11 +78,7 @@ def _fork(
 
 
 def parse_event(text: str) -> dict[str, Any]:
-    """Read an event as the command line has it: `at_s=40,action=disable_motor,motor=1`.
-
-    Raises:
-        InputError: If it is not one.
-    """
+    """Read an event as the command line has it: `at_s=40,action=disable_motor,motor=1`."""
     try:
         pairs = [parse_override(part) for part in COMMA.split(text)]
         if len(dict(pairs)) < len(pairs):
@@ -112,21 +94,22 @@ def _show(
     trunk_digest: str,
     flown: list[tuple[dict[str, Any], tuple[Change, ...]]],
     as_json: bool,
-) -> None:
-    """Print what came of the branches."""
+) -> int:
+    """Print what came of the branches; return the exit code."""
     if as_json:
         branches = [summary | {"changes": [change.as_dict() for change in changes]} for summary, changes in flown]
         said = {"at_s": at_s, "flown_again_s": again_s, "trunk_digest": trunk_digest, "branches": branches}
         sys.stdout.write(json.dumps(said) + "\n")
-        return
-    console = Console(soft_wrap=True)
-    title = f"from {at_s:.6f} s; {again_s:.3f} s were flown again"
-    table = Table("branch", "outcome", r"end \[s]", "folder", "why", title=title, title_justify="left")
-    for number, (summary, _) in enumerate(flown, 1):
-        end = "?" if summary["duration_s"] is None else f"{summary['duration_s']:.3f}"
-        cells = (summary["outcome"], end, summary["run_dir"], summary.get("reason") or "")
-        table.add_row(str(number), *(escape(cell) for cell in cells))
-    console.print(table)
-    every = [change for _, changes in flown for change in changes if change.key != "aircraft.seed"]
-    for text in dict.fromkeys(str(change) for change in every):
-        console.print(f"changed: {text}", markup=False, highlight=False)
+    else:
+        console = Console(soft_wrap=True)
+        title = f"from {at_s:.6f} s; {again_s:.3f} s were flown again"
+        table = Table("branch", "outcome", r"end \[s]", "folder", "why", title=title, title_justify="left")
+        for number, (summary, _) in enumerate(flown, 1):
+            end = "?" if summary["duration_s"] is None else f"{summary['duration_s']:.3f}"
+            cells = (summary["outcome"], end, summary["run_dir"], summary.get("reason") or "")
+            table.add_row(str(number), *(escape(cell) for cell in cells))
+        console.print(table)
+        every = [change for _, changes in flown for change in changes if change.key != "aircraft.seed"]
+        for text in dict.fromkeys(str(change) for change in every):
+            console.print(f"changed: {text}", markup=False, highlight=False)
+    return 0 if all(summary["outcome"] == FLOWN for summary, _ in flown) else 1

@@ -3,7 +3,6 @@
 import json
 import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -27,18 +26,8 @@ FLOWN, INTERRUPTED = 0, 130
 MAX_SHOWN = 6
 
 
-def run_file(
-    file: Path,
-    runs: int | None,
-    workers: int | None,
-    engine: str,
-    scheduler: str | None,
-    out: Path | None,
-    resume: bool,
-    plots: bool,
-    as_json: bool,
-) -> int:
-    """Fly a campaign; return the exit code."""
+def run_file(file: Path, engine: str, plots: bool, as_json: bool, **options: Any) -> int:
+    """Fly a campaign, with the options that `run_campaign` takes; return the exit code."""
     if engine not in ("local", "dask"):
         raise InputError(f"--engine {engine} is unknown; allowed are local, dask")
     console = Console(stderr=True)
@@ -51,24 +40,13 @@ def run_file(
                     bar.show(done)
                 return not interrupts.is_noted
 
-            flown = run_campaign(
-                file,
-                runs=runs,
-                workers=workers,
-                engine=cast(Literal["local", "dask"], engine),
-                scheduler=scheduler,
-                out=out,
-                resume=resume,
-                watch=watch,
-            )
-        summary = _summarize(flown.folder)
+            flown = run_campaign(file, engine=cast(Literal["local", "dask"], engine), watch=watch, **options)
+        summary = _numbers(flown.folder)
+        flown.folder.write(SUMMARY, json.dumps(summary, indent=2) + "\n")
         if plots and flown.is_complete:
             with suppress(KeyboardInterrupt), interrupts.raised():
                 save_plot(plot_campaign(_results(flown.folder)), flown.folder.path / PLOTS)
-        if as_json:
-            sys.stdout.write(json.dumps(summary) + "\n")
-        else:
-            _print(summary)
+        _show(summary, as_json)
         if not flown.is_complete:
             sys.stderr.write(
                 f"interrupted: {flown.folder.path} has {summary['runs']} of {flown.folder.campaign.runs} runs; go on "
@@ -93,9 +71,8 @@ class CampaignProgress(Progress):
         new = done.done - done.before
         speed = self.tasks[0].speed
         rate = f"{speed:6.1f} runs/s  " if speed is not None else ""
-        state = f"{done.done} of {done.runs}  {rate}{done.failed} failed" + (
-            f", {done.errors} with errors" if done.errors else ""
-        )
+        errors = f", {done.errors} with errors" if done.errors else ""
+        state = f"{done.done} of {done.runs}  {rate}{done.failed} failed{errors}"
         self.update(self._task, completed=max(new, 0), state=state)
 
 
@@ -105,16 +82,11 @@ def _progress(console: Console, *, quiet: bool) -> AbstractContextManager[object
 
 def show_folder(folder: Path, as_json: bool) -> int:
     """Print what came of a campaign so far."""
-    opened = CampaignFolder.open(folder)
-    summary = _numbers(opened)
-    if as_json:
-        sys.stdout.write(json.dumps(summary) + "\n")
-    else:
-        _print(summary)
+    _show(_numbers(CampaignFolder.open(folder)), as_json)
     return FLOWN
 
 
-def plot_folder(folder: Path, out: Path | None) -> int:
+def plot_folder(folder: Path, out: Path | None = None) -> int:
     """Draw what came of a campaign so far."""
     target = out or folder / PLOTS
     save_plot(plot_campaign(_results(CampaignFolder.open(folder))), target)
@@ -122,15 +94,15 @@ def plot_folder(folder: Path, out: Path | None) -> int:
     return FLOWN
 
 
-def rerun_one(folder: Path, index: int, options: Options) -> int:
+def rerun_one(folder: Path, index: int, out: Path | None = None, **options: Any) -> int:
     """Fly a run again, with log and recording; return the exit code: whether it is the same flight."""
     opened = CampaignFolder.open(folder)
     row = row_of(opened, index)
-    out = options.out or folder / f"run-{index:05d}"
+    out = out or folder / f"run-{index:05d}"
     if out.is_dir() and any(out.iterdir()):
         raise InputError(f"{out} is not empty: run {index} was flown again before. Look there, or give another --out")
     spec = opened.campaign.spec(opened.campaign.overrides(index, row.inputs))
-    return fly_spec(spec, replace(options, out=out, expected=row.digest))
+    return fly_spec(spec, Options(**options, out=out, expected=row.digest))
 
 
 def _results(folder: CampaignFolder) -> Results:
@@ -150,15 +122,11 @@ def _numbers(folder: CampaignFolder) -> dict[str, Any]:
     }
 
 
-def _summarize(folder: CampaignFolder) -> dict[str, Any]:
-    """Return the numbers, and leave them in the folder."""
-    summary = _numbers(folder)
-    folder.write(SUMMARY, json.dumps(summary, indent=2) + "\n")
-    return summary
-
-
-def _print(summary: dict[str, Any]) -> None:
-    """Print the numbers as tables."""
+def _show(summary: dict[str, Any], as_json: bool) -> None:
+    """Print the numbers, as JSON or as tables."""
+    if as_json:
+        sys.stdout.write(json.dumps(summary) + "\n")
+        return
     console = Console(soft_wrap=True, markup=False)
     about = Table(title=f"campaign {summary['name']}", show_header=False, title_justify="left")
     missing = "" if summary["complete"] else f" of {summary['runs_asked']}; the rest is not flown yet"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from px4lockstep.flights.compare import check_kind, check_kinds, compare, made_folder
 from px4lockstep.flights.recording.file import read_recording
@@ -15,7 +15,7 @@ from px4lockstep.verification.local_defect import LocalDefect
 
 
 def compare_run(
-    run: Path, integrators: str, reference: str, local_defect: bool, out: Path | None, as_json: bool
+    run: Path, integrators: str, reference: str, local_defect: bool, as_json: bool, out: Path | None = None
 ) -> int:
     """Compare; print, and write tables and pictures."""
     kinds = check_kinds([name.strip() for name in integrators.split(",") if name.strip()])
@@ -78,11 +78,7 @@ def _ratio_table(measured: LocalDefect) -> Table:
 
 
 def _table(title: str, heads: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left")
-    table.add_column("")
-    for head in heads:
-        table.add_column(head, justify="right")
-    return table
+    return Table("", *(Column(head, justify="right") for head in heads), title=title, title_justify="left")
 
 
 def _number(value: float | None) -> str:

@@ -22,9 +22,7 @@ PRINTED = b"\n"
 class Told:
     """What the child that flies tells its parent, in files that both have open.
 
-    Args:
-        console: Has what PX4 printed before there was a folder.
-        notes: Has the folder, and after it whether the summary is printed.
+    `console` has what PX4 printed before there was a folder; `notes` has the folder, and if the summary is printed.
     """
 
     def __init__(self, console: BinaryIO, notes: BinaryIO) -> None:
@@ -53,14 +51,7 @@ class Told:
 
 
 def tell_of_crash(number: int, spec: Spec, told: Told, as_json: bool) -> None:
-    """Complete the folder as far as that goes, and say what happened and what to do.
-
-    Args:
-        number: The signal that ended the run.
-        spec: What was flown.
-        told: What the run had told before.
-        as_json: Whether a summary is to be printed, if it was not.
-    """
+    """Complete the folder as far as that goes, and say what happened and what to do."""
     folder, is_printed = told.heard()
     lines = []
     try:

@@ -19,7 +19,7 @@ IDENTICAL, DIFFERENT, INTERRUPTED = 0, 1, 130
 SHOWN = 16  # of a digest's 64 digits, in the table
 
 
-def run_determinism(spec: str, runs: int, settings: Sequence[str], as_json: bool) -> int:
+def run_determinism(spec: str, runs: int, as_json: bool, settings: Sequence[str] = ()) -> int:
     """Fly, print what came out, and return the exit code."""
     loaded = load_spec(spec, settings=settings)
     if not loaded.autopilot.capabilities.needs_child:
@@ -53,9 +53,8 @@ def _say(flown: VariantFlight) -> None:
 
 
 def _print_result(found: Determinism) -> None:
-    table = Table(title="The same flight, computed in many ways", title_justify="left")
-    for header in ("variant", "digest", "live digest"):
-        table.add_column(header)
+    title = "The same flight, computed in many ways"
+    table = Table("variant", "digest", "live digest", title=title, title_justify="left")
     for flown in found.flights:
         if flown.digest is None or flown.live_digest is None:
             table.add_row(flown.name, "[red]failed[/]", "")

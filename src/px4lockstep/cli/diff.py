@@ -15,7 +15,7 @@ SAME, DIFFERENT = 0, 1
 PICTURE = "diff.png"
 
 
-def diff_runs(first: Path, second: Path, out: Path | None, plots: bool, as_json: bool) -> int:
+def diff_runs(first: Path, second: Path, plots: bool, as_json: bool, out: Path | None = None) -> int:
     """Compare two run folders; return the exit code: 1 if they are not the same flight."""
     from px4lockstep.plots.flight import save_plot
 

@@ -13,7 +13,7 @@ from px4lockstep.log.parquet import write_parquet
 WRITERS = {"csv": write_csv, "parquet": write_parquet}
 
 
-def plot_run(folder: Path, out: Path | None) -> int:
+def plot_run(folder: Path, out: Path | None = None) -> int:
     """Draw the flight in a run folder."""
     from px4lockstep.plots.flight import save_plot
 
@@ -28,7 +28,7 @@ def plot_run(folder: Path, out: Path | None) -> int:
     return 0
 
 
-def export_run(folder: Path, to: str, out: Path | None, columns: str | None) -> int:
+def export_run(folder: Path, to: str, out: Path | None = None, columns: str | None = None) -> int:
     """Write the log of a run folder in a format."""
     if to not in WRITERS:
         raise InputError(f"--format {to} is unknown; allowed are {', '.join(WRITERS)}")

@@ -38,11 +38,7 @@ class Interrupts:
             signal.signal(number, signal.SIG_IGN)
 
     def check(self) -> None:
-        """Raise what was noted.
-
-        Raises:
-            KeyboardInterrupt: If there was an interrupt.
-        """
+        """Raise what was noted."""
         if self.is_noted:
             raise KeyboardInterrupt
 

@@ -16,12 +16,7 @@ from px4lockstep.spec.spec import Spec
 
 
 def build_with_console(spec: Spec, file: BinaryIO) -> tuple[Flight, str]:
-    """Build a flight of PX4; return it with what PX4 printed. If it can't be built, that is on standard error.
-
-    Args:
-        spec: What to build.
-        file: For what PX4 prints.
-    """
+    """Build a flight of PX4; return it with what PX4 printed. If it can't be built, that is on standard error."""
     try:
         with console_into(file.fileno()):
             flight = build(spec)
@@ -32,12 +27,7 @@ def build_with_console(spec: Spec, file: BinaryIO) -> tuple[Flight, str]:
 
 
 class Px4Log:
-    """The log of PX4's console, open for writing.
-
-    Args:
-        path: The file.
-        is_shown: Whether it goes to standard error too.
-    """
+    """The log of PX4's console, open for writing."""
 
     def __init__(self, path: Path, is_shown: bool) -> None:
         self._path = path

@@ -2,30 +2,21 @@
 
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from px4lockstep.flights.replay import Replay, replay
-from px4lockstep.spec.spec import Spec
 
 SAME, DIFFERENT = 0, 1
 
 
-def replay_run(run: Path, integrator: str | None, settings: Sequence[str], as_json: bool) -> int:
-    """Replay; return the exit code: 1 if nothing was changed and the flight differs all the same."""
-    return _show(replay(run, integrator=integrator, settings=settings), as_json)
-
-
-def replay_spec(spec: Spec, as_json: bool) -> int:
-    """Replay what `run.recording_in` of a file names, with its aircraft; return the exit code, likewise."""
-    return _show(replay(str(spec.run.recording_in), spec=spec), as_json)
-
-
-def _show(replayed: Replay, as_json: bool) -> int:
+def replay_run(recorded: str | Path, as_json: bool, **changes: Any) -> int:
+    """Replay, with the changes that `replay` takes; return 1 if nothing was changed and the flight differs anyway."""
+    replayed = replay(recorded, **changes)
     if as_json:
         sys.stdout.write(json.dumps(_as_dict(replayed)) + "\n")
     else:
@@ -33,7 +24,7 @@ def _show(replayed: Replay, as_json: bool) -> int:
     return SAME if replayed.matches or replayed.changes else DIFFERENT
 
 
-def _as_dict(replayed: Replay) -> dict[str, object]:
+def _as_dict(replayed: Replay) -> dict[str, Any]:
     difference, counts = replayed.first_difference, replayed.simulation.statistics
     return {
         "digest": replayed.digest,

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -16,7 +17,7 @@ from px4lockstep.autopilots.base import Session
 from px4lockstep.cli.crash import Told, tell_of_crash
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.px4_log import Px4Log, build_with_console, px4_log
-from px4lockstep.cli.replay import replay_spec
+from px4lockstep.cli.replay import replay_run
 from px4lockstep.cli.watched import in_child
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import SimulationError
@@ -33,20 +34,12 @@ FLOWN, FAILED, INTERRUPTED = 0, 1, 130
 
 @dataclass(frozen=True)
 class Options:
-    """Of the command line.
+    """Options of the command line; `expected` is the digest of the same flight before, which decides the exit code."""
 
-    Args:
-        out: The run folder, if it is given.
-        plots: Whether to draw.
-        verbose: Whether to show PX4's console.
-        as_json: Whether to print JSON.
-        expected: The digest that the flight is to have, if it was flown before: what counts then is whether it has it.
-    """
-
-    out: Path | None
     plots: bool
     verbose: bool
     as_json: bool
+    out: Path | None = None
     expected: str | None = None
 
     def compared(self, digest: str) -> dict[str, object]:
@@ -54,12 +47,13 @@ class Options:
         return {} if self.expected is None else {"expected_digest": self.expected, "matches": digest == self.expected}
 
 
-def run_spec(spec: str, settings: Sequence[str], seed: str | None, options: Options) -> int:
+def run_spec(spec: str, settings: Sequence[str] = (), seed: str | None = None, **options: Any) -> int:
     """Fly; return the exit code."""
-    if seed is not None:
-        settings = [*settings, f"aircraft.seed={seed}"]
-    loaded = load_spec(spec, settings=settings)
-    return replay_spec(loaded, options.as_json) if loaded.run.mode == "replay" else fly_spec(loaded, options)
+    seeds = [] if seed is None else [f"aircraft.seed={seed}"]
+    loaded = load_spec(spec, settings=[*settings, *seeds])
+    if loaded.run.mode == "replay":
+        return replay_run(str(loaded.run.recording_in), options["as_json"], spec=loaded)
+    return fly_spec(loaded, Options(**options))
 
 
 def fly_spec(loaded: Spec, options: Options) -> int:
@@ -76,14 +70,7 @@ def fly_spec(loaded: Spec, options: Options) -> int:
 
 
 def _run(flight: Flight, printed: str, options: Options, told: Told | None = None) -> int:
-    """Fly what was built; return the exit code.
-
-    Args:
-        flight: What to fly.
-        printed: What PX4 printed so far.
-        options: How.
-        told: What a parent is told, if this is a child.
-    """
+    """Fly what was built, after what PX4 `printed`; return the exit code. A parent, if there is one, is `told`."""
     with interrupts.deferred():
         interrupts.check()
         folder = RunFolder.create(options.out, flight, holds_log=True)

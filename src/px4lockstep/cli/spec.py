@@ -23,13 +23,13 @@ def list_specs() -> int:
     return 0
 
 
-def show_spec(spec: str, settings: Sequence[str]) -> int:
+def show_spec(spec: str, settings: Sequence[str] = ()) -> int:
     """Print an aircraft file with all that it inherits and all defaults."""
     sys.stdout.write(to_toml(load_spec(spec, settings=settings)))
     return 0
 
 
-def check_spec(spec: str, settings: Sequence[str]) -> int:
+def check_spec(spec: str, settings: Sequence[str] = ()) -> int:
     """Load and build an aircraft file; what is wrong with it is an error."""
     loaded = load_spec(spec, settings=settings)
     if not loaded.autopilot.capabilities.needs_child:

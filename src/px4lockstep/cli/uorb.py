@@ -19,7 +19,7 @@ from px4lockstep.px4.uorb import LayoutSources, TopicMetadata
 FITS, DIFFERS = 0, 1
 
 
-def list_topics(lib: Path | None, msg: Path | None, as_json: bool) -> int:
+def list_topics(as_json: bool, lib: Path | None = None, msg: Path | None = None) -> int:
     """Print the topics with size and hash."""
     sources = LayoutSources(msg)
     found: list[Layout | TopicMetadata] = []
@@ -42,7 +42,7 @@ def list_topics(lib: Path | None, msg: Path | None, as_json: bool) -> int:
     return FITS
 
 
-def show_topic(topic: str, lib: Path | None, msg: Path | None, as_json: bool) -> int:
+def show_topic(topic: str, as_json: bool, lib: Path | None = None, msg: Path | None = None) -> int:
     """Print the fields of a topic's message in the order of memory, and its constants."""
     if lib is None:
         layout = LayoutSources(msg).layout(topic)
@@ -65,7 +65,7 @@ def show_topic(topic: str, lib: Path | None, msg: Path | None, as_json: bool) ->
     return FITS
 
 
-def verify_topics(lib: Path | None, msg: Path | None, as_json: bool) -> int:
+def verify_topics(as_json: bool, lib: Path | None = None, msg: Path | None = None) -> int:
     """Check the messages that ship against a library; return 1 if one that a flight uses does not fit."""
     used = STATE_INJECTION.fields_used()
     checked = [*used, *(topic for topic in shipped_layouts() if topic not in used)]

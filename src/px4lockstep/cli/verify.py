@@ -4,7 +4,7 @@ import json
 import sys
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from px4lockstep.verification.result import Result
 from px4lockstep.verification.suite import all_results, not_run
@@ -25,12 +25,8 @@ def run_verify(as_json: bool) -> int:
 
 
 def _table(results: list[Result]) -> Table:
-    table = Table(title="Verification", title_justify="left")
-    table.add_column("case")
-    table.add_column("integrator")
-    table.add_column("error", justify="right")
-    table.add_column("bound", justify="right")
-    table.add_column("")
+    numbers = (Column(name, justify="right") for name in ("error", "bound"))
+    table = Table("case", "integrator", *numbers, "", title="Verification", title_justify="left")
     for result in results:
         verdict = "[green]ok[/]" if result.passed else "[red]FAILED[/]"
         table.add_row(result.case, result.integrator, f"{result.error:.2e}", f"{result.bound:.2g}", verdict)

@@ -18,18 +18,8 @@ FAILED = 1
 def in_child(command: Callable[[], int], tell: Callable[[int], None] | None = None) -> int:
     """Run a command in a child of this process, which goes on as this one would have, and end as it does.
 
-    A signal that was sent to this process and has ended the child ends this one too.
-
-    Args:
-        command: Returns the exit code.
-        tell: Told the number of a signal that ended the child; left out, that is an error of one line, and a remedy.
-
-    Returns:
-        The exit code: the command's in the child, that of a failure in the parent.
-
-    Raises:
-        KeyboardInterrupt: If the child did not heed interrupts, and was killed.
-        SimulationError: If there can be no child.
+    A signal that was sent to this process and has ended the child ends this one too. Any other is told to `tell`, or
+    printed with a remedy. Three interrupts kill a child that does not heed them, and are raised here.
     """
     if not hasattr(os, "fork"):
         return command()

@@ -39,12 +39,7 @@ class Trunk:
 
     @classmethod
     def of(cls, source: str | Path | Recording, at_s: float) -> "Trunk":
-        """Fly a recording from the moment kept before a time to that time, and check that it is the same flight.
-
-        Raises:
-            InputError: If it can't be read, or the time is not in it.
-            SimulationError: If it does not fly as it was recorded.
-        """
+        """Fly a recording from the moment kept before a time to that time, and check that it is the same flight."""
         recording = source if isinstance(source, Recording) else read_recording(source)
         at_us, end_us = seconds_to_us(at_s, "at_s"), int(recording.log["time_us"][-1])
         if at_us >= end_us:
@@ -86,11 +81,7 @@ def branch_specs(
     at_us: int,
     count: int,
 ) -> Iterator[tuple[Spec, tuple[Change, ...]]]:
-    """Yield the spec of each branch, and what differs from that of the trunk. Each has the next seed.
-
-    Raises:
-        InputError: If a change can't be made in flight.
-    """
+    """Yield the spec of each branch, and what differs from that of the trunk. Each has the next seed."""
     if not 1 <= count <= MAX_BRANCHES:
         raise InputError(f"count = {count} is not allowed; it must be 1 to {MAX_BRANCHES}")
     for event in events:

@@ -118,11 +118,7 @@ def compare(
 
 
 def check_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
-    """Return the kinds of integrators, each once.
-
-    Raises:
-        InputError: If there is none, or one is unknown.
-    """
+    """Return the kinds of integrators, each once."""
     if isinstance(kinds, str) or not kinds:
         raise InputError(f"integrators = {kinds!r} names none; give a list of some of {', '.join(TABLEAUX)}")
     for kind in kinds:
@@ -131,22 +127,14 @@ def check_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_kind(field: str, kind: str) -> None:
-    """Check the kind of an integrator.
-
-    Raises:
-        InputError: If it is unknown, with the closest that is.
-    """
+    """Check the kind of an integrator."""
     if kind in TABLEAUX:
         return
     raise InputError(f"{field}: {kind!r} is unknown; {did_you_mean(kind, TABLEAUX)}allowed are {', '.join(TABLEAUX)}")
 
 
 def made_folder(path: str | Path) -> Path:
-    """Return a folder, made if it is not there.
-
-    Raises:
-        InputError: If it can't be made.
-    """
+    """Return a folder, made if it is not there."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)

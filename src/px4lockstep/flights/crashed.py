@@ -17,18 +17,9 @@ from px4lockstep.spec.spec import Spec
 
 
 def keep_crashed(folder: Path | None, spec: Spec, number: int) -> dict[str, Any]:
-    """Write log and summary of a run that a signal has ended; the folder stays marked as incomplete.
+    """Write log and summary of a run that a signal has ended, if it had a folder, which stays marked as incomplete.
 
-    Args:
-        folder: The run folder; None if there was none yet.
-        spec: What was flown.
-        number: The signal's.
-
-    Returns:
-        The summary as `--json` prints it: it failed, with the reason; what only the run itself knew is None.
-
-    Raises:
-        InputError: If they can't be written.
+    Return the summary as `--json` prints it: it failed, with the reason; what only the run itself knew is None.
     """
     if folder is not None and (folder / SUMMARY).exists():  # the flight was over, and is all there
         summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text("utf-8"))

@@ -36,15 +36,7 @@ CHANGES_THE_CODE = ("NUMBA_DISABLE_JIT", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to compute a flight.
-
-    Args:
-        name: What it is called in the table.
-        environment: Set for its processes.
-        workers: How many processes fly at the same time.
-        flights: How many flights each of them flies, one after the other.
-        python: The interpreter.
-    """
+    """A way to compute a flight: `workers` processes side by side, each of which flies `flights` in a row."""
 
     name: str
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -55,15 +47,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class VariantFlight:
-    """A flight of a variant.
-
-    Args:
-        name: Of the variant, and which of its flights.
-        digest: Of the flight; None if it failed.
-        live_digest: Of the estimate and the setpoints; None if it failed.
-        error: Why it failed; None if it did not.
-        wall_s: How long its process took, start and compilation included.
-    """
+    """A flight of a variant, with the time of its process, compilation included; `error` says why it failed."""
 
     name: str
     digest: str | None
@@ -78,13 +62,7 @@ class VariantFlight:
 
 @dataclass(frozen=True)
 class Determinism:
-    """What came out.
-
-    Args:
-        flights: In the order of the variants.
-        parted: The names of the first flight and of the first that is another; None if there is none.
-        first_difference: Where those two part.
-    """
+    """The flights in the order of the variants; of the first two that differ, their names and where they part."""
 
     flights: tuple[VariantFlight, ...]
     parted: tuple[str, str] | None = None
@@ -108,11 +86,7 @@ class Determinism:
 
 
 def default_variants(runs: int) -> tuple[Variant, ...]:
-    """Return all ways to compute that must make no difference.
-
-    Raises:
-        InputError: If there is no run.
-    """
+    """Return all ways to compute that must make no difference."""
     if runs < 1:
         raise InputError(f"runs = {runs} is not allowed; fly at least 1")
     return (

@@ -25,11 +25,7 @@ def recording_at(folder: Path, number: int) -> Path:
 
 
 def work(spec: str, folder: Path, flights: int, parent: int) -> None:
-    """Fly some flights, one after the other.
-
-    Raises:
-        LockstepError: If one can't be flown to its end.
-    """
+    """Fly some flights, one after the other."""
 
     def leave_if_alone(_: Simulation) -> None:
         if os.getppid() != parent:

@@ -56,11 +56,7 @@ class RunFolderContents:
 
     @classmethod
     def of(cls, folder: str | Path) -> "RunFolderContents":
-        """Read a run folder.
-
-        Raises:
-            InputError: If it lacks anything.
-        """
+        """Read a run folder."""
         path = Path(folder)
         recording, log = read_recording(path), read_log(path)
         try:

@@ -16,28 +16,13 @@ if TYPE_CHECKING:
 
 
 def draw_flight(log: Log, name: str, mission: Mission | None, home_deg: tuple[float, float]) -> "Figure":
-    """Return the picture of a flight, named after the aircraft, with its mission as seen from home.
-
-    Args:
-        log: The log.
-        name: The aircraft's name.
-        mission: The mission, if there is one.
-        home_deg: Latitude and longitude of the origin.
-    """
+    """Return the picture of a flight, named after the aircraft, with its mission as seen from home."""
     waypoints = mission_waypoints(mission, *home_deg) if mission is not None else {}
     return plot_flight(log, waypoints=waypoints, title=name)
 
 
 def draw_folder(folder: str | Path, log: Log) -> tuple["Figure", str | None]:
-    """Return the picture of the flight in a run folder, and why it has no waypoints, if it should have some.
-
-    Args:
-        folder: The run folder.
-        log: Its log, from `read_log`.
-
-    Raises:
-        InputError: If the folder has no aircraft file, or the log can't be drawn.
-    """
+    """Return the picture of the flight in a run folder, and why it has no waypoints, if it should have some."""
     spec_path = Path(folder) / SPEC
     try:
         spec = load_spec(spec_path, reads_mission=False)

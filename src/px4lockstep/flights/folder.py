@@ -54,15 +54,9 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: str | Path | None, flight: Flight, *, holds_log: bool = False) -> "RunFolder":
-        """Make the folder, marked as incomplete, with the aircraft file and its mission.
+        """Make the folder, by default a new one in `runs/`, marked as incomplete, with the spec file and its mission.
 
-        Args:
-            path: Where; left out, a new one in `runs/`.
-            flight: What is flown.
-            holds_log: Whether the flight is yet to be flown, and is to keep its log in the folder meanwhile.
-
-        Raises:
-            InputError: If it can't be made, there is something in it, or no room on the disk for the log.
+        With `holds_log`, a flight that is yet to be flown keeps its log in the folder meanwhile.
         """
         spec = flight.spec
         for key in ("log_csv", "recording_out"):
@@ -99,9 +93,7 @@ class RunFolder:
     def keep(self, run: "Run", *, release: bool = False) -> None:
         """Write recording, log and summary; the file that held the log goes, and the run still has it.
 
-        Args:
-            run: What was flown.
-            release: Whether to give the memory of the recording back when it is written.
+        `release` gives the memory of the recording back when it is written.
         """
         try:
             self._keep_recording(run)
@@ -161,11 +153,7 @@ def summary_of(run: "Run", folder: Path | None) -> dict[str, Any]:
 
 
 def fresh_folder(name: str, root: str | Path = "runs") -> Path:
-    """Make a folder, named after the aircraft and the time, and return it; no other run gets the same.
-
-    Raises:
-        InputError: If it can't be made.
-    """
+    """Make a folder, named after the aircraft and the time, and return it; no other run gets the same."""
     stem = re.sub(r"[^\w.-]", "_", name) + time.strftime("-%Y%m%d-%H%M%S")
     for count in itertools.count(1):
         path = Path(root) / (stem if count == 1 else f"{stem}-{count}")
@@ -185,11 +173,7 @@ def is_incomplete(folder: str | Path) -> bool:
 
 
 def check_folder(folder: str | Path) -> Path:
-    """Return the path of a run folder.
-
-    Raises:
-        InputError: If there is no such folder.
-    """
+    """Return the path of a run folder."""
     path = Path(folder)
     if path.is_file():
         raise InputError(f"{path} is a file; give the run folder")
@@ -199,11 +183,7 @@ def check_folder(folder: str | Path) -> Path:
 
 
 def read_log(folder: str | Path) -> Log:
-    """Return the log in a run folder; of a run that was killed, or is being flown, what it has logged.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Return the log in a run folder; of a run that was killed, or is being flown, what it has logged."""
     path = check_folder(folder)
     if (path / LOG_PARQUET).exists():
         return read_parquet(path / LOG_PARQUET)

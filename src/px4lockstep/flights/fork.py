@@ -55,17 +55,9 @@ class LiveTrunk:
 
     @classmethod
     def of(cls, recording: Recording, before: Spec, at_s: float, library: Mapping[str, str]) -> "LiveTrunk":
-        """Fly a recorded flight again to a time, with PX4, and check that it is the same flight.
+        """Fly a recorded flight again to a time, and check that it is the same flight.
 
-        Args:
-            recording: The flight.
-            before: Its spec.
-            at_s: The time.
-            library: Where PX4 is, as keys of the spec; a recording does not tell.
-
-        Raises:
-            InputError: If the time is not in it, or the library is not found.
-            SimulationError: If it does not fly as it was recorded: by another PX4, say.
+        `library` says where PX4 is, as keys of the spec, which a recording does not.
         """
         at_us, end_us = seconds_to_us(at_s, "at_s"), int(recording.log["time_us"][-1])
         if at_us >= end_us:
@@ -84,15 +76,7 @@ class LiveTrunk:
         return cls(recording, simulation.autopilot, flight, start, simulation.copied(), simulation.time_us)
 
     def fly_branch(self, before: Spec, spec: Spec, folder: Path, plots: bool, printed: str) -> None:
-        """Fly a branch, in a child of the process that flew the trunk; it leaves its run folder.
-
-        Args:
-            before: What the trunk flew.
-            spec: What the branch flies.
-            folder: Where.
-            plots: Whether to draw it.
-            printed: What PX4 printed before.
-        """
+        """Fly a branch, in a child of the process that flew the trunk; it leaves its run folder."""
         flight = build(spec, record=True, session=self.session)
         flight.simulation.continue_from(self.moment, self.start)
         target = RunFolder.create(folder, flight, holds_log=True)

@@ -31,13 +31,7 @@ class Outcome:
 
 
 def outcome_of(simulation: Simulation, log: Log, error: LockstepError | None = None) -> Outcome:
-    """Return what came of a flight.
-
-    Args:
-        simulation: As the run left it.
-        log: Its log, with all columns.
-        error: What the run could not go on for, if so.
-    """
+    """Return what came of a flight, from its log with all columns and the error that it could not go on for."""
     time_s, end_s = simulation.time_us / 1e6, simulation.timeline.end_us / 1e6
     if error is not None:
         return Outcome(FAILED, str(error))

@@ -79,11 +79,7 @@ def made_with(spec: Spec) -> Snapshot:
 
 
 def recorded_spec(recording: Recording) -> Spec:
-    """Return the spec of a recording, with its mission.
-
-    Raises:
-        InputError: If anything is wrong with it.
-    """
+    """Return the spec of a recording, with its mission."""
     source = recording.source
     is_kept = source.mission is not None and source.mission_name is not None
     missions = {str(source.mission_name): str(source.mission)} if is_kept else {}

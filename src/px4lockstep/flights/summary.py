@@ -110,13 +110,7 @@ def summarize(
 
 
 def summarize_log(log: Log | None, reason: str, capacities_ah: Sequence[float]) -> dict[str, Any]:
-    """Return what is known of a run that left only its log, under the names of `Summary`; what is not known is None.
-
-    Args:
-        log: What there is of it.
-        reason: Why the run failed.
-        capacities_ah: Of its batteries.
-    """
+    """Return what is known of a run that left only its log, under the names of `Summary`; what is not known is None."""
     told: dict[str, Any] = dict.fromkeys(field.name for field in fields(Summary))
     told |= {"outcome": FAILED, "reason": reason, "waypoint_times_s": [], "events": [], "warnings": []}
     if log is None or not log.rows:
@@ -139,12 +133,7 @@ def _as_dicts(events: Sequence[FlightEvent]) -> list[dict[str, Any]]:
 
 
 def _extremes(log: Log, capacities_ah: npt.NDArray[np.float64]) -> dict[str, float | None]:
-    """Return max altitude, max speed and used charge of a log, under their names in `Summary`; None for what it lacks.
-
-    Args:
-        log: The log.
-        capacities_ah: Of the batteries; those after the log's do not count.
-    """
+    """Return max altitude, max speed and used charge of a log, by their names in `Summary`; None for what it lacks."""
     found: dict[str, float | None] = dict.fromkeys(("max_altitude_m", "max_speed_m_s", "battery_used"))
     if log.rows and "pos_ned" in log:
         found["max_altitude_m"] = float(0.0 - log["pos_ned"][:, 2].min())

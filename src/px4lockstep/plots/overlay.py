@@ -35,16 +35,7 @@ def distance_between(first: Log, second: Log) -> tuple[Array, Array]:
 
 
 def plot_overlay(logs: tuple[Log, Log], names: tuple[str, str], parts_at_s: float | None) -> "Figure":
-    """Draw two flights.
-
-    Args:
-        logs: Of both, with positions at least; panels whose columns they lack say so.
-        names: What to call them.
-        parts_at_s: When they part, to be marked; None if they don't.
-
-    Raises:
-        InputError: If a log has no rows or no position.
-    """
+    """Draw two flights, and mark when they part, if they do; panels whose columns the logs lack say so."""
     from matplotlib import style
     from matplotlib.figure import Figure
 

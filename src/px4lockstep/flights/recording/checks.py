@@ -16,11 +16,7 @@ from px4lockstep.flights.recording.recording import Recording
 
 
 def check_recording(recording: Recording) -> None:
-    """Check all parts, the digests last.
-
-    Raises:
-        InputError: If anything does not fit, with what and where.
-    """
+    """Check all parts, the digests last."""
     recording.streams.check()
     _check_timeline(recording)
     _check_values(recording)

@@ -110,11 +110,7 @@ def contents_of(recording: Recording) -> Contents:
 
 
 def recording_of(contents: Contents) -> Recording:
-    """Return the recording in a file of this version, after checking that all of it fits together.
-
-    Raises:
-        InputError: If anything does not, with what differs.
-    """
+    """Return the recording in a file of this version, after checking that all of it fits together."""
     _add_missing(contents)
     _check_names(contents)
     for name, entry in ENTRIES.items():

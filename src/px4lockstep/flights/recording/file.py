@@ -49,11 +49,7 @@ LEVEL = 1  # of compression: more takes longer than it saves
 
 
 def write_recording(recording: Recording, path: str | Path) -> None:
-    """Write a recording, as a whole or not at all.
-
-    Raises:
-        InputError: If the file can't be written.
-    """
+    """Write a recording, as a whole or not at all."""
     with atomic_path(path) as part:
         with NotingFile(part, "w+") as raw:
             _write(contents_of(recording), raw)
@@ -118,11 +114,7 @@ class NotingFile(io.FileIO):
         return size or 0
 
     def raise_if_any(self) -> None:
-        """Raise what was noted.
-
-        Raises:
-            OSError: If there was an error.
-        """
+        """Raise what was noted."""
         if self._error is not None:
             raise self._error
 
@@ -220,11 +212,7 @@ def _blocks_of(path: Path) -> Iterator[bytes]:
 
 
 def _check_seal(path: Path) -> None:
-    """Check that a file is a recording, as a whole and as it was written.
-
-    Raises:
-        InputError: If not.
-    """
+    """Check that a file is a recording, as a whole and as it was written."""
     with path.open("rb") as file:
         block, head = file.read(BLOCK_BYTES), file.read(HEAD_BYTES)
     if not block.startswith(TITLE):
@@ -242,11 +230,7 @@ def _check_seal(path: Path) -> None:
 
 
 def _read(path: Path) -> Contents:
-    """Read all that is in a file, and check the hash of each part.
-
-    Raises:
-        InputError: If it is of another format or a newer version, or a hash differs.
-    """
+    """Read all that is in a file, and check the hash of each part."""
     import h5py
 
     with h5py.File(path, "r", locking=False) as file:

@@ -86,11 +86,7 @@ def _dtype_of(layout: Any) -> np.dtype[Any]:
 
 
 def _with_fields(array: npt.NDArray[Any], dtype: np.dtype[Any], name: str) -> npt.NDArray[Any]:
-    """Return records with some of their fields.
-
-    Raises:
-        InputError: If they don't have one, or it is of another type.
-    """
+    """Return records with some of their fields."""
     kept = np.zeros(array.shape, dtype)
     for field in dtype.names or ():
         if field not in (array.dtype.names or ()):

@@ -18,15 +18,9 @@ from px4lockstep.errors import InputError, StateError
 
 @dataclass(frozen=True)
 class FlightSource:
-    """Where a flight came from.
+    """Where a flight came from: the resolved spec file and mission, who flew, and versions by name.
 
-    Args:
-        spec: The resolved aircraft file.
-        mission: The text of the mission that it names, if it names one.
-        mission_name: The name of the mission's file, as the aircraft file has it.
-        autopilot: Who flew: kind and version.
-        seed: Of all randomness.
-        versions: Of px4lockstep and of what it computes with, by name.
+    `mission_name` is the name of the mission's file, as the spec file has it; `autopilot` is its kind and version.
     """
 
     spec: str

@@ -18,11 +18,7 @@ Places = Mapping[int, tuple[float, float]]
 
 
 def check_waypoints(waypoints: Mapping[int, Sequence[float]] | None) -> Places:
-    """Return north and east of waypoints.
-
-    Raises:
-        InputError: If one is not a place.
-    """
+    """Return north and east of waypoints."""
     places = {}
     for number, place in (waypoints or {}).items():
         point = np.asarray(place, np.float64)
