@@ -60,8 +60,7 @@ def test_changes_act_from_the_moment_on(overrides):
     recording = recorded()
     [one] = branch(recording, 6.0, overrides=overrides)
     simulation = one.run.simulation
-    rows = [FlightRows.of(recording.log, recording.log_state), FlightRows.of(simulation.log, simulation.log_state)]
-    parted = first_difference(rows[0], rows[1], recording.state_names)
+    parted = first_difference(FlightRows.of(recording), FlightRows.of(simulation), recording.state_names)
     assert parted is not None
     assert 6_000_000 <= parted.time_us < 8_000_000
     assert {change.key.split(".")[0] for change in one.changes} == {key.split(".")[0] for key in overrides}

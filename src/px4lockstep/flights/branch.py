@@ -154,12 +154,8 @@ def fly_branches(
 
 def check_flown(recording: Recording, simulation: Simulation) -> None:
     """Check that a flight is the recorded one so far, bit for bit."""
-    rows = len(simulation.log)
-    difference = first_difference(
-        FlightRows.of(recording.log[:rows], recording.log_state[:rows]),
-        FlightRows.of(simulation.log, simulation.log_state),
-        simulation.plant.names,
-    )
+    recorded = FlightRows.of(recording, len(simulation.log))
+    difference = first_difference(recorded, FlightRows.of(simulation), simulation.plant.names)
     if difference is not None:
         raise SimulationError(f"the flight does not go on as it was recorded: {difference}. {_recorded_by(recording)}")
 

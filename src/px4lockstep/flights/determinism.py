@@ -9,7 +9,8 @@ Compiled for this processor and for any, interpreted, by workers that have flown
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,14 +23,13 @@ from px4lockstep.flights.recorded import SPEC, live
 from px4lockstep.flights.recording.differences import Difference, FlightRows, first_difference, first_live_difference
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.flights.run import loaded
 from px4lockstep.processes import Interpreter
 from px4lockstep.spec.build import build
-from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
 
 MAX_PROCESSES = 2
 LOOK_S = 0.05
-WORKER = "px4lockstep.flights.determinism_worker"
 CHANGES_THE_CODE = ("NUMBA_DISABLE_JIT", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
 """Of the user's environment, what would make another variant of all variants."""
 
@@ -75,9 +75,7 @@ class Determinism:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as `--json` prints it."""
-        difference = None
-        if self.parted is not None and self.first_difference is not None:
-            difference = {"variants": list(self.parted), **self.first_difference.as_dict()}
+        difference = self.first_difference and {"variants": list(self.parted or ()), **self.first_difference.as_dict()}
         return {
             "identical": self.identical,
             "variants": [flown.as_dict() for flown in self.flights],
@@ -123,10 +121,7 @@ def determinism(
         InputError: If the file can't be flown.
     """
     usual = default_variants(runs)
-    if not isinstance(spec, Spec):
-        spec = load_spec(spec, overrides)
-    elif overrides:
-        raise InputError("overrides are for a name or a path; load_spec(path, overrides) gives a changed file")
+    spec = loaded(spec, overrides)
     if spec.run.mode == "replay":
         raise InputError("run.mode = 'replay' can't be compared: it is computed from a recording. Use 'live'")
     autopilot = spec.autopilot.capabilities
@@ -143,8 +138,8 @@ def determinism(
         folder = Path(name)
         write_spec(spec, folder)
         compared = _Compared()
-        with _Processes(folder / SPEC, folder) as processes:
-            for job, error in processes.run(ways):
+        with closing(_run(ways, folder)) as ended:
+            for job, error in ended:
                 for flown in compared.add(job, error):
                     if watch is not None:
                         watch(flown)
@@ -158,67 +153,53 @@ class _Job:
     variant: Variant
     place: tuple[int, int]  # the variant's, and among its workers
     folder: Path
-    process: Interpreter | None = None
     start_s: float = 0.0
 
     def names(self) -> list[str]:
-        variant, count = self.variant, self.variant.workers * self.variant.flights
-        if count == 1:
+        variant = self.variant
+        if variant.workers * variant.flights == 1:
             return [variant.name]
         first = self.place[1] * variant.flights
         return [f"{variant.name}, flight {first + i + 1}" for i in range(variant.flights)]
 
+    def start(self) -> Interpreter:
+        self.folder.mkdir()
+        kept = {name: value for name, value in os.environ.items() if name not in CHANGES_THE_CODE}
+        self.start_s = time.perf_counter()
+        return Interpreter.start(
+            "px4lockstep.flights.determinism_worker",
+            [str(self.folder.parent / SPEC), str(self.folder), str(self.variant.flights), str(os.getpid())],
+            python=self.variant.python,
+            environment={**kept, "PX4LOCKSTEP_QUIET": "1", **self.variant.environment},
+        )
 
-class _Processes:
-    """The processes of all variants, a few at a time; at the end of the block, none is left."""
 
-    def __init__(self, spec: Path, folder: Path) -> None:
-        self._spec = spec
-        self._folder = folder
-        self._running: list[_Job] = []
-
-    def __enter__(self) -> "_Processes":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for job in self._running:
-            if job.process is not None:
-                job.process.kill()  # with what it has started itself, to compile
-
-    def run(self, variants: Sequence[Variant]) -> Iterator[tuple[_Job, str | None]]:
-        """Give each job when it has ended, and why it failed if it did."""
-        waiting = [
-            [_Job(variant, (i, j), self._folder / f"{i}-{j}") for j in range(variant.workers)]
-            for i, variant in enumerate(variants)
-        ]
-        room = min(MAX_PROCESSES, os.cpu_count() or 1)
-        while waiting or self._running:
-            while waiting and (not self._running or len(self._running) + len(waiting[0]) <= room):
+def _run(variants: Sequence[Variant], folder: Path) -> Generator[tuple[_Job, str | None], None, None]:
+    """Run the processes of all variants, a few at a time; yield each job when it has ended, and why it failed if so."""
+    waiting = [
+        [_Job(variant, (i, j), folder / f"{i}-{j}") for j in range(variant.workers)]
+        for i, variant in enumerate(variants)
+    ]
+    most = min(MAX_PROCESSES, os.cpu_count() or 1)
+    running: list[tuple[_Job, Interpreter]] = []
+    try:
+        while waiting or running:
+            while waiting and (not running or len(running) + len(waiting[0]) <= most):
                 for job in waiting.pop(0):
                     try:
-                        self._start(job)
+                        running.append((job, job.start()))
                     except OSError as error:
                         yield job, f"{job.variant.python} can't be started: {error.strerror}"
-            for job in list(self._running):
-                assert job.process is not None
-                code = job.process.wait(LOOK_S)
+            for job, process in list(running):
+                code = process.wait(LOOK_S)
                 if code is not None:
-                    self._running.remove(job)
-                    reason = None if code == 0 else _reason(job.process, code)
-                    job.process.close()
+                    running.remove((job, process))
+                    reason = None if code == 0 else _reason(process, code)
+                    process.close()
                     yield job, reason
-
-    def _start(self, job: _Job) -> None:
-        job.folder.mkdir()
-        kept = {name: value for name, value in os.environ.items() if name not in CHANGES_THE_CODE}
-        job.start_s = time.perf_counter()
-        job.process = Interpreter.start(
-            WORKER,
-            [str(self._spec), str(job.folder), str(job.variant.flights), str(os.getpid())],
-            python=job.variant.python,
-            environment={**kept, "PX4LOCKSTEP_QUIET": "1", **job.variant.environment},
-        )
-        self._running.append(job)
+    finally:
+        for _, process in running:
+            process.kill()  # with what it has started itself, to compile
 
 
 def _reason(process: Interpreter, code: int) -> str:
@@ -270,9 +251,6 @@ class _Compared:
 
 def where_they_part(first: Recording, second: Recording) -> Difference | None:
     """Return where two flights part: in themselves, in the estimate or in the setpoints, whichever is first."""
-    flights = FlightRows.of(first.log, first.log_state), FlightRows.of(second.log, second.log_state)
-    found = [
-        first_difference(flights[0], flights[1], first.state_names),
-        first_live_difference(first.log, second.log),
-    ]
-    return min((one for one in found if one is not None), key=lambda one: one.time_us, default=None)
+    flown = first_difference(FlightRows.of(first), FlightRows.of(second), first.state_names)
+    found = [one for one in (flown, first_live_difference(first, second)) if one is not None]
+    return min(found, key=lambda one: one.time_us, default=None)

@@ -82,7 +82,7 @@ class Diff:
     @cached_property
     def first_live_difference(self) -> Difference | None:
         """The first row of the logs and field of estimate or setpoints that differs: often the cause of the rest."""
-        return first_live_difference(self.first.recording.log, self.second.recording.log)
+        return first_live_difference(self.first.recording, self.second.recording)
 
     @property
     def is_same(self) -> bool:
@@ -106,10 +106,8 @@ class Diff:
         return {
             "identical": self.is_same,
             "changes": [change.as_dict() for change in self.changes],
-            "first_difference": None if self.first_difference is None else self.first_difference.as_dict(),
-            "first_live_difference": (
-                None if self.first_live_difference is None else self.first_live_difference.as_dict()
-            ),
+            "first_difference": self.first_difference and self.first_difference.as_dict(),
+            "first_live_difference": self.first_live_difference and self.first_live_difference.as_dict(),
             "metrics": {name: list(pair) for name, pair in self.metrics.items()},
             "largest_distance_m": self.largest_distance_m,
         }
@@ -134,8 +132,7 @@ def diff(first: str | Path, second: str | Path) -> Diff:
     ours, theirs = RunFolderContents.of(first), RunFolderContents.of(second)
     changes = changes_between(recorded_spec(ours.recording), recorded_spec(theirs.recording))
     if ours.recording.source.mission != theirs.recording.source.mission:
-        missions = (ours.recording.source.mission, theirs.recording.source.mission)
-        one, other = (_title(text) for text in missions)
+        one, other = (_title(run.recording.source.mission) for run in (ours, theirs))
         changes = (*changes, Change("mission", one, other, STAGES["mission"]))
     return Diff(ours, theirs, changes)
 
@@ -148,11 +145,8 @@ def _exact_difference(first: Recording, second: Recording) -> Difference | None:
     """Return where two flights part: by their logs to the row, then by replays to the boundary."""
     if first.state_names != second.state_names:
         return Difference(int(first.streams.time_us[0]), "states", len(first.state_names), len(second.state_names))
-    rows = [FlightRows.of(recording.log, recording.log_state) for recording in (first, second)]
-    found = first_difference(rows[0], rows[1], first.state_names)
-    if found is None:
-        return None
-    return _between_rows(replay_of(first), replay_of(second), found) or found
+    found = first_difference(FlightRows.of(first), FlightRows.of(second), first.state_names)
+    return found and (_between_rows(replay_of(first), replay_of(second), found) or found)
 
 
 def _between_rows(first: Simulation, second: Simulation, found: Difference) -> Difference | None:

@@ -62,13 +62,9 @@ class Replay:
 
         Between two rows of the log it is known which states differ (`omega[0], rotor[2]`), not by how much.
         """
-        recording, simulation = self.recording, self.simulation
-        found = first_difference(
-            FlightRows.of(recording.log, recording.log_state),
-            FlightRows.of(simulation.log, simulation.log_state),
-            simulation.plant.names,
-        )
-        return None if found is None else _between_rows(recording, self.again(), found)
+        flown = FlightRows.of(self.simulation)
+        found = first_difference(FlightRows.of(self.recording), flown, self.simulation.plant.names)
+        return None if found is None else _between_rows(self.recording, self.again(), found)
 
 
 def replay(

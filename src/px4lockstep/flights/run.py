@@ -5,7 +5,7 @@ run.log["pos_ned"], run.summary, run.digest
 run.save("runs/first")
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -169,8 +169,13 @@ def simulate(spec: str | Path | Spec, /, *, watch: Watch | None = None, **overri
         InputError: If anything in the file or the overrides is wrong, with all of it in one report.
         SimulationError: If the run can't go on.
     """
-    if isinstance(spec, Spec):
-        if overrides:
-            raise InputError("overrides are for a name or a path; load_spec(path, overrides) gives a changed file")
-        return fly(build(spec), watch)
-    return fly(build(load_spec(spec, overrides)), watch)
+    return fly(build(loaded(spec, overrides)), watch)
+
+
+def loaded(spec: str | Path | Spec, overrides: Mapping[str, Any]) -> Spec:
+    """Return a spec by its name or path, with changes, or the one that is loaded."""
+    if not isinstance(spec, Spec):
+        return load_spec(spec, overrides)
+    if overrides:
+        raise InputError("overrides are for a name or a path; load_spec(path, overrides) gives a changed file")
+    return spec

@@ -25,17 +25,17 @@ def changed(row, **values):
             log["time_us"][row] = value
         else:
             log["inputs"]["faults"][name][row] = value
-    return FlightRows.of(log, state)
+    return FlightRows.of(replace(tiny(), log=log, log_state=state))
 
 
 def rows():
-    return FlightRows.of(tiny().log, tiny().log_state)
+    return FlightRows.of(tiny())
 
 
 def test_a_flight_and_itself_never_part():
     """Nor do two flights of the same file, NaN and all."""
     assert first_difference(rows(), rows(), tiny().state_names) is None
-    assert first_live_difference(tiny().log, tiny().log.copy()) is None
+    assert first_live_difference(tiny(), replace(tiny(), log=tiny().log.copy())) is None
     nan = changed(7, x=(3, np.nan))
     assert first_difference(nan, changed(7, x=(3, np.nan)), tiny().state_names) is None
 
@@ -74,7 +74,7 @@ def test_one_bit_is_a_difference():
 
 def test_a_flight_that_goes_on_parts_where_the_other_ended():
     """With how many rows they have."""
-    shorter = FlightRows.of(tiny().log[:20], tiny().log_state[:20])
+    shorter = FlightRows.of(tiny(), 20)
     assert first_difference(rows(), shorter, tiny().state_names) == Difference(200_000, "rows", 31, 20)
     assert first_difference(shorter, rows(), tiny().state_names) == Difference(200_000, "rows", 20, 31)
     earlier = first_difference(shorter, changed(6, x=(1, 1.0)), tiny().state_names)
@@ -95,11 +95,11 @@ def test_estimate_and_setpoints_have_differences_of_their_own():
     """Which the flight's rows don't have."""
     log = tiny().log.copy()
     log["bus"]["autopilot"]["q_sp"][8, 3] = 0.5
-    found = first_live_difference(tiny().log, log)
+    found = first_live_difference(tiny(), replace(tiny(), log=log))
     assert (found.time_us, found.field, found.second) == (80_000, "autopilot.q_sp[3]", 0.5)
     log["bus"]["estimate"]["is_valid"][8] = 0.0
-    assert first_live_difference(tiny().log, log).field == "estimate.is_valid"
-    assert first_difference(rows(), FlightRows.of(log, tiny().log_state), tiny().state_names) is None
+    assert first_live_difference(tiny(), replace(tiny(), log=log)).field == "estimate.is_valid"
+    assert first_difference(rows(), FlightRows.of(replace(tiny(), log=log)), tiny().state_names) is None
 
 
 def test_a_difference_as_text_and_as_json():

@@ -1,6 +1,6 @@
 """What is in the file of a recording: names, layouts and descriptions, and that all of it is there."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION, layout_hash
 from px4lockstep.engine.core import LOG_ROW
-from px4lockstep.engine.streams import IN_RECORDING, KEPT, REPLAYED, Streams
+from px4lockstep.engine.streams import IN_RECORDING, KEPT, Streams
 from px4lockstep.environment.gust import GUSTS
 from px4lockstep.errors import InputError
 from px4lockstep.flights.recording.checks import check_recording
@@ -35,17 +35,13 @@ ENTRIES = {
     "streams/gusts": Entry(GUSTS, "Gusts on top of the wind, one record."),
     "plant/initial_state": Entry(np.dtype("<f8"), "The state of the plant before the first boundary."),
 } | {
-    stream.path: Entry(
-        None if stream.per == KEPT else stream.dtype, stream.description, stream.dimensions, stream.optional
-    )
-    for stream in IN_RECORDING
+    each.path: Entry(None if each.per == KEPT else each.dtype, each.description, each.dimensions, each.optional)
+    for each in IN_RECORDING
 }
 """The arrays of every recording, by their path in the file."""
 OPTIONAL = {
-    "log/sensors": Entry(
-        None, "What the sensors reported at each row of the log, if something read it.", optional=True
-    ),
-    "checkpoints/sensors": Entry(None, "The state of the sensors at each of the checkpoints.", optional=True),
+    "log/sensors": Entry(None, "What the sensors reported at each row of the log, if something read it.", 1, True),
+    "checkpoints/sensors": Entry(None, "The state of the sensors at each of the checkpoints.", 1, True),
 }
 """Arrays of recordings with sensors. They describe themselves: another version may have other sensors."""
 
@@ -81,52 +77,46 @@ class Contents:
 
 def contents_of(recording: Recording) -> Contents:
     """Return what is to be written for a recording."""
-    streams, source = recording.streams, recording.source
-    mission = {} if source.mission is None else {"mission": source.mission}
-    sensors: dict[str, npt.NDArray[Any]] = {}
+    source = recording.source
+    texts = {"spec": source.spec, "state_names": "\n".join(recording.state_names), "mission": source.mission}
+    arrays = {stream.path: array_of(recording, stream.name) for stream in IN_RECORDING}
+    arrays |= {"streams/gusts": recording.streams.gusts, "plant/initial_state": recording.initial_state}
+    attributes = _layout() | {
+        "integrator": recording.integrator,
+        "autopilot": source.autopilot,
+        "seed": source.seed,
+        "digest": recording.digest,
+        "live_digest": recording.live_digest,
+        "mission_name": source.mission_name or "",
+    }
     if recording.log_sensors is not None and recording.sensor_checkpoints is not None:
-        sensors = {"log/sensors": recording.log_sensors, "checkpoints/sensors": recording.sensor_checkpoints}
+        arrays |= {"log/sensors": recording.log_sensors, "checkpoints/sensors": recording.sensor_checkpoints}
+    versions = dict(sorted(source.versions.items()))  # in the order that they are read in
     return Contents(
-        version=VERSION,
-        attributes={
-            "bus_version": BUS_SCHEMA_VERSION,
-            "bus_layout": layout_hash(without_later_faults(LOG_ROW)),
-            "integrator": recording.integrator,
-            "autopilot": source.autopilot,
-            "seed": source.seed,
-            "digest": recording.digest,
-            "live_digest": recording.live_digest,
-            "mission_name": source.mission_name or "",
-        },
-        versions=dict(sorted(source.versions.items())),  # in the order that they are read in
-        texts={"spec": source.spec, "state_names": "\n".join(recording.state_names)} | mission,
-        arrays={
-            **{stream.path: array_of(recording, stream.name) for stream in IN_RECORDING},
-            "streams/gusts": streams.gusts,
-            "plant/initial_state": recording.initial_state,
-            **sensors,
-        },
+        VERSION, attributes, versions, {key: text for key, text in texts.items() if text is not None}, arrays
     )
+
+
+def _layout() -> dict[str, Any]:
+    """Return the attributes that say how records are laid out."""
+    return {"bus_version": BUS_SCHEMA_VERSION, "bus_layout": layout_hash(without_later_faults(LOG_ROW))}
 
 
 def recording_of(contents: Contents) -> Recording:
     """Return the recording in a file of this version, after checking that all of it fits together."""
     _add_missing(contents)
     _check_names(contents)
-    for name, entry in ENTRIES.items():
-        if entry.dtype is not None:
-            contents.arrays[name] = with_later_faults(contents.arrays[name], entry.dtype)
-        _check_layout(name, contents.arrays[name], entry)
-    for name in OPTIONAL:
+    for name, entry in (ENTRIES | OPTIONAL).items():
         if name in contents.arrays:
-            _check_layout(name, contents.arrays[name], OPTIONAL[name])
-    for name, ours in (("bus_version", BUS_SCHEMA_VERSION), ("bus_layout", layout_hash(without_later_faults(LOG_ROW)))):
+            if entry.dtype is not None:
+                contents.arrays[name] = with_later_faults(contents.arrays[name], entry.dtype)
+            _check_layout(name, contents.arrays[name], entry)
+    for name, ours in _layout().items():
         if contents.attributes[name] != ours:
             raise InputError(f"its attribute {name} is {contents.attributes[name]!r}, not {ours!r}")
     arrays, attributes = contents.arrays, contents.attributes
-    boundaries = {name: arrays[f"timeline/{name}"] for name in ("time_us", "due")}
-    replayed = {stream.name: arrays[stream.path] for stream in REPLAYED}
-    streams = Streams(gusts=arrays["streams/gusts"], **boundaries, **replayed)
+    streams = {stream.name: arrays[stream.path] for stream in IN_RECORDING}
+    replayed = {each.name: streams.pop(each.name) for each in fields(Streams) if each.name in streams}
     recording = Recording(
         source=FlightSource(
             spec=contents.texts["spec"],
@@ -137,17 +127,14 @@ def recording_of(contents: Contents) -> Recording:
             versions=contents.versions,
         ),
         integrator=attributes["integrator"],
-        streams=streams,
+        streams=Streams(gusts=arrays["streams/gusts"], **replayed),
         state_names=tuple(contents.texts["state_names"].split("\n")),
         initial_state=arrays["plant/initial_state"],
-        log=arrays["log/rows"],
-        log_state=arrays["log/state"],
-        checkpoints=arrays["checkpoints/state"],
-        fingerprints=arrays["plant/fingerprints"],
         digest=attributes["digest"],
         live_digest=attributes["live_digest"],
         log_sensors=arrays.get("log/sensors"),
         sensor_checkpoints=arrays.get("checkpoints/sensors"),
+        **streams,  # the log, checkpoints and fingerprints
     )
     check_recording(recording)
     return recording
@@ -203,12 +190,8 @@ def without_later_faults(dtype: np.dtype[Any], later: tuple[str, ...] = LATER) -
     """Return a record as it was before kinds of faults were added to it."""
     if dtype.names is None or not later:
         return dtype
-    fields = [
-        (name, without_later_faults(dtype[name].base, later), dtype[name].shape)
-        for name in dtype.names
-        if name not in later
-    ]
-    return record(fields)
+    kept = (name for name in dtype.names if name not in later)
+    return record([(name, without_later_faults(dtype[name].base, later), dtype[name].shape) for name in kept])
 
 
 def _check_layout(name: str, array: npt.NDArray[Any], entry: Entry) -> None:
@@ -234,8 +217,5 @@ def layout_difference(ours: np.dtype[Any], theirs: np.dtype[Any], name: str) -> 
         lacks = [f"lacks the field {missing[0]!r}"] if missing else []
         has = [f"has a field {unknown[0]!r} that this version does not know"] if unknown else []
         return f"{name} {' and '.join(lacks + has)}"
-    for field_name in ours.names:
-        found = layout_difference(ours[field_name], theirs[field_name], f"{name}.{field_name}")
-        if found is not None:
-            return found
-    return f"{name} has its fields in another order or place"
+    inside = (layout_difference(ours[each], theirs[each], f"{name}.{each}") for each in ours.names)
+    return next(filter(None, inside), f"{name} has its fields in another order or place")

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from px4lockstep.engine.digest import pack_flight, pack_live
 from px4lockstep.engine.simulation import Simulation
+from px4lockstep.flights.recording.recording import Recording
 
 ROWS_PER_CHUNK = 8_192
 
@@ -33,15 +34,12 @@ class Difference:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it, which knows no numbers that are not finite: they are None."""
-        return {name: _finite(value) for name, value in asdict(self).items()}
+        numbers = asdict(self).items()
+        return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in numbers}
 
     def __str__(self) -> str:
         values = "" if self.first is None else f": {self.first!r} and {self.second!r}"
         return f"{self.field} at {self.time_us} us{values}"
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @dataclass(frozen=True)
@@ -53,9 +51,10 @@ class FlightRows:
     inputs: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, log: npt.NDArray[Any], state: npt.NDArray[np.float64]) -> "FlightRows":
-        """Take them from a log."""
-        return cls(log["time_us"], state, log["inputs"])
+    def of(cls, flown: Recording | Simulation, rows: int | None = None) -> "FlightRows":
+        """Take them from a flight, the first ones or all."""
+        log = flown.log[:rows]
+        return cls(log["time_us"], flown.log_state[:rows], log["inputs"])
 
     @classmethod
     def now(cls, simulation: Simulation) -> "FlightRows":
@@ -65,8 +64,7 @@ class FlightRows:
 
     def holding(self, time_us: int) -> "FlightRows":
         """Return what acts on the plant alone, since a time."""
-        times_us = np.full(len(self.time_us), time_us, np.uint64)
-        return FlightRows(times_us, np.zeros_like(self.state), self.inputs)
+        return FlightRows(np.full_like(self.time_us, time_us), np.zeros_like(self.state), self.inputs)
 
     def packed(self, rows: slice) -> npt.NDArray[Any]:
         """Return some rows as the digest has them."""
@@ -85,9 +83,10 @@ class LiveRows:
         return pack_live(self.time_us[rows], self.bus[rows])
 
 
-def first_live_difference(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Difference | None:
-    """Return where the estimates or setpoints of two logs part; None if they never do."""
-    return first_difference(LiveRows(first["time_us"], first["bus"]), LiveRows(second["time_us"], second["bus"]))
+def first_live_difference(first: Recording, second: Recording) -> Difference | None:
+    """Return where the estimates or setpoints of two flights part; None if they never do."""
+    ours, theirs = (LiveRows(flown.log["time_us"], flown.log["bus"]) for flown in (first, second))
+    return first_difference(ours, theirs)
 
 
 def first_difference(
@@ -99,16 +98,12 @@ def first_difference(
         rows = slice(start, min(start + ROWS_PER_CHUNK, common))
         ours, theirs = first.packed(rows), second.packed(rows)
         if ours.tobytes() != theirs.tobytes():
-            row = int(np.flatnonzero((_bytes(ours) != _bytes(theirs)).any(axis=1))[0])
+            row = next(i for i in range(len(ours)) if ours[i].tobytes() != theirs[i].tobytes())
             return _in_row(ours[row], theirs[row], state_names)
     if len(first.time_us) == len(second.time_us):
         return None
     longer = first if len(first.time_us) > common else second
     return Difference(int(longer.time_us[common]), "rows", len(first.time_us), len(second.time_us))
-
-
-def _bytes(packed: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    return packed.view(np.uint8).reshape(len(packed), packed.itemsize)
 
 
 def _in_row(ours: Any, theirs: Any, state_names: tuple[str, ...]) -> Difference:

@@ -8,7 +8,7 @@ Nothing in it depends on when or where it was written.
 
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.errors import InputError
-from px4lockstep.flights.recording.contents import (
-    ENTRIES,
-    FORMAT,
-    MISSION,
-    OPTIONAL,
-    TEXTS,
-    VERSION,
-    Contents,
-    contents_of,
-    recording_of,
-)
+from px4lockstep.flights.recording import contents as parts
+from px4lockstep.flights.recording.contents import FORMAT, VERSION, Contents, contents_of, recording_of
 from px4lockstep.flights.recording.migrations import migrated
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.io import atomic_path, blocks
@@ -39,7 +30,6 @@ BLOCK_BYTES = 512
 TITLE = b"px4lockstep recording\n"
 CHUNK_BYTES = 2**18
 CHUNKS_AT_ONCE = 64
-READ_BYTES = 2**20
 MAX_BYTES = 16 * 2**30
 HEAD_BYTES = 36
 LENGTH_AT = slice(28, 36)  # of HDF5's own head (superblock version 3): where the file ends
@@ -124,57 +114,48 @@ def _write(contents: Contents, raw: NotingFile) -> None:
     import h5py
 
     with h5py.File(raw, "w", libver=("v110", "v110"), userblock_size=BLOCK_BYTES) as file:
-        _write_attribute(file, "format", FORMAT)
-        _write_attribute(file, "version", contents.version)
-        for name, value in contents.attributes.items():
-            _write_attribute(file, name, value)
-        for name, value in contents.versions.items():
-            _write_attribute(file, f"version_of_{name}", value)
+        about: dict[str, Any] = {"format": FORMAT, "version": contents.version}
+        versions = {f"version_of_{name}": version for name, version in contents.versions.items()}
+        _write_attributes(file, about | contents.attributes | versions)
         for name, text in contents.texts.items():
             encoded = text.encode()
-            value = np.array(encoded, h5py.string_dtype("utf-8", max(1, len(encoded))))
-            sha256 = hashlib.sha256(encoded).hexdigest()
-            _describe(file.create_dataset(name, data=value), TEXTS.get(name, MISSION), sha256)
+            described = {
+                "description": parts.TEXTS.get(name, parts.MISSION),
+                "sha256": hashlib.sha256(encoded).hexdigest(),
+            }
+            _write_attributes(file.create_dataset(name, data=_fixed(encoded)), described)
         for name, array in contents.arrays.items():
             written = _write_array(file, name, array)
-            entry = (ENTRIES | OPTIONAL)[name]
-            _describe(written, entry.description, _hash_of(array))
+            entry = (parts.ENTRIES | parts.OPTIONAL)[name]
+            _write_attributes(written, {"description": entry.description, "sha256": _hash_of(array)})
             if entry.optional:
-                _write_attribute(written, "optional", 1)
+                _write_attributes(written, {"optional": 1})
 
 
 def _write_array(file: "h5py.File", name: str, array: npt.NDArray[Any]) -> "h5py.Dataset":
     if not array.size:
         return file.create_dataset(name, data=array, track_times=False)
     rows = min(len(array), max(1, CHUNK_BYTES // (array.nbytes // len(array))))
-    written = file.create_dataset(
-        name,
-        array.shape,
-        array.dtype,
-        track_times=False,
-        chunks=(rows, *array.shape[1:]),
-        compression=LEVEL,
-        shuffle=True,
-    )
+    how = {"chunks": (rows, *array.shape[1:]), "compression": LEVEL, "shuffle": True}
+    written = file.create_dataset(name, array.shape, array.dtype, track_times=False, **how)
     for block in blocks(array, CHUNKS_AT_ONCE * rows):
         written[block] = array[block]
     return written
 
 
-def _write_attribute(item: Any, name: str, value: str | int) -> None:
-    """Write a number, or a text of fixed length: what MATLAB and Julia read without further ado."""
+def _write_attributes(item: Any, values: Mapping[str, str | int]) -> None:
+    """Write numbers, and texts of fixed length: what MATLAB and Julia read without further ado."""
+    for name, value in values.items():
+        if isinstance(value, int):
+            item.attrs.create(name, np.int64(value) if value < 2**63 else np.uint64(value))
+        else:
+            item.attrs.create(name, _fixed(value.encode()))
+
+
+def _fixed(text: bytes) -> npt.NDArray[Any]:
     import h5py
 
-    if isinstance(value, int):
-        item.attrs.create(name, np.int64(value) if value < 2**63 else np.uint64(value))
-    else:
-        data = value.encode()
-        item.attrs.create(name, np.array(data, h5py.string_dtype("utf-8", max(1, len(data)))))
-
-
-def _describe(item: Any, description: str, sha256: str) -> None:
-    _write_attribute(item, "description", description)
-    _write_attribute(item, "sha256", sha256)
+    return np.array(text, h5py.string_dtype("utf-8", max(1, len(text))))
 
 
 def _hash_of(array: npt.NDArray[Any]) -> str:
@@ -198,17 +179,9 @@ def _block(digest: str) -> bytes:
 
 
 def _hash_after_block(path: Path) -> str:
-    digest = hashlib.sha256()
-    for data in _blocks_of(path):
-        digest.update(data)
-    return digest.hexdigest()
-
-
-def _blocks_of(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         file.seek(BLOCK_BYTES)
-        while data := file.read(READ_BYTES):
-            yield data
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _check_seal(path: Path) -> None:
@@ -240,9 +213,10 @@ def _read(path: Path) -> Contents:
         version = _checked_version(attributes.pop("version", None))
         texts: dict[str, str] = {}
         arrays: dict[str, npt.NDArray[Any]] = {}
-        optional = {name for name in _names_of(file) if file[name].attrs.get("optional", 0) == 1}
-        for name in _names_of(file):
-            item = file[name]
+        items: dict[str, h5py.Dataset] = {}
+        file.visititems(lambda name, item: items.update({name: item}) if isinstance(item, h5py.Dataset) else None)
+        optional = {name for name, item in items.items() if item.attrs.get("optional", 0) == 1}
+        for name, item in items.items():
             _check_item(name, item)
             if h5py.check_string_dtype(item.dtype) is not None:
                 data = bytes(item[()])
@@ -252,26 +226,16 @@ def _read(path: Path) -> Contents:
                 arrays[name] = np.asarray(item[()])
                 _check_hash(name, item, _hash_of(arrays[name]))
     prefix = "version_of_"
-    versions = {
-        name.removeprefix(prefix): str(attributes.pop(name)) for name in list(attributes) if name.startswith(prefix)
-    }
+    names = [name for name in attributes if name.startswith(prefix)]
+    versions = {name.removeprefix(prefix): str(attributes.pop(name)) for name in names}
     return Contents(version, attributes, versions, texts, arrays, optional)
 
 
 def _checked_version(version: Any) -> int:
-    if type(version) is not int or version < 1:
-        raise InputError(f"its version is {version!r}; this px4lockstep reads 1 to {VERSION}")
-    if version > VERSION:
-        raise InputError(f"its version is {version}; this px4lockstep reads 1 to {VERSION}. Update px4lockstep")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        update = ". Update px4lockstep" if type(version) is int and version > VERSION else ""
+        raise InputError(f"its version is {version!r}; this px4lockstep reads 1 to {VERSION}{update}")
     return version
-
-
-def _names_of(file: "h5py.File") -> list[str]:
-    import h5py
-
-    names: list[str] = []
-    file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
-    return names
 
 
 def _check_item(name: str, item: "h5py.Dataset") -> None:

@@ -75,20 +75,14 @@ class Recording:
         """
         if not simulation.is_done:
             raise StateError("a flight that has not ended has no recording; fly it to its end")
+        same = ("streams", "initial_state", "log", "log_state", "log_sensors", "checkpoints", "fingerprints")
         return cls(
-            source=source,
+            source,
             integrator=simulation.integrator.kind,
-            streams=simulation.streams,
             state_names=simulation.plant.names,
-            initial_state=simulation.initial_state,
-            log=simulation.log,
-            log_state=simulation.log_state,
-            checkpoints=simulation.checkpoints,
-            fingerprints=simulation.fingerprints,
             digest=simulation.digest(),
             live_digest=simulation.live_digest(),
-            log_sensors=simulation.log_sensors,
-            sensor_checkpoints=simulation.sensor_checkpoints,
+            **{name: getattr(simulation, name) for name in (*same, "sensor_checkpoints")},
         )
 
     @property
@@ -125,15 +119,7 @@ class Recording:
         if self.log_sensors is not None and self.sensor_checkpoints is not None:
             kept = self.sensor_checkpoints[index : index + 1]
             arrays |= {"log_sensors": self.log_sensors[: rows["log"]], "sensors": kept}
-        return Snapshot(
-            schema_version=BUS_SCHEMA_VERSION,
-            time_us=streams.time_us,
-            due=streams.due,
-            state=state,
-            records=None,
-            arrays=arrays,
-            objects={},
-        )
+        return Snapshot(BUS_SCHEMA_VERSION, streams.time_us, streams.due, state, None, arrays, objects={})
 
     def _time_of(self, index: int) -> int:
         return int(self.streams.time_us[int(self.checkpoints["cursor"]["k"][index])])
