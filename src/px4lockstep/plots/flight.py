@@ -16,9 +16,8 @@ from px4lockstep.errors import InputError
 from px4lockstep.io import atomic_write
 from px4lockstep.log.events import FlightEvent, events_of
 from px4lockstep.log.log import Log
+from px4lockstep.plots.panels import motion, power
 from px4lockstep.plots.panels.marks import draw_marks, list_of, numbered
-from px4lockstep.plots.panels.motion import draw_heading, draw_height, draw_rates, draw_tilt, draw_velocity
-from px4lockstep.plots.panels.power import draw_amps, draw_charge, draw_motors, draw_rotors, draw_volts
 from px4lockstep.plots.panels.style import STYLE
 from px4lockstep.plots.panels.track import check_waypoints, draw_track
 
@@ -67,20 +66,21 @@ def plot_flight(
         grid = figure.add_gridspec(4, 3, width_ratios=(1.08, 1.0, 1.0))
         draw_track(figure.add_subplot(grid[0:2, 0]), log, places)
         panels = (
-            (grid[0, 1], draw_height),
-            (grid[1, 1], draw_velocity),
-            (grid[2, 1], draw_tilt),
-            (grid[2, 0], draw_heading),
-            (grid[0, 2], draw_rates),
-            (grid[1, 2], draw_motors),
-            (grid[2, 2], draw_rotors),
-            (grid[3, 0], draw_volts),
-            (grid[3, 1], draw_amps),
-            (grid[3, 2], draw_charge),
+            (grid[0, 1], motion.draw_height, "Height", "above origin [m]"),
+            (grid[1, 1], motion.draw_velocity, "Velocity over ground", "[m/s]"),
+            (grid[2, 1], motion.draw_tilt, "Roll and pitch", "[°]"),
+            (grid[2, 0], motion.draw_heading, "Heading", "[°]"),
+            (grid[0, 2], motion.draw_rates, "Body rates", "[°/s]"),
+            (grid[1, 2], power.draw_motors, "Motor commands", "[0 to 1]"),
+            (grid[2, 2], power.draw_rotors, "Rotor speeds", "[rad/s]"),
+            (grid[3, 0], power.draw_volts, "Battery voltage", "[V]"),
+            (grid[3, 1], power.draw_amps, "Battery current", "[A]"),
+            (grid[3, 2], power.draw_charge, "State of charge", "[%]"),
         )
         first: Axes | None = None
-        for place, draw in panels:
+        for place, draw, name, unit in panels:
             axes = figure.add_subplot(place, sharex=first)
+            axes.set(title=name, ylabel=unit)
             first = first or axes
             draw(axes, log)
             draw_marks(axes, marks)

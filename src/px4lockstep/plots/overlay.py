@@ -1,6 +1,5 @@
 """The picture of two flights, one over the other, and how far they are apart."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy.typing as npt
 
 from px4lockstep.errors import InputError
 from px4lockstep.log.log import Log
+from px4lockstep.plots.flight import DPI
 from px4lockstep.plots.panels.style import AXIS_COLOURS, FAULT, STYLE
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 SIZE_IN = (17.0, 10.0)
-DPI = 110
 LOOKS: tuple[dict[str, Any], ...] = (
     {"color": AXIS_COLOURS[0], "lw": 3.0, "alpha": 0.75, "ls": "-", "zorder": 2},
     {"color": AXIS_COLOURS[1], "lw": 1.5, "ls": (0, (4, 1.5)), "zorder": 3},
@@ -46,19 +45,22 @@ def plot_overlay(logs: tuple[Log, Log], names: tuple[str, str], parts_at_s: floa
         grid = figure.add_gridspec(3, 3, width_ratios=(1.08, 1.0, 1.0))
         _draw_track(figure.add_subplot(grid[0:2, 0]), logs, names)
         first: Axes | None = None
-        for place, title, unit, values in (
-            (grid[0, 1], "Height", "above origin [m]", lambda log: -log["pos_ned"][:, 2]),
-            (grid[0, 2], "Speed over ground", "[m/s]", _norm("vel_ned")),
-            (grid[1, 1], "Tilt", "[°]", _tilt),
-            (grid[1, 2], "Heading", "[°]", _heading),
-            (grid[2, 1], "Mean motor command", "[1]", _mean("motors")),
-            (grid[2, 2], "Charge", "[%]", _charge),
+        for place, title, unit, column, values in (
+            (grid[0, 1], "Height", "above origin [m]", "pos_ned", lambda log: -log["pos_ned"][:, 2]),
+            (grid[0, 2], "Speed over ground", "[m/s]", "vel_ned", lambda log: np.linalg.norm(log["vel_ned"], axis=1)),
+            (grid[1, 1], "Tilt", "[°]", "q_bn", _tilt),
+            (grid[1, 2], "Heading", "[°]", "q_bn", _heading),
+            (grid[2, 1], "Mean motor command", "[1]", "motors", lambda log: np.nanmean(log["motors"], axis=1)),
+            (grid[2, 2], "Charge", "[%]", "soc", lambda log: 100.0 * log["soc"].mean(axis=1)),
         ):
             axes = figure.add_subplot(place, sharex=first)
             first = first or axes
-            _draw_both(axes, logs, values)
-            axes.set_title(title)
-            axes.set_ylabel(unit)
+            axes.set(title=title, ylabel=unit)
+            for log, look in zip(logs, LOOKS, strict=True):
+                if column not in log:
+                    axes.text(0.5, 0.5, "not in the log", transform=axes.transAxes, ha="center", color="0.45")
+                    break
+                axes.plot(log.time_s, values(log), **look)
             _mark(axes, parts_at_s)
         last = figure.add_subplot(grid[2, 0], sharex=first)
         _draw_distance(last, *distance_between(*logs))
@@ -78,23 +80,12 @@ def _draw_track(axes: "Axes", logs: tuple[Log, Log], names: tuple[str, str]) -> 
         axes.plot(pos[-1, 1], pos[-1, 0], "X", ms=10, color=look["color"], mec="white", mew=0.8, zorder=5)
     axes.plot(logs[0]["pos_ned"][0, 1], logs[0]["pos_ned"][0, 0], "^", ms=13, mfc="none", mec="0.1", mew=1.6, zorder=5)
     axes.set_aspect("equal", adjustable="datalim")
-    axes.set_xlabel("east [m]")
-    axes.set_ylabel("north [m]")
+    axes.set(xlabel="east [m]", ylabel="north [m]")
     axes.legend(loc="best")
 
 
-def _draw_both(axes: "Axes", logs: tuple[Log, Log], values: Callable[[Log], Array | None]) -> None:
-    for log, look in zip(logs, LOOKS, strict=True):
-        drawn = values(log)
-        if drawn is None:
-            axes.text(0.5, 0.5, "not in the log", transform=axes.transAxes, ha="center", color="0.45")
-            return
-        axes.plot(log.time_s, drawn, **look)
-
-
 def _draw_distance(axes: "Axes", time_s: Array, apart_m: Array) -> None:
-    axes.set_title("Distance between them")
-    axes.set_ylabel("[m]")
+    axes.set(title="Distance between them", ylabel="[m]")
     is_apart = apart_m > 0.0
     if is_apart.any():
         axes.semilogy(time_s[is_apart], apart_m[is_apart], color="0.15", lw=1.8)
@@ -107,31 +98,15 @@ def _mark(axes: "Axes", parts_at_s: float | None) -> None:
         axes.axvline(parts_at_s, color=FAULT, lw=1.3, ls=":", zorder=1)
 
 
-def _norm(name: str) -> Callable[[Log], Array | None]:
-    return lambda log: np.linalg.norm(log[name], axis=1) if name in log else None
-
-
-def _mean(name: str) -> Callable[[Log], Array | None]:
-    return lambda log: np.nanmean(log[name], axis=1) if name in log else None
-
-
-def _tilt(log: Log) -> Array | None:
+def _tilt(log: Log) -> Array:
     """Return the angle between the body's and the world's down."""
-    if "q_bn" not in log:
-        return None
     q = log["q_bn"]
     cosine = 1.0 - 2.0 * (q[:, 1] ** 2 + q[:, 2] ** 2)
     tilt: Array = np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))
     return tilt
 
 
-def _heading(log: Log) -> Array | None:
-    if "q_bn" not in log:
-        return None
+def _heading(log: Log) -> Array:
     w, x, y, z = log["q_bn"].T
     heading: Array = np.degrees(np.unwrap(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y**2 + z**2))))
     return heading
-
-
-def _charge(log: Log) -> Array | None:
-    return 100.0 * log["soc"].mean(axis=1) if "soc" in log else None

@@ -1,7 +1,7 @@
 """Events as numbered marks on the time axes, and the list that says what they are."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from px4lockstep.log.events import FlightEvent
 from px4lockstep.log.log import Log
@@ -17,11 +17,9 @@ Marks = list[tuple[str, list[FlightEvent]]]
 def numbered(log: Log, events: Iterable[FlightEvent]) -> Marks:
     """Return events by time, those close together as one mark, with the mark's number."""
     first_us, last_us = int(log.time_us[0]), int(log.time_us[-1])
-    inside = sorted(
-        (event for event in events if first_us <= event.time_us <= last_us), key=lambda event: event.time_us
-    )
+    inside = (event for event in events if first_us <= event.time_us <= last_us)
     groups: list[list[FlightEvent]] = []
-    for event in inside:
+    for event in sorted(inside, key=lambda event: event.time_us):
         if groups and event.time_us - groups[-1][0].time_us <= (last_us - first_us) // 35:
             groups[-1].append(event)
         else:
@@ -35,32 +33,25 @@ def draw_marks(axes: "Axes", marks: Marks) -> None:
         is_fault = any(event.is_fault for event in group)
         colour = FAULT if is_fault else EVENT
         for event in group:
-            axes.axvline(
-                event.time_us / 1e6, color=colour, lw=1.6 if event.is_fault else 0.9, ls=(0, (1, 1.5)), zorder=1
-            )
-        axes.annotate(
-            number,
-            (group[0].time_us / 1e6, 1.0),
-            (0, 1),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            fontsize=9.0,
-            color=colour if is_fault else "0.3",
-            fontweight="bold" if is_fault else "normal",
-            annotation_clip=False,
-        )
+            width = 1.6 if event.is_fault else 0.9
+            axes.axvline(event.time_us / 1e6, color=colour, lw=width, ls=(0, (1, 1.5)), zorder=1)
+        weight, text_colour = ("bold", colour) if is_fault else ("normal", "0.3")
+        place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+        style: dict[str, Any] = {
+            "ha": "center",
+            "va": "bottom",
+            "fontsize": 9.0,
+            "color": text_colour,
+            "fontweight": weight,
+        }
+        axes.annotate(number, (group[0].time_us / 1e6, 1.0), (0, 1), **place, **style, annotation_clip=False)
 
 
 def list_of(marks: Marks) -> str:
     """Return the list of marks, in lines that fit."""
-    items = []
-    for number, group in marks:
-        text = ", ".join(f"{event.label} {event.time_us / 1e6:.2f} s" for event in group)
-        items.append(f"{number}  {text}")
     lines: list[str] = []
-    for item in items:
+    for number, group in marks:
+        item = f"{number}  " + ", ".join(f"{event.label} {event.time_us / 1e6:.2f} s" for event in group)
         if lines and len(lines[-1]) + len(item) < 190:
             lines[-1] += "     " + item
         else:

@@ -6,16 +6,8 @@ import numpy as np
 
 from px4lockstep.log.events import mission_times_us
 from px4lockstep.log.log import Log, euler_angles
-from px4lockstep.plots.panels.lines import (
-    Vector,
-    add_key,
-    draw_components,
-    draw_line,
-    draw_setpoint,
-    say_absent,
-    thinned,
-    widen,
-)
+from px4lockstep.plots.panels import lines
+from px4lockstep.plots.panels.lines import Vector, add_key, draw_components, draw_line, draw_setpoint
 from px4lockstep.plots.panels.style import AXIS_COLOURS, SETPOINT_COLOURS
 
 if TYPE_CHECKING:
@@ -24,12 +16,10 @@ if TYPE_CHECKING:
 
 def draw_height(axes: "Axes", log: Log) -> None:
     """Draw the height above the origin, with the items of the mission."""
-    axes.set_title("Height")
-    axes.set_ylabel("above origin [m]")
     height_m = -log["pos_ned"][:, 2]
     draw_line(axes, log, height_m, color=AXIS_COLOURS[2], label="flown", lw=2.2)
     if "pos_sp_ned" in log:
-        draw_setpoint(axes, thinned(log.time_s, -log["pos_sp_ned"][:, 2]), SETPOINT_COLOURS[2], "setpoint")
+        draw_setpoint(axes, lines.thinned(log.time_s, -log["pos_sp_ned"][:, 2]), SETPOINT_COLOURS[2], "setpoint")
     times_us = mission_times_us(log)
     if times_us:
         rows = np.searchsorted(log.time_us, np.array(times_us, np.uint64))
@@ -39,53 +29,41 @@ def draw_height(axes: "Axes", log: Log) -> None:
 
 def draw_velocity(axes: "Axes", log: Log) -> None:
     """Draw the velocity, north, east and down."""
-    axes.set_title("Velocity over ground")
-    axes.set_ylabel("[m/s]")
     draw_components(axes, log, log.get("vel_ned"), log.get("vel_sp_ned"), ("north", "east", "down"))
 
 
 def draw_tilt(axes: "Axes", log: Log) -> None:
     """Draw roll and pitch."""
-    axes.set_title("Roll and pitch")
-    axes.set_ylabel("[°]")
-    actual, wanted = _angles(log)
-    draw_components(axes, log, actual, wanted, ("roll", "pitch"), is_noisy=True)
+    draw_components(axes, log, *_angles(log), ("roll", "pitch"), is_noisy=True)
 
 
 def draw_heading(axes: "Axes", log: Log) -> None:
     """Draw the heading."""
-    axes.set_title("Heading")
-    axes.set_ylabel("[°]")
     actual, wanted = _angles(log)
     if actual is None:
-        say_absent(axes)
+        lines.say_absent(axes)
         return
     draw_line(axes, log, actual[:, 2], color=AXIS_COLOURS[2], label="flown", lw=2.2)
     if wanted is not None:
-        draw_setpoint(axes, thinned(log.time_s, wanted[:, 2]), SETPOINT_COLOURS[2], "setpoint")
-    widen(axes, 10.0)
+        draw_setpoint(axes, lines.thinned(log.time_s, wanted[:, 2]), SETPOINT_COLOURS[2], "setpoint")
+    lines.widen(axes, 10.0)
     add_key(axes)
 
 
 def draw_rates(axes: "Axes", log: Log) -> None:
     """Draw the body rates."""
-    axes.set_title("Body rates")
-    axes.set_ylabel("[°/s]")
-    actual, wanted = log.get("omega_body"), log.get("rate_sp_body")
-    actual = None if actual is None else np.degrees(actual)
-    wanted = None if wanted is None else np.degrees(wanted)
+    rates = (log.get(name) for name in ("omega_body", "rate_sp_body"))
+    actual, wanted = (None if rate is None else np.degrees(rate) for rate in rates)
     draw_components(axes, log, actual, wanted, ("x", "y", "z"), is_noisy=True)
 
 
 def _angles(log: Log) -> tuple[Vector | None, Vector | None]:
     """Return attitude and its setpoint as Euler angles [°]; NaN where there is no setpoint."""
-    actual = log.get("euler_bn")
     wanted = log.get("q_sp")
     if wanted is not None:
-        angles = euler_angles(wanted)
-        angles[~(np.linalg.norm(wanted, axis=1) > 0.5)] = np.nan
-        wanted = angles
-    return _cut_jumps(actual), _cut_jumps(wanted)
+        is_set = np.linalg.norm(wanted, axis=1) > 0.5
+        wanted = np.where(is_set[:, np.newaxis], euler_angles(wanted), np.nan)
+    return _cut_jumps(log.get("euler_bn")), _cut_jumps(wanted)
 
 
 def _cut_jumps(angles: Vector | None) -> Vector | None:

@@ -5,11 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from px4lockstep.log.log import Log
-from px4lockstep.plots.panels.lines import (
-    Vector,
-    draw_many,
-    widen,
-)
+from px4lockstep.plots.panels.lines import Vector, draw_many, widen
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,8 +16,6 @@ FULL_PERCENT = 100.5
 
 def draw_motors(axes: "Axes", log: Log) -> None:
     """Draw the motors' commands."""
-    axes.set_title("Motor commands")
-    axes.set_ylabel("[0 to 1]")
     axes.set_ylim(0.0, 1.0)
     draw_many(axes, log, log.get("motors"), "motor")
     axes.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0])
@@ -29,30 +23,22 @@ def draw_motors(axes: "Axes", log: Log) -> None:
 
 def draw_rotors(axes: "Axes", log: Log) -> None:
     """Draw the rotors' speeds."""
-    axes.set_title("Rotor speeds")
-    axes.set_ylabel("[rad/s]")
     draw_many(axes, log, log.get("rotor_speed_rad_s"), "rotor")
 
 
 def draw_volts(axes: "Axes", log: Log) -> None:
     """Draw the batteries' voltages."""
-    axes.set_title("Battery voltage")
-    axes.set_ylabel("[V]")
     draw_many(axes, log, _first_of(log, "battery_voltage_v", "battery_true_voltage_v"), "battery")
     widen(axes, 1.0)
 
 
 def draw_amps(axes: "Axes", log: Log) -> None:
     """Draw the batteries' currents."""
-    axes.set_title("Battery current")
-    axes.set_ylabel("[A]")
     draw_many(axes, log, _first_of(log, "battery_current_a", "battery_true_current_a"), "battery")
 
 
 def draw_charge(axes: "Axes", log: Log) -> None:
     """Draw the batteries' charge."""
-    axes.set_title("State of charge")
-    axes.set_ylabel("[%]")
     soc = log.get("soc")
     draw_many(axes, log, None if soc is None else 100.0 * soc, "battery")
     widen(axes, 10.0)
@@ -63,8 +49,5 @@ def draw_charge(axes: "Axes", log: Log) -> None:
 
 def _first_of(log: Log, *names: str) -> Vector | None:
     """Return the first of some columns that is there and was measured."""
-    for name in names:
-        values = log.get(name)
-        if values is not None and not np.isnan(values).all():
-            return values
-    return None
+    columns = (log.get(name) for name in names)
+    return next((values for values in columns if values is not None and not np.isnan(values).all()), None)

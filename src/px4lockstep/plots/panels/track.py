@@ -1,7 +1,7 @@
 """The track over ground, with the mission and the wind."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -62,18 +62,15 @@ def _number_places(axes: "Axes", places: Places) -> None:
         else:
             groups.append((place, [str(number)]))
     for where, numbers in groups:
-        text = ", ".join(numbers)
-        beside = len(numbers) > 1
-        axes.annotate(
-            text,
-            (where[1], where[0]),
-            (13, 6) if beside else (0, 0),
-            textcoords="offset points",
-            ha="left" if beside else "center",
-            va="bottom" if beside else "center_baseline",
-            fontsize=9.5,
-            zorder=6,
-        )
+        offset, how = ((13, 6), ("left", "bottom")) if len(numbers) > 1 else ((0, 0), ("center", "center_baseline"))
+        style: dict[str, Any] = {
+            "textcoords": "offset points",
+            "ha": how[0],
+            "va": how[1],
+            "fontsize": 9.5,
+            "zorder": 6,
+        }
+        axes.annotate(", ".join(numbers), (where[1], where[0]), offset, **style)
 
 
 def _make_room(axes: "Axes", points: Vector) -> None:
@@ -96,17 +93,13 @@ def _draw_wind(axes: "Axes", log: Log) -> None:
         axes.text(0.02, 0.02, "no mean wind", transform=axes.transAxes, color=GREY, va="bottom")
         return
     unit_n, unit_e = 0.055 * north / speed, 0.055 * east / speed
-    axes.annotate(
-        "",
-        (0.07 + unit_e, 0.07 + unit_n),
-        (0.07 - unit_e, 0.07 - unit_n),
-        xycoords="axes fraction",
-        arrowprops={
-            "arrowstyle": "-|>,head_width=0.35,head_length=0.7",
-            "lw": 2.4,
-            "color": "0.25",
-            "shrinkA": 0,
-            "shrinkB": 0,
-        },
-    )
+    ends = (0.07 + unit_e, 0.07 + unit_n), (0.07 - unit_e, 0.07 - unit_n)
+    arrow = {
+        "arrowstyle": "-|>,head_width=0.35,head_length=0.7",
+        "lw": 2.4,
+        "color": "0.25",
+        "shrinkA": 0,
+        "shrinkB": 0,
+    }
+    axes.annotate("", *ends, xycoords="axes fraction", arrowprops=arrow)
     axes.text(0.15, 0.06, f"mean wind {speed:.1f} m/s", transform=axes.transAxes, va="center", color="0.25")
