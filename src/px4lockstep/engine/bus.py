@@ -31,8 +31,7 @@ SCENARIO_OUT = record(
     [
         ("arm", "i8"),  # requests to the autopilot: 1 to be armed, 0 not
         ("mission", "i8"),  # how often it was asked for, and of the next two; the one that rises is asked for now
-        ("return_home", "i8"),
-        ("land", "i8"),
+        ("return_home land", "i8"),
         ("landed", "i8"),
         ("crashed", "i8"),  # not 0 ends the run
         ("wind_ned", "f8", 3),  # on top of the wind source's, at once
@@ -46,8 +45,7 @@ WIND_OUT = record([("vel_ned", "f8", 3)])
 
 ESTIMATE = record(
     [
-        ("pos_ned", "f8", 3),
-        ("vel_ned", "f8", 3),
+        ("pos_ned vel_ned", "f8", 3),
         ("q_bn", "f8", 4),
         ("omega_body", "f8", 3),
         ("is_valid", "f8"),  # 0: position and velocity are held from before, and not to be used
@@ -60,17 +58,12 @@ AUTOPILOT_OUT = record(
         ("nav_state", "i8"),  # PX4's number: 0 manual, 3 mission, 4 loiter, 5 return, 12 descend, 18 land
         ("failsafe", "i8"),  # what it last warned of or acted on by itself: see `autopilot.builtin.commander`
         ("mission_item", "i8"),  # counted from 0
-        ("mission_count", "i8"),
-        ("mission_finished", "i8"),
-        ("pos_sp_ned", "f8", 3),
-        ("vel_sp_ned", "f8", 3),
-        ("acc_sp_ned", "f8", 3),
-        ("yaw_sp", "f8"),
-        ("yawspeed_sp", "f8"),
+        ("mission_count mission_finished", "i8"),
+        ("pos_sp_ned vel_sp_ned acc_sp_ned", "f8", 3),
+        ("yaw_sp yawspeed_sp", "f8"),
         ("q_sp", "f8", 4),
         ("rate_sp_body", "f8", 3),
-        ("torque_sp_body", "f8", 3),  # normalized
-        ("thrust_sp_body", "f8", 3),  # normalized
+        ("torque_sp_body thrust_sp_body", "f8", 3),  # normalized
     ]
 )
 """What an autopilot tells of itself: its state and its setpoints. NaN: no setpoint."""

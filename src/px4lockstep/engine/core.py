@@ -22,31 +22,23 @@ from px4lockstep.vehicle.dispatch import PLANT
 
 CURSOR = record(
     [
-        ("k", "i8"),  # the boundary to go on at
-        ("stage", "i8"),  # the stage to go on at
-        ("autopilot_ticks", "i8"),  # also the position in each stream
-        ("wind_ticks", "i8"),
-        ("log_rows", "i8"),
+        ("k stage", "i8"),  # the boundary and the stage to go on at
+        ("autopilot_ticks wind_ticks log_rows", "i8"),  # also the position in each stream
         ("scenario_rows", "i8"),  # of the scenario's stream, which has a row for each change
     ]
 )
 
 # How a stage runs.
-OFF = 0
-NATIVE = 1  # compiled
+OFF, NATIVE = 0, 1  # the latter compiled
 REPLAY = 2  # from a recorded stream
 PYTHON = 3  # the loop returns, the user's object runs, the loop resumes
 PYTHON_WITH_STATUS = 4  # Python, of an autopilot that writes its status to the bus
 
 MODES = record(
     [
-        ("scenario", "i8"),
-        ("wind", "i8"),
+        ("scenario wind", "i8"),
         ("outputs_axes", "i8"),  # bits of the axes that outputs are due on
-        ("estimator", "i8"),
-        ("telemetry", "i8"),
-        ("autopilot", "i8"),
-        ("plant", "i8"),
+        ("estimator telemetry autopilot plant", "i8"),
         ("telemetry_axes", "i8"),  # bits of the axes that telemetry hooks are due on
         ("is_recording", "i8"),
         ("is_strict", "i8"),  # a command out of range is an error, else it is clamped and counted

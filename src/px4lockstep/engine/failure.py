@@ -8,59 +8,49 @@ from px4lockstep.errors import InvariantError, SimulationError, StepError
 from px4lockstep.plant.faults import FRACTIONS, KINDS, Fault
 from px4lockstep.plant.layout import GROUPS
 
+TEXTS = {
+    validator.STATE_NOT_FINITE: "state[{index}], in group {group!r}, became {value} {at}; {state}. The log is intact",
+    validator.QUATERNION_NOT_UNIT: "the attitude quaternion has norm {value!r} {at}, more than 1e-10 from 1; {state}",
+    validator.TIME_NOT_RISING: "time did not rise {at}: the boundary before was at {value_s:.6f} s",
+    validator.AUTOPILOT_INTERVAL: "the autopilot ticked after {value:.0f} us {at}, not after {usual_us} us as before",
+    validator.MOTOR_COMMAND: "motor command {number} is {value} {at}; "
+    "allowed are 0 to 1, or NaN for a motor that is not driven",
+    validator.SERVO_COMMAND: "servo command {number} is {value} {at}; "
+    "allowed are -1 to 1, or NaN for one that is not driven",
+    validator.WIND_NOT_FINITE: "wind component {index} (north, east, down from 0) is {value} {at}",
+    validator.ESTIMATE_NOT_FINITE: "the estimate is not finite {at}: {estimate}",
+    validator.OUTPUT_NOT_FINITE: "plant output {index} is {value} {at}; {state}",
+    validator.USER_FUNCTION_RAISED: "a function of the plant raised an exception {at}; {state}. The log is intact",
+    validator.BUS_VOLTAGE: "the voltage of bus {number} is {value} {at}; {state}",
+    validator.RHS_NOT_PURE: "the right-hand side is not pure {at}: evaluated twice, derivative {index} differs by "
+    "{value}, or it changed its state, inputs or parameters. It must depend on its arguments alone and write nothing but "
+    "the derivative",
+}
+COMMANDS = {validator.MOTOR_COMMAND: "motors", validator.SERVO_COMMAND: "servos"}
+
 
 def failure_of(sim: Any, integrator_kind: str, session: Session) -> SimulationError:
-    """Build the exception for a failed run.
-
-    Args:
-        sim: The `SIM` record.
-        integrator_kind: What the integrator is called.
-        session: The autopilot.
-    """
-    noted = sim["validator"]
-    code = int(noted["code"])
-    time_us = int(noted["time_us"])
-    index = int(noted["index"])
-    value = float(noted["value"])
-    at = f"at t = {time_us / 1e6:.6f} s"
+    """Build the exception for a failed run from its `SIM` record."""
+    noted, plant = sim["validator"], sim["plant"]
+    code, index, value = noted["code"], int(noted["index"]), float(noted["value"])
     if code in (validator.TOO_MANY_SUBSTEPS, validator.STEP_NOT_FINITE):
         return _step_failure(sim, code, integrator_kind)
-    n_x = int(sim["plant"]["n_x"])
-    state = f"state {sim['state']['x'][:n_x].tolist()}"
-    if code == validator.STATE_NOT_FINITE:
-        text = f"state[{index}], in group {_group_of(sim, index)!r}, became {value} {at}; {state}. The log is intact"
-    elif code == validator.QUATERNION_NOT_UNIT:
-        text = f"the attitude quaternion has norm {value!r} {at}, more than 1e-10 from 1; {state}"
-    elif code == validator.TIME_NOT_RISING:
-        text = f"time did not rise {at}: the boundary before was at {value / 1e6:.6f} s"
-    elif code == validator.AUTOPILOT_INTERVAL:
-        expected_us = int(noted["autopilot_interval_us"])
-        text = f"the autopilot ticked after {value:.0f} us {at}, not after {expected_us} us as before"
-    elif code == validator.MOTOR_COMMAND:
-        text = f"motor command {index + 1} is {value} {at}; allowed are 0 to 1, or NaN for a motor that is not driven"
-        text += session.explain_command("motors")
-    elif code == validator.SERVO_COMMAND:
-        text = f"servo command {index + 1} is {value} {at}; allowed are -1 to 1, or NaN for one that is not driven"
-        text += session.explain_command("servos")
-    elif code == validator.WIND_NOT_FINITE:
-        text = f"wind component {index} (north, east, down from 0) is {value} {at}"
-    elif code == validator.ESTIMATE_NOT_FINITE:
-        text = f"the estimate is not finite {at}: {sim['bus']['estimate']}"
-    elif code == validator.OUTPUT_NOT_FINITE:
-        text = f"plant output {index} is {value} {at}; {state}"
-    elif code == validator.USER_FUNCTION_RAISED:
-        text = f"a function of the plant raised an exception {at}; {state}. The log is intact"
-    elif code == validator.BUS_VOLTAGE:
-        text = f"the voltage of bus {index + 1} is {value} {at}; {state}"
-    elif validator.FAULT <= code < validator.FAULT + len(KINDS):
-        text = f"the scenario's {_describe_fault(sim, KINDS[code - int(validator.FAULT)], index)} {at}"
-    else:
-        text = (
-            f"the right-hand side is not pure {at}: evaluated twice, derivative {index} differs by {value}, or it "
-            "changed its state, inputs or parameters. It must depend on its arguments alone and write nothing but the "
-            "derivative"
-        )
-    return InvariantError(text)
+    at = f"at t = {int(noted['time_us']) / 1e6:.6f} s"
+    if code >= validator.FAULT:
+        return InvariantError(f"the scenario's {_describe_fault(sim, KINDS[code - validator.FAULT], index)} {at}")
+    is_in = (plant["group_start"] <= index) & (index < plant["group_stop"])
+    text = TEXTS[code].format(
+        at=at,
+        index=index,
+        number=index + 1,
+        value=value,
+        value_s=value / 1e6,
+        group=next((name for name, found in zip(GROUPS, is_in, strict=True) if found), "?"),
+        state=f"state {sim['state']['x'][: int(plant['n_x'])].tolist()}",
+        usual_us=int(noted["autopilot_interval_us"]),
+        estimate=sim["bus"]["estimate"],
+    )
+    return InvariantError(text + (session.explain_command(COMMANDS[code]) if code in COMMANDS else ""))
 
 
 def _step_failure(sim: Any, code: int, integrator_kind: str) -> StepError:
@@ -94,11 +84,3 @@ def _describe_fault(sim: Any, fault: Fault, n_motors: int) -> str:
         return fault.wrong.format(mask=int(found), index=n_motors)
     i = next(i for i, value in enumerate(found) if not 0.0 <= value <= 1.0)
     return fault.wrong.format(number=i + 1, value=float(found[i]))
-
-
-def _group_of(sim: Any, index: int) -> str:
-    plant = sim["plant"]
-    for i, name in enumerate(GROUPS):
-        if plant["group_start"][i] <= index < plant["group_stop"][i]:
-            return name
-    return "?"

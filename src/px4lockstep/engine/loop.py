@@ -53,33 +53,12 @@ from px4lockstep.scenario.stage import NOBODY, NOT_ASKED, step_scenario
 from px4lockstep.vehicle.battery_sensor import sense_battery
 from px4lockstep.vehicle.dispatch import autopilot_tick, write_outputs
 
-SCENARIO = np.int64(0)
-WIND = np.int64(1)
-OUTPUTS = np.int64(2)
-SENSORS = np.int64(3)
-ESTIMATOR = np.int64(4)
-TELEMETRY = np.int64(5)
-AUTOPILOT = np.int64(6)
-LOG = np.int64(8)
-
+STAGE_NAMES: tuple[str, ...] = ("scenario", "wind", "outputs", "sensors", "estimator", "telemetry", "autopilot")
+STAGE_NAMES += ("discontinuities", "log", "stream")
+SCENARIO, WIND, OUTPUTS, SENSORS, ESTIMATOR, TELEMETRY, AUTOPILOT = map(np.int64, range(7))
 FULL = np.int64(9)  # no stage: Python is to make room for the scenario's stream
 
-STAGE_NAMES = (
-    "scenario",
-    "wind",
-    "outputs",
-    "sensors",
-    "estimator",
-    "telemetry",
-    "autopilot",
-    "discontinuities",
-    "log",
-    "stream",
-)
-
-DONE = -1
-FAILED = -2
-CRASHED = -3
+DONE, FAILED, CRASHED = -1, -2, -3
 
 
 @kernel
@@ -174,14 +153,9 @@ def advance(arrays, k_stop):
     commands, winds, scenarios, scenario_at = arrays.commands, arrays.winds, arrays.scenarios, arrays.scenario_at
     fingerprints = arrays.fingerprints
     sensors, log_sensors = arrays.sensors[0], arrays.log_sensors
-    cursor = sim.cursor
-    modes = sim.modes
-    bus = sim.bus
-    inputs = sim.inputs
-    scenario = sim.scenario
-    validator = sim.validator
-    k = cursor.k
-    stage = cursor.stage
+    cursor, modes, bus, inputs = sim.cursor, sim.modes, sim.bus, sim.inputs
+    scenario, validator = sim.scenario, sim.validator
+    k, stage = cursor.k, cursor.stage
 
     while k < k_stop:
         t_us = np.int64(time_us[k])
@@ -266,12 +240,8 @@ def advance(arrays, k_stop):
             cursor.autopilot_ticks += 1
 
         if due & AUTOPILOT_DUE and modes.plant != OFF:
-            may_have_moved = autopilot_tick(t_us, sim.state, inputs, sim.plant)
-            if (
-                may_have_moved
-                and validator.level >= CHEAP
-                and check_state(validator, t_us, sim.state, sim.plant) != SOUND
-            ):
+            may_have_moved = autopilot_tick(t_us, sim.state, inputs, sim.plant) and validator.level >= CHEAP
+            if may_have_moved and check_state(validator, t_us, sim.state, sim.plant) != SOUND:
                 return FAILED
 
         if due & LOG_DUE:

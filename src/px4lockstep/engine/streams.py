@@ -25,33 +25,27 @@ BOUNDARY, CHANGE, KEPT = "boundary", "change", "kept"
 
 @dataclass(frozen=True)
 class StreamKind:
-    """An array that grows with the run.
-
-    Args:
-        name: What it is called.
-        dtype: A row of it.
-        per: When a row is written: `BOUNDARY`, an axis, `CHANGE` or `KEPT`.
-        path: Where a recording has it; empty if none has it.
-        description: What it is.
-        is_per_state: Whether a row has a number for each state of the plant.
-        is_replayed: Whether a replay reads it.
-        is_recorded: Whether it is kept only by a run that records.
-        is_in_loop: Whether the loop has it.
-        needs_sensors: Whether it is kept only in a simulation with sensors.
-        optional: Whether a recording may lack it.
-    """
+    """An array that grows with the run."""
 
     name: str
-    dtype: np.dtype[Any]
-    per: str
-    path: str
+    dtype: np.dtype[Any]  # of a row
+    per: str  # when a row is written: `BOUNDARY`, an axis, `CHANGE` or `KEPT`
+    path: str  # where a recording has it; empty if none has it
     description: str
-    is_per_state: bool = False
-    is_replayed: bool = False
-    is_recorded: bool = True
-    is_in_loop: bool = True
-    needs_sensors: bool = False
-    optional: bool = False
+    is_per_state: bool = False  # a row has a number for each state of the plant
+    is_replayed: bool = False  # a replay reads it
+    needs_sensors: bool = False  # only a simulation with sensors keeps it
+    optional: bool = False  # a recording may lack it
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether only a run that records keeps it."""
+        return self.is_replayed or self.optional
+
+    @property
+    def is_in_loop(self) -> bool:
+        """Whether the loop has it."""
+        return self.per != KEPT
 
     @property
     def dimensions(self) -> int:
@@ -64,99 +58,37 @@ class StreamKind:
 
 
 BITS = ", ".join(f"{bit} {name}" for name, bit in AXIS_BITS.items())
+TEXTS = {
+    "time_us": "The boundaries that were flown [us], strictly rising.",
+    "due": f"The axes that are due at each boundary, as bits: {BITS}.",
+    "commands": "Motor and servo commands, a row for each tick of the autopilot.",
+    "winds": "The wind source's velocity [m/s], a row for each tick of the wind.",
+    "scenarios": "The scenario's outputs and faults, a row for each change.",
+    "scenario_at": "The boundary that each row of scenarios holds from, counted from 0; then how many there are.",
+    "fingerprints": "The lowest byte of each state of the plant at each boundary.",
+    "checkpoints": "The state of the whole simulation every few seconds, to branch from.",
+    "log": "Time, bus and held inputs of each row of the log, before the step from there.",
+    "log_state": "The state of the plant of each row of the log.",
+    "log_sensors": "What the sensors reported at each row of the log.",
+}
+
+
+def _kind(name: str, dtype: Any, per: str, path: str, **traits: bool) -> StreamKind:
+    return StreamKind(name, np.dtype(dtype), per, path, TEXTS[name], **traits)
+
+
 STREAMS = (
-    StreamKind(
-        "time_us",
-        np.dtype("<u8"),
-        BOUNDARY,
-        "timeline/time_us",
-        "The boundaries that were flown [us], strictly rising.",
-        is_recorded=False,
-    ),
-    StreamKind(
-        "due",
-        np.dtype("<u2"),
-        BOUNDARY,
-        "timeline/due",
-        f"The axes that are due at each boundary, as bits: {BITS}.",
-        is_recorded=False,
-    ),
-    StreamKind(
-        "commands",
-        COMMAND,
-        "autopilot",
-        "streams/commands",
-        "Motor and servo commands, a row for each tick of the autopilot.",
-        is_replayed=True,
-    ),
-    StreamKind(
-        "winds",
-        WIND_OUT,
-        "wind",
-        "streams/winds",
-        "The wind source's velocity [m/s], a row for each tick of the wind.",
-        is_replayed=True,
-    ),
-    StreamKind(
-        "scenarios",
-        SCENARIO_OUT,
-        CHANGE,
-        "streams/scenarios",
-        "The scenario's outputs and faults, a row for each change.",
-        is_replayed=True,
-    ),
-    StreamKind(
-        "scenario_at",
-        np.dtype("i8"),
-        CHANGE,
-        "streams/scenario_at",
-        "The boundary that each row of scenarios holds from, counted from 0; then how many there are.",
-        is_replayed=True,
-    ),
-    StreamKind(
-        "fingerprints",
-        FINGERPRINT,
-        BOUNDARY,
-        "plant/fingerprints",
-        "The lowest byte of each state of the plant at each boundary.",
-        is_per_state=True,
-        optional=True,
-    ),
-    StreamKind(
-        "checkpoints",
-        CHECKPOINT,
-        KEPT,
-        "checkpoints/state",
-        "The state of the whole simulation every few seconds, to branch from.",
-        is_in_loop=False,
-        optional=True,
-    ),
-    StreamKind(
-        "log",
-        LOG_ROW,
-        "log",
-        "log/rows",
-        "Time, bus and held inputs of each row of the log, before the step from there.",
-        is_recorded=False,
-    ),
-    StreamKind(
-        "log_state",
-        np.dtype("<f8"),
-        "log",
-        "log/state",
-        "The state of the plant of each row of the log.",
-        is_per_state=True,
-        is_recorded=False,
-    ),
-    StreamKind(
-        "log_sensors",
-        SENSOR_OUT,
-        "log",
-        "",
-        "What the sensors reported at each row of the log.",
-        is_recorded=False,
-        needs_sensors=True,
-    ),
+    _kind("time_us", "<u8", BOUNDARY, "timeline/time_us"),
+    _kind("due", "<u2", BOUNDARY, "timeline/due"),
+    _kind("commands", COMMAND, "autopilot", "streams/commands", is_replayed=True),
+    _kind("winds", WIND_OUT, "wind", "streams/winds", is_replayed=True),
+    _kind("scenarios", SCENARIO_OUT, CHANGE, "streams/scenarios", is_replayed=True),
+    _kind("scenario_at", "i8", CHANGE, "streams/scenario_at", is_replayed=True),
+    _kind("fingerprints", FINGERPRINT, BOUNDARY, "plant/fingerprints", is_per_state=True, optional=True),
+    _kind("checkpoints", CHECKPOINT, KEPT, "checkpoints/state", optional=True),
+    _kind("log", LOG_ROW, "log", "log/rows"),
+    _kind("log_state", "<f8", "log", "log/state", is_per_state=True),
+    _kind("log_sensors", SENSOR_OUT, "log", "", needs_sensors=True),
 )
 BY_NAME = {stream.name: stream for stream in STREAMS}
 REPLAYED = tuple(stream for stream in STREAMS if stream.is_replayed)
@@ -181,11 +113,7 @@ class Streams:
     scenario_at: npt.NDArray[np.int64]
 
     def check(self) -> None:
-        """Check that all streams have the layout and the length that their timeline asks for.
-
-        Raises:
-            InputError: If not.
-        """
+        """Check that all streams have the layout and the length that their timeline asks for."""
         times_us, due = self.time_us, self.due
         if len(times_us) < 2 or len(due) != len(times_us) or np.any(times_us[1:] <= times_us[:-1]):
             raise InputError("the times of a timeline must rise strictly, two of them at least, each with its axes")
@@ -208,11 +136,7 @@ class Streams:
             raise InputError(f"stream 'gusts' has {len(self.gusts)} rows; it must be 1")
 
     def check_timeline(self, timeline: Timeline) -> None:
-        """Check that the streams fit together, and are of a run on a timeline, or on the first part of it.
-
-        Raises:
-            InputError: If not.
-        """
+        """Check that the streams fit together, and are of a run on a timeline, or on the first part of it."""
         if len(self.time_us) and int(self.time_us[-1]) <= timeline.end_us:
             time_us, due = timeline.window(timeline.start_us, int(self.time_us[-1]) + 1)
             is_same_time = np.array_equal(self.time_us, time_us)
@@ -229,10 +153,7 @@ class Streams:
     def on(self, timeline: Timeline) -> "Streams":
         """Return the streams on a timeline that has the same axes but for other physics steps.
 
-        A timeline that ends later is taken up to the end of the streams.
-
-        Raises:
-            InputError: If the axes of the streams tick at other times there.
+        A timeline that ends later is taken up to the end of the streams. Axes that tick at other times are an error.
         """
         last_us = int(self.time_us[-1])
         time_us, due = (timeline.until(last_us) if last_us < timeline.end_us else timeline).window(

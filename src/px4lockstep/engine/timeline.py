@@ -23,12 +23,7 @@ import numpy.typing as npt
 from px4lockstep.errors import InputError, TimeError
 from px4lockstep.timebase import check_us, period_to_us, seconds_to_us
 
-AUTOPILOT = 1
-WIND = 2
-LOG = 4
-SCENARIO = 8
-PHYSICS = 16
-
+AUTOPILOT, WIND, LOG, SCENARIO, PHYSICS = 1, 2, 4, 8, 16
 AXIS_BITS = {"autopilot": AUTOPILOT, "wind": WIND, "log": LOG, "scenario": SCENARIO, "physics": PHYSICS}
 
 MAX_BOUNDARIES = 100_000_000
@@ -112,11 +107,7 @@ class Timeline:
         return {name: axis for name in AXIS_BITS if (axis := getattr(self, name)) is not None}
 
     def with_events(self, times_us: tuple[int, ...]) -> "Timeline":
-        """Return a timeline that has an explicit scenario axis besides the axes of this one, which has none.
-
-        Raises:
-            InputError: If it has one, or a time lies outside the run.
-        """
+        """Return a timeline that has an explicit scenario axis besides the axes of this one, which has none."""
         if self.scenario is not None:
             raise InputError("the timeline has a scenario axis already; start from one without")
         return replace(self, scenario=Explicit(times_us))
@@ -196,10 +187,6 @@ class Timeline:
                 steps = np.diff(time_us, prepend=np.uint64(last))
                 last, greatest = int(time_us[-1]), max(greatest, int(steps.max()))
         return greatest
-
-    def index_at(self, time_us: int) -> int:
-        """Return the index of the first boundary at or after a time."""
-        return int(np.searchsorted(self.time_us, np.uint64(time_us)))
 
     def _check_axis(self, name: str, axis: Axis) -> None:
         if name in ("autopilot", "physics") and not isinstance(axis, Periodic):

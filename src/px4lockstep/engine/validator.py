@@ -17,38 +17,19 @@ from px4lockstep.integrators.integrate import FIRST
 from px4lockstep.integrators.step import take_slopes
 from px4lockstep.jit import kernel, record
 from px4lockstep.plant.faults import fault_changed, wrong_fault
-from px4lockstep.plant.layout import (
-    ATT,
-    MAX_BUSES,
-    MAX_MOTORS,
-    MAX_SERVOS,
-    MAX_STATES,
-)
+from px4lockstep.plant.layout import ATT, MAX_BUSES, MAX_MOTORS, MAX_SERVOS, MAX_STATES
 from px4lockstep.plant.user import MAX_PARAMETERS
 
 LEVELS = {"off": 0, "cheap": 1, "paranoid": 2}
-CHEAP = LEVELS["cheap"]
-PARANOID = LEVELS["paranoid"]
+CHEAP, PARANOID = LEVELS["cheap"], LEVELS["paranoid"]
 
 MAX_NORM_ERROR = 1e-10
 
 # What was broken. The first two are the integrator's, in its own numbering. Typed: a kernel compiles once per value of
 # a plain integer that it is handed.
-SOUND = np.int64(0)
-TOO_MANY_SUBSTEPS = np.int64(1)
-STEP_NOT_FINITE = np.int64(2)
-STATE_NOT_FINITE = np.int64(3)
-QUATERNION_NOT_UNIT = np.int64(4)
-TIME_NOT_RISING = np.int64(5)
-AUTOPILOT_INTERVAL = np.int64(6)
-MOTOR_COMMAND = np.int64(7)
-SERVO_COMMAND = np.int64(8)
-WIND_NOT_FINITE = np.int64(9)
-ESTIMATE_NOT_FINITE = np.int64(10)
-OUTPUT_NOT_FINITE = np.int64(11)
-RHS_NOT_PURE = np.int64(12)
-USER_FUNCTION_RAISED = np.int64(13)
-BUS_VOLTAGE = np.int64(14)
+SOUND, TOO_MANY_SUBSTEPS, STEP_NOT_FINITE, STATE_NOT_FINITE, QUATERNION_NOT_UNIT = map(np.int64, range(5))
+TIME_NOT_RISING, AUTOPILOT_INTERVAL, MOTOR_COMMAND, SERVO_COMMAND, WIND_NOT_FINITE = map(np.int64, range(5, 10))
+ESTIMATE_NOT_FINITE, OUTPUT_NOT_FINITE, RHS_NOT_PURE, USER_FUNCTION_RAISED, BUS_VOLTAGE = map(np.int64, range(10, 15))
 AUTOPILOT_FAILED = np.int64(15)
 FAULT = np.int64(20)  # and the number of the kind in `faults.KINDS`; the index is the number of motors
 
@@ -58,13 +39,8 @@ VALIDATOR = record(
     [
         ("level", "i8"),
         ("last_time_us", "i8"),  # -1 before the first boundary
-        ("last_autopilot_us", "i8"),
-        ("autopilot_interval_us", "i8"),
-        ("clamped_commands", "i8"),
-        # of the failure
-        ("code", "i8"),
-        ("time_us", "i8"),
-        ("index", "i8"),
+        ("last_autopilot_us autopilot_interval_us clamped_commands", "i8"),
+        ("code time_us index", "i8"),  # of the failure
         ("value", "f8"),
     ],
     transient="level",

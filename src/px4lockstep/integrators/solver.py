@@ -17,28 +17,17 @@ SOLVER = record(
         ("is_adaptive", "i8"),
         ("is_quantized", "i8"),  # steps are whole microseconds
         ("max_substeps", "i8"),  # attempts per interval
-        ("rtol", "f8", len(GROUPS)),
-        ("atol", "f8", len(GROUPS)),
+        ("rtol atol", "f8", len(GROUPS)),
         ("is_controlled", "i8", len(GROUPS)),  # whether a group's error limits the step
         ("kink_tolerance", "f8"),  # what a step with a kink in it may have of the error that is allowed elsewhere
-        ("h_min_us", "f8"),
-        ("h_max_us", "f8"),
-        ("safety", "f8"),
-        ("min_factor", "f8"),
-        ("max_factor", "f8"),
+        ("h_min_us h_max_us safety min_factor max_factor", "f8"),
         ("error_for_max_factor", "f8"),  # below this error the step grows by max_factor
         ("error_exponent", "f8"),  # step ~ error ** error_exponent
-        # carried from step to step
-        ("h_us", "f8"),
-        # counted
-        ("evaluations", "i8"),
-        ("accepted", "i8"),
-        ("rejected", "i8"),
+        ("h_us", "f8"),  # carried from step to step
+        ("evaluations accepted rejected", "i8"),  # counted, as are the next two
         ("forced", "i8"),  # accepted at h_min though the error was above its tolerance
         ("projected", "i8"),  # states that the projection moved
-        # of the last attempt, for the message of a failure
-        ("last_h_us", "f8"),
-        ("last_error", "f8"),
+        ("last_h_us last_error", "f8"),  # of the last attempt, for the message of a failure, as are the next two
         ("last_group", "i8"),
         ("last_offset_us", "f8"),
     ],
@@ -85,10 +74,7 @@ class Integrator(Part):
     rtol_v1: float = entry(1e-6, "Relative tolerance of the polarization voltages.", ge=0.0)
     atol_v1: float = entry(1e-6, "Absolute tolerance of the polarization voltages.", "V", gt=0.0)
     h_min: float = entry(
-        1e-6,
-        "Shortest step. Where even it misses the tolerance, it is taken and counted as forced.",
-        "s",
-        gt=0.0,
+        1e-6, "Shortest step. Where even it misses the tolerance, it is taken and counted as forced.", "s", gt=0.0
     )
     h_max: float = entry(0.1, "Longest step.", "s", gt=0.0)
     h_init: float = entry(0.0, "First step; 0 for 1 ms, or what of `h_min` to `h_max` is nearest.", "s", ge=0.0)
@@ -153,17 +139,14 @@ class Integrator(Part):
         """Write parameters and the first step into a `SOLVER` record."""
         order = self.tableau.order
         self.tableau.write(solver["tableau"])
-        solver["is_adaptive"] = self.chooses_steps
-        solver["is_quantized"] = self.quantize_us
-        solver["max_substeps"] = self.max_substeps
+        solver["is_adaptive"], solver["is_quantized"] = self.chooses_steps, self.quantize_us
         for index, group in enumerate(GROUPS):
             solver["rtol"][index] = self.rtol_of(group)
             solver["atol"][index] = self.atol_of(group)
             solver["is_controlled"][index] = self.plant_error_control or group not in PLANT_GROUPS
-        solver["h_min_us"] = self._step_us(self.h_min)
-        solver["h_max_us"] = self._step_us(self.h_max)
-        solver["h_us"] = self._step_us(self.first_step_s)
-        for name in ("safety", "min_factor", "max_factor", "kink_tolerance"):
+        for name, step_s in (("h_min_us", self.h_min), ("h_max_us", self.h_max), ("h_us", self.first_step_s)):
+            solver[name] = self._step_us(step_s)
+        for name in ("max_substeps", "safety", "min_factor", "max_factor", "kink_tolerance"):
             solver[name] = getattr(self, name)
         # safety * error ** (-1 / order) = max_factor, solved for the error by products alone
         error = 1.0

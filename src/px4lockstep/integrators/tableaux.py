@@ -67,13 +67,7 @@ def _rows(*rows: str) -> tuple[tuple[Fraction, ...], ...]:
 
 EULER = Tableau("Euler", 1, a=_rows(""), b=_row("1"), c=_row("0"))
 
-RK4 = Tableau(
-    "RK4",
-    4,
-    a=_rows("", "1/2", "0 1/2", "0 0 1"),
-    b=_row("1/6 1/3 1/3 1/6"),
-    c=_row("0 1/2 1/2 1"),
-)
+RK4 = Tableau("RK4", 4, a=_rows("", "1/2", "0 1/2", "0 0 1"), b=_row("1/6 1/3 1/3 1/6"), c=_row("0 1/2 1/2 1"))
 """The classical method: Kutta, Z. Math. Phys. 46 (1901)."""
 
 RK23 = Tableau(
