@@ -15,7 +15,8 @@ from px4lockstep.environment.gust import Gust
 from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError, InvariantError, StateError
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.jit import RecordRows, interpreted, view
+from px4lockstep.jit import interpreted, view
+from px4lockstep.jit.records import RecordRows
 from px4lockstep.plant.models import FreeFall, Oscillator, UserPlant
 from px4lockstep.sensors.suite import no_sensors
 

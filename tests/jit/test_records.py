@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from px4lockstep.errors import LayoutError
-from px4lockstep.jit import RecordRows, kernel, record, rows, view
+from px4lockstep.jit import kernel, record, rows, view
 from px4lockstep.jit.records import (
     CONFIGURATION,
     STATE,
     TRANSIENT,
+    RecordRows,
     RecordView,
     _make_view,
     state_dtype,

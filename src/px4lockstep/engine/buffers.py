@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.engine.streams import BOUNDARY, BY_NAME, CHANGE, KEPT, REPLAYED, STREAMS, Streams, locked
+from px4lockstep.engine.streams import BOUNDARY, BY_NAME, CHANGE, KEPT, REPLAYED, STREAMS, Streams
 from px4lockstep.engine.timeline import AXIS_BITS, CHUNK_BOUNDARIES, LOG, Timeline
 from px4lockstep.errors import InputError
+from px4lockstep.jit.records import locked
 
 Array = npt.NDArray[Any]
 Grow = Callable[[str, Array, int, int], Array]
@@ -28,11 +29,7 @@ FIRST_CHANGES = 1_024
 
 
 def grow_in_memory(name: str, array: Array, rows: int, used: int) -> Array:
-    """Return an array in memory: twice the size at least, so that copies are few.
-
-    Raises:
-        InputError: If it would not fit.
-    """
+    """Return an array in memory: twice the size at least, so that copies are few."""
     rows = max(rows, 2 * len(array))
     if BY_NAME[name].per == CHANGE and rows * array.itemsize > MAX_BYTES:
         raise InputError(
@@ -47,12 +44,7 @@ def grow_in_memory(name: str, array: Array, rows: int, used: int) -> Array:
 class Buffers:
     """The arrays of a run, by the names of streams, and its boundaries as far as they are known.
 
-    Args:
-        timeline: The timeline; its end is an upper bound.
-        n_x: How many states the plant has.
-        replay: What is replayed, if anything.
-        record: Whether the run records.
-        has_sensors: Whether it has sensors.
+    The end of the timeline is an upper bound; `n_x` is how many states the plant has.
     """
 
     def __init__(
@@ -86,11 +78,7 @@ class Buffers:
         return len(self.time_us)
 
     def check_memory(self) -> None:
-        """Check that a run in memory fits.
-
-        Raises:
-            InputError: If not.
-        """
+        """Check that a run in memory fits."""
         size = self._whole_bytes()
         if self._grow is grow_in_memory and size > MAX_BYTES:
             raise InputError(
@@ -105,11 +93,7 @@ class Buffers:
         return sum(ticks[BY_NAME[name].per] * size for name, size in self._row_bytes.items())
 
     def extend(self, used: Mapping[str, int]) -> None:
-        """Generate further boundaries, and make room for their rows.
-
-        Args:
-            used: How many rows of each stream are written.
-        """
+        """Generate further boundaries, and make room for their rows; `used` says how many of each are written."""
         if self._replay is not None:
             self._add(self._replay.time_us, self._replay.due, used, is_last=True)
             return

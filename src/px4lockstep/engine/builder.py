@@ -16,21 +16,9 @@ class Builder:
     """Makes parts and writes records."""
 
     def made(self, make: Callable[..., Made], *of: Any) -> Made:
-        """Return what a function makes of some values; nobody may change it.
-
-        Args:
-            make: The function, which looks at nothing else.
-            of: The values.
-        """
+        """Return what a function makes of some values; nobody may change it."""
         return make(*of)
 
     def write(self, core: npt.NDArray[Any], names: tuple[str, ...], write: Callable[..., None], *of: Any) -> None:
-        """Write some records of a simulation that are zero so far.
-
-        Args:
-            core: The simulation's, an array of one `SIM`.
-            names: Which of its records.
-            write: Writes them, each given as an array of one: `write(*records, *of)`. It looks at nothing else.
-            of: What they are made of.
-        """
+        """Write some records of a `SIM` that are zero so far, each given as an array of one: `write(*records, *of)`."""
         write(*(core[name] for name in names), *of)

@@ -27,11 +27,7 @@ def state_of(core: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def put_state(core: npt.NDArray[Any], checkpoint: npt.NDArray[Any]) -> None:
-    """Write the state of a checkpoint into the records of a simulation.
-
-    Raises:
-        InputError: If a field has another type or shape; nothing has changed then.
-    """
+    """Write the state of a checkpoint into the records of a simulation; if its fields don't fit, nothing changes."""
     state = checkpoint
     if checkpoint.dtype != CHECKPOINT:
         state = state_of(core)
@@ -40,11 +36,7 @@ def put_state(core: npt.NDArray[Any], checkpoint: npt.NDArray[Any]) -> None:
 
 
 def overlay(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], name: str) -> None:
-    """Write the fields of a record that another has too, by their names; `name` is what errors call it.
-
-    Raises:
-        InputError: If a field has another type or shape.
-    """
+    """Write the fields of a record that another has too, by their names; `name` is what errors call it."""
     for field in ours.dtype.names or ():
         if field not in (theirs.dtype.names or ()):
             continue
@@ -70,16 +62,9 @@ def difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> str | None:
 def branched(
     made: npt.NDArray[Any], checkpoint: npt.NDArray[Any], other: npt.NDArray[Any], at_us: int
 ) -> npt.NDArray[Any]:
-    """Return the records of a branch: the configuration of one simulation with the state of another.
+    """Return the records of a branch at a time: the configuration of those it was built with, `other`, and a state.
 
-    Args:
-        made: The records that the first simulation was built with.
-        checkpoint: Its state at the branch.
-        other: The records that the branch was built with.
-        at_us: The time of the branch.
-
-    Raises:
-        InputError: If the two have different states of the plant, or an event of the past was changed.
+    The checkpoint is of a simulation that was built with `made`. States of the plant and past events must be the same.
     """
     for name in ("n_x", "group_start", "group_stop"):
         if not np.array_equal(made["plant"][name], other["plant"][name]):

@@ -17,12 +17,13 @@ import numpy as np
 from px4lockstep.autopilots.native import step_native
 from px4lockstep.engine import loop
 from px4lockstep.engine.core import SIM, Arrays
-from px4lockstep.engine.streams import STREAMS, locked
+from px4lockstep.engine.streams import STREAMS
 from px4lockstep.engine.validator import check_purity
 from px4lockstep.estimation.estimator import step_estimator
 from px4lockstep.integrators.integrate import integrate
 from px4lockstep.jit import from_cache, specialize
 from px4lockstep.jit.progress import reporter
+from px4lockstep.jit.records import locked
 from px4lockstep.scenario.stage import step_scenario
 from px4lockstep.sensors.suite import no_sensors
 from px4lockstep.vehicle.dispatch import write_outputs
@@ -49,8 +50,7 @@ def compile_plant() -> None:
     specialize(integrate, 0, 0, sim.state, sim.inputs, sim.plant, sim.solver, sim.work)
     specialize(check_purity, sim.validator, 0, sim)
     specialize(write_outputs, 0.0, sim.state, sim.inputs, sim.plant, sim.state, sim.bus.outputs)
-    tick = (0, 0, 0, sim.state, sim.inputs, sim.plant, sim.bus)
-    specialize(step_scenario, sim.scenario, *tick)
+    specialize(step_scenario, sim.scenario, 0, 0, 0, sim.state, sim.inputs, sim.plant, sim.bus)
 
 
 def start_second_process() -> "subprocess.Popen[bytes] | None":

@@ -32,17 +32,9 @@ def flight_dtype(n_x: int, faults: np.dtype[Any]) -> np.dtype[Any]:
     own = {name: (faults[name].base.newbyteorder("<"), faults[name].shape) for name in faults.names or ()}
     first = [(name, *own[name]) for name in FIRST]
     later = [(name, *own[name]) for name in own if name not in FIRST]
-    return np.dtype(
-        [
-            ("time_us", "<u8"),
-            ("x", "<f8", n_x),
-            ("motors", "<f8", MAX_MOTORS),
-            ("servos", "<f8", MAX_SERVOS),
-            ("wind_ned", "<f8", 3),
-            ("faults", first),
-            *([("later_faults", later)] if later else []),
-        ]
-    )
+    held: list[Any] = [("motors", "<f8", MAX_MOTORS), ("servos", "<f8", MAX_SERVOS), ("wind_ned", "<f8", 3)]
+    kinds = [("faults", first), ("later_faults", later)]
+    return np.dtype([("time_us", "<u8"), ("x", "<f8", n_x), *held, *kinds[: 1 + bool(later)]])
 
 
 def pack_flight(time_us: Any, x: npt.NDArray[Any], inputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -54,10 +46,7 @@ def pack_flight(time_us: Any, x: npt.NDArray[Any], inputs: npt.NDArray[Any]) -> 
     packed["motors"] = inputs["command"]["motors"]
     packed["servos"] = inputs["command"]["servos"]
     packed["wind_ned"] = inputs["wind_ned"]
-    if "later_faults" not in (packed.dtype.names or ()):
-        packed["faults"] = faults
-        return packed
-    for part in ("faults", "later_faults"):
+    for part in (name for name in packed.dtype.names or () if name.endswith("faults")):
         for name in packed[part].dtype.names or ():
             packed[part][name] = faults[name]
     return packed

@@ -23,8 +23,8 @@ TEXTS = {
     validator.USER_FUNCTION_RAISED: "a function of the plant raised an exception {at}; {state}. The log is intact",
     validator.BUS_VOLTAGE: "the voltage of bus {number} is {value} {at}; {state}",
     validator.RHS_NOT_PURE: "the right-hand side is not pure {at}: evaluated twice, derivative {index} differs by "
-    "{value}, or it changed its state, inputs or parameters. It must depend on its arguments alone and write nothing but "
-    "the derivative",
+    "{value}, or it changed its state, inputs or parameters. It must depend on its arguments alone and write nothing "
+    "but the derivative",
 }
 COMMANDS = {validator.MOTOR_COMMAND: "motors", validator.SERVO_COMMAND: "servos"}
 

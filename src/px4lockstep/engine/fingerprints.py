@@ -13,14 +13,13 @@ import numpy.typing as npt
 from px4lockstep.jit import interpreted, kernel
 
 FINGERPRINT = np.dtype("u1")
-LOWEST_BYTE = 0xFF
 
 
 @kernel
 def write_fingerprint(state, plant, fingerprints, k):
     """Write the fingerprint of a state as that of boundary k."""
     for i in range(plant.n_x):
-        fingerprints[k, i] = np.float64(state.x[i]).view(np.int64) & LOWEST_BYTE
+        fingerprints[k, i] = np.float64(state.x[i]).view(np.int64) & 0xFF
 
 
 def fingerprint_of(core: Any) -> npt.NDArray[np.uint8]:

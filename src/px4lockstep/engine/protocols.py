@@ -17,6 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.jit.records import locked
 from px4lockstep.plant.layout import GROUPS
 
 
@@ -24,8 +25,7 @@ class PlantView:
     """The true state of the plant, read-only: `plant.x` is all of it, `plant["pos"]` a group of it."""
 
     def __init__(self, x: npt.NDArray[np.float64], plant: Any) -> None:
-        self._x = x[: int(plant["n_x"])].view()
-        self._x.flags.writeable = False
+        self._x = locked(x[: int(plant["n_x"])])
         ends = zip(plant["group_start"].tolist(), plant["group_stop"].tolist(), strict=True)
         self.groups = {name: slice(start, stop) for name, (start, stop) in zip(GROUPS, ends, strict=True)}
         """Where each group is in the state."""

@@ -54,10 +54,8 @@ class RunMemory(RunResults):
     def use_buffers(self, grow: Grow, logged: npt.NDArray[np.int64] | None = None) -> None:
         """Have the arrays that the run writes to elsewhere: in files, say. What is written so far comes along.
 
-        Args:
-            grow: Returns an array with more rows: see `buffers.Grow`. It is called for each array now, and whenever
-                one is full.
-            logged: An array of one number, the count of complete rows of the log, which the loop keeps up to date.
+        `grow` (see `buffers.Grow`) is called for each array now, and whenever one is full. In `logged`, an array of one
+        number, the loop keeps the count of complete rows of the log.
         """
         self._buffers.use(grow, self._used())
         if logged is not None:
@@ -86,11 +84,7 @@ class RunMemory(RunResults):
         return int(np.searchsorted(buffers.time_us, np.uint64(time_us)))
 
     def release_streams(self) -> None:
-        """Give the memory of the streams back, once they are in a file; the run then counts as one without a recording.
-
-        Raises:
-            StateError: If the run has not ended.
-        """
+        """Give the memory of the streams back, once they are in a file: the run then counts as one without them."""
         if not self.is_done:
             raise StateError("a run that has not ended needs its streams")
         self._core["modes"]["is_recording"] = 0
@@ -172,13 +166,7 @@ class RunMemory(RunResults):
     def continue_from(self, snapshot: Snapshot, start: Snapshot) -> None:
         """Resume, before the first boundary, a snapshot of a simulation with a different configuration.
 
-        Args:
-            snapshot: Where that simulation had come to.
-            start: A snapshot of it before its first boundary.
-
-        Raises:
-            InputError: If it can't be resumed with this configuration: see `checkpoints`.
-            StateError: If this simulation has run, or has users' objects, whose past is not in a snapshot.
+        `start` is a snapshot of that one before its first boundary. See `checkpoints` for what may differ.
         """
         if self.boundary or self._user_objects() or snapshot.objects:
             raise StateError("only a new simulation without Python in its loop can go on from another's snapshot")

@@ -10,8 +10,9 @@ from px4lockstep.engine.core import NATIVE, OFF, PYTHON_WITH_STATUS
 from px4lockstep.engine.digest import flight_digest, live_digest, pack_flight, pack_live
 from px4lockstep.engine.protocols import PlantView, StageInputs
 from px4lockstep.engine.sensor_stage import SensorStage
-from px4lockstep.engine.streams import BOUNDARY, CHANGE, KEPT, REPLAYED, STREAMS, Streams, locked
+from px4lockstep.engine.streams import BOUNDARY, CHANGE, KEPT, REPLAYED, STREAMS, Streams
 from px4lockstep.errors import StateError
+from px4lockstep.jit.records import locked
 from px4lockstep.scenario.actions import START_MISSION
 
 

@@ -25,11 +25,7 @@ from px4lockstep.vehicle.dispatch import PLANT
 def set_scenario(
     scenario: Scenario, core: npt.NDArray[Any], timeline: Timeline, sources: dict[str, Any], builder: Builder
 ) -> None:
-    """Write a scenario into the `SIM` record, with all checks.
-
-    Raises:
-        InputError: If an event is not at a boundary, can't happen, or does what nothing would apply.
-    """
+    """Write a scenario into the `SIM` record; each event must be at a boundary, be possible, and have an effect."""
     autopilot, estimator = sources["autopilot"], sources["estimator"]
     flown_by = capabilities_of(autopilot)
     around = Surroundings(

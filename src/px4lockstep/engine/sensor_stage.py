@@ -13,6 +13,7 @@ from px4lockstep.engine.checkpoints import overlay
 from px4lockstep.engine.timeline import Timeline
 from px4lockstep.errors import InputError
 from px4lockstep.jit import caller, plain, record, view
+from px4lockstep.jit.records import locked
 from px4lockstep.plant.layout import GROUPS, RIGID_BODY_STATES, ROTOR
 from px4lockstep.sensors.suite import READINGS, SENSOR_OUT, SENSOR_STATE, SENSORS, SensorSuite, no_sensors
 
@@ -23,12 +24,7 @@ SENSOR_CHECKPOINT = record([("state", SENSOR_STATE), ("out", SENSOR_OUT)])
 
 
 class SensorStage:
-    """The sensors of a running simulation.
-
-    Args:
-        sensors: The record of the sensors, in an array of one.
-        core: The records of the simulation.
-    """
+    """The sensors of a running simulation, from their record and the simulation's, in arrays of one."""
 
     def __init__(self, sensors: Records, core: Records) -> None:
         self.record = sensors
@@ -36,12 +32,10 @@ class SensorStage:
         self.out: Any = view(sensors["out"], writable=False)
         """What the sensors report: `bus.sensors`, read-only."""
         own = plain(sensors)
-        self.readings: npt.NDArray[np.float64] = sensors["out"].view(np.uint8)[: 8 * READINGS].view(np.float64)
+        self.readings: npt.NDArray[np.float64] = locked(sensors["out"].view(np.uint8)[: 8 * READINGS].view(np.float64))
         """All reported numbers but those of the GPS, in one array, in the order of MAVLink's HIL_SENSOR."""
-        self.readings.flags.writeable = False
-        self.true_accel_m_s2: npt.NDArray[np.float64] = own[0]["state"]["imu"]["mean_accel_m_s2"].view()
+        self.true_accel_m_s2: npt.NDArray[np.float64] = locked(own[0]["state"]["imu"]["mean_accel_m_s2"])
         """Specific force at the IMU over the last tick, body axes, without errors and faults."""
-        self.true_accel_m_s2.flags.writeable = False
         self.repeat = caller(int(own[0]["address"]), core["state"], core["inputs"], sensors)
         """Run one more tick with the vehicle where it is, for an autopilot that boots before the flight."""
 
@@ -59,11 +53,7 @@ class SensorStage:
 def set_sensors(
     suite: SensorSuite | None, autopilot: Any, core: Records, plant: Any, timeline: Timeline, seed: int
 ) -> SensorStage | None:
-    """Set up the sensors: those given, or those that the autopilot flies by. None if nothing reads any.
-
-    Raises:
-        InputError: If they can't run, or are given twice.
-    """
+    """Set up the sensors: those given, or those that the autopilot flies by. None if nothing reads any."""
     own = getattr(autopilot, "sensor_suite", None)
     if suite is not None and own is not None:
         raise InputError("sensors are given twice: to the simulation and to its autopilot. Give them to the autopilot")
@@ -90,11 +80,7 @@ def set_sensors(
 
 
 def check_same_sensors(ours: Records, theirs: Records | None) -> None:
-    """Check that a checkpoint has the sensors of this simulation.
-
-    Raises:
-        InputError: If not.
-    """
+    """Check that a checkpoint has the sensors of this simulation."""
     theirs = no_sensors() if theirs is None else theirs
     is_same = theirs.dtype != SENSORS or ours["config"].tobytes() == theirs["config"].tobytes()
     if bool(ours["address"][0]) != has_sensors(theirs) or not is_same:  # a recording has no configuration
@@ -102,11 +88,7 @@ def check_same_sensors(ours: Records, theirs: Records | None) -> None:
 
 
 def take_sensors(ours: Records, theirs: Records | None) -> None:
-    """Go on from the state of a checkpoint's sensors; their configuration stays this simulation's.
-
-    Raises:
-        InputError: If a field has another type or shape.
-    """
+    """Go on from the state of a checkpoint's sensors; their configuration stays this simulation's."""
     if theirs is not None and ours["address"][0] and has_sensors(theirs):
         own = np.zeros(1, SENSOR_CHECKPOINT)
         overlay(own, theirs, "sensors")

@@ -10,33 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.autopilots.base import NativeAutopilot, Session, capabilities_of
-from px4lockstep.engine import loop, validator
+from px4lockstep.engine import loop, protocols, stages, validator
 from px4lockstep.engine.buffers import Buffers
 from px4lockstep.engine.builder import Builder
 from px4lockstep.engine.compilation import compiled_loop
 from px4lockstep.engine.core import NATIVE, SIM
 from px4lockstep.engine.failure import failure_of
-from px4lockstep.engine.protocols import (
-    PlantView,
-    PythonAutopilot,
-    PythonEstimator,
-    PythonScenario,
-    PythonWind,
-    StageInputs,
-    TelemetryHook,
-)
 from px4lockstep.engine.run_memory import RunMemory
 from px4lockstep.engine.sensor_stage import set_sensors
-from px4lockstep.engine.stages import (
-    Handlers,
-    open_autopilot,
-    plant_records,
-    record_of,
-    set_gusts,
-    set_hooks,
-    set_sources,
-    step_warnings,
-)
 from px4lockstep.engine.statistics import Statistics, Stretch, statistics_of
 from px4lockstep.engine.streams import CHANGE, Streams
 from px4lockstep.engine.timeline import AUTOPILOT, LOG, Timeline
@@ -86,12 +67,12 @@ class Simulation(RunMemory):
         timeline: Timeline,
         *,
         integrator: Integrator | None = None,
-        scenario: PythonScenario | Scenario | None = None,
-        wind: PythonWind | Wind | None = None,
-        estimator: PythonEstimator | Estimator | None = None,
-        autopilot: PythonAutopilot | NativeAutopilot | Session | None = None,
+        scenario: protocols.PythonScenario | Scenario | None = None,
+        wind: protocols.PythonWind | Wind | None = None,
+        estimator: protocols.PythonEstimator | Estimator | None = None,
+        autopilot: protocols.PythonAutopilot | NativeAutopilot | Session | None = None,
         sensors: SensorSuite | None = None,
-        hooks: Sequence[TelemetryHook] = (),
+        hooks: Sequence[protocols.TelemetryHook] = (),
         hook_axes: Sequence[str] = ("log",),
         gusts: Sequence[Gust] = (),
         replay: Streams | None = None,
@@ -112,7 +93,8 @@ class Simulation(RunMemory):
         self._python_calls = 0
         self._wall_s = 0.0
         self._slowest = Stretch()
-        self._flown_us = 0
+        self.flown_us = 0
+        """How much was flown here: all of it, or what came after the checkpoint that was resumed."""
 
         self._core = zeros(SIM)
         sim = plain(self._core)[0]
@@ -120,7 +102,7 @@ class Simulation(RunMemory):
         sim["bus"]["estimate"]["q_bn"][0] = 1.0
         sim["bus"]["estimate"]["is_valid"] = 1.0  # unless an estimator writes otherwise
         if plant is not None:
-            builder.write(self._core, ("plant", "state"), plant_records, plant)
+            builder.write(self._core, ("plant", "state"), stages.plant_records, plant)
             sim["modes"]["plant"] = NATIVE
             # Nobody looks at outputs between two rows of the log if the autopilot is replayed and nothing estimates.
             is_unwatched = replay is not None and estimator is None
@@ -130,7 +112,7 @@ class Simulation(RunMemory):
             sim["battery_sensors"]["gain"] = 1.0  # a plant without sensors shows its batteries as they are
             if hasattr(plant, "write_sensors") and timeline.autopilot is not None:
                 plant.write_sensors(sim["battery_sensors"], seed, timeline.autopilot.period_us)
-        builder.write(self._core, ("solver",), record_of, self.integrator)
+        builder.write(self._core, ("solver",), stages.record_of, self.integrator)
         sim["validator"]["level"] = validator.LEVELS[validate]
         sim["validator"]["last_time_us"] = -1
         sim["validator"]["last_autopilot_us"] = -1
@@ -138,21 +120,20 @@ class Simulation(RunMemory):
         sim["modes"]["is_strict"] = record
 
         self._n_x = int(sim["plant"]["n_x"])
-        self._inputs = StageInputs(
+        self._inputs = protocols.StageInputs(
             bus=view(self._core["bus"], writable=False, sensors=None),
-            plant=PlantView(sim["state"]["x"], sim["plant"]),
+            plant=protocols.PlantView(sim["state"]["x"], sim["plant"]),
             held=view(self._core["inputs"], writable=False),
         )
-        self._handlers: Handlers = set_sources(
+        self._handlers: stages.Handlers = stages.set_sources(
             self._core, timeline, self._sources, self._inputs, plant, replay, seed, builder
         )
         self._sensors = set_sensors(sensors, autopilot, self._core, plant, timeline, seed)
         if self._sensors is not None:
             self._inputs.bus.sensors = self._sensors.out
-        self._handlers |= set_hooks(self._core, timeline, self._hooks, hook_axes, self._inputs)
-        set_gusts(self._core, timeline, gusts, replay)
-        has_sensors = self._sensors is not None
-        self._buffers = Buffers(timeline, self._n_x, replay, record, has_sensors=has_sensors)
+        self._handlers |= stages.set_hooks(self._core, timeline, self._hooks, hook_axes, self._inputs)
+        stages.set_gusts(self._core, timeline, gusts, replay)
+        self._buffers = Buffers(timeline, self._n_x, replay, record, has_sensors=self._sensors is not None)
         self._logged = np.zeros(1, np.int64)
         self._hand_over()
         self._loop = compiled_loop()
@@ -160,8 +141,8 @@ class Simulation(RunMemory):
         self._initial_state: npt.NDArray[np.float64] = sim["state"]["x"][: self._n_x].copy()
         self._keeps_checkpoints = record and not self._user_objects() and capabilities_of(autopilot).is_copyable
         self._n_checkpoints = 0
-        self._step_warnings = step_warnings(plant, timeline, self.integrator)
-        self.autopilot: Session = open_autopilot(autopilot, self._core, plant, timeline, builder)
+        self._step_warnings = stages.step_warnings(plant, timeline, self.integrator)
+        self.autopilot: Session = stages.open_autopilot(autopilot, self._core, plant, timeline, builder)
         """The autopilot while it flies."""
         self._autopilot_record = self._core[self.autopilot.record] if self.autopilot.record else self._core
 
@@ -267,7 +248,7 @@ class Simulation(RunMemory):
             sys.unraisablehook = hook_before
             wall_s = time.perf_counter() - start_s
             self._wall_s += wall_s
-            self._flown_us += self.time_us - start_us
+            self.flown_us += self.time_us - start_us
             if wall_s > self._slowest.wall_s:
                 ticks = int(self._core["cursor"]["autopilot_ticks"][0]) - ticks_before
                 self._slowest = Stretch(wall_s, start_us, ticks)
@@ -300,11 +281,6 @@ class Simulation(RunMemory):
         return error
 
     # -- looking ---------------------------------------------------------------------------------------------------
-
-    @property
-    def flown_us(self) -> int:
-        """How much was flown here: all of it, or what came after the checkpoint that was resumed."""
-        return self._flown_us
 
     @property
     def warnings(self) -> tuple[str, ...]:

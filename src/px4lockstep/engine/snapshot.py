@@ -12,26 +12,15 @@ from px4lockstep.errors import InputError
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All of a simulation at a boundary.
+    """All of a simulation at a boundary."""
 
-    Args:
-        schema_version: The version of the bus.
-        time_us: The boundaries of its timeline.
-        due: The axes that are due at each.
-        state: The state of its records: see `checkpoints`.
-        records: All records of the simulation, whose configuration is compared before it is restored; None from a
-            file, which has the spec instead.
-        arrays: The log and streams so far.
-        objects: The users' objects.
-    """
-
-    schema_version: int
-    time_us: npt.NDArray[np.uint64]
+    schema_version: int  # of the bus
+    time_us: npt.NDArray[np.uint64]  # the boundaries of its timeline
     due: npt.NDArray[np.uint16]
-    state: npt.NDArray[Any]
-    records: npt.NDArray[Any] | None
-    arrays: dict[str, npt.NDArray[Any]]
-    objects: dict[str, Any]
+    state: npt.NDArray[Any]  # of its records: see `checkpoints`
+    records: npt.NDArray[Any] | None  # whose configuration is compared on restoring; None from a file: it has the spec
+    arrays: dict[str, npt.NDArray[Any]]  # the log and streams so far
+    objects: dict[str, Any]  # the users'
 
 
 def check_object(name: str, item: Any) -> None:

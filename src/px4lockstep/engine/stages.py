@@ -56,11 +56,7 @@ def set_sources(
     seed: int,
     builder: Builder,
 ) -> Handlers:
-    """Set up scenario, wind, estimator and autopilot; return what Python is to run of them.
-
-    Raises:
-        InputError: If one does not fit, or would never run.
-    """
+    """Set up scenario, wind, estimator and autopilot, which must fit; return what Python is to run of them."""
     handlers: Handlers = {}
     for name, source in sources.items():
         axis = AXES.get(name)
@@ -96,9 +92,8 @@ def set_sources(
                 source.attach(status, plant, timeline.autopilot.period_us, seed)
                 mode = PYTHON_WITH_STATUS
             handler = _handler(core, source, inputs, outputs)
-            if name == "scenario":
-                handler = NotingChanges(handler, core)
-            handlers[loop.STAGE_NAMES.index(name)] = handler
+            is_scenario = name == "scenario"
+            handlers[loop.STAGE_NAMES.index(name)] = NotingChanges(handler, core) if is_scenario else handler
         else:
             raise InputError(
                 f"{name} = {source!r} has no method step(time_us, inputs, outputs); see engine/protocols.py"
@@ -110,11 +105,7 @@ def set_sources(
 def open_autopilot(
     autopilot: object, core: Core, plant: PlantModel | None, timeline: Timeline, builder: Builder
 ) -> Session:
-    """Start the autopilot, if it is compiled, and return what the simulation asks of it from then on.
-
-    Raises:
-        InputError: If it can't fly this plant, or not with its options.
-    """
+    """Start the autopilot, if it is compiled, and return what the simulation asks of it from then on."""
     if isinstance(autopilot, Session):
         return autopilot
     if isinstance(autopilot, NativeAutopilot) and timeline.autopilot is not None:
@@ -126,11 +117,7 @@ def open_autopilot(
 def set_hooks(
     core: Core, timeline: Timeline, hooks: Sequence[TelemetryHook], axes: Sequence[str], inputs: StageInputs
 ) -> Handlers:
-    """Set up the telemetry hooks.
-
-    Raises:
-        InputError: If one is none, or they would never run.
-    """
+    """Set up the telemetry hooks; refuse some that would never run."""
     unknown = [axis for axis in axes if axis not in AXIS_BITS]
     if unknown:
         raise InputError(f"hook_axes {unknown} are unknown; allowed are {', '.join(AXIS_BITS)}")
@@ -157,11 +144,7 @@ def set_hooks(
 
 
 def set_gusts(core: Core, timeline: Timeline, gusts: Sequence[Gust], replay: Streams | None) -> None:
-    """Set up gusts, or those of a replay.
-
-    Raises:
-        InputError: If both are given, or an edge is no boundary.
-    """
+    """Set up gusts, whose edges must be boundaries, or those of a replay."""
     if replay is not None:
         if gusts:
             raise InputError("gusts are given and would be replayed too; leave one out")

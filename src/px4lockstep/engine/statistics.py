@@ -6,28 +6,16 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Stretch:
-    """A part of a run that the loop was called for once, a simulated second at most if it is watched.
-
-    Args:
-        wall_s: How long it took.
-        start_us: Where it began, in simulated time.
-        ticks: How many of the autopilot's it had.
-    """
+    """A part of a run that the loop was called for once, a simulated second at most if it is watched."""
 
     wall_s: float = 0.0
-    start_us: int = 0
-    ticks: int = 0
+    start_us: int = 0  # simulated time
+    ticks: int = 0  # of the autopilot
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """What a run has cost so far.
-
-    Args:
-        boundaries: And so on: how many of each.
-        wall_s: How long the loop took.
-        slowest: The stretch that took longest.
-    """
+    """What a run has cost so far: how many of each, how long the loop took, and the stretch that took longest."""
 
     boundaries: int
     autopilot_ticks: int
@@ -47,18 +35,8 @@ class Statistics:
 def statistics_of(sim: Any, python_calls: int, wall_s: float, slowest: Stretch) -> Statistics:
     """Collect the counts from a `SIM` record."""
     cursor, solver = sim["cursor"], sim["solver"]
-    return Statistics(
-        boundaries=int(cursor["k"]),
-        autopilot_ticks=int(cursor["autopilot_ticks"]),
-        wind_ticks=int(cursor["wind_ticks"]),
-        log_rows=int(cursor["log_rows"]),
-        evaluations=int(solver["evaluations"]),
-        accepted_steps=int(solver["accepted"]),
-        rejected_steps=int(solver["rejected"]),
-        forced_steps=int(solver["forced"]),
-        projected_states=int(solver["projected"]),
-        clamped_commands=int(sim["validator"]["clamped_commands"]),
-        python_calls=python_calls,
-        wall_s=wall_s,
-        slowest=slowest,
-    )
+    counts = {name: cursor[name] for name in ("autopilot_ticks", "wind_ticks", "log_rows")}
+    counts |= {f"{name}_steps": solver[name] for name in ("accepted", "rejected", "forced")}
+    counts |= {"boundaries": cursor["k"], "evaluations": solver["evaluations"], "projected_states": solver["projected"]}
+    counts |= {"clamped_commands": sim["validator"]["clamped_commands"], "python_calls": python_calls}
+    return Statistics(**{name: int(count) for name, count in counts.items()}, wall_s=wall_s, slowest=slowest)

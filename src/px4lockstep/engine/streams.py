@@ -180,10 +180,3 @@ class Streams:
     def scenario_by_boundary(self) -> npt.NDArray[Any]:
         """Return the scenario's outputs at every boundary."""
         return np.repeat(self.scenarios, np.diff(self.scenario_at))
-
-
-def locked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a read-only view."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -114,8 +114,11 @@ class Timeline:
 
     def until(self, end_us: int) -> "Timeline":
         """Return a timeline that ends earlier: the same boundaries up to then, and that one."""
-        wind, log, scenario = (_until(axis, end_us) for axis in (self.wind, self.log, self.scenario))
-        return replace(self, end_us=end_us, wind=wind, log=log, scenario=scenario)
+        explicit = {name: axis.times_us for name, axis in self.axes.items() if isinstance(axis, Explicit)}
+        axes: dict[str, Any] = {
+            name: Explicit(tuple(t for t in times if t <= end_us)) for name, times in explicit.items()
+        }
+        return replace(self, end_us=end_us, **axes)
 
     # -- boundaries ------------------------------------------------------------------------------------------------
 
@@ -274,10 +277,3 @@ class Timeline:
         for row in range(start, due.size, CHUNK_BOUNDARIES):  # some at a time: see `_joined`
             rows = slice(row, row + CHUNK_BOUNDARIES)
             due[rows] |= bit * ((time_us[rows] - first_us) % period_us == 0)
-
-
-def _until(axis: Axis | None, end_us: int) -> Axis | None:
-    """Return an axis without the explicit times after an end."""
-    if not isinstance(axis, Explicit):
-        return axis
-    return Explicit(tuple(time_us for time_us in axis.times_us if time_us <= end_us))

@@ -34,9 +34,7 @@ def write_error(h_s, plant, tableau, work):
 @kernel
 def vector_error(start, stop, rtol, atol, state, work):
     """Return the scaled error of a vector, by Euclidean norms."""
-    error_squared = 0.0
-    old_squared = 0.0
-    new_squared = 0.0
+    error_squared, old_squared, new_squared = 0.0, 0.0, 0.0
     for i in range(start, stop):
         error, old, new = work.error.x[i], state.x[i], work.trial.x[i]
         error_squared += error * error
@@ -59,15 +57,12 @@ def largest_error(start, stop, rtol, atol, state, work):
 @kernel
 def error_norm(state, plant, solver, work):
     """Return the largest scaled error of the groups, and note in the solver which group it was."""
-    worst = 0.0
-    worst_group = 0
+    worst, worst_group = 0.0, 0
     for group in range(GROUP_COUNT):
-        start = plant.group_start[group]
-        stop = plant.group_stop[group]
+        start, stop = plant.group_start[group], plant.group_stop[group]
         if stop == start or solver.is_controlled[group] == 0:
             continue
-        rtol = solver.rtol[group]
-        atol = solver.atol[group]
+        rtol, atol = solver.rtol[group], solver.atol[group]
         if group == ATT:
             scaled = 2.0 * vector_error(start, stop, rtol, atol, state, work)
         elif group < ACT:
@@ -75,8 +70,6 @@ def error_norm(state, plant, solver, work):
         else:
             scaled = largest_error(start, stop, rtol, atol, state, work)
         if scaled > worst or math.isnan(scaled):  # nothing is greater than a NaN: it stays
-            worst = scaled
-            worst_group = group
-    solver.last_error = worst
-    solver.last_group = worst_group
+            worst, worst_group = scaled, group
+    solver.last_error, solver.last_group = worst, worst_group
     return worst

@@ -26,9 +26,7 @@ from px4lockstep.vehicle.dispatch import project
 
 FIRST = np.int64(0)
 
-REACHED = np.int64(0)
-TOO_MANY_SUBSTEPS = np.int64(1)
-NOT_FINITE = np.int64(2)
+REACHED, TOO_MANY_SUBSTEPS, NOT_FINITE = map(np.int64, range(3))
 
 
 @kernel
@@ -79,8 +77,7 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
         solver.evaluations += n_stages
         return REACHED
 
-    done_us = 0.0
-    attempts = 0
+    done_us, attempts = 0.0, 0
     first = FIRST  # of the slopes to take: that at a state is not taken twice
     up_to_kink_us = solver.h_max_us  # the longest step until a kink that was seen is behind,
     kink_by_us = 0.0  # which it is by then

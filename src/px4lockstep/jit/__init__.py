@@ -10,12 +10,10 @@
 
 from px4lockstep.jit.address import call_i32, call_void, callback, caller
 from px4lockstep.jit.kernel import JIT_ENABLED, from_cache, inlined_kernel, interpreted, kernel, specialize
-from px4lockstep.jit.records import RecordRows, RecordView, plain, record, rows, view, zeros
+from px4lockstep.jit.records import plain, record, rows, view, zeros
 
 __all__ = [
     "JIT_ENABLED",
-    "RecordRows",
-    "RecordView",
     "call_i32",
     "call_void",
     "callback",

@@ -29,12 +29,9 @@ _interpreted: dict[int, Callable[..., Any]] = {}  # JIT off: stand-in address to
 
 
 def callback(function: Callable[..., Any], result: str, arguments: tuple[Any, ...]) -> int:
-    """Compile a function with the C signature `result f(arguments)` and return its address.
+    """Compile a function, written as a kernel is, with the C signature `result f(arguments)`; return its address.
 
-    Args:
-        function: A plain Python function, written as a kernel is.
-        result: `"void"` or `"i4"`.
-        arguments: For each argument `"f8"`, `"i8"` or a record dtype, which the function receives as a record.
+    The result is `"void"` or `"i4"`; an argument is `"f8"`, `"i8"` or a record dtype, received as a record.
     """
     if not JIT_ENABLED:
         address = id(function)
@@ -61,30 +58,24 @@ def callback(function: Callable[..., Any], result: str, arguments: tuple[Any, ..
 def caller(address: int, *records: npt.NDArray[Any]) -> Callable[[], Any]:
     """Return a function for Python that calls `void f(records)` at an address, with the records in arrays of one."""
     if not JIT_ENABLED:
-        return functools.partial(_call_through_ctypes, None, address, tuple(rows(array)[0] for array in records))
+        return functools.partial(_call_through_ctypes, None, address, *(rows(array)[0] for array in records))
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(records))(address)
     pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in records]  # each keeps its array alive
     return functools.partial(function, *pointers)
 
 
-def _call_through_ctypes(result: type[Any] | None, address: int, arguments: tuple[Any, ...]) -> Any:
+def _call_through_ctypes(result: type[Any] | None, address: int, *arguments: Any) -> Any:
     """Call an address from interpreted code: a stand-in as Python, a real one through ctypes."""
     function = _interpreted.get(address)
     if function is not None:
         return function(*arguments)
     values: list[Any] = []
-    kinds: list[Any] = []
     for argument in arguments:
         if isinstance(argument, RecordView):
-            kinds.append(ctypes.c_void_p)
-            values.append(ctypes.addressof(ctypes.c_char.from_buffer(argument._bytes)))
-        elif isinstance(argument, float):
-            kinds.append(ctypes.c_double)
-            values.append(argument)
+            values.append(ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(argument._bytes))))
         else:
-            kinds.append(ctypes.c_int64)
-            values.append(int(argument))
-    return ctypes.CFUNCTYPE(result, *kinds)(address)(*values)
+            values.append(ctypes.c_double(argument) if isinstance(argument, float) else ctypes.c_int64(int(argument)))
+    return ctypes.CFUNCTYPE(result, *map(type, values))(address)(*values)
 
 
 def _build_intrinsic(result_type: Any, llvm_result: Any) -> Callable[..., Any]:
@@ -115,15 +106,8 @@ def _build_intrinsic(result_type: Any, llvm_result: Any) -> Callable[..., Any]:
     return compiled
 
 
+call_void: Callable[..., Any] = functools.partial(_call_through_ctypes, None)
+call_i32: Callable[..., Any] = functools.partial(_call_through_ctypes, ctypes.c_int32)
 if JIT_ENABLED:
     call_void = _build_intrinsic(types.none, ir.VoidType())
     call_i32 = _build_intrinsic(types.int32, ir.IntType(32))
-else:
-
-    def call_void(address: int, *arguments: Any) -> None:
-        """Call `void f(arguments)` at an address."""
-        _call_through_ctypes(None, address, arguments)
-
-    def call_i32(address: int, *arguments: Any) -> Any:
-        """Call `int32 f(arguments)` at an address."""
-        return _call_through_ctypes(ctypes.c_int32, address, arguments)

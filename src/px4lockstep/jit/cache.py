@@ -49,11 +49,7 @@ INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib"
 
 
 def cache_root() -> Path:
-    """Return the folder that holds compiled kernels, for this version of Numba and Python.
-
-    Raises:
-        RuntimeError: If the user has no home directory.
-    """
+    """Return the folder that holds compiled kernels, for this version of Numba and Python."""
     override = os.environ.get("PX4LOCKSTEP_CACHE_DIR")
     if override:
         base = Path(override).expanduser()
@@ -114,12 +110,6 @@ def _statements(node: ast.AST) -> Iterator[ast.stmt]:
             yield from _statements(child)
 
 
-def was_edited(module_name: str, path: Path) -> bool:
-    """Return whether a source that a module sees was written since this process began."""
-    now_ns = time.time_ns()
-    return any(START_NS < file.stat().st_mtime_ns <= now_ns for file in _sources(module_name, path))
-
-
 class _KnownImports:
     """What sources import, kept on disk by the hash of each source: to parse them all takes a tenth of a second."""
 
@@ -146,44 +136,38 @@ class _KnownImports:
                     file.write(json.dumps(self._imports).encode())
 
 
-@functools.cache
-def _known_imports(path: Path) -> _KnownImports:
-    return _KnownImports(path)
+_known_imports = functools.cache(_KnownImports)
 
 
 def source_stamp(module_name: str, path: Path) -> str:
     """Return a hash over a module's source and the sources of all it imports whose edits count."""
     digest = hashlib.sha256()
-    sources: dict[str, bytes] = {}
-    _walk(module_name, path, sources)
-    for name in sorted(sources):
-        digest.update(name.encode() + b"\0" + hashlib.sha256(sources[name]).digest())
+    for name, (_, source) in sorted(_walk(module_name, path).items()):
+        digest.update(name.encode() + b"\0" + hashlib.sha256(source).digest())
     return digest.hexdigest()
 
 
 @functools.cache
 def _sources(module_name: str, path: Path) -> tuple[Path, ...]:
     """Return the files of a module and of all it imports whose edits count."""
-    return _walk(module_name, path, {})
+    return tuple(file for file, _ in _walk(module_name, path).values())
 
 
-def _walk(module_name: str, path: Path, sources: dict[str, bytes]) -> tuple[Path, ...]:
-    """Read a module and all it imports, by name; return their files."""
+def _walk(module_name: str, path: Path) -> dict[str, tuple[Path, bytes]]:
+    """Read a module and all it imports; return files and sources by name."""
     known = _known_imports(cache_root() / "imports.json")
-    files: list[Path] = []
+    found: dict[str, tuple[Path, bytes]] = {}
     todo = [(module_name, path)]
     while todo:
         name, file = todo.pop()
-        if name in sources:
-            continue
-        files.append(file)
-        sources[name] = file.read_bytes()
-        for imported in known.of(name, file.name == "__init__.py", sources[name]):
-            source_file = _find_source(imported) if imported not in sources else None
-            if source_file is not None:
-                todo.append((imported, source_file))
+        if name not in found:
+            found[name] = file, file.read_bytes()
+            for imported in known.of(name, file.name == "__init__.py", found[name][1]):
+                source_file = _find_source(imported) if imported not in found else None
+                if source_file is not None:
+                    todo.append((imported, source_file))
     known.save()
-    return tuple(files)
+    return found
 
 
 def _constants(py_func: Callable[..., Any], seen: list[Callable[..., Any]]) -> Iterator[str]:
@@ -305,11 +289,11 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
 
         What runs here would then be the code from before the edit, and the stamp that of the code after it.
         """
-        if not _has_source(self._py_func):
-            return False
         try:
-            return not was_edited(self._py_func.__module__, Path(inspect.getfile(self._py_func)))
-        except OSError:
+            path, now_ns = Path(inspect.getfile(self._py_func)), time.time_ns()
+            files = _sources(self._py_func.__module__, path) if path.exists() else ()
+            return bool(files) and not any(START_NS < file.stat().st_mtime_ns <= now_ns for file in files)
+        except (OSError, TypeError):  # the latter of a function that was typed at a prompt
             return False
         except RuntimeError:  # there is no folder for the cache, which is said when it is written to
             return True
@@ -347,14 +331,6 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
             _say_in_memory(str(cache_root()), str(error.strerror))
         except RuntimeError as error:
             _say_in_memory("folder", str(error))
-
-
-def _has_source(py_func: Callable[..., Any]) -> bool:
-    """Return whether the function stands in a file; one typed at a prompt does not, and can't be cached."""
-    try:
-        return os.path.exists(inspect.getfile(py_func))
-    except TypeError:
-        return False
 
 
 @functools.cache

@@ -39,7 +39,7 @@ def _compiled(function: Callable[..., Any], forceinline: bool) -> Callable[..., 
         return function
     dispatcher = numba.njit(**OPTIONS, forceinline=forceinline)(function)
     dispatcher._cache = KernelCache(function)
-    progress.count_kernel()
+    progress.reporter.kernel_count += 1
     compiled: Callable[..., Any] = dispatcher
     return compiled
 

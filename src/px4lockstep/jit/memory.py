@@ -16,44 +16,23 @@ from numba.extending import intrinsic
 
 from px4lockstep.jit.kernel import JIT_ENABLED, kernel
 
-KINDS = {
-    "float32": 0,
-    "float64": 1,
-    "uint64": 2,
-    "int64": 3,
-    "uint32": 4,
-    "int32": 5,
-    "uint16": 6,
-    "int16": 7,
-    "uint8": 8,
-    "int8": 9,
-    "bool": 10,
-}
+_NAMES = ("float32", "float64", "uint64", "int64", "uint32", "int32", "uint16", "int16", "uint8", "int8", "bool")
+KINDS = {name: kind for kind, name in enumerate(_NAMES)}
 """The kinds of fields, by NumPy's names."""
 FLOAT32, FLOAT64, UINT64, INT64, UINT32, INT32, UINT16, INT16, UINT8, INT8, BOOL = map(np.int64, KINDS.values())
 
-_POINTED: dict[str, tuple[Any, Any, Any]] = {
-    "float32": (types.float32, ir.FloatType(), ctypes.c_float),
-    "float64": (types.float64, ir.DoubleType(), ctypes.c_double),
-    "int64": (types.int64, ir.IntType(64), ctypes.c_int64),
-    "int32": (types.int32, ir.IntType(32), ctypes.c_int32),
-    "int16": (types.int16, ir.IntType(16), ctypes.c_int16),
-    "int8": (types.int8, ir.IntType(8), ctypes.c_int8),
-}
 
-
-def _make_store(name: str) -> Callable[..., Any]:
-    """Make `store(address, value)` of one type."""
-    numba_type, llvm_type, c_type = _POINTED[name]
+def _make_access(numba_type: Any, llvm_type: Any, c_type: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Make `store(address, value)` and `load(address)` of one type."""
     if not JIT_ENABLED:
 
         def store(address: int, value: Any) -> None:
             c_type.from_address(address).value = value
 
-        return store
+        return store, lambda address: c_type.from_address(address).value
 
     @intrinsic  # type: ignore[untyped-decorator]  # Numba ships no types
-    def compiled(typing_context: Any, address: Any, value: Any) -> Any:
+    def compiled_store(typing_context: Any, address: Any, value: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             pointer = builder.inttoptr(values[0], llvm_type.as_pointer())
             builder.store(values[1], pointer).align = 1
@@ -61,18 +40,8 @@ def _make_store(name: str) -> Callable[..., Any]:
 
         return types.none(types.int64, numba_type), generate
 
-    made: Callable[..., Any] = compiled
-    return made
-
-
-def _make_load(name: str) -> Callable[..., Any]:
-    """Make `load(address)` of one type."""
-    numba_type, llvm_type, c_type = _POINTED[name]
-    if not JIT_ENABLED:
-        return lambda address: c_type.from_address(address).value
-
     @intrinsic  # type: ignore[untyped-decorator]  # Numba ships no types
-    def compiled(typing_context: Any, address: Any) -> Any:
+    def compiled_load(typing_context: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             found = builder.load(builder.inttoptr(values[0], llvm_type.as_pointer()))
             found.align = 1
@@ -80,16 +49,15 @@ def _make_load(name: str) -> Callable[..., Any]:
 
         return numba_type(types.int64), generate
 
-    made: Callable[..., Any] = compiled
-    return made
+    return compiled_store, compiled_load
 
 
-_store_f32, _store_f64 = _make_store("float32"), _make_store("float64")
-_store_i64, _store_i32 = _make_store("int64"), _make_store("int32")
-_store_i16, _store_i8 = _make_store("int16"), _make_store("int8")
-_load_f32, _load_f64 = _make_load("float32"), _make_load("float64")
-_load_i64, _load_i32 = _make_load("int64"), _make_load("int32")
-_load_i16, _load_i8 = _make_load("int16"), _make_load("int8")
+_store_f32, _load_f32 = _make_access(types.float32, ir.FloatType(), ctypes.c_float)
+_store_f64, _load_f64 = _make_access(types.float64, ir.DoubleType(), ctypes.c_double)
+_store_i64, _load_i64 = _make_access(types.int64, ir.IntType(64), ctypes.c_int64)
+_store_i32, _load_i32 = _make_access(types.int32, ir.IntType(32), ctypes.c_int32)
+_store_i16, _load_i16 = _make_access(types.int16, ir.IntType(16), ctypes.c_int16)
+_store_i8, _load_i8 = _make_access(types.int8, ir.IntType(8), ctypes.c_int8)
 
 
 @kernel

@@ -79,8 +79,3 @@ def write_notice(text: str, end: str) -> None:
 
 reporter = CompileReporter()
 event.register("numba:compile", reporter)
-
-
-def count_kernel() -> None:
-    """Tell the reporter that one more kernel exists, for its total."""
-    reporter.kernel_count += 1

@@ -18,9 +18,7 @@ from px4lockstep.jit.kernel import JIT_ENABLED
 CACHE_LINE = 64
 _TAKEN_NAMES = frozenset(dir(np.record))
 
-CONFIGURATION = "configuration"
-STATE = "state"
-TRANSIENT = "transient"
+CONFIGURATION, STATE, TRANSIENT = "configuration", "state", "transient"
 _kinds: dict[np.dtype[Any], dict[str, str]] = {}
 """The fields of each record that are not configuration, and what they are."""
 
@@ -28,19 +26,10 @@ _kinds: dict[np.dtype[Any], dict[str, str]] = {}
 def record(fields: list[tuple[Any, ...]], *, state: str = "", transient: str = "") -> np.dtype[Any]:
     """Make a record dtype from `(name, type)` or `(name, type, shape)`, C-aligned and without implicit padding.
 
-    Args:
-        fields: All fields; several of one type can share a tuple, their names with spaces between. Those not named
-            below are configuration: written once, before the first boundary. A nested record that is not named keeps
-            its own division.
-        state: The names of the fields that a run changes, with spaces between. A checkpoint holds these, all of a
-            nested record included.
-        transient: The names of the fields that are written before each use, or are valid in this process only, such as
-            addresses. They are neither kept nor compared.
-
-    Raises:
-        LayoutError: If a field is named like an attribute of NumPy's records, which would shadow it with the JIT off,
-            if the layout would contain unnamed padding, whose bytes are not defined, if `state` or `transient` names
-            no field, or if a record with the same layout divides its fields in another way.
+    Several fields of one type can share a tuple, their names with spaces between. `state` names the fields that a run
+    changes, all of a nested record included: a checkpoint holds these. `transient` names those that are written before
+    each use, or are valid in this process only, such as addresses: they are neither kept nor compared. All others are
+    configuration, written once before the first boundary; a nested record that is not named keeps its own division.
     """
     dtype = np.dtype([(name, *rest) for together, *rest in fields for name in together.split()], align=True)
     names = dtype.names or ()
@@ -177,25 +166,19 @@ def rows(array: npt.NDArray[Any]) -> Any:
 def view(array: npt.NDArray[Any], *, writable: bool, **beside: Any) -> Any:
     """Return the record in a length-1 array for a user: attributes, with fields of several numbers as NumPy arrays.
 
-    Args:
-        array: The record.
-        writable: Whether the user may write it.
-        beside: Further attributes, of what belongs to the record and lies elsewhere.
+    Further attributes, `beside`, are of what belongs to the record and lies elsewhere.
     """
-    made = _make_view(array, _as_array if writable else _as_read_only_array, writable, tuple(beside))
+    made = _make_view(array, np.asarray if writable else locked, writable, tuple(beside))
     for name, value in beside.items():
         setattr(made, name, value)
     return made
 
 
-def _as_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return array
-
-
-def _as_read_only_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    locked = array.view()
-    locked.flags.writeable = False
-    return locked
+def locked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a read-only view."""
+    read_only = array.view()
+    read_only.flags.writeable = False
+    return read_only
 
 
 def _make_view(

@@ -30,9 +30,9 @@ def events_of(log: Log) -> tuple[FlightEvent, ...]:
     found = [
         *_faults(log),
         *_changes(log, "failsafe", lambda now: f"failsafe: {FAILSAFES.get(now, now)}", is_fault=True),
-        *_changes(log, "armed", lambda now: "armed" if now else "disarmed"),
+        *_changes(log, "armed", _on_or_off("armed", "disarmed")),
         *_modes(log),
-        *_changes(log, "mission_finished", lambda now: "mission finished" if now else "mission begun again"),
+        *_changes(log, "mission_finished", _on_or_off("mission finished", "mission begun again")),
         *_changes(log, "landed", lambda now: "landed" if now else ""),  # that it may take off is no event
         *_changes(log, "crashed", lambda now: "crashed" if now else "", is_fault=True),
     ]
@@ -64,12 +64,10 @@ def _fault(log: Log, fault: Fault) -> Iterator[FlightEvent]:
         return
     values = log[fault.name]
     if fault.form == FLAG:
-        yield from _changes(log, fault.name, lambda now: fault.begins if now else fault.ends, is_fault=True)
+        yield from _changes(log, fault.name, _on_or_off(fault.begins, fault.ends), is_fault=True)
         return
-    if fault.form == FRACTIONS:
-        masks = (values != 0.0).astype(np.int64) @ (1 << np.arange(values.shape[1]))
-    else:
-        masks = values
+    is_mask = fault.form != FRACTIONS
+    masks = values if is_mask else (values != 0.0).astype(np.int64) @ (1 << np.arange(values.shape[1]))
     of_sensor = fault.form == SENSOR_MASK
     for time_us, bit, is_set in _bits(log, masks):
         what = SENSOR_LABELS.get(1 << bit, f"sensor {bit}") if of_sensor else str(bit + 1)
@@ -79,9 +77,8 @@ def _fault(log: Log, fault: Fault) -> Iterator[FlightEvent]:
 def _faults(log: Log) -> Iterator[FlightEvent]:
     for fault in sorted(KINDS, key=lambda fault: fault.form == FLAG):
         yield from _fault(log, fault)
-    yield from _changes(
-        log, "est_fault_dropout", lambda now: "position dropout" if now else "position back", is_fault=True
-    )
+    dropout = _on_or_off("position dropout", "position back")
+    yield from _changes(log, "est_fault_dropout", dropout, is_fault=True)
     if "soc" in log and log.rows:
         for battery, soc in enumerate(log["soc"].T):
             empty = np.concatenate([[0], soc <= 0.0])
@@ -98,7 +95,7 @@ def _faults(log: Log) -> Iterator[FlightEvent]:
                 for values in np.atleast_2d(log[part].T):  # a component at a time: ten times faster than rows of three
                     if values.any():
                         is_set |= values != 0.0
-            yield from _changes_of(log, is_set, _on_or_off(label), is_fault=True)
+            yield from _changes_of(log, is_set, _on_or_off(label, f"{label} over"), is_fault=True)
     if "scenario_wind_ned" in log:
         wind = log["scenario_wind_ned"]
         has_changed = np.zeros(max(log.rows - 1, 0), np.bool_)
@@ -108,8 +105,8 @@ def _faults(log: Log) -> Iterator[FlightEvent]:
             yield FlightEvent(int(log.time_us[row]), f"wind step to {np.linalg.norm(wind[row]):.3g} m/s")
 
 
-def _on_or_off(label: str) -> Any:
-    return lambda now: label if now else f"{label} over"
+def _on_or_off(begins: str, ends: str) -> Any:
+    return lambda now: begins if now else ends
 
 
 def _changes(log: Log, name: str, describe: Any, *, is_fault: bool = False) -> Iterator[FlightEvent]:

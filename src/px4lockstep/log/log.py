@@ -12,6 +12,7 @@ from px4lockstep.engine.core import NATIVE, PYTHON_WITH_STATUS
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError, suggestion
 from px4lockstep.io import in_memory
+from px4lockstep.jit.records import locked
 from px4lockstep.log.schema import BY_NAME, COLUMNS, COMPONENTS, Column, components
 from px4lockstep.math.quaternion import to_euler
 from px4lockstep.plant.layout import GROUPS
@@ -96,7 +97,7 @@ class Log:
 
     def __getitem__(self, name: str) -> Array:
         self.column(name)
-        return _locked(in_memory(self._by_reference(name)))
+        return locked(in_memory(self._by_reference(name)))
 
     def get(self, name: str) -> Array | None:
         """Return a column, or None if this log does not have it."""
@@ -136,7 +137,7 @@ class Log:
         """Return a column where it is, be it in a file; what is derived is made once."""
         array = self._arrays[name]
         if callable(array):
-            array = self._arrays[name] = _locked(array())
+            array = self._arrays[name] = locked(array())
         return array
 
 
@@ -147,7 +148,7 @@ def gather(flat: Mapping[str, Array]) -> Log:
     for column in COLUMNS:
         if column.shape == "":
             if column.name in left:
-                arrays[column.name] = _locked(left.pop(column.name))
+                arrays[column.name] = locked(left.pop(column.name))
             continue
         size = 0
         while f"{column.name}_{size + 1}" in left:
@@ -158,7 +159,7 @@ def gather(flat: Mapping[str, Array]) -> Log:
             continue
         if len(found) != len(names):
             raise InputError(f"column {column.name!r} has {found} of its components {list(names)}")
-        arrays[column.name] = _locked(np.stack([left.pop(name) for name in names], axis=1))
+        arrays[column.name] = locked(np.stack([left.pop(name) for name in names], axis=1))
     if left:
         raise InputError(f"columns {list(left)} are not of the schema of logs")
     return Log(arrays)
@@ -232,9 +233,3 @@ def euler_angles(q: Array) -> npt.NDArray[np.float64]:
         some = slice(start, start + ROWS_AT_ONCE)
         angles[some] = [to_euler(row) for row in map(tuple, q[some].tolist())]
     return angles
-
-
-def _locked(array: Array) -> Array:
-    array = array.view()
-    array.flags.writeable = False
-    return array

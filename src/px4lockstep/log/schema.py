@@ -29,9 +29,6 @@ COMPONENTS = {
 COUNTED = ("motors", "servos", "rotors", "actuators", "actuator_rates", "batteries", "buses", "states", "values")
 """Shapes whose size is the run's: commands of motors and servos, rotors, actuators with a state, and so on."""
 
-SHAPES = ("", *COMPONENTS, *COUNTED)
-"""The shapes of a column; the first is one number."""
-
 
 @dataclass(frozen=True)
 class Column:
@@ -39,7 +36,7 @@ class Column:
 
     name: str
     unit: str  # "1" for numbers without one
-    shape: str  # one of `SHAPES`
+    shape: str  # of `COMPONENTS` or `COUNTED`; empty for one number
     description: str
     source: str  # `state.<group>`, `bus.<field>`, `inputs.<field>`, or `derived`
     needs: str = ""
@@ -48,6 +45,7 @@ class Column:
     """
 
 
+BATTERY_WARNING = "warning as measured: 0 none, 1 low, 2 critical, 3 emergency"
 ESTIMATE_FAULTS = "bus.scenario.estimate_faults"
 ESTIMATE_PARTS = (
     ("pos_ned", "ned", "position"),
@@ -117,14 +115,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("battery_voltage_v", "V", "batteries", "voltage as measured", "bus.battery.voltage_v", "aircraft"),
     Column("battery_current_a", "A", "batteries", "current as measured", "bus.battery.current_a", "aircraft"),
     Column("battery_remaining", "1", "batteries", "remaining charge as measured", "bus.battery.remaining", "aircraft"),
-    Column(
-        "battery_warning",
-        "1",
-        "batteries",
-        "warning as measured: 0 none, 1 low, 2 critical, 3 emergency",
-        "bus.battery.warning",
-        "aircraft",
-    ),
+    Column("battery_warning", "1", "batteries", BATTERY_WARNING, "bus.battery.warning", "aircraft"),
     Column("battery_true_voltage_v", "V", "batteries", "true voltage", "bus.outputs.battery.voltage_v", "aircraft"),
     Column("battery_true_current_a", "A", "batteries", "true current", "bus.outputs.battery.current_a", "aircraft"),
     Column("battery_true_remaining", "1", "batteries", "true remaining", "bus.outputs.battery.remaining", "aircraft"),

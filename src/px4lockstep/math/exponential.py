@@ -26,18 +26,7 @@ import math
 import numpy as np
 
 from px4lockstep.jit import kernel
-from px4lockstep.math.tables import (
-    EXP_HIGH,
-    EXP_LOW,
-    EXP_STEP_HIGH,
-    EXP_STEP_LOW,
-    EXP_STEPS_PER_UNIT,
-    LN2_HIGH,
-    LN2_LOW,
-    LOG_HIGH,
-    LOG_LOW,
-    LOG_RECIPROCAL,
-)
+from px4lockstep.math import tables
 
 _INF, _NAN = math.inf, math.nan
 
@@ -72,16 +61,16 @@ def _power_of_two(k):
 @kernel
 def _exp_of_sum(high, low):
     """Return e**(high + low) for high between -746 and 710 and a far smaller low."""
-    shifted = high * EXP_STEPS_PER_UNIT + _ROUNDER
+    shifted = high * tables.EXP_STEPS_PER_UNIT + _ROUNDER
     n = int(np.float64(shifted).view(np.int64)) - _BITS_OF_ROUNDER
     steps = shifted - _ROUNDER
-    r = (high - steps * EXP_STEP_HIGH) + (low - steps * EXP_STEP_LOW)
+    r = (high - steps * tables.EXP_STEP_HIGH) + (low - steps * tables.EXP_STEP_LOW)
     r2 = r * r
     series = (r + r2 * (0.5 + r * (1.0 / 6.0))) + r2 * r2 * (1.0 / 24.0 + r * (1.0 / 120.0))
     i = n & 127
     k = n >> 7
-    root = float(EXP_HIGH[i])
-    value = root + (float(EXP_LOW[i]) + root * series)
+    root = float(tables.EXP_HIGH[i])
+    value = root + (float(tables.EXP_LOW[i]) + root * series)
     if -1022 < k < 1023:
         return value * _power_of_two(k)
     if k > 0:
@@ -99,14 +88,14 @@ def _log_of_bits(bits):
     z_bits = bits - (k << 52)
     z = float(np.int64(z_bits).view(np.float64))
     z_upper = float(np.int64(z_bits & _UPPER_32_BITS).view(np.float64))
-    reciprocal = float(LOG_RECIPROCAL[i])
+    reciprocal = float(tables.LOG_RECIPROCAL[i])
     r_upper = z_upper * reciprocal - 1.0
     r_lower = (z - z_upper) * reciprocal
     r = r_upper + r_lower
     r_rest = (r_upper - r) + r_lower
 
     exponent = float(k)
-    whole = exponent * LN2_HIGH + float(LOG_HIGH[i])
+    whole = exponent * tables.LN2_HIGH + float(tables.LOG_HIGH[i])
     sum_1 = whole + r
     rest_1 = (whole - sum_1) + r
 
@@ -120,7 +109,7 @@ def _log_of_bits(bits):
     series_low = (1.0 / 3.0 - r * 0.25) + r2 * (0.2 - r * (1.0 / 6.0))
     series_high = (1.0 / 7.0 - r * 0.125) + r2 * (1.0 / 9.0)
     cubic = r * r2 * (series_low + r2 * r2 * series_high)
-    constant_rest = exponent * LN2_LOW + float(LOG_LOW[i])
+    constant_rest = exponent * tables.LN2_LOW + float(tables.LOG_LOW[i])
     rest = (rest_1 + rest_2) + (((constant_rest + (r_rest - r * r_rest)) + square_rest) + cubic)
     high = sum_2 + rest
     return high, (sum_2 - high) + rest
@@ -167,24 +156,17 @@ def _pow_of_special(x, y):
     if abs(y) == _INF:
         if magnitude == 1.0:
             return 1.0
-        if (magnitude > 1.0) == (y > 0.0):
-            return _INF
-        return 0.0
+        return _INF if (magnitude > 1.0) == (y > 0.0) else 0.0
     # From 2**53 on all doubles are even.
-    is_integer = True
-    is_odd = False
+    is_integer, is_odd = True, False
     if abs(y) < 9007199254740992.0:
         whole = math.floor(y)
         is_integer = whole == y
         is_odd = is_integer and (int(whole) & 1) == 1
     is_negative = int(np.float64(x).view(np.int64)) < 0
-    sign = 1.0
-    if is_negative and is_odd:
-        sign = -1.0
+    sign = -1.0 if is_negative and is_odd else 1.0
     if magnitude == 0.0 or magnitude == _INF:
-        if (magnitude == 0.0) == (y > 0.0):
-            return sign * 0.0
-        return sign * _INF
+        return sign * 0.0 if (magnitude == 0.0) == (y > 0.0) else sign * _INF
     if is_negative and not is_integer:
         return _NAN
     return sign * _pow_of_positive(magnitude, y)
@@ -199,9 +181,7 @@ def _pow_of_positive(x, y):
     if size > 1e20:  # above 2**65: y ln x is beyond all limits unless x = 1
         if x == 1.0:
             return 1.0
-        if (x > 1.0) == (y > 0.0):
-            return _INF
-        return 0.0
+        return _INF if (x > 1.0) == (y > 0.0) else 0.0
     bits = int(np.float64(x).view(np.int64))
     if bits < _BITS_OF_SMALLEST_NORMAL:
         bits = int(np.float64(x * 4503599627370496.0).view(np.int64)) - (52 << 52)
@@ -220,8 +200,7 @@ def _pow_of_positive(x, y):
 @kernel
 def pow(x, y):  # noqa: A001  the name that C, Python and NumPy give it
     """Return x to the power of y, within 1 ulp, with the special values of C: x**0 = 1, NaN for a negative's root."""
-    x = float(x)
-    y = float(y)
+    x, y = float(x), float(y)
     if 0.0 < x < _INF and -_INF < y < _INF:
         return _pow_of_positive(x, y)
     return _pow_of_special(x, y)

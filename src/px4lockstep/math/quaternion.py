@@ -21,10 +21,9 @@ References:
 import math
 
 from px4lockstep.jit import kernel
-from px4lockstep.math.tables import PI_HIGH
+from px4lockstep.math.tables import PI_HIGH as _PI
 from px4lockstep.math.trigonometry import atan2, sincos
 
-_PI = PI_HIGH
 # Below these, the first term left out of the series is less than 2**-55.
 _EXPONENTIAL_SERIES_BELOW = 1.0 / (1 << 14)
 _LOGARITHM_SERIES_BELOW = 1.0 / (1 << 27)

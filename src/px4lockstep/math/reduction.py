@@ -17,18 +17,9 @@ References:
 import numpy as np
 
 from px4lockstep.jit import kernel
+from px4lockstep.math import tables
 from px4lockstep.math.exponential import upper_half
-from px4lockstep.math.tables import (
-    DIGIT_BITS,
-    HALF_PI_1,
-    HALF_PI_2,
-    HALF_PI_3,
-    HALF_PI_HIGH,
-    HALF_PI_LOW,
-    QUADRANTS_PER_RADIAN,
-    TWO_OVER_PI,
-    TWO_OVER_PI_LEADING_ZEROS,
-)
+from px4lockstep.math.tables import DIGIT_BITS, TWO_OVER_PI
 
 _QUARTER_PI = 0.7853981633974483
 _CODY_WAITE_LARGEST = 823549.0  # 2**19 pi / 2
@@ -52,7 +43,7 @@ def _reduce_by_integers(x):
     m_0 = (mantissa << shift) & _DIGIT_MASK
     m_1 = (mantissa >> (DIGIT_BITS - shift)) & _DIGIT_MASK
     m_2 = mantissa >> (2 * DIGIT_BITS - shift)
-    start = first + TWO_OVER_PI_LEADING_ZEROS
+    start = first + tables.TWO_OVER_PI_LEADING_ZEROS
     d_7, d_6, d_5 = int(TWO_OVER_PI[start]), int(TWO_OVER_PI[start + 1]), int(TWO_OVER_PI[start + 2])
     d_4, d_3, d_2 = int(TWO_OVER_PI[start + 3]), int(TWO_OVER_PI[start + 4]), int(TWO_OVER_PI[start + 5])
     d_1, d_0 = int(TWO_OVER_PI[start + 6]), int(TWO_OVER_PI[start + 7])
@@ -92,13 +83,13 @@ def _reduce_by_integers(x):
     fraction_rest = (sum_3 - fraction) + rest
 
     # Times pi / 2, with Dekker's product for the leading parts.
-    product = fraction * HALF_PI_HIGH
+    product = fraction * tables.HALF_PI_HIGH
     upper = upper_half(fraction)
     lower = fraction - upper
-    pi_upper = upper_half(HALF_PI_HIGH)
-    pi_lower = HALF_PI_HIGH - pi_upper
+    pi_upper = upper_half(tables.HALF_PI_HIGH)
+    pi_lower = tables.HALF_PI_HIGH - pi_upper
     product_rest = ((upper * pi_upper - product) + upper * pi_lower + lower * pi_upper) + lower * pi_lower
-    product_rest = product_rest + (fraction * HALF_PI_LOW + fraction_rest * HALF_PI_HIGH)
+    product_rest = product_rest + (fraction * tables.HALF_PI_LOW + fraction_rest * tables.HALF_PI_HIGH)
     high = product + product_rest
     return quadrant, sign * high, sign * ((product - high) + product_rest)
 
@@ -109,17 +100,17 @@ def reduce_angle(x):
     if x <= _QUARTER_PI:
         return 0, x, 0.0
     if x < _CODY_WAITE_LARGEST:
-        shifted = x * QUADRANTS_PER_RADIAN + _ROUNDER
+        shifted = x * tables.QUADRANTS_PER_RADIAN + _ROUNDER
         n = int(np.float64(shifted).view(np.int64)) - _BITS_OF_ROUNDER
         turns = shifted - _ROUNDER
-        difference = x - turns * HALF_PI_1
-        product = turns * HALF_PI_2
+        difference = x - turns * tables.HALF_PI_1
+        product = turns * tables.HALF_PI_2
         remainder = difference - product
         if abs(remainder) > _CODY_WAITE_CLOSEST:
             # Knuth's two-sum, since either term may be the larger one.
             shadow = remainder - difference
             rest = (difference - (remainder - shadow)) - (product + shadow)
-            rest = rest - turns * HALF_PI_3
+            rest = rest - turns * tables.HALF_PI_3
             high = remainder + rest
             return n & 3, high, (remainder - high) + rest
     return _reduce_by_integers(x)

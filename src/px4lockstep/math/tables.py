@@ -14,6 +14,7 @@ it occurs to be exact. It takes about 3 ms. `tests/against/test_tables_against_m
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -79,10 +80,8 @@ def _log_reciprocal(interval: int) -> int:
     """Return the reciprocal of an interval's centre, in units of 2**-LOG_RECIPROCAL_BITS."""
     if interval in (LOG_BELOW_ONE - 1, LOG_BELOW_ONE):
         return 1 << LOG_RECIPROCAL_BITS
-    if interval < LOG_BELOW_ONE:
-        centre_512 = 352 + 2 * interval + 1
-    else:
-        centre_512 = 512 + 4 * (interval - LOG_BELOW_ONE) + 2
+    from_one = interval - LOG_BELOW_ONE
+    centre_512 = 512 + 2 * from_one + 1 if from_one < 0 else 512 + 4 * from_one + 2
     unit = 512 << LOG_RECIPROCAL_BITS
     return (2 * unit + centre_512) // (2 * centre_512)
 
@@ -120,11 +119,8 @@ def _make_exp_table() -> tuple[Table, ...]:
     root = 2 * _ONE
     for _ in range(EXP_STEPS.bit_length() - 1):
         root = math.isqrt(root << SCALE_BITS)
-    rows, power = [], _ONE
-    for _ in range(EXP_STEPS):
-        rows.append(_split_nearest(power))
-        power = power * root >> SCALE_BITS
-    return _columns(rows)
+    powers = accumulate(range(EXP_STEPS - 1), lambda power, _: power * root >> SCALE_BITS, initial=_ONE)
+    return _columns([_split_nearest(power) for power in powers])
 
 
 EXP_HIGH, EXP_LOW = _make_exp_table()
@@ -132,16 +128,9 @@ EXP_HIGH, EXP_LOW = _make_exp_table()
 # Arc tangent of i / 32, for i from 0 to 32.
 ATAN_STEPS = 32
 
-
-def _make_atan_table() -> tuple[Table, ...]:
-    rows, angle = [(0.0, 0.0)], 0
-    for i in range(ATAN_STEPS):
-        angle += _atan_of_inverse(ATAN_STEPS, ATAN_STEPS * ATAN_STEPS + i * (i + 1), SCALE_BITS, -1)
-        rows.append(_split_nearest(angle))
-    return _columns(rows)
-
-
-ATAN_HIGH, ATAN_LOW = _make_atan_table()
+_ATAN_SQUARES = (ATAN_STEPS * ATAN_STEPS + i * (i + 1) for i in range(ATAN_STEPS))
+_ATANS = accumulate((_atan_of_inverse(ATAN_STEPS, n, SCALE_BITS, -1) for n in _ATAN_SQUARES), initial=0)
+ATAN_HIGH, ATAN_LOW = _columns([_split_nearest(angle) for angle in _ATANS])
 
 # Pi, and pi / 2 in three parts (Cody and Waite): the first two have 33 bits, exact in products with 20-bit integers.
 _PI = _pi(SCALE_BITS)

@@ -83,9 +83,7 @@ def sincos(x):
         sine, cosine = cosine, -sine
     if quadrant & 2:
         sine, cosine = -sine, -cosine
-    if x < 0.0:
-        sine = -sine
-    return sine, cosine
+    return -sine if x < 0.0 else sine, cosine
 
 
 @kernel
@@ -98,13 +96,8 @@ def sin(x):
     if not size < _INF:
         return _NAN
     quadrant, high, low = reduce_angle(size)
-    if quadrant & 1:
-        value = _cos_of_reduced(high, low)
-    else:
-        value = _sin_of_reduced(high, low)
-    if (quadrant & 2 != 0) != (x < 0.0):
-        return -value
-    return value
+    value = _cos_of_reduced(high, low) if quadrant & 1 else _sin_of_reduced(high, low)
+    return -value if (quadrant & 2 != 0) != (x < 0.0) else value
 
 
 @kernel
@@ -116,13 +109,8 @@ def cos(x):
     if not size < _INF:
         return _NAN
     quadrant, high, low = reduce_angle(size)
-    if quadrant & 1:
-        value = _sin_of_reduced(high, low)
-    else:
-        value = _cos_of_reduced(high, low)
-    if quadrant == 1 or quadrant == 2:
-        return -value
-    return value
+    value = _sin_of_reduced(high, low) if quadrant & 1 else _cos_of_reduced(high, low)
+    return -value if quadrant == 1 or quadrant == 2 else value
 
 
 @kernel
@@ -183,22 +171,15 @@ def atan2(y, x):
     y_size, x_size = abs(y), abs(x)
     x_is_negative = _has_sign(x)
     if y_size == 0.0 or (x_size == _INF and y_size < _INF):
-        angle = 0.0
-        if x_is_negative:
-            angle = PI_HIGH
+        angle = PI_HIGH if x_is_negative else 0.0
     elif x_size == 0.0 or (y_size == _INF and x_size < _INF):
         angle = HALF_PI_HIGH
     elif x_size == _INF:
-        angle = 0.5 * HALF_PI_HIGH
-        if x_is_negative:
-            angle = 2.356194490192345  # 3 pi / 4
+        angle = 2.356194490192345 if x_is_negative else 0.5 * HALF_PI_HIGH  # the former 3 pi / 4
     elif y_size * _FAR_SMALLER > x_size:
         angle = HALF_PI_HIGH
     elif x_size * _FAR_SMALLER > y_size:
-        if x_is_negative:
-            angle = PI_HIGH
-        else:
-            angle = y_size / x_size
+        angle = PI_HIGH if x_is_negative else y_size / x_size
     else:
         # Neither halves of digits nor sums may leave the range of normal numbers.
         scale = 1.0
@@ -207,9 +188,7 @@ def atan2(y, x):
         elif x_size < _TINY and y_size < _TINY:
             scale = _TO_LARGER
         angle = _atan_of_point(y_size * scale, 0.0, x * scale, 0.0)
-    if _has_sign(y):
-        return -angle
-    return angle
+    return -angle if _has_sign(y) else angle
 
 
 @kernel
@@ -252,9 +231,7 @@ def asin(x):
         return _NAN
     root, root_low = _complement(size)
     angle = _atan_of_point(size, 0.0, root, root_low)
-    if x < 0.0:
-        return -angle
-    return angle
+    return -angle if x < 0.0 else angle
 
 
 @kernel
