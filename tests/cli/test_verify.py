@@ -10,7 +10,7 @@ import pytest
 
 from px4lockstep.bench.suite import Measurement
 from px4lockstep.cli import app, bench, verify
-from px4lockstep.verification.result import Result
+from px4lockstep.verification.reference_cases import Result
 
 
 def test_verify_prints_json_and_nothing_else(python):

@@ -10,9 +10,7 @@ from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.integrators.tableaux import TABLEAUX
 from px4lockstep.plant.models import ConstantRate, FreeFall
-from px4lockstep.verification.convergence import ALLOWED, measured_order
-from px4lockstep.verification.reference_cases import PROBLEMS, reference_results
-from px4lockstep.verification.result import Result
+from px4lockstep.verification.reference_cases import ALLOWED, PROBLEMS, Result, measured_order, reference_results
 
 
 def test_every_problem_is_within_its_bound_with_every_integrator():

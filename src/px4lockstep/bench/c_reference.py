@@ -35,12 +35,8 @@ class CReference:
         if compiler is None:
             raise NoReferenceError("no C compiler (cc) on this machine")
         library = folder / "plant.so"
-        built = subprocess.run(
-            [compiler, *FLAGS, "-shared", "-fPIC", "-o", str(library), str(SOURCE), "-lm"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [compiler, *FLAGS, "-shared", "-fPIC", "-o", str(library), str(SOURCE), "-lm"]
+        built = subprocess.run(command, capture_output=True, text=True, check=False)
         if built.returncode != 0:
             raise NoReferenceError(f"cc failed: {built.stderr[:300]}")
         self._library = ctypes.CDLL(str(library))
@@ -67,42 +63,13 @@ def c_parameters(aircraft: Aircraft) -> Array:
     kt = p.thrust_constant(aircraft.hover_thrust_n)
     inertia = np.array(airframe.inertia)
     padding = [0.0] * (OCV_POINTS - len(battery.ocv_soc))
-    return np.array(
-        [
-            airframe.mass_kg,
-            *inertia.ravel(),
-            *np.linalg.inv(inertia).ravel(),
-            airframe.linear_drag,
-            *airframe.angular_damping,
-            aircraft.gravity.gravity_mps2,
-            aircraft.home_alt_msl_m,
-            *(v for rotor in aircraft.rotors for v in (*rotor.pos_body_m, *rotor.axis_body, rotor.direction)),
-            motor.ke,
-            motor.r_ohm,
-            motor.i0_a,
-            motor.viscous_friction_nm_per_rad_s,
-            motor.max_current_a,
-            p.esc.eta,
-            p.esc.deadzone,
-            kt,
-            p.km_m * kt,
-            p.rotor_radius_m,
-            p.inflow_kT,
-            p.inflow_kQ,
-            motor.j_kgm2,
-            battery.capacity_ah * 3600.0,
-            len(battery.ocv_soc),
-            *battery.ocv_soc,
-            *padding,
-            *battery.ocv_v,
-            *padding,
-            battery.r0,
-            battery.r1,
-            battery.c1,
-            battery.min_voltage_v,
-            contact.k_n_per_m,
-            contact.c_n_per_mps,
-            contact.mu,
-            contact.v_eps,
-        ]
-    )
+    body = (airframe.mass_kg, *inertia.ravel(), *np.linalg.inv(inertia).ravel())
+    drag = (airframe.linear_drag, *airframe.angular_damping, aircraft.gravity.gravity_mps2, aircraft.home_alt_msl_m)
+    rotors = (v for rotor in aircraft.rotors for v in (*rotor.pos_body_m, *rotor.axis_body, rotor.direction))
+    electric = (motor.ke, motor.r_ohm, motor.i0_a, motor.viscous_friction_nm_per_rad_s, motor.max_current_a)
+    thrust = (kt, p.km_m * kt, p.rotor_radius_m, p.inflow_kT, p.inflow_kQ, motor.j_kgm2)
+    charge = (battery.capacity_ah * 3600.0, len(battery.ocv_soc), *battery.ocv_soc, *padding, *battery.ocv_v, *padding)
+    cell = (battery.r0, battery.r1, battery.c1, battery.min_voltage_v)
+    ground = (contact.k_n_per_m, contact.c_n_per_mps, contact.mu, contact.v_eps)
+    esc = (p.esc.eta, p.esc.deadzone)
+    return np.array([*body, *drag, *rotors, *electric, *esc, *thrust, *charge, *cell, *ground])

@@ -8,46 +8,30 @@ from pathlib import Path
 
 from px4lockstep.campaigns.flyer import flyer_of
 from px4lockstep.campaigns.load import load_campaign
-from px4lockstep.campaigns.results_table import ERROR
+from px4lockstep.campaigns.result_rows import ERROR
 from px4lockstep.errors import SimulationError
 
 RUNS_AT_ONCE = 4
 """A measurement is their mean: what a campaign sustains."""
 
 FILE = """
+vary = [
+  {{key = "environment.wind_mean_ned[0]", distribution = "uniform", low = -3.0, high = 3.0}},
+  {{key = "power.batteries[0].soc0", distribution = "uniform", low = 0.7, high = 1.0}},
+]
+metric = [
+  {{name = "tracking_rms_m", kind = "tracking_rms"}},
+  {{name = "energy_wh", kind = "energy_wh"}},
+  {{name = "touchdown_speed_m_s", kind = "touchdown_speed"}},
+  {{name = "tilted_s", kind = "time_over", signal = "tilt_deg", limit = 20.0}},
+]
+pass = [{{metric = "tracking_rms_m", at_most = 1.0}}]
 [campaign]
 base = "iris"
 runs = 100000
 [set]
 "timeline.t_end_s" = {duration_s}.0
 "plant.integrator" = "RK4"
-[[vary]]
-key = "environment.wind_mean_ned[0]"
-distribution = "uniform"
-low = -3.0
-high = 3.0
-[[vary]]
-key = "power.batteries[0].soc0"
-distribution = "uniform"
-low = 0.7
-high = 1.0
-[[metric]]
-name = "tracking_rms_m"
-kind = "tracking_rms"
-[[metric]]
-name = "energy_wh"
-kind = "energy_wh"
-[[metric]]
-name = "touchdown_speed_m_s"
-kind = "touchdown_speed"
-[[metric]]
-name = "tilted_s"
-kind = "time_over"
-signal = "tilt_deg"
-limit = 20.0
-[[pass]]
-metric = "tracking_rms_m"
-at_most = 1.0
 """
 
 

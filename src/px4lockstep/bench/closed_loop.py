@@ -7,7 +7,7 @@ from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.environment.wind import Wind
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.px4.missions import Mission, parse_wpl
+from px4lockstep.px4.missions import parse_wpl
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.load import load_aircraft
 
@@ -22,11 +22,6 @@ SQUARE = """QGC WPL 110
 7	0	3	21	0	0	0	0	47.397742	8.545594	0	1
 """
 """The Iris's mission: up to 12 m, a square around home, home, down to 6 m, land."""
-
-
-def mission() -> Mission:
-    """Return the mission that is flown."""
-    return parse_wpl(SQUARE, "the benchmark's mission")
 
 
 def simulation(record: bool = False, duration_s: int = hover.DURATION_S) -> Simulation:
@@ -47,7 +42,7 @@ def simulation(record: bool = False, duration_s: int = hover.DURATION_S) -> Simu
         scenario=scenario,
         wind=Wind("ou"),
         estimator=Estimator("noisy_delayed"),
-        autopilot=Builtin(mission()),
+        autopilot=Builtin(parse_wpl(SQUARE, "the benchmark's mission")),
         record=record,
         seed=1,
     )

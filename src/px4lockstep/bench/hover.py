@@ -49,28 +49,17 @@ def aircraft() -> Aircraft:
 
 def timeline(physics: bool) -> Timeline:
     """Return the boundaries: autopilot at 250 Hz, steps at 1 kHz if asked for, one row of log at each end."""
-    end_us = DURATION_S * 1_000_000
-    return Timeline(
-        end_us,
-        autopilot=Periodic(TICK_US),
-        log=Periodic(end_us),
-        physics=Periodic(STEP_US) if physics else None,
-    )
+    end_us, steps = DURATION_S * 1_000_000, Periodic(STEP_US) if physics else None
+    return Timeline(end_us, autopilot=Periodic(TICK_US), log=Periodic(end_us), physics=steps)
 
 
 def streams(physics: bool) -> Streams:
     """Fly the hover once and return its streams for a timeline with or without fixed steps."""
     plant = aircraft()
     flown = Simulation(plant, timeline(True), integrator=Integrator("RK4"), autopilot=Hover(plant), record=True).run()
-    recorded = flown.streams
-    boundaries = timeline(physics)
-    return replace(
-        recorded,
-        time_us=boundaries.time_us,
-        due=boundaries.due,
-        scenarios=np.zeros(1, recorded.scenarios.dtype),
-        scenario_at=np.array([0, len(boundaries)]),
-    )
+    recorded, boundaries = flown.streams, timeline(physics)
+    scenarios, at = np.zeros(1, recorded.scenarios.dtype), np.array([0, len(boundaries)])
+    return replace(recorded, time_us=boundaries.time_us, due=boundaries.due, scenarios=scenarios, scenario_at=at)
 
 
 def duties(recorded: Streams) -> npt.NDArray[np.float64]:

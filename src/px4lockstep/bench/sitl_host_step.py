@@ -13,17 +13,8 @@ import sys
 import time
 
 from px4lockstep.autopilots.px4_sitl.autopilot import SIMULATOR_PORT, Px4Sitl
+from px4lockstep.autopilots.px4_sitl.mavlink import hil
 from px4lockstep.autopilots.px4_sitl.mavlink.frame import frame
-from px4lockstep.autopilots.px4_sitl.mavlink.hil import (
-    ACTUATORS,
-    ARMED,
-    CRC_EXTRA,
-    HIL_ACTUATOR_CONTROLS,
-    HIL_SENSOR,
-    LOCKSTEP,
-    SENSOR,
-    Actuators,
-)
 from px4lockstep.autopilots.px4_sitl.mavlink.links import HOST
 from px4lockstep.autopilots.px4_sitl.mavlink.stream import Stream
 from px4lockstep.autopilots.px4_sitl.options import SitlOptions
@@ -42,7 +33,7 @@ class TimedSitl(Px4Sitl):
 
     waited_s = 0.0
 
-    def _answer(self, hil_us: int, timeout_s: float) -> Actuators | None:
+    def _answer(self, hil_us: int, timeout_s: float) -> hil.Actuators | None:
         assert self._link is not None
         before_s = time.process_time()
         select.select([self._link], [], [], timeout_s)
@@ -52,26 +43,22 @@ class TimedSitl(Px4Sitl):
 
 def answer(port: int) -> None:
     """Be the peer, until the host closes the link."""
-    stream = Stream(CRC_EXTRA)
+    stream = Stream(hil.CRC_EXTRA)
     with socket.create_connection((HOST, port)) as link:
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while data := link.recv(65_536):
             for received in stream.take(data):
-                if received.message == HIL_SENSOR:
-                    link.sendall(_answer(SENSOR.unpack(received.payload.ljust(SENSOR.size, b"\0"))[0]))
+                if received.message == hil.HIL_SENSOR:
+                    link.sendall(_answer(hil.SENSOR.unpack(received.payload.ljust(hil.SENSOR.size, b"\0"))[0]))
 
 
 def _answer(time_us: int) -> bytes:
-    payload = ACTUATORS.pack(time_us, LOCKSTEP, *[hover.HOVER_DUTY] * 16, ARMED | 1)
-    return frame(HIL_ACTUATOR_CONTROLS, CRC_EXTRA[HIL_ACTUATOR_CONTROLS], payload, 0, 1, 1)
+    payload = hil.ACTUATORS.pack(time_us, hil.LOCKSTEP, *[hover.HOVER_DUTY] * 16, hil.ARMED | 1)
+    return frame(hil.HIL_ACTUATOR_CONTROLS, hil.CRC_EXTRA[hil.HIL_ACTUATOR_CONTROLS], payload, 0, 1, 1)
 
 
 def measured() -> float:
-    """Return what a step costs, best of several rounds [µs].
-
-    Raises:
-        LockstepError: If a package is missing, or no instance is free.
-    """
+    """Return what a step costs, best of several rounds [µs]."""
     started: list[subprocess.Popen[bytes]] = []
 
     def start(_: str) -> None:
@@ -81,12 +68,8 @@ def measured() -> float:
 
     sitl = TimedSitl(options=SitlOptions(wait_for_user=True, boot_s=ROUND_US / 1e6))
     sitl.work_in(on_wait=start)
-    timeline = Timeline(
-        ROUNDS * ROUND_US,
-        autopilot=Periodic(hover.TICK_US),
-        log=Periodic(10 * hover.TICK_US),
-        physics=Periodic(hover.STEP_US),
-    )
+    tick, log, step = Periodic(hover.TICK_US), Periodic(10 * hover.TICK_US), Periodic(hover.STEP_US)
+    timeline = Timeline(ROUNDS * ROUND_US, autopilot=tick, log=log, physics=step)
     sim = Simulation(hover.aircraft(), timeline, integrator=Integrator("RK4"), autopilot=sitl, record=True)
     best_s = float("inf")
     try:

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,16 +26,13 @@ AGREEMENT = 1e-6
 
 @dataclass(frozen=True)
 class Measurement:
-    """One benchmark: its time, how many times faster than real time, and the ratio to C for as long a flight.
-
-    `tick_us` is what one tick costs, for a benchmark of single ticks.
-    """
+    """One benchmark: its time, how many times faster than real time, and the ratio to C for as long a flight."""
 
     name: str
     wall_s: float
     realtime_factor: float
     c_ratio: float | None
-    tick_us: float | None = None
+    tick_us: float | None = None  # what one tick costs, for a benchmark of single ticks
 
     def as_dict(self) -> dict[str, object]:
         """Return the measurement as `--json` prints it."""
@@ -43,11 +41,11 @@ class Measurement:
 
 def measure() -> tuple[list[Measurement], list[str]]:
     """Run all benchmarks; return them, and notes on what could not be measured."""
-    ours = {
+    ours: dict[str, Callable[[], float]] = {
         "plant_rk4": _plant("RK4"),
         "plant_rk45": _plant("RK45"),
         "closed_loop": _closed_loop,
-        "closed_loop_recorded": _recorded,
+        "closed_loop_recorded": partial(_closed_loop, record=True),
         "replay_rk4": _replay("RK4"),
         "replay_rk45": _replay("RK45"),
         "campaign_mission": campaign_mission.runs(MISSION_S),
@@ -63,26 +61,18 @@ def measure() -> tuple[list[Measurement], list[str]]:
         for _ in range(REPEATS):
             for name, run in (references | ours).items():
                 best[name] = min(best[name], run())
-    measurements = [
-        Measurement(
-            name=name,
-            wall_s=best[name],
-            realtime_factor=_duration_s(name) / best[name],
-            c_ratio=best[name] / best["c"] * hover.DURATION_S / _duration_s(name) if references else None,
-        )
-        for name in ours
-    ]
+    measurements = []
+    for name in ours:
+        wall_s, duration_s = best[name], MISSION_S if name.startswith(("replay", "campaign")) else hover.DURATION_S
+        c_ratio = wall_s / best["c"] * hover.DURATION_S / duration_s if references else None
+        measurements.append(Measurement(name, wall_s, duration_s / wall_s, c_ratio))
     try:
-        measurements.append(_of_ticks("sitl_host_step", sitl_host_step.measured(), hover.TICK_US))
+        tick_us = sitl_host_step.measured()
+        wall_s = 1e-6 * tick_us * (hover.DURATION_S * 1_000_000 // hover.TICK_US)  # of a flight as long as the others
+        measurements.append(Measurement("sitl_host_step", wall_s, hover.DURATION_S / wall_s, None, tick_us))
     except LockstepError as error:
         notes.append(f"no sitl_host_step: {error}")
     return measurements, notes
-
-
-def _of_ticks(name: str, tick_us: float, period_us: int) -> Measurement:
-    """Return a benchmark of single ticks, for a flight as long as the others."""
-    wall_s = 1e-6 * tick_us * (hover.DURATION_S * 1_000_000 // period_us)
-    return Measurement(name, wall_s, hover.DURATION_S / wall_s, None, tick_us)
 
 
 def warm_up() -> None:
@@ -104,14 +94,9 @@ def _plant(kind: Method) -> Callable[[], float]:
     return run
 
 
-def _closed_loop() -> float:
-    """Fly with everything on but the recording."""
-    return closed_loop.simulation().run().statistics.wall_s
-
-
-def _recorded() -> float:
-    """Fly with everything on."""
-    return closed_loop.simulation(record=True).run().statistics.wall_s
+def _closed_loop(record: bool = False) -> float:
+    """Fly with everything on, with or without the recording."""
+    return closed_loop.simulation(record).run().statistics.wall_s
 
 
 def _replay(kind: Method) -> Callable[[], float]:
@@ -124,11 +109,6 @@ def _replay(kind: Method) -> Callable[[], float]:
         return Simulation(plant, timeline, integrator=integrator, replay=streams).run().statistics.wall_s
 
     return run
-
-
-def _duration_s(name: str) -> int:
-    """Return how long a benchmark flies; the C plant flies `hover.DURATION_S`."""
-    return MISSION_S if name.startswith(("replay", "campaign")) else hover.DURATION_S
 
 
 def _reference(folder: Path) -> Callable[[], float]:

@@ -32,19 +32,12 @@ def tight(integrator: Integrator) -> Integrator:
 
 @dataclass(frozen=True)
 class IntegratorRun:
-    """What one integrator made of the flight.
-
-    Args:
-        name: What it is called.
-        statistics: What it cost; the wall time is the best of `REPEATS`.
-        errors: Its distance from the reference at each row of the log, by quantity.
-        failure: What ended it early, if anything did; the errors are then those up to there.
-    """
+    """What one integrator made of the flight."""
 
     name: str
-    statistics: Statistics
-    errors: Mapping[str, Array]
-    failure: str | None = None
+    statistics: Statistics  # the wall time is the best of `REPEATS`
+    errors: Mapping[str, Array]  # distance from the reference at each row of the log, by quantity
+    failure: str | None = None  # what ended it early, if anything did; the errors are then those up to there
 
     def largest(self, name: str) -> float:
         """Return the largest error in a quantity."""
@@ -53,18 +46,10 @@ class IntegratorRun:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Integrators against a reference.
-
-    Args:
-        quantities: What was compared.
-        time_s: Of the rows of the log.
-        reference: The reference's options.
-        reference_statistics: What the reference cost.
-        flown: The integrators, in the order given.
-    """
+    """Integrators against a reference, in the order given."""
 
     quantities: tuple[Quantity, ...]
-    time_s: Array
+    time_s: Array  # of the rows of the log
     reference: Integrator
     reference_statistics: Statistics
     flown: tuple[IntegratorRun, ...]
@@ -86,11 +71,7 @@ class Comparison:
 def compare_integrators(
     make: Make, timeline: Timeline, integrators: Mapping[str, Integrator], reference: Integrator
 ) -> Comparison:
-    """Fly with each integrator, and with the reference.
-
-    Raises:
-        SimulationError: If the reference can't go on.
-    """
+    """Fly with each integrator, and with the reference."""
     exact = make(reference, timeline).run()
     quantities = quantities_of(exact)
     runs: dict[str, list[Simulation]] = {name: [] for name in integrators}
@@ -117,10 +98,5 @@ def compare_integrators(
 
 
 def _cost(statistics: Statistics) -> dict[str, Any]:
-    return {
-        "wall_s": statistics.wall_s,
-        "evaluations": statistics.evaluations,
-        "accepted_steps": statistics.accepted_steps,
-        "rejected_steps": statistics.rejected_steps,
-        "forced_steps": statistics.forced_steps,
-    }
+    names = ("wall_s", "evaluations", "accepted_steps", "rejected_steps", "forced_steps")
+    return {name: getattr(statistics, name) for name in names}

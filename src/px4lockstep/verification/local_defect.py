@@ -41,16 +41,13 @@ Errors = dict[str, Array]
 class Defect:
     """The local defect of one integrator.
 
-    Args:
-        name: What the integrator is called.
-        errors: The defect at the end of each interval, by quantity.
-        ratios: By what the defect falls with half the step, by quantity; NaN in intervals that don't count. None for
-            an integrator that chooses its steps, and where no step can be halved.
+    Ratios are NaN in intervals that don't count; there are none for an integrator that chooses its steps, and where no
+    step can be halved.
     """
 
     name: str
-    errors: Mapping[str, Array]
-    ratios: Mapping[str, Array] | None = None
+    errors: Mapping[str, Array]  # the defect at the end of each interval, by quantity
+    ratios: Mapping[str, Array] | None = None  # by what the defect falls with half the step, by quantity
 
     def largest(self, name: str) -> float:
         """Return the largest defect in a quantity."""
@@ -71,19 +68,11 @@ class Defect:
 
 @dataclass(frozen=True)
 class LocalDefect:
-    """The local defects of integrators along a flight.
-
-    Args:
-        quantities: What was compared.
-        time_s: Of the end of each interval.
-        step_us: The step that was halved; one that is odd could not be.
-        reference: The reference's options.
-        defects: The integrators, in the order given.
-    """
+    """The local defects of integrators along a flight, in the order given."""
 
     quantities: tuple[Quantity, ...]
-    time_s: Array
-    step_us: int
+    time_s: Array  # of the end of each interval
+    step_us: int  # the step that was halved; one that is odd could not be
     reference: Integrator
     defects: tuple[Defect, ...]
 
@@ -111,11 +100,7 @@ class LocalDefect:
 def local_defect(
     make: Make, timeline: Timeline, integrators: Mapping[str, Integrator], reference: Integrator
 ) -> LocalDefect:
-    """Measure the local defect of each integrator.
-
-    Raises:
-        SimulationError: If a run can't go on.
-    """
+    """Measure the local defect of each integrator."""
     exact, states = _fly_reference(make(reference, timeline))
     quantities = quantities_of(exact)
     step_us = math.gcd(*(axis.period_us for axis in _periodic_axes(timeline)))

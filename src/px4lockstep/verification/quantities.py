@@ -26,19 +26,12 @@ def _largest(difference: Array) -> Array:
 
 @dataclass(frozen=True)
 class Quantity:
-    """One of the quantities.
-
-    Args:
-        name: As tables and files call it.
-        unit: Of its error.
-        source: The group of the state, or the field of the plant's outputs, that it is.
-        size: From rows of vectors to the size of each.
-    """
+    """One of the quantities."""
 
     name: str
     unit: str
-    source: str
-    size: Callable[[Array], Array]
+    source: str  # the group of the state, or the field of the plant's outputs
+    size: Callable[[Array], Array]  # from rows of vectors to the size of each
 
     @property
     def column(self) -> str:
