@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from campaign_results import MASS, MISSION, WIND, many, results_of, windy
 
+from px4lockstep.campaigns.criteria import CriterionTable as Criterion
 from px4lockstep.campaigns.figure import main_metric, plot_campaign
 from px4lockstep.campaigns.panels import bounds_of, window
-from px4lockstep.campaigns.results_table import Criterion, MetricColumn
+from px4lockstep.campaigns.results_table import MetricColumn
 from px4lockstep.campaigns.statistics import interval_of_mean, interval_of_proportion
 from px4lockstep.campaigns.summary import summary_of, worst_runs
 from px4lockstep.errors import InputError

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from campaign_results import results_of, windy
 
-from px4lockstep.campaigns.results_table import Criterion, MetricColumn, Results, is_numeric, numbers_of
+from px4lockstep.campaigns.criteria import CriterionTable as Criterion
+from px4lockstep.campaigns.results_table import MetricColumn, Results, is_numeric, numbers_of
 from px4lockstep.errors import InputError
 
 

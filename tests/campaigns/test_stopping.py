@@ -23,12 +23,17 @@ def metric_rows(values):
     return [{"passed": True, "height_m": value} for value in values]
 
 
+def stops_after(rule, rows):
+    """Return after how many of some further rows a rule stops; None if they are not enough."""
+    return next((count for count, row in enumerate(rows, start=1) if rule.push(row)), None)
+
+
 def test_it_stops_at_the_first_run_that_is_enough():
     """Against the definition: intervals of the first n rows, from min_runs on."""
     passed = np.random.default_rng(1).uniform(size=2000) < 0.9
     widths = [interval_of_proportion(int(passed[:n].sum()), n).half_width for n in range(1, 2001)]
     expected = next(n for n, width in enumerate(widths, start=1) if n >= 100 and width <= 0.03)
-    assert StopRule(StopTable(half_width=0.03)).stops_after(rows_of(passed)) == expected
+    assert stops_after(StopRule(StopTable(half_width=0.03)), rows_of(passed)) == expected
     assert 100 < expected < 1000
 
 
@@ -39,7 +44,7 @@ def test_it_stops_on_the_mean_of_a_metric():
     there = [math.nan if value is None else value for value in values]
     expected = next(n for n in range(50, 2001) if interval_of_mean(there[:n]).half_width <= 0.1)
     rule = StopRule(StopTable(of="height_m", half_width=0.1, min_runs=50))
-    assert rule.stops_after(metric_rows(values)) == expected
+    assert stops_after(rule, metric_rows(values)) == expected
     interval = rule.interval()
     assert interval.count == expected - 3
     direct = interval_of_mean(there[:expected])
@@ -50,14 +55,14 @@ def test_a_run_that_ended_with_an_error_is_not_passed():
     """Whether its column says so or is empty: 50 of 100 passed, with an interval of 0.1 to each side."""
     for empty in (None, False, math.nan):
         rule = StopRule(StopTable(half_width=0.4))
-        assert rule.stops_after([{"passed": True}, {"passed": empty}] * 50) == 100
+        assert stops_after(rule, [{"passed": True}, {"passed": empty}] * 50) == 100
         assert rule.interval() == interval_of_proportion(50, 100)
 
 
 def test_a_metric_of_true_and_false_is_a_share():
     """Equal values have no spread: as numbers they would be enough at once, of whatever count."""
     rule = StopRule(StopTable(of="crashed", half_width=0.01, min_runs=5))
-    found = rule.stops_after({"passed": True, "crashed": np.bool_(False)} for _ in range(1000))
+    found = stops_after(rule, [{"passed": True, "crashed": np.bool_(False)}] * 1000)
     assert found == next(n for n in range(5, 1000) if interval_of_proportion(0, n).half_width <= 0.01)
     assert found == 189
 
@@ -65,15 +70,15 @@ def test_a_metric_of_true_and_false_is_a_share():
 def test_it_goes_on_from_where_it_was():
     """A resumed campaign pushes what there is, then what comes."""
     rows = rows_of(np.random.default_rng(3).uniform(size=1000) < 0.95)
-    whole = StopRule(StopTable(half_width=0.02)).stops_after(rows)
+    whole = stops_after(StopRule(StopTable(half_width=0.02)), rows)
     halves = StopRule(StopTable(half_width=0.02))
     assert whole is not None
-    assert halves.stops_after(rows[:120]) is None
-    assert halves.stops_after(rows[120:]) == whole
+    assert stops_after(halves, rows[:120]) is None
+    assert 120 + stops_after(halves, rows[120:]) == whole
 
 
 def test_too_few_runs_are_not_enough():
-    assert StopRule(StopTable(half_width=0.001)).stops_after(rows_of([True] * 500)) is None
+    assert stops_after(StopRule(StopTable(half_width=0.001)), rows_of([True] * 500)) is None
 
 
 @given(seed=st.integers(0, 10_000), workers=st.integers(1, 16))
@@ -82,7 +87,7 @@ def test_the_order_in_which_runs_arrive_does_not_matter(seed, workers):
     random = np.random.default_rng(seed)
     rows = metric_rows(random.normal(size=300).tolist())
     table = StopTable(of="height_m", half_width=0.17, min_runs=20)
-    expected = StopRule(table).stops_after(rows)
+    expected = stops_after(StopRule(table), rows)
     arrival = np.argsort(np.arange(300) + random.uniform(0.0, workers, 300))
     rule, waiting, upto, found = StopRule(table), {}, 0, None
     for index in arrival.tolist():
@@ -128,7 +133,7 @@ def stopped_mean(draw, truth, half_width):
     covered = 0
     for _ in range(EXPERIMENTS):
         rule = StopRule(StopTable(of="height_m", half_width=half_width))
-        assert rule.stops_after(metric_rows(draw(1000).tolist())) is not None
+        assert stops_after(rule, metric_rows(draw(1000).tolist())) is not None
         covered += rule.interval().low <= truth <= rule.interval().high
     return covered / EXPERIMENTS
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from px4lockstep.campaigns.results_table import Criterion, MetricColumn, Results
+from px4lockstep.campaigns.criteria import CriterionTable as Criterion
+from px4lockstep.campaigns.results_table import MetricColumn, Results
 
 WIND, MASS, MISSION = "environment.wind_mean_ned[0]", "vehicle.mass_kg", "mission.file"
 
@@ -13,6 +14,7 @@ def results_of(columns, inputs=(), metrics=(), criteria=(), **options):
     filled = {
         "index": np.arange(runs),
         "status": np.array(["flown"] * runs, object),
+        "reason": np.array([None] * runs, object),
         "error": np.array([None] * runs, object),
         "digest": np.array(["0" * 64] * runs, object),
         "seed": np.arange(runs),

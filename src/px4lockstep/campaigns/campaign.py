@@ -24,23 +24,14 @@ SEED = "aircraft.seed"
 
 @dataclass(frozen=True)
 class Campaign:
-    """What is flown.
-
-    Args:
-        file: The tables of the campaign file.
-        runs: How many flights.
-        base: The tables of the aircraft file, with the changes that all runs have; what was left out is left out.
-        mission: The text of the mission, if it is a file of the user's own.
-        sources: The texts of the files that have users' metrics, by their paths.
-        folder: Where the campaign file was: users' metrics may import from beside them.
-    """
+    """What is flown: the tables of the campaign file, and those of the aircraft file with the changes of all runs."""
 
     file: CampaignFile
     runs: int
-    base: dict[str, Any] = field(repr=False)
-    mission: tuple[str, str] | None = field(repr=False)
-    sources: dict[str, str] = field(repr=False)
-    folder: str
+    base: dict[str, Any] = field(repr=False)  # what was left out of the aircraft file is left out
+    mission: tuple[str, str] | None = field(repr=False)  # name and text, if it is a file of the user's own
+    sources: dict[str, str] = field(repr=False)  # the texts of the files that have users' metrics, by their paths
+    folder: str  # where the campaign file was: users' metrics may import from beside them
 
     @property
     def name(self) -> str:
@@ -67,18 +58,12 @@ class Campaign:
         return ({SEED: seed_of_run(own.seed, index)} if own.own_seeds and index >= 0 else {}) | inputs
 
     def spec(self, overrides: dict[str, Any]) -> Spec:
-        """Return the spec of a run.
-
-        Args:
-            overrides: What it changes.
-
-        Raises:
-            InputError: If a value is not allowed.
-        """
-        layers = Layers(Places(f"the aircraft of campaign {self.name!r}"), dict(self._flown_base))
+        """Return the spec of a run that changes this of the aircraft file."""
+        layers = Layers(Places(f"the aircraft of campaign {self.name!r}"), dict(self.base))
         if self.mission is not None:
             name, text = self.mission
             layers.missions[name] = parse_mission(text, name)
+            layers.data["px4"] = self.base["px4"] | {"mission_path": name}  # by its name: its text is here
         apply_overrides(layers, overrides, ())
         return checked(layers, self.build_cache)
 
@@ -88,19 +73,8 @@ class Campaign:
         return BuildCache()
 
     @cached_property
-    def _flown_base(self) -> dict[str, Any]:
-        """The tables of the aircraft file, with the mission by its name: its text is here."""
-        if self.mission is None:
-            return self.base
-        return self.base | {"px4": self.base["px4"] | {"mission_path": self.mission[0]}}
-
-    @cached_property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics, those that every campaign has first.
-
-        Raises:
-            InputError: If a user's function can't be loaded.
-        """
+        """The metrics, those that every campaign has first."""
         return metrics_of(self.file.metric, Path(self.folder), self.sources)
 
     # -- as text -------------------------------------------------------------------------------------------------

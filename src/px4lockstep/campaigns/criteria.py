@@ -49,11 +49,7 @@ class CriterionTable(Part):
 
 
 def check_criteria(criteria: Sequence[CriterionTable], metrics: Sequence[Metric]) -> None:
-    """Make sure that criteria are on metrics that there are, and of their type.
-
-    Raises:
-        InputError: If not.
-    """
+    """Make sure that criteria are on metrics that there are, and of their type."""
     by_name = {metric.name: metric for metric in metrics}
     for i, criterion in enumerate(criteria):
         metric = by_name.get(criterion.metric)
@@ -75,6 +71,4 @@ def check_criteria(criteria: Sequence[CriterionTable], metrics: Sequence[Metric]
 
 def passes(criteria: Sequence[CriterionTable], values: Mapping[str, float | bool]) -> bool | None:
     """Return whether the metrics of a flight keep all criteria; None if there are none."""
-    if not criteria:
-        return None
-    return all(criterion.is_kept_by(values[criterion.metric]) for criterion in criteria)
+    return all(criterion.is_kept_by(values[criterion.metric]) for criterion in criteria) if criteria else None

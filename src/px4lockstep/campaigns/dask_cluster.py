@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from px4lockstep.campaigns.campaign import Campaign
-from px4lockstep.campaigns.executor import Executor, Job, lost
 from px4lockstep.campaigns.flyer import fly_run
-from px4lockstep.campaigns.result_rows import Row
+from px4lockstep.campaigns.result_rows import Executor, Job, Row, lost
 from px4lockstep.errors import InputError
 
 AHEAD = 2
@@ -43,16 +42,7 @@ def _ignoring_interrupts() -> Iterator[None]:
 
 
 class DaskExecutor(Executor):
-    """A Dask cluster.
-
-    Args:
-        campaign: What is flown.
-        scheduler: The address of the scheduler; None starts a cluster on this machine.
-        workers: How many processes that has.
-
-    Raises:
-        InputError: If Dask is not installed, or there is no scheduler.
-    """
+    """A Dask cluster: that of a scheduler, or one with so many processes that is started on this machine."""
 
     def __init__(self, campaign: Campaign, scheduler: str | None, workers: int) -> None:
         try:

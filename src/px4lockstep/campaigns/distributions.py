@@ -28,14 +28,8 @@ LARGEST_WHOLE = 2**53
 LEAST_LEFT = 1e-9
 """What cuts must leave of a distribution: with less, its quantiles are rounded to a few values, or one."""
 
-NEEDS = {
-    "uniform": ("low", "high"),
-    "normal": ("mean", "std"),
-    "lognormal": ("median", "sigma"),
-    "choice": ("values",),
-    "grid": ("values",),
-    "list": ("values",),
-}
+NEEDS: dict[str, tuple[str, ...]] = {"uniform": ("low", "high"), "normal": ("mean", "std")}
+NEEDS |= {"lognormal": ("median", "sigma"), "choice": ("values",), "grid": ("values",), "list": ("values",)}
 MAY_HAVE = {"uniform": ("whole",), "normal": ("low", "high"), "lognormal": ("low", "high"), "choice": ("weights",)}
 OPTIONS = ("low", "high", "whole", "mean", "std", "median", "sigma", "values", "weights")
 SAMPLED = ("uniform", "normal", "lognormal", "choice")
@@ -65,13 +59,12 @@ def check_distribution(vary: Vary, name: str) -> Iterator[tuple[str, str]]:
         yield "whole", f"{name}.whole = true takes no end beyond {LARGEST_WHOLE:,}; a list can have such numbers"
     if kind in ("normal", "lognormal") and all(option in given for option in NEEDS[kind]):
         a, b = _cuts(vary)
-        left = (1.0 if b is None else _probability(b)) - (0.0 if a is None else _probability(a))
+        below, above = _probabilities(a, b)
+        left = above - below
         if left < LEAST_LEFT and (a is None or b is None or a < b):
             cuts = " and ".join(f"{end} = {getattr(vary, end)}" for end in ("low", "high") if end in given)
-            yield (
-                "low" if "low" in given else "high",
-                (f"{name}: {cuts} leave nothing of this {kind}; it must be where the distribution has its values"),
-            )
+            text = f"{name}: {cuts} leave nothing of this {kind}; it must be where the distribution has its values"
+            yield "low" if "low" in given else "high", text
     if vary.weights is not None and vary.values is not None:
         if len(vary.weights) != len(vary.values):
             yield "weights", f"{name}.weights has {len(vary.weights)}; there are {len(vary.values)} values"
@@ -92,11 +85,8 @@ def value_of(vary: Vary, u: float) -> Any:
         value = float(vary.mean or 0) + float(vary.std or 0) * _quantile(u, *_cuts(vary))
     else:
         value = float(vary.median or 0) * interpreted(exp)(float(vary.sigma or 0) * _quantile(u, *_cuts(vary)))
-    if vary.low is not None:
-        value = max(value, float(vary.low))
-    if vary.high is not None:
-        value = min(value, float(vary.high))
-    return _in_time(vary, value)
+    low, high = -math.inf if vary.low is None else float(vary.low), math.inf if vary.high is None else float(vary.high)
+    return _in_time(vary, min(max(value, low), high))
 
 
 def _cuts(vary: Vary) -> tuple[float | None, float | None]:
@@ -129,15 +119,16 @@ def _chosen(vary: Vary, u: float) -> Any:
 def _quantile(u: float, low: float | None, high: float | None) -> float:
     """Return the standard normal quantile, of the part between two cuts."""
     if low is not None or high is not None:
-        below = 0.0 if low is None else _probability(low)
-        above = 1.0 if high is None else _probability(high)
+        below, above = _probabilities(low, high)
         u = below + u * (above - below)
     return float(interpreted(normal_quantile)(min(max(u, SMALLEST), 1.0 - SMALLEST)))
 
 
-def _probability(x: float) -> float:
-    """Return how probable a standard normal variable is below x."""
-    return 0.5 * math.erfc(-x / math.sqrt(2.0)) if math.isfinite(x) else (0.0 if x < 0.0 else 1.0)
+def _probabilities(low: float | None, high: float | None) -> tuple[float, float]:
+    """Return how probable a standard normal variable is below each of two cuts."""
+    cuts = (-math.inf if low is None else low, math.inf if high is None else high)
+    below, above = (0.5 * math.erfc(-x / math.sqrt(2.0)) for x in cuts)
+    return below, above
 
 
 def _logarithm(ratio: float) -> float:

@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from px4lockstep.campaigns.panels import (
-    bounds_of,
-    draw_distribution,
-    draw_pass_rate,
-    draw_scatter,
-    draw_sensitivities,
-    draw_statuses,
-    named,
-)
+from px4lockstep.campaigns import panels
+from px4lockstep.campaigns.panels import bounds_of, draw_distribution, draw_scatter, named
 from px4lockstep.campaigns.results_table import MetricColumn, Results
 from px4lockstep.campaigns.sensitivity import Sensitivity, sensitivities_of
 from px4lockstep.campaigns.statistics import CONFIDENCE
@@ -38,15 +31,7 @@ WORDS = {"latin_hypercube": "Latin hypercube sampling", "sobol": "Sobol' samplin
 
 
 def plot_campaign(results: Results, confidence: float = CONFIDENCE) -> "Figure":
-    """Return the picture of a campaign; `plots.save_plot` writes it.
-
-    Args:
-        results: The runs so far.
-        confidence: Of all intervals.
-
-    Raises:
-        InputError: If there are no runs.
-    """
+    """Return the picture of a campaign; `plots.save_plot` writes it."""
     from matplotlib import style
     from matplotlib.figure import Figure
 
@@ -57,24 +42,28 @@ def plot_campaign(results: Results, confidence: float = CONFIDENCE) -> "Figure":
     main = main_metric(results)
     matters = [own for own in everything if main is not None and own.metric == main.name]
     inputs = shown_inputs(results, matters) if main is not None else ()
-    panels: list[list[tuple[Any, ...]]] = _rows(
-        [(draw_distribution, results, metric) for metric in metrics],
-        [(draw_scatter, results, key, main) for key in inputs],
-    )
+    distributions = [(draw_distribution, results, metric) for metric in metrics]
+    grid_rows = _rows(distributions, [(draw_scatter, results, key, main) for key in inputs])
     with style.context(["default", STYLE, OWN_STYLE]):
-        figure = Figure(figsize=(WIDTH_IN, ROW_IN * (1 + len(panels)) + 0.8), dpi=DPI, layout="constrained")
+        figure = Figure(figsize=(WIDTH_IN, ROW_IN * (1 + len(grid_rows)) + 0.8), dpi=DPI, layout="constrained")
         figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08, hspace=0.03, wspace=0.02)  # type: ignore[union-attr, call-arg]
-        rows = figure.add_gridspec(1 + len(panels), 1)
-        _draw_top(figure, rows[0], results, matters[:MAX_BARS], main, confidence)
-        for place, row in enumerate(panels, start=1):
+        rows = figure.add_gridspec(1 + len(grid_rows), 1)
+        top: list[tuple[float, tuple[Any, ...]]] = [(0.75, (panels.draw_statuses, results))]
+        if results.criteria:
+            top.insert(0, (2.0, (panels.draw_pass_rate, results, confidence)))
+        if main is not None and results.inputs:
+            top.append((1.5, (panels.draw_sensitivities, matters[:MAX_BARS], main.name, confidence)))
+        widths = [width for width, _ in top]
+        grid = rows[0].subgridspec(1, len(widths), width_ratios=widths)
+        for column, (_, (draw, *arguments)) in enumerate(top):
+            draw(figure.add_subplot(grid[column]), *arguments)
+        for place, row in enumerate(grid_rows, start=1):
             grid = rows[place].subgridspec(1, max(len(row), 2))
             for column, (draw, *arguments) in enumerate(row):
                 axes = figure.add_subplot(grid[column])
                 draw(axes, *arguments)
-                if draw is draw_scatter and main is not None and column == _first_scatter(row):
-                    axes.set_ylabel(named(main))
-                if draw is draw_distribution and column == 0:
-                    axes.set_ylabel("runs")
+                if column == 0 or draw is not row[column - 1][0]:  # the first of its kind
+                    axes.set_ylabel(named(main) if draw is draw_scatter and main is not None else "runs")
         _add_key(figure, results)
         figure.suptitle(_title(results), fontsize=17, fontweight="bold", x=0.012, ha="left")
         figure.supxlabel(_below(results, metrics, inputs), fontsize=10.5, x=0.012, ha="left", color=GREY)
@@ -122,28 +111,6 @@ def _rows(metrics: list[Any], inputs: list[Any]) -> list[list[Any]]:
     columns = -(-len(metrics) // -(-len(metrics) // COLUMNS)) if metrics else 1
     rows = [metrics[start : start + columns] for start in range(0, len(metrics), columns)]
     return [*rows, inputs] if inputs else rows
-
-
-def _first_scatter(row: list[tuple[Any, ...]]) -> int:
-    return next(column for column, panel in enumerate(row) if panel[0] is draw_scatter)
-
-
-def _draw_top(
-    figure: "Figure",
-    place: Any,
-    results: Results,
-    matters: Sequence[Sensitivity],
-    main: MetricColumn | None,
-    confidence: float,
-) -> None:
-    """Draw pass rate, statuses and what matters."""
-    widths = [2.0] * bool(results.criteria) + [0.75] + [1.5] * (main is not None and bool(results.inputs))
-    axes = iter(figure.add_subplot(own) for own in place.subgridspec(1, len(widths), width_ratios=widths))
-    if results.criteria:
-        draw_pass_rate(next(axes), results, confidence)
-    draw_statuses(next(axes), results)
-    if main is not None and results.inputs:
-        draw_sensitivities(next(axes), matters, main.name, confidence)
 
 
 def _add_key(figure: "Figure", results: Results) -> None:

@@ -58,13 +58,7 @@ class Signals:
 
 @dataclass(frozen=True)
 class Derived:
-    """A signal that is computed from others.
-
-    Args:
-        unit: Of its numbers.
-        description: What it is, in words.
-        make: What computes it.
-    """
+    """A signal that is computed from others."""
 
     unit: str
     description: str
@@ -72,11 +66,7 @@ class Derived:
 
 
 def unit_of(name: str) -> str:
-    """Return the unit of a signal.
-
-    Raises:
-        InputError: If no log has such a signal.
-    """
+    """Return the unit of a signal."""
     return DERIVED[name].unit if name in DERIVED else _place(name)[0].unit
 
 
@@ -96,17 +86,13 @@ def _place(name: str) -> tuple[Column, int]:
     counted = re.fullmatch(r"(\w+)_([1-9]\d{0,3})", name)
     if counted and counted[1] in BY_NAME and BY_NAME[counted[1]].shape in COUNTED:
         return BY_NAME[counted[1]], int(counted[2]) - 1
-    raise InputError(_unknown(name))
-
-
-def _unknown(name: str) -> str:
     if name in BY_NAME:
         parts = ", ".join(components(BY_NAME[name], 1))
-        return f"{name!r} is several numbers in each row, and a signal is one of them, as {parts}"
+        raise InputError(f"{name!r} is several numbers in each row, and a signal is one of them, as {parts}")
     numbers = [flat for column in COLUMNS for flat in components(column, 1)]
     hint = did_you_mean(name, [*DERIVED, *numbers])
     known = f"{'Signals' if hint else 'signals'} are {', '.join(DERIVED)}, and of the log {', '.join(numbers)}"
-    return f"there is no signal {name!r}; {hint}{known}"
+    raise InputError(f"there is no signal {name!r}; {hint}{known}")
 
 
 def _length(*parts: Floats) -> Floats:
@@ -137,15 +123,11 @@ def _of_state(name: str, make: Callable[[Signals], Floats]) -> Derived:
 
 
 DERIVED = {
-    "altitude_m": _of_state("altitude_m", lambda signals: 0.0 - signals["pos_ned_d"]),
-    "speed_m_s": _of_state("speed_m_s", lambda signals: _length(*(signals[f"vel_ned_{axis}"] for axis in "ned"))),
-    "ground_speed_m_s": Derived(
-        "m/s", "horizontal speed", lambda signals: _length(signals["vel_ned_n"], signals["vel_ned_e"])
-    ),
-    "distance_home_m": _of_state(
-        "distance_home_m", lambda signals: _length(signals["pos_ned_n"], signals["pos_ned_e"])
-    ),
-    "tilt_deg": _of_state("tilt_deg", lambda signals: tilts_deg(signals["q_bn_x"], signals["q_bn_y"])),
+    "altitude_m": _of_state("altitude_m", lambda s: 0.0 - s["pos_ned_d"]),
+    "speed_m_s": _of_state("speed_m_s", lambda s: _length(*(s[f"vel_ned_{axis}"] for axis in "ned"))),
+    "ground_speed_m_s": Derived("m/s", "horizontal speed", lambda s: _length(s["vel_ned_n"], s["vel_ned_e"])),
+    "distance_home_m": _of_state("distance_home_m", lambda s: _length(s["pos_ned_n"], s["pos_ned_e"])),
+    "tilt_deg": _of_state("tilt_deg", lambda s: tilts_deg(s["q_bn_x"], s["q_bn_y"])),
     "tracking_error_m": Derived(
         "m", "distance from the position setpoint; NaN unless armed and all three of it are given", _tracking_error
     ),

@@ -14,8 +14,7 @@ import numpy.typing as npt
 from px4lockstep.campaigns.campaign import Campaign
 from px4lockstep.campaigns.criteria import passes
 from px4lockstep.campaigns.kinds import FlightSignals
-from px4lockstep.campaigns.result_rows import Row
-from px4lockstep.campaigns.results_table import ERROR
+from px4lockstep.campaigns.result_rows import ERROR, Row
 from px4lockstep.engine.buffers import grow_in_memory
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import HostError, LockstepError, SimulationError
@@ -30,14 +29,7 @@ NOT_KEPT = {"run.mode": "live"}
 
 
 class Flyer:
-    """Flies runs of one campaign, one after the other.
-
-    Args:
-        campaign: What is flown.
-
-    Raises:
-        InputError: If a metric can't be loaded.
-    """
+    """Flies runs of one campaign, one after the other."""
 
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign

@@ -21,6 +21,7 @@ try:
 except ImportError:  # pragma: no cover - Windows
     fcntl = None  # type: ignore[assignment]
 
+UNFINISHED = "This campaign is not complete: it is being flown, or it was stopped.\n"
 FILE, PLAN, RESULTS, SUMMARY, PLOTS = "campaign.toml", "campaign.json", "results", "summary.json", "plots.png"
 
 
@@ -33,24 +34,13 @@ class CampaignFolder:
 
     @classmethod
     def create(cls, path: str | Path | None, campaign: Campaign, text: str) -> "CampaignFolder":
-        """Make the folder, marked as incomplete.
-
-        Args:
-            path: Where; left out, a new one in `campaigns/`.
-            campaign: What is flown.
-            text: The campaign file.
-
-        Raises:
-            InputError: If it can't be made, or there is something in it.
-        """
+        """Make the folder, marked as incomplete, with the text of the campaign file; by default in `campaigns/`."""
         if path is not None:
             check_is_free(path)
         folder = Path(path) if path is not None else fresh_folder(campaign.name, "campaigns")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / MARK).write_text(
-                "This campaign is not complete: it is being flown, or it was stopped.\n", "utf-8"
-            )
+            (folder / MARK).write_text(UNFINISHED, "utf-8")
         except OSError as error:
             raise InputError(f"the campaign folder {folder} can't be made: {error.strerror}") from error
         made = cls(folder, campaign)
@@ -60,11 +50,7 @@ class CampaignFolder:
 
     @classmethod
     def open(cls, path: str | Path) -> "CampaignFolder":
-        """Return the folder of a campaign that was begun.
-
-        Raises:
-            InputError: If it is none, or of another version.
-        """
+        """Return the folder of a campaign that was begun."""
         folder, plan = Path(path), Path(path) / PLAN
         if not plan.is_file():
             raise InputError(f"{folder} is no campaign folder: it has no {PLAN}")
@@ -91,11 +77,7 @@ class CampaignFolder:
 
     @contextmanager
     def flown_alone(self) -> Iterator[None]:
-        """Keep other processes from flying it: they would write the same parts.
-
-        Raises:
-            InputError: If another one does.
-        """
+        """Keep other processes from flying it: they would write the same parts."""
         with (self.path / PLAN).open("rb") as file:
             try:
                 if fcntl is not None:
@@ -112,11 +94,7 @@ class CampaignFolder:
 
 
 def check_is_free(path: str | Path) -> None:
-    """Check that a folder can become a campaign's: it is empty, or not there.
-
-    Raises:
-        InputError: If it can't.
-    """
+    """Check that a folder can become a campaign's: it is empty, or not there."""
     folder = Path(path)
     try:
         is_free = not folder.exists() or not any(folder.iterdir())

@@ -25,27 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UserFunction:
-    """A function in a file.
-
-    Args:
-        metric: The name of the metric.
-        path: The file, absolute.
-        name: The function in it.
-        source: The text of the file.
-    """
+    """A function in a file."""
 
     metric: str
-    path: Path
+    path: Path  # absolute
     name: str
     source: bytes = field(repr=False)
 
     @classmethod
     def read(cls, metric: str, function: str, folder: Path, sources: Mapping[str, str] | None = None) -> "UserFunction":
-        """Read and try `file.py:name`, the file relative to a folder, unless its text was read before.
-
-        Raises:
-            InputError: If there is no such file, it can't be loaded, or has no such function of one argument.
-        """
+        """Read and try `file.py:name`, the file relative to a folder, unless its text was read before."""
         file, _, name = function.rpartition(":")
         path = (folder / Path(file).expanduser()).absolute()
         place = f"metric {metric!r}, function = {function!r}"
@@ -84,11 +73,7 @@ class UserFunction:
         return f"{self.path.name}{f', line {code.co_firstlineno}' if code is not None else ''}: {self.name}"
 
     def __call__(self, flown: "FlightSignals") -> Any:
-        """Return what the function says of a flight.
-
-        Raises:
-            MetricError: If it raises anything.
-        """
+        """Return what the function says of a flight."""
         try:
             function = self.load()
         except InputError as error:
@@ -99,11 +84,7 @@ class UserFunction:
             raise MetricError(f"metric {self.metric!r}: {_told(error, self.path)}") from error
 
     def load(self) -> Callable[..., Any]:
-        """Return the function.
-
-        Raises:
-            InputError: If its file can't be loaded, or has no such function.
-        """
+        """Return the function."""
         module = _module(self.path, self.source)
         found = getattr(module, self.name, None)
         if found is None:

@@ -6,6 +6,7 @@ are returned.
 """
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -26,13 +27,12 @@ WINDOW = ("after_s", "until_s")
 
 WATT_MICROSECONDS_PER_WH = 3.6e9
 
+Reduce = Callable[[Floats], float]
+IsBeyond = Callable[[Floats, float], npt.NDArray[np.bool_]]
+
 
 class FlightSignals:
-    """A run, and the signals of its log.
-
-    Args:
-        run: The run.
-    """
+    """A run, and the signals of its log."""
 
     def __init__(self, run: "Run") -> None:
         self.run = run
@@ -51,60 +51,30 @@ def window(signals: Signals, after_us: int, until_us: int) -> slice:
     return slice(start, max(start, stop))
 
 
-def defined(signals: Signals, signal: str, after_us: int, until_us: int) -> Floats:
-    """Return a signal in a window, without the rows in which it is NaN."""
-    values = signals[signal][window(signals, after_us, until_us)]
-    return values[~np.isnan(values)]
+def flag(of: str, flown: FlightSignals) -> bool:
+    """Return whether something is so at the end of the flight: an attribute of the simulation."""
+    return bool(operator.attrgetter(of)(flown.run.simulation))
 
 
-def crashed(flown: FlightSignals) -> bool:
-    """Return whether a crash ended the flight."""
-    return flown.run.simulation.is_crashed
+def number(of: str, flown: FlightSignals) -> float:
+    """Return a number of the run's summary, NaN if it is None."""
+    value = getattr(flown.run.summary, of)
+    return math.nan if value is None else float(value)
 
 
-def mission_finished(flown: FlightSignals) -> bool:
-    """Return whether the autopilot finished its mission."""
-    return bool(flown.run.simulation.bus.autopilot.mission_finished)
+def reduced(reduce: Reduce, flown: FlightSignals, signal: str, after_us: int = 0, until_us: int = NEVER_US) -> float:
+    """Return a number of a signal in a window, without the rows in which it is NaN."""
+    values = flown.signals[signal][window(flown.signals, after_us, until_us)]
+    values = values[~np.isnan(values)]
+    return float(reduce(values)) if values.size else math.nan
 
 
-def landed(flown: FlightSignals) -> bool:
-    """Return whether the vehicle stands on the ground at the end."""
-    return bool(flown.run.simulation.bus.scenario.landed)
+def _mean(values: Floats) -> float:
+    return math.fsum(values.tolist()) / len(values)
 
 
-def duration_s(flown: FlightSignals) -> float:
-    """Return the simulated time of the flight."""
-    return flown.run.summary.duration_s
-
-
-def battery_used(flown: FlightSignals) -> float:
-    """Return the charge that was used, of the capacity of all batteries."""
-    used = flown.run.summary.battery_used
-    return math.nan if used is None else used
-
-
-def greatest(flown: FlightSignals, signal: str, after_us: int = 0, until_us: int = NEVER_US) -> float:
-    """Return the greatest value of a signal."""
-    values = defined(flown.signals, signal, after_us, until_us)
-    return float(values.max()) if values.size else math.nan
-
-
-def least(flown: FlightSignals, signal: str, after_us: int = 0, until_us: int = NEVER_US) -> float:
-    """Return the least value of a signal."""
-    values = defined(flown.signals, signal, after_us, until_us)
-    return float(values.min()) if values.size else math.nan
-
-
-def mean(flown: FlightSignals, signal: str, after_us: int = 0, until_us: int = NEVER_US) -> float:
-    """Return the mean of a signal over its rows."""
-    values = defined(flown.signals, signal, after_us, until_us)
-    return math.fsum(values.tolist()) / len(values) if values.size else math.nan
-
-
-def rms(flown: FlightSignals, signal: str, after_us: int = 0, until_us: int = NEVER_US) -> float:
-    """Return the root of the mean square of a signal over its rows."""
-    values = defined(flown.signals, signal, after_us, until_us)
-    return math.sqrt(math.fsum((values * values).tolist()) / len(values)) if values.size else math.nan
+def _rms(values: Floats) -> float:
+    return math.sqrt(_mean(values * values))
 
 
 def final(flown: FlightSignals, signal: str, after_us: int = 0, until_us: int = NEVER_US) -> float:
@@ -113,20 +83,14 @@ def final(flown: FlightSignals, signal: str, after_us: int = 0, until_us: int = 
     return float(values[-1]) if values.size else math.nan
 
 
-def time_over(flown: FlightSignals, signal: str, limit: float, after_us: int = 0, until_us: int = NEVER_US) -> float:
-    """Return how long a signal was above a limit; a row holds until the next."""
-    return _held_s(flown.signals, flown.signals[signal] > limit, after_us, until_us)
-
-
-def time_under(flown: FlightSignals, signal: str, limit: float, after_us: int = 0, until_us: int = NEVER_US) -> float:
-    """Return how long a signal was below a limit."""
-    return _held_s(flown.signals, flown.signals[signal] < limit, after_us, until_us)
-
-
-def _held_s(signals: Signals, holds: npt.NDArray[np.bool_], after_us: int, until_us: int) -> float:
-    if not len(holds) or signals.time_us[-1] < after_us:
+def time_beyond(
+    is_beyond: IsBeyond, flown: FlightSignals, signal: str, limit: float, after_us: int = 0, until_us: int = NEVER_US
+) -> float:
+    """Return how long a signal was above or below a limit; a row holds until the next."""
+    holds, time_us = is_beyond(flown.signals[signal], limit), flown.signals.time_us
+    if not len(holds) or time_us[-1] < after_us:
         return math.nan  # the flight did not get there
-    lengths_us = np.diff(np.clip(signals.time_us, after_us, until_us))
+    lengths_us = np.diff(np.clip(time_us, after_us, until_us))
     return int(lengths_us[holds[:-1]].sum()) / 1e6
 
 
@@ -173,72 +137,62 @@ def touchdown_speed(flown: FlightSignals) -> float:
 
 @dataclass(frozen=True)
 class MetricKind:
-    """A kind of metric.
-
-    Args:
-        measure: Returns its value.
-        unit: Of the value; "1" for those without, empty for that of the signal.
-        description: What it is, in words; an option's name in backquotes stands for its value.
-        needs: The options that must be given.
-        may: The options that can be left out.
-        signals: The signals that it looks at besides the one that is an option.
-        is_bool: Whether its value is yes or no.
-    """
+    """A kind of metric."""
 
     measure: Callable[..., float | bool]
-    unit: str
-    description: str
-    needs: tuple[str, ...] = ()
-    may: tuple[str, ...] = ()
-    signals: tuple[str, ...] = ()
+    unit: str  # "1" for those without, empty for that of the signal
+    description: str  # an option's name in backquotes stands for its value
+    needs: tuple[str, ...] = ()  # the options that must be given
+    may: tuple[str, ...] = ()  # the options that can be left out
+    signals: tuple[str, ...] = ()  # those that it looks at besides the one that is an option
     is_bool: bool = False
 
-    @property
-    def options(self) -> tuple[str, ...]:
-        """All options that it has."""
-        return self.needs + self.may
+
+def _of_signal(reduce: Reduce, signal: str, unit: str, description: str, may: tuple[str, ...] = ()) -> MetricKind:
+    """Return a kind that is a number of one signal."""
+    return MetricKind(partial(reduced, reduce, signal=signal), unit, description, (), may, (signal,))
+
+
+def _of_any(measure: Callable[..., float], description: str) -> MetricKind:
+    """Return a kind that is a number of whichever signal, in its unit."""
+    return MetricKind(measure, "", description, ("signal",), WINDOW)
+
+
+def _of_summary(of: str, unit: str, description: str) -> MetricKind:
+    return MetricKind(partial(number, of), unit, description)
+
+
+def _yes_or_no(of: str, description: str) -> MetricKind:
+    return MetricKind(partial(flag, of), "1", description, is_bool=True)
+
+
+def _time(is_beyond: IsBeyond, description: str) -> MetricKind:
+    return MetricKind(partial(time_beyond, is_beyond), "s", description, ("signal", "limit"), WINDOW)
 
 
 TRACKING = "tracking_error_m"
+TOUCHDOWN = "speed downwards at the first contact with the ground"
+SETTLING = "time that `signal` takes to stay within `band` of `target`"
+SETTLING_NEEDS = ("signal", "target", "band", "after_s")
 
 KINDS = {
-    "crashed": MetricKind(crashed, "1", "whether a crash ended the flight", is_bool=True),
-    "mission_finished": MetricKind(mission_finished, "1", "whether the autopilot finished its mission", is_bool=True),
-    "landed": MetricKind(landed, "1", "whether the vehicle stands on the ground at the end", is_bool=True),
-    "duration_s": MetricKind(duration_s, "s", "simulated time from the start to where the run ended"),
-    "max_altitude_m": MetricKind(
-        partial(greatest, signal="altitude_m"), "m", "greatest height above the origin", signals=("altitude_m",)
-    ),
-    "max_speed_m_s": MetricKind(
-        partial(greatest, signal="speed_m_s"), "m/s", "greatest speed, climbing included", signals=("speed_m_s",)
-    ),
-    "battery_used": MetricKind(battery_used, "1", "charge used, as a fraction of the capacity of all batteries"),
+    "crashed": _yes_or_no("is_crashed", "whether a crash ended the flight"),
+    "mission_finished": _yes_or_no("bus.autopilot.mission_finished", "whether the autopilot finished its mission"),
+    "landed": _yes_or_no("bus.scenario.landed", "whether the vehicle stands on the ground at the end"),
+    "duration_s": _of_summary("duration_s", "s", "simulated time from the start to where the run ended"),
+    "max_altitude_m": _of_signal(np.max, "altitude_m", "m", "greatest height above the origin"),
+    "max_speed_m_s": _of_signal(np.max, "speed_m_s", "m/s", "greatest speed, climbing included"),
+    "battery_used": _of_summary("battery_used", "1", "charge used, as a fraction of the capacity of all batteries"),
     "energy_wh": MetricKind(energy_wh, "Wh", "energy that the batteries gave", signals=("power_w",)),
-    "tracking_rms": MetricKind(
-        partial(rms, signal=TRACKING), "m", "root mean square of the tracking error", (), WINDOW, (TRACKING,)
-    ),
-    "tracking_max": MetricKind(
-        partial(greatest, signal=TRACKING), "m", "greatest tracking error", (), WINDOW, (TRACKING,)
-    ),
-    "touchdown_speed": MetricKind(
-        touchdown_speed,
-        "m/s",
-        "speed downwards at the first contact with the ground",
-        signals=("altitude_m", "landed", "vel_ned_d"),
-    ),
-    "settling": MetricKind(
-        settling,
-        "s",
-        "time that `signal` takes to stay within `band` of `target`",
-        ("signal", "target", "band", "after_s"),
-        ("until_s",),
-        ("crashed",),
-    ),
-    "time_over": MetricKind(time_over, "s", "time with `signal` above `limit`", ("signal", "limit"), WINDOW),
-    "time_under": MetricKind(time_under, "s", "time with `signal` below `limit`", ("signal", "limit"), WINDOW),
-    "max": MetricKind(greatest, "", "greatest `signal`", ("signal",), WINDOW),
-    "min": MetricKind(least, "", "least `signal`", ("signal",), WINDOW),
-    "mean": MetricKind(mean, "", "mean of `signal`", ("signal",), WINDOW),
-    "rms": MetricKind(rms, "", "root mean square of `signal`", ("signal",), WINDOW),
-    "final": MetricKind(final, "", "`signal` in the last row", ("signal",), WINDOW),
+    "tracking_rms": _of_signal(_rms, TRACKING, "m", "root mean square of the tracking error", WINDOW),
+    "tracking_max": _of_signal(np.max, TRACKING, "m", "greatest tracking error", WINDOW),
+    "touchdown_speed": MetricKind(touchdown_speed, "m/s", TOUCHDOWN, signals=("altitude_m", "landed", "vel_ned_d")),
+    "settling": MetricKind(settling, "s", SETTLING, SETTLING_NEEDS, ("until_s",), ("crashed",)),
+    "time_over": _time(operator.gt, "time with `signal` above `limit`"),
+    "time_under": _time(operator.lt, "time with `signal` below `limit`"),
+    "max": _of_any(partial(reduced, np.max), "greatest `signal`"),
+    "min": _of_any(partial(reduced, np.min), "least `signal`"),
+    "mean": _of_any(partial(reduced, _mean), "mean of `signal`"),
+    "rms": _of_any(partial(reduced, _rms), "root mean square of `signal`"),
+    "final": _of_any(final, "`signal` in the last row"),
 }

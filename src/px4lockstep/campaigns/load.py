@@ -10,7 +10,7 @@ from px4lockstep.campaigns.campaign import Campaign
 from px4lockstep.campaigns.criteria import check_criteria
 from px4lockstep.campaigns.distributions import SAMPLED, SMALLEST, check_distribution, value_of
 from px4lockstep.campaigns.file_tables import MAX_RUNS, CampaignFile, Vary
-from px4lockstep.campaigns.metrics import MetricTable, metrics_of
+from px4lockstep.campaigns.metrics import metrics_of
 from px4lockstep.campaigns.sampling import full_length
 from px4lockstep.campaigns.stopping import check_target
 from px4lockstep.errors import InputError
@@ -47,7 +47,8 @@ def load_campaign(path: str | Path, runs: int | None = None) -> Campaign:
     assert layers is not None  # or there is something in the report
     tables["vary"] = tuple(_with_paths(vary, file.parent) for vary in tables["vary"])
     own = CampaignFile(**tables)
-    sources = {_file_of(table): _source_of(table, file.parent) for table in own.metric if table.function is not None}
+    functions = [table.function.rpartition(":")[0] for table in own.metric if table.function is not None]
+    sources = {name: (file.parent / Path(name).expanduser()).read_bytes().decode() for name in functions}
     try:
         campaign = Campaign(own, _runs(own, runs), layers.data, _mission(layers), sources, str(file.parent.absolute()))
     except InputError as error:
@@ -89,9 +90,8 @@ def _check_inputs(tables: Tables, report: Report) -> None:
             shared = min(len(key), len(other))
             if key[:shared] == other[:shared]:
                 what = "that of" if key == other else "a part of" if len(key) > shared else "more than"
-                report.add(
-                    ("vary", i, "key"), f"vary[{i}].key = {vary.key!r} is {what} vary[{j}].key; give one of them"
-                )
+                text = f"vary[{i}].key = {vary.key!r} is {what} vary[{j}].key; give one of them"
+                report.add(("vary", i, "key"), text)
         seen.setdefault(key, i)
         for option, text in check_distribution(vary, f"vary[{i}]"):
             report.add(("vary", i, option), text)
@@ -108,15 +108,6 @@ def _check_metrics(tables: Tables, folder: Path, report: Report) -> None:
             check_target(tables["stop"], [metric.name for metric in metrics], bool(tables.get("pass")))
     except InputError as error:
         report.add((), str(error))
-
-
-def _file_of(table: MetricTable) -> str:
-    """Return the file of a user's function, as the campaign file has it."""
-    return (table.function or "").rpartition(":")[0]
-
-
-def _source_of(table: MetricTable, folder: Path) -> str:
-    return (folder / Path(_file_of(table)).expanduser()).read_bytes().decode()
 
 
 def _base(given: Tables, folder: Path, report: Report) -> Layers | None:
@@ -137,11 +128,7 @@ def _base(given: Tables, folder: Path, report: Report) -> Layers | None:
 
 
 def _runs(own: CampaignFile, runs: int | None) -> int:
-    """Return how many runs there are.
-
-    Raises:
-        InputError: If nobody says so.
-    """
+    """Return how many runs there are."""
     if runs is not None and not 1 <= runs <= MAX_RUNS:
         raise InputError(f"runs = {runs} is out of range; it must be 1 to {MAX_RUNS:,}")
     count = runs if runs is not None else own.campaign.runs if own.campaign.runs is not None else full_length(own.vary)
@@ -188,9 +175,8 @@ def _extremes(vary: Vary, runs: int) -> Iterator[tuple[Any, str]]:
     if vary.distribution not in SAMPLED or vary.distribution == "choice":
         yield from ((value, "") for value in vary.values or ())
         return
-    is_bounded = vary.distribution == "uniform"
     for u, end in ((0.5 / runs, vary.low), (1.0 - 0.5 / runs, vary.high)):
-        if is_bounded or end is not None:
+        if vary.distribution == "uniform" or end is not None:
             yield value_of(vary, SMALLEST if u < 0.5 else 1.0 - SMALLEST), ""
         else:
             yield value_of(vary, u), f", about the {'least' if u < 0.5 else 'greatest'} of {runs:,} runs"

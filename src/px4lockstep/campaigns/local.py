@@ -13,8 +13,7 @@ from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any, cast
 
 from px4lockstep.campaigns.campaign import Campaign
-from px4lockstep.campaigns.executor import MAX_ATTEMPTS, Executor, Job, lost
-from px4lockstep.campaigns.result_rows import Row
+from px4lockstep.campaigns.result_rows import MAX_ATTEMPTS, Executor, Job, Row, lost
 from px4lockstep.errors import SimulationError
 from px4lockstep.processes import Interpreter, name_of
 
@@ -36,11 +35,7 @@ class Worker:
 
     @classmethod
     def start(cls, campaign: str) -> "Worker":
-        """Start one.
-
-        Raises:
-            SimulationError: If the system allows no further process, or no further file.
-        """
+        """Start one."""
         try:
             ours, theirs = Pipe()
             try:
@@ -85,12 +80,7 @@ class Worker:
 
 @dataclass
 class LocalExecutor(Executor):
-    """Processes of this machine.
-
-    Args:
-        campaign: What is flown.
-        workers: How many.
-    """
+    """Processes of this machine."""
 
     campaign: Campaign
     workers: int
@@ -109,11 +99,7 @@ class LocalExecutor(Executor):
         self._team.clear()
 
     def rows(self, jobs: Iterator[Job]) -> Iterator[Row]:
-        """Fly jobs and yield their rows.
-
-        Raises:
-            SimulationError: If a worker can't be started.
-        """
+        """Fly jobs and yield their rows."""
         again: deque[Job] = deque()
         attempts: dict[int, int] = {}
         while True:

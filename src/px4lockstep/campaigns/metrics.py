@@ -36,10 +36,8 @@ class MetricTable(Part):
     """What is measured of each flight: a kind with its options, or a function in a file."""
 
     name: str = entry(..., "What it is called, and its column in the results: letters, digits and _.")
-    kind: str | None = entry(None, f"What is measured: {', '.join(f'`{kind}`' for kind in KINDS)}.")
-    signal: str | None = entry(
-        None, f"The signal: a number of the log, or {', '.join(f'`{name}`' for name in DERIVED)}."
-    )
+    kind: str | None = entry(None, f"What is measured: {', '.join(map('`{}`'.format, KINDS))}.")
+    signal: str | None = entry(None, f"The signal: a number of the log, or {', '.join(map('`{}`'.format, DERIVED))}.")
     limit: float | None = entry(None, "What the signal is above or below, in its unit.")
     target: float | None = entry(None, "What the signal is to settle at, in its unit.")
     band: float | None = entry(None, "How far from the target is near enough, in the signal's unit.", gt=0.0)
@@ -112,32 +110,17 @@ class MetricTable(Part):
 
 @dataclass(frozen=True)
 class Metric:
-    """A number, or yes or no, for each flight: `metric(simulate("iris"))`.
-
-    It can be sent to another process.
-
-    Args:
-        name: What it is called.
-        unit: Of the value; "1" if it has none.
-        description: What it is, in words.
-        is_bool: Whether its value is yes or no.
-        measure: Returns the value of a flight.
-        signals: The signals that it looks at, as far as that is known.
-    """
+    """A number, or yes or no, for each flight: `metric(simulate("iris"))`; it can be sent to another process."""
 
     name: str
-    unit: str
+    unit: str  # "1" if it has none
     description: str
     is_bool: bool
     measure: Callable[[FlightSignals], Any]
-    signals: tuple[str, ...] = ()
+    signals: tuple[str, ...] = ()  # those that it looks at, as far as that is known
 
     def __call__(self, run: "Run") -> float | bool:
-        """Return its value for a run; NaN if the run does not have one.
-
-        Raises:
-            MetricError: If it can't be computed, or is no value.
-        """
+        """Return its value for a run; NaN if the run does not have one."""
         return self.of(FlightSignals(run))
 
     def of(self, flown: FlightSignals) -> float | bool:
@@ -170,40 +153,25 @@ class Metric:
     def _no_value(self, value: Any, must_be: str) -> MetricError:
         shown = f"{value!r:.80}" if not isinstance(value, np.ndarray) else f"an array of shape {value.shape}"
         place = self.measure.place if isinstance(self.measure, UserFunction) else self.description
-        return MetricError(
-            f"metric {self.name!r}: {place}: the value is {shown}, {_a(type(value).__name__)}; it must be {must_be}"
-        )
-
-
-def _a(word: str) -> str:
-    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
+        kind = type(value).__name__
+        what = f"{shown}, {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+        return MetricError(f"metric {self.name!r}: {place}: the value is {what}; it must be {must_be}")
 
 
 def metric_of(table: MetricTable, folder: Path, sources: Mapping[str, str] | None = None) -> Metric:
-    """Return the metric of a table.
-
-    Args:
-        table: The table.
-        folder: Where the campaign file is: the files of functions are relative to it.
-        sources: The texts of these files by their paths, if they were read before.
-
-    Raises:
-        InputError: If the function can't be had.
-    """
+    """Return the metric of a table, with functions in files relative to a folder unless their texts were read."""
     if table.function is not None:
         function = UserFunction.read(table.name, table.function, folder, sources)
         return Metric(table.name, table.unit or "1", function.description, function.is_bool, function)
     assert table.kind is not None  # as the table has made sure
     kind = KINDS[table.kind]
     given = {option: getattr(table, option) for option in OPTIONS if getattr(table, option) is not None}
-    description = kind.description
+    description, arguments = kind.description, {}
     for option, value in given.items():
+        arguments[in_us(option)] = seconds_to_us(value, option) if option in WINDOW else value
         description = description.replace(f"`{option}`", f"{value}")
     description += f", from {table.after_s} s on" if table.after_s is not None else ""
     description += f", until {table.until_s} s" if table.until_s is not None else ""
-    arguments = {
-        in_us(option): seconds_to_us(value, option) if option in WINDOW else value for option, value in given.items()
-    }
     signals = (*kind.signals, *((table.signal,) if table.signal is not None else ()))
     unit = kind.unit or unit_of(table.signal or "")
     return Metric(table.name, unit, description, kind.is_bool, partial(kind.measure, **arguments), signals)
@@ -227,13 +195,7 @@ def metrics_of(
 
 
 def check_signals(metrics: Iterable[Metric], log: Log) -> None:
-    """Make sure that a log has the signals of all metrics; the log of a flight before its first row will do.
-
-    What must be compiled for them is compiled after that.
-
-    Raises:
-        InputError: If one is not there.
-    """
+    """Make sure that a log, be it empty, has the signals of all metrics; compile what must be compiled for them."""
     signals = Signals(log)
     for metric in metrics:
         for name in metric.signals:

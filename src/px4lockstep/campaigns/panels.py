@@ -39,17 +39,8 @@ def draw_pass_rate(axes: "Axes", results: Results, confidence: float) -> None:
     axes.plot(count[-1], rate[-1], "o", ms=6, color=DARK)
     failed = count[~results.is_passed]
     if 0 < len(failed) <= 400:
-        axes.plot(
-            failed,
-            np.full(len(failed), 0.02),
-            "|",
-            ms=9,
-            mew=1.2,
-            color=BAD,
-            label="failed",
-            clip_on=False,
-            transform=axes.get_xaxis_transform(),
-        )
+        ticks: dict[str, Any] = {"ms": 9, "mew": 1.2, "color": BAD, "label": "failed", "clip_on": False}
+        axes.plot(failed, np.full(len(failed), 0.02), "|", transform=axes.get_xaxis_transform(), **ticks)
     # The first few runs say little, and would take all of the scale.
     start = min(results.runs - 1, max(10, results.runs // 20))
     bottom, top = float(low[start:].min()), float(high[start:].max())
@@ -83,14 +74,8 @@ def draw_sensitivities(axes: "Axes", own: Sequence[Sensitivity], metric: str, co
         return
     places = range(len(own))
     roots = [float(np.sqrt(one.explained)) for one in reversed(own)]
-    axes.barh(
-        places,
-        [2.0 * root for root in roots],
-        left=[-root for root in roots],
-        height=0.8,
-        color="0.86",
-        label="± explained, whatever the shape",
-    )
+    widths, lefts = [2.0 * root for root in roots], [-root for root in roots]
+    axes.barh(places, widths, left=lefts, height=0.8, color="0.86", label="± explained, whatever the shape")
     for place, one in enumerate(reversed(own)):
         r = one.correlation
         if r is not None:
@@ -138,18 +123,7 @@ def draw_distribution(axes: "Axes", results: Results, metric: MetricColumn) -> N
     axes.set_ylim(0.0, 1.12 * float((good + bad).max()))
     axes.locator_params(axis="y", nbins=5, integer=True)
     if not is_there.all():
-        axes.text(
-            0.98,
-            0.88,
-            f"{(~is_there).sum()} without a value",
-            transform=axes.transAxes,
-            ha="right",
-            va="top",
-            color=GREY,
-            fontsize=9.5,
-            bbox=BOX,
-            zorder=5,
-        )
+        _note(axes, 0.98, 0.88, "right", f"{(~is_there).sum()} without a value", color=GREY)
 
 
 def draw_scatter(axes: "Axes", results: Results, key: str, metric: MetricColumn) -> None:
@@ -202,12 +176,8 @@ def window(values: Vector, bounds: Sequence[float] = ()) -> tuple[float, float]:
 
 def bounds_of(results: Results, name: str) -> list[float]:
     """Return the bounds that criteria set on a metric."""
-    limits = [
-        limit
-        for criterion in results.criteria
-        if criterion.metric == name
-        for limit in (criterion.at_least, criterion.at_most, criterion.equals)
-    ]
+    own = [criterion for criterion in results.criteria if criterion.metric == name]
+    limits = [limit for criterion in own for limit in (criterion.at_least, criterion.at_most, criterion.equals)]
     return [float(limit) for limit in limits if limit is not None]
 
 
@@ -246,12 +216,13 @@ def _edges(low: float, high: float, bounds: Sequence[float], bins: int) -> Vecto
 def _say_beyond(axes: "Axes", values: Vector, low: float, high: float) -> None:
     """Say how many values are drawn at the edges, which are not theirs."""
     below, above = int((values < low).sum()), int((values > high).sum())
-    for count, x, side, words in (
-        (below, 0.02, "left", f"{below} below"),
-        (above, 0.98, "right", f"{above} above"),
-    ):
+    for count, x, side, where in ((below, 0.02, "left", "below"), (above, 0.98, "right", "above")):
         if count:
-            axes.text(x, 0.99, words, transform=axes.transAxes, ha=side, va="top", fontsize=9.5, bbox=BOX, zorder=5)
+            _note(axes, x, 0.99, side, f"{count} {where}")
+
+
+def _note(axes: "Axes", x: float, y: float, side: str, words: str, **options: Any) -> None:
+    axes.text(x, y, words, transform=axes.transAxes, ha=side, va="top", fontsize=9.5, bbox=BOX, zorder=5, **options)
 
 
 def _places(results: Results, key: str) -> tuple[Vector, list[str]]:

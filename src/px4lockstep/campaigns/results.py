@@ -6,9 +6,7 @@ Rows come as they are flown. A part is written, as a whole, once it has a twenti
 campaign loses no more than that, and a million runs are some three hundred files.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +16,10 @@ from px4lockstep.campaigns.campaign import Campaign
 from px4lockstep.campaigns.distributions import SAMPLED
 from px4lockstep.campaigns.file_tables import Vary
 from px4lockstep.campaigns.result_rows import ABOUT, Row
-from px4lockstep.campaigns.results_table import Criterion, MetricColumn, Results
+from px4lockstep.campaigns.results_table import MetricColumn, Results
 from px4lockstep.errors import InputError
 from px4lockstep.io import atomic_path
+from px4lockstep.part import freeze
 
 SCHEMA_NAME, SCHEMA_VERSION = "px4lockstep.campaign", 1
 PART = "part-{:05d}.parquet"
@@ -36,10 +35,8 @@ def schema_of(campaign: Campaign) -> pa.Schema:
     for metric in campaign.metrics:
         kind = pa.bool_() if metric.is_bool else pa.float64()
         fields.append(pa.field(metric.name, kind, metadata={"role": "metric", "unit": metric.unit}))
-    return pa.schema(
-        fields,
-        metadata={"schema": SCHEMA_NAME, "schema_version": str(SCHEMA_VERSION), "campaign": campaign.identity},
-    )
+    about = {"schema": SCHEMA_NAME, "schema_version": str(SCHEMA_VERSION), "campaign": campaign.identity}
+    return pa.schema(fields, metadata=about)
 
 
 def _type_of(vary: Vary) -> pa.DataType:
@@ -47,27 +44,13 @@ def _type_of(vary: Vary) -> pa.DataType:
     if vary.distribution in SAMPLED and vary.distribution != "choice":
         return pa.int64() if vary.whole else pa.float64()
     values = vary.values or ()
-    match values[0]:
-        case bool():
-            return pa.bool_()
-        case str():
-            return pa.string()
-        case tuple():
-            return pa.list_(pa.float64())
-    return pa.int64() if all(isinstance(value, int) for value in values) else pa.float64()
+    types = {bool: pa.bool_(), str: pa.string(), tuple: pa.list_(pa.float64())}
+    number = pa.int64() if all(isinstance(value, int) for value in values) else pa.float64()
+    return types.get(type(values[0]), number)
 
 
 class ResultsWriter:
-    """Writes rows as they come.
-
-    Args:
-        folder: Of the dataset; it is made if it is not there.
-        schema: Of its rows.
-        written: How many rows are there already.
-
-    Raises:
-        InputError: If the folder can't be made.
-    """
+    """Writes rows as they come to a folder, which is made if it is not there, or has so many rows already."""
 
     def __init__(self, folder: Path, schema: pa.Schema, written: int = 0) -> None:
         try:
@@ -88,7 +71,8 @@ class ResultsWriter:
         """Write what has come since the last part."""
         if not self._rows:
             return
-        table = pa.Table.from_pylist([_flat(row) for row in self._rows], self._schema)
+        flat = [{name: getattr(row, name) for name in ABOUT} | row.inputs | row.metrics for row in self._rows]
+        table = pa.Table.from_pylist(flat, self._schema)
         while (place := self._folder / PART.format(self._number)).exists():  # there may be gaps
             self._number += 1
         with atomic_path(place) as part:
@@ -97,22 +81,13 @@ class ResultsWriter:
         self._rows = []
 
 
-def _flat(row: Row) -> dict[str, Any]:
-    about = {name: getattr(row, name) for name in ABOUT}
-    return about | dict(row.inputs) | dict(row.metrics)
-
-
 def parts_of(folder: Path) -> list[Path]:
     """Return the files of a dataset, in their order."""
     return sorted(folder.glob("part-*.parquet"))
 
 
 def read_results(folder: Path) -> pa.Table:
-    """Return all rows that there are, in the order of their index.
-
-    Raises:
-        InputError: If there are none, or they can't be read or are not of one campaign.
-    """
+    """Return all rows that there are, in the order of their index."""
     parts = parts_of(folder)
     if not parts:
         raise InputError(f"{folder} has no results; no run of this campaign has come to its end")
@@ -133,26 +108,19 @@ def read_results(folder: Path) -> pa.Table:
 
 def rows_of(table: pa.Table) -> list[Row]:
     """Return the rows of a dataset."""
-    roles: Mapping[str, list[str]] = {"input": [], "metric": []}
-    for field in table.schema:
-        if _role_of(field) in roles:
-            roles[_role_of(field)].append(field.name)
+    inputs, metrics = ([field.name for field in _fields_of(role, table)] for role in ("input", "metric"))
     return [
         Row(
             **{name: record[name] for name in ABOUT},
-            inputs={name: _frozen(record[name]) for name in roles["input"]},
-            metrics={name: record[name] for name in roles["metric"]},
+            inputs={name: freeze(record[name]) for name in inputs},
+            metrics={name: record[name] for name in metrics},
         )
         for record in table.to_pylist()
     ]
 
 
-def _role_of(field: pa.Field) -> str:
-    return str((field.metadata or {}).get(b"role", b"").decode())
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _fields_of(role: str, table: pa.Table) -> list[pa.Field]:
+    return [field for field in table.schema if (field.metadata or {}).get(b"role") == role.encode()]
 
 
 def results_of(campaign: Campaign, table: pa.Table) -> Results:
@@ -162,15 +130,9 @@ def results_of(campaign: Campaign, table: pa.Table) -> Results:
         values = table[name].to_pylist()
         columns[name] = np.empty(len(values), object)
         columns[name][:] = values
-    return Results(
-        columns,
-        tuple(own.key for own in campaign.vary),
-        tuple(
-            MetricColumn(field.name, field.metadata[b"unit"].decode(), pa.types.is_boolean(field.type))
-            for field in table.schema
-            if _role_of(field) == "metric"
-        ),
-        tuple(Criterion(own.metric, own.at_least, own.at_most, own.equals) for own in campaign.file.pass_),
-        campaign.name,
-        campaign.file.campaign.sampling,
+    inputs = tuple(own.key for own in campaign.vary)
+    metrics = tuple(
+        MetricColumn(field.name, field.metadata[b"unit"].decode(), pa.types.is_boolean(field.type))
+        for field in _fields_of("metric", table)
     )
+    return Results(columns, inputs, metrics, campaign.file.pass_, campaign.name, campaign.file.campaign.sampling)

@@ -4,21 +4,20 @@ A run is a row; inputs and metrics are columns beside those of every campaign. A
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.campaigns.result_rows import ABOUT, PASSED
 from px4lockstep.errors import InputError
+
+if TYPE_CHECKING:
+    from px4lockstep.campaigns.criteria import CriterionTable
 
 Column = npt.NDArray[Any]
 Vector = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-
-ERROR = "error"
-"""The status of a run that could not be flown, or not be measured."""
-PASSED = "passed"
-FIXED_COLUMNS = ("index", "status", "error", "digest", "seed", PASSED)
 
 
 class MetricColumn(NamedTuple):
@@ -29,40 +28,20 @@ class MetricColumn(NamedTuple):
     is_bool: bool = False
 
 
-class Criterion(NamedTuple):
-    """What a metric must be for a run to pass; a bound that is None is not set."""
-
-    metric: str
-    at_least: float | None = None
-    at_most: float | None = None
-    equals: float | bool | None = None
-
-
 @dataclass(frozen=True)
 class Results:
-    """The runs of a campaign so far, sorted by index.
+    """The runs of a campaign so far, sorted by index."""
 
-    Args:
-        columns: Those of `FIXED_COLUMNS`, of inputs and of metrics, by name; all as long.
-        inputs: The names of inputs, which are their keys.
-        metrics: The metrics.
-        criteria: What runs had to meet; without any, no run is passed or failed.
-        name: Of the campaign.
-        sampling: How inputs were sampled.
-
-    Raises:
-        InputError: If a column is missing, or has another length.
-    """
-
-    columns: dict[str, Column] = field(repr=False)
-    inputs: tuple[str, ...]
+    columns: dict[str, Column] = field(repr=False)  # those of `ABOUT`, of inputs and of metrics, by name; all as long
+    inputs: tuple[str, ...]  # their keys
     metrics: tuple[MetricColumn, ...]
-    criteria: tuple[Criterion, ...] = ()
+    criteria: tuple["CriterionTable", ...] = ()  # without any, no run is passed or failed
     name: str = "campaign"
     sampling: str = "random"
 
     def __post_init__(self) -> None:
-        names = [*FIXED_COLUMNS, *self.inputs, *(metric.name for metric in self.metrics)]
+        known = [metric.name for metric in self.metrics]
+        names = [*ABOUT, *self.inputs, *known]
         missing = [name for name in names if name not in self.columns]
         if missing:
             raise InputError(f"these results have no column {', '.join(missing)}; they have {', '.join(self.columns)}")
@@ -70,18 +49,12 @@ class Results:
         odd = [f"{name} has {length}" for name, length in lengths.items() if length != lengths["index"]]
         if odd:
             raise InputError(f"these results have {lengths['index']} runs, but column {', '.join(odd)}")
-        unknown = [criterion.metric for criterion in self.criteria if criterion.metric not in self._metric_names]
+        unknown = [criterion.metric for criterion in self.criteria if criterion.metric not in known]
         if unknown:
-            raise InputError(
-                f"a criterion is about {unknown[0]}, which is no metric of these results; "
-                f"they have {', '.join(self._metric_names) or 'none'}"
-            )
+            have = f"they have {', '.join(known) or 'none'}"
+            raise InputError(f"a criterion is about {unknown[0]}, which is no metric of these results; {have}")
         order = np.argsort(self.columns["index"], kind="stable")
         object.__setattr__(self, "columns", {name: np.asarray(self.columns[name])[order] for name in names})
-
-    @property
-    def _metric_names(self) -> tuple[str, ...]:
-        return tuple(metric.name for metric in self.metrics)
 
     @property
     def runs(self) -> int:

@@ -15,13 +15,11 @@ from typing import Literal
 from px4lockstep.autopilots.kinds import workers_allowed
 from px4lockstep.campaigns.campaign import Campaign
 from px4lockstep.campaigns.dask_cluster import DaskExecutor
-from px4lockstep.campaigns.executor import Executor, Job
 from px4lockstep.campaigns.folder import CampaignFolder, check_is_free
 from px4lockstep.campaigns.load import load_campaign
 from px4lockstep.campaigns.local import LocalExecutor, default_workers
-from px4lockstep.campaigns.result_rows import Row
+from px4lockstep.campaigns.result_rows import ERROR, Executor, Job, Row
 from px4lockstep.campaigns.results import ResultsWriter, parts_of, read_results, rows_of, schema_of
-from px4lockstep.campaigns.results_table import ERROR
 from px4lockstep.campaigns.stopping import StopRule
 from px4lockstep.engine.compilation import compiled_loop
 from px4lockstep.errors import InputError
@@ -32,21 +30,13 @@ REHEARSAL = -1
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a campaign has come.
+    """How far a campaign has come."""
 
-    Args:
-        done: Runs whose rows are there, those from before included.
-        before: Runs that were there before.
-        runs: How many there are to be, at most.
-        failed: Runs that did not pass; without criteria, that were not flown as they were to be.
-        errors: Of these, runs that could not be flown or measured.
-    """
-
-    done: int
-    before: int
-    runs: int
-    failed: int
-    errors: int
+    done: int  # runs whose rows are there, those from before included
+    before: int  # runs that were there before
+    runs: int  # how many there are to be, at most
+    failed: int  # runs that did not pass; without criteria, that were not flown as they were to be
+    errors: int  # of these, runs that could not be flown or measured
 
 
 Watch = Callable[[Progress], bool]
@@ -55,19 +45,12 @@ Watch = Callable[[Progress], bool]
 
 @dataclass(frozen=True)
 class CampaignResult:
-    """A campaign that was flown.
-
-    Args:
-        folder: Where it is.
-        flown: Runs that were flown now.
-        stopped_after: How many runs were enough for the stop rule, if it stopped.
-        is_complete: Whether no run is missing.
-    """
+    """A campaign that was flown."""
 
     folder: CampaignFolder
-    flown: int
-    stopped_after: int | None
-    is_complete: bool
+    flown: int  # runs that were flown now
+    stopped_after: int | None  # how many runs were enough for the stop rule, if it stopped
+    is_complete: bool  # whether no run is missing
 
 
 def run_campaign(
@@ -97,7 +80,8 @@ def run_campaign(
         InputError: If anything is wrong with the file, before the first flight.
         SimulationError: If no worker can be started.
     """
-    count = _check_workers(workers)
+    if workers is not None and not 1 <= workers <= 1_000:
+        raise InputError(f"workers = {workers} is not allowed; it must be 1 to 1000")
     if engine not in ("local", "dask"):
         raise InputError(f"engine = {engine!r} is unknown; allowed are local, dask")
     if scheduler is not None and engine != "dask":
@@ -106,7 +90,7 @@ def run_campaign(
         check_is_free(out)  # before the rehearsal
     folder = _resumed(file, out, runs) if resume else None
     campaign = load_campaign(file, runs) if folder is None else folder.campaign
-    count = workers_allowed(campaign.base, count)
+    count = workers_allowed(campaign.base, default_workers() if workers is None else workers)
     executor: Executor
     if engine == "dask":
         executor = DaskExecutor(campaign, scheduler, count)
@@ -122,11 +106,7 @@ def run_campaign(
 
 
 def fly_campaign(folder: CampaignFolder, executor: Executor, watch: Watch | None = None) -> CampaignResult:
-    """Fly the runs of a campaign that are missing.
-
-    Raises:
-        InputError: If what is there can't be read, or another process flies it.
-    """
+    """Fly the runs of a campaign that are missing."""
     with folder.flown_alone():
         return _fly_missing(folder, executor, watch)
 
@@ -164,10 +144,6 @@ class _Book:
     """Takes rows as they come, and writes them; a stop rule is shown them in the order of their index.
 
     With a stop rule, rows are written in that order too, so that there are none beyond the last that it needed.
-
-    Args:
-        campaign: What is flown.
-        writer: Of the results.
     """
 
     def __init__(self, campaign: Campaign, writer: ResultsWriter) -> None:
@@ -207,22 +183,14 @@ class _Book:
 
 
 def rehearse(executor: Executor) -> None:
-    """Fly the aircraft file as it is, so that what is wrong with all runs shows before the first.
-
-    Raises:
-        InputError: If it can't be flown or measured.
-    """
+    """Fly the aircraft file as it is, so that what is wrong with all runs shows before the first."""
     for row in executor.rows(iter([(REHEARSAL, {})])):
         if row.status == ERROR:
             raise InputError(f"the flight of the aircraft file as it is, before the first run: {row.error}")
 
 
 def _resumed(file: str | Path, out: str | Path | None, runs: int | None) -> CampaignFolder:
-    """Return the folder to go on with, which is given, or has the same campaign as the file.
-
-    Raises:
-        InputError: If the file was changed since.
-    """
+    """Return the folder to go on with: the one that is given, or `out` if it has the same campaign as the file."""
     if Path(file).is_dir():
         folder = CampaignFolder.open(file)
         if out is not None or (runs is not None and runs != folder.campaign.runs):
@@ -239,18 +207,8 @@ def _resumed(file: str | Path, out: str | Path | None, runs: int | None) -> Camp
     return folder
 
 
-def _check_workers(workers: int | None) -> int:
-    if workers is not None and not 1 <= workers <= 1_000:
-        raise InputError(f"workers = {workers} is not allowed; it must be 1 to 1000")
-    return default_workers() if workers is None else workers
-
-
 def row_of(folder: CampaignFolder, index: int) -> Row:
-    """Return the row of a run.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Return the row of a run."""
     if not 0 <= index < folder.campaign.runs:
         raise InputError(f"run {index} is not one of this campaign; they are 0 to {folder.campaign.runs - 1}")
     rows = {row.index: row for row in rows_of(read_results(folder.results))}

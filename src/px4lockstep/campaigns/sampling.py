@@ -31,14 +31,7 @@ SEED_BITS = 48
 
 
 class Sampler:
-    """Gives the inputs of each run.
-
-    Args:
-        vary: What varies.
-        sampling: `random`, `latin_hypercube` or `sobol`.
-        seed: Of the campaign.
-        runs: How many runs there are.
-    """
+    """Gives the inputs of each run, from the seed of the campaign."""
 
     def __init__(self, vary: Sequence[Vary], sampling: str, seed: int, runs: int) -> None:
         self._vary = tuple(vary)
@@ -85,11 +78,11 @@ class Sampler:
 
 def combination(index: int, sizes: Sequence[int]) -> list[int]:
     """Return which value of each grid a run has, the last grid fastest."""
-    left, places = index, []
+    places: list[int] = []
     for size in reversed(sizes):
-        left, place = divmod(left, size)
-        places.append(place)
-    return places[::-1]
+        index, place = divmod(index, size)
+        places.insert(0, place)
+    return places
 
 
 def full_length(vary: Sequence[Vary]) -> int | None:

@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.campaigns.results_table import PASSED, Results, Vector, is_numeric, numbers_of
+from px4lockstep.campaigns.result_rows import PASSED
+from px4lockstep.campaigns.results_table import Results, Vector, is_numeric, numbers_of
 from px4lockstep.campaigns.statistics import CONFIDENCE, Interval, normal_quantile
 
 GROUPS = 8
@@ -38,21 +39,13 @@ RUNS_PER_GROUP = 5
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How a metric, or `passed`, goes with an input.
-
-    Args:
-        input: The key.
-        metric: The metric's name.
-        correlation: Spearman's, with its interval; None for an input that is no number.
-        explained: Share of the variance of the metric's ranks that groups by the input explain.
-        p_value: How often chance alone would explain as much.
-    """
+    """How a metric, or `passed`, goes with an input."""
 
     input: str
     metric: str
-    correlation: Interval | None
-    explained: float
-    p_value: float
+    correlation: Interval | None  # Spearman's; None for an input that is no number
+    explained: float  # share of the variance of the metric's ranks that groups by the input explain
+    p_value: float  # how often chance alone would explain as much
 
     @property
     def strength(self) -> float:
@@ -67,14 +60,8 @@ class Sensitivity:
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         r = self.correlation
-        return {
-            "input": self.input,
-            "metric": self.metric,
-            "strength": self.strength,
-            "correlation": r.as_dict() if r else None,
-            "explained": self.explained,
-            "p_value": self.p_value,
-        }
+        own = {"input": self.input, "metric": self.metric, "strength": self.strength}
+        return own | {"correlation": r.as_dict() if r else None, "explained": self.explained, "p_value": self.p_value}
 
 
 def sensitivities_of(results: Results, confidence: float = CONFIDENCE) -> tuple[Sensitivity, ...]:
@@ -89,7 +76,8 @@ def sensitivities_of(results: Results, confidence: float = CONFIDENCE) -> tuple[
     for key in results.inputs:
         column = results.columns[key]
         is_number = is_numeric(column)
-        values = numbers_of(column) if is_number else _numbered([str(value) for value in column])
+        texts = np.array([str(value) for value in column])
+        values = numbers_of(column) if is_number else np.unique(texts, return_inverse=True)[1].astype(np.float64)
         for name, outcome in outcomes.items():
             valid = ~(np.isnan(values) | np.isnan(outcome))
             own = sensitivity(key, name, values[valid], outcome[valid], confidence, is_number)
@@ -103,13 +91,7 @@ def sensitivity(
 ) -> Sensitivity | None:
     """Return how an outcome goes with an input, of values without NaN; None if one of them does not vary.
 
-    Args:
-        key: Of the input.
-        name: Of the outcome.
-        values: Of the input; numbers of values if it is not of numbers.
-        outcome: The outcome's values.
-        confidence: Of the correlation's interval.
-        is_number: Whether the input is of numbers.
+    The values of an input that is not of numbers are numbered.
     """
     u, v = centred_ranks(values), centred_ranks(outcome)
     if not u.any() or not v.any():
@@ -163,9 +145,3 @@ def _groups(values: Vector, u: Vector) -> npt.NDArray[np.int64]:
     if len(distinct) <= max(count, 1):
         return place
     return np.floor((u / len(values) + 0.5) * max(count, 1)).astype(np.int64)
-
-
-def _numbered(texts: list[str]) -> Vector:
-    """Return the number of each text among the sorted ones."""
-    _, place = np.unique(np.array(texts), return_inverse=True)
-    return place.astype(np.float64)

@@ -35,21 +35,13 @@ DIGITS = 12
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and the interval about it.
+    """An estimate and the interval about it."""
 
-    Args:
-        estimate: NaN if there is nothing to estimate from.
-        low: The lower end; -inf if nothing bounds it.
-        high: The upper end; inf if nothing bounds it.
-        confidence: How often such intervals contain the truth.
-        count: How many values it is of: those that are finite numbers.
-    """
-
-    estimate: float
-    low: float
-    high: float
-    confidence: float
-    count: int
+    estimate: float  # NaN if there is nothing to estimate from
+    low: float  # -inf if nothing bounds it
+    high: float  # inf if nothing bounds it
+    confidence: float  # how often such intervals contain the truth
+    count: int  # how many values it is of: those that are finite numbers
 
     @property
     def half_width(self) -> float:
@@ -58,10 +50,7 @@ class Interval:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it: None for what is not finite."""
-        return {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in asdict(self).items()
-        }
+        return {name: value if math.isfinite(value) else None for name, value in asdict(self).items()}
 
 
 def interval_of_proportion(successes: int, count: int, confidence: float = CONFIDENCE) -> Interval:
@@ -100,12 +89,8 @@ def interval_of_mean(values: npt.ArrayLike, confidence: float = CONFIDENCE) -> I
 def interval_of_quantile(values: npt.ArrayLike, fraction: float, confidence: float = CONFIDENCE) -> Interval:
     """Return an interval of a quantile, whatever the distribution.
 
-    An end for which there are too few values is infinite: the 95 % quantile has an upper end from 72 values on.
-
-    Args:
-        values: Those that are not finite don't count.
-        fraction: Which quantile: 0.5 is the median.
-        confidence: How often the interval contains the truth, or more often.
+    It contains the truth as often as it says, or more often. An end for which there are too few values is infinite: the
+    95 % quantile has an upper end from 72 values on. Values that are not finite don't count.
     """
     from scipy.special import bdtr
 
@@ -119,13 +104,8 @@ def interval_of_quantile(values: npt.ArrayLike, fraction: float, confidence: flo
     below = bdtr(np.arange(count + 1), count, fraction)
     tail = 0.5 * (1.0 - confidence)
     low, high = int(np.searchsorted(below, tail)), int(np.searchsorted(below, 1.0 - tail))
-    return Interval(
-        float(np.quantile(own, fraction)),
-        float(own[low - 1]) if low else -math.inf,
-        float(own[high]) if high < count else math.inf,
-        confidence,
-        count,
-    )
+    ends = (float(own[low - 1]) if low else -math.inf, float(own[high]) if high < count else math.inf)
+    return Interval(float(np.quantile(own, fraction)), *ends, confidence, count)
 
 
 def finite_of(values: npt.ArrayLike) -> Vector:

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from px4lockstep.campaigns.results_table import PASSED
+from px4lockstep.campaigns.result_rows import PASSED
 from px4lockstep.campaigns.statistics import CONFIDENCE, Interval, interval_of_proportion, student_quantile
 from px4lockstep.errors import InputError
 from px4lockstep.part import Part, entry
@@ -40,11 +40,7 @@ class StopTable(Part):
 
 
 def check_target(stop: StopTable, metrics: Iterable[str], has_criteria: bool) -> None:
-    """Check that a campaign has what its stop rule is about.
-
-    Raises:
-        InputError: If it is the pass rate without pass criteria, or wider than any, or a metric that there is not.
-    """
+    """Check that a campaign has what its stop rule is about."""
     names = list(metrics)
     if stop.of == PASS_RATE and not has_criteria:
         raise InputError("stop.of = 'pass_rate', but nothing says when a run passes; add a [[pass]], or name a metric")
@@ -59,16 +55,11 @@ class StopRule:
 
     A row has `passed` and the metrics. One that ended with an error is not passed, and counts for no metric's mean; nor
     does a metric without a finite value. Of a metric that is true or false it takes the share of true, as of passed.
-
-    Args:
-        table: What is to be how tight.
     """
 
     def __init__(self, table: StopTable) -> None:
         self._table = table
-        self._runs = 0
-        self._count = 0
-        self._successes = 0
+        self._runs = self._count = self._successes = 0
         self._is_share = table.of == PASS_RATE
         self._mean = self._squares = 0.0
 
@@ -77,10 +68,6 @@ class StopRule:
         self._runs += 1
         self._take(row.get(PASSED if self._table.of == PASS_RATE else self._table.of))
         return self._runs >= self._table.min_runs and self.interval().half_width <= self._table.half_width
-
-    def stops_after(self, rows: Iterable[Mapping[str, Any]]) -> int | None:
-        """Take further rows, and return after how many runs in all to stop; None if they are not enough."""
-        return next((self._runs for row in rows if self.push(row)), None)
 
     def interval(self) -> Interval:
         """Return the interval of the runs so far."""
@@ -94,16 +81,12 @@ class StopRule:
         return Interval(self._mean, self._mean - half, self._mean + half, confidence, self._count)
 
     def _take(self, value: Any) -> None:
-        if self._table.of == PASS_RATE:
-            self._count += 1
-            self._successes += value is not None and value == 1  # NaN is no success
-            return
-        if value is None or not math.isfinite(value):
+        if self._table.of != PASS_RATE and (value is None or not math.isfinite(value)):
             return
         self._count += 1
-        if isinstance(value, bool | np.bool_):
-            self._is_share = True
-            self._successes += bool(value)
+        self._is_share = self._is_share or isinstance(value, bool | np.bool_)
+        if self._is_share:
+            self._successes += int(value is not None and value == 1)  # NaN is no success
             return
         # Welford: mean and sum of squares about it, in the order of runs.
         delta = float(value) - self._mean

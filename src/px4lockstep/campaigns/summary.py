@@ -7,16 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from px4lockstep.campaigns.results_table import ERROR, MetricColumn, Results, Vector
+from px4lockstep.campaigns import statistics
+from px4lockstep.campaigns.result_rows import ERROR
+from px4lockstep.campaigns.results_table import MetricColumn, Results, Vector
 from px4lockstep.campaigns.sensitivity import sensitivities_of
-from px4lockstep.campaigns.statistics import (
-    CONFIDENCE,
-    finite_of,
-    interval_of_mean,
-    interval_of_proportion,
-    interval_of_quantile,
-    mean_and_std,
-)
+from px4lockstep.campaigns.statistics import CONFIDENCE, finite_of, mean_and_std
 
 QUANTILES = {"p5": 0.05, "median": 0.5, "p95": 0.95}
 NOTES = {
@@ -28,22 +23,20 @@ NOTES = {
 def summary_of(results: Results, confidence: float = CONFIDENCE, worst: int = 5, strongest: int = 10) -> dict[str, Any]:
     """Return the numbers of a campaign, as JSON has them: None for what is not a finite number.
 
-    Args:
-        results: The runs so far.
-        confidence: Of all intervals.
-        worst: How many of the worst runs to name.
-        strongest: How many pairs of input and metric to give, the strongest first; none that chance may have made.
+    They name so many of the worst runs, and so many pairs of input and metric, the strongest first and none that chance
+    may have made.
     """
     statuses = Counter(str(status) for status in results.columns["status"])
     matters = [own.as_dict() for own in sensitivities_of(results, confidence) if own.is_clear(confidence)]
     passed = int(results.is_passed.sum())
+    rate = statistics.interval_of_proportion(passed, results.runs, confidence)
     return {
         "name": results.name,
         "sampling": results.sampling,
         "runs": results.runs,
         "by_status": dict(sorted(statuses.items(), key=lambda item: (-item[1], item[0]))),
         "passed": passed if results.criteria else None,
-        "pass_rate": (interval_of_proportion(passed, results.runs, confidence).as_dict() if results.criteria else None),
+        "pass_rate": rate.as_dict() if results.criteria else None,
         "metrics": [_numbers(metric, results.metric_values(metric.name), confidence) for metric in results.metrics],
         "worst": worst_runs(results, worst),
         "sensitivities": matters[:strongest],
@@ -111,11 +104,8 @@ def _checks(results: Results) -> list[_Check]:
         values = results.metric_values(criterion.metric)
         _, std = mean_and_std(finite_of(values))
         unit = std if std > 0.0 else 1.0
-        for kind, limit in (
-            ("at least", criterion.at_least),
-            ("at most", criterion.at_most),
-            ("must equal", criterion.equals),
-        ):
+        limits = {"at least": criterion.at_least, "at most": criterion.at_most, "must equal": criterion.equals}
+        for kind, limit in limits.items():
             if limit is None:
                 continue
             with np.errstate(over="ignore"):
@@ -133,23 +123,13 @@ def _numbers(metric: MetricColumn, values: Vector, confidence: float) -> dict[st
     numbers: dict[str, Any] = {"name": metric.name, "unit": metric.unit, "is_bool": metric.is_bool}
     numbers |= {"count": count, "missing": len(values) - count}
     if metric.is_bool:
-        share = interval_of_proportion(int(own.sum()), count, confidence)
+        share = statistics.interval_of_proportion(int(own.sum()), count, confidence)
         return numbers | {"mean": share.as_dict()["estimate"], "mean_interval": share.as_dict()}
-    mean = interval_of_mean(own, confidence)
+    mean = statistics.interval_of_mean(own, confidence)
     _, std = mean_and_std(own)
+    least, most = (float(own.min()), float(own.max())) if count else (math.nan, math.nan)
     quantiles = {name: float(np.quantile(own, share)) if count else math.nan for name, share in QUANTILES.items()}
-    found = {
-        "mean": mean.estimate,
-        "std": std,
-        "min": float(own.min()) if count else math.nan,
-        **quantiles,
-        "max": float(own.max()) if count else math.nan,
-    }
-    return (
-        numbers
-        | {name: value if math.isfinite(value) else None for name, value in found.items()}
-        | {
-            "mean_interval": mean.as_dict(),
-            "p95_interval": interval_of_quantile(own, QUANTILES["p95"], confidence).as_dict(),
-        }
-    )
+    found = {"mean": mean.estimate, "std": std, "min": least, **quantiles, "max": most}
+    numbers |= {name: value if math.isfinite(value) else None for name, value in found.items()}
+    p95 = statistics.interval_of_quantile(own, QUANTILES["p95"], confidence)
+    return numbers | {"mean_interval": mean.as_dict(), "p95_interval": p95.as_dict()}

@@ -27,12 +27,7 @@ def _compiled() -> Callable[..., Any]:
 
 
 def tilts_deg(x: Floats, y: Floats) -> Floats:
-    """Return the angle between the body's z axis and down of each row.
-
-    Args:
-        x: The second component of the attitude q_bn of each row; contiguous, as `y` is.
-        y: The third.
-    """
+    """Return the angle between the body's z axis and down of each row, from x and y of its attitude q_bn."""
     # Writable copies: an array that is read-only is of another type to compiled code.
     tilts = np.empty(len(x))
     _compiled()(rows(x.copy()), rows(y.copy()), rows(tilts))
