@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -82,16 +83,14 @@ def warm_up() -> None:
 
 def _plant(kind: Method) -> Callable[[], float]:
     """Return a run of the plant alone, through the loop, with recorded commands."""
-    integrator = Integrator(kind)
-    recorded = hover.streams(physics=not integrator.chooses_steps)
-    boundaries = hover.timeline(physics=not integrator.chooses_steps)
-    plant = hover.aircraft()
+    physics = not Integrator(kind).chooses_steps
+    replay = {"replay": hover.streams(physics), "validate": "off"}
+    return partial(_flown_s, hover.aircraft(), hover.timeline(physics), integrator=Integrator(kind), **replay)
 
-    def run() -> float:
-        sim = Simulation(plant, boundaries, integrator=integrator, replay=recorded, validate="off")
-        return sim.run().statistics.wall_s
 
-    return run
+def _flown_s(*arguments: Any, **options: Any) -> float:
+    """Return how long a simulation takes to fly, once it is made."""
+    return Simulation(*arguments, **options).run().statistics.wall_s
 
 
 def _closed_loop(record: bool = False) -> float:
@@ -101,14 +100,8 @@ def _closed_loop(record: bool = False) -> float:
 
 def _replay(kind: Method) -> Callable[[], float]:
     """Return a replay of the whole mission from its streams."""
-    integrator = Integrator(kind)
     flown = closed_loop.simulation(record=True, duration_s=MISSION_S).run()
-    plant, timeline, streams = load_aircraft("iris"), flown.timeline, flown.streams
-
-    def run() -> float:
-        return Simulation(plant, timeline, integrator=integrator, replay=streams).run().statistics.wall_s
-
-    return run
+    return partial(_flown_s, load_aircraft("iris"), flown.timeline, integrator=Integrator(kind), replay=flown.streams)
 
 
 def _reference(folder: Path) -> Callable[[], float]:
@@ -130,7 +123,4 @@ def _reference(folder: Path) -> Callable[[], float]:
     if not apart < AGREEMENT:
         raise SimulationError(f"the C plant ends {apart} away from ours; they don't fly the same aircraft")
 
-    def run() -> float:
-        return run_from(plant.initial_state())
-
-    return run
+    return lambda: run_from(plant.initial_state())

@@ -90,7 +90,7 @@ class ContentKeys:
             return self._object(value)
         if kind in (FunctionType, BuiltinFunctionType) and not getattr(value, "__closure__", None):
             return value, True
-        return Unknown(), False
+        return object(), False  # equal to nothing else
 
     def _several(self, kind: type, items: Any, is_fixed: bool) -> tuple[Any, bool]:
         contents: list[Any] = []
@@ -123,7 +123,3 @@ class ContentKeys:
                 self._remembered.clear()
             self._remembered[id(value)] = value, (kind, contents)  # the object is kept, and so its id
         return (kind, contents), is_fixed
-
-
-class Unknown:
-    """Content that is equal to nothing else."""

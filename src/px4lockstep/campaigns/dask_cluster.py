@@ -64,10 +64,6 @@ class DaskExecutor(Executor):
                 "`dask worker` where flights are to be flown"
             ) from error
 
-    def __enter__(self) -> "DaskExecutor":
-        """Connected already."""
-        return self
-
     def __exit__(self, *_: object) -> None:
         """Leave the cluster; one that was started here ends."""
         self._client.close()

@@ -12,7 +12,7 @@ import numpy as np
 from px4lockstep.campaigns import panels
 from px4lockstep.campaigns.panels import bounds_of, draw_distribution, draw_scatter, named
 from px4lockstep.campaigns.results_table import MetricColumn, Results
-from px4lockstep.campaigns.sensitivity import Sensitivity, sensitivities_of
+from px4lockstep.campaigns.sensitivity import sensitivities_of
 from px4lockstep.campaigns.statistics import CONFIDENCE
 from px4lockstep.campaigns.summary import NOTES
 from px4lockstep.errors import InputError
@@ -38,10 +38,11 @@ def plot_campaign(results: Results, confidence: float = CONFIDENCE) -> "Figure":
     if not results.runs:
         raise InputError(f"campaign {results.name} has no runs to draw; fly some first")
     everything = sensitivities_of(results, confidence)
-    metrics = shown_metrics(results)
+    # Metrics with a criterion first, inputs that matter most first, then in the order of the campaign.
+    metrics = sorted(results.metrics, key=lambda metric: not bounds_of(results, metric.name))[:MAX_METRICS]
     main = main_metric(results)
     matters = [own for own in everything if main is not None and own.metric == main.name]
-    inputs = shown_inputs(results, matters) if main is not None else ()
+    inputs = list(dict.fromkeys([*(own.input for own in matters), *results.inputs]))[:MAX_INPUTS] if main else []
     distributions = [(draw_distribution, results, metric) for metric in metrics]
     grid_rows = _rows(distributions, [(draw_scatter, results, key, main) for key in inputs])
     with style.context(["default", STYLE, OWN_STYLE]):
@@ -81,27 +82,13 @@ def main_metric(results: Results) -> MetricColumn | None:
         own = values[~np.isnan(values)]
         varies = len(own) > 0 and bool((own != own[0]).any())
         bounds = [criterion for criterion in results.criteria if criterion.metric == metric.name]
-        broken = sum(
-            int((own < (-np.inf if bound.at_least is None else bound.at_least)).sum())
-            + int((own > (np.inf if bound.at_most is None else bound.at_most)).sum())
-            for bound in bounds
-        )
+        low = [-np.inf if bound.at_least is None else bound.at_least for bound in bounds]
+        high = [np.inf if bound.at_most is None else bound.at_most for bound in bounds]
+        broken = int((own < np.array(low)[:, None]).sum() + (own > np.array(high)[:, None]).sum())
         rank = (int(varies) + int(varies and not metric.is_bool), int(bool(bounds)), broken)
         if rank > most:
             best, most = metric, rank
     return best
-
-
-def shown_metrics(results: Results) -> tuple[MetricColumn, ...]:
-    """Return the metrics to draw: those with a criterion first, then in the order of the campaign."""
-    ordered = sorted(results.metrics, key=lambda metric: not bounds_of(results, metric.name))
-    return tuple(ordered[:MAX_METRICS])
-
-
-def shown_inputs(results: Results, matters: Sequence[Sensitivity]) -> tuple[str, ...]:
-    """Return the inputs to draw: those that matter most first, then in the order of the campaign."""
-    strongest = [own.input for own in matters]
-    return tuple([*strongest, *(key for key in results.inputs if key not in strongest)][:MAX_INPUTS])
 
 
 def _rows(metrics: list[Any], inputs: list[Any]) -> list[list[Any]]:

@@ -11,8 +11,7 @@ import inspect
 import sys
 import traceback
 import types
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,14 +85,13 @@ class UserFunction:
     def load(self) -> Callable[..., Any]:
         """Return the function."""
         module = _module(self.path, self.source)
-        found = getattr(module, self.name, None)
+        found: Callable[..., Any] | None = getattr(module, self.name, None)
         if found is None:
             names = [name for name, value in vars(module).items() if inspect.isfunction(value)]
             hint = did_you_mean(self.name, names)
             known = f"{'Its' if hint else 'its'} functions are {', '.join(names) or 'none'}"
             raise InputError(f"{self.path.name} has no function {self.name!r}; {hint}{known}")
-        made: Callable[..., Any] = found
-        return made
+        return found
 
     def _check(self) -> None:
         function = self.load()
@@ -104,10 +102,8 @@ class UserFunction:
             if signature is not None:
                 signature.bind(None)
         except TypeError:
-            raise InputError(
-                f"{self.name}{signature} of {self.path.name} can't be called with the run alone; "
-                f"it must be as in `def {self.name}(run)`"
-            ) from None
+            called = f"{self.name}{signature} of {self.path.name} can't be called with the run alone"
+            raise InputError(f"{called}; it must be as in `def {self.name}(run)`") from None
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
@@ -125,23 +121,16 @@ def _module(path: Path, source: bytes) -> types.ModuleType:
     module = types.ModuleType(f"px4lockstep_metrics_{digest}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module
+    before = list(sys.path)
+    sys.path.append(str(path.parent))
     try:
-        with _importing_from(path.parent):
-            exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
+        exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
     except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]
         raise InputError(f"{path.name} can't be loaded: {_told(error, path)}") from error
-    return module
-
-
-@contextmanager
-def _importing_from(folder: Path) -> Iterator[None]:
-    before = list(sys.path)
-    sys.path.append(str(folder))
-    try:
-        yield
     finally:
         sys.path[:] = before
+    return module
 
 
 def _told(error: BaseException, path: Path) -> str:

@@ -144,13 +144,12 @@ class MetricKind:
     description: str  # an option's name in backquotes stands for its value
     needs: tuple[str, ...] = ()  # the options that must be given
     may: tuple[str, ...] = ()  # the options that can be left out
-    signals: tuple[str, ...] = ()  # those that it looks at besides the one that is an option
     is_bool: bool = False
 
 
 def _of_signal(reduce: Reduce, signal: str, unit: str, description: str, may: tuple[str, ...] = ()) -> MetricKind:
     """Return a kind that is a number of one signal."""
-    return MetricKind(partial(reduced, reduce, signal=signal), unit, description, (), may, (signal,))
+    return MetricKind(partial(reduced, reduce, signal=signal), unit, description, (), may)
 
 
 def _of_any(measure: Callable[..., float], description: str) -> MetricKind:
@@ -171,7 +170,6 @@ def _time(is_beyond: IsBeyond, description: str) -> MetricKind:
 
 
 TRACKING = "tracking_error_m"
-TOUCHDOWN = "speed downwards at the first contact with the ground"
 SETTLING = "time that `signal` takes to stay within `band` of `target`"
 SETTLING_NEEDS = ("signal", "target", "band", "after_s")
 
@@ -183,11 +181,11 @@ KINDS = {
     "max_altitude_m": _of_signal(np.max, "altitude_m", "m", "greatest height above the origin"),
     "max_speed_m_s": _of_signal(np.max, "speed_m_s", "m/s", "greatest speed, climbing included"),
     "battery_used": _of_summary("battery_used", "1", "charge used, as a fraction of the capacity of all batteries"),
-    "energy_wh": MetricKind(energy_wh, "Wh", "energy that the batteries gave", signals=("power_w",)),
+    "energy_wh": MetricKind(energy_wh, "Wh", "energy that the batteries gave"),
     "tracking_rms": _of_signal(_rms, TRACKING, "m", "root mean square of the tracking error", WINDOW),
     "tracking_max": _of_signal(np.max, TRACKING, "m", "greatest tracking error", WINDOW),
-    "touchdown_speed": MetricKind(touchdown_speed, "m/s", TOUCHDOWN, signals=("altitude_m", "landed", "vel_ned_d")),
-    "settling": MetricKind(settling, "s", SETTLING, SETTLING_NEEDS, ("until_s",), ("crashed",)),
+    "touchdown_speed": MetricKind(touchdown_speed, "m/s", "speed downwards at the first contact with the ground"),
+    "settling": MetricKind(settling, "s", SETTLING, SETTLING_NEEDS, ("until_s",)),
     "time_over": _time(operator.gt, "time with `signal` above `limit`"),
     "time_under": _time(operator.lt, "time with `signal` below `limit`"),
     "max": _of_any(partial(reduced, np.max), "greatest `signal`"),

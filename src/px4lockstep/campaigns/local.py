@@ -86,10 +86,6 @@ class LocalExecutor(Executor):
     workers: int
     _team: list[Worker] = field(default_factory=list)
 
-    def __enter__(self) -> "LocalExecutor":
-        """Start no process yet."""
-        return self
-
     def __exit__(self, *_: object) -> None:
         """End all processes."""
         for worker in self._team:
@@ -113,7 +109,9 @@ class LocalExecutor(Executor):
                 worker = busy[cast("Connection[Any, Any]", pipe)]
                 job, row = cast(Job, worker.job), worker.take()
                 if row is None:
-                    how = self._lose(worker)
+                    how = worker.how_it_ended()
+                    worker.end()
+                    self._team.remove(worker)
                     if attempts[job[0]] < MAX_ATTEMPTS:
                         again.append(job)
                         continue
@@ -128,13 +126,6 @@ class LocalExecutor(Executor):
             found = Worker.start(self.campaign.to_json())
             self._team.append(found)
         return found
-
-    def _lose(self, worker: Worker) -> str:
-        """Take leave of a worker that is gone; return how it has ended."""
-        how = worker.how_it_ended()
-        worker.end()
-        self._team.remove(worker)
-        return how
 
 
 def default_workers() -> int:

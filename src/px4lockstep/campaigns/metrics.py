@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import field_validator, model_validator
 
-from px4lockstep.campaigns.flight_signals import DERIVED, Signals, unit_of
+from px4lockstep.campaigns.flight_signals import DERIVED, unit_of
 from px4lockstep.campaigns.functions import UserFunction
 from px4lockstep.campaigns.kinds import KINDS, WINDOW, FlightSignals, in_us
 from px4lockstep.campaigns.result_rows import ABOUT
 from px4lockstep.errors import InputError, MetricError, did_you_mean
-from px4lockstep.log.log import Log
 from px4lockstep.part import KEY, Part, Seconds, entry, show, wrong
 from px4lockstep.timebase import seconds_to_us
 
@@ -117,7 +116,6 @@ class Metric:
     description: str
     is_bool: bool
     measure: Callable[[FlightSignals], Any]
-    signals: tuple[str, ...] = ()  # those that it looks at, as far as that is known
 
     def __call__(self, run: "Run") -> float | bool:
         """Return its value for a run; NaN if the run does not have one."""
@@ -172,9 +170,8 @@ def metric_of(table: MetricTable, folder: Path, sources: Mapping[str, str] | Non
         description = description.replace(f"`{option}`", f"{value}")
     description += f", from {table.after_s} s on" if table.after_s is not None else ""
     description += f", until {table.until_s} s" if table.until_s is not None else ""
-    signals = (*kind.signals, *((table.signal,) if table.signal is not None else ()))
     unit = kind.unit or unit_of(table.signal or "")
-    return Metric(table.name, unit, description, kind.is_bool, partial(kind.measure, **arguments), signals)
+    return Metric(table.name, unit, description, kind.is_bool, partial(kind.measure, **arguments))
 
 
 def metrics_of(
@@ -192,17 +189,6 @@ def metrics_of(
             raise InputError(f"metric[{i}].name = {table.name!r} is there twice: {by}; choose another, or leave it out")
         metrics[table.name] = metric_of(table, folder, sources)
     return tuple(metrics.values())
-
-
-def check_signals(metrics: Iterable[Metric], log: Log) -> None:
-    """Make sure that a log, be it empty, has the signals of all metrics; compile what must be compiled for them."""
-    signals = Signals(log)
-    for metric in metrics:
-        for name in metric.signals:
-            try:
-                signals[name]
-            except InputError as error:
-                raise InputError(f"metric {metric.name!r}: {error}") from None
 
 
 def measure(metrics: Iterable[Metric], run: "Run") -> dict[str, float | bool]:

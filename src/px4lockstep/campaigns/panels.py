@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from px4lockstep.campaigns.results_table import MetricColumn, Results, Vector, is_numeric, numbers_of
 from px4lockstep.campaigns.sensitivity import Sensitivity
@@ -17,8 +16,6 @@ from px4lockstep.plots.panels.style import AXIS_COLOURS, FAULT, GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Flags = npt.NDArray[np.bool_]
 
 GOOD, BAD, DARK = "#93b7de", FAULT, AXIS_COLOURS[0]
 BOX = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}

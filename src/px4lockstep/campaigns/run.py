@@ -106,38 +106,34 @@ def run_campaign(
 
 
 def fly_campaign(folder: CampaignFolder, executor: Executor, watch: Watch | None = None) -> CampaignResult:
-    """Fly the runs of a campaign that are missing."""
+    """Fly the runs of a campaign that are missing, unless another process flies it."""
     with folder.flown_alone():
-        return _fly_missing(folder, executor, watch)
+        campaign = folder.campaign
+        there = {row.index: row for row in rows_of(read_results(folder.results))} if parts_of(folder.results) else {}
+        book = _Book(campaign, ResultsWriter(folder.results, schema_of(campaign), len(there)))
+        for row in there.values():
+            book.take(row, is_new=False)
+        goes_on = not book.is_complete
 
+        def missing() -> Iterator[Job]:
+            for index in range(campaign.runs):
+                if not goes_on:
+                    return
+                if index not in there:
+                    yield index, campaign.inputs(index)
 
-def _fly_missing(folder: CampaignFolder, executor: Executor, watch: Watch | None) -> CampaignResult:
-    campaign = folder.campaign
-    there = {row.index: row for row in rows_of(read_results(folder.results))} if parts_of(folder.results) else {}
-    book = _Book(campaign, ResultsWriter(folder.results, schema_of(campaign), len(there)))
-    for row in there.values():
-        book.take(row, is_new=False)
-    goes_on = not book.is_complete
-
-    def missing() -> Iterator[Job]:
-        for index in range(campaign.runs):
-            if not goes_on:
-                return
-            if index not in there:
-                yield index, campaign.inputs(index)
-
-    try:
-        for row in executor.rows(missing()):
-            book.take(row)
-            if book.stopped_after is not None:
-                break
-            if watch is not None and goes_on:
-                goes_on = watch(Progress(book.done, len(there), campaign.runs, book.failed, book.errors))
-    finally:
-        book.writer.flush()
-    if book.is_complete:
-        folder.complete()
-    return CampaignResult(folder, book.written, book.stopped_after, book.is_complete)
+        try:
+            for row in executor.rows(missing()):
+                book.take(row)
+                if book.stopped_after is not None:
+                    break
+                if watch is not None and goes_on:
+                    goes_on = watch(Progress(book.done, len(there), campaign.runs, book.failed, book.errors))
+        finally:
+            book.writer.flush()
+        if book.is_complete:
+            folder.complete()
+        return CampaignResult(folder, book.written, book.stopped_after, book.is_complete)
 
 
 class _Book:

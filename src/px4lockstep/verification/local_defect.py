@@ -103,7 +103,8 @@ def local_defect(
     """Measure the local defect of each integrator."""
     exact, states = _fly_reference(make(reference, timeline))
     quantities = quantities_of(exact)
-    step_us = math.gcd(*(axis.period_us for axis in _periodic_axes(timeline)))
+    axes = [getattr(timeline, name) for name in AXIS_BITS]
+    step_us = math.gcd(*(axis.period_us for axis in axes if isinstance(axis, Periodic)))
     can_halve = step_us > 0 and step_us % 2 == 0
     whole, half, is_halved, doubts = timeline, timeline, np.zeros(0, np.bool_), Errors()
 
@@ -150,10 +151,6 @@ def _defects(
         for quantity in quantities:
             defects[quantity.name][ends] = error(quantity, simulation, exact)[ends]
     return {name: values[1:] for name, values in defects.items()}
-
-
-def _periodic_axes(timeline: Timeline) -> list[Periodic]:
-    return [axis for name in AXIS_BITS if isinstance(axis := getattr(timeline, name), Periodic)]
 
 
 def _halved_intervals(whole: Timeline, half: Timeline, times_us: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:

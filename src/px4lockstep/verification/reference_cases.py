@@ -30,10 +30,7 @@ from px4lockstep.verification import solutions
 
 Array = npt.NDArray[np.float64]
 
-ADAPTIVE = {
-    "RK23": Integrator("RK23", **tolerances(1e-7, 1e-7)),
-    "RK45": Integrator("RK45", **tolerances(1e-9, 1e-9)),
-}
+ADAPTIVE = {"RK23": Integrator("RK23", **tolerances(1e-7, 1e-7)), "RK45": Integrator("RK45", **tolerances(1e-9, 1e-9))}
 STEPS_US = {"Euler": 1_000, "RK4": 10_000}
 """Steps of the methods that don't choose their own."""
 TEN_S = 10_000_000
