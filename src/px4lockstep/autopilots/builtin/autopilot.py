@@ -17,7 +17,7 @@ from px4lockstep.autopilots.builtin.land_detector import write_land_detector
 from px4lockstep.autopilots.builtin.mission import check_distance, write_mission
 from px4lockstep.autopilots.builtin.motor_failure import NONE, write_motor_failure
 from px4lockstep.autopilots.builtin.navigator import MAX_ITEMS, write_navigator
-from px4lockstep.autopilots.builtin.parameters import Params, check_use, check_values, copy_parameters
+from px4lockstep.autopilots.builtin.parameters import Params, check_use, check_values
 from px4lockstep.autopilots.builtin.position_control import write_position_control
 from px4lockstep.autopilots.builtin.rate_control import write_rate_control
 from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ, check_rates, effective_rates, period_us
@@ -132,8 +132,10 @@ class Builtin(NativeAutopilot):
         for name in ("navigator", "position", "attitude", "rate", "allocation"):
             record[f"{name}_module"]["period_us"] = period_us(getattr(self.rates, f"{name}_hz"))
         record["channel"][: len(model.channels)] = [channel - 1 for channel in model.channels]
-        copy_parameters(record, p, "thrust_min=MPC_THR_MIN speed_up_m_s=MPC_Z_VEL_MAX_UP")
-        copy_parameters(record, p, "speed_down_m_s=MPC_Z_VEL_MAX_DN thrust_curve=THR_MDL_FAC")
+        record["thrust_min"] = p["MPC_THR_MIN"]
+        record["speed_up_m_s"] = p["MPC_Z_VEL_MAX_UP"]
+        record["speed_down_m_s"] = p["MPC_Z_VEL_MAX_DN"]
+        record["thrust_curve"] = p["THR_MDL_FAC"]
         record["tilt_air_rad"] = math.radians(min(p["MPC_TILTMAX_AIR"], 89.0))
         record["tilt_land_rad"] = math.radians(min(p["MPC_TILTMAX_LND"], p["MPC_TILTMAX_AIR"]))
         record["full_battery_v"] = model.full_battery_v if p["MC_BAT_SCALE_EN"] else 0.0

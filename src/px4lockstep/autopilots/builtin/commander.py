@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.autopilots import requests
-from px4lockstep.autopilots.builtin.parameters import Params, copy_parameters
+from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.vectors import has_position, norm_xy
 from px4lockstep.jit import kernel, record
 
@@ -178,7 +178,9 @@ def command(c, t_us, bus, is_landed, is_flying, nav):
 def write_commander(c: Any, p: Params, n_batteries: int) -> None:
     """Write the parameters of the commander."""
     c["n_batteries"] = n_batteries
-    copy_parameters(c, p, "low_battery_action=COM_LOW_BAT_ACT fence_action=GF_ACTION")
-    copy_parameters(c, p, "fence_radius_m=GF_MAX_HOR_DIST fence_height_m=GF_MAX_VER_DIST")
+    c["low_battery_action"] = p["COM_LOW_BAT_ACT"]
+    c["fence_action"] = p["GF_ACTION"]
+    c["fence_radius_m"] = p["GF_MAX_HOR_DIST"]
+    c["fence_height_m"] = p["GF_MAX_VER_DIST"]
     c["disarm_land_us"] = round(p["COM_DISARM_LAND"] * 1e6) if p["COM_DISARM_LAND"] >= 0.0 else -1
     c["lost_since_us"] = -1

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from px4lockstep.autopilots.builtin.parameters import Params, copy_parameters
+from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.position_control import TRAJECTORY, ask_for_nothing
 from px4lockstep.autopilots.builtin.position_smoothing import SMOOTHING, advance_trajectory, wanted_velocity
 from px4lockstep.autopilots.builtin.vectors import (
@@ -305,9 +305,13 @@ def _inverse(value: float) -> float:
 
 def write_flight_task(task: Any, p: Params) -> None:
     """Write the parameters of the flight task and its smoothing."""
-    copy_parameters(task, p, "acc_up=MPC_ACC_UP_MAX acc_down=MPC_ACC_DOWN_MAX speed_max_m_s=MPC_XY_VEL_MAX")
-    copy_parameters(task, p, "takeoff_ramp_s=MPC_TKO_RAMP_T land_speed_max_m_s=MPC_Z_VEL_MAX_DN")
-    copy_parameters(task, p, "land_alt2_m=MPC_LAND_ALT2 yaw_mode=MPC_YAW_MODE")
+    task["acc_up"] = p["MPC_ACC_UP_MAX"]
+    task["acc_down"] = p["MPC_ACC_DOWN_MAX"]
+    task["speed_max_m_s"] = p["MPC_XY_VEL_MAX"]
+    task["takeoff_ramp_s"] = p["MPC_TKO_RAMP_T"]
+    task["land_speed_max_m_s"] = p["MPC_Z_VEL_MAX_DN"]
+    task["land_alt2_m"] = p["MPC_LAND_ALT2"]
+    task["yaw_mode"] = p["MPC_YAW_MODE"]
     task["cruise_m_s"] = min(p["MPC_XY_CRUISE"], p["MPC_XY_VEL_MAX"])
     task["speed_up_m_s"] = min(p["MPC_Z_V_AUTO_UP"], p["MPC_Z_VEL_MAX_UP"])
     task["speed_down_m_s"] = min(p["MPC_Z_V_AUTO_DN"], p["MPC_Z_VEL_MAX_DN"])
@@ -316,9 +320,12 @@ def write_flight_task(task: Any, p: Params) -> None:
     task["land_alt1_m"] = max(p["MPC_LAND_ALT1"], p["MPC_LAND_ALT2"])
     task["yaw_error_rad"] = math.radians(p["MIS_YAW_ERR"])
     smoothing = task["smoothing"]
-    same = "max_error_xy_m=MPC_XY_ERR_MAX acceptance_z_m=NAV_MC_ALT_RAD turn_acc_gain=MPC_XY_TRAJ_P"
-    copy_parameters(smoothing, p, same)
-    copy_parameters(smoothing["axes"], p, "max_jerk=MPC_JERK_AUTO max_acc=MPC_ACC_HOR max_vel=MPC_XY_VEL_MAX")
+    smoothing["max_error_xy_m"] = p["MPC_XY_ERR_MAX"]
+    smoothing["acceptance_z_m"] = p["NAV_MC_ALT_RAD"]
+    smoothing["turn_acc_gain"] = p["MPC_XY_TRAJ_P"]
+    smoothing["axes"]["max_jerk"] = p["MPC_JERK_AUTO"]
+    smoothing["axes"]["max_acc"] = p["MPC_ACC_HOR"]
+    smoothing["axes"]["max_vel"] = p["MPC_XY_VEL_MAX"]
     smoothing["axes"]["inverse_jerk"] = _inverse(p["MPC_JERK_AUTO"])
     heading = task["heading"]
     heading["max_vel"] = 2.0 * math.pi  # its velocity is a heading

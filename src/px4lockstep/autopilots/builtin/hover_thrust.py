@@ -13,7 +13,7 @@ run it.
 import math
 from typing import Any
 
-from px4lockstep.autopilots.builtin.parameters import Params, copy_parameters
+from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.position_control import ONE_G
 from px4lockstep.autopilots.builtin.vectors import clamp
 from px4lockstep.jit import kernel, record
@@ -73,5 +73,7 @@ def write_hover_thrust(hover: Any, p: Params, is_on: bool) -> None:
     """Write the parameters of the estimate of the hover thrust."""
     hover["is_on"] = is_on
     hover["initial"] = max(min(max(p["MPC_THR_HOVER"], p["MPC_THR_MIN"]), p["MPC_THR_MAX"]), HOVER_MIN)
-    same = "initial_deviation=HTE_HT_ERR_INIT noise=HTE_HT_NOISE gate=HTE_ACC_GATE range=HTE_THR_RANGE"
-    copy_parameters(hover, p, same)
+    hover["initial_deviation"] = p["HTE_HT_ERR_INIT"]
+    hover["noise"] = p["HTE_HT_NOISE"]
+    hover["gate"] = p["HTE_ACC_GATE"]
+    hover["range"] = p["HTE_THR_RANGE"]

@@ -11,7 +11,7 @@ default the scenario's `landed` is used instead, which knows the ground: as with
 import math
 from typing import Any
 
-from px4lockstep.autopilots.builtin.parameters import Params, copy_parameters
+from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.vectors import norm_xy
 from px4lockstep.jit import kernel, record
 
@@ -54,7 +54,8 @@ def detect_land(detector, t_us, estimate, thrust, least_thrust, hover_thrust):
 def write_land_detector(detector: Any, p: Params, is_on: bool) -> None:
     """Write the parameters of the land detector."""
     detector["is_on"] = is_on
-    copy_parameters(detector, p, "speed_z_m_s=LNDMC_Z_VEL_MAX speed_xy_m_s=LNDMC_XY_VEL_MAX")
+    detector["speed_z_m_s"] = p["LNDMC_Z_VEL_MAX"]
+    detector["speed_xy_m_s"] = p["LNDMC_XY_VEL_MAX"]
     detector["rate_rad_s"] = math.radians(p["LNDMC_ROT_MAX"])
     detector["trigger_us"] = round(p["LNDMC_TRIG_TIME"] * 1e6)
     detector["moved_us"] = -detector["trigger_us"]  # it begins on the ground

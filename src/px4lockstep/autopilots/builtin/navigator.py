@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.autopilots.builtin.flight_task import LAND, LEG, LOITER, POSITION, TAKEOFF
-from px4lockstep.autopilots.builtin.parameters import Params, copy_parameters
+from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.vectors import heading_of, norm_xy, wrap_pi
 from px4lockstep.autopilots.requests import LAND_MODE, LOITER_MODE, MISSION_MODE, RETURN_MODE
 from px4lockstep.jit import interpreted, kernel, record
@@ -384,9 +384,15 @@ def navigate(nav, t_us, mode, missions, estimate, is_landed):
 
 def write_navigator(nav: Any, p: Params) -> None:
     """Write the parameters of the navigator."""
-    copy_parameters(nav, p, "acceptance_m=NAV_ACC_RAD acceptance_z_m=NAV_MC_ALT_RAD yaw_timeout_s=MIS_YAW_TMT")
-    copy_parameters(nav, p, "return_alt_m=RTL_RETURN_ALT descend_alt_m=RTL_DESCEND_ALT land_delay_s=RTL_LAND_DELAY")
-    copy_parameters(nav, p, "return_min_m=RTL_MIN_DIST brake_acc=MPC_ACC_HOR brake_jerk=MPC_JERK_AUTO")
+    nav["acceptance_m"] = p["NAV_ACC_RAD"]
+    nav["acceptance_z_m"] = p["NAV_MC_ALT_RAD"]
+    nav["yaw_timeout_s"] = p["MIS_YAW_TMT"]
+    nav["return_alt_m"] = p["RTL_RETURN_ALT"]
+    nav["descend_alt_m"] = p["RTL_DESCEND_ALT"]
+    nav["land_delay_s"] = p["RTL_LAND_DELAY"]
+    nav["return_min_m"] = p["RTL_MIN_DIST"]
+    nav["brake_acc"] = p["MPC_ACC_HOR"]
+    nav["brake_jerk"] = p["MPC_JERK_AUTO"]
     nav["yaw_error_rad"] = math.radians(p["MIS_YAW_ERR"])
     angle = p["RTL_CONE_ANG"]
     sine, cosine = interpreted(sincos)(math.radians(min(max(angle, 1), 89)))

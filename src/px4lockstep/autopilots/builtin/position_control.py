@@ -17,7 +17,7 @@ coefficient is for 10 ms whatever the tick, as in PX4.
 import math
 from typing import Any
 
-from px4lockstep.autopilots.builtin.parameters import Params, copy_parameters
+from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.thrust_attitude import limit_tilt, thrust_to_attitude
 from px4lockstep.autopilots.builtin.vectors import (
     add_if_number,
@@ -209,5 +209,8 @@ def write_position_control(control: Any, p: Params) -> None:
         control[name] = [p[f"MPC_{axis}_{end}"] for axis in ("XY", "XY", "Z")]
     control["vel_weight"] = low_pass_weight(p["MPC_VEL_LP"], FILTER_PERIOD_S)
     control["acc_weight"] = low_pass_weight(p["MPC_VELD_LP"], FILTER_PERIOD_S)
-    same = "thrust_margin_xy=MPC_THR_XY_MARG is_decoupled=MPC_ACC_DECOUPLE hover_thrust=MPC_THR_HOVER"
-    copy_parameters(control, p, f"speed_max_m_s=MPC_XY_VEL_MAX thrust_max=MPC_THR_MAX {same}")
+    control["speed_max_m_s"] = p["MPC_XY_VEL_MAX"]
+    control["thrust_max"] = p["MPC_THR_MAX"]
+    control["thrust_margin_xy"] = p["MPC_THR_XY_MARG"]
+    control["is_decoupled"] = p["MPC_ACC_DECOUPLE"]
+    control["hover_thrust"] = p["MPC_THR_HOVER"]
