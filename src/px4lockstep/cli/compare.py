@@ -15,7 +15,7 @@ from px4lockstep.verification.local_defect import LocalDefect
 
 
 def compare_run(
-    run: Path, integrators: str, reference: str, local_defect: bool, as_json: bool, out: Path | None = None
+    run: Path, integrators: str, reference: str, local_defect: bool, out: Path | None = None, as_json: bool = False
 ) -> int:
     """Compare; print, and write tables and pictures."""
     kinds = check_kinds([name.strip() for name in integrators.split(",") if name.strip()])
