@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Compiled kernels of this checkout stay in it, so that a fresh clone starts cold.
 export PX4LOCKSTEP_CACHE_DIR ?= $(CURDIR)/.cache/px4lockstep
 
-.PHONY: fly check test test-all warm lint bench pictures digests clean
+.PHONY: fly check test test-all warm lint bench pictures digests fuzz fuzz-atheris clean
 
 check: lint warm  # the fast tier, in this process: under two minutes
 	$(BIN)/python -m pytest -q -n 2 -m fast
@@ -32,6 +32,15 @@ bench: $(VENV)/ready
 
 pictures: $(VENV)/ready
 	PYTHONPATH=tests/support:tests/against $(BIN)/python tools/pictures.py
+
+fuzz: warm  # N=20000 inputs, or those of FORMAT=missions, from SEED=1, INDEX=0 on; keeps those that fail in fuzz-failures/
+	PYTHONPATH=tests/support $(BIN)/python -m fuzz $(or $(N),2000) $(if $(FORMAT),--format $(FORMAT)) \
+		--seed $(or $(SEED),1) --index $(or $(INDEX),0)
+
+fuzz-atheris: $(VENV)/ready  # FORMAT=recordings or logs, by the coverage of RUNS=10000 inputs
+	$(BIN)/python -m pip install --quiet atheris
+	PYTHONPATH=tests/support NUMBA_DISABLE_JIT=1 $(BIN)/python -m fuzz.with_atheris $(or $(FORMAT),recordings) \
+		-runs=$(or $(RUNS),10000)
 
 digests: $(VENV)/ready  # REASON="why the flights of aircraft that ship are others now"
 	$(BIN)/python tools/renew_digests.py --reason "$$REASON"

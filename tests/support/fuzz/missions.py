@@ -1,0 +1,82 @@
+"""Missions: QGC WPL 110 and plans, read, and some of them flown."""
+
+import functools
+import json
+from importlib import resources
+
+from mission_files import as_plan, wpl
+
+from fuzz.flights import fly_briefly
+from fuzz.mutations import ODD_NUMBERS, TOKENS, mutated_bytes, mutated_tree
+from px4lockstep.px4.missions import load_mission, parse_wpl
+from px4lockstep.spec.load import load_spec
+
+FLOWN = "flown"
+COMMANDS = ("16", "17", "19", "20", "21", "22", "93", "177", "178", "0", "-1", "99999")
+
+
+@functools.cache
+def shipped():
+    """Return the lines of a built-in mission."""
+    file = resources.files("px4lockstep.spec") / "missions" / "simple.waypoints"
+    return tuple(tuple(line.split()) for line in file.read_text("utf-8").splitlines()[1:])
+
+
+@functools.cache
+def plan():
+    """Return it as a plan."""
+    return as_plan(*parse_wpl(wpl(*(" ".join(words) for words in shipped())), "simple").items)
+
+
+def mutated_lines(rng):
+    """Return lines with other numbers and commands, in another order, left out or repeated."""
+    lines = [list(words) for words in shipped()]
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        line = rng.choice(lines)
+        way = rng.random()
+        if way < 0.4:
+            line[rng.randrange(len(line))] = str(rng.choice(ODD_NUMBERS))
+        elif way < 0.6:
+            line[3] = rng.choice(COMMANDS)
+        elif way < 0.75:
+            lines.insert(rng.randrange(len(lines)), list(line))
+        elif way < 0.85 and len(lines) > 1:
+            lines.remove(line)
+        elif way < 0.95:  # a jump somewhere
+            target, repeats = str(rng.randrange(len(lines) + 2)), str(rng.choice((0, 1, 5, -1, 10**9)))
+            line[2:11] = ["2", "177", target, repeats, "0", "0", "0", "0", "0"]
+        else:
+            line.append("7")
+    if rng.random() < 0.8:  # or all but a few would be refused for their numbers
+        for number, line in enumerate(lines):
+            line[:2] = [str(number), str(int(number == 0))]
+    return "\n".join(["QGC WPL 110", *("\t".join(line) for line in lines), ""]).encode()
+
+
+def write(folder, rng):
+    """Write a mission."""
+    if rng is None:
+        name, data = "mission.waypoints", ("\n".join(["QGC WPL 110", *map("\t".join, shipped())]) + "\n").encode()
+    elif rng.random() < 0.45:
+        name, data = "mission.waypoints", mutated_lines(rng)
+        if rng.random() < 0.2:
+            data = mutated_bytes(data, rng)
+    else:
+        name, data = "mission.plan", json.dumps(plan()).encode()
+        if rng.random() < 0.75:
+            data = json.dumps(mutated_tree(plan(), rng)).encode()
+        else:
+            data = mutated_bytes(data, rng, tokens=(*TOKENS, b'{"type": "SimpleItem"},', b"[" * 3_000))
+    (folder / name).write_bytes(data)
+    if rng is None or rng.random() < 0.1:
+        (folder / FLOWN).touch()
+
+
+def use(folder):
+    """Load it; fly it for three seconds, if wanted."""
+    path = next(path for path in (folder / "mission.waypoints", folder / "mission.plan") if path.exists())
+    mission = load_mission(path)
+    mission.lost_by_library()
+    if (folder / FLOWN).exists():
+        changes = {"px4.mission_path": str(path), "scenario.arm_time_s": 0.1, "scenario.mission_time_s": 0.2}
+        fly_briefly(load_spec("iris", changes | {"plant.integrator": "RK4"}), 3.0)
