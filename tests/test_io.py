@@ -1,13 +1,18 @@
-"""Arrays of files: the same values, whose memory can be given back."""
+"""Arrays of files: the same values, whose memory can be given back. Atomic writes: whole, or not at all."""
 
+import errno
 import mmap
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from px4lockstep.io import BLOCK_BYTES, blocks, in_memory, release_pages
+from px4lockstep.errors import OutputError
+from px4lockstep.io import BLOCK_BYTES, atomic_write, blocks, in_memory, release_pages
 
 SIZE = 2**23  # numbers: 64 MB
 
@@ -77,3 +82,95 @@ def test_memory_of_its_own_is_left_as_it_is():
     release_pages(array[2:])
     assert in_memory(array) is array
     assert array.tolist() == list(range(10))
+
+
+# -- atomic writes ---------------------------------------------------------------------------------------------------
+
+
+def test_a_planted_link_is_neither_followed_nor_kept(tmp_path):
+    """At the name that temporary files had until version 0.1, and in the place of the file itself."""
+    victim, target = tmp_path / "victim", tmp_path / "x.csv"
+    victim.write_text("mine")
+    (tmp_path / f".x.csv.{os.getpid()}.part").symlink_to(victim)
+    target.symlink_to(victim)
+    with atomic_write(target) as file:
+        file.write(b"new")
+    assert victim.read_text() == "mine"
+    assert not target.is_symlink()
+    assert target.read_text() == "new"
+
+
+def test_temporary_files_have_names_that_can_not_be_guessed_and_modes_of_ordinary_files(tmp_path):
+    """No two have the same, and the umask decides who may read the file."""
+    names = []
+    for _ in range(3):
+        with atomic_write(tmp_path / "x") as file:
+            file.write(b"x")
+            names += [path.name for path in tmp_path.iterdir() if path.name != "x"]
+    assert len(set(names)) == 3
+    assert not any(str(os.getpid()) in name for name in names)
+    (tmp_path / "y").write_text("y")
+    assert (tmp_path / "x").stat().st_mode == (tmp_path / "y").stat().st_mode
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x", "y"]
+
+
+def test_what_was_there_stays_if_anything_is_raised(tmp_path):
+    """And nothing else is left."""
+    (tmp_path / "x").write_text("before")
+
+    def fail(error):
+        with atomic_write(tmp_path / "x") as file:
+            file.write(b"half")
+            raise error
+
+    with pytest.raises(KeyboardInterrupt):
+        fail(KeyboardInterrupt())
+    with pytest.raises(OutputError, match=r"x can't be written: No space left on device$"):
+        fail(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    assert (tmp_path / "x").read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+WRITER = """
+import os, pathlib, signal, sys, time
+from px4lockstep.io import {writer}
+
+with {writer}(pathlib.Path("{name}")) as part:
+    (part / "head").write_text("half") if {writer}.__name__ == "part_folder" else part.write(b"half")
+    print("writing", flush=True)
+    {then}
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("writer", ["atomic_write", "part_folder"])
+def test_leftovers_of_dead_processes_are_removed_and_those_of_living_ones_are_not(tmp_path, writer):
+    """At the next write into the folder. Files and folders of others are never removed, whatever their names."""
+    for other in (".x.part", ".px4lockstep-x.part", "px4lockstep-0123456789abcdef.part"):
+        (tmp_path / other).write_text("not ours")
+    (tmp_path / ".px4lockstep-0123456789abcdef.part").symlink_to(tmp_path / ".x.part")
+    others = sorted(tmp_path.iterdir())
+    killed = WRITER.format(writer=writer, name="killed", then="os.kill(os.getpid(), signal.SIGKILL)")
+    subprocess.run([sys.executable, "-c", killed], cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    assert len(list(tmp_path.iterdir())) == len(others) + 1
+    living = WRITER.format(writer=writer, name="living", then="sys.stdin.read()")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", living], cwd=tmp_path, **pipes) as process:
+        assert process.stdout.readline() == b"writing\n"  # it has removed the other's
+        with atomic_write(tmp_path / "x"):
+            pass
+        assert len(list(tmp_path.iterdir())) == len(others) + 2
+        process.stdin.close()
+        assert process.wait(60) == 0
+    assert sorted(tmp_path.iterdir()) == sorted([*others, tmp_path / "living", tmp_path / "x"])
+
+
+@pytest.mark.process
+def test_a_killed_write_of_version_0_1_or_later_leaves_nothing_for_good(tmp_path):
+    """Through the public functions alone, so that it can be run on any version."""
+    code = "import os\nfrom px4lockstep.io import atomic_write\nwith atomic_write('x'):\n    os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, timeout=60, check=False)
+    assert len(list(tmp_path.iterdir())) == 1
+    with atomic_write(tmp_path / "x"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]

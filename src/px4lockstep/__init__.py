@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
     from px4lockstep.environment.gust import Gust, gust_edges_us
     from px4lockstep.environment.wind import Wind
-    from px4lockstep.errors import InputError, LockstepError, SimulationError, StateError
+    from px4lockstep.errors import InputError, LockstepError, OutputError, SimulationError, StateError
     from px4lockstep.estimation.estimator import Estimator
     from px4lockstep.flights.branch import Branch, branch
     from px4lockstep.flights.compare import Compared, compare
@@ -85,7 +85,7 @@ __all__ += ["gust_edges_us", "normal4", "sincos", "stream_key"]
 __all__ += ["Log", "events_of", "mission_waypoints", "plot_flight", "read_csv", "read_parquet", "save_plot"]
 __all__ += ["write_csv", "write_parquet"]
 # Errors.
-__all__ += ["InputError", "LockstepError", "SimulationError", "StateError"]
+__all__ += ["InputError", "LockstepError", "OutputError", "SimulationError", "StateError"]
 
 _HOMES = {
     "autopilots.builtin.autopilot": "Builtin",
@@ -98,7 +98,7 @@ _HOMES = {
     "engine.timeline": "Explicit Periodic Timeline",
     "environment.gust": "Gust gust_edges_us",
     "environment.wind": "Wind",
-    "errors": "InputError LockstepError SimulationError StateError",
+    "errors": "InputError LockstepError OutputError SimulationError StateError",
     "estimation.estimator": "Estimator",
     "flights.branch": "Branch branch",
     "flights.compare": "Compared compare",

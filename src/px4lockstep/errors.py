@@ -27,6 +27,10 @@ class InputError(LockstepError):
         self.findings = findings or (text,)
 
 
+class OutputError(InputError):
+    """A file that can't be written as it was asked for: a full disk, a folder without permission."""
+
+
 class StateError(LockstepError):
     """A call that the object is not ready for: a snapshot of a failed run, a run that was closed."""
 

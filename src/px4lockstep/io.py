@@ -7,51 +7,136 @@ released; when they are read again, they come from the file. Arrays in ordinary 
 
 import mmap
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, OutputError
 
 BLOCK_BYTES = 2**23
 
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file for writing that takes its name only when all of it is on the disk; see `atomic_path`."""
-    with atomic_path(path) as part, part.open("wb") as file:
-        yield file
+    """Open a file for reading and writing that takes its name only when all of it is on the disk.
 
-
-@contextmanager
-def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Give a path to write a file to, which then takes its place as a whole.
-
-    It is written beside its place, synchronized and renamed. If anything is raised in between, it is removed, and what
-    was there before is as it was.
+    It is written beside its place, synchronized and renamed: a link there is replaced, not followed. If anything is
+    raised in between, it is removed, and what was there before is as it was.
     """
     target = Path(path)
     if not target.parent.is_dir():
         raise InputError(f"{target} can't be written: there is no folder {target.parent}; make it first")
     if target.is_dir():
         raise InputError(f"{target} can't be written: it is a folder; give the name of a file")
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        try:
-            yield part
-            with part.open("rb+") as file:
-                os.fsync(file.fileno())
+        remove_leftovers(target.parent)
+        with _part_of(target.parent, _new_file) as (part, handle):
+            with os.fdopen(os.dup(handle), "w+b") as file:
+                yield file
+                file.flush()
+                os.fsync(handle)
             os.replace(part, target)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
     except OSError as error:
-        raise InputError(f"{target} can't be written: {error.strerror or error}") from error
+        raise OutputError(f"{target} can't be written: {error.strerror or error}") from error
     _synchronize(target.parent)
+
+
+def check_new(path: str | Path, *, force: bool = False, instead: str = "") -> Path:
+    """Return the path of an output, unless a file is there that was not to be overwritten.
+
+    `instead` says what else the user can do.
+    """
+    target = Path(path)
+    if not force and os.path.lexists(target) and not target.is_dir():
+        raise InputError(f"{target} exists and is not overwritten; use --force to overwrite it{instead}")
+    return target
+
+
+# -- temporary files -------------------------------------------------------------------------------------------------
+#
+# Their names can't be guessed, and they are locked by whoever writes them: one that can be locked was left by a process
+# that no longer exists. Where there are no locks, nothing is removed.
+
+NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
+PART = re.compile(r"\.px4lockstep-[0-9a-f]{16}\.part")
+
+
+def lock(handle: int, *, waits: bool = False) -> bool | None:
+    """Lock an open file until it is closed, or its process has ended; return whether, and None if there are no locks.
+
+    If another process has locked it, this waits, or is False.
+    """
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):  # Windows, or a disk without locks
+        return None
+    return True
+
+
+@contextmanager
+def part_folder(target: Path) -> Iterator[Path]:
+    """Give a new folder, which takes its place beside it in the end unless anything is raised."""
+    remove_leftovers(target.parent)
+    with _part_of(target.parent, _new_folder) as (part, _):
+        yield part
+        part.rename(target)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove temporary files and folders of processes that no longer exist."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for part in [Path(entry.path) for entry in entries if PART.fullmatch(entry.name)]:
+            with suppress(OSError):  # of another user, or a link
+                handle = os.open(part, os.O_RDONLY | NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    if lock(handle):
+                        _remove(part)
+                finally:
+                    os.close(handle)
+
+
+@contextmanager
+def _part_of(folder: Path, make: Callable[[Path], int]) -> Iterator[tuple[Path, int]]:
+    """Give a temporary file or folder and its handle; what is left of it in the end is removed."""
+    while True:
+        part = folder / f".px4lockstep-{os.urandom(8).hex()}.part"
+        handle = make(part)
+        try:
+            lock(handle, waits=True)
+            if not part.exists():  # taken for a leftover before it was locked
+                continue
+            yield part, handle
+            return
+        finally:
+            _remove(part)
+            os.close(handle)
+
+
+def _new_file(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | NOFOLLOW, 0o666)
+
+
+def _new_folder(path: Path) -> int:
+    path.mkdir()
+    return os.open(path, os.O_RDONLY)
+
+
+def _remove(part: Path) -> None:
+    """Remove a temporary file or folder, if it is there."""
+    if part.is_dir() and not part.is_symlink():
+        shutil.rmtree(part, ignore_errors=True)
+    else:
+        part.unlink(missing_ok=True)
 
 
 def _synchronize(folder: Path) -> None:

@@ -24,6 +24,8 @@ FAILED = 1
 CRASHES = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
 MAX_INTERRUPTS = 3
 """The first asks, the second stops at once, and this one ends a child that hangs."""
+STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Signals that ask a process to end; it writes what it has first."""
 PR_SET_PDEATHSIG = 1
 """Of Linux's prctl."""
 
@@ -89,8 +91,9 @@ def end_of(child: int) -> int:
 
 
 def ask_child(work: Callable[[], str]) -> tuple[int, str]:
-    """Let a child of this process do something, and wait for it; it is killed if that is interrupted.
+    """Let a child of this process do something, and wait for it; if that is interrupted, it gets SIGUSR1.
 
+    Interrupted again, it is killed. The interrupt is raised when the child has ended.
     Return its exit code, or the signal that ended it, negative; and what the work returned, or raised with code 1.
     """
     reading, writing = os.pipe()
@@ -112,20 +115,25 @@ def ask_child(work: Callable[[], str]) -> tuple[int, str]:
             finally:
                 os._exit(code)
     os.close(writing)
-    try:
-        with os.fdopen(reading, "rb") as pipe:
+    with os.fdopen(reading, "rb") as pipe:
+        try:
             said = pipe.read().decode(errors="replace")
-    except BaseException:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        raise
+        except BaseException:
+            os.kill(child, signal.SIGUSR1)
+            try:
+                end_of(child)
+            except BaseException:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                raise
+            raise
     return end_of(child), said
 
 
 class Watched:
-    """A copy of this process that signals are passed on to: SIGTERM and SIGHUP as they are, Ctrl-C as SIGUSR1.
+    """A copy of this process that Ctrl-C, SIGTERM and SIGHUP are passed on to as SIGUSR1.
 
-    A terminal sends Ctrl-C to both of them, and a script perhaps to one: the child counts those of its parent.
+    A terminal sends them to both of them, and a script perhaps to one: the child counts those of its parent.
     """
 
     def __init__(self, child: int) -> None:
@@ -139,21 +147,19 @@ class Watched:
         """Make a child and wait for it; return None in the child, and in the parent what has come of it.
 
         Args:
-            take_interrupts: Called in the child, if interrupts are passed on to it.
+            take_interrupts: Called in the child.
 
         Raises:
             SimulationError: If the system allows no further process.
         """
-        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        passed = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+        passed = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, as it may be inherited, nobody could wait
         gc.freeze()  # or the collector would make a copy of every page that the two have in common
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [*passed, signal.SIGUSR1])
         try:
             child = fork_child()
             if child == 0:
-                if signal.SIGINT in passed:
-                    take_interrupts()
+                take_interrupts()
                 return None
             watched = cls(child)
             handlers = {number: signal.signal(number, watched.pass_on) for number in passed}
@@ -167,16 +173,13 @@ class Watched:
     def pass_on(self, number: int, *_: Any) -> None:
         """Let the child have a signal."""
         self.passed_on.append(number)
-        sent = number
-        if number == signal.SIGINT:
-            sent = signal.SIGKILL if self.is_killed else signal.SIGUSR1
         with suppress(ProcessLookupError):
-            os.kill(self._child, sent)
+            os.kill(self._child, signal.SIGKILL if self.is_killed else signal.SIGUSR1)
 
     @property
     def is_killed(self) -> bool:
-        """Whether there were so many interrupts that the child is to end whatever it does."""
-        return self.passed_on.count(signal.SIGINT) >= MAX_INTERRUPTS
+        """Whether there were so many signals that the child is to end whatever it does."""
+        return len(self.passed_on) >= MAX_INTERRUPTS
 
 
 # -- fresh interpreters ----------------------------------------------------------------------------------------------

@@ -101,8 +101,10 @@ def test_rerun_says_if_the_flight_is_another(folder, tmp_path):
     assert "error: this is another flight than before" in finished.stderr
 
 
-@pytest.mark.parametrize("engine", ["local", "dask"])
-def test_an_interrupt_keeps_what_was_flown_and_says_how_to_go_on(engine, folder, tmp_path):
+@pytest.mark.parametrize(
+    ("engine", "number"), [("local", signal.SIGINT), ("local", signal.SIGTERM), ("dask", signal.SIGINT)]
+)
+def test_an_interrupt_keeps_what_was_flown_and_says_how_to_go_on(engine, number, folder, tmp_path):
     """Runs in the air are finished, though a terminal sends it to all processes."""
     if engine == "dask":
         pytest.importorskip("distributed")
@@ -118,13 +120,13 @@ def test_an_interrupt_keeps_what_was_flown_and_says_how_to_go_on(engine, folder,
     deadline = time.monotonic() + 120.0
     while not list(tmp_path.glob("out/results/part-0000[5-9]*")) and time.monotonic() < deadline:
         time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGINT)
+    os.killpg(process.pid, number)
     try:
         out, err = process.communicate(timeout=60)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         raise
-    assert process.returncode == 130, err
+    assert process.returncode == 128 + number, err
     assert "--resume" in err
     assert "Traceback" not in err
     said = json.loads(out)

@@ -1,7 +1,9 @@
-"""Ctrl-C and kill at every stage of `px4lockstep run`: what was logged is kept, and the folder says what it is."""
+"""Ctrl-C, SIGTERM, SIGHUP and kill at every stage of `run` and `branch`: what was logged is kept, and marked."""
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -20,11 +22,12 @@ import os, signal, sys
 from importlib import import_module
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
+NUMBER = int(os.environ.get("SENT", signal.SIGINT))
 from px4lockstep.cli import main
 
 class Lost:
     def __del__(self):
-        os.kill(os.getpid(), signal.SIGINT)  # raised in a finalizer, an exception is lost
+        os.kill(os.getpid(), NUMBER)  # raised in a finalizer, an exception is lost
 
 def interrupt(home, name, way):
     module, _, owner = home.partition(":")
@@ -36,7 +39,7 @@ def interrupt(home, name, way):
             Lost()
         else:
             for _ in range(2 if way == "twice" else 1):
-                exec("os.kill(os.getpid(), signal.SIGINT)")  # inside an exec, as most of what imports do
+                exec("os.kill(os.getpid(), NUMBER)")  # inside an exec, as most of what imports do
         return original(*arguments, **options)
 
     setattr(owner, name, interrupted)
@@ -56,11 +59,11 @@ def interrupted(tmp_path, tmp_path_factory):
     (home_of_script / "interrupted_at.py").write_text(INTERRUPTED_AT, "utf-8")
     paths = os.pathsep.join([str(home_of_script), *filter(None, [os.environ.get("PYTHONPATH")])])
 
-    def run(home, name, *arguments, way="once"):
+    def run(home, name, *arguments, way="once", sent=signal.SIGINT):
         finished = subprocess.run(
             (sys.executable, "-m", "interrupted_at", home, name, way, *arguments),
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": paths},
+            env={**os.environ, "PYTHONPATH": paths, "SENT": str(int(sent))},
             capture_output=True,
             text=True,
             timeout=300,
@@ -193,3 +196,104 @@ def test_other_commands_are_stopped_too(interrupted):
         finished = interrupted("px4lockstep.cli.doctor", "diagnose", "doctor", way=way)
         assert finished.returncode == 130
         assert finished.stderr == "interrupted\n"
+
+
+# -- SIGTERM and SIGHUP ----------------------------------------------------------------------------------------------
+
+CODES = {signal.SIGTERM: 143, signal.SIGHUP: 129}
+
+
+@pytest.mark.parametrize("sent", CODES, ids=lambda sent: sent.name)
+@pytest.mark.parametrize(
+    ("home", "name", "rows"),
+    [
+        ("px4lockstep.spec.load", "checked", None),
+        (f"{FOLDER}:RunFolder", "create", 0),
+        (f"{FOLDER}:RunFolder", "watch", 200),
+        (FOLDER, "write_parquet", 401),
+    ],
+)
+def test_sigterm_and_sighup_end_a_run_as_an_interrupt_does(tmp_path, interrupted, home, name, rows, sent):
+    """Before there is a folder, in flight, and while the log is written; with exit codes of their own."""
+    finished = interrupted(home, name, *SHORT, "--json", sent=sent)
+    assert finished.returncode == CODES[sent], finished.stderr
+    assert "interrupted" in finished.stderr
+    if rows is None:
+        assert list(tmp_path.iterdir()) == []
+        return
+    recording = ["recording.h5"] if rows == 401 else []
+    assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.parquet", *recording, "spec.toml", "summary.json"]
+    assert read_log(tmp_path / "out").rows == rows
+    assert json.loads(finished.stdout) == json.loads((tmp_path / "out" / "summary.json").read_text())
+
+
+def test_a_second_sigterm_stops_at_once(tmp_path, interrupted):
+    """As a second interrupt does."""
+    finished = interrupted(FOLDER, "write_parquet", *SHORT, way="twice", sent=signal.SIGTERM)
+    assert (finished.returncode, finished.stderr) == (143, "interrupted\n")
+    assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.rows", "recording.h5", "spec.toml"]
+
+
+@pytest.fixture(scope="module")
+def trunk(tmp_path_factory):
+    """A recorded flight."""
+    run = px4lockstep.simulate("iris", **{"timeline.t_end_s": 4.0})
+    return run.save(tmp_path_factory.mktemp("trunk") / "trunk", plots=False)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, *CODES], ids=lambda sent: sent.name)
+def test_a_branch_that_is_stopped_keeps_what_it_has_flown(tmp_path, interrupted, trunk, sent):
+    """Log and summary, and the mark; further branches are not flown."""
+    arguments = ("branch", trunk, "--at", "1", "--count", "3", "--no-plots", "--out", "out", "--json")
+    finished = interrupted(f"{FOLDER}:RunFolder", "watch", *arguments, sent=sent)
+    assert finished.returncode == 128 + sent, finished.stderr
+    assert "interrupted: out has 1 of 3 branches, the last as far as it was flown" in finished.stderr
+    assert files_in(tmp_path / "out") == ["branch-1"]
+    names = files_in(tmp_path / "out" / "branch-1")
+    assert names == ["INCOMPLETE", "log.parquet", "mission.waypoints", "spec.toml", "summary.json"]
+    assert (
+        read_log(tmp_path / "out" / "branch-1").rows == 300
+    )  # it notes the signal after one second, and ends after two
+    assert [branch["outcome"] for branch in json.loads(finished.stdout)["branches"]] == ["stopped"]
+
+
+@pytest.mark.parametrize(("name", "rows"), [("write_recording", 401), ("write_parquet", 401)])
+def test_a_branch_that_is_killed_while_it_is_written_keeps_its_log(tmp_path, interrupted, trunk, name, rows):
+    """As a run does; the rows of its trunk are part of it."""
+    arguments = ("branch", trunk, "--at", "1", "--no-plots", "--out", "out")
+    finished = interrupted(FOLDER, name, *arguments, sent=signal.SIGKILL)
+    assert finished.returncode == -signal.SIGKILL
+    assert {"INCOMPLETE", "log.rows"} <= set(files_in(tmp_path / "out"))
+    log, whole = read_log(tmp_path / "out"), read_log(trunk)
+    assert log.rows == rows
+    assert log["pos_ned"].tobytes() == whole["pos_ned"].tobytes()
+
+
+def test_leftovers_of_a_killed_run_go_when_its_folder_is_used_again(tmp_path, interrupted):
+    """The temporary file of a recording that was being written."""
+    sealed = "px4lockstep.flights.recording.file"
+    interrupted(sealed, "_seal", *SHORT, "--no-plots", sent=signal.SIGKILL)
+    assert len([name for name in files_in(tmp_path / "out") if name.endswith(".part")]) == 1
+    exported = subprocess.run((*COMMAND, "export", "out"), cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert exported.returncode == 0, exported.stderr
+    assert files_in(tmp_path / "out") == ["INCOMPLETE", "export.csv", "log.rows", "spec.toml"]
+
+
+def test_a_terminal_that_goes_away_leaves_a_run_with_its_summary(tmp_path):
+    """SIGHUP, and whatever is printed then goes nowhere: exit code 129, log and summary, and the mark."""
+    command = shutil.which("setsid")
+    assert command is not None
+    master, terminal = os.openpty()
+    long = ("run", "iris_long", "--set", "timeline.t_end_s=5000", "--out", "out")
+    with subprocess.Popen(
+        (command, "--ctty", "--wait", *COMMAND, *long), cwd=tmp_path, stdin=terminal, stdout=terminal, stderr=terminal
+    ) as process:
+        os.close(terminal)
+        for _ in range(12_000):
+            if (tmp_path / "out" / "log.rows").exists() and read_log(tmp_path / "out").rows > 500:
+                break
+            time.sleep(0.005)
+        os.close(master)
+        assert process.wait(120) == 129
+    assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.parquet", "spec.toml", "summary.json"]
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["outcome"] == "stopped"

@@ -105,13 +105,13 @@ def test_a_picture_without_its_mission_says_so(tmp_path):
     (tmp_path / "own.waypoints").unlink()
     assert run("plot", "out", "--out", "whole.png", cwd=tmp_path).stderr == ""
     (tmp_path / "out" / "mission.waypoints").unlink()
-    drawn = run("plot", "out", cwd=tmp_path)
+    drawn = run("plot", "out", "--force", cwd=tmp_path)
     assert drawn.returncode == 0
     assert drawn.stderr.startswith("warning: the picture has no waypoints: ")
     assert "mission.waypoints" in drawn.stderr
     assert (tmp_path / "out" / "plots.png").read_bytes() != (tmp_path / "whole.png").read_bytes()
     (tmp_path / "out" / "spec.toml").unlink()
-    assert "spec.toml can't be read" in run("plot", "out", cwd=tmp_path).stderr
+    assert "spec.toml can't be read" in run("plot", "out", "--force", cwd=tmp_path).stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")

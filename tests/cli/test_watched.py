@@ -156,30 +156,21 @@ def flying(folder, told):
         process.communicate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_that_ends_the_parent_ends_the_flight(tmp_path, number):
-    """As before there were two processes: by the signal, without a word. No crash is told of."""
-    with flying(tmp_path, SLOW) as (process, child):
-        process.send_signal(number)
-        stdout, stderr = process.communicate(timeout=PATIENCE_S)
-        assert (process.returncode, stdout, stderr) == (-number, "", "")
-        assert is_gone(child)
-        assert is_incomplete(tmp_path / "out")
-
-
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("to_all", [False, True])
-def test_an_interrupt_counts_once_whoever_gets_it(tmp_path, to_all):
-    """A terminal sends it to both processes, a script to one: log and summary are written, as the first allows."""
+def test_a_signal_counts_once_whoever_gets_it(tmp_path, number, to_all):
+    """A terminal or a supervisor sends it to both processes, a script to one: log and summary are written."""
     with flying(tmp_path, SLOW) as (process, child):
         if to_all:
-            os.killpg(process.pid, signal.SIGINT)
+            os.killpg(process.pid, number)
         else:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
         _, stderr = process.communicate(timeout=PATIENCE_S)
-        assert process.returncode == 130
+        assert process.returncode == 128 + number
         assert "interrupted: out has log and summary, and lacks the rest of the flight" in stderr
         assert is_gone(child)
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["outcome"] == "stopped"
+    assert is_incomplete(tmp_path / "out")
     assert read_log(tmp_path / "out").rows > 0
 
 

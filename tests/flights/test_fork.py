@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ from px4_double import OPTIONS, build_double
 import px4lockstep
 import px4lockstep.flights.folder
 from px4lockstep.errors import InputError
+from px4lockstep.flights.folder import read_log
 from px4lockstep.flights.recording.file import read_recording
 
 pytestmark = pytest.mark.process
@@ -165,3 +167,36 @@ def test_no_branch_is_left_when_the_command_is_killed(trunk):
         finally:
             process.kill()
     wait_until(lambda: is_gone(child) and is_gone(branch))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_branch_that_is_stopped_keeps_what_it_has_flown(trunk, number):
+    """Log and summary, and the mark; the next is not flown. The whole group gets the signal, as of a terminal."""
+    out = trunk.parent / f"stopped-{number}"
+    command = (
+        sys.executable,
+        "-m",
+        "px4lockstep",
+        "branch",
+        str(trunk),
+        "--at",
+        "6",
+        "--count",
+        "2",
+        "--out",
+        str(out),
+    )
+    environment = {**os.environ, OPTIONS: "sleep_us=5000@1600"}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            wait_until(lambda: (out / "branch-1" / "log.rows").exists() and read_log(out / "branch-1").rows > 650)
+            os.killpg(process.pid, number)
+            _, errors = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert process.returncode == 128 + number, errors
+    assert b"Traceback" not in errors
+    assert [path.name for path in out.iterdir()] == ["branch-1"]
+    assert json.loads((out / "branch-1" / "summary.json").read_text())["outcome"] == "stopped"
+    assert (out / "branch-1" / "INCOMPLETE").exists()
+    assert 650 < read_log(out / "branch-1").rows < 1201

@@ -14,12 +14,7 @@ from pathlib import Path
 from px4lockstep.campaigns.campaign import Campaign
 from px4lockstep.errors import InputError
 from px4lockstep.flights.folder import MARK, fresh_folder, is_incomplete
-from px4lockstep.io import atomic_write
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - Windows
-    fcntl = None  # type: ignore[assignment]
+from px4lockstep.io import atomic_write, lock
 
 UNFINISHED = "This campaign is not complete: it is being flown, or it was stopped.\n"
 FILE, PLAN, RESULTS, SUMMARY, PLOTS = "campaign.toml", "campaign.json", "results", "summary.json", "plots.png"
@@ -79,13 +74,8 @@ class CampaignFolder:
     def flown_alone(self) -> Iterator[None]:
         """Keep other processes from flying it: they would write the same parts."""
         with (self.path / PLAN).open("rb") as file:
-            try:
-                if fcntl is not None:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(f"{self.path} is being flown by another process; wait for it, or stop it") from None
-            except OSError:  # a disk without locks
-                pass
+            if lock(file.fileno()) is False:
+                raise InputError(f"{self.path} is being flown by another process; wait for it, or stop it")
             yield
 
     def complete(self) -> None:

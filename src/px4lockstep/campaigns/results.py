@@ -18,7 +18,7 @@ from px4lockstep.campaigns.file_tables import Vary
 from px4lockstep.campaigns.result_rows import ABOUT, Row
 from px4lockstep.campaigns.results_table import MetricColumn, Results
 from px4lockstep.errors import InputError
-from px4lockstep.io import atomic_path
+from px4lockstep.io import atomic_write
 from px4lockstep.part import freeze
 
 SCHEMA_NAME, SCHEMA_VERSION = "px4lockstep.campaign", 1
@@ -75,8 +75,8 @@ class ResultsWriter:
         table = pa.Table.from_pylist(flat, self._schema)
         while (place := self._folder / PART.format(self._number)).exists():  # there may be gaps
             self._number += 1
-        with atomic_path(place) as part:
-            pq.write_table(table, part)
+        with atomic_write(place) as file:
+            pq.write_table(table, file)
         self._written += len(self._rows)
         self._rows = []
 

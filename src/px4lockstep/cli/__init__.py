@@ -3,12 +3,13 @@
 import errno
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 from px4lockstep.cli.interrupts import interrupts
-from px4lockstep.errors import InputError, LockstepError
+from px4lockstep.errors import InputError, LockstepError, OutputError
 
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+FAILED, BAD_INPUT = 1, 2
 
 
 def main() -> None:
@@ -19,17 +20,21 @@ def main() -> None:
             raise OSError(errno.EBADF, "it is closed")
         code = _run(sys.argv[1:])
         sys.stdout.flush()
-        if code != INTERRUPTED:
+        if code != interrupts.code:
             interrupts.check()
     except KeyboardInterrupt:
-        code = _fail("interrupted", INTERRUPTED)
+        code = _fail("interrupted", interrupts.code)
     except BrokenPipeError:  # whoever read the output has gone, and wants no more of it
         _drop_output()
         code = FAILED
     except OSError as error:
         _drop_output()
         where = error.filename or "standard output"
-        code = _fail(f"error: {where} can't be written: {error.strerror or error}", FAILED)
+        code = FAILED
+        if interrupts.is_noted:  # the terminal has gone, which sent SIGHUP
+            code = interrupts.code
+        else:
+            _fail(f"error: {where} can't be written: {error.strerror or error}", FAILED)
     interrupts.ignore()  # all is done; Python takes a moment to end
     exec("")  # if an interrupt was raised inside an exec, Python would end by the signal; another exec makes it forget
     sys.exit(code)
@@ -50,7 +55,8 @@ def _run(arguments: list[str]) -> int:
     except typer.TyperException as error:
         return _fail(_usage(error), BAD_INPUT)
     except LockstepError as error:
-        return _fail(f"error: {error}", BAD_INPUT if isinstance(error, InputError) else FAILED)
+        is_input = isinstance(error, InputError) and not isinstance(error, OutputError)
+        return _fail(f"error: {error}", BAD_INPUT if is_input else FAILED)
     return 0
 
 
@@ -65,7 +71,8 @@ def _usage(error: Any) -> str:
 
 def _fail(text: str, code: int) -> int:
     if text:
-        sys.stderr.write(f"{text}\n")
+        with suppress(OSError):
+            sys.stderr.write(f"{text}\n")
     return code
 
 

@@ -83,6 +83,7 @@ SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="TABLE.KEY=VALUE", help="Change a value; may be repeated.")
 ]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show what real PX4 prints, on standard error.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 OutOption = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Where to write.")]
 
 
@@ -94,9 +95,10 @@ def run(
     out: Annotated[Path | None, typer.Option("--out", help="The run folder; runs/NAME-TIME if left out.")] = None,
     plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Whether to draw the flight.")] = True,
     verbose: VerboseOption = False,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Fly an aircraft file. Exit: 0 flown, 1 the flight failed, 2 bad input, 130 interrupted."""
+    """Fly an aircraft file. Exit: 0 flown, 1 the flight failed, 2 bad input; 129, 130, 143 stopped by a signal."""
 
 
 RecordedArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a recording.")]
@@ -127,6 +129,7 @@ def branch(
     count: Annotated[int, typer.Option(metavar="N", help="How many; each after the first has a seed of its own.")] = 1,
     out: Annotated[Path | None, typer.Option("--out", metavar="PATH", help="The folder of the branches.")] = None,
     plots: PlotsOption = True,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Fly on from a recorded moment, with changes. Exit: 0 flown, 1 a branch failed, 2 bad input."""
@@ -140,6 +143,7 @@ def diff(
         Path | None, typer.Option("--out", metavar="PATH", help="The picture; diff.png in RUN_B if left out.")
     ] = None,
     plots: PlotsOption = True,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Set two flights side by side. Exit: 0 the same flight, 1 they differ, 2 bad input."""
@@ -156,7 +160,7 @@ def determinism(
 
 
 @command(app, "folders.plot_run")
-def plot(folder: FolderArgument, out: OutOption = None) -> None:
+def plot(folder: FolderArgument, out: OutOption = None, force: ForceOption = False) -> None:
     """Draw the flight in a run folder."""
 
 
@@ -166,6 +170,7 @@ def export(
     to: Annotated[str, typer.Option("--format", help="csv or parquet.")] = "csv",
     out: OutOption = None,
     columns: Annotated[str | None, typer.Option(help="Names with commas between them; all if left out.")] = None,
+    force: ForceOption = False,
 ) -> None:
     """Write the log of a run folder as CSV or Parquet."""
 
@@ -181,6 +186,7 @@ def compare(
     out: Annotated[
         Path | None, typer.Option("--out", help="The folder for tables and pictures; RUN, or this one, if left out.")
     ] = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Replay a recorded flight with several integrators, and say what each costs and how wrong it is."""
@@ -270,7 +276,7 @@ def campaign_run(
     plots: PlotsOption = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Fly a campaign. Exit: 0 flown, whatever came of the runs; 2 bad input, 130 interrupted."""
+    """Fly a campaign. Exit: 0 flown, whatever came of the runs; 2 bad input; 129, 130, 143 stopped by a signal."""
 
 
 @command(campaign_app, "campaign.show_folder", "show")
@@ -279,7 +285,7 @@ def campaign_show(folder: CampaignArgument, as_json: JsonOption = False) -> None
 
 
 @command(campaign_app, "campaign.plot_folder", "plot")
-def campaign_plot(folder: CampaignArgument, out: OutOption = None) -> None:
+def campaign_plot(folder: CampaignArgument, out: OutOption = None, force: ForceOption = False) -> None:
     """Draw what came of a campaign: distributions, pass rate, which input matters."""
 
 

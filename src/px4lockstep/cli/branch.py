@@ -13,11 +13,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from px4lockstep.cli.crash import last_lines
+from px4lockstep.cli.interrupts import interrupts
+from px4lockstep.cli.run import finish, fly_into
 from px4lockstep.cli.watched import in_child, remedy
-from px4lockstep.errors import InputError, LockstepError
-from px4lockstep.flights.branch import Trunk, fly_branches
+from px4lockstep.errors import InputError, LockstepError, OutputError
+from px4lockstep.flights.branch import Trunk, branch_specs
 from px4lockstep.flights.changes import Change
-from px4lockstep.flights.folder import fresh_folder, summary_of
+from px4lockstep.flights.folder import RunFolder, check_outputs, fresh_folder, summary_of
 from px4lockstep.flights.fork import fork, is_of_px4
 from px4lockstep.flights.outcome import FLOWN
 from px4lockstep.flights.recording.file import read_recording
@@ -35,6 +37,7 @@ def branch_run(
     at_s: float,
     count: int,
     plots: bool,
+    force: bool,
     as_json: bool,
     settings: Sequence[str] = (),
     events: Sequence[str] = (),
@@ -45,15 +48,31 @@ def branch_run(
     recording = read_recording(recorded)
     if is_of_px4(recording):
         root = out or fresh_folder(f"{recorded.name}-branch")
-        asked = {"settings": settings, "events": wanted, "count": count, "plots": plots}
+        asked = {"settings": settings, "events": wanted, "count": count, "plots": plots, "force": force}
         return _fork(recorded, recording, at_s, root, asked, as_json)
     trunk = Trunk.of(recording, at_s)
     flown: list[tuple[dict[str, Any], tuple[Change, ...]]] = []
-    for number, one in enumerate(fly_branches(trunk, {}, settings, wanted, count), 1):
-        out = out or fresh_folder(f"{recorded.name}-branch")
-        folder = one.run.save(out / f"branch-{number}" if count > 1 else out, plots=plots)
-        flown.append((summary_of(one.run, folder), one.changes))
-    return _show(trunk.at_us / 1e6, trunk.flown_us / 1e6, recording.digest, flown, as_json)
+    unwritten: OutputError | None = None
+    for number, (spec, changes) in enumerate(branch_specs(trunk.spec, {}, settings, wanted, trunk.at_us, count), 1):
+        flight = trunk.branch(spec)
+        with interrupts.deferred():
+            interrupts.check()
+            check_outputs(spec, out, force)  # before there is a folder
+            out = out or fresh_folder(f"{recorded.name}-branch")
+            place = out / f"branch-{number}" if count > 1 else out
+            folder = RunFolder.create(place, flight, holds_log=True, force=force)
+            run = fly_into(folder, flight, quiet=as_json)
+            unwritten = finish(folder, run, plots=plots)
+            flown.append((summary_of(run, folder.path), changes))
+        if interrupts.is_noted or unwritten is not None:
+            break
+    code = _show(trunk.at_us / 1e6, trunk.flown_us / 1e6, recording.digest, flown, as_json)
+    if unwritten is not None:
+        raise unwritten
+    if interrupts.is_noted:
+        sys.stderr.write(f"interrupted: {out} has {len(flown)} of {count} branches, the last as far as it was flown\n")
+        return interrupts.code
+    return code
 
 
 def _fork(run: Path, recording: Recording, at_s: float, root: Path, asked: dict[str, Any], as_json: bool) -> int:

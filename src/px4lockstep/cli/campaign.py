@@ -20,9 +20,11 @@ from px4lockstep.campaigns.summary import summary_of
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.run import Options, fly_spec
 from px4lockstep.errors import InputError
+from px4lockstep.flights.recorded import without_files
+from px4lockstep.io import check_new
 from px4lockstep.plots.flight import save_plot
 
-FLOWN, INTERRUPTED = 0, 130
+FLOWN = 0
 MAX_SHOWN = 6
 
 
@@ -52,7 +54,7 @@ def run_file(file: Path, engine: str, plots: bool, as_json: bool, **options: Any
                 f"interrupted: {flown.folder.path} has {summary['runs']} of {flown.folder.campaign.runs} runs; go on "
                 f"with px4lockstep campaign run {flown.folder.path} --resume\n"
             )
-            return INTERRUPTED
+            return interrupts.code
     return FLOWN
 
 
@@ -86,10 +88,11 @@ def show_folder(folder: Path, as_json: bool) -> int:
     return FLOWN
 
 
-def plot_folder(folder: Path, out: Path | None = None) -> int:
+def plot_folder(folder: Path, force: bool, out: Path | None = None) -> int:
     """Draw what came of a campaign so far."""
-    target = out or folder / PLOTS
-    save_plot(plot_campaign(_results(CampaignFolder.open(folder))), target)
+    opened = CampaignFolder.open(folder)
+    target = check_new(out or folder / PLOTS, force=force)
+    save_plot(plot_campaign(_results(opened)), target)
     sys.stdout.write(f"{target}\n")
     return FLOWN
 
@@ -102,6 +105,7 @@ def rerun_one(folder: Path, index: int, out: Path | None = None, **options: Any)
     if out.is_dir() and any(out.iterdir()):
         raise InputError(f"{out} is not empty: run {index} was flown again before. Look there, or give another --out")
     spec = opened.campaign.spec(opened.campaign.overrides(index, row.inputs))
+    spec = spec.model_copy(update={"run": without_files(spec.run, ("run",))})  # it leaves its folder, and nothing else
     return fly_spec(spec, Options(**options, out=out, expected=row.digest))
 
 

@@ -8,20 +8,29 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Column, Table
 
-from px4lockstep.flights.compare import check_kind, check_kinds, compare, made_folder
+from px4lockstep.flights.compare import check_kind, check_kinds, compare, files_in, made_folder
 from px4lockstep.flights.recording.file import read_recording
+from px4lockstep.io import check_new
 from px4lockstep.verification.comparison import Comparison
 from px4lockstep.verification.local_defect import LocalDefect
 
 
 def compare_run(
-    run: Path, integrators: str, reference: str, local_defect: bool, out: Path | None = None, as_json: bool = False
+    run: Path,
+    integrators: str,
+    reference: str,
+    local_defect: bool,
+    out: Path | None = None,
+    as_json: bool = False,
+    force: bool = False,
 ) -> int:
     """Compare; print, and write tables and pictures."""
     kinds = check_kinds([name.strip() for name in integrators.split(",") if name.strip()])
     check_kind("reference", reference)
     recording = read_recording(run)
     folder = made_folder(out or (run if run.is_dir() else Path()))
+    for file in files_in(folder, local_defect):
+        check_new(file, force=force)
     compared = compare(recording, kinds, reference=reference, local_defect=local_defect)
     files = [str(path) for path in compared.save(folder)]
     if as_json:

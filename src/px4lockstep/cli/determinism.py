@@ -1,21 +1,20 @@
 """`px4lockstep determinism`: fly a file in many ways and compare the digests."""
 
 import json
-import signal
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.watched import in_child
 from px4lockstep.flights.determinism import Determinism, VariantFlight, determinism
 from px4lockstep.px4.console import STANDARD_ERROR, console_into
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
 
-IDENTICAL, DIFFERENT, INTERRUPTED = 0, 1, 130
+IDENTICAL, DIFFERENT = 0, 1
 SHOWN = 16  # of a digest's 64 digits, in the table
 
 
@@ -28,23 +27,17 @@ def run_determinism(spec: str, runs: int, as_json: bool, settings: Sequence[str]
 
 
 def _fly(spec: Spec, runs: int, as_json: bool) -> int:
-    signal.signal(signal.SIGTERM, _interrupt)  # to end the processes then too
     try:
         with console_into(STANDARD_ERROR):
             found = determinism(spec, runs=runs, watch=_say)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; its processes are ended\n")
-        return INTERRUPTED
+        return interrupts.code
     if as_json:
         sys.stdout.write(json.dumps(found.as_dict()) + "\n")
     else:
         _print_result(found)
     return IDENTICAL if found.identical else DIFFERENT
-
-
-def _interrupt(*_: Any) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once: whoever sends it to a group has it passed on too
-    raise KeyboardInterrupt
 
 
 def _say(flown: VariantFlight) -> None:

@@ -10,17 +10,18 @@ from rich.markup import escape
 from rich.table import Table
 
 from px4lockstep.flights.diff import Diff, diff
+from px4lockstep.io import check_new
 
 SAME, DIFFERENT = 0, 1
 PICTURE = "diff.png"
 
 
-def diff_runs(first: Path, second: Path, plots: bool, as_json: bool, out: Path | None = None) -> int:
+def diff_runs(first: Path, second: Path, plots: bool, force: bool, as_json: bool, out: Path | None = None) -> int:
     """Compare two run folders; return the exit code: 1 if they are not the same flight."""
     from px4lockstep.plots.flight import save_plot
 
+    picture = check_new(out or second / PICTURE, force=force) if plots else None
     found = diff(first, second)
-    picture = (out or second / PICTURE) if plots else None
     if picture is not None:
         save_plot(found.plot(), picture)
     if as_json:

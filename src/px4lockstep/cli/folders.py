@@ -5,7 +5,8 @@ from pathlib import Path
 
 from px4lockstep.errors import InputError
 from px4lockstep.flights.figure import draw_folder
-from px4lockstep.flights.folder import LOG_PARQUET, PLOTS, is_incomplete, read_log
+from px4lockstep.flights.folder import LOG_PARQUET, PLOTS, check_folder, is_incomplete, read_log
+from px4lockstep.io import check_new
 from px4lockstep.log.csv import write_csv
 from px4lockstep.log.log import Log
 from px4lockstep.log.parquet import write_parquet
@@ -13,22 +14,22 @@ from px4lockstep.log.parquet import write_parquet
 WRITERS = {"csv": write_csv, "parquet": write_parquet}
 
 
-def plot_run(folder: Path, out: Path | None = None) -> int:
+def plot_run(folder: Path, force: bool, out: Path | None = None) -> int:
     """Draw the flight in a run folder."""
     from px4lockstep.plots.flight import save_plot
 
+    target = check_new(out or check_folder(folder) / PLOTS, force=force)
     log = read_log(folder)
     _warn_of_incomplete(folder, log)
     figure, problem = draw_folder(folder, log)
     if problem is not None:
         sys.stderr.write(f"warning: the picture has no waypoints: {problem}\n")
-    target = out or folder / PLOTS
     save_plot(figure, target)
     sys.stdout.write(f"{target}\n")
     return 0
 
 
-def export_run(folder: Path, to: str, out: Path | None = None, columns: str | None = None) -> int:
+def export_run(folder: Path, to: str, force: bool, out: Path | None = None, columns: str | None = None) -> int:
     """Write the log of a run folder in a format."""
     if to not in WRITERS:
         raise InputError(f"--format {to} is unknown; allowed are {', '.join(WRITERS)}")
@@ -36,6 +37,7 @@ def export_run(folder: Path, to: str, out: Path | None = None, columns: str | No
     target = out or folder / f"export.{to}"
     if target.exists() and target.resolve() == (folder / LOG_PARQUET).resolve():
         raise InputError(f"{target} is the run's own log; give --out another name")
+    check_new(target, force=force)
     _warn_of_incomplete(folder, log)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     WRITERS[to](log, target, names)

@@ -1,6 +1,6 @@
-"""Ctrl-C: stops a command at once, but for the stretches in which it has something to finish.
+"""Ctrl-C, SIGTERM and SIGHUP: stop a command at once, but for the stretches in which it has something to finish.
 
-Every interrupt is noted. Python raises one wherever it is, be it in a finalizer, where it is printed and lost.
+Every one is noted. Python raises it wherever it is, be it in a finalizer, where it is printed and lost.
 """
 
 import signal
@@ -9,26 +9,40 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from px4lockstep.processes import STOPS
+
 
 class Interrupts:
-    """The interrupts of this process."""
+    """The signals that stop this process."""
 
     def __init__(self) -> None:
-        self.is_noted = False
+        self.number: int | None = None
+        """The first that came."""
         self._is_deferred = False
-        self._taken: list[int] = [signal.SIGINT]
+        self._taken: list[int] = []
+
+    @property
+    def is_noted(self) -> bool:
+        """Whether one came."""
+        return self.number is not None
+
+    @property
+    def code(self) -> int:
+        """The exit code of a process that was stopped: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP."""
+        return 128 + (self.number or signal.SIGINT)
 
     def take(self) -> None:
-        """Take interrupts from now on; where they are ignored, as in a shell's background, they stay so."""
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-            return
-        signal.signal(signal.SIGINT, self._note)
+        """Take signals from now on; one that is ignored, as in a shell's background or by nohup, stays so."""
+        self._taken = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
+        for number in self._taken:
+            signal.signal(number, self._note)
         show = sys.unraisablehook
         sys.unraisablehook = lambda lost: None if lost.exc_type is KeyboardInterrupt else show(lost)
 
     def take_from_parent(self) -> None:
-        """In a child, take interrupts as its parent passes them on: a terminal sends each to both."""
-        signal.signal(signal.SIGINT, lambda *_: None)
+        """In a child, take signals as its parent passes them on: a terminal or a supervisor sends each to both."""
+        for number in self._taken:
+            signal.signal(number, lambda *_: None)
         signal.signal(signal.SIGUSR1, self._note)
         self._taken.append(signal.SIGUSR1)
 
@@ -44,7 +58,7 @@ class Interrupts:
 
     @contextmanager
     def deferred(self) -> Iterator[None]:
-        """Let the first interrupt inside be noted and no more; the second is raised."""
+        """Let the first signal inside be noted and no more; the second is raised."""
         self._is_deferred = True
         try:
             yield
@@ -53,7 +67,7 @@ class Interrupts:
 
     @contextmanager
     def raised(self) -> Iterator[None]:
-        """Inside `deferred`, let an interrupt stop what is done here at once."""
+        """Inside `deferred`, let a signal stop what is done here at once."""
         self._is_deferred = False
         try:
             self.check()
@@ -61,8 +75,10 @@ class Interrupts:
         finally:
             self._is_deferred = True
 
-    def _note(self, *_: Any) -> None:
-        is_second, self.is_noted = self.is_noted, True
+    def _note(self, number: int, *_: Any) -> None:
+        is_second = self.is_noted
+        if not is_second:
+            self.number = signal.SIGINT if number == signal.SIGUSR1 else number  # a child's parent knows which it was
         if is_second or not self._is_deferred:
             raise KeyboardInterrupt
 

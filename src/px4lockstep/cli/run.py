@@ -20,7 +20,7 @@ from px4lockstep.cli.px4_log import Px4Log, build_with_console, px4_log
 from px4lockstep.cli.replay import replay_run
 from px4lockstep.cli.watched import in_child
 from px4lockstep.engine.simulation import Simulation
-from px4lockstep.errors import SimulationError
+from px4lockstep.errors import OutputError, SimulationError
 from px4lockstep.flights.folder import PX4_LOG, RunFolder, summary_of
 from px4lockstep.flights.run import Run, fly
 from px4lockstep.flights.summary import Summary
@@ -29,7 +29,7 @@ from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
 
-FLOWN, FAILED, INTERRUPTED = 0, 1, 130
+FLOWN, FAILED = 0, 1
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Options:
     as_json: bool
     out: Path | None = None
     expected: str | None = None
+    force: bool = False
 
     def compared(self, digest: str) -> dict[str, object]:
         """Return what JSON has of the comparison with the flight before, if there is one."""
@@ -73,23 +74,18 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
     """Fly what was built, after what PX4 `printed`; return the exit code. A parent, if there is one, is `told`."""
     with interrupts.deferred():
         interrupts.check()
-        folder = RunFolder.create(options.out, flight, holds_log=True)
+        folder = RunFolder.create(options.out, flight, holds_log=True, force=options.force)
         if flight.simulation.autopilot.capabilities.is_process:
             console = Px4Log(folder.path / PX4_LOG, options.verbose)
-            run = _fly(flight, folder, console, quiet=options.as_json or options.verbose)
+            run = fly_into(folder, flight, console, quiet=options.as_json or options.verbose)
             console.show()
         elif told is None:
-            run = _fly(flight, folder, None, quiet=options.as_json)
+            run = fly_into(folder, flight, quiet=options.as_json)
         else:
             told.folder_is(folder.path)
             with px4_log(folder.path / PX4_LOG, printed, options.verbose) as log:
-                run = _fly(flight, folder, log, quiet=options.as_json or options.verbose)
-        folder.keep(run, release=True)
-        with suppress(KeyboardInterrupt):
-            if options.plots:
-                with interrupts.raised():
-                    folder.draw(run)
-            folder.close(run)
+                run = fly_into(folder, flight, log, quiet=options.as_json or options.verbose)
+        unwritten = finish(folder, run, plots=options.plots)
         if options.as_json:
             sys.stdout.write(json.dumps(summary_of(run, folder.path) | options.compared(run.digest)) + "\n")
         else:
@@ -99,9 +95,11 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
             told.summary_is_printed()
         if run.error is not None:
             sys.stderr.write(f"error: {run.error}\n")
+        if unwritten is not None:
+            raise unwritten
         if interrupts.is_noted:
             sys.stderr.write(f"interrupted: {_what_is_there(run, folder)}\n")
-            return INTERRUPTED
+            return interrupts.code
     if options.expected is not None:
         if run.digest != options.expected:
             sys.stderr.write(f"error: this is another flight than before, which had the digest {options.expected}\n")
@@ -109,8 +107,22 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
     return FLOWN if run.is_flown else FAILED
 
 
-def _fly(flight: Flight, folder: RunFolder, log: Px4Log | None, *, quiet: bool) -> Run:
-    """Fly as far as it goes."""
+def finish(folder: RunFolder, run: Run, *, plots: bool) -> OutputError | None:
+    """Write what a flight leaves; return what could not be written, if anything."""
+    try:
+        folder.keep(run, release=True)
+        with suppress(KeyboardInterrupt):
+            if plots:
+                with interrupts.raised():
+                    folder.draw(run)
+            folder.close(run)
+    except OutputError as error:
+        return error
+    return None
+
+
+def fly_into(folder: RunFolder, flight: Flight, log: Px4Log | None = None, *, quiet: bool) -> Run:
+    """Fly as far as it goes, with the log in a run folder."""
     console = Console(stderr=True)
     flight.simulation.autopilot.work_in(folder.path, _waiting(flight.simulation.autopilot, log))
     try:
@@ -126,8 +138,11 @@ def _fly(flight: Flight, folder: RunFolder, log: Px4Log | None, *, quiet: bool) 
 
             interrupts.check()
             return fly(flight, watch)
-    except KeyboardInterrupt:
-        console.print("interrupted; writing what was logged")
+    except (KeyboardInterrupt, OSError):
+        if not interrupts.is_noted:
+            raise
+        with suppress(OSError):  # a terminal that has gone
+            console.print("interrupted; writing what was logged")
         return Run(flight)
     except SimulationError as error:
         return Run(flight, error)

@@ -5,36 +5,33 @@ The parent waits, passes signals on, and ends as the child does.
 
 import os
 import shlex
-import signal
 import sys
 from collections.abc import Callable
 
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.processes import Watched, crash_of, is_crash
 
-FAILED = 1
+FAILED, INTERRUPTED = 1, 130
 
 
 def in_child(command: Callable[[], int], tell: Callable[[int], None] | None = None) -> int:
     """Run a command in a child of this process, which goes on as this one would have, and end as it does.
 
-    A signal that was sent to this process and has ended the child ends this one too. Any other is told to `tell`, or
-    printed with a remedy. Three interrupts kill a child that does not heed them, and are raised here.
+    A signal that has ended the child is told to `tell`, or printed with a remedy. Three interrupts kill a child that
+    does not heed them, and are raised here.
     """
     if not hasattr(os, "fork"):
         return command()
     watched = Watched.fork(interrupts.take_from_parent)
     if watched is None:
         return command()
-    if watched.code >= 0:
-        os._exit(watched.code)  # there is nothing to finish, and Python would take 0.2 s for it
+    interrupts.number = next(iter(watched.passed_on), interrupts.number)
+    if watched.code >= 0:  # there is nothing to finish, and Python would take 0.2 s for it
+        os._exit(interrupts.code if watched.code == INTERRUPTED else watched.code)
     _show_cursor()
     if watched.is_killed:
         raise KeyboardInterrupt
     number = -watched.code
-    if number in watched.passed_on:
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
     if tell is not None:
         tell(number)
     else:

@@ -18,6 +18,7 @@ from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.flights.run import Run, fly
 from px4lockstep.spec.build import Flight, build
+from px4lockstep.spec.flight_tables import OUTPUTS
 from px4lockstep.spec.load import change_spec
 from px4lockstep.spec.spec import Spec
 from px4lockstep.timebase import seconds_to_us
@@ -90,6 +91,10 @@ def branch_specs(
     listed = [event.model_dump(exclude_none=True) for event in before.scenario.events]
     wanted = dict(overrides) | ({"scenario.events": [*listed, *events]} if events else {})
     first = change_spec(before, wanted, settings)
+    for key in OUTPUTS:
+        value = getattr(first.run, key)
+        if count > 1 and value is not None and Path(value).is_absolute():
+            raise InputError(f"run.{key} = {value!r} is one file for {count} branches; fly them one by one")
     for number in range(count):
         spec = change_spec(first, {"aircraft.seed": first.aircraft.seed + number}) if number else first
         changes = changes_between(before, spec)

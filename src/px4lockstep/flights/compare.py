@@ -62,15 +62,19 @@ class Compared:
         from px4lockstep.plots.comparison import plot_comparison, plot_local_defect
         from px4lockstep.plots.flight import save_plot
 
-        target = made_folder(folder)
-        _write_csv(target / f"{COMPARE}.csv", self.comparison.rows())
-        save_plot(plot_comparison(self.comparison), target / f"{COMPARE}.png")
-        names = [COMPARE]
+        files = files_in(made_folder(folder), self.local_defect is not None)
+        _write_csv(files[0], self.comparison.rows())
+        save_plot(plot_comparison(self.comparison), files[1])
         if self.local_defect is not None:
-            _write_csv(target / f"{LOCAL_DEFECT}.csv", self.local_defect.rows())
-            save_plot(plot_local_defect(self.local_defect), target / f"{LOCAL_DEFECT}.png")
-            names.append(LOCAL_DEFECT)
-        return tuple(target / f"{name}.{ending}" for name in names for ending in ("csv", "png"))
+            _write_csv(files[2], self.local_defect.rows())
+            save_plot(plot_local_defect(self.local_defect), files[3])
+        return files
+
+
+def files_in(folder: Path, local_defect: bool) -> tuple[Path, ...]:
+    """Return the files that a comparison leaves in a folder, a table and a figure each."""
+    names = [COMPARE, LOCAL_DEFECT] if local_defect else [COMPARE]
+    return tuple(folder / f"{name}.{ending}" for name in names for ending in ("csv", "png"))
 
 
 def compare(

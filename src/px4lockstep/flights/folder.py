@@ -20,16 +20,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from px4lockstep.engine.simulation import Simulation
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, OutputError
 from px4lockstep.flights.recorded import SPEC
 from px4lockstep.flights.recording.file import NAME as RECORDING
 from px4lockstep.flights.recording.file import write_recording
-from px4lockstep.io import atomic_write, release_pages
+from px4lockstep.io import atomic_write, check_new, release_pages
 from px4lockstep.log.csv import write_csv
 from px4lockstep.log.log import Log
 from px4lockstep.log.parquet import read_parquet, write_parquet
 from px4lockstep.log.rows import hold_rows, read_rows
 from px4lockstep.spec.build import Flight
+from px4lockstep.spec.flight_tables import OUTPUTS
 from px4lockstep.spec.shipped import is_name, mission_file
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.toml_text import to_toml
@@ -53,34 +54,36 @@ class RunFolder:
     _given_back: int = 0
 
     @classmethod
-    def create(cls, path: str | Path | None, flight: Flight, *, holds_log: bool = False) -> "RunFolder":
+    def create(
+        cls, path: str | Path | None, flight: Flight, *, holds_log: bool = False, force: bool = False
+    ) -> "RunFolder":
         """Make the folder, by default a new one in `runs/`, marked as incomplete, with the spec file and its mission.
 
-        With `holds_log`, a flight that is yet to be flown keeps its log in the folder meanwhile.
+        With `holds_log`, a flight that is yet to be flown keeps its log in the folder meanwhile. `force` lets outputs
+        elsewhere overwrite files; the folder must be empty in any case.
         """
         spec = flight.spec
-        for key in ("log_csv", "recording_out"):
-            target = getattr(spec.run, key)
-            if target and not Path(target).parent.is_dir():
-                raise InputError(f"run.{key} = {target!r} can't be written: there is no such folder; make it")
+        check_outputs(spec, path, force)
         folder = Path(path) if path is not None else fresh_folder(spec.aircraft.name)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if any(folder.iterdir()):
                 raise InputError(f"{folder} is not empty; a run needs a folder of its own")
-            with (folder / MARK).open("x", encoding="utf-8") as mark:
-                mark.write("This run is not complete: it is being flown, or it was stopped.\n")
+            (folder / MARK).touch(exist_ok=False)  # of two processes, the one that makes it has the folder
         except OSError as error:
             raise InputError(f"the run folder {folder} can't be made: {error.strerror}") from error
-        if holds_log:
-            try:
+        try:
+            _write(folder / MARK, "This run is not complete: it is being flown, or it was stopped.\n")
+            if holds_log:
                 hold_rows(flight.simulation, folder / LOG_ROWS)
-            except InputError:
-                (folder / MARK).unlink()
-                with suppress(OSError):  # it may be the one that the user is in
-                    folder.rmdir()
-                raise
-        write_spec(spec, folder)
+            write_spec(spec, folder)
+        except InputError as error:  # nothing was flown, and nothing is left
+            shutil.rmtree(folder / LOG_ROWS, ignore_errors=True)
+            for file in folder.iterdir():
+                file.unlink()
+            with suppress(OSError):  # it may be the one that the user is in
+                folder.rmdir()
+            raise InputError(str(error)) from error
         return cls(folder, spec)
 
     def watch(self, simulation: Simulation) -> None:
@@ -91,29 +94,39 @@ class RunFolder:
             self._given_back = simulation.boundary
 
     def keep(self, run: "Run", *, release: bool = False) -> None:
-        """Write recording, log and summary; the file that held the log goes, and the run still has it.
+        """Write recording, log and summary; then the files that held the log go, and the run still has it.
 
-        `release` gives the memory of the recording back when it is written.
+        `release` gives the memory of the recording back then. What can't be written keeps nothing else from being
+        written: a disk that is full for the one may have room for the others.
         """
-        try:
-            self._keep_recording(run)
-        finally:  # a disk that is full for the one may have room for the others
-            if release and run.simulation.is_done:
+        failed: list[OutputError] = []
+        for write in (self._keep_recording, self._keep_log, self._keep_csv, self._keep_summary):
+            try:
+                write(run)
+            except OutputError as error:
+                failed.append(error)
+            if release and write == self._keep_recording and run.simulation.is_done:
                 run.simulation.release_streams()
-            self._keep_log(run)
+        if failed:
+            log = self.path / (LOG_ROWS if (self.path / LOG_ROWS).exists() else LOG_PARQUET)
+            raise OutputError(f"{failed[0]}; the log of the flight is in {log}, and the folder is marked {MARK}")
 
     def _keep_recording(self, run: "Run") -> None:
         recording = run.recording
         if recording is not None:
             write_recording(recording, self.path / RECORDING)
-            if self.spec.run.recording_out:
-                write_recording(recording, self.spec.run.recording_out)
+            if self.spec.run.recording_out not in (None, RECORDING):
+                write_recording(recording, self.path / str(self.spec.run.recording_out))
 
     def _keep_log(self, run: "Run") -> None:
         write_parquet(run.log, self.path / LOG_PARQUET, self._columns)
-        if self.spec.run.log_csv:
-            write_csv(run.log, self.spec.run.log_csv, self._columns)
         shutil.rmtree(self.path / LOG_ROWS, ignore_errors=True)
+
+    def _keep_csv(self, run: "Run") -> None:
+        if self.spec.run.log_csv:
+            write_csv(run.log, self.path / self.spec.run.log_csv, self._columns)
+
+    def _keep_summary(self, run: "Run") -> None:
         _write(self.path / SUMMARY, json.dumps(summary_of(run, self.path), indent=2) + "\n")
 
     def draw(self, run: "Run") -> None:
@@ -136,6 +149,23 @@ class RunFolder:
     @property
     def _columns(self) -> list[str] | None:
         return None if self.spec.run.log_columns == "all" else list(self.spec.run.log_columns)
+
+
+def check_outputs(spec: Spec, folder: str | Path | None, force: bool) -> None:
+    """Check where `run.log_csv` and `run.recording_out` go: to names of their own in the run folder, or a free path."""
+    taken = [MARK, SPEC, LOG_ROWS, LOG_PARQUET, SUMMARY, PLOTS, PX4_LOG]
+    taken += [] if spec.mission is None else [mission_file(spec.mission)]
+    for key, value in ((key, getattr(spec.run, key)) for key in OUTPUTS if getattr(spec.run, key) is not None):
+        target, what = Path(value), f"run.{key} = {value!r} can't be written"
+        is_inside = target.name == value or (folder is not None and target.parent.resolve() == Path(folder).resolve())
+        own = target.name if is_inside else value
+        if own in taken or (own == RECORDING and key != "recording_out"):
+            raise InputError(f"{what}: the run has another file there; use another name")
+        taken.append(own)
+        if target.name != value:
+            if not target.is_absolute() or not target.parent.is_dir():
+                raise InputError(f"{what}: there is no such folder; make it")
+            check_new(target, force=force)
 
 
 def write_spec(spec: Spec, folder: Path) -> None:

@@ -5,15 +5,18 @@ changes and leaves a run folder, with what PX4 printed. The parent waits for eac
 crashes in one, the others are flown.
 """
 
+import functools
 import json
 import os
-from collections.abc import Mapping, Sequence
+import signal
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from px4lockstep.autopilots.base import Session
 from px4lockstep.autopilots.kinds import KINDS
+from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.flights.branch import branch_specs, check_flown
@@ -75,20 +78,33 @@ class LiveTrunk:
             raise
         return cls(recording, simulation.autopilot, flight, start, simulation.copied(), simulation.time_us)
 
-    def fly_branch(self, before: Spec, spec: Spec, folder: Path, plots: bool, printed: str) -> None:
-        """Fly a branch, in a child of the process that flew the trunk; it leaves its run folder."""
+    def fly_branch(self, before: Spec, spec: Spec, folder: Path, plots: bool, printed: str, force: bool) -> None:
+        """Fly a branch, in a child of the process that flew the trunk; it leaves its run folder.
+
+        If its parent is interrupted, it gets SIGUSR1, and leaves what it has flown.
+        """
+        asked: list[int] = []
+        signal.signal(signal.SIGUSR1, lambda number, _: asked.append(number))
+
+        def watch(simulation: Simulation) -> None:
+            target.watch(simulation)
+            if asked:
+                raise KeyboardInterrupt
+
         flight = build(spec, record=True, session=self.session)
         flight.simulation.continue_from(self.moment, self.start)
-        target = RunFolder.create(folder, flight, holds_log=True)
+        target = RunFolder.create(folder, flight, holds_log=True, force=force)
         with log_of_console(target.path / PX4_LOG, printed):
             ours, theirs = ({**one.autopilot.params, **one.px4.params_by_name} for one in (before, spec))
             self.session.set_parameters({name: value for name, value in theirs.items() if ours.get(name) != value})
             try:
-                run = fly(flight, target.watch)
+                run = fly(flight, watch)
+            except KeyboardInterrupt:
+                run = Run(flight)
             except SimulationError as error:  # it keeps its log, and the others are flown
                 run = Run(flight, error)
         target.keep(run)
-        if plots:
+        if plots and not asked:
             target.draw(run)
         target.close(run)
 
@@ -108,6 +124,7 @@ def fork(
     events: Sequence[Mapping[str, Any]] = (),
     count: int = 1,
     plots: bool = False,
+    force: bool = False,
     console: BinaryIO | None = None,
 ) -> list[Forked]:
     """Fly on from a moment of a recorded flight of real PX4, a child process each.
@@ -121,6 +138,7 @@ def fork(
         events: Further events of the scenario.
         count: How many; each after the first has a seed of its own.
         plots: Whether to draw them.
+        force: Whether `run.log_csv` and `run.recording_out` may overwrite files outside the run folder.
         console: The file that PX4's console goes into, if it does: `px4.log` of each branch then begins with it.
 
     Raises:
@@ -143,18 +161,19 @@ def fork(
         forked = []
         for number, (spec, changes) in enumerate(branch_specs(*asked, trunk.at_us, count), 1):
             folder = Path(out) / f"branch-{number}"
-            summary = _fly_child(trunk, before, spec, folder, plots, printed)
+            fly_branch = functools.partial(trunk.fly_branch, before, spec, folder, plots, printed, force)
+            summary = _fly_child(fly_branch, spec, folder)
             forked.append(Forked(folder, summary, changes, trunk.at_us))
         return forked
     finally:
         trunk.flight.simulation.close()
 
 
-def _fly_child(trunk: LiveTrunk, before: Spec, spec: Spec, folder: Path, plots: bool, printed: str) -> dict[str, Any]:
+def _fly_child(fly_branch: Callable[[], None], spec: Spec, folder: Path) -> dict[str, Any]:
     """Fly a branch in a child of this process, and return its summary."""
 
     def work() -> str:
-        trunk.fly_branch(before, spec, folder, plots, printed)
+        fly_branch()
         return ""
 
     code, problem = ask_child(work)

@@ -102,13 +102,16 @@ class Run:
         home = self.spec.home
         return draw_flight(self.log, self.spec.aircraft.name, self.flight.mission, (home.lat_deg, home.lon_deg))
 
-    def save(self, folder: str | Path, *, plots: bool = True) -> Path:
+    def save(self, folder: str | Path, *, plots: bool = True, force: bool = False) -> Path:
         """Write the run folder: aircraft file, recording, log, summary, picture.
 
+        `force` lets `run.log_csv` and `run.recording_out` overwrite files elsewhere.
+
         Raises:
-            InputError: If the folder can't be made or holds another run.
+            InputError: If the folder can't be made or holds another run, or a file elsewhere exists.
+            OutputError: If a file can't be written, as on a full disk.
         """
-        target = RunFolder.create(folder, self.flight)
+        target = RunFolder.create(folder, self.flight, force=force)
         target.keep(self)
         if plots:
             target.draw(self)

@@ -8,7 +8,6 @@ the version that wrote them; a run that has ended has its log as Parquet.
 
 import mmap
 import os
-import shutil
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,6 +18,7 @@ from px4lockstep.engine.bus import layout_hash
 from px4lockstep.engine.core import LOG_ROW, SIM
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError, SimulationError
+from px4lockstep.io import part_folder
 from px4lockstep.log.log import Log
 from px4lockstep.sensors.suite import SENSOR_OUT
 
@@ -38,29 +38,18 @@ HEAD = np.dtype(
 
 
 class RowFiles:
-    """The files of a flight, in a folder that must not exist, and takes its name when all of them are there."""
+    """The files of a flight in a folder, `target`; they are made in another, which takes its place."""
 
-    def __init__(self, folder: Path) -> None:
-        self._target = folder
-        self._folder = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    def __init__(self, folder: Path, target: Path) -> None:
+        self.folder, self._target = folder, target
         self._held: set[str] = set()
-        self._folder.mkdir()
 
     def map(self, name: str, size: int) -> mmap.mmap:
         """Return a file of so many bytes or more, mapped; what is in it stays."""
-        path, size = self._folder / name, max(size, 1)
+        path, size = self.folder / name, max(size, 1)
         with path.open("r+b" if path.exists() else "w+b") as file:
             _reserve(file, size)
             return mmap.mmap(file.fileno(), size)
-
-    def publish(self) -> None:
-        """Give the folder its name: from now on the files can be read."""
-        self._folder.rename(self._target)
-        self._folder = self._target
-
-    def discard(self) -> None:
-        """Remove the files."""
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def grow(self, name: str, array: npt.NDArray[Any], rows: int, used: int) -> npt.NDArray[Any]:
         """Return the array of a stream in its file, with so many rows: see `buffers.Grow`."""
@@ -82,19 +71,18 @@ class RowFiles:
 def hold_rows(simulation: Simulation, path: str | Path) -> None:
     """Let a simulation keep its log, and what it records, in files of a new folder; the first rows must have room."""
     size = sum(array.nbytes for array in simulation.buffers.values())
-    files: RowFiles | None = None
+    target = Path(path)
     try:
-        files = RowFiles(Path(path))
-        head = np.ndarray(1, HEAD, files.map(HEAD_FILE, HEAD.itemsize))
-        head["start"] = _start()
-        head["states"] = simulation.log_state.shape[1]
-        head["has_sensors"] = simulation.log_sensors is not None
-        head["core"] = np.frombuffer(simulation.core.tobytes(), np.uint8)  # by fields it takes milliseconds
-        simulation.use_buffers(files.grow, head["logged"])
-        files.publish()
+        with part_folder(target) as folder:
+            files = RowFiles(folder, target)
+            head = np.ndarray(1, HEAD, files.map(HEAD_FILE, HEAD.itemsize))
+            head["start"] = _start()
+            head["states"] = simulation.log_state.shape[1]
+            head["has_sensors"] = simulation.log_sensors is not None
+            head["core"] = np.frombuffer(simulation.core.tobytes(), np.uint8)  # by fields it takes milliseconds
+            simulation.use_buffers(files.grow, head["logged"])
+        files.folder = target
     except (OSError, SimulationError) as error:
-        if files is not None:
-            files.discard()
         cause = error if isinstance(error, OSError) else error.__cause__
         raise InputError(
             f"{path} can't be made: {getattr(cause, 'strerror', cause)}. The flight needs {size / 1e6:.1f} MB on the "

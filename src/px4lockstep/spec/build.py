@@ -183,6 +183,9 @@ def _warnings(spec: Spec, mission: Mission | None) -> tuple[str, ...]:
         found.append(f"autopilot.params ({_listed(spec.autopilot.params)}) have no effect: autopilot.kind = 'none'")
     if spec.run.mode == "live" and spec.run.recording_out:
         found.append(f"run.recording_out = {spec.run.recording_out!r} has no effect: run.mode = 'live' records nothing")
+    for key, text in spec.places.elsewhere.items():
+        name = dotted(key)
+        found.append(f"{name} = {text!r} is a file's, so it goes into the run folder; --set {name}=PATH goes elsewhere")
     if spec.sensors:
         found.append(f"sensors ({_listed(sensor.id for sensor in spec.sensors)}) are not modelled yet")
     return tuple(found)

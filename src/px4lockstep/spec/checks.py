@@ -11,6 +11,7 @@ from px4lockstep.log.schema import COLUMNS
 from px4lockstep.part import KEY, Found, Key, bad, dotted, show
 from px4lockstep.part.wording import choices
 from px4lockstep.scenario.fit import Surroundings, problems
+from px4lockstep.spec.flight_tables import OUTPUTS
 from px4lockstep.timebase import seconds_to_us
 from px4lockstep.vehicle.aircraft import check_motors, check_wiring
 from px4lockstep.vehicle.battery_sensor import sense_delay_ticks
@@ -102,10 +103,10 @@ def check_run(tables: Tables) -> Found:
         yield ("run", "mode"), "run.recording_in is missing; run.mode = 'replay' needs the recording"
     if run.mode != "replay" and run.recording_in is not None:
         yield bad(("run", "recording_in"), run.recording_in, f"is for a replay; run.mode is {show(run.mode)}")
-    for name in ("log_csv", "recording_out"):
-        path = getattr(run, name)
-        if path is not None and Path(path).is_dir():
-            yield bad(("run", name), path, "is a folder; give the path of a file")
+    for name in OUTPUTS:
+        path = Path(getattr(run, name) or "x")
+        if path.name in ("", "..") or (path.is_absolute() and path.is_dir()):
+            yield bad(("run", name), str(path), "is a folder; give the path of a file")
     names = [column.name for column in COLUMNS]
     for i, name in enumerate(run.log_columns if run.log_columns != "all" else ()):
         if name not in names:

@@ -14,6 +14,7 @@ from typing import Any
 from px4lockstep.errors import InputError, did_you_mean
 from px4lockstep.part import Key, Part, dotted, freeze, keys_of, model_at, show
 from px4lockstep.px4.missions import Mission
+from px4lockstep.spec.flight_tables import OUTPUTS
 from px4lockstep.spec.report import Report
 from px4lockstep.spec.shipped import is_name, shipped_aircraft
 from px4lockstep.spec.spec import Places, Spec
@@ -183,6 +184,13 @@ class Layers:
             return text
         if folder is None and text in self.missions:
             return text
+        self.places.elsewhere.pop(key, None)
+        if key[0] == "run" and key[-1] in OUTPUTS and label not in self.places.overrides:
+            plain = os.path.normpath(text)
+            name = os.path.basename(plain) or "."
+            if name != plain:
+                self.places.elsewhere[key] = text
+            return name  # a file says what an output is called, never where it goes
         return os.path.normpath((folder or Path()).absolute() / os.path.expanduser(text))
 
     # -- merging ---------------------------------------------------------------------------------------------------

@@ -53,13 +53,17 @@ def _columns(value: Any) -> Any:
     return value
 
 
+OUTPUTS = ("recording_out", "log_csv")
+"""Keys of `RunTable` that name files to write: a name is in the run folder, and only an absolute path is elsewhere."""
+
+
 class RunTable(Part):
     """What is done with the flight."""
 
     mode: Literal["live", "record", "replay"] = entry("record", "Fly, fly and keep a recording, or replay one.")
     recording_in: str | None = path_entry("The recording that is replayed.")
-    recording_out: str | None = path_entry("Where the recording goes.")
-    log_csv: str | None = path_entry("Where a log as CSV goes.")
+    recording_out: str | None = path_entry("Name of a second copy of the recording, in the run folder.")
+    log_csv: str | None = path_entry("Name of the log as CSV, in the run folder.")
     log_columns: Annotated[Literal["all"] | tuple[str, ...], BeforeValidator(_columns)] = entry(
         "all", "The columns of the log: all, or an array of names."
     )

@@ -31,10 +31,12 @@ class Places:
     """The place of each key, or of the table that it came with."""
     overrides: list[str] = dataclasses.field(default_factory=list)
     """Those of the places that are overrides, in their order."""
+    elsewhere: dict[Key, str] = dataclasses.field(default_factory=dict)
+    """Outputs that a file wants in another folder than the run's, as it has them."""
 
     def copy(self) -> "Places":
         """Return a copy that can be added to."""
-        return Places(self.main, dict(self.files), list(self.overrides))
+        return Places(self.main, dict(self.files), list(self.overrides), dict(self.elsewhere))
 
     def of(self, key: Key, tables: Container[str | int] = ()) -> str:
         """Return where a key, or the table that it would be in, came from.

@@ -278,7 +278,7 @@ def test_killed_in_the_middle_it_leaves_no_recording(tmp_path, python):
     assert finished.returncode == -signal.SIGKILL
     assert path.read_bytes() == b"before"
     [part] = [other for other in tmp_path.iterdir() if other != path]
-    assert part.name.startswith(".recording.h5.")
+    assert part.name.startswith(".px4lockstep-")
     with pytest.raises(InputError, match="is no recording"):
         read_recording(part)
 
@@ -303,7 +303,7 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(room, tmp_path, python):
     finished = python("-c", WRITES.format(support=SUPPORT, before=limit, path=str(path)), check=False)
     assert finished.returncode == 1
     told = finished.stderr.strip().splitlines()
-    assert told[-1] == f"px4lockstep.errors.InputError: {path} can't be written: File too large"
+    assert told[-1] == f"px4lockstep.errors.OutputError: {path} can't be written: File too large"
     assert "Exception ignored" not in finished.stderr
     assert list(tmp_path.iterdir()) == []
 

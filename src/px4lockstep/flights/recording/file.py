@@ -20,7 +20,7 @@ from px4lockstep.flights.recording import contents as parts
 from px4lockstep.flights.recording.contents import FORMAT, VERSION, Contents, contents_of, recording_of
 from px4lockstep.flights.recording.migrations import migrated
 from px4lockstep.flights.recording.recording import Recording
-from px4lockstep.io import atomic_path, blocks
+from px4lockstep.io import atomic_write, blocks
 
 if TYPE_CHECKING:
     import h5py
@@ -40,11 +40,11 @@ LEVEL = 1  # of compression: more takes longer than it saves
 
 def write_recording(recording: Recording, path: str | Path) -> None:
     """Write a recording, as a whole or not at all."""
-    with atomic_path(path) as part:
-        with NotingFile(part, "w+") as raw:
+    with atomic_write(path) as file:
+        with NotingFile(file.fileno(), "r+", closefd=False) as raw:
             _write(contents_of(recording), raw)
             raw.raise_if_any()
-        _seal(part)
+        _seal(file.fileno())
 
 
 def read_recording(path: str | Path) -> Recording:
@@ -168,30 +168,31 @@ def _hash_of(array: npt.NDArray[Any]) -> str:
 # -- the hash in front ---------------------------------------------------------------------------------------------
 
 
-def _seal(path: Path) -> None:
-    """Write the hash of all that follows into the first lines."""
-    with path.open("rb+") as file:
-        file.write(_block(_hash_after_block(path)))
+def _seal(place: Path | int) -> None:
+    """Write the hash of all that follows into the first lines of a file, by its path or open."""
+    with io.FileIO(place, "r+", closefd=isinstance(place, Path)) as file:
+        block = _block(_hash_after_block(file))
+        file.seek(0)
+        file.write(block)
 
 
 def _block(digest: str) -> bytes:
     return (TITLE + f"sha256 {digest}\n".encode()).ljust(BLOCK_BYTES, b"\0")
 
 
-def _hash_after_block(path: Path) -> str:
-    with path.open("rb") as file:
-        file.seek(BLOCK_BYTES)
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _hash_after_block(file: io.FileIO | io.BufferedReader) -> str:
+    file.seek(BLOCK_BYTES)
+    return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _check_seal(path: Path) -> None:
     """Check that a file is a recording, as a whole and as it was written."""
     with path.open("rb") as file:
         block, head = file.read(BLOCK_BYTES), file.read(HEAD_BYTES)
-    if not block.startswith(TITLE):
-        raise InputError(f"{path} is no recording of px4lockstep: its first line is not {TITLE.decode().strip()!r}")
-    if block == _block(_hash_after_block(path)):
-        return
+        if not block.startswith(TITLE):
+            raise InputError(f"{path} is no recording of px4lockstep: its first line is not {TITLE.decode().strip()!r}")
+        if block == _block(_hash_after_block(file)):
+            return
     size, wanted = path.stat().st_size, int.from_bytes(head[LENGTH_AT], "little")
     if len(head) < HEAD_BYTES or size < wanted:
         whole = f" of {wanted}" if len(head) == HEAD_BYTES else ""
