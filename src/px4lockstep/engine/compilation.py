@@ -2,7 +2,8 @@
 
 Autopilot and estimator take about as long as all the rest. A second process compiles those two
 (`python -m px4lockstep.engine.compilation`), this one the plant and the scenario, then the loop itself around both. If
-the second process can't be had, this one does its work too: slower, and the same.
+the second process can't be had, this one does its work too: slower, and the same. Whoever else needs the loop
+meanwhile waits for it; the second process asks for no lock, so the two can't wait for each other.
 """
 
 import functools
@@ -21,9 +22,10 @@ from px4lockstep.engine.streams import STREAMS
 from px4lockstep.engine.validator import check_purity
 from px4lockstep.estimation.estimator import step_estimator
 from px4lockstep.integrators.integrate import integrate
-from px4lockstep.jit import from_cache, specialize
+from px4lockstep.jit import compiling_alone, from_cache, specialize
 from px4lockstep.jit.progress import reporter
 from px4lockstep.jit.records import locked
+from px4lockstep.processes import ending_with
 from px4lockstep.scenario.stage import step_scenario
 from px4lockstep.sensors.suite import no_sensors
 from px4lockstep.vehicle.dispatch import write_outputs
@@ -74,14 +76,19 @@ def compiled_loop() -> Callable[..., int]:
         cached = from_cache(loop.advance, arrays, 0)
         if cached is not None:
             return cached
-        other = start_second_process()
-        if other is not None:
-            try:
-                compile_plant()
-            finally:
-                other.wait()
-        return specialize(loop.advance, arrays, 0)
+        with compiling_alone():
+            cached = from_cache(loop.advance, arrays, 0)  # of the process that was waited for
+            if cached is not None:
+                return cached
+            other = start_second_process()
+            if other is not None:
+                try:
+                    compile_plant()
+                finally:
+                    other.wait()
+            return specialize(loop.advance, arrays, 0)
 
 
 if __name__ == "__main__":
+    ending_with(os.getppid())()
     compile_stages()

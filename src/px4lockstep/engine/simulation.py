@@ -246,7 +246,7 @@ class Simulation(RunMemory):
             raise
         finally:
             sys.unraisablehook = hook_before
-            wall_s = time.perf_counter() - start_s
+            wall_s = max(0.0, time.perf_counter() - start_s)  # a clock may run backwards
             self._wall_s += wall_s
             self.flown_us += self.time_us - start_us
             if wall_s > self._slowest.wall_s:

@@ -218,7 +218,7 @@ class _Compared:
 
     def add(self, job: _Job, error: str | None) -> Iterator[VariantFlight]:
         """Take in the flights of a job."""
-        wall_s = time.perf_counter() - job.start_s
+        wall_s = max(0.0, time.perf_counter() - job.start_s)
         for number, name in enumerate(job.names(), start=1):
             flown = VariantFlight(name, None, None, error, wall_s)
             if error is None:

@@ -9,6 +9,7 @@
 """
 
 from px4lockstep.jit.address import call_i32, call_void, callback, caller
+from px4lockstep.jit.cache import compiling_alone
 from px4lockstep.jit.kernel import JIT_ENABLED, from_cache, inlined_kernel, interpreted, kernel, specialize
 from px4lockstep.jit.records import plain, record, rows, view, zeros
 
@@ -18,6 +19,7 @@ __all__ = [
     "call_void",
     "callback",
     "caller",
+    "compiling_alone",
     "from_cache",
     "inlined_kernel",
     "interpreted",

@@ -35,10 +35,11 @@ from numba.core import caching
 from numba.core.runtime import rtsys
 
 from px4lockstep.errors import InputError
-from px4lockstep.io import atomic_write
+from px4lockstep.io import NOFOLLOW, atomic_write, lock
 from px4lockstep.jit.progress import write_notice
 
 OWN_PACKAGE = "px4lockstep"
+LOCK = "compiling.lock"
 START_NS = time.time_ns()
 """About when this process began: sources that are newer are not the ones that it runs."""
 STAMP_DIGITS = 16
@@ -58,6 +59,26 @@ def cache_root() -> Path:
     else:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / OWN_PACKAGE
     return base / f"numba{numba.__version__}-{sys.implementation.cache_tag}"
+
+
+@contextlib.contextmanager
+def compiling_alone() -> Iterator[None]:
+    """Let one process at a time compile into the cache; another waits for it, and says so.
+
+    The system unlocks the file when the process that compiles ends, however it ends. The file stays.
+    """
+    handle = None
+    try:
+        with contextlib.suppress(OSError, RuntimeError):  # nothing is kept in a folder that can't be written
+            cache_root().mkdir(parents=True, exist_ok=True)
+            handle = os.open(cache_root() / LOCK, os.O_RDWR | os.O_CREAT | NOFOLLOW, 0o666)
+            if lock(handle) is False:
+                write_notice(f"px4lockstep: waiting for another process, which compiles into {cache_root()} ...", "\n")
+                lock(handle, waits=True)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 @functools.cache

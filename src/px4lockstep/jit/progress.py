@@ -55,7 +55,7 @@ class CompileReporter(event.Listener):  # type: ignore[misc]  # Numba ships no t
     def _close(self) -> None:
         self._depth -= 1
         if self._depth == 0 and self._said:
-            elapsed_s = time.perf_counter() - self._start_s
+            elapsed_s = max(0.0, time.perf_counter() - self._start_s)
             write_notice(f"px4lockstep: compiled in {elapsed_s:.1f} s", end="\n")
 
     def _say(self, function: Any) -> None:
