@@ -47,14 +47,11 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
     _synchronize(target.parent)
 
 
-def check_new(path: str | Path, *, force: bool = False, instead: str = "") -> Path:
-    """Return the path of an output, unless a file is there that was not to be overwritten.
-
-    `instead` says what else the user can do.
-    """
+def check_new(path: str | Path, *, force: bool = False) -> Path:
+    """Return the path of an output, unless a file is there, which only `force` overwrites."""
     target = Path(path)
     if not force and os.path.lexists(target) and not target.is_dir():
-        raise InputError(f"{target} exists and is not overwritten; use --force to overwrite it{instead}")
+        raise InputError(f"{target} exists and is not overwritten; use --force to overwrite it")
     return target
 
 

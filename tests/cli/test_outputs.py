@@ -3,13 +3,16 @@
 import errno
 import json
 import os
+from types import SimpleNamespace
 
 import pytest
 
 import px4lockstep
 import px4lockstep.cli
-from px4lockstep.errors import InputError
+from px4lockstep.campaigns.folder import CampaignFolder
+from px4lockstep.errors import InputError, OutputError
 from px4lockstep.flights.folder import RunFolder, read_log
+from px4lockstep.io import atomic_write
 
 pytestmark = pytest.mark.fast  # the command line, in this process
 
@@ -198,3 +201,29 @@ def test_another_output_that_can_not_be_written_is_exit_code_1(tmp_path, capsys,
     assert run("export", flown, "--out", "x.csv") == 1
     assert "x.csv can't be written: No space left on device" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("first", [1, 2, 3])
+def test_a_campaign_that_can_not_be_begun_leaves_nothing(tmp_path, disk, first):
+    """Bad input, as no run of it was flown."""
+    campaign = SimpleNamespace(to_json=lambda: "{}")
+    disk.update({"from": first, "to": 9})
+    with pytest.raises(InputError, match="No space left on device") as caught:
+        CampaignFolder.create("out", campaign, "text")
+    assert not isinstance(caught.value, OutputError)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_campaign_whose_rows_can_not_be_written_is_exit_code_1(tmp_path, monkeypatch, capsys, disk):
+    """Runs were flown; what was written before is there."""
+
+    def fly(*_, **__):
+        disk.update({"from": 2, "to": 9})
+        for name in ("a", "b"):
+            with atomic_write(name) as file:
+                file.write(b"row")
+
+    monkeypatch.setattr("px4lockstep.cli.campaign.run_campaign", fly)
+    assert run("campaign", "run", "x.toml") == 1
+    assert "b can't be written: No space left on device" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]

@@ -181,11 +181,13 @@ def test_who_starts_px4_is_told_how_once(begin, tmp_path, sitl_instance):
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a PX4 that lost its parent goes on")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_px4_ends_if_we_are_killed(begin, tmp_path, sitl_instance, number):
-    """Nobody can clean up then; the system does."""
+    """Nobody can clean up after SIGKILL; the system does. After SIGTERM there are log and summary."""
     flight = begin(tmp_path / "run", LONG, f"px4.sitl.instance={sitl_instance}")
     assert not is_gone(wait_for(tmp_path / "run", "Simulator connected"))
     flight.send_signal(number)
     flight.communicate(timeout=60)
+    assert flight.returncode == (143 if number == signal.SIGTERM else -number)
+    assert (tmp_path / "run" / "summary.json").exists() == (number == signal.SIGTERM)
     check_nothing_is_left(tmp_path / "run", sitl_instance)
 
 

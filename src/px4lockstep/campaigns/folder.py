@@ -7,12 +7,12 @@ metrics included, so that a folder can go elsewhere. `INCOMPLETE` is there until
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from px4lockstep.campaigns.campaign import Campaign
-from px4lockstep.errors import InputError
+from px4lockstep.errors import InputError, OutputError
 from px4lockstep.flights.folder import MARK, fresh_folder, is_incomplete
 from px4lockstep.io import atomic_write, lock
 
@@ -35,12 +35,18 @@ class CampaignFolder:
         folder = Path(path) if path is not None else fresh_folder(campaign.name, "campaigns")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / MARK).write_text(UNFINISHED, "utf-8")
         except OSError as error:
             raise InputError(f"the campaign folder {folder} can't be made: {error.strerror}") from error
         made = cls(folder, campaign)
-        made.write(FILE, text)
-        made.write(PLAN, campaign.to_json())
+        try:
+            for name, content in ((MARK, UNFINISHED), (FILE, text), (PLAN, campaign.to_json())):
+                made.write(name, content)
+        except OutputError as error:  # no run was flown, and nothing is left
+            for name in (MARK, FILE, PLAN):
+                (folder / name).unlink(missing_ok=True)
+            with suppress(OSError):
+                folder.rmdir()
+            raise InputError(str(error)) from error
         return made
 
     @classmethod
