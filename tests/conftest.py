@@ -7,6 +7,7 @@ and the fixtures. Tests of the fast tier can't start processes: that is what kee
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # Set before anything imports Numba, and inherited by the interpreters that tests start.
 os.environ.setdefault("PX4LOCKSTEP_CACHE_DIR", str(ROOT / ".cache" / "px4lockstep"))
 os.environ.setdefault("PX4LOCKSTEP_QUIET", "1")
+# Spec and campaign files of tests name doubles of PX4 and metrics in Python; `untrusted` takes this away.
+os.environ["PX4LOCKSTEP_TRUST"] = os.pathsep.join([os.path.realpath(tempfile.gettempdir()), str(ROOT)])
 
 
 TIERS = ("fast", "process", "sitl", "doubles", "slow")
@@ -59,6 +62,14 @@ def _no_processes_in_the_fast_tier(request, monkeypatch):
 
     monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
     monkeypatch.setattr(os, "fork", lambda: pytest.fail("a test of the fast tier forks; mark it: pytest.mark.process"))
+
+
+@pytest.fixture
+def untrusted(tmp_path, monkeypatch):
+    """Let the user trust no folder, and have a list of their own; return the folder of its configuration."""
+    monkeypatch.delenv("PX4LOCKSTEP_TRUST")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path / "config"
 
 
 @pytest.fixture

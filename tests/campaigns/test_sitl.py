@@ -57,7 +57,7 @@ def test_a_worker_that_is_told_to_end_ends_its_px4_and_takes_its_folder_away(cam
     """In the middle of a flight of an hour."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     loaded = load_campaign(campaign(timeline__t_end_s="3600.0"))
-    worker = Worker.start(loaded.to_json())
+    worker = Worker.start(loaded.sent)
     worker.give((0, {"airframe.mass_kg": 1.5}))
     wait_until(lambda: list(tmp_path.glob("px4lockstep-sitl-*/px4/pid")))
     [pid] = tmp_path.glob("px4lockstep-sitl-*/px4/pid")

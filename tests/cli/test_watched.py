@@ -107,7 +107,7 @@ def test_a_crash_after_all_is_written_keeps_the_summary(tmp_path):
     assert not is_incomplete(tmp_path / "out")
 
 
-@pytest.mark.parametrize("command", [("uorb", "verify"), ("spec", "check", "iris"), ("determinism", "iris")])
+@pytest.mark.parametrize("command", [("uorb", "verify"), ("determinism", "iris")])
 def test_other_commands_that_start_px4_say_so_too(tmp_path, command):
     """In a line, with the remedy; nothing is on standard output."""
     (library,) = [word.partition("=")[2] for word in settings({}) if word.startswith("px4.libpath=")]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -67,6 +68,34 @@ def test_changes_act_from_the_moment_on_and_the_branch_replays(trunk):
     found = px4lockstep.diff(trunk, branch)
     assert found.first_difference is not None
     assert 6_000_000 <= found.first_difference.time_us <= 6_010_000
+
+
+def test_the_library_that_a_run_folder_names_needs_trust(trunk, untrusted):
+    """Its spec is a result like any other, whatever it says flies; `--set` is the user's choice."""
+    options = ("--at", "6", "--no-plots", "--json", "--out")
+    finished = run("branch", trunk, *options, "refused", cwd=trunk.parent)
+    assert finished.returncode == 2
+    assert f"error: {trunk / 'spec.toml'}: px4.libpath = '{trunk.parent}/" in finished.stderr
+    builtin = trunk.parent / "builtin"
+    shutil.copytree(trunk, builtin)
+    text = (builtin / "spec.toml").read_text("utf-8")
+    (builtin / "spec.toml").write_text(text.replace('kind = "px4"', 'kind = "builtin"'), "utf-8")
+    assert run("branch", builtin, *options, "refused", cwd=trunk.parent).returncode == 2
+    library = next(trunk.parent.glob("*.so"))
+    for chosen in (("--set", f"px4.libpath={library}"), ("--trust",)):
+        said = json.loads(run("branch", trunk, *options, f"by{chosen[0]}", *chosen, cwd=trunk.parent).stdout)
+        assert said["branches"][0]["digest"] == said["trunk_digest"]
+
+
+def test_workers_of_a_comparison_inherit_the_decision(python, untrusted, tmp_path):
+    """They fly a copy of the spec, from a folder that nobody trusts."""
+    script = (
+        "import sys\nfrom px4lockstep.flights.determinism import Variant, determinism\n"
+        "values = {'autopilot.kind': 'px4', 'px4.libpath': sys.argv[1], 'timeline.t_end_s': 0.5}\n"
+        "found = determinism('iris', variants=[Variant('one')], **values)\n"
+        "assert found.identical, found.flights\n"
+    )
+    python("-c", script, build_double(tmp_path))
 
 
 def test_it_can_not_go_on_from_a_recorded_moment(trunk):

@@ -213,6 +213,7 @@ ORDER = (
     "errors",
     "timebase",
     "io",
+    "trust",
     "checks",
     "part",
     "jit",

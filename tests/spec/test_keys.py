@@ -9,7 +9,7 @@ import pytest
 from px4lockstep.spec.json_schema import json_schema
 
 KEYS_0_1: dict[str, Any] = json.loads((Path(__file__).parent / "keys_0_1.json").read_text("utf-8"))
-WORDS = ("title", "description", "unit", "stage", "path")
+WORDS = ("title", "description", "unit", "stage", "path", "code")
 """Entries of the schema that say nothing about which values are valid."""
 
 

@@ -4,6 +4,7 @@ The module of a kind is imported when its keys are checked or it is made, not to
 
 * `make(own, px4, home, mission)`, which returns the autopilot of a flight,
 * `check_parameter(own, name, value)`, which refuses one of `autopilot.params`, unless it takes all of PX4's,
+* `locate(px4)`, which finds its code, if that is not this package's,
 * `check_workers(px4, workers)` if only so many can fly at the same time.
 """
 
@@ -118,6 +119,12 @@ def make_autopilot(own: AutopilotOptions, px4: object, home: tuple[float, float]
     kind = KINDS[own.kind]
     made: object = None if kind.module is None else kind.call("make", own, px4, home, mission)
     return made
+
+
+def locate_code(own: AutopilotOptions, px4: object) -> object | None:
+    """Return where the code of an autopilot is that is not this package's, without running any of it; else None."""
+    kind = KINDS[own.kind]
+    return kind.call("locate", px4) if kind.capabilities.takes_px4_params else None
 
 
 def workers_allowed(data: Mapping[str, Any], workers: int) -> int:

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,16 +11,29 @@ from typing import Any
 
 from px4lockstep.campaigns.build_cache import BuildCache
 from px4lockstep.campaigns.file_tables import CampaignFile, Vary
-from px4lockstep.campaigns.metrics import Metric, metrics_of
+from px4lockstep.campaigns.metrics import Metric, metrics_of, refuse_functions
 from px4lockstep.campaigns.sampling import Sampler, seed_of_run
+from px4lockstep.errors import InputError
 from px4lockstep.part import freeze
 from px4lockstep.px4.missions import parse_mission
+from px4lockstep.spec.code import code_keys, refuse_code
 from px4lockstep.spec.files import Layers
 from px4lockstep.spec.load import checked
-from px4lockstep.spec.overrides import apply_overrides
+from px4lockstep.spec.overrides import apply_overrides, canonical_key
 from px4lockstep.spec.spec import Places, Spec
+from px4lockstep.spec.stages import file_values
+from px4lockstep.trust import Chosen, refusal
 
 SEED = "aircraft.seed"
+Sent = tuple[str, bool]
+"""A campaign on its way to a worker: see `Campaign.sent`."""
+
+
+def refuse_inputs(inputs: Iterable[Vary]) -> None:
+    """Raise if an input that varies names code."""
+    for vary in inputs:
+        if canonical_key(vary.key) in code_keys():
+            raise InputError(refusal(f"vary.key = {vary.key!r}", "leave the input out"))
 
 
 @dataclass(frozen=True)
@@ -32,6 +46,7 @@ class Campaign:
     mission: tuple[str, str] | None = field(repr=False)  # name and text, if it is a file of the user's own
     sources: dict[str, str] = field(repr=False)  # the texts of the files that have users' metrics, by their paths
     folder: str  # where the campaign file was: users' metrics may import from beside them
+    is_trusted: bool = field(default=False, repr=False)  # the user chose the code that it names; never in a file
 
     @property
     def name(self) -> str:
@@ -58,14 +73,24 @@ class Campaign:
         return ({SEED: seed_of_run(own.seed, index)} if own.own_seeds and index >= 0 else {}) | inputs
 
     def spec(self, overrides: dict[str, Any]) -> Spec:
-        """Return the spec of a run that changes this of the aircraft file."""
-        layers = Layers(Places(f"the aircraft of campaign {self.name!r}"), dict(self.base))
+        """Return the spec of a run that changes this of the aircraft file; it writes to its run folder only."""
+        name = f"the aircraft of campaign {self.name!r}"
+        layers = Layers(Places(Chosen(name) if self.is_trusted else name), dict(self.base))
         if self.mission is not None:
             name, text = self.mission
             layers.missions[name] = parse_mission(text, name)
             layers.data["px4"] = self.base["px4"] | {"mission_path": name}  # by its name: its text is here
-        apply_overrides(layers, overrides, ())
+        apply_overrides(layers, overrides, (), is_chosen=self.is_trusted)
+        for key, _ in tuple(file_values({"run": layers.data.get("run", {})})):
+            layers.data["run"] = {name: value for name, value in layers.data["run"].items() if name != key[1]}
         return checked(layers, self.build_cache)
+
+    def refuse_code(self) -> None:
+        """Raise if it names code that the user has not chosen: metrics, inputs, or what all runs fly with."""
+        if not self.is_trusted:
+            refuse_functions(self.file.metric)
+            refuse_inputs(self.vary)
+            refuse_code(self.spec({}), is_strict=True)
 
     @cached_property
     def build_cache(self) -> BuildCache:
@@ -74,25 +99,32 @@ class Campaign:
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics, those that every campaign has first."""
+        """The metrics, those that every campaign has first; to load those in Python needs trust."""
+        if not self.is_trusted:
+            refuse_functions(self.file.metric)
         return metrics_of(self.file.metric, Path(self.folder), self.sources)
 
     # -- as text -------------------------------------------------------------------------------------------------
 
+    @property
+    def sent(self) -> "Sent":
+        """It as text, and whether it is trusted, as a worker gets it."""
+        return self.to_json(), self.is_trusted
+
     def to_json(self) -> str:
-        """Return it as text."""
-        fields = {own.name: getattr(self, own.name) for own in dataclasses.fields(self)}
+        """Return it as text, which says nothing about trust."""
+        fields = {own.name: getattr(self, own.name) for own in dataclasses.fields(self) if own.name != "is_trusted"}
         fields["file"] = self.file.model_dump(by_alias=True, exclude_none=True)
         return json.dumps(fields, indent=1, ensure_ascii=False)
 
     @classmethod
-    def of_json(cls, text: str) -> "Campaign":
-        """Return what `to_json` has written."""
+    def of_json(cls, text: str, *, is_trusted: bool) -> "Campaign":
+        """Return what `to_json` has written; whether it is trusted is never said by the text."""
         fields = json.loads(text)
         fields["file"] = CampaignFile.model_validate(freeze(fields["file"]))
         fields["base"] = freeze(fields["base"])
         fields["mission"] = None if fields["mission"] is None else tuple(fields["mission"])
-        return cls(**fields)
+        return cls(**fields | {"is_trusted": is_trusted})
 
     @cached_property
     def identity(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from px4lockstep.campaigns.campaign import Campaign
+from px4lockstep.campaigns.campaign import Campaign, Sent
 from px4lockstep.campaigns.flyer import fly_run
 from px4lockstep.campaigns.result_rows import Executor, Job, Row, lost
 from px4lockstep.errors import InputError
@@ -22,7 +22,7 @@ TIMEOUT_S = 10.0
 _one_at_a_time = threading.Lock()
 
 
-def fly_alone(campaign: str, index: int, inputs: dict[str, Any]) -> Row:
+def fly_alone(campaign: Sent, index: int, inputs: dict[str, Any]) -> Row:
     """Fly a run in a worker of the cluster."""
     with _one_at_a_time:
         return fly_run(campaign, index, inputs)
@@ -74,7 +74,7 @@ class DaskExecutor(Executor):
         """Fly jobs and yield their rows."""
         from distributed import as_completed
 
-        text, identity = self._campaign.to_json(), self._campaign.identity[:16]
+        sent, identity = self._campaign.sent, self._campaign.identity[:16]
         flying: dict[Any, Job] = {}
         # With its result, which is fetched at once: one that its worker takes with it is computed anew.
         waiting = as_completed(loop=self._client.loop, with_results=True, raise_errors=False)
@@ -84,7 +84,7 @@ class DaskExecutor(Executor):
                 job = next(jobs, None)
                 if job is None:
                     return
-                future = self._client.submit(fly_alone, text, *job, key=f"{identity}-{job[0]}", pure=False)
+                future = self._client.submit(fly_alone, sent, *job, key=f"{identity}-{job[0]}", pure=False)
                 flying[future] = job
                 waiting.add(future)
 

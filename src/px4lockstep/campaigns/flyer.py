@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from px4lockstep.campaigns.campaign import Campaign
+from px4lockstep.campaigns.campaign import Campaign, Sent
 from px4lockstep.campaigns.criteria import passes
 from px4lockstep.campaigns.kinds import FlightSignals
 from px4lockstep.campaigns.result_rows import ERROR, Row
@@ -104,15 +104,16 @@ class Flyer:
 
 
 @functools.lru_cache(maxsize=2)
-def flyer_of(campaign: str) -> Flyer:
-    """Return who flies a campaign, given as text, in this process."""
-    flyer = Flyer(Campaign.of_json(campaign))
+def flyer_of(campaign: Sent) -> Flyer:
+    """Return who flies a campaign in this process."""
+    text, is_trusted = campaign
+    flyer = Flyer(Campaign.of_json(text, is_trusted=is_trusted))
     gc.freeze()  # what is there now stays: the collector need not look at all of it every few runs
     return flyer
 
 
-def fly_run(campaign: str, index: int, inputs: dict[str, Any]) -> Row:
-    """Fly a run of a campaign, given as text, in this process. Whatever goes wrong is in its row."""
+def fly_run(campaign: Sent, index: int, inputs: dict[str, Any]) -> Row:
+    """Fly a run of a campaign in this process. Whatever goes wrong is in its row."""
     try:
         flyer = flyer_of(campaign)
     except LockstepError as error:

@@ -6,43 +6,47 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from px4lockstep.campaigns.campaign import Campaign
+from px4lockstep.campaigns.campaign import Campaign, refuse_inputs
 from px4lockstep.campaigns.criteria import check_criteria
 from px4lockstep.campaigns.distributions import SAMPLED, SMALLEST, check_distribution, value_of
 from px4lockstep.campaigns.file_tables import MAX_RUNS, CampaignFile, Vary
-from px4lockstep.campaigns.metrics import metrics_of
+from px4lockstep.campaigns.metrics import metrics_of, refuse_functions
 from px4lockstep.campaigns.sampling import full_length
 from px4lockstep.campaigns.stopping import check_target
 from px4lockstep.errors import InputError
 from px4lockstep.part import Key, keys_of, show
 from px4lockstep.part.wording import unknown
+from px4lockstep.spec.code import refuse_code
 from px4lockstep.spec.files import Layers, find_file, read_toml
 from px4lockstep.spec.load import checked
 from px4lockstep.spec.overrides import apply_overrides, canonical_key
 from px4lockstep.spec.report import Report
 from px4lockstep.spec.shipped import is_name, mission_file
 from px4lockstep.spec.spec import Places
+from px4lockstep.trust import Chosen, place_of
 
 Tables = dict[str, Any]
 
 
-def load_campaign(path: str | Path, runs: int | None = None) -> Campaign:
+def load_campaign(path: str | Path, runs: int | None = None, *, trust: bool = False) -> Campaign:
     """Load a campaign file, complete and checked.
 
     Args:
         path: The TOML file.
         runs: How many runs, in the place of the file's.
+        trust: Whether to run the code that its files name, wherever they are: see docs/files_from_strangers.md.
 
     Raises:
-        InputError: If anything is wrong with it or with the aircraft file, with all of it in one report.
+        InputError: If anything is wrong with it or with the aircraft file, with all of it in one report; or if they
+            name code, a metric in Python included, and are not trusted.
     """
     file = Path(path)
-    report = Report(Places(str(file)), CampaignFile)
     given = read_toml(file)
+    report = Report(Places(place_of(file, trust=trust)), CampaignFile)
     tables = _tables(given, report)
     _check_inputs(tables, report)
     _check_metrics(tables, file.parent, report)
-    layers = _base(given, file.parent, report)
+    layers = _base(given, file.parent, report, trust)
     report.raise_if_any()
     assert layers is not None  # or there is something in the report
     tables["vary"] = tuple(_with_paths(vary, file.parent) for vary in tables["vary"])
@@ -50,7 +54,9 @@ def load_campaign(path: str | Path, runs: int | None = None) -> Campaign:
     functions = [table.function.rpartition(":")[0] for table in own.metric if table.function is not None]
     sources = {name: (file.parent / Path(name).expanduser()).read_bytes().decode() for name in functions}
     try:
-        campaign = Campaign(own, _runs(own, runs), layers.data, _mission(layers), sources, str(file.parent.absolute()))
+        folder = str(file.parent.absolute())
+        # All that names code was asked of the user's trust, above.
+        campaign = Campaign(own, _runs(own, runs), layers.data, _mission(layers), sources, folder, is_trusted=True)
     except InputError as error:
         raise InputError(f"{file}: {error}") from error
     _check_values(campaign, report)
@@ -102,6 +108,9 @@ def _check_metrics(tables: Tables, folder: Path, report: Report) -> None:
     if "metric" not in tables:
         return
     try:
+        if not isinstance(report.places.main, Chosen):
+            refuse_functions(tables["metric"])
+            refuse_inputs(tables.get("vary", ()))
         metrics = metrics_of(tables["metric"], folder)
         check_criteria(tables.get("pass", ()), metrics)
         if tables.get("stop") is not None:
@@ -110,17 +119,17 @@ def _check_metrics(tables: Tables, folder: Path, report: Report) -> None:
         report.add((), str(error))
 
 
-def _base(given: Tables, folder: Path, report: Report) -> Layers | None:
+def _base(given: Tables, folder: Path, report: Report, trust: bool) -> Layers | None:
     """Return the aircraft file, with the changes that all runs have, if the campaign file names one."""
     about, changes = given.get("campaign"), given.get("set", {})
     if not isinstance(about, dict) or not isinstance(about.get("base"), str) or not isinstance(changes, dict):
         return None
     try:
-        layers = Layers(Places(str(find_file(about["base"], folder))))
+        layers = Layers(Places(str(find_file(about["base"], folder))), trust=trust)
         layers.add_file(Path(layers.places.main))
         layers.report.raise_if_any()
-        apply_overrides(layers, changes, (), folder)
-        checked(layers)
+        apply_overrides(layers, changes, (), folder, is_chosen=isinstance(report.places.main, Chosen))
+        refuse_code(checked(layers), is_strict=True)  # whatever autopilot flies: an input may be another one
     except InputError as error:
         report.add(("campaign", "base"), f"campaign.base: {error}")
         return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any, cast
 
-from px4lockstep.campaigns.campaign import Campaign
+from px4lockstep.campaigns.campaign import Campaign, Sent
 from px4lockstep.campaigns.result_rows import MAX_ATTEMPTS, Executor, Job, Row, lost
 from px4lockstep.errors import SimulationError
 from px4lockstep.processes import Interpreter, name_of
@@ -34,7 +34,7 @@ class Worker:
     job: Job | None = None
 
     @classmethod
-    def start(cls, campaign: str) -> "Worker":
+    def start(cls, campaign: Sent) -> "Worker":
         """Start one."""
         try:
             ours, theirs = Pipe()
@@ -123,7 +123,7 @@ class LocalExecutor(Executor):
         """Return a worker that has nothing to fly, a new one if there may be more; None if all are busy."""
         found = next((worker for worker in self._team if worker.job is None), None)
         if found is None and len(self._team) < self.workers:
-            found = Worker.start(self.campaign.to_json())
+            found = Worker.start(self.campaign.sent)
             self._team.append(found)
         return found
 

@@ -19,6 +19,7 @@ from px4lockstep.campaigns.result_rows import ABOUT
 from px4lockstep.errors import InputError, MetricError, did_you_mean
 from px4lockstep.part import KEY, Part, Seconds, entry, show, wrong
 from px4lockstep.timebase import seconds_to_us
+from px4lockstep.trust import refusal
 
 if TYPE_CHECKING:
     from px4lockstep.flights.run import Run
@@ -172,6 +173,14 @@ def metric_of(table: MetricTable, folder: Path, sources: Mapping[str, str] | Non
     description += f", until {table.until_s} s" if table.until_s is not None else ""
     unit = kind.unit or unit_of(table.signal or "")
     return Metric(table.name, unit, description, kind.is_bool, partial(kind.measure, **arguments))
+
+
+def refuse_functions(tables: Sequence[MetricTable]) -> None:
+    """Raise if a metric is a function in a file, of a campaign that the user has not chosen to trust."""
+    for table in tables:
+        if table.function is not None:
+            named = f"metric {table.name!r}, function = {show(table.function)}"
+            raise InputError(refusal(named, "leave the metric out"))
 
 
 def metrics_of(

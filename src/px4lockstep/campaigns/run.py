@@ -15,7 +15,7 @@ from typing import Literal
 from px4lockstep.autopilots.kinds import workers_allowed
 from px4lockstep.campaigns.campaign import Campaign
 from px4lockstep.campaigns.dask_cluster import DaskExecutor
-from px4lockstep.campaigns.folder import CampaignFolder, check_is_free
+from px4lockstep.campaigns.folder import PLAN, CampaignFolder, check_is_free
 from px4lockstep.campaigns.load import load_campaign
 from px4lockstep.campaigns.local import LocalExecutor, default_workers
 from px4lockstep.campaigns.result_rows import ERROR, Executor, Job, Row
@@ -63,6 +63,7 @@ def run_campaign(
     out: str | Path | None = None,
     resume: bool = False,
     watch: Watch | None = None,
+    trust: bool = False,
 ) -> CampaignResult:
     """Fly a campaign.
 
@@ -75,9 +76,10 @@ def run_campaign(
         out: The folder; left out, a new one in `campaigns/`.
         resume: Whether to go on with the campaign in that folder: what is there is not flown again.
         watch: Is told of each row; returns whether to go on.
+        trust: Whether to run the code that the file or folder names: see docs/files_from_strangers.md.
 
     Raises:
-        InputError: If anything is wrong with the file, before the first flight.
+        InputError: If anything is wrong with the file, before the first flight; or if it names code and is not trusted.
         SimulationError: If no worker can be started.
     """
     if workers is not None and not 1 <= workers <= 1_000:
@@ -88,8 +90,8 @@ def run_campaign(
         raise InputError("a scheduler is Dask's; use --engine dask with it")
     if out is not None and not resume:
         check_is_free(out)  # before the rehearsal
-    folder = _resumed(file, out, runs) if resume else None
-    campaign = load_campaign(file, runs) if folder is None else folder.campaign
+    folder = _resumed(file, out, runs, trust) if resume else None
+    campaign = load_campaign(file, runs, trust=trust) if folder is None else folder.campaign
     count = workers_allowed(campaign.base, default_workers() if workers is None else workers)
     executor: Executor
     if engine == "dask":
@@ -185,22 +187,27 @@ def rehearse(executor: Executor) -> None:
             raise InputError(f"the flight of the aircraft file as it is, before the first run: {row.error}")
 
 
-def _resumed(file: str | Path, out: str | Path | None, runs: int | None) -> CampaignFolder:
+def _resumed(file: str | Path, out: str | Path | None, runs: int | None, trust: bool) -> CampaignFolder:
     """Return the folder to go on with: the one that is given, or `out` if it has the same campaign as the file."""
     if Path(file).is_dir():
-        folder = CampaignFolder.open(file)
+        folder = CampaignFolder.open(file, trust=trust)
+        try:
+            folder.campaign.refuse_code()
+        except InputError as error:
+            raise InputError(f"{folder.path / PLAN}: {error}") from error
         if out is not None or (runs is not None and runs != folder.campaign.runs):
             raise InputError("a folder is resumed as it is; give the campaign file for anything else")
         return folder
     if out is None:
         raise InputError("--resume needs the campaign's folder: px4lockstep campaign run FOLDER --resume")
     folder = CampaignFolder.open(out)
-    if load_campaign(file, runs).identity != folder.campaign.identity:
+    campaign = load_campaign(file, runs, trust=trust)
+    if campaign.identity != folder.campaign.identity:
         raise InputError(
             f"{file}, or a file that it names, is not what {out} was begun with; resume the folder itself, or fly a "
             "new campaign in a new folder"
         )
-    return folder
+    return CampaignFolder(folder.path, campaign)
 
 
 def row_of(folder: CampaignFolder, index: int) -> Row:

@@ -11,15 +11,16 @@ import os
 import signal
 import sys
 from multiprocessing.connection import Connection
+from typing import Any
 
 from px4lockstep.campaigns.flyer import fly_run
 from px4lockstep.processes import ending_with
 
 
-def work(pipe: "Connection[object, tuple[int, dict[str, object]]]") -> None:
+def work(pipe: "Connection[object, Any]") -> None:
     """Fly what comes."""
     try:
-        campaign = str(pipe.recv())
+        campaign = pipe.recv()
         while True:
             index, inputs = pipe.recv()
             pipe.send(fly_run(campaign, index, inputs))

@@ -82,6 +82,9 @@ FolderArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folde
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="TABLE.KEY=VALUE", help="Change a value; may be repeated.")
 ]
+TrustOption = Annotated[
+    bool, typer.Option("--trust", help="Run the code that the file names: PX4's library, metrics in Python.")
+]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show what real PX4 prints, on standard error.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 OutOption = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Where to write.")]
@@ -94,6 +97,7 @@ def run(
     seed: Annotated[str | None, typer.Option(metavar="N", help="Random seed.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run folder; runs/NAME-TIME if left out.")] = None,
     plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Whether to draw the flight.")] = True,
+    trust: TrustOption = False,
     verbose: VerboseOption = False,
     force: ForceOption = False,
     as_json: JsonOption = False,
@@ -130,6 +134,7 @@ def branch(
     out: Annotated[Path | None, typer.Option("--out", metavar="PATH", help="The folder of the branches.")] = None,
     plots: PlotsOption = True,
     force: ForceOption = False,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Fly on from a recorded moment, with changes. Exit: 0 flown, 1 a branch failed, 2 bad input."""
@@ -154,6 +159,7 @@ def determinism(
     spec: SpecArgument,
     runs: Annotated[int, typer.Option(help="How many fresh processes fly it as usual.")] = 2,
     settings: SetOption = None,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Fly in many ways (fresh, interpreted, generic CPU, workers) and compare to the bit; exit with 1 if any differ."""
@@ -195,6 +201,15 @@ def compare(
 @command(app, "doctor.run_doctor")
 def doctor(as_json: JsonOption = False) -> None:
     """Say what this installation has: versions, processor, cache, PX4."""
+
+
+@command(app, "trust.change_trust", "trust")
+def trust_command(
+    folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="The folder to trust.")] = None,
+    remove: Annotated[Path | None, typer.Option("--remove", metavar="DIR", help="No longer trust a folder.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Print the folders that are trusted.")] = False,
+) -> None:
+    """Trust a folder: files in it may name code to run, such as PX4's library or metrics in Python."""
 
 
 spec_app = typer.Typer(help="The aircraft files.", no_args_is_help=True)
@@ -274,6 +289,7 @@ def campaign_run(
     out: Annotated[Path | None, typer.Option("--out", help="The folder; campaigns/NAME-TIME if left out.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Fly only what is missing in the folder.")] = False,
     plots: PlotsOption = True,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Fly a campaign. Exit: 0 flown, whatever came of the runs; 2 bad input; 129, 130, 143 stopped by a signal."""
@@ -295,6 +311,7 @@ def campaign_rerun(
     index: Annotated[int, typer.Argument(metavar="INDEX", help="Of the run, from 0 on.")],
     out: Annotated[Path | None, typer.Option("--out", help="The run folder; DIR/run-INDEX if left out.")] = None,
     plots: PlotsOption = True,
+    trust: TrustOption = False,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> None:

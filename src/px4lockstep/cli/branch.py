@@ -38,6 +38,7 @@ def branch_run(
     count: int,
     plots: bool,
     force: bool,
+    trust: bool,
     as_json: bool,
     settings: Sequence[str] = (),
     events: Sequence[str] = (),
@@ -48,7 +49,7 @@ def branch_run(
     recording = read_recording(recorded)
     if is_of_px4(recording):
         root = out or fresh_folder(f"{recorded.name}-branch")
-        asked = {"settings": settings, "events": wanted, "count": count, "plots": plots, "force": force}
+        asked = {"settings": settings, "events": wanted, "count": count, "plots": plots, "force": force, "trust": trust}
         return _fork(recorded, recording, at_s, root, asked, as_json)
     trunk = Trunk.of(recording, at_s)
     flown: list[tuple[dict[str, Any], tuple[Change, ...]]] = []

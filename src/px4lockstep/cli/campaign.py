@@ -97,9 +97,9 @@ def plot_folder(folder: Path, force: bool, out: Path | None = None) -> int:
     return FLOWN
 
 
-def rerun_one(folder: Path, index: int, out: Path | None = None, **options: Any) -> int:
+def rerun_one(folder: Path, index: int, trust: bool, out: Path | None = None, **options: Any) -> int:
     """Fly a run again, with log and recording; return the exit code: whether it is the same flight."""
-    opened = CampaignFolder.open(folder)
+    opened = CampaignFolder.open(folder, trust=trust)
     row = row_of(opened, index)
     out = out or folder / f"run-{index:05d}"
     if out.is_dir() and any(out.iterdir()):

@@ -18,9 +18,9 @@ IDENTICAL, DIFFERENT = 0, 1
 SHOWN = 16  # of a digest's 64 digits, in the table
 
 
-def run_determinism(spec: str, runs: int, as_json: bool, settings: Sequence[str] = ()) -> int:
+def run_determinism(spec: str, runs: int, trust: bool, as_json: bool, settings: Sequence[str] = ()) -> int:
     """Fly, print what came out, and return the exit code."""
-    loaded = load_spec(spec, settings=settings)
+    loaded = load_spec(spec, settings=settings, trust=trust)
     if not loaded.autopilot.capabilities.needs_child:
         return _fly(loaded, runs, as_json)
     return in_child(lambda: _fly(loaded, runs, as_json))

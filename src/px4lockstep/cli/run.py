@@ -48,10 +48,10 @@ class Options:
         return {} if self.expected is None else {"expected_digest": self.expected, "matches": digest == self.expected}
 
 
-def run_spec(spec: str, settings: Sequence[str] = (), seed: str | None = None, **options: Any) -> int:
+def run_spec(spec: str, trust: bool, settings: Sequence[str] = (), seed: str | None = None, **options: Any) -> int:
     """Fly; return the exit code."""
     seeds = [] if seed is None else [f"aircraft.seed={seed}"]
-    loaded = load_spec(spec, settings=[*settings, *seeds])
+    loaded = load_spec(spec, settings=[*settings, *seeds], trust=trust)
     if loaded.run.mode == "replay":
         return replay_run(str(loaded.run.recording_in), options["as_json"], spec=loaded)
     return fly_spec(loaded, Options(**options))

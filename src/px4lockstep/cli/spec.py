@@ -4,13 +4,14 @@ import json
 import sys
 from collections.abc import Sequence
 
-from px4lockstep.cli.watched import in_child
-from px4lockstep.px4.console import STANDARD_ERROR, console_into
+from px4lockstep.autopilots.kinds import locate_code
+from px4lockstep.errors import InputError
 from px4lockstep.spec.build import build
+from px4lockstep.spec.code import refuse_code
 from px4lockstep.spec.json_schema import json_schema
 from px4lockstep.spec.load import load_spec
+from px4lockstep.spec.report import Report
 from px4lockstep.spec.shipped import shipped_aircraft, shipped_missions
-from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.toml_text import to_toml
 
 
@@ -30,21 +31,25 @@ def show_spec(spec: str, settings: Sequence[str] = ()) -> int:
 
 
 def check_spec(spec: str, settings: Sequence[str] = ()) -> int:
-    """Load and build an aircraft file; what is wrong with it is an error."""
+    """Load and build an aircraft file; what is wrong with it is an error. Code that it names is found and not run."""
     loaded = load_spec(spec, settings=settings)
-    if not loaded.autopilot.capabilities.needs_child:
-        return _check(spec, loaded)
-    return in_child(lambda: _check(spec, loaded))
-
-
-def _check(name: str, spec: Spec) -> int:
-    """Build a flight."""
-    with console_into(STANDARD_ERROR):
-        flight = build(spec)
-        flight.simulation.close()
+    flight = build(loaded, runs_code=False)
+    flight.simulation.close()
+    try:
+        code = locate_code(loaded.autopilot, loaded.px4)
+    except InputError as error:
+        report = Report(loaded.places)
+        report.add(("px4",), str(error), ("autopilot", "px4"))
+        raise report.error() from error
     for warning in flight.warnings:
         sys.stdout.write(f"warning: {warning}\n")
-    sys.stdout.write(f"{name}: good\n")
+    if code is not None:
+        sys.stdout.write(f"{loaded.autopilot.capabilities.name}: {code}, not loaded\n")
+        try:
+            refuse_code(loaded)
+        except InputError as error:
+            sys.stdout.write(f"warning: it will not be flown as it is: {error}\n")
+    sys.stdout.write(f"{spec}: good\n")
     return 0
 
 

@@ -30,6 +30,7 @@ from px4lockstep.flights.run import Run, fly
 from px4lockstep.processes import ask_child, crash_of
 from px4lockstep.px4.console import flush_console, log_of_console, printed_in
 from px4lockstep.spec.build import Flight, build
+from px4lockstep.spec.code import refuse_code
 from px4lockstep.spec.load import change_spec, load_spec
 from px4lockstep.spec.spec import Spec
 from px4lockstep.timebase import seconds_to_us
@@ -126,6 +127,7 @@ def fork(
     plots: bool = False,
     force: bool = False,
     console: BinaryIO | None = None,
+    trust: bool = False,
 ) -> list[Forked]:
     """Fly on from a moment of a recorded flight of real PX4, a child process each.
 
@@ -140,9 +142,10 @@ def fork(
         plots: Whether to draw them.
         force: Whether `run.log_csv` and `run.recording_out` may overwrite files outside the run folder.
         console: The file that PX4's console goes into, if it does: `px4.log` of each branch then begins with it.
+        trust: Whether to load the library that the run folder names: see docs/files_from_strangers.md.
 
     Raises:
-        InputError: If it can't be read or flown, or a change can't be made in flight.
+        InputError: If it can't be read or flown, a change can't be made in flight, or the run folder is not trusted.
         SimulationError: If the flight can't be reproduced, or a branch could not be flown.
     """
     if not hasattr(os, "fork"):
@@ -153,7 +156,7 @@ def fork(
     asked = (before, overrides or {}, settings, events)
     spec, changes = next(branch_specs(*asked, seconds_to_us(at_s, "at_s"), count))
     _refuse_of_the_host(before, spec, changes)
-    library = _library_of(source) | _library_in(spec)
+    library = (_library_of(source, trust) if spec.px4.libpath is None else {}) | _library_in(spec)
     trunk = LiveTrunk.of(recording, before, at_s, library)
     try:
         flush_console()
@@ -195,10 +198,14 @@ def _refuse_of_the_host(before: Spec, after: Spec, changes: tuple[Change, ...]) 
             raise InputError(f"px4.params: {name} can't be taken back in flight; give it the value that it is to have")
 
 
-def _library_of(source: str | Path | Recording) -> dict[str, str]:
-    """Return where a run folder's flight found PX4, if it is one and says so."""
+def _library_of(source: str | Path | Recording, trust: bool) -> dict[str, str]:
+    """Return where a run folder's flight found PX4, if it is one and says so; its own word needs trust."""
     path = None if isinstance(source, Recording) else Path(source) / SPEC
-    return _library_in(load_spec(path)) if path is not None and path.exists() else {}
+    if path is None or not path.exists():
+        return {}
+    spec = load_spec(path, trust=trust)
+    refuse_code(spec, is_strict=True)
+    return _library_in(spec)
 
 
 def _library_in(spec: Spec) -> dict[str, str]:

@@ -143,14 +143,14 @@ def fly(flight: Flight, watch: Watch | None = None) -> Run:
 
 
 @overload
-def simulate(spec: str | Path | Spec, /, *, watch: Watch | None, **overrides: Any) -> Run: ...
+def simulate(spec: str | Path | Spec, /, *, watch: Watch | None, trust: bool = False, **overrides: Any) -> Run: ...
 
 
 @overload
 def simulate(spec: str | Path | Spec, /, **overrides: Any) -> Run: ...  # to a type checker, **{"a.b": 7} may be `watch`
 
 
-def simulate(spec: str | Path | Spec, /, *, watch: Watch | None = None, **overrides: Any) -> Run:
+def simulate(spec: str | Path | Spec, /, *, watch: Watch | None = None, trust: bool = False, **overrides: Any) -> Run:
     """Fly an aircraft file, to its end.
 
         run = simulate("iris", **{"environment.wind": "none", "aircraft.seed": 7})
@@ -163,6 +163,7 @@ def simulate(spec: str | Path | Spec, /, *, watch: Watch | None = None, **overri
     Args:
         spec: The name of an aircraft that ships with the package (`iris`), the path of a file, or a loaded one.
         watch: Called with the simulation after every simulated second; if it returns True, the flight ends.
+        trust: Whether to run the code that the file names, wherever it is: see docs/files_from_strangers.md.
         overrides: Values by dotted key that replace the file's: `**{"power.batteries[0].soc0": 0.5}`.
 
     Returns:
@@ -172,13 +173,13 @@ def simulate(spec: str | Path | Spec, /, *, watch: Watch | None = None, **overri
         InputError: If anything in the file or the overrides is wrong, with all of it in one report.
         SimulationError: If the run can't go on.
     """
-    return fly(build(loaded(spec, overrides)), watch)
+    return fly(build(loaded(spec, overrides, trust)), watch)
 
 
-def loaded(spec: str | Path | Spec, overrides: Mapping[str, Any]) -> Spec:
+def loaded(spec: str | Path | Spec, overrides: Mapping[str, Any], trust: bool = False) -> Spec:
     """Return a spec by its name or path, with changes, or the one that is loaded."""
     if not isinstance(spec, Spec):
-        return load_spec(spec, overrides)
-    if overrides:
-        raise InputError("overrides are for a name or a path; load_spec(path, overrides) gives a changed file")
+        return load_spec(spec, overrides, trust=trust)
+    if overrides or trust:
+        raise InputError("overrides and trust are for a name or a path; load_spec(path, overrides, trust=True) takes")
     return spec

@@ -140,9 +140,16 @@ def entry(default: Any = ..., doc: str = "", unit: str = "", *, stage: str | Non
     return Field(default, description=description, json_schema_extra=extra, **limits)
 
 
-def path_entry(doc: str, stage: str = "files") -> Any:
-    """Return a key that has a path, or none."""
-    return entry(None, doc, stage=stage, min_length=1, extra={"path": True})
+def path_entry(doc: str, stage: str = "files", code: str | None = None) -> Any:
+    """Return a key that has a path, or none; `code` is the kind of autopilot that runs what it names, if one does."""
+    doc += " It names code: see docs/files_from_strangers.md." if code else ""
+    return entry(None, doc, stage=stage, min_length=1, extra={"path": True} | ({"code": code} if code else {}))
+
+
+def is_path(info: FieldInfo | None) -> bool:
+    """Whether a key holds a path."""
+    extra = None if info is None else info.json_schema_extra
+    return isinstance(extra, dict) and bool(extra.get("path"))
 
 
 def misfit(key: str, value: Any, text: str) -> tuple[Key, str]:

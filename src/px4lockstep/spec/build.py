@@ -21,6 +21,7 @@ from px4lockstep.part import at, dotted
 from px4lockstep.px4.missions import Mission
 from px4lockstep.scenario.scenario import Scenario, time_key
 from px4lockstep.spec.checks import us
+from px4lockstep.spec.code import refuse_code
 from px4lockstep.spec.flight_tables import Home
 from px4lockstep.spec.report import Report
 from px4lockstep.spec.spec import Spec
@@ -56,6 +57,7 @@ def build(
     replay: Streams | None = None,
     session: Session | None = None,
     builder: Builder | None = None,
+    runs_code: bool = True,
 ) -> Flight:
     """Build a flight.
 
@@ -65,19 +67,24 @@ def build(
         replay: Streams that take the place of scenario, wind and autopilot.
         session: An autopilot that flies already, for a branch of its flight; left out, one is made.
         builder: Makes the parts and writes the records; left out, all anew.
+        runs_code: Whether to start an autopilot that is code of others; without it, the flight can only be looked at.
 
     Raises:
-        InputError: If it can't be flown; the message names file and key.
+        InputError: If it can't be flown, or names code that the user has not chosen; the message names file and key.
     """
     if replay is None and spec.run.mode == "replay":
         place = spec.places.of(("run", "mode"), ("run",))
         raise InputError(
             f"{place}: run.mode = 'replay' flies nothing; px4lockstep.replay(spec.run.recording_in, spec=spec) replays"
         )
+    if replay is None and session is None and runs_code:
+        refuse_code(spec)
     builder, report = builder or Builder(), Report(spec.places)
     aircraft, autopilot = build_parts(spec, report, builder, is_flown=replay is None and session is None)
     if aircraft is None or report.lines:
         raise report.error()
+    if not runs_code and spec.autopilot.capabilities.needs_child:  # it would be loaded here; others wait for a step
+        autopilot = None
     try:
         with at(()):
             axes = builder.made(Timing.axes, spec.timeline)

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from px4lockstep.errors import InputError, did_you_mean
-from px4lockstep.part import Key, Part, dotted, freeze, keys_of, model_at, show
+from px4lockstep.part import Key, Part, dotted, freeze, is_path, keys_of, model_at, show
 from px4lockstep.px4.missions import Mission
+from px4lockstep.spec.code import code_in
 from px4lockstep.spec.flight_tables import OUTPUTS
 from px4lockstep.spec.report import Report
 from px4lockstep.spec.shipped import is_name, shipped_aircraft
 from px4lockstep.spec.spec import Places, Spec
+from px4lockstep.trust import place_of
 
 GREEK_KEY = re.compile(r"^[ \t]*(\w*[τωζμµ]\w*)[ \t]*=", re.MULTILINE)
 DEEP_KEY = re.compile(r"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){50}")
@@ -93,6 +95,8 @@ class Layers:
     missions: dict[str, Mission] = field(default_factory=dict)
     """Missions that are at hand, by the path that a text names them by."""
     count: int = 0
+    trust: bool = False
+    """Whether the user trusts all files, wherever they are."""
 
     def __post_init__(self) -> None:
         """Prepare the report."""
@@ -121,12 +125,15 @@ class Layers:
         self._add(own, label, path.parent, (*before, path))
 
     def add_text(self, text: str, label: str) -> None:
-        """Merge the text of a file that is not on the disk. Its paths are those of `missions`, or from where we are."""
+        """Merge the text of a file that is not on the disk, and extends none. Its paths are those of `missions`."""
         try:
             own = parse_toml(text.encode(errors="surrogatepass"), label)
         except InputError as error:
             self.report.lines.append(str(error))
             return
+        if "extends" in own:
+            extends = show(own.pop("extends"))
+            self.report.lines.append(f"{label}: extends = {extends} is not allowed; results name no files of a machine")
         self._add(own, label, None, ())
 
     def _add(self, own: dict[str, Any], label: str, folder: Path | None, chain: tuple[Path, ...]) -> None:
@@ -145,14 +152,17 @@ class Layers:
                 self.add_file(find_file(base, folder), chain)
             except InputError as error:
                 self.report.lines.append(f"{label}: extends: {error}")
-        self.add_table(own, label, folder)
+        self.add_table(own, label, folder, chain[-1] if chain else None)
 
-    def add_table(self, own: dict[str, Any], label: str, folder: Path | None) -> None:
-        """Merge a table that was read from a file."""
+    def add_table(self, own: dict[str, Any], label: str, folder: Path | None, file: Path | None = None) -> None:
+        """Merge a table that was read from a file; the code that it names is chosen if the file is trusted."""
         sensors = own.get("sensors")
         if isinstance(sensors, dict) and list(sensors) == ["sensors"]:  # PX4Lockstep.jl takes [[sensors.sensors]] too
             own["sensors"] = sensors["sensors"]
-        self.merge(self.data, self.respell(own, (), label, folder), label, ())
+        respelled = self.respell(own, (), label, folder)
+        if file is not None and any(code_in(respelled)):
+            label = place_of(file, trust=self.trust)
+        self.merge(self.data, respelled, label, ())
 
     # -- spelling --------------------------------------------------------------------------------------------------
 
@@ -242,9 +252,3 @@ def _copied(value: Any) -> Any:
 def canonical(model: type[Part], name: str) -> str:
     """Return the name of a key for any of its spellings; a keyboard's µ is the Greek μ."""
     return model.aliases.get(unicodedata.normalize("NFKC", name), name)
-
-
-def is_path(info: Any) -> bool:
-    """Whether a key holds a path."""
-    extra = info.json_schema_extra
-    return isinstance(extra, dict) and bool(extra.get("path"))

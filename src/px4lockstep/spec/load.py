@@ -11,17 +11,20 @@ from pydantic import TypeAdapter, ValidationError
 from px4lockstep.engine.builder import Builder
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator
-from px4lockstep.part import CHECK_LATER, Key, checks_of, keys_of
+from px4lockstep.part import CHECK_LATER, Key, checks_of, dotted, keys_of, show
 from px4lockstep.part.wording import unknown
 from px4lockstep.px4.missions import parse_mission
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.build import build_aircraft, build_parts
 from px4lockstep.spec.checks import CHECKS, Tables
+from px4lockstep.spec.code import code_in
 from px4lockstep.spec.files import Layers, find_file
 from px4lockstep.spec.overrides import apply_overrides
 from px4lockstep.spec.report import MAX_LINES
-from px4lockstep.spec.shipped import mission_of
+from px4lockstep.spec.shipped import is_name, mission_of
 from px4lockstep.spec.spec import Places, Spec
+from px4lockstep.spec.stages import file_values
+from px4lockstep.trust import Chosen
 from px4lockstep.vehicle.actuators import Actuation
 from px4lockstep.vehicle.aircraft import Aircraft, completed_power
 from px4lockstep.vehicle.airframe import MISSING_INERTIA, Airframe
@@ -36,6 +39,7 @@ def load_spec(
     settings: Sequence[str] = (),
     *,
     reads_mission: bool = True,
+    trust: bool = False,
 ) -> Spec:
     """Load an aircraft file, complete and checked.
 
@@ -44,6 +48,7 @@ def load_spec(
         overrides: Values by dotted key that replace the file's: `{"environment.wind": "ou"}`.
         settings: The same as texts, as the command line has them: `["environment.wind=ou"]`.
         reads_mission: Whether to read the mission too; else `spec.mission` does, when it is asked for.
+        trust: Whether to run the code that its files name, wherever they are: see docs/files_from_strangers.md.
 
     Returns:
         All values and the mission, with defaults for what was left out.
@@ -53,7 +58,7 @@ def load_spec(
             allowed, and the closest known key.
     """
     path = find_file(source)
-    layers = Layers(Places(str(path)))
+    layers = Layers(Places(str(path)), trust=trust)
     layers.add_file(path)
     layers.report.raise_if_any()  # without all files, the rest would only be confusing
     apply_overrides(layers, overrides or {}, settings)
@@ -61,9 +66,10 @@ def load_spec(
 
 
 def parse_spec(text: str, name: str = "the spec", *, missions: Mapping[str, str] | None = None) -> Spec:
-    """Return the spec of a file's text, complete and checked, without looking at the disk.
+    """Return the spec that results hold as a text, complete and checked, without looking at the disk.
 
-    Errors call the file `name`; `missions` has their texts, by the path that `px4.mission_path` names them by.
+    Errors call the file `name`; `missions` has their texts, by the path that `px4.mission_path` names them by. Results
+    name no file of a machine, to read, to write or to run: a text that does is refused.
     """
     layers = Layers(Places(name))
     for path, mission in (missions or {}).items():
@@ -73,6 +79,10 @@ def parse_spec(text: str, name: str = "the spec", *, missions: Mapping[str, str]
             _add_mission_errors(layers, error)
     layers.add_text(text, name)
     layers.report.raise_if_any()
+    for key, value in file_values(layers.data):
+        if key != ("px4", "mission_path") or not (value in layers.missions or is_name(str(value))):
+            layers.report.add(key, f"{dotted(key)} = {show(value)} is not allowed; results name no files of a machine")
+    layers.report.raise_if_any()
     return checked(layers)
 
 
@@ -80,7 +90,10 @@ def change_spec(spec: Spec, overrides: Mapping[str, Any] | None = None, settings
     """Return a spec with other values, checked; the mission is the same unless its path changes."""
     layers = Layers(spec.places.copy(), spec.model_dump(by_alias=True, exclude_none=True), dict(spec.missions))
     apply_overrides(layers, overrides or {}, settings)
-    return checked(layers)
+    changed = checked(layers)
+    kept = spec.untrusted.items() & changed.untrusted.items()  # parts that were made in Python since need no trust
+    changed._untrusted = dict(kept)
+    return changed
 
 
 def load_aircraft(
@@ -128,6 +141,8 @@ def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bo
     report.raise_if_any()
     spec = Spec.model_construct(**tables)  # its tables are valid
     spec._places, spec._missions = layers.places, layers.missions
+    named = code_in(layers.data)
+    spec._untrusted = {key: value for key, value in named if not isinstance(layers.places.own(key), Chosen)}
     return spec
 
 

@@ -10,6 +10,7 @@ from px4lockstep.errors import InputError
 from px4lockstep.part import Key, Part, dotted, field_at, freeze, model_at, show
 from px4lockstep.spec.files import Layers, canonical
 from px4lockstep.spec.spec import Spec
+from px4lockstep.trust import Chosen
 
 MAX_SHOWN = 100
 PART = re.compile(r"[^.\[\]=\s]+|\[\d+\]")
@@ -47,17 +48,24 @@ def split_key(text: str) -> Key:
 
 
 def apply_overrides(
-    layers: Layers, overrides: Mapping[str, Any], settings: Sequence[str], folder: Path | None = None
+    layers: Layers,
+    overrides: Mapping[str, Any],
+    settings: Sequence[str],
+    folder: Path | None = None,
+    *,
+    is_chosen: bool = True,
 ) -> None:
     """Change what was read from files by values, and then by texts of the command line, `table.key=value`.
 
-    What can't be changed goes into the report. Paths are from `folder`; left out, from where we are.
+    What can't be changed goes into the report. Paths are from `folder`; left out, from where we are. The code that they
+    name is the user's choice, unless they come from a file that is not trusted.
     """
+    place_type = Chosen if is_chosen else str
     folder = Path.cwd() if folder is None else folder
     for name, value in overrides.items():
-        _apply(layers, f"override {_shown(name)}", name, value, folder)
+        _apply(layers, place_type(f"override {_shown(name)}"), name, value, folder)
     for text in settings:
-        place = f"--set {_shown(text)}"
+        place = place_type(f"--set {_shown(text)}")
         try:
             name, value = parse_override(text)
         except InputError as error:

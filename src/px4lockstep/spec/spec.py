@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Container
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import PrivateAttr
 
@@ -16,6 +16,7 @@ from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.flight_tables import AircraftTable, Home, Plant, RunTable, SensorTable
 from px4lockstep.spec.shipped import mission_of
 from px4lockstep.spec.timing import Timing
+from px4lockstep.trust import Chosen
 from px4lockstep.vehicle.actuators import Actuation
 from px4lockstep.vehicle.airframe import Airframe
 from px4lockstep.vehicle.power import Power
@@ -23,7 +24,7 @@ from px4lockstep.vehicle.power import Power
 
 @dataclasses.dataclass
 class Places:
-    """Where values came from: a file, or an override."""
+    """Where values came from: a file, or an override. A place that the user chose is a `trust.Chosen`."""
 
     main: str
     """The file that was asked for."""
@@ -38,12 +39,16 @@ class Places:
         """Return a copy that can be added to."""
         return Places(self.main, dict(self.files), list(self.overrides), dict(self.elsewhere))
 
+    def own(self, key: Key) -> str:
+        """Return the one place that a key came from, or the table that it would be in."""
+        return next((self.files[key[:n]] for n in range(len(key), 0, -1) if key[:n] in self.files), self.main)
+
     def of(self, key: Key, tables: Container[str | int] = ()) -> str:
         """Return where a key, or the table that it would be in, came from.
 
         Overrides of the tables that it was checked against are named too: the error may be theirs.
         """
-        own = next((self.files[key[:n]] for n in range(len(key), 0, -1) if key[:n] in self.files), self.main)
+        own = self.own(key)
         if own in self.overrides:
             return own
         given = [place for other, place in self.files.items() if other[0] in tables]
@@ -70,13 +75,19 @@ class Spec(Part):
     run: RunTable = entry(RunTable.model_validate({}), "What is kept.", stage="output")
 
     used_up: ClassVar[tuple[str, ...]] = ("extends",)
-    _places: Places = PrivateAttr(default_factory=lambda: Places("spec"))
+    _places: Places = PrivateAttr(default_factory=lambda: Places(Chosen("spec")))  # made in Python
     _missions: dict[str, Mission] = PrivateAttr(default_factory=dict)
+    _untrusted: dict[Key, Any] = PrivateAttr(default_factory=dict)
 
     @property
     def places(self) -> Places:
         """Where its values came from."""
         return self._places
+
+    @property
+    def untrusted(self) -> dict[Key, Any]:
+        """What its files name as code without the user's choice, by key, as it was decided when they were loaded."""
+        return self._untrusted
 
     @property
     def missions(self) -> dict[str, Mission]:

@@ -4,9 +4,11 @@ Every key belongs to one stage: its own (`entry(..., stage="wind")`), that of it
 of the table around it. Replays, branches and forks ask the stage of a key that was changed; no key is free by default.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from px4lockstep.part import Key, stage_of
+from px4lockstep.part import Key, field_at, is_path, stage_of
 from px4lockstep.spec.spec import Spec
 
 FILES = "files"
@@ -44,6 +46,19 @@ STAGES = {
     "autopilot_kind": Stage("Which autopilot flies.", is_recorded=True, is_fixed=True),
     "autopilot_start": Stage("What PX4 and its host are started with.", is_recorded=True, is_started_with=True),
 }
+
+
+def file_values(tables: Mapping[str, Any], key: Key = ()) -> Iterator[tuple[Key, Any]]:
+    """Yield what the tables of a file have to do with files of a machine: paths, and the numbers of its processes."""
+    for name, value in tables.items():
+        own = (*key, name)
+        if isinstance(value, Mapping):
+            yield from file_values(value, own)
+        elif isinstance(value, tuple) and all(isinstance(item, Mapping) for item in value):
+            for i, item in enumerate(value):
+                yield from file_values(item, (*own, i))
+        elif stage_of(own, Spec) == FILES or is_path(field_at(own, Spec)):
+            yield own, value
 
 
 def stage_at(key: Key) -> Stage:

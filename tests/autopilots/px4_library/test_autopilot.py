@@ -460,7 +460,12 @@ def test_in_python_the_console_is_left_alone(tmp_path, python):
     assert python("-c", script, *values).stdout == PRINTED + "mission not finished\n"
 
 
-def test_checking_a_file_says_what_px4_prints_on_standard_error(tmp_path):
-    """Its library is loaded and its layouts are checked; standard output has the answer alone."""
+def test_checking_a_file_finds_the_library_and_does_not_load_it(tmp_path):
+    """PX4 prints nothing; a file that is no library is an error all the same."""
     finished = run("spec", "check", "iris", *settings({}), cwd=tmp_path)
-    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "iris: good\n", PRINTED)
+    found = f"real PX4: {build_double().resolve()}, not loaded\niris: good\n"
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, found, "")
+    (tmp_path / "lib.so").write_text("no")
+    finished = run("spec", "check", "iris", *settings({}, "lib.so"), cwd=tmp_path)
+    assert finished.returncode == 2
+    assert "lib.so is no shared library" in finished.stderr

@@ -4,6 +4,7 @@ The mission and the rates of `[px4.lockstep]` are also those of the built-in aut
 """
 
 from collections import Counter
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -15,6 +16,8 @@ from px4lockstep.autopilots.px4_sitl.options import SitlOptions
 from px4lockstep.errors import InputError
 from px4lockstep.part import KEY, Found, Number, Part, Period, Seconds, at, entry, misfit, path_entry, show
 from px4lockstep.px4 import Config
+from px4lockstep.px4.binary import check_binary
+from px4lockstep.px4.finding import find_library
 from px4lockstep.px4.missions import Mission
 from px4lockstep.px4.parameters import check_known
 from px4lockstep.px4.presets import interface_of
@@ -110,7 +113,7 @@ class Px4Options(Part):
         "The mission, QGC WPL 110 or `.plan`; a name without slash or suffix (`simple`, `long`) is one that ships.",
         stage="mission",
     )
-    libpath: str | None = path_entry("The library `libpx4_lockstep`; also from `PX4_LOCKSTEP_LIB`.")
+    libpath: str | None = path_entry("The library `libpx4_lockstep`; also from `PX4_LOCKSTEP_LIB`.", code="px4")
     msg_dir: str | None = path_entry("PX4's message definitions.")
     edge_trigger: bool = entry(False, "Of files of PX4Lockstep.jl; requests act when they come, whatever it says.")
     derive_ca_params: bool = entry(
@@ -160,6 +163,13 @@ class Px4Options(Part):
         for i, pub in enumerate(self.uorb.pubs):
             for key, text in pub.check_ticks(tick_s, tick_us):
                 yield ("uorb", "pubs", i, *key), text
+
+
+def locate(px4: Px4Options) -> Path:
+    """Return the library that would be loaded."""
+    path = find_library(px4.libpath)
+    check_binary(path)
+    return path
 
 
 def make(own: AutopilotOptions, px4: Px4Options, home: tuple[float, float], mission: Mission | None) -> Px4Library:

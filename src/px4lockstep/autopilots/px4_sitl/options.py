@@ -1,12 +1,13 @@
 """Stock PX4 in a spec file: the table `[px4.sitl]`, and the autopilot made of it."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from px4lockstep.autopilots.kinds import SITL_INSTANCES as INSTANCES
 from px4lockstep.autopilots.kinds import AutopilotOptions
 from px4lockstep.errors import InputError
-from px4lockstep.part import Part, Period, entry
+from px4lockstep.part import Part, Period, entry, path_entry
 from px4lockstep.px4.missions import Mission
 from px4lockstep.sensors.suite import SensorConfig
 from px4lockstep.timebase import seconds_to_us
@@ -25,12 +26,8 @@ class SitlOptions(Part):
     stage: ClassVar[str | None] = "autopilot"
     where: ClassVar[str] = "px4.sitl"
 
-    build_dir: str | None = entry(
-        None,
-        "The folder of its build, or of its sources with one in it; also from `PX4_SITL_DIR`.",
-        stage="files",
-        min_length=1,
-        extra={"path": True},
+    build_dir: str | None = path_entry(
+        "The folder of its build, or of its sources with one in it; also from `PX4_SITL_DIR`.", code="px4-sitl"
     )
     instance: int | None = entry(
         None, "Its number, of ports and locks. Left out: the first that is free.", stage="files", ge=0, lt=INSTANCES
@@ -60,6 +57,13 @@ def check_workers(px4: Mapping[str, Any], workers: int) -> None:
             f"px4.sitl.instance = {sitl['instance']} is for one PX4, and there are {workers} workers; leave it out, or "
             "use --workers 1"
         )
+
+
+def locate(px4: "Px4Options") -> Path | None:
+    """Return the build whose program would be started; None if the user starts it."""
+    from px4lockstep.autopilots.px4_sitl.process import find_build
+
+    return None if px4.sitl.wait_for_user else find_build(px4.sitl.build_dir)
 
 
 def make(own: AutopilotOptions, px4: "Px4Options", home: tuple[float, float], mission: Mission | None) -> "Px4Sitl":
