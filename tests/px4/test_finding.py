@@ -31,19 +31,28 @@ def test_a_missing_library_says_where_it_was_looked_for_what_to_set_and_what_fli
     first, *places, last = str(caught.value).splitlines()
     assert first == ("PX4's library was not found (px4.libpath and PX4_LOCKSTEP_LIB are not set); it was looked for at")
     wanted = Path("build") / "px4_sitl_lockstep" / "src" / "lib" / "px4_lockstep"
-    assert [Path(place.strip()).name for place in places] == ["libpx4_lockstep" + suffix for suffix in SUFFIXES] * 4
+    assert [Path(place.strip()).name for place in places] == ["libpx4_lockstep" + suffix for suffix in SUFFIXES]
     assert all(Path(place.strip()).parent.is_relative_to("/") and str(wanted) in place for place in places)
     for word in ("px4.libpath", "PX4_LOCKSTEP_LIB", "folder that PX4 was built in"):
         assert word in last
     assert last.endswith('autopilot.kind = "builtin" flies without it')
 
 
-@pytest.mark.parametrize("sources", [".", "PX4-Autopilot", "../PX4-Autopilot", "../home/PX4-Autopilot"])
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_it_is_found_where_px4_is_built(sources, suffix):
-    """In the sources that one is in, beside, or in the home folder."""
-    made = make(Path(sources) / IN_SOURCES / IN_BUILD / (NAME + suffix))
+def test_it_is_found_where_px4_is_built(suffix):
+    """In PX4's sources in the home folder."""
+    made = make(Path("../home/PX4-Autopilot") / IN_SOURCES / IN_BUILD / (NAME + suffix))
     assert find_library() == made.resolve()
+
+
+@pytest.mark.parametrize("sources", [".", "PX4-Autopilot", "../PX4-Autopilot", "~/PX4-Autopilot"])
+def test_a_library_that_the_working_directory_brings_is_not_loaded(monkeypatch, sources):
+    """Nobody chose it: the folder may have come from a stranger. Without a home folder, `~` is one of its names."""
+    make(Path(sources) / IN_SOURCES / IN_BUILD / (NAME + SUFFIXES[0]))
+    if sources.startswith("~"):
+        monkeypatch.setattr("os.path.expanduser", lambda path: str(path))
+    with pytest.raises(InputError, match=r"was not found \(px4.libpath and PX4_LOCKSTEP_LIB are not set\)"):
+        find_library()
 
 
 @pytest.mark.parametrize("way", ["argument", "environment"])

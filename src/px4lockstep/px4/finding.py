@@ -1,4 +1,4 @@
-"""Finding PX4's library: `px4.libpath`, `PX4_LOCKSTEP_LIB`, the usual build folders.
+"""Finding PX4's library: `px4.libpath`, `PX4_LOCKSTEP_LIB`, PX4's sources in the home folder.
 
 A path that was given is the only one that is tried, so that no other PX4 flies by accident. It may be the library, with
 the suffix of another system, or a folder that PX4 was built in.
@@ -17,7 +17,8 @@ NAME = "libpx4_lockstep"
 IN_BUILD = Path("src", "lib", "px4_lockstep")
 IN_SOURCES = Path("build", "px4_sitl_lockstep")
 """Where PX4's build puts it: below the folder of the build, and that below the sources."""
-SOURCES = (Path(), Path("PX4-Autopilot"), Path("..", "PX4-Autopilot"), Path("~", "PX4-Autopilot"))
+SOURCES = Path("~", "PX4-Autopilot")
+"""Where it is looked for if nobody said; never in the working directory, which may have come from a stranger."""
 REMEDY = (
     f"set px4.libpath in the aircraft file (or --set px4.libpath=PATH), or the environment's {VARIABLE}, to the "
     'library or to the folder that PX4 was built in; autopilot.kind = "builtin" flies without it'
@@ -40,7 +41,8 @@ def find_library(path: str | PathLike[str] | None = None) -> Path:
         reason, places = f"{VARIABLE} = {given}", _places_of(_expanded(given))
     else:
         reason = f"px4.libpath and {VARIABLE} are not set"
-        places = [place for each in SOURCES for place in _library_in(_expanded(each) / IN_SOURCES / IN_BUILD)]
+        sources = _expanded(SOURCES)
+        places = _library_in(sources / IN_SOURCES / IN_BUILD) if sources.is_absolute() else []
     for place in places:
         if place.is_file():
             return place.resolve()
