@@ -103,6 +103,8 @@ def test_workers_inherit_the_decision_and_the_text_has_none(file, ran):
     assert "metric 'h', function = 'mine.py:height' names code" in str(fly_run(strange.sent, 0, {}).error)
     assert [metric.name for metric in flyer_of(campaign.sent)._metrics][-1] == "h"
     assert strange.identity == campaign.identity
+    assert campaign.names_code
+    assert not load_campaign(written(file.parent, ran, "")).names_code
 
 
 def folder_of(tmp_path, file, **changes):

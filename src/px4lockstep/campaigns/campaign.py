@@ -92,6 +92,15 @@ class Campaign:
             refuse_inputs(self.vary)
             refuse_code(self.spec({}), is_strict=True)
 
+    @property
+    def names_code(self) -> bool:
+        """Whether it could not be flown without trust."""
+        try:
+            dataclasses.replace(self, is_trusted=False).refuse_code()
+        except InputError:
+            return True
+        return False
+
     @cached_property
     def build_cache(self) -> BuildCache:
         """Parts of the last run: the next one changes a few numbers, and reuses the rest."""

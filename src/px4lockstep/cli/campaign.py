@@ -23,6 +23,7 @@ from px4lockstep.errors import InputError
 from px4lockstep.flights.recorded import without_files
 from px4lockstep.io import check_new
 from px4lockstep.plots.flight import save_plot
+from px4lockstep.trust import is_trusted
 
 FLOWN = 0
 MAX_SHOWN = 6
@@ -50,9 +51,10 @@ def run_file(file: Path, engine: str, plots: bool, as_json: bool, **options: Any
                 save_plot(plot_campaign(_results(flown.folder)), flown.folder.path / PLOTS)
         _show(summary, as_json)
         if not flown.is_complete:
+            trust = "" if is_trusted(flown.folder.path) or not flown.folder.campaign.names_code else " --trust"
             sys.stderr.write(
                 f"interrupted: {flown.folder.path} has {summary['runs']} of {flown.folder.campaign.runs} runs; go on "
-                f"with px4lockstep campaign run {flown.folder.path} --resume\n"
+                f"with px4lockstep campaign run {flown.folder.path} --resume{trust}\n"
             )
             return interrupts.code
     return FLOWN

@@ -156,7 +156,7 @@ def fork(
     asked = (before, overrides or {}, settings, events)
     spec, changes = next(branch_specs(*asked, seconds_to_us(at_s, "at_s"), count))
     _refuse_of_the_host(before, spec, changes)
-    library = (_library_of(source, trust) if spec.px4.libpath is None else {}) | _library_in(spec)
+    library = _library_of(source, trust or spec.px4.libpath is not None) | _library_in(spec)
     trunk = LiveTrunk.of(recording, before, at_s, library)
     try:
         flush_console()
