@@ -107,6 +107,8 @@ def test_a_file_named_like_an_override_is_a_file(folder):
     write(folder, (folder / "px4.toml").read_text(), "override environment.wind")
     write(folder, "extends = ['override environment.wind']\n", "field.toml")
     assert "names code" in error_of(load_spec("field.toml", {"environment.wind": "none"}))
+    write(folder, f"run.log_csv = '/x/out.csv'\n{MINIMAL}", "override environment.wind")
+    assert load_spec("field.toml", {"environment.wind": "none"}).run.log_csv == "out.csv"
 
 
 def test_code_that_does_not_run_needs_no_trust(folder):

@@ -127,7 +127,7 @@ class Campaign:
         return json.dumps(fields, indent=1, ensure_ascii=False)
 
     @classmethod
-    def of_json(cls, text: str, *, is_trusted: bool) -> "Campaign":
+    def of_json(cls, text: str, *, is_trusted: bool = False) -> "Campaign":
         """Return what `to_json` has written; whether it is trusted is never said by the text."""
         fields = json.loads(text)
         fields["file"] = CampaignFile.model_validate(freeze(fields["file"]))

@@ -9,6 +9,9 @@ from px4lockstep.spec.report import Report
 from px4lockstep.spec.spec import Spec
 from px4lockstep.trust import refusal
 
+MAX_SHOWN = 1_000
+"""So much of a path, which nobody should have to guess."""
+
 
 @functools.cache
 def code_keys() -> dict[Key, str]:
@@ -40,5 +43,5 @@ def refuse_code(spec: Spec, *, is_strict: bool = False) -> None:
         if value is None or spec.untrusted.get(key) != value or not (is_strict or kind == spec.autopilot.kind):
             continue
         name = dotted(key)
-        report.add(key, refusal(f"{name} = {show(value)}", f"name the code yourself, by --set {name}=PATH"))
+        report.add(key, refusal(f"{name} = {show(value, MAX_SHOWN)}", f"name the code yourself, by --set {name}=PATH"))
     report.raise_if_any()

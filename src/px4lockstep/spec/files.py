@@ -19,7 +19,7 @@ from px4lockstep.spec.flight_tables import OUTPUTS
 from px4lockstep.spec.report import Report
 from px4lockstep.spec.shipped import is_name, shipped_aircraft
 from px4lockstep.spec.spec import Places, Spec
-from px4lockstep.trust import place_of
+from px4lockstep.trust import Chosen, place_of
 
 GREEK_KEY = re.compile(r"^[ \t]*(\w*[τωζμµ]\w*)[ \t]*=", re.MULTILINE)
 DEEP_KEY = re.compile(r"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){50}")
@@ -195,7 +195,7 @@ class Layers:
         if folder is None and text in self.missions:
             return text
         self.places.elsewhere.pop(key, None)
-        if key[0] == "run" and key[-1] in OUTPUTS and label not in self.places.overrides:
+        if key[0] == "run" and key[-1] in OUTPUTS and not isinstance(label, Chosen):
             plain = os.path.normpath(text)
             name = os.path.basename(plain) or "."
             if name != plain:
