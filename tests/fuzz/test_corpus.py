@@ -27,3 +27,4 @@ def test_what_failed_before_is_an_error_that_explains_itself(name, tmp_path, own
     assert outcome.verdict in GOOD, outcome
     assert outcome.verdict == REFUSED or name in LARGE, outcome
     assert not (tmp_path / "owned.txt").exists()
+    assert not (folder / "owned.txt").exists()

@@ -1,4 +1,4 @@
-"""Command lines, run in this process: `argv.json` has the words, the other files are what they name.
+"""Command lines, run in this process if they can be: `argv.json` has the words, the other files are what they name.
 
 Not one of the formats that are mutated: for cases of the corpus that only a command shows.
 """
@@ -6,6 +6,7 @@ Not one of the formats that are mutated: for cases of the corpus that only a com
 import contextlib
 import io
 import json
+import subprocess
 import sys
 
 from fuzz import expect
@@ -13,6 +14,8 @@ from px4lockstep.errors import InputError
 
 FILE = "argv.json"
 BAD_INPUT = 2
+FORKING = ("uorb",)
+"""Commands that do their work in a child: they get a process of their own."""
 
 
 def write(folder, rng):
@@ -28,9 +31,23 @@ def write_command(folder, *words):
 
 def use(folder):
     """Run the command; exit code 2 is a refusal, 0 and 1 are not, anything else is an error."""
+    words = json.loads((folder / FILE).read_text("utf-8"))
+    code, errors = _in_process(folder, words) if words[0] in FORKING else _here(folder, words)
+    expect(code in (0, 1, BAD_INPUT), f"exit code {code}: {errors[-500:]}")
+    expect("Traceback" not in errors, f"a traceback: {errors[-500:]}")
+    if code == BAD_INPUT:
+        raise InputError(errors)
+
+
+def _in_process(folder, words):
+    command = [sys.executable, "-m", "px4lockstep", *words]
+    finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return finished.returncode, finished.stderr
+
+
+def _here(folder, words):
     from px4lockstep.cli import main
 
-    words = json.loads((folder / FILE).read_text("utf-8"))
     errors = io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
         before, sys.argv = sys.argv, ["px4lockstep", *words]
@@ -41,7 +58,4 @@ def use(folder):
             code = end.code
         finally:
             sys.argv = before
-    expect(code in (0, 1, BAD_INPUT), f"exit code {code}: {errors.getvalue()[-500:]}")
-    expect("Traceback" not in errors.getvalue(), f"a traceback: {errors.getvalue()[-500:]}")
-    if code == BAD_INPUT:
-        raise InputError(errors.getvalue())
+    return code, errors.getvalue()

@@ -20,6 +20,7 @@ from fuzz import campaign_folders, campaigns, logs, module_of
 from fuzz.commands import write_command
 
 FILES = Path(__file__).resolve().parents[2] / "fuzz" / "corpus"
+MISSION = "QGC WPL 110\n0\t1\t3\t22\t0\t0\t0\t0\t47.397742\t8.545594\t12\t1\n"
 CASES = {}
 """By name: the format, and what writes the files."""
 LARGE = []
@@ -272,8 +273,9 @@ def _nest(text):
 @case(
     "A3 campaign rerun writes elsewhere",
     "commands",
+    is_large=True,
     words=("rerun",),
-    change=lambda text: json.dumps(json.loads(text) | {"mission": ["../../owned.txt", "text"]}),
+    change=lambda text: json.dumps(json.loads(text) | {"mission": ["../../owned.txt", MISSION]}),
 )
 def _campaign(folder, words, change):
     _write_plan(folder, change)

@@ -46,7 +46,7 @@ class Worker:
     def __init__(self):
         paths = [str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "fuzz.worker"],
+            [sys.executable, "-W", "error", "-m", "fuzz.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,0 +1,157 @@
+"""Commands that are killed at chosen moments.
+
+`python -m strikes` imports all that commands need, once, and forks for each: so a strike costs a fraction of a second,
+and hits what the command does rather than what it imports.
+"""
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from processes import PATIENCE_S, wait_until
+
+LOOK_S = 0.0005
+MODULES = ("run", "replay", "branch", "folders", "compare", "diff", "campaign", "app")
+
+
+class Struck:
+    """The process that forks commands."""
+
+    def __init__(self):
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "strikes"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]),
+            },
+        )
+
+    def run(self, folder, *words, after_s=None):
+        """Run a command in a folder; with `after_s`, kill it so long after it has written something there.
+
+        Returns:
+            The exit code (minus the signal), the seconds from the first write to the end, and what was printed.
+        """
+        task = {"folder": str(folder), "words": words, "after_s": after_s}
+        self._process.stdin.write(json.dumps(task).encode() + b"\n")
+        self._process.stdin.flush()
+        answer = json.loads(self._process.stdout.readline())
+        return answer["code"], answer["seconds"], answer["text"]
+
+    def end(self):
+        """End it."""
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+
+@contextmanager
+def striking():
+    """Start the process that forks, and end it."""
+    struck = Struck()
+    try:
+        yield struck
+    finally:
+        struck.end()
+
+
+def files_in(folder):
+    """Return size and time of all files below a folder, by path: what a write changes."""
+    found = {}
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                about = os.stat(os.path.join(root, name), follow_symlinks=False)
+                found[os.path.join(root, name)] = about.st_size, about.st_mtime_ns
+    return found
+
+
+def _is_session_gone(leader):
+    """Whether no process of a session is left; workers of a campaign end on their own."""
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit():
+            with suppress(OSError, IndexError):
+                words = (path / "stat").read_text().rpartition(")")[2].split()
+                if int(words[3]) == leader and words[0] != "Z":
+                    return False
+    return True
+
+
+def _command(folder, words, output):
+    """Be the command; never returns."""
+    code = 1
+    try:
+        os.setsid()
+        os.chdir(folder)
+        for number in (1, 2):
+            os.dup2(output.fileno(), number)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        sys.argv = ["px4lockstep", *words]
+        from px4lockstep.cli import main
+
+        main()
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+def _strike(task):
+    """Fork a command, kill it if it is to be killed, and return what came of it."""
+    import tempfile
+
+    with tempfile.TemporaryFile() as output:
+        before = files_in(task["folder"])
+        child = os.fork()
+        if child == 0:
+            _command(task["folder"], task["words"], output)
+        status, first_s = 0, None
+        while not status:
+            done, code = os.waitpid(child, os.WNOHANG)
+            if first_s is None and (done or files_in(task["folder"]) != before):
+                first_s = time.monotonic()
+            if done:
+                break
+            if first_s is not None and task["after_s"] is not None and time.monotonic() - first_s >= task["after_s"]:
+                os.kill(child, signal.SIGKILL)
+                code = os.waitpid(child, 0)[1]
+                break
+            time.sleep(LOOK_S if first_s is None or task["after_s"] is not None else 0.01)
+        wait_until(lambda: _is_session_gone(child))
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+    return {"code": os.waitstatus_to_exitcode(code), "seconds": time.monotonic() - first_s, "text": text[-2_000:]}
+
+
+def main():
+    """Answer until there is no further command."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for name in MODULES:
+        importlib.import_module(f"px4lockstep.cli.{name}")
+    import matplotlib.pyplot as plt  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+
+    from px4lockstep.engine.simulation import Simulation
+    from px4lockstep.engine.timeline import Periodic, Timeline
+
+    Simulation(None, Timeline(1, log=Periodic(1)))  # loads what is compiled
+    for line in sys.stdin:
+        answers.write(json.dumps(_strike(json.loads(line))) + "\n")
+        answers.flush()
+
+
+__all__ = ["PATIENCE_S", "Struck", "files_in", "striking"]
+
+if __name__ == "__main__":
+    main()
