@@ -8,8 +8,13 @@ which writes a mutated input (with `rng` None: one that is accepted), and `use(f
 """
 
 import importlib
+import os
 import random
+import tempfile
 from pathlib import Path
+
+# Inputs are written there, and some of them name code of their own.
+os.environ.setdefault("PX4LOCKSTEP_TRUST", os.path.realpath(tempfile.gettempdir()))
 
 FORMATS = {
     "specs": 30,
