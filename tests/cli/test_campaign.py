@@ -102,7 +102,8 @@ def test_rerun_says_if_the_flight_is_another(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("engine", "number"), [("local", signal.SIGINT), ("local", signal.SIGTERM), ("dask", signal.SIGINT)]
+    ("engine", "number"),
+    [("local", signal.SIGINT), ("local", signal.SIGTERM), ("dask", signal.SIGINT), ("dask", signal.SIGHUP)],
 )
 def test_an_interrupt_keeps_what_was_flown_and_says_how_to_go_on(engine, number, folder, tmp_path):
     """Runs in the air are finished, though a terminal sends it to all processes."""

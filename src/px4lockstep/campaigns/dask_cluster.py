@@ -14,6 +14,7 @@ from px4lockstep.campaigns.campaign import Campaign, Sent
 from px4lockstep.campaigns.flyer import fly_run
 from px4lockstep.campaigns.result_rows import Executor, Job, Row, lost
 from px4lockstep.errors import InputError
+from px4lockstep.processes import STOPS
 
 AHEAD = 2
 """Runs that are with the scheduler for each thread of a worker, so that none waits for the next."""
@@ -30,15 +31,17 @@ def fly_alone(campaign: Sent, index: int, inputs: dict[str, Any]) -> Row:
 
 @contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Start processes that ignore Ctrl-C, which a terminal sends to all: they are to finish what they fly."""
+    """Start processes that ignore Ctrl-C and SIGHUP, which a terminal sends to all: they finish what they fly."""
     if threading.current_thread() is not threading.main_thread():  # who has no say in signals
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Dask itself ends them by SIGTERM.
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in STOPS if number != signal.SIGTERM}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class DaskExecutor(Executor):

@@ -79,9 +79,9 @@ class RunFolder:
             write_spec(spec, folder)
         except InputError as error:  # nothing was flown, and nothing is left
             shutil.rmtree(folder / LOG_ROWS, ignore_errors=True)
-            for file in folder.iterdir():
-                file.unlink()
-            with suppress(OSError):  # it may be the one that the user is in
+            with suppress(OSError):  # the folder may be the one that the user is in
+                for file in folder.iterdir():
+                    file.unlink()
                 folder.rmdir()
             raise InputError(str(error)) from error
         return cls(folder, spec)
