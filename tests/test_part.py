@@ -7,7 +7,7 @@ import pytest
 
 from px4lockstep.errors import InputError, did_you_mean
 from px4lockstep.jit import plain, record, zeros
-from px4lockstep.part import CHECK_LATER, Found, Part, Vector, checks_of, entry, fill, misfit
+from px4lockstep.part import CHECK_LATER, Found, Part, Vector, at, checks_of, entry, fill, misfit
 
 
 class Thing(Part):
@@ -115,3 +115,9 @@ def test_a_record_is_filled_by_name_and_other_values_win() -> None:
     assert rec["radius_m"] == 0.4
     with pytest.raises(ValueError, match="mass_kg"):
         fill(plain(rec)[0], Wheel(), mass_kg=1.0)
+
+
+def test_numbers_that_overflow_are_an_error_of_their_key():
+    """Limits keep files from it; what Python makes has none."""
+    with pytest.raises(InputError, match=r"^power: its numbers are so large or small"), at(("power",)):
+        np.multiply(1e308, 10.0)

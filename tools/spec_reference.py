@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from px4lockstep.autopilots.px4_library.options import Int32
 from px4lockstep.part import EachAxis, Matrix, Number, Part, Quaternion, all_tables, keys_of, show, table_of
+from px4lockstep.part.limits import INT32, LARGEST, SMALLEST, Limits
 from px4lockstep.spec.spec import Spec
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "spec.md"
@@ -24,13 +24,18 @@ NAMED = {
     Matrix: "9 numbers, or 3 rows of 3",
     Quaternion: "4 numbers",
 }
-INT32 = list(get_args(Int32)[1].metadata)
 LIMITS = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
 
 
 def reference() -> str:
-    """Return a section for each table, with a row for each key."""
-    return "\n".join(_section(name, model, is_array) for name, model, is_array in all_tables(Spec))
+    """Return the limits of each unit, then a section for each table, with a row for each key."""
+    return _units() + "\n".join(_section(name, model, is_array) for name, model, is_array in all_tables(Spec))
+
+
+def _units() -> str:
+    lines = ["### Limits by unit", "", "| unit | greatest magnitude |", "|---|---|"]
+    lines += [f"| {unit or 'none'} | {_number(largest)} |" for unit, largest in LARGEST.items()]
+    return "\n".join([*lines, "", f"What must be above 0 is at least {SMALLEST:g}.", "", ""])
 
 
 def _section(name: str, model: type[Part], is_array: bool) -> str:
@@ -54,15 +59,13 @@ def _type(field: FieldInfo) -> str:
     words = _words(field.annotation)
     if (named := _named(field)) is not None:
         words = named
-    if field.metadata == INT32:
+    given = {name: bound for mark in field.metadata if isinstance(mark, Limits) for name, bound in vars(mark).items()}
+    given = {name: bound for name, bound in given.items() if bound is not None and math.isfinite(bound)}
+    if given == INT32:
         return f"{words} of 32 bits"
-    limits = [
-        f"{sign} {_number(getattr(limit, name))}"
-        for limit in field.metadata
-        for name, sign in LIMITS
-        if getattr(limit, name, None) is not None
-    ]
-    return ", ".join([words, *limits])
+    if given.keys() == {"ge", "le"} and given["ge"] == -given["le"]:
+        return f"{words}, ± {_number(given['le'])}"
+    return ", ".join([words, *(f"{sign} {_number(given[name])}" for name, sign in LIMITS if name in given)])
 
 
 def _named(field: FieldInfo) -> str | None:
@@ -112,7 +115,7 @@ def _default(field: FieldInfo) -> str:
 def _number(value: Any) -> str:
     if isinstance(value, int) and value > 2**31:
         return f"2^{round(math.log2(value))}"
-    return f"{value:g}" if abs(value) < 1e6 else f"{value:,}"
+    return f"{value:g}" if abs(value) < 1e4 or abs(value) > 1e12 else f"{value:,.0f}"
 
 
 if __name__ == "__main__":

@@ -7,6 +7,11 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+MAX_ERRORS = 20
+"""Errors of a file that are shown; the others are counted."""
+MAX_LINE = 5_000
+"""Characters of an error that are shown."""
+
 
 class LockstepError(Exception):
     """Base of everything that px4lockstep raises on purpose."""
@@ -65,6 +70,25 @@ class Px4Error(LockstepError):
 
 class MetricError(LockstepError):
     """A metric that has no value for a flight: the message has the metric, the place and what was raised."""
+
+
+class ErrorLines(list[str]):
+    """The errors of a file: the first lines, each once and cut if it is long, and how many there are in `total`."""
+
+    total = 0
+
+    def append(self, line: str) -> None:
+        """Count an error, and keep it if it is among the first."""
+        if len(self) < MAX_ERRORS:
+            line = line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"
+            if line in self:
+                return
+            super().append(line)
+        self.total += 1
+
+    def shown(self) -> list[str]:
+        """Return the lines, with how many more there are."""
+        return [*self, *([f"… and {self.total - len(self):,} more"] if self.total > len(self) else [])]
 
 
 def did_you_mean(name: Any, known: Iterable[str]) -> str:

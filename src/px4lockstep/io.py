@@ -1,10 +1,12 @@
-"""Files and their memory: atomic writes, and arrays mapped to a file.
+"""Files and their memory: atomic writes, arrays mapped to a file, and JSON.
 
 An atomic write leaves the complete file or the one that was there before. A mapped array shares its memory with a
 file: what is written to it is in the file. The pages that a process has touched count as its memory until they are
 released; when they are read again, they come from the file. Arrays in ordinary memory are left as they are.
 """
 
+import json
+import math
 import mmap
 import os
 import re
@@ -184,3 +186,19 @@ def _mapping(array: npt.NDArray[Any]) -> mmap.mmap | None:
     while isinstance(owner, np.ndarray):
         owner = owner.base
     return owner if isinstance(owner, mmap.mmap) else None
+
+
+def to_json(value: Any, **options: Any) -> str:
+    """Return a value as JSON, which has neither NaN nor infinity: these become null; options are those of `json`."""
+    try:
+        return json.dumps(value, allow_nan=False, **options)
+    except ValueError:
+        return json.dumps(_finite(value), allow_nan=False, **options)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

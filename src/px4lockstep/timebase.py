@@ -13,10 +13,11 @@ from px4lockstep.errors import TimeError
 MAX_US = 2**53  # 285 years: every count up to here is exact as a float64 too
 
 
-def seconds_to_us(value_s: Any, field: str) -> int:
+def seconds_to_us(value_s: Any, field: str, least_us: int = 0) -> int:
     """Convert a finite, non-negative number of seconds to a whole number of microseconds.
 
-    A value within rounding of one (1e-12 s or 2 ulp, whichever is more) is that one, so that `3 * 0.1` is 300,000.
+    A value within rounding of one (1e-12 s or 2 ulp, whichever is more) is that one, so that `3 * 0.1` is 300,000. An
+    error suggests the nearest values that are at least `least_us`.
     """
     if isinstance(value_s, bool) or not isinstance(value_s, numbers.Real):
         raise TimeError(f"{field} = {value_s!r} is not a number of seconds")
@@ -32,14 +33,14 @@ def seconds_to_us(value_s: Any, field: str) -> int:
         below_us = math.floor(seconds * 1e6)
         raise TimeError(
             f"{field} = {seconds!r} is not a whole number of microseconds; "
-            f"use {_show(below_us)} or {_show(below_us + 1)}"
+            f"use {f'{_show(below_us)} or ' if below_us >= least_us else ''}{_show(below_us + 1)}"
         )
     return whole_us
 
 
 def period_to_us(value_s: Any, field: str) -> int:
     """Convert a period in seconds to microseconds; as `seconds_to_us`, and at least one microsecond."""
-    whole_us = seconds_to_us(value_s, field)
+    whole_us = seconds_to_us(value_s, field, 1)
     if whole_us == 0:
         raise TimeError(f"{field} = {value_s!r} is not a period; the shortest is 0.000001")
     return whole_us

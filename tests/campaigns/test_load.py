@@ -100,7 +100,7 @@ BAD = {
     ),
     "a negative seed": (GOOD.replace("runs = 8", "runs = 8\nseed = -1"), "campaign.seed = -1 is out of range"),
     "no such aircraft": (GOOD.replace('"iris"', '"irris"'), "unknown aircraft 'irris'; did you mean 'iris'?"),
-    "no such file": (GOOD.replace('"iris"', '"there.toml"'), "there.toml is not there"),
+    "no such file": (GOOD.replace('"iris"', '"there.toml"'), "campaign.base: File not found: "),
     "a change that is unknown": (GOOD.replace("timeline.t_end_s", "timeline.end_s"), "timeline.end_s = 3.0 is unknown"),
     "a change that is not allowed": (GOOD.replace("3.0\nplant", "-3.0\nplant"), "timeline.t_end_s = -3.0"),
     "no key": (GOOD.replace('key = "environment.wind_mean_ned[0]"', ""), "vary[0].key is missing"),
@@ -188,7 +188,7 @@ BAD = {
     ),
     "a metric without a file": (
         GOOD + '[[metric]]\nname = "a"\nfunction = "gone.py:f"\n',
-        "there is no file",
+        "File not found: ",
     ),
     "two metrics of one name": (
         GOOD + '[[metric]]\nname = "a"\nkind = "energy_wh"\n' * 2,
@@ -251,4 +251,4 @@ def test_a_metric_in_another_encoding_is_refused(tmp_path):
     """It goes to workers as text."""
     (tmp_path / "mine.py").write_bytes(b"# coding: latin-1\ndef f(run):\n    return len('\xe9')\n")
     found = error_of(tmp_path, GOOD + '[[metric]]\nname = "h"\nfunction = "mine.py:f"\n')
-    assert "mine.py is not UTF-8; save it as such" in found
+    assert "mine.py is not text: byte 46 is not UTF-8; it must be a Python file" in found

@@ -157,11 +157,18 @@ def test_two_items_of_a_plan_with_one_id_are_an_error():
     assert errors(json.dumps(plan), parse_plan) == ["item 1: doJumpId 10 is item 0's; each has its own"]
 
 
-@pytest.mark.parametrize("text", ["{", "[" * 100_000, '{"mission": 1e}'], ids=["cut", "deep", "number"])
+@pytest.mark.parametrize("text", ["{", '{"mission": 1e}'], ids=["cut", "number"])
 def test_a_plan_that_is_not_json_is_an_error(text):
     """With what the parser says."""
     [error] = errors(text, parse_plan)
     assert error.startswith("is not JSON: ")
+
+
+@pytest.mark.parametrize("depth", [40, 100_000])
+def test_a_plan_that_is_nested_too_deeply_is_an_error(depth):
+    """Whether the parser would take it or not."""
+    [error] = errors("[" * depth + "]" * depth, parse_plan)
+    assert error.startswith("is nested too deeply: more than 32 levels")
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"], ids=["missing", "binary"])
@@ -170,7 +177,7 @@ def test_a_file_that_cannot_be_read_is_an_error_that_names_it(tmp_path, content)
     path = tmp_path / "no.waypoints"
     if content:
         path.write_bytes(content)
-    with pytest.raises(InputError, match=r"no\.waypoints (can't be read|is not text)"):
+    with pytest.raises(InputError, match=r"File not found: .*no\.waypoints$|no\.waypoints is not text"):
         load_mission(path)
 
 

@@ -177,7 +177,7 @@ def test_a_mission_is_a_file_of_a_sensible_size(tmp_path):
     """Not a folder, not a device; a byte order mark is no part of it."""
     path = tmp_path / "m.waypoints"
     for source in (tmp_path, "/dev/zero"):
-        with pytest.raises(InputError, match="is not a file"):
+        with pytest.raises(InputError, match=r"is a folder|is not a regular file"):
             load_mission(source)
     path.write_text(wpl(TAKEOFF) + "\n" * 10_000_000, "utf-8")
     with pytest.raises(InputError, match="is larger than 10,000,000 bytes"):

@@ -211,6 +211,7 @@ def test_a_simulation_runs_in_the_thread_that_made_it():
 ORDER = (
     "constants",
     "errors",
+    "reading",
     "timebase",
     "io",
     "trust",
@@ -268,9 +269,9 @@ def test_dependencies_point_one_way(package):
 
 
 def test_px4_is_usable_alone():
-    """The wrapper of PX4's library and its file formats import nothing but the errors."""
+    """The wrapper of PX4's library and its file formats import nothing but the errors and the reader of files."""
     for path in sorted((SOURCE / "px4").rglob("*.py")):
-        assert imported(path) <= {"px4", "errors"}, path
+        assert imported(path) <= {"px4", "errors", "reading"}, path
 
 
 def test_models_engine_logs_and_plots_load_no_spec_files():

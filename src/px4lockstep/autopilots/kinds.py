@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal
 from px4lockstep.autopilots.base import NOBODY, Capabilities
 from px4lockstep.errors import InputError
 from px4lockstep.part import KEY, Found, Number, Part, entry
+from px4lockstep.part.limits import FLOAT32
 from px4lockstep.px4.parameters import check_known
 
 SITL_INSTANCES = 10
@@ -78,7 +79,9 @@ class AutopilotOptions(Part):
         f"Which one flies: {'; '.join(f'`{name}`, {kind.doc}' for name, kind in KINDS.items())}.",
         stage="autopilot_kind",
     )
-    params: dict[str, Number] = entry({}, "PX4's parameters, by name; for real PX4, `px4.params` come after them.")
+    params: dict[str, Number] = entry(
+        {}, "PX4's parameters, by name; for real PX4, `px4.params` come after them.", **FLOAT32
+    )
     motor_failure_detection: bool = entry(
         True, "Whether a motor that draws no current is taken out of the allocation of the built-in autopilot."
     )

@@ -2,20 +2,25 @@
 
 import dataclasses
 import hashlib
-import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from px4lockstep.campaigns.build_cache import BuildCache
-from px4lockstep.campaigns.file_tables import CampaignFile, Vary
+from px4lockstep.campaigns.file_tables import MAX_RUNS, CampaignFile, Vary
 from px4lockstep.campaigns.metrics import Metric, metrics_of, refuse_functions
 from px4lockstep.campaigns.sampling import Sampler, seed_of_run
 from px4lockstep.errors import InputError
-from px4lockstep.part import freeze
+from px4lockstep.io import to_json
+from px4lockstep.part import Part, entry, freeze
+from px4lockstep.part.wording import input_error
 from px4lockstep.px4.missions import parse_mission
+from px4lockstep.reading import parse_json
 from px4lockstep.spec.code import code_keys, refuse_code
 from px4lockstep.spec.files import Layers
 from px4lockstep.spec.load import checked
@@ -34,6 +39,35 @@ def refuse_inputs(inputs: Iterable[Vary]) -> None:
     for vary in inputs:
         if canonical_key(vary.key) in code_keys():
             raise InputError(refusal(f"vary.key = {vary.key!r}", "leave the input out"))
+
+
+class _Packed(Part):
+    """What `Campaign.to_json` writes."""
+
+    file: CampaignFile = entry()
+    runs: int = entry(ge=1, le=MAX_RUNS)
+    base: dict[str, Any] = entry()
+    mission: tuple[str, str] | None = entry()
+    sources: dict[str, str] = entry()
+    folder: str = entry()
+
+
+def _packed(value: Any) -> Any:
+    """Return a value with `{"float": "inf"}` for what JSON has no number for."""
+    if isinstance(value, dict):
+        return {name: _packed(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_packed(item) for item in value]
+    return {"float": str(value)} if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _unpacked(value: Any) -> Any:
+    """Return what `_packed` was given."""
+    if isinstance(value, dict):
+        word = str(value.get("float")) if len(value) == 1 else ""
+        is_float = word in ("inf", "-inf", "nan")
+        return float(word) if is_float else {name: _unpacked(item) for name, item in value.items()}
+    return tuple(_unpacked(item) for item in value) if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True)
@@ -124,16 +158,17 @@ class Campaign:
         """Return it as text, which says nothing about trust."""
         fields = {own.name: getattr(self, own.name) for own in dataclasses.fields(self) if own.name != "is_trusted"}
         fields["file"] = self.file.model_dump(by_alias=True, exclude_none=True)
-        return json.dumps(fields, indent=1, ensure_ascii=False)
+        return to_json(_packed(fields), indent=1, ensure_ascii=False)
 
     @classmethod
-    def of_json(cls, text: str, *, is_trusted: bool = False) -> "Campaign":
-        """Return what `to_json` has written; whether it is trusted is never said by the text."""
-        fields = json.loads(text)
-        fields["file"] = CampaignFile.model_validate(freeze(fields["file"]))
-        fields["base"] = freeze(fields["base"])
-        fields["mission"] = None if fields["mission"] is None else tuple(fields["mission"])
-        return cls(**fields | {"is_trusted": is_trusted})
+    def of_json(cls, text: str, name: str = "the campaign", *, is_trusted: bool = False) -> "Campaign":
+        """Return what `to_json` has written, in a file of a name; whether it is trusted is never said by the text."""
+        fields = _unpacked(freeze(parse_json(text, name, "a campaign")))
+        try:
+            packed = _Packed.model_validate(fields)
+        except ValidationError as error:
+            raise InputError(f"{name} is not a campaign: {input_error(_Packed, error)}") from None
+        return cls(**{own: getattr(packed, own) for own in _Packed.model_fields}, is_trusted=is_trusted)
 
     @cached_property
     def identity(self) -> str:

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, model_validator
 from px4lockstep.campaigns.metrics import Metric
 from px4lockstep.errors import InputError, did_you_mean
 from px4lockstep.part import KEY, Part, entry, show, wrong
+from px4lockstep.part.limits import ANY_UNIT
 
 
 def _number_or_bool(value: Any) -> Any:
@@ -21,10 +22,10 @@ class CriterionTable(Part):
     """A bound on a metric; NaN keeps none."""
 
     metric: str = entry(..., "The name of the metric.")
-    at_most: float | None = entry(None, "It must not be greater than this.")
-    at_least: float | None = entry(None, "It must not be less than this.")
+    at_most: float | None = entry(None, "It must not be greater than this.", **ANY_UNIT)
+    at_least: float | None = entry(None, "It must not be less than this.", **ANY_UNIT)
     equals: Annotated[bool | float, BeforeValidator(_number_or_bool)] | None = entry(
-        None, "It must be this: true or false, or a number."
+        None, "It must be this: true or false, or a number.", **ANY_UNIT
     )
 
     @model_validator(mode="after")

@@ -8,8 +8,10 @@ from px4lockstep.campaigns.criteria import CriterionTable
 from px4lockstep.campaigns.metrics import MetricTable
 from px4lockstep.campaigns.stopping import StopTable
 from px4lockstep.part import KEY, Number, Part, entry, show, wrong
+from px4lockstep.part.limits import ANY_UNIT
 
 MAX_RUNS = 1_000_000
+MAX_INPUTS = 500
 
 
 def _one_type(values: Any) -> Any:
@@ -66,15 +68,17 @@ class Vary(Part):
     distribution: Literal["uniform", "normal", "lognormal", "choice", "grid", "list"] = entry(
         ..., "Random: uniform, normal, lognormal, choice. All combinations: grid. One after the other: list."
     )
-    low: Number | None = entry(None, "Of uniform; a normal or lognormal is cut off there.")
-    high: Number | None = entry(None, "Of uniform; a normal or lognormal is cut off there.")
+    low: Number | None = entry(None, "Of uniform; a normal or lognormal is cut off there.", **ANY_UNIT)
+    high: Number | None = entry(None, "Of uniform; a normal or lognormal is cut off there.", **ANY_UNIT)
     whole: bool = entry(False, "Whether a uniform input is a whole number, `high` included.")
-    mean: Number | None = entry(None, "Of normal.")
-    std: Number | None = entry(None, "Standard deviation of normal.", gt=0.0)
-    median: Number | None = entry(None, "Of lognormal.", gt=0.0)
-    sigma: Number | None = entry(None, "Standard deviation of the logarithm of lognormal.", gt=0.0)
+    mean: Number | None = entry(None, "Of normal.", **ANY_UNIT)
+    std: Number | None = entry(None, "Standard deviation of normal.", gt=0.0, le=1e19)
+    median: Number | None = entry(None, "Of lognormal.", gt=0.0, le=1e19)
+    sigma: Number | None = entry(None, "Standard deviation of the logarithm of lognormal.", gt=0.0, le=100.0)
     values: Annotated[tuple[Any, ...], BeforeValidator(_one_type)] | None = entry(None, "Of choice, grid and list.")
-    weights: tuple[float, ...] | None = entry(None, "Of choice: how often each value is taken, beside the others.")
+    weights: tuple[float, ...] | None = entry(
+        None, "Of choice: how often each value is taken, beside the others.", **ANY_UNIT
+    )
 
 
 class CampaignFile(Part):
@@ -82,7 +86,7 @@ class CampaignFile(Part):
 
     campaign: CampaignTable = entry(..., "What is flown.")
     set: dict[str, Any] = entry({}, "Changes of the aircraft file that all runs have, by dotted key.")
-    vary: tuple[Vary, ...] = entry((), "Inputs that vary.")
-    metric: tuple[MetricTable, ...] = entry((), "Numbers of each flight.")
-    pass_: tuple[CriterionTable, ...] = entry((), "What a run must meet to pass.", alias="pass")
+    vary: tuple[Vary, ...] = entry((), "Inputs that vary.", max_length=MAX_INPUTS)
+    metric: tuple[MetricTable, ...] = entry((), "Numbers of each flight.", max_length=MAX_INPUTS)
+    pass_: tuple[CriterionTable, ...] = entry((), "What a run must meet to pass.", alias="pass", max_length=MAX_INPUTS)
     stop: StopTable | None = entry(None, "When to stop early.")

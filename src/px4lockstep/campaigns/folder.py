@@ -15,10 +15,12 @@ from px4lockstep.campaigns.campaign import Campaign
 from px4lockstep.errors import InputError, OutputError
 from px4lockstep.flights.folder import MARK, fresh_folder, is_incomplete
 from px4lockstep.io import atomic_write, lock
+from px4lockstep.reading import check_path, read_text
 from px4lockstep.trust import is_trusted
 
 UNFINISHED = "This campaign is not complete: it is being flown, or it was stopped.\n"
 FILE, PLAN, RESULTS, SUMMARY, PLOTS = "campaign.toml", "campaign.json", "results", "summary.json", "plots.png"
+MAX_BYTES = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,13 @@ class CampaignFolder:
     def open(cls, path: str | Path, *, trust: bool = False) -> "CampaignFolder":
         """Return the folder of a campaign that was begun; the code in it is run if the user trusts it or its folder."""
         folder, plan = Path(path), Path(path) / PLAN
-        if not plan.is_file():
+        check_path(path)
+        if not plan.exists():
             raise InputError(f"{folder} is no campaign folder: it has no {PLAN}")
         try:
-            campaign = Campaign.of_json(plan.read_text("utf-8"), is_trusted=trust or is_trusted(plan))
-        except (OSError, ValueError, TypeError, KeyError) as error:
+            text = read_text(plan, MAX_BYTES, "a campaign")
+            campaign = Campaign.of_json(text, str(plan), is_trusted=trust or is_trusted(plan))
+        except InputError as error:
             raise InputError(f"{plan} can't be read: {error}; it was damaged, or written by another version") from error
         return cls(folder, campaign)
 

@@ -5,6 +5,7 @@ in the middle of a campaign changes nothing, and a worker on another machine nee
 own, once per process. Only while it runs, the folder that it is in is searched for what it imports, after all else.
 """
 
+import dis
 import functools
 import hashlib
 import inspect
@@ -17,9 +18,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from px4lockstep.errors import InputError, MetricError, did_you_mean
+from px4lockstep.reading import check_path, read_text, user_path
 
 if TYPE_CHECKING:
     from px4lockstep.campaigns.kinds import FlightSignals
+
+MAX_BYTES = 1_000_000
+PACKAGE = str(Path(__file__).parents[1])
+
+
+def read_source(function: str, folder: Path) -> tuple[Path, str]:
+    """Return the file of `file.py:name`, relative to a folder, and its text."""
+    file = function.rpartition(":")[0]
+    check_path(file)
+    path = (folder / user_path(file)).absolute()
+    return path, read_text(path, MAX_BYTES, "a Python file")
 
 
 @dataclass(frozen=True)
@@ -35,19 +48,15 @@ class UserFunction:
     def read(cls, metric: str, function: str, folder: Path, sources: Mapping[str, str] | None = None) -> "UserFunction":
         """Read and try `file.py:name`, the file relative to a folder, unless its text was read before."""
         file, _, name = function.rpartition(":")
-        path = (folder / Path(file).expanduser()).absolute()
         place = f"metric {metric!r}, function = {function!r}"
         try:
-            source = path.read_bytes() if sources is None else sources[file].encode()
-            source.decode()
-        except FileNotFoundError:
-            raise InputError(f"{place}: there is no file {path}; the path is relative to the campaign file") from None
-        except OSError as error:
-            raise InputError(f"{place}: {path} can't be read: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise InputError(f"{place}: {path} is not UTF-8; save it as such") from None
-        made = cls(metric, path, name, source)
-        try:
+            if sources is None:
+                path, source = read_source(function, folder)
+            elif file in sources:
+                path, source = (folder / user_path(file)).absolute(), sources[file]
+            else:
+                raise InputError("its text is missing in the campaign folder")
+            made = cls(metric, path, name, source.encode())
             made._check()
         except InputError as error:
             raise InputError(f"{place}: {error}") from None
@@ -79,7 +88,9 @@ class UserFunction:
             raise MetricError(f"metric {self.metric!r}: {error}") from None
         try:
             return function(flown.run)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if _is_signal(error):
+                raise
             raise MetricError(f"metric {self.metric!r}: {_told(error, self.path)}") from error
 
     def load(self) -> Callable[..., Any]:
@@ -125,12 +136,26 @@ def _module(path: Path, source: bytes) -> types.ModuleType:
     sys.path.append(str(path.parent))
     try:
         exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if _is_signal(error):
+            raise
         del sys.modules[module.__name__]
         raise InputError(f"{path.name} can't be loaded: {_told(error, path)}") from error
     finally:
         sys.path[:] = before
     return module
+
+
+def _is_signal(error: BaseException) -> bool:
+    """Whether it is a real interrupt, raised anywhere or by our handler, and not by a `raise` in the file."""
+    last = error.__traceback__
+    if not isinstance(error, KeyboardInterrupt) or last is None:
+        return False
+    while last.tb_next is not None:
+        last = last.tb_next
+    code = last.tb_frame.f_code
+    is_raised = code.co_code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+    return not is_raised or code.co_filename.startswith(PACKAGE)
 
 
 def _told(error: BaseException, path: Path) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -10,6 +10,7 @@ from px4lockstep.campaigns.campaign import Campaign, refuse_inputs
 from px4lockstep.campaigns.criteria import check_criteria
 from px4lockstep.campaigns.distributions import SAMPLED, SMALLEST, check_distribution, value_of
 from px4lockstep.campaigns.file_tables import MAX_RUNS, CampaignFile, Vary
+from px4lockstep.campaigns.functions import read_source
 from px4lockstep.campaigns.metrics import metrics_of, refuse_functions
 from px4lockstep.campaigns.sampling import full_length
 from px4lockstep.campaigns.stopping import check_target
@@ -26,6 +27,8 @@ from px4lockstep.spec.spec import Places
 from px4lockstep.trust import Chosen, place_of
 
 Tables = dict[str, Any]
+MAX_CHECKED = 1_000
+"""Values of a list that are checked before the first flight; of a longer one they are spread over it."""
 
 
 def load_campaign(path: str | Path, runs: int | None = None, *, trust: bool = False) -> Campaign:
@@ -51,8 +54,8 @@ def load_campaign(path: str | Path, runs: int | None = None, *, trust: bool = Fa
     assert layers is not None  # or there is something in the report
     tables["vary"] = tuple(_with_paths(vary, file.parent) for vary in tables["vary"])
     own = CampaignFile(**tables)
-    functions = [table.function.rpartition(":")[0] for table in own.metric if table.function is not None]
-    sources = {name: (file.parent / Path(name).expanduser()).read_bytes().decode() for name in functions}
+    functions = [table.function for table in own.metric if table.function is not None]
+    sources = {function.rpartition(":")[0]: read_source(function, file.parent)[1] for function in functions}
     try:
         folder = str(file.parent.absolute())
         # All that names code was asked of the user's trust, above.
@@ -77,7 +80,8 @@ def _tables(given: Tables, report: Report) -> Tables:
             tables[name] = field.default
             continue
         try:
-            tables[name] = TypeAdapter(annotation).validate_python(given.get(name, {}))
+            limited: Any = Annotated[(annotation, *field.metadata)] if field.metadata else annotation
+            tables[name] = TypeAdapter(limited).validate_python(given.get(name, {}))
         except ValidationError as error:
             report.add_validation((name,), error)
     return tables
@@ -86,19 +90,21 @@ def _tables(given: Tables, report: Report) -> Tables:
 def _check_inputs(tables: Tables, report: Report) -> None:
     """Check each input by itself, and that no two are the same."""
     seen: dict[Key, int] = {}
+    inside: dict[Key, Key] = {}  # of a table or an array, the first key in it
     for i, vary in enumerate(tables.get("vary", ())):
         try:
             key = canonical_key(vary.key)
         except InputError as error:
             report.add(("vary", i, "key"), f"vary[{i}].key: {error}")
             continue
-        for other, j in seen.items():
-            shared = min(len(key), len(other))
-            if key[:shared] == other[:shared]:
-                what = "that of" if key == other else "a part of" if len(key) > shared else "more than"
-                text = f"vary[{i}].key = {vary.key!r} is {what} vary[{j}].key; give one of them"
-                report.add(("vary", i, "key"), text)
+        clashes = {key: "that of"} | {key[:n]: "a part of" for n in range(1, len(key))}
+        other = next((other for other in clashes if other in seen), None) or inside.get(key)
+        if other is not None:
+            text = f"{vary.key!r} is {clashes.get(other, 'more than')} vary[{seen[other]}].key; give one of them"
+            report.add(("vary", i, "key"), f"vary[{i}].key = {text}")
         seen.setdefault(key, i)
+        for n in range(1, len(key)):
+            inside.setdefault(key[:n], key)
         for option, text in check_distribution(vary, f"vary[{i}]"):
             report.add(("vary", i, option), text)
 
@@ -170,6 +176,8 @@ def _with_paths(vary: Vary, folder: Path) -> Vary:
 def _check_values(campaign: Campaign, report: Report) -> None:
     """Check that the aircraft file takes each input: all values that are listed, and the ends of what is sampled."""
     for i, vary in enumerate(campaign.vary):
+        if report.is_full:
+            return
         for value, how in _extremes(vary, campaign.runs):
             try:
                 campaign.spec({vary.key: value})
@@ -182,7 +190,9 @@ def _check_values(campaign: Campaign, report: Report) -> None:
 def _extremes(vary: Vary, runs: int) -> Iterator[tuple[Any, str]]:
     """Yield the values that an input may be wrong at, and how it comes to them."""
     if vary.distribution not in SAMPLED or vary.distribution == "choice":
-        yield from ((value, "") for value in vary.values or ())
+        values = list(dict.fromkeys(vary.values or ()))
+        step = -(-len(values) // MAX_CHECKED)
+        yield from ((value, "") for value in dict.fromkeys((*values[::step], min(values), max(values), values[-1])))
         return
     for u, end in ((0.5 / runs, vary.low), (1.0 - 0.5 / runs, vary.high)):
         if vary.distribution == "uniform" or end is not None:

@@ -18,6 +18,7 @@ from px4lockstep.campaigns.kinds import KINDS, WINDOW, FlightSignals, in_us
 from px4lockstep.campaigns.result_rows import ABOUT
 from px4lockstep.errors import InputError, MetricError, did_you_mean
 from px4lockstep.part import KEY, Part, Seconds, entry, show, wrong
+from px4lockstep.part.limits import ANY_UNIT
 from px4lockstep.timebase import seconds_to_us
 from px4lockstep.trust import refusal
 
@@ -38,9 +39,9 @@ class MetricTable(Part):
     name: str = entry(..., "What it is called, and its column in the results: letters, digits and _.")
     kind: str | None = entry(None, f"What is measured: {', '.join(map('`{}`'.format, KINDS))}.")
     signal: str | None = entry(None, f"The signal: a number of the log, or {', '.join(map('`{}`'.format, DERIVED))}.")
-    limit: float | None = entry(None, "What the signal is above or below, in its unit.")
-    target: float | None = entry(None, "What the signal is to settle at, in its unit.")
-    band: float | None = entry(None, "How far from the target is near enough, in the signal's unit.", gt=0.0)
+    limit: float | None = entry(None, "What the signal is above or below, in its unit.", **ANY_UNIT)
+    target: float | None = entry(None, "What the signal is to settle at, in its unit.", **ANY_UNIT)
+    band: float | None = entry(None, "How far from the target is near enough, in the signal's unit.", gt=0.0, le=1e19)
     after_s: Seconds | None = entry(None, "Where the part of the flight that counts begins. Left out: at 0.", "s")
     until_s: Seconds | None = entry(None, "Where it ends. Left out: with the flight.", "s")
     function: str | None = entry(

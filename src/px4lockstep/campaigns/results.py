@@ -6,6 +6,7 @@ Rows come as they are flown. A part is written, as a whole, once it has a twenti
 campaign loses no more than that, and a million runs are some three hundred files.
 """
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -94,7 +95,7 @@ def read_results(folder: Path) -> pa.Table:
     tables = []
     for part in parts:
         try:
-            tables.append(pq.read_table(part))
+            tables.append(pq.read_table(pa.OSFile(os.fsencode(part))))
         except (OSError, pa.ArrowException) as error:
             raise InputError(f"{part} can't be read: {error}; take it away and resume the campaign") from error
         if not tables[0].schema.equals(tables[-1].schema, check_metadata=True):

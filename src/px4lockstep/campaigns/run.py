@@ -23,6 +23,8 @@ from px4lockstep.campaigns.results import ResultsWriter, parts_of, read_results,
 from px4lockstep.campaigns.stopping import StopRule
 from px4lockstep.engine.compilation import compiled_loop
 from px4lockstep.errors import InputError
+from px4lockstep.reading import read_text
+from px4lockstep.spec.files import MAX_BYTES, WHAT
 
 REHEARSAL = -1
 """The index of the flight that is flown first, of the aircraft file as it is, and not counted."""
@@ -103,7 +105,7 @@ def run_campaign(
         if folder is None or not folder.is_complete:
             rehearse(executor)
         if folder is None:
-            folder = CampaignFolder.create(out, campaign, Path(file).read_text("utf-8-sig"))
+            folder = CampaignFolder.create(out, campaign, read_text(file, MAX_BYTES, WHAT))
         return fly_campaign(folder, executor, watch)
 
 

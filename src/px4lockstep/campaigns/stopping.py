@@ -24,6 +24,7 @@ from px4lockstep.campaigns.result_rows import PASSED
 from px4lockstep.campaigns.statistics import CONFIDENCE, Interval, interval_of_proportion, student_quantile
 from px4lockstep.errors import InputError
 from px4lockstep.part import Part, entry
+from px4lockstep.part.limits import ANY_UNIT
 
 PASS_RATE = "pass_rate"
 
@@ -33,7 +34,7 @@ class StopTable(Part):
 
     of: str = entry(PASS_RATE, "What is estimated: `pass_rate`, or the name of a metric, for its mean.", min_length=1)
     half_width: Annotated[float, Field(gt=0.0)] = entry(
-        ..., "Half the width at which the interval is tight enough, in the unit of what is estimated."
+        ..., "Half the width at which the interval is tight enough, in the unit of what is estimated.", **ANY_UNIT
     )
     confidence: Annotated[float, Field(gt=0.0, lt=1.0)] = entry(CONFIDENCE, "How often such intervals cover the truth.")
     min_runs: int = entry(100, "Runs that are flown in any case.", ge=2)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from px4lockstep.cli.interrupts import interrupts
+from px4lockstep.cli.output import write_err
 from px4lockstep.errors import InputError, LockstepError, OutputError
 
 FAILED, BAD_INPUT = 1, 2
@@ -72,7 +73,7 @@ def _usage(error: Any) -> str:
 def _fail(text: str, code: int) -> int:
     if text:
         with suppress(OSError):
-            sys.stderr.write(f"{text}\n")
+            write_err(f"{text}\n")
     return code
 
 

@@ -1,14 +1,14 @@
 """`px4lockstep bench`: all benchmarks, as a table or as JSON."""
 
-import json
 import os
 import subprocess
 import sys
 
-from rich.console import Console
 from rich.table import Column, Table
 
 from px4lockstep.bench.suite import Measurement, measure, warm_up
+from px4lockstep.cli.console import Console
+from px4lockstep.cli.output import print_json, write_err
 from px4lockstep.jit.progress import reporter
 
 FRESH = "PX4LOCKSTEP_BENCH_FRESH"
@@ -26,11 +26,11 @@ def run_bench(as_json: bool) -> int:
         return subprocess.run(command, env={**os.environ, FRESH: "1"}, check=False).returncode
     measurements, notes = measure()
     if as_json:
-        sys.stdout.write(json.dumps([measurement.as_dict() for measurement in measurements], indent=2) + "\n")
+        print_json([measurement.as_dict() for measurement in measurements], indent=2)
     else:
         Console().print(_table(measurements))
     for note in notes:
-        sys.stderr.write(f"note: {note}\n")
+        write_err(f"note: {note}\n")
     return 0
 
 

@@ -1,19 +1,18 @@
 """`px4lockstep branch`: fly on from a recorded moment, with changes."""
 
-import json
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from px4lockstep.cli.console import Console
 from px4lockstep.cli.crash import last_lines
 from px4lockstep.cli.interrupts import interrupts
+from px4lockstep.cli.output import print_json, write_err
 from px4lockstep.cli.run import finish, fly_into
 from px4lockstep.cli.watched import in_child, remedy
 from px4lockstep.errors import InputError, LockstepError, OutputError
@@ -71,7 +70,7 @@ def branch_run(
     if unwritten is not None:
         raise unwritten
     if interrupts.is_noted:
-        sys.stderr.write(f"interrupted: {out} has {len(flown)} of {count} branches, the last as far as it was flown\n")
+        write_err(f"interrupted: {out} has {len(flown)} of {count} branches, the last as far as it was flown\n")
         return interrupts.code
     return code
 
@@ -85,14 +84,14 @@ def _fork(run: Path, recording: Recording, at_s: float, root: Path, asked: dict[
                 with console_into(console.fileno()):
                     forked = fork(run, at_s, root, **asked, console=console)
             except LockstepError:
-                sys.stderr.write(printed_in(console))
+                write_err(printed_in(console))
                 raise
             left_s = forked[0].at_us / 1e6
             return _show(left_s, left_s, recording.digest, [(one.summary, one.changes) for one in forked], as_json)
 
         def tell(number: int) -> None:
             lines = [f"error: {crash_of(number)}, as it flew up to the branch", *last_lines(printed_in(console))]
-            sys.stderr.write("\n".join([*lines, remedy(number)]))
+            write_err("\n".join([*lines, remedy(number)]))
 
         return in_child(fly, tell)
 
@@ -119,7 +118,7 @@ def _show(
     if as_json:
         branches = [summary | {"changes": [change.as_dict() for change in changes]} for summary, changes in flown]
         said = {"at_s": at_s, "flown_again_s": again_s, "trunk_digest": trunk_digest, "branches": branches}
-        sys.stdout.write(json.dumps(said) + "\n")
+        print_json(said)
     else:
         console = Console(soft_wrap=True)
         title = f"from {at_s:.6f} s; {again_s:.3f} s were flown again"

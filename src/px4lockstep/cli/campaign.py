@@ -1,12 +1,9 @@
 """`px4lockstep campaign`: fly many runs, look at what came of them, fly one of them again."""
 
-import json
-import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
@@ -17,11 +14,13 @@ from px4lockstep.campaigns.results_table import Results
 from px4lockstep.campaigns.run import Progress as Done
 from px4lockstep.campaigns.run import row_of, run_campaign
 from px4lockstep.campaigns.summary import summary_of
+from px4lockstep.cli.console import Console
 from px4lockstep.cli.interrupts import interrupts
+from px4lockstep.cli.output import print_json, write_err, write_out
 from px4lockstep.cli.run import Options, fly_spec
 from px4lockstep.errors import InputError
 from px4lockstep.flights.recorded import without_files
-from px4lockstep.io import check_new
+from px4lockstep.io import check_new, to_json
 from px4lockstep.plots.flight import save_plot
 from px4lockstep.trust import is_trusted
 
@@ -45,14 +44,14 @@ def run_file(file: Path, engine: str, plots: bool, as_json: bool, **options: Any
 
             flown = run_campaign(file, engine=cast(Literal["local", "dask"], engine), watch=watch, **options)
         summary = _numbers(flown.folder)
-        flown.folder.write(SUMMARY, json.dumps(summary, indent=2) + "\n")
+        flown.folder.write(SUMMARY, to_json(summary, indent=2) + "\n")
         if plots and flown.is_complete:
             with suppress(KeyboardInterrupt), interrupts.raised():
                 save_plot(plot_campaign(_results(flown.folder)), flown.folder.path / PLOTS)
         _show(summary, as_json)
         if not flown.is_complete:
             trust = "" if is_trusted(flown.folder.path) or not flown.folder.campaign.names_code else " --trust"
-            sys.stderr.write(
+            write_err(
                 f"interrupted: {flown.folder.path} has {summary['runs']} of {flown.folder.campaign.runs} runs; go on "
                 f"with px4lockstep campaign run {flown.folder.path} --resume{trust}\n"
             )
@@ -95,7 +94,7 @@ def plot_folder(folder: Path, force: bool, out: Path | None = None) -> int:
     opened = CampaignFolder.open(folder)
     target = check_new(out or folder / PLOTS, force=force)
     save_plot(plot_campaign(_results(opened)), target)
-    sys.stdout.write(f"{target}\n")
+    write_out(f"{target}\n")
     return FLOWN
 
 
@@ -131,7 +130,7 @@ def _numbers(folder: CampaignFolder) -> dict[str, Any]:
 def _show(summary: dict[str, Any], as_json: bool) -> None:
     """Print the numbers, as JSON or as tables."""
     if as_json:
-        sys.stdout.write(json.dumps(summary) + "\n")
+        print_json(summary)
         return
     console = Console(soft_wrap=True, markup=False)
     about = Table(title=f"campaign {summary['name']}", show_header=False, title_justify="left")

@@ -1,13 +1,12 @@
 """`px4lockstep compare`: integrators side by side on a recorded flight."""
 
-import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Column, Table
 
+from px4lockstep.cli.console import Console
+from px4lockstep.cli.output import print_json, write_out
 from px4lockstep.flights.compare import check_kind, check_kinds, compare, files_in, made_folder
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.io import check_new
@@ -34,7 +33,7 @@ def compare_run(
     compared = compare(recording, kinds, reference=reference, local_defect=local_defect)
     files = [str(path) for path in compared.save(folder)]
     if as_json:
-        sys.stdout.write(json.dumps({**compared.as_dict(), "files": files}) + "\n")
+        print_json({**compared.as_dict(), "files": files})
         return 0
     console = Console(soft_wrap=True, markup=False)
     console.print(_comparison_table(compared.comparison))
@@ -45,7 +44,7 @@ def compare_run(
         console.print(_defect_table(compared.local_defect))
         if any(defect.ratios is not None for defect in compared.local_defect.defects):
             console.print(_ratio_table(compared.local_defect))
-    sys.stdout.write("".join(f"{file}\n" for file in files))
+    write_out("".join(f"{file}\n" for file in files))
     return 0
 
 

@@ -2,10 +2,10 @@
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import BinaryIO
 
+from px4lockstep.cli.output import print_json, write_err
 from px4lockstep.cli.watched import remedy
 from px4lockstep.errors import InputError
 from px4lockstep.flights.crashed import keep_crashed
@@ -60,14 +60,14 @@ def tell_of_crash(number: int, spec: Spec, told: Told, as_json: bool) -> None:
         summary = keep_crashed(None, spec, number) | {"reason": crash_of(number), "run_dir": str(folder)}
         lines.append(f"  {error}")
     if as_json and not is_printed:
-        sys.stdout.write(json.dumps(summary) + "\n")
+        print_json(summary)
     if folder is not None:
         is_marked = (folder / MARK).exists()
         lines.append(f"  {folder} {f'has what was logged, and is marked {MARK}' if is_marked else 'is complete'}")
     name = "" if folder is None else f" in {folder / PX4_LOG}"
     lines += last_lines(told.console(folder), name)
     text = "\n".join([f"error: {summary['reason']}", *lines])
-    sys.stderr.write(f"{text}\n{remedy(number)}")
+    write_err(f"{text}\n{remedy(number)}")
 
 
 def last_lines(printed: str, place: str = "") -> list[str]:

@@ -1,13 +1,12 @@
 """`px4lockstep determinism`: fly a file in many ways and compare the digests."""
 
-import json
-import sys
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.table import Table
 
+from px4lockstep.cli.console import Console
 from px4lockstep.cli.interrupts import interrupts
+from px4lockstep.cli.output import print_json, write_err, write_out
 from px4lockstep.cli.watched import in_child
 from px4lockstep.flights.determinism import Determinism, VariantFlight, determinism
 from px4lockstep.px4.console import STANDARD_ERROR, console_into
@@ -31,10 +30,10 @@ def _fly(spec: Spec, runs: int, as_json: bool) -> int:
         with console_into(STANDARD_ERROR):
             found = determinism(spec, runs=runs, watch=_say)
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted; its processes are ended\n")
+        write_err("interrupted; its processes are ended\n")
         return interrupts.code
     if as_json:
-        sys.stdout.write(json.dumps(found.as_dict()) + "\n")
+        print_json(found.as_dict())
     else:
         _print_result(found)
     return IDENTICAL if found.identical else DIFFERENT
@@ -42,7 +41,7 @@ def _fly(spec: Spec, runs: int, as_json: bool) -> int:
 
 def _say(flown: VariantFlight) -> None:
     outcome = flown.digest[:SHOWN] if flown.digest else f"failed: {flown.error}"
-    sys.stderr.write(f"{flown.name}: {outcome}, {flown.wall_s:.1f} s\n")
+    write_err(f"{flown.name}: {outcome}, {flown.wall_s:.1f} s\n")
 
 
 def _print_result(found: Determinism) -> None:
@@ -56,8 +55,8 @@ def _print_result(found: Determinism) -> None:
     Console(soft_wrap=True).print(table)
     for flown in found.flights:
         if flown.error is not None:
-            sys.stdout.write(f"{flown.name} failed: {flown.error}\n")
+            write_out(f"{flown.name} failed: {flown.error}\n")
     if found.parted is not None:
-        sys.stdout.write(f"different: {' and '.join(found.parted)} part: {found.first_difference}\n")
+        write_out(f"different: {' and '.join(found.parted)} part: {found.first_difference}\n")
     if found.identical:
-        sys.stdout.write(f"identical\ndigest {found.flights[0].digest}\nlive digest {found.flights[0].live_digest}\n")
+        write_out(f"identical\ndigest {found.flights[0].digest}\nlive digest {found.flights[0].live_digest}\n")

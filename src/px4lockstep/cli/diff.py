@@ -1,14 +1,13 @@
 """`px4lockstep diff`: two flights side by side."""
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from px4lockstep.cli.console import Console
+from px4lockstep.cli.output import print_json
 from px4lockstep.flights.diff import Diff, diff
 from px4lockstep.io import check_new
 
@@ -25,7 +24,7 @@ def diff_runs(first: Path, second: Path, plots: bool, force: bool, as_json: bool
     if picture is not None:
         save_plot(found.plot(), picture)
     if as_json:
-        sys.stdout.write(json.dumps(found.as_dict() | {"picture": None if picture is None else str(picture)}) + "\n")
+        print_json(found.as_dict() | {"picture": None if picture is None else str(picture)})
     else:
         _print(found, picture)
     return SAME if found.is_same else DIFFERENT

@@ -1,12 +1,11 @@
 """`px4lockstep doctor`: what this installation has, for a report of a problem."""
 
-import json
 import os
 import platform
-import sys
 from typing import Any
 
 from px4lockstep import __version__
+from px4lockstep.cli.output import print_json, write_out
 from px4lockstep.px4.abi import VERSION
 
 
@@ -14,10 +13,10 @@ def run_doctor(as_json: bool) -> int:
     """Print what was found."""
     found = diagnose()
     if as_json:
-        sys.stdout.write(json.dumps(found) + "\n")
+        print_json(found)
         return 0
     for name, value in found.items():
-        sys.stdout.write(f"{name:16} {value}\n")
+        write_out(f"{name:16} {value}\n")
     return 0
 
 

@@ -1,8 +1,8 @@
 """`px4lockstep plot` and `export`: look at a run folder again."""
 
-import sys
 from pathlib import Path
 
+from px4lockstep.cli.output import write_err, write_out
 from px4lockstep.errors import InputError
 from px4lockstep.flights.figure import draw_folder
 from px4lockstep.flights.folder import LOG_PARQUET, PLOTS, check_folder, is_incomplete, read_log
@@ -23,9 +23,9 @@ def plot_run(folder: Path, force: bool, out: Path | None = None) -> int:
     _warn_of_incomplete(folder, log)
     figure, problem = draw_folder(folder, log)
     if problem is not None:
-        sys.stderr.write(f"warning: the picture has no waypoints: {problem}\n")
+        write_err(f"warning: the picture has no waypoints: {problem}\n")
     save_plot(figure, target)
-    sys.stdout.write(f"{target}\n")
+    write_out(f"{target}\n")
     return 0
 
 
@@ -41,11 +41,11 @@ def export_run(folder: Path, to: str, force: bool, out: Path | None = None, colu
     _warn_of_incomplete(folder, log)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     WRITERS[to](log, target, names)
-    sys.stdout.write(f"{target}\n")
+    write_out(f"{target}\n")
     return 0
 
 
 def _warn_of_incomplete(folder: Path, log: Log) -> None:
     if is_incomplete(folder):
         until = f"{log.time_s[-1] - log.time_s[0]:.2f} s" if log.rows else "nothing"
-        sys.stderr.write(f"warning: the run in {folder} is incomplete; its log has {until} of the flight\n")
+        write_err(f"warning: the run in {folder} is incomplete; its log has {until} of the flight\n")

@@ -1,14 +1,13 @@
 """`px4lockstep replay`: integrate a recorded flight anew."""
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from px4lockstep.cli.console import Console
+from px4lockstep.cli.output import print_json, write_out
 from px4lockstep.flights.replay import Replay, replay
 
 SAME, DIFFERENT = 0, 1
@@ -18,7 +17,7 @@ def replay_run(recorded: str | Path, as_json: bool, **changes: Any) -> int:
     """Replay, with the changes that `replay` takes; return 1 if nothing was changed and the flight differs anyway."""
     replayed = replay(recorded, **changes)
     if as_json:
-        sys.stdout.write(json.dumps(_as_dict(replayed)) + "\n")
+        print_json(_as_dict(replayed))
     else:
         _print(replayed)
     return SAME if replayed.matches or replayed.changes else DIFFERENT
@@ -52,4 +51,4 @@ def _print(replayed: Replay) -> None:
     if replayed.first_difference is not None:
         table.add_row("first difference", escape(f"{replayed.first_difference}, recorded and replayed"))
     Console(soft_wrap=True).print(table)
-    sys.stdout.write(f"digest {replayed.digest}\nrecorded {replayed.recording.digest}\n")
+    write_out(f"digest {replayed.digest}\nrecorded {replayed.recording.digest}\n")

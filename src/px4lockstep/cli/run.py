@@ -1,6 +1,5 @@
 """`px4lockstep run`: fly an aircraft file and leave a run folder."""
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -9,13 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from px4lockstep.autopilots.base import Session
+from px4lockstep.cli.console import Console
 from px4lockstep.cli.crash import Told, tell_of_crash
 from px4lockstep.cli.interrupts import interrupts
+from px4lockstep.cli.output import print_json, write_err, write_out
 from px4lockstep.cli.px4_log import Px4Log, build_with_console, px4_log
 from px4lockstep.cli.replay import replay_run
 from px4lockstep.cli.watched import in_child
@@ -87,22 +87,22 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
                 run = fly_into(folder, flight, log, quiet=options.as_json or options.verbose)
         unwritten = finish(folder, run, plots=options.plots)
         if options.as_json:
-            sys.stdout.write(json.dumps(summary_of(run, folder.path) | options.compared(run.digest)) + "\n")
+            print_json(summary_of(run, folder.path) | options.compared(run.digest))
         else:
             _print_summary(run, folder.path)
         if told is not None:
             sys.stdout.flush()
             told.summary_is_printed()
         if run.error is not None:
-            sys.stderr.write(f"error: {run.error}\n")
+            write_err(f"error: {run.error}\n")
         if unwritten is not None:
             raise unwritten
         if interrupts.is_noted:
-            sys.stderr.write(f"interrupted: {_what_is_there(run, folder)}\n")
+            write_err(f"interrupted: {_what_is_there(run, folder)}\n")
             return interrupts.code
     if options.expected is not None:
         if run.digest != options.expected:
-            sys.stderr.write(f"error: this is another flight than before, which had the digest {options.expected}\n")
+            write_err(f"error: this is another flight than before, which had the digest {options.expected}\n")
         return FLOWN if run.digest == options.expected else FAILED
     return FLOWN if run.is_flown else FAILED
 
@@ -161,7 +161,7 @@ def _waiting(autopilot: Session, log: Px4Log | None) -> Callable[[str], None]:
             log.show()
         if autopilot.asks_user and not told:
             told.append(what)
-            sys.stderr.write(f"{what}\n")
+            write_err(f"{what}\n")
 
     return wait
 
@@ -221,7 +221,7 @@ def _print_summary(run: Run, folder: Path) -> None:
         if value is not None:
             table.add_row(name, value)
     Console(soft_wrap=True, markup=False).print(table)
-    sys.stdout.write(f"digest {summary.digest}\n")
+    write_out(f"digest {summary.digest}\n")
 
 
 def _mission(run: Run) -> str:

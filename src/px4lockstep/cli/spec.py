@@ -1,10 +1,9 @@
 """`px4lockstep spec`: the aircraft files that ship, one of them resolved, checked, or their schema."""
 
-import json
-import sys
 from collections.abc import Sequence
 
 from px4lockstep.autopilots.kinds import locate_code
+from px4lockstep.cli.output import print_json, write_out
 from px4lockstep.errors import InputError
 from px4lockstep.spec.build import build
 from px4lockstep.spec.code import refuse_code
@@ -18,15 +17,15 @@ from px4lockstep.spec.toml_text import to_toml
 def list_specs() -> int:
     """Print the aircraft and missions that ship with the package."""
     for title, found in (("aircraft", shipped_aircraft()), ("missions", shipped_missions())):
-        sys.stdout.write(f"{title}\n")
+        write_out(f"{title}\n")
         for name in sorted(found):
-            sys.stdout.write(f"  {name}\n")
+            write_out(f"  {name}\n")
     return 0
 
 
 def show_spec(spec: str, settings: Sequence[str] = ()) -> int:
     """Print an aircraft file with all that it inherits and all defaults."""
-    sys.stdout.write(to_toml(load_spec(spec, settings=settings)))
+    write_out(to_toml(load_spec(spec, settings=settings)))
     return 0
 
 
@@ -42,18 +41,18 @@ def check_spec(spec: str, settings: Sequence[str] = ()) -> int:
         report.add(("px4",), str(error), ("autopilot", "px4"))
         raise report.error() from error
     for warning in flight.warnings:
-        sys.stdout.write(f"warning: {warning}\n")
+        write_out(f"warning: {warning}\n")
     if code is not None:
-        sys.stdout.write(f"{loaded.autopilot.capabilities.name}: {code}, not loaded\n")
+        write_out(f"{loaded.autopilot.capabilities.name}: {code}, not loaded\n")
         try:
             refuse_code(loaded)
         except InputError as error:
-            sys.stdout.write(f"warning: it will not be flown as it is: {error}\n")
-    sys.stdout.write(f"{spec}: good\n")
+            write_out(f"warning: it will not be flown as it is: {error}\n")
+    write_out(f"{spec}: good\n")
     return 0
 
 
 def print_schema() -> int:
     """Print the JSON schema of aircraft files, for editors."""
-    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
+    print_json(json_schema(), indent=2)
     return 0

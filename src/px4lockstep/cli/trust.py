@@ -1,8 +1,8 @@
 """`px4lockstep trust`: the folders whose files may name code to run."""
 
-import sys
 from pathlib import Path
 
+from px4lockstep.cli.output import write_out
 from px4lockstep.errors import InputError
 from px4lockstep.trust import VARIABLE, distrust_folder, folders_of_environment, trust_folder, trusted_folders
 
@@ -12,10 +12,10 @@ def change_trust(listed: bool, folder: Path | None = None, remove: Path | None =
     if listed + (folder is not None) + (remove is not None) != 1:
         raise InputError("give one of DIR, --remove DIR and --list")
     if folder is not None:
-        sys.stdout.write(f"trusted: {trust_folder(folder)}\n")
+        write_out(f"trusted: {trust_folder(folder)}\n")
     elif remove is not None:
-        sys.stdout.write(f"no longer trusted: {distrust_folder(remove)}\n")
+        write_out(f"no longer trusted: {distrust_folder(remove)}\n")
     else:
-        sys.stdout.writelines(f"{path}\n" for path in trusted_folders())
-        sys.stdout.writelines(f"{path} ({VARIABLE})\n" for path in folders_of_environment())
+        write_out("".join(f"{path}\n" for path in trusted_folders()))
+        write_out("".join(f"{path} ({VARIABLE})\n" for path in folders_of_environment()))
     return 0

@@ -1,15 +1,14 @@
 """`px4lockstep uorb`: the layouts of PX4's messages, listed, shown, and checked against a library."""
 
-import json
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
+from px4lockstep.cli.console import Console
+from px4lockstep.cli.output import print_json, write_out
 from px4lockstep.errors import LayoutError
 from px4lockstep.px4 import Layout, Library, Px4, check_layouts, shipped_layouts
 from px4lockstep.px4.console import STANDARD_ERROR, console_into
@@ -33,7 +32,7 @@ def list_topics(as_json: bool, lib: Path | None = None, msg: Path | None = None)
                 except LayoutError:  # this PX4 does not have it
                     continue
     if as_json:
-        sys.stdout.write(json.dumps([_as_dict(each) for each in found]) + "\n")
+        print_json([_as_dict(each) for each in found])
         return FITS
     table = Table("topic", "bytes", "hash")
     for each in found:
@@ -52,7 +51,7 @@ def show_topic(topic: str, as_json: bool, lib: Path | None = None, msg: Path | N
     fields = [{"name": name, "type": kind, "offset": offset} for name, (kind, offset) in layout.fields().items()]
     if as_json:
         described = {"message": layout.message, "fields": fields, "constants": dict(layout.constants)}
-        sys.stdout.write(json.dumps(_as_dict(layout) | described) + "\n")
+        print_json(_as_dict(layout) | described)
         return FITS
     console = Console(soft_wrap=True, markup=False, highlight=False)
     console.print(f"{topic}: {layout.message}, {layout.size} bytes, {_hash(layout)}")
@@ -82,12 +81,12 @@ def verify_topics(as_json: bool, lib: Path | None = None, msg: Path | None = Non
             {"topic": topic, "used": topic in used, "fits": topic not in problems, "problem": problems.get(topic)}
             for topic in checked
         ]
-        sys.stdout.write(json.dumps({"library": str(library.path), "fits": fits, "topics": rows}) + "\n")
+        print_json({"library": str(library.path), "fits": fits, "topics": rows})
     else:
         for topic, problem in problems.items():
-            sys.stdout.write(f"{'' if topic in used else 'not used: '}{problem}\n")
+            write_out(f"{'' if topic in used else 'not used: '}{problem}\n")
         outcome = "it can be flown" if fits else "it can't be flown"
-        sys.stdout.write(f"{len(checked) - len(problems)} of {len(checked)} topics fit {library.path}; {outcome}\n")
+        write_out(f"{len(checked) - len(problems)} of {len(checked)} topics fit {library.path}; {outcome}\n")
     return FITS if fits else DIFFERS
 
 

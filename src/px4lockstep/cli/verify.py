@@ -1,11 +1,9 @@
 """`px4lockstep verify`: every verification case, as a table or as JSON."""
 
-import json
-import sys
-
-from rich.console import Console
 from rich.table import Column, Table
 
+from px4lockstep.cli.console import Console
+from px4lockstep.cli.output import print_json
 from px4lockstep.verification.aircraft_cases import aircraft_results
 from px4lockstep.verification.reference_cases import Result, convergence_results, reference_results, scipy_results
 
@@ -19,7 +17,7 @@ def run_verify(as_json: bool) -> int:
     """Run all cases, print them, and return the exit code: 1 if any failed."""
     results = all_results()
     if as_json:
-        sys.stdout.write(json.dumps([result.as_dict() for result in results], indent=2) + "\n")
+        print_json([result.as_dict() for result in results], indent=2)
     else:
         Console().print(_table(results))
         failed = sum(not result.passed for result in results)

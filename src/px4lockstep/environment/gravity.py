@@ -51,7 +51,7 @@ class Gravity(Part, where="environment", stage="plant"):
     gravity_mps2: float = entry(STANDARD_GRAVITY_M_S2, "Acceleration of `uniform`.", "m/s²", ge=0.0)
     gravity_mu: float = entry(3.986004418e14, "Gravitational parameter of `spherical`.", "m³/s²", gt=0.0)
     gravity_r0_m: float = entry(
-        6_371_000.0, "Distance of home from the centre of the Earth, for `spherical`.", "m", gt=0.0
+        6_371_000.0, "Distance of home from the centre of the Earth, for `spherical`.", "m", ge=1.0, le=1e10
     )
 
     def write(self, rec: Any) -> None:

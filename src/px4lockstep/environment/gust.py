@@ -15,6 +15,7 @@ import numpy as np
 from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
 from px4lockstep.part import Found, Part, Seconds, Vector, entry, misfit
+from px4lockstep.part.limits import WIND_LIMITS
 from px4lockstep.timebase import seconds_to_us
 
 MAX_GUSTS = 8
@@ -40,7 +41,7 @@ class Gust(Part, where="environment.gusts", stage="wind"):
 
     start_s: Seconds = entry(..., "Its first microsecond.", "s")
     end_s: Seconds = entry(..., "The first microsecond after it.", "s")
-    vel_ned: Vector = entry(..., "What it adds to the velocity of the air over the ground.", "m/s")
+    vel_ned: Vector = entry(..., "What it adds to the velocity of the air over the ground.", "m/s", **WIND_LIMITS)
 
     @property
     def start_us(self) -> int:

@@ -25,6 +25,7 @@ from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal3, stream_key
 from px4lockstep.part import NotNegativeVector, Part, Vector, entry, fill
+from px4lockstep.part.limits import WIND_LIMITS
 from px4lockstep.timebase import check_us
 
 NONE, CONSTANT, OU, DRYDEN = range(4)
@@ -76,9 +77,11 @@ class Wind(Part, where="environment", stage="wind"):
 
     wind: Literal["none", "constant", "ou", "dryden"] = entry("none", "The wind.")
     wind_mean_ned: Vector = entry(
-        (0.0, 0.0, 0.0), "Mean velocity of the air over the ground, except for `none`.", "m/s"
+        (0.0, 0.0, 0.0), "Mean velocity of the air over the ground, except for `none`.", "m/s", **WIND_LIMITS
     )
-    wind_sigma_ned: NotNegativeVector = entry((1.5, 1.5, 0.5), "Standard deviation of each axis of `ou`.", "m/s")
+    wind_sigma_ned: NotNegativeVector = entry(
+        (1.5, 1.5, 0.5), "Standard deviation of each axis of `ou`.", "m/s", ge=0.0, le=WIND_LIMITS["le"]
+    )
     wind_tau_s: float = entry(3.0, "Correlation time of `ou`.", "s", gt=0.0)
     dryden_wind_20ft_mps: float = entry(
         7.72,  # 15 knots: light turbulence by MIL-F-8785C; 30 and 45 knots are moderate and severe

@@ -242,22 +242,29 @@ class Estimator(Part, where="estimator", stage="estimator"):
     """What the autopilot is told of the state."""
 
     kind: Literal["none", "noisy_delayed"] = entry("none", "The truth (`none`), or noise, bias and delay.")
-    pos_sigma_m: EachAxis = entry((0.02, 0.02, 0.02), "White noise of the position, one number or one per axis.", "m")
+    pos_sigma_m: EachAxis = entry(
+        (0.02, 0.02, 0.02), "White noise of the position, one number or one per axis.", "m", ge=0.0
+    )
     vel_sigma_mps: EachAxis = entry(
-        (0.05, 0.05, 0.05), "White noise of the velocity, one number or one per axis.", "m/s"
+        (0.05, 0.05, 0.05), "White noise of the velocity, one number or one per axis.", "m/s", ge=0.0
     )
     yaw_sigma_rad: float = entry(0.01, "White noise of the yaw, a rotation about down.", "rad", ge=0.0)
     rate_sigma_rad_s: EachAxis = entry(
-        (0.005, 0.005, 0.005), "White noise of the body rates, one number or one per axis.", "rad/s"
+        (0.005, 0.005, 0.005), "White noise of the body rates, one number or one per axis.", "rad/s", ge=0.0
     )
     bias_tau_s: float = entry(50.0, "Correlation time of the biases.", "s", gt=0.0)
     pos_bias_sigma_m: EachAxis = entry(
-        (0.0, 0.0, 0.0), "Gauss-Markov bias of the position once it has built up, one number or one per axis.", "m"
+        (0.0, 0.0, 0.0),
+        "Gauss-Markov bias of the position once it has built up, one number or one per axis.",
+        "m",
+        ge=0.0,
     )
-    vel_bias_sigma_mps: EachAxis = entry((0.0, 0.0, 0.0), "Bias of the velocity, one number or one per axis.", "m/s")
+    vel_bias_sigma_mps: EachAxis = entry(
+        (0.0, 0.0, 0.0), "Bias of the velocity, one number or one per axis.", "m/s", ge=0.0
+    )
     yaw_bias_sigma_rad: float = entry(0.0, "Bias of the yaw.", "rad", ge=0.0)
     rate_bias_sigma_rad_s: EachAxis = entry(
-        (0.001, 0.001, 0.001), "Bias of the body rates, one number or one per axis.", "rad/s"
+        (0.001, 0.001, 0.001), "Bias of the body rates, one number or one per axis.", "rad/s", ge=0.0
     )
     delay_s: Seconds = entry(0.008, f"Delay, in whole ticks of the autopilot, {MAX_DELAY_TICKS} at most.", "s")
     dt_est_s: Period | None = entry(None, "Must be the period of the autopilot, which it is if left out.", "s")

@@ -1,15 +1,14 @@
 """The folder of a run whose process was ended by a signal: made as whole as its log allows, by the parent."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 from px4lockstep.errors import InputError
-from px4lockstep.flights.folder import LOG_PARQUET, LOG_ROWS, SUMMARY, read_log
+from px4lockstep.flights.folder import LOG_PARQUET, LOG_ROWS, SUMMARY, read_log, read_summary
 from px4lockstep.flights.outcome import FAILED
 from px4lockstep.flights.summary import summarize_log
-from px4lockstep.io import atomic_write
+from px4lockstep.io import atomic_write, to_json
 from px4lockstep.log.log import Log
 from px4lockstep.log.parquet import write_parquet
 from px4lockstep.processes import crash_of
@@ -22,7 +21,7 @@ def keep_crashed(folder: Path | None, spec: Spec, number: int) -> dict[str, Any]
     Return the summary as `--json` prints it: it failed, with the reason; what only the run itself knew is None.
     """
     if folder is not None and (folder / SUMMARY).exists():  # the flight was over, and is all there
-        summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text("utf-8"))
+        summary = read_summary(folder)
         return summary | {"outcome": FAILED, "reason": f"{crash_of(number)}, after the flight was over"}
     log = None if folder is None else _log_in(folder)
     if folder is None:
@@ -40,7 +39,7 @@ def keep_crashed(folder: Path | None, spec: Spec, number: int) -> dict[str, Any]
             write_parquet(log, folder / LOG_PARQUET, None if columns == "all" else list(columns))
         shutil.rmtree(folder / LOG_ROWS, ignore_errors=True)
         with atomic_write(folder / SUMMARY) as file:
-            file.write(f"{json.dumps(summary, indent=2)}\n".encode())
+            file.write(f"{to_json(summary, indent=2)}\n".encode())
     return summary
 
 

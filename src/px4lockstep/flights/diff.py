@@ -4,7 +4,7 @@ found = diff("runs/good", "runs/bad")
 found.changes, found.first_difference, found.metrics
 """
 
-import json
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,9 +14,8 @@ import numpy as np
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import LOG
-from px4lockstep.errors import InputError
 from px4lockstep.flights.changes import Change, changes_between
-from px4lockstep.flights.folder import SUMMARY, read_log
+from px4lockstep.flights.folder import read_log, read_summary
 from px4lockstep.flights.recorded import recorded_spec
 from px4lockstep.flights.recording.differences import Difference, FlightRows, first_difference, first_live_difference
 from px4lockstep.flights.recording.file import read_recording
@@ -59,11 +58,7 @@ class RunFolderContents:
         """Read a run folder."""
         path = Path(folder)
         recording, log = read_recording(path), read_log(path)
-        try:
-            summary = json.loads((path / SUMMARY).read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{path / SUMMARY} can't be read: {error}; fly again") from error
-        return cls(path, recording, log, summary)
+        return cls(path, recording, log, read_summary(path))
 
 
 @dataclass(frozen=True)
@@ -118,7 +113,7 @@ class Diff:
 
         return plot_overlay(
             (self.first.log, self.second.log),
-            (self.first.folder.name, self.second.folder.name),
+            (_name(self.first.folder), _name(self.second.folder)),
             None if self.first_difference is None else self.first_difference.time_us / 1e6,
         )
 
@@ -135,6 +130,11 @@ def diff(first: str | Path, second: str | Path) -> Diff:
         one, other = (_title(run.recording.source.mission) for run in (ours, theirs))
         changes = (*changes, Change("mission", one, other, STAGES["mission"]))
     return Diff(ours, theirs, changes)
+
+
+def _name(folder: Path) -> str:
+    """Return the name of a folder as text that can be drawn, whatever bytes it has."""
+    return os.fsencode(folder.name).decode(errors="replace")
 
 
 def _title(mission: str | None) -> str:

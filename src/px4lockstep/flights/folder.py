@@ -10,7 +10,6 @@ the aircraft file, so that a folder can go elsewhere. A flight that came to its 
 """
 
 import itertools
-import json
 import re
 import shutil
 import time
@@ -24,11 +23,12 @@ from px4lockstep.errors import InputError, OutputError
 from px4lockstep.flights.recorded import SPEC
 from px4lockstep.flights.recording.file import NAME as RECORDING
 from px4lockstep.flights.recording.file import write_recording
-from px4lockstep.io import atomic_write, check_new, release_pages
+from px4lockstep.io import atomic_write, check_new, release_pages, to_json
 from px4lockstep.log.csv import write_csv
 from px4lockstep.log.log import Log
 from px4lockstep.log.parquet import read_parquet, write_parquet
 from px4lockstep.log.rows import hold_rows, read_rows
+from px4lockstep.reading import check_path, read_json
 from px4lockstep.spec.build import Flight
 from px4lockstep.spec.flight_tables import OUTPUTS
 from px4lockstep.spec.shipped import is_name, mission_file
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 MARK = "INCOMPLETE"
 LOG_ROWS, LOG_PARQUET, SUMMARY, PLOTS = "log.rows", "log.parquet", "summary.json", "plots.png"
+MAX_SUMMARY_BYTES = 10_000_000
 PX4_LOG = "px4.log"
 BOUNDARIES_HELD = 20_000
 """How many boundaries' rows stay in memory: 50 MB if there is one at each, some 4 MB at the usual periods."""
@@ -127,7 +128,7 @@ class RunFolder:
             write_csv(run.log, self.path / self.spec.run.log_csv, self._columns)
 
     def _keep_summary(self, run: "Run") -> None:
-        _write(self.path / SUMMARY, json.dumps(summary_of(run, self.path), indent=2) + "\n")
+        _write(self.path / SUMMARY, to_json(summary_of(run, self.path), indent=2) + "\n")
 
     def draw(self, run: "Run") -> None:
         """Write the picture; a log of less than two rows has none."""
@@ -204,12 +205,21 @@ def is_incomplete(folder: str | Path) -> bool:
 
 def check_folder(folder: str | Path) -> Path:
     """Return the path of a run folder."""
+    check_path(folder)
     path = Path(folder)
     if path.is_file():
         raise InputError(f"{path} is a file; give the run folder")
     if not path.is_dir():
         raise InputError(f"{path} has no log; there is no such folder")
     return path
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Return the summary in a run folder."""
+    summary = read_json(folder / SUMMARY, MAX_SUMMARY_BYTES, "the summary of a run")
+    if not isinstance(summary, dict):
+        raise InputError(f"{folder / SUMMARY} is not a summary: it must be a JSON object")
+    return summary
 
 
 def read_log(folder: str | Path) -> Log:

@@ -6,7 +6,6 @@ crashes in one, the others are flown.
 """
 
 import functools
-import json
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +21,7 @@ from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.flights.branch import branch_specs, check_flown
 from px4lockstep.flights.changes import Change
 from px4lockstep.flights.crashed import keep_crashed
-from px4lockstep.flights.folder import PX4_LOG, SUMMARY, RunFolder
+from px4lockstep.flights.folder import PX4_LOG, RunFolder, read_summary
 from px4lockstep.flights.recorded import SPEC, recorded_spec
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
@@ -184,8 +183,7 @@ def _fly_child(fly_branch: Callable[[], None], spec: Spec, folder: Path) -> dict
         return keep_crashed(folder, spec, -code)
     if code != 0:
         raise SimulationError(f"the branch in {folder}: {crash_of(-code) if code < 0 else problem}")
-    summary: dict[str, Any] = json.loads((folder / SUMMARY).read_text("utf-8"))
-    return summary
+    return read_summary(folder)
 
 
 def _refuse_of_the_host(before: Spec, after: Spec, changes: tuple[Change, ...]) -> None:

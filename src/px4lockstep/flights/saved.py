@@ -4,7 +4,6 @@ run = read_run("runs/first")
 run.log["pos_ned"], run.summary["outcome"], run.spec.aircraft.name
 """
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from px4lockstep.errors import InputError
 from px4lockstep.flights.figure import draw_folder
-from px4lockstep.flights.folder import SUMMARY, check_folder, is_incomplete, read_log
+from px4lockstep.flights.folder import SUMMARY, check_folder, is_incomplete, read_log, read_summary
 from px4lockstep.flights.recorded import SPEC
 from px4lockstep.flights.recording.file import NAME as RECORDING
 from px4lockstep.flights.recording.file import read_recording
@@ -59,16 +58,9 @@ class SavedRun:
         Raises:
             InputError: If there is none, or it can't be read.
         """
-        path = self.folder / SUMMARY
-        try:
-            summary = json.loads(path.read_text("utf-8"))
-        except FileNotFoundError:
-            raise InputError(f"File not found: {path}; the run was stopped before its summary was written") from None
-        except (OSError, ValueError) as error:
-            raise InputError(f"{path} can't be read as JSON: {error}") from error
-        if not isinstance(summary, dict):
-            raise InputError(f"{path} is not a summary: it must be a JSON object")
-        return summary
+        if not (self.folder / SUMMARY).exists():
+            raise InputError(f"File not found: {self.folder / SUMMARY}; the run was stopped before it was written")
+        return read_summary(self.folder)
 
     @cached_property
     def spec(self) -> Spec:

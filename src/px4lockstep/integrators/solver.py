@@ -43,6 +43,9 @@ SHORTEST_STEP_S = 1e-12
 """Of steps that need not be whole microseconds."""
 
 
+LEAST_TOLERANCE = 1e-15
+
+
 class Integrator(Part):
     """How the plant is integrated: method, tolerances, steps."""
 
@@ -56,23 +59,25 @@ class Integrator(Part):
         True, "Whether RK23 and RK45 choose their steps; otherwise they take one between two boundaries, as the others."
     )
     rtol_pos: float = entry(1e-6, "Relative tolerance of the position.", ge=0.0)
-    atol_pos: float = entry(1e-6, "Absolute tolerance of the position.", "m", gt=0.0)
+    atol_pos: float = entry(1e-6, "Absolute tolerance of the position.", "m", ge=LEAST_TOLERANCE)
     rtol_vel: float = entry(1e-6, "Relative tolerance of the velocity.", ge=0.0)
-    atol_vel: float = entry(1e-6, "Absolute tolerance of the velocity.", "m/s", gt=0.0)
+    atol_vel: float = entry(1e-6, "Absolute tolerance of the velocity.", "m/s", ge=LEAST_TOLERANCE)
     rtol_omega: float = entry(1e-6, "Relative tolerance of the body rates; also `rtol_ω`.", ge=0.0)
-    atol_omega: float = entry(1e-6, "Absolute tolerance of the body rates; also `atol_ω`.", "rad/s", gt=0.0)
-    atol_att_rad: float = entry(1e-6, "Absolute tolerance of the attitude, which has no relative one.", "rad", gt=0.0)
+    atol_omega: float = entry(1e-6, "Absolute tolerance of the body rates; also `atol_ω`.", "rad/s", ge=LEAST_TOLERANCE)
+    atol_att_rad: float = entry(
+        1e-6, "Absolute tolerance of the attitude, which has no relative one.", "rad", ge=LEAST_TOLERANCE
+    )
     plant_error_control: bool = entry(True, "Whether actuators, rotors and batteries limit the step too.")
     rtol_act: float = entry(1e-6, "Relative tolerance of the actuators' outputs.", ge=0.0)
-    atol_act: float = entry(1e-6, "Absolute tolerance of the actuators' outputs.", gt=0.0)
+    atol_act: float = entry(1e-6, "Absolute tolerance of the actuators' outputs.", ge=LEAST_TOLERANCE)
     rtol_actdot: float = entry(1e-6, "Relative tolerance of the actuators' rates.", ge=0.0)
-    atol_actdot: float = entry(1e-4, "Absolute tolerance of the actuators' rates.", "1/s", gt=0.0)
+    atol_actdot: float = entry(1e-4, "Absolute tolerance of the actuators' rates.", "1/s", ge=LEAST_TOLERANCE)
     rtol_rotor: float = entry(1e-6, "Relative tolerance of the rotor speeds.", ge=0.0)
-    atol_rotor: float = entry(1e-3, "Absolute tolerance of the rotor speeds.", "rad/s", gt=0.0)
+    atol_rotor: float = entry(1e-3, "Absolute tolerance of the rotor speeds.", "rad/s", ge=LEAST_TOLERANCE)
     rtol_soc: float = entry(1e-6, "Relative tolerance of the states of charge.", ge=0.0)
-    atol_soc: float = entry(1e-9, "Absolute tolerance of the states of charge.", gt=0.0)
+    atol_soc: float = entry(1e-9, "Absolute tolerance of the states of charge.", ge=LEAST_TOLERANCE)
     rtol_v1: float = entry(1e-6, "Relative tolerance of the polarization voltages.", ge=0.0)
-    atol_v1: float = entry(1e-6, "Absolute tolerance of the polarization voltages.", "V", gt=0.0)
+    atol_v1: float = entry(1e-6, "Absolute tolerance of the polarization voltages.", "V", ge=LEAST_TOLERANCE)
     h_min: float = entry(
         1e-6, "Shortest step. Where even it misses the tolerance, it is taken and counted as forced.", "s", gt=0.0
     )

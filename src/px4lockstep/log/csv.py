@@ -9,6 +9,7 @@ columns, one per component, each with its unit; "1" is none. Numbers have as man
 double back; NaN is `nan`. The same run gives the same bytes.
 """
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -57,7 +58,7 @@ def read_csv(path: str | Path) -> Log:
         names, units = _header(path, head)
         kinds = {name: arrow_type(name) for name in names}
         table = csv.read_csv(
-            path,
+            pa.OSFile(os.fsencode(path)),
             read_options=csv.ReadOptions(use_threads=False, skip_rows=2, column_names=names),
             convert_options=csv.ConvertOptions(column_types=kinds, null_values=[], strings_can_be_null=False),
         )

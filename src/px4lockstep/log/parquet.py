@@ -4,6 +4,7 @@ The file's metadata have `schema` and `schema_version`; each column's have `unit
 no time of writing in it: the same run gives the same bytes, with the same version of pyarrow.
 """
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -51,7 +52,8 @@ def read_parquet(path: str | Path) -> Log:
     from pyarrow import parquet
 
     try:
-        table = parquet.ParquetFile(path).read(use_threads=False)
+        with pa.OSFile(os.fsencode(path)) as file:  # which takes names that are not UTF-8
+            table = parquet.ParquetFile(file).read(use_threads=False)
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror or error}") from error
     except pa.ArrowInvalid as error:

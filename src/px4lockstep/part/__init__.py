@@ -24,11 +24,12 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from px4lockstep.errors import InputError, TimeError
+from px4lockstep.part.limits import BOUNDS, Limits, has_numbers
+from px4lockstep.reading import MAX_DEPTH
 from px4lockstep.timebase import period_to_us, seconds_to_us
 
 KEY = "{key}"
 """Placeholder for the dotted key in the text of an error, until the key is known."""
-MAX_NESTING = 32
 
 Key = tuple[str | int, ...]
 """A place in the file: `("power", "batteries", 0, "soc0")`."""
@@ -60,7 +61,17 @@ class _PartType(ModelMetaclass):
     What is wrong is raised as `InputError`.
     """
 
-    def __call__(cls, *first: Any, **values: Any) -> Any:  # noqa: N805 (a method of the class of a class)
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> type:
+        """Make the class, with the limits of keys that have numbers after what their types check."""
+        annotations = namespace.get("__annotations__", {})
+        for key, annotation in annotations.items():
+            field = namespace.get(key)
+            if isinstance(field, FieldInfo) and field.metadata and isinstance(field.metadata[-1], Limits):
+                limits = field.metadata.pop()
+                annotations[key] = Annotated[annotation, limits] if has_numbers(annotation) else annotation
+        return super().__new__(mcs, name, bases, namespace, **options)
+
+    def __call__(cls, *first: Any, **values: Any) -> Any:
         if len(first) > 1:
             raise TypeError(f"{cls.__name__} takes its first key by position and the others by name")
         names = list(cls.model_fields)  # type: ignore[attr-defined]
@@ -130,14 +141,18 @@ def fill(rec: Any, part: Any, **values: Any) -> None:
             rec[name] = value
 
 
-def entry(default: Any = ..., doc: str = "", unit: str = "", *, stage: str | None = None, **limits: Any) -> Any:
+def entry(default: Any = ..., doc: str = "", unit: str = "", *, stage: str | None = None, **options: Any) -> Any:
     """Return a key of a part, with its default (`...` if it must be given), and its stage if that is not the part's.
 
-    Limits are as `pydantic.Field` takes them; `extra` is for the JSON schema.
+    Limits (`gt`, `ge`, `lt`, `le`) are of each number in it, and completed by those of the unit; other options are as
+    `pydantic.Field` takes them; `extra` is for the JSON schema.
     """
     description = f"{doc} [{unit}]" if unit else doc
-    extra = ({"unit": unit} if unit else {}) | ({"stage": stage} if stage else {}) | limits.pop("extra", {})
-    return Field(default, description=description, json_schema_extra=extra, **limits)
+    extra = ({"unit": unit} if unit else {}) | ({"stage": stage} if stage else {}) | options.pop("extra", {})
+    limits = Limits.of(unit, {name: options.pop(name) for name in BOUNDS if name in options})
+    field: FieldInfo = Field(default, description=description, json_schema_extra=extra, **options)
+    field.metadata.append(limits)  # for `_PartType`
+    return field
 
 
 def path_entry(doc: str, stage: str = "files", code: str | None = None) -> Any:
@@ -247,7 +262,7 @@ def freeze(value: Any, depth: int = 0) -> Any:
 
     One that is nested more deeply than anything sensible is a `RecursionError`.
     """
-    if depth > MAX_NESTING:
+    if depth > MAX_DEPTH:
         raise RecursionError
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from px4lockstep.errors import InputError, did_you_mean
+from px4lockstep.errors import ErrorLines, InputError, did_you_mean
 from px4lockstep.part import KEY, Key, Part, all_tables, dotted, field_at, keys_of, model_at, show
 
 MAX_KEY = 100
@@ -49,8 +49,10 @@ def input_error(part: type[Part], error: ValidationError) -> InputError:
     """Return what pydantic found wrong with a part that was made in Python, with the key of the first error."""
     start: Key = tuple(part.where.split(".")) if part.where else ()
     found = [(key, text) for key, _, text in findings(error, (), part)]
-    lines = [f"{part.where}.{text}" if start and key else text for key, text in found]
-    return InputError("\n".join(lines), key=(*start, *found[0][0]))
+    lines = ErrorLines()
+    for key, text in found:
+        lines.append(f"{part.where}.{text}" if start and key else text)
+    return InputError("\n".join(lines.shown()), key=(*start, *found[0][0]))
 
 
 def _name(key: Key, root: type[Part]) -> str:
@@ -92,7 +94,7 @@ def _range(key: Key, root: type[Part]) -> str:
     words = []
     for limit in field.metadata if field is not None else ():
         for attribute, text in (("gt", "above"), ("ge", "at least"), ("lt", "below"), ("le", "at most")):
-            if hasattr(limit, attribute):
+            if getattr(limit, attribute, None) is not None:
                 words.append(f"{text} {getattr(limit, attribute)}")
     return " and ".join(words)
 

@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 
 from px4lockstep.errors import InputError
+from px4lockstep.reading import user_path
 
 VARIABLE = "PX4_LOCKSTEP_LIB"
 SUFFIXES = (".dylib", ".so") if sys.platform == "darwin" else (".so", ".dylib")
@@ -36,12 +37,12 @@ def find_library(path: str | PathLike[str] | None = None) -> Path:
     """
     given = os.environ.get(VARIABLE)
     if path is not None:
-        reason, places = f"px4.libpath = {os.fspath(path)}", _places_of(_expanded(path))
+        reason, places = f"px4.libpath = {os.fspath(path)}", _places_of(user_path(path))
     elif given:
-        reason, places = f"{VARIABLE} = {given}", _places_of(_expanded(given))
+        reason, places = f"{VARIABLE} = {given}", _places_of(user_path(given))
     else:
         reason = f"px4.libpath and {VARIABLE} are not set"
-        sources = _expanded(SOURCES)
+        sources = user_path(SOURCES)
         places = _library_in(sources / IN_SOURCES / IN_BUILD) if sources.is_absolute() else []
     for place in places:
         if place.is_file():
@@ -62,7 +63,3 @@ def _places_of(path: Path) -> list[Path]:
 
 def _library_in(folder: Path) -> list[Path]:
     return [folder / (NAME + suffix) for suffix in SUFFIXES]
-
-
-def _expanded(path: str | PathLike[str]) -> Path:
-    return Path(os.path.expanduser(path))  # as the method of Path, but without a home folder it is no error

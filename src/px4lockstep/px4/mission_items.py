@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from px4lockstep.errors import ErrorLines
+
 
 class Command(IntEnum):
     """The commands that can be flown, with MAVLink's numbers; each is `MAV_CMD_NAV_…`, or `MAV_CMD_…` for DO_…."""
@@ -113,13 +115,20 @@ def without_effect(name: str, values: tuple[float, ...] = (0.0,), because: str =
 UNUSED = without_effect("a parameter without meaning")
 LATITUDE = Rule("latitude", "-90 to 90 degrees", "lat_deg", -90.0, 90.0)
 LONGITUDE = Rule("longitude", "-180 to 180 degrees", "lon_deg", -180.0, 180.0)
-ALTITUDE = Rule("altitude", "a finite number of metres", "alt_m")
+ALTITUDE = Rule("altitude", "a finite number of metres, -100,000 to 100,000", "alt_m", -1e5, 1e5)
 THERE = (LATITUDE, LONGITUDE, ALTITUDE)
 NOWHERE = (without_effect("position", because="the command has no position"),) * 3
-HOLD = Rule("time", "0 s or more", "hold_s", 0.0)
-ACCEPTANCE = Rule("acceptance radius", "above 0 m, or 0 for the default", "acceptance_radius_m", 0.0, is_optional=True)
+LONGEST = 1e7  # s, 116 days
+HOLD = Rule("time", "0 s or more, at most 10,000,000 s", "hold_s", 0.0, LONGEST)
+ACCEPTANCE = Rule(
+    "acceptance radius",
+    "above 0 m, or 0 for the default; at most 1,000,000 m",
+    *("acceptance_radius_m", 0.0, 1e6),
+    is_optional=True,
+)
 HEADING = Rule("heading", "-360 to 360 degrees, or nan (null) for none", "yaw_deg", -360.0, 360.0, is_optional=True)
 LOITER_RADIUS = Rule("loiter radius", "a finite number of metres; it is for fixed wings", is_optional=True)
+FASTEST = 1e3  # m/s
 SMALLEST = 5e-324  # above 0
 NO_END = "-1, without end, would be a mission that never ends"
 COUNT = 65535.0  # PX4 keeps targets and repeats as uint16
@@ -147,7 +156,7 @@ RULES: dict[Command, tuple[Rule, ...]] = {
         *(ACCEPTANCE, UNUSED, HEADING, *THERE),
     ),
     Command.DELAY: (
-        Rule("time", "0 s or more; a time of day is not supported", "hold_s", 0.0),
+        Rule("time", "0 s or more; a time of day is not supported; at most 10,000,000 s", "hold_s", 0.0, LONGEST),
         *(without_effect(part, (0.0, -1.0), "a time of day is not supported") for part in ("hour", "minute", "second")),
         *NOWHERE,
     ),
@@ -158,7 +167,12 @@ RULES: dict[Command, tuple[Rule, ...]] = {
     ),
     Command.DO_CHANGE_SPEED: (
         Rule("speed type", "1 (over ground), or 0 (airspeed), which PX4 takes as the same", values=(0.0, 1.0)),
-        Rule("speed", "above 0 m/s, or -1 or -2 for the default", "speed_m_s", SMALLEST, defaults=(-1.0, -2.0)),
+        Rule(
+            "speed",
+            "above 0 m/s, or -1 or -2 for the default; at most 1,000 m/s",
+            *("speed_m_s", SMALLEST, FASTEST),
+            defaults=(-1.0, -2.0),
+        ),
         without_effect("throttle", (-1.0, 0.0), "a multicopter has no cruise throttle"),
         without_effect("relative", because="only absolute speeds are supported"),
         *NOWHERE,
@@ -167,7 +181,7 @@ RULES: dict[Command, tuple[Rule, ...]] = {
 
 
 def read_item(
-    where: str, line: int, frame: float, code: float, params: Sequence[float], report: list[str]
+    where: str, line: int, frame: float, code: float, params: Sequence[float], report: ErrorLines
 ) -> MissionItem | None:
     """Give the numbers of an item, NaN where the file has none, their meaning; return None if any is reported."""
     command = BY_NUMBER.get(code)
@@ -176,7 +190,7 @@ def read_item(
         supported = ", ".join(f"{known.value} {known.name}" for known in Command)
         report.append(f"{where}: command {code:g}{name} is not supported; supported are {supported}")
         return None
-    before = len(report)
+    before = report.total
     fields: dict[str, Any] = {}
     for number, (rule, value) in enumerate(zip(RULES[command], params, strict=True), 1):
         if (math.isnan(value) and rule.is_optional) or value in rule.defaults:
@@ -196,7 +210,7 @@ def read_item(
             f"{where}: {command.name} at latitude 0, longitude 0 is in the Gulf of Guinea; "
             "if the present position is meant, write its coordinates"
         )
-    if len(report) > before:
+    if report.total > before:
         return None
     if command.has_position:
         fields["is_relative_alt"] = frame in RELATIVE_FRAMES

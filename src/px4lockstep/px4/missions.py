@@ -6,21 +6,24 @@ ground stations write first, because PX4's loader takes them so.
 """
 
 import functools
-import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from px4lockstep.errors import InputError
+from px4lockstep.errors import ErrorLines, InputError
 from px4lockstep.px4.mission_items import AT_ONCE, ENDS, Command, MissionItem, read_item
+from px4lockstep.reading import parse_json, read_text
 
 __all__ = ["Command", "Mission", "MissionItem", "load_mission", "parse_mission", "parse_plan", "parse_wpl"]
 
 HEADER = "QGC WPL 110"
+WHAT = f"a mission ({HEADER}, or a .plan)"
 MAX_BYTES = 10_000_000
+MAX_ITEMS = 65_535
+"""PX4 numbers items in 16 bits."""
 Place = tuple[str, MissionItem | None]
 """Where an item stands in its file, for errors, and the item if it was understood."""
 COLUMNS = ("index", "current", "frame", "command", "p1", "p2", "p3", "p4", "x", "y", "z", "autocontinue")
@@ -65,19 +68,7 @@ def load_mission(path: str | PathLike[str]) -> Mission:
     Raises:
         InputError: If the file can't be read, or for anything that is wrong with the mission, all in one report.
     """
-    source = str(path)
-    try:
-        file = Path(path)
-        if file.exists() and not file.is_file():
-            raise InputError(f"mission {source} is not a file; it must be {HEADER} or a .plan")
-        if file.stat().st_size > MAX_BYTES:
-            raise InputError(f"mission {source} is larger than {MAX_BYTES:,} bytes, which no mission is")
-        text = file.read_text("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"mission {source} can't be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"mission {source} is not text: {error}; it must be {HEADER} or a .plan") from error
-    return parse_mission(text, source)
+    return parse_mission(read_text(path, MAX_BYTES, WHAT), str(path))
 
 
 @functools.lru_cache(maxsize=16)
@@ -101,8 +92,9 @@ def parse_wpl(text: str, source: str) -> Mission:
     header = lines[0].strip() if lines else ""
     if header != HEADER:
         raise InputError(f"{source} line 1: {header[:60]!r} is not the header of a mission; it must be {HEADER!r}")
-    report: list[str] = []
+    report = ErrorLines()
     places: list[Place] = []
+    _check_count(sum(1 for line in lines[1:] if line.strip()), source)
     for number, line in enumerate(lines[1:], 2):
         if line.strip():
             where = f"{source} line {number}"
@@ -110,7 +102,12 @@ def parse_wpl(text: str, source: str) -> Mission:
     return Mission(_checked(places, source, report), source, text=text)
 
 
-def _item_of_line(line: str, where: str, number: int, index: int, report: list[str]) -> MissionItem | None:
+def _check_count(count: int, source: str) -> None:
+    if count > MAX_ITEMS:
+        raise InputError(f"{source} has {count:,} items; PX4 takes at most {MAX_ITEMS:,}")
+
+
+def _item_of_line(line: str, where: str, number: int, index: int, report: ErrorLines) -> MissionItem | None:
     """Split a line into its columns, check those that are not the item's own, and read the item."""
     words = line.split()
     if len(words) != len(COLUMNS):
@@ -120,19 +117,21 @@ def _item_of_line(line: str, where: str, number: int, index: int, report: list[s
     if numbers is None:
         return None
     if numbers[0] != index:
-        report.append(f"{where}: index {words[0]} must be {index}; number the items from 0, without gaps")
+        report.append(f"{where}: index {words[0]:.80} must be {index}; number the items from 0, without gaps")
     if numbers[1] not in ((0.0, 1.0) if index == 0 else (0.0,)):
-        report.append(f"{where}: current = {words[1]} must be 0 (the first item may have 1); missions begin at item 0")
+        report.append(
+            f"{where}: current = {words[1]:.80} must be 0 (the first item may have 1); missions begin at item 0"
+        )
     _check_autocontinue(numbers[11] == 1.0, words[11], where, report)
     return read_item(where, number, numbers[2], numbers[3], numbers[4:11], report)
 
 
 def _numbers(
-    values: dict[str, Any], number_of: Callable[[Any], float | None], where: str, report: list[str]
+    values: dict[str, Any], number_of: Callable[[Any], float | None], where: str, report: ErrorLines
 ) -> list[float] | None:
     """Return named values as numbers; if any is none, report all of those and return None."""
     numbers = [number_of(value) for value in values.values()]
-    bad = [f"{name} = {value!r}" for (name, value), n in zip(values.items(), numbers, strict=True) if n is None]
+    bad = [f"{name} = {value!r:.80}" for (name, value), n in zip(values.items(), numbers, strict=True) if n is None]
     if bad:
         report.append(f"{where}: {', '.join(bad)} must be a number")
     return None if bad else [number for number in numbers if number is not None]
@@ -146,9 +145,11 @@ def _number_of_word(word: str) -> float | None:
         return None
 
 
-def _check_autocontinue(is_on: bool, value: object, where: str, report: list[str]) -> None:
+def _check_autocontinue(is_on: bool, value: object, where: str, report: ErrorLines) -> None:
     if not is_on:
-        report.append(f"{where}: autocontinue = {value} must be 1 (true); nobody is there to continue the mission")
+        report.append(
+            f"{where}: autocontinue = {value!s:.80} must be 1 (true); nobody is there to continue the mission"
+        )
 
 
 def parse_plan(text: str, source: str) -> Mission:
@@ -157,27 +158,27 @@ def parse_plan(text: str, source: str) -> Mission:
     Raises:
         InputError: For anything that is wrong, all in one report; alone for a text that is no plan at all.
     """
-    try:
-        plan = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{source} is not JSON: {error}; save the plan again from QGroundControl") from error
+    plan = parse_json(text, source, "a plan, saved by QGroundControl")
     mission = plan.get("mission") if isinstance(plan, dict) else None
     if not isinstance(mission, dict) or not isinstance(mission.get("items"), list) or plan.get("fileType") != "Plan":
         raise InputError(
             f'{source} is not a plan; it must be an object with "fileType": "Plan" and "mission": {{"items": […]}}'
         )
     items = mission["items"]
-    report: list[str] = []
+    _check_count(len(items), source)
+    report = ErrorLines()
     for part, version, known in (("plan", plan.get("version", 1), 1), ("mission", mission.get("version", 2), 2)):
         if version != known:
             report.append(
-                f"{source}: the {part}'s version is {version!r}; it must be {known}, which is what is known here"
+                f"{source}: the {part}'s version is {version!r:.80}; it must be {known}, which is what is known here"
             )
     for part in ("geoFence", "rallyPoints"):
         contents = plan.get(part) or {}
         kept = [key for key in contents if key != "version" and contents[key]] if isinstance(contents, dict) else [part]
         if kept:
-            report.append(f"{source}: {part} has {', '.join(kept)}, which would be ignored; remove them from the plan")
+            report.append(
+                f"{source}: {part} has {', '.join(kept):.80}, which would be ignored; remove them from the plan"
+            )
     index_of_id = _index_of_id(items, source, report)
     home = _planned_home(mission.get("plannedHomePosition"), source, report)
     places: list[Place] = []
@@ -187,7 +188,7 @@ def parse_plan(text: str, source: str) -> Mission:
     return Mission(_checked(places, source, report), source, home, text)
 
 
-def _index_of_id(items: list[Any], source: str, report: list[str]) -> dict[Any, int]:
+def _index_of_id(items: list[Any], source: str, report: ErrorLines) -> dict[Any, int]:
     """Return the place of each `doJumpId`, which is what a jump of a plan names."""
     index_of_id: dict[Any, int] = {}
     for index, item in enumerate(items):
@@ -203,17 +204,17 @@ def _index_of_id(items: list[Any], source: str, report: list[str]) -> dict[Any, 
 
 
 def _item_of_plan(
-    item: Any, where: str, index: int, index_of_id: dict[Any, int], report: list[str]
+    item: Any, where: str, index: int, index_of_id: dict[Any, int], report: ErrorLines
 ) -> MissionItem | None:
     """Read an item of a plan, whose jumps name an id where others name a place."""
     kind = item.get("type") if isinstance(item, dict) else item
-    if kind != "SimpleItem":
+    if not isinstance(item, dict) or kind != "SimpleItem":
         complex_kind = item.get("complexItemType", kind) if isinstance(item, dict) else kind
-        report.append(f"{where}: {complex_kind!r} is not a SimpleItem; replace surveys and the like by waypoints")
+        report.append(f"{where}: {complex_kind!r:.80} is not a SimpleItem; replace surveys and the like by waypoints")
         return None
     params = item.get("params")
     if not isinstance(params, list) or len(params) != 7:
-        report.append(f"{where}: params = {params!r} must be a list of seven numbers or null")
+        report.append(f"{where}: params = {params!r:.80} must be a list of seven numbers or null")
         return None
     values = {"frame": item.get("frame"), "command": item.get("command")}
     values |= {f"params[{i}]": math.nan if value is None else value for i, value in enumerate(params)}
@@ -225,7 +226,7 @@ def _item_of_plan(
     if command == Command.DO_JUMP:
         if rest[0] not in index_of_id:
             report.append(
-                f"{where}: jump target (params[0]) = {params[0]!r} is no item's doJumpId; give that of an item"
+                f"{where}: jump target (params[0]) = {params[0]!r:.80} is no item's doJumpId; give that of an item"
             )
             return None
         rest[0] = float(index_of_id[rest[0]])
@@ -240,7 +241,7 @@ def _number_of_json(value: Any) -> float | None:
         return None
 
 
-def _planned_home(value: Any, source: str, report: list[str]) -> tuple[float, float, float] | None:
+def _planned_home(value: Any, source: str, report: ErrorLines) -> tuple[float, float, float] | None:
     """Return the planned home position of a plan, if it has one."""
     if value is None:
         return None
@@ -248,11 +249,13 @@ def _planned_home(value: Any, source: str, report: list[str]) -> tuple[float, fl
     match numbers:
         case [float(lat), float(lon), float(alt)] if abs(lat) <= 90.0 and abs(lon) <= 180.0 and math.isfinite(alt):
             return lat, lon, alt
-    report.append(f"{source}: plannedHomePosition = {value!r} must be latitude, longitude (degrees) and altitude (m)")
+    report.append(
+        f"{source}: plannedHomePosition = {value!r:.80} must be latitude, longitude (degrees) and altitude (m)"
+    )
     return None
 
 
-def _checked(places: list[Place], source: str, report: list[str]) -> tuple[MissionItem, ...]:
+def _checked(places: list[Place], source: str, report: ErrorLines) -> tuple[MissionItem, ...]:
     """Check the mission as a whole and return its items; raise with the report if there is one."""
     if not places:
         report.append(f"{source}: the mission is empty; it needs at least one item")
@@ -265,34 +268,31 @@ def _checked(places: list[Place], source: str, report: list[str]) -> tuple[Missi
             report.append(f"{where}: DO_JUMP leads to {target}; items are numbered 0 to {len(places) - 1}")
     items = tuple(item for _, item in places if item)
     if is_understood:  # or it might lead anywhere
+        # PX4 gives up on the tenth command in a row that takes no time.
+        for index in _idle_jumps(items):
+            text = "DO_JUMP leads back to itself over commands alone"
+            report.append(f"{places[index][0]}: {text}; there must be an item between that is flown, or a DELAY")
+        reached = _reached(items)
         for index, (where, _) in enumerate(places):
-            # PX4 gives up on the tenth command in a row that takes no time.
-            if items[index].command is Command.DO_JUMP and index in _reached(items, _after(items, index), AT_ONCE):
-                text = "DO_JUMP leads back to itself over commands alone"
-                report.append(f"{where}: {text}; there must be an item between that is flown, or a DELAY")
-        reached = _reached(items, [0])
-        report += [
-            f"{where}: this item can never be reached; remove it, or what ends the mission before it"
-            for index, (where, _) in enumerate(places)
-            if index not in reached
-        ]
+            if index not in reached:
+                report.append(f"{where}: this item can never be reached; remove it, or what ends the mission before it")
     if report:
-        raise InputError("\n".join(report))
+        raise InputError("\n".join(report.shown()))
     return items
 
 
-def _check_takeoff(places: list[Place], report: list[str]) -> None:
+def _check_takeoff(places: list[Place], report: ErrorLines) -> None:
     """A take-off comes before any other position, and once."""
     positions = [(where, item) for where, item in places if item and item.command.has_position]
     for where, item in positions[1:]:
         if item.command is Command.TAKEOFF:
             first_where, first = positions[0]
+            is_home = first.command is Command.WAYPOINT and first.frame == 0
+            hint = "; if that is home, as some ground stations write it, remove it and number from 0"
             report.append(
                 f"{where}: TAKEOFF comes after {first.command.name} ({first_where}); it must be the first item with a "
-                "position, and the only take-off"
+                f"position, and the only take-off{hint if is_home else ''}"
             )
-            if first.command is Command.WAYPOINT and first.frame == 0:
-                report[-1] += "; if that is home, as some ground stations write it, remove it and number from 0"
 
 
 def _after(items: tuple[MissionItem, ...], index: int) -> list[int]:
@@ -304,12 +304,48 @@ def _after(items: tuple[MissionItem, ...], index: int) -> list[int]:
     return following
 
 
-def _reached(items: tuple[MissionItem, ...], ahead: list[int], passed: Sequence[Command] = tuple(Command)) -> set[int]:
-    """Return the numbers of the items that a flight can come to from some, past those of some commands."""
+def _reached(items: tuple[MissionItem, ...]) -> set[int]:
+    """Return the numbers of the items that a flight can come to."""
     reached: set[int] = set()
+    ahead = [0]
     while ahead:
         index = ahead.pop()
         if index < len(items) and index not in reached:
             reached.add(index)
-            ahead += _after(items, index) if items[index].command in passed else []
+            ahead += _after(items, index)
     return reached
+
+
+def _idle_jumps(items: tuple[MissionItem, ...]) -> list[int]:
+    """Return the numbers of the jumps that lead back to themselves over commands that take no time.
+
+    These are the jumps in a strongly connected component of two or more such commands (Kosaraju's algorithm).
+    """
+    at_once = [index for index, item in enumerate(items) if item.command in AT_ONCE]
+    after: dict[int, list[int]] = {index: [] for index in at_once}
+    before: dict[int, list[int]] = {index: [] for index in at_once}
+    for index in at_once:
+        after[index] = [other for other in _after(items, index) if other in after]
+        for other in after[index]:
+            before[other].append(index)
+    seen: set[int] = set()
+    order = [index for start in at_once for index in _finished(start, after, seen)]
+    seen.clear()
+    components = (_finished(start, before, seen) for start in reversed(order))
+    idle = [index for component in components if len(component) > 1 for index in component]
+    return sorted(index for index in idle if items[index].command is Command.DO_JUMP)
+
+
+def _finished(start: int, edges: dict[int, list[int]], seen: set[int]) -> list[int]:
+    """Return what can be reached from a place and was not seen, each after all that is reached from it."""
+    finished: list[int] = []
+    path = [(start, iter(edges[start]))] if start not in seen else []
+    seen.add(start)
+    while path:
+        other = next((other for other in path[-1][1] if other not in seen), None)
+        if other is None:
+            finished.append(path.pop()[0])
+        else:
+            seen.add(other)
+            path.append((other, iter(edges[other])))
+    return finished

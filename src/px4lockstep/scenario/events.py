@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ValidatorFunctionWrapHandler, WrapValidator
 
 from px4lockstep.part import KEY, Found, Part, Seconds, Vector, entry, misfit, show, wrong
+from px4lockstep.part.limits import ANY_UNIT, WIND_LIMITS
 from px4lockstep.part.wording import choices
 from px4lockstep.plant.layout import MAX_MOTORS
 from px4lockstep.scenario.actions import ACTIONS, CALL, SENSOR_BITS, Action
@@ -63,8 +64,8 @@ class When(Part, where="scenario.events.when"):
     signal: Annotated[str, _one_of(SIGNALS)] = entry(
         ..., f"The signal: {_listed(SIGNALS)}.", extra={"enum": list(SIGNALS)}
     )
-    above: float | None = entry(None, "The signal must be greater than this.")
-    below: float | None = entry(None, "The signal must be less than this, in place of `above`.")
+    above: float | None = entry(None, "The signal must be greater than this.", **ANY_UNIT)
+    below: float | None = entry(None, "The signal must be less than this, in place of `above`.", **ANY_UNIT)
 
     def check(self) -> Found:
         """Yield what is wrong with the threshold: there is one, above or below."""
@@ -78,7 +79,7 @@ class Event(Part, where="scenario.events"):
 
     at_s: Seconds | None = entry(None, "Trigger: at this time.", "s")
     at_step: Annotated[int | None, AfterValidator(_fits_record)] = entry(
-        None, "Trigger: at this tick of the autopilot, counted from 0.", ge=0
+        None, "Trigger: at this tick of the autopilot, counted from 0.", ge=0, le=10**12
     )
     when: Annotated[When | None, WrapValidator(_or_function)] = entry(
         None, "Trigger: at the first event boundary at which a condition holds."
@@ -94,10 +95,16 @@ class Event(Part, where="scenario.events"):
     )
     pos_ned: Vector | None = entry(None, "Position error of `estimate_bias` [m] or `estimate_drift` [m/s].")
     vel_ned: Vector | None = entry(
-        None, "Wind of `wind_step` [m/s]; velocity error of `estimate_bias` [m/s] or `estimate_drift` [m/s²]."
+        None,
+        "Wind of `wind_step` [m/s]; velocity error of `estimate_bias` [m/s] or `estimate_drift` [m/s²].",
+        **WIND_LIMITS,
     )
-    yaw_rad: float | None = entry(None, "Yaw error of `estimate_bias` [rad] or `estimate_drift` [rad/s].")
-    omega_body: Vector | None = entry(None, "Rate error of `estimate_bias` [rad/s] or `estimate_drift` [rad/s²].")
+    yaw_rad: float | None = entry(
+        None, "Yaw error of `estimate_bias` [rad] or `estimate_drift` [rad/s].", ge=-1e3, le=1e3
+    )
+    omega_body: Vector | None = entry(
+        None, "Rate error of `estimate_bias` [rad/s] or `estimate_drift` [rad/s²].", ge=-1e4, le=1e4
+    )
 
     def check(self) -> Found:
         """Yield what is wrong with trigger and arguments: there is one trigger, and what the action takes."""

@@ -5,7 +5,6 @@ Tables merge, arrays and scalars replace. Each value remembers the file that it 
 
 import os
 import re
-import tomllib
 import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,9 @@ from typing import Any
 from px4lockstep.errors import InputError, did_you_mean
 from px4lockstep.part import Key, Part, dotted, freeze, is_path, keys_of, model_at, show
 from px4lockstep.px4.missions import Mission
+from px4lockstep.reading import MAX_DEPTH as MAX_NESTING
+from px4lockstep.reading import check_path, decoded, read_regular
+from px4lockstep.reading import parse_toml as parse_within_budget
 from px4lockstep.spec.code import code_in
 from px4lockstep.spec.flight_tables import OUTPUTS
 from px4lockstep.spec.report import Report
@@ -22,12 +24,13 @@ from px4lockstep.spec.spec import Places, Spec
 from px4lockstep.trust import Chosen, place_of
 
 GREEK_KEY = re.compile(r"^[ \t]*(\w*[τωζμµ]\w*)[ \t]*=", re.MULTILINE)
-DEEP_KEY = re.compile(r"(?<![\w-])[\w-]++(?:[ \t]*+\.[ \t]*+[\w-]++){50}")
-"""A key of a table in a table and so on, which the parser would take minutes for."""
+WHAT = "a spec file (TOML)"
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 16
 MAX_FILES = 200
 """Of `extends`, each time that a file is named."""
+MAX_TOTAL_BYTES = 2_000_000
+"""Of all files of `extends`, each time that one is named."""
 
 
 def find_file(source: str | Path, folder: Path | None = None) -> Path:
@@ -40,50 +43,32 @@ def find_file(source: str | Path, folder: Path | None = None) -> Path:
                 f"give a path, such as {source}.toml or ./{source}, for a file of your own"
             )
         return known[source]
-    if not str(source) or "\0" in str(source):
-        raise InputError(f"{str(source)!r} is no path; give an aircraft that ships, or the path of a file")
+    check_path(source)
     return (folder / source) if folder is not None else Path(source)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Return what is in a TOML file, with tuples for arrays."""
-    where = str(path)
-    try:
-        if path.is_dir():
-            raise InputError(f"{where} is a folder; give the TOML file in it")
-        if not path.exists():
-            names = ", ".join(shipped_aircraft())
-            raise InputError(f"{where} is not there; give the path of a TOML file, or a name: {names}")
-        if not path.is_file():
-            raise InputError(f"{where} is not a regular file; give the path of a TOML file")
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{where} can't be read: {error.strerror}") from error
-    return parse_toml(content, where)
+    return parse_toml(read_regular(path, MAX_BYTES, WHAT), str(path))
 
 
 def parse_toml(content: bytes, where: str) -> dict[str, Any]:
     """Return what is in the text of a TOML file, with tuples for arrays; errors call the file `where`."""
     if len(content) > MAX_BYTES:
-        raise InputError(f"{where} is larger than {MAX_BYTES:,} bytes, which no aircraft file is")
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{where} is not text: byte {error.start} is not UTF-8; it must be a TOML file") from error
+        raise InputError(f"{where} is larger than {MAX_BYTES:,} bytes, the limit for {WHAT}")
+    text = decoded(content, where, WHAT)
     if "\0" in text:
-        raise InputError(f"{where} is not text: it has a zero byte; it must be a TOML file")
-    if DEEP_KEY.search(text):
-        raise InputError(f"{where} is nested too deeply; no aircraft file is")
+        raise InputError(f"{where} is not text: it has a zero byte; it must be {WHAT}")
     try:
-        table = tomllib.loads(text.removeprefix("\ufeff"))
+        table = parse_within_budget(text, where, WHAT)
         return {name: freeze(value) for name, value in table.items()}
-    except ValueError as error:
-        greek = GREEK_KEY.search(text)
-        hint = f'; a key with other than plain letters needs quotes: "{greek[1]}" = …' if greek else ""
-        raise InputError(f"{where} is not TOML: {error}{hint}") from error
+    except InputError as error:
+        if (greek := GREEK_KEY.search(text)) is None:
+            raise
+        hint = f'a key with other than plain letters needs quotes: "{greek[1]}" = …'
+        raise InputError(f"{error}; {hint}") from error
     except RecursionError as error:
-        raise InputError(f"{where} is nested too deeply; no aircraft file is") from error
+        raise InputError(f"{where} is nested too deeply: more than {MAX_NESTING} levels") from error
 
 
 @dataclass
@@ -97,6 +82,9 @@ class Layers:
     count: int = 0
     trust: bool = False
     """Whether the user trusts all files, wherever they are."""
+    total_bytes: int = 0
+    read: dict[str, tuple[int, dict[str, Any]]] = field(default_factory=dict)
+    """Size and contents of each file that was read, by its path."""
 
     def __post_init__(self) -> None:
         """Prepare the report."""
@@ -117,12 +105,18 @@ class Layers:
             self.report.lines.append(f"{before[-1]}: extends goes on beyond {limit}, which is the limit")
             return
         try:
-            own = read_toml(path)
+            if label not in self.read:
+                content = read_regular(path, MAX_BYTES, WHAT)
+                self.read[label] = len(content), parse_toml(content, label)
+            size, own = self.read[label]
+            self.total_bytes += size
+            if before and self.total_bytes > MAX_TOTAL_BYTES:
+                raise InputError(f"the files have more than {MAX_TOTAL_BYTES:,} bytes in all, which is the limit")
         except InputError as error:
             named = f"{before[-1]}: extends: " if before else ""
             self.report.lines.append(f"{named}{error}")
             return
-        self._add(own, label, path.parent, (*before, path))
+        self._add(dict(own), label, path.parent, (*before, path))
 
     def add_text(self, text: str, label: str) -> None:
         """Merge the text of a file that is not on the disk, and extends none. Its paths are those of `missions`."""
@@ -147,6 +141,9 @@ class Layers:
         if not isinstance(bases, tuple) or not all(isinstance(base, str) for base in bases):
             self.report.lines.append(f"{label}: extends = {show(bases)} is not allowed; it must be an array of strings")
             bases = ()
+        if len(bases) > MAX_FILES:
+            self.report.lines.append(f"{label}: extends names {len(bases):,} files; the limit is {MAX_FILES}")
+            return
         for base in bases:
             try:
                 self.add_file(find_file(base, folder), chain)
@@ -187,10 +184,14 @@ class Layers:
         return respelled
 
     def _path(self, text: str, key: Key, label: str, folder: Path | None) -> str:
-        if "\0" in text:
-            self.report.lines.append(f"{label}: {dotted(key)} = {text!r} is no path: it has a zero byte")
+        if not text:
+            return text
+        try:
+            check_path(text)
+        except InputError as error:
+            self.report.lines.append(f"{label}: {dotted(key)} = {error}")
             return "?"
-        if not text or (key[-1] == "mission_path" and is_name(text)):
+        if key[-1] == "mission_path" and is_name(text):
             return text
         if folder is None and text in self.missions:
             return text
@@ -207,19 +208,28 @@ class Layers:
 
     def merge(self, into: dict[str, Any], own: dict[str, Any], label: str, key: Key) -> None:
         """Merge a table into another, and note where its values came from."""
+        replaced: set[Key] = set()
+        self._merge(into, own, label, key, replaced)
+        if replaced:  # what was in it came from elsewhere
+            files = self.places.files.items()
+            inside = [other for other, _ in files if any(other[:n] in replaced for n in range(1, len(other)))]
+            for other in inside:
+                del self.places.files[other]
+
+    def _merge(self, into: dict[str, Any], own: dict[str, Any], label: str, key: Key, replaced: set[Key]) -> None:
         model = model_at(key, Spec)
         if model is not None:
-            self._drop_other_forms(into, own, model, key)
+            self._drop_other_forms(into, own, model, key, replaced)
         for name, value in own.items():
             here = (*key, name)
             if isinstance(value, dict) and isinstance(into.get(name), str):
                 self.expand_name(into, name, here)
             if isinstance(value, dict) and isinstance(into.get(name), dict):
                 into[name] = dict(into[name])  # the one that was there may be of others too
-                self.merge(into[name], value, label, here)
+                self._merge(into[name], value, label, here, replaced)
             else:
-                if name in into:
-                    self._forget(here)
+                if isinstance(into.get(name), dict | tuple):
+                    replaced.add(here)
                 into[name] = _copied(value)
                 self.places.files[here] = label
 
@@ -229,17 +239,16 @@ class Layers:
         if model is not None and model.name_key is not None and isinstance(into[name], str):
             into[name] = {model.name_key: into[name]}
 
-    def _drop_other_forms(self, into: dict[str, Any], own: dict[str, Any], model: type[Part], key: Key) -> None:
+    def _drop_other_forms(
+        self, into: dict[str, Any], own: dict[str, Any], model: type[Part], key: Key, replaced: set[Key]
+    ) -> None:
         given = [form for form in model.forms if any(name in own for name in form)]
         for form in model.forms:
             if given and form not in given:
                 for name in form:
                     into.pop(name, None)
-                    self._forget((*key, name))
-
-    def _forget(self, key: Key) -> None:
-        for other in [other for other in self.places.files if other[: len(key)] == key]:
-            del self.places.files[other]
+                    self.places.files.pop((*key, name), None)
+                    replaced.add((*key, name))
 
 
 def _copied(value: Any) -> Any:

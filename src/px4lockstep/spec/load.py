@@ -20,7 +20,7 @@ from px4lockstep.spec.checks import CHECKS, Tables
 from px4lockstep.spec.code import code_in
 from px4lockstep.spec.files import Layers, find_file
 from px4lockstep.spec.overrides import apply_overrides
-from px4lockstep.spec.report import MAX_LINES
+from px4lockstep.spec.report import MAX_FOUND
 from px4lockstep.spec.shipped import is_name, mission_of
 from px4lockstep.spec.spec import Places, Spec
 from px4lockstep.spec.stages import file_values
@@ -177,7 +177,7 @@ def _scenario(scenario: Scenario, has_mission: bool) -> Scenario:
 @functools.cache
 def _checker(name: str) -> Callable[[Any], tuple[tuple[Key, str], ...]]:
     """Return the function that finds what in a top-level table does not fit together, up to what a report shows."""
-    return lambda table: tuple(islice(checks_of(table, (name,)), MAX_LINES + 1))
+    return lambda table: tuple(islice(checks_of(table, (name,)), MAX_FOUND + 1))
 
 
 def _add_mission_errors(layers: Layers, error: InputError) -> None:

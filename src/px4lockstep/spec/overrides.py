@@ -1,13 +1,13 @@
 """Changes to a file from outside: `environment.wind=ou`, `power.batteries[0].soc0=0.9`."""
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from px4lockstep.errors import InputError
 from px4lockstep.part import Key, Part, dotted, field_at, freeze, model_at, show
+from px4lockstep.reading import parse_toml
 from px4lockstep.spec.files import Layers, canonical
 from px4lockstep.spec.spec import Spec
 from px4lockstep.trust import Chosen
@@ -26,10 +26,10 @@ def parse_override(text: str) -> tuple[str, Any]:
         raise InputError(f"{_shown(text)!r} changes nothing; it must be table.key=value, such as environment.wind=ou")
     split_key(name)
     try:
-        parsed = tomllib.loads(f"value = {value}")
+        parsed = parse_toml(f"value = {value}", name, "a value")
         if list(parsed) == ["value"]:
             return name, parsed["value"]
-    except (ValueError, RecursionError):
+    except InputError:
         if BARE.fullmatch(value):
             return name, value
     raise InputError(

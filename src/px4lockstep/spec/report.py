@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from px4lockstep.errors import InputError
+from px4lockstep.errors import ErrorLines, InputError
 from px4lockstep.part import Key, Part, keys_of
 from px4lockstep.part.wording import findings
 from px4lockstep.spec.spec import Places, Spec
 
-MAX_LINES = 100
+MAX_FOUND = 100
+"""Errors after which no more are looked for."""
 RELATED: dict[str, Container[str | int]] = {
     "": keys_of(Spec),
     "px4": ("px4", "home", "autopilot"),  # a mission that begins elsewhere
@@ -26,7 +27,7 @@ class Report:
     places: Places
     root: type[Part] = Spec
     """The table that is the file."""
-    lines: list[str] = field(default_factory=list)
+    lines: ErrorLines = field(default_factory=ErrorLines)
     tables: list[str] = field(default_factory=list)
     """The top-level tables that something is wrong with."""
     findings: list[str] = field(default_factory=list)
@@ -49,7 +50,7 @@ class Report:
     @property
     def is_full(self) -> bool:
         """Whether more would not be shown, and need not be looked for."""
-        return len(self.lines) > MAX_LINES
+        return self.lines.total > MAX_FOUND
 
     def add_validation(self, prefix: Key, error: ValidationError) -> None:
         """Add all that pydantic found in a table."""
@@ -70,11 +71,10 @@ class Report:
 
     def error(self) -> InputError:
         """Return everything as one error."""
-        lines, found = list(dict.fromkeys(self.lines)), tuple(dict.fromkeys(self.findings))
-        if len(lines) == 1:
-            return InputError(lines[0], key=self.first, findings=found)
-        is_all = len(lines) <= MAX_LINES
-        count = f"{len(lines)} errors" if is_all else f"more than {MAX_LINES} errors"
-        shown = [f"  {line}" for line in lines[:MAX_LINES]]
-        text = "\n".join([f"{self.places.main} has {count}:", *shown, *([] if is_all else ["  …"])])
+        found = tuple(dict.fromkeys(self.findings))
+        if self.lines.total == 1:
+            return InputError(self.lines[0], key=self.first, findings=found)
+        count = f"more than {MAX_FOUND}" if self.is_full else str(self.lines.total)
+        shown = [*self.lines, "…"] if self.is_full else self.lines.shown()
+        text = "\n".join([f"{self.places.main} has {count} errors:", *(f"  {line}" for line in shown)])
         return InputError(text, key=self.first, findings=found)

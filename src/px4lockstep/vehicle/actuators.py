@@ -130,8 +130,8 @@ class ActuatorDynamics(Part):
     tau_s: float = entry(0.05, "Time constant of `first_order`; also `τ`.", "s", gt=0.0)
     omega_n: float = entry(50.0, "Natural frequency of `second_order`; also `ωn`.", "rad/s", gt=0.0)
     zeta: float = entry(0.7, "Damping ratio of `second_order`; also `ζ`.", ge=0.0)
-    rate_limit: Annotated[float, Field(gt=0.0, allow_inf_nan=True)] = entry(
-        math.inf, "Fastest change of the output of `second_order`; `inf` for none.", "1/s"
+    rate_limit: Annotated[float, Field(allow_inf_nan=True)] = entry(
+        math.inf, "Fastest change of the output of `second_order`; `inf` for none.", "1/s", gt=0.0, le=math.inf
     )
 
     def time_constant_s(self) -> float:

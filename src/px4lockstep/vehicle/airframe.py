@@ -92,8 +92,10 @@ class Airframe(Part, where="airframe"):
     )
     drag: Literal["linear", "body_quadratic"] = entry("linear", "Kind of drag.")
     linear_drag: float = entry(0.0, "Coefficient of linear drag.", "N s/m", ge=0.0)
-    drag_area_body_m2: NotNegativeVector = entry((0.0, 0.0, 0.0), "CdA of quadratic drag along each body axis.", "m²")
-    angular_damping: NotNegativeVector = entry((0.0, 0.0, 0.0), "Damping of rotation about each axis.", "N m s")
+    drag_area_body_m2: NotNegativeVector = entry(
+        (0.0, 0.0, 0.0), "CdA of quadratic drag along each body axis.", "m²", ge=0.0
+    )
+    angular_damping: NotNegativeVector = entry((0.0, 0.0, 0.0), "Damping of rotation about each axis.", "N m s", ge=0.0)
     x0: InitialState = entry(InitialState(), "Where it starts.")
     propulsion: Propulsion = entry(Propulsion(), "ESC, motor, propeller.")
 

@@ -89,7 +89,11 @@ class Battery(Part, where="power.batteries"):
     capacity_ah: float = entry(5.0, "Capacity.", "Ah", gt=0.0)
     soc0: float = entry(1.0, "State of charge at the start.", ge=0.0, le=1.0)
     ocv_soc: tuple[NotNegative, ...] = entry(
-        (0.0, 1.0), "States of charge of the open-circuit curve, rising.", min_length=1, max_length=MAX_OCV_POINTS
+        (0.0, 1.0),
+        "States of charge of the open-circuit curve, rising.",
+        min_length=1,
+        max_length=MAX_OCV_POINTS,
+        ge=0.0,
     )
     ocv_v: tuple[NotNegative, ...] = entry(
         (10.8, 12.6),
@@ -98,6 +102,7 @@ class Battery(Part, where="power.batteries"):
         min_length=1,
         max_length=MAX_OCV_POINTS,
         validate_default=True,
+        ge=0.0,
     )
     r0: float = entry(0.02, "Series resistance.", "Ω", gt=0.0)
     r1: float = entry(0.01, "Polarization resistance.", "Ω", gt=0.0)

@@ -83,10 +83,10 @@ def test_what_is_no_folder_of_messages_is_an_error(tmp_path):
 def test_files_that_are_no_text_are_errors(tmp_path):
     """Bytes that are not UTF-8, and more than a message can have."""
     (tmp_path / "A.msg").write_bytes(b"uint64 timestamp\n\xff\n")
-    with pytest.raises(LayoutError, match=r"A\.msg is not text in UTF-8: byte 17"):
+    with pytest.raises(LayoutError, match=r"A\.msg is not text: byte 17 is not UTF-8"):
         read_msg_folder(tmp_path)
     (tmp_path / "A.msg").write_bytes(b"uint64 timestamp\n" + b"#" * 1_000_000)
-    with pytest.raises(LayoutError, match=r"A\.msg is longer than 1000000 bytes"):
+    with pytest.raises(LayoutError, match=r"A\.msg is larger than 1,000,000 bytes"):
         read_msg_folder(tmp_path)
 
 

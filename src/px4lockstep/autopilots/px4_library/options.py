@@ -5,9 +5,7 @@ The mission and the rates of `[px4.lockstep]` are also those of the built-in aut
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
-
-from pydantic import Field
+from typing import ClassVar, Literal
 
 from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ
 from px4lockstep.autopilots.kinds import AutopilotOptions
@@ -15,6 +13,7 @@ from px4lockstep.autopilots.px4_library.autopilot import RATES, Px4Library, near
 from px4lockstep.autopilots.px4_sitl.options import SitlOptions
 from px4lockstep.errors import InputError
 from px4lockstep.part import KEY, Found, Number, Part, Period, Seconds, at, entry, misfit, path_entry, show
+from px4lockstep.part.limits import FLOAT32, INT32
 from px4lockstep.px4 import Config
 from px4lockstep.px4.binary import check_binary
 from px4lockstep.px4.finding import find_library
@@ -23,30 +22,28 @@ from px4lockstep.px4.parameters import check_known
 from px4lockstep.px4.presets import interface_of
 from px4lockstep.timebase import seconds_to_us
 
-Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
-
 
 class Lockstep(Part):
     """The configuration of the library. The rates [Hz] are also those of the built-in autopilot; 0 is every tick."""
 
     stage: ClassVar[str | None] = "autopilot_start"
 
-    dataman_use_ram: Int32 = entry(1, "Whether missions are kept in memory.")
-    enable_commander: Int32 = entry(0, "Must be 0: the library has no commander.")
-    commander_rate_hz: Int32 = entry(100, "Rate of the commander.", "Hz")
-    navigator_rate_hz: Int32 = entry(20, "Rate of the navigator.", "Hz")
-    mc_pos_control_rate_hz: Int32 = entry(100, "Rate of position control.", "Hz")
-    mc_att_control_rate_hz: Int32 = entry(250, "Rate of attitude control.", "Hz")
-    mc_rate_control_rate_hz: Int32 = entry(250, "Rate of rate control.", "Hz")
-    enable_control_allocator: Int32 = entry(1, "Whether PX4 allocates the motors.")
-    control_allocator_rate_hz: Int32 = entry(250, "Rate of the allocation.", "Hz")
+    dataman_use_ram: int = entry(1, "Whether missions are kept in memory.", **INT32)
+    enable_commander: int = entry(0, "Must be 0: the library has no commander.", **INT32)
+    commander_rate_hz: int = entry(100, "Rate of the commander.", "Hz", **INT32)
+    navigator_rate_hz: int = entry(20, "Rate of the navigator.", "Hz", **INT32)
+    mc_pos_control_rate_hz: int = entry(100, "Rate of position control.", "Hz", **INT32)
+    mc_att_control_rate_hz: int = entry(250, "Rate of attitude control.", "Hz", **INT32)
+    mc_rate_control_rate_hz: int = entry(250, "Rate of rate control.", "Hz", **INT32)
+    enable_control_allocator: int = entry(1, "Whether PX4 allocates the motors.", **INT32)
+    control_allocator_rate_hz: int = entry(250, "Rate of the allocation.", "Hz", **INT32)
 
 
 class Px4Param(Part):
     """A parameter of real PX4."""
 
     name: str = entry(..., "Its name.", min_length=1, max_length=16)
-    value: Number = entry(..., "Its value, whole or not as PX4 has it.")
+    value: Number = entry(..., "Its value, whole or not as PX4 has it.", **FLOAT32)
 
 
 class Publication(Part):

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from px4lockstep.errors import HostError, InputError
 from px4lockstep.processes import ending_with
+from px4lockstep.reading import user_path
 
 VARIABLE = "PX4_SITL_DIR"
 BUILDS = ("", "build/px4_sitl_default")
@@ -35,7 +36,7 @@ def find_build(folder: str | Path | None) -> Path:
             f"stock PX4 is not known; give the folder that it was built in, such as PX4-Autopilot/{BUILDS[1]}, by "
             f"px4.sitl.build_dir or the environment's {VARIABLE}, or start it yourself and set px4.sitl.wait_for_user"
         )
-    root = Path(given).expanduser()
+    root = user_path(given)
     for build in BUILDS:
         if (root / build / "bin" / "px4").is_file() and (root / build / "etc").is_dir():
             return (root / build).resolve()

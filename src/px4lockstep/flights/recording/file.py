@@ -21,6 +21,7 @@ from px4lockstep.flights.recording.contents import FORMAT, VERSION, Contents, co
 from px4lockstep.flights.recording.migrations import migrated
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.io import atomic_write, blocks
+from px4lockstep.reading import check_path
 
 if TYPE_CHECKING:
     import h5py
@@ -57,6 +58,7 @@ def read_recording(path: str | Path) -> Recording:
         InputError: If there is no such file, it is not a recording, it is damaged, it is of a version that can't be
             read, or its parts don't fit together; with what differs.
     """
+    check_path(path)
     file = Path(path)
     if file.is_dir():
         file = file / NAME

@@ -20,8 +20,11 @@ SIZES = {
 }
 """Bytes of PX4's own types. Any other type is a message."""
 MAX_COUNT = 65535
-"""Elements of an array: PX4 keeps the size of a whole message in 16 bits."""
-_LINE = re.compile(r"(?:px4/)?([A-Za-z]\w*)(?:\[([1-9]\d*)\])?\s+([A-Za-z_]\w*)", re.ASCII)
+"""Elements of an array, and bytes of a message: PX4 keeps the size of a whole message in 16 bits."""
+MAX_FIELDS = 1_000
+"""Fields of a message, with those of messages nested in it; the largest of PX4 has a tenth of it."""
+MAX_NESTING = 16
+_LINE = re.compile(r"(?:px4/)?([A-Za-z]\w{0,63})(?:\[([1-9]\d{0,5})\])?\s+([A-Za-z_]\w{0,63})", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Field:
         """Read a declaration, `float32[4] q`; one without a fixed length is a `LayoutError`."""
         match = _LINE.fullmatch(line.strip())
         if match is None:
-            raise LayoutError(f"{line!r} is no field; it must be like 'float32 x' or 'float32[4] q'")
+            raise LayoutError(f"{line!r:.120} is no field; it must be like 'float32 x' or 'float32[4] q'")
         element, count, name = match.groups()
         if count is not None and int(count) > MAX_COUNT:
             raise LayoutError(f"{line!r} is too long; an array has at most {MAX_COUNT} elements")
@@ -82,6 +85,22 @@ def _hashed_text(definition: Definition, others: Mapping[str, Definition]) -> st
         if each.is_nested:
             text += _hashed_text(nested_definition(definition.message, each, others), others)
     return text
+
+
+def count_fields(definition: Definition, others: Mapping[str, Definition], outer: tuple[str, ...] = ()) -> int:
+    """Return how many fields a message has, with those of nested messages; one beyond the limits is an error."""
+    chain = (*outer, definition.message)
+    if definition.message in outer:
+        raise LayoutError(f"{definition.message} contains itself: {' > '.join(chain)}")
+    if len(outer) > MAX_NESTING:
+        raise LayoutError(f"{outer[0]} is nested too deeply: more than {MAX_NESTING} messages; PX4 has at most 2")
+    count = len(definition.fields)
+    for each in definition.fields:
+        if each.is_nested and count <= MAX_FIELDS:
+            count += count_fields(nested_definition(definition.message, each, others), others, chain)
+    if count > MAX_FIELDS:
+        raise LayoutError(f"{definition.message} has more than {MAX_FIELDS:,} fields with those of nested messages")
+    return count
 
 
 def nested_definition(message: str, each: Field, others: Mapping[str, Definition]) -> Definition:

@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.errors import LayoutError
-from px4lockstep.px4.uorb.definitions import SIZES, Definition, Field, message_hash, nested_definition
+from px4lockstep.px4.uorb.definitions import (
+    MAX_COUNT,
+    SIZES,
+    Definition,
+    Field,
+    count_fields,
+    message_hash,
+    nested_definition,
+)
 
 ALIGNMENT = 8
 """Of every message, because each begins with a 64-bit timestamp."""
@@ -46,19 +54,18 @@ class Layout:
 
 def layout_of(topic: str, definition: Definition, others: Mapping[str, Definition]) -> Layout:
     """Lay out a message as PX4's generator does; `others` has the messages that are nested in it, by name."""
-    dtype, own_hash = _dtype(definition, others, ()), message_hash(definition, others)
+    count_fields(definition, others)
+    dtype, own_hash = _dtype(definition, others), message_hash(definition, others)
     declared = tuple(map(str, definition.fields))
     return Layout(topic, definition.message, dtype, dtype.itemsize, own_hash, declared, definition.constants)
 
 
-def _dtype(definition: Definition, others: Mapping[str, Definition], outer: tuple[str, ...]) -> np.dtype[Any]:
-    if definition.message in outer:
-        raise LayoutError(f"{definition.message} contains itself: {' > '.join((*outer, definition.message))}")
+def _dtype(definition: Definition, others: Mapping[str, Definition]) -> np.dtype[Any]:
     placed = []
     for each in sorted(definition.fields, key=lambda each: -SIZES.get(each.type, 0)):
         if each.is_nested:
             inner = nested_definition(definition.message, each, others)
-            placed.append((each, _dtype(inner, others, (*outer, definition.message))))
+            placed.append((each, _dtype(inner, others)))
         else:
             placed.append((each, np.dtype(NUMPY_TYPES[each.type])))
     return struct_dtype(definition.message, placed)
@@ -83,6 +90,8 @@ def struct_dtype(message: str, placed: Iterable[tuple[Field, np.dtype[Any]]]) ->
             formats.append(element if each.count is None else (element, (each.count,)))
             offsets.append(offset)
         offset += element.itemsize * (each.count or 1)
+        if offset > MAX_COUNT:
+            raise LayoutError(f"{message} has more than {MAX_COUNT:,} bytes; PX4 keeps sizes in 16 bits")
     size = offset + -offset % ALIGNMENT
     return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
 

@@ -9,17 +9,22 @@ import re
 from os import PathLike
 from pathlib import Path
 
-from px4lockstep.errors import LayoutError
+from px4lockstep.errors import InputError, LayoutError
 from px4lockstep.px4.uorb.definitions import Definition, Field, snake_case
+from px4lockstep.reading import check_path, read_text, user_path
 
 TOPICS = "# TOPICS "
 MAX_BYTES = 1_000_000
+MAX_TOTAL_BYTES = 5_000_000
+"""Of all files of a folder; PX4's have well below one million."""
+MAX_FILES = 1_000
 _CONSTANT = re.compile(r"(?:px4/)?[A-Za-z]\w*\s+([A-Za-z_]\w*)\s*=\s*(.+)", re.ASCII)
 
 
 def read_msg_folder(folder: str | PathLike[str]) -> dict[str, Definition]:
     """Read all definitions of a PX4, by the name of the message, in the order of their names."""
-    root = Path(folder).expanduser()
+    check_path(folder)
+    root = user_path(folder)
     if not root.is_dir():
         raise LayoutError(f"{root} is no folder; give the folder msg of PX4's sources (px4.msg_dir, or --msg)")
     found: dict[str, Path] = {}
@@ -30,21 +35,18 @@ def read_msg_folder(folder: str | PathLike[str]) -> dict[str, Definition]:
     if not found:
         hint = f"; {root / 'msg'} is the folder to give" if any((root / "msg").glob("*.msg")) else ""
         raise LayoutError(f"{root} has no .msg files; give the folder msg of PX4's sources{hint}")
+    if len(found) > MAX_FILES or sum(path.stat().st_size for path in found.values()) > MAX_TOTAL_BYTES:
+        limits = f"{MAX_FILES:,} files and {MAX_TOTAL_BYTES:,} bytes"
+        raise LayoutError(f"{root} has {len(found):,} .msg files, beyond the limits of {limits}; give PX4's folder msg")
     return {name: read_msg_file(found[name]) for name in sorted(found)}
 
 
 def read_msg_file(path: Path) -> Definition:
     """Read one definition, or raise `LayoutError`."""
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        text = content.decode("utf-8")
-    except OSError as error:
-        raise LayoutError(f"{path} can't be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise LayoutError(f"{path} is not text in UTF-8: byte {error.start}") from error
-    if len(content) > MAX_BYTES:
-        raise LayoutError(f"{path} is longer than {MAX_BYTES} bytes; that is no message definition")
+        text = read_text(path, MAX_BYTES, "a message definition")
+    except InputError as error:
+        raise LayoutError(str(error)) from error
     return parse_msg(path.stem, text, str(path))
 
 

@@ -1,0 +1,132 @@
+"""Physical limits: every number of a part lies within those of its unit, unless its key has narrower or other ones.
+
+A value beyond them is a mistake (a unit, a sign of the exponent), and computing with it overflows sooner or later.
+"""
+
+import math
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from pydantic_core import PydanticKnownError, core_schema
+
+SMALLEST = 1e-12
+"""The least of a quantity that must be above 0, in any unit."""
+LARGEST = {
+    "": 1e6,
+    "1/s": 1e6,
+    "A": 1e5,
+    "Ah": 1e5,
+    "F": 1e9,
+    "N m s": 1e6,
+    "N s/m": 1e9,
+    "N/m": 1e9,
+    "Pa": 1e7,
+    "V": 1e4,
+    "W": 1e6,
+    "gauss": 1e3,
+    "kg": 1e4,
+    "kg m²": 1e6,
+    "kg/m³": 1e3,
+    "m": 1e6,
+    "m/s": 1e3,
+    "m/s²": 1e4,
+    "m/s²/√Hz": 1e4,
+    "m/s²/√s": 1e4,
+    "m²": 1e4,
+    "m³/s²": 1e21,
+    "rad": 1e3,
+    "rad/s": 1e4,
+    "rad/s/√Hz": 1e4,
+    "rad/s/√s": 1e4,
+    "rpm/V": 1e6,
+    "s": 1e7,
+    "°": 1e5,
+    "Ω": 1e6,
+}
+"""The greatest magnitude of a number, by its unit."""
+WIND_LIMITS: dict[str, Any] = {"ge": -150.0, "le": 150.0}
+"""Limits of each axis of the wind [m/s]: the strongest gust at the ground was 113 m/s (Barrow Island, 1996)."""
+ANY_UNIT: dict[str, Any] = {"ge": -1e19, "le": 1e19}
+"""Limits of a number whose unit another key decides."""
+FLOAT32: dict[str, Any] = {"ge": -3.4028235e38, "le": 3.4028235e38}
+"""Limits of PX4's parameters."""
+INT32: dict[str, Any] = {"ge": -(2**31), "lt": 2**31}
+BOUNDS: dict[str, tuple[Any, Any, str]] = {
+    "gt": (operator.gt, "greater_than", "exclusiveMinimum"),
+    "ge": (operator.ge, "greater_than_equal", "minimum"),
+    "lt": (operator.lt, "less_than", "exclusiveMaximum"),
+    "le": (operator.le, "less_than_equal", "maximum"),
+}
+"""What each bound compares, pydantic's error, the word of JSON schemas."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the numbers of a key must be; of an array or a table, each of them."""
+
+    gt: float | None = None
+    ge: float | None = None
+    lt: float | None = None
+    le: float | None = None
+
+    @classmethod
+    def of(cls, unit: str, given: dict[str, Any]) -> "Limits":
+        """Return the limits that a key has, completed by those of its unit; times have their own lower one."""
+        largest = LARGEST.get(unit)
+        if largest is not None and not {"lt", "le"} & given.keys():
+            if given.get("gt") == 0.0:
+                given = {"ge": SMALLEST}
+            given = given | {"le": largest}
+        if largest is not None and not {"gt", "ge"} & given.keys() and unit != "s":
+            given = given | {"ge": -largest}
+        return cls(**given)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        return core_schema.no_info_after_validator_function(self._checked, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        found: dict[str, Any] = handler(schema)
+        self._add_to(found)
+        return found
+
+    def _add_to(self, schema: Any) -> None:
+        """Add the limits to each number that a JSON schema has."""
+        if isinstance(schema, list):
+            for item in schema:
+                self._add_to(item)
+        elif isinstance(schema, dict):
+            if schema.get("type") in ("number", "integer"):
+                for name, bound in self._given().items():
+                    schema.setdefault(BOUNDS[name][2], bound)
+            for name in ("anyOf", "items", "prefixItems", "additionalProperties"):
+                self._add_to(schema.get(name))
+
+    def _checked(self, value: Any) -> Any:
+        """Return a value whose numbers are within the limits."""
+        for number in _numbers(value):
+            for name, bound in self._given().items():
+                if not BOUNDS[name][0](number, bound):
+                    raise PydanticKnownError(BOUNDS[name][1], {name: bound})
+        return value
+
+    def _given(self) -> dict[str, float]:
+        return {name: bound for name, bound in vars(self).items() if bound is not None and math.isfinite(bound)}
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    """Yield the numbers in a value."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _numbers(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _numbers(item)
+
+
+def has_numbers(annotation: Any) -> bool:
+    """Whether values of a type are numbers, or arrays or tables of them."""
+    return annotation in (int, float) or any(has_numbers(part) for part in get_args(annotation))

@@ -1,0 +1,54 @@
+"""What is printed: nothing that a file has can control a terminal, or fail to be printed."""
+
+import io
+
+import pytest
+
+from px4lockstep.cli.console import Console
+from px4lockstep.cli.output import print_json, printable, write_err, write_out
+from px4lockstep.errors import InputError
+from px4lockstep.flights.figure import draw_folder
+
+pytestmark = pytest.mark.fast
+NAMES = {
+    "\x1b]0;owned\x07": "\\x1b]0;owned\\x07",
+    "a\x9bb\x7f\r": "a\\x9bb\\x7f\\r",
+    "f\udcff": "f\\udcff",
+    "\u202eleft": "\\u202eleft",
+    "plain ä τ 😀\n\tx": "plain ä τ 😀\n\tx",
+}
+
+
+@pytest.mark.parametrize("name", NAMES, ids=["escape", "control", "not UTF-8", "direction", "plain"])
+def test_names_are_printed_without_control_characters(name, capsys):
+    """A6: an ESC in aircraft.name reached the terminal; C: a name that is not UTF-8 could not be printed."""
+    assert printable(name) == NAMES[name]
+    assert printable(NAMES[name]) == NAMES[name]
+    write_out(name)
+    write_err(name)
+    assert capsys.readouterr() == (NAMES[name], NAMES[name])
+
+
+def test_tables_are_printed_without_control_characters():
+    """The colors are the console's own."""
+    written = io.StringIO()
+    Console(file=written, force_terminal=True, color_system="standard").print("[red]a\x1b[2Jb\udcff", highlight=False)
+    assert written.getvalue() == "\x1b[31ma\\x1b[2Jb\\udcff\x1b[0m\n"
+
+
+def test_json_is_json(capsys):
+    """D2."""
+    print_json({"speed": float("inf")})
+    assert capsys.readouterr().out == '{"speed": null}\n'
+
+
+DEEP = "a = " + "[" * 100_000
+NONSENSE = ["[px4]\nmission_path = 5", '[px4]\nmission_path = ["a"]', "[[px4]]", DEEP, "\0", "[airframe]\nmass_kg = 1"]
+
+
+@pytest.mark.parametrize("text", NONSENSE, ids=["number", "array", "tables", "deep", "zero", "incomplete"])
+def test_a_picture_of_a_run_whose_spec_is_nonsense_is_an_error(tmp_path, text):
+    """C: these were a TypeError, an AttributeError and a RecursionError of `plot`."""
+    (tmp_path / "spec.toml").write_text(text)
+    with pytest.raises(InputError, match=r"spec\.toml can't be read, or is not the spec of a run"):
+        draw_folder(tmp_path, None)
