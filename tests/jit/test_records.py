@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from px4lockstep.errors import LayoutError
+from px4lockstep.errors import InputError, LayoutError
 from px4lockstep.jit import kernel, record, rows, view
 from px4lockstep.jit.records import (
     CONFIGURATION,
@@ -12,6 +12,7 @@ from px4lockstep.jit.records import (
     RecordRows,
     RecordView,
     _make_view,
+    limits_of,
     state_dtype,
     words_of,
 )
@@ -144,3 +145,37 @@ def test_a_division_of_fields_must_be_unambiguous():
         record([("tick", "i8")], state="tack")
     with pytest.raises(LayoutError, match="has the layout of another one"):
         record([("gain", "f8"), ("tick", "i8"), ("address", "i8")], state="gain")
+
+
+LIMITED = record([("kind index", "i8"), ("free", "i8", 2), ("x", "f8")], state="index free", limits={"index": (-1, 5)})
+HOLDS_LIMITED = record([("many", LIMITED, 3), ("mask", "i8")], state="mask", limits={"mask": 7})
+
+
+def test_limits_are_checked_in_a_checkpoint():
+    """Those of nested records too, by the places that state has in it; floats and configuration have none."""
+    state = np.zeros(1, state_dtype(HOLDS_LIMITED))
+    limits = limits_of(HOLDS_LIMITED, STATE)
+    limits.check(state, "checkpoint")
+    for place, value, told in (
+        ("many.index", 6, r"checkpoint\.many\[2\]\.index is 6; allowed is -1 to 5"),
+        (
+            "many.free",
+            2**62 + 1,
+            r"checkpoint\.many\[2\]\.free\[1\] is 4611686018427387905; allowed is -4611686018427387904",
+        ),
+        ("mask", -1, r"checkpoint\.mask is -1; allowed is 0 to 7"),
+    ):
+        wrong = state.copy()
+        target = wrong
+        for part in place.split("."):
+            target = target[part]
+        target[(-1,) * target.ndim] = value
+        with pytest.raises(InputError, match=told):
+            limits.check(wrong, "checkpoint")
+
+
+def test_limits_are_of_integers_that_are_there():
+    """A name that is none, or a float."""
+    for name in ("other", "x"):
+        with pytest.raises(LayoutError, match=f"has no integer '{name}' to be limited"):
+            record([("x", "f8"), ("n", "i8")], limits={name: 1})

@@ -1,13 +1,17 @@
 """Logs as CSV and Parquet: exact, whole or not at all, the same bytes each time."""
 
 import os
+import re
+import sys
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pa_parquet
 
+import px4lockstep
 from flights import disturbed
+from px4lockstep.cli import main
 from px4lockstep.errors import InputError
 from px4lockstep.io import atomic_write
 from px4lockstep.log import arrow
@@ -193,6 +197,9 @@ def current_umask():
         (b"# px4lockstep.log version 1\ntime_us [us],soc_1 [V]\n0,1\n", "'soc_1' is in 'V'; it must be in '1'"),
         (b"# px4lockstep.log version 1\ntime_us [us],speed [m/s]\n0,1\n", "not of the schema"),
         (b"# px4lockstep.log version 1\ntime_us [us],soc_1 [1]\n0,1\n0\n", "is damaged"),
+        (b"# px4lockstep.log version 1\ntime_us [us],soc_1 [1],soc_1 [1]\n0,1,1\n", "column 'soc_1' is there twice"),
+        (b"# px4lockstep.log version 1\ntime_us [us]\n0\n5\n5\n", "row 2 .counted from 0. has 5 after 5"),
+        (b"# px4lockstep.log version 1\ntime_us [us]\n0\n5\n4\n9\n", "row 2 .counted from 0. has 4 after 5"),
         (b"# px4lockstep.log version 1\ntime_us [us],soc_1 [1]\n0,one\n", "is damaged"),
         (b"# px4lockstep.log version 1\ntime_us [us],soc_1 [1]\n0.5,1\n", "is damaged"),
     ],
@@ -231,7 +238,70 @@ def test_a_parquet_file_that_is_no_log_is_an_input_error(tmp_path):
     rewrite(pa.table({"time_us": times}).replace_schema_metadata(metadata))
     with pytest.raises(InputError, match="in ''; it must be in 'us'"):
         read_parquet(path)
+    us = pa.field("time_us", pa.uint64(), nullable=False, metadata={"unit": "us"})
+    falling = pa.array(np.array([0, 7, 3], np.uint64))
+    rewrite(pa.Table.from_arrays([falling], schema=pa.schema([us], metadata)))
+    with pytest.raises(InputError, match=r"log\.parquet is damaged: time_us must rise, and row 2 .* has 3 after 7"):
+        read_parquet(path)
+    rewrite(pa.Table.from_arrays([times, times], schema=pa.schema([us, us], metadata)))
+    with pytest.raises(InputError, match="column 'time_us' is there twice"):
+        read_parquet(path)
     with pytest.raises(InputError, match="can't be read"):
         read_parquet(tmp_path / "missing")
     with pytest.raises(InputError, match="can't be read"):
         read_csv(tmp_path / "missing")
+
+
+def rows_swapped(table):
+    return table.take(pa.array([1, 0, *range(2, table.num_rows)]))
+
+
+def column_twice(table):
+    return table.append_column(table.schema.field("soc_1"), table.column("soc_1"))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (rows_swapped, "time_us must rise, and row 1 (counted from 0) has 0 after 10000"),
+        (column_twice, "is there twice"),
+    ],
+)
+def test_the_command_line_refuses_such_a_log_in_one_line(change, message, tmp_path, capsys, monkeypatch):
+    """`plot`, `export` and `diff` with exit code 2; `read_run` raises an InputError."""
+    run = px4lockstep.simulate("iris", **{"timeline.t_end_s": 0.2})
+    for name in ("first", "second"):
+        run.save(tmp_path / name, plots=False)
+    path = tmp_path / "second" / "log.parquet"
+    pa_parquet.write_table(change(pa_parquet.ParquetFile(path).read()), path)
+    folders = [str(tmp_path / "first"), str(tmp_path / "second")]
+    for command in (["plot", folders[1]], ["export", folders[1]], ["diff", *folders]):
+        monkeypatch.setattr(sys, "argv", ["px4lockstep", *command])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert stopped.value.code == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert message in printed.err
+        assert printed.err.startswith(f"error: {path}")
+        assert printed.err.count("\n") == 1
+    with pytest.raises(InputError, match=re.escape(message)):
+        _ = px4lockstep.read_run(folders[1]).log
+
+
+def test_a_pipe_is_no_log(tmp_path):
+    """Nobody waits for it."""
+    os.mkfifo(tmp_path / "pipe")
+    for read in (read_csv, read_parquet):
+        with pytest.raises(InputError, match="it is not a regular file"):
+            read(tmp_path / "pipe")
+
+
+def test_a_parquet_file_that_claims_too_much_is_refused_unread(tmp_path, monkeypatch):
+    """By its own count of rows."""
+    path = tmp_path / "log.parquet"
+    write_parquet(Log({"time_us": np.arange(100, dtype=np.uint64)}), path)
+    monkeypatch.setattr(arrow, "MAX_BYTES", 100)
+    monkeypatch.setattr(pa_parquet.ParquetFile, "read", lambda *_, **__: pytest.fail("it was read"))
+    with pytest.raises(InputError, match="says that it has 100 rows of 1 numbers"):
+        read_parquet(path)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import px4lockstep
+from px4lockstep.engine.core import SIM
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InputError
@@ -138,6 +139,51 @@ def test_what_is_no_log_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(rows, "_start", lambda: rows.TITLE + b"0" * 32)
     with pytest.raises(InputError, match="another version of px4lockstep"):
         read_rows(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("logged", -1, "its record.logged is -1; allowed is 0 to"),
+        ("logged", -5, "its record.logged is -5; allowed is 0 to"),
+        ("logged", 2**62, "its record.logged is 4611686018427387904; allowed is 0 to"),
+        ("logged", 10_000, "log can't be read: it is damaged, or cut off"),
+        ("states", -1, "its record.states is -1; allowed is 0 to 79"),
+        ("states", 2**40, "its record.states is 1099511627776"),
+        ("has_sensors", 7, "its record.has_sensors is 7; allowed is 0 to 1"),
+        ("core.plant.traits.n_motors", -3, "the plant.traits.n_motors is -3; allowed is 0 to 12"),
+        ("core.plant.group_start", 2**40, "the plant.group_start.0. is 1099511627776; allowed is 0 to 79"),
+    ],
+)
+def test_counts_that_can_not_be_are_refused(name, value, message, tmp_path):
+    """Rows, states and all that says which columns there are."""
+    simulation = flight(**{"timeline.t_end_s": 0.2}).simulation
+    hold_rows(simulation, tmp_path / "log.rows")
+    simulation.run()
+    head = np.memmap(tmp_path / "log.rows" / "head", rows.HEAD, "r+", shape=(1,))
+    if name.startswith("core."):
+        target = head["core"].view(SIM)[0]
+        *parts, last = name.split(".")[1:]
+        for part in parts:
+            target = target[part]
+        target[last] = value
+    else:
+        head[name] = value
+    head.flush()
+    with pytest.raises(InputError, match=message):
+        read_rows(tmp_path / "log.rows")
+
+
+def test_rows_whose_times_do_not_rise_are_refused(tmp_path):
+    """More rows than were logged: what comes after them is zero."""
+    simulation = flight(**{"timeline.t_end_s": 0.2}).simulation
+    hold_rows(simulation, tmp_path / "log.rows")
+    simulation.run(100_000)
+    head = np.memmap(tmp_path / "log.rows" / "head", rows.HEAD, "r+", shape=(1,))
+    head["logged"] += 1
+    head.flush()
+    with pytest.raises(InputError, match=r"log\.rows is damaged: time_us must rise, and row 10 .* has 0 after 90000"):
+        read_rows(tmp_path / "log.rows")
 
 
 FULL = """

@@ -6,13 +6,13 @@ the same memory; users of the Python API get one too, with NumPy arrays in it.
 """
 
 import functools
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.errors import LayoutError
+from px4lockstep.errors import InputError, LayoutError
 from px4lockstep.jit.kernel import JIT_ENABLED
 
 CACHE_LINE = 64
@@ -21,15 +21,29 @@ _TAKEN_NAMES = frozenset(dir(np.record))
 CONFIGURATION, STATE, TRANSIENT = "configuration", "state", "transient"
 _kinds: dict[np.dtype[Any], dict[str, str]] = {}
 """The fields of each record that are not configuration, and what they are."""
+COUNT = 2**53
+"""The limit of what is counted: ticks, rows, steps."""
+NO_LIMIT = -(2**62), 2**62
+_limits: dict[np.dtype[Any], dict[str, tuple[int, int]]] = {}
+"""The integers of each record that have limits: the least and the greatest value."""
 
 
-def record(fields: list[tuple[Any, ...]], *, state: str = "", transient: str = "") -> np.dtype[Any]:
+def record(
+    fields: list[tuple[Any, ...]],
+    *,
+    state: str = "",
+    transient: str = "",
+    limits: Mapping[str, int | tuple[int, int]] | None = None,
+) -> np.dtype[Any]:
     """Make a record dtype from `(name, type)` or `(name, type, shape)`, C-aligned and without implicit padding.
 
     Several fields of one type can share a tuple, their names with spaces between. `state` names the fields that a run
     changes, all of a nested record included: a checkpoint holds these. `transient` names those that are written before
     each use, or are valid in this process only, such as addresses: they are neither kept nor compared. All others are
     configuration, written once before the first boundary; a nested record that is not named keeps its own division.
+
+    `limits` has the greatest value of integers that are an index, a count or one of several kinds, or the least and the
+    greatest; names can share an entry. A checkpoint that exceeds them is refused: see `Limits`.
     """
     dtype = np.dtype([(name, *rest) for together, *rest in fields for name in together.split()], align=True)
     names = dtype.names or ()
@@ -49,7 +63,61 @@ def record(fields: list[tuple[Any, ...]], *, state: str = "", transient: str = "
         raise LayoutError(f"record {list(names)} has no field {unknown[0]!r} to be state or transient")
     if _kinds.setdefault(made, kinds) != kinds:
         raise LayoutError(f"record {list(names)} has the layout of another one, whose state is {_kinds[made]}; rename")
+    ranges = {
+        name: limit if isinstance(limit, tuple) else (0, limit)
+        for together, limit in (limits or {}).items()
+        for name in together.split()
+    }
+    wrong = [name for name in ranges if name not in names or dtype[name].base.kind not in "iu"]
+    if wrong:
+        raise LayoutError(f"record {list(names)} has no integer {wrong[0]!r} to be limited")
+    if ranges and _limits.setdefault(made, ranges) != ranges:
+        raise LayoutError(f"record {list(names)} has the layout of another one, with limits {_limits[made]}; rename")
     return made
+
+
+class Limits(NamedTuple):
+    """The integers in a checkpoint: where each is, as indices of its words of 8 bytes, and what it may be."""
+
+    names: tuple[str, ...]
+    words: npt.NDArray[np.intp]
+    low: npt.NDArray[np.int64]
+    high: npt.NDArray[np.int64]
+
+    def check(self, checkpoint: npt.NDArray[Any], name: str) -> None:
+        """Refuse a checkpoint, in an array of one, with an integer that is out of range."""
+        values = np.ascontiguousarray(checkpoint).view(np.int64)[self.words]
+        wrong = np.flatnonzero((values < self.low) | (values > self.high))
+        if len(wrong):
+            i = int(wrong[0])
+            allowed = f"allowed is {self.low[i]} to {self.high[i]}"
+            raise InputError(f"{name}.{self.names[i]} is {values[i]}; {allowed}")
+
+
+@functools.cache
+def limits_of(dtype: np.dtype[Any], kind: str | None = None) -> Limits:
+    """Return the limits of the integers of a record that are state, say, by their place in `state_dtype`; or of all."""
+    names, words, low, high = zip(*_integers(dtype, 0, "", NO_LIMIT), strict=True)
+    kept = np.arange(dtype.itemsize // 8) if kind is None else words_of(dtype, kind)
+    chosen = np.flatnonzero(np.isin(words, kept))
+    at, least, most = (np.array(each)[chosen] for each in (words, low, high))
+    return Limits(tuple(names[i] for i in chosen), np.searchsorted(kept, at), least, most)
+
+
+def _integers(
+    dtype: np.dtype[Any], offset: int, name: str, limit: tuple[int, int]
+) -> Iterator[tuple[str, int, int, int]]:
+    """Yield the name, the word and the limits of each integer of a record."""
+    if dtype.subdtype is not None:
+        for i in range(dtype.itemsize // dtype.base.itemsize):
+            yield from _integers(dtype.base, offset + i * dtype.base.itemsize, f"{name}[{i}]", limit)
+    elif dtype.names is not None:
+        own = _limits.get(dtype, {})
+        for field, (inner, at, *_) in (dtype.fields or {}).items():
+            place = f"{name}.{field}" if name else field
+            yield from _integers(inner, offset + at, place, own.get(field, NO_LIMIT))
+    elif dtype.kind in "iu":
+        yield name, offset // 8, *limit
 
 
 @functools.cache

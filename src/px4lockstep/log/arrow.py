@@ -1,16 +1,16 @@
 """Logs as tables of pyarrow, a chunk of rows at a time, so that writing one takes little memory besides it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from px4lockstep.engine.core import LOG_ROW
+from px4lockstep.engine.timeline import MAX_BOUNDARIES
 from px4lockstep.errors import InputError
 from px4lockstep.io import blocks
-from px4lockstep.log.log import Log, gather
+from px4lockstep.log.log import Log, checked_times, gather
 from px4lockstep.log.schema import BY_NAME, COLUMNS, COMPONENTS, LOG_SCHEMA, LOG_SCHEMA_VERSION, Column
 from px4lockstep.sensors.suite import SENSOR_OUT
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS_PER_CHUNK = 8_192
+MAX_BYTES = 8 * 2**30
+"""What a log that is read may take."""
+MAX_LISTED = 20
 
 
 def schema_of(log: Log) -> "pa.Schema":
@@ -41,23 +44,44 @@ def tables(log: Log) -> "Iterator[pa.Table]":
         yield pa.Table.from_arrays([pa.array(np.ascontiguousarray(array[rows])) for array in arrays], schema=schema)
 
 
-def gather_table(path: str | Path, table: "pa.Table", units: dict[str, str]) -> Log:
-    """Return a table of a file as a log; refuse one that has not a log's columns, or not in the schema's units."""
-    flat: dict[str, npt.NDArray[Any]] = {}
+def check_file(path: str | Path) -> None:
+    """Refuse what is there and no file: a pipe would be waited for."""
+    if Path(path).exists() and not Path(path).is_file():
+        raise InputError(f"{path} can't be read: it is not a regular file")
+
+
+def check_columns(path: str | Path, fields: "Sequence[tuple[str, str, pa.DataType]]", rows: int = 0) -> None:
+    """Check the columns of a file before they are read: their names, units and types, and how many rows it has."""
+    known = {name: column_of(name) for name, _, _ in fields}
+    unknown = [name for name, column in known.items() if column is None]
+    if unknown:
+        more = f" and {len(unknown) - MAX_LISTED} more" if len(unknown) > MAX_LISTED else ""
+        raise InputError(f"{path}: columns {unknown[:MAX_LISTED]}{more} are not of the schema of logs")
+    seen: set[str] = set()
+    for name, unit, kind in fields:
+        column, wanted = known[name], arrow_type(name)
+        if name in seen:
+            raise InputError(f"{path}: column {name!r} is there twice")
+        if kind != wanted:
+            raise InputError(f"{path}: column {name!r} is {kind}; it must be {wanted}")
+        if column is not None and unit != column.unit:
+            raise InputError(f"{path}: column {name!r} is in {unit!r}; it must be in {column.unit!r}")
+        seen.add(name)
+    if rows > MAX_BOUNDARIES or 8 * rows * len(fields) > MAX_BYTES:
+        limit = f"the limits are {MAX_BOUNDARIES} rows and {MAX_BYTES / 2**30:.0f} GiB"
+        raise InputError(f"{path} says that it has {rows} rows of {len(fields)} numbers; {limit}")
+
+
+def gather_table(path: str | Path, table: "pa.Table") -> Log:
+    """Return a table of a file, whose columns were checked, as a log; refuse gaps and times that do not rise."""
     for name in table.column_names:
-        column = table.column(name)
-        if column.type != arrow_type(name) or column.null_count:
-            raise InputError(f"{path}: column {name!r} is {column.type}; it must be {arrow_type(name)}, without gaps")
-        flat[name] = column.to_numpy()
+        if table.column(name).null_count:
+            raise InputError(f"{path}: column {name!r} has gaps; it must have a number in each row")
     try:
-        log = gather(flat)
+        log = gather({name: table.column(name).to_numpy() for name in table.column_names})
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    for name, unit in units.items():
-        known = column_of(name)
-        if known is not None and unit != known.unit:
-            raise InputError(f"{path}: column {name!r} is in {unit!r}; it must be in {known.unit!r}")
-    return log
+    return checked_times(path, log)
 
 
 def column_of(name: str) -> Column | None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from px4lockstep.errors import InputError
 from px4lockstep.io import atomic_write
-from px4lockstep.log.arrow import arrow_type, gather_table, tables
+from px4lockstep.log.arrow import arrow_type, check_columns, check_file, gather_table, tables
 from px4lockstep.log.log import Log
 from px4lockstep.log.schema import LOG_SCHEMA, LOG_SCHEMA_VERSION
 
@@ -52,11 +52,13 @@ def read_csv(path: str | Path) -> Log:
     import pyarrow as pa
     from pyarrow import csv
 
+    check_file(path)
     try:
         with Path(path).open("rb") as file:
             head = file.read(HEADER_LIMIT)
         names, units = _header(path, head)
         kinds = {name: arrow_type(name) for name in names}
+        check_columns(path, [(name, unit, kinds[name]) for name, unit in zip(names, units, strict=True)])
         table = csv.read_csv(
             pa.OSFile(os.fsencode(path)),
             read_options=csv.ReadOptions(use_threads=False, skip_rows=2, column_names=names),
@@ -66,7 +68,7 @@ def read_csv(path: str | Path) -> Log:
         raise InputError(f"{path} can't be read: {error.strerror or error}") from error
     except pa.ArrowInvalid as error:
         raise InputError(f"{path} is damaged: {error}") from error
-    return gather_table(path, table, dict(zip(names, units, strict=True)))
+    return gather_table(path, table)
 
 
 def _header(path: str | Path, head: bytes) -> tuple[list[str], list[str]]:

@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,19 @@ def gather(flat: Mapping[str, Array]) -> Log:
     if left:
         raise InputError(f"columns {list(left)} are not of the schema of logs")
     return Log(arrays)
+
+
+def checked_times(path: str | Path, log: Log) -> Log:
+    """Return the log of a file; refuse one whose times do not rise."""
+    time_us = log.time_us
+    wrong = np.flatnonzero(time_us[1:] <= time_us[:-1])
+    if len(wrong):
+        row = int(wrong[0]) + 1
+        raise InputError(
+            f"{path} is damaged: time_us must rise, and row {row} (counted from 0) has {time_us[row]} after "
+            f"{time_us[row - 1]}"
+        )
+    return log
 
 
 def _arrays_of(core: Any, rows: Array, state: Array, sensors: Array | None) -> dict[str, Array | Callable[[], Array]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from px4lockstep.errors import InputError
 from px4lockstep.io import atomic_write
-from px4lockstep.log.arrow import gather_table, schema_of, tables
+from px4lockstep.log.arrow import check_columns, check_file, gather_table, schema_of, tables
 from px4lockstep.log.log import Log
 from px4lockstep.log.schema import LOG_SCHEMA, LOG_SCHEMA_VERSION
 
@@ -51,18 +51,26 @@ def read_parquet(path: str | Path) -> Log:
     import pyarrow as pa
     from pyarrow import parquet
 
+    check_file(path)
     try:
-        with pa.OSFile(os.fsencode(path)) as file:  # which takes names that are not UTF-8
-            table = parquet.ParquetFile(file).read(use_threads=False)
+        # A file of ours takes names that are not UTF-8.
+        with pa.OSFile(os.fsencode(path)) as raw, parquet.ParquetFile(raw) as file:
+            schema = file.schema_arrow
+            _check_schema(path, schema.metadata or {})
+            units = [(field.metadata or {}).get(b"unit", b"").decode("utf-8", "replace") for field in schema]
+            check_columns(path, list(zip(schema.names, units, schema.types, strict=True)), file.metadata.num_rows)
+            table = file.read(use_threads=False)
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror or error}") from error
     except pa.ArrowInvalid as error:
         raise InputError(f"{path} is damaged, or no Parquet file: {error}") from error
-    metadata = table.schema.metadata or {}
+    return gather_table(path, table)
+
+
+def _check_schema(path: str | Path, metadata: dict[bytes, bytes]) -> None:
+    """Check that a file is a log of this version."""
     if metadata.get(b"schema") != LOG_SCHEMA.encode():
         raise InputError(f"{path} is no log: its metadata must have schema = {LOG_SCHEMA}")
     version = metadata.get(b"schema_version", b"").decode("utf-8", "replace")
     if version != str(LOG_SCHEMA_VERSION):
         raise InputError(f"{path} is a log of version {version or '?'}; this is version {LOG_SCHEMA_VERSION}")
-    units = {field.name: (field.metadata or {}).get(b"unit", b"").decode("utf-8", "replace") for field in table.schema}
-    return gather_table(path, table, units)

@@ -17,21 +17,32 @@ import numpy.typing as npt
 from px4lockstep.engine.bus import layout_hash
 from px4lockstep.engine.core import LOG_ROW, SIM
 from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import MAX_BOUNDARIES
 from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.io import part_folder
-from px4lockstep.log.log import Log
+from px4lockstep.jit import record
+from px4lockstep.jit.records import limits_of
+from px4lockstep.log.log import Log, checked_times
+from px4lockstep.plant.layout import MAX_STATES
 from px4lockstep.sensors.suite import SENSOR_OUT
+from px4lockstep.vehicle.dispatch import PLANT
 
 TITLE = b"px4lockstep rows"
 START_BYTES = 64
 PAGE_BYTES = 4_096
 HEAD_FILE = "head"
-HEAD = np.dtype(
+COUNTS = record(
     [
-        ("start", f"S{START_BYTES}"),  # the title, and the hash of the layouts
         ("states", "i8"),  # of the plant
         ("has_sensors", "i8"),
         ("logged", "i8"),  # rows that are complete
+    ],
+    limits={"states": MAX_STATES, "has_sensors": 1, "logged": MAX_BOUNDARIES},
+)
+HEAD = np.dtype(
+    [
+        ("start", f"S{START_BYTES}"),  # the title, and the hash of the layouts
+        *((name, "i8") for name in COUNTS.names or ()),
         ("core", "u1", SIM.itemsize),  # the records of the simulation before the flight, a `SIM`
     ]
 )
@@ -102,11 +113,17 @@ def read_rows(path: str | Path) -> Log:
     if len(head_bytes) < HEAD.itemsize:
         raise InputError(f"{folder / HEAD_FILE} can't be read: it is cut off after {len(head_bytes)} bytes")
     head = np.ndarray(1, HEAD, head_bytes)[0]
+    core = np.frombuffer(head["core"].tobytes(), SIM)
+    try:
+        limits_of(PLANT).check(core["plant"], "the plant")
+        limits_of(COUNTS).check(np.array([tuple(head[name] for name in COUNTS.names or ())], COUNTS), "its record")
+    except InputError as error:
+        raise InputError(f"{folder / HEAD_FILE} is damaged: {error}") from error
     logged, states = int(head["logged"]), int(head["states"])
     log = _rows_in(folder / "log", (logged,), LOG_ROW)
     state = _rows_in(folder / "log_state", (logged, states), np.dtype("f8"))
     sensors = _rows_in(folder / "log_sensors", (logged,), SENSOR_OUT) if head["has_sensors"] else None
-    return Log.of_rows(head["core"].view(SIM)[0], log, state, sensors)
+    return checked_times(path, Log.of_rows(core[0], log, state, sensors))
 
 
 def _rows_in(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -121,6 +138,8 @@ def _rows_in(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.ND
 
 
 def _read(path: Path) -> mmap.mmap:
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise InputError(f"{path} can't be read: it is not a regular file")
     try:
         with path.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

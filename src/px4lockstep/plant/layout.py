@@ -46,7 +46,9 @@ COMMAND = record([("motors", "f8", MAX_MOTORS), ("servos", "f8", MAX_SERVOS)])
 SENSOR_FAULT_GYRO, SENSOR_FAULT_ACCEL, SENSOR_FAULT_MAG, SENSOR_FAULT_BARO, SENSOR_FAULT_GPS = 1, 2, 4, 8, 16
 SENSOR_FAULT_EST_FREEZE = 32  # the estimate holds; the others are `estimation.sensors`'
 
-BATTERY_STATUS = record([("voltage_v", "f8"), ("current_a", "f8"), ("remaining", "f8"), ("warning", "i8")])
+BATTERY_STATUS = record(
+    [("voltage_v", "f8"), ("current_a", "f8"), ("remaining", "f8"), ("warning", "i8")], limits={"warning": 3}
+)
 """Of one battery; the warning is 0 none, 1 low, 2 critical, 3 emergency."""
 
 OUTPUTS = record(
@@ -71,6 +73,12 @@ TRAITS = record(
         ("has_ground", "i8"),  # 1: it can touch the ground, at z = 0
         ("rest_m", "f8"),  # height of its centre of mass when it stands on the ground
         ("capacity_ah", "f8", MAX_BATTERIES),
-    ]
+    ],
+    limits={
+        "n_motors n_motor_commands": MAX_MOTORS,
+        "n_servo_commands": MAX_SERVOS,
+        "n_batteries": MAX_BATTERIES,
+        "n_buses": MAX_BUSES,
+    },
 )
 """What others may ask of any plant, whatever its model; all 0 for one that is not a vehicle."""

@@ -7,7 +7,7 @@ import math
 
 from px4lockstep.jit import call_i32, call_void, kernel, record
 from px4lockstep.plant import reference
-from px4lockstep.plant.layout import ATT, GROUPS, MULTIROTOR_PLANT, TRAITS, USER_PLANT
+from px4lockstep.plant.layout import ATT, GROUPS, MAX_STATES, MULTIROTOR_PLANT, TRAITS, USER_PLANT
 from px4lockstep.plant.user import USER
 from px4lockstep.vehicle import multirotor
 
@@ -21,7 +21,8 @@ PLANT = record(
         ("multirotor", multirotor.MULTIROTOR),
         ("reference", reference.REFERENCE),
         ("user", USER),
-    ]
+    ],
+    limits={"n_x group_start group_stop": MAX_STATES},
 )
 
 
