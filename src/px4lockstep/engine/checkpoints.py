@@ -14,7 +14,7 @@ import numpy.typing as npt
 from px4lockstep.engine.core import NATIVE, SIM
 from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted, view
-from px4lockstep.jit.records import CONFIGURATION, STATE, state_dtype, words_of
+from px4lockstep.jit.records import CONFIGURATION, STATE, limits_of, state_dtype, words_of
 from px4lockstep.scenario.stage import look_ahead
 
 CHECKPOINT = state_dtype(SIM)
@@ -27,11 +27,15 @@ def state_of(core: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def put_state(core: npt.NDArray[Any], checkpoint: npt.NDArray[Any]) -> None:
-    """Write the state of a checkpoint into the records of a simulation; if its fields don't fit, nothing changes."""
+    """Write the state of a checkpoint into the records of a simulation.
+
+    If its fields don't fit, or an integer is beyond its limits, nothing changes.
+    """
     state = checkpoint
     if checkpoint.dtype != CHECKPOINT:
         state = state_of(core)
         overlay(state, checkpoint, "checkpoint")
+    limits_of(SIM, STATE).check(state, "checkpoint")
     core.view(np.uint64)[words_of(SIM, STATE)] = np.ascontiguousarray(state).view(np.uint64)
 
 
@@ -47,6 +51,17 @@ def overlay(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], name: str) -> None
             part[...] = other
         else:
             overlay(part, other, place)
+
+
+def recorded_otherwise(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], name: str = "") -> str | None:
+    """Return the first field of a checkpoint that another has too, with other bits; None if there is none."""
+    for field in ours.dtype.names or ():
+        if field in (theirs.dtype.names or ()) and ours[field].tobytes() != theirs[field].tobytes():
+            place = f"{name}.{field}" if name else field
+            inner = recorded_otherwise(ours[field], theirs[field], place) if ours.dtype[field].base.names else place
+            if inner is not None:
+                return inner
+    return None
 
 
 def difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> str | None:

@@ -14,6 +14,7 @@ from px4lockstep.environment.wind import WIND
 from px4lockstep.estimation.estimator import ESTIMATOR
 from px4lockstep.integrators.solver import SOLVER, WORK
 from px4lockstep.jit import record
+from px4lockstep.jit.records import COUNT
 from px4lockstep.plant.inputs import INPUT
 from px4lockstep.plant.layout import MAX_BATTERIES, STATE
 from px4lockstep.scenario.stage import SCENARIO
@@ -25,7 +26,8 @@ CURSOR = record(
         ("k stage", "i8"),  # the boundary and the stage to go on at
         ("autopilot_ticks wind_ticks log_rows", "i8"),  # also the position in each stream
         ("scenario_rows", "i8"),  # of the scenario's stream, which has a row for each change
-    ]
+    ],
+    limits={"k autopilot_ticks wind_ticks log_rows scenario_rows": COUNT, "stage": 9},
 )
 
 # How a stage runs.

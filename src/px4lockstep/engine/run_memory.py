@@ -42,6 +42,7 @@ class RunMemory(RunResults):
     _failed: BaseException | None
     _raised_in_plant: BaseException | None
     _is_end_requested: bool
+    _is_resumed: bool
     _keeps_checkpoints: bool
 
     @property
@@ -104,6 +105,10 @@ class RunMemory(RunResults):
             self._add_checkpoint()
             last_us = int(time_us[self.boundary])
         return int(np.searchsorted(time_us, np.uint64(last_us + CHECKPOINT_US)))
+
+    def checkpoint(self) -> npt.NDArray[Any]:
+        """Return the state of the records now, as a checkpoint has it."""
+        return state_of(self._core)
 
     def _add_checkpoint(self) -> None:
         self._buffers.reserve(KEPT, self._n_checkpoints + 1, self._used())
@@ -198,6 +203,7 @@ class RunMemory(RunResults):
     def _take(self, core: npt.NDArray[Any], snapshot: Snapshot) -> None:
         """Take over records, and the arrays and objects of a snapshot."""
         self._core[:] = core
+        self._is_resumed = True
         self._is_end_requested = False
         self._buffers.reserve(CHANGE, len(snapshot.arrays["scenarios"]), {})
         take_sensors(self._sensor_record, snapshot.arrays.get("sensors"))

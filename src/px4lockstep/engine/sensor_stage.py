@@ -13,7 +13,7 @@ from px4lockstep.engine.checkpoints import overlay
 from px4lockstep.engine.timeline import Timeline
 from px4lockstep.errors import InputError
 from px4lockstep.jit import caller, plain, record, view
-from px4lockstep.jit.records import locked
+from px4lockstep.jit.records import limits_of, locked
 from px4lockstep.plant.layout import GROUPS, RIGID_BODY_STATES, ROTOR
 from px4lockstep.sensors.suite import READINGS, SENSOR_OUT, SENSOR_STATE, SENSORS, SensorSuite, no_sensors
 
@@ -92,6 +92,7 @@ def take_sensors(ours: Records, theirs: Records | None) -> None:
     if theirs is not None and ours["address"][0] and has_sensors(theirs):
         own = np.zeros(1, SENSOR_CHECKPOINT)
         overlay(own, theirs, "sensors")
+        limits_of(SENSOR_CHECKPOINT).check(own, "sensors")
         for name in ("state", "out"):
             ours[name] = own[name]
 

@@ -90,6 +90,7 @@ class Simulation(RunMemory):
         self._thread = threading.get_ident()
         self._failed: BaseException | None = None
         self._raised_in_plant: BaseException | None = None
+        self._is_resumed = False
         self._python_calls = 0
         self._wall_s = 0.0
         self._slowest = Stretch()
@@ -239,9 +240,13 @@ class Simulation(RunMemory):
             if stage == loop.FAILED:
                 raise self._failure()
         except BaseException as error:
+            at = f"at t = {int(self._core['bus']['time_us'][0]) / 1e6:.6f} s"
+            is_in_loop = stage < 0 or stage == loop.FULL
+            if is_in_loop and self._is_resumed and isinstance(error, IndexError | ValueError | ArithmeticError):
+                self._failed = SimulationError(f"the state that was resumed is not that of a flight: {error} {at}")
+                raise self._failed from error
             if stage >= 0:
-                time_s = int(self._core["bus"]["time_us"][0]) / 1e6
-                error.add_note(f"raised by the {loop.STAGE_NAMES[stage]} at t = {time_s:.6f} s")
+                error.add_note(f"raised by the {loop.STAGE_NAMES[stage]} {at}")
             self._failed = error
             raise
         finally:

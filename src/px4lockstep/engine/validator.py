@@ -16,6 +16,7 @@ import numpy as np
 from px4lockstep.integrators.integrate import FIRST
 from px4lockstep.integrators.step import take_slopes
 from px4lockstep.jit import kernel, record
+from px4lockstep.jit.records import COUNT
 from px4lockstep.plant.faults import fault_changed, wrong_fault
 from px4lockstep.plant.layout import ATT, MAX_BUSES, MAX_MOTORS, MAX_SERVOS, MAX_STATES
 from px4lockstep.plant.user import MAX_PARAMETERS
@@ -45,6 +46,7 @@ VALIDATOR = record(
     ],
     transient="level",
     state="last_time_us last_autopilot_us autopilot_interval_us clamped_commands code time_us index value",
+    limits={"code": 0, "clamped_commands": COUNT},  # a run that failed has no checkpoint
 )
 
 

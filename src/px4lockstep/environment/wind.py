@@ -22,6 +22,7 @@ import numpy as np
 
 from px4lockstep.environment import dryden
 from px4lockstep.jit import interpreted, kernel, record
+from px4lockstep.jit.records import COUNT
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal3, stream_key
 from px4lockstep.part import NotNegativeVector, Part, Vector, entry, fill
@@ -43,6 +44,7 @@ WIND = record(
         ("dryden", dryden.DRYDEN_FILTERS),
     ],
     state="tick turbulence_ned",
+    limits={"tick": COUNT},
 )
 
 

@@ -31,6 +31,7 @@ import numpy as np
 from px4lockstep.environment.wind import gauss_markov
 from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
+from px4lockstep.jit.records import COUNT
 from px4lockstep.math.philox import normal3, normal4, stream_key
 from px4lockstep.math.trigonometry import sincos
 from px4lockstep.part import EachAxis, Found, Part, Period, Seconds, entry, misfit
@@ -75,6 +76,7 @@ ESTIMATOR = record(
         ("ring", SAMPLE, MAX_DELAY_TICKS + 1),
     ],
     state=STATES,
+    limits={"tick": COUNT},
 )
 
 SIGMAS = ("pos_sigma_m", "vel_sigma_mps", "yaw_sigma_rad", "rate_sigma_rad_s")

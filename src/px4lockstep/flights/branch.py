@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from px4lockstep.engine.checkpoints import recorded_otherwise
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.flights.changes import Change, changes_between
 from px4lockstep.flights.recorded import recorded_spec
-from px4lockstep.flights.recording.differences import FlightRows, first_difference
+from px4lockstep.flights.recording.differences import FlightRows, LiveRows, first_difference
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.flights.run import Run, fly
@@ -57,15 +60,13 @@ class Trunk:
         kept = recording.snapshot_before(max(at_us - 1, min(at_us, recording.starts_us)))
         simulation = build(spec, record=True).simulation
         start = simulation.snapshot()
-        try:
+        with recording.resumed():
             simulation.restore(kept)
-        except InputError as error:
-            raise InputError(f"the flight can't go on from its moments: {error}. {_recorded_by(recording)}") from error
-        kept_us = simulation.time_us
-        simulation.run(at_us)
-        check_flown(recording, simulation)
-        moment = simulation.snapshot()
-        return cls(recording, spec, start, moment, simulation.time_us, simulation.time_us - kept_us)
+            kept_us = simulation.time_us
+            _fly_again(recording, simulation, at_us)
+            moment, moment_us = simulation.snapshot(), simulation.time_us
+            _check_onwards(recording, simulation)
+        return cls(recording, spec, start, moment, moment_us, moment_us - kept_us)
 
     def branch(self, spec: Spec) -> Flight:
         """Return a flight that goes on from here with a changed spec."""
@@ -161,9 +162,25 @@ def check_flown(recording: Recording, simulation: Simulation) -> None:
     """Check that a flight is the recorded one so far, bit for bit."""
     recorded = FlightRows.of(recording, len(simulation.log))
     difference = first_difference(recorded, FlightRows.of(simulation), simulation.plant.names)
+    difference = difference or first_difference(LiveRows.of(recording, len(simulation.log)), LiveRows.of(simulation))
     if difference is not None:
-        raise SimulationError(f"the flight does not go on as it was recorded: {difference}. {_recorded_by(recording)}")
+        raise SimulationError(f"the flight does not go on as it was recorded: {difference}")
 
 
-def _recorded_by(recording: Recording) -> str:
-    return f"It was recorded by px4lockstep {recording.source.versions.get('px4lockstep', '?')}; use the same"
+def _fly_again(recording: Recording, simulation: Simulation, until_us: int) -> None:
+    """Fly up to a time that the recorded flight came to, and check that it is that flight."""
+    simulation.run(until_us)
+    if simulation.is_done:
+        raise SimulationError(f"the flight ends before {until_us} us, which it was recorded beyond")
+    check_flown(recording, simulation)
+
+
+def _check_onwards(recording: Recording, simulation: Simulation) -> None:
+    """Check that a flight reaches the next checkpoint, or the end: an edit of the one before may show only then."""
+    kept, at = recording.checkpoints, recording.checkpoints["cursor"]["k"]
+    after = np.flatnonzero(at >= simulation.boundary)
+    until_us = recording.streams.time_us[at[after[0]]] if len(after) else recording.log["time_us"][-1]
+    _fly_again(recording, simulation, int(until_us))
+    other = recorded_otherwise(simulation.checkpoint(), kept[after[:1]]) if len(after) else None
+    if other is not None:
+        raise SimulationError(f"the flight does not reach its checkpoint at {simulation.time_us} us: {other} differs")

@@ -72,7 +72,8 @@ class LiveTrunk:
         start = simulation.copied()
         try:
             simulation.run(at_us)
-            check_flown(recording, simulation)
+            with recording.resumed():
+                check_flown(recording, simulation)
         except BaseException:
             simulation.close()
             raise

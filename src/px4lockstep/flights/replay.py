@@ -5,6 +5,7 @@ replayed.matches, replayed.first_difference
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -103,7 +104,10 @@ def replay(
     def prepare() -> Simulation:
         return _prepared(recording, before, after, is_changed=bool(changes))
 
-    return Replay(recording, prepare().run(), changes, prepare)
+    simulation = prepare()
+    with nullcontext() if changes else recording.resumed():
+        simulation.run()
+    return Replay(recording, simulation, changes, prepare)
 
 
 def replay_of(recording: Recording) -> Simulation:
@@ -122,7 +126,8 @@ def _prepared(recording: Recording, before: Spec, after: Spec, *, is_changed: bo
         )
     _check_source(recording, before, None if is_changed else simulation)
     if recording.starts_us > simulation.timeline.start_us:  # a branch: its past was flown by its trunk
-        simulation.continue_from(recording.snapshot_before(recording.starts_us), made_with(before))
+        with recording.resumed():
+            simulation.continue_from(recording.snapshot_before(recording.starts_us), made_with(before))
     return simulation
 
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from px4lockstep.errors import InputError
 from px4lockstep.integrators.tableaux import MAX_STAGES, TABLEAU, TABLEAUX, Method, Tableau
 from px4lockstep.jit import record
+from px4lockstep.jit.records import COUNT
 from px4lockstep.part import KEY, Found, Part, entry, misfit
 from px4lockstep.plant.inputs import INPUT
 from px4lockstep.plant.layout import GROUPS, STATE
@@ -32,6 +33,7 @@ SOLVER = record(
         ("last_offset_us", "f8"),
     ],
     state="h_us evaluations accepted rejected forced projected last_h_us last_error last_group last_offset_us",
+    limits={"evaluations accepted rejected forced projected": COUNT, "last_group": len(GROUPS) - 1},
 )
 
 WORK = record([("k", STATE, MAX_STAGES), ("trial", STATE), ("error", STATE), ("inputs", INPUT)])

@@ -33,6 +33,7 @@ SENSORS = {
 """The bit of each sensor in a sensor mask, by the name that a scenario has for it, and what reports call its fault."""
 
 ALL_SENSORS = sum(bit for bit, _ in SENSORS.values())
+HIGHEST = {MOTOR_MASK: 2**MAX_MOTORS - 1, SENSOR_MASK: ALL_SENSORS, FLAG: 1}
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,10 @@ def _field(name: str) -> tuple[str, str] | tuple[str, str, int]:
     return (name, "f8", MAX_MOTORS) if KINDS[NUMBERS[name]].form == FRACTIONS else (name, "i8")
 
 
-FAULTS = record([_field(name) for name in (*FIRST, *LATER)])
+FAULTS = record(
+    [_field(name) for name in (*FIRST, *LATER)],
+    limits={fault.name: HIGHEST[fault.form] for fault in KINDS if fault.form in HIGHEST},
+)
 """What is broken. A disabled motor is off even if it is stuck."""
 
 # -- kernels that name the fields ------------------------------------------------------------------------------------

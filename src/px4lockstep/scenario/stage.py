@@ -37,6 +37,7 @@ SCENARIO = record(
         ("landing", LANDING),
     ],
     state="is_fired next_us next_step n_watched asked answer has_changed landing",
+    limits={"is_fired": 1, "n_watched": MAX_EVENTS, "asked": MAX_EVENTS - 1, "answer": ACTED},
 )
 
 

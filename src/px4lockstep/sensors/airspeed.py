@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from px4lockstep.environment.atmosphere import density_kg_m3
 from px4lockstep.jit import kernel, record
+from px4lockstep.jit.records import COUNT
 from px4lockstep.math.philox import normal3, stream_key
 from px4lockstep.math.quaternion import rotate_inverse
 from px4lockstep.part import entry, fill
@@ -31,7 +32,7 @@ AIRSPEED = record(
         ("home_alt_msl_m noise_sigma_pa offset_pa limit_pa resolution_pa", "f8"),
     ]
 )
-AIRSPEED_STATE = record([("samples", "i8"), ("pressure_pa", "f8")])
+AIRSPEED_STATE = record([("samples", "i8"), ("pressure_pa", "f8")], limits={"samples": COUNT})
 
 
 @kernel

@@ -24,6 +24,7 @@ from px4lockstep.environment import atmosphere
 from px4lockstep.environment.atmosphere import LAPSE_K_M, SEA_LEVEL_PRESSURE_PA, SEA_LEVEL_TEMPERATURE_K
 from px4lockstep.environment.wind import gauss_markov
 from px4lockstep.jit import kernel, record
+from px4lockstep.jit.records import COUNT
 from px4lockstep.math.exponential import log, pow
 from px4lockstep.math.philox import normal3, stream_key
 from px4lockstep.part import Found, entry, fill, misfit
@@ -49,7 +50,8 @@ BAROMETER_STATE = record(
         ("fault", sensor.SENSOR_FAULT_STATE),
         ("samples", "i8"),
         ("drift_pa pressure_pa pressure_alt_m temperature_c", "f8"),
-    ]
+    ],
+    limits={"samples": COUNT},
 )
 
 

@@ -27,6 +27,7 @@ import numpy as np
 from px4lockstep.environment.projection import DEG_PER_RAD, RAD_PER_DEG, reproject
 from px4lockstep.environment.wind import gauss_markov
 from px4lockstep.jit import kernel, record
+from px4lockstep.jit.records import COUNT
 from px4lockstep.math.philox import normal3, stream_key
 from px4lockstep.math.trigonometry import atan2
 from px4lockstep.part import Found, Vector, entry, fill, misfit
@@ -69,7 +70,8 @@ GPS_STATE = record(
         ("shown", "i8"),  # how many samples have come out
         ("correlated_m", "f8", 3),
         ("waiting", EPOCH, MAX_WAITING),
-    ]
+    ],
+    limits={"samples shown": COUNT},
 )
 
 

@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.environment.projection import RAD_PER_DEG
 from px4lockstep.jit import kernel, record
+from px4lockstep.jit.records import COUNT
 from px4lockstep.math.philox import stream_key
 from px4lockstep.math.quaternion import conjugate, cross, logarithm, multiply, rotate, rotate_inverse
 from px4lockstep.math.trigonometry import sincos
@@ -52,7 +53,8 @@ IMU_STATE = record(
         ("mean_accel_m_s2", "f8", 3),  # true, of the last step
         ("mean_gyro_rad_s", "f8", 3),
         ("has_accel has_gyro", "i8"),
-    ]
+    ],
+    limits={"steps": COUNT},
 )
 
 

@@ -22,6 +22,7 @@ from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.jit import callback, kernel, plain, record, zeros
 from px4lockstep.jit.progress import reporter
+from px4lockstep.jit.records import COUNT
 from px4lockstep.part import Part, entry
 from px4lockstep.plant.inputs import INPUT
 from px4lockstep.plant.layout import MAX_MOTORS, RIGID_BODY_STATES, STATE
@@ -102,7 +103,8 @@ SENSOR_STATE = record(
         ("baro", BAROMETER_STATE),
         ("gps", GPS_STATE),
         ("airspeed", AIRSPEED_STATE),
-    ]
+    ],
+    limits={"ticks": COUNT},
 )
 """All that changes as a run goes on; zero before the first tick."""
 

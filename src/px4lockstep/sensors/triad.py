@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.jit import kernel, record
+from px4lockstep.jit.records import COUNT
 from px4lockstep.math.philox import normal3
 from px4lockstep.sensors import sensor
 from px4lockstep.sensors.sensor import ONE_DRAW, digitized, drawn3
@@ -45,7 +46,8 @@ TRIAD_STATE = record(
         ("samples", "i8"),
         ("walk", "f8", 3),
         ("value", "f8", 3),  # of the last sample
-    ]
+    ],
+    limits={"samples": COUNT},
 )
 
 

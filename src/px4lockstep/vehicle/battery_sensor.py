@@ -14,6 +14,7 @@ import numpy as np
 
 from px4lockstep.errors import InputError, TimeError
 from px4lockstep.jit import interpreted, kernel, record
+from px4lockstep.jit.records import COUNT
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal4, stream_key
 from px4lockstep.part import Key, dotted
@@ -34,6 +35,7 @@ BATTERY_SENSOR = record(
         ("ring", BATTERY_STATUS, MAX_DELAY_TICKS + 1),
     ],
     state="tick voltage_v current_a ring",
+    limits={"tick": COUNT},
 )
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import os
+import re
 import shutil
 import sys
 
@@ -237,6 +238,36 @@ def in_other_file(file):
     file.create_dataset("note", (4,), "f8", external=[("other.bin", 0, 32)])
 
 
+def linked(name, target):
+    def edit(file):
+        file[name] = target(file) if callable(target) else target
+
+    return edit
+
+
+def with_a_loop(file):
+    file["log/again"] = file["log"]
+
+
+def many(file):
+    for i in range(300):
+        put(file, f"more/{i}", np.zeros(1))
+
+
+def bomb(name, rows, dtype="f8"):
+    """Return an edit that adds zeros, which take next to no room in the file."""
+
+    def edit(file):
+        if name in file:
+            del file[name]
+        item = file.create_dataset(name, (rows,), dtype, chunks=(2**16,), compression=9)
+        for start in range(0, rows, 2**20):
+            item[start : start + 2**20] = np.zeros(min(2**20, rows - start), dtype)
+        item.attrs["sha256"] = np.bytes_(b"0" * 64)
+
+    return edit
+
+
 def of_any_length(file):
     file.create_dataset("note", data="text", dtype=h5py.string_dtype())
 
@@ -296,6 +327,28 @@ CASES = {
     "an array as a text": (lambda file: put(file, "log/state", b"none"), "it lacks the array 'log/state'"),
     "values elsewhere": (in_other_file, "note has its values in other files"),
     "a text of any length": (of_any_length, "note is of a kind that recordings don't have"),
+    "a soft link": (linked("more", h5py.SoftLink("/spec")), "'more' is a link to another place"),
+    "a soft link to nothing": (linked("streams/more", h5py.SoftLink("/none")), "'streams/more' is a link"),
+    "a soft link in the place of an array": (
+        lambda file: (file.move("log/state", "log/other"), linked("log/state", h5py.SoftLink("/log/other"))(file)),
+        "'log/state' is a link to another place",
+    ),
+    "a link to another file": (linked("more", h5py.ExternalLink("/etc/passwd", "/")), "'more' is a link"),
+    "a second name": (
+        linked("log/zzz", lambda file: file["log/state"]),
+        "'log/zzz' is a second name of something else",
+    ),
+    "a group in itself": (with_a_loop, "'log/again' is a second name of something else"),
+    "the file in itself": (linked("streams/all", lambda file: file["/"]), "'streams/all' is a second name"),
+    "an empty group": (lambda file: file.create_group("mine"), "it has the group 'mine' with nothing in it"),
+    "a type with a name": (linked("kind", np.dtype("f8")), "'kind' is neither values nor a group"),
+    "groups in groups": (lambda file: put(file, "a/b/c/d/e", np.zeros(1)), "more than 4 groups in each other"),
+    "many arrays": (many, "it has more than 200 parts"),
+    "a bomb": (bomb("streams/more", 2**24), "it has the array 'streams/more', which this version does not know"),
+    "a bomb with a known name": (
+        bomb("plant/initial_state", 2**24),
+        "plant/initial_state has 16777216 rows of 8 bytes",
+    ),
     "a huge claim": (huge, "streams/winds says that it has 51539607552 bytes, with 0 in the file"),
     # layouts
     "float32": (as_dtype("log/state", lambda _: "f4"), "log/state is float32, not float64"),
@@ -388,6 +441,19 @@ def test_what_is_whole_and_no_flight_is_refused(case, tmp_path):
     path = write_tiny(tmp_path)
     edited(path, edit)
     assert_refused(path, message)
+
+
+@pytest.mark.parametrize(
+    "case", ["a bomb", "a bomb with a known name", "a field less", "a link to another file", "float32"]
+)
+def test_names_types_and_shapes_are_checked_before_anything_is_read(case, tmp_path, monkeypatch):
+    """So a small file that holds gigabytes costs nothing."""
+    edit, message = CASES[case]
+    path = write_tiny(tmp_path)
+    edited(path, edit)
+    monkeypatch.setattr(h5py.Dataset, "__getitem__", lambda *_: pytest.fail("it was read"))
+    with pytest.raises(InputError, match=re.escape(message)):
+        read_recording(path)
 
 
 @pytest.mark.parametrize("name", [*(name for name in ENTRIES if not ENTRIES[name].optional), *TEXTS])

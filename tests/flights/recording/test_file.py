@@ -266,6 +266,54 @@ def test_optional_arrays_may_be_missing_or_unknown(tmp_path):
     assert replay(recording).matches
 
 
+def test_an_unknown_optional_array_is_skipped_without_being_read(tmp_path, monkeypatch):
+    """It describes itself, is no new version, and the file replays, branches and is written again without it."""
+    path = write_tiny(tmp_path)
+
+    def added(file):
+        put(file, "later/stream", np.zeros((5, 3)))
+        file["later/stream"].attrs["optional"] = 1
+        file["later/stream"].attrs["description"] = np.bytes_(b"Of a later program.")
+
+    edited(path, added)
+    with h5py.File(path) as file:
+        assert file.attrs["version"] == VERSION
+    read, whole = [], h5py.Dataset.__getitem__
+    monkeypatch.setattr(
+        h5py.Dataset, "__getitem__", lambda item, *rest: (read.append(item.name), whole(item, *rest))[1]
+    )
+    recording = read_recording(path)
+    assert "/log/rows" in read
+    assert "/later/stream" not in read
+    assert replay(recording).matches
+    (flown,) = branch(recording, 0.2)
+    assert flown.run.digest == tiny().digest
+    write_recording(recording, tmp_path / "again.h5")
+    assert (tmp_path / "again.h5").read_bytes() == tiny_bytes()
+
+
+def test_optional_arrays_are_of_version_5_and_later(tmp_path):
+    """Of an older one nothing is unknown, and an unknown array may not claim more than it has."""
+    path = write_tiny(tmp_path)
+
+    def added(file):
+        put(file, "later/stream", np.zeros(5))
+        file["later/stream"].attrs["optional"] = 1
+
+    edited(path, added)
+    edited(path, attribute("version", 4))
+    with pytest.raises(InputError, match="it has the array 'later/stream', which this version does not know"):
+        read_recording(path)
+
+    def huge(file):
+        file.create_dataset("later/huge", (2**40,), "f8", chunks=(1024,), compression=1).attrs["optional"] = 1
+
+    path = write_tiny(tmp_path)
+    edited(path, huge)
+    with pytest.raises(InputError, match="later/huge says that it has 8796093022208 bytes"):
+        read_recording(path)
+
+
 # -- whole, or not there -------------------------------------------------------------------------------------------
 
 

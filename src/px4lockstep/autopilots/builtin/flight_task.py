@@ -43,7 +43,8 @@ LEG = record(
         ("yaw", "f8"),  # NaN: none
         ("cruise_m_s", "f8"),  # NaN: MPC_XY_CRUISE
         ("radius_m", "f8"),
-    ]
+    ],
+    limits={"kind": int(LAND), "is_valid has_start has_next": 1},
 )
 """A leg as the navigator gives it."""
 
@@ -65,6 +66,7 @@ FLIGHT_TASK = record(
     ],
     state="leg start target next side is_active was_landing has_yaw_lock is_yaw_aligned yaw_sp land_yaw "
     "wants_takeoff setpoint",
+    limits={"side": 3},
 )
 
 ON_LEG, PAST_TARGET, BEFORE_START, ASIDE = (np.int64(i) for i in range(4))

@@ -27,6 +27,7 @@ MOTOR_FAILURE = record(
         ("mix_without", "f8", (MAX_MOTORS, MAX_MOTORS, 6)),  # likewise, for each motor that may fail
     ],
     state="failed dead_since_us",
+    limits={"failed": (-1, MAX_MOTORS - 1)},
 )
 
 

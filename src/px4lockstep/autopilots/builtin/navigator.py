@@ -28,6 +28,7 @@ from px4lockstep.autopilots.builtin.vectors import heading_of, norm_xy, wrap_pi
 from px4lockstep.autopilots.requests import LAND_MODE, LOITER_MODE, MISSION_MODE, RETURN_MODE
 from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.math.trigonometry import sincos
+from px4lockstep.px4.mission_items import COUNT
 from px4lockstep.px4.missions import Command
 
 MAX_ITEMS = 256
@@ -52,11 +53,16 @@ ITEM = record(
         ("jump_to jump_repeats jumps_left", "i8"),
     ],
     state="jumps_left",
+    limits={"jumps_left": int(COUNT)},
 )
 
 # What the vehicle does about an item, or about returning.
 WORK_DEFAULT, WORK_TAKEOFF, WORK_MOVE_TO_LAND, WORK_CLIMB = (np.int64(i) for i in range(4))
 WORK_RETURN, WORK_DESCEND, WORK_WAIT, WORK_LAND = (np.int64(i) for i in range(4, 8))
+
+MISSION_START_TICKS = 4
+"""Of the navigator, from the wish to fly a mission to its first leg, on the ground. The real library takes as many: to
+check the mission, to be asked again, to change its mode, and to begin."""
 
 NAVIGATOR = record(
     [
@@ -75,11 +81,8 @@ NAVIGATOR = record(
     ],
     state="mode missions start_ticks current work is_mission_begun is_finished is_reached is_yaw_reached "
     "reached_us return_down_m leg",
+    limits={"current": MAX_ITEMS - 1, "start_ticks": MISSION_START_TICKS, "work": int(WORK_LAND)},
 )
-
-MISSION_START_TICKS = 4
-"""Of the navigator, from the wish to fly a mission to its first leg, on the ground. The real library takes as many: to
-check the mission, to be asked again, to change its mode, and to begin."""
 
 
 # -- legs --------------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ RATE_CONTROL = record(
         ("saturation", "i8", 3),  # 1, -1: the allocator can't give more, less
     ],
     state="integral yaw_torque last_omega omega_dot saturation",
+    limits={"saturation": (-1, 1)},
 )
 
 PER_INTEGRAL_FADE = 180.0 / (400.0 * PI)

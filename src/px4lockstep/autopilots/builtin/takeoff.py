@@ -24,6 +24,7 @@ TAKEOFF = record(
         ("progress", "f8"),
     ],
     state="state progress",
+    limits={"state": int(FLIGHT)},
 )
 
 

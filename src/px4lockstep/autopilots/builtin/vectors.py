@@ -9,6 +9,7 @@ FLOAT32_EPSILON = 1.1920929e-07
 """Below this PX4, which computes in single precision, takes a number as zero (FLT_EPSILON)."""
 
 PI = 3.141592653589793
+FARTHEST_RAD = 1e6
 
 
 @kernel
@@ -41,7 +42,9 @@ def add_if_number(value, addition):
 
 @kernel
 def wrap_pi(angle):
-    """Return the angle in [-π, π)."""
+    """Return the angle in [-π, π); NaN for one of a million radians or more, which no turn leads to."""
+    if abs(angle) >= FARTHEST_RAD:
+        return math.nan
     while angle >= PI:
         angle -= 2.0 * PI
     while angle < -PI:

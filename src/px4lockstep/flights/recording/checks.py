@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.engine.core import CURSOR
-from px4lockstep.engine.timeline import AXIS_BITS, LOG
+from px4lockstep.engine.timeline import AUTOPILOT, AXIS_BITS, LOG, WIND
 from px4lockstep.environment.gust import MAX_GUSTS
 from px4lockstep.errors import InputError
 from px4lockstep.flights.recording.recording import Recording
@@ -109,24 +109,30 @@ def _check_checkpoints(recording: Recording) -> None:
     if not len(checkpoints):
         return
     found = checkpoints.dtype.fields.get("cursor") if checkpoints.dtype.fields else None
-    missing = [name for name in CURSOR.names or () if found is None or name not in (found[0].names or ())]
-    if missing:
-        raise InputError(f"checkpoints/state lacks the field 'cursor.{missing[0]}'")
+    for name in CURSOR.names or ():
+        if found is None or name not in (found[0].names or ()):
+            raise InputError(f"checkpoints/state lacks the field 'cursor.{name}'")
+        if found[0][name] != CURSOR[name]:
+            raise InputError(f"checkpoints/state.cursor.{name} is {found[0][name]}, not {CURSOR[name]}")
     cursors = checkpoints["cursor"]
-    limits = {
-        "k": len(streams.time_us) - 1,
-        "autopilot_ticks": len(streams.commands),
-        "wind_ticks": len(streams.winds),
-        "log_rows": len(recording.log),
-        "scenario_rows": len(streams.scenarios),
-    }
-    for name, limit in limits.items():
-        wrong = np.flatnonzero((cursors[name] < 0) | (cursors[name] > limit))
-        if len(wrong):
-            found = cursors[name][wrong[0]]
-            raise InputError(f"checkpoints/state is at {name} = {found} in row {wrong[0]}; allowed is 0 to {limit}")
-    if np.any(np.diff(cursors["k"]) <= 0):
+    at, last = cursors["k"], len(streams.time_us) - 1
+    wrong = np.flatnonzero((at < 0) | (at > last))
+    if len(wrong):
+        row = int(wrong[0])
+        raise InputError(f"checkpoints/state is at k = {at[row]} in row {row}; allowed is 0 to {last}")
+    if np.any(np.diff(at) <= 0):
         raise InputError("checkpoints/state has rows that are not one after the other in time")
+    places = {
+        name: np.searchsorted(np.flatnonzero(streams.due & np.uint16(bit)), at)
+        for name, bit in (("autopilot_ticks", AUTOPILOT), ("wind_ticks", WIND), ("log_rows", LOG))
+    }
+    places |= {"scenario_rows": np.searchsorted(streams.scenario_at[:-1], at), "stage": np.zeros_like(at)}
+    for name, wanted in places.items():
+        wrong = np.flatnonzero(cursors[name] != wanted)
+        if len(wrong):
+            row = int(wrong[0])
+            place = f"checkpoints/state is at {name} = {cursors[name][row]} in row {row}"
+            raise InputError(f"{place}; at boundary {at[row]} it is {wanted[row]}")
 
 
 def _check_marks(recording: Recording) -> None:

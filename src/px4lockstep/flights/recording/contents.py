@@ -1,7 +1,9 @@
 """What is in the file of a recording: names, layouts and descriptions, and that all of it is there."""
 
-from dataclasses import dataclass, field, fields
-from typing import Any
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +11,7 @@ import numpy.typing as npt
 from px4lockstep.engine.bus import BUS_SCHEMA_VERSION, layout_hash
 from px4lockstep.engine.core import LOG_ROW
 from px4lockstep.engine.streams import IN_RECORDING, KEPT, Streams
+from px4lockstep.engine.timeline import MAX_BOUNDARIES
 from px4lockstep.environment.gust import GUSTS
 from px4lockstep.errors import InputError
 from px4lockstep.flights.recording.checks import check_recording
@@ -44,6 +47,14 @@ OPTIONAL = {
     "checkpoints/sensors": Entry(None, "The state of the sensors at each of the checkpoints.", 1, True),
 }
 """Arrays of recordings with sensors. They describe themselves: another version may have other sensors."""
+BEFORE_5 = {
+    "moments/core": Entry(np.dtype("u1"), "Checkpoints up to version 4: the bytes of all records.", 2),
+    "plant/marks": Entry(np.dtype("u1"), "Fingerprints up to version 4.", 2),
+}
+KNOWN = ENTRIES | OPTIONAL | BEFORE_5
+SHORT = 4_096
+"""Rows that an array may have whatever the timeline has: it is found to be too long when it is read."""
+MAX_ROW_BYTES = 2**18
 
 TEXTS = {
     "spec": "The resolved aircraft file, TOML.",
@@ -71,8 +82,13 @@ class Contents:
     versions: dict[str, str]
     texts: dict[str, str]
     arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
-    optional: set[str] = field(default_factory=set)
-    """The arrays that the file says a reader may do without."""
+
+
+class Shape(NamedTuple):
+    """What a file says of an array before it is read."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
 
 
 def contents_of(recording: Recording) -> Contents:
@@ -105,7 +121,7 @@ def _layout() -> dict[str, Any]:
 def recording_of(contents: Contents) -> Recording:
     """Return the recording in a file of this version, after checking that all of it fits together."""
     _add_missing(contents)
-    _check_names(contents)
+    _check_attributes(contents)
     for name, entry in (ENTRIES | OPTIONAL).items():
         if name in contents.arrays:
             if entry.dtype is not None:
@@ -115,7 +131,7 @@ def recording_of(contents: Contents) -> Recording:
         if contents.attributes[name] != ours:
             raise InputError(f"its attribute {name} is {contents.attributes[name]!r}, not {ours!r}")
     arrays, attributes = contents.arrays, contents.attributes
-    streams = {stream.name: arrays[stream.path] for stream in IN_RECORDING}
+    streams: dict[str, Any] = {stream.name: arrays[stream.path] for stream in IN_RECORDING}
     replayed = {each.name: streams.pop(each.name) for each in fields(Streams) if each.name in streams}
     recording = Recording(
         source=FlightSource(
@@ -141,29 +157,54 @@ def recording_of(contents: Contents) -> Recording:
 
 
 def _add_missing(contents: Contents) -> None:
-    """Leave optional arrays empty that the file lacks, and leave out those that this version does not know."""
+    """Leave optional arrays empty that the file lacks."""
     initial = contents.arrays.get("plant/initial_state", np.zeros(0))
     states = len(initial) if initial.ndim == 1 else 0
     for stream in IN_RECORDING:
         if stream.optional:
             contents.arrays.setdefault(stream.path, stream.empty(0, states))
-    for name in contents.optional - ENTRIES.keys() - OPTIONAL.keys():
-        del contents.arrays[name]
 
 
-def _check_names(contents: Contents) -> None:
+def check_members(version: int, texts: Collection[str], arrays: Mapping[str, Shape], optional: Collection[str]) -> None:
+    """Check the names, types and shapes of what is in a file, before any of it is read.
+
+    `optional` are the arrays that the file says a reader may do without: of these, any may be unknown.
+    """
+    needed = tuple(name for name, entry in ENTRIES.items() if not entry.optional)
+    known = (*ENTRIES, *OPTIONAL, *(BEFORE_5 if version < 5 else ()), *optional)
+    _check_names("array", arrays, needed, known)
+    _check_names("text", texts, tuple(TEXTS) if version > 1 else ("spec",), (*TEXTS, "mission"))
+    boundaries = math.prod(arrays["timeline/time_us"].shape)
+    if boundaries > MAX_BOUNDARIES:
+        raise InputError(f"timeline/time_us has {boundaries} rows; the limit is {MAX_BOUNDARIES}")
+    for name, entry in KNOWN.items():
+        if name not in arrays:
+            continue
+        dtype, shape = arrays[name]
+        if version == 1 and name == "log/rows":  # it had other fields
+            entry = replace(entry, dtype=None)
+        _check_layout(name, with_later_faults(np.zeros([0] * len(shape), dtype), entry.dtype or dtype), entry)
+        row_bytes = dtype.itemsize * math.prod(shape[1:])
+        if shape[0] > max(boundaries, SHORT) + 1 or row_bytes > MAX_ROW_BYTES:
+            found = f"{shape[0]} rows of {row_bytes} bytes"
+            raise InputError(f"{name} has {found}; with {boundaries} boundaries that can't be")
+
+
+def _check_names(kind: str, found: Iterable[str], wanted: Collection[str], known: Collection[str]) -> None:
+    """Check that all of a kind is there that must be, and nothing that is not known."""
+    missing = [name for name in wanted if name not in found]
+    if missing:
+        raise InputError(f"it lacks the {kind} {missing[0]!r}")
+    unknown = [name for name in found if name not in known]
+    if unknown:
+        raise InputError(f"it has the {kind} {unknown[0]!r}, which this version does not know")
+
+
+def _check_attributes(contents: Contents) -> None:
     """Check that all is there, nothing else is, and attributes are of the right kind."""
-    for kind, wanted, optional, found in (
-        ("array", tuple(ENTRIES), tuple(OPTIONAL), contents.arrays),
-        ("text", tuple(TEXTS), ("mission",), contents.texts),
-        ("attribute", tuple(ATTRIBUTES), (), contents.attributes),
-    ):
-        missing = [name for name in wanted if name not in found]
-        if missing:
-            raise InputError(f"it lacks the {kind} {missing[0]!r}")
-        unknown = [name for name in found if name not in (*wanted, *optional)]
-        if unknown:
-            raise InputError(f"it has the {kind} {unknown[0]!r}, which this version does not know")
+    _check_names("array", contents.arrays, tuple(ENTRIES), (*ENTRIES, *OPTIONAL))
+    _check_names("text", contents.texts, tuple(TEXTS), (*TEXTS, "mission"))
+    _check_names("attribute", contents.attributes, tuple(ATTRIBUTES), tuple(ATTRIBUTES))
     for name, expected in ATTRIBUTES.items():
         if not isinstance(contents.attributes[name], expected):
             raise InputError(f"its attribute {name} = {contents.attributes[name]!r} is not of type {expected.__name__}")

@@ -78,6 +78,12 @@ class LiveRows:
     time_us: npt.NDArray[np.uint64]
     bus: npt.NDArray[Any]
 
+    @classmethod
+    def of(cls, flown: Recording | Simulation, rows: int | None = None) -> "LiveRows":
+        """Take them from a flight, the first ones or all."""
+        log = flown.log[:rows]
+        return cls(log["time_us"], log["bus"])
+
     def packed(self, rows: slice) -> npt.NDArray[Any]:
         """Return some rows as the live digest has them."""
         return pack_live(self.time_us[rows], self.bus[rows])
@@ -85,8 +91,7 @@ class LiveRows:
 
 def first_live_difference(first: Recording, second: Recording) -> Difference | None:
     """Return where the estimates or setpoints of two flights part; None if they never do."""
-    ours, theirs = (LiveRows(flown.log["time_us"], flown.log["bus"]) for flown in (first, second))
-    return first_difference(ours, theirs)
+    return first_difference(LiveRows.of(first), LiveRows.of(second))
 
 
 def first_difference(

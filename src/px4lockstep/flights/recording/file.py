@@ -9,6 +9,7 @@ Nothing in it depends on when or where it was written.
 import hashlib
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,10 @@ MAX_BYTES = 16 * 2**30
 HEAD_BYTES = 36
 LENGTH_AT = slice(28, 36)  # of HDF5's own head (superblock version 3): where the file ends
 MAX_RATIO = 1_100  # deflate makes nothing smaller than 1 in 1,032
+MAX_PARTS = 200
+MAX_DEPTH = 4
+SELF_DESCRIBING = 5
+"""The first version whose files say which arrays a reader may do without."""
 REMEDY = "Use a copy, or fly again"
 LEVEL = 1  # of compression: more takes longer than it saves
 
@@ -68,10 +73,10 @@ def read_recording(path: str | Path) -> Recording:
         if file.exists() and not file.is_file():  # a pipe would be waited for
             raise InputError(f"{file} can't be read: it is no file")
         _check_seal(file)
-    except OSError as error:
-        raise InputError(f"{file} can't be read: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # the latter of a name that no file can have
+        raise InputError(f"{file} can't be read: {getattr(error, 'strerror', None) or error}") from error
     try:
-        return recording_of(migrated(_read(file)))
+        return replace(recording_of(migrated(_read(file))), name=str(file))
     except InputError as error:
         raise InputError(f"{file} can't be used: {error}") from error
     except Exception as error:  # h5py raises errors of many kinds
@@ -216,11 +221,7 @@ def _read(path: Path) -> Contents:
         version = _checked_version(attributes.pop("version", None))
         texts: dict[str, str] = {}
         arrays: dict[str, npt.NDArray[Any]] = {}
-        items: dict[str, h5py.Dataset] = {}
-        file.visititems(lambda name, item: items.update({name: item}) if isinstance(item, h5py.Dataset) else None)
-        optional = {name for name, item in items.items() if item.attrs.get("optional", 0) == 1}
-        for name, item in items.items():
-            _check_item(name, item)
+        for name, item in _checked_items(file, version).items():
             if h5py.check_string_dtype(item.dtype) is not None:
                 data = bytes(item[()])
                 _check_hash(name, item, hashlib.sha256(data).hexdigest())
@@ -231,7 +232,7 @@ def _read(path: Path) -> Contents:
     prefix = "version_of_"
     names = [name for name in attributes if name.startswith(prefix)]
     versions = {name.removeprefix(prefix): str(attributes.pop(name)) for name in names}
-    return Contents(version, attributes, versions, texts, arrays, optional)
+    return Contents(version, attributes, versions, texts, arrays)
 
 
 def _checked_version(version: Any) -> int:
@@ -239,6 +240,52 @@ def _checked_version(version: Any) -> int:
         update = ". Update px4lockstep" if type(version) is int and version > VERSION else ""
         raise InputError(f"its version is {version!r}; this px4lockstep reads 1 to {VERSION}{update}")
     return version
+
+
+def _checked_items(file: "h5py.File", version: int) -> "dict[str, h5py.Dataset]":
+    """Return the arrays and texts to be read, after checking all that can be known before: names, types and shapes."""
+    import h5py
+
+    groups: list[str] = []
+    items: dict[str, h5py.Dataset] = {}
+    _find_items(file, "", {h5py.h5o.get_info(file.id).addr}, groups, items)
+    for name, item in items.items():
+        _check_item(name, item)
+    texts = [name for name, item in items.items() if h5py.check_string_dtype(item.dtype) is not None]
+    arrays = {name: parts.Shape(item.dtype, item.shape) for name, item in items.items() if name not in texts}
+    optional = {name for name in arrays if version >= SELF_DESCRIBING and items[name].attrs.get("optional", 0) == 1}
+    parts.check_members(version, texts, arrays, optional)
+    named = (*items, *parts.KNOWN)
+    empty = [group for group in groups if not any(name.startswith(f"{group}/") for name in named)]
+    if empty:
+        raise InputError(f"it has the group {empty[0]!r} with nothing in it")
+    return {name: item for name, item in items.items() if name in texts or name in parts.KNOWN}
+
+
+def _find_items(
+    group: "h5py.Group", path: str, seen: set[int], groups: list[str], items: "dict[str, h5py.Dataset]"
+) -> None:
+    """Find all datasets and groups without following a link: each must be there once, in this file."""
+    import h5py
+
+    for name in group:
+        place = f"{path}{name}"
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            raise InputError(f"{place!r} is a link to another place; recordings have no links")
+        address = h5py.h5o.get_info(group.id, name.encode()).addr
+        if address in seen:
+            raise InputError(f"{place!r} is a second name of something else; recordings have one name for each part")
+        seen.add(address)
+        if len(seen) > MAX_PARTS or place.count("/") >= MAX_DEPTH:
+            raise InputError(f"it has more than {MAX_PARTS} parts, or more than {MAX_DEPTH} groups in each other")
+        item = group[name]
+        if isinstance(item, h5py.Dataset):
+            items[place] = item
+        elif isinstance(item, h5py.Group):
+            groups.append(place)
+            _find_items(item, f"{place}/", seen, groups, items)
+        else:
+            raise InputError(f"{place!r} is neither values nor a group")
 
 
 def _check_item(name: str, item: "h5py.Dataset") -> None:

@@ -1,6 +1,7 @@
 """A recording: what a flight was, complete enough to be flown again without its autopilot."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from px4lockstep.engine.run_memory import COPIED
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.snapshot import Snapshot
 from px4lockstep.engine.streams import BOUNDARY, BY_NAME, CHANGE, Streams
-from px4lockstep.errors import InputError, StateError
+from px4lockstep.errors import InputError, SimulationError, StateError
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Recording:
         live_digest: Of the estimate and the autopilot's setpoints.
         log_sensors: What the sensors reported at each row of the log, if something read them.
         sensor_checkpoints: The state of the sensors at each checkpoint; empty without sensors.
+        name: What errors call it: its file, if it was read from one.
     """
 
     source: FlightSource
@@ -65,6 +67,7 @@ class Recording:
     live_digest: str
     log_sensors: npt.NDArray[Any] | None = None
     sensor_checkpoints: npt.NDArray[Any] | None = None
+    name: str = "the recording"
 
     @classmethod
     def of(cls, simulation: Simulation, source: FlightSource) -> "Recording":
@@ -120,6 +123,17 @@ class Recording:
             kept = self.sensor_checkpoints[index : index + 1]
             arrays |= {"log_sensors": self.log_sensors[: rows["log"]], "sensors": kept}
         return Snapshot(BUS_SCHEMA_VERSION, streams.time_us, streams.due, state, None, arrays, objects={})
+
+    @contextmanager
+    def resumed(self) -> Iterator[None]:
+        """Name the recording, and who recorded it, in an error of a flight that goes on from it unchanged."""
+        version = self.source.versions.get("px4lockstep", "?")
+        try:
+            yield
+        except (InputError, SimulationError) as error:
+            kind = InputError if isinstance(error, InputError) else SimulationError
+            told = f"{self.name} can't be flown again: {error}"
+            raise kind(f"{told}. It was recorded by px4lockstep {version}; use the same") from error
 
     def _time_of(self, index: int) -> int:
         return int(self.streams.time_us[int(self.checkpoints["cursor"]["k"][index])])
