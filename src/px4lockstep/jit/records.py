@@ -43,7 +43,7 @@ def record(
     configuration, written once before the first boundary; a nested record that is not named keeps its own division.
 
     `limits` has the greatest value of integers that are an index, a count or one of several kinds, or the least and the
-    greatest; names can share an entry. A checkpoint that exceeds them is refused: see `Limits`.
+    greatest; names can share an entry. A checkpoint that exceeds them is refused: see `IntegerLimits`.
     """
     dtype = np.dtype([(name, *rest) for together, *rest in fields for name in together.split()], align=True)
     names = dtype.names or ()
@@ -76,7 +76,7 @@ def record(
     return made
 
 
-class Limits(NamedTuple):
+class IntegerLimits(NamedTuple):
     """The integers in a checkpoint: where each is, as indices of its words of 8 bytes, and what it may be."""
 
     names: tuple[str, ...]
@@ -95,13 +95,13 @@ class Limits(NamedTuple):
 
 
 @functools.cache
-def limits_of(dtype: np.dtype[Any], kind: str | None = None) -> Limits:
+def limits_of(dtype: np.dtype[Any], kind: str | None = None) -> IntegerLimits:
     """Return the limits of the integers of a record that are state, say, by their place in `state_dtype`; or of all."""
     names, words, low, high = zip(*_integers(dtype, 0, "", NO_LIMIT), strict=True)
     kept = np.arange(dtype.itemsize // 8) if kind is None else words_of(dtype, kind)
     chosen = np.flatnonzero(np.isin(words, kept))
     at, least, most = (np.array(each)[chosen] for each in (words, low, high))
-    return Limits(tuple(names[i] for i in chosen), np.searchsorted(kept, at), least, most)
+    return IntegerLimits(tuple(names[i] for i in chosen), np.searchsorted(kept, at), least, most)
 
 
 def _integers(
