@@ -94,7 +94,7 @@ def parse_json(text: str, name: str, what: str) -> Any:
     try:
         value = json.loads(text)
         if _SURROGATE.search(text):
-            json.dumps(value, ensure_ascii=False).encode()
+            json.dumps(value, ensure_ascii=False).encode(errors="surrogateescape")  # as in paths
     except UnicodeEncodeError as error:
         raise InputError(f"{name} has half of a surrogate pair, which is no text; it must be {what}") from error
     except ValueError as error:

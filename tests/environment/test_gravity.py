@@ -33,9 +33,12 @@ def test_spherical_gravity_at_the_centre_is_zero():
     ("given", "message"),
     [
         ({"gravity": "flat"}, "gravity = 'flat' is unknown; allowed are 'uniform', 'spherical'"),
-        ({"gravity_mps2": -1.0}, "gravity_mps2 = -1.0 is out of range; it must be at least 0.0"),
-        ({"gravity_mu": 0.0}, "gravity_mu = 0.0 is out of range; it must be above 0.0"),
-        ({"gravity_r0_m": float("nan")}, "gravity_r0_m = nan is not allowed; it must be a finite number, above 0.0"),
+        ({"gravity_mps2": -1.0}, "gravity_mps2 = -1.0 is out of range; it must be at least 0.0 and at most 10000.0"),
+        ({"gravity_mu": 0.0}, "gravity_mu = 0.0 is out of range; it must be at least 1e-12 and at most 1e+21"),
+        (
+            {"gravity_r0_m": float("nan")},
+            "gravity_r0_m = nan is not allowed; it must be a finite number, at least 1.0 and at most 10000000000.0",
+        ),
     ],
 )
 def test_wrong_gravity_is_refused(given, message):

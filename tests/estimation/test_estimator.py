@@ -234,8 +234,11 @@ def test_the_defaults_are_those_of_the_iris():
             {"pos_sigma_m": -0.1},
             "pos_sigma_m = -0.1 is out of range; it must be a finite number of 0 or more, or three",
         ),
-        ({"yaw_sigma_rad": "1"}, "yaw_sigma_rad = '1' is not allowed; it must be a number, at least 0.0"),
-        ({"bias_tau_s": 0.0}, "bias_tau_s = 0.0 is out of range; it must be above 0.0"),
+        (
+            {"yaw_sigma_rad": "1"},
+            "yaw_sigma_rad = '1' is not allowed; it must be a number, at least 0.0 and at most 1000.0",
+        ),
+        ({"bias_tau_s": 0.0}, "bias_tau_s = 0.0 is out of range; it must be at least 1e-12 and at most 10000000.0"),
         ({"delay_s": -0.004}, "delay_s = -0.004 is negative; times and periods are 0 or more"),
         (
             {"kind": "noisy_delayed", "pos_sigma_m": [1, 1, 2]},

@@ -199,7 +199,7 @@ def test_statistics_count_what_was_done():
         ({"kind": "RK5"}, "kind = 'RK5' is unknown; did you mean 'RK45'?"),
         ({"atol_position": 1.0}, "atol_position = 1.0 is unknown; did you mean 'atol_"),
         ({"rtol_pos": math.nan}, "rtol_pos = nan is not allowed; it must be a finite number, at least 0.0"),
-        ({"atol_pos": 0.0}, "atol_pos = 0.0 is out of range; it must be above 0.0"),
+        ({"atol_pos": 0.0}, "atol_pos = 0.0 is out of range; it must be at least 1e-15"),
         ({"h_min": 1e-13, "quantize_us": False}, "h_min = 1e-13 is too short; it must be at least 1e-12"),
         ({"h_min": 1e-13}, "h_min = 1e-13 is not a period; the shortest is 0.000001, or plant.integrator.quantize_us"),
         ({"h_min": 0.2}, "h_min = 0.2 is above h_max = 0.1"),

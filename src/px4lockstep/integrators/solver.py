@@ -81,7 +81,11 @@ class Integrator(Part):
     rtol_v1: float = entry(1e-6, "Relative tolerance of the polarization voltages.", ge=0.0)
     atol_v1: float = entry(1e-6, "Absolute tolerance of the polarization voltages.", "V", ge=LEAST_TOLERANCE)
     h_min: float = entry(
-        1e-6, "Shortest step. Where even it misses the tolerance, it is taken and counted as forced.", "s", gt=0.0
+        1e-6,
+        "Shortest step. Where even it misses the tolerance, it is taken and counted as forced.",
+        "s",
+        gt=0.0,
+        le=1e7,
     )
     h_max: float = entry(0.1, "Longest step.", "s", gt=0.0)
     h_init: float = entry(0.0, "First step; 0 for 1 ms, or what of `h_min` to `h_max` is nearest.", "s", ge=0.0)
