@@ -82,7 +82,6 @@ OTHER = {
 """Values of keys that are not to be had by changing a number, or that name whole tables."""
 
 FIXED = (
-    "scenario.ends_at_crash",
     "schema_version",
     "px4.mission_path",
     "environment.atmosphere",

@@ -63,9 +63,9 @@ def falling(heights_m, speeds_m_s, landed=None, crashed=None, rest_m=0.0):
 def test_yes_or_no_is_where_the_flight_ended(kind, value):
     """As a bool, which a campaign's results keep as such."""
     found, run = metric(kind), made_run([0])
-    run.simulation.is_crashed = value
     run.simulation.bus = SimpleNamespace(
-        autopilot=SimpleNamespace(mission_finished=int(value)), scenario=SimpleNamespace(landed=int(value))
+        autopilot=SimpleNamespace(mission_finished=int(value)),
+        scenario=SimpleNamespace(landed=int(value), crashed=2 * int(value)),
     )
     assert found.is_bool
     assert found(run) is value

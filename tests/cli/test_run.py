@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -89,10 +90,47 @@ def test_a_crash_is_a_failure_with_its_log(tmp_path):
     assert summary["duration_s"] < 30.0
 
 
+def test_a_crash_that_does_not_end_the_run_is_a_failure(tmp_path):
+    """A quadrotor without two motors: it falls, and lies there until the end. A branch of it fails as well."""
+    iris = shipped_aircraft()["iris"].read_text("utf-8").replace("[scenario]", "[scenario]\nends_at_crash = false")
+    event = '\n[[scenario.events]]\nat_s = 12.0\naction = "disable_motor"\nmotor = 1\n'
+    (tmp_path / "lies.toml").write_text(iris + event, "utf-8")
+    flown = run(
+        "run", "lies.toml", "--json", "--no-plots", "--set", "timeline.t_end_s=20.0", "--out", "r", cwd=tmp_path
+    )
+    assert flown.returncode == 1, flown.stderr
+    summary = json.loads(flown.stdout)
+    assert (summary["outcome"], summary["crashed"], summary["duration_s"]) == ("crashed", True, 20.0)
+    assert summary["reason"].startswith("it hit the ground at 1")
+    replayed = run("replay", "r", "--json", cwd=tmp_path)
+    assert replayed.returncode == 0, replayed.stderr
+    assert [json.loads(replayed.stdout)[name] for name in ("outcome", "reason")] == ["crashed", summary["reason"]]
+    branched = run("branch", "r", "--at", "18", "--json", "--no-plots", "--out", "b", cwd=tmp_path)
+    assert branched.returncode == 1, branched.stderr
+    assert json.loads(branched.stdout)["branches"][0]["outcome"] == "crashed"
+
+
+def test_an_aircraft_that_never_took_off_is_a_failure(tmp_path):
+    """Its battery is off when it is to start, and a return is ordered while it stands: on the ground, and not flown."""
+    text = "".join(
+        f"\n[[scenario.events]]\nat_s = {at_s}\naction = {action}\n"
+        for at_s, action in ((8.0, '"disconnect_battery"'), (12.0, '"return"'))
+    )
+    iris = shipped_aircraft()["iris"].read_text("utf-8").replace("mission_time_s = 2.0", "mission_time_s = 9.0")
+    (tmp_path / "empty.toml").write_text(iris + text, "utf-8")
+    finished = run("run", "empty.toml", "--no-plots", "--set", "timeline.t_end_s=20.0", cwd=tmp_path)
+    assert finished.returncode == 1, finished.stderr
+    assert "iris: never took off" in finished.stdout
+    said = " ".join(finished.stdout.replace("│", " ").split())
+    assert "the mission was requested at 9.00 s, and it never rose above 0.5 m until the end at 20.00 s" in said
+    assert re.search(r"landed yes, 0\.\d\d m from the target", said)
+
+
 def test_an_aircraft_that_nobody_flies_misses_no_mission(tmp_path):
-    """The twin stands; what is 0 has no sign."""
+    """The twin stands, which is no failure, nor flown; what is 0 has no sign."""
     finished = run("run", "twin", "--no-plots", cwd=tmp_path)
     assert finished.returncode == 0
+    assert "twin: nothing asked" in finished.stdout
     assert "none asked for" in finished.stdout
     assert "-0.00" not in finished.stdout
 

@@ -7,7 +7,8 @@ from fleet import iris
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InputError
-from px4lockstep.flights.outcome import outcome_of
+from px4lockstep.flights.facts import Facts
+from px4lockstep.flights.outcome import judge
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.scenario import Scenario
 
@@ -47,10 +48,10 @@ class Silent:
         outputs.motors[:4] = 0.1
 
 
-def fly(autopilot, **options):
+def fly(autopilot, aircraft=None, **options):
     scenario = Scenario().start_mission(at_s=0.0)
     timeline = Timeline(100_000, autopilot=Periodic(4_000), log=Periodic(20_000))
-    return Simulation(iris(), timeline, scenario=scenario, autopilot=autopilot, seed=7, **options)
+    return Simulation(aircraft or iris(), timeline, scenario=scenario, autopilot=autopilot, seed=7, **options)
 
 
 def test_what_it_tells_is_in_the_log():
@@ -65,10 +66,15 @@ def test_what_it_tells_is_in_the_log():
 
 
 def test_whether_its_mission_was_flown_is_known():
-    """Of one that tells nothing it is not, which is no failure."""
-    for autopilot, word in ((Telling(), "flown"), (Telling(ends=False), "mission not finished"), (Silent(), "flown")):
-        simulation = fly(autopilot).run()
-        assert outcome_of(simulation, Log.of(simulation)).word == word
+    """In the air; of one that tells nothing it is not, which is no failure. On the ground nothing was flown."""
+    words = ((Telling(), "flown"), (Telling(ends=False), "mission not finished"), (Silent(), "not known"))
+    for autopilot, word in words:
+        simulation = fly(autopilot, aircraft=iris(pos_ned=(0.0, 0.0, -5.0))).run()
+        outcome = judge(Facts(simulation, Log.of(simulation)))
+        assert outcome.word == word
+        assert outcome.is_success == (word != "mission not finished")
+        grounded = fly(autopilot).run()
+        assert judge(Facts(grounded, Log.of(grounded))).word == "mission not finished"
 
 
 def test_it_is_closed_with_the_simulation():

@@ -1,14 +1,22 @@
-"""What came of a flight and why: flown, crashed, not finished, stopped, failed."""
+"""The verdict on a flight and its reason."""
 
+import re
+from pathlib import Path
+
+import numpy as np
 import pytest
 from fleet import iris, octa
 
-from flights import TAKE_OFF, flight
+from flights import TAKE_OFF, flight, mission_of
 from px4lockstep.errors import SimulationError
+from px4lockstep.flights import outcome
+from px4lockstep.flights.outcome import is_success
+from px4lockstep.flights.run import simulate
 from px4lockstep.flights.summary import summarize
-from px4lockstep.log.events import events_of
 from px4lockstep.log.log import Log
+from px4lockstep.scenario.landing import CRASH_LIES
 from px4lockstep.scenario.scenario import Scenario
+from px4lockstep.spec.load import load_aircraft
 from px4lockstep.vehicle.battery import Battery
 
 
@@ -73,9 +81,10 @@ def test_an_empty_battery_is_an_event():
 
 
 def test_nothing_asked_for_is_nothing_missed():
-    """A flight without a mission is flown when it ends; one whose mission comes after its end is not."""
+    """A flight without a task is no failure, nor flown; one whose mission comes after its end failed."""
     idle = summary_of(scenario=Scenario().arm(at_s=1.0), end_s=3)
-    assert (idle.outcome, idle.mission_asked, idle.mission_finished) == ("flown", False, False)
+    assert (idle.outcome, idle.mission_asked, idle.mission_finished) == ("nothing asked", False, False)
+    assert is_success(idle.outcome)
     late = summary_of(scenario=TAKE_OFF, end_s=1.5)
     assert late.mission_asked
     assert late.reason == "the run ended before the mission was asked for"
@@ -89,16 +98,143 @@ def test_a_run_that_was_stopped_or_could_not_go_on_says_so():
     assert (failed.outcome, failed.reason) == ("failed", "the state is not finite")
 
 
-def test_a_replay_can_not_tell_of_the_mission():
-    """Its autopilot tells nothing of itself, so nothing is missed; a crash is seen."""
-    recorded = flight(end_s=5, record=True).run()
-    replayed = flight(end_s=5, replay=recorded.streams).run()
+def test_a_replay_alone_can_not_tell_of_the_mission():
+    """Its autopilot tells nothing of itself, so whether the mission was finished is not known: that is no failure."""
+    recorded = flight(end_s=8, record=True).run()
+    replayed = flight(end_s=8, replay=recorded.streams).run()
     assert summarize(recorded).outcome == "mission not finished"
-    assert summarize(replayed).outcome == "flown"
+    assert summarize(replayed).outcome == "not known"
+    assert is_success("not known")
 
 
-def test_nothing_is_minus_zero():
-    """A vehicle that stays on the ground is 0 m high."""
-    height_m = summary_of(scenario=Scenario().arm(at_s=0.1), end_s=0.5).max_altitude_m
-    assert f"{height_m:.2f}" == "0.00"
-    assert events_of(Log.of(flight(end_s=0.5).run())) == ()
+# -- verdicts that lied --------------------------------------------------------------------------------------------
+
+HOP = mission_of((22, 0, 0, 3), (21, 0, 0, 0))
+"""Up and down again, over in 20 s."""
+
+
+def hop(**options):
+    return summary_of(mission=HOP, end_s=24, log_us=20_000, **options)
+
+
+def turned_over(time_us, inputs, outputs):
+    """Let two motors on one side push while the other two are still."""
+    outputs.faults.motor_stuck_mask = 0b1111
+    outputs.faults.stuck_duty[:4] = (0.3, 0.0, 0.0, 0.3)
+
+
+def test_a_vehicle_that_lies_on_the_ground_is_not_flown():
+    """Mission finished and landed, then its motors turn it over: flat ground does not hold it."""
+    assert hop().outcome == "flown"
+    lies = hop(scenario=TAKE_OFF.at(22.0).do(turned_over), params={"COM_DISARM_LAND": -1})
+    assert lies.mission_finished
+    assert lies.landed
+    assert (lies.outcome, lies.standing) == ("tipped over", False)
+    assert lies.tilt_deg >= 30.0
+    assert re.match(
+        r"it lay on the ground at the end, tilted by \d+°, and by 30° or more since 2[23]\.\d\d s", lies.reason
+    )
+
+
+@pytest.mark.parametrize("order", ["return_home", "land"])
+def test_a_vehicle_that_never_rose_is_not_flown(order):
+    """It stands where it stood when a return or a landing is ordered; the reason has the cause."""
+    scenario = getattr(TAKE_OFF.at(12.0), order)()
+    weak = hop(aircraft=load_aircraft("iris", {"airframe.propulsion.thrust_calibration_mult": 0.8}), scenario=scenario)
+    assert weak.landed
+    assert weak.outcome == "never took off"
+    assert "the mission was requested at 2.00 s, and it never rose above 0.5 m" in weak.reason
+    assert re.search(r"Its rotors gave at most 10\.\d N, at 100% throttle; it weighs 14.7 N", weak.reason)
+    off = hop(scenario=getattr(TAKE_OFF.at(1.5).disconnect_battery().at(12.0), order)())
+    assert off.outcome == "never took off"
+    assert "before that: battery disconnected 1.50 s" in off.reason
+    unarmed = hop(scenario=getattr(Scenario().start_mission(at_s=2.0).at(12.0), order)())
+    assert unarmed.outcome == "never took off"
+    assert "It was never armed" in unarmed.reason
+
+
+def test_a_vehicle_that_is_blown_along_the_ground_is_not_flown():
+    """It has landed, and the wind takes it along: on the ground, upright, elsewhere. While it slides, as little."""
+    storm = TAKE_OFF.at(21.0).wind_step([34.0, 0.0, 0.0])
+    light = iris(linear_drag=2.0)
+    sliding = hop(aircraft=light, scenario=storm.at(21.5).return_home())
+    assert sliding.landed
+    assert sliding.outcome == "mission not finished"
+    assert "a return was ordered at 21.50 s, and the vehicle had not landed when the run ended: it was sliding" in (
+        sliding.reason
+    )
+    over = hop(aircraft=light, scenario=storm.at(22.5).wind_step([0.0, 0.0, 0.0]).at(22.6).return_home())
+    assert (over.standing, over.outcome) == (True, "landed away")
+    assert over.distance_to_target_m > 10.0
+    assert f"it stands {over.distance_to_target_m:.1f} m from home (a return was ordered at 22.60 s" in over.reason
+
+
+def test_a_run_that_is_too_short_to_take_off_says_so():
+    """Ten seconds are enough for anything that can fly."""
+    begun = summary_of(end_s=4)
+    assert (begun.outcome, begun.reason) == (
+        "mission not finished",
+        "the run ended on item 0 of a mission with items 0 to 7",
+    )
+    ordered = summary_of(scenario=TAKE_OFF.at(3.0).land(), end_s=4)
+    assert ordered.outcome == "mission not finished"
+    assert ordered.reason.startswith("the run ended 2.00 s after the mission was requested, and it had not risen above")
+
+
+def test_a_landing_has_a_target():
+    """That of the mission, home for a return, for a landing where it was ordered with the distance to stop in."""
+    summary = summary_of(end_s=72)
+    assert summary.distance_to_target_m < 0.5
+    flying = summary_of(scenario=TAKE_OFF.at(20.0).land(), end_s=21)
+    assert flying.distance_to_target_m < 10.0
+    endless = mission_of((22, 0, 0, 3), (16, 8, 0, 3))
+    hovering = summary_of(mission=endless, end_s=24)
+    assert (hovering.outcome, hovering.distance_to_target_m) == ("flown", None)
+
+
+def test_an_estimate_that_drifts_lands_it_away():
+    """5 m are allowed, and what the estimate is off by, up to 10 m in all; the reason says how far that is."""
+    drift = TAKE_OFF.at(3.0).estimate_drift(pos_ned=[1.0, 0.0, 0.0])
+    summary = hop(scenario=drift)
+    assert summary.mission_finished
+    assert summary.outcome == "landed away"
+    assert "10.0 m is allowed; the estimate was off by" in summary.reason
+    little = hop(scenario=TAKE_OFF.at(3.0).estimate_drift(pos_ned=[0.2, 0.0, 0.0]))
+    assert little.outcome == "flown"
+
+
+def test_a_crash_that_does_not_end_the_run_is_a_crash():
+    """It lies there until the end, with `crashed` in the log from the crash on; replayed, it is the same flight."""
+    scenario = Scenario(events=TAKE_OFF.at(8.0).disable_motor(1).events, ends_at_crash=False)
+    sim = flight(mission=HOP, scenario=scenario, end_s=12, record=True).run()
+    summary = summarize(sim)
+    crashed = Log.of(sim)["crashed"]
+    first = int(np.flatnonzero(crashed)[0])
+    assert set(crashed[first:].tolist()) == {CRASH_LIES}
+    assert (summary.outcome, summary.crashed, summary.duration_s) == ("crashed", True, 12.0)
+    at_s = int(Log.of(sim).time_us[first]) / 1e6
+    assert summary.reason.startswith(f"it hit the ground at {at_s:.2f} s; before that: motor 1 off 8.00 s")
+    again = flight(mission=HOP, scenario=scenario, end_s=12, replay=sim.streams).run()
+    assert again.digest() == sim.digest()
+    assert summarize(again).outcome == "crashed"
+
+
+def test_an_aircraft_without_a_task_is_not_flown():
+    """The twin stands on its tail, and nobody asks anything of it."""
+    run = simulate("twin", **{"timeline.t_end_s": 1.0})
+    assert (run.outcome.word, run.is_flown, run.outcome.is_success) == ("nothing asked", False, True)
+
+
+def test_a_verdict_is_made_in_one_place():
+    """No other module compares with a word of it, or imports one but to tell that of a run."""
+    source = Path(outcome.__file__).parents[1]
+    words = [value for name, value in vars(outcome).items() if name.isupper() and isinstance(value, str)]
+    assert len(words) == 10
+    compares = re.compile(rf"(==|!=|\bin\b) *\(?[\"']({'|'.join(words)})[\"']")
+    texts = {path.relative_to(source).as_posix(): path.read_text("utf-8") for path in sorted(source.rglob("*.py"))}
+    del texts["flights/outcome.py"]
+    assert [name for name, text in texts.items() if compares.search(text)] == []
+    imports = re.compile(
+        rf"outcome import .*\b({'|'.join(name for name, value in vars(outcome).items() if value in words)})\b"
+    )
+    assert [name for name, text in texts.items() if imports.search(text)] == ["flights/run.py"]

@@ -146,6 +146,15 @@ def test_a_folder_without_a_recording_says_what_to_do(tmp_path):
         read_recording(tmp_path / "nothing.h5")
 
 
+def test_the_verdict_on_a_replay_is_that_on_the_flight():
+    """By what the recorded autopilot told of its mission; of a flight that was changed, that is not known."""
+    flown = px4lockstep.simulate("iris", **{"timeline.t_end_s": 12.0, "run.mode": "record"})
+    replayed = replay(flown.recording)
+    assert replayed.outcome == flown.outcome
+    assert replayed.outcome.word == "mission not finished"
+    assert replay(flown.recording, overrides={"airframe.mass_kg": 1.51}).outcome.word == "not known"
+
+
 def test_a_crash_replays():
     """The run ends where it ended."""
     recording = record("iris", {"scenario.events": [{"at_s": 9.0, "action": "disable_motor", "motor": 1}]})

@@ -147,7 +147,6 @@ CASES = {
     "a Greek key without quotes": (TWO + "[plant.contact]\nμ = 1\n", 'needs quotes: "μ" = …'),
     "extends as a string": ("extends = 'iris'\n" + TWO, "extends = 'iris' is not allowed; it must be an array of strings"),
     "extends of nothing": ("extends = ['gone.toml']\n" + TWO, "extends: File not found: "),
-    "a crash that goes on": (TWO + "[scenario]\nends_at_crash = false\n", "scenario.ends_at_crash = false is for a Scenario made in Python"),
     "extends of an unknown name": ("extends = ['irs']\n" + TWO, "unknown aircraft 'irs'; did you mean 'iris'?"),
     "extends of itself": ("extends = ['field.toml']\n" + TWO, "leads back to itself: field.toml → field.toml"),
     "a zero byte in a path": (TWO + '[px4]\nlibpath = "a\\u0000b"\n', "px4.libpath = 'a\\x00b' is not a path"),

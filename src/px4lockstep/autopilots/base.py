@@ -16,7 +16,10 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
+from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
+from px4lockstep.px4.mission_items import ENDS
+from px4lockstep.px4.missions import Command, Mission
 
 Record = npt.NDArray[Any]
 """An array of one record."""
@@ -61,6 +64,16 @@ def capabilities_of(autopilot: object) -> Capabilities:
     return declared
 
 
+def landing_place(mission: object, home_lat_deg: float, home_lon_deg: float) -> tuple[float, float] | None:
+    """Return where a mission lands, north and east of home [m]; None if it ends in the air, or is none."""
+    ends = [item for item in mission.items if item.command in ENDS] if isinstance(mission, Mission) else []
+    if not ends or ends[-1].command is Command.LOITER_UNLIMITED:
+        return None
+    if ends[-1].command is Command.RETURN_TO_LAUNCH:
+        return 0.0, 0.0
+    return MapProjection(home_lat_deg, home_lon_deg).to_local(ends[-1].lat_deg, ends[-1].lon_deg)
+
+
 class Session:
     """An autopilot while it flies: what a simulation asks of it from its start to its end.
 
@@ -78,6 +91,8 @@ class Session:
     """How often each of its modules really runs, if it says so."""
     why_no_mission: str = "there is no autopilot to fly the mission"
     """What to say of a flight in which it never reported a mission."""
+    lands_at_ned: tuple[float, float] | None = None
+    """Where its mission lands, north and east of the origin [m]; None if that is in the air, or not known."""
 
     def __init__(self, capabilities: Capabilities) -> None:
         self.capabilities = capabilities

@@ -174,9 +174,9 @@ SETTLING = "time that `signal` takes to stay within `band` of `target`"
 SETTLING_NEEDS = ("signal", "target", "band", "after_s")
 
 KINDS = {
-    "crashed": _yes_or_no("is_crashed", "whether a crash ended the flight"),
+    "crashed": _yes_or_no("bus.scenario.crashed", "whether the vehicle has hit the ground"),
     "mission_finished": _yes_or_no("bus.autopilot.mission_finished", "whether the autopilot finished its mission"),
-    "landed": _yes_or_no("bus.scenario.landed", "whether the vehicle stands on the ground at the end"),
+    "landed": _yes_or_no("bus.scenario.landed", "whether the vehicle is on the ground at the end"),
     "duration_s": _of_summary("duration_s", "s", "simulated time from the start to where the run ended"),
     "max_altitude_m": _of_signal(np.max, "altitude_m", "m", "greatest height above the origin"),
     "max_speed_m_s": _of_signal(np.max, "speed_m_s", "m/s", "greatest speed, climbing included"),

@@ -12,6 +12,7 @@ import numpy as np
 from px4lockstep.campaigns.results_table import MetricColumn, Results, Vector, is_numeric, numbers_of
 from px4lockstep.campaigns.sensitivity import Sensitivity
 from px4lockstep.campaigns.statistics import finite_of, wilson_bounds
+from px4lockstep.flights.outcome import is_success
 from px4lockstep.plots.panels.style import AXIS_COLOURS, FAULT, GREY
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def draw_statuses(axes: "Axes", results: Results) -> None:
     order = np.lexsort((names, counts))
     names, counts = names[order], counts[order]
     axes.set_title("Runs by status")
-    axes.barh(range(len(names)), counts, height=0.62, color=[GOOD if name == "flown" else BAD for name in names])
+    axes.barh(range(len(names)), counts, height=0.62, color=[GOOD if is_success(name) else BAD for name in names])
     for place, count in enumerate(counts):
         axes.text(count, place, f" {count}", va="center")
     axes.set_yticks(range(len(names)), labels=[shortened(str(name), 22) for name in names])

@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from px4lockstep.flights.outcome import is_success
+
 ERROR = "error"
 """The status of a run that could not be flown, or not be measured."""
 PASSED = "passed"
@@ -42,10 +44,8 @@ class Row:
 
     @property
     def is_failed(self) -> bool:
-        """Whether it does not meet the criteria; or, without any, was not flown as it was to be."""
-        from px4lockstep.flights.outcome import FLOWN  # late: statistics need rows, and no engine
-
-        return not self.passed if self.passed is not None else self.status != FLOWN
+        """Whether it does not meet the criteria; or, without any, its outcome is a failure."""
+        return not self.passed if self.passed is not None else not is_success(self.status)
 
 
 class Executor(Protocol, AbstractContextManager["Executor"]):

@@ -12,6 +12,7 @@ from px4lockstep.campaigns.result_rows import ERROR
 from px4lockstep.campaigns.results_table import MetricColumn, Results, Vector
 from px4lockstep.campaigns.sensitivity import sensitivities_of
 from px4lockstep.campaigns.statistics import CONFIDENCE, finite_of, mean_and_std
+from px4lockstep.flights.outcome import is_success
 
 QUANTILES = {"p5": 0.05, "median": 0.5, "p95": 0.95}
 NOTES = {
@@ -48,7 +49,7 @@ def worst_runs(results: Results, count: int) -> list[dict[str, Any]]:
     """Return index, status and what is wrong of runs, the worst first.
 
     First those that ended with an error, then those that break most bounds, then those that are farthest beyond one,
-    or nearest to it if they are within, in standard deviations of the metric. Without criteria, those not `flown`.
+    or nearest to it if they are within, in standard deviations of the metric. Without criteria, those that failed.
     """
     columns, is_passed = results.columns, results.is_passed
     is_error = columns["status"] == ERROR
@@ -59,7 +60,7 @@ def worst_runs(results: Results, count: int) -> list[dict[str, Any]]:
     # By the last key first; the sort is stable, so that ties stay in the order of indices.
     order = np.lexsort((-farthest, -broken.sum(axis=0), is_passed, ~is_error))
     if not results.criteria:
-        order = order[columns["status"][order] != "flown"]
+        order = order[[not is_success(str(status)) for status in columns["status"][order]]]
     found = []
     for row in order[:count].tolist():
         status = str(columns["status"][row])

@@ -20,7 +20,7 @@ from px4lockstep.flights.branch import Trunk, branch_specs
 from px4lockstep.flights.changes import Change
 from px4lockstep.flights.folder import RunFolder, check_outputs, fresh_folder, summary_of
 from px4lockstep.flights.fork import fork, is_of_px4
-from px4lockstep.flights.outcome import FLOWN
+from px4lockstep.flights.outcome import is_success
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.processes import crash_of
@@ -131,4 +131,4 @@ def _show(
         every = [change for _, changes in flown for change in changes if change.key != "aircraft.seed"]
         for text in dict.fromkeys(str(change) for change in every):
             console.print(f"changed: {text}", markup=False, highlight=False)
-    return 0 if all(summary["outcome"] == FLOWN for summary, _ in flown) else 1
+    return 0 if all(is_success(summary["outcome"]) for summary, _ in flown) else 1

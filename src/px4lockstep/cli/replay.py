@@ -29,6 +29,8 @@ def _as_dict(replayed: Replay) -> dict[str, Any]:
         "digest": replayed.digest,
         "recorded_digest": replayed.recording.digest,
         "matches": replayed.matches,
+        "outcome": replayed.outcome.word,
+        "reason": replayed.outcome.reason,
         "first_difference": None if difference is None else difference.as_dict(),
         "integrator": replayed.simulation.integrator.kind,
         "changes": [change.as_dict() for change in replayed.changes],
@@ -46,6 +48,8 @@ def _print(replayed: Replay) -> None:
     table.add_row("integrator", f"{replayed.simulation.integrator.kind}, recorded with {replayed.recording.integrator}")
     factor = replayed.simulation.flown_us / 1e6 / counts.wall_s if counts.wall_s > 0.0 else 0.0
     table.add_row("simulated", f"{duration_s:.3f} s in {counts.wall_s:.3f} s: {factor:.0f} x real time")
+    reason = "" if replayed.outcome.reason is None else f": {replayed.outcome.reason}"
+    table.add_row("outcome", escape(f"{replayed.outcome.word}{reason}"))
     for change in replayed.changes:
         table.add_row("changed", escape(str(change)))
     if replayed.first_difference is not None:

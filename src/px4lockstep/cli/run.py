@@ -104,7 +104,7 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
         if run.digest != options.expected:
             write_err(f"error: this is another flight than before, which had the digest {options.expected}\n")
         return FLOWN if run.digest == options.expected else FAILED
-    return FLOWN if run.is_flown else FAILED
+    return FLOWN if run.outcome.is_success else FAILED
 
 
 def finish(folder: RunFolder, run: Run, *, plots: bool) -> OutputError | None:
@@ -209,8 +209,8 @@ def _print_summary(run: Run, folder: Path) -> None:
         ("simulated", simulated),
         ("mission", _mission(run)),
         ("items done at", (f"{items} s" if items else "none done") if summary.mission_asked else None),
-        ("landed", "crashed" if summary.crashed else "yes" if summary.landed else "no"),
-        ("faults", _faults(summary) if run.is_flown else None),
+        ("landed", _landed(summary)),
+        ("faults", _faults(summary) if run.outcome.is_success else None),
         ("highest, fastest", f"{_number(summary.max_altitude_m)} m, {_number(summary.max_speed_m_s)} m/s"),
         ("battery used", f"{_number(None if summary.battery_used is None else 100.0 * summary.battery_used)} %"),
         ("PX4 runs", _rates(summary)),
@@ -230,7 +230,15 @@ def _mission(run: Run) -> str:
         return "none asked for"
     if summary.mission_finished:
         return "finished"
-    return "replaced by an ordered return or landing" if run.is_flown else "not finished"
+    return "not finished" if run.facts.order is None else "replaced by an ordered return or landing"
+
+
+def _landed(summary: Summary) -> str:
+    if summary.crashed or not summary.landed:
+        return "crashed" if summary.crashed else "no"
+    tilt = "" if summary.tilt_deg is None or summary.standing else f", tilted by {summary.tilt_deg:.0f}°"
+    away = summary.distance_to_target_m
+    return f"yes{tilt}" + ("" if away is None else f", {away:.2f} m from the target")
 
 
 def _faults(summary: Summary) -> str | None:

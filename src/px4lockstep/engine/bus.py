@@ -33,7 +33,7 @@ SCENARIO_OUT = record(
         ("mission", "i8"),  # how often it was asked for, and of the next two; the one that rises is asked for now
         ("return_home land", "i8"),
         ("landed", "i8"),
-        ("crashed", "i8"),  # not 0 ends the run
+        ("crashed", "i8"),  # not 0: has hit the ground, which ends the run unless it is `landing.CRASH_LIES`
         ("wind_ned", "f8", 3),  # on top of the wind source's, at once
         ("faults", FAULTS),
         ("estimate_faults", ESTIMATE_FAULTS),

@@ -49,6 +49,7 @@ from px4lockstep.environment.wind import step_wind
 from px4lockstep.estimation.estimator import step_estimator
 from px4lockstep.integrators.integrate import integrate
 from px4lockstep.jit import call_void, kernel
+from px4lockstep.scenario.landing import CRASH_LIES
 from px4lockstep.scenario.stage import NOBODY, NOT_ASKED, step_scenario
 from px4lockstep.vehicle.battery_sensor import sense_battery
 from px4lockstep.vehicle.dispatch import autopilot_tick, write_outputs
@@ -257,7 +258,7 @@ def advance(arrays, k_stop):
         k += 1
         cursor.k = k
         cursor.stage = stage
-        if bus.scenario.crashed != 0:
+        if bus.scenario.crashed != 0 and bus.scenario.crashed != CRASH_LIES:
             if not due & LOG_DUE:  # the last row is the crash
                 log_row(sim, log, log_state, logged, sensors, log_sensors)
             return CRASHED

@@ -67,7 +67,7 @@ class PythonStage(Protocol):
 class PythonScenario(PythonStage, Protocol):
     """Runs at every boundary; outputs are those of `bus.SCENARIO_OUT`: requests, `landed`, wind, faults.
 
-    Setting `crashed` ends the run.
+    Setting `crashed` to 1 ends the run; 2 says that it has crashed and goes on.
     """
 
 

@@ -14,6 +14,7 @@ from px4lockstep.engine.streams import BOUNDARY, CHANGE, KEPT, REPLAYED, STREAMS
 from px4lockstep.errors import StateError
 from px4lockstep.jit.records import locked
 from px4lockstep.scenario.actions import START_MISSION
+from px4lockstep.scenario.landing import CRASH_LIES
 
 
 class RunResults:
@@ -40,7 +41,7 @@ class RunResults:
     @property
     def is_crashed(self) -> bool:
         """Whether a crash has ended the run; the last row of the log is the crash."""
-        return bool(self._core["bus"]["scenario"]["crashed"][0])
+        return int(self._core["bus"]["scenario"]["crashed"][0]) not in (0, CRASH_LIES)
 
     @property
     def is_done(self) -> bool:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from px4lockstep.autopilots.base import NativeAutopilot, PythonSession, Session
+from px4lockstep.autopilots.base import NativeAutopilot, PythonSession, Session, landing_place
+from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.engine import loop
 from px4lockstep.engine.builder import Builder
 from px4lockstep.engine.core import NATIVE, OFF, PYTHON, PYTHON_WITH_STATUS, REPLAY
@@ -108,10 +109,13 @@ def open_autopilot(
     """Start the autopilot, if it is compiled, and return what the simulation asks of it from then on."""
     if isinstance(autopilot, Session):
         return autopilot
+    session: Session = PythonSession(autopilot)
     if isinstance(autopilot, NativeAutopilot) and timeline.autopilot is not None:
         write = functools.partial(builder.write, core, (autopilot.record,))
-        return autopilot.open(core[autopilot.record], plant, timeline.autopilot.period_us, write)
-    return PythonSession(autopilot)
+        session = autopilot.open(core[autopilot.record], plant, timeline.autopilot.period_us, write)
+    home = (getattr(autopilot, "home_lat_deg", HOME_LAT_DEG), getattr(autopilot, "home_lon_deg", HOME_LON_DEG))
+    session.lands_at_ned = landing_place(getattr(autopilot, "mission", None), *home)
+    return session
 
 
 def set_hooks(

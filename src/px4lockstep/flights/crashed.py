@@ -6,7 +6,7 @@ from typing import Any
 
 from px4lockstep.errors import InputError
 from px4lockstep.flights.folder import LOG_PARQUET, LOG_ROWS, SUMMARY, read_log, read_summary
-from px4lockstep.flights.outcome import FAILED
+from px4lockstep.flights.outcome import failed
 from px4lockstep.flights.summary import summarize_log
 from px4lockstep.io import atomic_write, to_json
 from px4lockstep.log.log import Log
@@ -22,7 +22,8 @@ def keep_crashed(folder: Path | None, spec: Spec, number: int) -> dict[str, Any]
     """
     if folder is not None and (folder / SUMMARY).exists():  # the flight was over, and is all there
         summary = read_summary(folder)
-        return summary | {"outcome": FAILED, "reason": f"{crash_of(number)}, after the flight was over"}
+        outcome = failed(f"{crash_of(number)}, after the flight was over")
+        return summary | {"outcome": outcome.word, "reason": outcome.reason}
     log = None if folder is None else _log_in(folder)
     if folder is None:
         when = "before the flight began"

@@ -17,10 +17,14 @@ from px4lockstep.engine.fingerprints import fingerprint_of
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError
 from px4lockstep.flights.changes import Change, changes_between
+from px4lockstep.flights.facts import Facts
+from px4lockstep.flights.outcome import Outcome, judge
 from px4lockstep.flights.recorded import RECORDED_SPEC, made_with, recorded_spec
 from px4lockstep.flights.recording.differences import Difference, FlightRows, first_difference
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.log.log import Log
+from px4lockstep.log.schema import COLUMNS
 from px4lockstep.spec.build import build
 from px4lockstep.spec.load import change_spec
 from px4lockstep.spec.spec import Spec
@@ -51,6 +55,16 @@ class Replay:
     def duration_s(self) -> float:
         """Simulated time."""
         return (self.simulation.time_us - self.simulation.timeline.start_us) / 1e6
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """The verdict on the replay. How far the mission came is the recorded autopilot's word, if it matches."""
+        log, told = Log.of(self.simulation), self.recording.log["bus"]["autopilot"]
+        if self.matches and (told["mission_count"].any() or told["armed"].any()):
+            status = [column for column in COLUMNS if column.needs == "autopilot"]
+            arrays = {column.name: told[column.source.removeprefix("bus.autopilot.")] for column in status}
+            log = Log({name: log[name] for name in log} | arrays)
+        return judge(Facts(self.simulation, log))
 
     @property
     def matches(self) -> bool:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError, LockstepError
+from px4lockstep.flights.facts import Facts
 from px4lockstep.flights.figure import draw_flight
 from px4lockstep.flights.folder import RunFolder
-from px4lockstep.flights.outcome import FLOWN, Outcome, outcome_of
+from px4lockstep.flights.outcome import FLOWN, Outcome, judge
 from px4lockstep.flights.recorded import source_of
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.flights.summary import Summary, summarize
@@ -71,7 +72,7 @@ class Run:
     @cached_property
     def summary(self) -> Summary:
         """The flight in a few numbers."""
-        found = summarize(self.simulation, self.log, self.error, self.digest)
+        found = summarize(self.simulation, self.log, self.error, self.digest, self.facts)
         return replace(found, warnings=tuple(dict.fromkeys((*self.flight.warnings, *found.warnings))))
 
     @cached_property
@@ -80,13 +81,18 @@ class Run:
         return self.simulation.digest()
 
     @cached_property
+    def facts(self) -> Facts:
+        """The facts that the verdict rests on."""
+        return Facts(self.simulation, self.log, self.error)
+
+    @cached_property
     def outcome(self) -> Outcome:
-        """What came of it, in a word, and why if it failed: see `report.outcome`."""
-        return outcome_of(self.simulation, self.log, self.error)
+        """The verdict: a word, and why if it is not `flown`: see `flights.outcome`."""
+        return judge(self.facts)
 
     @property
     def is_flown(self) -> bool:
-        """Whether the flight did what it was asked to."""
+        """Whether the flight did what it was asked to; False if nothing was asked of it."""
         return self.outcome.word == FLOWN
 
     @property

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import LockstepError
-from px4lockstep.flights.outcome import FAILED, outcome_of
+from px4lockstep.flights.facts import Facts
+from px4lockstep.flights.outcome import failed, judge
 from px4lockstep.jit import JIT_ENABLED
 from px4lockstep.log.events import FlightEvent, events_of, mission_times_us
 from px4lockstep.log.log import Log
@@ -23,7 +24,7 @@ class Summary:
     """What came of a flight.
 
     Args:
-        outcome: `flown`, `crashed`, `mission not finished`, `stopped` or `failed`: see `report.outcome`.
+        outcome: `flown`, `nothing asked`, `crashed`, `mission not finished` and so on: see `flights.outcome`.
         reason: Why it is not `flown`, in words with times; None if it is.
         digest: Of the flight: see `engine.digest`.
         duration_s: Simulated time from the start to where the run ended.
@@ -31,8 +32,8 @@ class Summary:
         realtime_factor: How much was flown, by how long that took; of a branch what came after it left its trunk.
         mission_asked: Whether the scenario asks for the mission.
         mission_finished: Whether the autopilot says so.
-        landed: Whether the vehicle stands on the ground at the end.
-        crashed: Whether a crash has ended the run.
+        landed: Whether the vehicle is on the ground at the end, whatever its attitude.
+        crashed: Whether it has hit the ground.
         waypoint_times_s: When each item of the mission was done, to the row of the log.
         max_altitude_m: Above the origin, of the log's rows; None for a plant without a position, as below.
         max_speed_m_s: Over the ground, climbing included.
@@ -41,6 +42,9 @@ class Summary:
         events: What happened, in the order of time: modes, failsafes, faults, batteries, landing, crash.
         warnings: What a user should know.
         px4_rates_hz: How often each module of real PX4 ran; None if it did not fly.
+        tilt_deg: Angle between the body's z axis and down at the end.
+        standing: Whether it is at rest on the ground at the end, tilted by less than 30 degrees.
+        distance_to_target_m: Horizontal distance at the end from where it was to land; None if that is nowhere.
     """
 
     outcome: str
@@ -61,6 +65,9 @@ class Summary:
     events: tuple[FlightEvent, ...]
     warnings: tuple[str, ...]
     px4_rates_hz: dict[str, float] | None = None
+    tilt_deg: float | None = None
+    standing: bool | None = None
+    distance_to_target_m: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -69,7 +76,11 @@ class Summary:
 
 
 def summarize(
-    simulation: Simulation, log: Log | None = None, error: LockstepError | None = None, digest: str | None = None
+    simulation: Simulation,
+    log: Log | None = None,
+    error: LockstepError | None = None,
+    digest: str | None = None,
+    facts: Facts | None = None,
 ) -> Summary:
     """Return the summary of a run so far, finished or not.
 
@@ -78,10 +89,12 @@ def summarize(
         log: Its log, with all columns, if it is at hand.
         error: What the run could not go on for, if so.
         digest: Of the flight, if it is at hand.
+        facts: What the verdict rests on, if it is at hand.
     """
     log = Log.of(simulation) if log is None else log
     events = events_of(log)
-    outcome = outcome_of(simulation, log, error)
+    facts = facts or Facts(simulation, log, error)
+    outcome = judge(facts)
     # A run that was stopped is at the next boundary; the last that has run is the one before.
     duration_us = simulation.time_us - simulation.timeline.start_us
     wall_s = simulation.statistics.wall_s
@@ -97,7 +110,7 @@ def summarize(
         mission_asked=simulation.asks_for_mission,
         mission_finished=bool(simulation.bus.autopilot.mission_finished),
         landed=bool(simulation.bus.scenario.landed),
-        crashed=simulation.is_crashed,
+        crashed=facts.crashed_s is not None,
         waypoint_times_s=tuple(time_us / 1e6 for time_us in mission_times_us(log)),
         max_altitude_m=extremes["max_altitude_m"],
         max_speed_m_s=extremes["max_speed_m_s"],
@@ -106,13 +119,17 @@ def summarize(
         events=events,
         warnings=_warnings(simulation, events),
         px4_rates_hz=None if simulation.autopilot.rates_hz is None else dict(simulation.autopilot.rates_hz),
+        tilt_deg=facts.tilt_deg,
+        standing=facts.is_standing,
+        distance_to_target_m=facts.distance_to_target_m,
     )
 
 
 def summarize_log(log: Log | None, reason: str, capacities_ah: Sequence[float]) -> dict[str, Any]:
     """Return what is known of a run that left only its log, under the names of `Summary`; what is not known is None."""
     told: dict[str, Any] = dict.fromkeys(field.name for field in fields(Summary))
-    told |= {"outcome": FAILED, "reason": reason, "waypoint_times_s": [], "events": [], "warnings": []}
+    outcome = failed(reason)
+    told |= {"outcome": outcome.word, "reason": outcome.reason, "waypoint_times_s": [], "events": [], "warnings": []}
     if log is None or not log.rows:
         return told
     told["duration_s"] = int(log.time_us[-1] - log.time_us[0]) / 1e6

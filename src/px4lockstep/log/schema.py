@@ -131,7 +131,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("request_return", "1", "", "how often the return was asked for", "bus.scenario.return_home"),
     Column("request_land", "1", "", "how often a landing was asked for", "bus.scenario.land"),
     Column("landed", "1", "", "1: stands on the ground", "bus.scenario.landed"),
-    Column("crashed", "1", "", "1: has hit the ground, which ends the run", "bus.scenario.crashed"),
+    Column("crashed", "1", "", "1: hit the ground, and the run ended; 2: the run goes on", "bus.scenario.crashed"),
     Column("scenario_wind_ned", "m/s", "ned", "wind that the scenario adds", "bus.scenario.wind_ned"),
     # Faults, as held for the plant; bit i of a mask is rotor i + 1.
     *(

@@ -17,6 +17,8 @@ MAX_VERTICAL_M_S = 0.2
 TAKEOFF_GRACE_US = 500_000
 TAKEN_OFF_M = 1.0
 CRASH_M_S = 3.0
+CRASH_ENDS, CRASH_LIES = 1, 2
+"""What `bus.scenario.crashed` says of a vehicle that has hit the ground: the run ends there, or goes on."""
 MISSION_STATE = 3
 """What an autopilot that flies a mission tells, as PX4 does; one that tells more has given it up."""
 

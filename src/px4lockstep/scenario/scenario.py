@@ -21,6 +21,7 @@ from px4lockstep.part import KEY, Key, Part, Seconds, dotted, entry, wrong
 from px4lockstep.plant.layout import ATT, POS, VEL
 from px4lockstep.scenario.actions import ACTIONS
 from px4lockstep.scenario.events import Act, Condition, Event
+from px4lockstep.scenario.landing import CRASH_ENDS, CRASH_LIES
 from px4lockstep.scenario.stage import MAX_EVENTS, NOT_ASKED, look_ahead
 from px4lockstep.timebase import check_us
 
@@ -55,7 +56,7 @@ class Scenario(Part, where="scenario", stage="scenario"):
         None, "When to start the mission. Left out: 2.0 if there is a mission and no event starts it, else never.", "s"
     )
     ends_at_crash: bool = entry(
-        True, "Whether a crash ends the run; false only in Python, where the contact model decides what happens next."
+        True, "Whether a crash ends the run. If not, the run goes on; its outcome is `crashed` all the same."
     )
     events: Annotated[tuple[Event, ...], BeforeValidator(_not_too_many)] = entry(
         (), f"Events, at most {MAX_LISTED}. At the same time they happen in this order."
@@ -147,7 +148,7 @@ class Scenario(Part, where="scenario", stage="scenario"):
             rec[name] = start if stop - start == size else -1
         traits = plant["traits"]
         rec["n_batteries"] = traits["n_batteries"]
-        rec["ends_at_crash"] = self.ends_at_crash and traits["has_ground"] != 0
+        rec["on_crash"] = (CRASH_ENDS if self.ends_at_crash else CRASH_LIES) if traits["has_ground"] else 0
         rec["rest_m"] = traits["rest_m"]
         rec["answer"] = NOT_ASKED
         for i, (_, event) in enumerate(self.keyed_events):

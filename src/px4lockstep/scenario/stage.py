@@ -24,7 +24,8 @@ SCENARIO = record(
     [
         ("count", "i8"),
         ("i_pos i_vel i_att", "i8"),  # where parts of the state start; -1 if the plant has none
-        ("n_batteries ends_at_crash", "i8"),
+        ("n_batteries", "i8"),
+        ("on_crash", "i8"),  # what `bus.scenario.crashed` becomes: 0 without ground, `CRASH_ENDS` or `CRASH_LIES`
         ("rest_m", "f8"),  # height of the centre of mass when it stands
         ("events", EVENT, MAX_EVENTS),
         # From here on, what changes as a run goes on.
@@ -128,7 +129,7 @@ def step_scenario(scenario, t_us, ticks, is_tick, state, inputs, plant, bus):
         if landed != bus.scenario.landed:
             bus.scenario.landed = landed
             scenario.has_changed = 1
-        if is_crash(scenario.landing, state, height_m, scenario.i_vel) and scenario.ends_at_crash != 0:
-            bus.scenario.crashed = 1
+        if is_crash(scenario.landing, state, height_m, scenario.i_vel) and scenario.on_crash != 0:
+            bus.scenario.crashed = scenario.on_crash
             scenario.has_changed = 1
     return NOBODY

@@ -89,13 +89,6 @@ def check_px4(tables: Tables) -> Found:
         yield ("px4", *key), text.replace(KEY, dotted(("px4", *key)))
 
 
-def check_crash(tables: Tables) -> Found:
-    """A crash that ends the run: the verdict on a flight can't see any other."""
-    if not tables["scenario"].ends_at_crash:
-        text = "is for a Scenario made in Python; a flight of a spec file would count as flown after a crash. Use true"
-        yield bad(("scenario", "ends_at_crash"), False, text)
-
-
 def check_run(tables: Tables) -> Found:
     """A recording for a replay, columns that logs have."""
     run = tables["run"]
@@ -127,7 +120,6 @@ CHECKS: tuple[tuple[Callable[[Tables], Found], tuple[str, ...]], ...] = (
     (lambda tables: check_wiring(tables["actuation"], tables["power"]), ("actuation", "power")),
     (check_battery_sensors, ("timeline", "power")),
     (check_estimator, ("timeline", "estimator")),
-    (check_crash, ("scenario",)),
     (check_motors_of_events, ("airframe", "scenario")),
     (check_events_apply, ("scenario", "autopilot")),
     (check_mission, ("px4", "scenario")),

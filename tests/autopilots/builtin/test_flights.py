@@ -502,6 +502,7 @@ def test_a_scenario_may_let_it_lie():
     scenario = TAKE_OFF.__class__(events=TAKE_OFF.at(30.0).disable_motor(1).events, ends_at_crash=False)
     sim = flight(scenario=scenario, end_s=40).run()
     assert not sim.is_crashed
+    assert sim.log["bus"]["scenario"]["crashed"][-1] == 2
     assert sim.time_us == 40_000_000
     assert np.isfinite(sim.log_state).all()
 

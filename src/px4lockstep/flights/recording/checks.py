@@ -13,6 +13,7 @@ from px4lockstep.engine.timeline import AUTOPILOT, AXIS_BITS, LOG, WIND
 from px4lockstep.environment.gust import MAX_GUSTS
 from px4lockstep.errors import InputError
 from px4lockstep.flights.recording.recording import Recording
+from px4lockstep.scenario.landing import CRASH_LIES
 
 
 def check_recording(recording: Recording) -> None:
@@ -26,6 +27,11 @@ def check_recording(recording: Recording) -> None:
     recording.check_digests()
 
 
+def _ends_by_crash(log: npt.NDArray[Any]) -> bool:
+    """Return whether a crash ended the run; after one that did not, it went on to its end."""
+    return int(log["bus"]["scenario"]["crashed"][-1]) not in (0, CRASH_LIES)
+
+
 def _check_timeline(recording: Recording) -> None:
     """Check that axes are known, and that the log is due at the end."""
     due = recording.streams.due
@@ -33,8 +39,7 @@ def _check_timeline(recording: Recording) -> None:
     unknown = np.flatnonzero(due & ~known)
     if len(unknown):
         raise InputError(f"timeline/due[{unknown[0]}] = {due[unknown[0]]} has bits of axes that this version lacks")
-    is_crash = len(recording.log) and bool(recording.log["bus"]["scenario"]["crashed"][-1])
-    if not int(due[-1]) & LOG and not is_crash:
+    if not int(due[-1]) & LOG and not (len(recording.log) and _ends_by_crash(recording.log)):
         raise InputError("timeline/due lacks the log's bit at the end, where a log always has a row")
 
 
@@ -91,7 +96,7 @@ def _check_log(recording: Recording) -> None:
     if (recording.log_sensors is None) != (recording.sensor_checkpoints is None):
         raise InputError("it has one of log/sensors and checkpoints/sensors without the other")
     due_us = streams.time_us[(streams.due & np.uint16(LOG)) != 0]
-    if bool(log["bus"]["scenario"]["crashed"][-1]):  # a crash ends the log, with a row of its own
+    if _ends_by_crash(log):  # with a row of its own
         due_us = due_us[due_us <= log["time_us"][-1]]
         if not len(due_us) or due_us[-1] != log["time_us"][-1]:
             due_us = np.append(due_us, log["time_us"][-1])

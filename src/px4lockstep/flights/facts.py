@@ -1,0 +1,282 @@
+"""Facts of a flight that its verdict rests on, from the log and the simulation: what was asked for, and what was done.
+
+Heights are those of the centre of mass above where it stands; the ground is flat, at z = 0. A vehicle is down if it is
+within 5 cm of that, or if something holds it up: half a second without moving, at less thrust than half its weight. It
+is at rest if it is down and slower than 0.5 m/s. It stands if it is at rest and tilted by less than 30 degrees.
+
+A landing may miss its target by 5 m, and by as much more as the estimate is off at the end, up to 10 m in all. One that
+is ordered at a speed v has the stopping distance v · 1 s + v² / (4 m/s²) too: its target is where it was ordered.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from px4lockstep.constants import STANDARD_GRAVITY_M_S2
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.errors import LockstepError
+from px4lockstep.flights.outcome import STANDING_DEG
+from px4lockstep.jit import interpreted
+from px4lockstep.log.events import FlightEvent, events_of
+from px4lockstep.log.log import Log
+from px4lockstep.scenario.landing import GROUND_MARGIN_M
+from px4lockstep.scenario.signals import tilt_deg
+
+REST_M_S = 0.5
+MISS_M = 5.0
+MAX_MISS_M = 10.0
+REACTION_S = 1.0
+BRAKE_M_S2 = 2.0
+SUPPORTED_US = 500_000
+SUPPORTED_M_S = 0.2
+
+HOME = "home"
+REQUESTS = {"mission": "the mission", "return": "a return", "land": "a landing"}
+"""What can be asked for, by the name that its column of the log ends with, and what messages call it."""
+
+
+@dataclass(frozen=True)
+class OrderedDown:
+    """A return or a landing that the scenario ordered: what messages call it, when, and at which row of the log."""
+
+    name: str
+    time_s: float
+    row: int
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the flight was to end: north and east [m], what messages call it, and how far away it may end."""
+
+    place: tuple[float, float]
+    name: str
+    allowed_m: float
+
+
+class Facts:
+    """Facts of a flight; None for what the plant or the autopilot does not have.
+
+    Args:
+        simulation: The run.
+        log: Its log, with all columns.
+        error: What the run could not go on for, if so.
+    """
+
+    def __init__(self, simulation: Simulation, log: Log, error: LockstepError | None = None) -> None:
+        self.simulation = simulation
+        self.log = log
+        self.error = error
+
+    # -- asked for -----------------------------------------------------------------------------------------------
+
+    @property
+    def time_s(self) -> float:
+        """Where the run is, or has ended."""
+        return self.simulation.time_us / 1e6
+
+    @cached_property
+    def _requests(self) -> dict[str, npt.NDArray[np.int64]]:
+        """The rows at which mission, return and landing were asked for."""
+        return {name: np.flatnonzero(np.diff(self.log[f"request_{name}"], prepend=0) > 0) for name in REQUESTS}
+
+    @property
+    def asks(self) -> bool:
+        """Whether the scenario asks for anything, be it later than the run has come."""
+        return self.simulation.asks_for_mission or any(len(rows) for rows in self._requests.values())
+
+    @cached_property
+    def asked(self) -> tuple[str, float] | None:
+        """What was first asked for, and when; None if nothing was."""
+        first = {name: int(rows[0]) for name, rows in self._requests.items() if len(rows)}
+        name = min(first, key=lambda name: first[name], default=None)
+        return None if name is None else (REQUESTS[name], int(self.log.time_us[first[name]]) / 1e6)
+
+    @cached_property
+    def order(self) -> OrderedDown | None:
+        """The last return or landing that was ordered, if the mission was not asked for again after it."""
+        last = {name: int(rows[-1]) for name, rows in self._requests.items() if len(rows)}
+        mission = last.pop("mission", 0)
+        if not last or max(last.values()) < mission:
+            return None
+        name = max(last, key=lambda name: last[name])
+        row = last[name]
+        return OrderedDown(REQUESTS[name], int(self.log.time_us[row]) / 1e6, row)
+
+    @property
+    def is_ordered_on_ground(self) -> bool:
+        """Whether the last order came when the vehicle was on the ground."""
+        heights_m = self._heights_m
+        return self.order is not None and heights_m is not None and heights_m[self.order.row] <= GROUND_MARGIN_M
+
+    # -- done ----------------------------------------------------------------------------------------------------
+
+    def _last(self, name: str) -> int:
+        values = self.log.get(name)
+        return int(values[-1]) if values is not None and len(values) else 0
+
+    @property
+    def reports_mission(self) -> bool:
+        """Whether the autopilot reports how far the mission is; without an autopilot it is known: not begun."""
+        return "mission_finished" in self.log or self.simulation.reports_mission
+
+    @property
+    def mission_finished(self) -> bool:
+        """Whether the autopilot reported so at the end."""
+        return self._last("mission_finished") != 0
+
+    @property
+    def mission_count(self) -> int:
+        """How many items the autopilot reported."""
+        return self._last("mission_count")
+
+    @property
+    def mission_item(self) -> int:
+        """The item that the autopilot was at."""
+        return self._last("mission_item")
+
+    @cached_property
+    def was_armed(self) -> bool | None:
+        """Whether it was ever armed."""
+        armed = self.log.get("armed")
+        return None if armed is None else bool(armed.any())
+
+    @cached_property
+    def crashed_s(self) -> float | None:
+        """When it first hit the ground, whether or not that ended the run; None if it did not."""
+        rows = np.flatnonzero(self.log["crashed"])
+        if len(rows):
+            return int(self.log.time_us[rows[0]]) / 1e6
+        return self.time_s if self.simulation.is_crashed else None
+
+    @property
+    def faults(self) -> tuple[FlightEvent, ...]:
+        """What went wrong, and what the autopilot did about it."""
+        return tuple(event for event in events_of(self.log) if event.is_fault)
+
+    @cached_property
+    def _heights_m(self) -> npt.NDArray[np.float64] | None:
+        if "pos_ned" not in self.log or not self.log.rows:
+            return None
+        heights: npt.NDArray[np.float64] = -self.log["pos_ned"][:, 2] - float(self.simulation.plant.traits["rest_m"])
+        return heights
+
+    @property
+    def height_m(self) -> float | None:
+        """Height at the end."""
+        return None if self._heights_m is None else float(self._heights_m[-1])
+
+    @cached_property
+    def max_height_m(self) -> float | None:
+        """Greatest height."""
+        return None if self._heights_m is None else float(self._heights_m.max())
+
+    @property
+    def max_height_s(self) -> float:
+        """When it was highest."""
+        return 0.0 if self._heights_m is None else int(self.log.time_us[int(self._heights_m.argmax())]) / 1e6
+
+    @cached_property
+    def speed_m_s(self) -> float | None:
+        """Speed over the ground at the end, climbing included."""
+        return math.hypot(*self.log["vel_ned"][-1]) if self.log.rows and "vel_ned" in self.log else None
+
+    @cached_property
+    def tilt_deg(self) -> float | None:
+        """Angle between the body's z axis and down at the end."""
+        if not self.log.rows or "q_bn" not in self.log:
+            return None
+        _, x, y, _ = self.log["q_bn"][-1]
+        return float(interpreted(tilt_deg)(float(x), float(y)))
+
+    @cached_property
+    def tilted_since_s(self) -> float:
+        """From when on it was tilted too far to stand, up to the end."""
+        q = self.log["q_bn"]
+        upright = np.flatnonzero(1.0 - 2.0 * (q[:, 1] ** 2 + q[:, 2] ** 2) > math.cos(math.radians(STANDING_DEG)))
+        row = int(upright[-1]) + 1 if len(upright) else 0
+        return int(self.log.time_us[min(row, self.log.rows - 1)]) / 1e6
+
+    @property
+    def weight_n(self) -> float | None:
+        """Weight of the vehicle."""
+        is_vehicle = self.simulation.plant.traits["is_vehicle"]
+        mass_kg = float(self.simulation.core["plant"]["multirotor"]["body"]["mass_kg"])
+        return mass_kg * STANDARD_GRAVITY_M_S2 if is_vehicle else None
+
+    @cached_property
+    def thrusts_n(self) -> npt.NDArray[np.float64] | None:
+        """Thrust of all rotors together in each row."""
+        thrusts = self.log.get("rotor_thrust_n")
+        return None if thrusts is None else thrusts.sum(axis=1)
+
+    @cached_property
+    def max_throttle(self) -> float | None:
+        """The greatest motor command, as a mean over the motors."""
+        motors = self.log.get("motors")
+        return None if motors is None else float(np.nan_to_num(motors).mean(axis=1).max())
+
+    @property
+    def _is_held_up(self) -> bool:
+        """Whether it has not moved for a while at too little thrust to hover: something holds it."""
+        weight_n, thrusts_n, time_us = self.weight_n, self.thrusts_n, self.log.time_us
+        if weight_n is None or thrusts_n is None or int(time_us[-1]) - int(time_us[0]) < SUPPORTED_US:
+            return False
+        first = int(np.searchsorted(time_us, int(time_us[-1]) - SUPPORTED_US))
+        is_still = bool((np.abs(self.log["vel_ned"][first:]) < SUPPORTED_M_S).all())
+        return is_still and bool((thrusts_n[first:] < 0.5 * weight_n).all())
+
+    @cached_property
+    def is_down(self) -> bool | None:
+        """Whether it is on the ground at the end."""
+        height_m = self.height_m
+        return None if height_m is None else height_m <= GROUND_MARGIN_M or self._is_held_up
+
+    @property
+    def is_at_rest(self) -> bool | None:
+        """Whether it is on the ground at the end, and does not move."""
+        return None if self.is_down is None or self.speed_m_s is None else self.is_down and self.speed_m_s < REST_M_S
+
+    @property
+    def is_standing(self) -> bool | None:
+        """Whether it is at rest, and upright."""
+        return None if self.is_at_rest is None or self.tilt_deg is None else self.is_at_rest and not self.is_tilted
+
+    @property
+    def is_tilted(self) -> bool:
+        """Whether it is tilted too far to stand."""
+        return self.tilt_deg is not None and self.tilt_deg >= STANDING_DEG
+
+    # -- where ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def target(self) -> Target | None:
+        """Where what was asked for ends on the ground; None if it does not, or is not known."""
+        if self._heights_m is None:
+            return None
+        allowed_m = min(MISS_M + self.estimate_error_m, MAX_MISS_M)
+        if self.order is None:
+            place = self.simulation.autopilot.lands_at_ned if self.asks else None
+            name = HOME if place == (0.0, 0.0) else "the place where the mission lands"
+            return None if place is None else Target(place, name, allowed_m)
+        if self.order.name == REQUESTS["return"]:
+            return Target((0.0, 0.0), HOME, allowed_m)
+        north_m, east_m, _ = self.log["pos_ned"][self.order.row].tolist()
+        speed_m_s = math.hypot(*self.log["vel_ned"][self.order.row][:2])
+        stop_m = REACTION_S * speed_m_s + speed_m_s * speed_m_s / (2.0 * BRAKE_M_S2)
+        return Target((north_m, east_m), "the place where the landing was ordered", allowed_m + stop_m)
+
+    @cached_property
+    def distance_to_target_m(self) -> float | None:
+        """Horizontal distance from the target at the end."""
+        return None if self.target is None else math.dist(self.log["pos_ned"][-1][:2].tolist(), self.target.place)
+
+    @cached_property
+    def estimate_error_m(self) -> float:
+        """How far the estimate was off at the end, horizontally; 0 if it had no position."""
+        if "est_pos_ned" not in self.log or not self.log.rows:
+            return 0.0
+        error_m = math.dist(self.log["est_pos_ned"][-1][:2].tolist(), self.log["pos_ned"][-1][:2].tolist())
+        return error_m if math.isfinite(error_m) else 0.0

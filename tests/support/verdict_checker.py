@@ -1,0 +1,85 @@
+"""A verdict on a flight from the columns of its log, the mission's text and the planned end, by nothing of the package.
+
+It follows the table of outcomes in docs/logs.md, in its order.
+"""
+
+import math
+
+import numpy as np
+
+EARTH_M = 6_371_000.0
+
+
+def checked_verdict(log, mission, home, end_s):
+    """Return the word that the columns of a log lead to; `mission` is the text of a QGC WPL file, or None."""
+    time, place, speed = log["time_us"] / 1e6, log["pos_ned"], np.linalg.norm(log["vel_ned"], axis=1)
+    height = place[0, 2] - place[:, 2]  # above where it stood
+    if (log["crashed"] != 0).any():
+        return "crashed"
+    if time[-1] < end_s - 1e-9:
+        return "failed"
+    asked = {name: last_rise(log[f"request_{name}"]) for name in ("mission", "return", "land")}
+    if max(asked.values()) < 0:
+        return "nothing asked"
+    if height.max() <= 0.5:
+        first = min(first_rise(log[f"request_{name}"]) for name in asked if asked[name] >= 0)
+        return "never took off" if time[-1] - time[first] >= 10.0 else "mission not finished"
+    tilt = tilt_degrees(log["q_bn"][-1])
+    is_down = height[-1] <= 0.05 or lies(time, height, speed, log["rotor_thrust_n"].sum(axis=1))
+    if is_down and tilt >= 30.0:
+        return "tipped over"
+    is_ordered = max(asked["return"], asked["land"]) >= asked["mission"]
+    end = landing_item(mission, home) if mission else None
+    if is_ordered:
+        end = place[asked["land"], :2] if asked["land"] > asked["return"] else np.zeros(2)
+    elif log["mission_finished"][-1] != 1:
+        return "mission not finished"
+    if end is not None and not (is_down and speed[-1] < 0.5):
+        return "mission not finished"
+    if tilt >= 90.0:
+        return "tipped over"
+    if end is not None:
+        allowed = min(10.0, 5.0 + np.linalg.norm(log["est_pos_ned"][-1, :2] - place[-1, :2]))
+        if is_ordered and asked["land"] > asked["return"]:
+            v = np.linalg.norm(log["vel_ned"][asked["land"], :2])
+            allowed += v + v * v / 4.0
+        if np.linalg.norm(place[-1, :2] - end) > allowed:
+            return "landed away"
+    return "flown"
+
+
+def last_rise(counts):
+    """Return the last row at which a count of requests rose; -1 if none did."""
+    rows = np.flatnonzero(counts[1:] > counts[:-1]) + 1
+    return int(rows[-1]) if len(rows) else (0 if counts[0] else -1)
+
+
+def first_rise(counts):
+    """Return the first row at which something was requested."""
+    return int(np.flatnonzero(counts)[0])
+
+
+def tilt_degrees(q):
+    """Return the angle between the body's z axis, turned into the world, and down."""
+    w, x, y, z = q
+    down = np.array([2.0 * (x * z + w * y), 2.0 * (y * z - w * x), w * w - x * x - y * y + z * z])
+    return math.degrees(math.atan2(math.hypot(down[0], down[1]), down[2]))
+
+
+def lies(time, height, speed, thrust):
+    """Return whether it has been still for half a second at less than half of the thrust that it flew with."""
+    last = time >= time[-1] - 0.5
+    flew = np.median(thrust[height > 0.5])
+    return bool((speed[last] < 0.2).all() and (thrust[last] < 0.5 * flew).all())
+
+
+def landing_item(mission, home):
+    """Return where the last item of a mission lands, north and east of home; None if it ends in the air."""
+    words = mission.split("\n")[-2].split()
+    if words[3] == "20":
+        return np.zeros(2)
+    if words[3] != "21":
+        return None
+    north = math.radians(float(words[8]) - home[0]) * EARTH_M
+    east = math.radians(float(words[9]) - home[1]) * EARTH_M * math.cos(math.radians(home[0]))
+    return np.array([north, east])
