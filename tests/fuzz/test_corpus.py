@@ -7,8 +7,6 @@ from fuzz.worker import GOOD, REFUSED
 from fuzz.corpus import LARGE, names, write_case
 
 pytestmark = pytest.mark.process
-WAITING = ("B5", "C plot of a log", "C export of a log", "C log", "D")
-"""Cases of findings that are being fixed; empty when they are."""
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +16,7 @@ def own_workers():
         yield own
 
 
-@pytest.mark.parametrize("name", [name for name in names() if not name.startswith(WAITING)])
+@pytest.mark.parametrize("name", names())
 def test_what_failed_before_is_an_error_that_explains_itself(name, tmp_path, own_workers):
     """Also its message is short: nobody reads megabytes."""
     folder = tmp_path / "input"

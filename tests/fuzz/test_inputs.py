@@ -32,11 +32,10 @@ COUNTS = {
     "campaign_folders": 25,
 }
 """2,000 in all, in some 20 s of the processor; those that are quick are more than in `make fuzz`."""
-WAITING = ("metrics", "campaign_folders")
-"""Formats with findings that are being fixed; empty when they are."""
+CHECKPOINTS = 600
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name not in WAITING])
+@pytest.mark.parametrize("name", FORMATS)
 def test_every_input_is_accepted_or_refused(name, tmp_path):
     """Nothing else is raised, and none takes seconds; `make fuzz` runs more, with their memory watched."""
     warm_up(name, tmp_path / "warm")
@@ -61,6 +60,15 @@ def test_an_input_is_addressed_by_format_seed_and_index(name, tmp_path):
     other = [files(make_input(name, 4, index, tmp_path / f"c{index}")) for index in range(6)]
     assert first == again[::-1]
     assert first != other
+
+
+@pytest.mark.process
+def test_600_edits_of_checkpoints_are_an_error_or_the_recorded_flight():
+    """In files of each version that has checkpoints, in processes of their own: none ends by a signal."""
+    tasks = ({"format": "checkpoints", "seed": SEED, "index": index} for index in range(CHECKPOINTS))
+    with workers(2) as own:
+        failed = [outcome for outcome in run_inputs(tasks, own) if not outcome.is_good]
+    assert failed == []
 
 
 # -- by hypothesis: texts of any kind, to each parser of texts -------------------------------------------------------

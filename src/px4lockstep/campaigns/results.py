@@ -100,6 +100,11 @@ def read_results(folder: Path) -> pa.Table:
             raise InputError(f"{part} can't be read: {error}; take it away and resume the campaign") from error
         if not tables[0].schema.equals(tables[-1].schema, check_metadata=True):
             raise InputError(f"{part} is of another campaign than {parts[0].name}; it does not belong there")
+    for name in ABOUT:
+        if tables[0].column_names.count(name) != 1 or any(
+            table[name].null_count for table in tables if name == "index"
+        ):
+            raise InputError(f"{folder} is damaged: its column {name!r} is missing, there twice, or lacks values")
     rows = pa.concat_tables(tables).sort_by("index")
     indexes = rows["index"].to_pylist()
     if len(dict.fromkeys(indexes)) != len(indexes):

@@ -215,7 +215,10 @@ def _tables(layers: Layers, builder: Builder) -> Tables:
             layers.report.add_validation((name,), error)
             unknown_keys = [found["loc"] for found in error.errors() if found["type"] == "extra_forbidden"]
             if len(unknown_keys) == error.error_count():  # without them the rest can be checked
-                tables[name] = _validator(name)(_without(value, unknown_keys))
+                try:
+                    tables[name] = _validator(name)(_without(value, unknown_keys))
+                except ValidationError as rest:
+                    layers.report.add_validation((name,), rest)
     return tables
 
 

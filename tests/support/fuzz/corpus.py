@@ -194,6 +194,25 @@ def _values(folder):
     (folder / "campaign.toml").write_text('[campaign]\nname = "many"\nbase = "iris"\n' + own)
 
 
+@case("301 batteries with an unknown key", "specs")
+def _batteries(folder):
+    text = '[[power.batteries]]\ncapacity_ah = 5.0\nids = "x"\n' * 301
+    (folder / "spec.toml").write_text(f'extends = ["iris"]\n{text}')
+
+
+@case("results without indexes", "campaign_folders", column=pa.nulls)
+@case("results without the column of indexes", "campaign_folders", column=None)
+def _indexes(folder, column):
+    write_base("campaign_folders", folder)
+    for path in (folder / "campaign" / campaign_folders.RESULTS).iterdir():
+        table = pq.read_table(path)
+        at = table.column_names.index("index")
+        own = table.remove_column(at)
+        if column is not None:
+            own = table.set_column(at, table.field(at), column(table.num_rows, pa.int64()))
+        pq.write_table(own, path)
+
+
 # -- C: tracebacks at the command line ------------------------------------------------------------------------------
 
 
