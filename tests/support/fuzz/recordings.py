@@ -81,7 +81,7 @@ def _edit(file, rng):
     elif way < 0.84:
         choices = (h5py.SoftLink("/log"), h5py.ExternalLink("/etc/passwd", "/"), h5py.SoftLink("/"), h5py.HardLink())
         link = rng.choice(choices)
-        file["link"] = file["log"] if isinstance(link, h5py.HardLink) else link
+        file[f"link{len(file)}"] = file["log"] if isinstance(link, h5py.HardLink) else link
     elif way < 0.94:
         key = rng.choice(sorted(file.attrs))
         del file.attrs[key]
