@@ -258,9 +258,13 @@ def test_whatever_a_metric_raises_is_its_error(tmp_path, raised):
 
 def test_an_interrupt_of_a_metric_is_an_interrupt(tmp_path):
     """A signal is not the file's error."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # the background of a shell ignores it
     (tmp_path / "m.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nx = list(range(9))\n")
-    with pytest.raises(KeyboardInterrupt):
-        UserFunction.read("m", "m.py:f", tmp_path)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            UserFunction.read("m", "m.py:f", tmp_path)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 # -- the reader itself -----------------------------------------------------------------------------------------------

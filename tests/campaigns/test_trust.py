@@ -99,7 +99,8 @@ def test_workers_inherit_the_decision_and_the_text_has_none(file, ran):
     ran.unlink()
     assert "is_trusted" not in json.loads(campaign.to_json())
     text = json.dumps(json.loads(campaign.to_json()) | {"is_trusted": True})
-    strange = Campaign.of_json(text, is_trusted=False)
+    assert "is_trusted = true is unknown" in error_of(Campaign.of_json, text, is_trusted=True)
+    strange = Campaign.of_json(campaign.to_json(), is_trusted=False)
     assert "metric 'h', function = 'mine.py:height' names code" in str(fly_run(strange.sent, 0, {}).error)
     assert [metric.name for metric in flyer_of(campaign.sent)._metrics][-1] == "h"
     assert strange.identity == campaign.identity
@@ -116,8 +117,8 @@ def folder_of(tmp_path, file, **changes):
 
 
 def test_a_strangers_folder_is_resumed_with_trust_only(tmp_path, file, ran):
-    """The Python in its plan does not run, whatever the plan says of itself; to look at it needs no trust."""
-    folder = folder_of(tmp_path, file, sources={"mine.py": MINE.format(str(tmp_path / "evil"))}, is_trusted=True)
+    """The Python in its plan does not run; to look at it needs no trust."""
+    folder = folder_of(tmp_path, file, sources={"mine.py": MINE.format(str(tmp_path / "evil"))})
     error = error_of(run_campaign, folder, resume=True, workers=1)
     assert error.startswith(f"{folder / PLAN}: metric 'h', function = 'mine.py:height' names code")
     assert not CampaignFolder.open(folder).campaign.is_trusted

@@ -57,13 +57,12 @@ def test_the_command_prints_one_object_and_its_progress_elsewhere(tmp_path):
 def test_what_is_found_is_printed(monkeypatch, capsys, found, code, texts):
     """A table, what differs, and the exit code."""
     monkeypatch.setattr(command, "determinism", lambda spec, **_: found)
-    monkeypatch.setattr(command.signal, "signal", lambda *_: None)
-    assert command.run_determinism("iris", 1, [], False) == code
+    assert command.run_determinism("iris", 1, trust=False, as_json=False) == code
     printed = capsys.readouterr().out
     for text in texts:
         assert text in printed
     assert ("identical\n" in printed) == (code == 0)
-    assert command.run_determinism("iris", 1, [], True) == code
+    assert command.run_determinism("iris", 1, trust=False, as_json=True) == code
     assert json.loads(capsys.readouterr().out)["identical"] == (code == 0)
 
 

@@ -68,7 +68,12 @@ def test_edges_are_in_order_and_each_once():
         (5, 5, (1, 0, 0), "end_s = 5.0 is not after start_s = 5.0; a gust lasts a microsecond at least"),
         (-1, 5, (1, 0, 0), "start_s = -1.0 is negative; times and periods are 0 or more"),
         (0, 5e-7, (1, 0, 0), "end_s = 5e-07 is not a whole number of microseconds; use 0.0 or 0.000001"),
-        (0, 5, (1, float("nan"), 0), "vel_ned[1] = nan is not allowed; it must be a finite number"),
+        (
+            0,
+            5,
+            (1, float("nan"), 0),
+            "vel_ned[1] = nan is not allowed; it must be a finite number, at least -150.0 and at most 150.0",
+        ),
         (0, 5, (1.0, 2.0), "vel_ned = [1.0, 2.0] is not a vector; it must be three numbers"),
     ],
 )

@@ -81,11 +81,11 @@ def test_all_wrong_parameters_come_in_one_report():
 
 
 def test_the_package_is_usable_without_the_simulator(python):
-    """Nothing of Numba or NumPy is imported by it, and of px4lockstep the errors only."""
+    """Nothing of Numba or NumPy is imported by it, and of px4lockstep what reads files and its errors."""
     shown = python(
         "-c",
         "import sys, px4lockstep.px4.missions, px4lockstep.px4.parameters as p; p.resolve({})\n"
         "print(sorted(m for m in sys.modules if m.startswith(('px4lockstep.', 'num', 'llvm')) and m != 'numbers'))",
     ).stdout
-    modules = ["errors", "px4", "px4.mission_items", "px4.missions", "px4.parameters"]
+    modules = ["errors", "px4", "px4.mission_items", "px4.missions", "px4.parameters", "reading"]
     assert shown.strip() == str([f"px4lockstep.{name}" for name in modules])

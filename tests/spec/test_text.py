@@ -136,7 +136,9 @@ def test_the_documents_have_the_reference():
             assert field.description, key
 
 
-@pytest.mark.parametrize("key", ["[airframe.propulsion]", "`mass_kg` | number, > 0 | **must be given** | kg"])
+@pytest.mark.parametrize(
+    "key", ["[airframe.propulsion]", "`mass_kg` | number, ≥ 1e-12, ≤ 10,000 | **must be given** | kg"]
+)
 def test_the_reference_says_type_unit_and_default(key):
     """In a row for each key."""
     assert key in reference()

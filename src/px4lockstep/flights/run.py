@@ -187,5 +187,5 @@ def loaded(spec: str | Path | Spec, overrides: Mapping[str, Any], trust: bool = 
     if not isinstance(spec, Spec):
         return load_spec(spec, overrides, trust=trust)
     if overrides or trust:
-        raise InputError("overrides and trust are for a name or a path; load_spec(path, overrides, trust=True) takes")
+        raise InputError("overrides and trust are for a name or a path; give them to load_spec")
     return spec

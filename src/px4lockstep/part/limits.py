@@ -27,7 +27,7 @@ LARGEST = {
     "W": 1e6,
     "gauss": 1e3,
     "kg": 1e4,
-    "kg m²": 1e6,
+    "kg m²": 1e9,
     "kg/m³": 1e3,
     "m": 1e6,
     "m/s": 1e3,

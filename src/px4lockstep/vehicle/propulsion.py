@@ -126,7 +126,7 @@ class Propulsion(Part, where="airframe.propulsion"):
     rotor_radius_m: float = entry(0.127, "Radius of the propeller.", "m", gt=0.0)
     inflow_kT: float = entry(8.0, "Loss of thrust with axial inflow.", ge=0.0)  # noqa: N815 (the file's name)
     inflow_kQ: float = entry(8.0, "Loss of torque with axial inflow.", ge=0.0)  # noqa: N815
-    thrust_calibration_mult: float = entry(2.0, "Thrust at full duty, as a multiple of hover.", gt=0.0)
+    thrust_calibration_mult: float = entry(2.0, "Thrust at full duty, as a multiple of hover.", gt=0.0, le=1e3)
     calibration_mass_kg: float | None = entry(
         None,
         "Mass whose hover that is. Left out: `mass_kg`, so that a heavier aircraft has stronger motors.",
