@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import re
 import signal
 import subprocess
@@ -52,6 +53,18 @@ def test_the_iris_flies_its_mission_and_leaves_a_folder(tmp_path):
     picture = run("plot", str(folder), "--out", "again.png", cwd=tmp_path)
     assert (picture.returncode, picture.stderr) == (0, "")
     assert (tmp_path / "again.png").read_bytes() == (folder / "plots.png").read_bytes()
+
+
+def test_folders_whose_names_are_not_utf_8_are_drawn_and_compared(tmp_path):
+    """C: `plot` and `diff` ended with a UnicodeEncodeError."""
+    first, second = (os.fsdecode(name) for name in (b"one-\xff", b"two-\xfe"))
+    for folder in (first, second):
+        assert run("run", "iris", *SHORT, "--out", folder, cwd=tmp_path).returncode == 1  # too short for its mission
+    drawn = run("plot", first, cwd=tmp_path)
+    assert (drawn.returncode, drawn.stderr) == (0, "")
+    assert (tmp_path / first / "plots.png").exists()
+    compared = run("diff", first, second, "--out", "diff.png", cwd=tmp_path)
+    assert (compared.returncode, compared.stderr) == (0, "")
 
 
 def test_the_python_api_flies_the_same(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from px4lockstep.campaigns.file_tables import CampaignFile
-from px4lockstep.errors import LockstepError
+from px4lockstep.errors import InputError, LockstepError
 from px4lockstep.flights.run import fly
 from px4lockstep.io import to_json
 from px4lockstep.part import Part, all_tables, keys_of
@@ -123,3 +123,9 @@ def test_limits_of_a_unit_are_completed() -> None:
     assert Limits.of("kg", {"gt": 0.0}) == Limits(ge=1e-12, le=1e4)
     assert Limits.of("", {"gt": 0.0, "lt": 1.0}) == Limits(gt=0.0, lt=1.0)
     assert Limits.of("s", {}) == Limits(le=1e7)
+
+
+def test_a_suggestion_is_itself_allowed() -> None:
+    """D: for a log period of 0.1 us, 0.0 was suggested."""
+    with pytest.raises(InputError, match=r"dt_log_s = 1e-07 is not a whole number of microseconds; use 0\.000001$"):
+        load_spec("iris", {"timeline.dt_log_s": 1e-7})
