@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from spec_files import MINIMAL
 
 from px4lockstep.errors import InputError
+from px4lockstep.spec.load import load_spec
 from px4lockstep.trust import Chosen, distrust_folder, is_trusted, place_of, trust_folder, trusted_folders
 
 
@@ -77,3 +79,19 @@ def test_a_damaged_list_is_an_error_and_trusts_nothing(untrusted, tmp_path, text
     (untrusted / "px4lockstep" / "trusted.json").write_text(text, "latin-1")
     with pytest.raises(InputError, match=r"trusted\.json.*repair or remove it$"):
         is_trusted(tmp_path / "x")
+
+
+def test_a_link_to_a_trusted_file_brings_it_nowhere_else(tmp_path):
+    """Its relative paths would start from the stranger's folder."""
+    mine, stranger = tmp_path / "mine", tmp_path / "stranger"
+    for folder in (mine / "sub", stranger):
+        folder.mkdir(parents=True)
+    for name in ("a.toml", "sub/a.toml"):
+        (mine / name).write_text(f"px4.libpath = '../lib.so'\n{MINIMAL}", "utf-8")
+    (stranger / "a.toml").symlink_to(mine / "a.toml")
+    (stranger / "sub").symlink_to(mine / "sub")
+    trust_folder(mine)
+    assert is_trusted(mine / "a.toml")
+    assert not is_trusted(stranger / "a.toml")
+    assert is_trusted(stranger / "sub" / "a.toml")
+    assert load_spec(stranger / "sub" / "a.toml").px4.libpath == str(mine / "lib.so")

@@ -145,7 +145,8 @@ def _synchronize(folder: Path) -> None:
     except OSError:  # Windows opens no folders
         return
     try:
-        os.fsync(handle)
+        with suppress(OSError):  # some network file systems can't; the file itself is in its place
+            os.fsync(handle)
     finally:
         os.close(handle)
 

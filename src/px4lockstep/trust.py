@@ -36,9 +36,13 @@ def refusal(named: str, instead: str) -> str:
 
 
 def is_trusted(file: str | Path) -> bool:
-    """Whether a file is in a folder that the user trusts, with all symbolic links resolved."""
-    real = Path(os.path.realpath(file))
-    return any(real.is_relative_to(folder) for folder in (*folders_of_environment(), *trusted_folders()))
+    """Whether a file, and the folder that its relative paths start from, are in folders that the user trusts.
+
+    All symbolic links are resolved: a link to a trusted file must not bring that file's paths into another folder.
+    """
+    trusted = (*folders_of_environment(), *trusted_folders())
+    places = (Path(os.path.realpath(file)), Path(os.path.realpath(os.path.dirname(file) or ".")))
+    return all(any(place.is_relative_to(folder) for folder in trusted) for place in places)
 
 
 def folders_of_environment() -> list[Path]:

@@ -1,5 +1,8 @@
 """The dataset: types, roles and units, parts that are whole, and what is wrong with one that was tampered with."""
 
+import os
+
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from campaign_files import write_campaign
@@ -126,3 +129,18 @@ def test_results_are_read_without_the_functions_that_made_them(campaign, tmp_pat
         ("energy_wh", "Wh", False),
         ("height_m", "m", False),
     ]
+
+
+def test_a_pipe_is_no_part_of_results(tmp_path):
+    """It would be waited for."""
+    os.mkfifo(tmp_path / "part-00000.parquet")
+    with pytest.raises(InputError, match="is not a regular file"):
+        read_results(tmp_path)
+
+
+def test_results_are_not_written_through_a_link(tmp_path):
+    """Nor does a file of a stranger's choice appear elsewhere."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "results").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="is a link"):
+        ResultsWriter(tmp_path / "results", pa.schema([]))

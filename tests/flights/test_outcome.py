@@ -225,11 +225,22 @@ def test_an_aircraft_without_a_task_is_not_flown():
     assert (run.outcome.word, run.is_flown, run.outcome.is_success) == ("nothing asked", False, True)
 
 
+@pytest.mark.parametrize(("off_s", "word"), [(None, "flown"), (29.0, "out of control")])
+def test_a_vehicle_that_falls_where_its_mission_ends_is_not_flown(off_s, word):
+    """A mission that ends in the air is finished when it is there; then all motors stop, a second before the end."""
+    scenario = TAKE_OFF
+    for motor in (1, 2, 3, 4) if off_s is not None else ():
+        scenario = scenario.at(off_s).disable_motor(motor)
+    summary = summary_of(mission=mission_of((22, 0.0, 0.0, 30.0), (16, 0.0, 5.0, 30.0)), scenario=scenario, end_s=30)
+    assert summary.mission_finished
+    assert summary.outcome == word
+
+
 def test_a_verdict_is_made_in_one_place():
     """No other module compares with a word of it, or imports one but to tell that of a run."""
     source = Path(outcome.__file__).parents[1]
     words = [value for name, value in vars(outcome).items() if name.isupper() and isinstance(value, str)]
-    assert len(words) == 10
+    assert len(words) == 11
     compares = re.compile(rf"(==|!=|\bin\b) *\(?[\"']({'|'.join(words)})[\"']")
     texts = {path.relative_to(source).as_posix(): path.read_text("utf-8") for path in sorted(source.rglob("*.py"))}
     del texts["flights/outcome.py"]

@@ -36,8 +36,8 @@ def checked_verdict(log, mission, home, end_s):
         return "mission not finished"
     if end is not None and not (is_down and speed[-1] < 0.5):
         return "mission not finished"
-    if tilt >= 90.0:
-        return "tipped over"
+    if not is_down and (tilt >= 60.0 or log["vel_ned"][-1, 2] > 5.0):
+        return "out of control"
     if end is not None:
         allowed = min(10.0, 5.0 + np.linalg.norm(log["est_pos_ned"][-1, :2] - place[-1, :2]))
         if is_ordered and asked["land"] > asked["return"]:

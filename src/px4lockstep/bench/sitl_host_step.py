@@ -64,7 +64,7 @@ def measured() -> float:
     def start(_: str) -> None:
         if not started and sitl.instance is not None:
             port = str(SIMULATOR_PORT + sitl.instance)
-            started.append(subprocess.Popen([sys.executable, "-m", MODULE, port]))
+            started.append(subprocess.Popen([sys.executable, "-P", "-m", MODULE, port]))
 
     sitl = TimedSitl(options=SitlOptions(wait_for_user=True, boot_s=ROUND_US / 1e6))
     sitl.work_in(on_wait=start)

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 WIDTH_IN, ROW_IN = 17.0, 3.7
 COLUMNS = 4
 MAX_METRICS, MAX_INPUTS, MAX_BARS = 8, 4, 8
-OWN_STYLE = {"axes.titlepad": 8.0, "hatch.linewidth": 0.7, "hatch.color": "white", "text.parse_math": False}
-"""Names are the user's: a $ in them starts no formula."""
+OWN_STYLE = {"axes.titlepad": 8.0, "hatch.linewidth": 0.7, "hatch.color": "white"}
 WORDS = {"latin_hypercube": "Latin hypercube sampling", "sobol": "Sobol' sampling", "random": "random sampling"}
 
 

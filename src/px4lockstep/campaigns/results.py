@@ -15,12 +15,14 @@ import pyarrow.parquet as pq
 
 from px4lockstep.campaigns.campaign import Campaign
 from px4lockstep.campaigns.distributions import SAMPLED
-from px4lockstep.campaigns.file_tables import Vary
+from px4lockstep.campaigns.file_tables import MAX_RUNS, Vary
 from px4lockstep.campaigns.result_rows import ABOUT, Row
 from px4lockstep.campaigns.results_table import MetricColumn, Results
 from px4lockstep.errors import InputError
 from px4lockstep.io import atomic_write
 from px4lockstep.part import freeze
+
+MAX_COLUMNS = 2_000
 
 SCHEMA_NAME, SCHEMA_VERSION = "px4lockstep.campaign", 1
 PART = "part-{:05d}.parquet"
@@ -55,6 +57,8 @@ class ResultsWriter:
 
     def __init__(self, folder: Path, schema: pa.Schema, written: int = 0) -> None:
         try:
+            if folder.is_symlink():
+                raise InputError(f"{folder} is a link; results are written into the campaign's own folder only")
             folder.mkdir(exist_ok=True)
         except OSError as error:
             raise InputError(f"{folder} can't be made: {error.strerror}") from error
@@ -95,7 +99,7 @@ def read_results(folder: Path) -> pa.Table:
     tables = []
     for part in parts:
         try:
-            tables.append(pq.read_table(pa.OSFile(os.fsencode(part))))
+            tables.append(_read_part(part))
         except (OSError, pa.ArrowException) as error:
             raise InputError(f"{part} can't be read: {error}; take it away and resume the campaign") from error
         if not tables[0].schema.equals(tables[-1].schema, check_metadata=True):
@@ -110,6 +114,18 @@ def read_results(folder: Path) -> pa.Table:
     if len(dict.fromkeys(indexes)) != len(indexes):
         raise InputError(f"{folder} has a run twice; take away the parts that were copied into it")
     return rows
+
+
+def _read_part(part: Path) -> pa.Table:
+    """Return the rows of a file of results, unless it is none, or claims more than a campaign can have."""
+    if not part.is_file():  # a pipe would be waited for
+        raise InputError(f"{part} is not a regular file; take it away and resume the campaign")
+    with pa.OSFile(os.fsencode(part)) as raw, pq.ParquetFile(raw) as file:
+        rows, columns = file.metadata.num_rows, file.metadata.num_columns
+        if rows > MAX_RUNS or columns > MAX_COLUMNS:
+            limit = f"a campaign has at most {MAX_RUNS:,} and {MAX_COLUMNS:,}"
+            raise InputError(f"{part} has {rows:,} rows and {columns:,} columns; {limit}")
+        return file.read()
 
 
 def rows_of(table: pa.Table) -> list[Row]:
@@ -138,7 +154,7 @@ def results_of(campaign: Campaign, table: pa.Table) -> Results:
         columns[name][:] = values
     inputs = tuple(own.key for own in campaign.vary)
     metrics = tuple(
-        MetricColumn(field.name, field.metadata[b"unit"].decode(), pa.types.is_boolean(field.type))
+        MetricColumn(field.name, field.metadata.get(b"unit", b"").decode(), pa.types.is_boolean(field.type))
         for field in _fields_of("metric", table)
     )
     return Results(columns, inputs, metrics, campaign.file.pass_, campaign.name, campaign.file.campaign.sampling)

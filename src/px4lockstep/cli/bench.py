@@ -22,7 +22,7 @@ def run_bench(as_json: bool) -> int:
     """
     warm_up()
     if reporter.compiled_count > 0 and FRESH not in os.environ:
-        command = [sys.executable, "-m", "px4lockstep", "bench", *(["--json"] if as_json else [])]
+        command = [sys.executable, "-P", "-m", "px4lockstep", "bench", *(["--json"] if as_json else [])]
         return subprocess.run(command, env={**os.environ, FRESH: "1"}, check=False).returncode
     measurements, notes = measure()
     if as_json:

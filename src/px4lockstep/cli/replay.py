@@ -13,14 +13,18 @@ from px4lockstep.flights.replay import Replay, replay
 SAME, DIFFERENT = 0, 1
 
 
-def replay_run(recorded: str | Path, as_json: bool, **changes: Any) -> int:
-    """Replay, with the changes that `replay` takes; return 1 if nothing was changed and the flight differs anyway."""
+def replay_run(recorded: str | Path, as_json: bool, *, is_judged: bool = False, **changes: Any) -> int:
+    """Replay, with the changes that `replay` takes; return 1 if nothing was changed and the flight differs anyway.
+
+    If it is judged, as `run` does, 1 also says that the flight failed.
+    """
     replayed = replay(recorded, **changes)
     if as_json:
         print_json(_as_dict(replayed))
     else:
         _print(replayed)
-    return SAME if replayed.matches or replayed.changes else DIFFERENT
+    is_good = replayed.outcome.is_success or not is_judged
+    return SAME if is_good and (replayed.matches or replayed.changes) else DIFFERENT
 
 
 def _as_dict(replayed: Replay) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def run_spec(spec: str, trust: bool, settings: Sequence[str] = (), seed: str | N
     seeds = [] if seed is None else [f"aircraft.seed={seed}"]
     loaded = load_spec(spec, settings=[*settings, *seeds], trust=trust)
     if loaded.run.mode == "replay":
-        return replay_run(str(loaded.run.recording_in), options["as_json"], spec=loaded)
+        return replay_run(str(loaded.run.recording_in), options["as_json"], is_judged=True, spec=loaded)
     return fly_spec(loaded, Options(**options))
 
 

@@ -59,7 +59,7 @@ def start_second_process() -> "subprocess.Popen[bytes] | None":
     """Let another process compile the stages, if there is a processor for it."""
     if (os.cpu_count() or 1) < 2 or not sys.executable:
         return None
-    command = [sys.executable, "-m", "px4lockstep.engine.compilation"]
+    command = [sys.executable, "-P", "-m", "px4lockstep.engine.compilation"]
     try:
         return subprocess.Popen(
             command, env={**os.environ, "PX4LOCKSTEP_QUIET": "1"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

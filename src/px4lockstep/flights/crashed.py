@@ -38,7 +38,8 @@ def keep_crashed(folder: Path | None, spec: Spec, number: int) -> dict[str, Any]
         if log is not None and not (folder / LOG_PARQUET).exists():
             columns = spec.run.log_columns
             write_parquet(log, folder / LOG_PARQUET, None if columns == "all" else list(columns))
-        shutil.rmtree(folder / LOG_ROWS, ignore_errors=True)
+        if (folder / LOG_PARQUET).exists():  # else what could not be read is the only copy
+            shutil.rmtree(folder / LOG_ROWS, ignore_errors=True)
         with atomic_write(folder / SUMMARY) as file:
             file.write(f"{to_json(summary, indent=2)}\n".encode())
     return summary

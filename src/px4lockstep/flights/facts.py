@@ -183,6 +183,11 @@ class Facts:
         """Speed over the ground at the end, climbing included."""
         return math.hypot(*self.log["vel_ned"][-1]) if self.log.rows and "vel_ned" in self.log else None
 
+    @property
+    def sink_m_s(self) -> float | None:
+        """Speed downward at the end."""
+        return float(self.log["vel_ned"][-1][2]) if self.log.rows and "vel_ned" in self.log else None
+
     @cached_property
     def tilt_deg(self) -> float | None:
         """Angle between the body's z axis and down at the end."""

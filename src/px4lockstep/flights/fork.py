@@ -112,7 +112,8 @@ class LiveTrunk:
 
 def is_of_px4(recording: Recording) -> bool:
     """Return whether real PX4 flew a recording."""
-    return KINDS[recording.source.autopilot.partition(" ")[0]].capabilities.branches_by_fork
+    kind = KINDS.get(recording.source.autopilot.partition(" ")[0])
+    return kind is not None and kind.capabilities.branches_by_fork
 
 
 def fork(

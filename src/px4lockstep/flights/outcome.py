@@ -17,6 +17,7 @@ NOT_KNOWN = "not known"
 CRASHED = "crashed"
 NEVER_TOOK_OFF = "never took off"
 TIPPED_OVER = "tipped over"
+OUT_OF_CONTROL = "out of control"
 NOT_FINISHED = "mission not finished"
 LANDED_AWAY = "landed away"
 STOPPED = "stopped"
@@ -30,7 +31,9 @@ TAKEN_OFF_M = 0.5
 TAKEOFF_S = 10.0
 """A run that ends sooner after the first request says nothing of whether the vehicle can take off."""
 STANDING_DEG = 30.0
-INVERTED_DEG = 90.0
+LOST_DEG = 60.0
+SINK_M_S = 5.0
+"""In the air, beyond these a vehicle is not under control: PX4 tilts by 45° and sinks at 4 m/s at most."""
 
 
 @dataclass(frozen=True)
@@ -158,12 +161,16 @@ def _unfinished(facts: "Facts") -> str:
     return f"{asked}, and the vehicle had not landed when the run ended: it {how}{_where(facts)}"
 
 
-def _inverted(facts: "Facts") -> Outcome | None:
-    """Object to a vehicle that is upside down in the air at the end."""
-    if facts.tilt_deg is None or facts.tilt_deg < INVERTED_DEG:
+def _out_of_control(facts: "Facts") -> Outcome | None:
+    """Object to a vehicle that is falling or tumbling in the air at the end."""
+    tilt_deg, sink_m_s = facts.tilt_deg, facts.sink_m_s
+    if facts.is_down or tilt_deg is None or sink_m_s is None or (tilt_deg < LOST_DEG and sink_m_s <= SINK_M_S):
         return None
-    reason = f"it was upside down in the air at the end, tilted by {facts.tilt_deg:.0f}°, {facts.height_m:.2f} m high"
-    return Outcome(TIPPED_OVER, f"{reason}{_causes(facts)}")
+    how = (
+        f"tilted by {tilt_deg:.0f}°, sinking at {sink_m_s:.1f} m/s" if sink_m_s > 0.0 else f"tilted by {tilt_deg:.0f}°"
+    )
+    reason = f"it was in the air at the end, {facts.height_m:.2f} m high, {how}"
+    return Outcome(OUT_OF_CONTROL, f"{reason}{_causes(facts)}")
 
 
 def _landed_away(facts: "Facts") -> Outcome | None:
@@ -201,7 +208,7 @@ RULES: Sequence[Rule] = (
     _never_took_off,
     _tipped_over,
     _not_finished,
-    _inverted,
+    _out_of_control,
     _landed_away,
     _not_known,
 )

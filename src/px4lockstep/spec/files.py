@@ -202,7 +202,8 @@ class Layers:
             if name != plain:
                 self.places.elsewhere[key] = text
             return name  # a file says what an output is called, never where it goes
-        return os.path.normpath((folder or Path()).absolute() / os.path.expanduser(text))
+        # Links are resolved before `..` is, as the system does: else a trusted file could be made to name another one.
+        return os.path.normpath(Path(os.path.realpath(folder or Path()), os.path.expanduser(text)))
 
     # -- merging ---------------------------------------------------------------------------------------------------
 

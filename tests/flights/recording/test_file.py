@@ -19,7 +19,7 @@ from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.errors import InputError, StateError
 from px4lockstep.flights.branch import branch
 from px4lockstep.flights.recording.contents import ENTRIES, TEXTS, VERSION
-from px4lockstep.flights.recording.file import BLOCK_BYTES, read_recording, write_recording
+from px4lockstep.flights.recording.file import BLOCK_BYTES, _check_item, read_recording, write_recording
 from px4lockstep.flights.recording.recording import FlightSource, Recording
 from px4lockstep.flights.replay import replay
 from px4lockstep.plant.models import Oscillator
@@ -385,3 +385,12 @@ def test_what_is_not_over_or_not_recorded_has_no_recording():
         Recording.of(half, FlightSource(spec=""))
     with pytest.raises(StateError, match="record=True"):
         Recording.of(Simulation(Oscillator(), timeline).run(), FlightSource(spec=""))
+
+
+def test_a_filter_that_hdf5_would_load_a_library_for_is_refused(tmp_path):
+    """Before anything is read: HDF5 looks for a plugin by the number in the file."""
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        packed = file.create_dataset("x", data=np.zeros(100), compression="lzf")
+        with pytest.raises(InputError, match="x is compressed in a way that recordings don't use"):
+            _check_item("x", packed)
+        _check_item("y", file.create_dataset("y", data=np.zeros(100), compression=1, shuffle=True))

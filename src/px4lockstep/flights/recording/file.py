@@ -41,6 +41,7 @@ MAX_DEPTH = 4
 SELF_DESCRIBING = 5
 """The first version whose files say which arrays a reader may do without."""
 REMEDY = "Use a copy, or fly again"
+FILTERS = (1, 2)  # HDF5's numbers of deflate and shuffle, which it has built in
 LEVEL = 1  # of compression: more takes longer than it saves
 
 
@@ -299,6 +300,9 @@ def _check_item(name: str, item: "h5py.Dataset") -> None:
     is_text = h5py.check_string_dtype(item.dtype) is not None
     if (is_text and (item.shape != () or item.dtype.kind != "S")) or item.dtype.hasobject:
         raise InputError(f"{name} is of a kind that recordings don't have: {item.dtype} with the shape {item.shape}")
+    how = item.id.get_create_plist()
+    if any(how.get_filter(i)[0] not in FILTERS for i in range(how.get_nfilters())):
+        raise InputError(f"{name} is compressed in a way that recordings don't use")  # HDF5 would load a plugin
     claimed, stored = item.size * item.dtype.itemsize, item.id.get_storage_size()
     if claimed > MAX_BYTES or claimed > MAX_RATIO * stored:
         raise InputError(f"{name} says that it has {claimed} bytes, with {stored} in the file, which can't be")

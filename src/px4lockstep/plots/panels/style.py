@@ -12,6 +12,7 @@ FAULT = "#b3001b"
 EVENT = "0.55"
 
 STYLE: dict[str, Any] = {
+    "text.parse_math": False,  # names are the user's: a $ in them starts no formula
     "font.size": 11.0,
     "axes.titlesize": 12.5,
     "axes.titleweight": "bold",
