@@ -5,6 +5,7 @@ and the fixtures. Tests of the fast tier can't start processes: that is what kee
 """
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,10 @@ os.environ.setdefault("PX4LOCKSTEP_QUIET", "1")
 # Spec and campaign files of tests name doubles of PX4 and metrics in Python; `untrusted` takes this away.
 os.environ["PX4LOCKSTEP_TRUST"] = os.pathsep.join([os.path.realpath(tempfile.gettempdir()), str(ROOT)])
 
+# A command respects signals that it was started to ignore, as `nohup` and a shell's background do; tests send them.
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 TIERS = ("fast", "process", "sitl", "doubles", "slow")
 FOLDERS = {"doubles": "doubles", "cli": "process"}
