@@ -53,7 +53,8 @@ def draw_heading(axes: "Axes", log: Log) -> None:
 def draw_rates(axes: "Axes", log: Log) -> None:
     """Draw the body rates."""
     rates = (log.get(name) for name in ("omega_body", "rate_sp_body"))
-    actual, wanted = (None if rate is None else np.degrees(rate) for rate in rates)
+    with np.errstate(over="ignore"):  # a log may have any number
+        actual, wanted = (None if rate is None else np.degrees(rate) for rate in rates)
     draw_components(axes, log, actual, wanted, ("x", "y", "z"), is_noisy=True)
 
 
