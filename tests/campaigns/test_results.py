@@ -144,3 +144,12 @@ def test_results_are_not_written_through_a_link(tmp_path):
     (tmp_path / "results").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(InputError, match="is a link"):
         ResultsWriter(tmp_path / "results", pa.schema([]))
+
+
+def test_a_column_whose_name_is_not_utf_8_is_refused(tmp_path):
+    """Found by fuzzing."""
+    part = tmp_path / "part-00000.parquet"
+    pq.write_table(pa.table({"status": ["flown"]}), part, store_schema=False)
+    part.write_bytes(part.read_bytes().replace(b"status", b"st\xdftus"))
+    with pytest.raises(InputError, match="can't be read"):
+        read_results(tmp_path)

@@ -100,7 +100,7 @@ def read_results(folder: Path) -> pa.Table:
     for part in parts:
         try:
             tables.append(_read_part(part))
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
             raise InputError(f"{part} can't be read: {error}; take it away and resume the campaign") from error
         if not tables[0].schema.equals(tables[-1].schema, check_metadata=True):
             raise InputError(f"{part} is of another campaign than {parts[0].name}; it does not belong there")
@@ -121,7 +121,7 @@ def _read_part(part: Path) -> pa.Table:
     if not part.is_file():  # a pipe would be waited for
         raise InputError(f"{part} is not a regular file; take it away and resume the campaign")
     with pa.OSFile(os.fsencode(part)) as raw, pq.ParquetFile(raw) as file:
-        rows, columns = file.metadata.num_rows, file.metadata.num_columns
+        rows, columns = file.metadata.num_rows, len(file.schema_arrow.names)
         if rows > MAX_RUNS or columns > MAX_COLUMNS:
             limit = f"a campaign has at most {MAX_RUNS:,} and {MAX_COLUMNS:,}"
             raise InputError(f"{part} has {rows:,} rows and {columns:,} columns; {limit}")
