@@ -119,12 +119,13 @@ def test_mistakes_are_a_line_and_exit_code_2(folder, arguments, message):
 
 
 def test_run_mode_replay_replays(folder):
-    """With the aircraft of the file; what it can't change is refused."""
+    """With the aircraft of the file; what it can't change is refused. A flight that failed fails again."""
     settings = [word for setting in SHORT for word in ("--set", setting)]
     replaying = ("--set", "run.mode=replay", "--set", f"run.recording_in={folder}")
     finished = run("run", "iris", *settings, *replaying, "--json", cwd=folder.parent)
-    assert finished.returncode == 0, finished.stderr
+    assert finished.returncode == 1, finished.stderr  # too short for its mission, as `run` said of it
     said = json.loads(finished.stdout)
+    assert said["outcome"] == "mission not finished"
     assert said["matches"] is True
     assert said["digest"] == json.loads((folder / "summary.json").read_text())["digest"]
     refused = run("run", "iris", *settings, *replaying, "--seed", "9", cwd=folder.parent)
