@@ -70,7 +70,7 @@ def test_a_cold_start_is_measured_by_a_fresh_process(monkeypatch):
     monkeypatch.setattr(bench.reporter, "compiled_count", 1)
     monkeypatch.setattr(bench.subprocess, "run", lambda command, **options: started.append(command) or Finished)
     assert bench.run_bench(as_json=True) == 0
-    assert started[0][1:] == ["-m", "px4lockstep", "bench", "--json"]
+    assert started[0][1:] == ["-P", "-m", "px4lockstep", "bench", "--json"]
 
 
 def test_without_a_compiler_there_is_a_note_and_no_ratio(short, monkeypatch, capsys):
