@@ -7,15 +7,18 @@ import signal
 import subprocess
 import sys
 import time
+from typing import get_args
 
 import pytest
 from campaign_files import BROKEN, FILE, RUNS, rows, write_campaign
 
+from px4lockstep.campaigns.file_tables import Accepted
 from px4lockstep.campaigns.folder import CampaignFolder
 from px4lockstep.campaigns.local import LocalExecutor
 from px4lockstep.campaigns.results import parts_of
 from px4lockstep.campaigns.run import fly_campaign, run_campaign
 from px4lockstep.errors import InputError, SimulationError
+from px4lockstep.flights import outcome
 
 pytestmark = pytest.mark.process
 
@@ -50,6 +53,29 @@ def test_a_run_that_can_not_be_measured_is_a_row_with_its_error(flown):
     assert row["energy_wh"] > 0.0
     assert row["passed"] is None
     assert row["digest"] is not None
+
+
+@pytest.mark.parametrize(
+    ("accept", "has_criteria", "passed"),
+    [((), True, False), (("crashed",), True, True), (("landed away",), True, False), ((), False, None)],
+)
+def test_a_failed_flight_passes_only_if_its_outcome_is_accepted(accept, has_criteria, passed, tmp_path):
+    """Whatever its metrics are: this one crashes within all its bounds."""
+    text = FILE.replace('["mission not finished"]', json.dumps(accept)).replace('"broken"', '"sound"')
+    text = text.replace(f"runs = {RUNS}", "runs = 1").replace('t_end_s" = 4.0', 't_end_s" = 12.0')
+    text = text.replace(
+        "[[vary]]", '"scenario.events" = [{at_s = 6.0, action = "disable_motor", motor = 1}]\n\n[[vary]]', 1
+    )
+    criteria = '[[pass]]\nmetric = "energy_wh"\nat_least = 0.0\n' if has_criteria else ""
+    run_campaign(write_campaign(tmp_path, text.partition("[[pass]]")[0] + criteria), workers=1, out=tmp_path / "out")
+    [row] = rows(tmp_path / "out")
+    assert (row["status"], row["passed"]) == ("crashed", passed)
+
+
+def test_all_failures_of_a_flight_can_be_accepted():
+    """But for a simulation that failed, which is no outcome of a flight."""
+    words = {value for name, value in vars(outcome).items() if name.isupper() and isinstance(value, str)}
+    assert set(get_args(Accepted)) == words - set(outcome.SUCCESSES) - {outcome.FAILED}
 
 
 def test_two_workers_make_the_same_rows(flown, tmp_path):

@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from campaign_files import write_campaign
 
 import px4lockstep
 from px4lockstep.flights.folder import RunFolder, read_log
@@ -92,6 +93,17 @@ def test_before_there_is_a_folder_it_is_one_line(tmp_path, interrupted, home, na
     assert finished.returncode == 130
     assert (finished.stdout, finished.stderr) == ("", "interrupted\n")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["compiled_loop", "rehearse"])
+def test_a_campaign_stops_at_once_before_its_first_run(tmp_path, interrupted, name):
+    """While it waits for a process that compiles, too: there is nothing to finish yet."""
+    finished = interrupted(
+        "px4lockstep.campaigns.run", name, "campaign", "run", write_campaign(tmp_path), "--out", "out"
+    )
+    assert finished.returncode == 130
+    assert (finished.stdout, finished.stderr) == ("", "interrupted\n")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -225,6 +225,12 @@ def test_an_aircraft_without_a_task_is_not_flown():
     assert (run.outcome.word, run.is_flown, run.outcome.is_success) == ("nothing asked", False, True)
 
 
+def test_a_vehicle_that_tips_over_without_a_task_is_not_fine():
+    """It stood upright, and lies on its side in the end, though nobody asked anything of it."""
+    lies = summary_of(scenario=Scenario().arm(at_s=1.0).at(2.0).do(turned_over), end_s=6)
+    assert (lies.outcome, lies.mission_asked) == ("tipped over", False)
+
+
 @pytest.mark.parametrize(("off_s", "word"), [(None, "flown"), (29.0, "out of control")])
 def test_a_vehicle_that_falls_where_its_mission_ends_is_not_flown(off_s, word):
     """A mission that ends in the air is finished when it is there; then all motors stop, a second before the end."""

@@ -1,5 +1,6 @@
 """The compile cache: it knows imports, versions and targets, and is never the reason for a failure."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -44,6 +45,12 @@ DRIVER = """
 
     print(caller(2.0), bystander(2.0), state(caller), state(bystander))
 """
+
+
+@pytest.fixture(autouse=True)
+def _no_bytecode(monkeypatch):
+    """Python takes a source of the same size, edited within the same second, for the one that it has bytecode of."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
 
 
 @pytest.fixture
@@ -103,6 +110,36 @@ def test_an_edit_elsewhere_recompiles_nothing(package):
     package.run()
     package.write("unrelated", "X = 1\n")
     assert package.run().stdout.split() == ["7.0", "1.0", "hit", "hit"]
+
+
+def test_edited_prose_recompiles_nothing(package):
+    """Comments, docstrings and error messages do not change compiled code, and neither do the lines they take."""
+    package.run()
+    package.write("callee", '"""A new docstring."""\n\n# And a comment.\n' + textwrap.dedent(CALLEE))
+    assert package.run().stdout.split() == ["7.0", "1.0", "hit", "hit"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_same"),
+    [
+        ('x = entry(1.0, "Mass.", "kg", gt=0.0)', 'x = entry(1.0, "Total mass.", "kg", gt=0.0)', True),
+        ('x = entry(1.0, "Mass.", "kg", gt=0.0)', 'x = entry(2.0, "Mass.", "kg", gt=0.0)', False),
+        ('x = entry(1.0, "Mass.", "kg", gt=0.0)', 'x = entry(1.0, "Mass.", "g", gt=0.0)', False),
+        ('raise ValueError("no")', 'raise ValueError("not allowed")', True),
+        ('def f():\n    """Do."""\n    return 1', "def f():\n    return 1  # one", True),
+        ('FIELDS = "x y"', 'FIELDS = "y x"', False),
+    ],
+)
+def test_the_stamp_covers_code_and_no_prose(before, after, is_same):
+    """A string that code may read counts."""
+    stamps = [cache._parse("demo", False, source.encode())[0] for source in (before, after)]
+    assert (stamps[0] == stamps[1]) is is_same
+
+
+def test_functions_of_one_name_are_told_apart_by_their_constants():
+    """As lambdas are, which all have the same name."""
+    functions = (lambda x: 2.0 * x, lambda x: 3.0 * x, lambda x: x["a"], lambda x: x["b"])
+    assert len({cache._code_hash(function.__code__) for function in functions}) == len(functions)
 
 
 def test_what_was_edited_while_it_ran_is_not_cached(package, tmp_path, python):
@@ -232,14 +269,14 @@ def test_the_folder_names_the_versions(monkeypatch, tmp_path):
 )
 def test_imports_are_found_in_the_source(source, expected):
     """In all the ways that Python writes them."""
-    assert list(cache.direct_imports("demo.sub.module", False, source)) == expected
+    assert list(cache.direct_imports("demo.sub.module", False, ast.parse(source))) == expected
 
 
 @pytest.mark.parametrize("damage", ["", "[1, 2]", "{", "\0"])
 def test_damaged_notes_of_imports_are_found_again(package, damage):
     """They are a help, never a reason to fail or to miss an edit."""
     package.run()
-    [notes] = package.cache_dir.rglob("imports.json")
+    [notes] = package.cache_dir.rglob("sources.json")
     notes.write_text(damage)
     assert package.run().stdout.split() == ["7.0", "1.0", "hit", "hit"]
     package.write("constants", "FACTOR = 4.0\n")

@@ -13,6 +13,7 @@ base = "iris"
 runs = {RUNS}
 seed = 3
 sampling = "sobol"
+accept = ["mission not finished"]
 
 [set]
 "timeline.t_end_s" = 4.0

@@ -12,6 +12,10 @@ from px4lockstep.part.limits import ANY_UNIT
 
 MAX_RUNS = 1_000_000
 MAX_INPUTS = 500
+Accepted = Literal[
+    "crashed", "never took off", "tipped over", "out of control", "mission not finished", "landed away", "stopped"
+]
+"""Failures that a campaign may accept: words of `flights.outcome`."""
 
 
 def _one_type(values: Any) -> Any:
@@ -59,6 +63,9 @@ class CampaignTable(Part):
     seed: int = entry(0, "Of all that is sampled.", ge=0, lt=2**63)
     sampling: Literal["random", "latin_hypercube", "sobol"] = entry("random", "How distributions are sampled.")
     own_seeds: bool = entry(True, "Whether each run has a seed of its own, `aircraft.seed`, from seed and index.")
+    accept: tuple[Accepted, ...] = entry(
+        (), "Outcomes that may pass although the flight failed. Without it, a failed flight never passes."
+    )
 
 
 class Vary(Part):

@@ -18,6 +18,7 @@ from px4lockstep.campaigns.result_rows import ERROR, Row
 from px4lockstep.engine.buffers import grow_in_memory
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import HostError, LockstepError, SimulationError
+from px4lockstep.flights.outcome import Outcome
 from px4lockstep.flights.run import Run, fly
 from px4lockstep.processes import ask_child, crash_of
 from px4lockstep.px4.console import log_of_console
@@ -81,7 +82,7 @@ class Flyer:
         return Row(
             index=index,
             status=ERROR if problems else outcome.word,
-            passed=None if problems else passes(self._campaign.file.pass_, values),
+            passed=None if problems else self._passes(outcome, values),
             reason=outcome.reason,
             error="\n".join(problems) or None,
             digest=run.digest,
@@ -89,6 +90,13 @@ class Flyer:
             inputs=inputs,
             metrics=values,
         )
+
+    def _passes(self, outcome: Outcome, values: dict[str, Any]) -> bool | None:
+        """Return whether the outcome is accepted and all criteria are met; None if the campaign has neither."""
+        criteria, accepted = self._campaign.file.pass_, self._campaign.file.campaign.accept
+        if not criteria and not accepted:
+            return None
+        return (outcome.is_success or outcome.word in accepted) and passes(criteria, values) is not False
 
     def _lend_memory(self, simulation: Simulation) -> None:
         """Let a flight log to where the one before has: memory that is new costs as much time as a metric."""

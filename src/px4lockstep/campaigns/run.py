@@ -8,6 +8,7 @@ rows in the order of their index.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -84,6 +85,25 @@ def run_campaign(
         InputError: If anything is wrong with the file, before the first flight; or if it names code and is not trusted.
         SimulationError: If no worker can be started.
     """
+    with started_campaign(
+        file, runs=runs, workers=workers, engine=engine, scheduler=scheduler, out=out, resume=resume, trust=trust
+    ) as (folder, executor):
+        return fly_campaign(folder, executor, watch)
+
+
+@contextmanager
+def started_campaign(
+    file: str | Path,
+    *,
+    runs: int | None = None,
+    workers: int | None = None,
+    engine: Literal["local", "dask"] = "local",
+    scheduler: str | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    trust: bool = False,
+) -> Iterator[tuple[CampaignFolder, Executor]]:
+    """Check a campaign, start its workers and rehearse; yield its folder and the workers."""
     if workers is not None and not 1 <= workers <= 1_000:
         raise InputError(f"workers = {workers} is not allowed; it must be 1 to 1000")
     if engine not in ("local", "dask"):
@@ -106,7 +126,7 @@ def run_campaign(
             rehearse(executor)
         if folder is None:
             folder = CampaignFolder.create(out, campaign, read_text(file, MAX_BYTES, WHAT))
-        return fly_campaign(folder, executor, watch)
+        yield folder, executor
 
 
 def fly_campaign(folder: CampaignFolder, executor: Executor, watch: Watch | None = None) -> CampaignResult:

@@ -12,7 +12,7 @@ from px4lockstep.campaigns.folder import PLOTS, SUMMARY, CampaignFolder
 from px4lockstep.campaigns.results import read_results, results_of
 from px4lockstep.campaigns.results_table import Results
 from px4lockstep.campaigns.run import Progress as Done
-from px4lockstep.campaigns.run import row_of, run_campaign
+from px4lockstep.campaigns.run import fly_campaign, row_of, started_campaign
 from px4lockstep.campaigns.summary import summary_of
 from px4lockstep.cli.console import Console
 from px4lockstep.cli.interrupts import interrupts
@@ -33,27 +33,30 @@ def run_file(file: Path, engine: str, plots: bool, as_json: bool, **options: Any
     if engine not in ("local", "dask"):
         raise InputError(f"--engine {engine} is unknown; allowed are local, dask")
     console = Console(stderr=True)
+    with (
+        _progress(console, quiet=as_json) as bar,
+        started_campaign(file, engine=cast(Literal["local", "dask"], engine), **options) as (folder, executor),
+        interrupts.deferred(),
+    ):
+
+        def watch(done: Done) -> bool:
+            if isinstance(bar, CampaignProgress):
+                bar.show(done)
+            return not interrupts.is_noted
+
+        flown = fly_campaign(folder, executor, watch)
     with interrupts.deferred():
-        interrupts.check()
-        with _progress(console, quiet=as_json) as bar:
-
-            def watch(done: Done) -> bool:
-                if isinstance(bar, CampaignProgress):
-                    bar.show(done)
-                return not interrupts.is_noted
-
-            flown = run_campaign(file, engine=cast(Literal["local", "dask"], engine), watch=watch, **options)
-        summary = _numbers(flown.folder)
-        flown.folder.write(SUMMARY, to_json(summary, indent=2) + "\n")
+        summary = _numbers(folder)
+        folder.write(SUMMARY, to_json(summary, indent=2) + "\n")
         if plots and flown.is_complete:
             with suppress(KeyboardInterrupt), interrupts.raised():
-                save_plot(plot_campaign(_results(flown.folder)), flown.folder.path / PLOTS)
+                save_plot(plot_campaign(_results(folder)), folder.path / PLOTS)
         _show(summary, as_json)
         if not flown.is_complete:
-            trust = "" if is_trusted(flown.folder.path) or not flown.folder.campaign.names_code else " --trust"
+            trust = "" if is_trusted(folder.path) or not folder.campaign.names_code else " --trust"
             write_err(
-                f"interrupted: {flown.folder.path} has {summary['runs']} of {flown.folder.campaign.runs} runs; go on "
-                f"with px4lockstep campaign run {flown.folder.path} --resume{trust}\n"
+                f"interrupted: {folder.path} has {summary['runs']} of {folder.campaign.runs} runs; go on "
+                f"with px4lockstep campaign run {folder.path} --resume{trust}\n"
             )
             return interrupts.code
     return FLOWN

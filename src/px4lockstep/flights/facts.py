@@ -188,13 +188,22 @@ class Facts:
         """Speed downward at the end."""
         return float(self.log["vel_ned"][-1][2]) if self.log.rows and "vel_ned" in self.log else None
 
+    def _tilt_deg(self, row: int) -> float | None:
+        if not self.log.rows or "q_bn" not in self.log:
+            return None
+        _, x, y, _ = self.log["q_bn"][row]
+        return float(interpreted(tilt_deg)(float(x), float(y)))
+
     @cached_property
     def tilt_deg(self) -> float | None:
         """Angle between the body's z axis and down at the end."""
-        if not self.log.rows or "q_bn" not in self.log:
-            return None
-        _, x, y, _ = self.log["q_bn"][-1]
-        return float(interpreted(tilt_deg)(float(x), float(y)))
+        return self._tilt_deg(-1)
+
+    @cached_property
+    def was_upright(self) -> bool:
+        """Whether it was tilted little enough to stand at the start."""
+        start_deg = self._tilt_deg(0)
+        return start_deg is not None and start_deg < STANDING_DEG
 
     @cached_property
     def tilted_since_s(self) -> float:

@@ -84,7 +84,11 @@ def _stopped(facts: "Facts") -> Outcome | None:
 
 
 def _nothing_asked(facts: "Facts") -> Outcome | None:
-    return None if facts.asks else Outcome(NOTHING_ASKED, "no mission, return or landing was requested")
+    """Accept a flight without a task, unless the vehicle stood upright before it and lies on its side now."""
+    if facts.asks:
+        return None
+    tipped_over = _tipped_over(facts) if facts.was_upright else None
+    return tipped_over or Outcome(NOTHING_ASKED, "no mission, return or landing was requested")
 
 
 def _not_begun(facts: "Facts") -> Outcome | None:

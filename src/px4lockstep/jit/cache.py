@@ -3,6 +3,7 @@
 Numba stamps a cached function with the source file it stands in, and so misses an edit in a function that it calls.
 Here the stamp covers the module and every module that it imports, directly or not, except the standard library and
 installed packages other than px4lockstep. An edit recompiles the kernels of the modules that see it, and nothing else.
+Comments, docstrings, error messages and the descriptions of keys are not part of the stamp.
 Values of globals that a user's function reads are part of the key, since they may come from outside the sources.
 
 The folder is `PX4LOCKSTEP_CACHE_DIR`, else the user's cache directory. The versions of Numba and Python are part of
@@ -43,6 +44,8 @@ LOCK = "compiling.lock"
 START_NS = time.time_ns()
 """About when this process began: sources that are newer are not the ones that it runs."""
 STAMP_DIGITS = 16
+ENTRY_DESCRIPTION = 1
+"""The position of a key's description among the arguments of `entry`."""
 KEPT_STAMPS = 4
 """How many versions of a function's sources keep their compiled code: two checkouts, each before and after an edit."""
 
@@ -99,16 +102,12 @@ def _find_source(module_name: str) -> Path | None:
     return path if is_own or not any(path.is_relative_to(folder) for folder in INSTALLED) else None
 
 
-def direct_imports(module_name: str, is_package: bool, source: str) -> tuple[str, ...]:
-    """Return the dotted names that a source may import.
+def direct_imports(module_name: str, is_package: bool, tree: ast.AST) -> tuple[str, ...]:
+    """Return the dotted names that a module may import.
 
     `from package import name` gives both `package` and `package.name`: one of them is the module that matters.
     """
     found: dict[str, None] = {}
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:
-        return ()
     for node in _statements(tree):
         if isinstance(node, ast.Import):
             found |= dict.fromkeys(alias.name for alias in node.names)
@@ -131,22 +130,40 @@ def _statements(node: ast.AST) -> Iterator[ast.stmt]:
             yield from _statements(child)
 
 
-class _KnownImports:
-    """What sources import, kept on disk by the hash of each source: to parse them all takes a tenth of a second."""
+class _WithoutProse(ast.NodeTransformer):
+    """Drops the strings that only people read: docstrings, error messages, descriptions of keys."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        return None if is_text else self.generic_visit(node)
+
+    def visit_Raise(self, _: ast.Raise) -> ast.AST:
+        return ast.Raise()
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Name) and node.func.id == "entry":
+            node.args = [arg for i, arg in enumerate(node.args) if i != ENTRY_DESCRIPTION]
+        return self.generic_visit(node)
+
+
+class _KnownSources:
+    """Imports and code hash of each source, kept on disk by the hash of the source: parsing them all takes a second."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._is_new = False
-        self._imports: dict[str, list[str]] = {}
-        with contextlib.suppress(OSError, ValueError, TypeError):  # none yet, or damaged: they are found again
-            self._imports = dict(json.loads(path.read_bytes()))
+        self._known: dict[str, tuple[str, list[str]]] = {}
+        with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):  # none yet, or damaged
+            self._known = {
+                key: (str(code), list(names)) for key, (code, names) in json.loads(path.read_bytes()).items()
+            }
 
-    def of(self, module_name: str, is_package: bool, source: bytes) -> list[str]:
+    def of(self, module_name: str, is_package: bool, source: bytes) -> tuple[str, list[str]]:
         key = hashlib.sha256(f"{module_name} {is_package}\0".encode() + source).hexdigest()
-        if key not in self._imports:
-            self._imports[key] = list(direct_imports(module_name, is_package, source.decode(errors="replace")))
+        if key not in self._known:
+            self._known[key] = _parse(module_name, is_package, source)
             self._is_new = True
-        return self._imports[key]
+        return self._known[key]
 
     def save(self) -> None:
         if self._is_new:
@@ -154,17 +171,27 @@ class _KnownImports:
             with contextlib.suppress(OSError, InputError):  # saving kernels says if the folder can't be written
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 with atomic_write(self._path) as file:
-                    file.write(json.dumps(self._imports).encode())
+                    file.write(json.dumps(self._known).encode())
 
 
-_known_imports = functools.cache(_KnownImports)
+_known_sources = functools.cache(_KnownSources)
+
+
+def _parse(module_name: str, is_package: bool, source: bytes) -> tuple[str, list[str]]:
+    """Return the hash of a module's code without its prose, and the names that it may import."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return hashlib.sha256(source).hexdigest(), []
+    imports = direct_imports(module_name, is_package, tree)
+    return hashlib.sha256(ast.dump(_WithoutProse().visit(tree)).encode()).hexdigest(), list(imports)
 
 
 def source_stamp(module_name: str, path: Path) -> str:
-    """Return a hash over a module's source and the sources of all it imports whose edits count."""
+    """Return a hash over the code of a module and of all it imports whose edits count."""
     digest = hashlib.sha256()
-    for name, (_, source) in sorted(_walk(module_name, path).items()):
-        digest.update(name.encode() + b"\0" + hashlib.sha256(source).digest())
+    for name, (_, code) in sorted(_walk(module_name, path).items()):
+        digest.update(f"{name}\0{code}\0".encode())
     return digest.hexdigest()
 
 
@@ -174,21 +201,33 @@ def _sources(module_name: str, path: Path) -> tuple[Path, ...]:
     return tuple(file for file, _ in _walk(module_name, path).values())
 
 
-def _walk(module_name: str, path: Path) -> dict[str, tuple[Path, bytes]]:
-    """Read a module and all it imports; return files and sources by name."""
-    known = _known_imports(cache_root() / "imports.json")
-    found: dict[str, tuple[Path, bytes]] = {}
+def _walk(module_name: str, path: Path) -> dict[str, tuple[Path, str]]:
+    """Read a module and all it imports; return files and code hashes by name."""
+    known = _known_sources(cache_root() / "sources.json")
+    found: dict[str, tuple[Path, str]] = {}
     todo = [(module_name, path)]
     while todo:
         name, file = todo.pop()
         if name not in found:
-            found[name] = file, file.read_bytes()
-            for imported in known.of(name, file.name == "__init__.py", found[name][1]):
+            code, imports = known.of(name, file.name == "__init__.py", file.read_bytes())
+            found[name] = file, code
+            for imported in imports:
                 source_file = _find_source(imported) if imported not in found else None
                 if source_file is not None:
                     todo.append((imported, source_file))
     known.save()
     return found
+
+
+def _code_hash(code: types.CodeType) -> str:
+    """Return a hash of compiled Python code without its docstring and line numbers."""
+    digest = hashlib.sha256(code.co_code + repr((code.co_names, code.co_varnames)).encode())
+    for value in code.co_consts:
+        if isinstance(value, types.CodeType):
+            digest.update(_code_hash(value).encode())
+        elif not (isinstance(value, str) and " " in value):  # no field of a record has such a name
+            digest.update(repr(value).encode())
+    return digest.hexdigest()
 
 
 def _constants(py_func: Callable[..., Any], seen: list[Callable[..., Any]]) -> Iterator[str]:
@@ -219,7 +258,7 @@ class ImportAwareLocator(caching._CacheLocator):  # type: ignore[misc]  # Numba 
     def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
         self._module_name = py_func.__module__
         self._path = Path(py_file)
-        self._lineno = py_func.__code__.co_firstlineno
+        self._code = py_func.__code__
         # A script's module is called `__main__`, as any other's is: its path tells them apart.
         folder = self._module_name
         if "." not in folder or folder == "__main__":
@@ -233,7 +272,7 @@ class ImportAwareLocator(caching._CacheLocator):  # type: ignore[misc]  # Numba 
         return source_stamp(self._module_name, self._path)
 
     def get_disambiguator(self) -> str:
-        return str(self._lineno)
+        return _code_hash(self._code)[:STAMP_DIGITS]  # a line number would change with every comment above
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> "ImportAwareLocator | None":
