@@ -4,27 +4,33 @@ BIN := $(VENV)/bin
 # Compiled kernels of this checkout stay in it, so that a fresh clone starts cold.
 export PX4LOCKSTEP_CACHE_DIR ?= $(CURDIR)/.cache/px4lockstep
 
-.PHONY: fly check test test-all warm lint bench pictures digests fuzz fuzz-atheris clean
+.PHONY: fly check test test-all warm lint docs linkcheck bench pictures digests fuzz fuzz-atheris clean
 
 check: lint warm  # the fast tier, in this process: under two minutes
 	$(BIN)/python -m pytest -q -n 2 -m fast
 
-test: lint warm  # everything but long proofs
+test: lint docs warm  # everything but long proofs
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-test-all: lint warm  # long proofs too: many seeds, wall-clock flows, clean installations
+test-all: lint docs warm  # long proofs too: many seeds, wall-clock flows, clean installations
 	$(BIN)/python -m pytest -n 2
 
 warm: $(VENV)/ready  # compile before the tests, which then share what is compiled
 	$(BIN)/python tests/support/warm_cache.py
 
-fly: $(VENV)/ready
+fly: $(VENV)/installed
 	env -u PX4LOCKSTEP_CACHE_DIR $(BIN)/px4lockstep run iris  # into the user's cache, where later commands look
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/ready  # the documentation site, in docs/_build/html; a warning or a dead internal link is an error
+	$(BIN)/python -m sphinx -q -W --keep-going -n -b html docs docs/_build/html
+
+linkcheck: $(VENV)/ready  # follow the links that lead outside
+	$(BIN)/python -m sphinx -q -b linkcheck docs docs/_build/linkcheck
 
 bench: $(VENV)/ready
 	PYTHONPATH=benchmarks $(BIN)/python -m pytest benchmarks -s --benchmark-columns=min,median,ops
@@ -45,11 +51,15 @@ fuzz-atheris: $(VENV)/ready  # FORMAT=recordings or logs, by the coverage of RUN
 digests: $(VENV)/ready  # REASON="why the flights of aircraft that ship are others now"
 	$(BIN)/python tools/renew_digests.py --reason "$$REASON"
 
-$(VENV)/ready: pyproject.toml
+$(VENV)/installed: pyproject.toml  # what a flight needs, nothing else
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/ready: $(VENV)/installed  # what developers need too
+	$(BIN)/python -m pip install --quiet --editable ".[dev,docs]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .cache docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,12 +1,13 @@
 """The documents: their examples run, their links lead somewhere, and the table of proofs names tests that exist."""
 
+import importlib
 import re
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -36,8 +37,8 @@ def test_links_lead_somewhere(page):
 
 
 def test_the_table_of_proofs_names_tests_that_exist():
-    """Every file and every test in docs/verification.md."""
-    text = (ROOT / "docs" / "verification.md").read_text("utf-8")
+    """Every file and every test in docs/reference/verification.md."""
+    text = (ROOT / "docs" / "reference" / "verification.md").read_text("utf-8")
     sources = {path: path.read_text("utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py"))}
     files = re.findall(r"`([\w/]+\.py)", text)
     assert len(files) > 20
@@ -46,3 +47,25 @@ def test_the_table_of_proofs_names_tests_that_exist():
     for name in re.findall(r"\b(test_\w+)(?!\w*\.py)\b", text):
         if (name + ".py") not in text:
             assert any(f"def {name}(" in source for source in sources.values()), name
+
+
+@pytest.mark.parametrize("package", ["px4lockstep", "px4lockstep.px4"])
+def test_the_api_reference_has_every_public_name(package):
+    """Each name of the public front, once, under its package."""
+    text = (ROOT / "docs" / "reference" / "api.md").read_text("utf-8")
+    listed = [
+        name
+        for module, block in re.findall(r"currentmodule:: (\S+)\n(.*?)```", text, re.DOTALL)
+        if module == package
+        for name in re.findall(r"^\.\. auto\w+:: (\w+)$", block, re.MULTILINE)
+    ]
+    assert sorted(listed) == sorted(set(importlib.import_module(package).__all__) - {"__version__"})
+
+
+def test_every_page_is_in_a_table_of_contents():
+    """Every page of the documentation is reached from the front page."""
+    index = (ROOT / "docs" / "index.md").read_text("utf-8")
+    pages = {str(page.relative_to(ROOT / "docs").with_suffix("")) for page in (ROOT / "docs").rglob("*.md")}
+    assert pages - {"index"} == set(
+        re.findall(r"^((?:tutorials|howto|reference|explanation)/\w+)$", index, re.MULTILINE)
+    )

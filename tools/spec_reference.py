@@ -1,4 +1,4 @@
-"""Write the reference of aircraft files into docs/spec.md again: `.venv/bin/python tools/spec_reference.py`.
+"""Write the reference of aircraft files into docs/reference/spec.md again: `.venv/bin/python tools/spec_reference.py`.
 
 It is made from the models, so that it can't be wrong.
 """
@@ -15,7 +15,7 @@ from px4lockstep.part import EachAxis, Matrix, Number, Part, Quaternion, all_tab
 from px4lockstep.part.limits import INT32, LARGEST, SMALLEST, Limits
 from px4lockstep.spec.spec import Spec
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "spec.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "spec.md"
 BEGIN, END = "<!-- reference: begin -->\n", "<!-- reference: end -->\n"
 PLAIN = {float: "number", int: "whole number", bool: "true or false", str: "string"}
 NAMED = {

@@ -3,7 +3,7 @@
 A spec or campaign file is data, except where it names code: PX4's library or program, a metric in Python. Such code
 runs only if the user chose it: by the command line, in Python or by the environment; or because the file that names it
 lies in a folder of the user's list (`px4lockstep trust DIR`) or of `PX4LOCKSTEP_TRUST`. See
-docs/files_from_strangers.md.
+docs/howto/untrusted_files.md.
 """
 
 import json

@@ -1,6 +1,7 @@
 """The Iris mission with each integrator, beside the errors that PX4Lockstep.jl publishes for its own over 60 s.
 
-The wind changes every ms, theirs and here. Their reference is RK45 at 1e-7, ours RK45 at 1e-10; see docs/comparison.md.
+The wind changes every ms, theirs and here. Their reference is RK45 at 1e-7, ours RK45 at 1e-10; see
+docs/explanation/comparison.md.
 """
 
 from functools import cache

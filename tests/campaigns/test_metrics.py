@@ -395,8 +395,8 @@ def test_every_kind_says_what_it_is():
 
 
 def test_the_documents_have_every_kind_and_signal():
-    """The tables of docs/metrics.md are the code's, row by row."""
-    text = (HERE.parents[1] / "docs" / "metrics.md").read_text("utf-8")
+    """The tables of docs/reference/metrics.md are the code's, row by row."""
+    text = (HERE.parents[1] / "docs" / "reference" / "metrics.md").read_text("utf-8")
     for name, kind in KINDS.items():
         unit = "yes or no" if kind.is_bool else kind.unit or "the signal's"
         options = ", ".join([*(f"`{option}`" for option in kind.needs), *(f"[`{option}`]" for option in kind.may)])

@@ -1,4 +1,4 @@
-"""docs/campaigns.md lists every key of the file and every column of the results."""
+"""docs/howto/campaigns.md lists every key of the file and every column of the results."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from px4lockstep.campaigns.result_rows import ABOUT
 from px4lockstep.campaigns.stopping import StopTable
 from px4lockstep.part import keys_of
 
-PAGE = (Path(__file__).parents[2] / "docs" / "campaigns.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "campaigns.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("table", [CampaignTable, Vary, CriterionTable, StopTable])

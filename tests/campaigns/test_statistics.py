@@ -43,7 +43,7 @@ def test_the_interval_of_a_proportion_covers_as_the_binomial_distribution_says()
     ("count", "mean", "least"), [(20, 0.954, 0.899), (100, 0.951, 0.921), (300, 0.950, 0.936), (1000, 0.950, 0.940)]
 )
 def test_coverage_of_proportions_as_documented(count, mean, least):
-    """Exact, over chances from 1 to 99 %; docs/campaign_statistics.md has these numbers."""
+    """Exact, over chances from 1 to 99 %; docs/explanation/campaign_statistics.md has these numbers."""
     coverage = wilson_coverage(CHANCES, count)
     assert round(coverage.mean(), 3) == mean
     assert round(coverage.min(), 3) == least

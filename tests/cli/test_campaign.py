@@ -47,7 +47,7 @@ def test_show_prints_one_object_and_nothing_else(folder):
     """With what is documented."""
     finished = campaign("show", folder, "--json", cwd=folder)
     said = json.loads(finished.stdout)
-    documented = Path(__file__).parents[2].joinpath("docs", "command_line.md").read_text("utf-8")
+    documented = Path(__file__).parents[2].joinpath("docs", "reference", "command_line.md").read_text("utf-8")
     assert all(f"`{name}`" in documented for name in said)
     assert (said["runs"], said["runs_asked"], said["complete"]) == (RUNS, RUNS, True)
     assert said["by_status"] == {"mission not finished": RUNS - 1, "error": 1}

@@ -1,4 +1,4 @@
-"""The double of stock PX4 does what was measured of the real one: each row of the table in docs/px4_sitl.md."""
+"""The double of stock PX4 does what was measured of the real one: each row of the table in docs/howto/px4_sitl.md."""
 
 import signal
 import subprocess

@@ -61,7 +61,7 @@ def test_every_integrator_has_its_cost_and_its_errors(compared):
 
 
 def test_the_local_defect_halves_as_the_orders_say(compared):
-    """Median over the intervals that count; RK4's nears 16 from above: see docs/comparison.md."""
+    """Median over the intervals that count; RK4's nears 16 from above: see docs/explanation/comparison.md."""
     defects = compared.local_defect
     assert defects.step_us == 1_000
     assert len(defects.time_s) == 600

@@ -36,7 +36,7 @@ def test_the_checker_agrees_on_40_random_aircraft(tool):
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 def test_the_checker_agrees_on_500_random_aircraft(tool, part):
-    """The table in docs/verification.md: about 50 in each part, those that can't fly aside."""
+    """The table in docs/reference/verification.md: about 50 in each part, those that can't fly aside."""
     assert len(compare(tool, range(part * 65, part * 65 + 65))) > 40
 
 

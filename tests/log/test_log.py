@@ -50,8 +50,8 @@ def test_every_column_says_what_it_is():
 
 
 def test_the_documents_have_every_column():
-    """The table at the end of docs/logs.md is the schema, row by row."""
-    text = (Path(__file__).resolve().parents[2] / "docs" / "logs.md").read_text("utf-8")
+    """The table at the end of docs/reference/logs.md is the schema, row by row."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "logs.md").read_text("utf-8")
     rows = [line for line in text.partition("## The schema")[2].splitlines() if line.startswith("| `")]
     assert rows == [
         f"| `{column.name}` | {column.unit} | {column.shape or '-'} | {column.description} | `{column.source}` |"

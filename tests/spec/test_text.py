@@ -17,8 +17,8 @@ from px4lockstep.spec.shipped import shipped_aircraft
 from px4lockstep.spec.spec import Spec
 from px4lockstep.spec.toml_text import to_toml
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "spec.md"
-reference = runpy.run_path(str(PAGE.parents[1] / "tools" / "spec_reference.py"))["reference"]
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "spec.md"
+reference = runpy.run_path(str(PAGE.parents[2] / "tools" / "spec_reference.py"))["reference"]
 
 
 def test_everything_comes_back_from_the_resolved_file(tmp_path):

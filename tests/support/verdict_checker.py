@@ -1,6 +1,6 @@
 """A verdict on a flight from the columns of its log, the mission's text and the planned end, by nothing of the package.
 
-It follows the table of outcomes in docs/logs.md, in its order.
+It follows the table of outcomes in docs/reference/logs.md, in its order.
 """
 
 import math

@@ -37,7 +37,7 @@ def load_campaign(path: str | Path, runs: int | None = None, *, trust: bool = Fa
     Args:
         path: The TOML file.
         runs: How many runs, in the place of the file's.
-        trust: Whether to run the code that its files name, wherever they are: see docs/files_from_strangers.md.
+        trust: Whether to run the code that its files name, wherever they are: see docs/howto/untrusted_files.md.
 
     Raises:
         InputError: If anything is wrong with it or with the aircraft file, with all of it in one report; or if they

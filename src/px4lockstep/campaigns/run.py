@@ -79,7 +79,7 @@ def run_campaign(
         out: The folder; left out, a new one in `campaigns/`.
         resume: Whether to go on with the campaign in that folder: what is there is not flown again.
         watch: Is told of each row; returns whether to go on.
-        trust: Whether to run the code that the file or folder names: see docs/files_from_strangers.md.
+        trust: Whether to run the code that the file or folder names: see docs/howto/untrusted_files.md.
 
     Raises:
         InputError: If anything is wrong with the file, before the first flight; or if it names code and is not trusted.

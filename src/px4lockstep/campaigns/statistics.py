@@ -5,7 +5,7 @@
     quantile      between two order statistics, whose ranks are quantiles of the binomial distribution of n and q
 
 All of them take runs as independent. What that means for runs sampled by Latin hypercube or Sobol', and how often each
-interval covers the truth, is in docs/campaign_statistics.md.
+interval covers the truth, is in docs/explanation/campaign_statistics.md.
 
 Wilson's interval, since it is right where campaigns are: with few failures or none the usual p ± z sqrt(p (1 - p) / n)
 has no width and covers far less often than it says, and the "exact" one of Clopper and Pearson is wider than need be.

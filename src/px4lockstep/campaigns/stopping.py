@@ -5,7 +5,7 @@ the order of their indices alone, so that any number of workers stops at the sam
 
 It looks at the width of an interval, not at where it is. That costs far less coverage than to look again and again
 whether an interval leaves out a value (Chow and Robbins: as the width goes to 0, nothing): measured in
-docs/campaign_statistics.md and in the tests.
+docs/explanation/campaign_statistics.md and in the tests.
 
 References:
     Y. S. Chow, H. Robbins, On the asymptotic theory of fixed-width sequential confidence intervals for the mean, Annals

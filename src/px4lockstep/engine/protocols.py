@@ -1,4 +1,4 @@
-"""What a user's object must offer to take a stage's place, with an example each in `docs/engine.md`.
+"""What a user's object must offer to take a stage's place, with an example each in `docs/explanation/engine.md`.
 
 At each boundary where its stage is due, the engine calls `step` with
 

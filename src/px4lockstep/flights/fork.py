@@ -143,7 +143,7 @@ def fork(
         plots: Whether to draw them.
         force: Whether `run.log_csv` and `run.recording_out` may overwrite files outside the run folder.
         console: The file that PX4's console goes into, if it does: `px4.log` of each branch then begins with it.
-        trust: Whether to load the library that the run folder names: see docs/files_from_strangers.md.
+        trust: Whether to load the library that the run folder names: see docs/howto/untrusted_files.md.
 
     Raises:
         InputError: If it can't be read or flown, a change can't be made in flight, or the run folder is not trusted.

@@ -169,7 +169,7 @@ def simulate(spec: str | Path | Spec, /, *, watch: Watch | None = None, trust: b
     Args:
         spec: The name of an aircraft that ships with the package (`iris`), the path of a file, or a loaded one.
         watch: Called with the simulation after every simulated second; if it returns True, the flight ends.
-        trust: Whether to run the code that the file names, wherever it is: see docs/files_from_strangers.md.
+        trust: Whether to run the code that the file names, wherever it is: see docs/howto/untrusted_files.md.
         overrides: Values by dotted key that replace the file's: `**{"power.batteries[0].soc0": 0.5}`.
 
     Returns:

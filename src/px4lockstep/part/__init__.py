@@ -157,7 +157,7 @@ def entry(default: Any = ..., doc: str = "", unit: str = "", *, stage: str | Non
 
 def path_entry(doc: str, stage: str = "files", code: str | None = None) -> Any:
     """Return a key that has a path, or none; `code` is the kind of autopilot that runs what it names, if one does."""
-    doc += " It names code: see docs/files_from_strangers.md." if code else ""
+    doc += " It names code: see docs/howto/untrusted_files.md." if code else ""
     return entry(None, doc, stage=stage, min_length=1, extra={"path": True} | ({"code": code} if code else {}))
 
 

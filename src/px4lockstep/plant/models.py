@@ -176,7 +176,7 @@ class FreeFall(ReferencePlant):
 
 @dataclass(frozen=True)
 class UserPlant:
-    """A plant of your own: see `user` for the signatures, `docs/plants.md` for an example.
+    """A plant of your own: see `user` for the signatures, `docs/howto/own_plant.md` for an example.
 
     Args:
         groups: The number of states in each group, in the order of `layout.GROUPS`. Tolerances go by group.

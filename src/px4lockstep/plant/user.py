@@ -1,6 +1,7 @@
 """A user's plant: functions behind addresses, so that the loop need not be compiled again for it.
 
-Each is a plain function, written as a kernel is (see `docs/plants.md`), and compiled by `UserPlant` with the signature
+Each is a plain function, written as a kernel is (see `docs/howto/own_plant.md`), and compiled by `UserPlant` with the
+signature
 
     rhs(t_s, state, inputs, params, dstate)        writes dstate.x[0:n_x]; pure
     outputs(t_s, state, inputs, params, outputs)   writes outputs.values; pure

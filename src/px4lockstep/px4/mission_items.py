@@ -16,7 +16,7 @@ from px4lockstep.errors import ErrorLines
 
 
 class Command(IntEnum):
-    """The commands that can be flown, with MAVLink's numbers; each is `MAV_CMD_NAV_…`, or `MAV_CMD_…` for DO_…."""
+    """The commands that can be flown, with MAVLink's numbers; each is `MAV_CMD_NAV_…`, or `MAV_CMD_…` for `DO_…`."""
 
     WAYPOINT = 16
     LOITER_UNLIMITED = 17

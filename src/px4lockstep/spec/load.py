@@ -48,7 +48,7 @@ def load_spec(
         overrides: Values by dotted key that replace the file's: `{"environment.wind": "ou"}`.
         settings: The same as texts, as the command line has them: `["environment.wind=ou"]`.
         reads_mission: Whether to read the mission too; else `spec.mission` does, when it is asked for.
-        trust: Whether to run the code that its files name, wherever they are: see docs/files_from_strangers.md.
+        trust: Whether to run the code that its files name, wherever they are: see docs/howto/untrusted_files.md.
 
     Returns:
         All values and the mission, with defaults for what was left out.

@@ -1,4 +1,4 @@
-"""Step responses of the built-in autopilot's loops, and that docs/autopilot.md tells them as they are."""
+"""Step responses of the built-in autopilot's loops, and that docs/explanation/autopilot.md tells them as they are."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from step_responses import LOOPS, respond
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "autopilot.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "explanation" / "autopilot.md"
 NAMES = [loop.name for loop in LOOPS]
 ROW = re.compile(r"^\| ([a-z ]+) \| ([\d.]+) (\S+) \| ([\d.]+) s \| ([\d.]+) % \| ([\d.]+) s \|$", re.MULTILINE)
 

@@ -2,9 +2,10 @@
 
     double.py -d -i INSTANCE -w FOLDER ETC
 
-It does what was measured of PX4 (docs/px4_sitl.md): connects to TCP 4560 + instance, waits for the first sensors and
-for the clock to advance, answers each step once, arms only with live sensors, takes commands and, from 4 s on, missions
-over UDP, and moves with the simulated clock alone. It has two UDP links, as PX4 has: of the API, from 14580 + instance
+It does what was measured of PX4 (docs/howto/px4_sitl.md): connects to TCP 4560 + instance, waits for the first sensors
+and for the clock to advance, answers each step once, arms only with live sensors, takes commands and, from 4 s on,
+missions over UDP, and moves with the simulated clock alone.
+It has two UDP links, as PX4 has: of the API, from 14580 + instance
 to 14540 + instance, and of ground stations, from 18570 + instance to whoever spoke there last. Heartbeats are told on
 both, and so are answers to commands, whoever has sent them. Its start scripts are found by a link `etc` in its folder,
 to ETC as it was given: if that is relative, it is so to its folder.

@@ -1,4 +1,4 @@
-"""docs/recording.md lists what is in the file: every array, text, attribute and field, with type and version."""
+"""docs/reference/recording.md lists the contents of the file: arrays, texts, attributes and fields, with types."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from px4lockstep.flights.recording.contents import ATTRIBUTES, ENTRIES, FORMAT, 
 from px4lockstep.flights.recording.file import BLOCK_BYTES, TITLE
 from px4lockstep.flights.recording.migrations import STEPS
 
-PAGE = (Path(__file__).parents[3] / "docs" / "recording.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "recording.md").read_text("utf-8")
 ROWS = dict(re.findall(r"^\| `([\w/…]+)` \| (.*) \|$", PAGE, re.MULTILINE))
 """The rows of tables by what stands first; of several the last."""
 

@@ -1,7 +1,7 @@
 """Real PX4 as the autopilot, through `libpx4_lockstep`: its modules in lockstep, one step per tick, in this process.
 
 The library has neither commander, estimator nor land detector: this is their host. It publishes the estimate, the
-batteries and the modes at every tick, steps PX4, and reads motors and setpoints (`exchange`); see docs/px4.md.
+batteries and the modes at every tick, steps PX4, and reads motors and setpoints (`exchange`); see docs/howto/px4.md.
 """
 
 import hashlib

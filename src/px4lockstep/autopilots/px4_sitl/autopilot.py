@@ -10,7 +10,7 @@ It is a process of its own, which gets sensors and gives motors, once per tick, 
 
 Before the flight PX4 boots and takes the mission, with the aircraft standing where it starts: that takes simulated time
 of PX4's, which is before the flight's zero. PX4 has threads, so two flights differ; a recording has its commands, and
-replays to the bit. docs/px4_sitl.md has all of it, with what to do when it stalls.
+replays to the bit. docs/howto/px4_sitl.md has all of it, with what to do when it stalls.
 """
 
 import math

@@ -39,7 +39,7 @@ class SitlOptions(Part):
     boot_s: Period = entry(6.0, "How long it boots before the flight begins, at least; of simulated time.", "s")
     ground_truth: bool = entry(False, "Whether it is told the true state too, for its log.")
     battery: bool = entry(True, "Whether it is told of the batteries, or simulates one of its own.")
-    sensors: SensorConfig = entry(SensorConfig(), "Sensors; see docs/sensors.md.")
+    sensors: SensorConfig = entry(SensorConfig(), "Sensors; see docs/explanation/sensors.md.")
 
     @property
     def boot_us(self) -> int:
