@@ -82,11 +82,22 @@ def test_the_caller_of_a_validation_may_check_later_with_the_place_of_each_part(
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("wnd", "did you mean 'wind'? "), ("GRAVITY", "did you mean 'Gravity'? "), ("x", ""), (3, "")],
+    [
+        ("wnd", "wind"),
+        ("GRAVITY", "Gravity"),
+        ("mas_kg", "mass_kg"),
+        ("mas", "mass_kg"),
+        ("gsp", "gps"),
+        ("wing_tip", None),
+        ("ma", None),
+        ("x", None),
+        (3, None),
+    ],
 )
-def test_a_close_name_is_suggested_and_only_a_close_one(name: object, hint: str) -> None:
-    """Whatever its case."""
-    assert did_you_mean(name, ["Gravity", "wind"]) == hint
+def test_only_close_names_are_suggested(name: object, hint: str | None) -> None:
+    """Case is ignored. The beginning of a name and the same letters in another order count as close."""
+    expected = f"did you mean {hint!r}? " if hint else ""
+    assert did_you_mean(name, ["Gravity", "wind", "mass_kg", "gps", "MIS_YAW_TMT"]) == expected
 
 
 class Wheel(Part, where="car.wheels", stage="plant"):

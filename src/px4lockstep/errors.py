@@ -1,6 +1,6 @@
-"""The exceptions of the package: one small tree.
+"""Exceptions of the package.
 
-An error says what was wrong, the value, what is allowed, and what to do.
+Each message states what is wrong, the value, what is allowed, and what to do.
 """
 
 import difflib
@@ -8,22 +8,26 @@ from collections.abc import Iterable
 from typing import Any
 
 MAX_ERRORS = 20
-"""Errors of a file that are shown; the others are counted."""
+"""Number of errors shown for a file; the rest are counted."""
 MAX_LINE = 5_000
-"""Characters of an error that are shown."""
+"""Number of characters shown of each error."""
+CLOSE = 0.75
+"""Similarity from which a known name is suggested for an unknown one (ratio of `difflib`)."""
+MIN_PREFIX = 3
+"""Length from which the beginning of a known name is close to it."""
 
 
 class LockstepError(Exception):
-    """Base of everything that px4lockstep raises on purpose."""
+    """Base class of all errors that px4lockstep raises on purpose."""
 
 
 class InputError(LockstepError):
-    """The user gave something that can't be right: a value, a name, a layout, a file.
+    """Invalid input: a value, a name, a layout or a file.
 
     Args:
-        text: What is wrong.
-        key: The key of the spec file that it is about, as a path: `("power", "batteries", 0, "soc0")`; empty if none.
-        findings: If it is a report of a file, what is wrong, without the places that the text has.
+        text: The message.
+        key: Path of the spec key in question, such as `("power", "batteries", 0, "soc0")`; empty if there is none.
+        findings: In the report of a file, the individual errors without their locations.
     """
 
     def __init__(self, text: str, *, key: tuple[str | int, ...] = (), findings: tuple[str, ...] = ()) -> None:
@@ -33,52 +37,52 @@ class InputError(LockstepError):
 
 
 class OutputError(InputError):
-    """A file that can't be written as it was asked for: a full disk, a folder without permission."""
+    """Failure to write a requested file, for example because the disk is full or the folder is read-only."""
 
 
 class StateError(LockstepError):
-    """A call that the object is not ready for: a snapshot of a failed run, a run that was closed."""
+    """Call that the object's state does not allow, such as a snapshot of a failed run."""
 
 
 class TimeError(InputError):
-    """A time, period or delay that is not a whole number of microseconds, or not in range."""
+    """Time, period or delay that is not a whole number of microseconds or is out of range."""
 
 
 class LayoutError(InputError):
-    """A record whose fields can't be used safely, or that does not match what was expected."""
+    """Record with unsafe fields, or with another layout than expected."""
 
 
 class SimulationError(LockstepError):
-    """A run that could not go on. Logs up to the failure are intact."""
+    """Run that was aborted. Its log is intact up to the failure."""
 
 
 class HostError(SimulationError):
-    """An autopilot of its own process that does not start, can't be reached, or ends: no outcome of the flight."""
+    """Autopilot process that does not start, does not respond or exits. This is not an outcome of the flight."""
 
 
 class StepError(SimulationError):
-    """An adaptive integrator could not reach the next boundary within its limits."""
+    """Adaptive integrator that cannot reach the next boundary within its limits."""
 
 
 class InvariantError(SimulationError):
-    """The validator found a broken invariant: the message has the time, the state and the value."""
+    """Violated invariant, found by the validator. The message gives time, state and value."""
 
 
 class Px4Error(LockstepError):
-    """PX4's library refused a call, or was used against its rules: the message has the call, its code and a remedy."""
+    """Call that the PX4 library rejected or does not allow. The message gives the call, its code and a remedy."""
 
 
 class MetricError(LockstepError):
-    """A metric that has no value for a flight: the message has the metric, the place and what was raised."""
+    """Metric that could not be evaluated for a flight. The message gives the metric, the location and the cause."""
 
 
 class ErrorLines(list[str]):
-    """The errors of a file: the first lines, each once and cut if it is long, and how many there are in `total`."""
+    """Errors of a file: the first ones, without duplicates and truncated if long. `total` counts all of them."""
 
     total = 0
 
     def append(self, line: str) -> None:
-        """Count an error, and keep it if it is among the first."""
+        """Count an error, and store it if it is among the first."""
         if len(self) < MAX_ERRORS:
             line = line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"
             if line in self:
@@ -87,20 +91,33 @@ class ErrorLines(list[str]):
         self.total += 1
 
     def shown(self) -> list[str]:
-        """Return the lines, with how many more there are."""
+        """Return the stored lines, followed by the number of omitted ones."""
         return [*self, *([f"… and {self.total - len(self):,} more"] if self.total > len(self) else [])]
 
 
-def did_you_mean(name: Any, known: Iterable[str]) -> str:
-    """Return `did you mean 'x'? ` for the known name that is closest to one that is unknown; empty if none is close."""
+def close_names(name: Any, known: Iterable[str]) -> list[str]:
+    """Return the known names that are close to an unknown one, the closest first.
+
+    Close are names that are similar, that have the same letters in another order, or that begin with the unknown name.
+    Case is ignored.
+    """
     if not isinstance(name, str):
-        return ""
-    by_lower = {item.lower(): item for item in known}
-    closest = difflib.get_close_matches(name.lower(), by_lower, 1)
-    return f"did you mean {by_lower[closest[0]]!r}? " if closest else ""
+        return []
+    lower, by_lower = name.lower(), {item.lower(): item for item in known}
+    found = difflib.get_close_matches(lower, by_lower, 3, CLOSE)
+    found += [item for item in by_lower if sorted(item) == sorted(lower)]
+    if len(lower) >= MIN_PREFIX:
+        found += sorted((item for item in by_lower if item.startswith(lower)), key=len)
+    return [by_lower[item] for item in dict.fromkeys(found)]
+
+
+def did_you_mean(name: Any, known: Iterable[str]) -> str:
+    """Return `did you mean 'x'? ` with the known name that is closest to an unknown one; empty if none is close."""
+    closest = close_names(name, known)
+    return f"did you mean {closest[0]!r}? " if closest else ""
 
 
 def suggestion(name: Any, known: Iterable[str]) -> str:
-    """Return the same as the end of a message: `; did you mean 'x'?`, or nothing."""
+    """Return the hint of `did_you_mean` as the end of a message: `; did you mean 'x'?`, or an empty string."""
     hint = did_you_mean(name, known)
     return f"; {hint.rstrip()}" if hint else ""

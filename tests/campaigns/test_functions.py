@@ -139,8 +139,8 @@ def test_a_file_that_fails_leaves_nothing_behind(metric, tmp_path, monkeypatch):
         ("assert False", "can't be loaded: my_metrics.py, line 1: AssertionError$"),
         ("x = '\0'", "can't be loaded: my_metrics.py.*: (SyntaxError|ValueError): source code .*null bytes"),
         (
-            "def ff(run):\n    return 1\ndef g(run):\n    return 1\n",
-            r"has no function 'f'; did you mean 'ff'\? .* are ff, g$",
+            "def F(run):\n    return 1\ndef g(run):\n    return 1\n",
+            r"has no function 'f'; did you mean 'F'\? .* are F, g$",
         ),
         ("", "my_metrics.py has no function 'f'; its functions are none$"),
         ("f = 3", "f of my_metrics.py is 3; it must be a function of the run$"),

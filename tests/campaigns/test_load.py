@@ -88,7 +88,7 @@ def test_runs_are_those_of_grids_if_nobody_says_otherwise(tmp_path):
 BAD = {
     "no file of TOML": ("[campaign", "is not TOML"),
     "nothing": ("", "campaign.base is missing; it must be given: The aircraft file"),
-    "an unknown table": (GOOD + "[varies]\n", "varies = {  } is unknown; did you mean 'vary'?"),
+    "an unknown table": (GOOD + "[varys]\n", "varys = {  } is unknown; did you mean 'vary'?"),
     "an unknown key": (GOOD.replace("runs = 8", "run = 8"), "campaign.run = 8 is unknown; did you mean 'runs'?"),
     "zero runs": (GOOD.replace("runs = 8", "runs = 0"), "campaign.runs = 0 is out of range; it must be at least 1"),
     "too many runs": (GOOD.replace("runs = 8", "runs = 10000000"), "it must be at least 1 and at most 1000000"),

@@ -241,6 +241,8 @@ def test_seeds_and_settings_change_the_flight(tmp_path):
         (("run", "iris", "--set", "run.log_csv=/gone/x.csv"), ("run.log_csv", "/gone/x.csv")),
         (("run", "iris", "--seed", "abc"), ("aircraft.seed = 'abc'", "whole number")),
         (("run", "iris", "--sed", "3"), ("--sed", "--seed", "px4lockstep run --help")),
+        (("run", "iris", "--sheed", "3"), ("no such option: --sheed (Possible options: --seed); see",)),
+        (("run", "iris", "--stop", "3"), ("no such option: --stop; see",)),
         (("run", "iris", "--out"), ("--out",)),
         (("run",), ("SPEC",)),
         (("rnu", "iris"), ("'rnu'", "'run'")),
@@ -310,7 +312,7 @@ def test_specs_can_be_listed_shown_checked_and_described(tmp_path):
     listed = run("spec", "list", cwd=tmp_path).stdout
     assert all(name in listed for name in ("iris", "octa", "twin", "hex", "simple", "long"))
     assert "[airframe]" in run("spec", "show", "iris", cwd=tmp_path).stdout
-    assert run("spec", "check", "hex", cwd=tmp_path).stdout.endswith("hex: good\n")
+    assert run("spec", "check", "hex", cwd=tmp_path).stdout.endswith("hex: OK\n")
     assert json.loads(run("spec", "schema", cwd=tmp_path).stdout)["type"] == "object"
 
 

@@ -1,5 +1,6 @@
 """`px4lockstep spec`: what ships, shown, checked."""
 
+import json
 import os
 import subprocess
 import sys
@@ -43,7 +44,7 @@ def test_show_takes_settings():
 @pytest.mark.parametrize("name", shipped_aircraft())
 def test_what_ships_is_good(name):
     """Without a warning."""
-    assert spec("check", name) == f"{name}: good\n"
+    assert spec("check", name) == f"{name}: OK\n"
 
 
 def test_check_has_all_errors_at_once_and_names_settings(tmp_path):
@@ -65,7 +66,21 @@ def test_check_says_each_warning_once():
     said = spec("check", "iris", "--set", "plant.integrator=RK4", "--set", "timeline.dt_wind_s=0.004").splitlines()
     assert len(said) == 2
     assert said[0].startswith("warning: a step of 4000 us is longer")
-    assert said[1] == "iris: good"
+    assert said[1] == "iris: OK"
+
+
+def test_check_and_run_warn_that_sensors_have_no_effect(tmp_path):
+    """`spec check`, the table of `run` and summary.json show the same warning."""
+    write(tmp_path, "extends = ['iris']\n[timeline]\nt_end_s = 1\n[[sensors]]\nkind = 'radar'\nid = 'r1'\n")
+    warning = "[[sensors]] (radar 'r1') has no effect: these sensors are not modelled"
+    said = spec("check", "field.toml", cwd=tmp_path).splitlines()
+    assert f"warning: {warning}" in said
+    assert said[-1] == "field.toml: OK"
+    command = (*COMMAND[:-1], "run", "field.toml", "--out", "out")
+    environment = os.environ | {"COLUMNS": "200"}
+    finished = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert warning in finished.stdout
+    assert warning in json.loads((tmp_path / "out" / "summary.json").read_text("utf-8"))["warnings"]
 
 
 def test_check_compiles_nothing(tmp_path):

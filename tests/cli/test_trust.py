@@ -80,7 +80,7 @@ def test_a_check_never_runs_code(strange, ran, file):
     said = run("spec", "check", file, cwd=strange, code=0)
     assert ", not loaded\n" in said
     assert f"warning: it will not be flown as it is: {file}: px4." in said
-    assert said.endswith(f"{file}: good\n")
+    assert said.endswith(f"{file}: OK\n")
     run("trust", strange, cwd=strange, code=0)
     assert "warning" not in run("spec", "check", file, cwd=strange, code=0)
     assert not ran.exists()

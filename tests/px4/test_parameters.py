@@ -51,8 +51,10 @@ def test_float32_is_the_nearest_one(value):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("MPC_XY_PP", 1.0, "parameter 'MPC_XY_PP' is unknown; did you mean 'MPC_XY_P'?"),
-        ("mpc_xy_p", 1.0, "parameter 'mpc_xy_p' is unknown; did you mean 'MPC_XY_P'?"),
+        ("MPC_XY_PP", 1.0, "parameter 'MPC_XY_PP' is unknown to the built-in autopilot; did you mean 'MPC_XY_P'?"),
+        ("mpc_xy_p", 1.0, "parameter 'mpc_xy_p' is unknown to the built-in autopilot; did you mean 'MPC_XY_P'?"),
+        ("SYS_AUTOSTART", 1, "parameter 'SYS_AUTOSTART' is unknown to the built-in autopilot; remove it, or fly"),
+        ("EKF2_GPS_DELAY", 1.0, "parameter 'EKF2_GPS_DELAY' is unknown to the built-in autopilot; remove it, or fly"),
         ("CA_R_REV", 1.5, "CA_R_REV = 1.5 is not a whole number; it must be a whole number from 0 to 4095"),
         ("CA_ROTOR_COUNT", True, "CA_ROTOR_COUNT = True is not a number; it must be a whole number"),
         ("BAT_LOW_THR", "0.2", "BAT_LOW_THR = '0.2' is not a number; it must be a number from 0.12 to 0.5 [norm]"),

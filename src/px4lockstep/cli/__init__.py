@@ -8,7 +8,7 @@ from typing import Any
 
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.output import write_err
-from px4lockstep.errors import InputError, LockstepError, OutputError
+from px4lockstep.errors import InputError, LockstepError, OutputError, close_names
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -63,6 +63,9 @@ def _run(arguments: list[str]) -> int:
 
 def _usage(error: Any) -> str:
     """Say in a line what Typer found; without a command it has printed the help, and says nothing."""
+    if getattr(error, "possibilities", None):  # Typer suggests options that are not close
+        close = close_names(error.option_name.lstrip("-"), [name.lstrip("-") for name in error.possibilities])
+        error.possibilities = [name for name in error.possibilities if name.lstrip("-") in close]
     text = error.format_message().rstrip(".")
     if not text:
         return ""

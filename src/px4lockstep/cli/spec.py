@@ -48,7 +48,7 @@ def check_spec(spec: str, settings: Sequence[str] = ()) -> int:
             refuse_code(loaded)
         except InputError as error:
             write_out(f"warning: it will not be flown as it is: {error}\n")
-    write_out(f"{spec}: good\n")
+    write_out(f"{spec}: OK\n")
     return 0
 
 

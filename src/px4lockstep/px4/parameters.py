@@ -104,7 +104,8 @@ def resolve(overrides: Mapping[str, float | int]) -> dict[str, float | int]:
     for name, value in overrides.items():
         parameter = known.get(name)
         if parameter is None:
-            report.append(f"parameter {name!r} is unknown{suggestion(name, known)}")
+            hint = suggestion(name, known) or "; remove it, or fly real PX4"
+            report.append(f"parameter {name!r} is unknown to the built-in autopilot{hint}")
         elif (wrong := problem(parameter, value)) is not None:
             report.append(f"parameter {name} = {value!r} {wrong}; it must be {parameter.allowed}")
         else:

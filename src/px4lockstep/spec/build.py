@@ -196,7 +196,8 @@ def _warnings(spec: Spec, mission: Mission | None) -> tuple[str, ...]:
         name = dotted(key)
         found.append(f"{name} = {text!r} is a file's, so it goes into the run folder; --set {name}=PATH goes elsewhere")
     if spec.sensors:
-        found.append(f"sensors ({_listed(sensor.id for sensor in spec.sensors)}) are not modelled yet")
+        names = _listed(f"{sensor.kind} {sensor.id!r}" for sensor in spec.sensors)
+        found.append(f"[[sensors]] ({names}) has no effect: these sensors are not modelled")
     return tuple(found)
 
 

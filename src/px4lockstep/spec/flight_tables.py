@@ -39,11 +39,11 @@ class Plant(Part):
 
 
 class SensorTable(Part):
-    """A sensor; kept, not modelled yet."""
+    """A sensor of a PX4Lockstep.jl file. It is accepted for compatibility and has no effect."""
 
-    kind: Literal["gps", "rangefinder", "distance", "radar"] = entry(..., "What it is.")
-    id: str = entry(..., "Its name.", min_length=1)
-    uorb_instance: int = entry(0, "Instance of its topic.", ge=0)
+    kind: Literal["gps", "rangefinder", "distance", "radar"] = entry(..., "Type of the sensor. Has no effect.")
+    id: str = entry(..., "Name of the sensor, unique in the file. Has no effect.", min_length=1)
+    uorb_instance: int = entry(0, "Instance of the uORB topic of the sensor. Has no effect.", ge=0)
 
 
 def _columns(value: Any) -> Any:

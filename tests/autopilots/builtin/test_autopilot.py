@@ -49,7 +49,7 @@ def items_of(*items, aircraft=None):
 
 def test_an_unknown_parameter_is_an_error_that_names_the_nearest():
     """When the autopilot is made, before anything flies."""
-    with pytest.raises(InputError, match="'MPC_XY_PP' is unknown; did you mean 'MPC_XY_P'"):
+    with pytest.raises(InputError, match="'MPC_XY_PP' is unknown to the built-in autopilot; did you mean 'MPC_XY_P'"):
         Builtin(params={"MPC_XY_PP": 1.0})
 
 
@@ -63,7 +63,7 @@ def test_a_parameter_out_of_range_is_an_error():
 
 def test_a_parameter_that_is_not_used_is_an_error():
     """PX4 has it, but it would have no effect here; one that is used and one of the geometry are not named."""
-    with pytest.raises(InputError, match=r"^params MC_AIRMODE, MPC_POS_MODE: .* no use for them"):
+    with pytest.raises(InputError, match=r"^params MC_AIRMODE, MPC_POS_MODE: .* does not use them"):
         Builtin(params={"MC_AIRMODE": 1, "MPC_XY_P": 1.0, "MPC_POS_MODE": 3, "CA_ROTOR3_KM": 0.1})
 
 

@@ -463,7 +463,7 @@ def test_in_python_the_console_is_left_alone(tmp_path, python):
 def test_checking_a_file_finds_the_library_and_does_not_load_it(tmp_path):
     """PX4 prints nothing; a file that is no library is an error all the same."""
     finished = run("spec", "check", "iris", *settings({}), cwd=tmp_path)
-    found = f"real PX4: {build_double().resolve()}, not loaded\niris: good\n"
+    found = f"real PX4: {build_double().resolve()}, not loaded\niris: OK\n"
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, found, "")
     (tmp_path / "lib.so").write_text("no")
     finished = run("spec", "check", "iris", *settings({}, "lib.so"), cwd=tmp_path)

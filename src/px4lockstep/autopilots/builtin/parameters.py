@@ -44,8 +44,8 @@ def check_use(names: Sequence[str], land_detector: str, hover_thrust_estimate: b
     options = [option for start, option in WITH_OPTION.items() if any(name.startswith(start) for name in unused)]
     them = "it" if len(unused) == 1 else "them"
     raise InputError(
-        f"params {', '.join(unused)}: PX4 has {them}, but the built-in autopilot has no use for {them}; "
-        f"leave {them} out, or {' and '.join(options) or 'fly real PX4'}"
+        f"params {', '.join(unused)}: PX4 has {them}, but the built-in autopilot does not use {them}; "
+        f"remove {them}, or {' and '.join(options) or 'fly real PX4'}"
     )
 
 
