@@ -11,13 +11,13 @@ An object's attributes are copied by `Simulation.snapshot`. One whose state is e
 says so by methods of its own, `snapshot()` and `restore(saved)`.
 """
 
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.jit.records import locked
+from px4lockstep.jit.records import locked, view
 from px4lockstep.plant.layout import GROUPS
 
 
@@ -47,13 +47,26 @@ class PlantView:
         return self._parts[group]
 
 
-@dataclass(frozen=True)
 class StageInputs:
-    """What a user's object may look at: the bus, the true state, and what is held for the plant now."""
+    """Read-only inputs of a user's object: the bus, the true state, and the inputs that the plant holds now.
 
-    bus: Any
-    plant: PlantView
-    held: Any
+    Views of records are made at first use: most flights have no user's object.
+    """
+
+    def __init__(self, core: npt.NDArray[Any], plant: PlantView) -> None:
+        self._core = core
+        self.plant = plant
+        self.sensors: Any = None
+
+    @cached_property
+    def bus(self) -> Any:
+        """Everything on the bus."""
+        return view(self._core["bus"], writable=False, sensors=self.sensors)
+
+    @cached_property
+    def held(self) -> Any:
+        """What acts on the plant now."""
+        return view(self._core["inputs"], writable=False)
 
 
 @runtime_checkable

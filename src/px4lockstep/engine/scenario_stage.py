@@ -1,5 +1,6 @@
 """A `Scenario` in the loop: written into its record, checked against the rest, and its Python functions called."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -78,7 +79,7 @@ def _between_boundaries(scenario: Scenario, timeline: Timeline) -> Found:
 def scenario_handler(scenario: Scenario, core: npt.NDArray[Any], inputs: StageInputs) -> Callable[[], None]:
     """Return what the engine calls when the loop asks for an event that needs Python."""
     events = scenario.keyed_events
-    outputs = view(core["bus"]["scenario"], writable=True)
+    outputs = functools.cache(lambda: view(core["bus"]["scenario"], writable=True))  # few scenarios need it
     bus_time_us = core["bus"]["time_us"].data
     asked, answer = core["scenario"]["asked"].data, core["scenario"]["answer"].data
 
@@ -94,7 +95,7 @@ def scenario_handler(scenario: Scenario, core: npt.NDArray[Any], inputs: StageIn
         if event.act is None:
             answer[0] = HOLDS
             return
-        event.act(bus_time_us[0], inputs, outputs)
+        event.act(bus_time_us[0], inputs, outputs())
         answer[0] = ACTED
 
     return call

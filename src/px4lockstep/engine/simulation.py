@@ -26,7 +26,7 @@ from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError, SimulationError, StateError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.jit import plain, view, zeros
+from px4lockstep.jit import plain, zeros
 from px4lockstep.plant.models import PlantModel
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.sensors.suite import SensorSuite
@@ -121,17 +121,13 @@ class Simulation(RunMemory):
         sim["modes"]["is_strict"] = record
 
         self._n_x = int(sim["plant"]["n_x"])
-        self._inputs = protocols.StageInputs(
-            bus=view(self._core["bus"], writable=False, sensors=None),
-            plant=protocols.PlantView(sim["state"]["x"], sim["plant"]),
-            held=view(self._core["inputs"], writable=False),
-        )
+        self._inputs = protocols.StageInputs(self._core, protocols.PlantView(sim["state"]["x"], sim["plant"]))
         self._handlers: stages.Handlers = stages.set_sources(
             self._core, timeline, self._sources, self._inputs, plant, replay, seed, builder
         )
         self._sensors = set_sensors(sensors, autopilot, self._core, plant, timeline, seed)
         if self._sensors is not None:
-            self._inputs.bus.sensors = self._sensors.out
+            self._inputs.sensors = self._sensors.out
         self._handlers |= stages.set_hooks(self._core, timeline, self._hooks, hook_axes, self._inputs)
         stages.set_gusts(self._core, timeline, gusts, replay)
         self._buffers = Buffers(timeline, self._n_x, replay, record, has_sensors=self._sensors is not None)

@@ -31,10 +31,11 @@ OMEGA_START = 10
 RIGID_BODY_STATES = 13
 """Where velocity (NED), attitude `q_bn` and body rates start in the state of a rigid body; position (NED) is first."""
 
-STATE = record([("x", "f8", MAX_STATES), ("regime", "i8"), ("contact_regime", "i8")])
+STATE = record([("x", "f8", MAX_STATES), ("regime", "i8"), ("contact_regime", "i8"), ("padding", "i8", 7)])
 """A state, or its derivative. The regimes are a derivative's: numbers that change where it has a kink or jumps.
 
-`contact_regime` belongs to the contact with the ground, `regime` to everything else.
+`contact_regime` belongs to the contact with the ground, `regime` to everything else. The padding fills the last cache
+line, so that the vectors a step works on start on cache lines; without it, adaptive steps take 2 % longer.
 """
 
 REGIME_BITS = 63
