@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # Compiled kernels of this checkout stay in it, so that a fresh clone starts cold.
 export PX4LOCKSTEP_CACHE_DIR ?= $(CURDIR)/.cache/px4lockstep
 
-.PHONY: fly check test test-all warm lint docs linkcheck bench pictures digests fuzz fuzz-atheris clean
+.PHONY: fly check test test-all warm lint docs linkcheck dist test-oldest test-pythons test-aarch64 bench pictures digests fuzz fuzz-atheris clean
 
 check: lint warm  # the fast tier, in this process: under two minutes
 	$(BIN)/python -m pytest -q -n 2 -m fast
@@ -12,11 +12,33 @@ check: lint warm  # the fast tier, in this process: under two minutes
 test: lint docs warm  # everything but long proofs
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-test-all: lint docs warm  # long proofs too: many seeds, wall-clock flows, clean installations
+test-all: lint docs warm  # long proofs too: many seeds, wall-clock flows, clean installations, other platforms
 	$(BIN)/python -m pytest -n 2
+	$(MAKE) test-oldest test-pythons test-aarch64
 
 warm: $(VENV)/ready  # compile before the tests, which then share what is compiled
 	$(BIN)/python tests/support/warm_cache.py
+
+dist: $(VENV)/ready  # both distributions, in dist/
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m build --wheel --outdir dist packaging/px4
+
+test-oldest:  # the fast tier with the oldest versions of all dependencies that pyproject.toml allows
+	$(PYTHON) -m venv .venv-oldest
+	$(PYTHON) tools/oldest_versions.py > .venv-oldest/constraints.txt
+	.venv-oldest/bin/python -m pip install --quiet --editable ".[dev]" --constraint .venv-oldest/constraints.txt
+	.venv-oldest/bin/python -m pytest -q -n 2 -m fast
+
+test-pythons:  # the fast tier with each newer Python that is installed
+	for python in python3.12 python3.13 python3.14; do \
+		$$python -c "" 2>/dev/null || { echo "$$python: not installed, not tested"; continue; }; \
+		$$python -m venv .venv-$$python && .venv-$$python/bin/python -m pip install --quiet --editable ".[dev]" && \
+		.venv-$$python/bin/python -m pytest -q -n 2 -m fast || exit 1; \
+	done
+
+test-aarch64:  # golden digests on an emulated aarch64; installs Debian packages
+	tools/aarch64_digests.sh
 
 fly: $(VENV)/installed
 	env -u PX4LOCKSTEP_CACHE_DIR $(BIN)/px4lockstep run iris  # into the user's cache, where later commands look

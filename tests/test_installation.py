@@ -14,7 +14,7 @@ import px4lockstep
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
-PYTHONS = ("python3.11", "python3.12", "python3.13")
+PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14")
 SHORT = {"timeline.t_end_s": 3.0, "scenario.arm_time_s": 0.2, "scenario.mission_time_s": 0.4}
 
 
@@ -52,3 +52,40 @@ def test_the_wheel_flies_in_a_clean_environment(wheel, python, tmp_path):
     printed = run(*command, cwd=tmp_path, code=1)  # the mission is not finished after three seconds
     assert json.loads(printed)["digest"] == px4lockstep.simulate("iris", **SHORT).digest
     assert "iris" in run(tmp_path / "clean/bin/px4lockstep", "spec", "list", cwd=tmp_path)
+
+
+def test_the_px4_distribution_needs_numpy_only(tmp_path):
+    """`px4lockstep-px4` reads missions and parameters; the simulator is missing, and the error says what to install."""
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "-w",
+        tmp_path,
+        ROOT / "packaging/px4",
+        cwd=tmp_path,
+    )
+    (wheel,) = tmp_path.glob("px4lockstep_px4-*.whl")
+    assert px4lockstep.__version__ in wheel.name
+    run(sys.executable, "-m", "venv", "clean", cwd=tmp_path)
+    python = tmp_path / "clean/bin/python"
+    run(python, "-m", "pip", "install", "--quiet", str(wheel), cwd=tmp_path)
+    installed = {entry["name"] for entry in json.loads(run(python, "-m", "pip", "list", "--format=json", cwd=tmp_path))}
+    assert installed - {"pip", "setuptools"} == {"numpy", "px4lockstep-px4"}
+    code = """
+import px4lockstep
+import px4lockstep.px4 as px4
+print(len(px4.shipped_layouts()) > 10, px4.resolve({"MC_ROLL_P": 7})["MC_ROLL_P"])
+for name in px4.__all__:
+    getattr(px4, name)
+try:
+    px4lockstep.simulate
+except ImportError as error:
+    print(error)
+"""
+    first, second = run(python, "-c", code, cwd=tmp_path).splitlines()
+    assert first == "True 7.0"
+    assert "pip install px4lockstep" in second

@@ -15,7 +15,7 @@ is in the packages below may move between versions.
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
     from px4lockstep.autopilots.builtin.autopilot import Builtin
@@ -147,7 +147,15 @@ def __getattr__(name: str) -> Any:
 
     for home, names in _HOMES.items():
         if name in names.split():
-            return getattr(import_module(f"px4lockstep.{home}"), name)
+            try:
+                return getattr(import_module(f"px4lockstep.{home}"), name)
+            except ModuleNotFoundError as error:
+                if not (error.name or "").startswith("px4lockstep."):
+                    raise
+                raise ImportError(
+                    f"px4lockstep.{name} is not part of the distribution px4lockstep-px4, which has px4lockstep.px4 "
+                    "only; replace it: pip uninstall px4lockstep-px4, then pip install px4lockstep"
+                ) from None
     raise AttributeError(f"module 'px4lockstep' has no attribute {name!r}")
 
 
