@@ -104,7 +104,7 @@ def test_branches_leave_run_folders_that_replay_and_diff(folder):
         (("branch", "first", "--at", "3", "--set", "home.lat_deg=1.0"), "can't change in flight"),
         (("branch", "first", "--at", "3", "--out", "first"), "is not empty"),
         (("diff", "first", "nowhere"), "nowhere"),
-        (("diff", "first", "first", "--out", "picture.txt"), "pictures end in"),
+        (("diff", "first", "first", "--out", "picture.txt"), "the file name must end in .png"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

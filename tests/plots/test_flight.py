@@ -1,4 +1,4 @@
-"""Summaries, events and pictures of known flights."""
+"""Summaries, events and figures of known flights."""
 
 import json
 
@@ -49,7 +49,7 @@ def title_of(axes):
 
 
 def test_the_summary_of_the_mission(mission):
-    """What the flight is known to do: 8 items, 12 m high, 5 m/s of cruise with some wind, down within a metre."""
+    """8 items, 12 m altitude, 5 m/s cruise speed in light wind, landing within a metre of home."""
     summary = summarize(mission)
     assert summary.digest == mission.digest()
     assert summary.duration_s == 72.0
@@ -63,15 +63,15 @@ def test_the_summary_of_the_mission(mission):
     assert sorted(summary.waypoint_times_s) == list(summary.waypoint_times_s)
     assert 11.9 < summary.max_altitude_m < 12.5
     assert 4.9 < summary.max_speed_m_s < 6.0
-    # 5 Ah give 47 A for 63 s: 0.165 of it
+    # 47 A for 63 s is 0.165 of 5 Ah.
     assert 0.15 < summary.battery_used < 0.18
     assert np.hypot(*summary.final_pos_ned[:2]) < 1.0
     assert summary.final_pos_ned == tuple(mission.plant["pos"])
     assert summary.warnings == mission.warnings
 
 
-def test_a_summary_is_json(mission):
-    """With the fields that the command line promises, by name."""
+def test_a_summary_can_be_written_as_json(mission):
+    """With the documented fields."""
     promised = (
         "outcome reason digest duration_s wall_s realtime_factor mission_asked mission_finished landed crashed "
         "waypoint_times_s max_altitude_m max_speed_m_s battery_used final_pos_ned events warnings px4_rates_hz "
@@ -83,8 +83,8 @@ def test_a_summary_is_json(mission):
     assert fields["events"][0] == {"time_s": 1.0, "label": "armed", "is_fault": False}
 
 
-def test_free_fall_has_the_speed_and_height_of_the_books():
-    """2 s: 19.6133 m down at 19.6133 m/s, from a height of 100 m; no mission, no battery."""
+def test_the_summary_of_free_fall_agrees_with_theory():
+    """After 2 s from a height of 100 m: 19.6133 m down at 19.6133 m/s; no mission, no battery."""
     sim = Simulation(FreeFall(pos_ned=(1.0, 2.0, -100.0)), Timeline(2_000_000, log=Periodic(10_000))).run()
     summary = summarize(sim)
     assert summary.max_altitude_m == 100.0
@@ -95,14 +95,14 @@ def test_free_fall_has_the_speed_and_height_of_the_books():
     assert not summary.mission_finished
 
 
-def test_a_plant_without_a_position_has_none_in_its_summary():
-    """None, which is null in JSON."""
+def test_the_summary_of_a_plant_without_a_position_has_none():
+    """None is null in JSON."""
     summary = summarize(Simulation(Oscillator(), Timeline(1000, log=Periodic(100))).run())
     assert summary.max_altitude_m is summary.max_speed_m_s is summary.final_pos_ned is None
 
 
-def test_charge_is_counted_by_capacity():
-    """Two batteries share a bus: what both gave, of what both have."""
+def test_used_charge_is_weighted_by_capacity():
+    """Two batteries on a bus: total charge used over total capacity."""
     aircraft = iris(
         batteries=(Battery(capacity_ah=5.0), Battery(capacity_ah=20.0)),
         buses=(PowerBus((0, 1), (0, 1, 2, 3)),),
@@ -116,7 +116,7 @@ def test_charge_is_counted_by_capacity():
 
 
 def test_a_crash_and_a_stop_are_in_the_summary():
-    """The crash ends the run early; one that was stopped says where."""
+    """A crash ends the run early; a stopped run has a warning with the time."""
     falling = flight(scenario=Scenario().arm(at_s=0.1), aircraft=iris(pos_ned=(0.0, 0.0, -5.0)), end_s=10).run()
     summary = summarize(falling)
     assert summary.crashed
@@ -127,13 +127,13 @@ def test_a_crash_and_a_stop_are_in_the_summary():
 
 
 def test_clamped_commands_are_a_warning():
-    """Counted by the loop."""
+    """With their number, counted by the loop."""
     summary = summarize(short_flight(None, 0.02, command=1.5).run())
     assert "commands that were out of range and clamped: 24" in summary.warnings
 
 
-def test_events_are_what_happened():
-    """A motor fails on the octa, which lands and disarms; in order, faults marked, each with its time."""
+def test_events_of_a_motor_failure():
+    """A motor of the octa fails; it lands and disarms. Events are in order, with time, and faults are marked."""
     scenario = (
         Scenario().arm(at_s=1.0).start_mission(at_s=2.0).at(4.0).wind_step((3.0, 4.0, 0.0)).at(8.0).disable_motor(3)
     )
@@ -147,8 +147,8 @@ def test_events_are_what_happened():
     assert [event.time_us for event in events[:4]] == [1_000_000, 2_000_000, 4_000_000, 8_000_000]
 
 
-def test_faults_come_and_go():
-    """Every kind that the scenario has, those set from the first row on included."""
+def test_faults_are_set_and_cleared():
+    """Every kind of fault in a scenario, including one that is set in the first row."""
     scenario = (
         Scenario()
         .at(0.0)
@@ -178,8 +178,8 @@ def test_faults_come_and_go():
     ]
 
 
-def test_waypoints_are_the_missions():
-    """The square of 22 m by 15 m around home; what is no place keeps its number."""
+def test_waypoints_are_those_of_the_mission():
+    """A rectangle of 22 m by 15 m around home; items without a position are skipped but keep their number."""
     places = mission_waypoints(load_mission(MISSIONS["mission"]), *HOME)
     assert list(places) == list(range(8))
     assert places[0] == pytest.approx((0.0, 0.0), abs=0.01)
@@ -191,7 +191,7 @@ def test_waypoints_are_the_missions():
 
 
 def test_waypoints_have_the_numbers_of_their_items(mission):
-    """In the picture as in the log; those at one place share a mark."""
+    """In the figure as in the log; waypoints at the same position share a marker."""
     figure = plot_flight(Log.of(mission), waypoints={0: (0.0, 0.0), 3: (11.0, 7.0, -5.0), 5: (0.1, 0.0)})
     track = next(axes for axes in figure.axes if title_of(axes) == "Track over ground")
     texts = [text.get_text() for text in track.texts]
@@ -199,8 +199,8 @@ def test_waypoints_have_the_numbers_of_their_items(mission):
     assert "0, 5" in texts
 
 
-def test_a_picture_has_its_panels_and_units(mission):
-    """Track and ten panels over the same time, each with its unit; lines where the log has them."""
+def test_a_figure_has_its_panels_and_units(mission):
+    """The track and ten panels over the same time, each with its unit and the lines that the log has."""
     figure = plot_flight(
         Log.of(mission), waypoints=mission_waypoints(load_mission(MISSIONS["mission"]), *HOME), title="a flight"
     )
@@ -216,7 +216,7 @@ def test_a_picture_has_its_panels_and_units(mission):
         for name, axes in panels.items()
         if axes.get_legend()
     }
-    assert keys["Height"] == ["flown", "setpoint", "item done"]
+    assert keys["Height"] == ["flown", "setpoint", "waypoint reached"]
     assert keys["Velocity over ground"] == ["north", "east", "down", "setpoints"]
     assert keys["Body rates"] == ["x", "y", "z", "setpoints"]
     assert keys["Motor commands"] == ["motor 1", "2", "3", "4"]
@@ -229,7 +229,7 @@ def test_a_picture_has_its_panels_and_units(mission):
 
 
 def test_events_and_faults_are_marked(mission):
-    """The log's own, and those given; each in the list below, with its time."""
+    """Those of the log and additional ones; each is listed below with its time."""
     figure = plot_flight(
         Log.of(mission), events=[FlightEvent(30_000_000, "look here", is_fault=True), FlightEvent(10**12, "never")]
     )
@@ -241,8 +241,8 @@ def test_events_and_faults_are_marked(mission):
     assert any(line.get_xdata() == [30.0, 30.0] for line in height.lines if len(line.get_xdata()) == 2)
 
 
-def test_a_picture_saves_the_same_bytes_twice(tmp_path):
-    """From memory and from a file, whatever the user's own settings are; no state of pyplot is touched."""
+def test_a_saved_figure_is_byte_identical(tmp_path):
+    """From memory and from a file, regardless of the user's Matplotlib settings."""
     log = Log.of(flight(end_s=6).run())
     write_parquet(log, tmp_path / "log.parquet")
     save_plot(plot_flight(log), tmp_path / "a.png")
@@ -254,16 +254,16 @@ def test_a_picture_saves_the_same_bytes_twice(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["pdf", "svg"])
-def test_other_formats_save_the_same_bytes_twice(kind, tmp_path):
-    """No dates in them."""
+def test_other_formats_are_byte_identical(kind, tmp_path):
+    """They contain no dates."""
     log = Log.of(flight(end_s=0.1).run())
     for name in ("a", "b"):
         save_plot(plot_flight(log), tmp_path / f"{name}.{kind}")
     assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
 
 
-def test_what_the_log_does_not_have_is_said_so():
-    """A replay has no setpoints, a point mass no attitude; both can be drawn, and a single row too."""
+def test_panels_without_data_say_so():
+    """A replay has no setpoints, a point mass no attitude; both can be drawn, and so can a single row."""
     recorded = flight(end_s=0.1, record=True).run()
     plot_flight(Log.of(flight(end_s=0.1, replay=recorded.streams).run()))
     figure = plot_flight(Log.of(Simulation(FreeFall(), Timeline(100_000, log=Periodic(100_000))).run()))
@@ -277,15 +277,15 @@ def test_what_the_log_does_not_have_is_said_so():
 
 
 def test_what_can_not_be_drawn_is_an_input_error(mission, tmp_path):
-    """No position, no rows, waypoints that are none, formats that are none, folders that are not there."""
+    """No position, no rows, invalid waypoints, unknown formats, missing folders."""
     with pytest.raises(InputError, match="no column pos_ned"):
         plot_flight(Log.of(Simulation(Oscillator(), Timeline(1000, log=Periodic(100))).run()))
     with pytest.raises(InputError, match="no rows"):
         plot_flight(Log.of(flight(end_s=1)))
-    with pytest.raises(InputError, match="waypoints must be"):
+    with pytest.raises(InputError, match=r"waypoint 4 = \(1\.0,\) is invalid; it must be north and east"):
         plot_flight(Log.of(mission), waypoints={4: (1.0,)})
     figure = plot_flight(Log.of(flight(end_s=0.1, scenario=TAKE_OFF).run()))
-    with pytest.raises(InputError, match="pictures end in"):
+    with pytest.raises(InputError, match=r"picture\.jpg: the file name must end in \.png, \.pdf, \.svg"):
         save_plot(figure, tmp_path / "picture.jpg")
     with pytest.raises(InputError, match="no folder"):
         save_plot(figure, tmp_path / "missing" / "picture.png")
@@ -293,7 +293,7 @@ def test_what_can_not_be_drawn_is_an_input_error(mission, tmp_path):
 
 
 def test_a_long_flight_loses_no_peak(monkeypatch):
-    """With fewer points than rows, the least and the greatest value are still drawn."""
+    """With fewer points than rows, the minimum and maximum are still drawn."""
     monkeypatch.setattr("px4lockstep.plots.panels.lines.POINTS", 50)
     log = Log.of(flight(end_s=20).run())
     figure = plot_flight(log)
@@ -304,8 +304,8 @@ def test_a_long_flight_loses_no_peak(monkeypatch):
     assert drawn.min() == log["battery_current_a"].min()
 
 
-def test_importing_the_package_imports_no_libraries_of_pictures(python):
-    """They cost a second; only what draws or writes needs them."""
+def test_importing_the_package_does_not_import_matplotlib_or_pyarrow(python):
+    """They take a second to import, and are needed only for plotting and writing."""
     code = (
         "import sys, px4lockstep.plots.flight, px4lockstep.flights.summary;"
         "import px4lockstep.log.csv, px4lockstep.log.parquet;"
@@ -314,8 +314,8 @@ def test_importing_the_package_imports_no_libraries_of_pictures(python):
     python("-c", code)
 
 
-def test_items_of_a_mission_are_timed_in_the_log(mission):
-    """One time for each of 8 items, the last with the end of the mission."""
+def test_the_log_has_the_time_of_each_mission_item(mission):
+    """One for each of the 8 items; the last is the end of the mission."""
     log = Log.of(mission)
     times_us = mission_times_us(log)
     assert len(times_us) == 8

@@ -1,1 +1,1 @@
-"""What came of a flight: a summary, its events, and a picture."""
+"""Figures of flights, of two flights overlaid, and of integrator comparisons."""

@@ -1,7 +1,7 @@
-"""Pictures of integrators beside each other: errors over time, a panel for each quantity, on logarithmic scales.
+"""Figures that compare integrators: errors over time on logarithmic scales, with one panel per quantity.
 
-Each integrator has a colour, a dash and a width of its own, which can be told apart in grey. Where there are more rows
-than a line needs, the largest error of each group of rows is drawn: no peak is lost.
+Each integrator has its own colour, dash pattern and line width, distinguishable in greyscale. If there are more rows
+than a line needs, the maximum error of each group of rows is drawn, so no peak is lost.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ BOX = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.0}
 
 
 def plot_comparison(comparison: Comparison) -> "Figure":
-    """Return the errors of each integrator over the flight, and what they cost."""
+    """Return a figure of the error of each integrator over the flight, and of its cost."""
     errors = {flown.name: flown.errors for flown in comparison.flown}
     title = f"Integrators: error over the flight, against {_words(comparison.reference)}"
     figure, last = _draw(comparison.quantities, comparison.time_s, errors, title)
@@ -46,8 +46,8 @@ def plot_comparison(comparison: Comparison) -> "Figure":
         if size > 0.0:
             last.plot([thousands], [size], ls="", ms=12, marker=MARKS[i % len(MARKS)], color=_line(i)["color"])
             last.annotate(flown.name, (thousands, size), (9, 6), textcoords="offset points", fontsize=11)
-    _name(last, f"largest {quantity.name} error [{quantity.unit}] and cost")
-    last.set(yscale="log", xlabel="evaluations of the right-hand side, in thousands")
+    _name(last, f"max {quantity.name} error [{quantity.unit}] and cost")
+    last.set(yscale="log", xlabel="RHS evaluations, in thousands")
     last.minorticks_off()
     last.margins(x=0.25, y=0.2)
     last.set_xlim(left=0.0)
@@ -55,7 +55,7 @@ def plot_comparison(comparison: Comparison) -> "Figure":
 
 
 def plot_local_defect(measured: LocalDefect) -> "Figure":
-    """Return the defects of each integrator over the flight, and by what they fall with half the step."""
+    """Return a figure of the local defects of each integrator, and of their reduction with half the step size."""
     errors = {defect.name: defect.errors for defect in measured.defects}
     title = f"Integrators: error per interval of the log, against {_words(measured.reference)}"
     figure, last = _draw(measured.quantities, measured.time_s, errors, title)
@@ -81,7 +81,7 @@ def plot_local_defect(measured: LocalDefect) -> "Figure":
 def _draw(
     quantities: Sequence[Quantity], time_s: Vector, errors: Mapping[str, Mapping[str, Vector]], title: str
 ) -> tuple["Figure", "Axes"]:
-    """Draw a panel for each quantity; return the figure, and a panel that is left."""
+    """Draw one panel per quantity; return the figure and an unused panel."""
     from matplotlib import style
     from matplotlib.figure import Figure
 
@@ -115,7 +115,7 @@ def _line(i: int) -> dict[str, Any]:
 
 
 def _largest_of_groups(time_s: Vector, values: Vector) -> tuple[Vector, Vector]:
-    """Return the largest value of each of some hundred groups of rows, at the group's start; zeros are left out."""
+    """Return the maximum of each of a few hundred groups of rows, at the start of the group; zeros become NaN."""
     size = max(1, len(values) // POINTS)
     starts = np.arange(0, len(values), size)
     largest = np.maximum.reduceat(values, starts)
@@ -123,5 +123,5 @@ def _largest_of_groups(time_s: Vector, values: Vector) -> tuple[Vector, Vector]:
 
 
 def _words(reference: Integrator) -> str:
-    """Say what a reference is."""
+    """Describe the reference integrator."""
     return f"{reference.kind} at {reference.atol_of('pos'):.0e}" if reference.chooses_steps else reference.kind

@@ -1,10 +1,10 @@
-"""One picture of a flight: track over ground, height, velocity, attitude, rates, motors, rotors, battery.
+"""Figure of a flight: track over ground, height, velocity, attitude, rates, motors, rotors, battery.
 
-What was flown is solid; setpoints are dashed, thinner and darker. The three axes have the same colours in every panel,
-which differ in brightness, so that they can be told apart in grey. Events have numbers on top of the time axes, faults
-a heavier line; the list is below. Where there are more rows than the picture can show, the least and the greatest value
-of each group of rows are drawn: no peak is lost. Of what noise would fill, several motors or setpoints of the inner
-loops, all of it is drawn faint, and its running mean on top.
+Actual values are solid; setpoints are dashed, thinner and darker. The three axes have the same colours in every panel,
+with different brightness, so that they can be distinguished in greyscale. Events are numbered at the top of the time
+axes and listed below; faults have a heavier line. If there are more rows than the figure can show, the minimum and
+maximum of each group of rows are drawn, so no peak is lost. Noisy signals, such as several motors or the setpoints of
+the inner loops, are drawn faint with their running mean on top.
 """
 
 import io
@@ -32,7 +32,7 @@ FORMATS: dict[str, dict[str, Any]] = {
     ".pdf": {"Creator": None, "Producer": None, "CreationDate": None},
     ".svg": {"Creator": None, "Date": None},
 }
-"""The formats, and the metadata to leave out so that the same flight gives the same bytes."""
+"""File formats, and the metadata to omit so that the same flight gives identical bytes."""
 
 
 def plot_flight(
@@ -42,22 +42,22 @@ def plot_flight(
     events: Iterable[FlightEvent] = (),
     title: str = "",
 ) -> "Figure":
-    """Return the picture of a flight.
+    """Return the figure of a flight.
 
     Args:
-        log: The log, with at least position and velocity; panels whose columns it does not have say so.
-        waypoints: North and east [m] by the number of the mission's item: see `waypoints.mission_waypoints`.
-        events: What to mark besides the events and faults that the log shows.
-        title: Above all.
+        log: The log, with at least the position; panels whose columns are missing say "not in this log".
+        waypoints: North and east [m] by the number of the mission item: see `waypoints.mission_waypoints`.
+        events: Events to mark in addition to the events and faults in the log.
+        title: Title of the figure.
 
     Raises:
-        InputError: If the log has no position, or no rows.
+        InputError: If the log has no position or no rows.
     """
     from matplotlib import style
     from matplotlib.figure import Figure
 
     if "pos_ned" not in log or not log.rows:
-        raise InputError("this log can't be drawn as a flight: it has no rows, or no column pos_ned")
+        raise InputError("can't plot this log: it has no rows, or no column pos_ned")
     places = check_waypoints(waypoints)
     marks = numbered(log, [*events_of(log), *events])
     with style.context(["default", STYLE]):
@@ -96,16 +96,16 @@ def plot_flight(
 
 
 def save_plot(figure: "Figure", path: str | Path) -> None:
-    """Write a picture, as the ending of its name says: .png, .pdf or .svg. The same picture gives the same bytes.
+    """Write a figure to a .png, .pdf or .svg file. The same figure gives identical bytes.
 
     Raises:
-        InputError: If the ending is none of these, or the file can't be written; nothing is left of it then.
+        InputError: If the file name has another extension, or the file can't be written. No partial file is left.
     """
     from matplotlib import style
 
     kind = Path(path).suffix.lower()
     if kind not in FORMATS:
-        raise InputError(f"{path} can't be written: pictures end in {', '.join(FORMATS)}")
+        raise InputError(f"can't write {path}: the file name must end in {', '.join(FORMATS)}")
     picture = io.BytesIO()
     with style.context(["default", STYLE]):
         figure.savefig(picture, format=kind[1:], metadata=FORMATS[kind])

@@ -1,4 +1,4 @@
-"""The picture of two flights, one over the other, and how far they are apart."""
+"""Figure of two flights overlaid, and the distance between them."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +21,11 @@ LOOKS: tuple[dict[str, Any], ...] = (
     {"color": AXIS_COLOURS[0], "lw": 3.0, "alpha": 0.75, "ls": "-", "zorder": 2},
     {"color": AXIS_COLOURS[1], "lw": 1.5, "ls": (0, (4, 1.5)), "zorder": 3},
 )
-"""The first is wide and dark, the second narrow, bright and dashed on top: both show where they are the same."""
+"""The first line is wide and dark, the second narrow, bright and dashed on top, so both show where they coincide."""
 
 
 def distance_between(first: Log, second: Log) -> tuple[Array, Array]:
-    """Return the times [s] that two logs share, and how far apart they are then [m]; empty without positions."""
+    """Return the times [s] that two logs share, and the distance [m] at each; empty without positions."""
     if "pos_ned" not in first or "pos_ned" not in second:
         return np.zeros(0), np.zeros(0)
     _, ours, theirs = np.intersect1d(first.time_us, second.time_us, assume_unique=True, return_indices=True)
@@ -34,12 +34,12 @@ def distance_between(first: Log, second: Log) -> tuple[Array, Array]:
 
 
 def plot_overlay(logs: tuple[Log, Log], names: tuple[str, str], parts_at_s: float | None) -> "Figure":
-    """Draw two flights, and mark when they part, if they do; panels whose columns the logs lack say so."""
+    """Draw two flights, and mark when they diverge; panels whose columns are missing say "not in the log"."""
     from matplotlib import style
     from matplotlib.figure import Figure
 
     if any("pos_ned" not in log or not log.rows for log in logs):
-        raise InputError("these logs can't be drawn as flights: one has no rows, or no column pos_ned")
+        raise InputError("can't plot these logs: one has no rows, or no column pos_ned")
     with style.context(["default", STYLE]):
         figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
         grid = figure.add_gridspec(3, 3, width_ratios=(1.08, 1.0, 1.0))
@@ -67,7 +67,7 @@ def plot_overlay(logs: tuple[Log, Log], names: tuple[str, str], parts_at_s: floa
         _mark(last, parts_at_s)
         for axes in figure.axes[-3:]:
             axes.set_xlabel("time [s]")
-        told = "the same flight, bit for bit" if parts_at_s is None else f"they part at {parts_at_s:.6f} s"
+        told = "bit-identical" if parts_at_s is None else f"they diverge at {parts_at_s:.6f} s"
         figure.suptitle(f"{names[0]} and {names[1]}: {told}", fontsize=16, fontweight="bold", x=0.012, ha="left")
     return figure
 
@@ -99,7 +99,7 @@ def _mark(axes: "Axes", parts_at_s: float | None) -> None:
 
 
 def _tilt(log: Log) -> Array:
-    """Return the angle between the body's and the world's down."""
+    """Return the angle between the body's z axis and down."""
     q = log["q_bn"]
     cosine = 1.0 - 2.0 * (q[:, 1] ** 2 + q[:, 2] ** 2)
     tilt: Array = np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))

@@ -1,1 +1,1 @@
-"""The panels of the picture of a flight."""
+"""The panels of the figure of a flight."""

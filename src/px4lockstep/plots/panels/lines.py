@@ -1,4 +1,4 @@
-"""Lines over time, as the panels share them: of vectors, of motors, of setpoints, and their keys."""
+"""Time series shared by the panels: vectors, motors, setpoints, and their legends."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Vector = npt.NDArray[Any]
 
 POINTS = 3_000
-"""Rows that a line has at most, before the least and greatest of groups of rows are drawn."""
+"""Maximum number of rows of a line before the minimum and maximum of groups of rows are drawn instead."""
 
 
 def draw_components(
@@ -25,7 +25,7 @@ def draw_components(
     names: tuple[str, ...],
     is_noisy: bool = False,
 ) -> None:
-    """Draw components, with setpoints; noisy setpoints faint, and their running mean."""
+    """Draw components with their setpoints; noisy setpoints are drawn faint, with their running mean."""
     if actual is None:
         say_absent(axes)
         return
@@ -41,7 +41,7 @@ def draw_components(
 
 
 def draw_many(axes: "Axes", log: Log, values: Vector | None, name: str) -> None:
-    """Draw one line for each motor, rotor or battery; of several, the running mean over what was, faint."""
+    """Draw one line per motor, rotor or battery; several are drawn faint, with their running means on top."""
     if values is None:
         say_absent(axes)
         return
@@ -67,14 +67,14 @@ def draw_setpoint(axes: "Axes", line: tuple[Vector, Vector], colour: str, label:
 
 
 def thinned(time_s: Vector, values: Vector) -> tuple[Vector, Vector]:
-    """Return a line with at most a few thousand points, which touches all extremes."""
+    """Return a line with at most a few thousand points that keeps all extrema."""
     rows = len(values)
     if rows <= POINTS:
         return time_s, values
     size = -(-2 * rows // POINTS)
     whole = rows // size * size
     groups = values[:whole].reshape(-1, size)
-    # NaN ends a line here too: argmin and argmax find it first.
+    # NaN still interrupts the line: argmin and argmax return the first NaN.
     ends = np.sort(np.stack([groups.argmin(axis=1), groups.argmax(axis=1)], axis=1), axis=1)
     index = (ends + size * np.arange(len(groups))[:, None]).ravel()
     index = np.concatenate([[0], index, np.arange(whole, rows), [rows - 1]])
@@ -89,7 +89,7 @@ def running_mean(log: Log, values: Vector) -> tuple[Vector, Vector]:
 
 
 def widen(axes: "Axes", span: float) -> None:
-    """Show at least a span of values, so that a line that hardly changes looks like one."""
+    """Widen the y axis to a minimum span, so that a nearly constant line looks constant."""
     low, high = axes.get_ylim()
     if high - low < span:
         middle = 0.5 * (low + high)
@@ -97,7 +97,7 @@ def widen(axes: "Axes", span: float) -> None:
 
 
 def add_key(axes: "Axes", title: str = "", columns: int = 4) -> None:
-    """Add the key, with room for it above the lines."""
+    """Add the legend, with space for it above the lines."""
     low, high = axes.get_ylim()
     axes.set_ylim(low, high + 0.2 * (high - low))
     handles, labels = axes.get_legend_handles_labels()
@@ -108,5 +108,5 @@ def add_key(axes: "Axes", title: str = "", columns: int = 4) -> None:
 
 
 def say_absent(axes: "Axes") -> None:
-    """Say that the log has no such quantity."""
+    """Write into the panel that the log lacks this quantity."""
     axes.text(0.5, 0.5, "not in this log", transform=axes.transAxes, ha="center", va="center", color=GREY)

@@ -1,4 +1,4 @@
-"""Events as numbered marks on the time axes, and the list that says what they are."""
+"""Events as numbered markers on the time axes, and the list that explains them."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Marks = list[tuple[str, list[FlightEvent]]]
-"""Numbers, and the events of each, which are close together."""
+"""Marker numbers, each with its events; events close together share a marker."""
 
 
 def numbered(log: Log, events: Iterable[FlightEvent]) -> Marks:
-    """Return events by time, those close together as one mark, with the mark's number."""
+    """Return events sorted by time and grouped into numbered markers; events close together share one."""
     first_us, last_us = int(log.time_us[0]), int(log.time_us[-1])
     inside = (event for event in events if first_us <= event.time_us <= last_us)
     groups: list[list[FlightEvent]] = []
@@ -28,7 +28,7 @@ def numbered(log: Log, events: Iterable[FlightEvent]) -> Marks:
 
 
 def draw_marks(axes: "Axes", marks: Marks) -> None:
-    """Draw a line for each event, and the number of its mark above; faults heavier."""
+    """Draw a line for each event and the number of its marker above; faults have a heavier line."""
     for number, group in marks:
         is_fault = any(event.is_fault for event in group)
         colour = FAULT if is_fault else EVENT
@@ -48,7 +48,7 @@ def draw_marks(axes: "Axes", marks: Marks) -> None:
 
 
 def list_of(marks: Marks) -> str:
-    """Return the list of marks, in lines that fit."""
+    """Return the list of markers, wrapped to the width of the figure."""
     lines: list[str] = []
     for number, group in marks:
         item = f"{number}  " + ", ".join(f"{event.label} {event.time_us / 1e6:.2f} s" for event in group)

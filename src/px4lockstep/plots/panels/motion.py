@@ -1,4 +1,4 @@
-"""How the vehicle moves: height, velocity, attitude, rates."""
+"""Panels of the vehicle's motion: height, velocity, attitude, body rates."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def draw_height(axes: "Axes", log: Log) -> None:
-    """Draw the height above the origin, with the items of the mission."""
+    """Draw the height above the origin, and when waypoints were reached."""
     height_m = -log["pos_ned"][:, 2]
     draw_line(axes, log, height_m, color=AXIS_COLOURS[2], label="flown", lw=2.2)
     if "pos_sp_ned" in log:
@@ -23,12 +23,14 @@ def draw_height(axes: "Axes", log: Log) -> None:
     times_us = mission_times_us(log)
     if times_us:
         rows = np.searchsorted(log.time_us, np.array(times_us, np.uint64))
-        axes.plot(log.time_s[rows], height_m[rows], "o", ms=5.5, mfc="white", mec="0.15", label="item done", zorder=5)
+        axes.plot(
+            log.time_s[rows], height_m[rows], "o", ms=5.5, mfc="white", mec="0.15", label="waypoint reached", zorder=5
+        )
     add_key(axes)
 
 
 def draw_velocity(axes: "Axes", log: Log) -> None:
-    """Draw the velocity, north, east and down."""
+    """Draw the velocity (north, east, down)."""
     draw_components(axes, log, log.get("vel_ned"), log.get("vel_sp_ned"), ("north", "east", "down"))
 
 
@@ -53,13 +55,13 @@ def draw_heading(axes: "Axes", log: Log) -> None:
 def draw_rates(axes: "Axes", log: Log) -> None:
     """Draw the body rates."""
     rates = (log.get(name) for name in ("omega_body", "rate_sp_body"))
-    with np.errstate(over="ignore"):  # a log may have any number
+    with np.errstate(over="ignore"):  # a log may contain any number
         actual, wanted = (None if rate is None else np.degrees(rate) for rate in rates)
     draw_components(axes, log, actual, wanted, ("x", "y", "z"), is_noisy=True)
 
 
 def _angles(log: Log) -> tuple[Vector | None, Vector | None]:
-    """Return attitude and its setpoint as Euler angles [°]; NaN where there is no setpoint."""
+    """Return attitude and attitude setpoint as Euler angles [°], NaN without a setpoint."""
     wanted = log.get("q_sp")
     if wanted is not None:
         is_set = np.linalg.norm(wanted, axis=1) > 0.5
@@ -68,7 +70,7 @@ def _angles(log: Log) -> tuple[Vector | None, Vector | None]:
 
 
 def _cut_jumps(angles: Vector | None) -> Vector | None:
-    """Return angles in degrees, with a gap where one jumps by a turn."""
+    """Return angles in degrees, with a gap where an angle wraps around."""
     if angles is None:
         return None
     cut = np.degrees(angles)

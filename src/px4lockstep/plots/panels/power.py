@@ -1,4 +1,4 @@
-"""What drives the vehicle: motors, rotors, batteries."""
+"""Panels of the powertrain: motors, rotors, batteries."""
 
 from typing import TYPE_CHECKING
 
@@ -11,34 +11,34 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FULL_PERCENT = 100.5
-"""No battery has more; half a per cent keeps the line off the edge."""
+"""Upper limit of the axis: full charge, plus half a percent to keep the line off the edge."""
 
 
 def draw_motors(axes: "Axes", log: Log) -> None:
-    """Draw the motors' commands."""
+    """Draw the motor commands."""
     axes.set_ylim(0.0, 1.0)
     draw_many(axes, log, log.get("motors"), "motor")
     axes.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
 def draw_rotors(axes: "Axes", log: Log) -> None:
-    """Draw the rotors' speeds."""
+    """Draw the rotor speeds."""
     draw_many(axes, log, log.get("rotor_speed_rad_s"), "rotor")
 
 
 def draw_volts(axes: "Axes", log: Log) -> None:
-    """Draw the batteries' voltages."""
+    """Draw the battery voltages."""
     draw_many(axes, log, _first_of(log, "battery_voltage_v", "battery_true_voltage_v"), "battery")
     widen(axes, 1.0)
 
 
 def draw_amps(axes: "Axes", log: Log) -> None:
-    """Draw the batteries' currents."""
+    """Draw the battery currents."""
     draw_many(axes, log, _first_of(log, "battery_current_a", "battery_true_current_a"), "battery")
 
 
 def draw_charge(axes: "Axes", log: Log) -> None:
-    """Draw the batteries' charge."""
+    """Draw the state of charge of the batteries."""
     soc = log.get("soc")
     draw_many(axes, log, None if soc is None else 100.0 * soc, "battery")
     widen(axes, 10.0)
@@ -48,6 +48,6 @@ def draw_charge(axes: "Axes", log: Log) -> None:
 
 
 def _first_of(log: Log, *names: str) -> Vector | None:
-    """Return the first of some columns that is there and was measured."""
+    """Return the first of the named columns that exists and is not all NaN."""
     columns = (log.get(name) for name in names)
     return next((values for values in columns if values is not None and not np.isnan(values).all()), None)

@@ -1,9 +1,9 @@
-"""Colours and type of the picture: to be told apart in grey, and read on a projector."""
+"""Colours and typography of figures, chosen to be distinguishable in greyscale and readable on a projector."""
 
 from typing import Any
 
 AXIS_COLOURS = ("#17407f", "#d24a12", "#8cc63f")
-"""North, x, roll; east, y, pitch; down, z, yaw. Their lightness is 28, 50 and 74 of 100."""
+"""Colours of north, x, roll; east, y, pitch; down, z, yaw. Their lightness is 28, 50 and 74 of 100."""
 SETPOINT_COLOURS = ("#06142b", "#6d2104", "#2f4a0c")
 MOTOR_COLOURS = ("#17407f", "#d24a12", "#8cc63f", "#8a5fbf", "#1e9aa8", "#c9a227")
 MOTOR_STYLES = ("-", "--", "-.", (0, (1, 1.2)))
@@ -12,7 +12,7 @@ FAULT = "#b3001b"
 EVENT = "0.55"
 
 STYLE: dict[str, Any] = {
-    "text.parse_math": False,  # names are the user's: a $ in them starts no formula
+    "text.parse_math": False,  # a $ in a user's name must not start a formula
     "font.size": 11.0,
     "axes.titlesize": 12.5,
     "axes.titleweight": "bold",

@@ -1,4 +1,4 @@
-"""The track over ground, with the mission and the wind."""
+"""Panel of the track over ground, with waypoints and wind."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,24 +14,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Places = Mapping[int, tuple[float, float]]
-"""North and east [m] by the number of the mission's item."""
+"""North and east [m] by the number of the mission item."""
 
 
 def check_waypoints(waypoints: Mapping[int, Sequence[float]] | None) -> Places:
-    """Return north and east of waypoints."""
+    """Check waypoints, and return their north and east."""
     places = {}
     for number, place in (waypoints or {}).items():
         point = np.asarray(place, np.float64)
         if point.shape not in ((2,), (3,)) or not np.isfinite(point).all():
             raise InputError(
-                f"waypoints must be north and east, or north, east and down, in finite metres; {number} is {place!r}"
+                f"waypoint {number} = {place!r} is invalid; it must be north and east, or north, east and down, in "
+                "finite metres"
             )
         places[int(number)] = (float(point[0]), float(point[1]))
     return places
 
 
 def draw_track(axes: "Axes", log: Log, places: Places) -> None:
-    """Draw where the vehicle flew, and where it was to fly."""
+    """Draw the flown track, its setpoint and the waypoints."""
     pos = log["pos_ned"]
     axes.set_title("Track over ground")
     if "pos_sp_ned" in log:
@@ -52,7 +53,7 @@ def draw_track(axes: "Axes", log: Log, places: Places) -> None:
 
 
 def _number_places(axes: "Axes", places: Places) -> None:
-    """Write the numbers of waypoints into them; those at one place share a mark, and the numbers go beside it."""
+    """Number the waypoints; those at the same position share a marker, with the numbers next to it."""
     groups: list[tuple[tuple[float, float], list[str]]] = []
     for number, place in places.items():
         for where, numbers in groups:
@@ -74,7 +75,7 @@ def _number_places(axes: "Axes", places: Places) -> None:
 
 
 def _make_room(axes: "Axes", points: Vector) -> None:
-    """Show all points on a square with the same scale for both axes, at least 2 m wide, and room for the key."""
+    """Show all points in a square with equal scales, at least 2 m wide, with space for the legend."""
     low, high = points.min(axis=0), points.max(axis=0)
     middle = 0.5 * (low + high)
     half = max(1.0, 0.68 * float((high - low).max()))
@@ -84,7 +85,7 @@ def _make_room(axes: "Axes", points: Vector) -> None:
 
 
 def _draw_wind(axes: "Axes", log: Log) -> None:
-    """Draw where the mean wind blows to, in a corner."""
+    """Draw an arrow of the mean wind in a corner; it points where the wind blows to."""
     if "wind_ned" not in log:
         return
     north, east, _ = log["wind_ned"].mean(axis=0)
