@@ -1,4 +1,4 @@
-"""The build cache: what is made of the same values is made once, and of values that differ by a bit anew."""
+"""The build cache: parts with bit-identical inputs are built once, all others are rebuilt."""
 
 import copy
 import math
@@ -37,7 +37,7 @@ class OtherPair:
 
 
 class Opaque:
-    """What can't be compared."""
+    """An object whose content is unknown."""
 
     def __eq__(self, other):
         return True
@@ -80,21 +80,21 @@ DIFFERENT = [
 
 
 @pytest.mark.parametrize(("a", "b"), SAME)
-def test_what_is_the_same_to_the_bit_is_the_same(a, b):
-    """Be it in other objects."""
+def test_bit_identical_values_have_equal_content(a, b):
+    """Even in different objects."""
     contents = ContentKeys()
     assert contents.of(a) == contents.of(b)
 
 
 @pytest.mark.parametrize(("a", "b"), DIFFERENT)
-def test_what_differs_by_a_bit_a_type_or_can_not_be_compared_is_another(a, b):
-    """Where equality would say otherwise too."""
+def test_values_of_other_bits_or_types_and_unknown_objects_have_different_content(a, b):
+    """Even if they compare equal."""
     contents = ContentKeys()
     assert contents.of(a) != contents.of(b)
 
 
-def test_a_part_is_made_again_only_if_what_it_is_made_of_differs():
-    """The last one is kept."""
+def test_a_part_is_rebuilt_only_if_its_inputs_differ():
+    """Only the last one is cached."""
     calls = []
 
     def make(*of):
@@ -109,8 +109,8 @@ def test_a_part_is_made_again_only_if_what_it_is_made_of_differs():
     assert calls == [(1.0, "x"), (2.0, "x"), (1.0, "x")]
 
 
-def test_what_could_not_be_made_is_tried_again():
-    """With the same error, and what was made before stays."""
+def test_a_failed_build_is_retried():
+    """With the same error; the last successful result stays cached."""
 
     def make(value):
         if value < 0:
@@ -125,8 +125,8 @@ def test_what_could_not_be_made_is_tried_again():
     assert cache.made(make, 1) is kept
 
 
-def test_records_are_written_into_zeros_and_copied_from_then_on():
-    """A flight that changes its own leaves those to come alone; nothing of the last one shows through."""
+def test_records_are_written_once_and_copied_afterwards():
+    """A flight that modifies its records does not affect later flights."""
     cache = BuildCache()
 
     def started(wind):
@@ -152,18 +152,18 @@ class Mutable:
 
 
 class ExtendedWind(Wind):
-    """A part of a user's own, which writes another record."""
+    """A user's part, which may write another record."""
 
 
 @dataclass(frozen=True)
 class ExtendedPair(Pair):
-    """A subclass with a field more."""
+    """A subclass with another field."""
 
     third: object
 
 
 def holding(pair, **extra):
-    """Return a frozen dataclass with attributes that it does not declare."""
+    """Return a frozen dataclass with undeclared attributes."""
     for name, value in extra.items():
         object.__setattr__(pair, name, value)
     return pair
@@ -181,16 +181,16 @@ def holding(pair, **extra):
     ],
     ids=["dict", "list", "array", "dataclass", "list in a frozen one", "dataclass in a frozen one"],
 )
-def test_an_object_that_was_changed_in_place_is_another(value, change):
-    """What was made of it before is not taken for what it is now."""
+def test_an_object_changed_in_place_has_different_content(value, change):
+    """Its earlier result is not reused."""
     cache = BuildCache()
     before = cache.made(repr, value)
     change(value)
     assert cache.made(repr, value) == repr(value) != before
 
 
-def test_what_a_subclass_has_more_counts():
-    """Its type, fields and attributes that nobody declared."""
+def test_the_content_of_a_subclass_includes_its_own_members():
+    """Its type, its fields and undeclared attributes."""
     contents = ContentKeys()
     assert contents.of(Wind("ou")) != contents.of(ExtendedWind("ou"))
     assert contents.of(ExtendedPair(1, 2, 3)) != contents.of(ExtendedPair(1, 2, 4))
@@ -198,7 +198,7 @@ def test_what_a_subclass_has_more_counts():
     assert contents.of(holding(Pair(1, 2), extra=1)) == contents.of(holding(Pair(1, 2), extra=1))
 
 
-def test_another_writer_of_the_same_record_is_not_taken_for_the_last():
+def test_another_writer_of_the_same_record_is_not_confused_with_the_last():
     """The function is part of the key."""
     cache, core = BuildCache(), zeros(SIM)
 
@@ -213,8 +213,8 @@ def test_another_writer_of_the_same_record_is_not_taken_for_the_last():
         assert core["wind"]["tick"][0] == tick
 
 
-def test_free_keys_of_a_part_can_not_be_changed():
-    """So that the content of a part is its content forever."""
+def test_free_keys_of_a_part_are_immutable():
+    """So that the content of a part never changes."""
     params = {"MPC_XY_P": 1.0}
     table = AutopilotOptions(params=params)
     params["MPC_XY_P"] = 2.0
@@ -227,8 +227,8 @@ def test_free_keys_of_a_part_can_not_be_changed():
     assert pickle.loads(pickle.dumps(table)) == copy.deepcopy(table) == table
 
 
-def test_the_parts_of_a_run_are_all_remembered():
-    """Nothing that a flight is built of has unknown content: the second of two equal runs makes nothing anew."""
+def test_all_parts_of_a_run_are_cached():
+    """No input of a flight has unknown content: the second of two equal runs rebuilds nothing."""
     spec, made = load_spec("iris", {"timeline.t_end_s": 1.0}), []
 
     class Counting(BuildCache):

@@ -1,4 +1,4 @@
-"""A run that takes over what the last was made of starts as one that is made of nothing, to the byte."""
+"""A run built with the cache starts byte-identical to one built without it."""
 
 import typing
 
@@ -44,7 +44,7 @@ events = [
 id = "flap"
 channel = 1
 """
-"""Something of everything."""
+"""An aircraft that uses every feature."""
 
 CAMPAIGN = """
 [campaign]
@@ -79,7 +79,7 @@ OTHER = {
     ],
     "px4.params": [[{"name": "MC_ROLL_P", "value": 5.0}]],
 }
-"""Values of keys that are not to be had by changing a number, or that name whole tables."""
+"""Values of keys that can't be varied by changing a number, or that name whole tables."""
 
 FIXED = (
     "schema_version",
@@ -96,11 +96,11 @@ FIXED = (
     *(f"power.buses[0].{name}" for name in ("id", "battery_ids", "motor_ids", "servo_ids", "avionics_load_w")),
     "run.log_columns",
 )
-"""Keys of which another value alone is not allowed; those that matter vary in `OTHER`, as parts of whole tables."""
+"""Keys that can't be changed alone; the relevant ones vary in `OTHER`, as parts of whole tables."""
 
 
 def leaves(value, key=()):
-    """Yield all keys of an aircraft file that have a value and are no tables."""
+    """Yield all keys of a spec that have a value and are not tables."""
     if isinstance(value, Part):
         for name, field in type(value).model_fields.items():
             yield from leaves(getattr(value, name), (*key, field.alias or name))
@@ -115,7 +115,7 @@ def leaves(value, key=()):
 
 
 def others(key, value):
-    """Yield other values of a key, not all of which need be allowed."""
+    """Yield other values of a key, some of which may be invalid."""
     match value:
         case bool():
             yield not value
@@ -133,7 +133,7 @@ def others(key, value):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return where aircraft, mission and campaign are."""
+    """Return the folder of aircraft, mission and campaign."""
     folder = tmp_path_factory.mktemp("cache")
     for name, text in (("aircraft", AIRCRAFT), ("campaign", CAMPAIGN)):
         (folder / f"{name}.toml").write_text(text, "utf-8")
@@ -143,7 +143,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def changes(folder):
-    """Return changes of one key each that can be flown: of every key that has a value, those of `others` allowed."""
+    """Return all valid changes of a single key: those of `others` for every key with a value, and `OTHER`."""
     found = []
     for key, value in leaves(load_spec(folder / "aircraft.toml")):
         allowed = [other for other in others(key, value) if is_allowed(folder, {dotted(key): other})]
@@ -166,7 +166,7 @@ def is_allowed(folder, change):
 
 
 def assert_is_same_start(flight, fresh):
-    """Whatever the loop is called with, and what is told of it."""
+    """Compare all arguments of the loop, and what is reported about them."""
     ours, theirs = flight.simulation, fresh.simulation
     assert flight.spec == fresh.spec
     assert ours.core.tobytes() == theirs.core.tobytes()
@@ -181,8 +181,8 @@ def assert_is_same_start(flight, fresh):
     assert flight.warnings == fresh.warnings
 
 
-def test_every_key_reaches_a_flight_that_takes_over_the_rest(folder, changes):
-    """One after the other, with the aircraft as it is in between or not: nothing of the last run is left."""
+def test_every_changed_key_reaches_a_flight_built_with_the_cache(folder, changes):
+    """In sequence, with and without the unmodified aircraft in between: nothing of the last run remains."""
     assert len(changes) > 500
     campaign = load_campaign(folder / "campaign.toml")
     fresh = {}
@@ -210,19 +210,19 @@ FLOWN = {
     "actuation.motor_actuators": ["first_order", "direct"],
     "estimator.delay_s": [0.0, 0.012],
 }
-"""Keys of each kind, and values that are flown one after the other, the first again at the end."""
+"""Keys of each type, and values that are flown in sequence, with the first one again at the end."""
 
 
 @pytest.fixture(scope="module")
 def flyer(folder):
-    """Return who flies them all."""
+    """Return the flyer of all runs."""
     (folder / "flown.toml").write_text(f"{CAMPAIGN}own_seeds = false\n", "utf-8")
     return Flyer(load_campaign(folder / "flown.toml"))
 
 
 @pytest.mark.parametrize("key", FLOWN)
-def test_runs_of_one_worker_have_the_digests_of_flights_of_their_own(folder, flyer, key):
-    """And different ones."""
+def test_runs_of_one_worker_have_the_digests_of_independent_flights(folder, flyer, key):
+    """Different values have different digests."""
     values = [str(folder / value) if value == "mission.waypoints" else value for value in FLOWN[key]]
     digests = {value: fly(build(load_spec(folder / "aircraft.toml", {key: value}))).digest for value in values}
     assert len({*digests.values()}) == len(digests)
@@ -231,7 +231,7 @@ def test_runs_of_one_worker_have_the_digests_of_flights_of_their_own(folder, fly
 
 
 def test_other_aircraft_in_between_leave_nothing_behind():
-    """With other numbers of rotors, batteries and events, one that nobody flies among them, after each was flown."""
+    """With other numbers of rotors, batteries and events, including one without an autopilot."""
     cache = BuildCache()
     for name in ("iris", "hex", "twin", "iris", "octa", "iris"):
         spec = load_spec(name, {"timeline.t_end_s": 1.0})
@@ -240,8 +240,8 @@ def test_other_aircraft_in_between_leave_nothing_behind():
         assert fly(flight).digest == fly(build(spec)).digest
 
 
-def test_a_run_that_can_not_be_built_is_an_error_each_time_and_spoils_nothing(folder):
-    """The next ones are built as if it had not been there."""
+def test_a_run_that_can_not_be_built_does_not_affect_the_next_ones(folder):
+    """It is an error each time."""
     campaign = load_campaign(folder / "campaign.toml")
     bad = {"airframe.propulsion.motor.kv_rpm_per_volt": 1e-300}
     for _ in range(2):
@@ -251,8 +251,8 @@ def test_a_run_that_can_not_be_built_is_an_error_each_time_and_spoils_nothing(fo
         assert_is_same_start(build(campaign.spec({}), builder=campaign.build_cache), fresh)
 
 
-def test_a_mission_that_was_written_anew_is_read_anew(tmp_path):
-    """A file is no value that could be compared."""
+def test_a_modified_mission_file_is_read_again(tmp_path):
+    """The cache compares its content, not its path."""
     path, cache = tmp_path / "mission.waypoints", BuildCache()
     for altitude in (7, 9):
         path.write_text(MISSION.replace("8.545594 7 1", f"8.545594 {altitude} 1"))

@@ -1,4 +1,4 @@
-"""Pass criteria: bounds that are kept or not, and those that make no sense."""
+"""Pass criteria: bounds that are met or violated, and invalid ones."""
 
 import math
 from pathlib import Path
@@ -17,8 +17,7 @@ repeatable = settings(deadline=None, derandomize=True)  # the first call may com
 VALUES = {"crashed": False, "mission_finished": True, "rms_m": 1.5}
 
 
-def test_without_criteria_there_is_no_verdict():
-    """Neither passed nor failed."""
+def test_without_criteria_a_flight_neither_passes_nor_fails():
     assert passes((), VALUES) is None
 
 
@@ -35,8 +34,8 @@ def test_without_criteria_there_is_no_verdict():
         ({"equals": 2}, False),
     ],
 )
-def test_bounds_are_included(bounds, is_kept):
-    """A value at a bound keeps it; NaN keeps none."""
+def test_bounds_are_inclusive(bounds, is_kept):
+    """A value at a bound meets it; NaN meets none."""
     criterion = CriterionTable(metric="rms_m", **bounds)
     check_criteria([criterion], METRICS)
     assert passes([criterion], VALUES) is is_kept
@@ -44,8 +43,7 @@ def test_bounds_are_included(bounds, is_kept):
 
 
 @pytest.mark.parametrize(("wanted", "is_kept"), [(False, True), (True, False)])
-def test_yes_or_no_is_compared_with_yes_or_no(wanted, is_kept):
-    """As `crashed` is."""
+def test_a_boolean_metric_is_compared_with_a_boolean(wanted, is_kept):
     criterion = CriterionTable(metric="crashed", equals=wanted)
     check_criteria([criterion], METRICS)
     assert passes([criterion], VALUES) is is_kept
@@ -53,8 +51,8 @@ def test_yes_or_no_is_compared_with_yes_or_no(wanted, is_kept):
 
 @repeatable
 @given(st.lists(st.tuples(st.floats(-2, 2), st.floats(-2, 2), st.floats(-2, 2) | st.just(math.nan)), max_size=5))
-def test_a_flight_passes_if_it_keeps_every_criterion(drawn):
-    """One that is broken fails it, wherever it is in the list."""
+def test_a_flight_passes_if_it_meets_every_criterion(drawn):
+    """A single violated criterion fails it, wherever it is in the list."""
     criteria = [
         CriterionTable(metric=f"m{i}", at_least=min(a, b), at_most=max(a, b)) for i, (a, b, _) in enumerate(drawn)
     ]
@@ -66,22 +64,22 @@ def test_a_flight_passes_if_it_keeps_every_criterion(drawn):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({}, "pass[1], on metric 'm', has no bound; give it at_most, at_least or equals"),
+        ({}, "pass[1], on metric 'm', has no bound; add at_most, at_least or equals"),
         (
             {"at_most": 1.0, "at_least": 2.0},
-            "pass[1], on metric 'm', has at_least = 2.0 and at_most = 1.0, which nothing keeps; "
+            "pass[1], on metric 'm', has at_least = 2.0 and at_most = 1.0, which cannot both hold; "
             "at_least must not be above at_most",
         ),
         (
             {"at_most": 1.0, "equals": True},
-            "pass[1], on metric 'm', has equals = true and at_most = 1.0; give it equals alone, or the limits",
+            "pass[1], on metric 'm', has equals = true and at_most = 1.0; give either equals or the limits",
         ),
         ({"equals": "yes"}, "pass[1].equals = 'yes' is not allowed; it must be true, false or a finite number"),
         ({"equals": math.nan}, "pass[1].equals = nan is not allowed; it must be true, false or a finite number"),
     ],
 )
-def test_a_criterion_that_makes_no_sense_is_refused(values, message):
-    """Before any flight, with its place and what to write."""
+def test_an_invalid_criterion_is_refused(values, message):
+    """Before any flight, with its place and the remedy."""
     assert error_of(CriterionTable, "pass[1]", metric="m", **values) == message
 
 
@@ -90,22 +88,22 @@ def test_a_criterion_that_makes_no_sense_is_refused(values, message):
     [
         (
             {"metric": "rms", "at_most": 1.0},
-            r"pass\[1\].metric = 'rms' is no metric; did you mean 'rms_m'\? There are crashed, .*, rms_m$",
+            r"pass\[1\].metric = 'rms' is not a metric; did you mean 'rms_m'\? Metrics: crashed, .*, rms_m$",
         ),
-        ({"metric": "x", "at_most": 1.0}, r"pass\[1\].metric = 'x' is no metric; there are crashed, "),
+        ({"metric": "x", "at_most": 1.0}, r"pass\[1\].metric = 'x' is not a metric; metrics: crashed, "),
         (
             {"metric": "crashed", "at_most": 0.0},
-            r"pass\[1\], on metric 'crashed', has a number for a bound, .* give it equals = true or equals = false$",
+            r"pass\[1\], on metric 'crashed', has a number as its bound, .* use equals = true or equals = false$",
         ),
-        ({"metric": "crashed", "equals": 0}, r"pass\[1\], on metric 'crashed', has a number for a bound"),
+        ({"metric": "crashed", "equals": 0}, r"pass\[1\], on metric 'crashed', has a number as its bound"),
         (
             {"metric": "rms_m", "equals": True},
-            r"pass\[1\].equals = true can't be: metric 'rms_m' is a number; give it at_most, at_least or a number$",
+            r"equals = true is invalid: metric 'rms_m' is a number; use at_most, at_least, or equals with a number$",
         ),
     ],
 )
 def test_a_criterion_must_fit_its_metric(criterion, message):
-    """By name and by type."""
+    """By name and type."""
     good = CriterionTable(metric="crashed", equals=False)
     with pytest.raises(InputError, match=message):
         check_criteria([good, CriterionTable(**criterion)], METRICS)

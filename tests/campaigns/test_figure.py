@@ -1,4 +1,4 @@
-"""Numbers and pictures of campaigns: of a made-up one whose answers are known, and of odd ones."""
+"""Statistics and figures of campaigns: of a synthetic one with known answers, and of unusual ones."""
 
 import json
 import math
@@ -24,7 +24,7 @@ def campaign():
 
 
 def small(values, criteria=(), is_bool=False, passed=None, inputs=1, **columns):
-    """Return a campaign of one metric."""
+    """Return a campaign with one metric."""
     values = np.asarray(values)
     keys = [f"in[{i}]" for i in range(inputs)]
     own = {"m": values, **{key: np.linspace(0.0, 1.0, len(values)) for key in keys}, **columns}
@@ -33,11 +33,11 @@ def small(values, criteria=(), is_bool=False, passed=None, inputs=1, **columns):
     return results_of(own, keys, [MetricColumn("m", "m", is_bool)], criteria)
 
 
-# -- numbers -----------------------------------------------------------------------------------------------------
+# -- statistics --------------------------------------------------------------------------------------------------
 
 
-def test_the_numbers_of_a_campaign(campaign):
-    """As the columns say, and fit for JSON."""
+def test_the_summary_of_a_campaign(campaign):
+    """It agrees with the columns and can be written as JSON."""
     numbers = summary_of(campaign)
     json.dumps(numbers, allow_nan=False)
     passed = int(campaign.is_passed.sum())
@@ -56,12 +56,12 @@ def test_the_numbers_of_a_campaign(campaign):
     assert numbers["sensitivities"][0]["input"] == WIND
     assert all(own["input"] != MISSION for own in numbers["sensitivities"])
     assert numbers["notes"] == [
-        "intervals take runs as independent: by Sobol', means are mostly far better than these say"
+        "Confidence intervals assume independent runs; with Sobol sampling they are conservative."
     ]
 
 
 def test_the_worst_runs(campaign):
-    """Errors first, then what breaks most bounds, then what is farthest beyond one."""
+    """Errors first, then runs that violate most bounds, then those farthest beyond one."""
     worst = worst_runs(campaign, 400)
     assert worst[0] == {"index": 0, "status": "error", "why": "the mission has no items"}
     assert [run["index"] for run in worst[:5]] == [0, 97, 194, 291, 388]
@@ -80,7 +80,7 @@ def test_the_worst_runs(campaign):
     assert alone == sorted(alone, reverse=True)
 
 
-def test_if_all_passed_the_worst_are_those_nearest_to_a_bound():
+def test_if_all_passed_the_worst_runs_are_those_closest_to_a_bound():
     results = small([1.0, 3.0, 2.0], [Criterion("m", at_least=0.0, at_most=4.0)], passed=[True] * 3)
     worst = worst_runs(results, 2)
     assert worst == [
@@ -89,21 +89,21 @@ def test_if_all_passed_the_worst_are_those_nearest_to_a_bound():
     ]
 
 
-def test_a_metric_without_a_value_is_a_reason():
+def test_a_missing_metric_is_a_reason_to_fail():
     results = small([1.0, math.nan], [Criterion("m", equals=1.0)], passed=[True, False])
     assert worst_runs(results, 1) == [{"index": 1, "status": "flown", "why": "m has no value"}]
 
 
-def test_without_criteria_no_run_is_passed_or_failed():
-    """The worst are those that were not flown."""
+def test_without_criteria_runs_neither_pass_nor_fail():
+    """The worst runs are the failed flights."""
     status = np.array(["flown", "crashed", "flown"], object)
     numbers = summary_of(small([1.0, 2.0, 3.0], status=status))
     assert (numbers["passed"], numbers["pass_rate"]) == (None, None)
     assert numbers["worst"] == [{"index": 1, "status": "crashed", "why": "crashed"}]
 
 
-def test_the_numbers_of_no_run_and_of_one():
-    """Nothing where there is nothing."""
+def test_the_summary_of_no_run_and_of_one():
+    """What can't be estimated is None."""
     none = summary_of(small(np.zeros(0), [Criterion("m", at_most=1.0)]))
     assert (none["runs"], none["by_status"], none["worst"]) == (0, {}, [])
     assert none["metrics"][0]["mean"] is None
@@ -112,22 +112,22 @@ def test_the_numbers_of_no_run_and_of_one():
     assert (one["mean_interval"]["low"], one["mean_interval"]["high"]) == (None, None)
 
 
-# -- pictures ----------------------------------------------------------------------------------------------------
+# -- figures -----------------------------------------------------------------------------------------------------
 
 
 def titles(figure):
     return [axes.get_title(loc="left") for axes in figure.axes]
 
 
-def test_the_picture_of_a_campaign(campaign, tmp_path):
-    """Each panel with what it is of; the same bytes every time."""
+def test_the_figure_of_a_campaign(campaign, tmp_path):
+    """Each panel has its title; the bytes are identical every time."""
     figure = plot_campaign(campaign)
     rate = summary_of(campaign)["pass_rate"]
     ends = f"{100 * rate['low']:.1f} to {100 * rate['high']:.1f} %"
     assert titles(figure) == [
         f"Pass rate {100 * rate['estimate']:.1f} %, 95 % interval {ends}",
         "Runs by status",
-        "What matters for tracking_rms_m",
+        "Most influential inputs for tracking_rms_m",
         "crashed",
         "tracking_rms_m [m]",
         "energy_wh [Wh]",
@@ -135,7 +135,7 @@ def test_the_picture_of_a_campaign(campaign, tmp_path):
         MASS,
         MISSION,
     ]
-    assert figure.get_suptitle() == f"iris_wind: 400 runs, Sobol' sampling, {400 - rate_passed(campaign)} failed"
+    assert figure.get_suptitle() == f"iris_wind: 400 runs, Sobol sampling, {400 - rate_passed(campaign)} failed"
     for name in ("one.png", "two.png"):
         save_plot(plot_campaign(campaign), tmp_path / name)
     assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
@@ -145,8 +145,44 @@ def rate_passed(campaign):
     return int(campaign.is_passed.sum())
 
 
-def test_bars_have_all_runs_with_a_value_once(campaign):
-    """Of failed and passed together; the bound is a line at its value, and no bin lies on both sides of it."""
+@pytest.mark.parametrize(
+    ("variation", "title"),
+    [
+        (("grid",), "campaign: 8 runs, grid"),
+        (("list",), "campaign: 8 runs, list"),
+        (("grid", "list"), "campaign: 8 runs, grid and list"),
+        (("grid", "sobol"), "campaign: 8 runs, grid and Sobol sampling"),
+        (("latin_hypercube",), "campaign: 8 runs, Latin hypercube sampling"),
+        (("seeds",), "campaign: 8 runs, random seeds"),
+        ((), "campaign: 8 runs"),
+        (None, "campaign: 8 runs, Sobol sampling"),
+    ],
+)
+def test_the_title_says_how_inputs_vary(variation, title):
+    """The note on sampling appears only if an input is sampled that way."""
+    columns = {"a": np.arange(8.0), "m": np.arange(8.0)}
+    options = {"sampling": "sobol", "variation": variation}
+    results = results_of(columns, ["a"], [MetricColumn("m")], **options)
+    figure = plot_campaign(results)
+    assert figure.get_suptitle() == title
+    assert ("with Sobol sampling they are conservative" in figure.get_supxlabel()) == ("Sobol" in title)
+    assert bool(summary_of(results)["notes"]) == ("Sobol" in title or "hypercube" in title)
+
+
+def test_an_explained_share_that_is_unknown_is_not_drawn():
+    """Eight runs of a grid: too few for groups. The panel says so, and its legend has no entry for it."""
+    few = results_of({"a": np.arange(8.0), "m": np.arange(8.0)}, ["a"], [MetricColumn("m")])
+    many_runs = results_of({"a": np.arange(50.0), "m": np.arange(50.0)}, ["a"], [MetricColumn("m")])
+    for results, is_known in ((few, False), (many_runs, True)):
+        figure = plot_campaign(results)
+        axes = figure.axes[titles(figure).index("Most influential inputs for m")]
+        assert ("explained share: too few runs" in [text.get_text() for text in axes.texts]) != is_known
+        labels = [text.get_text() for text in axes.get_legend().texts]
+        assert ("± √(explained share)" in labels) == is_known
+
+
+def test_a_histogram_counts_each_run_with_a_value_once(campaign):
+    """Failed and passed together; the bound is a line at its value, and no bin contains values on both sides of it."""
     figure = plot_campaign(campaign)
     axes = figure.axes[titles(figure).index("tracking_rms_m [m]")]
     bad, good = axes.containers
@@ -158,8 +194,8 @@ def test_bars_have_all_runs_with_a_value_once(campaign):
         assert bar.get_x() + bar.get_width() <= 1.5 + 1e-9 or bar.get_x() >= 1.5 - 1e-9
 
 
-def test_passed_and_failed_differ_in_grey(campaign):
-    """By at least a fifth of the way from black to white, and by hatching."""
+def test_passed_and_failed_differ_in_greyscale(campaign):
+    """By at least a fifth of the range from black to white, and by hatching."""
     figure = plot_campaign(campaign)
     bad, good = figure.axes[titles(figure).index("energy_wh [Wh]")].containers
     greys = [np.dot(mpl.colors.to_rgb(bars[0].get_facecolor()), (0.299, 0.587, 0.114)) for bars in (bad, good)]
@@ -170,7 +206,7 @@ def test_passed_and_failed_differ_in_grey(campaign):
 
 @pytest.mark.parametrize(("inputs", "metrics"), [(1, 1), (1, 20), (20, 1), (20, 20), (4, 5)])
 def test_any_number_of_inputs_and_metrics(inputs, metrics, tmp_path):
-    """What is left out is said; the first metric, with the criterion, is drawn against its input."""
+    """Omitted panels are noted; the first metric, with the criterion, is drawn over its input."""
     figure = plot_campaign(many(inputs, metrics))
     save_plot(figure, tmp_path / "campaign.png")
     drawn = titles(figure)
@@ -224,8 +260,8 @@ ODD = {
 
 
 @pytest.mark.parametrize("results", ODD.values(), ids=ODD)
-def test_odd_campaigns_are_drawn(results, tmp_path):
-    """Without a warning, which is an error here, with panels that fill the page, and with numbers that JSON takes."""
+def test_unusual_campaigns_are_drawn(results, tmp_path):
+    """Without a warning, which is an error here, with panels that fill the page, and with a valid JSON summary."""
     figure = plot_campaign(results)
     save_plot(figure, tmp_path / "campaign.png")
     assert all(axes.get_position().width > 0.1 for axes in figure.axes)
@@ -233,8 +269,8 @@ def test_odd_campaigns_are_drawn(results, tmp_path):
     json.dumps(summary_of(results), allow_nan=False)
 
 
-def test_what_is_drawn_at_an_edge_is_said():
-    """In the histogram and in the scatter; with an edge that is not the value's."""
+def test_outliers_at_the_edge_are_counted():
+    """In the histogram and in the scatter plot."""
     figure = plot_campaign(ODD["outliers both ways"])
     for title in ("m [m]", "in[0]"):
         axes = figure.axes[titles(figure).index(title)]
@@ -242,13 +278,13 @@ def test_what_is_drawn_at_an_edge_is_said():
         assert axes.get_ylim()[1] < 1e3
 
 
-def test_no_runs_are_refused():
+def test_a_campaign_without_runs_is_refused():
     with pytest.raises(InputError, match="campaign campaign has no runs to draw; fly some first"):
         plot_campaign(small(np.zeros(0)))
 
 
-def test_the_metric_that_most_runs_break_is_drawn_against_inputs():
-    """One of true and false only if there is no other."""
+def test_the_main_metric_is_the_one_that_most_runs_violate():
+    """A boolean metric is chosen only if there is no other."""
     x = np.arange(10.0)
     metrics = [MetricColumn("crashed", is_bool=True), MetricColumn("a"), MetricColumn("b"), MetricColumn("c")]
     columns = {"crashed": x > 0.0, "a": x, "b": x, "c": x}
@@ -258,7 +294,7 @@ def test_the_metric_that_most_runs_break_is_drawn_against_inputs():
     assert main_metric(results_of(columns, metrics=metrics[:1])).name == "crashed"
 
 
-def test_the_window_leaves_out_what_is_far_and_takes_in_bounds_that_are_near():
+def test_the_window_excludes_outliers_and_includes_bounds_that_are_close():
     values = np.append(np.linspace(0.0, 1.0, 99), 1e6)
     low, high = window(values)
     assert low == 0.0

@@ -1,4 +1,4 @@
-"""Signals: the numbers of a log by name, and those derived from them, by hand and on flights."""
+"""Signals of a log and derived signals, checked by hand and on flights."""
 
 import math
 
@@ -29,7 +29,7 @@ def run():
 
 
 def test_every_number_of_a_log_is_a_signal(run):
-    """By the name that it has in a file, as float64, read-only, bit for bit."""
+    """Under its name in log files, as read-only float64, bit-identical."""
     signals = Signals(run.log)
     names = []
     for name, column, array in run.log.flat():
@@ -42,15 +42,15 @@ def test_every_number_of_a_log_is_a_signal(run):
     assert {"vel_ned_d", "armed", "motors_4", "time_s", "euler_bn_roll"} <= set(names)
 
 
-def test_every_column_that_a_log_can_have_is_known():
-    """Be it of an aircraft with more rotors than the Iris, or of no aircraft."""
+def test_every_column_of_a_log_is_known():
+    """Including those of aircraft with more rotors than the Iris."""
     for column in COLUMNS:
         if column.shape in ("rotors", "batteries", "values"):
             assert unit_of(f"{column.name}_11") == column.unit
 
 
 def test_derived_signals_by_hand():
-    """Lengths of Pythagorean vectors, exactly; the altitude is up, and never -0."""
+    """Exact lengths of Pythagorean vectors; the altitude is positive up, and never -0."""
     run = made_run(
         SECONDS[:2],
         pos_ned_n=[3.0, 0.0],
@@ -68,8 +68,8 @@ def test_derived_signals_by_hand():
     assert signals["ground_speed_m_s"].tolist() == [math.sqrt(13.0), 5.0]
 
 
-def test_the_tracking_error_is_defined_while_armed_and_told_where_to_be():
-    """Real PX4 gives no height while it lands: such a row has no distance."""
+def test_the_tracking_error_is_defined_only_while_armed_with_a_complete_setpoint():
+    """Real PX4 has no height setpoint while it lands; such a row is NaN."""
     nan = math.nan
     run = made_run(
         [*SECONDS, 3_000_000],
@@ -84,8 +84,8 @@ def test_the_tracking_error_is_defined_while_armed_and_told_where_to_be():
     np.testing.assert_array_equal(Signals(run.log)["tracking_error_m"], [nan, 3.0, nan, nan])
 
 
-def test_the_power_is_that_of_all_batteries():
-    """True voltage times true current, not as measured."""
+def test_the_power_is_the_sum_over_all_batteries():
+    """From true, not measured, voltages and currents."""
     run = made_run(
         SECONDS[:2],
         battery_true_voltage_v_1=[10.0, 12.0],
@@ -99,7 +99,7 @@ def test_the_power_is_that_of_all_batteries():
 
 
 def test_the_tilt_of_known_attitudes():
-    """Upright, whatever the yaw; tilted by 30° and 90°; upside down. To 1e-13 of 180°: the sine's rounding at 30°."""
+    """Level at any yaw; tilted by 30° and 90°; upside down. Tolerance 1e-13 of 180°: rounding of the sine at 30°."""
     angles = [(0.0, 0.0, 0.7), (math.pi / 6, 0.0, 0.0), (0.0, -math.pi / 6, 2.0), (math.pi / 2, 0.0, 0.0)]
     attitudes = np.array([*(from_euler(*some) for some in angles), (0.0, 1.0, 0.0, 0.0)])
     columns = {f"q_bn_{part}": attitudes[:, i] for i, part in enumerate("wxyz")}
@@ -109,22 +109,22 @@ def test_the_tilt_of_known_attitudes():
 
 @repeatable
 @given(st.lists(st.tuples(*[st.floats(-1.0, 1.0)] * 2), min_size=1, max_size=20))
-def test_the_tilt_has_the_bits_of_the_packages_functions(parts):
-    """Of each row, as interpreted; also of attitudes whose norm is not 1."""
+def test_the_compiled_tilt_is_bit_identical_to_the_interpreted_one(parts):
+    """In each row, also for attitudes that are not normalized."""
     x, y = np.array(parts).T
     columns = {"q_bn_w": np.zeros(len(x)), "q_bn_x": x, "q_bn_y": y, "q_bn_z": np.zeros(len(x))}
     tilts = Signals(made_run(range(len(x)), **columns).log)["tilt_deg"]
     assert tilts.tolist() == [interpreted(tilt_deg)(*part) for part in parts]
 
 
-def test_derived_signals_of_a_flight_are_what_the_summary_has(run):
-    """Greatest altitude, and greatest speed to the rounding of two sums; all of them one number for each row."""
+def test_derived_signals_of_a_flight_agree_with_the_summary(run):
+    """Max altitude exactly, max speed to the rounding of two sums; each signal has one value per row."""
     signals = Signals(run.log)
     assert signals["altitude_m"].max() == run.summary.max_altitude_m
     assert signals["speed_m_s"].max() == pytest.approx(run.summary.max_speed_m_s, rel=4e-16)
     for name in DERIVED:
         assert signals[name].shape == (run.log.rows,)
-        assert signals[name] is signals[name]  # made once
+        assert signals[name] is signals[name]  # computed once
     assert signals["tilt_deg"].max() > 0.5
     assert np.isnan(signals["tracking_error_m"][run.log["armed"] == 0]).all()
     assert not np.isnan(signals["tracking_error_m"][run.log["armed"] == 1]).any()
@@ -135,27 +135,27 @@ def test_derived_signals_of_a_flight_are_what_the_summary_has(run):
     [
         (
             "tilt",
-            r"there is no signal 'tilt'; did you mean 'tilt_deg'\? Signals are altitude_m, .*power_w, and of the log",
+            r"unknown signal 'tilt'; did you mean 'tilt_deg'\? Derived signals: .*power_w; signals of the log: ",
         ),
-        ("vel_ned_x", r"there is no signal 'vel_ned_x'; did you mean 'vel_ned_\w'\? "),
-        ("qqqqqqq", r"there is no signal 'qqqqqqq'; signals are altitude_m, .* time_us, .* pos_ned_n, .* motors_1, "),
-        ("motors_0", r"there is no signal 'motors_0'; did you mean 'motors_1'\? "),
-        ("pos_ned", r"'pos_ned' is several numbers in each row, .* as pos_ned_n, pos_ned_e, pos_ned_d$"),
-        ("motors", r"'motors' is several numbers in each row, .* as motors_1$"),
+        ("vel_ned_x", r"unknown signal 'vel_ned_x'; did you mean 'vel_ned_\w'\? "),
+        ("qqqqqqq", r"unknown signal 'qqqqqqq'; derived signals: altitude_m, .* time_us, .* pos_ned_n, .* motors_1, "),
+        ("motors_0", r"unknown signal 'motors_0'; did you mean 'motors_1'\? "),
+        ("pos_ned", r"'pos_ned' has several numbers per row; .* such as pos_ned_n, pos_ned_e, pos_ned_d$"),
+        ("motors", r"'motors' has several numbers per row; .* such as motors_1$"),
     ],
 )
-def test_a_name_that_no_log_has_is_refused(run, name, message):
-    """With the nearest and all that there are, with or without a log at hand."""
+def test_an_unknown_signal_is_refused(run, name, message):
+    """With a suggestion and all known signals, with or without a log."""
     with pytest.raises(InputError, match=message):
         unit_of(name)
     with pytest.raises(InputError, match=message):
         Signals(run.log)[name]
 
 
-def test_a_signal_that_this_log_does_not_have_is_an_error(run):
-    """Why not, and what there is."""
+def test_a_signal_missing_from_a_log_is_an_error(run):
+    """With the signals that exist."""
     signals = Signals(run.log)
-    with pytest.raises(InputError, match=r"no signal 'motors_5'; of motors it has motors_1, .*, motors_4$"):
+    with pytest.raises(InputError, match=r"no signal 'motors_5'; its signals of motors are motors_1, .*, motors_4$"):
         signals["motors_5"]
     with pytest.raises(InputError, match="no column 'servos': the run has none of it"):
         signals["servos_1"]
@@ -165,15 +165,15 @@ def test_a_signal_that_this_log_does_not_have_is_an_error(run):
 
 
 def test_signals_of_a_log_without_rows_are_empty(run):
-    """Which is how names are checked before a flight."""
+    """Names are checked that way before a flight."""
     empty = Log({name: run.log[name][:0] for name in run.log})
     for name in (*DERIVED, "motors_4", "armed"):
         assert Signals(empty)[name].shape == (0,)
 
 
 @pytest.mark.parametrize("name", sorted(set(DERIVED) & set(SIGNALS)))
-def test_a_signal_of_a_log_has_the_bits_of_a_condition(name):
-    """Both names mean the same: a metric and the scenario that watches it agree to the last bit."""
+def test_a_signal_is_bit_identical_to_that_of_a_scenario_condition(name):
+    """A metric and a scenario condition of the same name agree exactly."""
     values = np.random.default_rng(7).normal(size=(200, 13))
     columns = {"pos_ned": values[:, 0:3], "vel_ned": values[:, 3:6]}
     columns["q_bn"] = values[:, 6:10] / np.linalg.norm(values[:, 6:10], axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Campaign files: what is wrong with one is said before the first flight, all of it, with place, value and remedy."""
+"""Campaign files: all errors are reported before the first flight, with place, value and remedy."""
 
 import json
 
@@ -42,8 +42,8 @@ def vary(**options):
     return "\n".join([GOOD, "[[vary]]", *lines, ""])
 
 
-def test_a_good_file_is_loaded(tmp_path):
-    """With dotted keys as they are in TOML, and in quotes."""
+def test_a_valid_file_is_loaded(tmp_path):
+    """With dotted keys, plain and quoted."""
     campaign = load_campaign(write(tmp_path))
     assert campaign.runs == 8
     assert campaign.base["timeline"]["t_end_s"] == 3.0
@@ -55,8 +55,8 @@ def test_a_good_file_is_loaded(tmp_path):
     assert spec.aircraft.seed == campaign.overrides(3, {})["aircraft.seed"]
 
 
-def test_it_is_the_same_again_as_text(tmp_path):
-    """With a mission and a metric of the user's own, which come along."""
+def test_a_campaign_survives_the_round_trip_through_text(tmp_path):
+    """Including a mission file and a metric of the user."""
     (tmp_path / "own.waypoints").write_text(
         "QGC WPL 110\n0 1 3 22 0 0 0 0 47.397742 8.545594 5 1\n1 0 3 21 0 0 0 0 47.397742 8.545594 0 1\n"
     )
@@ -74,8 +74,8 @@ def test_it_is_the_same_again_as_text(tmp_path):
     assert len(spec.mission.items) == 2
 
 
-def test_runs_are_those_of_grids_if_nobody_says_otherwise(tmp_path):
-    """The command line says it last."""
+def test_the_number_of_runs_defaults_to_the_grid_combinations(tmp_path):
+    """The argument takes precedence."""
     text = (
         GOOD.replace("runs = 8\n", "") + '[[vary]]\nkey = "aircraft.seed"\ndistribution = "grid"\nvalues = [1, 2, 3]\n'
     )
@@ -86,14 +86,17 @@ def test_runs_are_those_of_grids_if_nobody_says_otherwise(tmp_path):
 
 
 BAD = {
-    "no file of TOML": ("[campaign", "is not TOML"),
-    "nothing": ("", "campaign.base is missing; it must be given: The aircraft file"),
+    "not TOML": ("[campaign", "is not TOML"),
+    "nothing": ("", "campaign.base is missing; it must be given: Aircraft: the name of a built-in one"),
     "an unknown table": (GOOD + "[varys]\n", "varys = {  } is unknown; did you mean 'vary'?"),
     "an unknown key": (GOOD.replace("runs = 8", "run = 8"), "campaign.run = 8 is unknown; did you mean 'runs'?"),
     "zero runs": (GOOD.replace("runs = 8", "runs = 0"), "campaign.runs = 0 is out of range; it must be at least 1"),
     "too many runs": (GOOD.replace("runs = 8", "runs = 10000000"), "it must be at least 1 and at most 1000000"),
     "runs in words": (GOOD.replace("runs = 8", 'runs = "8"'), "it must be a whole number"),
-    "no runs": (GOOD.replace("runs = 8", ""), "campaign.runs is missing; only grids and lists say how many there are"),
+    "no runs": (
+        GOOD.replace("runs = 8", ""),
+        "campaign.runs is missing; only grids and lists determine the number of runs",
+    ),
     "another sampling": (
         GOOD.replace("runs = 8", 'runs = 8\nsampling = "sobel"'),
         "campaign.sampling = 'sobel' is unknown; did you mean 'sobol'?",
@@ -101,55 +104,55 @@ BAD = {
     "a negative seed": (GOOD.replace("runs = 8", "runs = 8\nseed = -1"), "campaign.seed = -1 is out of range"),
     "no such aircraft": (GOOD.replace('"iris"', '"irris"'), "unknown aircraft 'irris'; did you mean 'iris'?"),
     "no such file": (GOOD.replace('"iris"', '"there.toml"'), "campaign.base: File not found: "),
-    "a change that is unknown": (GOOD.replace("timeline.t_end_s", "timeline.end_s"), "timeline.end_s = 3.0 is unknown"),
-    "a change that is not allowed": (GOOD.replace("3.0\nplant", "-3.0\nplant"), "timeline.t_end_s = -3.0"),
+    "an unknown override": (GOOD.replace("timeline.t_end_s", "timeline.end_s"), "timeline.end_s = 3.0 is unknown"),
+    "an invalid override": (GOOD.replace("3.0\nplant", "-3.0\nplant"), "timeline.t_end_s = -3.0"),
     "no key": (GOOD.replace('key = "environment.wind_mean_ned[0]"', ""), "vary[0].key is missing"),
-    "a key that is none": (vary(key="a..b", distribution="list", values=[1]), "vary[1].key: 'a..b' is no key"),
-    "an unknown key of the aircraft": (
+    "an invalid key": (vary(key="a..b", distribution="list", values=[1]), "vary[1].key: 'a..b' is no key"),
+    "an unknown key of the spec file": (
         vary(key="airframe.mas_kg", distribution="uniform", low=1.0, high=2.0),
         "airframe.mas_kg = 1.0",
     ),
-    "a place that is not there": (
+    "an index out of range": (
         vary(key="power.batteries[3].soc0", distribution="list", values=[0.5]),
         "power.batteries has 1, counted from 0",
     ),
     "the same key twice": (
         vary(key="environment.wind_mean_ned[0]", distribution="list", values=[0.5]),
-        "vary[1].key = 'environment.wind_mean_ned[0]' is that of vary[0].key; give one of them",
+        "vary[1].key = 'environment.wind_mean_ned[0]' is the same as vary[0].key; remove one of them",
     ),
     "the same key in another spelling": (
         vary(key="environment.wind_mean_ned.0", distribution="list", values=[0.5]),
-        "vary[1].key = 'environment.wind_mean_ned.0' is that of vary[0].key",
+        "vary[1].key = 'environment.wind_mean_ned.0' is the same as vary[0].key",
     ),
-    "an array of which an element varies too": (
+    "an array and its element": (
         vary(key="environment.wind_mean_ned", distribution="list", values=[[1, 2, 3]]),
-        "vary[1].key = 'environment.wind_mean_ned' is more than vary[0].key; give one of them",
+        "vary[1].key = 'environment.wind_mean_ned' contains vary[0].key; remove one of them",
     ),
     "a whole number of more than 64 bits": (
         vary(key="aircraft.seed", distribution="list", values=[1, 2**63]),
-        "vary[1].values has 1 and 9223372036854775808; it must be numbers",
+        "vary[1].values has 1 and 9223372036854775808; all values must have one type: finite numbers (integers of",
     ),
-    "whole numbers that no float has": (
+    "whole numbers beyond the precision of a float": (
         vary(key="aircraft.seed", distribution="uniform", low=0, high=2**60, whole=True),
-        "vary[1].whole = true takes no end beyond 9,007,199,254,740,992; a list can have such numbers",
+        "vary[1].whole = true allows low and high up to 9,007,199,254,740,992; use a list for larger numbers",
     ),
     "a number for a path": (
         vary(key="px4.mission_path", distribution="list", values=[1, 2]),
         "vary[1], px4.mission_path = 1",
     ),
-    "cuts that leave nothing of a normal": (
+    "limits that exclude a normal": (
         vary(key="airframe.mass_kg", distribution="normal", mean=1.0, std=0.01, low=1.5, high=1.9),
-        "vary[1]: low = 1.5 and high = 1.9 leave nothing of this normal",
+        "vary[1]: low = 1.5 and high = 1.9 exclude practically all of this normal",
     ),
-    "a cut that leaves nothing of a lognormal": (
+    "a limit that excludes a lognormal": (
         vary(key="airframe.mass_kg", distribution="lognormal", median=1.0, sigma=0.1, high=-1.0),
-        "vary[1]: high = -1.0 leave nothing of this lognormal",
+        "vary[1]: high = -1.0 excludes practically all of this lognormal",
     ),
     "an unknown distribution": (
         vary(key="airframe.mass_kg", distribution="gauss"),
         "vary[1].distribution = 'gauss' is unknown; allowed are 'uniform', 'normal'",
     ),
-    "an interval that is empty": (
+    "an empty interval": (
         vary(key="airframe.mass_kg", distribution="uniform", low=2.0, high=1.0),
         "vary[1].high = 1.0 is not above low = 2.0",
     ),
@@ -157,31 +160,34 @@ BAD = {
         vary(key="airframe.mass_kg", distribution="normal", mean=1.5, std=0.0),
         "vary[1].std = 0.0 is out of range; it must be above 0",
     ),
-    "an end that is not allowed": (
+    "an invalid limit": (
         vary(key="airframe.mass_kg", distribution="uniform", low=-1.0, high=2.0),
         "vary[1], airframe.mass_kg = -",
     ),
-    "a tail that is not allowed": (
+    "an invalid tail": (
         vary(key="power.batteries[0].soc0", distribution="normal", mean=0.95, std=0.1),
-        "about the greatest of 8 runs",
+        "about the max of 8 runs",
     ),
-    "a value that is not allowed": (
+    "an invalid value": (
         vary(key="environment.wind", distribution="choice", values=["ou", "hurricane"]),
         "vary[1], environment.wind = 'hurricane'",
     ),
-    "a fraction where a whole number must be": (
+    "a fraction instead of a whole number": (
         vary(key="aircraft.seed", distribution="uniform", low=1.0, high=9.0),
         "it must be a whole number",
     ),
     "mixed types": (
         vary(key="airframe.mass_kg", distribution="choice", values=[1.5, "heavy"]),
-        "vary[1].values has 1.5 and 'heavy'; it must be numbers, strings, booleans",
+        "vary[1].values has 1.5 and 'heavy'; all values must have one type",
     ),
-    "truth among numbers": (
+    "a boolean among numbers": (
         vary(key="airframe.mass_kg", distribution="list", values=[True, 1.5]),
         "vary[1].values has true and 1.5",
     ),
-    "no values": (vary(key="airframe.mass_kg", distribution="grid", values=[]), "vary[1].values = [] has no values"),
+    "no values": (
+        vary(key="airframe.mass_kg", distribution="grid", values=[]),
+        "vary[1].values = [] is invalid; it must",
+    ),
     "an unknown kind of metric": (
         GOOD + '[[metric]]\nname = "a"\nkind = "tracking_rsm"\n',
         "metric[0].kind = 'tracking_rsm' is unknown; did you mean 'tracking_rms'?",
@@ -192,24 +198,24 @@ BAD = {
     ),
     "two metrics of one name": (
         GOOD + '[[metric]]\nname = "a"\nkind = "energy_wh"\n' * 2,
-        "metric[1].name = 'a' is there twice",
+        "metric[1].name = 'a' is a duplicate",
     ),
-    "a criterion on nothing": (
+    "a criterion on an unknown metric": (
         GOOD + '[[pass]]\nmetric = "crashes"\nequals = false\n',
-        "pass[0].metric = 'crashes' is no metric; did you mean 'crashed'?",
+        "pass[0].metric = 'crashes' is not a metric; did you mean 'crashed'?",
     ),
     "a criterion without a bound": (GOOD + '[[pass]]\nmetric = "crashed"\n', "has no bound"),
-    "a stop without criteria": (GOOD + "[stop]\nhalf_width = 0.1\n", "nothing says when a run passes; add a [[pass]]"),
-    "a stop on nothing": (
+    "a stop rule without criteria": (GOOD + "[stop]\nhalf_width = 0.1\n", "there are no pass criteria; add a [[pass]]"),
+    "a stop rule on an unknown metric": (
         GOOD + '[stop]\nof = "energy"\nhalf_width = 0.1\n',
-        "stop.of = 'energy' is no metric of this campaign",
+        "stop.of = 'energy' is not a metric; use pass_rate or ",
     ),
 }
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_a_bad_file_is_refused_with_place_value_and_remedy(what, tmp_path):
-    """In one line each, that begins with the file."""
+def test_an_invalid_file_is_refused_with_place_value_and_remedy(what, tmp_path):
+    """The message starts with the file."""
     text, said = BAD[what]
     found = error_of(tmp_path, text)
     assert said in found
@@ -217,8 +223,8 @@ def test_a_bad_file_is_refused_with_place_value_and_remedy(what, tmp_path):
     assert "Traceback" not in found
 
 
-def test_all_that_is_wrong_is_in_one_report(tmp_path):
-    """Of different tables."""
+def test_all_errors_are_in_one_report(tmp_path):
+    """From different tables."""
     text = GOOD.replace("runs = 8", "runs = 0").replace("high = 3.0", "high = -5.0").replace('"RK4"', '"RK5"')
     found = error_of(tmp_path, text + '[[metric]]\nname = "a"\nkind = "what"\n')
     for said in ("has 4 errors", "campaign.runs = 0", "vary[0].high = -5.0", "metric[0].kind = 'what'", "RK5"):
@@ -226,13 +232,12 @@ def test_all_that_is_wrong_is_in_one_report(tmp_path):
 
 
 @pytest.mark.parametrize("runs", [0, -3, 10_000_000])
-def test_runs_of_the_command_line_are_checked_too(runs, tmp_path):
-    """As those of the file."""
+def test_the_runs_argument_is_checked_like_the_file(runs, tmp_path):
     assert f"runs = {runs} is out of range; it must be 1 to 1,000,000" in error_of(tmp_path, GOOD, runs)
 
 
-def test_paths_are_from_the_folder_of_the_file_also_those_that_vary(tmp_path):
-    """A name is that of a mission that ships."""
+def test_paths_of_inputs_are_relative_to_the_campaign_file(tmp_path):
+    """A plain name is that of a built-in mission."""
     (tmp_path / "own.waypoints").write_text(
         "QGC WPL 110\n0 1 3 22 0 0 0 0 47.397742 8.545594 5 1\n1 0 3 21 0 0 0 0 47.397742 8.545594 0 1\n"
     )
@@ -241,14 +246,27 @@ def test_paths_are_from_the_folder_of_the_file_also_those_that_vary(tmp_path):
     assert campaign.vary[1].values == (str(tmp_path / "own.waypoints"), "simple")
 
 
-def test_numbers_of_which_one_is_a_fraction_are_fractions_all(tmp_path):
-    """As they come back from their column: a run is the same before and after an interruption."""
+def test_mixed_integers_and_floats_become_floats(tmp_path):
+    """As they are read back from the results, so that a run is the same before and after an interruption."""
     text = vary(key="airframe.mass_kg", distribution="list", values=[1, 1.5])
     assert [type(value) for value in load_campaign(write(tmp_path, text)).vary[1].values] == [float, float]
 
 
-def test_a_metric_in_another_encoding_is_refused(tmp_path):
-    """It goes to workers as text."""
+def test_a_metric_that_is_not_utf_8_is_refused(tmp_path):
+    """It is sent to workers as text."""
     (tmp_path / "mine.py").write_bytes(b"# coding: latin-1\ndef f(run):\n    return len('\xe9')\n")
     found = error_of(tmp_path, GOOD + '[[metric]]\nname = "h"\nfunction = "mine.py:f"\n')
     assert "mine.py is not text: byte 46 is not UTF-8; it must be a Python file" in found
+
+
+def test_an_aircraft_instead_of_a_campaign_file_is_explained(tmp_path, monkeypatch):
+    """The remedy is a campaign file with that base; a file of the same name takes precedence."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        load_campaign("iris")
+    assert str(caught.value) == (
+        'iris is a built-in aircraft, not a campaign file; write a campaign file with base = "iris" in its table '
+        "[campaign] and give the path of that file: see docs/howto/campaigns.md"
+    )
+    (tmp_path / "iris").write_text(GOOD, "utf-8")
+    assert load_campaign("iris").runs == 8

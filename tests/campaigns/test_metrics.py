@@ -1,4 +1,4 @@
-"""Metrics: every kind by hand on logs of a few rows, on flights, and every way to write one wrongly."""
+"""Metrics: every kind checked by hand on short logs and on flights, and every invalid table."""
 
 import inspect
 import math
@@ -31,7 +31,7 @@ def metric(kind, **options):
 
 
 def of_altitude(values, kind, times_us=None, crashed=None, **options):
-    """Return a metric of the altitude, whose rows are a quarter of a second apart."""
+    """Return a metric of the altitude, with rows a quarter of a second apart."""
     times_us = QUARTERS[: len(values)] if times_us is None else times_us
     down = {"pos_ned_n": [0.0] * len(values), "pos_ned_e": [0.0] * len(values), "pos_ned_d": [-v for v in values]}
     run = made_run(times_us, crashed=crashed or [0] * len(values), **down)
@@ -39,7 +39,7 @@ def of_altitude(values, kind, times_us=None, crashed=None, **options):
 
 
 def falling(heights_m, speeds_m_s, landed=None, crashed=None, rest_m=0.0):
-    """Return a run of a vehicle at these heights, with these speeds downwards."""
+    """Return a run of a vehicle with these heights and descent speeds."""
     zeros = [0.0] * len(heights_m)
     return made_run(
         range(len(heights_m)),
@@ -60,8 +60,8 @@ def falling(heights_m, speeds_m_s, landed=None, crashed=None, rest_m=0.0):
 
 @pytest.mark.parametrize("kind", ["crashed", "mission_finished", "landed"])
 @pytest.mark.parametrize("value", [True, False])
-def test_yes_or_no_is_where_the_flight_ended(kind, value):
-    """As a bool, which a campaign's results keep as such."""
+def test_a_boolean_metric_is_the_state_at_the_end_of_the_flight(kind, value):
+    """As a bool, which the results preserve."""
     found, run = metric(kind), made_run([0])
     run.simulation.bus = SimpleNamespace(
         autopilot=SimpleNamespace(mission_finished=int(value)),
@@ -71,8 +71,8 @@ def test_yes_or_no_is_where_the_flight_ended(kind, value):
     assert found(run) is value
 
 
-def test_numbers_of_the_summary():
-    """Without a battery none is used: NaN."""
+def test_metrics_from_the_summary():
+    """Without a battery, the charge used is NaN."""
     assert metric("duration_s")(made_run([0], summary={"duration_s": 12.5})) == 12.5
     assert metric("battery_used")(made_run([0], summary={"battery_used": 0.25})) == 0.25
     assert math.isnan(metric("battery_used")(made_run([0], summary={"battery_used": None})))
@@ -88,8 +88,8 @@ def test_numbers_of_the_summary():
         ("final", 4.0, -2.0),
     ],
 )
-def test_numbers_of_a_signal(kind, whole, window):
-    """Of all rows, and of those from 0.5 s to 0.75 s, both included."""
+def test_statistics_of_a_signal(kind, whole, window):
+    """Over all rows, and over those from 0.5 s to 0.75 s, inclusive."""
     values = [1.0, 2.0, 3.0, -2.0, 4.0]
     assert of_altitude(values, kind) == whole
     assert of_altitude(values, kind, after_s=0.5, until_s=0.75) == window
@@ -97,14 +97,14 @@ def test_numbers_of_a_signal(kind, whole, window):
 
 
 @pytest.mark.parametrize("kind", ["max", "min", "mean", "rms", "final"])
-def test_a_window_without_rows_has_no_number(kind):
+def test_a_window_without_rows_gives_nan(kind):
     """Between two rows, or after the end."""
     assert math.isnan(of_altitude([1.0, 2.0], kind, after_s=0.1, until_s=0.2))
     assert math.isnan(of_altitude([1.0, 2.0], kind, after_s=5.0))
 
 
-def test_rows_without_a_value_are_left_out():
-    """But the last row is what it is; with none left there is no number."""
+def test_rows_without_a_value_are_ignored():
+    """Except by `final`; without any value the metric is NaN."""
     values = [1.0, NAN, 3.0, NAN]
     assert of_altitude(values, "max") == 3.0
     assert of_altitude(values, "min") == 1.0
@@ -118,7 +118,7 @@ def test_rows_without_a_value_are_left_out():
 @repeatable
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50))
 def test_means_are_rounded_once(values):
-    """To the exact sum, whatever the order of the rows: the same bits on every machine."""
+    """They use the exact sum, so they do not depend on the order of rows or on the machine."""
     times_us = range(len(values))
     assert of_altitude(values, "mean", times_us) == math.fsum(values) / len(values)
     assert of_altitude(values[::-1], "mean", times_us) == of_altitude(values, "mean", times_us)
@@ -126,8 +126,8 @@ def test_means_are_rounded_once(values):
     assert of_altitude(values, "mean", times_us) == pytest.approx(statistics.fmean(values))
 
 
-def test_the_tracking_error_in_numbers():
-    """3, 4 and 5 m off while armed; a row that is not armed does not count."""
+def test_the_tracking_error():
+    """3, 4 and 5 m while armed; disarmed rows do not count."""
     run = made_run(
         QUARTERS[:4],
         armed=[0, 1, 1, 1],
@@ -141,8 +141,8 @@ def test_the_tracking_error_in_numbers():
     assert metric("tracking_max", until_s=0.5)(run) == 4.0
 
 
-def test_energy_is_the_area_below_the_power():
-    """A ramp from 0 to 3600 W in an hour, in steps of different lengths: 1800 Wh, which trapezoids give exactly."""
+def test_energy_is_the_integral_of_the_power():
+    """A ramp from 0 to 3600 W in an hour, in steps of different lengths: exactly 1800 Wh by the trapezoidal rule."""
     hours = np.array([0.0, 0.25, 0.75, 1.0])
     run = made_run(
         (hours * 3.6e9).astype(np.int64),
@@ -153,7 +153,7 @@ def test_energy_is_the_area_below_the_power():
 
 
 def test_time_over_holds_each_row_until_the_next():
-    """The last row holds for no time; a value at the limit is not over it, nor under it."""
+    """The last row has no duration; a value at the limit is neither over nor under it."""
     values = [1.0, 3.0, 2.0, 3.0, 3.0]
     assert of_altitude(values, "time_over", limit=2.0) == 0.5
     assert of_altitude(values, "time_under", limit=2.0) == 0.25
@@ -161,17 +161,17 @@ def test_time_over_holds_each_row_until_the_next():
     assert of_altitude(values, "time_over", limit=9.0) == 0.0
 
 
-def test_time_over_counts_what_is_in_the_window():
-    """To the microsecond, parts of rows too."""
+def test_time_over_counts_only_the_window():
+    """To the microsecond, including partial rows."""
     values = [1.0, 3.0, 2.0, 3.0, 3.0]
     assert of_altitude(values, "time_over", limit=2.0, after_s=0.3) == 0.45
     assert of_altitude(values, "time_over", limit=2.0, until_s=0.300001) == 0.050001
     assert of_altitude(values, "time_over", limit=2.0, after_s=0.5, until_s=0.75) == 0.0
-    assert math.isnan(of_altitude(values, "time_over", limit=2.0, after_s=1.000001))  # it did not get there
+    assert math.isnan(of_altitude(values, "time_over", limit=2.0, after_s=1.000001))  # the flight ended before
 
 
 def test_a_row_without_a_value_is_neither_over_nor_under():
-    """As the tracking error before arming."""
+    """For example the tracking error before arming."""
     assert of_altitude([NAN, 3.0, 1.0], "time_over", limit=2.0) == 0.25
     assert of_altitude([NAN, 3.0, 1.0], "time_under", limit=2.0) == 0.0
 
@@ -179,7 +179,7 @@ def test_a_row_without_a_value_is_neither_over_nor_under():
 @repeatable
 @given(st.lists(st.floats(-3.0, 3.0), min_size=2, max_size=30), st.integers(0, 29))
 def test_a_window_is_the_sum_of_its_parts(values, first):
-    """Time over a limit up to a moment, and after it."""
+    """Time over a limit before and after some instant."""
     times_us = [1_000 * i for i in range(len(values))]
     middle_s = min(first, len(values) - 2) / 1e3 + 0.0005
     whole = of_altitude(values, "time_over", times_us, limit=0.5)
@@ -191,7 +191,7 @@ def test_a_window_is_the_sum_of_its_parts(values, first):
 @pytest.mark.parametrize(
     ("values", "options", "seconds"),
     [
-        ([0.0, 9.0, 12.0, 10.5, 10.0], {}, 0.75),  # it left the band again after 0.25 s
+        ([0.0, 9.0, 12.0, 10.5, 10.0], {}, 0.75),  # left the band again after 0.25 s
         ([0.0, 9.0, 11.0, 10.5, 10.0], {}, 0.25),  # at the edge of the band
         ([0.0, 9.0, 11.0, 10.5, 10.0], {"after_s": 0.125}, 0.125),
         ([10.0, 10.0, 10.0], {}, 0.0),
@@ -201,54 +201,54 @@ def test_a_window_is_the_sum_of_its_parts(values, first):
         ([10.0, 10.0], {"after_s": 3.0}, NAN),
     ],
 )
-def test_settling_is_when_it_stays(values, options, seconds):
-    """From after_s on, until the first row after the last that is outside."""
+def test_settling_time_ends_when_the_signal_stays_in_the_band(values, options, seconds):
+    """From after_s to the row after the last one outside the band."""
     found = of_altitude(values, "settling", target=10.0, band=1.0, **{"after_s": 0.0} | options)
     assert found == seconds or (math.isnan(found) and math.isnan(seconds))
 
 
-def test_a_crash_has_not_settled():
-    """Be it within the band; a window that ends before it counts."""
+def test_a_crashed_flight_has_not_settled():
+    """Even within the band; a window that ends before the crash is unaffected."""
     values, crashed = [0.0, 10.0, 10.0, 10.0], [0, 0, 0, 1]
     options = {"target": 10.0, "band": 1.0, "after_s": 0.0}
     assert math.isnan(of_altitude(values, "settling", crashed=crashed, **options))
     assert of_altitude(values, "settling", crashed=crashed, until_s=0.5, **options) == 0.25
 
 
-def test_touchdown_speed_is_that_of_the_last_row_in_the_air():
-    """The ground has slowed the row of the contact; a hop of 4 cm is no flight; the first counts."""
+def test_touchdown_speed_is_taken_from_the_last_row_in_the_air():
+    """In the row of the contact the ground has slowed it; a hop of 4 cm is not a flight; the first contact counts."""
     heights = [0.0, 0.04, -0.001, 2.0, 5.0, 0.01, -0.002, 0.3, -0.002]
     speeds = [0.0, -0.1, 0.1, -2.0, 0.5, 0.7, 0.5, 0.2, 0.9]
     assert metric("touchdown_speed")(falling(heights, speeds)) == 0.7
 
 
 def test_touchdown_speed_of_a_crash():
-    """The last row is the crash."""
+    """Here the last row is the crash."""
     run = falling([5.0, 2.0, -0.04], [1.0, 7.5, 6.0], crashed=[0, 0, 1])
     assert metric("touchdown_speed")(run) == 7.5
 
 
-def test_touchdown_on_legs_and_on_what_counts_as_landed():
-    """Legs hold the centre of mass higher; the log may say that it has landed before it is quite down."""
+def test_touchdown_on_legs_and_with_the_landed_flag():
+    """Legs raise the centre of mass; the log may report landed slightly above the ground."""
     heights, speeds = [0.2, 3.0, 0.26, 0.21, 0.19], [0.0, 0.3, 0.4, 0.5, 0.1]
     assert metric("touchdown_speed")(falling(heights, speeds, rest_m=0.2)) == 0.5
     assert metric("touchdown_speed")(falling(heights, speeds, landed=[0, 0, 0, 1, 1], rest_m=0.2)) == 0.4
 
 
 @pytest.mark.parametrize("heights", [[0.0, 0.0], [0.0, 3.0], [3.0, 1.0]])
-def test_what_never_flew_or_never_came_down_has_no_touchdown(heights):
-    """On the ground all the time, or in the air at the end."""
+def test_a_flight_without_a_touchdown_gives_nan(heights):
+    """Always on the ground, or still in the air at the end."""
     assert math.isnan(metric("touchdown_speed")(falling(heights, [0.0, 1.0])))
 
 
-def test_there_is_one_zero_and_one_nan():
-    """Which of two zeros is the least depends on the CPU."""
+def test_the_sign_of_zero_is_normalized():
+    """Which of two zeros is the minimum depends on the CPU."""
     for values in ([0.0, -0.0], [-0.0, 0.0]):
         assert math.copysign(1.0, metric("min", signal="vel_ned_d")(falling([0.0, 0.0], values))) == 1.0
 
 
-def test_a_number_that_overflows_is_an_error():
-    """Of a flight that went out of all bounds: no warning, no infinity."""
+def test_an_overflow_is_an_error():
+    """In a flight that diverged: no warning and no infinity."""
     run = falling([0.0, 0.0], [1e200, 1e200])
     for kind in ("mean", "max"):
         with pytest.raises(MetricError, match=r"metric 'm': \w+ .*speed_m_s: the value is inf, a float; .* finite"):
@@ -282,8 +282,8 @@ def metrics():
     return metrics_of([MetricTable(**table) for table in FILE_METRICS], HERE)
 
 
-def test_a_mission_in_numbers(mission, metrics):
-    """The Iris's: each is what its log and its summary say, computed in another way."""
+def test_the_metrics_of_a_mission(mission, metrics):
+    """Each agrees with the log and the summary, computed in another way."""
     values = measure(metrics, mission)
     assert list(values) == ["crashed", "mission_finished", *(table["name"] for table in FILE_METRICS)]
     log, summary = mission.log, mission.summary
@@ -307,8 +307,8 @@ def test_a_mission_in_numbers(mission, metrics):
     assert abs(height[settled_row - 1] - 12.0) > 0.5
 
 
-def test_a_crash_in_numbers(metrics):
-    """The battery is cut at 10 s: it falls, touches down as fast as a fall from there, and finishes nothing."""
+def test_the_metrics_of_a_crash(metrics):
+    """The battery is disconnected at 10 s: the vehicle hits the ground at free-fall speed; the mission fails."""
     cut = {"at_s": 10.0, "action": "disconnect_battery"}
     run = simulate("iris", **{"scenario.events": [cut], "environment.wind": "none"})
     values = measure(metrics, run)
@@ -317,20 +317,20 @@ def test_a_crash_in_numbers(metrics):
     row = int(np.flatnonzero(run.log.time_us == 10_000_000)[0])
     height, down = -run.log["pos_ned"][row, 2], run.log["vel_ned"][row, 2]
     fall = math.sqrt(down * down + 2.0 * 9.80665 * height)
-    assert fall - 2.5 < values["touchdown"] < fall  # drag, and thrust of rotors that run down
+    assert fall - 2.5 < values["touchdown"] < fall  # drag, and thrust of the rotors as they spin down
     assert values["touchdown"] == run.log["vel_ned"][-2, 2]
     assert math.isnan(values["settled_s"])
 
 
-def test_metrics_change_nothing(mission, metrics):
-    """Alone or together, in any order, again: the same bits."""
+def test_metrics_do_not_affect_each_other(mission, metrics):
+    """Alone or together, in any order, repeatedly: bit-identical."""
     values = measure(metrics, mission)
     assert measure(metrics[::-1], mission) == values
     assert {metric.name: metric(mission) for metric in metrics} == values
 
 
-def test_another_cpu_gives_the_same_bits(python, metrics, tmp_path):
-    """A generic one, and no compiled code at all, on the same log."""
+def test_another_cpu_gives_bit_identical_metrics(python, metrics, tmp_path):
+    """With code for a generic CPU, and without compiled code, on the same log."""
     code = (
         "import pickle, sys; import numpy as np; from types import SimpleNamespace as N;"
         "from px4lockstep.log.log import Log; from px4lockstep.campaigns.metrics import measure;"
@@ -346,7 +346,7 @@ def test_another_cpu_gives_the_same_bits(python, metrics, tmp_path):
     path.write_bytes(pickle.dumps(({name: np.array(log[name]) for name in names}, wanted)))
     plain = " ".join(
         name for name in __cpu_dispatch__ if __cpu_features__[name]
-    )  # what NumPy has faster loops for here
+    )  # the CPU features that NumPy has optimized loops for
     generic = {"NUMBA_CPU_NAME": "generic", "NPY_DISABLE_CPU_FEATURES": plain}
     environments = ({}, generic, {"NUMBA_DISABLE_JIT": "1"})
     printed = [python("-c", code, path, **environment).stdout for environment in environments]
@@ -355,7 +355,7 @@ def test_another_cpu_gives_the_same_bits(python, metrics, tmp_path):
 
 
 def test_metrics_import_nothing_heavy(python):
-    """No Matplotlib, SciPy or pyarrow in a worker because of them."""
+    """Neither Matplotlib, SciPy nor pyarrow in a worker."""
     code = (
         "import sys; from pathlib import Path; from px4lockstep import simulate\n"
         "from px4lockstep.campaigns.kinds import KINDS\n"
@@ -372,8 +372,8 @@ def test_metrics_import_nothing_heavy(python):
         assert name not in loaded
 
 
-def test_signals_are_made_once_for_all_metrics(mission):
-    """Two metrics of one signal look at the same array."""
+def test_signals_are_computed_once_for_all_metrics(mission):
+    """Two metrics of one signal share the same array."""
     flown = FlightSignals(mission)
     metric("max", signal="tilt_deg").of(flown)
     made = flown.signals["tilt_deg"]
@@ -384,8 +384,8 @@ def test_signals_are_made_once_for_all_metrics(mission):
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def test_every_kind_says_what_it_is():
-    """Unit and words; the options that it names in them it has, and the function takes them."""
+def test_every_kind_is_described():
+    """It has a unit and a description, and its function accepts its options."""
     for name, kind in KINDS.items():
         assert kind.description, name
         assert kind.unit or "signal" in kind.needs, name
@@ -394,8 +394,8 @@ def test_every_kind_says_what_it_is():
         assert {in_us(option) for option in kind.needs + kind.may} <= set(taken)
 
 
-def test_the_documents_have_every_kind_and_signal():
-    """The tables of docs/reference/metrics.md are the code's, row by row."""
+def test_the_documentation_lists_every_kind_and_signal():
+    """The tables of docs/reference/metrics.md match the code, row by row."""
     text = (HERE.parents[1] / "docs" / "reference" / "metrics.md").read_text("utf-8")
     for name, kind in KINDS.items():
         unit = "yes or no" if kind.is_bool else kind.unit or "the signal's"
@@ -405,11 +405,11 @@ def test_the_documents_have_every_kind_and_signal():
         assert f"| `{name}` | {signal.unit} | {signal.description} |" in text.splitlines()
 
 
-def test_a_metric_says_what_it_is():
+def test_a_metric_is_described():
     """Unit of the signal; options and window in words."""
     found = metric("time_over", signal="tilt_deg", limit=35.0, after_s=5.0, until_s=60.0)
     assert found.unit == "s"
-    assert found.description == "time with tilt_deg above 35.0, from 5.0 s on, until 60.0 s"
+    assert found.description == "time with tilt_deg above 35.0, from 5.0 s, until 60.0 s"
     assert not found.is_bool
     assert metric("mean", signal="power_w").unit == "W"
     assert metric("final", signal="omega_body_x").unit == "rad/s"
@@ -421,39 +421,42 @@ def test_a_metric_says_what_it_is():
     [
         (
             {"kind": "trackingrms"},
-            "metric[2].kind = 'trackingrms' is unknown; did you mean 'tracking_rms'? Allowed are ",
+            "metric[2].kind = 'trackingrms' is unknown; did you mean 'tracking_rms'? Allowed: ",
         ),
-        ({"kind": "qqq"}, "metric[2].kind = 'qqq' is unknown; allowed are crashed, mission_finished, landed, "),
-        ({}, "metric[2] ('m') has neither kind nor function; it must have one of them"),
-        ({"kind": "max", "function": "a.py:f"}, "metric[2] ('m') has both kind and function; it must have one of them"),
+        ({"kind": "qqq"}, "metric[2].kind = 'qqq' is unknown; allowed: crashed, mission_finished, landed, "),
+        ({}, "metric[2] ('m') has neither kind nor function; give exactly one of them"),
+        ({"kind": "max", "function": "a.py:f"}, "metric[2] ('m') has both kind and function; give exactly one of them"),
         (
             {"kind": "max", "signal": "tilt_deg", "limit": 3.0},
-            "metric[2].limit = 3.0 is no option of kind 'max'; it has signal, after_s, until_s",
+            "metric[2].limit = 3.0 is not an option of kind 'max'; allowed: signal, after_s, until_s",
         ),
-        ({"kind": "crashed", "after_s": 3.0}, "metric[2].after_s = 3.0 is no option of kind 'crashed'; it has none"),
+        (
+            {"kind": "crashed", "after_s": 3.0},
+            "metric[2].after_s = 3.0 is not an option of kind 'crashed'; allowed: none",
+        ),
         (
             {"kind": "energy_wh", "unit": "J"},
-            "metric[2].unit = 'J' is no option of kind 'energy_wh'; it has none",
+            "metric[2].unit = 'J' is not an option of kind 'energy_wh'; allowed: none",
         ),
         (
             {"function": "a.py:f", "signal": "tilt_deg"},
-            "metric[2].signal = 'tilt_deg' is no option of a function; it has unit",
+            "metric[2].signal = 'tilt_deg' is not an option of a function; allowed: unit",
         ),
         (
             {"kind": "time_over", "signal": "tilt_deg"},
-            "metric[2].limit is missing; kind 'time_over' must have signal, limit",
+            "metric[2].limit is missing; kind 'time_over' needs signal, limit",
         ),
         (
             {"kind": "settling", "signal": "tilt_deg", "target": 1.0, "band": 1.0},
-            "metric[2].after_s is missing; kind 'settling' must have signal, target, band, after_s",
+            "metric[2].after_s is missing; kind 'settling' needs signal, target, band, after_s",
         ),
         (
             {"kind": "max", "signal": "tilt"},
-            "metric[2].signal: there is no signal 'tilt'; did you mean 'tilt_deg'? Signals are altitude_m, ",
+            "metric[2].signal: unknown signal 'tilt'; did you mean 'tilt_deg'? Derived signals: altitude_m, ",
         ),
         (
             {"kind": "max", "signal": "pos_ned"},
-            "metric[2].signal: 'pos_ned' is several numbers in each row, and a signal is one of them, as pos_ned_n, ",
+            "metric[2].signal: 'pos_ned' has several numbers per row; name one of its signals, such as pos_ned_n, ",
         ),
         (
             {"kind": "tracking_rms", "after_s": 3.0, "until_s": 3.0},
@@ -466,41 +469,40 @@ def test_a_metric_says_what_it_is():
         ({"kind": "tracking_rms", "after_s": 1e-7}, "metric[2].after_s = 1e-07 is not a whole number of microseconds"),
         (
             {"function": "overshoot"},
-            "metric[2].function = 'overshoot' names no function; it must be as in 'my_metrics.py:overshoot'",
+            "metric[2].function = 'overshoot' does not name a function; write it as 'my_metrics.py:overshoot'",
         ),
-        ({"function": "a.py:"}, "metric[2].function = 'a.py:' names no function; "),
+        ({"function": "a.py:"}, "metric[2].function = 'a.py:' does not name a function; "),
         (
             {"name": "a.b", "kind": "crashed"},
-            "metric[2].name = 'a.b' can't be the name of a column; it must be of letters",
+            "metric[2].name = 'a.b' is not a valid column name; use letters",
         ),
-        ({"name": "1st", "kind": "crashed"}, "metric[2].name = '1st' can't be the name of a column; "),
+        ({"name": "1st", "kind": "crashed"}, "metric[2].name = '1st' is not a valid column name; "),
         (
             {"name": "status", "kind": "crashed"},
-            "metric[2].name = 'status' is taken by the results of every campaign; ",
+            "metric[2].name = 'status' is reserved for the results of every campaign; ",
         ),
         (
             {"name": "reason", "kind": "energy_wh"},
-            "metric[2].name = 'reason' is taken by the results of every campaign; ",
+            "metric[2].name = 'reason' is reserved for the results of every campaign; ",
         ),
     ],
 )
-def test_a_table_that_makes_no_sense_is_refused(values, message):
-    """Before any flight: place, value, what is allowed."""
+def test_an_invalid_table_is_refused(values, message):
+    """Before any flight, with place, value and what is allowed."""
     assert error_of(MetricTable, "metric[2]", **{"name": "m"} | values).startswith(message)
 
 
-def test_a_name_is_there_once():
-    """And not one of those that every campaign has."""
+def test_names_are_unique():
+    """Including the default metrics."""
     table = MetricTable(name="m", kind="landed")
     with pytest.raises(
-        InputError, match=r"metric\[1\].name = 'm' is there twice: another has that name; choose another"
+        InputError, match=r"metric\[1\].name = 'm' is a duplicate: another metric has this name; rename it"
     ):
         metrics_of([table, table], HERE)
-    with pytest.raises(InputError, match=r"metric\[0\].name = 'crashed' is there twice: every campaign has one"):
+    with pytest.raises(InputError, match=r"metric\[0\].name = 'crashed' is a duplicate: every campaign has"):
         metrics_of([MetricTable(name="crashed", kind="landed")], HERE)
 
 
-def test_a_signal_that_a_flight_does_not_have_is_an_error(mission):
-    """Of the metric."""
-    with pytest.raises(MetricError, match=r"metric 'm': greatest motors_5: this log has no signal 'motors_5'"):
+def test_a_signal_missing_from_the_log_is_an_error(mission):
+    with pytest.raises(MetricError, match=r"metric 'm': max motors_5: this log has no signal 'motors_5'"):
         metric("max", signal="motors_5")(mission)

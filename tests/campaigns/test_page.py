@@ -16,12 +16,11 @@ PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "campaigns.md").read_text
 
 @pytest.mark.parametrize("table", [CampaignTable, Vary, CriterionTable, StopTable])
 def test_every_key_is_listed(table):
-    """In its table of the page."""
     assert [name for name in keys_of(table) if f"`{name}`" not in PAGE] == []
 
 
 def test_every_table_and_column_is_listed():
-    """With what each distribution needs and may have."""
+    """With the required and optional options of each distribution."""
     for name in keys_of(CampaignFile):
         assert f"[{name}]" in PAGE
     assert all(f"`{name}`" in PAGE for name in ABOUT)

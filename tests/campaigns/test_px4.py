@@ -1,4 +1,4 @@
-"""Campaigns of real PX4, here its conformance double: a process of its own for each run, a crash is a row."""
+"""Campaigns with PX4's library, here its test double: one process per run, and a crash becomes a row."""
 
 import pytest
 from campaign_files import FILE, rows, write_campaign
@@ -21,8 +21,8 @@ def write(folder, library=None):
     return write_campaign(folder, text)
 
 
-def test_each_run_has_a_px4_of_its_own_and_two_workers_make_the_same_rows(tmp_path):
-    """One library in the life of a process."""
+def test_each_run_has_its_own_px4_and_two_workers_give_identical_rows(tmp_path):
+    """The library can be loaded only once per process."""
     file = write(tmp_path)
     for workers in (1, 2):
         assert run_campaign(file, workers=workers, out=tmp_path / str(workers)).is_complete
@@ -33,8 +33,8 @@ def test_each_run_has_a_px4_of_its_own_and_two_workers_make_the_same_rows(tmp_pa
     assert all(row["height_m"] > 0.5 for row in found)
 
 
-def test_a_crash_of_the_library_is_a_row_and_the_others_are_flown(tmp_path, monkeypatch):
-    """Here in every flight, once the rehearsal is over."""
+def test_a_crash_of_the_library_becomes_a_row(tmp_path, monkeypatch):
+    """Here in every flight after the rehearsal."""
     file = write(tmp_path)
     run_campaign(file, workers=1, out=tmp_path / "out", watch=lambda progress: progress.done < 2)
     sound = rows(tmp_path / "out")
@@ -53,8 +53,8 @@ def test_a_crash_of_the_library_is_a_row_and_the_others_are_flown(tmp_path, monk
     assert rows(tmp_path / "out")[: len(sound)] == sound
 
 
-def test_a_library_that_is_not_there_is_an_error_before_the_first_run(tmp_path):
-    """With where it was looked for."""
+def test_a_missing_library_is_an_error_before_the_first_run(tmp_path):
+    """With its path."""
     with pytest.raises(InputError, match=r"before the first run: .*gone\.so"):
         run_campaign(write(tmp_path, tmp_path / "gone.so"), workers=1, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""Results as a table: order, gaps, and what does not fit."""
+"""Results as a table: order, missing values, and inconsistent columns."""
 
 import math
 
@@ -12,19 +12,19 @@ from px4lockstep.errors import InputError
 
 
 def test_rows_are_sorted_by_index():
-    """However they came."""
+    """Regardless of the order in which they arrived."""
     results = results_of({"index": np.array([2, 0, 1]), "a.b": np.array([20.0, 0.0, 10.0])}, inputs=["a.b"])
     assert results.columns["a.b"].tolist() == [0.0, 10.0, 20.0]
 
 
-def test_only_true_is_passed():
-    """Neither what is empty nor NaN."""
+def test_only_true_counts_as_passed():
+    """Neither an empty value nor NaN."""
     passed = np.array([True, False, None, math.nan, np.True_], object)
     assert results_of({"passed": passed}).is_passed.tolist() == [True, False, False, False, True]
 
 
 def test_columns_become_numbers():
-    """None and infinities of a metric are NaN."""
+    """None and infinities become NaN."""
     results = results_of(
         {"m": np.array([True, None, False], object), "n": np.array([1.0, math.inf, 3.0])},
         metrics=[MetricColumn("m", is_bool=True), MetricColumn("n")],
@@ -49,13 +49,13 @@ def test_which_columns_are_numeric(column, expected):
     assert is_numeric(column) is expected
 
 
-def test_what_does_not_fit_is_refused():
+def test_inconsistent_columns_are_refused():
     columns = windy(5).columns
-    with pytest.raises(InputError, match="these results have no column wind; they have"):
+    with pytest.raises(InputError, match="these results lack column wind; they have"):
         Results(columns, ("wind",), ())
     with pytest.raises(InputError, match="have 5 runs, but column energy_wh has 4"):
         Results(columns | {"energy_wh": np.zeros(4)}, (), (MetricColumn("energy_wh"),))
     with pytest.raises(
-        InputError, match="a criterion is about energy, which is no metric of these results; they have en"
+        InputError, match="a criterion refers to 'energy', which is not a metric of these results; metrics: en"
     ):
         Results(columns, (), (MetricColumn("energy_wh"),), (Criterion("energy", at_most=1.0),))

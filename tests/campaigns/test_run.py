@@ -1,4 +1,4 @@
-"""Campaigns: the same rows with one worker, with two, interrupted and resumed, with workers that are killed."""
+"""Campaigns have identical rows with one worker, with two, after a resume, and after workers are killed."""
 
 import errno
 import json
@@ -27,7 +27,7 @@ STOP = '[stop]\nof = "energy_wh"\nhalf_width = 0.05\nmin_runs = 4\n'
 
 @pytest.fixture(scope="module")
 def flown(tmp_path_factory):
-    """Return the rows of the campaign, flown by one worker, and where its file is."""
+    """Return the rows of the campaign flown by one worker, and its file."""
     folder = tmp_path_factory.mktemp("campaign")
     file = write_campaign(folder)
     run_campaign(file, workers=1, out=folder / "one")
@@ -44,8 +44,8 @@ def test_each_run_is_a_row_with_inputs_metrics_and_digest(flown):
     assert len({row["environment.wind_mean_ned[0]"] for row in found}) == RUNS
 
 
-def test_a_run_that_can_not_be_measured_is_a_row_with_its_error(flown):
-    """What could be measured is there, and so is the digest of the flight."""
+def test_a_run_with_a_failed_metric_is_a_row_with_the_error(flown):
+    """The other metrics and the digest of the flight are kept."""
     row = flown[0][BROKEN]
     assert row["status"] == "error"
     assert "heights.py, line 5: ValueError: no height today" in row["error"]
@@ -60,7 +60,7 @@ def test_a_run_that_can_not_be_measured_is_a_row_with_its_error(flown):
     [((), True, False), (("crashed",), True, True), (("landed away",), True, False), ((), False, None)],
 )
 def test_a_failed_flight_passes_only_if_its_outcome_is_accepted(accept, has_criteria, passed, tmp_path):
-    """Whatever its metrics are: this one crashes within all its bounds."""
+    """Regardless of its metrics: this one crashes and meets all criteria."""
     text = FILE.replace('["mission not finished"]', json.dumps(accept)).replace('"broken"', '"sound"')
     text = text.replace(f"runs = {RUNS}", "runs = 1").replace('t_end_s" = 4.0', 't_end_s" = 12.0')
     text = text.replace(
@@ -72,14 +72,13 @@ def test_a_failed_flight_passes_only_if_its_outcome_is_accepted(accept, has_crit
     assert (row["status"], row["passed"]) == ("crashed", passed)
 
 
-def test_all_failures_of_a_flight_can_be_accepted():
-    """But for a simulation that failed, which is no outcome of a flight."""
+def test_all_failed_outcomes_can_be_accepted():
+    """Except a failed simulation, which is not an outcome of the flight."""
     words = {value for name, value in vars(outcome).items() if name.isupper() and isinstance(value, str)}
     assert set(get_args(Accepted)) == words - set(outcome.SUCCESSES) - {outcome.FAILED}
 
 
-def test_two_workers_make_the_same_rows(flown, tmp_path):
-    """All of them, to the bit."""
+def test_two_workers_give_bit_identical_rows(flown, tmp_path):
     found, file = flown
     result = run_campaign(file, workers=2, out=tmp_path / "two")
     assert rows(tmp_path / "two") == found
@@ -88,8 +87,8 @@ def test_two_workers_make_the_same_rows(flown, tmp_path):
     assert CampaignFolder.open(tmp_path / "two").is_complete
 
 
-def test_stopped_and_resumed_it_flies_only_what_is_missing(flown, tmp_path):
-    """By who watches; then with another number of workers."""
+def test_a_resumed_campaign_flies_only_missing_runs(flown, tmp_path):
+    """Stopped by the callback, then resumed with another number of workers."""
     found, file = flown
     out = tmp_path / "stopped"
     first = run_campaign(file, workers=2, out=out, watch=lambda progress: progress.done < 5)
@@ -103,8 +102,8 @@ def test_stopped_and_resumed_it_flies_only_what_is_missing(flown, tmp_path):
     assert run_campaign(file, out=out, resume=True).flown == 0
 
 
-def test_killed_and_resumed_it_has_the_same_rows(flown, tmp_path):
-    """The process and its workers are gone at once; the parts that are there are whole."""
+def test_a_campaign_killed_and_resumed_has_identical_rows(flown, tmp_path):
+    """The process and its workers exit at once; the parts already written are complete."""
     found, file = flown
     out = tmp_path / "killed"
     code = (
@@ -122,8 +121,8 @@ def test_killed_and_resumed_it_has_the_same_rows(flown, tmp_path):
     assert rows(out) == found
 
 
-def test_a_worker_that_is_killed_costs_nothing_but_time(flown, tmp_path):
-    """Its run is given to another."""
+def test_a_killed_worker_costs_only_time(flown, tmp_path):
+    """Its run is given to another worker."""
     found, file = flown
     folder = CampaignFolder.create(tmp_path / "lost", _campaign(file), "")
     with LocalExecutor(folder.campaign, 2) as executor:
@@ -137,8 +136,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(flown, tmp_path):
     assert rows(tmp_path / "lost") == found
 
 
-def test_workers_end_with_the_campaign(tmp_path):
-    """None is left."""
+def test_workers_exit_with_the_campaign(tmp_path):
     folder = CampaignFolder.create(tmp_path / "ended", _campaign(write_campaign(tmp_path)), "")
     with LocalExecutor(folder.campaign, 2) as executor:
         fly_campaign(folder, executor, lambda progress: progress.done < 3)
@@ -147,8 +145,8 @@ def test_workers_end_with_the_campaign(tmp_path):
     assert all(worker.interpreter.process.returncode is not None for worker in team)
 
 
-def test_workers_end_if_the_campaign_is_killed(tmp_path):
-    """They see the end of the pipe."""
+def test_workers_exit_if_the_campaign_is_killed(tmp_path):
+    """Their pipe is closed."""
     file, out = write_campaign(tmp_path), tmp_path / "alone"
     code = (
         "import sys; from px4lockstep.campaigns.run import fly_campaign, CampaignFolder, LocalExecutor, load_campaign\n"
@@ -171,8 +169,8 @@ def test_workers_end_if_the_campaign_is_killed(tmp_path):
     assert not any(_is_alive(pid) for pid in pids)
 
 
-def test_it_stops_when_an_interval_is_tight_enough_at_the_same_run_for_any_number_of_workers(tmp_path):
-    """And flies nothing more when it is resumed."""
+def test_the_stop_rule_stops_at_the_same_run_for_any_number_of_workers(tmp_path):
+    """A resume then flies nothing more."""
     file = write_campaign(tmp_path, FILE.replace('"broken"', '"sound"') + STOP)
     results = [run_campaign(file, workers=count, out=tmp_path / str(count)) for count in (1, 2)]
     after = {result.stopped_after for result in results}
@@ -185,7 +183,7 @@ def test_it_stops_when_an_interval_is_tight_enough_at_the_same_run_for_any_numbe
 
 
 def test_a_metric_that_always_raises_is_an_error_before_the_first_run(tmp_path):
-    """By a flight of the aircraft file as it is."""
+    """The rehearsal with the unmodified spec file finds it."""
     file = write_campaign(tmp_path)
     (tmp_path / "heights.py").write_text("def height(run):\n    return run.log['hight']\n", "utf-8")
     with pytest.raises(InputError, match=r"before the first run: metric 'height_m': heights\.py, line 2: InputError"):
@@ -193,26 +191,25 @@ def test_a_metric_that_always_raises_is_an_error_before_the_first_run(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_file_that_was_changed_is_not_resumed(flown, tmp_path):
-    """Be it the metric's."""
+def test_a_changed_file_is_not_resumed(flown, tmp_path):
+    """Including the file of a metric."""
     file = write_campaign(tmp_path)
     run_campaign(file, workers=1, out=tmp_path / "out", watch=lambda _: False)
     (tmp_path / "heights.py").write_text("def height(run):\n    return 1.0\n", "utf-8")
-    with pytest.raises(InputError, match=r"is not what .* was begun with"):
+    with pytest.raises(InputError, match=r"has changed since the campaign in .* was started; resume the folder itself"):
         run_campaign(file, out=tmp_path / "out", resume=True)
-    with pytest.raises(InputError, match="is not empty; a campaign needs a folder of its own"):
+    with pytest.raises(InputError, match="is not empty; a campaign needs a new or empty folder"):
         run_campaign(file, out=tmp_path / "out")
 
 
 @pytest.mark.parametrize("workers", [0, -1, 100_000])
-def test_workers_are_counted(workers, tmp_path):
-    """From 1 on."""
+def test_the_number_of_workers_is_checked(workers, tmp_path):
     with pytest.raises(InputError, match=f"workers = {workers} is not allowed; it must be 1 to 1000"):
         run_campaign(write_campaign(tmp_path), workers=workers, out=tmp_path / "out")
 
 
-def test_what_is_in_the_folder_is_enough(flown, tmp_path):
-    """The plan is JSON, with the aircraft and the user's function; nothing else is needed to go on elsewhere."""
+def test_a_campaign_folder_is_self_contained(flown, tmp_path):
+    """The plan is JSON with the aircraft and the user's function, and can be resumed elsewhere."""
     file = write_campaign(tmp_path)
     run_campaign(file, workers=1, out=tmp_path / "out", watch=lambda _: False)
     for path in (file, tmp_path / "heights.py"):
@@ -225,8 +222,8 @@ def test_what_is_in_the_folder_is_enough(flown, tmp_path):
     )
 
 
-def test_a_metric_imports_from_beside_it_wherever_we_are(tmp_path, monkeypatch):
-    """A worker is where the command is, which need not be where the campaign file is."""
+def test_a_metric_imports_from_its_folder_in_any_working_directory(tmp_path, monkeypatch):
+    """A worker has the working directory of the command, which may not be the folder of the campaign file."""
     file = write_campaign(tmp_path)
     (tmp_path / "beside_heights.py").write_text("UP = -1.0\n", "utf-8")
     (tmp_path / "heights.py").write_text(
@@ -238,15 +235,15 @@ def test_a_metric_imports_from_beside_it_wherever_we_are(tmp_path, monkeypatch):
     assert [row["error"] for row in rows(tmp_path / "away" / "out")] == [None, None]
 
 
-def test_a_worker_imports_nothing_from_where_we_are(tmp_path, monkeypatch):
-    """A file there may be called as a module of Python's is."""
+def test_a_worker_imports_nothing_from_the_working_directory(tmp_path, monkeypatch):
+    """A file there may have the name of a standard module."""
     (tmp_path / "random.py").write_text("raise RuntimeError('not this one')\n", "utf-8")
     monkeypatch.chdir(tmp_path)
     assert run_campaign(write_campaign(tmp_path), runs=1, workers=1, out="out").is_complete
 
 
-def test_a_run_that_ends_its_worker_each_time_is_a_row_and_the_others_are_flown(tmp_path):
-    """Also if it ends it without a signal."""
+def test_a_run_that_kills_its_worker_each_time_is_a_row(tmp_path):
+    """Also without a signal; the other runs are flown."""
     file = write_campaign(tmp_path)
     (tmp_path / "heights.py").write_text(
         "import os\ndef height(run):\n    return os._exit(3) if run.spec.aircraft.name == 'broken' else 1.0\n", "utf-8"
@@ -254,11 +251,11 @@ def test_a_run_that_ends_its_worker_each_time_is_a_row_and_the_others_are_flown(
     assert run_campaign(file, workers=2, out=tmp_path / "out").is_complete
     errors = {row["index"]: row["error"] for row in rows(tmp_path / "out") if row["error"] is not None}
     assert list(errors) == [BROKEN]
-    assert errors[BROKEN].startswith("its worker ended with code 3, 2 times; fly it by itself")
+    assert errors[BROKEN].startswith("its worker exited with code 3, 2 times; to investigate, fly it alone")
 
 
 def test_workers_leave_nothing_behind(tmp_path, monkeypatch):
-    """Nor do those that had a mission to unpack."""
+    """Including workers that unpacked a mission."""
     (tmp_path / "own.waypoints").write_text(
         "QGC WPL 110\n0 1 3 22 0 0 0 0 47.397742 8.545594 5 1\n1 0 3 21 0 0 0 0 47.397742 8.545594 0 1\n"
     )
@@ -269,32 +266,53 @@ def test_workers_leave_nothing_behind(tmp_path, monkeypatch):
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
-def test_more_workers_than_the_system_has_files_for_is_an_error_with_a_remedy(tmp_path, monkeypatch):
-    """And no traceback."""
+def test_too_many_workers_for_the_system_are_an_error_with_a_remedy(tmp_path, monkeypatch):
+    """Here it runs out of file descriptors."""
 
     def no_more(*_):
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     monkeypatch.setattr("px4lockstep.campaigns.local.Pipe", no_more)
-    with pytest.raises(SimulationError, match="a worker can't be started: Too many open files; use fewer --workers"):
+    with pytest.raises(SimulationError, match="can't start a worker: Too many open files; use fewer --workers"):
         run_campaign(write_campaign(tmp_path), workers=1, out=tmp_path / "out")
 
 
-def test_two_processes_do_not_fly_one_folder(tmp_path):
+def test_two_processes_can_not_fly_the_same_folder(tmp_path):
     """They would write the same parts."""
     folder = CampaignFolder.create(tmp_path / "out", _campaign(write_campaign(tmp_path)), "")
-    with folder.flown_alone(), pytest.raises(InputError, match="is being flown by another process; wait for it"):
+    with (
+        folder.flown_alone(),
+        pytest.raises(InputError, match="is locked by another process that is flying it; wait for it"),
+    ):
         run_campaign(tmp_path / "out", workers=1, resume=True)
     assert run_campaign(tmp_path / "out", workers=1, resume=True).is_complete
 
 
 def test_a_folder_that_is_not_empty_is_refused_before_anything_is_flown(tmp_path, monkeypatch):
-    """A rehearsal of real PX4 may take a minute."""
+    """A rehearsal with real PX4 may take a minute."""
     monkeypatch.setattr("px4lockstep.campaigns.run.rehearse", lambda _: pytest.fail("it was rehearsed"))
-    with pytest.raises(InputError, match="is not empty; a campaign needs a folder of its own"):
+    with pytest.raises(InputError, match="is not empty; a campaign needs a new or empty folder"):
         run_campaign(write_campaign(tmp_path), out=tmp_path)
-    with pytest.raises(InputError, match="can't be made: Not a directory"):
+    with pytest.raises(InputError, match=r"can't create the campaign folder .*small\.toml: Not a directory"):
         run_campaign(write_campaign(tmp_path), out=tmp_path / "small.toml")
+
+
+def test_waiting_for_workers_can_be_stopped(tmp_path):
+    """An executor without workers yields None; the callback is asked, and the campaign stays incomplete."""
+
+    class NoWorkers:
+        asked = 0
+
+        def rows(self, jobs):
+            next(jobs)
+            while True:
+                self.asked += 1
+                yield None
+
+    folder, executor = CampaignFolder.create(tmp_path / "out", _campaign(write_campaign(tmp_path)), ""), NoWorkers()
+    seen = []
+    result = fly_campaign(folder, executor, lambda progress: seen.append(progress.done) or len(seen) < 3)
+    assert (result.flown, result.is_complete, executor.asked, seen) == (0, False, 3, [0, 0, 0])
 
 
 def _campaign(file):

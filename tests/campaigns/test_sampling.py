@@ -1,4 +1,4 @@
-"""The inputs of a run: a function of seed and index; by Latin hypercube and Sobol' better spread than at random."""
+"""The inputs of a run depend on seed and index; Latin hypercube and Sobol' sampling spread them more evenly."""
 
 import subprocess
 import sys
@@ -20,8 +20,8 @@ def points(kind, seed=1, runs=64, vary=UNIFORM):
 
 @pytest.mark.process
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_run_has_its_inputs_whoever_asks_and_in_whatever_order(kind):
-    """Backwards, one alone, and in another process."""
+def test_the_inputs_of_a_run_do_not_depend_on_order_or_process(kind):
+    """In reverse order, a single run, and in another process."""
     forward = points(kind)
     sampler = Sampler(UNIFORM, kind, 1, 64)
     assert [sampler.point(i) for i in reversed(range(64))] == forward[::-1].tolist()
@@ -36,26 +36,24 @@ def test_a_run_has_its_inputs_whoever_asks_and_in_whatever_order(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_another_seed_gives_other_inputs(kind):
-    """All of them."""
+def test_another_seed_changes_all_inputs(kind):
     assert not np.any(points(kind, 1) == points(kind, 2))
 
 
 @pytest.mark.parametrize("kind", ["random", "sobol"])
-def test_more_runs_leave_the_first_as_they_are(kind):
-    """Beyond a block of Sobol's, too; a Latin hypercube depends on how many there are."""
+def test_more_runs_leave_the_first_ones_unchanged(kind):
+    """Beyond a block of the Sobol' sequence, too; a Latin hypercube depends on the number of runs."""
     assert np.array_equal(points(kind, runs=64), points(kind, runs=1_100)[:64])
     assert len(np.unique(points("sobol", runs=1_100), axis=0)) == 1_100
 
 
 def test_a_latin_hypercube_has_one_run_in_each_slice_of_each_input():
-    """That is what it is."""
     slices = np.floor(points("latin_hypercube") * 64).astype(int)
     assert all(sorted(column) == list(range(64)) for column in slices.T)
 
 
-def test_every_block_of_sobol_has_as_many_runs_in_each_slice():
-    """64 points: one in each of 64 slices of each input; also after the first block of the sampler."""
+def test_every_block_of_the_sobol_sequence_is_balanced():
+    """64 points have one in each of 64 slices of each input, also after the first block of the sampler."""
     late = points("sobol", runs=2_048)[1_024:1_088]
     for sample in (points("sobol"), late):
         slices = np.floor(sample * 64).astype(int)
@@ -63,10 +61,10 @@ def test_every_block_of_sobol_has_as_many_runs_in_each_slice():
 
 
 def test_sobol_and_latin_hypercube_beat_random_on_a_known_answer():
-    """The mean of x_0 + x_1**2 + x_2 x_3, 1/2 + 1/3 + 1/4, of 256 runs, root of the mean square error of 40 seeds.
+    """RMS error over 40 seeds of the mean of x_0 + x_1**2 + x_2 x_3 from 256 runs; the truth is 1/2 + 1/3 + 1/4.
 
-    At random it is std / sqrt(256) = 0.030. A hypercube takes out what is a sum of functions of one input each: left is
-    the interaction, with std 1/12, so 0.0052. Sobol' does better on smooth functions.
+    With random sampling it is std / sqrt(256) = 0.030. A Latin hypercube removes the variance of additive effects and
+    leaves the interaction, with std 1/12, so 0.0052. Sobol' sampling is better on smooth functions.
     """
 
     def error(kind):
@@ -77,13 +75,13 @@ def test_sobol_and_latin_hypercube_beat_random_on_a_known_answer():
         return np.sqrt(np.mean((np.array(estimates) - (1 / 2 + 1 / 3 + 1 / 4)) ** 2))
 
     at_random, hypercube, sobol = (error(kind) for kind in KINDS)
-    assert at_random == pytest.approx(0.030, rel=0.35)  # the error of an error of 40: 1 / sqrt(80), thrice
+    assert at_random == pytest.approx(0.030, rel=0.35)  # three standard errors of an RMS of 40: 3 / sqrt(80)
     assert hypercube == pytest.approx(0.0052, rel=0.35)
     assert sobol < hypercube
 
 
-def test_grids_show_all_combinations_and_lists_go_along():
-    """The last grid fastest; from the start again after the last."""
+def test_grids_cover_all_combinations_and_lists_advance_with_each_run():
+    """The last grid varies fastest; both start over after the last value."""
     vary = (
         Vary(key="a.x", distribution="grid", values=(1, 2)),
         Vary(key="a.y", distribution="list", values=("p", "q", "r")),
@@ -98,8 +96,7 @@ def test_grids_show_all_combinations_and_lists_go_along():
     assert combination(5, [2, 3]) == [1, 2]
 
 
-def test_grids_leave_what_is_sampled_as_it_is():
-    """An input that is added changes no other."""
+def test_a_grid_does_not_change_sampled_inputs():
     grid = Vary(key="a.x", distribution="grid", values=(1, 2))
     alone, beside = Sampler(UNIFORM, "random", 1, 8), Sampler((grid, *UNIFORM), "random", 1, 8)
     for i in range(8):
@@ -108,8 +105,8 @@ def test_grids_leave_what_is_sampled_as_it_is():
         assert inputs == alone.inputs(i)
 
 
-def test_each_run_has_a_seed_of_its_own():
-    """Within what JSON and Parquet hold exactly, and none twice."""
+def test_each_run_has_its_own_seed():
+    """Unique, and small enough for JSON and Parquet to represent exactly."""
     seeds = [seed_of_run(1, i) for i in range(2_000)]
     assert len(dict.fromkeys(seeds)) == 2_000
     assert all(0 <= seed < 1 << 48 for seed in seeds)

@@ -1,4 +1,4 @@
-"""Which input matters: on inputs whose effect is known."""
+"""Sensitivities of inputs whose effect is known."""
 
 import math
 
@@ -14,8 +14,8 @@ def found(results):
     return {(own.input, own.metric): own for own in sensitivities_of(results)}
 
 
-def test_the_inputs_that_matter_come_first():
-    """Wind from both sides, whose correlation is about none, before mass, before the mission, which does nothing."""
+def test_the_most_influential_inputs_come_first():
+    """Wind from both sides, with no correlation, then mass, then the mission, which has no effect."""
     own = [one for one in sensitivities_of(windy(1000)) if one.metric == "tracking_rms_m"]
     assert [one.input for one in own] == [WIND, MASS, MISSION]
     wind, mass, mission = own
@@ -28,25 +28,25 @@ def test_the_inputs_that_matter_come_first():
     assert not mission.is_clear()
 
 
-def test_each_metric_goes_with_its_input():
+def test_each_metric_is_most_sensitive_to_its_own_input():
     own = found(many(3, 3, runs=400))
     for metric in range(3):
         strengths = [own[f"vehicle.part[{i}].value", f"metric_{metric}"].strength for i in range(3)]
         assert int(np.argmax(strengths)) == metric
 
 
-def test_a_curve_that_always_rises_has_a_correlation_of_1():
-    """Whatever its shape."""
+def test_a_monotonic_curve_has_a_correlation_of_1_or_minus_1():
+    """Regardless of its shape."""
     x = np.random.default_rng(1).normal(size=50)
     assert sensitivity("x", "y", x, np.exp(3.0 * x)).correlation.estimate == 1.0
     assert sensitivity("x", "y", x, -x * x * x).correlation.estimate == -1.0
 
 
-def test_equal_values_share_the_mean_of_their_ranks():
+def test_ties_share_the_mean_of_their_ranks():
     assert centred_ranks(np.array([5.0, 1.0, 5.0, 9.0])).tolist() == [0.0, -1.5, 0.0, 1.5]
 
 
-def test_the_interval_of_a_correlation_covers_as_it_says():
+def test_the_interval_of_a_correlation_has_its_nominal_coverage():
     """Normal pairs of correlation 0.6, whose rank correlation is 6/π asin(0.3); 2,000 experiments of 60 runs."""
     truth, experiments = 6.0 / math.pi * math.asin(0.3), 2_000
     random = np.random.default_rng(2)
@@ -58,8 +58,8 @@ def test_the_interval_of_a_correlation_covers_as_it_says():
     assert covered / experiments == pytest.approx(0.95, abs=4.0 * math.sqrt(0.95 * 0.05 / experiments))
 
 
-def test_chance_is_seldom_clear():
-    """Of an input that does nothing, 5 % of correlations and 5 % of p-values are clear: at most 10 % of pairs."""
+def test_inputs_without_an_effect_are_rarely_significant():
+    """By chance, 5 % of correlations and 5 % of p-values are significant: at most 10 % of pairs."""
     random = np.random.default_rng(3)
     pairs = [sensitivity("x", "y", random.normal(size=100), random.normal(size=100)) for _ in range(2_000)]
     by_chance = np.mean([own.p_value < 0.05 for own in pairs])
@@ -67,8 +67,8 @@ def test_chance_is_seldom_clear():
     assert 0.05 < np.mean([own.is_clear() for own in pairs]) < 0.10
 
 
-def test_runs_without_a_value_are_left_out():
-    """The same as without these rows."""
+def test_runs_without_a_value_are_ignored():
+    """The result is the same as without these rows."""
     full = many(1, 1)
     key, metric = full.inputs[0], full.metrics[0]
     gaps = full.columns[metric.name].copy()
@@ -79,7 +79,7 @@ def test_runs_without_a_value_are_left_out():
     assert with_gaps[key, metric.name].correlation.count == 40
 
 
-def test_what_does_not_vary_is_left_out():
+def test_constant_inputs_and_metrics_are_omitted():
     x = np.arange(20.0)
     results = results_of(
         {"a": x, "b": np.ones(20), "m": x, "n": np.zeros(20), "o": np.full(20, math.nan)},
@@ -90,8 +90,8 @@ def test_what_does_not_vary_is_left_out():
 
 
 @pytest.mark.parametrize("runs", [1, 2, 3, 4, 9, 10])
-def test_few_runs_claim_little(runs):
-    """Below four pairs nothing bounds a correlation, below ten nothing is explained."""
+def test_too_few_runs_give_no_estimate(runs):
+    """A correlation is unbounded below four runs; the explained share is unknown below ten."""
     x = np.arange(float(runs))
     y = np.arange(float(runs))[::-1] + (x == 1.0) * 2.5
     own = sensitivity("x", "y", x, y)
@@ -101,11 +101,28 @@ def test_few_runs_claim_little(runs):
     if runs < 4:
         assert (own.correlation.low, own.correlation.high) == (-1.0, 1.0)
     if runs < 10:
-        assert (own.explained, own.p_value) == (0.0, 1.0)
+        assert (own.explained, own.p_value) == (None, None)
+        assert own.strength == abs(own.correlation.estimate)
+        assert own.as_dict()["explained"] is own.as_dict()["p_value"] is None
+    else:
+        assert own.explained is not None
+        assert own.p_value is not None
 
 
-def test_strings_and_vectors_are_groups():
-    """A metric that hangs on the value alone is all explained but for ties; one with it once is not."""
+def test_a_clear_correlation_of_few_runs_is_significant_without_an_explained_share():
+    """A grid of eight values with a monotonic effect; strings with as few runs have no estimate at all."""
+    x = np.arange(8.0)
+    own = sensitivity("x", "y", x, x + (x == 3.0) * 1.5)
+    assert own.explained is None
+    assert own.correlation.estimate > 0.9
+    assert own.is_clear()
+    names = sensitivity("x", "y", x, x, is_number=False)
+    assert (names.correlation, names.explained, names.strength) == (None, None, 0.0)
+    assert not names.is_clear()
+
+
+def test_strings_and_vectors_form_groups():
+    """A metric that depends only on the value is fully explained."""
     kinds = np.array(["a", "b", "c"], object)[np.arange(60) % 3]
     vectors = np.empty(60, object)
     vectors[:] = [(0.0, float(i % 3)) for i in range(60)]

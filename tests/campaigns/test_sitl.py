@@ -1,4 +1,4 @@
-"""Campaigns with stock PX4's double: what is refused, what is an error and no failed flight, what is left behind."""
+"""Campaigns with stock PX4's test double: refused options, errors that are not failed flights, cleanup."""
 
 import pytest
 from processes import is_gone, wait_until
@@ -11,7 +11,7 @@ from px4lockstep.errors import InputError, LockstepError
 
 @pytest.fixture
 def campaign(sitl_build, tmp_path):
-    """Return the file of a campaign, with settings of its own."""
+    """Return a function that writes a campaign file with settings."""
 
     def make(**settings):
         lines = [f'"{name.replace("__", ".")}" = {value}' for name, value in settings.items()]
@@ -40,21 +40,21 @@ def campaign(sitl_build, tmp_path):
         ),
     ],
 )
-def test_what_no_worker_could_fly_is_refused_before_the_first_flight(campaign, settings, said):
+def test_settings_that_no_worker_can_fly_are_refused_before_the_first_flight(campaign, settings, said):
     with pytest.raises(InputError, match=said):
         run_campaign(campaign(**settings), workers=2)
 
 
-def test_a_px4_that_does_not_know_a_parameter_is_an_error_of_the_rehearsal_and_no_failed_flight(campaign, tmp_path):
-    """Nothing was learnt of the aircraft by that."""
+def test_an_unknown_parameter_fails_the_rehearsal(campaign, tmp_path):
+    """It is an error, not a failed flight."""
     file = campaign(timeline__t_end_s="1.0", px4__params='[{ name = "NO_SUCH_PARAM", value = 1.0 }]')
     with pytest.raises(LockstepError, match="this PX4 has no parameter NO_SUCH_PARAM"):
         run_campaign(file, workers=1, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_a_worker_that_is_told_to_end_ends_its_px4_and_takes_its_folder_away(campaign, tmp_path, monkeypatch):
-    """In the middle of a flight of an hour."""
+def test_a_stopped_worker_stops_its_px4_and_removes_its_folder(campaign, tmp_path, monkeypatch):
+    """In the middle of an hour-long flight."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     loaded = load_campaign(campaign(timeline__t_end_s="3600.0"))
     worker = Worker.start(loaded.sent)

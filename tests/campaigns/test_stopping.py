@@ -1,4 +1,4 @@
-"""The stop rule: what it says, that order of arrival can't matter, and what looking after every run costs."""
+"""The stop rule: its decision, its independence of the order of arrival, and its cost in coverage."""
 
 import math
 
@@ -24,12 +24,12 @@ def metric_rows(values):
 
 
 def stops_after(rule, rows):
-    """Return after how many of some further rows a rule stops; None if they are not enough."""
+    """Return after how many of these rows a rule stops; None if it does not."""
     return next((count for count, row in enumerate(rows, start=1) if rule.push(row)), None)
 
 
-def test_it_stops_at_the_first_run_that_is_enough():
-    """Against the definition: intervals of the first n rows, from min_runs on."""
+def test_it_stops_at_the_first_run_with_a_narrow_enough_interval():
+    """By the definition: intervals of the first n rows, from min_runs on."""
     passed = np.random.default_rng(1).uniform(size=2000) < 0.9
     widths = [interval_of_proportion(int(passed[:n].sum()), n).half_width for n in range(1, 2001)]
     expected = next(n for n, width in enumerate(widths, start=1) if n >= 100 and width <= 0.03)
@@ -38,7 +38,7 @@ def test_it_stops_at_the_first_run_that_is_enough():
 
 
 def test_it_stops_on_the_mean_of_a_metric():
-    """Rows without a value are runs, but do not count for the interval."""
+    """Rows without a value count as runs, but not for the interval."""
     values = np.random.default_rng(2).normal(10.0, 1.0, 2000).tolist()
     values[3], values[5], values[7] = None, math.nan, math.inf
     there = [math.nan if value is None else value for value in values]
@@ -51,24 +51,24 @@ def test_it_stops_on_the_mean_of_a_metric():
     assert (interval.estimate, interval.low) == pytest.approx((direct.estimate, direct.low), rel=1e-13)
 
 
-def test_a_run_that_ended_with_an_error_is_not_passed():
-    """Whether its column says so or is empty: 50 of 100 passed, with an interval of 0.1 to each side."""
+def test_a_run_with_an_error_did_not_pass():
+    """Whether its column is false or empty: 50 of 100 passed, with an interval of ± 0.1."""
     for empty in (None, False, math.nan):
         rule = StopRule(StopTable(half_width=0.4))
         assert stops_after(rule, [{"passed": True}, {"passed": empty}] * 50) == 100
         assert rule.interval() == interval_of_proportion(50, 100)
 
 
-def test_a_metric_of_true_and_false_is_a_share():
-    """Equal values have no spread: as numbers they would be enough at once, of whatever count."""
+def test_a_boolean_metric_is_a_proportion():
+    """As numbers, equal values would have no spread and stop the campaign at once."""
     rule = StopRule(StopTable(of="crashed", half_width=0.01, min_runs=5))
     found = stops_after(rule, [{"passed": True, "crashed": np.bool_(False)}] * 1000)
     assert found == next(n for n in range(5, 1000) if interval_of_proportion(0, n).half_width <= 0.01)
     assert found == 189
 
 
-def test_it_goes_on_from_where_it_was():
-    """A resumed campaign pushes what there is, then what comes."""
+def test_it_continues_after_a_resume():
+    """A resumed campaign pushes the existing rows, then the new ones."""
     rows = rows_of(np.random.default_rng(3).uniform(size=1000) < 0.95)
     whole = stops_after(StopRule(StopTable(half_width=0.02)), rows)
     halves = StopRule(StopTable(half_width=0.02))
@@ -77,13 +77,13 @@ def test_it_goes_on_from_where_it_was():
     assert 120 + stops_after(halves, rows[120:]) == whole
 
 
-def test_too_few_runs_are_not_enough():
+def test_it_does_not_stop_with_too_few_runs():
     assert stops_after(StopRule(StopTable(half_width=0.001)), rows_of([True] * 500)) is None
 
 
 @given(seed=st.integers(0, 10_000), workers=st.integers(1, 16))
 def test_the_order_in_which_runs_arrive_does_not_matter(seed, workers):
-    """Rows that are put in order by index as a prefix grows, as a campaign does it, stop where sorted rows do."""
+    """Rows that are sorted by index as they arrive, as in a campaign, stop where sorted rows do."""
     random = np.random.default_rng(seed)
     rows = metric_rows(random.normal(size=300).tolist())
     table = StopTable(of="height_m", half_width=0.17, min_runs=20)
@@ -98,8 +98,8 @@ def test_the_order_in_which_runs_arrive_does_not_matter(seed, workers):
     assert found == expected
 
 
-def test_workers_need_not_import_scipy(python):
-    """What estimates is imported with the tables of a campaign; SciPy only when something is estimated."""
+def test_workers_do_not_import_scipy(python):
+    """These modules are imported with the tables of a campaign; SciPy only when something is estimated."""
     modules = "results_table, statistics, stopping, sensitivity"
     code = f"import sys; from px4lockstep.campaigns import {modules}; print(*sys.modules)"
     loaded = python("-c", code).stdout.split()
@@ -115,7 +115,7 @@ def test_workers_need_not_import_scipy(python):
     [(0.02, 0.951, 0.937, [2397, 860, 448, 143]), (0.05, 0.951, 0.921, [380, 138, 103, 100])],
 )
 def test_coverage_of_a_pass_rate_that_stopped_early_as_documented(half_width, mean, least, flown):
-    """Exact, over chances from 50 to 99 %: no less than with as many runs decided on before."""
+    """Exact, over pass rates from 50 to 99 %: no worse than with the same number of runs fixed in advance."""
     coverage, runs = stopped_coverage(CHANCES, half_width, min_runs=100)
     assert round(coverage.mean(), 3) == mean
     assert round(coverage.min(), 3) == least
@@ -129,7 +129,7 @@ EXPERIMENTS = 2_000
 
 
 def stopped_mean(draw, truth, half_width):
-    """Return how often the interval of a mean contains the truth when it was enough."""
+    """Return the coverage of the interval of a mean at the stop."""
     covered = 0
     for _ in range(EXPERIMENTS):
         rule = StopRule(StopTable(of="height_m", half_width=half_width))
@@ -138,17 +138,17 @@ def stopped_mean(draw, truth, half_width):
     return covered / EXPERIMENTS
 
 
-def test_looking_after_every_run_costs_nothing_for_a_normal_metric():
+def test_stopping_early_costs_no_coverage_for_a_normal_metric():
     """About 200 runs; 0.949 in 100,000 experiments. Tolerance: four standard errors of 2,000."""
     random = np.random.default_rng(5)
     counted = stopped_mean(lambda count: random.normal(size=count), 0.0, 1.96 / math.sqrt(200.0))
     assert counted == pytest.approx(0.949, abs=4.0 * math.sqrt(0.949 * 0.051 / EXPERIMENTS))
 
 
-def test_looking_after_every_run_costs_one_or_two_percent_for_a_skewed_metric():
-    """Exponential values, whose mean is low when their spread is: stopped early, the interval is too low.
+def test_stopping_early_costs_one_or_two_percent_of_coverage_for_a_skewed_metric():
+    """The sample mean of exponential values is low when their spread is low, so the interval at the stop is too low.
 
-    0.931 in 100,000 experiments, 0.945 with 200 runs decided on before.
+    The coverage is 0.931 in 100,000 experiments, and 0.945 with 200 runs fixed in advance.
     """
     random = np.random.default_rng(6)
     counted = stopped_mean(lambda count: random.exponential(size=count), 1.0, 1.96 / math.sqrt(200.0))
@@ -171,16 +171,18 @@ def test_looking_after_every_run_costs_one_or_two_percent_for_a_skewed_metric():
         {"half_width": 0.02, "width": 0.04},
     ],
 )
-def test_bad_tables_are_refused(bad):
+def test_invalid_tables_are_refused(bad):
     with pytest.raises(InputError):
         StopTable(**bad)
 
 
-def test_a_rule_about_what_a_campaign_does_not_have_is_refused():
-    with pytest.raises(InputError, match=r"nothing says when a run passes; add a \[\[pass\]\]"):
+def test_a_rule_on_an_unknown_quantity_is_refused():
+    with pytest.raises(InputError, match=r"there are no pass criteria; add a \[\[pass\]\]"):
         check_target(StopTable(half_width=0.02), ["height_m"], has_criteria=False)
-    with pytest.raises(InputError, match=r"stop.of = 'hight_m' is no metric.*use pass_rate or height_m"):
+    with pytest.raises(InputError, match=r"stop.of = 'hight_m' is not a metric; use pass_rate or height_m"):
         check_target(StopTable(of="hight_m", half_width=0.02), ["height_m"], has_criteria=True)
-    with pytest.raises(InputError, match=r"stop.half_width = 2.0 is all of a pass rate, 0 to 1; use less than 0.5"):
+    with pytest.raises(
+        InputError, match=r"stop.half_width = 2.0 covers every pass rate from 0 to 1; use less than 0.5"
+    ):
         check_target(StopTable(half_width=2.0), [], has_criteria=True)
     check_target(StopTable(of="height_m", half_width=2.0), ["height_m"], has_criteria=False)

@@ -1,4 +1,4 @@
-"""Code that a campaign file or folder names runs only if the user trusts it, and a folder writes no files by name."""
+"""Code named by a campaign file or folder runs only if the user trusts it; a folder can't name files to write."""
 
 import json
 from pathlib import Path
@@ -28,18 +28,18 @@ MISSION = "QGC WPL 110\n0 1 3 22 0 0 0 0 47.397742 8.545594 5 1\n1 0 3 21 0 0 0 
 
 @pytest.fixture(autouse=True)
 def _trusts_nothing(untrusted):
-    """No folder is trusted at first."""
+    """Start without trusted folders."""
 
 
 @pytest.fixture
 def ran(tmp_path):
-    """What exists once the stranger's code has run."""
+    """Return a path that exists once the untrusted code has run."""
     return tmp_path / "ran"
 
 
 @pytest.fixture
 def file(tmp_path, ran):
-    """The campaign file of a stranger, with a metric in Python."""
+    """Write an untrusted campaign file with a metric in Python."""
     return written(tmp_path / "downloads", ran)
 
 
@@ -53,7 +53,7 @@ def written(folder, ran, text=FUNCTION, base="iris"):
 
 
 def error_of(function, *arguments, **options):
-    """Return what is wrong, in words."""
+    """Return the error message."""
     with pytest.raises(InputError) as caught:
         function(*arguments, **options)
     return str(caught.value)
@@ -69,8 +69,8 @@ NAMED = {
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_a_strangers_file_runs_no_code(tmp_path, ran, name):
-    """Neither when it is loaded nor later; the error names the file, the code and what to do."""
+def test_an_untrusted_file_runs_no_code(tmp_path, ran, name):
+    """Neither on loading nor later; the error names the file, the code and the remedy."""
     text, said = NAMED[name]
     path = written(tmp_path / "downloads", ran, text)
     error = error_of(load_campaign, path)
@@ -83,8 +83,8 @@ def test_a_strangers_file_runs_no_code(tmp_path, ran, name):
     assert load_campaign(path).is_trusted
 
 
-def test_a_trusted_file_does_not_vouch_for_its_aircraft(tmp_path, ran):
-    """Whatever autopilot the file asks for: an input may be another one."""
+def test_trust_in_a_campaign_file_does_not_extend_to_its_spec_file(tmp_path, ran):
+    """Regardless of its autopilot, because an input may select another one."""
     (tmp_path / "stranger.toml").write_text(f"px4.libpath = 'lib.so'\n{MINIMAL}", "utf-8")
     path = written(tmp_path / "mine", ran, base="../stranger.toml")
     trust_folder(tmp_path / "mine")
@@ -93,8 +93,8 @@ def test_a_trusted_file_does_not_vouch_for_its_aircraft(tmp_path, ran):
     assert load_campaign(path, trust=True).is_trusted
 
 
-def test_workers_inherit_the_decision_and_the_text_has_none(file, ran):
-    """A campaign on its way to a worker says whether it is trusted; what is kept in its folder does not."""
+def test_workers_inherit_trust_but_the_stored_text_does_not_have_it(file, ran):
+    """A campaign sent to a worker includes whether it is trusted; the one stored in its folder does not."""
     campaign = load_campaign(file, trust=True)
     ran.unlink()
     assert "is_trusted" not in json.loads(campaign.to_json())
@@ -109,15 +109,15 @@ def test_workers_inherit_the_decision_and_the_text_has_none(file, ran):
 
 
 def folder_of(tmp_path, file, **changes):
-    """Return the folder of a campaign that was begun, with changes of its plan."""
+    """Return the folder of a started campaign with a modified plan."""
     made = CampaignFolder.create(tmp_path / "out", load_campaign(file, trust=True), "")
     plan = json.loads((made.path / PLAN).read_text("utf-8"))
     (made.path / PLAN).write_text(json.dumps(plan | changes), "utf-8")
     return made.path
 
 
-def test_a_strangers_folder_is_resumed_with_trust_only(tmp_path, file, ran):
-    """The Python in its plan does not run; to look at it needs no trust."""
+def test_an_untrusted_folder_is_not_resumed(tmp_path, file, ran):
+    """The Python code in its plan does not run; opening it needs no trust."""
     folder = folder_of(tmp_path, file, sources={"mine.py": MINE.format(str(tmp_path / "evil"))})
     error = error_of(run_campaign, folder, resume=True, workers=1)
     assert error.startswith(f"{folder / PLAN}: metric 'h', function = 'mine.py:height' names code")
@@ -138,8 +138,8 @@ def test_a_strangers_folder_is_resumed_with_trust_only(tmp_path, file, ran):
     ],
     ids=["library", "build", "input"],
 )
-def test_a_strangers_folder_names_no_library(tmp_path, ran, changes):
-    """Neither for all runs nor as an input, to resume it; a run that is flown again is refused where it is built."""
+def test_an_untrusted_folder_can_not_name_a_library(tmp_path, ran, changes):
+    """Neither for all runs nor as an input when it is resumed; a rerun is refused when it is built."""
     folder = folder_of(tmp_path, written(tmp_path / "downloads", ran, ""))
     plan = json.loads((folder / PLAN).read_text("utf-8"))
     for name, tables in changes.items():
@@ -147,19 +147,19 @@ def test_a_strangers_folder_names_no_library(tmp_path, ran, changes):
     (folder / PLAN).write_text(json.dumps(plan), "utf-8")
     assert "names code, and files run code only if you trust them" in error_of(run_campaign, folder, resume=True)
     campaign = CampaignFolder.open(folder).campaign
-    spec = campaign.spec({"autopilot.kind": "px4", "px4.libpath": "/x/lib.so"})  # as the row of a run may say
+    spec = campaign.spec({"autopilot.kind": "px4", "px4.libpath": "/x/lib.so"})  # as in the row of a run
     assert error_of(build, spec).startswith("override px4.libpath: px4.libpath = '/x/lib.so' names code")
 
 
-def test_a_file_that_is_resumed_counts_and_not_its_folder(tmp_path, file, ran):
-    """Equal campaigns: what is flown is the one that was loaded, where it imports from included."""
+def test_resuming_with_a_file_uses_the_file_and_not_the_folder(tmp_path, file, ran):
+    """If both have the same campaign, the loaded file is flown, including its import path."""
     folder = folder_of(tmp_path, file, folder=str(tmp_path / "evil"))
     assert _resumed(file, folder, None, trust=True).campaign.folder == str(file.parent)
     assert "names code" in error_of(_resumed, file, folder, None, trust=False)
 
 
-def test_a_folder_names_no_files_to_write(tmp_path, ran):
-    """A mission is a value, whatever it is called; paths of results are left out."""
+def test_a_folder_can_not_name_files_to_write(tmp_path, ran):
+    """The name of a mission is only a label; output paths are ignored."""
     victim = tmp_path / "victim"
     victim.write_text("mine", "utf-8")
     paths = {"log_csv": str(victim), "recording_out": str(victim), "recording_in": str(victim)}

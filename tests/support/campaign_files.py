@@ -1,10 +1,10 @@
-"""A small campaign for tests: flights of some seconds, with wind, one of which can't be flown."""
+"""A small campaign for tests: flights of a few seconds in wind, one of which has a failing metric."""
 
 from px4lockstep.campaigns.results import read_results
 
 RUNS = 12
 BROKEN = 5
-"""A run whose input the aircraft file takes and its metric does not."""
+"""Index of the run whose metric raises an exception."""
 
 FILE = f"""
 [campaign]
@@ -56,7 +56,7 @@ def height(run):
 
 
 def write_campaign(folder, text=FILE):
-    """Write the file and its metric; return its path."""
+    """Write the campaign file and its metric; return the path of the file."""
     (folder / "heights.py").write_text(METRICS, "utf-8")
     path = folder / "small.toml"
     path.write_text(text, "utf-8")
@@ -64,5 +64,5 @@ def write_campaign(folder, text=FILE):
 
 
 def rows(folder):
-    """Return all that was flown, as it is in the dataset."""
+    """Return the rows of the dataset."""
     return read_results(folder / "results").to_pylist()

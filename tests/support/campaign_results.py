@@ -1,4 +1,4 @@
-"""Made-up results of campaigns: of any size, and the odd ones."""
+"""Synthetic results of campaigns."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ WIND, MASS, MISSION = "environment.wind_mean_ned[0]", "vehicle.mass_kg", "missio
 
 
 def results_of(columns, inputs=(), metrics=(), criteria=(), **options):
-    """Return results with the columns that every campaign has filled in."""
+    """Return results with the columns of every campaign filled in."""
     runs = len(next(iter(columns.values())))
     filled = {
         "index": np.arange(runs),
@@ -24,7 +24,7 @@ def results_of(columns, inputs=(), metrics=(), criteria=(), **options):
 
 
 def windy(runs=400, limit=1.5, seed=1, errors=2):
-    """Return a campaign in which tracking gets worse with wind either way and with mass, and some runs crash."""
+    """Return a campaign in which wind from both sides and mass degrade tracking, and some runs crash."""
     random = np.random.default_rng(seed)
     wind, mass = random.uniform(-6.0, 6.0, runs), random.normal(1.5, 0.1, runs)
     mission = np.array(["square.plan", "survey.plan"], object)[random.integers(0, 2, runs)]
@@ -61,7 +61,7 @@ def windy(runs=400, limit=1.5, seed=1, errors=2):
 
 
 def many(inputs, metrics, runs=60, seed=2):
-    """Return a campaign of so many inputs and metrics, of which each goes with the input of its number."""
+    """Return a campaign with many inputs and metrics; each metric depends on the input of the same number."""
     random = np.random.default_rng(seed)
     names = [f"vehicle.part[{i}].value" for i in range(inputs)]
     columns = {name: random.normal(size=runs) for name in names}

@@ -1,4 +1,4 @@
-"""Runs for tests of metrics: made of a few columns, or read of a table as a campaign file has it."""
+"""Synthetic runs for tests of metrics, and errors of the tables of a campaign file."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ from px4lockstep.part import KEY
 
 
 def made_run(time_us, rest_m=0.0, summary=None, **columns):
-    """Return what a metric needs of a run, with a log of these columns, by the names that files have for them."""
+    """Return a minimal run for metrics, with a log of these columns, named as in log files."""
     arrays = {"time_us": np.array(time_us, np.uint64)}
     arrays |= {name: np.array(values) for name, values in columns.items()}
     simulation = SimpleNamespace(plant=SimpleNamespace(traits={"rest_m": rest_m}))
@@ -18,7 +18,7 @@ def made_run(time_us, rest_m=0.0, summary=None, **columns):
 
 
 def error_of(table, key, **values):
-    """Return what is wrong with a table, as the report of a file says it."""
+    """Return the error of a table, as in the report on a file."""
     try:
         table.model_validate(values)  # as from a file
     except ValidationError as error:

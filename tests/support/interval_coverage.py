@@ -1,4 +1,4 @@
-"""How often intervals contain the truth, exactly, for runs that pass with a known probability."""
+"""Exact coverage of confidence intervals for runs with a known pass probability."""
 
 import numpy as np
 from scipy import stats
@@ -7,7 +7,7 @@ from px4lockstep.campaigns.statistics import wilson_bounds
 
 
 def wilson_coverage(chances, count, confidence=0.95):
-    """Return how often Wilson's interval of so many runs contains each chance."""
+    """Return the coverage of Wilson's interval for each pass probability."""
     passed = np.arange(count + 1)
     low, high = wilson_bounds(passed, count, confidence)
     weights = stats.binom.pmf(passed, count, chances[:, None])
@@ -15,9 +15,9 @@ def wilson_coverage(chances, count, confidence=0.95):
 
 
 def stopped_coverage(chances, half_width, min_runs, confidence=0.95):
-    """Return how often the interval at which a campaign stops contains each chance, and how many runs it takes.
+    """Return the coverage of the interval at the stop for each pass probability, and the expected number of runs.
 
-    The chance of every number of passed runs is carried from run to run, less what has stopped: no noise.
+    The distribution of the number of passed runs is propagated from run to run, so the result is exact.
     """
     p = chances[:, None]
     weights = stats.binom.pmf(np.arange(min_runs + 1), min_runs, p)

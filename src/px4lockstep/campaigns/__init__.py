@@ -1,1 +1,1 @@
-"""Many flights: what they vary, what is measured of each, and what came of all of them."""
+"""Campaigns: many flights with varying inputs, their metrics, and statistics over all of them."""

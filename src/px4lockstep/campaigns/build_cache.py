@@ -1,9 +1,9 @@
 """Build cache: reuse the parts of the previous flight whose inputs are bit-identical.
 
 A campaign builds thousands of flights that differ in a few numbers. Each part of a flight, and each record of a
-simulation before its first boundary, is made by a function of its arguments alone. The cache keeps the last result of
-each function, with the content of the arguments that it was made of: types, and values to the bit. 0.0 is not -0.0; an
-object whose content can't be told, such as one of a user's class, is never the same as another.
+simulation before its first boundary, is built by a pure function of its arguments. The cache keeps the last result of
+each function together with the content of its arguments: their types and bit-exact values. 0.0 differs from -0.0. An
+object whose content is unknown, such as an instance of a user's class, never equals another.
 """
 
 import math
@@ -24,24 +24,24 @@ from px4lockstep.part import FrozenDict, Part
 Records = dict[str, npt.NDArray[Any]]
 
 PLAIN = frozenset((int, bool, str, bytes, NoneType))
-"""Types of values that are the same to the bit if they are equal."""
+"""Types whose equal values are bit-identical."""
 MAX_REMEMBERED = 1_000
-"""Objects whose content is remembered; a campaign has some dozens."""
+"""Maximum number of objects whose content is remembered; a campaign has a few dozen."""
 
 
 class BuildCache(Builder):
-    """The last result of each function, and the content of the arguments that it was made of."""
+    """The last result of each function, with the content of its arguments."""
 
     def __init__(self) -> None:
         self._last: dict[Hashable, tuple[Any, Any]] = {}
         self._contents = ContentKeys()
 
     def made(self, make: Callable[..., Made], *of: Any) -> Made:
-        """Return what a function makes of some values; nobody may change it."""
+        """Return the result of a function, from the cache if possible; it must not be modified."""
         return self._made(make, make, of)
 
     def write(self, core: npt.NDArray[Any], names: tuple[str, ...], write: Callable[..., None], *of: Any) -> None:
-        """Write some records of a simulation that are zero so far."""
+        """Write records of a simulation that are still zero, from the cache if possible."""
 
         def make(*of: Any) -> Records:
             records = {name: zeros(core.dtype[name]) for name in names}
@@ -49,7 +49,7 @@ class BuildCache(Builder):
             return {name: record.view(np.uint8) for name, record in records.items()}
 
         for name, record in self._made((write, names), make, of).items():
-            core[name].view(np.uint8)[...] = record  # a hundredth of the time that NumPy takes field by field
+            core[name].view(np.uint8)[...] = record  # 100 times faster than NumPy's copy field by field
 
     def _made(self, key: Hashable, make: Callable[..., Made], of: tuple[Any, ...]) -> Made:
         content = self._contents.of(of)
@@ -60,17 +60,17 @@ class BuildCache(Builder):
 
 
 class ContentKeys:
-    """Tells the content of values, and remembers that of objects that can't change."""
+    """Computes keys of the content of values, and remembers those of immutable objects."""
 
     def __init__(self) -> None:
         self._remembered: dict[int, tuple[Any, Any]] = {}
 
     def of(self, value: Any) -> Any:
-        """Return the content of a value: equal for two that are the same to the bit, whatever becomes of them later."""
+        """Return the content of a value; it is equal for bit-identical values and unaffected by later changes."""
         return self._content(value)[0]
 
     def _content(self, value: Any) -> tuple[Any, bool]:
-        """Return the content of a value, and whether it is that forever."""
+        """Return the content of a value, and whether the value is immutable."""
         kind = type(value)
         if kind is float:
             is_plain = value != 0.0 and value == value
@@ -95,7 +95,7 @@ class ContentKeys:
     def _several(self, kind: type, items: Any, is_fixed: bool) -> tuple[Any, bool]:
         contents: list[Any] = []
         for item in items:
-            if type(item) in PLAIN or (type(item) is float and item):  # most are, and a call costs as much again
+            if type(item) in PLAIN or (type(item) is float and item):  # common, so without a call
                 contents += (type(item), item)
                 continue
             content, is_item_fixed = self._content(item)
@@ -113,7 +113,7 @@ class ContentKeys:
         else:
             own = {field.name: getattr(value, field.name, None) for field in fields(value)}
             extra = getattr(value, "__dict__", {}).keys() - own.keys()
-            # sorted: a set has no order
+            # Sorted, because a set has no defined order.
             names = sorted(name for name in extra if not isinstance(getattr(kind, name, None), cached_property))
             own |= {name: getattr(value, name) for name in names}
             is_fixed = bool(kind.__dataclass_params__.frozen)
@@ -121,5 +121,5 @@ class ContentKeys:
         if is_fixed:
             if len(self._remembered) >= MAX_REMEMBERED:
                 self._remembered.clear()
-            self._remembered[id(value)] = value, (kind, contents)  # the object is kept, and so its id
+            self._remembered[id(value)] = value, (kind, contents)  # keeps the object alive, so its id stays unique
         return (kind, contents), is_fixed

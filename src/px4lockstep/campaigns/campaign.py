@@ -1,4 +1,4 @@
-"""A campaign as it is flown: all that a worker or a later command needs, in one piece that can go anywhere as text."""
+"""A campaign with everything that a worker or a later command needs, serializable as text."""
 
 import dataclasses
 import hashlib
@@ -31,18 +31,18 @@ from px4lockstep.trust import Chosen, refusal
 
 SEED = "aircraft.seed"
 Sent = tuple[str, bool]
-"""A campaign on its way to a worker: see `Campaign.sent`."""
+"""A campaign as sent to a worker: see `Campaign.sent`."""
 
 
 def refuse_inputs(inputs: Iterable[Vary]) -> None:
-    """Raise if an input that varies names code."""
+    """Raise if a varying input names code to run."""
     for vary in inputs:
         if canonical_key(vary.key) in code_keys():
-            raise InputError(refusal(f"vary.key = {vary.key!r}", "leave the input out"))
+            raise InputError(refusal(f"vary.key = {vary.key!r}", "remove the input"))
 
 
 class _Packed(Part):
-    """What `Campaign.to_json` writes."""
+    """The fields that `Campaign.to_json` writes."""
 
     file: CampaignFile = entry()
     runs: int = entry(ge=1, le=MAX_RUNS)
@@ -53,7 +53,7 @@ class _Packed(Part):
 
 
 def _packed(value: Any) -> Any:
-    """Return a value with `{"float": "inf"}` for what JSON has no number for."""
+    """Return a value with `{"float": "inf"}` for numbers that JSON can't represent."""
     if isinstance(value, dict):
         return {name: _packed(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -62,7 +62,7 @@ def _packed(value: Any) -> Any:
 
 
 def _unpacked(value: Any) -> Any:
-    """Return what `_packed` was given."""
+    """Invert `_packed`."""
     if isinstance(value, dict):
         word = str(value.get("float")) if len(value) == 1 else ""
         is_float = word in ("inf", "-inf", "nan")
@@ -72,24 +72,24 @@ def _unpacked(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Campaign:
-    """What is flown: the tables of the campaign file, and those of the aircraft file with the changes of all runs."""
+    """The tables of the campaign file, and those of the spec file with the changes common to all runs."""
 
     file: CampaignFile
     runs: int
-    base: dict[str, Any] = field(repr=False)  # what was left out of the aircraft file is left out
-    mission: tuple[str, str] | None = field(repr=False)  # name and text, if it is a file of the user's own
-    sources: dict[str, str] = field(repr=False)  # the texts of the files that have users' metrics, by their paths
-    folder: str  # where the campaign file was: users' metrics may import from beside them
-    is_trusted: bool = field(default=False, repr=False)  # the user chose the code that it names; never in a file
+    base: dict[str, Any] = field(repr=False)  # tables of the spec file, without defaults
+    mission: tuple[str, str] | None = field(repr=False)  # name and text of a user's mission file
+    sources: dict[str, str] = field(repr=False)  # source text of the user's metrics, by path
+    folder: str  # folder of the campaign file, from which the user's metrics may import
+    is_trusted: bool = field(default=False, repr=False)  # whether the user trusts its code; never stored in a file
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the campaign."""
         return self.file.campaign.name
 
     @property
     def vary(self) -> tuple[Vary, ...]:
-        """The inputs that vary."""
+        """The varying inputs."""
         return self.file.vary
 
     @cached_property
@@ -102,25 +102,25 @@ class Campaign:
         return self._sampler.inputs(index)
 
     def overrides(self, index: int, inputs: dict[str, Any]) -> dict[str, Any]:
-        """Return what a run changes of the aircraft file: its inputs, and its seed unless that is one of them."""
+        """Return the overrides of the spec file for a run: its inputs, and its seed unless that is an input."""
         own = self.file.campaign
         return ({SEED: seed_of_run(own.seed, index)} if own.own_seeds and index >= 0 else {}) | inputs
 
     def spec(self, overrides: dict[str, Any]) -> Spec:
-        """Return the spec of a run that changes this of the aircraft file; it writes to its run folder only."""
+        """Return the spec of a run with these overrides; it writes only to its run folder."""
         name = f"the aircraft of campaign {self.name!r}"
         layers = Layers(Places(Chosen(name) if self.is_trusted else name), dict(self.base))
         if self.mission is not None:
             name, text = self.mission
             layers.missions[name] = parse_mission(text, name)
-            layers.data["px4"] = self.base["px4"] | {"mission_path": name}  # by its name: its text is here
+            layers.data["px4"] = self.base["px4"] | {"mission_path": name}  # only a name: the mission is already parsed
         apply_overrides(layers, overrides, (), is_chosen=self.is_trusted)
         for key, _ in tuple(file_values({"run": layers.data.get("run", {})})):
             layers.data["run"] = {name: value for name, value in layers.data["run"].items() if name != key[1]}
         return checked(layers, self.build_cache)
 
     def refuse_code(self) -> None:
-        """Raise if it names code that the user has not chosen: metrics, inputs, or what all runs fly with."""
+        """Raise if an untrusted campaign names code to run: in a metric, an input, or the spec of all runs."""
         if not self.is_trusted:
             refuse_functions(self.file.metric)
             refuse_inputs(self.vary)
@@ -128,7 +128,7 @@ class Campaign:
 
     @property
     def names_code(self) -> bool:
-        """Whether it could not be flown without trust."""
+        """Whether flying it requires trust."""
         try:
             dataclasses.replace(self, is_trusted=False).refuse_code()
         except InputError:
@@ -137,12 +137,12 @@ class Campaign:
 
     @cached_property
     def build_cache(self) -> BuildCache:
-        """Parts of the last run: the next one changes a few numbers, and reuses the rest."""
+        """Parts of the last run, reused by the next one where its inputs are the same."""
         return BuildCache()
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics, those that every campaign has first; to load those in Python needs trust."""
+        """The metrics, default metrics first. Loading a metric in Python requires trust."""
         if not self.is_trusted:
             refuse_functions(self.file.metric)
         return metrics_of(self.file.metric, Path(self.folder), self.sources)
@@ -151,18 +151,18 @@ class Campaign:
 
     @property
     def sent(self) -> "Sent":
-        """It as text, and whether it is trusted, as a worker gets it."""
+        """The campaign as text and whether it is trusted, as sent to a worker."""
         return self.to_json(), self.is_trusted
 
     def to_json(self) -> str:
-        """Return it as text, which says nothing about trust."""
+        """Return the campaign as text, without the trust flag."""
         fields = {own.name: getattr(self, own.name) for own in dataclasses.fields(self) if own.name != "is_trusted"}
         fields["file"] = self.file.model_dump(by_alias=True, exclude_none=True)
         return to_json(_packed(fields), indent=1, ensure_ascii=False)
 
     @classmethod
     def of_json(cls, text: str, name: str = "the campaign", *, is_trusted: bool = False) -> "Campaign":
-        """Return what `to_json` has written, in a file of a name; whether it is trusted is never said by the text."""
+        """Return the campaign written by `to_json`; errors call the text `name`. The text never decides about trust."""
         fields = _unpacked(freeze(parse_json(text, name, "a campaign")))
         try:
             packed = _Packed.model_validate(fields)
@@ -172,5 +172,5 @@ class Campaign:
 
     @cached_property
     def identity(self) -> str:
-        """A hash of all of it, wherever it came from."""
+        """Hash of the campaign, independent of its folder."""
         return hashlib.sha256(dataclasses.replace(self, folder="").to_json().encode()).hexdigest()

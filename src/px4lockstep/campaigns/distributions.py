@@ -1,12 +1,12 @@
-"""From a point of the unit interval to a value of a distribution, by the inverse of its distribution function.
+"""Map a point of the unit interval to a value of a distribution, by its inverse distribution function.
 
     uniform     low + u (high - low)                       whole: floor(low + u (high - low + 1))
     normal      mean + std Q(u)                            Q the standard normal quantile
     lognormal   median exp(sigma Q(u))
-    choice      the first value whose share, and those before it, exceed u
+    choice      the first value whose cumulative share exceeds u
 
-A normal that is cut off has Q(F(a) + u (F(b) - F(a))), with a and b the cuts in standard deviations. Q and exp are the
-package's own: the same bits on every machine.
+A truncated normal uses Q(F(a) + u (F(b) - F(a))), with the limits a and b in standard deviations. Q and exp are the
+package's own functions, bit-identical on every machine.
 """
 
 import math
@@ -21,26 +21,26 @@ from px4lockstep.math.philox import normal_quantile
 from px4lockstep.part import show
 
 SMALLEST = 2.0**-53
-"""The ends of the unit interval that a quantile is asked for."""
+"""Quantiles are evaluated from this value to 1 minus this value."""
 
 LARGEST_WHOLE = 2**53
-"""Up to here a float has every whole number."""
+"""Up to here, a float represents every whole number exactly."""
 LEAST_LEFT = 1e-9
-"""What cuts must leave of a distribution: with less, its quantiles are rounded to a few values, or one."""
+"""Minimum probability between the limits; with less, quantiles are rounded to a few values."""
 
 NEEDS: dict[str, tuple[str, ...]] = {"uniform": ("low", "high"), "normal": ("mean", "std")}
 NEEDS |= {"lognormal": ("median", "sigma"), "choice": ("values",), "grid": ("values",), "list": ("values",)}
 MAY_HAVE = {"uniform": ("whole",), "normal": ("low", "high"), "lognormal": ("low", "high"), "choice": ("weights",)}
 OPTIONS = ("low", "high", "whole", "mean", "std", "median", "sigma", "values", "weights")
 SAMPLED = ("uniform", "normal", "lognormal", "choice")
-"""Those that take a dimension of the sample."""
+"""Distributions that use a dimension of the sample."""
 MICROSECONDS = 6
 SPEEDS = ("_m_s", "_rad_s", "_deg_s")
-"""Keys that end as those of times do, and are none."""
+"""Suffixes that look like times but are speeds or rates."""
 
 
 def check_distribution(vary: Vary, name: str) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with an input: the key of the table, and a text; `name` is what it is called in the file."""
+    """Yield the errors of an input, each with its key; `name` is the name of the table in the file."""
     kind = vary.distribution
     allowed = (*NEEDS[kind], *MAY_HAVE.get(kind, ()))
     given = [option for option in OPTIONS if getattr(vary, option) is not None and getattr(vary, option) is not False]
@@ -50,30 +50,34 @@ def check_distribution(vary: Vary, name: str) -> Iterator[tuple[str, str]]:
     for option in given:
         if option not in allowed:
             value = show(getattr(vary, option))
-            yield option, f"{name}.{option} = {value} is not of {kind}; it has {', '.join(allowed)}"
+            yield option, f"{name}.{option} = {value} is not an option of {kind}; allowed: {', '.join(allowed)}"
     if vary.low is not None and vary.high is not None and not vary.low < vary.high:
-        yield "high", f"{name}.high = {vary.high} is not above low = {vary.low}; give an interval that is not empty"
+        yield "high", f"{name}.high = {vary.high} is not above low = {vary.low}; high must be greater than low"
     if vary.whole and not all(isinstance(end, int) for end in (vary.low, vary.high)):
         yield "whole", f"{name}.whole = true needs whole numbers as low and high, not {vary.low} and {vary.high}"
     elif vary.whole and any(abs(end) > LARGEST_WHOLE for end in (vary.low or 0, vary.high or 0)):
-        yield "whole", f"{name}.whole = true takes no end beyond {LARGEST_WHOLE:,}; a list can have such numbers"
+        yield "whole", f"{name}.whole = true allows low and high up to {LARGEST_WHOLE:,}; use a list for larger numbers"
     if kind in ("normal", "lognormal") and all(option in given for option in NEEDS[kind]):
         a, b = _cuts(vary)
         below, above = _probabilities(a, b)
         left = above - below
         if left < LEAST_LEFT and (a is None or b is None or a < b):
             cuts = " and ".join(f"{end} = {getattr(vary, end)}" for end in ("low", "high") if end in given)
-            text = f"{name}: {cuts} leave nothing of this {kind}; it must be where the distribution has its values"
+            verb = "exclude" if " and " in cuts else "excludes"
+            text = f"{name}: {cuts} {verb} practically all of this {kind}; move the limits towards its centre"
             yield "low" if "low" in given else "high", text
     if vary.weights is not None and vary.values is not None:
         if len(vary.weights) != len(vary.values):
-            yield "weights", f"{name}.weights has {len(vary.weights)}; there are {len(vary.values)} values"
+            yield "weights", f"{name}.weights has {len(vary.weights)} entries for {len(vary.values)} values"
         elif min(vary.weights) < 0.0 or not sum(vary.weights) > 0.0:
-            yield "weights", f"{name}.weights = {show(vary.weights)} must be 0 or more each, and not all 0"
+            yield (
+                "weights",
+                f"{name}.weights = {show(vary.weights)} is invalid; weights must be 0 or more, and not all 0",
+            )
 
 
 def value_of(vary: Vary, u: float) -> Any:
-    """Return the value of an input that is sampled, for a point of the unit interval."""
+    """Return the value of a sampled input for a point of the unit interval."""
     if vary.distribution == "choice":
         return _chosen(vary, u)
     if vary.distribution == "uniform":
@@ -90,7 +94,7 @@ def value_of(vary: Vary, u: float) -> Any:
 
 
 def _cuts(vary: Vary) -> tuple[float | None, float | None]:
-    """Return where a normal or lognormal is cut off, in standard deviations."""
+    """Return the limits of a truncated normal or lognormal, in standard deviations."""
     if vary.distribution == "normal":
         mean, std = float(vary.mean or 0), float(vary.std or 0)
         low, high = (None if cut is None else (cut - mean) / std for cut in (vary.low, vary.high))
@@ -101,7 +105,7 @@ def _cuts(vary: Vary) -> tuple[float | None, float | None]:
 
 
 def _in_time(vary: Vary, value: float) -> float:
-    """Return a time in whole microseconds, other values as they are."""
+    """Round a time to whole microseconds; return other values unchanged."""
     is_time = vary.key.endswith("_s") and not vary.key.endswith(SPEEDS)
     return round(value, MICROSECONDS) if is_time else value
 
@@ -117,7 +121,7 @@ def _chosen(vary: Vary, u: float) -> Any:
 
 
 def _quantile(u: float, low: float | None, high: float | None) -> float:
-    """Return the standard normal quantile, of the part between two cuts."""
+    """Return the quantile of a standard normal distribution truncated to two limits."""
     if low is not None or high is not None:
         below, above = _probabilities(low, high)
         u = below + u * (above - below)
@@ -125,7 +129,7 @@ def _quantile(u: float, low: float | None, high: float | None) -> float:
 
 
 def _probabilities(low: float | None, high: float | None) -> tuple[float, float]:
-    """Return how probable a standard normal variable is below each of two cuts."""
+    """Return the probability of a standard normal variable below each of two limits."""
     cuts = (-math.inf if low is None else low, math.inf if high is None else high)
     below, above = (0.5 * math.erfc(-x / math.sqrt(2.0)) for x in cuts)
     return below, above

@@ -1,7 +1,7 @@
-"""One picture of a campaign: pass rate, what became of the runs, which input matters, metrics, and inputs against one.
+"""Figure of a campaign: pass rate, outcomes, most influential inputs, metrics, and the main metric over its inputs.
 
-Of more metrics and inputs than a page can show, those that matter most are drawn, and a line below says so: metrics
-with a criterion first, inputs by how strongly the main metric goes with them.
+If there are more metrics or inputs than fit on a page, the most important ones are drawn and a note says how many were
+omitted: metrics with a criterion come first, inputs are ordered by their influence on the main metric.
 """
 
 from collections.abc import Sequence
@@ -26,18 +26,23 @@ WIDTH_IN, ROW_IN = 17.0, 3.7
 COLUMNS = 4
 MAX_METRICS, MAX_INPUTS, MAX_BARS = 8, 4, 8
 OWN_STYLE = {"axes.titlepad": 8.0, "hatch.linewidth": 0.7, "hatch.color": "white"}
-WORDS = {"latin_hypercube": "Latin hypercube sampling", "sobol": "Sobol' sampling", "random": "random sampling"}
+WORDS = {
+    "latin_hypercube": "Latin hypercube sampling",
+    "sobol": "Sobol sampling",
+    "random": "random sampling",
+    "seeds": "random seeds",
+}
 
 
 def plot_campaign(results: Results, confidence: float = CONFIDENCE) -> "Figure":
-    """Return the picture of a campaign; `plots.save_plot` writes it."""
+    """Return the figure of a campaign; `plots.flight.save_plot` writes it to a file."""
     from matplotlib import style
     from matplotlib.figure import Figure
 
     if not results.runs:
         raise InputError(f"campaign {results.name} has no runs to draw; fly some first")
     everything = sensitivities_of(results, confidence)
-    # Metrics with a criterion first, inputs that matter most first, then in the order of the campaign.
+    # Metrics with a criterion and the most influential inputs first, then in the order of the campaign file.
     metrics = sorted(results.metrics, key=lambda metric: not bounds_of(results, metric.name))[:MAX_METRICS]
     main = main_metric(results)
     matters = [own for own in everything if main is not None and own.metric == main.name]
@@ -71,9 +76,9 @@ def plot_campaign(results: Results, confidence: float = CONFIDENCE) -> "Figure":
 
 
 def main_metric(results: Results) -> MetricColumn | None:
-    """Return the metric to draw inputs against: of those with a bound the one that most runs break, or the first.
+    """Return the metric to plot over the inputs: the one with a bound that most runs violate, or the first.
 
-    One that is true or false, or does not vary, is taken only if there is no other.
+    A boolean or constant metric is chosen only if there is no other.
     """
     best, most = None, (-1, -1, -1)
     for metric in results.metrics:
@@ -91,7 +96,7 @@ def main_metric(results: Results) -> MetricColumn | None:
 
 
 def _rows(metrics: list[Any], inputs: list[Any]) -> list[list[Any]]:
-    """Return panels as rows of up to four: metrics and inputs beside each other if all are few, or below."""
+    """Arrange panels in rows of up to four: metrics and inputs in one row if they fit, otherwise in separate rows."""
     if len(metrics) + len(inputs) <= COLUMNS:
         return [metrics + inputs] if metrics or inputs else []
     columns = -(-len(metrics) // -(-len(metrics) // COLUMNS)) if metrics else 1
@@ -100,7 +105,7 @@ def _rows(metrics: list[Any], inputs: list[Any]) -> list[list[Any]]:
 
 
 def _add_key(figure: "Figure", results: Results) -> None:
-    """Add the key of passed and failed, once for all panels."""
+    """Add one legend of passed and failed for all panels."""
     for axes in figure.axes:
         handles, labels = axes.get_legend_handles_labels()
         if "passed" in labels and results.criteria:
@@ -110,19 +115,20 @@ def _add_key(figure: "Figure", results: Results) -> None:
 
 def _title(results: Results) -> str:
     runs = f"{results.runs:,} run{'s' if results.runs != 1 else ''}"
-    words = [f"{results.name}: {runs}", WORDS.get(results.sampling, results.sampling)]
+    words = [f"{results.name}: {runs}"]
+    if results.methods:
+        words.append(" and ".join(WORDS.get(method, method) for method in results.methods))
     if results.criteria:
         words.append(f"{int((~results.is_passed).sum()):,} failed")
     return ", ".join(words)
 
 
 def _below(results: Results, metrics: Sequence[MetricColumn], inputs: Sequence[str]) -> str:
-    """Say what is not drawn, and what to know of the intervals."""
+    """Return the notes below the panels: what is not drawn, and how to read the intervals."""
     notes = []
     if len(metrics) < len(results.metrics):
-        notes.append(f"{len(metrics)} of {len(results.metrics)} metrics are drawn, those with a criterion first")
+        notes.append(f"{len(metrics)} of {len(results.metrics)} metrics are drawn, those with a criterion first.")
     if len(inputs) < len(results.inputs):
-        notes.append(f"{len(inputs)} of {len(results.inputs)} inputs are drawn, those that matter most")
-    if results.sampling in NOTES:
-        notes.append(NOTES[results.sampling])
-    return "; ".join(notes)
+        notes.append(f"{len(inputs)} of {len(results.inputs)} inputs are drawn, the most influential first.")
+    notes += [NOTES[method] for method in results.methods if method in NOTES]
+    return " ".join(notes)

@@ -15,22 +15,22 @@ MAX_INPUTS = 500
 Accepted = Literal[
     "crashed", "never took off", "tipped over", "out of control", "mission not finished", "landed away", "stopped"
 ]
-"""Failures that a campaign may accept: words of `flights.outcome`."""
+"""Failed outcomes that a campaign may accept: words of `flights.outcome`."""
 
 
 def _one_type(values: Any) -> Any:
-    """Check that values are of one type: numbers, strings, booleans, or arrays of as many numbers each."""
+    """Check that all values have one type: numbers, strings, booleans, or arrays of numbers of equal length."""
     if not isinstance(values, tuple) or not values:
-        raise wrong(f"{KEY} = {show(values)} has no values; it must be an array of at least one")
+        raise wrong(f"{KEY} = {show(values)} is invalid; it must be an array with at least one value")
     kinds = [_kind(value) for value in values]
     for value, kind in zip(values, kinds, strict=True):
         if kind is None or kind != kinds[0]:
             raise wrong(
-                f"{KEY} has {show(values[0])} and {show(value)}; it must be numbers, strings, booleans, or arrays of "
-                "as many numbers each, all of one type, finite, and of 64 bits if they are whole"
+                f"{KEY} has {show(values[0])} and {show(value)}; all values must have one type: finite numbers "
+                "(integers of at most 64 bits), strings, booleans, or arrays of numbers of equal length"
             )
     if any(isinstance(value, float) for value in values):
-        return tuple(map(float, values))  # as they are in the column of the results
+        return tuple(map(float, values))  # as in the results
     return values
 
 
@@ -50,50 +50,50 @@ def _kind(value: Any) -> str | None:
 
 
 class CampaignTable(Part):
-    """What is flown, how often, and how inputs are sampled."""
+    """The aircraft, the number of runs, and how inputs are sampled."""
 
-    name: str = entry("campaign", "Names the folder.", min_length=1, max_length=100)
-    base: str = entry(..., "The aircraft file: a name that ships, or a path.", extra={"path": True})
+    name: str = entry("campaign", "Name of the campaign and of its folder.", min_length=1, max_length=100)
+    base: str = entry(..., "Aircraft: the name of a built-in one, or the path of a spec file.", extra={"path": True})
     runs: int | None = entry(
         None,
-        "How many flights; left out, as many as grids have combinations, or the longest list values.",
+        "Number of runs. By default, the number of grid combinations or the length of the longest list.",
         ge=1,
         le=MAX_RUNS,
     )
-    seed: int = entry(0, "Of all that is sampled.", ge=0, lt=2**63)
-    sampling: Literal["random", "latin_hypercube", "sobol"] = entry("random", "How distributions are sampled.")
-    own_seeds: bool = entry(True, "Whether each run has a seed of its own, `aircraft.seed`, from seed and index.")
-    accept: tuple[Accepted, ...] = entry(
-        (), "Outcomes that may pass although the flight failed. Without it, a failed flight never passes."
-    )
+    seed: int = entry(0, "Random seed of the sampling.", ge=0, lt=2**63)
+    sampling: Literal["random", "latin_hypercube", "sobol"] = entry("random", "Sampling method of random inputs.")
+    own_seeds: bool = entry(True, "Whether each run gets its own `aircraft.seed`, derived from `seed` and its index.")
+    accept: tuple[Accepted, ...] = entry((), "Failed outcomes that may pass. By default, a failed flight never passes.")
 
 
 class Vary(Part):
     """An input that varies from run to run."""
 
-    key: str = entry(..., "Of the aircraft file: `environment.wind_mean_ned[0]`, `scenario.events[0].at_s`.")
+    key: str = entry(..., "Key of the spec file, such as `environment.wind_mean_ned[0]` or `scenario.events[0].at_s`.")
     distribution: Literal["uniform", "normal", "lognormal", "choice", "grid", "list"] = entry(
-        ..., "Random: uniform, normal, lognormal, choice. All combinations: grid. One after the other: list."
+        ..., "Random: uniform, normal, lognormal, choice. All combinations: grid. One value per run in turn: list."
     )
-    low: Number | None = entry(None, "Of uniform; a normal or lognormal is cut off there.", **ANY_UNIT)
-    high: Number | None = entry(None, "Of uniform; a normal or lognormal is cut off there.", **ANY_UNIT)
-    whole: bool = entry(False, "Whether a uniform input is a whole number, `high` included.")
-    mean: Number | None = entry(None, "Of normal.", **ANY_UNIT)
+    low: Number | None = entry(None, "Lower limit of uniform, normal or lognormal.", **ANY_UNIT)
+    high: Number | None = entry(None, "Upper limit of uniform, normal or lognormal.", **ANY_UNIT)
+    whole: bool = entry(False, "Whether uniform yields whole numbers, both limits included.")
+    mean: Number | None = entry(None, "Mean of normal.", **ANY_UNIT)
     std: Number | None = entry(None, "Standard deviation of normal.", gt=0.0, le=1e19)
-    median: Number | None = entry(None, "Of lognormal.", gt=0.0, le=1e19)
+    median: Number | None = entry(None, "Median of lognormal.", gt=0.0, le=1e19)
     sigma: Number | None = entry(None, "Standard deviation of the logarithm of lognormal.", gt=0.0, le=100.0)
-    values: Annotated[tuple[Any, ...], BeforeValidator(_one_type)] | None = entry(None, "Of choice, grid and list.")
+    values: Annotated[tuple[Any, ...], BeforeValidator(_one_type)] | None = entry(
+        None, "Values of choice, grid or list."
+    )
     weights: tuple[float, ...] | None = entry(
-        None, "Of choice: how often each value is taken, beside the others.", **ANY_UNIT
+        None, "Relative frequencies of the values of choice. Equal by default.", **ANY_UNIT
     )
 
 
 class CampaignFile(Part):
     """A campaign file."""
 
-    campaign: CampaignTable = entry(..., "What is flown.")
-    set: dict[str, Any] = entry({}, "Changes of the aircraft file that all runs have, by dotted key.")
-    vary: tuple[Vary, ...] = entry((), "Inputs that vary.", max_length=MAX_INPUTS)
-    metric: tuple[MetricTable, ...] = entry((), "Numbers of each flight.", max_length=MAX_INPUTS)
-    pass_: tuple[CriterionTable, ...] = entry((), "What a run must meet to pass.", alias="pass", max_length=MAX_INPUTS)
-    stop: StopTable | None = entry(None, "When to stop early.")
+    campaign: CampaignTable = entry(..., "Aircraft, number of runs, sampling.")
+    set: dict[str, Any] = entry({}, "Overrides of the spec file for all runs, by dotted key.")
+    vary: tuple[Vary, ...] = entry((), "Varying inputs.", max_length=MAX_INPUTS)
+    metric: tuple[MetricTable, ...] = entry((), "Metrics of each flight.", max_length=MAX_INPUTS)
+    pass_: tuple[CriterionTable, ...] = entry((), "Pass criteria.", alias="pass", max_length=MAX_INPUTS)
+    stop: StopTable | None = entry(None, "Early stopping.")

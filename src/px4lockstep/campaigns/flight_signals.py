@@ -1,8 +1,8 @@
-"""Signals: numbers over the rows of a log, by name.
+"""Signals: scalar time series of a log, by name.
 
-Every number of the log's columns is one, by the name that it has in a file (`vel_ned_d`, `motors_1`, `armed`); others
-are derived (`tilt_deg`). All are float64, the same bits on every machine: products, sums of a fixed order, square roots
-and the package's own functions.
+Every scalar in the columns of the log is a signal, with its name in log files (`vel_ned_d`, `motors_1`, `armed`).
+Others are derived (`tilt_deg`). All are float64 and bit-identical on every machine: they use only products, sums of a
+fixed order, square roots and the package's own functions.
 """
 
 import re
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Signals:
-    """The signals of a log; each is made when it is first asked for.
+    """The signals of a log, each computed on first use.
 
     Args:
         log: The log, with all columns.
@@ -34,10 +34,10 @@ class Signals:
         self._made: dict[str, Floats] = {}
 
     def __getitem__(self, name: str) -> Floats:
-        """Return a signal, a number for each row.
+        """Return a signal, with one value per row.
 
         Raises:
-            InputError: If there is no such signal, or this log does not have it.
+            InputError: If the signal is unknown, or not in this log.
         """
         if name not in self._made:
             made = DERIVED[name].make(self) if name in DERIVED else self._number(name)
@@ -52,13 +52,13 @@ class Signals:
             return array.astype(np.float64)
         if index >= array.shape[1]:
             has = ", ".join(components(column, array.shape[1]))
-            raise InputError(f"this log has no signal {name!r}; of {column.name} it has {has}")
+            raise InputError(f"this log has no signal {name!r}; its signals of {column.name} are {has}")
         return array[:, index].astype(np.float64)
 
 
 @dataclass(frozen=True)
 class Derived:
-    """A signal that is computed from others."""
+    """A signal computed from others."""
 
     unit: str
     description: str
@@ -76,11 +76,11 @@ _NUMBERS = {
     if column.shape not in COUNTED
     for index, name in enumerate(components(column, 0))
 }
-"""The numbers that a row has whatever the aircraft: their column, and which of it they are."""
+"""Signals that exist for every aircraft: column and index within the column."""
 
 
 def _place(name: str) -> tuple[Column, int]:
-    """Return the column of the schema that a number belongs to, and which of its numbers it is."""
+    """Return the column of a signal, and its index within the column."""
     if name in _NUMBERS:
         return _NUMBERS[name]
     counted = re.fullmatch(r"(\w+)_([1-9]\d{0,3})", name)
@@ -88,11 +88,13 @@ def _place(name: str) -> tuple[Column, int]:
         return BY_NAME[counted[1]], int(counted[2]) - 1
     if name in BY_NAME:
         parts = ", ".join(components(BY_NAME[name], 1))
-        raise InputError(f"{name!r} is several numbers in each row, and a signal is one of them, as {parts}")
+        raise InputError(f"{name!r} has several numbers per row; name one of its signals, such as {parts}")
     numbers = [flat for column in COLUMNS for flat in components(column, 1)]
     hint = did_you_mean(name, [*DERIVED, *numbers])
-    known = f"{'Signals' if hint else 'signals'} are {', '.join(DERIVED)}, and of the log {', '.join(numbers)}"
-    raise InputError(f"there is no signal {name!r}; {hint}{known}")
+    known = (
+        f"{'Derived' if hint else 'derived'} signals: {', '.join(DERIVED)}; signals of the log: {', '.join(numbers)}"
+    )
+    raise InputError(f"unknown signal {name!r}; {hint}{known}")
 
 
 def _length(*parts: Floats) -> Floats:
@@ -118,7 +120,7 @@ def _power(signals: Signals) -> Floats:
 
 
 def _of_state(name: str, make: Callable[[Signals], Floats]) -> Derived:
-    """Return a signal that conditions of a scenario watch too."""
+    """Return a signal that scenario conditions can use, too."""
     return Derived(SIGNALS[name].unit, SIGNALS[name].doc, make)
 
 
@@ -129,7 +131,7 @@ DERIVED = {
     "distance_home_m": _of_state("distance_home_m", lambda s: _length(s["pos_ned_n"], s["pos_ned_e"])),
     "tilt_deg": _of_state("tilt_deg", lambda s: tilts_deg(s["q_bn_x"], s["q_bn_y"])),
     "tracking_error_m": Derived(
-        "m", "distance from the position setpoint; NaN unless armed and all three of it are given", _tracking_error
+        "m", "distance from the position setpoint; NaN while disarmed or without a complete setpoint", _tracking_error
     ),
-    "power_w": Derived("W", "power that all batteries give, true voltage times true current", _power),
+    "power_w": Derived("W", "total battery power, from true voltages and currents", _power),
 }

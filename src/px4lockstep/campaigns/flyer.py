@@ -1,4 +1,4 @@
-"""Flies runs of a campaign in this process."""
+"""Fly the runs of a campaign in this process."""
 
 import functools
 import gc
@@ -26,11 +26,11 @@ from px4lockstep.spec.build import build
 from px4lockstep.spec.spec import Spec
 
 NOT_KEPT = {"run.mode": "live"}
-"""Nobody replays a run of a campaign: `rerun` flies it again, and records."""
+"""Overrides that turn off recording: a run can be repeated with `campaign rerun`, which records it."""
 
 
 class Flyer:
-    """Flies runs of one campaign, one after the other."""
+    """Flies the runs of one campaign, one at a time."""
 
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
@@ -38,7 +38,7 @@ class Flyer:
         self._memory: dict[str, npt.NDArray[Any]] = {}
 
     def fly(self, index: int, inputs: dict[str, Any]) -> Row:
-        """Fly a run. Whatever goes wrong is in its row."""
+        """Fly a run. Errors are reported in its row."""
         try:
             spec = self._campaign.spec(self._campaign.overrides(index, inputs) | NOT_KEPT)
             if spec.autopilot.capabilities.needs_child:
@@ -50,7 +50,7 @@ class Flyer:
             return Row.failed(index, inputs, traceback.format_exc())
 
     def _row_of_child(self, spec: Spec, index: int, inputs: dict[str, Any]) -> Row:
-        """Fly in a child of this process: there is one PX4 in the life of a process, and it may crash."""
+        """Fly in a child process: PX4's library can be loaded only once per process, and it may crash."""
 
         def work() -> str:
             with log_of_console(Path(os.devnull), ""):
@@ -67,7 +67,7 @@ class Flyer:
         try:
             run = fly(flight)
         except HostError:
-            raise  # it is no outcome of a flight
+            raise  # not an outcome of the flight
         except SimulationError as error:
             run = Run(flight, error)
         outcome = run.outcome
@@ -99,7 +99,7 @@ class Flyer:
         return (outcome.is_success or outcome.word in accepted) and passes(criteria, values) is not False
 
     def _lend_memory(self, simulation: Simulation) -> None:
-        """Let a flight log to where the one before has: memory that is new costs as much time as a metric."""
+        """Reuse the log buffers of the previous flight: allocating new ones takes as long as computing a metric."""
 
         def lend(name: str, array: npt.NDArray[Any], rows: int, used: int) -> npt.NDArray[Any]:
             lent = self._memory.get(name)
@@ -113,15 +113,15 @@ class Flyer:
 
 @functools.lru_cache(maxsize=2)
 def flyer_of(campaign: Sent) -> Flyer:
-    """Return who flies a campaign in this process."""
+    """Return the flyer of a campaign in this process."""
     text, is_trusted = campaign
     flyer = Flyer(Campaign.of_json(text, is_trusted=is_trusted))
-    gc.freeze()  # what is there now stays: the collector need not look at all of it every few runs
+    gc.freeze()  # all objects so far stay alive, so exempt them from garbage collection
     return flyer
 
 
 def fly_run(campaign: Sent, index: int, inputs: dict[str, Any]) -> Row:
-    """Fly a run of a campaign in this process. Whatever goes wrong is in its row."""
+    """Fly a run of a campaign in this process. Errors are reported in its row."""
     try:
         flyer = flyer_of(campaign)
     except LockstepError as error:

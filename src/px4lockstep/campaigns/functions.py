@@ -1,8 +1,8 @@
-"""Metrics in Python: a function of the run, in a file beside the campaign's.
+"""Metrics in Python: functions of the run, in a file next to the campaign file.
 
-The text of the file is read once, before any flight, and goes with the metric to whatever process computes it: an edit
-in the middle of a campaign changes nothing, and a worker on another machine needs no copy. It runs as a module of its
-own, once per process. Only while it runs, the folder that it is in is searched for what it imports, after all else.
+The source is read once, before any flight, and sent along with the metric to the process that computes it. Edits during
+a campaign have no effect, and a worker on another machine needs no copy. The file is executed as a module once per
+process. Only then is its folder on the import path, after all other entries.
 """
 
 import dis
@@ -28,7 +28,7 @@ PACKAGE = str(Path(__file__).parents[1])
 
 
 def read_source(function: str, folder: Path) -> tuple[Path, str]:
-    """Return the file of `file.py:name`, relative to a folder, and its text."""
+    """Return the path of the file in `file.py:name`, relative to a folder, and its text."""
     file = function.rpartition(":")[0]
     check_path(file)
     path = (folder / user_path(file)).absolute()
@@ -46,7 +46,7 @@ class UserFunction:
 
     @classmethod
     def read(cls, metric: str, function: str, folder: Path, sources: Mapping[str, str] | None = None) -> "UserFunction":
-        """Read and try `file.py:name`, the file relative to a folder, unless its text was read before."""
+        """Load and check `file.py:name`, from `sources` if given, otherwise from a file relative to the folder."""
         file, _, name = function.rpartition(":")
         place = f"metric {metric!r}, function = {function!r}"
         try:
@@ -55,7 +55,7 @@ class UserFunction:
             elif file in sources:
                 path, source = (folder / user_path(file)).absolute(), sources[file]
             else:
-                raise InputError("its text is missing in the campaign folder")
+                raise InputError("its source is missing from the campaign folder")
             made = cls(metric, path, name, source.encode())
             made._check()
         except InputError as error:
@@ -64,24 +64,24 @@ class UserFunction:
 
     @property
     def is_bool(self) -> bool:
-        """Whether it says of itself that it returns yes or no: `def is_safe(run) -> bool`."""
+        """Whether the function is annotated as boolean: `def is_safe(run) -> bool`."""
         signature = _signature(self.load())
         return signature is not None and signature.return_annotation in (bool, "bool")
 
     @property
     def description(self) -> str:
-        """The first line of its docstring, or where it is."""
+        """First line of the docstring, or the location of the function."""
         lines = (inspect.getdoc(self.load()) or "").splitlines()
         return lines[0] if lines else f"{self.path.name}:{self.name}"
 
     @property
     def place(self) -> str:
-        """The file, and the line that it begins at if it is written in Python."""
+        """File and name of the function, with its line if it is written in Python."""
         code = getattr(self.load(), "__code__", None)
         return f"{self.path.name}{f', line {code.co_firstlineno}' if code is not None else ''}: {self.name}"
 
     def __call__(self, flown: "FlightSignals") -> Any:
-        """Return what the function says of a flight."""
+        """Return the value of the function for a flight."""
         try:
             function = self.load()
         except InputError as error:
@@ -100,25 +100,25 @@ class UserFunction:
         if found is None:
             names = [name for name, value in vars(module).items() if inspect.isfunction(value)]
             hint = did_you_mean(self.name, names)
-            known = f"{'Its' if hint else 'its'} functions are {', '.join(names) or 'none'}"
+            known = f"{'Functions' if hint else 'functions'} in the file: {', '.join(names) or 'none'}"
             raise InputError(f"{self.path.name} has no function {self.name!r}; {hint}{known}")
         return found
 
     def _check(self) -> None:
         function = self.load()
         if not callable(function):
-            raise InputError(f"{self.name} of {self.path.name} is {function!r:.80}; it must be a function of the run")
+            raise InputError(f"{self.name} in {self.path.name} is {function!r:.80}; it must be a function of the run")
         signature = _signature(function)
         try:
             if signature is not None:
                 signature.bind(None)
         except TypeError:
-            called = f"{self.name}{signature} of {self.path.name} can't be called with the run alone"
-            raise InputError(f"{called}; it must be as in `def {self.name}(run)`") from None
+            called = f"{self.name}{signature} in {self.path.name} can't be called with the run as its only argument"
+            raise InputError(f"{called}; define it as `def {self.name}(run)`") from None
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
-    """Return what a function takes, if it can be known: some that are written in C do not tell."""
+    """Return the signature of a function, or None if it is unknown, as for some functions written in C."""
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
@@ -127,7 +127,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
 
 @functools.cache
 def _module(path: Path, source: bytes) -> types.ModuleType:
-    """Run a file as a module, registered under a name that nothing else has: dataclasses look their module up."""
+    """Run a file as a module, registered under a unique name because dataclasses look up their module."""
     digest = hashlib.sha256(str(path).encode() + b"\0" + source).hexdigest()[:16]
     module = types.ModuleType(f"px4lockstep_metrics_{digest}")
     module.__file__ = str(path)
@@ -140,14 +140,14 @@ def _module(path: Path, source: bytes) -> types.ModuleType:
         if _is_signal(error):
             raise
         del sys.modules[module.__name__]
-        raise InputError(f"{path.name} can't be loaded: {_told(error, path)}") from error
+        raise InputError(f"can't load {path.name}: {_told(error, path)}") from error
     finally:
         sys.path[:] = before
     return module
 
 
 def _is_signal(error: BaseException) -> bool:
-    """Whether it is a real interrupt, raised anywhere or by our handler, and not by a `raise` in the file."""
+    """Return whether an error is a real interrupt, not a KeyboardInterrupt raised by the user's code."""
     last = error.__traceback__
     if not isinstance(error, KeyboardInterrupt) or last is None:
         return False
@@ -159,7 +159,7 @@ def _is_signal(error: BaseException) -> bool:
 
 
 def _told(error: BaseException, path: Path) -> str:
-    """Say what was raised, and at which line of the file."""
+    """Describe an exception, with its line in the user's file."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     if isinstance(error, SyntaxError) and error.filename == str(path):
         lines.append(error.lineno)

@@ -1,4 +1,4 @@
-"""From a campaign file to a `Campaign`: all that can be wrong with it is found before the first flight."""
+"""Load a campaign file as a `Campaign`, checked completely before the first flight."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,13 +22,13 @@ from px4lockstep.spec.files import Layers, find_file, read_toml
 from px4lockstep.spec.load import checked
 from px4lockstep.spec.overrides import apply_overrides, canonical_key
 from px4lockstep.spec.report import Report
-from px4lockstep.spec.shipped import is_name, mission_file
+from px4lockstep.spec.shipped import is_name, mission_file, shipped_aircraft
 from px4lockstep.spec.spec import Places
 from px4lockstep.trust import Chosen, place_of
 
 Tables = dict[str, Any]
 MAX_CHECKED = 1_000
-"""Values of a list that are checked before the first flight; of a longer one they are spread over it."""
+"""Maximum number of listed values checked before the first flight; a longer list is sampled evenly."""
 
 
 def load_campaign(path: str | Path, runs: int | None = None, *, trust: bool = False) -> Campaign:
@@ -36,14 +36,15 @@ def load_campaign(path: str | Path, runs: int | None = None, *, trust: bool = Fa
 
     Args:
         path: The TOML file.
-        runs: How many runs, in the place of the file's.
+        runs: Number of runs, instead of the file's.
         trust: Whether to run the code that its files name, wherever they are: see docs/howto/untrusted_files.md.
 
     Raises:
-        InputError: If anything is wrong with it or with the aircraft file, with all of it in one report; or if they
-            name code, a metric in Python included, and are not trusted.
+        InputError: If the campaign file or the spec file has errors, all of which are in one report; or if they name
+            code, such as a metric in Python, and are not trusted.
     """
     file = Path(path)
+    _refuse_aircraft(file)
     given = read_toml(file)
     report = Report(Places(place_of(file, trust=trust)), CampaignFile)
     tables = _tables(given, report)
@@ -51,14 +52,14 @@ def load_campaign(path: str | Path, runs: int | None = None, *, trust: bool = Fa
     _check_metrics(tables, file.parent, report)
     layers = _base(given, file.parent, report, trust)
     report.raise_if_any()
-    assert layers is not None  # or there is something in the report
+    assert layers is not None  # otherwise there is an error in the report
     tables["vary"] = tuple(_with_paths(vary, file.parent) for vary in tables["vary"])
     own = CampaignFile(**tables)
     functions = [table.function for table in own.metric if table.function is not None]
     sources = {function.rpartition(":")[0]: read_source(function, file.parent)[1] for function in functions}
     try:
         folder = str(file.parent.absolute())
-        # All that names code was asked of the user's trust, above.
+        # The checks above have refused untrusted code.
         campaign = Campaign(own, _runs(own, runs), layers.data, _mission(layers), sources, folder, is_trusted=True)
     except InputError as error:
         raise InputError(f"{file}: {error}") from error
@@ -67,8 +68,18 @@ def load_campaign(path: str | Path, runs: int | None = None, *, trust: bool = Fa
     return campaign
 
 
+def _refuse_aircraft(file: Path) -> None:
+    """Raise if the name of a built-in aircraft is given instead of a campaign file."""
+    name = str(file)
+    if not file.exists() and is_name(name) and name in shipped_aircraft():
+        raise InputError(
+            f'{name} is a built-in aircraft, not a campaign file; write a campaign file with base = "{name}" in its '
+            "table [campaign] and give the path of that file: see docs/howto/campaigns.md"
+        )
+
+
 def _tables(given: Tables, report: Report) -> Tables:
-    """Return the tables that are valid."""
+    """Return the valid tables."""
     tables: Tables = {}
     fields = keys_of(CampaignFile)
     for name, value in given.items():
@@ -88,19 +99,19 @@ def _tables(given: Tables, report: Report) -> Tables:
 
 
 def _check_inputs(tables: Tables, report: Report) -> None:
-    """Check each input by itself, and that no two are the same."""
+    """Check each input, and that no two inputs overlap."""
     seen: dict[Key, int] = {}
-    inside: dict[Key, Key] = {}  # of a table or an array, the first key in it
+    inside: dict[Key, Key] = {}  # for a table or an array, the first key in it
     for i, vary in enumerate(tables.get("vary", ())):
         try:
             key = canonical_key(vary.key)
         except InputError as error:
             report.add(("vary", i, "key"), f"vary[{i}].key: {error}")
             continue
-        clashes = {key: "that of"} | {key[:n]: "a part of" for n in range(1, len(key))}
+        clashes = {key: "is the same as"} | {key[:n]: "is part of" for n in range(1, len(key))}
         other = next((other for other in clashes if other in seen), None) or inside.get(key)
         if other is not None:
-            text = f"{vary.key!r} is {clashes.get(other, 'more than')} vary[{seen[other]}].key; give one of them"
+            text = f"{vary.key!r} {clashes.get(other, 'contains')} vary[{seen[other]}].key; remove one of them"
             report.add(("vary", i, "key"), f"vary[{i}].key = {text}")
         seen.setdefault(key, i)
         for n in range(1, len(key)):
@@ -110,7 +121,7 @@ def _check_inputs(tables: Tables, report: Report) -> None:
 
 
 def _check_metrics(tables: Tables, folder: Path, report: Report) -> None:
-    """Check metrics, what is asked of them, and when to stop."""
+    """Check metrics, pass criteria and the stop rule."""
     if "metric" not in tables:
         return
     try:
@@ -126,7 +137,7 @@ def _check_metrics(tables: Tables, folder: Path, report: Report) -> None:
 
 
 def _base(given: Tables, folder: Path, report: Report, trust: bool) -> Layers | None:
-    """Return the aircraft file, with the changes that all runs have, if the campaign file names one."""
+    """Return the spec file with the overrides common to all runs, if the campaign file names one."""
     about, changes = given.get("campaign"), given.get("set", {})
     if not isinstance(about, dict) or not isinstance(about.get("base"), str) or not isinstance(changes, dict):
         return None
@@ -135,7 +146,7 @@ def _base(given: Tables, folder: Path, report: Report, trust: bool) -> Layers | 
         layers.add_file(Path(layers.places.main))
         layers.report.raise_if_any()
         apply_overrides(layers, changes, (), folder, is_chosen=isinstance(report.places.main, Chosen))
-        refuse_code(checked(layers), is_strict=True)  # whatever autopilot flies: an input may be another one
+        refuse_code(checked(layers), is_strict=True)  # for any autopilot, because an input may select another one
     except InputError as error:
         report.add(("campaign", "base"), f"campaign.base: {error}")
         return None
@@ -143,19 +154,19 @@ def _base(given: Tables, folder: Path, report: Report, trust: bool) -> Layers | 
 
 
 def _runs(own: CampaignFile, runs: int | None) -> int:
-    """Return how many runs there are."""
+    """Return the number of runs."""
     if runs is not None and not 1 <= runs <= MAX_RUNS:
         raise InputError(f"runs = {runs} is out of range; it must be 1 to {MAX_RUNS:,}")
     count = runs if runs is not None else own.campaign.runs if own.campaign.runs is not None else full_length(own.vary)
     if count is None:
-        raise InputError("campaign.runs is missing; only grids and lists say how many there are")
+        raise InputError("campaign.runs is missing; only grids and lists determine the number of runs")
     if count > MAX_RUNS:
-        raise InputError(f"the grids have {count:,} combinations; give campaign.runs, at most {MAX_RUNS:,}")
+        raise InputError(f"the grids have {count:,} combinations; set campaign.runs to at most {MAX_RUNS:,}")
     return count
 
 
 def _mission(layers: Layers) -> tuple[str, str] | None:
-    """Return name and text of a mission of the user's own."""
+    """Return name and text of the mission if it is a user's file."""
     path = layers.data.get("px4", {}).get("mission_path")
     if path is None or is_name(path):
         return None
@@ -164,7 +175,7 @@ def _mission(layers: Layers) -> tuple[str, str] | None:
 
 
 def _with_paths(vary: Vary, folder: Path) -> Vary:
-    """Return an input with paths from the folder of the campaign file."""
+    """Return an input with its paths resolved from the folder of the campaign file."""
     if vary.values is None:
         return vary
     *table, name = canonical_key(vary.key)
@@ -174,7 +185,7 @@ def _with_paths(vary: Vary, folder: Path) -> Vary:
 
 
 def _check_values(campaign: Campaign, report: Report) -> None:
-    """Check that the aircraft file takes each input: all values that are listed, and the ends of what is sampled."""
+    """Check that the spec file accepts each input: all listed values, and the limits of sampled ones."""
     for i, vary in enumerate(campaign.vary):
         if report.is_full:
             return
@@ -188,7 +199,7 @@ def _check_values(campaign: Campaign, report: Report) -> None:
 
 
 def _extremes(vary: Vary, runs: int) -> Iterator[tuple[Any, str]]:
-    """Yield the values that an input may be wrong at, and how it comes to them."""
+    """Yield the extreme values of an input, each with a remark on where it comes from."""
     if vary.distribution not in SAMPLED or vary.distribution == "choice":
         values = list(dict.fromkeys(vary.values or ()))
         step = -(-len(values) // MAX_CHECKED)
@@ -198,4 +209,4 @@ def _extremes(vary: Vary, runs: int) -> Iterator[tuple[Any, str]]:
         if vary.distribution == "uniform" or end is not None:
             yield value_of(vary, SMALLEST if u < 0.5 else 1.0 - SMALLEST), ""
         else:
-            yield value_of(vary, u), f", about the {'least' if u < 0.5 else 'greatest'} of {runs:,} runs"
+            yield value_of(vary, u), f", about the {'min' if u < 0.5 else 'max'} of {runs:,} runs"

@@ -1,7 +1,7 @@
-"""Workers on this machine: a process each, which flies one run after the other.
+"""Local executor: worker processes on this machine, each flying one run at a time.
 
-They are sessions of their own, so that Ctrl-C reaches this process alone, which lets them finish what they fly. A
-worker ends by itself when the pipe to this process does.
+Workers run in separate sessions, so Ctrl-C reaches only this process, which lets them finish their current runs. A
+worker exits when the pipe to this process is closed.
 """
 
 import os
@@ -20,14 +20,14 @@ from px4lockstep.processes import Interpreter, name_of
 MODULE = "px4lockstep.campaigns.worker"
 MAX_SHOWN = 2_000
 PATIENCE_S = 1.0
-"""For a worker to end by itself."""
+"""Time allowed for a worker to exit after its pipe is closed."""
 CLOSING_S = 4.0
-"""For one that was told to: stock PX4 gets two seconds of these."""
+"""Time allowed after SIGTERM; two seconds of it are for stock PX4 to stop."""
 
 
 @dataclass
 class Worker:
-    """A process that flies, and what it flies now."""
+    """A worker process and its current job."""
 
     interpreter: Interpreter
     pipe: "Connection[Any, Any]"
@@ -35,7 +35,7 @@ class Worker:
 
     @classmethod
     def start(cls, campaign: Sent) -> "Worker":
-        """Start one."""
+        """Start a worker process."""
         try:
             ours, theirs = Pipe()
             try:
@@ -45,19 +45,19 @@ class Worker:
                 ours.close()
                 raise
         except OSError as error:
-            raise SimulationError(f"a worker can't be started: {error.strerror}; use fewer --workers") from error
-        with suppress(OSError):  # one that is gone is seen when its row is asked for
+            raise SimulationError(f"can't start a worker: {error.strerror}; use fewer --workers") from error
+        with suppress(OSError):  # a dead worker is noticed when its row is received
             ours.send(campaign)
         return cls(interpreter, ours)
 
     def give(self, job: Job) -> None:
-        """Let it fly a job."""
+        """Send a job to the worker."""
         self.job = job
         with suppress(OSError):
             self.pipe.send(job)
 
     def take(self) -> Row | None:
-        """Return the row of its job; None if it is gone."""
+        """Return the row of its job, or None if the worker has died."""
         self.job = None
         try:
             return cast(Row, self.pipe.recv())
@@ -65,31 +65,31 @@ class Worker:
             return None
 
     def how_it_ended(self) -> str:
-        """Say how it has ended."""
+        """Describe how the worker exited."""
         code = self.interpreter.process.wait()
         if code < 0:
-            return f"was ended by {name_of(-code)}"
+            return f"was killed by {name_of(-code)}"
         said = self.interpreter.said()[-MAX_SHOWN:]
-        return f"ended with code {code}" + (f": {said}" if said else "")
+        return f"exited with code {code}" + (f": {said}" if said else "")
 
     def end(self) -> None:
-        """End it: what does not see the end of its pipe, because it flies, is told to, and then killed."""
+        """Stop the worker: close its pipe; if it does not exit, send SIGTERM, then kill it."""
         self.pipe.close()
         self.interpreter.end(PATIENCE_S, CLOSING_S)
 
 
 @dataclass
 class LocalExecutor(Executor):
-    """Processes of this machine."""
+    """Executor with worker processes on this machine."""
 
     campaign: Campaign
     workers: int
     _team: list[Worker] = field(default_factory=list)
 
     def __exit__(self, *_: object) -> None:
-        """End all processes."""
+        """Stop all workers."""
         for worker in self._team:
-            worker.pipe.close()  # of all, so that they end at the same time
+            worker.pipe.close()  # all pipes first, so that the workers exit in parallel
         for worker in self._team:
             worker.end()
         self._team.clear()
@@ -120,7 +120,7 @@ class LocalExecutor(Executor):
                 yield row
 
     def _idle(self) -> Worker | None:
-        """Return a worker that has nothing to fly, a new one if there may be more; None if all are busy."""
+        """Return an idle worker, starting one if allowed; None if all are busy."""
         found = next((worker for worker in self._team if worker.job is None), None)
         if found is None and len(self._team) < self.workers:
             found = Worker.start(self.campaign.sent)
@@ -129,5 +129,5 @@ class LocalExecutor(Executor):
 
 
 def default_workers() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,7 +1,7 @@
-"""The panels of the picture of a campaign.
+"""The panels of the figure of a campaign.
 
-Passed runs are light, failed ones dark, hatched or crossed: to be told apart in grey. Values far from all others are
-drawn at the edge of a panel, which says how many they are: one crash does not squeeze a thousand flights into a line.
+Passed runs are light; failed runs are dark, hatched or crossed, to be distinguishable in greyscale. Outliers are drawn
+at the edge of a panel with their count, so that one crash does not squeeze a thousand flights into a line.
 """
 
 from collections.abc import Sequence
@@ -22,24 +22,24 @@ GOOD, BAD, DARK = "#93b7de", FAULT, AXIS_COLOURS[0]
 BOX = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
 MAX_NAME = 34
 MAX_VALUES = 8
-"""Values of an input of strings that have a place of their own."""
+"""Distinct values of a string input that are shown separately."""
 
 
 def draw_pass_rate(axes: "Axes", results: Results, confidence: float) -> None:
-    """Draw the pass rate of the first n runs over n, with its interval."""
+    """Draw the pass rate of the first n runs over n, with its confidence interval."""
     passed, count = np.cumsum(results.is_passed), np.arange(1, results.runs + 1)
     low, high = (100.0 * end for end in wilson_bounds(passed, count, confidence))
     rate = 100.0 * passed / count
     axes.set_title(f"Pass rate {rate[-1]:.1f} %, {100 * confidence:g} % interval {low[-1]:.1f} to {high[-1]:.1f} %")
     axes.fill_between(count, low, high, color=GOOD, alpha=0.55, lw=0, label=f"{100 * confidence:g} % interval")
-    axes.plot(count, rate, color=DARK, lw=2.2, label="of the first runs")
+    axes.plot(count, rate, color=DARK, lw=2.2, label="of the first n runs")
     axes.plot([count[-1]] * 2, [low[-1], high[-1]], color=DARK, lw=1.2)
     axes.plot(count[-1], rate[-1], "o", ms=6, color=DARK)
     failed = count[~results.is_passed]
     if 0 < len(failed) <= 400:
         ticks: dict[str, Any] = {"ms": 9, "mew": 1.2, "color": BAD, "label": "failed", "clip_on": False}
         axes.plot(failed, np.full(len(failed), 0.02), "|", transform=axes.get_xaxis_transform(), **ticks)
-    # The first few runs say little, and would take all of the scale.
+    # The wide intervals of the first few runs would dominate the scale.
     start = min(results.runs - 1, max(10, results.runs // 20))
     bottom, top = float(low[start:].min()), float(high[start:].max())
     room = max(0.12 * (top - bottom), 0.5)
@@ -49,7 +49,7 @@ def draw_pass_rate(axes: "Axes", results: Results, confidence: float) -> None:
 
 
 def draw_statuses(axes: "Axes", results: Results) -> None:
-    """Draw how many runs had each status."""
+    """Draw the number of runs by status."""
     names, counts = np.unique([str(status) for status in results.columns["status"]], return_counts=True)
     order = np.lexsort((names, counts))
     names, counts = names[order], counts[order]
@@ -65,15 +65,18 @@ def draw_statuses(axes: "Axes", results: Results) -> None:
 
 
 def draw_sensitivities(axes: "Axes", own: Sequence[Sensitivity], metric: str, confidence: float) -> None:
-    """Draw bars of the rank correlation of inputs with a metric, and marks of what they explain."""
-    axes.set_title(f"What matters for {shortened(metric)}")
+    """Draw the rank correlation of each input with a metric, and the square root of the share that it explains."""
+    axes.set_title(f"Most influential inputs for {shortened(metric)}")
     if not own:
-        say(axes, "no input goes with it: one of them does not vary")
+        say(axes, "not available: the metric or the inputs are constant")
         return
     places = range(len(own))
-    roots = [float(np.sqrt(one.explained)) for one in reversed(own)]
+    roots = [float(np.sqrt(one.explained or 0.0)) for one in reversed(own)]
     widths, lefts = [2.0 * root for root in roots], [-root for root in roots]
-    axes.barh(places, widths, left=lefts, height=0.8, color="0.86", label="± explained, whatever the shape")
+    label = "± √(explained share)" if any(one.explained is not None for one in own) else "_"
+    axes.barh(places, widths, left=lefts, height=0.8, color="0.86", label=label)
+    if any(one.explained is None for one in own):
+        _note(axes, 0.02, 0.06, "left", "explained share: too few runs", color=GREY)
     for place, one in enumerate(reversed(own)):
         r = one.correlation
         if r is not None:
@@ -90,7 +93,7 @@ def draw_sensitivities(axes: "Axes", own: Sequence[Sensitivity], metric: str, co
 
 
 def draw_distribution(axes: "Axes", results: Results, metric: MetricColumn) -> None:
-    """Draw how a metric is distributed, failed runs told apart, with the bounds of its criteria."""
+    """Draw the distribution of a metric, with failed runs highlighted and the bounds of its criteria."""
     values = results.metric_values(metric.name)
     is_there = ~np.isnan(values)
     failed = ~results.is_passed if results.criteria else np.zeros(results.runs, bool)
@@ -125,7 +128,7 @@ def draw_distribution(axes: "Axes", results: Results, metric: MetricColumn) -> N
 
 
 def draw_scatter(axes: "Axes", results: Results, key: str, metric: MetricColumn) -> None:
-    """Draw a metric over an input, each run a mark."""
+    """Draw a metric over an input, with one marker per run."""
     values = results.metric_values(metric.name)
     failed = ~results.is_passed if results.criteria else np.zeros(results.runs, bool)
     axes.set_title(shortened(key))
@@ -158,14 +161,14 @@ def draw_scatter(axes: "Axes", results: Results, key: str, metric: MetricColumn)
 
 
 def window(values: Vector, bounds: Sequence[float] = ()) -> tuple[float, float]:
-    """Return from where to where to show values: all but those far from most, and bounds that are near."""
+    """Return the range to show: all values except outliers, and the bounds that are close to them."""
     own = finite_of(values)
     least, low, first, third, high, most = (float(end) for end in np.quantile(own, [0.0, 0.05, 0.25, 0.75, 0.95, 1.0]))
     reach = 3.0 * (third - first)
     if reach > 0.0:
         least, most = max(least, low - reach), min(most, high + reach)
     size = max(abs(least), abs(most), 1e-300)
-    if most - least <= 1e-9 * size:  # as good as one value
+    if most - least <= 1e-9 * size:  # practically one value
         return least - 0.5 * min(size, 1.0), most + 0.5 * min(size, 1.0)
     near = [bound for bound in bounds if least - (most - least) <= bound <= most + (most - least)]
     room = 0.03 * (most - least)
@@ -173,36 +176,36 @@ def window(values: Vector, bounds: Sequence[float] = ()) -> tuple[float, float]:
 
 
 def bounds_of(results: Results, name: str) -> list[float]:
-    """Return the bounds that criteria set on a metric."""
+    """Return the bounds of the criteria on a metric."""
     own = [criterion for criterion in results.criteria if criterion.metric == name]
     limits = [limit for criterion in own for limit in (criterion.at_least, criterion.at_most, criterion.equals)]
     return [float(limit) for limit in limits if limit is not None]
 
 
 def named(metric: MetricColumn) -> str:
-    """Return the name of a metric with its unit."""
+    """Return the name and unit of a metric."""
     return shortened(metric.name) + (f" [{metric.unit}]" if metric.unit not in ("", "1") else "")
 
 
 def shortened(name: str, length: int = MAX_NAME) -> str:
-    """Return a name that fits: of a long one its end, which says most."""
+    """Return a name that fits; a long one keeps its end, which is the most specific part."""
     return name if len(name) <= length else "…" + name[1 - length :]
 
 
 def say(axes: "Axes", words: str) -> None:
-    """Say why there is nothing to draw."""
+    """Write into an empty panel why there is nothing to draw."""
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=GREY)
     axes.set(xticks=[], yticks=[])
 
 
 def _ends(bars: int) -> tuple[float, float]:
-    """Return from where to where bars are shown: a few in the middle, not as thick as the panel."""
+    """Return the axis limits of horizontal bars, so that a few bars do not fill the panel."""
     room = max(0.0, 0.5 * (3 - bars))
     return -0.7 - room, bars - 0.3 + room
 
 
 def _edges(low: float, high: float, bounds: Sequence[float], bins: int) -> Vector:
-    """Return the edges of bins, of which one is at the first bound: what passes and what fails share no bin."""
+    """Return bin edges, one of them at the first bound, so that no bin has values on both sides of it."""
     inside = [bound for bound in bounds if low < bound < high]
     if not inside:
         return np.linspace(low, high, bins + 1)
@@ -212,7 +215,7 @@ def _edges(low: float, high: float, bounds: Sequence[float], bins: int) -> Vecto
 
 
 def _say_beyond(axes: "Axes", values: Vector, low: float, high: float) -> None:
-    """Say how many values are drawn at the edges, which are not theirs."""
+    """Note how many outliers are drawn at the edges."""
     below, above = int((values < low).sum()), int((values > high).sum())
     for count, x, side, where in ((below, 0.02, "left", "below"), (above, 0.98, "right", "above")):
         if count:
@@ -224,7 +227,7 @@ def _note(axes: "Axes", x: float, y: float, side: str, words: str, **options: An
 
 
 def _places(results: Results, key: str) -> tuple[Vector, list[str]]:
-    """Return where the runs are along an input, and the labels of its values if these are no numbers."""
+    """Return the coordinates of the runs along an input, and labels for the values of a non-numeric input."""
     column = results.columns[key]
     if is_numeric(column):
         return numbers_of(column), []
@@ -240,5 +243,5 @@ def _places(results: Results, key: str) -> tuple[Vector, list[str]]:
 
 
 def _spread(count: int) -> Vector:
-    """Return numbers from -1 to 1, each far from the last, the same every time: else marks would hide each other."""
+    """Return a deterministic jitter from -1 to 1 that keeps markers from covering each other."""
     return 2.0 * np.mod(0.6180339887498949 * np.arange(count, dtype=np.float64), 1.0) - 1.0

@@ -1,7 +1,7 @@
-"""A row of the results, what went into a run and what came of it; and what gives rows.
+"""A row of the results, with the inputs and the outcome of a run, and the interface of executors.
 
-An executor takes jobs and gives their rows, in any order: `local` has processes of this machine, `dask_cluster` those
-of a Dask cluster; both call `fly_run`. It asks for a job when it has somebody to fly it, and not before.
+An executor accepts jobs and yields their rows, in any order: `local` runs processes on this machine, `dask_cluster`
+uses a Dask cluster. Both call `fly_run`. An executor requests a job only when a worker can take it.
 """
 
 from collections.abc import Iterator
@@ -12,15 +12,15 @@ from typing import Any, Protocol
 from px4lockstep.flights.outcome import is_success
 
 ERROR = "error"
-"""The status of a run that could not be flown, or not be measured."""
+"""Status of a run that could not be flown, or whose metrics could not be computed."""
 PASSED = "passed"
 ABOUT = ("index", "status", PASSED, "reason", "error", "digest", "seed")
-"""What every row has, beside inputs and metrics."""
+"""Columns of every row, in addition to inputs and metrics."""
 
 Job = tuple[int, dict[str, Any]]
 """The index of a run and its inputs."""
 MAX_ATTEMPTS = 2
-"""How often a run is begun: a run whose worker dies is retried once."""
+"""Attempts per run: a run whose worker dies is retried once."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class Row:
     """One run."""
 
     index: int
-    status: str  # what came of the flight, a word of `flights.outcome`, or `ERROR`
-    passed: bool | None  # whether it meets all criteria; None if there are none
-    reason: str | None  # why it was not `flown`
-    error: str | None  # what went wrong
-    digest: str | None  # of the flight; None if it was not flown
-    seed: int | None  # of its randomness; None if it was not flown
+    status: str  # outcome of the flight, a word of `flights.outcome`, or `ERROR`
+    passed: bool | None  # whether it meets all criteria; None without criteria
+    reason: str | None  # why the status is not `flown`
+    error: str | None  # error message
+    digest: str | None  # digest of the flight; None if it was not flown
+    seed: int | None  # random seed; None if it was not flown
     inputs: dict[str, Any]  # by key
-    metrics: dict[str, float | bool | None] = field(default_factory=dict)  # None for what could not be measured
+    metrics: dict[str, float | bool | None] = field(default_factory=dict)  # None if a metric could not be computed
 
     @classmethod
     def failed(cls, index: int, inputs: dict[str, Any], error: str) -> "Row":
@@ -44,19 +44,22 @@ class Row:
 
     @property
     def is_failed(self) -> bool:
-        """Whether it does not meet the criteria; or, without any, its outcome is a failure."""
+        """Whether the run fails the criteria or, without criteria, its outcome is a failure."""
         return not self.passed if self.passed is not None else not is_success(self.status)
 
 
 class Executor(Protocol, AbstractContextManager["Executor"]):
     """Flies jobs."""
 
-    def rows(self, jobs: Iterator[Job]) -> Iterator[Row]:
-        """Fly jobs, as many at a time as there are workers, and yield the row of each when it is there."""
+    def rows(self, jobs: Iterator[Job]) -> Iterator[Row | None]:
+        """Fly jobs, as many at a time as there are workers, and yield each row as it arrives.
+
+        None is yielded about once per second while there are no workers, so that the caller can stop waiting.
+        """
 
 
 def lost(job: Job, how: str) -> Row:
-    """Return the row of a run whose worker was lost each time."""
+    """Return the row of a run whose worker was lost on every attempt."""
     index, inputs = job
-    remedy = "; fly it by itself: px4lockstep campaign rerun" if index >= 0 else ""
+    remedy = "; to investigate, fly it alone with px4lockstep campaign rerun" if index >= 0 else ""
     return Row.failed(index, inputs, f"its worker {how}, {MAX_ATTEMPTS} times{remedy}")

@@ -1,9 +1,9 @@
-"""The results of a campaign: one Parquet dataset, a folder of parts, with a row for each run.
+"""The results of a campaign: a Parquet dataset in a folder of part files, with one row per run.
 
     results/part-00000.parquet   results/part-00001.parquet   ...
 
-Rows come as they are flown. A part is written, as a whole, once it has a twentieth of the rows before it: who kills a
-campaign loses no more than that, and a million runs are some three hundred files.
+Rows arrive in the order in which flights finish. A part is written atomically once it holds a twentieth of the rows
+already written, so a killed campaign loses at most that fraction, and a million runs make about three hundred files.
 """
 
 import os
@@ -27,11 +27,11 @@ MAX_COLUMNS = 2_000
 SCHEMA_NAME, SCHEMA_VERSION = "px4lockstep.campaign", 1
 PART = "part-{:05d}.parquet"
 ROWS_BEFORE = 20
-"""How many rows there are, before a part, for each of its own."""
+"""Rows already written per row of a new part."""
 
 
 def schema_of(campaign: Campaign) -> pa.Schema:
-    """Return the columns of a campaign's results, each with its role, and its unit if it has one."""
+    """Return the columns of a campaign's results, each with its role, and metrics with their unit."""
     types = {"index": pa.int64(), "passed": pa.bool_(), "seed": pa.int64()}
     fields = [pa.field(name, types.get(name, pa.string()), metadata={"role": "about"}) for name in ABOUT]
     fields += [pa.field(own.key, _type_of(own), metadata={"role": "input"}) for own in campaign.vary]
@@ -53,32 +53,38 @@ def _type_of(vary: Vary) -> pa.DataType:
 
 
 class ResultsWriter:
-    """Writes rows as they come to a folder, which is made if it is not there, or has so many rows already."""
+    """Writes rows to a folder as they arrive.
+
+    Args:
+        folder: The folder of the dataset; created if it does not exist.
+        schema: The columns.
+        written: How many rows the folder already has.
+    """
 
     def __init__(self, folder: Path, schema: pa.Schema, written: int = 0) -> None:
         try:
             if folder.is_symlink():
-                raise InputError(f"{folder} is a link; results are written into the campaign's own folder only")
+                raise InputError(f"{folder} is a symbolic link; results are written only inside the campaign folder")
             folder.mkdir(exist_ok=True)
         except OSError as error:
-            raise InputError(f"{folder} can't be made: {error.strerror}") from error
+            raise InputError(f"can't create {folder}: {error.strerror}") from error
         self._folder, self._schema, self._written = folder, schema, written
         self._number = 0
         self._rows: list[Row] = []
 
     def add(self, row: Row) -> None:
-        """Take a row, and write those that are due."""
+        """Add a row; write a part if it is due."""
         self._rows.append(row)
         if len(self._rows) * ROWS_BEFORE >= self._written:
             self.flush()
 
     def flush(self) -> None:
-        """Write what has come since the last part."""
+        """Write the rows added since the last part."""
         if not self._rows:
             return
         flat = [{name: getattr(row, name) for name in ABOUT} | row.inputs | row.metrics for row in self._rows]
         table = pa.Table.from_pylist(flat, self._schema)
-        while (place := self._folder / PART.format(self._number)).exists():  # there may be gaps
+        while (place := self._folder / PART.format(self._number)).exists():  # numbers may have gaps
             self._number += 1
         with atomic_write(place) as file:
             pq.write_table(table, file)
@@ -87,43 +93,43 @@ class ResultsWriter:
 
 
 def parts_of(folder: Path) -> list[Path]:
-    """Return the files of a dataset, in their order."""
+    """Return the part files of a dataset, in order."""
     return sorted(folder.glob("part-*.parquet"))
 
 
 def read_results(folder: Path) -> pa.Table:
-    """Return all rows that there are, in the order of their index."""
+    """Return all rows, sorted by index."""
     parts = parts_of(folder)
     if not parts:
-        raise InputError(f"{folder} has no results; no run of this campaign has come to its end")
+        raise InputError(f"no results in {folder}; no run of this campaign has finished")
     tables = []
     for part in parts:
         try:
             tables.append(_read_part(part))
         except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-            raise InputError(f"{part} can't be read: {error}; take it away and resume the campaign") from error
+            raise InputError(f"can't read {part}: {error}; remove it and resume the campaign") from error
         if not tables[0].schema.equals(tables[-1].schema, check_metadata=True):
-            raise InputError(f"{part} is of another campaign than {parts[0].name}; it does not belong there")
+            raise InputError(f"{part} belongs to a different campaign than {parts[0].name}; remove it")
     for name in ABOUT:
         if tables[0].column_names.count(name) != 1 or any(
             table[name].null_count for table in tables if name == "index"
         ):
-            raise InputError(f"{folder} is damaged: its column {name!r} is missing, there twice, or lacks values")
+            raise InputError(f"{folder} is damaged: column {name!r} is missing, duplicated, or lacks values")
     rows = pa.concat_tables(tables).sort_by("index")
     indexes = rows["index"].to_pylist()
     if len(dict.fromkeys(indexes)) != len(indexes):
-        raise InputError(f"{folder} has a run twice; take away the parts that were copied into it")
+        raise InputError(f"{folder} has duplicate runs; remove the part files that were copied into it")
     return rows
 
 
 def _read_part(part: Path) -> pa.Table:
-    """Return the rows of a file of results, unless it is none, or claims more than a campaign can have."""
-    if not part.is_file():  # a pipe would be waited for
-        raise InputError(f"{part} is not a regular file; take it away and resume the campaign")
+    """Return the rows of a part file, after checking that it is a regular file and not too large."""
+    if not part.is_file():  # reading a named pipe would block
+        raise InputError(f"{part} is not a regular file; remove it and resume the campaign")
     with pa.OSFile(os.fsencode(part)) as raw, pq.ParquetFile(raw) as file:
         rows, columns = file.metadata.num_rows, len(file.schema_arrow.names)
         if rows > MAX_RUNS or columns > MAX_COLUMNS:
-            limit = f"a campaign has at most {MAX_RUNS:,} and {MAX_COLUMNS:,}"
+            limit = f"the limit is {MAX_RUNS:,} rows and {MAX_COLUMNS:,} columns"
             raise InputError(f"{part} has {rows:,} rows and {columns:,} columns; {limit}")
         return file.read()
 
@@ -146,7 +152,7 @@ def _fields_of(role: str, table: pa.Table) -> list[pa.Field]:
 
 
 def results_of(campaign: Campaign, table: pa.Table) -> Results:
-    """Return the rows of a dataset for statistics and pictures."""
+    """Return the rows of a dataset for statistics and figures."""
     columns = {}
     for name in table.column_names:
         values = table[name].to_pylist()
@@ -157,4 +163,14 @@ def results_of(campaign: Campaign, table: pa.Table) -> Results:
         MetricColumn(field.name, field.metadata.get(b"unit", b"").decode(), pa.types.is_boolean(field.type))
         for field in _fields_of("metric", table)
     )
-    return Results(columns, inputs, metrics, campaign.file.pass_, campaign.name, campaign.file.campaign.sampling)
+    about = campaign.file.campaign
+    return Results(columns, inputs, metrics, campaign.file.pass_, campaign.name, about.sampling, _variation(campaign))
+
+
+def _variation(campaign: Campaign) -> tuple[str, ...]:
+    """Return how the inputs of a campaign vary: see `Results.methods`."""
+    about = campaign.file.campaign
+    if not campaign.vary:
+        return ("seeds",) if about.own_seeds else ()
+    ways = (about.sampling if own.distribution in SAMPLED else own.distribution for own in campaign.vary)
+    return tuple(dict.fromkeys(ways))

@@ -1,6 +1,7 @@
-"""The runs of a campaign as a table: what statistics, summaries and pictures take.
+"""The runs of a campaign as a table, the input of statistics, summaries and figures.
 
-A run is a row; inputs and metrics are columns beside those of every campaign. A value that is not there is None or NaN.
+Each run is a row. Inputs and metrics are columns, in addition to those that every campaign has. A missing value is None
+or NaN.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 class MetricColumn(NamedTuple):
-    """A metric: the name of its column, its unit (empty if it has none), and whether its values are true or false."""
+    """A metric: name of its column, unit (empty if it has none), and whether its values are boolean."""
 
     name: str
     unit: str = ""
@@ -30,58 +31,64 @@ class MetricColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class Results:
-    """The runs of a campaign so far, sorted by index."""
+    """The runs of a campaign that have been flown, sorted by index."""
 
-    columns: dict[str, Column] = field(repr=False)  # those of `ABOUT`, of inputs and of metrics, by name; all as long
-    inputs: tuple[str, ...]  # their keys
+    columns: dict[str, Column] = field(repr=False)  # `ABOUT`, inputs and metrics, by name; all of the same length
+    inputs: tuple[str, ...]  # keys
     metrics: tuple[MetricColumn, ...]
-    criteria: tuple["CriterionTable", ...] = ()  # without any, no run is passed or failed
+    criteria: tuple["CriterionTable", ...] = ()  # without criteria, runs neither pass nor fail
     name: str = "campaign"
-    sampling: str = "random"
+    sampling: str = "random"  # of the campaign file, whether or not an input is sampled
+    variation: tuple[str, ...] | None = None  # how inputs actually vary: see `methods`; None: all are sampled
 
     def __post_init__(self) -> None:
         known = [metric.name for metric in self.metrics]
         names = [*ABOUT, *self.inputs, *known]
         missing = [name for name in names if name not in self.columns]
         if missing:
-            raise InputError(f"these results have no column {', '.join(missing)}; they have {', '.join(self.columns)}")
+            raise InputError(f"these results lack column {', '.join(missing)}; they have {', '.join(self.columns)}")
         lengths = {name: len(self.columns[name]) for name in names}
         odd = [f"{name} has {length}" for name, length in lengths.items() if length != lengths["index"]]
         if odd:
             raise InputError(f"these results have {lengths['index']} runs, but column {', '.join(odd)}")
         unknown = [criterion.metric for criterion in self.criteria if criterion.metric not in known]
         if unknown:
-            have = f"they have {', '.join(known) or 'none'}"
-            raise InputError(f"a criterion is about {unknown[0]}, which is no metric of these results; {have}")
+            have = f"metrics: {', '.join(known) or 'none'}"
+            raise InputError(f"a criterion refers to {unknown[0]!r}, which is not a metric of these results; {have}")
         order = np.argsort(self.columns["index"], kind="stable")
         object.__setattr__(self, "columns", {name: np.asarray(self.columns[name])[order] for name in names})
 
     @property
     def runs(self) -> int:
-        """How many runs there are."""
+        """Number of runs."""
         return len(self.columns["index"])
 
     @property
+    def methods(self) -> tuple[str, ...]:
+        """How inputs vary: `grid`, `list`, the sampling method of random inputs, or `seeds` if no input varies."""
+        return (self.sampling,) if self.variation is None else self.variation
+
+    @property
     def is_passed(self) -> Flags:
-        """Which runs are passed: none of those that ended with an error, or whose column is empty."""
+        """Which runs passed; a run with an error, or with an empty column, did not."""
         flags: Flags = numbers_of(self.columns[PASSED]) == 1.0
         return flags
 
     def metric_values(self, name: str) -> Vector:
-        """Return the values of a metric as numbers, true as 1; what is not a finite number is NaN."""
+        """Return the values of a metric as numbers, with 1 for true and NaN for values that are not finite."""
         values = numbers_of(self.columns[name])
         return np.where(np.isfinite(values), values, np.nan)
 
 
 def is_numeric(column: Column) -> bool:
-    """Return whether a column is of numbers, or of true and false, and not of strings or vectors."""
+    """Return whether a column has numbers or booleans, not strings or vectors."""
     if column.dtype != object:
         return column.ndim == 1 and column.dtype.kind in "biuf"
     return all(value is None or isinstance(value, bool | int | float | np.number | np.bool_) for value in column)
 
 
 def numbers_of(column: Column) -> Vector:
-    """Return a numeric column as floats; true is 1, None is NaN."""
+    """Return a numeric column as floats, with 1 for true and NaN for None."""
     if column.dtype != object:
         return column.astype(np.float64)
     return np.array([np.nan if value is None else float(value) for value in column], np.float64)

@@ -1,10 +1,10 @@
-"""Flying a campaign: from its file to a folder with a row for each run.
+"""Fly a campaign file into a folder with one row per run.
 
 found = run_campaign("iris_wind.toml", workers=2)
 found.folder.results, found.is_complete
 
-The rows are the same whoever flies them and in whatever order: run i has inputs of its own, and a stop rule looks at
-rows in the order of their index.
+The rows do not depend on the workers or on the order of flights: the inputs of run i depend only on i, and a stop rule
+processes rows in index order.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from typing import Literal
 
 from px4lockstep.autopilots.kinds import workers_allowed
 from px4lockstep.campaigns.campaign import Campaign
-from px4lockstep.campaigns.dask_cluster import DaskExecutor
+from px4lockstep.campaigns.dask_cluster import DaskExecutor, TlsFiles
 from px4lockstep.campaigns.folder import PLAN, CampaignFolder, check_is_free
 from px4lockstep.campaigns.load import load_campaign
 from px4lockstep.campaigns.local import LocalExecutor, default_workers
@@ -28,31 +28,31 @@ from px4lockstep.reading import read_text
 from px4lockstep.spec.files import MAX_BYTES, WHAT
 
 REHEARSAL = -1
-"""The index of the flight that is flown first, of the aircraft file as it is, and not counted."""
+"""Index of the flight of the unmodified spec file before the first run; it is not counted."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a campaign has come."""
+    """Progress of a campaign."""
 
-    done: int  # runs whose rows are there, those from before included
-    before: int  # runs that were there before
-    runs: int  # how many there are to be, at most
-    failed: int  # runs that did not pass; without criteria, that were not flown as they were to be
-    errors: int  # of these, runs that could not be flown or measured
+    done: int  # finished runs, including those of earlier sessions
+    before: int  # runs finished in earlier sessions
+    runs: int  # total number of runs; a stop rule may need fewer
+    failed: int  # runs that did not pass or, without criteria, whose flight failed
+    errors: int  # failed runs that could not be flown, or whose metrics could not be computed
 
 
 Watch = Callable[[Progress], bool]
-"""Is told of each row; returns whether to go on."""
+"""Called after each row, and while waiting for workers; returns whether to continue."""
 
 
 @dataclass(frozen=True)
 class CampaignResult:
-    """A campaign that was flown."""
+    """Result of flying a campaign."""
 
     folder: CampaignFolder
-    flown: int  # runs that were flown now
-    stopped_after: int | None  # how many runs were enough for the stop rule, if it stopped
+    flown: int  # runs flown in this session
+    stopped_after: int | None  # number of runs after which the stop rule ended the campaign
     is_complete: bool  # whether no run is missing
 
 
@@ -63,6 +63,9 @@ def run_campaign(
     workers: int | None = None,
     engine: Literal["local", "dask"] = "local",
     scheduler: str | None = None,
+    tls_ca: str | Path | None = None,
+    tls_cert: str | Path | None = None,
+    tls_key: str | Path | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     watch: Watch | None = None,
@@ -71,22 +74,35 @@ def run_campaign(
     """Fly a campaign.
 
     Args:
-        file: The campaign file; or, to resume, its folder.
-        runs: How many runs, in the place of the file's.
-        workers: How many processes; left out, as many as there are processors.
-        engine: `local` for processes of this machine, `dask` for a Dask cluster.
-        scheduler: The address of Dask's scheduler; left out, a cluster is started on this machine.
-        out: The folder; left out, a new one in `campaigns/`.
-        resume: Whether to go on with the campaign in that folder: what is there is not flown again.
-        watch: Is told of each row; returns whether to go on.
+        file: The campaign file or, to resume, the campaign folder.
+        runs: Number of runs, instead of the file's.
+        workers: Number of worker processes; one per processor by default.
+        engine: `local` for processes on this machine, `dask` for a Dask cluster.
+        scheduler: Address of a Dask scheduler; by default, a cluster is started on this machine.
+        tls_ca: CA certificate for a scheduler at tls://, a PEM file.
+        tls_cert: Client certificate for a scheduler at tls://, a PEM file.
+        tls_key: Key of the client certificate, a PEM file.
+        out: The campaign folder; by default, a new one in `campaigns/`.
+        resume: Whether to continue the campaign in that folder; only missing runs are flown.
+        watch: Called after each row, and while waiting for workers; returns whether to continue.
         trust: Whether to run the code that the file or folder names: see docs/howto/untrusted_files.md.
 
     Raises:
-        InputError: If anything is wrong with the file, before the first flight; or if it names code and is not trusted.
+        InputError: If the file is invalid, before the first flight; or if it names code and is not trusted.
         SimulationError: If no worker can be started.
     """
     with started_campaign(
-        file, runs=runs, workers=workers, engine=engine, scheduler=scheduler, out=out, resume=resume, trust=trust
+        file,
+        runs=runs,
+        workers=workers,
+        engine=engine,
+        scheduler=scheduler,
+        tls_ca=tls_ca,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
+        out=out,
+        resume=resume,
+        trust=trust,
     ) as (folder, executor):
         return fly_campaign(folder, executor, watch)
 
@@ -99,17 +115,23 @@ def started_campaign(
     workers: int | None = None,
     engine: Literal["local", "dask"] = "local",
     scheduler: str | None = None,
+    tls_ca: str | Path | None = None,
+    tls_cert: str | Path | None = None,
+    tls_key: str | Path | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     trust: bool = False,
 ) -> Iterator[tuple[CampaignFolder, Executor]]:
-    """Check a campaign, start its workers and rehearse; yield its folder and the workers."""
+    """Check a campaign, start its workers and fly the rehearsal; yield the campaign folder and the executor."""
     if workers is not None and not 1 <= workers <= 1_000:
         raise InputError(f"workers = {workers} is not allowed; it must be 1 to 1000")
     if engine not in ("local", "dask"):
-        raise InputError(f"engine = {engine!r} is unknown; allowed are local, dask")
+        raise InputError(f"engine = {engine!r} is unknown; allowed: local, dask")
     if scheduler is not None and engine != "dask":
-        raise InputError("a scheduler is Dask's; use --engine dask with it")
+        raise InputError("a scheduler requires the engine dask; add --engine dask")
+    tls = TlsFiles(tls_ca, tls_cert, tls_key)
+    if tls.is_given and scheduler is None:
+        raise InputError("TLS certificates are for a remote scheduler; add --engine dask --scheduler tls://HOST:8786")
     if out is not None and not resume:
         check_is_free(out)  # before the rehearsal
     folder = _resumed(file, out, runs, trust) if resume else None
@@ -117,9 +139,9 @@ def started_campaign(
     count = workers_allowed(campaign.base, default_workers() if workers is None else workers)
     executor: Executor
     if engine == "dask":
-        executor = DaskExecutor(campaign, scheduler, count)
+        executor = DaskExecutor(campaign, scheduler, count, tls)
     else:
-        compiled_loop()  # once, and with a notice, not by each worker
+        compiled_loop()  # compile here, once and with a notice, instead of in each worker
         executor = LocalExecutor(campaign, count)
     with executor:
         if folder is None or not folder.is_complete:
@@ -130,13 +152,13 @@ def started_campaign(
 
 
 def fly_campaign(folder: CampaignFolder, executor: Executor, watch: Watch | None = None) -> CampaignResult:
-    """Fly the runs of a campaign that are missing, unless another process flies it."""
+    """Fly the missing runs of a campaign, unless another process is flying it."""
     with folder.flown_alone():
         campaign = folder.campaign
         there = {row.index: row for row in rows_of(read_results(folder.results))} if parts_of(folder.results) else {}
         book = _Book(campaign, ResultsWriter(folder.results, schema_of(campaign), len(there)))
-        for row in there.values():
-            book.take(row, is_new=False)
+        for known in there.values():
+            book.take(known, is_new=False)
         goes_on = not book.is_complete
 
         def missing() -> Iterator[Job]:
@@ -148,11 +170,14 @@ def fly_campaign(folder: CampaignFolder, executor: Executor, watch: Watch | None
 
         try:
             for row in executor.rows(missing()):
-                book.take(row)
+                if row is not None:
+                    book.take(row)
                 if book.stopped_after is not None:
                     break
                 if watch is not None and goes_on:
                     goes_on = watch(Progress(book.done, len(there), campaign.runs, book.failed, book.errors))
+                if row is None and not goes_on:  # without workers, no run is in the air
+                    break
         finally:
             book.writer.flush()
         if book.is_complete:
@@ -161,9 +186,9 @@ def fly_campaign(folder: CampaignFolder, executor: Executor, watch: Watch | None
 
 
 class _Book:
-    """Takes rows as they come, and writes them; a stop rule is shown them in the order of their index.
+    """Writes rows as they arrive, and passes them to the stop rule in index order.
 
-    With a stop rule, rows are written in that order too, so that there are none beyond the last that it needed.
+    With a stop rule, rows are also written in index order, so that no row after the last required one is written.
     """
 
     def __init__(self, campaign: Campaign, writer: ResultsWriter) -> None:
@@ -177,11 +202,11 @@ class _Book:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is left to be flown."""
+        """Whether no run remains to be flown."""
         return self.done == self._runs or self.stopped_after is not None
 
     def take(self, row: Row, *, is_new: bool = True) -> None:
-        """Take a row, which is there already unless it is new."""
+        """Count a row, and write it if it is new."""
         self.done += 1
         self.failed += row.is_failed
         self.errors += row.status == ERROR
@@ -203,14 +228,14 @@ class _Book:
 
 
 def rehearse(executor: Executor) -> None:
-    """Fly the aircraft file as it is, so that what is wrong with all runs shows before the first."""
+    """Fly the unmodified spec file once, so that errors common to all runs appear before the first run."""
     for row in executor.rows(iter([(REHEARSAL, {})])):
-        if row.status == ERROR:
-            raise InputError(f"the flight of the aircraft file as it is, before the first run: {row.error}")
+        if row is not None and row.status == ERROR:
+            raise InputError(f"rehearsal with the unmodified spec file, before the first run: {row.error}")
 
 
 def _resumed(file: str | Path, out: str | Path | None, runs: int | None, trust: bool) -> CampaignFolder:
-    """Return the folder to go on with: the one that is given, or `out` if it has the same campaign as the file."""
+    """Return the folder to resume: the given one, or `out` if it has the same campaign as the file."""
     if Path(file).is_dir():
         folder = CampaignFolder.open(file, trust=trust)
         try:
@@ -218,16 +243,16 @@ def _resumed(file: str | Path, out: str | Path | None, runs: int | None, trust: 
         except InputError as error:
             raise InputError(f"{folder.path / PLAN}: {error}") from error
         if out is not None or (runs is not None and runs != folder.campaign.runs):
-            raise InputError("a folder is resumed as it is; give the campaign file for anything else")
+            raise InputError("--out and --runs can't be changed when a campaign folder is resumed; omit them")
         return folder
     if out is None:
-        raise InputError("--resume needs the campaign's folder: px4lockstep campaign run FOLDER --resume")
+        raise InputError("--resume needs the campaign folder: px4lockstep campaign run FOLDER --resume")
     folder = CampaignFolder.open(out)
     campaign = load_campaign(file, runs, trust=trust)
     if campaign.identity != folder.campaign.identity:
         raise InputError(
-            f"{file}, or a file that it names, is not what {out} was begun with; resume the folder itself, or fly a "
-            "new campaign in a new folder"
+            f"{file}, or a file that it names, has changed since the campaign in {out} was started; resume the folder "
+            "itself, or fly a new campaign in a new folder"
         )
     return CampaignFolder(folder.path, campaign)
 
@@ -235,8 +260,8 @@ def _resumed(file: str | Path, out: str | Path | None, runs: int | None, trust: 
 def row_of(folder: CampaignFolder, index: int) -> Row:
     """Return the row of a run."""
     if not 0 <= index < folder.campaign.runs:
-        raise InputError(f"run {index} is not one of this campaign; they are 0 to {folder.campaign.runs - 1}")
+        raise InputError(f"run {index} does not exist; the runs of this campaign are 0 to {folder.campaign.runs - 1}")
     rows = {row.index: row for row in rows_of(read_results(folder.results))}
     if index not in rows:
-        raise InputError(f"run {index} was not flown; resume the campaign")
+        raise InputError(f"run {index} has not been flown; resume the campaign")
     return rows[index]

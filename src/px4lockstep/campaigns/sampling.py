@@ -1,11 +1,11 @@
-"""The inputs of run i: a function of the campaign's seed and of i, whoever flies it and whatever was flown before.
+"""The inputs of run i, a function of the campaign's seed and i only, not of the worker or the order of runs.
 
     random            Philox at (seed, "campaign", i, dimension): see `math.philox`
-    latin_hypercube   row i of a Latin hypercube of all runs, so that it depends on how many they are; by SciPy
-    sobol             point i of a scrambled Sobol' sequence, by SciPy; best with a power of two of runs
+    latin_hypercube   row i of a Latin hypercube over all runs, so it depends on the number of runs; by SciPy
+    sobol             point i of a scrambled Sobol' sequence, by SciPy; best if the number of runs is a power of two
 
-Grids and lists take no dimension: run i has combination i of the grids, the last of them fastest, from the start again
-when they are used up, and entry i of each list likewise.
+Grids and lists do not use a dimension of the sample. Run i has combination i of the grids, with the last grid varying
+fastest, and entry i of each list. Both start over when they are exhausted.
 
 References:
     M. D. McKay, R. J. Beckman, W. J. Conover, A comparison of three methods for selecting values of input variables in
@@ -27,11 +27,11 @@ from px4lockstep.math.philox import stream_key, uniform2
 
 SOBOL_BLOCK = 1_024
 SEED_BITS = 48
-"""Of the seed of a run: what any program that reads the results can hold exactly."""
+"""Size of the seed of a run; any program that reads the results can represent it exactly."""
 
 
 class Sampler:
-    """Gives the inputs of each run, from the seed of the campaign."""
+    """Computes the inputs of each run from the seed of the campaign."""
 
     def __init__(self, vary: Sequence[Vary], sampling: str, seed: int, runs: int) -> None:
         self._vary = tuple(vary)
@@ -41,7 +41,7 @@ class Sampler:
         self._blocks: dict[int, npt.NDArray[np.float64]] = {}
 
     def inputs(self, index: int) -> dict[str, Any]:
-        """Return the value of each input of a run, by its key."""
+        """Return the value of each input of a run, by key."""
         points = iter(self.point(index))
         left = combination(index, [len(own.values or ()) for own in self._vary if own.distribution == "grid"])
         inputs: dict[str, Any] = {}
@@ -62,7 +62,7 @@ class Sampler:
         size = self._runs if self._sampling == "latin_hypercube" else SOBOL_BLOCK
         block, row = divmod(index, size)
         if block not in self._blocks:
-            self._blocks = {block: self._drawn(block)}  # the last one will do: runs are asked for in order
+            self._blocks = {block: self._drawn(block)}  # one block suffices, because runs are requested in order
         return [float(u) for u in self._blocks[block][row]]
 
     def _drawn(self, block: int) -> npt.NDArray[np.float64]:
@@ -77,7 +77,7 @@ class Sampler:
 
 
 def combination(index: int, sizes: Sequence[int]) -> list[int]:
-    """Return which value of each grid a run has, the last grid fastest."""
+    """Return the index of the value of each grid for a run; the last grid varies fastest."""
     places: list[int] = []
     for size in reversed(sizes):
         index, place = divmod(index, size)
@@ -86,12 +86,12 @@ def combination(index: int, sizes: Sequence[int]) -> list[int]:
 
 
 def full_length(vary: Sequence[Vary]) -> int | None:
-    """Return how many runs show each combination of the grids, and each value of the lists; None if there are none."""
+    """Return the number of runs that covers all grid combinations and all list values; None without grids and lists."""
     grids = [len(own.values or ()) for own in vary if own.distribution == "grid"]
     lists = [len(own.values or ()) for own in vary if own.distribution == "list"]
     return max([math.prod(grids) if grids else 1, *lists]) if grids or lists else None
 
 
 def seed_of_run(seed: int, index: int) -> int:
-    """Return the seed of a run's own randomness: its wind, its noise."""
+    """Return the random seed of a run, which determines its wind and noise."""
     return int(stream_key(seed, f"run {index}")) >> (64 - SEED_BITS)

@@ -1,19 +1,22 @@
-"""Which input matters: how each metric goes with each input, by ranks.
+"""Sensitivity of each metric to each input, by rank statistics.
 
     r  = sum a b / sqrt(sum a² sum b²)                Spearman's rank correlation; a, b = ranks about their mean
-    e² = (H - k + 1) / (n - k)                        share that is explained, of Kruskal and Wallis
-    H  = (n - 1) sum over groups (sum a)² / (group's size) / sum a²
+    e² = (H - k + 1) / (n - k)                        explained share (epsilon squared), from the Kruskal-Wallis H
+    H  = (n - 1) sum over groups (sum a)² / (group size) / sum a²
 
-Equal values share the mean of their ranks. The correlation is 1 or -1 where a metric always rises or always falls with
-an input, along whatever curve, and needs no unit. It is about 0 for an input whose effect turns around: wind from both
-sides, of which either is bad. The share that is explained sees that, too: runs are put into up to eight groups by the
-input, and it is how much of the variance of the metric's ranks lies between groups, less what chance would give; 0 to
-1, without a sign. For an input of strings, or of vectors, the groups are its values, and there is no correlation. What
-an input does only together with another, neither sees.
+Ties share the mean of their ranks. The correlation is 1 or -1 if the metric is a monotonic function of the input,
+whatever the shape of the curve, and has no unit. It is near 0 for an effect that changes sign, such as wind that is
+harmful from both sides. The explained share detects that, too: runs are sorted into up to eight groups by the input,
+and the share is the fraction of the variance of the metric's ranks that lies between groups, minus the amount expected
+by chance. It ranges from 0 to 1 and has no sign. For an input of strings or vectors the groups are its values, and
+there is no correlation. Neither statistic detects an input that acts only in combination with another.
 
-The interval of r is Fisher's, with the variance of Bonett and Wright: atanh r ± z sqrt((1 + r²/2) / (n - 3)). The
-p-value of e² is how often chance alone would give as much, from H's chi-square distribution of
-k - 1 degrees of freedom.
+The explained share needs at least two groups and five runs per group on average; with fewer runs it is None.
+
+The confidence interval of r is Fisher's, with the variance by Bonett and Wright:
+atanh r ± z sqrt((1 + r²/2) / (n - 3)).
+The p-value of e² is the probability that chance alone explains at least as much, from the chi-square distribution of H
+with k - 1 degrees of freedom.
 
 References:
     D. G. Bonett, T. A. Wright, Sample size requirements for estimating Pearson, Kendall and Spearman correlations,
@@ -34,40 +37,41 @@ from px4lockstep.campaigns.statistics import CONFIDENCE, Interval, normal_quanti
 
 GROUPS = 8
 RUNS_PER_GROUP = 5
-"""At least, on average: with fewer runs there are fewer groups."""
+"""Minimum average group size; with fewer runs there are fewer groups."""
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How a metric, or `passed`, goes with an input."""
+    """Sensitivity of a metric, or of `passed`, to an input."""
 
     input: str
     metric: str
-    correlation: Interval | None  # Spearman's; None for an input that is no number
-    explained: float  # share of the variance of the metric's ranks that groups by the input explain
-    p_value: float  # how often chance alone would explain as much
+    correlation: Interval | None  # Spearman's; None if the input is not numeric
+    explained: float | None  # share of the variance of the metric's ranks between groups; None with too few runs
+    p_value: float | None  # probability that chance alone explains as much; None with too few runs
 
     @property
     def strength(self) -> float:
-        """How much the input matters: 0 to 1, the larger of |r| and the root of the share that is explained."""
-        return max(abs(self.correlation.estimate) if self.correlation else 0.0, math.sqrt(self.explained))
+        """Influence of the input, 0 to 1: the larger of |r| and the square root of the explained share."""
+        return max(abs(self.correlation.estimate) if self.correlation else 0.0, math.sqrt(self.explained or 0.0))
 
     def is_clear(self, confidence: float = CONFIDENCE) -> bool:
-        """Return whether it is more than chance would give, by the correlation's interval or by the p-value."""
+        """Return whether the effect is significant, by the confidence interval of r or by the p-value."""
         r = self.correlation
-        return self.p_value < 1.0 - confidence or (r is not None and not r.low <= 0.0 <= r.high)
+        is_explained = self.p_value is not None and self.p_value < 1.0 - confidence
+        return is_explained or (r is not None and not r.low <= 0.0 <= r.high)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the JSON representation."""
         r = self.correlation
         own = {"input": self.input, "metric": self.metric, "strength": self.strength}
         return own | {"correlation": r.as_dict() if r else None, "explained": self.explained, "p_value": self.p_value}
 
 
 def sensitivities_of(results: Results, confidence: float = CONFIDENCE) -> tuple[Sensitivity, ...]:
-    """Return how each metric, and `passed`, goes with each input, the strongest first.
+    """Return the sensitivity of each metric, and of `passed`, to each input, strongest first.
 
-    Pairs of which one does not vary are left out, and so are runs without a value of the metric.
+    Pairs in which the input or the metric is constant are omitted. Runs without a value of the metric are ignored.
     """
     outcomes = {metric.name: results.metric_values(metric.name) for metric in results.metrics}
     if results.criteria:
@@ -89,9 +93,9 @@ def sensitivities_of(results: Results, confidence: float = CONFIDENCE) -> tuple[
 def sensitivity(
     key: str, name: str, values: Vector, outcome: Vector, confidence: float = CONFIDENCE, is_number: bool = True
 ) -> Sensitivity | None:
-    """Return how an outcome goes with an input, of values without NaN; None if one of them does not vary.
+    """Return the sensitivity of an outcome to an input, or None if one of them is constant.
 
-    The values of an input that is not of numbers are numbered.
+    The values must not contain NaN. Values of a non-numeric input are passed as integer codes.
     """
     u, v = centred_ranks(values), centred_ranks(outcome)
     if not u.any() or not v.any():
@@ -101,7 +105,7 @@ def sensitivity(
 
 
 def centred_ranks(values: Vector) -> Vector:
-    """Return ranks less their mean; equal values share the mean of their ranks."""
+    """Return ranks minus their mean; ties share the mean of their ranks."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks = np.cumsum(counts) - 0.5 * (counts - 1)
     centred: Vector = ranks[place] - 0.5 * (len(values) + 1)
@@ -111,7 +115,7 @@ def centred_ranks(values: Vector) -> Vector:
 def _correlation(u: Vector, v: Vector, confidence: float) -> Interval:
     """Return the correlation of centred ranks.
 
-    These are halves of whole numbers: sums of their products are exact, in any order, for up to 100,000 runs.
+    Centred ranks are multiples of 1/2, so sums of their products are exact in any order for up to 100,000 runs.
     """
     count = len(u)
     r = min(max(float(u @ v) / math.sqrt(float(u @ u) * float(v @ v)), -1.0), 1.0)
@@ -123,8 +127,8 @@ def _correlation(u: Vector, v: Vector, confidence: float) -> Interval:
     return Interval(r, math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half), confidence, count)
 
 
-def _explained(groups: npt.NDArray[np.int64], v: Vector) -> tuple[float, float]:
-    """Return the share of the variance of centred ranks between groups, and its p-value."""
+def _explained(groups: npt.NDArray[np.int64], v: Vector) -> tuple[float | None, float | None]:
+    """Return the share of the variance of centred ranks between groups, and its p-value; None with too few runs."""
     from scipy.special import chdtrc
 
     sizes = np.bincount(groups)
@@ -132,14 +136,14 @@ def _explained(groups: npt.NDArray[np.int64], v: Vector) -> tuple[float, float]:
     sizes = sizes[sizes > 0]
     count, freedom = len(v), len(sizes) - 1
     if freedom < 1 or count < RUNS_PER_GROUP * len(sizes):
-        return 0.0, 1.0
+        return None, None
     h = (count - 1) * math.fsum(sums * sums / sizes) / float(v @ v)
     explained = (h - freedom) / (count - len(sizes))
     return min(max(explained, 0.0), 1.0), float(chdtrc(freedom, h))
 
 
 def _groups(values: Vector, u: Vector) -> npt.NDArray[np.int64]:
-    """Return the group of each run: by value if there are few values, or as many runs in each."""
+    """Return the group of each run: one per distinct value if there are few, otherwise groups of equal size."""
     count = min(GROUPS, len(values) // RUNS_PER_GROUP)
     distinct, place = np.unique(values, return_inverse=True)
     if len(distinct) <= max(count, 1):

@@ -1,14 +1,15 @@
-"""Intervals of what is estimated from runs: a proportion, a mean, a quantile.
+"""Confidence intervals of a proportion, a mean or a quantile, estimated from runs.
 
     proportion    Wilson's score interval:      |p - k/n| = z sqrt(p (1 - p) / n), solved for p
     mean          Student's t interval:         m ± t s / sqrt(n)
     quantile      between two order statistics, whose ranks are quantiles of the binomial distribution of n and q
 
-All of them take runs as independent. What that means for runs sampled by Latin hypercube or Sobol', and how often each
-interval covers the truth, is in docs/explanation/campaign_statistics.md.
+All of them assume independent runs. docs/explanation/campaign_statistics.md explains what that means for Latin
+hypercube and Sobol sampling, and gives the measured coverage of each interval.
 
-Wilson's interval, since it is right where campaigns are: with few failures or none the usual p ± z sqrt(p (1 - p) / n)
-has no width and covers far less often than it says, and the "exact" one of Clopper and Pearson is wider than need be.
+Wilson's interval is accurate where most campaigns are. With few failures or none, the usual p ± z sqrt(p (1 - p) / n)
+has almost no width and covers far less than its nominal confidence; the "exact" Clopper-Pearson interval is wider than
+necessary.
 
 References:
     E. B. Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927).
@@ -30,41 +31,41 @@ Vector = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
 DIGITS = 12
-"""Of the quantiles of distributions: libraries differ in the last bits of a float, and decisions hang on them."""
+"""Decimal places kept of distribution quantiles: libraries differ in the last bits, and decisions depend on them."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and the interval about it."""
+    """An estimate and its confidence interval."""
 
-    estimate: float  # NaN if there is nothing to estimate from
-    low: float  # -inf if nothing bounds it
-    high: float  # inf if nothing bounds it
-    confidence: float  # how often such intervals contain the truth
-    count: int  # how many values it is of: those that are finite numbers
+    estimate: float  # NaN without values
+    low: float  # -inf if unbounded
+    high: float  # inf if unbounded
+    confidence: float  # nominal coverage
+    count: int  # number of finite values used
 
     @property
     def half_width(self) -> float:
-        """Half of the width."""
+        """Half the width."""
         return 0.5 * (self.high - self.low)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it: None for what is not finite."""
+        """Return the JSON representation, with None for values that are not finite."""
         return {name: value if math.isfinite(value) else None for name, value in asdict(self).items()}
 
 
 def interval_of_proportion(successes: int, count: int, confidence: float = CONFIDENCE) -> Interval:
-    """Return Wilson's score interval of a proportion, of so many successes among a count."""
+    """Return Wilson's score interval of a proportion, from the number of successes and the total count."""
     if not 0 <= successes <= count:
-        raise InputError(f"{successes} successes of {count} can't be; they must be 0 to {count}")
+        raise InputError(f"successes = {successes} is out of range; it must be 0 to the count, {count}")
     low, high = wilson_bounds(successes, count, confidence)
     return Interval(successes / count if count else math.nan, float(low), float(high), confidence, count)
 
 
 def wilson_bounds(successes: Any, count: Any, confidence: float = CONFIDENCE) -> tuple[Any, Any]:
-    """Return both ends of Wilson's interval, of numbers or of arrays of them."""
+    """Return both ends of Wilson's interval, for scalars or arrays."""
     z = normal_quantile(confidence)
-    # Both ends times n: finite for n = 0 too, where they are 0 and 1.
+    # Multiplied by n, so that n = 0 is finite, too: the ends are then 0 and 1.
     n, z2 = np.asarray(count, np.float64), z * z
     k = np.asarray(successes, np.float64)
     share = np.divide(k, n, out=np.zeros(np.broadcast(k, n).shape), where=n > 0.0)
@@ -76,7 +77,7 @@ def wilson_bounds(successes: Any, count: Any, confidence: float = CONFIDENCE) ->
 
 
 def interval_of_mean(values: npt.ArrayLike, confidence: float = CONFIDENCE) -> Interval:
-    """Return Student's t interval of the mean; one value gives no bounds. Values that are not finite don't count."""
+    """Return Student's t interval of the mean, unbounded for a single value. Non-finite values are ignored."""
     own = finite_of(values)
     count = len(own)
     mean, std = mean_and_std(own)
@@ -87,20 +88,20 @@ def interval_of_mean(values: npt.ArrayLike, confidence: float = CONFIDENCE) -> I
 
 
 def interval_of_quantile(values: npt.ArrayLike, fraction: float, confidence: float = CONFIDENCE) -> Interval:
-    """Return an interval of a quantile, whatever the distribution.
+    """Return a distribution-free confidence interval of a quantile.
 
-    It contains the truth as often as it says, or more often. An end for which there are too few values is infinite: the
-    95 % quantile has an upper end from 72 values on. Values that are not finite don't count.
+    The coverage is at least the nominal confidence. An end with too few values is infinite: at 95 % confidence, the
+    95 % quantile has an upper end only with 72 values or more. Non-finite values are ignored.
     """
     from scipy.special import bdtr
 
-    _check_share(fraction, "the fraction of a quantile")
-    _check_share(confidence, "a confidence")
+    _check_share(fraction, "fraction")
+    _check_share(confidence, "confidence")
     own = np.sort(finite_of(values))
     count = len(own)
     if not count:
         return Interval(math.nan, -math.inf, math.inf, confidence, 0)
-    # How many of the values are below the quantile is binomial.
+    # The number of values below the quantile has a binomial distribution.
     below = bdtr(np.arange(count + 1), count, fraction)
     tail = 0.5 * (1.0 - confidence)
     low, high = int(np.searchsorted(below, tail)), int(np.searchsorted(below, 1.0 - tail))
@@ -109,17 +110,17 @@ def interval_of_quantile(values: npt.ArrayLike, fraction: float, confidence: flo
 
 
 def finite_of(values: npt.ArrayLike) -> Vector:
-    """Return the values that are finite numbers."""
+    """Return the finite values."""
     own = np.asarray(values, np.float64)
     return own[np.isfinite(own)]
 
 
 def mean_and_std(values: Vector) -> tuple[float, float]:
-    """Return mean and standard deviation (of n - 1), NaN where there are too few values: the same bits everywhere."""
+    """Return mean and standard deviation (with n - 1), NaN with too few values; bit-identical on every machine."""
     count = len(values)
     if not count:
         return math.nan, math.nan
-    # In units of a power of two, which is exact: no sum overflows.
+    # Scale by a power of two, which is exact, so that no sum overflows.
     _, exponent = math.frexp(float(np.abs(values).max()))
     scaled = [math.ldexp(value, -exponent) for value in values.tolist()]
     mean = math.fsum(scaled) / count
@@ -130,19 +131,19 @@ def mean_and_std(values: Vector) -> tuple[float, float]:
 
 
 def normal_quantile(confidence: float) -> float:
-    """Return within how many standard deviations a normal number is, with that confidence."""
-    _check_share(confidence, "a confidence")
+    """Return the half-width, in standard deviations, of the central interval of a normal distribution."""
+    _check_share(confidence, "confidence")
     return round(NormalDist().inv_cdf(0.5 + 0.5 * confidence), DIGITS)
 
 
 def student_quantile(confidence: float, freedom: int) -> float:
-    """Return the same for Student's t with so many degrees of freedom."""
+    """Return the half-width of the central interval of Student's t distribution."""
     from scipy.special import stdtrit
 
-    _check_share(confidence, "a confidence")
+    _check_share(confidence, "confidence")
     return round(float(stdtrit(freedom, 0.5 + 0.5 * confidence)), DIGITS)
 
 
 def _check_share(value: float, what: str) -> None:
     if not 0.0 < value < 1.0:
-        raise InputError(f"{what} of {value} can't be; it must be above 0 and below 1, such as 0.95")
+        raise InputError(f"{what} = {value} is out of range; it must be above 0 and below 1, such as 0.95")

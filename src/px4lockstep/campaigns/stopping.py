@@ -1,11 +1,11 @@
-"""When a campaign has flown enough: the interval of its pass rate, or of a metric's mean, is tight enough.
+"""Stop rule of a campaign: stop when the confidence interval of the pass rate, or of a metric's mean, is narrow enough.
 
-The rule looks after every run, from `min_runs` on, at the runs with the lowest indices: it is a function of rows in
-the order of their indices alone, so that any number of workers stops at the same run.
+The rule is evaluated after every run from `min_runs` on, over the runs with the lowest indices. It depends only on the
+rows in index order, so any number of workers stops at the same run.
 
-It looks at the width of an interval, not at where it is. That costs far less coverage than to look again and again
-whether an interval leaves out a value (Chow and Robbins: as the width goes to 0, nothing): measured in
-docs/explanation/campaign_statistics.md and in the tests.
+It depends on the width of the interval, not on its position. That costs far less coverage than testing repeatedly
+whether an interval excludes a value; by Chow and Robbins, the cost vanishes as the width goes to 0. Measured coverage:
+docs/explanation/campaign_statistics.md and the tests.
 
 References:
     Y. S. Chow, H. Robbins, On the asymptotic theory of fixed-width sequential confidence intervals for the mean, Annals
@@ -30,32 +30,32 @@ PASS_RATE = "pass_rate"
 
 
 class StopTable(Part):
-    """When to stop early."""
+    """Early stopping."""
 
-    of: str = entry(PASS_RATE, "What is estimated: `pass_rate`, or the name of a metric, for its mean.", min_length=1)
+    of: str = entry(PASS_RATE, "Estimated quantity: `pass_rate`, or the name of a metric, for its mean.", min_length=1)
     half_width: Annotated[float, Field(gt=0.0)] = entry(
-        ..., "Half the width at which the interval is tight enough, in the unit of what is estimated.", **ANY_UNIT
+        ..., "Half-width of the interval at which to stop, in the unit of the estimated quantity.", **ANY_UNIT
     )
-    confidence: Annotated[float, Field(gt=0.0, lt=1.0)] = entry(CONFIDENCE, "How often such intervals cover the truth.")
-    min_runs: int = entry(100, "Runs that are flown in any case.", ge=2)
+    confidence: Annotated[float, Field(gt=0.0, lt=1.0)] = entry(CONFIDENCE, "Nominal coverage of the interval.")
+    min_runs: int = entry(100, "Minimum number of runs.", ge=2)
 
 
 def check_target(stop: StopTable, metrics: Iterable[str], has_criteria: bool) -> None:
-    """Check that a campaign has what its stop rule is about."""
+    """Check that a campaign has the quantity that its stop rule refers to."""
     names = list(metrics)
     if stop.of == PASS_RATE and not has_criteria:
-        raise InputError("stop.of = 'pass_rate', but nothing says when a run passes; add a [[pass]], or name a metric")
+        raise InputError("stop.of = 'pass_rate', but there are no pass criteria; add a [[pass]], or name a metric")
     if stop.of == PASS_RATE and stop.half_width >= 0.5:
-        raise InputError(f"stop.half_width = {stop.half_width} is all of a pass rate, 0 to 1; use less than 0.5")
+        raise InputError(f"stop.half_width = {stop.half_width} covers every pass rate from 0 to 1; use less than 0.5")
     if stop.of != PASS_RATE and stop.of not in names:
-        raise InputError(f"stop.of = {stop.of!r} is no metric of this campaign; use {' or '.join([PASS_RATE, *names])}")
+        raise InputError(f"stop.of = {stop.of!r} is not a metric; use {' or '.join([PASS_RATE, *names])}")
 
 
 class StopRule:
-    """Tells after which run to stop, from rows in the order of their indices.
+    """Decides after which run to stop, from rows in index order.
 
-    A row has `passed` and the metrics. One that ended with an error is not passed, and counts for no metric's mean; nor
-    does a metric without a finite value. Of a metric that is true or false it takes the share of true, as of passed.
+    A row has `passed` and the metrics. A run with an error did not pass and does not count towards the mean of a
+    metric; neither does a value that is not finite. A boolean metric is treated as a proportion, like `passed`.
     """
 
     def __init__(self, table: StopTable) -> None:
@@ -65,13 +65,13 @@ class StopRule:
         self._mean = self._squares = 0.0
 
     def push(self, row: Mapping[str, Any]) -> bool:
-        """Take the next row, and return whether the runs so far are enough."""
+        """Add the next row; return whether the campaign can stop."""
         self._runs += 1
         self._take(row.get(PASSED if self._table.of == PASS_RATE else self._table.of))
         return self._runs >= self._table.min_runs and self.interval().half_width <= self._table.half_width
 
     def interval(self) -> Interval:
-        """Return the interval of the runs so far."""
+        """Return the confidence interval of the rows added."""
         confidence = self._table.confidence
         if self._is_share:
             return interval_of_proportion(self._successes, self._count, confidence)
@@ -87,9 +87,9 @@ class StopRule:
         self._count += 1
         self._is_share = self._is_share or isinstance(value, bool | np.bool_)
         if self._is_share:
-            self._successes += int(value is not None and value == 1)  # NaN is no success
+            self._successes += int(value is not None and value == 1)  # NaN is not a success
             return
-        # Welford: mean and sum of squares about it, in the order of runs.
+        # Welford's algorithm: mean and sum of squared deviations, in run order.
         delta = float(value) - self._mean
         self._mean += delta / self._count
         self._squares += delta * (float(value) - self._mean)

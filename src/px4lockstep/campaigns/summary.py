@@ -1,4 +1,4 @@
-"""A campaign in numbers: what `campaign show` prints."""
+"""Summary statistics of a campaign, as `campaign show` prints them."""
 
 import math
 from collections import Counter
@@ -16,16 +16,21 @@ from px4lockstep.flights.outcome import is_success
 
 QUANTILES = {"p5": 0.05, "median": 0.5, "p95": 0.95}
 NOTES = {
-    "latin_hypercube": "intervals take runs as independent: by Latin hypercube, means are better than these say",
-    "sobol": "intervals take runs as independent: by Sobol', means are mostly far better than these say",
+    "latin_hypercube": (
+        "Confidence intervals assume independent runs; with Latin hypercube sampling they are conservative."
+    ),
+    "sobol": "Confidence intervals assume independent runs; with Sobol sampling they are conservative.",
 }
 
 
 def summary_of(results: Results, confidence: float = CONFIDENCE, worst: int = 5, strongest: int = 10) -> dict[str, Any]:
-    """Return the numbers of a campaign, as JSON has them: None for what is not a finite number.
+    """Return the statistics of a campaign for JSON, with None for values that are not finite.
 
-    They name so many of the worst runs, and so many pairs of input and metric, the strongest first and none that chance
-    may have made.
+    Args:
+        results: The runs.
+        confidence: Nominal coverage of the intervals.
+        worst: How many of the worst runs to list.
+        strongest: How many pairs of input and metric to list; only significant ones are listed, strongest first.
     """
     statuses = Counter(str(status) for status in results.columns["status"])
     matters = [own.as_dict() for own in sensitivities_of(results, confidence) if own.is_clear(confidence)]
@@ -41,15 +46,16 @@ def summary_of(results: Results, confidence: float = CONFIDENCE, worst: int = 5,
         "metrics": [_numbers(metric, results.metric_values(metric.name), confidence) for metric in results.metrics],
         "worst": worst_runs(results, worst),
         "sensitivities": matters[:strongest],
-        "notes": [NOTES[results.sampling]] if results.sampling in NOTES else [],
+        "notes": [NOTES[method] for method in results.methods if method in NOTES],
     }
 
 
 def worst_runs(results: Results, count: int) -> list[dict[str, Any]]:
-    """Return index, status and what is wrong of runs, the worst first.
+    """Return index, status and reason of the worst runs, worst first.
 
-    First those that ended with an error, then those that break most bounds, then those that are farthest beyond one,
-    or nearest to it if they are within, in standard deviations of the metric. Without criteria, those that failed.
+    Runs that ended with an error come first, then those that violate most bounds, then those farthest beyond a bound,
+    or closest to it if they are within; distances are in standard deviations of the metric. Without criteria, only
+    failed flights are listed.
     """
     columns, is_passed = results.columns, results.is_passed
     is_error = columns["status"] == ERROR
@@ -57,7 +63,7 @@ def worst_runs(results: Results, count: int) -> list[dict[str, Any]]:
     excess = np.stack([check.excess for check in checks]) if checks else np.zeros((0, results.runs))
     broken = ~(excess <= 0.0)
     farthest = np.where(np.isnan(excess), np.inf, excess).max(axis=0, initial=-np.inf)
-    # By the last key first; the sort is stable, so that ties stay in the order of indices.
+    # The last key is the primary one. The sort is stable, so ties stay in index order.
     order = np.lexsort((-farthest, -broken.sum(axis=0), is_passed, ~is_error))
     if not results.criteria:
         order = order[[not is_success(str(status)) for status in columns["status"][order]]]
@@ -78,7 +84,10 @@ def worst_runs(results: Results, count: int) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class _Check:
-    """One bound of a criterion, the metric's values, and how far each is beyond: negative within, NaN without one."""
+    """One bound of a criterion, the values of its metric, and the excess over the bound.
+
+    The excess is negative within the bound and NaN for a missing value.
+    """
 
     metric: MetricColumn
     kind: str
@@ -87,7 +96,7 @@ class _Check:
     excess: Vector
 
     def words(self, row: int) -> str:
-        """Say what the bound and the value of a run are."""
+        """Describe the value of a run and the bound."""
         value, name = float(self.values[row]), self.metric.name
         if math.isnan(value):
             return f"{name} has no value"
@@ -118,7 +127,7 @@ def _checks(results: Results) -> list[_Check]:
 
 
 def _numbers(metric: MetricColumn, values: Vector, confidence: float) -> dict[str, Any]:
-    """Return the numbers of a metric; of one that is true or false, its mean is the share of true."""
+    """Return the statistics of a metric; the mean of a boolean metric is its share of true values."""
     own = finite_of(values)
     count = len(own)
     numbers: dict[str, Any] = {"name": metric.name, "unit": metric.unit, "is_bool": metric.is_bool}

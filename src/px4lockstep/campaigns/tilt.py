@@ -1,4 +1,4 @@
-"""The tilt of every row of a log, compiled: the bits of the signal that a scenario's conditions watch."""
+"""Tilt of each row of a log, compiled; bit-identical to the signal of scenario conditions."""
 
 import functools
 from collections.abc import Callable
@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 @kernel
 def write_tilts(x, y, tilts):
-    """Write the tilt of each row, from two components of its attitude."""
+    """Write the tilt of each row, from two components of its attitude quaternion."""
     for i in range(len(tilts)):
         tilts[i] = tilt_deg(x[i], y[i])
 
@@ -27,8 +27,8 @@ def _compiled() -> Callable[..., Any]:
 
 
 def tilts_deg(x: Floats, y: Floats) -> Floats:
-    """Return the angle between the body's z axis and down of each row, from x and y of its attitude q_bn."""
-    # Writable copies: an array that is read-only is of another type to compiled code.
+    """Return the angle between the body's z axis and down for each row, from x and y of its attitude q_bn."""
+    # Use writable copies: compiled code treats a read-only array as another type.
     tilts = np.empty(len(x))
     _compiled()(rows(x.copy()), rows(y.copy()), rows(tilts))
     return tilts

@@ -1,10 +1,10 @@
-"""A process that flies runs of a campaign.
+"""Worker process that flies runs of a campaign.
 
 python -m px4lockstep.campaigns.worker FD
 
-FD is one end of a pipe, as `multiprocessing.connection.Pipe` makes it: the campaign comes first, then jobs, and for
-each its row goes back. It ends when the other end is closed; on SIGTERM, or, on Linux, when whoever started it has
-ended, in the middle of a flight, of which nothing is left behind.
+FD is one end of a `multiprocessing.connection.Pipe`. The worker receives the campaign, then jobs, and sends back a row
+for each job. It exits when the other end is closed. On SIGTERM, and on Linux when its parent exits, it aborts the
+current flight and leaves nothing behind.
 """
 
 import os
@@ -18,7 +18,7 @@ from px4lockstep.processes import ending_with
 
 
 def work(pipe: "Connection[object, Any]") -> None:
-    """Fly what comes."""
+    """Fly the jobs that arrive on the pipe."""
     try:
         campaign = pipe.recv()
         while True:
@@ -29,7 +29,7 @@ def work(pipe: "Connection[object, Any]") -> None:
 
 
 def end_when_told() -> None:
-    """Make SIGTERM an exception, so that what a flight has open is closed; let the end of the parent send it."""
+    """Turn SIGTERM into an exception, so that a flight cleans up; request SIGTERM when the parent exits."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     ending_with(os.getppid(), signal.SIGTERM)()
 

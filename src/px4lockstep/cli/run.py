@@ -33,19 +33,30 @@ FLOWN, FAILED = 0, 1
 
 
 @dataclass(frozen=True)
+class RecordedFlight:
+    """A flight that is flown again."""
+
+    name: str  # such as "run 3 of the campaign"
+    digest: str
+    differences: Callable[[Run], list[str]]  # describe how a rerun with another digest differs
+
+
+@dataclass(frozen=True)
 class Options:
-    """Options of the command line; `expected` is the digest of the same flight before, which decides the exit code."""
+    """Options of the command line. If a flight is `expected`, the exit code says whether the rerun is identical."""
 
     plots: bool
     verbose: bool
     as_json: bool
     out: Path | None = None
-    expected: str | None = None
+    expected: RecordedFlight | None = None
     force: bool = False
 
     def compared(self, digest: str) -> dict[str, object]:
-        """Return what JSON has of the comparison with the flight before, if there is one."""
-        return {} if self.expected is None else {"expected_digest": self.expected, "matches": digest == self.expected}
+        """Return the fields of the comparison with the expected flight for JSON."""
+        if self.expected is None:
+            return {}
+        return {"expected_digest": self.expected.digest, "matches": digest == self.expected.digest}
 
 
 def run_spec(spec: str, trust: bool, settings: Sequence[str] = (), seed: str | None = None, **options: Any) -> int:
@@ -90,6 +101,8 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
             print_json(summary_of(run, folder.path) | options.compared(run.digest))
         else:
             _print_summary(run, folder.path)
+            if options.expected is not None and run.digest == options.expected.digest:
+                write_out(f"identical to {options.expected.name} (digest {run.digest})\n")
         if told is not None:
             sys.stdout.flush()
             told.summary_is_printed()
@@ -101,9 +114,13 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
             write_err(f"interrupted: {_what_is_there(run, folder)}\n")
             return interrupts.code
     if options.expected is not None:
-        if run.digest != options.expected:
-            write_err(f"error: this is another flight than before, which had the digest {options.expected}\n")
-        return FLOWN if run.digest == options.expected else FAILED
+        if run.digest == options.expected.digest:
+            return FLOWN
+        digests = f"digest {run.digest}, recorded {options.expected.digest}"
+        write_err(
+            f"error: differs from {options.expected.name}: {'; '.join([digests, *options.expected.differences(run)])}\n"
+        )
+        return FAILED
     return FLOWN if run.outcome.is_success else FAILED
 
 
