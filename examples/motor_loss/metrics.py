@@ -1,10 +1,10 @@
-"""Metrics of the campaign that are its own."""
+"""A metric in Python for the campaign."""
 
 import math
 
 
 def landed_m_from_home(run):
-    """Distance from the take-off place at the end; NaN if it is not on the ground."""
+    """Return the final distance from the take-off position; NaN if the vehicle has not landed."""
     if not run.simulation.bus.scenario.landed:
         return math.nan
     north_m, east_m, _ = run.log["pos_ned"][-1]
