@@ -59,7 +59,7 @@ class Spans(Part):
 def test_the_first_key_may_be_given_by_position() -> None:
     """As a plain name may stand for a table of a file; the others are given by name."""
     assert Span(0.5) == Span(low=0.5)
-    with pytest.raises(TypeError, match="Span takes its first key by position"):
+    with pytest.raises(TypeError, match="Span accepts only its first key by position"):
         Span(0.5, 2.0)
 
 
@@ -130,5 +130,5 @@ def test_a_record_is_filled_by_name_and_other_values_win() -> None:
 
 def test_numbers_that_overflow_are_an_error_of_their_key():
     """Limits keep files from it; what Python makes has none."""
-    with pytest.raises(InputError, match=r"^power: its numbers are so large or small"), at(("power",)):
+    with pytest.raises(InputError, match=r"^power: its values are too large or too small"), at(("power",)):
         np.multiply(1e308, 10.0)

@@ -129,7 +129,7 @@ def test_a_large_file_that_is_named_often_is_an_error(tmp_path):
     """B3: 199 times a file of 1 MB took 100 s, 120,000 names 14 s; what is named twice is parsed once."""
     (tmp_path / "big.toml").write_text("".join(f"k{i} = {i}\n" for i in range(65_000)))
     (tmp_path / "often.toml").write_text(f"extends = {['big.toml'] * 199}\n")
-    refused(load_spec, tmp_path / "often.toml", match="more than 2,000,000 bytes in all")
+    refused(load_spec, tmp_path / "often.toml", match="more than 2,000,000 bytes in total")
     (tmp_path / "names.toml").write_text(f"extends = {['iris'] * 100_000}\n")
     refused(load_spec, tmp_path / "names.toml", match="extends names 100,000 files; the limit is 200")
 
@@ -207,7 +207,7 @@ def test_thousands_of_inputs_are_an_error(tmp_path):
     table = '[[vary]]\nkey="px4.params.A{}"\ndistribution="uniform"\nlow=0\nhigh=1\n'
     tables = "".join(table.format(i) for i in range(8_000))
     (tmp_path / "c.toml").write_text(f'[campaign]\nbase = "iris"\nruns = 2\n{tables}')
-    refused(load_campaign, tmp_path / "c.toml", match="vary has 8000; there must be at most 500")
+    refused(load_campaign, tmp_path / "c.toml", match="vary has 8000 items; it must have at most 500")
 
 
 CHANGES = [
@@ -281,7 +281,7 @@ def test_nothing_but_a_regular_file_is_read(tmp_path):
         ("file", 4, "larger than 4 bytes, the limit for a file$"),
         ("pipe", 4, "pipe is not a regular file; give the path of a file$"),
         (".", 4, "is a folder; give the path of a file$"),
-        ("gone", 4, "^File not found: .*gone$"),
+        ("gone", 4, "^file not found: .*gone$"),
     ):
         refused(read_regular, tmp_path / name, size, "a file", match=match, wall_s=20)
 

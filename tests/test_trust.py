@@ -40,7 +40,7 @@ def test_the_list_is_kept_for_the_user(untrusted, tmp_path):
     (tmp_path / "b").rmdir()
     assert distrust_folder(tmp_path / "b") == tmp_path / "b"
     assert not is_trusted(tmp_path / "b" / "x")
-    with pytest.raises(InputError, match=r"/b is not in the list of trusted folders, which is /.*/a$"):
+    with pytest.raises(InputError, match=r"/b is not in the list of trusted folders; listed are: /.*/a$"):
         distrust_folder(tmp_path / "b")
     with pytest.raises(InputError, match=r"gone is not a folder; trust the folder that the file is in"):
         trust_folder(tmp_path / "gone")
@@ -67,7 +67,7 @@ def test_the_working_directory_brings_no_list(tmp_path, monkeypatch):
     monkeypatch.setattr("os.path.expanduser", lambda path: str(path))
     assert not is_trusted(tmp_path / "x")
     with pytest.raises(
-        InputError, match=r"no home folder for a list of trusted folders; set XDG_CONFIG_HOME or PX4LOC"
+        InputError, match=r"no home folder for the list of trusted folders; set XDG_CONFIG_HOME or PX4LOC"
     ):
         trust_folder(tmp_path)
 

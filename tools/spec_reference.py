@@ -1,6 +1,6 @@
-"""Write the reference of aircraft files into docs/reference/spec.md again: `.venv/bin/python tools/spec_reference.py`.
+"""Update the reference of spec files in docs/reference/spec.md: `.venv/bin/python tools/spec_reference.py`.
 
-It is made from the models, so that it can't be wrong.
+The reference is generated from the models.
 """
 
 import math
@@ -28,22 +28,23 @@ LIMITS = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))
 
 
 def reference() -> str:
-    """Return the limits of each unit, then a section for each table, with a row for each key."""
+    """Return the limits by unit, then a section for each table with a row for each key."""
     return _units() + "\n".join(_section(name, model, is_array) for name, model, is_array in all_tables(Spec))
 
 
 def _units() -> str:
-    lines = ["### Limits by unit", "", "| unit | greatest magnitude |", "|---|---|"]
+    lines = ["### Limits by unit", "", "| unit | maximum magnitude |", "|---|---|"]
     lines += [f"| {unit or 'none'} | {_number(largest)} |" for unit, largest in LARGEST.items()]
-    return "\n".join([*lines, "", f"What must be above 0 is at least {SMALLEST:g}.", "", ""])
+    return "\n".join([*lines, "", f"Quantities that must be positive are at least {SMALLEST:g}.", "", ""])
 
 
 def _section(name: str, model: type[Part], is_array: bool) -> str:
-    title = "The top of the file" if model is Spec else f"`[[{name}]]`" if is_array else f"`[{name}]`"
+    title = "Top level" if model is Spec else f"`[[{name}]]`" if is_array else f"`[{name}]`"
     lines = [f"### {title}", "", (model.__doc__ or "").strip(), ""]
     lines += ["| key | type | default | unit | |", "|---|---|---|---|---|"]
     if model is Spec:
-        lines.append("| `extends` | array of strings | `[]` | | Files that this one changes, merged in order. |")
+        what = "Spec files or built-in aircraft that this file extends, merged in order."
+        lines.append(f"| `extends` | array of strings | `[]` | | {what} |")
     for own, field in keys_of(model).items():
         extra = field.json_schema_extra
         unit = str(extra.get("unit", "")) if isinstance(extra, dict) else ""
@@ -69,7 +70,7 @@ def _type(field: FieldInfo) -> str:
 
 
 def _named(field: FieldInfo) -> str | None:
-    """Return the words for a type that its annotation alone does not tell: one with a validator before it."""
+    """Return the words for a type that its annotation alone does not define, because it has a validator."""
     for kind, words in NAMED.items():
         base, *marks = get_args(kind)
         if field.annotation == base and any(mark in field.metadata for mark in marks):
@@ -100,7 +101,7 @@ def _words(annotation: Any) -> str:
 
 def _default(field: FieldInfo) -> str:
     if field.default is PydanticUndefined:
-        return "**must be given**"
+        return "**required**"
     if field.default is None or isinstance(field.default, Part):
         return ""
     if isinstance(field.default, tuple) and any(isinstance(item, Part) for item in field.default):

@@ -1,8 +1,8 @@
-"""Files and their memory: atomic writes, arrays mapped to a file, and JSON.
+"""Atomic writes, memory-mapped arrays, and JSON.
 
-An atomic write leaves the complete file or the one that was there before. A mapped array shares its memory with a
-file: what is written to it is in the file. The pages that a process has touched count as its memory until they are
-released; when they are read again, they come from the file. Arrays in ordinary memory are left as they are.
+An atomic write leaves either the complete new file or the previous one. Writes to a mapped array go to its file. The
+pages that a process has touched count as its memory until they are released; after that, reads come from the file.
+Functions on mapped arrays have no effect on arrays in ordinary memory.
 """
 
 import json
@@ -26,14 +26,14 @@ BLOCK_BYTES = 2**23
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file for reading and writing that takes its name only when all of it is on the disk.
+    """Open a file for reading and writing that gets its name only when it is completely on disk.
 
-    It is written beside its place, synchronized and renamed: a link there is replaced, not followed. If anything is
-    raised in between, it is removed, and what was there before is as it was.
+    The data is written to a temporary file in the same folder, synchronized and renamed. A symbolic link at the target
+    is replaced, not followed. On an exception, the temporary file is removed and the previous file is unchanged.
     """
     target = Path(path)
     if not target.parent.is_dir():
-        raise InputError(f"{target} can't be written: there is no folder {target.parent}; make it first")
+        raise InputError(f"{target} can't be written: there is no folder {target.parent}; create it first")
     if target.is_dir():
         raise InputError(f"{target} can't be written: it is a folder; give the name of a file")
     try:
@@ -50,7 +50,7 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def check_new(path: str | Path, *, force: bool = False) -> Path:
-    """Return the path of an output, unless a file is there, which only `force` overwrites."""
+    """Return the path of an output file; raise if the file exists, unless `force` is set."""
     target = Path(path)
     if not force and os.path.lexists(target) and not target.is_dir():
         raise InputError(f"{target} exists and is not overwritten; use --force to overwrite it")
@@ -59,17 +59,17 @@ def check_new(path: str | Path, *, force: bool = False) -> Path:
 
 # -- temporary files -------------------------------------------------------------------------------------------------
 #
-# Their names can't be guessed, and they are locked by whoever writes them: one that can be locked was left by a process
-# that no longer exists. Where there are no locks, nothing is removed.
+# Their names are random, and the writing process holds a lock on them: a file that can be locked was left behind by a
+# process that no longer exists. On systems without locks, nothing is removed.
 
 NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 PART = re.compile(r"\.px4lockstep-[0-9a-f]{16}\.part")
 
 
 def lock(handle: int, *, waits: bool = False) -> bool | None:
-    """Lock an open file until it is closed, or its process has ended; return whether, and None if there are no locks.
+    """Lock an open file until it is closed or its process ends; return whether it is locked, None without locks.
 
-    If another process has locked it, this waits, or is False.
+    If another process holds the lock, wait for it, or return False.
     """
     try:
         import fcntl
@@ -84,7 +84,7 @@ def lock(handle: int, *, waits: bool = False) -> bool | None:
 
 @contextmanager
 def part_folder(target: Path) -> Iterator[Path]:
-    """Give a new folder, which takes its place beside it in the end unless anything is raised."""
+    """Yield a temporary folder next to the target; rename it to the target unless an exception is raised."""
     remove_leftovers(target.parent)
     with _part_of(target.parent, _new_folder) as (part, _):
         yield part
@@ -95,7 +95,7 @@ def remove_leftovers(folder: Path) -> None:
     """Remove temporary files and folders of processes that no longer exist."""
     with suppress(OSError), os.scandir(folder) as entries:
         for part in [Path(entry.path) for entry in entries if PART.fullmatch(entry.name)]:
-            with suppress(OSError):  # of another user, or a link
+            with suppress(OSError):  # another user's, or a symbolic link
                 handle = os.open(part, os.O_RDONLY | NOFOLLOW | os.O_NONBLOCK)
                 try:
                     if lock(handle):
@@ -106,13 +106,13 @@ def remove_leftovers(folder: Path) -> None:
 
 @contextmanager
 def _part_of(folder: Path, make: Callable[[Path], int]) -> Iterator[tuple[Path, int]]:
-    """Give a temporary file or folder and its handle; what is left of it in the end is removed."""
+    """Yield a temporary file or folder and its handle; remove it at the end if it still exists."""
     while True:
         part = folder / f".px4lockstep-{os.urandom(8).hex()}.part"
         handle = make(part)
         try:
             lock(handle, waits=True)
-            if not part.exists():  # taken for a leftover before it was locked
+            if not part.exists():  # removed as a leftover before it was locked
                 continue
             yield part, handle
             return
@@ -131,7 +131,7 @@ def _new_folder(path: Path) -> int:
 
 
 def _remove(part: Path) -> None:
-    """Remove a temporary file or folder, if it is there."""
+    """Remove a temporary file or folder, if it exists."""
     if part.is_dir() and not part.is_symlink():
         shutil.rmtree(part, ignore_errors=True)
     else:
@@ -139,27 +139,27 @@ def _remove(part: Path) -> None:
 
 
 def _synchronize(folder: Path) -> None:
-    """Put the new name on the disk too, where the system can."""
+    """Synchronize the folder entry to disk, where the system supports it."""
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows opens no folders
+    except OSError:  # Windows can't open folders
         return
     try:
-        with suppress(OSError):  # some network file systems can't; the file itself is in its place
+        with suppress(OSError):  # some network file systems can't; the file itself is complete
             os.fsync(handle)
     finally:
         os.close(handle)
 
 
 def release_pages(array: npt.NDArray[Any]) -> None:
-    """Give back the memory of the file that an array is of, all of it; what is in the file stays."""
+    """Release all memory pages of the file that an array maps; the contents of the file are unchanged."""
     mapping = _mapping(array)
     if mapping is not None:
         mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def blocks(array: npt.NDArray[Any], rows: int | None = None) -> Iterator[slice]:
-    """Go through an array so many rows at a time, or a few megabytes; its memory is given back every few megabytes."""
+    """Yield slices of `rows` rows, by default of a few megabytes; release the array's pages every few megabytes."""
     row_bytes = max(1, array.strides[0])
     step = rows or max(1, BLOCK_BYTES // row_bytes)
     held = 0
@@ -172,7 +172,7 @@ def blocks(array: npt.NDArray[Any], rows: int | None = None) -> Iterator[slice]:
 
 
 def in_memory(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return an array of a file as one in memory of its own; another as it is."""
+    """Return a copy of a mapped array in ordinary memory; return any other array unchanged."""
     if _mapping(array) is None:
         return array
     copied = np.empty(array.shape, array.dtype)
@@ -182,7 +182,7 @@ def in_memory(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _mapping(array: npt.NDArray[Any]) -> mmap.mmap | None:
-    """Return the mapping that an array is a part of, or None."""
+    """Return the file mapping that an array is part of, or None."""
     owner: Any = array
     while isinstance(owner, np.ndarray):
         owner = owner.base
@@ -190,7 +190,7 @@ def _mapping(array: npt.NDArray[Any]) -> mmap.mmap | None:
 
 
 def to_json(value: Any, **options: Any) -> str:
-    """Return a value as JSON, which has neither NaN nor infinity: these become null; options are those of `json`."""
+    """Return a value as strict JSON: NaN and infinity become null. `options` are those of `json.dumps`."""
     try:
         return json.dumps(value, allow_nan=False, **options)
     except ValueError:

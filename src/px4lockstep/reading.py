@@ -1,7 +1,7 @@
-"""Files from outside, read within a budget: regular files only, of a limited size, depth and number of values.
+"""Read files from outside the package within limits of size, depth and number of values.
 
-Every reader of a file that a user or a stranger gives goes through here. A pipe or a device is refused before anything
-waits for it; a path that is none, a missing file and a file that is too large are an `InputError`.
+All input files are read by these functions. Pipes and devices are rejected before a read could block. An invalid path,
+a missing file and an oversized file raise `InputError`.
 """
 
 import json
@@ -16,9 +16,9 @@ from typing import Any
 from px4lockstep.errors import InputError
 
 MAX_DEPTH = 32
-"""Tables in tables, arrays in arrays; also the parts of a dotted TOML key."""
+"""Maximum nesting of tables and arrays, and maximum number of parts of a dotted TOML key."""
 MAX_VALUES = 1_000_000
-"""Values in a JSON file."""
+"""Maximum number of values in a JSON file."""
 FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _ATOM = r"""(?:[^\s.,#="'\[\]{}]++|"(?:[^"\\\n]|\\[^\n])*+"?+|'[^'\n]*+'?+)"""
 _TOKEN = re.compile(
@@ -31,21 +31,21 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def user_path(text: str | PathLike[str]) -> Path:
-    """Return a path with `~` expanded; a home folder that does not exist leaves it as it is."""
+    """Return a path with `~` expanded, or unchanged if there is no home folder."""
     return Path(os.path.expanduser(text))
 
 
 def check_path(path: str | PathLike[str]) -> None:
-    """Check that a text can be a path: it is not empty, and the system can write it down."""
+    """Check that a string can be a path: it is not empty, and the file system can encode it."""
     try:
         if not os.fspath(path) or b"\0" in os.fsencode(path):
-            raise InputError(f"{str(path)!r} is not a path: it {'has a zero byte' if str(path) else 'is empty'}")
-    except UnicodeEncodeError as error:  # half of a surrogate pair
+            raise InputError(f"{str(path)!r} is not a path: it {'contains a zero byte' if str(path) else 'is empty'}")
+    except UnicodeEncodeError as error:  # an unpaired surrogate
         raise InputError(f"{str(path)!r} is not a path: it is not valid Unicode") from error
 
 
 def read_regular(path: str | PathLike[str], max_bytes: int, what: str) -> bytes:
-    """Return the bytes of a regular file of at most `max_bytes`; `what` is what the file should be, for errors."""
+    """Return the bytes of a regular file of at most `max_bytes`; `what` names the expected kind of file in errors."""
     check_path(path)
     name = str(path)
     try:
@@ -53,11 +53,11 @@ def read_regular(path: str | PathLike[str], max_bytes: int, what: str) -> bytes:
             raise InputError(f"{name} is {_kind(mode)}; give the path of {what}")
         handle = os.open(path, FLAGS)
         with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(mode := os.fstat(handle).st_mode):  # it was replaced since
+            if not stat.S_ISREG(mode := os.fstat(handle).st_mode):  # replaced since `stat`
                 raise InputError(f"{name} is {_kind(mode)}; give the path of {what}")
             content = file.read(max_bytes + 1)
     except FileNotFoundError:
-        raise InputError(f"File not found: {name}") from None
+        raise InputError(f"file not found: {name}") from None
     except OSError as error:
         raise InputError(f"{name} can't be read: {error.strerror or error}") from error
     if len(content) > max_bytes:
@@ -70,7 +70,7 @@ def _kind(mode: int) -> str:
 
 
 def read_text(path: str | PathLike[str], max_bytes: int, what: str) -> str:
-    """Return the text of a regular file in UTF-8, without a byte order mark; see `read_regular`."""
+    """Return the text of a regular UTF-8 file without its byte order mark; see `read_regular`."""
     return decoded(read_regular(path, max_bytes, what), str(path), what)
 
 
@@ -83,20 +83,20 @@ def decoded(content: bytes, name: str, what: str) -> str:
 
 
 def read_json(path: str | PathLike[str], max_bytes: int, what: str) -> Any:
-    """Return what is in a JSON file; see `read_regular` and `parse_json`."""
+    """Return the value of a JSON file; see `read_regular` and `parse_json`."""
     return parse_json(read_text(path, max_bytes, what), str(path), what)
 
 
 def parse_json(text: str, name: str, what: str) -> Any:
-    """Return what is in the text of a JSON file, at most 32 levels deep; errors call the file `name`."""
+    """Return the value of JSON text with at most 32 levels; errors call the file `name`."""
     if text.count(",") > MAX_VALUES:
         raise InputError(f"{name} has more than {MAX_VALUES:,} values, the limit for {what}")
     try:
         value = json.loads(text)
         if _SURROGATE.search(text):
-            json.dumps(value, ensure_ascii=False).encode(errors="surrogateescape")  # as in paths
+            json.dumps(value, ensure_ascii=False).encode(errors="surrogateescape")  # allowed in paths
     except UnicodeEncodeError as error:
-        raise InputError(f"{name} has half of a surrogate pair, which is no text; it must be {what}") from error
+        raise InputError(f"{name} contains an unpaired surrogate (invalid Unicode); it must be {what}") from error
     except ValueError as error:
         raise InputError(f"{name} is not JSON: {error}; it must be {what}") from error
     except RecursionError:
@@ -111,10 +111,10 @@ def parse_json(text: str, name: str, what: str) -> Any:
 
 
 def parse_toml(text: str, name: str, what: str) -> dict[str, Any]:
-    """Return what is in the text of a TOML file, whose keys have at most 32 parts; errors call the file `name`.
+    """Return the table of TOML text whose keys have at most 32 parts; errors call the file `name`.
 
-    The parser's time grows with the square of a key's parts, so they are counted before, by a scan that skips comments
-    and long strings as the parser does.
+    Parsing time grows with the square of the number of parts of a key. They are therefore counted first, by a scan that
+    skips comments and multi-line strings as the parser does.
     """
     for match in _TOKEN.finditer(text):
         key = match["key"]

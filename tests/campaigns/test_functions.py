@@ -159,7 +159,7 @@ def test_a_function_that_can_not_be_loaded_is_refused(metric, text, message):
 def test_a_missing_file_is_refused(tmp_path):
     """With its path; so is a folder."""
     table = MetricTable(name="m", function="other.py:f")
-    with pytest.raises(InputError, match=r"^metric 'm', function = 'other.py:f': File not found: .*other.py$"):
+    with pytest.raises(InputError, match=r"^metric 'm', function = 'other.py:f': file not found: .*other.py$"):
         metric_of(table, tmp_path)
     (tmp_path / "other.py").mkdir()
     with pytest.raises(InputError, match=r"^metric 'm', .*: .*other.py is a folder; give the path of a Python file"):

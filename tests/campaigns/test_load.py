@@ -87,7 +87,7 @@ def test_the_number_of_runs_defaults_to_the_grid_combinations(tmp_path):
 
 BAD = {
     "not TOML": ("[campaign", "is not TOML"),
-    "nothing": ("", "campaign.base is missing; it must be given: Aircraft: the name of a built-in one"),
+    "nothing": ("", "campaign.base is missing; it is required: Aircraft: the name of a built-in one"),
     "an unknown table": (GOOD + "[varys]\n", "varys = {  } is unknown; did you mean 'vary'?"),
     "an unknown key": (GOOD.replace("runs = 8", "run = 8"), "campaign.run = 8 is unknown; did you mean 'runs'?"),
     "zero runs": (GOOD.replace("runs = 8", "runs = 0"), "campaign.runs = 0 is out of range; it must be at least 1"),
@@ -103,18 +103,18 @@ BAD = {
     ),
     "a negative seed": (GOOD.replace("runs = 8", "runs = 8\nseed = -1"), "campaign.seed = -1 is out of range"),
     "no such aircraft": (GOOD.replace('"iris"', '"irris"'), "unknown aircraft 'irris'; did you mean 'iris'?"),
-    "no such file": (GOOD.replace('"iris"', '"there.toml"'), "campaign.base: File not found: "),
+    "no such file": (GOOD.replace('"iris"', '"there.toml"'), "campaign.base: file not found: "),
     "an unknown override": (GOOD.replace("timeline.t_end_s", "timeline.end_s"), "timeline.end_s = 3.0 is unknown"),
     "an invalid override": (GOOD.replace("3.0\nplant", "-3.0\nplant"), "timeline.t_end_s = -3.0"),
     "no key": (GOOD.replace('key = "environment.wind_mean_ned[0]"', ""), "vary[0].key is missing"),
-    "an invalid key": (vary(key="a..b", distribution="list", values=[1]), "vary[1].key: 'a..b' is no key"),
+    "an invalid key": (vary(key="a..b", distribution="list", values=[1]), "vary[1].key: 'a..b' is not a key"),
     "an unknown key of the spec file": (
         vary(key="airframe.mas_kg", distribution="uniform", low=1.0, high=2.0),
         "airframe.mas_kg = 1.0",
     ),
     "an index out of range": (
         vary(key="power.batteries[3].soc0", distribution="list", values=[0.5]),
-        "power.batteries has 1, counted from 0",
+        "power.batteries has 1 item, counted from 0",
     ),
     "the same key twice": (
         vary(key="environment.wind_mean_ned[0]", distribution="list", values=[0.5]),
@@ -194,7 +194,7 @@ BAD = {
     ),
     "a metric without a file": (
         GOOD + '[[metric]]\nname = "a"\nfunction = "gone.py:f"\n',
-        "File not found: ",
+        "file not found: ",
     ),
     "two metrics of one name": (
         GOOD + '[[metric]]\nname = "a"\nkind = "energy_wh"\n' * 2,

@@ -223,7 +223,7 @@ def test_an_interrupt_keeps_finished_runs_and_says_how_to_resume(engine, number,
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("run", "gone.toml"), "File not found: gone.toml"),
+        (("run", "gone.toml"), "file not found: gone.toml"),
         (("run", "small.toml", "--runs", "0"), "runs = 0 is out of range"),
         (("run", "small.toml", "--workers", "0"), "workers = 0 is not allowed"),
         (("run", "small.toml", "--engine", "ray"), "--engine ray is unknown; allowed: local, dask"),

@@ -49,7 +49,7 @@ def test_a_file_names_its_outputs_and_never_says_where_they_go(tmp_path, capsys,
     assert (tmp_path / "out" / "notes.txt").read_text().startswith("# px4lockstep.log")
     assert (tmp_path / "out" / "notes.txt.h5").read_bytes() == (tmp_path / "out" / "recording.h5").read_bytes()
     warnings = json.loads(capsys.readouterr().out)["warnings"]
-    assert (f"run.log_csv = {path!r} is a file's, so it goes into the run folder" in str(warnings)) != (
+    assert (f"run.log_csv = {path!r} was set in a file, so it is written to the run folder" in str(warnings)) != (
         path[:2] == "./"
     )
     again = px4lockstep.load_spec("out/spec.toml")  # as resolved, it means the same

@@ -93,7 +93,7 @@ def test_branches_leave_run_folders_that_replay_and_diff(folder):
         (("replay", "."), "has no recording.h5"),
         (("replay", "first", "--integrator", "RK5"), "plant.integrator.kind = 'RK5'"),
         (("replay", "first", "--set", "aircraft.seed=3"), "takes commands, wind, scenario"),
-        (("replay", "first", "--set", "airframe.mass"), "changes nothing; it must be table.key=value"),
+        (("replay", "first", "--set", "airframe.mass"), "is not an override; it must be table.key=value"),
         (("branch", "first"), "--at"),
         (("branch", "first", "--at", "soon"), "invalid value for '--at'"),
         (("branch", "first", "--at", "60"), "not before the end of the flight, 6.0 s"),

@@ -123,7 +123,7 @@ def test_a_recording_of_a_stranger_writes_and_loads_nothing(strange, ran, tmp_pa
         path = strange / f"{number}.h5"
         write_recording(replace(recording, source=replace(recording.source, spec=text)), path)
         said = run("branch", path, "--at", 1.0, "--out", "out", "--no-plots", cwd=strange)
-        assert "is not allowed; results name no files of a machine" in said
+        assert "is not allowed in the spec of a result" in said
         assert not ran.exists()
 
 

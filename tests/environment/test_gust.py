@@ -65,7 +65,7 @@ def test_edges_are_in_order_and_each_once():
 @pytest.mark.parametrize(
     ("start_s", "end_s", "vel_ned", "message"),
     [
-        (5, 5, (1, 0, 0), "end_s = 5.0 is not after start_s = 5.0; a gust lasts a microsecond at least"),
+        (5, 5, (1, 0, 0), "end_s = 5.0 is not after start_s = 5.0; a gust lasts at least one microsecond"),
         (-1, 5, (1, 0, 0), "start_s = -1.0 is negative; times and periods are 0 or more"),
         (0, 5e-7, (1, 0, 0), "end_s = 5e-07 is not a whole number of microseconds; use 0.0 or 0.000001"),
         (

@@ -99,7 +99,7 @@ def test_the_pole_is_a_point_like_any_other_but_no_reference():
     for lon_deg in (20.0, -160.0, 95.0):
         assert here.to_local(90.0, lon_deg) == pytest.approx((METRES_PER_DEGREE, 0.0), abs=1e-8)
     for lat_deg in (90.0, -90.0):
-        with pytest.raises(InputError, match=f"reference latitude = {lat_deg} is a pole, where north has no direction"):
+        with pytest.raises(InputError, match=f"reference latitude = {lat_deg} is a pole, where heading is undefined"):
             MapProjection(lat_deg, 0.0)
 
 

@@ -232,7 +232,7 @@ def test_the_defaults_are_those_of_the_iris():
         ({"kind": "kalman"}, "kind = 'kalman' is unknown; allowed are 'none', 'noisy_delayed'"),
         (
             {"pos_sigma_m": -0.1},
-            "pos_sigma_m = -0.1 is out of range; it must be a finite number of 0 or more, or three",
+            "pos_sigma_m = -0.1 is out of range; it must be one finite number of at least 0, or three",
         ),
         (
             {"yaw_sigma_rad": "1"},

@@ -131,5 +131,5 @@ def test_a_folder_that_lacks_something_is_an_error(folders, tmp_path):
     with pytest.raises(InputError, match="has no log"):
         diff(folders / "good", tmp_path)
     (tmp_path / "log.parquet").write_bytes((folders / "good" / "log.parquet").read_bytes())
-    with pytest.raises(InputError, match=r"^File not found: .*summary\.json$"):
+    with pytest.raises(InputError, match=r"^file not found: .*summary\.json$"):
         diff(folders / "good", tmp_path)

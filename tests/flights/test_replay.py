@@ -176,7 +176,7 @@ def test_a_file_of_ones_own_is_replayed_with_what_differs_listed_or_refused():
         replay(recording, spec=px4lockstep.load_spec("octa", SHORT))
     with pytest.raises(InputError, match="not both"):
         replay(recording, spec=same, overrides={"airframe.mass_kg": 1.6})
-    with pytest.raises(InputError, match="flies nothing"):
+    with pytest.raises(InputError, match="can't be flown"):
         px4lockstep.simulate("iris", **SHORT, **{"run.mode": "replay", "run.recording_in": "x.h5"})
 
 

@@ -177,7 +177,7 @@ def test_a_file_that_cannot_be_read_is_an_error_that_names_it(tmp_path, content)
     path = tmp_path / "no.waypoints"
     if content:
         path.write_bytes(content)
-    with pytest.raises(InputError, match=r"File not found: .*no\.waypoints$|no\.waypoints is not text"):
+    with pytest.raises(InputError, match=r"file not found: .*no\.waypoints$|no\.waypoints is not text"):
         load_mission(path)
 
 

@@ -99,11 +99,11 @@ def test_all_mistakes_are_in_one_report():
         "[13].vel_ned = [1.0, 2.0] is not a vector",
         "[14].sensor = 'gpss' is unknown; did you mean 'gps'? allowed are 'gyro', ",
         "[15] has no error for 'estimate_bias'; give at least one of pos_ned, vel_ned, yaw_rad, omega_body",
-        "[16].motor = 1 is no argument of 'arm'; it takes none",
-        "[17].duty = 0.5 is no argument of 'thrust_loss'; it takes motor, fraction",
+        "[16].motor = 1 is not an argument of 'arm' (arguments: none)",
+        "[17].duty = 0.5 is not an argument of 'thrust_loss' (arguments: motor, fraction)",
         "[17].motor is missing; 'thrust_loss' needs it",
         "[17].fraction is missing; 'thrust_loss' needs it",
-        "[18].action is missing; it must be given: What happens: `arm`, ",
+        "[18].action is missing; it is required: Action of the event: `arm`, ",
         "[19].at_step = -1 is out of range; it must be at least 0",
         "[20].when = 'always' is not allowed; it must be a table",
         "[21] = 'arm' is not allowed; it must be a table",
@@ -128,7 +128,7 @@ def test_calls_name_the_event_that_they_would_make():
         scenario.at(1.0).stuck_motor(1, float("nan"))
     with pytest.raises(InputError, match=r"scenario.events\[1\].when is a function"):
         scenario.when(lambda time_us, inputs: True, above=1.0)
-    with pytest.raises(InputError, match=r"scenario.events\[1\] does 3; it must be a function"):
+    with pytest.raises(InputError, match=r"scenario.events\[1\].do\(3\): it must be a function"):
         scenario.at(1.0).do(3)
 
 
@@ -157,13 +157,11 @@ def test_events_are_parts():
     with pytest.raises(InputError, match=r"scenario.events.motor = 13 is out of range") as caught:
         Event(at_s=1.0, action="disable_motor", motor=13)
     assert caught.value.key == ("scenario", "events", "motor")
-    with pytest.raises(
-        InputError, match=r"scenario.events.motor = 1 is no argument of a Python function; it takes none"
-    ):
+    with pytest.raises(InputError, match=r"scenario.events.motor = 1 is not an argument of a Python function"):
         Event(at_s=1.0, action=lambda time_us, inputs, outputs: None, motor=1)
     with pytest.raises(InputError, match=r"scenario.events = 3 is not allowed; it must be an array"):
         Scenario(events=3)
-    with pytest.raises(InputError, match=r"scenario.events.at_step = 1000000000000000000000 is not a tick"):
+    with pytest.raises(InputError, match=r"scenario.events.at_step = 1000000000000000000000 is not an autopilot tick"):
         Event(at_step=10**21, action="arm")
 
 

@@ -29,14 +29,14 @@ def make(scenario, plant=None, *, autopilot=True, start_us=0, autopilot_source=N
 @pytest.mark.parametrize(
     ("scenario", "plant", "message"),
     [
-        (NOW.disable_motor(5), iris(), r"motor = 5 is not there: the aircraft has 4 motors; use 1 to 4"),
-        (NOW.stuck_motor(9), octa(), r"motor = 9 is not there: the aircraft has 8 motors; use 1 to 8"),
-        (NOW.thrust_loss(12, 0.1), iris(), r"motor = 12 is not there"),
-        (NOW.restore_motor(5), iris(), r"motor = 5 is not there"),
+        (NOW.disable_motor(5), iris(), r"motor = 5 does not exist: the aircraft has 4 motors; use 1 to 4"),
+        (NOW.stuck_motor(9), octa(), r"motor = 9 does not exist: the aircraft has 8 motors; use 1 to 8"),
+        (NOW.thrust_loss(12, 0.1), iris(), r"motor = 12 does not exist"),
+        (NOW.restore_motor(5), iris(), r"motor = 5 does not exist"),
         (NOW.disable_motor(1), FreeFall(), r"action = 'disable_motor' has no effect: the plant is not a multirotor"),
         (NOW.disconnect_battery(), FreeFall(), r"'disconnect_battery' has no effect: the plant has no power network"),
         (NOW.reconnect_battery(), FreeFall(), r"'reconnect_battery' has no effect: the plant has no power network"),
-        (NOW.sensor_fault("gyro"), iris(), r"sensor = 'gyro' has no effect: no model applies it; allowed is estimate"),
+        (NOW.sensor_fault("gyro"), iris(), r"sensor = 'gyro' has no effect: no model applies it; use 'estimate'"),
         (NOW.clear_sensor_fault("gps"), iris(), r"sensor = 'gps' has no effect: no model applies it"),
         (NOW.sensor_fault("estimate"), iris(), r"'sensor_fault' has no effect: there is no estimator"),
         (NOW.clear_sensor_fault("estimate"), iris(), r"'clear_sensor_fault' has no effect: there is no estimator"),
@@ -77,15 +77,15 @@ def test_an_autopilot_with_sensors_is_told_of_their_faults():
 
 def test_without_an_autopilot_axis_there_are_no_steps_and_no_measurements():
     """Both would wait for ever."""
-    with pytest.raises(InputError, match=r"at_step = 3 never comes: the timeline has no autopilot axis"):
+    with pytest.raises(InputError, match=r"at_step = 3 never fires: the timeline has no autopilot axis"):
         make(Scenario().at_step(3).arm(), autopilot=False)
-    with pytest.raises(InputError, match="is never measured: that needs an autopilot axis"):
+    with pytest.raises(InputError, match="is never measured: the timeline has no autopilot axis"):
         make(Scenario().when("battery_remaining", below=0.5).arm(), iris(), autopilot=False)
 
 
 def test_an_event_before_the_start_is_refused():
     """It would not happen, and what follows counts on it."""
-    with pytest.raises(InputError, match=r"scenario.events\[0\].at_s = 0.1 is before the run starts, 0.5"):
+    with pytest.raises(InputError, match=r"scenario.events\[0\].at_s = 0.1 is before the start of the run, 0.5"):
         make(Scenario().at(0.1).arm(), start_us=500_000)
 
 

@@ -108,7 +108,7 @@ def test_results_are_steps_within_the_range():
         (lambda: Barometer(drift_tau_s=0.0), r"sensors\.baro\.drift_tau_s = 0\.0 is out of range"),
         (
             lambda: Barometer(on_fault="noise", fault_size_pa=0.0),
-            r"sensors\.baro\.fault_size_pa = .* a noise of nothing",
+            r"sensors\.baro\.fault_size_pa = .* with on_fault = .noise.",
         ),
     ],
 )

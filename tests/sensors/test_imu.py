@@ -261,7 +261,10 @@ def test_no_rotor_turns_no_vibration():
         (lambda: Gyro(noise_density=-1.0), r"sensors\.imu\.gyro\.noise_density = -1\.0 is out of range"),
         (lambda: Accelerometer(limit=0.0), r"sensors\.imu\.accel\.limit = 0\.0 is out of range"),
         (lambda: Gyro(on_fault="smoke"), r"sensors\.imu\.gyro\.on_fault = 'smoke' is unknown; allowed are 'dropout'"),
-        (lambda: Gyro(on_fault="bias", fault_size=(0.0, 0.0, 0.0)), r"makes a bias of nothing; give a size"),
+        (
+            lambda: Gyro(on_fault="bias", fault_size=(0.0, 0.0, 0.0)),
+            r"has no effect with on_fault = 'bias'; set",
+        ),
         (lambda: Imu(pos_body_m=(1.0,)), r"sensors\.imu\.pos_body_m = \[1\.0\] is not a vector"),
         (
             lambda: Vibration(imbalance_m=float("nan")),

@@ -71,7 +71,7 @@ def test_without_the_library_there_is_a_remedy(monkeypatch):
     """An error that names the package and the extra; a field that is given needs neither."""
     monkeypatch.setitem(sys.modules, "pygeomag", None)
     with pytest.raises(
-        InputError, match=r"pygeomag, which is not installed; pip install 'px4lockstep\[sitl\]', or give"
+        InputError, match=r"pygeomag .* is not installed; run pip install 'px4lockstep\[sitl\]', or set"
     ):
         earth_field_ned_gauss(47.4, 8.5, 488.0, 2026.0)
     assert sensed(suite_of(), at_rest(1)).mag_gauss[0] == NORTH

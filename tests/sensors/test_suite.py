@@ -139,7 +139,10 @@ def test_the_readings_are_all_that_is_reported_but_the_gps():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"period_us": 25_000}, r"sensors\.mag\.period_us = 20000 is shorter than a tick of the autopilot, 25000 us"),
+        (
+            {"period_us": 25_000},
+            r"sensors\.mag\.period_us = 20000 is shorter than an autopilot tick; use at least 25000 us",
+        ),
         ({"home_lat_deg": 90.0}, r"latitude = 90\.0 is a pole"),
         ({"home_alt_msl_m": 30_000.0}, r"home altitude = 30000\.0 is out of range; it must be from -5000 to 20000 m"),
         ({"seed": -1}, r"seed = -1 can't be used"),

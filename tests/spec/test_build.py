@@ -211,7 +211,7 @@ def test_the_planned_home_of_a_plan_moves_nothing(tmp_path):
         (tmp_path / "m.plan").write_text(json.dumps(plan), "utf-8")
         flight = build(load_text(tmp_path, MINIMAL + "[px4]\nmission_path = 'm.plan'\n[timeline]\nt_end_s = 4\n"))
         digests.append(flight.simulation.run().digest())
-        warned = [f"drawn for a home at ({lat_deg}, " in text and "than 100 m" in text for text in flight.warnings]
+        warned = [f"the plan's home ({lat_deg}, " in text and "than 100 m" in text for text in flight.warnings]
         assert warned == [True] * is_warned
     assert len(set(digests)) == 1
 
@@ -232,7 +232,7 @@ def test_parameters_of_the_other_autopilot_are_a_warning(tmp_path):
     """Of real PX4 with the built-in one, but not with none; of the built-in one with none. Many are cut."""
     many = "".join(f"[[px4.params]]\nname = 'X{i}'\nvalue = 1\n" for i in range(20))
     names = ", ".join(f"X{i}" for i in range(10))
-    text = f"px4.params ({names}, …) are for real PX4; the built-in autopilot takes autopilot.params"
+    text = f"px4.params ({names}, …) are for real PX4; the built-in autopilot uses autopilot.params"
     assert build(load_text(tmp_path, MINIMAL + many)).warnings == (text,)
     none = "[autopilot]\nkind = 'none'\nparams = { MPC_XY_CRUISE = 4 }\n"
     warnings = build(load_text(tmp_path, MINIMAL + none + many)).warnings

@@ -226,6 +226,6 @@ id = "elevon_left"
 channel = 1
 """
     spec = load_spec(write(tmp_path, text))
-    with pytest.raises(InputError, match=r"airframe\.propulsion can't reach .* the largest is 9\.964 N") as caught:
+    with pytest.raises(InputError, match=r"airframe\.propulsion can't reach .* the maximum is 9\.964 N") as caught:
         build(spec)
     assert "field.toml" in str(caught.value)

@@ -108,7 +108,7 @@ def test_two_specs_differ_if_any_value_does():
 def test_the_schema_is_json_and_describes_every_key():
     """With titles, descriptions, other spellings, and what is not known refused."""
     schema = json.loads(json.dumps(json_schema()))
-    assert schema["title"] == "px4lockstep aircraft file"
+    assert schema["title"] == "px4lockstep spec file"
     assert schema["properties"]["extends"]["items"] == {"type": "string"}
     assert "required" not in schema
     for _, model, _ in all_tables(Spec):
@@ -136,9 +136,7 @@ def test_the_documents_have_the_reference():
             assert field.description, key
 
 
-@pytest.mark.parametrize(
-    "key", ["[airframe.propulsion]", "`mass_kg` | number, ≥ 1e-12, ≤ 10,000 | **must be given** | kg"]
-)
+@pytest.mark.parametrize("key", ["[airframe.propulsion]", "`mass_kg` | number, ≥ 1e-12, ≤ 10,000 | **required** | kg"])
 def test_the_reference_says_type_unit_and_default(key):
     """In a row for each key."""
     assert key in reference()
@@ -169,7 +167,7 @@ def test_a_spec_is_made_of_texts_alone(tmp_path, monkeypatch):
     again = parse_spec(text, missions=missions)
     assert again.px4.mission_path == "mine.waypoints"
     assert again.mission.items == spec.mission.items
-    with pytest.raises(InputError, match=r"^the text: px4\.mission_path = .* is not allowed; results name no files"):
+    with pytest.raises(InputError, match=r"^the text: px4\.mission_path = .* is not allowed in the spec of a result"):
         parse_spec(text, "the text")
     with pytest.raises(InputError, match=r"^the text: px4\.mission_path: mine\.waypoints line 1: 'no' is not"):
         parse_spec(text, "the text", missions={"mine.waypoints": "no"})

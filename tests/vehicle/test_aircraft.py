@@ -22,19 +22,19 @@ from px4lockstep.vehicle.propulsion import Esc, Motor, Propulsion
 HERE = (0.0, 0.0, 0.0)
 
 BAD_PARTS = {
-    "floor above the curve": (Battery, {"min_voltage_v": 14.0}, "min_voltage_v = 14.0 is above the full battery's 12.6 V"),
+    "floor above the curve": (Battery, {"min_voltage_v": 14.0}, "min_voltage_v = 14.0 is above the voltage of the full battery; it must be at most 12.6"),
     "battery model": (Battery, {"model": "lead"}, "model = 'lead' is unknown; allowed are 'ideal', 'thevenin'"),
     "capacity": (Battery, {"capacity_ah": 0.0}, "capacity_ah = 0.0 is out of range; it must be at least 1e-12"),
     "charge": (Battery, {"soc0": 1.01}, "soc0 = 1.01 is out of range; it must be at least 0.0 and at most 1.0"),
     "charge above 1": (Battery, {"ocv_soc": (0.0, 1.5)}, "ocv_soc = [0.0, 1.5] is out of range; states of charge are"),
-    "thresholds": (Battery, {"low_thr": 0.05}, "crit_thr = 0.1 is above low_thr = 0.05; emerg_thr, crit_thr, low_thr"),
-    "emergency": (Battery, {"emerg_thr": 0.2}, "emerg_thr = 0.2 is above crit_thr = 0.1; emerg_thr, crit_thr, low_thr"),
-    "curve lengths": (Battery, {"ocv_v": (11.0,)}, "ocv_v has 1, ocv_soc 2; they must be as many"),
-    "curve empty": (Battery, {"ocv_soc": ()}, "ocv_soc has 0; there must be at least 1"),
-    "curve too long": (Battery, {"ocv_v": (1.0,) * 17}, "ocv_v has 17; there must be at most 16"),
-    "curve falls": (Battery, {"ocv_v": (12.6, 10.8)}, "ocv_v = [12.6, 10.8] falls; no voltage may be below the one"),
-    "curve stands": (Battery, {"ocv_soc": (0.5, 0.5)}, "ocv_soc = [0.5, 0.5] does not rise; each must be above the one"),
-    "curve at 0": (Battery, {"ocv_v": (0.0, 0.0)}, "ocv_v = [0.0, 0.0] ends at 0; it must end above"),
+    "thresholds": (Battery, {"low_thr": 0.05}, "crit_thr = 0.1 is above low_thr = 0.05; emerg_thr ≤ crit_thr ≤ low_thr"),
+    "emergency": (Battery, {"emerg_thr": 0.2}, "emerg_thr = 0.2 is above crit_thr = 0.1; emerg_thr ≤ crit_thr ≤ low_thr"),
+    "curve lengths": (Battery, {"ocv_v": (11.0,)}, "ocv_v has 1 items, ocv_soc has 2; they must have the same number"),
+    "curve empty": (Battery, {"ocv_soc": ()}, "ocv_soc has 0 items; it must have at least 1"),
+    "curve too long": (Battery, {"ocv_v": (1.0,) * 17}, "ocv_v has 17 items; it must have at most 16"),
+    "curve falls": (Battery, {"ocv_v": (12.6, 10.8)}, "ocv_v = [12.6, 10.8] decreases; no voltage may be below the previous one"),
+    "curve stands": (Battery, {"ocv_soc": (0.5, 0.5)}, "ocv_soc = [0.5, 0.5] is not strictly increasing; each value must exceed the"),
+    "curve at 0": (Battery, {"ocv_v": (0.0, 0.0)}, "ocv_v = [0.0, 0.0] ends at 0; the last voltage must be above 0"),
     "polarization": (Battery, {"v1_0": math.inf}, "v1_0 = inf is not allowed; it must be a finite number"),
     "mass of air": (Propulsion, {"rho_nom": 0.0}, "rho_nom = 0.0 is out of range; it must be at least 1e-12"),
     "inflow": (Propulsion, {"inflow_kT": math.nan}, "inflow_kT = nan is not allowed; it must be a finite number"),
@@ -48,17 +48,17 @@ BAD_PARTS = {
     "contact kind": (Contact, {"kind": "sand"}, "kind = 'sand' is unknown; allowed are 'flat_ground', 'no_contact'"),
     "stiffness": (Contact, {"k_n_per_m": 0.0}, "k_n_per_m = 0.0 is out of range; it must be at least 1e-12"),
     "friction": (Contact, {"mu": -0.1}, "mu = -0.1 is out of range; it must be at least 0.0"),
-    "static friction": (Contact, {"mu_static": 0.5}, "mu_static = 0.5 is below mu = 0.8; it must not be"),
-    "no points": (Contact, {"kind": "legs"}, "points_body_m is missing; contact of the kind legs needs the feet"),
-    "nine points": (Contact, {"points_body_m": (HERE,) * 9}, "points_body_m has 9; there must be at most 8"),
+    "static friction": (Contact, {"mu_static": 0.5}, "mu_static = 0.5 is below mu; it must be at least 0.8"),
+    "no points": (Contact, {"kind": "legs"}, "points_body_m is missing; contact of kind 'legs' needs the positions of the feet"),
+    "nine points": (Contact, {"points_body_m": (HERE,) * 9}, "points_body_m has 9 items; it must have at most 8"),
     "point": (Contact, {"points_body_m": ((0.0, 0.0, math.nan),)}, "points_body_m[0][2] = nan is not allowed"),
     "attitude norm": (InitialState, {"q_bn": (1.0, 0.1, 0.0, 0.0)}, "q_bn = [1.0, 0.1, 0.0, 0.0] has norm 1.00498756"),
     "attitude length": (InitialState, {"q_bn": (1.0, 0.0, 0.0)}, "q_bn = [1.0, 0.0, 0.0] is not a quaternion"),
     "position": (InitialState, {"pos_ned": (0.0, math.nan, 0.0)}, "pos_ned[1] = nan is not allowed"),
     "velocity": (InitialState, {"vel_ned": (0.0, 0.0)}, "vel_ned = [0.0, 0.0] is not a vector"),
     "share mode": (Power, {"share_mode": "random"}, "share_mode = 'random' is unknown; allowed are 'inv_r0', 'equal'"),
-    "no battery": (Power, {"batteries": ()}, "batteries has 0; there must be at least 1"),
-    "too many buses": (Power, {"buses": ({"battery_ids": (), "motor_ids": ()},) * 5}, "buses has 5; there must be at most 4"),
+    "no battery": (Power, {"batteries": ()}, "batteries has 0 items; it must have at least 1"),
+    "too many buses": (Power, {"buses": ({"battery_ids": (), "motor_ids": ()},) * 5}, "buses has 5 items; it must have at most 4"),
     "unknown key": (Power, {"batterys": ()}, "batterys = [] is unknown; did you mean 'batteries'?"),
 }  # fmt: skip
 
@@ -68,16 +68,16 @@ BAD_AIRCRAFT = {
     "inertia shape": ({"inertia_kgm2": ((1.0, 0.0), (0.0, 1.0))}, r"is not a matrix"),
     "inertia negative": ({"inertia_kgm2": diagonal(1.0, 1.0, -0.1)}, r"not positive definite: .* moments are -0\.1"),
     "axis": ({"rotors": (Rotor(HERE, 1, HERE),)}, r"rotor_axis_body_m\[0\] = .* has length 0"),
-    "too many rotors": ({"rotors": (Rotor(HERE, 1),) * 13}, r"rotor_pos_body_m has 13; there must be at most 12|channel = 13"),
+    "too many rotors": ({"rotors": (Rotor(HERE, 1),) * 13}, r"rotor_pos_body_m has 13 items; it must have at most 12|channel = 13"),
     "drag area": ({"drag_area_body_m2": (0.1, -0.1, 0.1)}, r"drag_area_body_m2\[1\] = -0\.1"),
-    "channel twice": ({"rotors": (Rotor(HERE, 1, channel=2), Rotor(HERE, 1))}, r"motors\[1\]\.channel = 2 is there twice"),
-    "servo twice": ({"servo_channels": (1, 1)}, r"servos\[1\]\.channel = 1 is there twice; each has its own"),
+    "channel twice": ({"rotors": (Rotor(HERE, 1, channel=2), Rotor(HERE, 1))}, r"motors\[1\]\.channel = 2 is used more than once"),
+    "servo twice": ({"servo_channels": (1, 1)}, r"servos\[1\]\.channel = 1 is used more than once; channels must be unique"),
     "motor nowhere": ({"buses": (PowerBus((0,), (0, 1, 2)),)}, r"motor 'motor4' is on no bus; every motor must be on"),
     "unknown motor": ({"buses": (PowerBus((0,), range(5)),)}, r"motor_ids\[4\] = 'motor5' is not in actuation\.motors"),
     "bus without battery": ({"buses": (PowerBus((0,), range(4)), PowerBus((), ()))}, r"buses\[1\]\.battery_ids = \[\] is"),
     "ideal voltages": (
         {"batteries": (Battery(model="ideal"), Battery(model="ideal", ocv_v=(10.0, 12.0)))},
-        r"are ideal batteries of different voltages",
+        r"has ideal batteries of different voltages",
     ),
     "height": ({"home_alt_msl_m": math.inf}, r"alt_msl_m = inf"),
 }  # fmt: skip
@@ -121,7 +121,7 @@ def test_all_that_does_not_fit_together_is_said_at_once():
 
 def test_an_aircraft_needs_inertia_in_one_form():
     """As a file does."""
-    with pytest.raises(InputError, match=r"airframe\.inertia_diag_kgm2 is missing; it must be given, or airframe\."):
+    with pytest.raises(InputError, match=r"airframe\.inertia_diag_kgm2 is missing; give it or airframe\."):
         Airframe(mass_kg=1.0, rotor_pos_body_m=[HERE])
 
 

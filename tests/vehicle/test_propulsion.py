@@ -175,12 +175,12 @@ def test_a_thrust_out_of_reach_is_an_error_that_names_the_largest(share):
     """At Kt V / (R km) and above; just below it there is a kT."""
     limit = KE * 12.0 / (0.25 * 0.05)
     iris_drive = propulsion(thrust_calibration_mult=1.0)
-    with pytest.raises(InputError, match=rf"can't reach a thrust of .* the largest is {limit:.3f} N\. Use a motor"):
+    with pytest.raises(InputError, match=rf"can't reach a thrust of .* the maximum is {limit:.3f} N\. Use a motor"):
         iris_drive.thrust_constant(limit * (1.0 + share))
     assert iris_drive.thrust_constant(limit * 0.999) > 0.0
 
 
 def test_an_aircraft_too_heavy_for_its_motors_is_an_error():
     """Raised when the aircraft is written, with the thrust per rotor that it would need."""
-    with pytest.raises(InputError, match=r"thrust of 49\.033 N per rotor.* the largest is 9\.964 N"):
+    with pytest.raises(InputError, match=r"thrust of 49\.033 N per rotor.* the maximum is 9\.964 N"):
         Probe(iris(mass_kg=10.0))

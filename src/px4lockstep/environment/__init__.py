@@ -1,1 +1,1 @@
-"""The world around the vehicle: atmosphere, gravity, wind and gusts, and the map projection."""
+"""The environment of the vehicle: atmosphere, gravity, wind and gusts, and the map projection."""

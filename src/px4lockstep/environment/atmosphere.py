@@ -3,12 +3,13 @@
     0 to 11 km:   T = T0 - L h,  p = p0 (T / T0)**n,  rho = rho0 (T / T0)**(n - 1),  n = g0 / (L R)
     11 to 20 km:  T = T11,       p = p11 E,           rho = rho11 E,                 E = exp(-g0 (h - 11 km) / (R T11))
 
-h is the altitude above sea level, taken as geopotential: at 1 km the geometric altitude is 0.16 m more. It is clamped
-to 0 to 20 km, so that the air below sea level is that of sea level. Dry air of a standard day; no weather.
+h is the altitude above sea level, treated as geopotential: at 1 km the geometric altitude is 0.16 m higher. It is
+clamped to 0 to 20 km, so the air below sea level is that at sea level. The model is dry air on a standard day, without
+weather.
 
-Reference:
-    U.S. Standard Atmosphere, 1976, NOAA-S/T 76-1562. ISO 2533:1975, whose gas constant is used here; the other's is
-    larger by 7e-7, which moves the pressure by 2e-6 at 20 km.
+References:
+    U.S. Standard Atmosphere, 1976, NOAA-S/T 76-1562. ISO 2533:1975, whose gas constant is used here; that of the US
+    standard is larger by a relative 7e-7, which changes the pressure at 20 km by a relative 2e-6.
 """
 
 from typing import Literal
@@ -32,13 +33,13 @@ PRESSURE_EXPONENT = STANDARD_GRAVITY_M_S2 / (LAPSE_K_M * GAS_CONSTANT_J_KG_K)
 DENSITY_EXPONENT = PRESSURE_EXPONENT - 1.0
 SCALE_PER_M = STANDARD_GRAVITY_M_S2 / (GAS_CONSTANT_J_KG_K * TROPOPAUSE_TEMPERATURE_K)
 
-# The formulas above at 11 km with the package's own pow, as literals: to call a kernel here would compile it on import.
+# The formulas above at 11 km with the package's pow, as literals: calling a kernel here would compile it on import.
 TROPOPAUSE_PRESSURE_PA = 22632.04009500781
 TROPOPAUSE_DENSITY_KG_M3 = 0.3639176481016036
 
-# Density is in every right-hand side, so below 11 km it is not a pow but its binomial series about the middle:
+# Every RHS evaluation needs the density. Below 11 km it is therefore computed by a binomial series, not by pow:
 #     rho = rho_m (1 + a t)**m = rho_m sum C(m, k) a**k t**k,   t = h / 5.5 km - 1,   a = -L 5.5 km / T_m
-# cut after t**13, with a relative remainder below 1e-16.
+# truncated after t**13, with a relative remainder below 1e-16.
 MIDDLE_M = 0.5 * TROPOPAUSE_M
 MIDDLE_DENSITY_KG_M3 = 0.6971053600688582
 SERIES_DEGREE = 13
@@ -57,7 +58,7 @@ C0, C1, C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13 = _binomial_series()
 
 @kernel
 def clamped_altitude_m(alt_msl_m):
-    """Return the altitude within the model's range; NaN stays NaN."""
+    """Return the altitude clamped to the range of the model; NaN stays NaN."""
     if alt_msl_m < 0.0:
         return 0.0
     if alt_msl_m > CEILING_M:
@@ -80,7 +81,7 @@ def density_kg_m3(alt_msl_m):
     altitude_m = clamped_altitude_m(alt_msl_m)
     if altitude_m > TROPOPAUSE_M:
         return TROPOPAUSE_DENSITY_KG_M3 * exp(-SCALE_PER_M * (altitude_m - TROPOPAUSE_M))
-    # The series in pairs, then pairs of pairs: a processor works on them at the same time.
+    # Evaluate the series in pairs, then pairs of pairs, so that the processor can work on them in parallel.
     t = altitude_m * (1.0 / MIDDLE_M) - 1.0
     t2 = t * t
     t4 = t2 * t2
@@ -100,6 +101,6 @@ def pressure_pa(alt_msl_m):
 
 
 class Atmosphere(Part, where="environment", stage="plant"):
-    """The air as a user chooses it: there is one model."""
+    """User parameters of the atmosphere. There is one model."""
 
-    atmosphere: Literal["isa1976"] = entry("isa1976", "The atmosphere.")
+    atmosphere: Literal["isa1976"] = entry("isa1976", "Atmosphere model.")

@@ -1,11 +1,11 @@
-"""Dryden turbulence at low altitude, MIL-F-8785C.
+"""Dryden turbulence at low altitude (MIL-F-8785C).
 
 With h the height above ground in feet, 10 to 1000, and W20 the wind speed at 20 ft:
 
     L_w = h,         L_u = L_v = h / (0.177 + 0.000823 h)**1.2        length scales [ft]
     sigma_w = 0.1 W20,   sigma_u = sigma_v = sigma_w / (0.177 + 0.000823 h)**0.4
 
-White noise of unit intensity passes through the forming filters, with T = L / V of each axis:
+White noise of unit intensity passes through the forming filters, with T = L / V for each axis:
 
     u:       sigma sqrt(2 T) / (1 + T s)
     v, w:    sigma sqrt(T) (1 + sqrt(3) T s) / (1 + T s)**2
@@ -13,22 +13,23 @@ White noise of unit intensity passes through the forming filters, with T = L / V
 so that the variances are sigma**2 and the autocorrelations exp(-t/T) and (1 - t / 2T) exp(-t/T). u is along the mean
 wind, v to its right, w down.
 
-V is the speed at which the frozen field passes by. For an aeroplane that is its airspeed. A hovering vehicle has none:
-it sees the turbulence that the wind carries past. So V is the mean wind at that height, by the standard's profile
+V is the speed at which the frozen field passes the vehicle. For an aeroplane this is the airspeed. A hovering vehicle
+has none: it sees the turbulence that the wind carries past. V is therefore the mean wind at height h, by the profile of
+the standard
 
     V = W20 ln(h / z0) / ln(20 ft / z0),    z0 = 0.15 ft
 
-For a vehicle that flies much faster than the wind, gusts come too slowly. Height, length scales and intensities are
+For a vehicle that flies much faster than the wind, the turbulence varies too slowly. Length scales and intensities are
 those of one height for the whole flight.
 
-The filters are stepped exactly. A second-order one is two equal lags in a row, a then b, with a stationary covariance
-P = [1/2 1/4; 1/4 1/4] of (a, b) in units that make the output sigma (sqrt(3) a + (1 - sqrt(3)) b). Over a period dt,
-with x = dt / T,
+The filters are stepped exactly. A second-order filter is two equal lags in series, a then b, with the stationary
+covariance P = [1/2 1/4; 1/4 1/4] of (a, b), scaled so that the output is sigma (sqrt(3) a + (1 - sqrt(3)) b). Over a
+period dt, with x = dt / T,
 
     (a, b) <- A (a, b) + C xi,    A = e**-x [1 0; x 1],    C C' = Q = P - A P A'
     Q = [2 G_1  G_2; G_2  G_3] / 4,    G_n = 1 - e**-2x (1 + ... + (2x)**(n-1) / (n-1)!)
 
-C being the Cholesky factor of Q and xi standard normal. The statistics therefore do not depend on the period.
+where C is the Cholesky factor of Q and xi is standard normal. The statistics therefore do not depend on the period.
 
 References:
     MIL-F-8785C, Flying qualities of piloted airplanes (1980), 3.7.2 and 3.7.3.4.
@@ -52,7 +53,7 @@ REFERENCE_HEIGHT_FT = 20.0
 ROUGHNESS_FT = 0.15  # z0 of MIL-F-8785C for flight near the ground (category C)
 MIN_HEIGHT_M = 3.048  # 10 ft
 MAX_HEIGHT_M = 304.8  # 1000 ft
-MIN_WIND_M_S = 0.01  # in calm air nothing carries the turbulence past
+MIN_WIND_M_S = 0.01  # without wind, no turbulence is carried past the vehicle
 MAX_WIND_M_S = 100.0
 
 SQRT_3 = math.sqrt(3.0)
@@ -60,7 +61,7 @@ SQRT_3 = math.sqrt(3.0)
 LONGITUDINAL = record(
     [
         ("decay gain_m_s", "f8"),
-        ("vel_m_s", "f8"),  # the state
+        ("vel_m_s", "f8"),  # filter state
     ],
     state="vel_m_s",
 )
@@ -71,7 +72,7 @@ TRANSVERSE = record(
         ("decay", "f8"),  # A: the diagonal
         ("coupling", "f8"),  # A: from a to b
         ("gain_aa gain_ba gain_bb", "f8"),  # C
-        ("lag_a lag_b", "f8"),  # the state
+        ("lag_a lag_b", "f8"),  # filter states
     ],
     state="lag_a lag_b",
 )
@@ -105,7 +106,7 @@ def step_transverse(axis, xi_a, xi_b):
 
 @kernel
 def step_dryden(dryden, key, tick, turbulence_ned):
-    """Advance the turbulence by one period and write its velocity, with the noise of a stream at a tick."""
+    """Advance the turbulence by one period with the noise of a stream at a tick, and write its velocity."""
     xi_u, xi_va, xi_wa = normal3(key, tick, np.int64(0), np.int64(0))
     xi_vb, xi_wb, _, _ = normal4(key, tick, np.int64(0), np.int64(1))
     along = step_longitudinal(dryden.along, xi_u)
@@ -117,21 +118,21 @@ def step_dryden(dryden, key, tick, turbulence_ned):
 
 @dataclass(frozen=True)
 class Dryden:
-    """Turbulence of one height above ground and wind speed at 20 ft, whose limits `Wind` checks."""
+    """Turbulence at one height above ground for a wind speed at 20 ft. `Wind` checks the limits."""
 
     wind_20ft_mps: float
     height_m: float
 
     @property
     def length_m(self) -> Vector3:
-        """The length scales of u, v and w."""
+        """Length scales of u, v and w."""
         height_ft = self.height_m / METRES_PER_FOOT
         horizontal_ft = height_ft / float(interpreted(pow)(0.177 + 0.000823 * height_ft, 1.2))
         return METRES_PER_FOOT * horizontal_ft, METRES_PER_FOOT * horizontal_ft, self.height_m
 
     @property
     def sigma_m_s(self) -> Vector3:
-        """The standard deviations of u, v and w."""
+        """Standard deviations of u, v and w."""
         height_ft = self.height_m / METRES_PER_FOOT
         vertical = 0.1 * self.wind_20ft_mps
         horizontal = vertical / float(interpreted(pow)(0.177 + 0.000823 * height_ft, 0.4))
@@ -139,7 +140,7 @@ class Dryden:
 
     @property
     def convection_m_s(self) -> float:
-        """The speed at which the turbulence is carried past: the mean wind at this height."""
+        """Speed at which the turbulence passes the vehicle: the mean wind at this height."""
         height_ft = self.height_m / METRES_PER_FOOT
         ln = interpreted(log)
         profile = float(ln(height_ft / ROUGHNESS_FT)) / float(ln(REFERENCE_HEIGHT_FT / ROUGHNESS_FT))
@@ -147,13 +148,13 @@ class Dryden:
 
     @property
     def time_scale_s(self) -> Vector3:
-        """The time scales T = L / V of u, v and w."""
+        """Time scales T = L / V of u, v and w."""
         length_u, length_v, length_w = self.length_m
         speed = self.convection_m_s
         return length_u / speed, length_v / speed, length_w / speed
 
     def write(self, rec: Any, mean_ned: Vector3, period_us: int) -> None:
-        """Write the filters for a period into a `DRYDEN_FILTERS` record, at rest, u along the mean wind or north."""
+        """Write a `DRYDEN_FILTERS` record with filters at rest; u is along the mean wind, or north without one."""
         period_s = check_us("wind period", period_us, minimum=1) / 1e6
         rec["along_north"], rec["along_east"] = _horizontal_direction(mean_ned[0], mean_ned[1])
         sigma_u, sigma_v, sigma_w = self.sigma_m_s
@@ -169,7 +170,7 @@ def _horizontal_direction(north: float, east: float) -> tuple[float, float]:
     largest = max(abs(north), abs(east))
     if largest == 0.0:
         return 1.0, 0.0
-    # Scaled first, so that squares neither overflow nor vanish.
+    # Scale first, so that the squares neither overflow nor underflow.
     north, east = north / largest, east / largest
     length = math.sqrt(north * north + east * east)
     return north / length, east / length
@@ -183,7 +184,7 @@ def _gamma_ratio(n: int, x: float) -> float:
             partial += term
             term = term * x / (k + 1)
         return 1.0 - float(interpreted(exp)(-x)) * partial
-    # The rest of the exponential series: the difference above would cancel to nothing.
+    # For small x the difference above cancels; sum the remainder of the exponential series instead.
     term = 1.0
     for k in range(1, n + 1):
         term = term * x / k
@@ -196,7 +197,7 @@ def _gamma_ratio(n: int, x: float) -> float:
 
 
 def _transverse(sigma_m_s: float, x: float) -> tuple[float, ...]:
-    """Return the second-order filter for x periods per time scale as a `TRANSVERSE` record, at rest."""
+    """Return a `TRANSVERSE` record with the second-order filter at rest; x is the period over the time scale."""
     q_aa = 0.5 * _gamma_ratio(1, 2.0 * x)
     q_ab = 0.25 * _gamma_ratio(2, 2.0 * x)
     q_bb = 0.25 * _gamma_ratio(3, 2.0 * x)

@@ -1,6 +1,6 @@
-"""The environment of a flight: wind with its gusts, air and gravity.
+"""The environment of a flight: wind, gusts, atmosphere and gravity.
 
-Each of the parts that it inherits from writes a record of its own: `environment.only(Wind).write(…)`.
+Each inherited part writes its own record: `environment.only(Wind).write(…)`.
 """
 
 from px4lockstep.environment.atmosphere import Atmosphere
@@ -10,7 +10,7 @@ from px4lockstep.environment.wind import Wind
 from px4lockstep.part import entry
 
 
-class Environment(Gravity, Atmosphere, Wind, stage="wind"):  # type: ignore[misc]  # two methods write
-    """Air and gravity."""
+class Environment(Gravity, Atmosphere, Wind, stage="wind"):  # type: ignore[misc]  # two `write` methods
+    """Wind, gusts, atmosphere and gravity."""
 
-    gusts: tuple[Gust, ...] = entry((), "Steps on top of any wind.", max_length=MAX_GUSTS)
+    gusts: tuple[Gust, ...] = entry((), "Gusts, added to the wind.", max_length=MAX_GUSTS)

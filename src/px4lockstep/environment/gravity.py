@@ -1,15 +1,15 @@
-"""Gravity, along the down axis.
+"""Gravity along the down axis.
 
     uniform      g = constant
     spherical    g = mu / (r0 - z)**2,    z = position down from the origin, r0 = distance of the origin from the centre
 
-Uniform gravity is 0.3 % too strong at 10 km. The spherical law has no oblateness and no rotation of the Earth, so that
-it gives 9.820 m/s^2 at its default radius, not the standard's 9.80665 (which contains the centrifugal part at 45°).
-The direction is down everywhere: 1 km to the side, the true vertical leans by 0.009°.
+Uniform gravity is 0.3 % too strong at 10 km. The spherical law neglects the oblateness and rotation of the Earth, so
+it gives 9.820 m/s^2 at its default radius, not the standard 9.80665 (which includes the centrifugal part at 45°). The
+direction is down everywhere; 1 km to the side, the true vertical differs by 0.009°.
 
 References:
     9.80665 m/s^2: standard gravity, 3rd CGPM (1901). mu: WGS 84 (NIMA TR8350.2).
-    r0: the mean radius of the Earth that PX4 uses too.
+    r0: mean radius of the Earth, as in PX4.
 """
 
 from typing import Any, Literal
@@ -37,7 +37,7 @@ def gravity_down_m_s2(gravity, z_down_m):
     if gravity.kind == SPHERICAL:
         radius_m = gravity.r0_m - z_down_m
         radius_squared_m2 = radius_m * radius_m
-        # At the centre of the Earth there is no direction to fall in.
+        # At the centre of the Earth the direction is undefined.
         if radius_squared_m2 == 0.0:
             return 0.0
         return gravity.mu_m3_s2 / radius_squared_m2
@@ -45,17 +45,17 @@ def gravity_down_m_s2(gravity, z_down_m):
 
 
 class Gravity(Part, where="environment", stage="plant"):
-    """Gravity as a user chooses it."""
+    """User parameters of gravity."""
 
-    gravity: Literal["uniform", "spherical"] = entry("uniform", "Gravity.")
-    gravity_mps2: float = entry(STANDARD_GRAVITY_M_S2, "Acceleration of `uniform`.", "m/s²", ge=0.0)
-    gravity_mu: float = entry(3.986004418e14, "Gravitational parameter of `spherical`.", "m³/s²", gt=0.0)
+    gravity: Literal["uniform", "spherical"] = entry("uniform", "Gravity model.")
+    gravity_mps2: float = entry(STANDARD_GRAVITY_M_S2, "Acceleration of `uniform` gravity.", "m/s²", ge=0.0)
+    gravity_mu: float = entry(3.986004418e14, "Gravitational parameter of `spherical` gravity.", "m³/s²", gt=0.0)
     gravity_r0_m: float = entry(
-        6_371_000.0, "Distance of home from the centre of the Earth, for `spherical`.", "m", ge=1.0, le=1e10
+        6_371_000.0, "Distance of home from the centre of the Earth, for `spherical` gravity.", "m", ge=1.0, le=1e10
     )
 
     def write(self, rec: Any) -> None:
-        """Write kind and parameters into a `GRAVITY` record."""
+        """Write a `GRAVITY` record."""
         rec["kind"] = KINDS[self.gravity]
         rec["gravity_m_s2"] = self.gravity_mps2
         rec["mu_m3_s2"] = self.gravity_mu

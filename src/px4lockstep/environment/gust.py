@@ -1,10 +1,10 @@
-"""Gusts: steps of the wind, each over an interval of time, on top of any other wind.
+"""Gusts: constant velocities over time intervals, added to any other wind.
 
     v(t) += v_gust    for start <= t < end
 
-The interval is half-open, in whole microseconds, so that a gust that ends where the next begins leaves neither a gap
-nor an overlap. Gusts that overlap add up. A step holds its velocity: for a ramp or a 1-cosine shape, chain several.
-The edges are to be boundaries of the timeline (`gust_edges_us`): between boundaries the wind is held.
+The interval is half-open, in whole microseconds, so consecutive gusts leave neither a gap nor an overlap. Overlapping
+gusts add up. The velocity is constant; chain several gusts for a ramp or a 1-cosine shape. The edges must be boundaries
+of the timeline (`gust_edges_us`), because the wind is held between boundaries.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ GUSTS = record(
 @kernel
 def add_gusts(gusts, t_us, vel_ned):
     """Add the gusts that are active at a time to a velocity."""
-    # Boundaries are uint64: compared with a signed integer, compiled and interpreted code differ.
+    # Boundaries are uint64. Compiled and interpreted code compare them differently with signed integers.
     now_us = np.int64(t_us)
     for i in range(gusts.count):
         if gusts.start_us[i] <= now_us < gusts.end_us[i]:
@@ -37,33 +37,33 @@ def add_gusts(gusts, t_us, vel_ned):
 
 
 class Gust(Part, where="environment.gusts", stage="wind"):
-    """A gust: a step of the wind."""
+    """A gust: a constant velocity added to the wind over an interval."""
 
-    start_s: Seconds = entry(..., "Its first microsecond.", "s")
-    end_s: Seconds = entry(..., "The first microsecond after it.", "s")
-    vel_ned: Vector = entry(..., "What it adds to the velocity of the air over the ground.", "m/s", **WIND_LIMITS)
+    start_s: Seconds = entry(..., "Start time of the gust.", "s")
+    end_s: Seconds = entry(..., "End time of the gust (exclusive).", "s")
+    vel_ned: Vector = entry(..., "Velocity that the gust adds to the wind (north, east, down).", "m/s", **WIND_LIMITS)
 
     @property
     def start_us(self) -> int:
-        """Its first microsecond."""
+        """First microsecond of the gust."""
         return seconds_to_us(self.start_s, "start_s")
 
     @property
     def end_us(self) -> int:
-        """The first microsecond after it."""
+        """First microsecond after the gust."""
         return seconds_to_us(self.end_s, "end_s")
 
     def check(self) -> Found:
-        """A gust lasts."""
+        """Check that the gust ends after it starts."""
         if self.start_us >= self.end_us:
-            text = f"is not after start_s = {self.start_s}; a gust lasts a microsecond at least"
+            text = f"is not after start_s = {self.start_s}; a gust lasts at least one microsecond"
             yield misfit("end_s", self.end_s, text)
 
 
 def write_gusts(rec: Any, gusts: Sequence[Gust]) -> None:
     """Write gusts into a `GUSTS` record."""
     if len(gusts) > MAX_GUSTS:
-        raise InputError(f"{len(gusts)} gusts are too many; at most {MAX_GUSTS} are allowed: merge or leave out some")
+        raise InputError(f"{len(gusts)} gusts are too many; at most {MAX_GUSTS} are allowed: merge or remove some")
     rec["count"] = len(gusts)
     for name in ("start_us", "end_us", "vel_ned"):
         rec[name][...] = 0
@@ -74,5 +74,5 @@ def write_gusts(rec: Any, gusts: Sequence[Gust]) -> None:
 
 
 def gust_edges_us(gusts: Sequence[Gust]) -> tuple[int, ...]:
-    """Return the times at which any gust starts or ends, in order and each once."""
+    """Return the sorted start and end times of all gusts, without duplicates."""
     return tuple(sorted({edge for gust in gusts for edge in (gust.start_us, gust.end_us)}))

@@ -1,24 +1,25 @@
-"""Latitude and longitude to metres and back: the azimuthal equidistant projection on a sphere, as PX4 maps them.
+"""Map projection between latitude, longitude and metres: azimuthal equidistant on a sphere, as in PX4.
 
-The distance and direction from the reference are true. With c the angle at the centre between reference (lat0, lon0)
-and point (lat, lon), and R = 6,371,000 m,
+Distance and direction from the reference are exact. With c the central angle between the reference (lat0, lon0) and the
+point (lat, lon), and R = 6,371,000 m,
 
     cos c = sin lat0 sin lat + cos lat0 cos lat cos(lon - lon0),    k = c / sin c
     north = R k (cos lat0 sin lat - sin lat0 cos lat cos(lon - lon0)),    east = R k cos lat sin(lon - lon0)
 
-PX4 takes c from an arc cosine, which near 1 has steps of 1.5e-8 rad, or 9 cm. The truth is to be smooth, so this map
-is evaluated here without cancellation, from differences of the angles:
+PX4 computes c by an arc cosine, whose resolution near 1 is 1.5e-8 rad, or 9 cm. The true position must be smooth, so
+the projection is evaluated here without cancellation, from differences of the angles:
 
     s = sin**2((lon - lon0) / 2),    n = sin(lat - lat0) + 2 sin lat0 cos lat s,    e = cos lat sin(lon - lon0)
     sin c = sqrt(n**2 + e**2),    cos c = cos(lat - lat0) - 2 cos lat0 cos lat s,    c = atan2(sin c, cos c)
 
-and back, with (B, A, S) the point on the unit sphere seen from the reference's meridian, c = sqrt(n**2 + e**2) / R,
+and back, with (B, A, S) the point on the unit sphere relative to the meridian of the reference,
+c = sqrt(n**2 + e**2) / R,
 
     S = sin lat0 cos c + cos lat0 n',  B = cos lat0 cos c - sin lat0 n',  A = e',    (n', e') = (n, e) sin c / (R c)
     lat = atan2(S, sqrt(A**2 + B**2)),    lon = lon0 + atan2(A, B)
 
-A round trip within 100 km errs by some 1e-9 m, which is the rounding of the angles themselves. On the ellipsoid of the
-real Earth distances differ by up to 0.6 %. At the antipode, north and east have no meaning.
+The error of a round trip within 100 km is about 1e-9 m, from the rounding of the angles. Distances on the ellipsoid of
+the real Earth differ by up to 0.6 %. At the antipode, north and east are undefined.
 
 Reference:
     J. P. Snyder, Map projections: a working manual, USGS professional paper 1395 (1987), 191-202.
@@ -34,7 +35,7 @@ from px4lockstep.jit import interpreted, kernel
 from px4lockstep.math.trigonometry import atan2, sin, sincos
 
 EARTH_RADIUS_M = 6_371_000.0  # PX4's
-MAX_DISTANCE_M = 10_000_000.0  # a quarter of the way around: beyond it a map of the surroundings makes no sense
+MAX_DISTANCE_M = 10_000_000.0  # a quarter of the circumference; a local map makes no sense beyond it
 
 RAD_PER_DEG = math.pi / 180.0
 DEG_PER_RAD = 180.0 / math.pi
@@ -42,7 +43,7 @@ DEG_PER_RAD = 180.0 / math.pi
 
 @kernel
 def project(ref_lat_rad, ref_lon_rad, lat_rad, lon_rad):
-    """Return (north, east) [m] of a point as seen from a reference."""
+    """Return (north, east) [m] of a point relative to a reference."""
     sin_ref, cos_ref = sincos(ref_lat_rad)
     _, cos_lat = sincos(lat_rad)
     sin_dlat, cos_dlat = sincos(lat_rad - ref_lat_rad)
@@ -54,7 +55,7 @@ def project(ref_lat_rad, ref_lon_rad, lat_rad, lon_rad):
     sin_c = math.sqrt(n * n + e * e)
     cos_c = cos_dlat - cos_ref * cos_lat * versine
     if sin_c == 0.0:
-        # The reference itself, or its antipode, which lies in every direction: call it north.
+        # The reference itself, or its antipode, which is in every direction; use north.
         return EARTH_RADIUS_M * atan2(sin_c, cos_c), 0.0
     scale = EARTH_RADIUS_M * (atan2(sin_c, cos_c) / sin_c)
     return scale * n, scale * e
@@ -62,7 +63,7 @@ def project(ref_lat_rad, ref_lon_rad, lat_rad, lon_rad):
 
 @kernel
 def reproject(ref_lat_rad, ref_lon_rad, north_m, east_m):
-    """Return (latitude, longitude) [rad] of a point given as seen from a reference; longitude from -pi to pi."""
+    """Return (latitude, longitude) [rad] of a point relative to a reference; longitude from -pi to pi."""
     n = north_m / EARTH_RADIUS_M
     e = east_m / EARTH_RADIUS_M
     c = math.sqrt(n * n + e * e)
@@ -83,7 +84,7 @@ def reproject(ref_lat_rad, ref_lon_rad, north_m, east_m):
 
 @dataclass(frozen=True)
 class MapProjection:
-    """The map around a reference between the poles, in degrees and metres."""
+    """Map projection around a reference that is not a pole, in degrees and metres."""
 
     lat_deg: float
     lon_deg: float
@@ -93,11 +94,11 @@ class MapProjection:
         _check_degrees("reference", self.lat_deg, self.lon_deg)
         if abs(self.lat_deg) == 90.0:
             raise InputError(
-                f"reference latitude = {self.lat_deg} is a pole, where north has no direction; "
+                f"reference latitude = {self.lat_deg} is a pole, where heading is undefined; "
                 "it must be between -90 and 90 degrees"
             )
 
-    @functools.lru_cache(maxsize=1_024)  # noqa: B019  of a few small objects, for the flights of a campaign
+    @functools.lru_cache(maxsize=1_024)  # noqa: B019  holds a few small objects, for the flights of a campaign
     def to_local(self, lat_deg: float, lon_deg: float) -> tuple[float, float]:
         """Return (north, east) [m] of a point within 10,000 km."""
         lat_rad, lon_rad = _check_degrees("point", lat_deg, lon_deg)

@@ -1,4 +1,4 @@
-"""Wind: the velocity of the air over the ground, stepped on the wind axis and held between its ticks.
+"""Wind: the velocity of the air relative to the ground, stepped on the wind axis and held between its ticks.
 
     none        v = 0
     constant    v = mean
@@ -7,8 +7,8 @@
 
 The Ornstein-Uhlenbeck process is stepped exactly: its variance is sigma**2 and its autocorrelation exp(-t / tau) for
 every period dt. xi is standard normal, a pure function of (seed, "wind", tick, axis). Turbulence starts at 0 and is
-stepped before its first sample, so that it needs a few tau to build up. The wind is the same everywhere in space; it
-neither grows with height nor depends on where the vehicle goes. Gusts are added on top (`gust.py`).
+stepped before its first sample, so it builds up over a few tau. The wind does not depend on height or position. Gusts
+are added to it (`gust.py`).
 
 Reference:
     D. T. Gillespie, Exact numerical simulation of the Ornstein-Uhlenbeck process and its integral, Phys. Rev. E 54
@@ -35,12 +35,12 @@ KINDS = {"none": NONE, "constant": CONSTANT, "ou": OU, "dryden": DRYDEN}
 WIND = record(
     [
         ("kind", "i8"),
-        ("key", "u8"),  # of the stream of random numbers
+        ("key", "u8"),  # key of the random stream
         ("tick", "i8"),  # the next tick of the wind axis
         ("mean_ned", "f8", 3),
         ("decay", "f8"),  # ou: phi
         ("gain_ned", "f8", 3),  # ou: sigma sqrt(1 - phi**2)
-        ("turbulence_ned", "f8", 3),  # ou: the state; dryden: its last output
+        ("turbulence_ned", "f8", 3),  # ou: state; dryden: last output
         ("dryden", dryden.DRYDEN_FILTERS),
     ],
     state="tick turbulence_ned",
@@ -58,7 +58,7 @@ def step_ou(wind):
 
 @kernel
 def step_wind(wind, vel_ned):
-    """Run one tick of the wind axis: advance the turbulence, then write the velocity of the air."""
+    """Run one tick of the wind axis: advance the turbulence, then write the wind velocity."""
     if wind.kind == OU:
         step_ou(wind)
     elif wind.kind == DRYDEN:
@@ -69,35 +69,37 @@ def step_wind(wind, vel_ned):
 
 
 def gauss_markov(period_us: int, tau_s: float) -> tuple[float, float]:
-    """Return phi = exp(-dt / tau) and sqrt(1 - phi**2), by which a process of variance 1 is stepped."""
+    """Return phi = exp(-dt / tau) and sqrt(1 - phi**2), the coefficients of a process with unit variance."""
     decay = float(interpreted(exp)(-period_us / 1e6 / tau_s))
     return decay, math.sqrt(1.0 - decay * decay)
 
 
 class Wind(Part, where="environment", stage="wind"):
-    """Wind as a user chooses it. What a kind does not use is checked all the same, and has no effect."""
+    """User parameters of the wind. Parameters that the model does not use are checked and have no effect."""
 
-    wind: Literal["none", "constant", "ou", "dryden"] = entry("none", "The wind.")
+    wind: Literal["none", "constant", "ou", "dryden"] = entry(
+        "none", "Wind model: none, constant, Ornstein-Uhlenbeck (`ou`) or Dryden turbulence."
+    )
     wind_mean_ned: Vector = entry(
-        (0.0, 0.0, 0.0), "Mean velocity of the air over the ground, except for `none`.", "m/s", **WIND_LIMITS
+        (0.0, 0.0, 0.0), "Mean wind velocity (north, east, down). Has no effect with `none`.", "m/s", **WIND_LIMITS
     )
     wind_sigma_ned: NotNegativeVector = entry(
-        (1.5, 1.5, 0.5), "Standard deviation of each axis of `ou`.", "m/s", ge=0.0, le=WIND_LIMITS["le"]
+        (1.5, 1.5, 0.5), "Standard deviation of each component of `ou` wind.", "m/s", ge=0.0, le=WIND_LIMITS["le"]
     )
-    wind_tau_s: float = entry(3.0, "Correlation time of `ou`.", "s", gt=0.0)
+    wind_tau_s: float = entry(3.0, "Correlation time of `ou` wind.", "s", gt=0.0)
     dryden_wind_20ft_mps: float = entry(
         7.72,  # 15 knots: light turbulence by MIL-F-8785C; 30 and 45 knots are moderate and severe
-        "Wind speed at 20 ft above ground, which sets the turbulence of `dryden`.",
+        "Wind speed at 20 ft above ground, which determines the intensity of `dryden` turbulence.",
         "m/s",
         ge=dryden.MIN_WIND_M_S,
         le=dryden.MAX_WIND_M_S,
     )
     dryden_height_m: float = entry(
-        15.0, "Height above ground, for `dryden`.", "m", ge=dryden.MIN_HEIGHT_M, le=dryden.MAX_HEIGHT_M
+        15.0, "Height above ground of `dryden` turbulence.", "m", ge=dryden.MIN_HEIGHT_M, le=dryden.MAX_HEIGHT_M
     )
 
     def write(self, rec: Any, seed: int, period_us: int) -> None:
-        """Write the wind into a `WIND` record, before its first tick; the period is that of the wind axis."""
+        """Write a `WIND` record before its first tick; the period is that of the wind axis."""
         decay, root = gauss_markov(check_us("wind period", period_us, minimum=1), self.wind_tau_s)
         mean_ned = (0.0, 0.0, 0.0) if self.wind == "none" else self.wind_mean_ned
         gain_ned = tuple(sigma * root for sigma in self.wind_sigma_ned)

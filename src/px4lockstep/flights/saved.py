@@ -59,7 +59,7 @@ class SavedRun:
             InputError: If there is none, or it can't be read.
         """
         if not (self.folder / SUMMARY).exists():
-            raise InputError(f"File not found: {self.folder / SUMMARY}; the run was stopped before it was written")
+            raise InputError(f"file not found: {self.folder / SUMMARY}; the run was stopped before it was written")
         return read_summary(self.folder)
 
     @cached_property

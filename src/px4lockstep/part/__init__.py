@@ -1,11 +1,11 @@
 """Parts: one class for each physical part and each table of a spec file.
 
-A `Part` is a strict, frozen pydantic model. It is the only place that knows a part's keys, their defaults, units and
-limits, what they mean, and which stage of the simulation they belong to; where the part has a record in the compiled
-loop, its method `write` fills it. A part is checked when it is made, from a file or in Python, and never again.
+A `Part` is a strict, frozen pydantic model. It alone defines the keys of a part: their defaults, units, limits and
+meaning, and the stage of the simulation that they belong to. If the part has a record in the compiled loop, its method
+`write` fills that record. A part is validated once, when it is created from a file or in Python.
 
-Types are strict: a string is not a number, true is not a number, 1 is accepted for 1.0 and 1.0 is not accepted for 1.
-Unknown keys, nan and inf are errors, unless a key says otherwise.
+Types are strict: a string is not a number, true is not a number, 1 is accepted for 1.0, and 1.0 is not accepted for 1.
+Unknown keys, nan and inf are errors unless a key allows them.
 """
 
 import functools
@@ -29,23 +29,23 @@ from px4lockstep.reading import MAX_DEPTH
 from px4lockstep.timebase import period_to_us, seconds_to_us
 
 KEY = "{key}"
-"""Placeholder for the dotted key in the text of an error, until the key is known."""
+"""Placeholder for the dotted key in an error message, until the key is known."""
 
 Key = tuple[str | int, ...]
-"""A place in the file: `("power", "batteries", 0, "soc0")`."""
+"""Path of a key in the file: `("power", "batteries", 0, "soc0")`."""
 Found = Iterator[tuple[Key, str]]
-"""What a check finds: keys, and what is wrong with each."""
+"""Findings of a check: each a key and a message."""
 CHECK_LATER = "check later"
-"""Context of a validation that leaves `Part.check` to the caller, which then has a part to check against others."""
+"""Validation context that leaves `Part.check` to the caller, who also checks the part against other parts."""
 
 P = TypeVar("P", bound="Part")
 
 
 class FrozenDict(dict[str, Any]):
-    """A table of free keys in a part, which nobody can change."""
+    """Immutable table of free keys in a part."""
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("a table of a part can't be changed; make another part")
+        raise TypeError("a table of a part is immutable; create a new part")
 
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
@@ -56,13 +56,13 @@ class FrozenDict(dict[str, Any]):
 
 @dataclass_transform()
 class _PartType(ModelMetaclass):
-    """Makes parts in Python: `Wind("ou")` is `Wind(wind="ou")`, lists and arrays may stand for tuples.
+    """Metaclass for creating parts in Python: `Wind("ou")` is `Wind(wind="ou")`; lists and arrays become tuples.
 
-    What is wrong is raised as `InputError`.
+    Invalid values raise `InputError`.
     """
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> type:
-        """Make the class, with the limits of keys that have numbers after what their types check."""
+        """Create the class; limits of numeric keys apply after the validators of their types."""
         annotations = namespace.get("__annotations__", {})
         for key, annotation in annotations.items():
             field = namespace.get(key)
@@ -73,34 +73,34 @@ class _PartType(ModelMetaclass):
 
     def __call__(cls, *first: Any, **values: Any) -> Any:
         if len(first) > 1:
-            raise TypeError(f"{cls.__name__} takes its first key by position and the others by name")
+            raise TypeError(f"{cls.__name__} accepts only its first key by position; pass the others by name")
         names = list(cls.model_fields)  # type: ignore[attr-defined]
         values = dict(zip(names, first, strict=False)) | values
         try:
             return super().__call__(**{name: freeze(value) for name, value in values.items()})
         except ValidationError as error:
-            from px4lockstep.part.wording import input_error  # which looks at parts
+            from px4lockstep.part.wording import input_error  # imports this module
 
             raise input_error(cls, error) from None  # type: ignore[arg-type]
 
 
 class Part(BaseModel, metaclass=_PartType):
-    """A part of a flight: a table of the spec file, and what Python code makes in its place."""
+    """Part of a flight: a table of the spec file, or the equivalent object created in Python."""
 
     model_config = pydantic.ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
     aliases: ClassVar[dict[str, str]] = {}
-    """Other spellings of keys."""
+    """Alternative spellings of keys."""
     forms: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    """Keys that say the same in different ways; what a later file gives replaces what an earlier one gave otherwise."""
+    """Alternative groups of keys for the same quantity; a group in a later file replaces another in an earlier one."""
     name_key: ClassVar[str | None] = None
-    """The key that a plain string in place of the table stands for."""
+    """The key that a plain string given instead of the table sets."""
     used_up: ClassVar[tuple[str, ...]] = ()
-    """Keys of a file that are used up when it is loaded."""
+    """Keys that are consumed when the file is loaded."""
     stage: ClassVar[str | None] = None
-    """The stage of its keys, and of the tables in it, unless they have their own."""
+    """The stage of the part's keys and nested tables, unless they define their own."""
     where: ClassVar[str] = ""
-    """The dotted key of the table in a spec file, for errors of a part that is made in Python."""
+    """The dotted key of the table in a spec file, for errors in parts created in Python."""
 
     def __init_subclass__(cls, *, where: str | None = None, stage: str | None = None, **options: Any) -> None:
         """Take `where` and `stage` from the class statement: `class Wind(Part, where="environment", stage="wind")`."""
@@ -108,9 +108,9 @@ class Part(BaseModel, metaclass=_PartType):
         cls.where, cls.stage = where or cls.where, stage or cls.stage
 
     def check(self) -> Found:
-        """Yield what is wrong with values that are valid alone and do not fit together.
+        """Yield an error for each value that is valid alone but conflicts with another.
 
-        Keys are those of this table; `KEY` in a text stands for the dotted key. See `misfit`.
+        Keys are relative to this table; `KEY` in a message stands for the dotted key. See `misfit`.
         """
         yield from ()
 
@@ -124,14 +124,14 @@ class Part(BaseModel, metaclass=_PartType):
         return self
 
     def only(self, part: type[P]) -> P:
-        """Return the part that this one contains by inheritance, as one of its own."""
+        """Return the inherited part as a separate object."""
         return part.model_construct(**{name: getattr(self, name) for name in part.model_fields})
 
 
 def fill(rec: Any, part: Any, **values: Any) -> None:
-    """Write values into the fields of a record; those not given have a part's value of the same name, if there is one.
+    """Write values into the fields of a record; the other fields get the part's value of the same name, if any.
 
-    A tuple that is shorter than its field, which holds the longest allowed, fills the beginning of it.
+    A tuple that is shorter than its field fills the beginning of the field.
     """
     own = {name: vars(part)[name] for name in rec.dtype.names if name in vars(part)}
     for name, value in (own | values).items():
@@ -142,10 +142,10 @@ def fill(rec: Any, part: Any, **values: Any) -> None:
 
 
 def entry(default: Any = ..., doc: str = "", unit: str = "", *, stage: str | None = None, **options: Any) -> Any:
-    """Return a key of a part, with its default (`...` if it must be given), and its stage if that is not the part's.
+    """Return a key of a part with its default (`...` if the key is required) and, if not the part's, its stage.
 
-    Limits (`gt`, `ge`, `lt`, `le`) are of each number in it, and completed by those of the unit; other options are as
-    `pydantic.Field` takes them; `extra` is for the JSON schema.
+    Limits (`gt`, `ge`, `lt`, `le`) apply to each number of the value and are completed by those of the unit. `extra` is
+    added to the JSON schema; other options are those of `pydantic.Field`.
     """
     description = f"{doc} [{unit}]" if unit else doc
     extra = ({"unit": unit} if unit else {}) | ({"stage": stage} if stage else {}) | options.pop("extra", {})
@@ -156,34 +156,34 @@ def entry(default: Any = ..., doc: str = "", unit: str = "", *, stage: str | Non
 
 
 def path_entry(doc: str, stage: str = "files", code: str | None = None) -> Any:
-    """Return a key that has a path, or none; `code` is the kind of autopilot that runs what it names, if one does."""
-    doc += " It names code: see docs/howto/untrusted_files.md." if code else ""
+    """Return an optional key for a path; `code` is the autopilot kind that runs the named file, if any."""
+    doc += " Names code to run: see docs/howto/untrusted_files.md." if code else ""
     return entry(None, doc, stage=stage, min_length=1, extra={"path": True} | ({"code": code} if code else {}))
 
 
 def is_path(info: FieldInfo | None) -> bool:
-    """Whether a key holds a path."""
+    """Return whether a key holds a path."""
     extra = None if info is None else info.json_schema_extra
     return isinstance(extra, dict) and bool(extra.get("path"))
 
 
 def misfit(key: str, value: Any, text: str) -> tuple[Key, str]:
-    """Return a finding of `Part.check` about the value of a key."""
+    """Return a finding of `Part.check` for the value of a key."""
     return (key,), f"{KEY} = {show(value)} {text}"
 
 
 def bad(key: Key, value: Any, text: str) -> tuple[Key, str]:
-    """Return a finding about the value of a key whose place in the file is known."""
+    """Return a finding for the value of a key whose full path is known."""
     return key, f"{dotted(key)} = {show(value)} {text}"
 
 
 def name_or_table(value: Any) -> Any:
-    """Take a plain string as the table's kind."""
+    """Convert a plain string to a table with this kind."""
     return {"kind": value} if isinstance(value, str) else value
 
 
 def wrong(text: str) -> PydanticCustomError:
-    """Return an error whose text is complete but for the key."""
+    """Return an error whose message is complete except for the key."""
     return PydanticCustomError("wrong", "{text}", {"text": text})
 
 
@@ -220,35 +220,35 @@ def _rows(value: Any) -> Any:
 
 
 def _spread(value: Any) -> Any:
-    """Return a number as one for each axis."""
+    """Return a single number as one number for each axis."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return value
     if not 0.0 <= value <= sys.float_info.max:
-        raise wrong(f"{KEY} = {show(value)} is out of range; it must be a finite number of 0 or more, or three")
+        raise wrong(f"{KEY} = {show(value)} is out of range; it must be one finite number of at least 0, or three")
     return value, value, value
 
 
 def _number(value: Any) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not abs(value) <= sys.float_info.max:  # neither nan nor an integer beyond any float
+    if not is_number or not abs(value) <= sys.float_info.max:  # excludes nan and integers beyond the largest float
         raise wrong(f"{KEY} = {show(value)} is not allowed; it must be a finite number")
     return value
 
 
 Number = Annotated[int | float, BeforeValidator(_number)]
-"""A number that stays whole if it is."""
+"""A number; integers stay integers."""
 NotNegative = Annotated[float, Field(ge=0.0)]
 Seconds = Annotated[float, AfterValidator(_whole_us(seconds_to_us))]
-"""A time: 0 or more, in whole microseconds."""
+"""Time of 0 or more, in whole microseconds."""
 Period = Annotated[float, AfterValidator(_whole_us(period_to_us))]
-"""A time of at least a microsecond."""
+"""Time of at least one microsecond, in whole microseconds."""
 Vector = Annotated[tuple[float, float, float], BeforeValidator(_three)]
 NotNegativeVector = Annotated[tuple[NotNegative, NotNegative, NotNegative], BeforeValidator(_three)]
 EachAxis = Annotated[
     tuple[NotNegative, NotNegative, NotNegative],
     BeforeValidator(lambda value: _three(_spread(value)), json_schema_input_type=float | tuple[float, float, float]),
 ]
-"""One number for each axis, or one for all three."""
+"""One number per axis, or one for all three axes."""
 Quaternion = Annotated[
     tuple[float, float, float, float], BeforeValidator(_array(4, "a quaternion", "four numbers (w, x, y, z)"))
 ]
@@ -258,9 +258,9 @@ Matrix = Annotated[
 
 
 def freeze(value: Any, depth: int = 0) -> Any:
-    """Return a value with tuples for lists, plain strings for paths, and Python's numbers for NumPy's.
+    """Convert lists to tuples, paths to strings and NumPy numbers to Python numbers.
 
-    One that is nested more deeply than anything sensible is a `RecursionError`.
+    Raise `RecursionError` for values nested more than 32 levels deep.
     """
     if depth > MAX_DEPTH:
         raise RecursionError
@@ -275,7 +275,7 @@ def freeze(value: Any, depth: int = 0) -> Any:
 
 @contextmanager
 def at(key: Key) -> Iterator[None]:
-    """Let an error of what is made here have a key, and name it; numbers that overflow are one."""
+    """Add a key to input errors raised in this context, and turn arithmetic errors into input errors."""
     name, whose = (f"{dotted(key)}: ", "its") if key else ("", "some")
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
@@ -287,13 +287,13 @@ def at(key: Key) -> Iterator[None]:
         raise InputError(text, key=key) from error
     except ArithmeticError as error:
         raise InputError(
-            f"{name}{whose} numbers are so large or small that computing with them fails ({error}); use plausible ones",
+            f"{name}{whose} values are too large or too small to compute with ({error}); use plausible values",
             key=key,
         ) from error
 
 
 def show(value: Any, limit: int = 80) -> str:
-    """Return a value as a TOML file would have it, cut if it is long."""
+    """Return a value in TOML notation, truncated if it is long."""
     text = _text(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
@@ -312,15 +312,15 @@ def _text(value: Any) -> str:
             return _text(value.model_dump(exclude_none=True))
     try:
         return str(value)
-    except ValueError:  # an integer of thousands of digits
+    except ValueError:  # an integer with thousands of digits
         return "a number with too many digits"
 
 
-# -- looking at parts -----------------------------------------------------------------------------------------------
+# -- inspecting parts -----------------------------------------------------------------------------------------------
 
 
 def dotted(key: Key) -> str:
-    """Write a key as the file's reader would: `power.batteries[0].soc0`."""
+    """Return the dotted form of a key: `power.batteries[0].soc0`."""
     text = ""
     for part in key:
         if isinstance(part, int):
@@ -332,12 +332,12 @@ def dotted(key: Key) -> str:
 
 @functools.cache
 def keys_of(model: type[Part]) -> dict[str, FieldInfo]:
-    """Return the keys of a table as the file has them."""
+    """Return the fields of a table by their names in the file."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def table_of(annotation: Any, is_array: bool = False) -> tuple[type[Part] | None, bool]:
-    """Return the table that a key holds, given by its field or annotation, and whether it is an array of them."""
+    """Return the table model of a field or annotation, and whether it is an array of tables."""
     if isinstance(annotation, FieldInfo):
         annotation = annotation.annotation
     if isinstance(annotation, type) and issubclass(annotation, Part):
@@ -351,7 +351,7 @@ def table_of(annotation: Any, is_array: bool = False) -> tuple[type[Part] | None
 
 @functools.lru_cache(maxsize=4_096)
 def model_at(key: Key, root: type[Part]) -> type[Part] | None:
-    """Return the table at a place in the file, if there is one; `root` is the file."""
+    """Return the table model at a key path, or None; `root` is the model of the file."""
     model: type[Part] | None = root
     for part in key:
         if isinstance(part, int):
@@ -362,14 +362,14 @@ def model_at(key: Key, root: type[Part]) -> type[Part] | None:
 
 
 def field_at(key: Key, root: type[Part]) -> FieldInfo | None:
-    """Return the key at a place in the file, or the array that an item at it is in; None if it is unknown."""
+    """Return the field at a key path, or that of the array for one of its items; None if it is unknown."""
     names = tuple(part for part in key if isinstance(part, str))
     model = model_at(names[:-1], root) if names else None
     return keys_of(model).get(names[-1]) if model is not None else None
 
 
 def stage_of(key: Key, root: type[Part]) -> str | None:
-    """Return the stage that a key belongs to: its own, else that of the innermost table that has one."""
+    """Return the stage of a key: its own, otherwise that of the innermost table that has one."""
     model: type[Part] | None = root
     stage = root.stage
     for part in key:
@@ -378,7 +378,7 @@ def stage_of(key: Key, root: type[Part]) -> str | None:
         field = keys_of(model).get(part)
         if field is None:
             return stage
-        # The table may inherit the key: its class then has the stage.
+        # If the table inherits the key, the stage is that of the class that defines it.
         owner: Any = next((own for own in model.__mro__ if part in inspect.get_annotations(own)), model)
         stage = owner.stage or stage
         model = table_of(field)[0]
@@ -388,7 +388,7 @@ def stage_of(key: Key, root: type[Part]) -> str | None:
 
 
 def all_tables(root: type[Part], name: str = "", is_array: bool = False) -> Iterator[tuple[str, type[Part], bool]]:
-    """Yield every table with its dotted name and whether it is in an array, in the order of the file."""
+    """Yield each table with its dotted name and whether it is in an array, in file order."""
     yield name, root, is_array
     for own, field in keys_of(root).items():
         table, in_array = table_of(field)
@@ -403,7 +403,7 @@ def _tables_in(model: type[Part]) -> tuple[str, ...]:
 
 
 def checks_of(value: Any, key: Key) -> Found:
-    """Yield what `Part.check` of a part and of all parts in it finds; `key` is the part's."""
+    """Yield the findings of `Part.check` for a part and all nested parts; `key` is the key of the part."""
     if isinstance(value, Part):
         for name in _tables_in(type(value)):
             yield from checks_of(getattr(value, name), (*key, name))

@@ -1,6 +1,6 @@
-"""Physical limits: every number of a part lies within those of its unit, unless its key has narrower or other ones.
+"""Physical limits by unit. They apply to every number of a part, unless its key defines other limits.
 
-A value beyond them is a mistake (a unit, a sign of the exponent), and computing with it overflows sooner or later.
+A value beyond them is a mistake, such as a wrong unit or sign of the exponent, and eventually overflows.
 """
 
 import math
@@ -12,7 +12,7 @@ from typing import Any, get_args
 from pydantic_core import PydanticKnownError, core_schema
 
 SMALLEST = 1e-12
-"""The least of a quantity that must be above 0, in any unit."""
+"""The smallest value of a quantity that must be positive, in any unit."""
 LARGEST = {
     "": 1e6,
     "1/s": 1e6,
@@ -45,13 +45,13 @@ LARGEST = {
     "°": 1e5,
     "Ω": 1e6,
 }
-"""The greatest magnitude of a number, by its unit."""
+"""The largest magnitude of a number, by unit."""
 WIND_LIMITS: dict[str, Any] = {"ge": -150.0, "le": 150.0}
-"""Limits of each axis of the wind [m/s]: the strongest gust at the ground was 113 m/s (Barrow Island, 1996)."""
+"""Limits of each wind component [m/s]. The strongest gust measured near the ground is 113 m/s (Barrow Island, 1996)."""
 ANY_UNIT: dict[str, Any] = {"ge": -1e19, "le": 1e19}
-"""Limits of a number whose unit another key decides."""
+"""Limits of a number whose unit depends on another key."""
 FLOAT32: dict[str, Any] = {"ge": -3.4028235e38, "le": 3.4028235e38}
-"""Limits of PX4's parameters."""
+"""Limits of PX4 parameters."""
 INT32: dict[str, Any] = {"ge": -(2**31), "lt": 2**31}
 BOUNDS: dict[str, tuple[Any, Any, str]] = {
     "gt": (operator.gt, "greater_than", "exclusiveMinimum"),
@@ -59,12 +59,12 @@ BOUNDS: dict[str, tuple[Any, Any, str]] = {
     "lt": (operator.lt, "less_than", "exclusiveMaximum"),
     "le": (operator.le, "less_than_equal", "maximum"),
 }
-"""What each bound compares, pydantic's error, the word of JSON schemas."""
+"""The comparison, pydantic error type and JSON schema keyword of each bound."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the numbers of a key must be; of an array or a table, each of them."""
+    """Limits of the value of a key; in an array or table, of each number."""
 
     gt: float | None = None
     ge: float | None = None
@@ -73,7 +73,7 @@ class Limits:
 
     @classmethod
     def of(cls, unit: str, given: dict[str, Any]) -> "Limits":
-        """Return the limits that a key has, completed by those of its unit; times have their own lower one."""
+        """Return the given limits, completed by those of the unit; times have their own lower limit."""
         largest = LARGEST.get(unit)
         if largest is not None and not {"lt", "le"} & given.keys():
             if given.get("gt") == 0.0:
@@ -92,7 +92,7 @@ class Limits:
         return found
 
     def _add_to(self, schema: Any) -> None:
-        """Add the limits to each number that a JSON schema has."""
+        """Add the limits to each number in a JSON schema."""
         if isinstance(schema, list):
             for item in schema:
                 self._add_to(item)
@@ -104,7 +104,7 @@ class Limits:
                 self._add_to(schema.get(name))
 
     def _checked(self, value: Any) -> Any:
-        """Return a value whose numbers are within the limits."""
+        """Return the value if its numbers are within the limits."""
         for number in _numbers(value):
             for name, bound in self._given().items():
                 if not BOUNDS[name][0](number, bound):
@@ -128,5 +128,5 @@ def _numbers(value: Any) -> Iterator[float]:
 
 
 def has_numbers(annotation: Any) -> bool:
-    """Whether values of a type are numbers, or arrays or tables of them."""
+    """Return whether values of a type are numbers, or arrays or tables of numbers."""
     return annotation in (int, float) or any(has_numbers(part) for part in get_args(annotation))

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with parts, in words: key, value, what is allowed, the closest name that is known."""
+"""Error messages for pydantic's findings: key, value, what is allowed, and the closest known name."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from px4lockstep.part import KEY, Key, Part, all_tables, dotted, field_at, keys_
 MAX_KEY = 100
 MUST_BE = {
     "float_type": "a number",
-    "int_type": "a whole number, without a point",
+    "int_type": "a whole number, without a decimal point",
     "string_type": "a string, in quotes",
     "bool_type": "true or false",
     "tuple_type": "an array",
@@ -19,7 +19,7 @@ MUST_BE = {
     "model_type": "a table",
     "model_attributes_type": "a table",
     "finite_number": "a finite number",
-    "string_too_short": "a string that is not empty",
+    "string_too_short": "a non-empty string",
 }
 WORDS = (
     ("greater than or equal to", "at least"),
@@ -31,13 +31,13 @@ COUNTS = {"too_short", "too_long"}
 
 
 def findings(error: ValidationError, prefix: Key, root: type[Part]) -> Iterator[tuple[Key, str, str]]:
-    """Yield what pydantic found: key, kind of error, text."""
+    """Yield pydantic's findings as key, kind of error and message."""
     all_found = error.errors(include_url=False)
     for found in all_found:
         place, kind = found["loc"], found["type"]
         key = (*prefix, *place)
         if kind in COUNTS and any(other["loc"][: len(place)] == place != other["loc"] for other in all_found):
-            continue  # pydantic counts the valid ones only
+            continue  # pydantic counts only the valid items
         if kind == "misfits":
             for own, text in found["ctx"]["found"]:
                 yield (*key, *own), kind, text.replace(KEY, _name((*key, *own), root))
@@ -46,7 +46,7 @@ def findings(error: ValidationError, prefix: Key, root: type[Part]) -> Iterator[
 
 
 def input_error(part: type[Part], error: ValidationError) -> InputError:
-    """Return what pydantic found wrong with a part that was made in Python, with the key of the first error."""
+    """Return an `InputError` for a part created in Python, with the key of the first error."""
     start: Key = tuple(part.where.split(".")) if part.where else ()
     found = [(key, text) for key, _, text in findings(error, (), part)]
     lines = ErrorLines()
@@ -56,12 +56,12 @@ def input_error(part: type[Part], error: ValidationError) -> InputError:
 
 
 def _name(key: Key, root: type[Part]) -> str:
-    """Return the dotted key, or for that of a whole part its own."""
+    """Return the dotted key, or the name of the part for the empty key."""
     return dotted(key) or root.where or root.__name__
 
 
 def wording(key: Key, found: dict[str, Any], root: type[Part]) -> str:
-    """Write what pydantic found."""
+    """Return the message for one of pydantic's findings."""
     kind, value, context = found["type"], found["input"], found.get("ctx", {})
     name = _name(key, root)
     if kind == "wrong":
@@ -71,7 +71,7 @@ def wording(key: Key, found: dict[str, Any], root: type[Part]) -> str:
     if kind in COUNTS:
         count = context["actual_length"]
         limit = f"at least {context['min_length']}" if kind == "too_short" else f"at most {context['max_length']}"
-        return f"{name} has {count}; there must be {limit}"
+        return f"{name} has {count} items; it must have {limit}"
     if kind == "literal_error":
         wrong = "unknown" if isinstance(value, str) else "not allowed"
         return f"{name} = {show(value)} is {wrong}; {choices(value, str(context['expected']))}"
@@ -89,7 +89,7 @@ def wording(key: Key, found: dict[str, Any], root: type[Part]) -> str:
 
 
 def _range(key: Key, root: type[Part]) -> str:
-    """Say between what limits a key must lie."""
+    """Return the limits of a key in words."""
     field = field_at(key, root)
     words = []
     for limit in field.metadata if field is not None else ():
@@ -100,21 +100,21 @@ def _range(key: Key, root: type[Part]) -> str:
 
 
 def missing(key: Key, root: type[Part]) -> str:
-    """Say that a key must be given."""
+    """Return the message for a missing required key."""
     field = field_at(key, root)
     what = f": {field.description}" if field is not None and field.description else ""
-    return f"{dotted(key)} is missing; it must be given{what}"
+    return f"{dotted(key)} is missing; it is required{what}"
 
 
 def choices(value: Any, expected: str) -> str:
-    """Say what is allowed, the closest first; `expected` is as pydantic writes it."""
+    """Return the allowed names, the closest first; `expected` is pydantic's list of them."""
     names = [word.strip() for word in expected.replace(" or ", ", ").split(",")]
     hint = did_you_mean(value, [name.strip("'") for name in names])
     return f"{hint}allowed {'are' if len(names) > 1 else 'is'} {', '.join(names)}"
 
 
 def unknown(key: Key, value: Any, root: type[Part]) -> str:
-    """Say that a key is not known, and which are."""
+    """Return the message for an unknown key, with the allowed ones."""
     model, name = model_at(key[:-1], root), str(key[-1])
     shown = dotted(key)
     text = f"{shown if len(shown) <= MAX_KEY else shown[:MAX_KEY] + '…'} = {show(value)} is unknown; "
@@ -123,7 +123,8 @@ def unknown(key: Key, value: Any, root: type[Part]) -> str:
     if text.endswith("; "):
         places = sorted(table for table, other, _ in all_tables(root) if name in _known(other))
         if places:
-            text += f"it belongs {' or '.join(f'in [{place}]' if place else 'at the top' for place in places[:3])}. "
+            named = [f"in [{place}]" if place else "at the top level" for place in places[:3]]
+            text += f"it belongs {' or '.join(named)}. "
     allowed = "allowed" if text.endswith("; ") else "Allowed"
     return f"{text}{allowed} are {', '.join(known)}"
 

@@ -1,1 +1,1 @@
-"""What happens to a flight from outside: requests to the autopilot, wind steps, faults; and whether it has landed."""
+"""Scenarios: requests to the autopilot, wind steps and faults; and the detection of landings and crashes."""

@@ -1,9 +1,9 @@
-"""Actions: what an event does to the scenario's part of the bus.
+"""Actions: changes of an event to the scenario's part of the bus.
 
-`ACTIONS` is the one table of them: number, arguments, and what must be there for the action to have an effect. The
-arguments themselves, with their types and limits, are keys of `events.Event`. Requests (`arm`, `mission`,
-`return_home`, `land`) are levels; the autopilot watches for their edges. Mission, return and land replace each other.
-A fault stays until the action that takes it back.
+`ACTIONS` is the table of all actions: number, arguments, and requirements for the action to have an effect. The types
+and limits of the arguments are defined by the keys of `events.Event`. The request `arm` is a level; `mission`,
+`return_home` and `land` are counters. The autopilot reacts to their changes; mission, return and land replace each
+other. A fault stays active until an action clears it.
 """
 
 import math
@@ -13,14 +13,15 @@ from px4lockstep.jit import kernel, record
 from px4lockstep.plant.faults import SENSORS
 from px4lockstep.vehicle.dispatch import applied_duty
 
-# Numbers of actions. Their order means nothing; recordings have them in their checkpoints, so none is given twice.
+# Numbers of actions. They are stored in the checkpoints of recordings, so a number is never reused. The order is
+# arbitrary.
 ARM, DISARM, START_MISSION, RETURN, LAND, WIND_STEP = range(6)
 DISABLE_MOTOR, RESTORE_MOTOR, THRUST_LOSS, STUCK_MOTOR, DISCONNECT_BATTERY, RECONNECT_BATTERY = range(6, 12)
 SENSOR_FAULT, CLEAR_SENSOR_FAULT = range(12, 14)
 ESTIMATE_BIAS, ESTIMATE_DRIFT, ESTIMATE_DROPOUT, CLEAR_ESTIMATE_FAULTS = range(14, 18)
 CALL = 18  # a Python function
 
-# What must be there for an action to have an effect.
+# Requirements for an action to have an effect.
 MOTORS, BATTERIES, SENSOR, ESTIMATOR, MISSION = "motors", "batteries", "sensor", "estimator", "mission"
 
 
@@ -31,43 +32,43 @@ class Action:
     number: int
     doc: str
     arguments: tuple[str, ...] = ()  # keys of an event; all but `motor` and `sensor` go into `values` in this order
-    optional: tuple[str, ...] = ()  # those that may be left out
-    left_out: float = 0.0  # what is written into `values` for those
-    needs: str = ""  # what must be there for it to have an effect
+    optional: tuple[str, ...] = ()  # arguments that may be omitted
+    left_out: float = 0.0  # value written into `values` for omitted arguments
+    needs: str = ""  # requirement for the action to have an effect
 
 
 ERRORS = ("pos_ned", "vel_ned", "yaw_rad", "omega_body")
-"""The arguments of an error of the estimate."""
+"""Arguments of actions that set an error of the estimate."""
 
 ACTIONS = {
     "arm": Action(ARM, "Request arming."),
     "disarm": Action(DISARM, "Request disarming."),
-    "start_mission": Action(START_MISSION, "Request the mission, instead of return or landing.", needs=MISSION),
-    "return": Action(RETURN, "Request the return, instead of mission or landing."),
-    "land": Action(LAND, "Request a landing, instead of mission or return."),
-    "wind_step": Action(WIND_STEP, "Set the wind that is added to the wind source's.", ("vel_ned",)),
-    "disable_motor": Action(DISABLE_MOTOR, "Take a motor's duty away; it coasts.", ("motor",), needs=MOTORS),
-    "restore_motor": Action(RESTORE_MOTOR, "Take all faults of a motor back.", ("motor",), needs=MOTORS),
+    "start_mission": Action(START_MISSION, "Request the mission, replacing return or landing.", needs=MISSION),
+    "return": Action(RETURN, "Request the return, replacing mission or landing."),
+    "land": Action(LAND, "Request a landing, replacing mission or return."),
+    "wind_step": Action(WIND_STEP, "Set a wind that is added to the wind model's.", ("vel_ned",)),
+    "disable_motor": Action(DISABLE_MOTOR, "Set the duty of a motor to 0; the rotor coasts.", ("motor",), needs=MOTORS),
+    "restore_motor": Action(RESTORE_MOTOR, "Clear all faults of a motor.", ("motor",), needs=MOTORS),
     "thrust_loss": Action(
-        THRUST_LOSS, "Take a fraction of a rotor's thrust away; its torque stays.", ("motor", "fraction"), needs=MOTORS
+        THRUST_LOSS, "Remove a fraction of a rotor's thrust; its torque stays.", ("motor", "fraction"), needs=MOTORS
     ),
     "stuck_motor": Action(
         STUCK_MOTOR,
-        "Let an ESC apply one duty whatever the command.",
+        "Fix the duty of an ESC, regardless of the command.",
         ("motor", "duty"),
         optional=("duty",),
-        left_out=math.nan,  # the duty at that moment
+        left_out=math.nan,  # the duty at that time
         needs=MOTORS,
     ),
-    "disconnect_battery": Action(DISCONNECT_BATTERY, "Take all batteries off their buses.", needs=BATTERIES),
-    "reconnect_battery": Action(RECONNECT_BATTERY, "Put all batteries back on their buses.", needs=BATTERIES),
+    "disconnect_battery": Action(DISCONNECT_BATTERY, "Disconnect all batteries from their buses.", needs=BATTERIES),
+    "reconnect_battery": Action(RECONNECT_BATTERY, "Reconnect all batteries to their buses.", needs=BATTERIES),
     "sensor_fault": Action(SENSOR_FAULT, "Set the fault of a sensor.", ("sensor",), needs=SENSOR),
     "clear_sensor_fault": Action(CLEAR_SENSOR_FAULT, "Clear the fault of a sensor.", ("sensor",), needs=SENSOR),
     "estimate_bias": Action(ESTIMATE_BIAS, "Add an error to the estimate.", ERRORS, optional=ERRORS, needs=ESTIMATOR),
     "estimate_drift": Action(
-        ESTIMATE_DRIFT, "Let an error of the estimate grow.", ERRORS, optional=ERRORS, needs=ESTIMATOR
+        ESTIMATE_DRIFT, "Add a growing error to the estimate.", ERRORS, optional=ERRORS, needs=ESTIMATOR
     ),
-    "estimate_dropout": Action(ESTIMATE_DROPOUT, "Take position and velocity away from the estimate.", needs=ESTIMATOR),
+    "estimate_dropout": Action(ESTIMATE_DROPOUT, "Invalidate position and velocity of the estimate.", needs=ESTIMATOR),
     "clear_estimate_faults": Action(CLEAR_ESTIMATE_FAULTS, "Take bias, drift and dropout back.", needs=ESTIMATOR),
 }
 """All actions by the name that a scenario gives them."""
@@ -90,7 +91,7 @@ EVENT = record(
 
 @kernel
 def apply_request(event, out):
-    """Request something of the autopilot."""
+    """Apply a request to the autopilot."""
     action = event.action
     if action == ARM:
         out.arm = 1
@@ -106,7 +107,7 @@ def apply_request(event, out):
 
 @kernel
 def apply_motor_fault(event, state, inputs, plant, faults):
-    """Break or mend one motor."""
+    """Set or clear faults of one motor."""
     i = event.motor
     bit = 1 << i
     if event.action == DISABLE_MOTOR:
@@ -128,7 +129,7 @@ def apply_motor_fault(event, state, inputs, plant, faults):
 
 @kernel
 def apply_other_fault(event, faults):
-    """Break or mend batteries and sensors."""
+    """Set or clear faults of batteries and sensors."""
     action = event.action
     if action == DISCONNECT_BATTERY:
         faults.battery_disconnected = 1
@@ -142,7 +143,7 @@ def apply_other_fault(event, faults):
 
 @kernel
 def set_estimate_error(event, error):
-    """Write an error of the estimate, or none for the action that clears it."""
+    """Write the error of the estimate from the values of an event; they are 0 for the action that clears it."""
     for i in range(3):
         error.pos_ned[i] = event.values[i]
         error.vel_ned[i] = event.values[3 + i]
@@ -152,7 +153,7 @@ def set_estimate_error(event, error):
 
 @kernel
 def apply_estimate_fault(event, faults):
-    """Make the estimate worse, or mend it."""
+    """Set or clear faults of the estimate."""
     action = event.action
     if action == ESTIMATE_BIAS:
         set_estimate_error(event, faults.bias)
@@ -168,7 +169,7 @@ def apply_estimate_fault(event, faults):
 
 @kernel
 def apply_action(event, state, inputs, plant, out):
-    """Do what an event does; `plant` is the `PLANT` record and `out` the scenario's part of the bus."""
+    """Apply the action of an event; `plant` is the `PLANT` record and `out` the scenario's part of the bus."""
     apply_request(event, out)
     if event.action == WIND_STEP:
         for i in range(3):

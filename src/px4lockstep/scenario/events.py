@@ -4,8 +4,8 @@
     Event(at_step=500, action="disarm")
     Event(when=When(signal="altitude_m", above=10.0), action="wind_step", vel_ned=(3.0, 0.0, 0.0))
 
-In Python, `when` may be a function `condition(time_us, inputs)` and `action` a function `act(time_us, inputs,
-outputs)`, which no file can hold.
+In Python only, `when` may be a function `condition(time_us, inputs)` and `action` a function `act(time_us, inputs,
+outputs)`.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,13 +23,13 @@ from px4lockstep.scenario.stage import AT_STEP, AT_TIME, WHEN_ABOVE, WHEN_BELOW,
 from px4lockstep.timebase import MAX_US, seconds_to_us
 
 Condition = Callable[[int, Any], bool]
-"""`condition(time_us, inputs)`: whether the event happens now."""
+"""`condition(time_us, inputs)`: return whether the event fires."""
 Act = Callable[[int, Any, Any], None]
-"""`act(time_us, inputs, outputs)`: writes what it likes of the scenario's part of the bus."""
+"""`act(time_us, inputs, outputs)`: write any field of the scenario's part of the bus."""
 
 TRIGGERS = ("at_s", "at_step", "when")
 ARGUMENTS = ("motor", "fraction", "duty", "sensor", "pos_ned", "vel_ned", "yaw_rad", "omega_body")
-"""The keys of an event that actions take."""
+"""The keys of an event that are arguments of actions."""
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -37,7 +37,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _one_of(names: Iterable[str]) -> AfterValidator:
-    """Return the check that a string, if it is given, is one of some names."""
+    """Return a validator that accepts None and the given names."""
     expected = ", ".join(repr(name) for name in names)
 
     def check(value: str | None) -> str | None:
@@ -54,7 +54,7 @@ def _or_function(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
 
 def _fits_record(step: int | None) -> int | None:
     if step is not None and step > MAX_US:
-        raise wrong(f"{KEY} = {step} is not a tick of the autopilot; it must be at most {MAX_US}")
+        raise wrong(f"{KEY} = {step} is not an autopilot tick; it must be at most {MAX_US}")
     return step
 
 
@@ -62,36 +62,38 @@ class When(Part, where="scenario.events.when"):
     """A condition on a signal."""
 
     signal: Annotated[str, _one_of(SIGNALS)] = entry(
-        ..., f"The signal: {_listed(SIGNALS)}.", extra={"enum": list(SIGNALS)}
+        ..., f"Signal to compare: {_listed(SIGNALS)}.", extra={"enum": list(SIGNALS)}
     )
-    above: float | None = entry(None, "The signal must be greater than this.", **ANY_UNIT)
-    below: float | None = entry(None, "The signal must be less than this, in place of `above`.", **ANY_UNIT)
+    above: float | None = entry(None, "Threshold that the signal must exceed.", **ANY_UNIT)
+    below: float | None = entry(None, "Threshold that the signal must fall below, instead of `above`.", **ANY_UNIT)
 
     def check(self) -> Found:
-        """Yield what is wrong with the threshold: there is one, above or below."""
+        """Check that there is exactly one threshold, above or below."""
         if (self.above is None) == (self.below is None):
             has = "both" if self.above is not None else "neither"
             yield (), f"{KEY} on {self.signal!r} has {has}; give above or below"
 
 
 class Event(Part, where="scenario.events"):
-    """Something that happens: one trigger, one action, its arguments."""
+    """An event: one trigger, one action and its arguments."""
 
-    at_s: Seconds | None = entry(None, "Trigger: at this time.", "s")
+    at_s: Seconds | None = entry(None, "Trigger: time of the event.", "s")
     at_step: Annotated[int | None, AfterValidator(_fits_record)] = entry(
-        None, "Trigger: at this tick of the autopilot, counted from 0.", ge=0, le=10**12
+        None, "Trigger: autopilot tick of the event, counted from 0.", ge=0, le=10**12
     )
     when: Annotated[When | None, WrapValidator(_or_function)] = entry(
-        None, "Trigger: at the first event boundary at which a condition holds."
+        None, "Trigger: the first event boundary at which this condition holds."
     )
     action: Annotated[str, _one_of(ACTIONS), WrapValidator(_or_function)] = entry(
-        ..., f"What happens: {_listed(ACTIONS)}.", extra={"enum": list(ACTIONS)}
+        ..., f"Action of the event: {_listed(ACTIONS)}.", extra={"enum": list(ACTIONS)}
     )
-    motor: int | None = entry(None, "The motor of a motor fault, counted from 1.", ge=1, le=MAX_MOTORS)
-    fraction: float | None = entry(None, "The fraction of thrust that `thrust_loss` takes away.", ge=0.0, le=1.0)
-    duty: float | None = entry(None, "The duty of `stuck_motor`. Left out: the duty at that moment.", ge=0.0, le=1.0)
+    motor: int | None = entry(None, "Motor of a motor fault, counted from 1.", ge=1, le=MAX_MOTORS)
+    fraction: float | None = entry(None, "Fraction of thrust that `thrust_loss` removes.", ge=0.0, le=1.0)
+    duty: float | None = entry(
+        None, "Duty of `stuck_motor`. Default: the duty at the time of the event.", ge=0.0, le=1.0
+    )
     sensor: Annotated[str | None, _one_of(SENSOR_BITS)] = entry(
-        None, f"The sensor of a sensor fault: {_listed(SENSOR_BITS)}."
+        None, f"Sensor of a sensor fault: {_listed(SENSOR_BITS)}."
     )
     pos_ned: Vector | None = entry(None, "Position error of `estimate_bias` [m] or `estimate_drift` [m/s].")
     vel_ned: Vector | None = entry(
@@ -107,7 +109,7 @@ class Event(Part, where="scenario.events"):
     )
 
     def check(self) -> Found:
-        """Yield what is wrong with trigger and arguments: there is one trigger, and what the action takes."""
+        """Check that there is one trigger, and exactly the arguments of the action."""
         given = [name for name in TRIGGERS if getattr(self, name) is not None]
         if len(given) != 1:
             yield (), f"{KEY} has {' and '.join(given) or 'no trigger'}; give one of {', '.join(TRIGGERS)}"
@@ -117,38 +119,40 @@ class Event(Part, where="scenario.events"):
         for name in given:
             if name not in action.arguments:
                 takes = ", ".join(action.arguments) or "none"
-                yield misfit(name, getattr(self, name), f"is no argument of {shown}; it takes {takes}")
+                yield misfit(name, getattr(self, name), f"is not an argument of {shown} (arguments: {takes})")
         for name in action.arguments:
             if name not in (*action.optional, *given):
                 yield (name,), f"{KEY} is missing; {shown} needs it"
-        if action.arguments and action.arguments == action.optional and not given:  # but not all of them
+        if (
+            action.arguments and action.arguments == action.optional and not given
+        ):  # all are optional, but one is needed
             yield (), f"{KEY} has no error for {shown}; give at least one of {', '.join(action.arguments)}"
 
     @property
     def time_us(self) -> int | None:
-        """When it happens, if that is a time."""
+        """Time of the event, if its trigger is a time."""
         return None if self.at_s is None else seconds_to_us(self.at_s, "at_s")
 
     @property
     def condition(self) -> Condition | None:
-        """The Python function that says when it happens, if there is one."""
+        """Python function that triggers the event, if there is one."""
         when: Any = self.when
         return when if callable(when) else None
 
     @property
     def act(self) -> Act | None:
-        """The Python function that it calls, if there is one."""
+        """Python function that the event calls, if there is one."""
         action: Any = self.action
         return action if callable(action) else None
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments that were given."""
+        """Given arguments of the action."""
         names = ACTIONS[self.action].arguments if self.act is None else ()
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def write(self, rec: Any) -> None:
-        """Write it into an `EVENT` record."""
+        """Write an `EVENT` record."""
         if self.at_s is not None:
             rec["trigger"], rec["time_us"] = AT_TIME, self.time_us
         elif self.at_step is not None:

@@ -1,7 +1,7 @@
-"""Whether a scenario fits what it runs with: a fault that nothing applies is an error, never ignored.
+"""Check a scenario against the rest of the simulation: a fault that no model applies is an error, never ignored.
 
-`problems` is the one list of these rules. A spec file is checked by it table by table, as far as each is valid, and a
-simulation before its first boundary: what is not known yet is None and not checked.
+`problems` has all rules. It checks a spec file table by table, as far as the tables are valid, and a simulation before
+its first boundary. Facts that are not known are None; rules that depend on them are skipped.
 """
 
 from collections.abc import Collection, Iterable
@@ -14,34 +14,36 @@ from px4lockstep.scenario.events import Event
 from px4lockstep.scenario.scenario import Scenario, time_key
 from px4lockstep.scenario.signals import SIGNALS
 
-OWN_MODEL = "A model of your own can be told by a Python function: .do(...)"
+OWN_MODEL = "For a custom model, use a Python function: .do(...)"
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a scenario runs with. None: not known, so what depends on it is not checked."""
+    """Facts about the rest of the simulation. Facts that are not known are None."""
 
-    n_motors: int | None = None  # that can break; 0 if the plant is not a multirotor
+    n_motors: int | None = None  # motors that support faults; 0 if the plant is not a multirotor
     n_batteries: int | None = None
-    state: Collection[str] | None = None  # which of position, velocity and attitude it has
-    has_estimator: bool | None = None  # one that applies faults
-    autopilot: str = "the autopilot"  # what messages call it
+    state: Collection[str] | None = None  # which of position, velocity and attitude the plant has
+    has_estimator: bool | None = None  # an estimator that applies faults
+    autopilot: str = "the autopilot"  # name in messages
     has_autopilot: bool | None = None
     has_mission: bool | None = None
-    takes_sensor_faults: bool | None = None  # it flies by sensors that apply them
-    estimates_itself: bool | None = None  # by an estimator of its own, which faults of the estimate don't reach
+    takes_sensor_faults: bool | None = None  # the autopilot uses sensors that apply faults
+    estimates_itself: bool | None = (
+        None  # the autopilot has its own estimator, which faults of the estimate don't reach
+    )
     start_us: int | None = None
     has_ticks: bool | None = None  # the timeline has an autopilot axis
 
 
 def problems(scenario: Scenario, around: Surroundings) -> Found:
-    """Yield the key of each event that can't happen, or that nothing would apply, and what is wrong with it."""
+    """Yield the key and the error of each event that can't fire or would have no effect."""
     for key, event in scenario.keyed_events:
         time_us = event.time_us
         if time_us is not None and around.start_us is not None and time_us < around.start_us:
-            yield bad(time_key(key), event.at_s, f"is before the run starts, {around.start_us / 1e6}")
+            yield bad(time_key(key), event.at_s, f"is before the start of the run, {around.start_us / 1e6}")
         if event.at_step is not None and around.has_ticks is False:
-            yield bad((*key, "at_step"), event.at_step, "never comes: the timeline has no autopilot axis")
+            yield bad((*key, "at_step"), event.at_step, "never fires: the timeline has no autopilot axis")
         if event.when is not None and event.condition is None:
             yield from _signal_problems((*key, "when", "signal"), event.when.signal, around)
         if event.act is None:
@@ -56,7 +58,7 @@ def _signal_problems(key: Key, signal: str, around: Surroundings) -> Found:
         if around.n_batteries == 0:
             yield bad(key, signal, "can't be read: the plant has no batteries")
         elif around.has_ticks is False:
-            yield bad(key, signal, "is never measured: that needs an autopilot axis in the timeline")
+            yield bad(key, signal, "is never measured: the timeline has no autopilot axis")
     if signal == "mission_item" and around.has_autopilot is False:
         yield bad(key, signal, "can't be read: there is no autopilot")
 
@@ -67,41 +69,41 @@ def _action_problems(key: Key, event: Event, around: Surroundings) -> Found:
     if needs == MOTORS and around.n_motors == 0:
         yield bad(own, name, f"has no effect: the plant is not a multirotor. {OWN_MODEL}")
     elif needs == MOTORS and around.n_motors is not None and event.motor is not None and event.motor > around.n_motors:
-        text = f"is not there: the aircraft has {around.n_motors} motors; use 1 to {around.n_motors}"
+        text = f"does not exist: the aircraft has {around.n_motors} motors; use 1 to {around.n_motors}"
         yield bad((*key, "motor"), event.motor, text)
     elif needs == BATTERIES and around.n_batteries == 0:
         yield bad(own, name, f"has no effect: the plant has no power network. {OWN_MODEL}")
     elif needs == MISSION and around.has_mission is False:
-        yield key, f"{dotted(key)} starts the mission, and {around.autopilot} has none; give it one"
+        yield key, f"{dotted(key)} starts the mission, but {around.autopilot} has no mission; give it one"
     elif event.sensor is not None:
         yield from _sensor_problems((*key, "sensor"), event.sensor, around)
     elif needs == ESTIMATOR and around.estimates_itself and name.startswith("estimate_"):
-        yield bad(own, name, f"has no effect: {around.autopilot} estimates by itself; use sensor_fault")
+        yield bad(own, name, f"has no effect: {around.autopilot} has its own estimator; use sensor_fault")
     if (needs == ESTIMATOR or event.sensor == "estimate") and around.has_estimator is False:
         yield bad(
             own,
             name,
-            "has no effect: there is no estimator that applies it; give the simulation an Estimator, or one of your "
-            "own that reads `bus.scenario` and says so, `applies_estimate_faults = True`",
+            "has no effect: there is no estimator that applies it; give the simulation an Estimator, or a custom one "
+            "that reads `bus.scenario` and sets `applies_estimate_faults = True`",
         )
 
 
 def _sensor_problems(key: Key, sensor: str, around: Surroundings) -> Found:
-    """Yield what is wrong with a sensor that breaks: the estimate is the only one without sensors."""
+    """Check the sensor of a sensor fault: without modelled sensors, only the estimate can fail."""
     if sensor != "estimate" and around.takes_sensor_faults is False:
         yield bad(
             key,
             sensor,
-            "has no effect: no model applies it; allowed is estimate, unless the autopilot reads sensors and declares "
-            "it: `Capabilities(takes_sensor_faults=True)`",
+            "has no effect: no model applies it; use 'estimate', or an autopilot that reads sensors and declares "
+            "`Capabilities(takes_sensor_faults=True)`",
         )
     if sensor == "estimate" and around.estimates_itself:
         others = ", ".join(name for name in SENSOR_BITS if name != "estimate")
-        yield bad(key, sensor, f"has no effect: no model applies it; allowed is {others}")
+        yield bad(key, sensor, f"has no effect: no model applies it; allowed are {others}")
 
 
 def raise_if_any(found: Iterable[tuple[Key, str]]) -> None:
-    """Raise all problems of a scenario, if there are any, as one `InputError` with the key of the first."""
+    """Raise all errors of a scenario, if any, as one `InputError` with the key of the first."""
     if listed := list(found):
         lines = [text for _, text in listed]
         header = f"the scenario has {len(lines)} errors:"

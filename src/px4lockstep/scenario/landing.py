@@ -1,13 +1,13 @@
-"""Landed or crashed or neither, from the true state.
+"""Detection of landings and crashes from the true state.
 
     landed    h <= 0.05 m  and  |v_z| < 0.2 m/s
 
-with the height h of the centre of mass above where it stands: the ground is at z = 0, and legs hold it higher. From
-0.5 s after a mission begins (asked for, and armed) until the vehicle has been above 1 m it is forced to false: the
-autopilot may begin the take-off on the ground, and its landing is seen later. Not if it has given the mission up.
+h is the height of the centre of mass above its height at rest: the ground is at z = 0, and legs hold it higher. From
+0.5 s after the mission begins (requested and armed) until the vehicle has been above 1 m, `landed` is forced to false,
+so that the autopilot can take off from the ground. This does not apply once the autopilot has abandoned the mission.
 
-A crash is to touch the ground faster than 3 m/s, in any direction, at the last boundary before. A drop of half a metre
-is none; nothing lands on purpose at more than MPC_Z_VEL_MAX_DN, 1.5 m/s.
+A crash is a ground contact with a speed above 3 m/s, in any direction, at the last boundary before it. A drop of half a
+metre is not a crash; intentional landings are slower than MPC_Z_VEL_MAX_DN, 1.5 m/s.
 """
 
 from px4lockstep.jit import kernel, record
@@ -18,26 +18,26 @@ TAKEOFF_GRACE_US = 500_000
 TAKEN_OFF_M = 1.0
 CRASH_M_S = 3.0
 CRASH_ENDS, CRASH_LIES = 1, 2
-"""What `bus.scenario.crashed` says of a vehicle that has hit the ground: the run ends there, or goes on."""
+"""Values of `bus.scenario.crashed` after a crash: the run ends, or continues."""
 MISSION_STATE = 3
-"""What an autopilot that flies a mission tells, as PX4 does; one that tells more has given it up."""
+"""The navigation state of PX4 in a mission; an autopilot with a higher one has abandoned the mission."""
 
 LANDING = record(
     [
-        ("mission others", "i8"),  # requests at the boundary before
-        ("is_asked", "i8"),  # for the mission, and for nothing else since
-        ("is_begun", "i8"),  # asked for, and armed
+        ("mission others", "i8"),  # requests at the previous boundary
+        ("is_asked", "i8"),  # the mission is the latest request
+        ("is_begun", "i8"),  # the mission is requested, and the vehicle is armed
         ("begun_us", "i8"),
-        ("has_taken_off", "i8"),  # since then
-        ("is_airborne", "i8"),  # at the boundary before
-        ("speed2", "f8"),  # squared, at the boundary before [m²/s²]
+        ("has_taken_off", "i8"),  # since the mission began
+        ("is_airborne", "i8"),  # at the previous boundary
+        ("speed2", "f8"),  # speed squared at the previous boundary [m²/s²]
     ]
 )
 
 
 @kernel
 def watch_requests(landing, t_us, out):
-    """Note when a mission begins: when it is asked for and the vehicle is armed."""
+    """Record when a mission begins: when it is requested and the vehicle is armed."""
     if out.return_home + out.land > landing.others or (out.arm == 0 and landing.is_begun != 0):
         landing.is_asked = 0
     if out.mission > landing.mission:
@@ -55,7 +55,7 @@ def watch_requests(landing, t_us, out):
 
 @kernel
 def is_landed(landing, t_us, out, nav_state, height_m, down_m_s):
-    """Return 1 if the vehicle has landed, else 0; to be asked at every boundary."""
+    """Return 1 if the vehicle has landed, else 0; call it at every boundary."""
     watch_requests(landing, t_us, out)
     if height_m > TAKEN_OFF_M:
         landing.has_taken_off = 1
@@ -67,7 +67,7 @@ def is_landed(landing, t_us, out, nav_state, height_m, down_m_s):
 
 @kernel
 def is_crash(landing, state, height_m, i_vel):
-    """Return 1 if the vehicle hits the ground, else 0; to be asked at every boundary."""
+    """Return 1 if the vehicle crashes into the ground, else 0; call it at every boundary."""
     vn, ve, vd = state.x[i_vel], state.x[i_vel + 1], state.x[i_vel + 2]
     was_airborne, before = landing.is_airborne, landing.speed2
     is_down = height_m <= 0.0

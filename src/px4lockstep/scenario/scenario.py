@@ -1,10 +1,10 @@
-"""The scenario of a flight: a list of events, built by calls, from events or from the tables of a spec file.
+"""The scenario of a flight: a list of events, built by method calls, from events or from the tables of a spec file.
 
     scenario = Scenario().at(1.0).arm().at(2.0).start_mission().when("altitude_m", above=10.0).disable_motor(2)
     scenario = Scenario(arm_time_s=1.0, events=[Event(at_s=2.0, action="start_mission")])
 
-Each call returns a new scenario. Events that happen at the same boundary happen in the order of the list, after those
-of `arm_time_s` and `mission_time_s`.
+Each call returns a new scenario. Events at the same boundary fire in the order of the list, after those of `arm_time_s`
+and `mission_time_s`.
 """
 
 import functools
@@ -26,7 +26,7 @@ from px4lockstep.scenario.stage import MAX_EVENTS, NOT_ASKED, look_ahead
 from px4lockstep.timebase import check_us
 
 MAX_LISTED = MAX_EVENTS - 2
-"""Two events are kept for `arm_time_s` and `mission_time_s`."""
+"""Maximum number of events; two are reserved for `arm_time_s` and `mission_time_s`."""
 
 
 def _not_too_many(events: Any) -> Any:
@@ -42,47 +42,47 @@ def _request(action: str, at_s: float) -> Event:
 
 
 def time_key(key: Key) -> Key:
-    """Return the key of the time of an event: that of `arm_time_s` and `mission_time_s` is a time itself."""
+    """Return the key of the time of an event; `arm_time_s` and `mission_time_s` are times themselves."""
     return (*key, "at_s") if "events" in key else key
 
 
 class Scenario(Part, where="scenario", stage="scenario"):
-    """What happens to the flight."""
+    """Requests to the autopilot, wind steps and faults during the flight."""
 
     arm_time_s: Seconds | None = entry(
-        None, "When to arm. Left out: 1.0 if there is a mission and no event arms, else never.", "s"
+        None, "Time to arm. Default: 1.0 if there is a mission and no event arms, otherwise never.", "s"
     )
     mission_time_s: Seconds | None = entry(
-        None, "When to start the mission. Left out: 2.0 if there is a mission and no event starts it, else never.", "s"
+        None, "Time to start the mission. Default: 2.0 if there is one and no event starts it, otherwise never.", "s"
     )
     ends_at_crash: bool = entry(
-        True, "Whether a crash ends the run. If not, the run goes on; its outcome is `crashed` all the same."
+        True, "Whether a crash ends the run. If not, the run continues; its outcome is still `crashed`."
     )
     events: Annotated[tuple[Event, ...], BeforeValidator(_not_too_many)] = entry(
-        (), f"Events, at most {MAX_LISTED}. At the same time they happen in this order."
+        (), f"Events, at most {MAX_LISTED}. Events at the same time fire in this order."
     )
 
     # -- triggers --------------------------------------------------------------------------------------------------
 
     def at(self, seconds: float) -> "Then":
-        """Let the next action happen at a time, which must be whole microseconds and a boundary of the timeline."""
+        """Trigger the next action at a time, which must be a whole number of microseconds and a boundary."""
         return Then(self, {"at_s": seconds})
 
     def at_us(self, time_us: int) -> "Then":
-        """Let the next action happen at a time in microseconds."""
+        """Trigger the next action at a time in microseconds."""
         return Then(self, {"at_s": check_us(f"scenario.events[{len(self.events)}].at_us", time_us) / 1e6})
 
     def at_step(self, step: int) -> "Then":
-        """Let the next action happen at a tick of the autopilot, counted from 0."""
+        """Trigger the next action at an autopilot tick, counted from 0."""
         return Then(self, {"at_step": step})
 
     def when(self, signal: str | Condition, *, above: float | None = None, below: float | None = None) -> "Then":
-        """Let the next action happen at the first boundary at which a condition holds.
+        """Trigger the next action at the first boundary at which a condition holds.
 
         Args:
-            signal: The name of a signal, with `above` or `below`; or a function `condition(time_us, inputs)`.
-            above: The signal must be greater than this.
-            below: The signal must be less than this.
+            signal: Name of a signal, with `above` or `below`; or a function `condition(time_us, inputs)`.
+            above: Threshold that the signal must exceed.
+            below: Threshold that the signal must fall below.
         """
         if callable(signal):
             if above is not None or below is not None:
@@ -103,16 +103,16 @@ class Scenario(Part, where="scenario", stage="scenario"):
 
     @property
     def keyed_events(self) -> tuple[tuple[Key, Event], ...]:
-        """All events in their order, each with the key of the spec file that makes it."""
+        """All events in order, each with its key in the spec file."""
         requests = (("arm_time_s", "arm", self.arm_time_s), ("mission_time_s", "start_mission", self.mission_time_s))
         first = [(("scenario", name), _request(action, at_s)) for name, action, at_s in requests if at_s is not None]
         return (*first, *((("scenario", "events", i), event) for i, event in enumerate(self.events)))
 
     def to_data(self) -> list[dict[str, Any]]:
-        """Return the events as tables, which `Scenario(events=...)` takes.
+        """Return the events as tables, which `Scenario(events=...)` accepts.
 
         Raises:
-            InputError: If an event has a Python function, which no table can hold.
+            InputError: If an event has a Python function, which can't be written as data.
         """
         for i, event in enumerate(self.events):
             if event.condition is not None or event.act is not None:
@@ -120,7 +120,7 @@ class Scenario(Part, where="scenario", stage="scenario"):
         return [event.model_dump(mode="json", exclude_none=True) for event in self.events]
 
     def times_us(self, end_us: int | None = None) -> tuple[int, ...]:
-        """Return the times of events, in order and each once; up to the end of a run, if it is given.
+        """Return the sorted times of events without duplicates, up to the end of the run if it is given.
 
         They must be boundaries: `Timeline(..., scenario=Explicit(scenario.times_us()))`.
         """
@@ -130,7 +130,7 @@ class Scenario(Part, where="scenario", stage="scenario"):
     # -- running ---------------------------------------------------------------------------------------------------
 
     def python_objects(self) -> dict[str, Any]:
-        """Return the objects behind Python functions, whose attributes a snapshot must copy, by event."""
+        """Return the objects behind Python functions by event; a snapshot must copy their attributes."""
         found = {}
         for key, event in self.keyed_events:
             for name, function in (("condition", event.condition), ("action", event.act)):
@@ -140,7 +140,7 @@ class Scenario(Part, where="scenario", stage="scenario"):
         return found
 
     def write(self, rec: Any, plant: Any) -> None:
-        """Write the scenario into an array of one `SCENARIO` record, before its first boundary."""
+        """Write an array of one `SCENARIO` record, before the first boundary."""
         rec[...] = 0
         rec["count"] = len(self.keyed_events)
         for name, group, size in (("i_pos", POS, 3), ("i_vel", VEL, 3), ("i_att", ATT, 4)):
@@ -157,7 +157,7 @@ class Scenario(Part, where="scenario", stage="scenario"):
 
 
 def _plain(name: str) -> "Callable[[Then], Scenario]":
-    """Return the method that adds an action without arguments."""
+    """Return a method that adds an action without arguments."""
 
     def add(then: "Then") -> Scenario:
         return then._add(name)
@@ -168,7 +168,7 @@ def _plain(name: str) -> "Callable[[Then], Scenario]":
 
 @dataclass(frozen=True)
 class Then:
-    """A trigger that waits for its action; each method returns the scenario with the event added."""
+    """A trigger without an action; each method returns the scenario with the completed event added."""
 
     scenario: Scenario
     trigger: dict[str, Any]
@@ -187,30 +187,30 @@ class Then:
     disconnect_battery = _plain("disconnect_battery")
     reconnect_battery = _plain("reconnect_battery")
     estimate_dropout = _plain("estimate_dropout")
-    clear_estimate_faults = _plain("clear_estimate_faults")  # not the hold: that is `clear_sensor_fault("estimate")`
+    clear_estimate_faults = _plain("clear_estimate_faults")  # the hold is cleared by `clear_sensor_fault("estimate")`
 
     def wind_step(self, vel_ned: Sequence[float]) -> Scenario:
-        """Set the wind that is added to the wind source's [m/s]."""
+        """Set a wind [m/s] that is added to the wind model's."""
         return self._add("wind_step", vel_ned=vel_ned)
 
     def disable_motor(self, motor: int) -> Scenario:
-        """Take a motor's duty away; it coasts. Motors are counted from 1."""
+        """Set the duty of a motor to 0; the rotor coasts. Motors are counted from 1."""
         return self._add("disable_motor", motor=motor)
 
     def restore_motor(self, motor: int) -> Scenario:
-        """Mend a motor: no longer disabled, stuck or weak."""
+        """Clear all faults of a motor: disabled, stuck and thrust loss."""
         return self._add("restore_motor", motor=motor)
 
     def thrust_loss(self, motor: int, fraction: float) -> Scenario:
-        """Take a fraction of a rotor's thrust away; its torque stays."""
+        """Remove a fraction of a rotor's thrust; its torque stays."""
         return self._add("thrust_loss", motor=motor, fraction=fraction)
 
     def stuck_motor(self, motor: int, duty: float | None = None) -> Scenario:
-        """Let an ESC apply a duty whatever it is told: by default the one it applies at that moment."""
+        """Fix the duty of an ESC, regardless of the command; by default at its value at the time of the event."""
         return self._add("stuck_motor", motor=motor, duty=duty)
 
     def sensor_fault(self, sensor: str) -> Scenario:
-        """Set the fault of a sensor; of `estimate`, the estimate is held as it is."""
+        """Set the fault of a sensor; the fault of `estimate` freezes the estimate."""
         return self._add("sensor_fault", sensor=sensor)
 
     def clear_sensor_fault(self, sensor: str) -> Scenario:
@@ -225,7 +225,7 @@ class Then:
         yaw_rad: float | None = None,
         omega_body: Sequence[float] | None = None,
     ) -> Scenario:
-        """Set an error that is added to the estimate; what is not given is 0."""
+        """Set an error that is added to the estimate; omitted components are 0."""
         return self._add("estimate_bias", pos_ned=pos_ned, vel_ned=vel_ned, yaw_rad=yaw_rad, omega_body=omega_body)
 
     def estimate_drift(
@@ -236,18 +236,18 @@ class Then:
         yaw_rad: float | None = None,
         omega_body: Sequence[float] | None = None,
     ) -> Scenario:
-        """Set an error that grows by so much per second; what is not given is 0."""
+        """Set the rate per second at which an error of the estimate grows; omitted components are 0."""
         return self._add("estimate_drift", pos_ned=pos_ned, vel_ned=vel_ned, yaw_rad=yaw_rad, omega_body=omega_body)
 
     def do(self, act: Act) -> Scenario:
         """Call a function `act(time_us, inputs, outputs)`; outputs are the scenario's part of the bus."""
         if not callable(act):
-            raise InputError(f"scenario.events[{len(self.scenario.events)}] does {act!r}; it must be a function")
+            raise InputError(f"scenario.events[{len(self.scenario.events)}].do({act!r}): it must be a function")
         return self._add(act)
 
 
 def _owner(function: Callable[..., Any]) -> Any:
-    """Return the object whose attributes a function may keep its state in: a method's, or itself if it is one."""
+    """Return the object whose attributes may hold the state of a function: that of a method, or a callable object."""
     if isinstance(function, functools.partial):
         return _owner(function.func)
     if isinstance(function, MethodType):

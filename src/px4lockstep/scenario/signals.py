@@ -1,4 +1,4 @@
-"""Signals that a condition can watch: time, the true state, batteries as measured, the autopilot's mission item."""
+"""Signals for conditions: time, the true state, measured batteries, and the autopilot's mission item."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ TIME_S, ALTITUDE_M, SPEED_M_S, BATTERY_REMAINING, BATTERY_VOLTAGE_V, DISTANCE_HO
 
 @dataclass(frozen=True)
 class Signal:
-    """A signal: its number in the `EVENT` record, its unit, what it is, and the part of the state that it needs."""
+    """A signal: its number in the `EVENT` record, unit, description, and the part of the state that it needs."""
 
     number: int
     unit: str
@@ -22,21 +22,21 @@ class Signal:
 SIGNALS = {
     "time_s": Signal(TIME_S, "s", "simulated time"),
     "altitude_m": Signal(ALTITUDE_M, "m", "height above the origin", "position"),
-    "speed_m_s": Signal(SPEED_M_S, "m/s", "speed, climbing included", "velocity"),
-    "battery_remaining": Signal(BATTERY_REMAINING, "1", "remaining charge as measured, of the battery with least"),
-    "battery_voltage_v": Signal(BATTERY_VOLTAGE_V, "V", "voltage as measured, of the battery with least"),
+    "speed_m_s": Signal(SPEED_M_S, "m/s", "3D speed", "velocity"),
+    "battery_remaining": Signal(BATTERY_REMAINING, "1", "lowest measured state of charge of all batteries"),
+    "battery_voltage_v": Signal(BATTERY_VOLTAGE_V, "V", "lowest measured voltage of all batteries"),
     "distance_home_m": Signal(DISTANCE_HOME_M, "m", "horizontal distance from the origin", "position"),
-    "mission_item": Signal(MISSION_ITEM, "1", "present item of the mission, counted from 0"),
+    "mission_item": Signal(MISSION_ITEM, "1", "current mission item, counted from 0"),
     "tilt_deg": Signal(TILT_DEG, "deg", "angle between the body's z axis and down", "attitude"),
 }
-"""All signals by the name that a condition gives them; metrics have the same names for those of the state."""
+"""All signals by name; metrics use the same names for signals of the state."""
 
 DEGREES_PER_RADIAN = 180.0 / math.pi
 
 
 @kernel
 def length(state, i, count):
-    """Return the length of a vector in the state."""
+    """Return the length of a vector in a state."""
     total = 0.0
     for j in range(i, i + count):
         total += state.x[j] * state.x[j]
@@ -45,14 +45,14 @@ def length(state, i, count):
 
 @kernel
 def tilt_deg(x, y):
-    """Return the angle between the body's z axis and down, from two components of the attitude."""
+    """Return the angle between the body's z axis and down from the quaternion components x and y."""
     cosine = 1.0 - 2.0 * (x * x + y * y)
     return acos(min(max(cosine, -1.0), 1.0)) * DEGREES_PER_RADIAN
 
 
 @kernel
 def least_of_batteries(scenario, signal, ticks, bus):
-    """Return the least remaining charge or voltage of all batteries; NaN before the first measurement."""
+    """Return the lowest remaining charge or voltage of all batteries; NaN before the first measurement."""
     if ticks == 0:
         return math.nan
     least = math.inf
@@ -64,7 +64,7 @@ def least_of_batteries(scenario, signal, ticks, bus):
 
 @kernel
 def read_signal(scenario, signal, t_us, ticks, state, bus):
-    """Return a signal as it is now; `scenario` says where the parts of the state start."""
+    """Return the current value of a signal; `scenario` has the start indices of the parts of the state."""
     if signal == TIME_S:
         return float(t_us) / 1e6
     elif signal == ALTITUDE_M:

@@ -1,8 +1,8 @@
-"""The scenario at a boundary: events that are due, in the order of their list; then if the vehicle landed or crashed.
+"""The scenario stage at a boundary: fire due events in list order, then detect landings and crashes.
 
-An event fires once: at a time, at a tick of the autopilot, or at the first boundary at which its condition holds. What
-can't be compiled, a condition or an action in Python, is asked for: the stage returns the event's number, the engine
-answers, and the stage goes on where it was. While nothing is due, a boundary costs the comparison of two times.
+An event fires once: at a time, at an autopilot tick, or at the first boundary at which its condition holds. For a
+condition or an action in Python, the stage returns the number of the event, the engine calls the function, and the
+stage resumes. While no event is due, a boundary costs the comparison of two times.
 """
 
 from px4lockstep.jit import kernel, record
@@ -12,9 +12,9 @@ from px4lockstep.scenario.signals import read_signal
 
 MAX_EVENTS = 64
 
-AT_TIME, AT_STEP, WHEN_ABOVE, WHEN_BELOW, WHEN_CALLED = range(5)  # called: a Python function says so
+AT_TIME, AT_STEP, WHEN_ABOVE, WHEN_BELOW, WHEN_CALLED = range(5)  # WHEN_CALLED: a Python function decides
 
-# What Python says to an event that it was asked for: its condition does not hold, or does, or its action is done.
+# Answer of Python for an event: its condition does not hold, or holds, or its action is done.
 NOT_ASKED, ASKED, DECLINED, HOLDS, ACTED = range(5)
 
 NOBODY = -1
@@ -23,18 +23,18 @@ NEVER = 2**62
 SCENARIO = record(
     [
         ("count", "i8"),
-        ("i_pos i_vel i_att", "i8"),  # where parts of the state start; -1 if the plant has none
+        ("i_pos i_vel i_att", "i8"),  # start indices in the state; -1 if the plant has no such part
         ("n_batteries", "i8"),
-        ("on_crash", "i8"),  # what `bus.scenario.crashed` becomes: 0 without ground, `CRASH_ENDS` or `CRASH_LIES`
-        ("rest_m", "f8"),  # height of the centre of mass when it stands
+        ("on_crash", "i8"),  # `bus.scenario.crashed` after a crash: 0 without ground, `CRASH_ENDS` or `CRASH_LIES`
+        ("rest_m", "f8"),  # height of the centre of mass at rest on the ground
         ("events", EVENT, MAX_EVENTS),
-        # From here on, what changes as a run goes on.
+        # The following fields change during a run.
         ("is_fired", "i8", MAX_EVENTS),
-        ("next_us next_step", "i8"),  # of the events not yet fired
+        ("next_us next_step", "i8"),  # earliest of the events not yet fired
         ("n_watched", "i8"),  # conditions not yet met
-        ("asked", "i8"),  # the event that Python is asked for
+        ("asked", "i8"),  # number of the event that waits for Python
         ("answer", "i8"),
-        ("has_changed", "i8"),  # the outputs may differ from those at the boundary before
+        ("has_changed", "i8"),  # the outputs may differ from those at the previous boundary
         ("landing", LANDING),
     ],
     state="is_fired next_us next_step n_watched asked answer has_changed landing",
@@ -44,7 +44,7 @@ SCENARIO = record(
 
 @kernel
 def look_ahead(scenario):
-    """Find what is next among the events not yet fired."""
+    """Find the earliest of the events not yet fired."""
     scenario.next_us = NEVER
     scenario.next_step = NEVER
     scenario.n_watched = 0
@@ -61,7 +61,7 @@ def look_ahead(scenario):
 
 @kernel
 def is_due(scenario, event, t_us, ticks, is_tick, state, bus):
-    """Return whether an event happens at this boundary, as far as compiled code can tell."""
+    """Return whether an event without a Python condition fires at this boundary."""
     if event.trigger == AT_TIME:
         return t_us == event.time_us
     elif event.trigger == AT_STEP:
@@ -72,7 +72,7 @@ def is_due(scenario, event, t_us, ticks, is_tick, state, bus):
 
 @kernel
 def fire(scenario, i):
-    """Note that an event has happened."""
+    """Mark an event as fired."""
     scenario.is_fired[i] = 1
     scenario.has_changed = 1
     look_ahead(scenario)
@@ -80,7 +80,7 @@ def fire(scenario, i):
 
 @kernel
 def ask(scenario, i):
-    """Note that Python is asked for an event, and return its number."""
+    """Mark an event as waiting for Python, and return its number."""
     scenario.asked = i
     scenario.answer = ASKED
     return i
@@ -88,7 +88,7 @@ def ask(scenario, i):
 
 @kernel
 def run_events(scenario, t_us, ticks, is_tick, state, inputs, plant, bus):
-    """Fire what is due; return the number of an event that needs Python, or `NOBODY`."""
+    """Fire due events; return the number of an event that needs Python, or `NOBODY`."""
     first = 0
     if scenario.answer != NOT_ASKED:
         i = scenario.asked
@@ -113,10 +113,10 @@ def run_events(scenario, t_us, ticks, is_tick, state, inputs, plant, bus):
 
 @kernel
 def step_scenario(scenario, t_us, ticks, is_tick, state, inputs, plant, bus):
-    """Run the scenario at a boundary, or go on with it: write its part of the bus.
+    """Run or resume the scenario at a boundary: write its part of the bus.
 
-    `ticks` is how many times the autopilot has ticked before, `inputs` what is held for the plant since the boundary
-    before. Return the number of an event that needs Python, to be called again after, or `NOBODY`.
+    `ticks` is the number of previous autopilot ticks; `inputs` are the plant inputs held since the previous boundary.
+    Return the number of an event that needs Python, after which this must be called again, or `NOBODY`.
     """
     if t_us >= scenario.next_us or scenario.n_watched > 0 or (is_tick != 0 and ticks >= scenario.next_step):
         asked = run_events(scenario, t_us, ticks, is_tick, state, inputs, plant, bus)

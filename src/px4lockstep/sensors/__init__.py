@@ -1,4 +1,4 @@
-"""The sensors of a flight controller, from the true state: what an autopilot with an estimator of its own is fed."""
+"""Sensors of a flight controller, computed from the true state, for autopilots with their own estimator."""
 
 from px4lockstep.sensors.airspeed import Airspeed
 from px4lockstep.sensors.barometer import Barometer

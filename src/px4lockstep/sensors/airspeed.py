@@ -1,14 +1,15 @@
-"""An airspeed sensor: the differential pressure of a pitot tube along the body's x axis.
+"""Airspeed sensor: the differential pressure of a pitot tube along the body's x axis.
 
     z = 1/2 ρ u |u| + b + σ ξ,    u = velocity through the air along x
 
-Without compressibility, which adds a fraction M² / 4: 2 % at 100 m/s. The tube's direction is exact, and air that comes
-from behind gives a negative pressure. A multirotor has none by default. The scenario has no fault for it.
+Compressibility is neglected; it would add a fraction M² / 4, or 2 % at 100 m/s. The alignment of the tube is exact, and
+air from behind gives a negative pressure. A multirotor has no airspeed sensor by default. Scenarios have no fault for
+it.
 
 Reference:
     Defaults: Measurement Specialties (TE Connectivity), 4525DO datasheet: 14 bits, total error band less than 1 % of
-    the span, taken as three standard deviations of the offset. ±1 psi (6895 Pa) are 80 % of the counts, as PX4's driver
-    ms4525do has it. Noise: two of its steps, assumed; the datasheet has none.
+    the span, taken as three standard deviations of the offset. ±1 psi (6895 Pa) is 80 % of the counts, as in PX4's
+    driver ms4525do. Noise: two steps, assumed, because the datasheet does not specify it.
 """
 
 from typing import Any, ClassVar
@@ -37,7 +38,7 @@ AIRSPEED_STATE = record([("samples", "i8"), ("pressure_pa", "f8")], limits={"sam
 
 @kernel
 def step_airspeed(airspeed, state, inputs):
-    """Take a sample if one is due; return whether there is one."""
+    """Take a sample if one is due; return whether there is a new one."""
     if airspeed.is_on == 0 or not is_due(airspeed.period_us, inputs.elapsed_us, state.samples):
         return False
     sample = state.samples
@@ -53,7 +54,7 @@ def step_airspeed(airspeed, state, inputs):
 
 
 class Airspeed(Sensor, where="px4.sitl.sensors.airspeed"):
-    """Airspeed sensor, a pitot tube along the body's x axis. Left out: none."""
+    """Airspeed sensor, a pitot tube along the body's x axis. Without this table there is none."""
 
     errors: ClassVar[str] = "noise_sigma_pa offset_sigma_pa resolution_pa"
 

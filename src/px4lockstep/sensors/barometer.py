@@ -1,19 +1,19 @@
-"""A barometer: the static pressure of the standard atmosphere, and what disturbs it.
+"""Barometer: the static pressure of the standard atmosphere with errors.
 
     z = p(h) + k 1/2 ρ |v_air|² + b + d + σ ξ
     d ← φ d + σ_d sqrt(1 - φ²) ξ_d,    φ = exp(-T / τ)
 
-k is the static pressure error, as a fraction of the dynamic pressure: where air flows past the housing, the pressure in
-it is not that of the air around. b is drawn once per run, d is a Gauss-Markov process that starts at 0: weather, and a
-housing that warms up. The pressure altitude is that of the standard atmosphere for z.
+k is the static pressure error as a fraction of the dynamic pressure: airflow past the housing changes the pressure
+inside. b is drawn once per run; d is a Gauss-Markov process that starts at 0 and stands for weather and a housing that
+warms up. The pressure altitude is that of the standard atmosphere for z.
 
-The standard's lowest layer is continued below sea level, to -5 km, where `environment/atmosphere.py` holds the
-values of sea level. The temperature is that of the standard, not of a board that is warmer.
+The lowest layer of the standard is extrapolated below sea level to -5 km, where `environment/atmosphere.py` holds the
+values at sea level. The temperature is that of the standard, although a real board is warmer.
 
 References:
     U.S. Standard Atmosphere, 1976, NOAA-S/T 76-1562, whose tables begin at -5 km.
     Defaults: TE Connectivity, MS5611-01BA03 datasheet: 10 to 1200 mbar, resolution 0.027 mbar at the oversampling of
-    1024, which PX4's driver sets, taken as the noise; accuracy ±1.5 mbar at 25 °C and 750 mbar, taken as three standard
+    1024 that PX4's driver sets, taken as the noise; accuracy ±1.5 mbar at 25 °C and 750 mbar, taken as three standard
     deviations; results in steps of 0.01 mbar.
 """
 
@@ -66,7 +66,7 @@ def static_pressure_pa(alt_msl_m):
 
 @kernel
 def pressure_altitude_m(static_pa):
-    """Return the altitude at which the standard atmosphere has a pressure above 0: the inverse of the above."""
+    """Return the altitude of a pressure above 0 in the standard atmosphere: the inverse of `static_pressure_pa`."""
     if static_pa < atmosphere.TROPOPAUSE_PRESSURE_PA:
         return atmosphere.TROPOPAUSE_M - log(static_pa / atmosphere.TROPOPAUSE_PRESSURE_PA) / atmosphere.SCALE_PER_M
     ratio = pow(static_pa / SEA_LEVEL_PRESSURE_PA, ALTITUDE_EXPONENT)
@@ -83,7 +83,7 @@ def air_temperature_c(alt_msl_m):
 
 @kernel
 def step_barometer(baro, state, inputs):
-    """Take a sample if one is due; return whether there is one."""
+    """Take a sample if one is due; return whether there is a new one."""
     elapsed_us = inputs.elapsed_us
     if not sensor.is_due(baro.period_us, elapsed_us, state.samples):
         return False
@@ -111,7 +111,7 @@ def step_barometer(baro, state, inputs):
 
 
 class Barometer(Sensor, where="px4.sitl.sensors.baro"):
-    """Barometer."""
+    """Barometer with noise, offset, drift and static pressure error."""
 
     errors: ClassVar[str] = "noise_sigma_pa offset_sigma_pa drift_sigma_pa resolution_pa"
     size_key: ClassVar[str] = "fault_size_pa"
@@ -119,15 +119,15 @@ class Barometer(Sensor, where="px4.sitl.sensors.baro"):
     period_us: int = sensor.period_entry(20_000)
     noise_sigma_pa: float = entry(
         2.7,
-        "Standard deviation of the white noise of each sample. PX4 treats a value that never changes as a failure.",
+        "Standard deviation of the white noise of each sample. PX4 treats a constant value as a failure.",
         "Pa",
         ge=0.0,
     )
     offset_sigma_pa: float = entry(50.0, sensor.OFFSET_SIGMA, "Pa", ge=0.0)
-    drift_sigma_pa: float = entry(5.0, "Standard deviation of the drift, once it has built up.", "Pa", ge=0.0)
+    drift_sigma_pa: float = entry(5.0, "Steady-state standard deviation of the drift.", "Pa", ge=0.0)
     drift_tau_s: float = entry(600.0, "Correlation time of the drift.", "s", gt=0.0)
     static_error: float = entry(
-        0.0, "Static pressure error, as a fraction of the dynamic pressure; negative for suction.", ge=-1.0, le=1.0
+        0.0, "Static pressure error as a fraction of the dynamic pressure; negative for suction.", ge=-1.0, le=1.0
     )
     lowest_pa: float = entry(1_000.0, "Lower end of the measuring range.", "Pa", gt=0.0)
     highest_pa: float = entry(120_000.0, "Upper end of the measuring range.", "Pa", gt=0.0)
@@ -138,9 +138,9 @@ class Barometer(Sensor, where="px4.sitl.sensors.baro"):
     )
 
     def check(self) -> Found:
-        """Yield what is wrong with the range and the fault."""
+        """Check the measuring range and the size of the fault."""
         if self.lowest_pa >= self.highest_pa:
-            yield misfit("lowest_pa", self.lowest_pa, f"is not below highest_pa = {self.highest_pa}; give a range")
+            yield misfit("lowest_pa", self.lowest_pa, f"is not below highest_pa = {self.highest_pa}; it must be")
         yield from super().check()
 
     def write(self, rec: Any, at: Installation) -> None:

@@ -1,22 +1,22 @@
-"""A GPS receiver: position and velocity, late, with an error of the position that wanders.
+"""GPS receiver: delayed position and velocity, with a correlated position error.
 
     z = p + c + σ_w ξ,    c ← φ c + σ_c sqrt(1 - φ²) ξ_c,    φ = exp(-T / τ)
     z_v = v + σ_v ξ_v
 
-A measurement of an epoch (every period, from the first tick on) comes out at the first tick that is `latency_us` or
-more later. c, the error of orbits, clocks and ionosphere, has its stationary distribution from the start: a receiver
-knows the home no better than any other place. Latitude and longitude are those of `environment/projection.py`, in units
-of 1e-7 deg (11 mm), as the message has them. The error of the velocity is white.
+The measurement of an epoch (every period, from the first tick on) is published at the first tick that is at least
+`latency_us` later. c, the error of orbits, clocks and ionosphere, has its stationary distribution from the start, so it
+is not zero at home either. Latitude and longitude are those of `environment/projection.py`, in the units of the
+message, 1e-7 deg (11 mm). The velocity error is white.
 
-A fault by dropout is a message without a fix: type 1, no satellites, accuracies unknown, position and velocity held.
+A dropout fault gives a message without a fix: type 1, no satellites, unknown accuracies, position and velocity held.
 
 References:
     B. W. Parkinson, J. J. Spilker (ed.), Global Positioning System: theory and applications I, AIAA (1996), chapter
-    11: the parts of the error of the position. P. S. Maybeck, Stochastic Models, Estimation, and Control, vol. 1,
-    Academic Press (1979), section 4.11: the Gauss-Markov process.
-    Defaults: assumed, for a receiver like u-blox's NEO-M9N, whose makers of boards say 1.5 m: 2.0 m CEP, which is
-    σ = 2.0 m / 1.1774 = 1.7 m along each axis, vertically 1.5 times as much, and 0.05 m/s. Latency: the default of
-    PX4's parameter EKF2_GPS_DELAY, 110 ms, which stock PX4's host sets to what the latency is.
+    11: components of the position error. P. S. Maybeck, Stochastic Models, Estimation, and Control, vol. 1, Academic
+    Press (1979), section 4.11: the Gauss-Markov process.
+    Defaults: assumed, for a receiver like the u-blox NEO-M9N, for which board makers claim 1.5 m: 2.0 m CEP, which is
+    σ = 2.0 m / 1.1774 = 1.7 m along each axis, 1.5 times that vertically, and 0.05 m/s. Latency: 110 ms, the default of
+    the PX4 parameter EKF2_GPS_DELAY, which the host of stock PX4 sets to the configured latency.
 """
 
 import math
@@ -42,13 +42,13 @@ VELOCITY_LANE = np.int64(3)
 FIX_3D = 3
 NO_FIX = 1
 UNKNOWN_ACCURACY = 65535
-"""Numbers of MAVLink's HIL_GPS."""
+"""Values of MAVLink HIL_GPS fields."""
 MAX_CM_S = 32767
 TURN_CDEG = 36000
 
 MAX_WAITING = 16
 MAX_LATENCY_PERIODS = MAX_WAITING - 2
-"""An epoch is taken up to a tick late, and comes out up to a tick late; a period is not shorter than a tick."""
+"""An epoch is measured up to a tick late and published up to a tick late; a period is not shorter than a tick."""
 
 EPOCH = record([("ready_us", "i8"), ("pos_ned", "f8", 3), ("vel_ned", "f8", 3)])
 
@@ -67,7 +67,7 @@ GPS_STATE = record(
     [
         ("fault", sensor.SENSOR_FAULT_STATE),
         ("samples", "i8"),
-        ("shown", "i8"),  # how many samples have come out
+        ("shown", "i8"),  # number of published samples
         ("correlated_m", "f8", 3),
         ("waiting", EPOCH, MAX_WAITING),
     ],
@@ -83,13 +83,13 @@ def whole(value):
 
 @kernel
 def whole_cm_s(speed_m_s):
-    """Return a speed as the message has it, within its range."""
+    """Return a speed in the units of the message, limited to its range."""
     return min(max(whole(100.0 * speed_m_s), -MAX_CM_S), MAX_CM_S)
 
 
 @kernel
 def take_epoch(gps, state, inputs):
-    """Measure, and put the measurement where it waits."""
+    """Measure, and put the measurement into the delay buffer."""
     key, sample = gps.noise_key, state.samples
     white = normal3(key, sample, sensor.NOISE_LANE, ONE_DRAW)
     new = normal3(key, sample, CORRELATED_LANE, ONE_DRAW)
@@ -109,7 +109,7 @@ def take_epoch(gps, state, inputs):
 
 @kernel
 def show_fix(gps, pos_ned, vel_ned, out):
-    """Write position and velocity as the message has them."""
+    """Write position and velocity in the units of the message."""
     lat_rad, lon_rad = reproject(gps.home_lat_rad, gps.home_lon_rad, pos_ned[0], pos_ned[1])
     north, east, down = vel_ned
     out.gps_lat_1e7 = whole(1e7 * DEG_PER_RAD * lat_rad)
@@ -128,7 +128,7 @@ def show_fix(gps, pos_ned, vel_ned, out):
 
 @kernel
 def show_loss(out):
-    """Write that there is no fix; where it was last is left."""
+    """Write that there is no fix; position and velocity are held."""
     out.gps_eph_cm = UNKNOWN_ACCURACY
     out.gps_epv_cm = UNKNOWN_ACCURACY
     out.gps_fix_type = NO_FIX
@@ -137,7 +137,7 @@ def show_loss(out):
 
 @kernel
 def step_gps(gps, state, inputs, out):
-    """Measure if an epoch is due, and show what has waited long enough; return whether there is a new message."""
+    """Measure if an epoch is due, publish a measurement that is old enough; return whether there is a new message."""
     elapsed_us = inputs.elapsed_us
     if sensor.is_due(gps.period_us, elapsed_us, state.samples):
         take_epoch(gps, state, inputs)
@@ -158,7 +158,7 @@ def step_gps(gps, state, inputs, out):
 
 
 class Gps(Sensor, where="px4.sitl.sensors.gps"):
-    """GPS receiver with latency, and errors of position and velocity that wander."""
+    """GPS receiver with latency, correlated position error and white noise."""
 
     errors: ClassVar[str] = (
         "horizontal_sigma_m vertical_sigma_m horizontal_noise_m vertical_noise_m vel_sigma_m_s latency_us"
@@ -166,9 +166,7 @@ class Gps(Sensor, where="px4.sitl.sensors.gps"):
     size_key: ClassVar[str] = "fault_size_m"
 
     period_us: int = sensor.period_entry(200_000)
-    latency_us: int = entry(
-        110_000, "Latency from a measurement to its message, at most 14 periods.", "us", ge=0, le=MAX_US
-    )
+    latency_us: int = entry(110_000, "Latency from measurement to message, at most 14 periods.", "us", ge=0, le=MAX_US)
     horizontal_sigma_m: float = entry(
         1.7, "Standard deviation of the correlated position error along north and east.", "m", ge=0.0
     )
@@ -190,7 +188,7 @@ class Gps(Sensor, where="px4.sitl.sensors.gps"):
     )
 
     def check(self) -> Found:
-        """Yield what is wrong with latency and fault."""
+        """Check the latency and the size of the fault."""
         longest_us = MAX_LATENCY_PERIODS * self.period_us
         if self.latency_us > longest_us:
             text = f"is more than {MAX_LATENCY_PERIODS} periods of {self.period_us} us; use at most {longest_us}"

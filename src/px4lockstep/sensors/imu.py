@@ -1,16 +1,16 @@
-"""An inertial measurement unit: gyroscope and accelerometer, each averaged over the step from tick to tick.
+"""Inertial measurement unit (IMU): gyroscope and accelerometer, averaged over the step from tick to tick.
 
-From the states at both ends of a step, with v the velocity of the IMU itself, at r from the centre of gravity,
+From the states at both ends of a step, with v the velocity of the IMU at r from the centre of gravity,
 
     φ = log(conj(q0) q1),    gyro = φ / dt
     v = v_cg + R(q) (ω × r),    u = R(q0)ᵀ (v1 - v0 - g dt) / dt,    accel = J(φ)⁻¹ u
     J(φ)⁻¹ u = u - 1/2 φ × u + c φ × (φ × u),    c = (1 - 1/2 |φ| cot(1/2 |φ|)) / |φ|²
 
-φ is the rotation vector of the step: the integral of the rates plus the coning term, which a real IMU's integrator
-adds. J, the left Jacobian of the rotations, is the mean of the rotations from 0 to φ, so that accel is the constant
-specific force in body axes that gives the change of velocity while the body turns. Whatever happened within the step
-(an impact, a rotor that stops) is in it, and v0 + R(q0) J(φ) accel dt + g dt is v1 again. At the first tick there is no
-step yet: gyro = ω, and accel is that of a steady turn, -Rᵀ g + ω × (ω × r).
+φ is the rotation vector of the step: the integral of the rates plus the coning term, which the integrator of a real IMU
+includes. J, the left Jacobian of the rotation group, is the mean of the rotations from 0 to φ, so accel is the constant
+specific force in body axes that gives the change of velocity while the body turns. It includes everything that happens
+within the step, such as an impact or a rotor that stops: v0 + R(q0) J(φ) accel dt + g dt equals v1. At the first tick
+there is no step: gyro = ω, and accel is that of a steady turn, -Rᵀ g + ω × (ω × r).
 
 Noise and limits are in `triad.py`.
 
@@ -18,8 +18,8 @@ References:
     P. G. Savage, Strapdown inertial navigation integration algorithm design, Journal of Guidance, Control, and
     Dynamics 21 (1998), 19-28 and 208-221. J. Solà and others, A micro Lie theory for state estimation in robotics,
     arXiv:1812.01537, equations 145 and 146.
-    Defaults: TDK InvenSense, ICM-42688-P datasheet DS-000347: noise 0.0028 °/s and 70 µg per root of a hertz, ±2000 °/s
-    and ±16 g; in the 20-bit format of its FIFO, which PX4 reads, steps of 1/131 °/s and 1/8192 g.
+    Defaults: TDK InvenSense, ICM-42688-P datasheet DS-000347: noise 0.0028 °/s/√Hz and 70 µg/√Hz, ±2000 °/s and ±16 g;
+    in the 20-bit format of its FIFO, which PX4 reads, steps of 1/131 °/s and 1/8192 g.
 """
 
 import math
@@ -39,7 +39,7 @@ from px4lockstep.sensors.sensor import ATT, OMEGA, VEL, Installation, OnFault, S
 from px4lockstep.sensors.triad import TRIAD, TRIAD_STATE, drawn_gain, measure
 from px4lockstep.sensors.vibration import VIBRATION, VIBRATION_STATE, Vibration, step_vibration
 
-# Below it, the first term left out of the series is less than 1e-17 of its first.
+# Below this, the first omitted term of the series is less than 1e-17 of its first term.
 _SERIES_BELOW = 1.0 / 64.0
 
 IMU = record([("period_s", "f8"), ("pos_body_m", "f8", 3), ("gyro", TRIAD), ("accel", TRIAD), ("vibration", VIBRATION)])
@@ -49,8 +49,8 @@ IMU_STATE = record(
         ("vibration", VIBRATION_STATE),
         ("steps", "i8"),
         ("last_q_bn", "f8", 4),
-        ("last_vel_ned", "f8", 3),  # of the IMU itself
-        ("mean_accel_m_s2", "f8", 3),  # true, of the last step
+        ("last_vel_ned", "f8", 3),  # velocity of the IMU
+        ("mean_accel_m_s2", "f8", 3),  # true mean of the last step
         ("mean_gyro_rad_s", "f8", 3),
         ("has_accel has_gyro", "i8"),
     ],
@@ -60,7 +60,7 @@ IMU_STATE = record(
 
 @kernel
 def without_rotation(phi, u):
-    """Return J(φ)⁻¹ u: the constant vector of the turning frame whose mean in the frame at the start is u."""
+    """Return J(φ)⁻¹ u: the constant vector in the turning frame whose mean in the initial frame is u."""
     square = phi[0] * phi[0] + phi[1] * phi[1] + phi[2] * phi[2]
     if square < _SERIES_BELOW:
         c = 1.0 / 12.0 + square * (1.0 / 720.0 + square * (1.0 / 30240.0 + square * (1.0 / 1209600.0)))
@@ -75,7 +75,7 @@ def without_rotation(phi, u):
 
 @kernel
 def average_motion(imu, state, inputs):
-    """Write the true averages of the step that ends now, and keep its end for the next."""
+    """Write the true averages of the step that ends now, and store its end for the next step."""
     x, r, last = inputs.x, imu.pos_body_m, state.last_vel_ned
     q_bn = (x[ATT], x[ATT + 1], x[ATT + 2], x[ATT + 3])
     wx, wy, wz = x[OMEGA], x[OMEGA + 1], x[OMEGA + 2]
@@ -104,7 +104,7 @@ def average_motion(imu, state, inputs):
 
 @kernel
 def step_imu(imu, state, inputs):
-    """Take a sample of both, of the step that ends now."""
+    """Take a sample of both sensors for the step that ends now."""
     vibration = state.vibration
     if state.steps == 0:
         for i in range(MAX_MOTORS):
@@ -122,7 +122,7 @@ def step_imu(imu, state, inputs):
 
 
 class Inertial(Sensor):
-    """Gyroscope or accelerometer; `Gyro` and `Accelerometer` have the units and the defaults."""
+    """Gyroscope or accelerometer; `Gyro` and `Accelerometer` define units and defaults."""
 
     stream: ClassVar[str]
     errors: ClassVar[str] = "noise_density bias_walk bias_sigma scale_sigma misalignment_sigma_rad resolution"
@@ -131,11 +131,11 @@ class Inertial(Sensor):
     bias_walk: float = entry()
     bias_sigma: float = entry()
     scale_sigma: float = entry(
-        0.001, "Standard deviation of the scale error of each axis, as a fraction, drawn once per run.", ge=0.0
+        0.001, "Standard deviation of the relative scale error of each axis, drawn once per run.", ge=0.0
     )
     misalignment_sigma_rad: float = entry(
         0.001,
-        "Standard deviation of the misalignment of each axis towards each other, drawn once per run.",
+        "Standard deviation of the misalignment of each axis towards the other two, drawn once per run.",
         "rad",
         ge=0.0,
     )
@@ -155,8 +155,8 @@ class Inertial(Sensor):
         self.write_fault(rec["fault"])
 
 
-NOISE_DENSITY = "Noise density, one-sided, as datasheets give it."
-BIAS_WALK = "Random walk of the bias."
+NOISE_DENSITY = "One-sided noise density, as in datasheets."
+BIAS_WALK = "Random-walk coefficient of the bias."
 BIAS_SIGMA = "Standard deviation of the turn-on bias of each axis, drawn once per run."
 
 
@@ -174,7 +174,7 @@ class Gyro(Inertial, where="px4.sitl.sensors.imu.gyro"):
 
 
 class Accelerometer(Inertial, where="px4.sitl.sensors.imu.accel"):
-    """Accelerometer."""
+    """Accelerometer: the specific force with noise, bias, scale error and misalignment."""
 
     stream: ClassVar[str] = "sensors.accel"
 
@@ -187,12 +187,14 @@ class Accelerometer(Inertial, where="px4.sitl.sensors.imu.accel"):
 
 
 class Imu(Part, where="px4.sitl.sensors.imu"):
-    """Inertial measurement unit. It samples at every tick of the autopilot."""
+    """Inertial measurement unit. It samples at every autopilot tick."""
 
     gyro: Gyro = entry(Gyro(), "Gyroscope.")
     accel: Accelerometer = entry(Accelerometer(), "Accelerometer.")
-    pos_body_m: Vector = entry((0.0, 0.0, 0.0), "Position of the IMU from the centre of gravity, body axes.", "m")
-    vibration: Vibration = entry(Vibration(), "Vibration of the rotors, as the IMU sees it.")
+    pos_body_m: Vector = entry(
+        (0.0, 0.0, 0.0), "Position of the IMU relative to the centre of gravity, in body axes.", "m"
+    )
+    vibration: Vibration = entry(Vibration(), "Vibration of unbalanced rotors at the IMU.")
 
     def write(self, rec: Any, at: Installation) -> None:
         """Write an `IMU` record."""
@@ -201,5 +203,5 @@ class Imu(Part, where="px4.sitl.sensors.imu"):
             getattr(self, name).write(rec[name], at)
 
     def without_errors(self) -> "Imu":
-        """Return this IMU at its place, without the errors of its sensors and without vibration."""
+        """Return the IMU at the same position without sensor errors and vibration."""
         return Imu(gyro=self.gyro.without_errors(), accel=self.accel.without_errors(), pos_body_m=self.pos_body_m)

@@ -1,19 +1,19 @@
-"""A magnetometer: the Earth's field in body axes, bent by the iron of the vehicle.
+"""Magnetometer: the Earth's field in body axes, distorted by the iron of the vehicle.
 
     z = S R(q)ᵀ B + h + σ ξ,    B: the field at home, NED;    S: soft iron;    h: hard iron
 
-then a fault, the limits and the steps of the register (`triad.py`). The field of the motors' currents is left out.
+followed by faults, limits and quantization (`triad.py`). The field of the motor currents is not modelled.
 
-The Earth's field is that of the World Magnetic Model (WMM), by `pygeomag`, at home and at one date, for the whole
-flight: over 1 km it changes by some 0.2 mG. It is rounded to 1e-8 G (1 pT), far below what the model knows (1.4 mG, one
-standard deviation), so that no rounding of the library's elementary functions reaches a flight.
+The Earth's field is that of the World Magnetic Model (WMM), from `pygeomag`, at home and at one date, for the whole
+flight; it changes by about 0.2 mG over 1 km. It is rounded to 1e-8 G (1 pT), far below the accuracy of the model
+(1.4 mG, one standard deviation), so that rounding in the library's elementary functions does not affect a flight.
 
 References:
     A. Chulliat and others, The US/UK World Magnetic Model for 2025-2030, NCEI, NOAA (2025); WMM2020, WMM2015 and
     WMM2010 before it. The coefficients come with pygeomag. V. Renaudin, M. H. Afzal, G. Lachapelle, Complete triaxis
     magnetometer calibration in the magnetic domain, Journal of Sensors (2010) 967245: hard and soft iron.
-    Defaults: STMicroelectronics, LIS3MDL datasheet DocID024204 rev. 4: ±4 G, 6842 steps per gauss. Noise: 4.1 mG is
-    assumed, a few of them as magnetometers of this class have. Iron: none is left after a calibration.
+    Defaults: STMicroelectronics, LIS3MDL datasheet DocID024204 rev. 4: ±4 G, 6842 steps per gauss. Noise: 4.1 mG,
+    assumed; magnetometers of this class have a few mG. Iron: none, as after a calibration.
 """
 
 from typing import Any, ClassVar
@@ -33,7 +33,7 @@ from px4lockstep.sensors.triad import TRIAD, TRIAD_STATE, measure
 
 FIRST_YEAR = 2010.0
 LAST_YEAR = 2030.0
-"""The years that the library has a model for; the last is excluded."""
+"""Range of years covered by the models of the library; the last is excluded."""
 NT_PER_GAUSS = 1e5
 DECIMALS_OF_NT = 3
 
@@ -43,7 +43,7 @@ MAGNETOMETER_STATE = TRIAD_STATE
 
 @kernel
 def step_magnetometer(mag, state, inputs):
-    """Take a sample if one is due; return whether there is one."""
+    """Take a sample if one is due; return whether there is a new one."""
     if not sensor.is_due(mag.period_us, inputs.elapsed_us, state.samples):
         return False
     x, field = inputs.x, mag.field_ned_gauss
@@ -54,13 +54,13 @@ def step_magnetometer(mag, state, inputs):
 
 
 def earth_field_ned_gauss(lat_deg: float, lon_deg: float, alt_msl_m: float, date: float) -> Vector3:
-    """Return the field at a place and date, north, east and down; 100 m of altitude are 0.02 mG."""
+    """Return the field at a position and date (north, east, down); it changes by 0.02 mG per 100 m of altitude."""
     try:
         from pygeomag import GeoMag
     except ImportError as error:
         raise InputError(
-            "the magnetometer takes the Earth's field from the package pygeomag, which is not installed; "
-            "pip install 'px4lockstep[sitl]', or give px4.sitl.sensors.mag.field_ned_gauss"
+            "the magnetometer needs the package pygeomag for the Earth's field, and it is not installed; "
+            "run pip install 'px4lockstep[sitl]', or set px4.sitl.sensors.mag.field_ned_gauss"
         ) from error
     found = GeoMag(base_year=date).calculate(glat=lat_deg, glon=lon_deg, alt=alt_msl_m / 1e3, time=date)
     north, east, down = (round(part, DECIMALS_OF_NT) / NT_PER_GAUSS for part in (found.x, found.y, found.z))
@@ -68,28 +68,28 @@ def earth_field_ned_gauss(lat_deg: float, lon_deg: float, alt_msl_m: float, date
 
 
 class Magnetometer(Sensor, where="px4.sitl.sensors.mag"):
-    """Magnetometer."""
+    """Magnetometer with noise, hard iron and soft iron."""
 
     errors: ClassVar[str] = "noise_sigma_gauss resolution_gauss"
 
     period_us: int = sensor.period_entry(20_000)
     noise_sigma_gauss: float = entry(
         0.0041,
-        "Standard deviation of the white noise of each axis. PX4 treats a value that never changes as a failure.",
+        "Standard deviation of the white noise of each axis. PX4 treats a constant value as a failure.",
         "gauss",
         ge=0.0,
     )
-    hard_iron_gauss: Vector = entry((0.0, 0.0, 0.0), "Hard iron: a field that is added, in body axes.", "gauss")
+    hard_iron_gauss: Vector = entry((0.0, 0.0, 0.0), "Hard iron: field that is added, in body axes.", "gauss")
     soft_iron: Matrix = entry(
         ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
-        "Soft iron: the matrix that the field in body axes is multiplied by.",
+        "Soft iron: matrix that multiplies the field in body axes.",
     )
     limit_gauss: float = entry(4.0, sensor.LIMIT, "gauss", gt=0.0)
     resolution_gauss: float = entry(1.0 / 6842.0, sensor.RESOLUTION, "gauss", ge=0.0)
     on_fault: sensor.OnFault = sensor.on_fault_entry()
     fault_size: Vector = entry((0.2, 0.2, 0.2), sensor.FAULT_SIZE, "gauss")
     field_ned_gauss: Vector | None = entry(
-        None, "The Earth's magnetic field, NED. Left out: from the World Magnetic Model at home.", "gauss"
+        None, "Earth's magnetic field (north, east, down). Default: the World Magnetic Model at home.", "gauss"
     )
 
     def write(self, rec: Any, at: Installation) -> None:

@@ -1,15 +1,15 @@
-"""What all sensors share: their inputs at a tick, when they sample, what their registers can hold, and faults.
+"""Common parts of all sensors: inputs at a tick, sampling, limits and resolution, and faults.
 
-What a bit of the scenario's sensor fault mask does to a sensor, as its configuration chooses:
+The configuration of a sensor selects the effect of its bit in the scenario's sensor fault mask:
 
     dropout   no measurement (a GPS: a message without a fix)
-    freeze    the last measurement, again and again
+    freeze    the last measurement, repeated
     bias      z + size
     drift     z + size (t - t0),    t0 = the first sample that sees the fault
-    noise     z + size ξ,           ξ standard normal, of every sample and axis
+    noise     z + size ξ,           ξ standard normal, for each sample and axis
 
-The sensor goes on beneath: its biases wander, its noise is drawn, and when the fault ends it is as if there had been
-none. A freeze at the first sample holds that one.
+The sensor keeps running during a fault: its biases drift and its noise is drawn, so after the fault it continues as if
+there had been none. A freeze at the first sample holds that sample.
 """
 
 import math
@@ -35,14 +35,14 @@ OnFault = Literal["dropout", "freeze", "bias", "drift", "noise"]
 NOISE_LANE = np.int64(0)
 FAULT_LANE = np.int64(2)
 BIAS_LANE = 3
-"""Lanes of a sensor's stream: white noise, the noise of a fault, and what is drawn once per run."""
+"""Lanes of a sensor's random stream: white noise, noise of a fault, and values drawn once per run."""
 ONE_DRAW = np.int64(0)
 
 LIMIT = "Upper end of the measuring range; the lower end is its negative."
-RESOLUTION = "Resolution of the result. 0: not rounded."
+RESOLUTION = "Resolution of the result; 0 disables rounding."
 OFFSET_SIGMA = "Standard deviation of the offset, drawn once per run."
 FAULT_SIZE = "Size of a fault for each axis: a bias, a drift per second, or the standard deviation of noise."
-"""What the keys that several sensors have are."""
+"""Descriptions of keys that several sensors have."""
 
 SENSOR_INPUTS = record(
     [
@@ -60,7 +60,7 @@ SENSOR_FAULT_STATE = record([("is_active since_us", "i8")])
 
 @dataclass(frozen=True)
 class Installation:
-    """What a sensor needs to know of the run and the vehicle to write its record; `period_us` is the autopilot's."""
+    """Properties of the run and the vehicle that sensors need; `period_us` is the period of the autopilot."""
 
     seed: int
     period_us: int
@@ -73,13 +73,13 @@ class Installation:
 
 @kernel
 def is_due(period_us, elapsed_us, samples):
-    """Return whether a sensor takes its next sample at a tick, the first at or after a whole number of its periods."""
+    """Return whether a sample is due: at the first tick at or after each whole number of periods."""
     return elapsed_us >= samples * period_us
 
 
 @kernel
 def digitized(value, lowest, highest, resolution):
-    """Return a value within limits, rounded to whole steps of a resolution; a resolution of 0 rounds nothing."""
+    """Return a value within limits, rounded to whole steps of the resolution; 0 disables rounding."""
     value = min(max(value, lowest), highest)
     if resolution > 0.0:
         return math.floor(value / resolution + 0.5) * resolution
@@ -88,7 +88,7 @@ def digitized(value, lowest, highest, resolution):
 
 @kernel
 def kind_of_fault(fault, state, is_faulty, elapsed_us):
-    """Return what is wrong with a sample, and note since when."""
+    """Return the kind of fault of a sample, and record the start of the fault."""
     if not is_faulty:
         state.is_active = 0
         return NO_FAULT
@@ -100,7 +100,7 @@ def kind_of_fault(fault, state, is_faulty, elapsed_us):
 
 @kernel
 def error_of_fault(fault, state, kind, key, sample, elapsed_us):
-    """Return what a fault adds to the three numbers of a sample."""
+    """Return the error that a fault adds to the three values of a sample."""
     amount = fault.amount
     if kind == BIAS:
         return amount[0], amount[1], amount[2]
@@ -114,40 +114,40 @@ def error_of_fault(fault, state, kind, key, sample, elapsed_us):
 
 
 def drawn3(key: np.uint64, lane: int) -> npt.NDArray[np.float64]:
-    """Return three standard normal numbers that are drawn once per run."""
+    """Return three standard normal numbers, drawn once per run."""
     return np.array(interpreted(normal3)(key, np.int64(0), np.int64(lane), ONE_DRAW))
 
 
 def period_entry(default_us: int) -> Any:
     """Return the key of a sensor's period."""
-    return entry(default_us, "Sample period, not shorter than a tick of the autopilot.", "us", ge=1, le=MAX_US)
+    return entry(default_us, "Sample period, at least one autopilot tick.", "us", ge=1, le=MAX_US)
 
 
 def on_fault_entry() -> Any:
-    """Return the key that says what a fault of the scenario does to a sensor."""
-    return entry("dropout", "What a `sensor_fault` event of the scenario does to the sensor.")
+    """Return the key for the effect of a sensor fault."""
+    return entry("dropout", "Effect of a `sensor_fault` event of the scenario on the sensor.")
 
 
 class Sensor(Part):
-    """A sensor: it has errors, and most can have a fault."""
+    """A sensor with errors and, for most sensors, a fault."""
 
     errors: ClassVar[str] = ""
-    """The keys that are 0 without errors, with spaces between."""
+    """Keys that are 0 in a sensor without errors, separated by spaces."""
     size_key: ClassVar[str] = "fault_size"
-    """The key of a fault's size."""
+    """Key of the size of a fault."""
 
     def check(self) -> Found:
-        """Yield what is wrong with a fault that needs a size and has none."""
+        """Check that a fault that needs a size has one."""
         on_fault, size = getattr(self, "on_fault", "dropout"), getattr(self, self.size_key, 0.0)
         if on_fault not in ("dropout", "freeze") and not np.any(size):
-            yield misfit(self.size_key, size, f"makes a {on_fault} of nothing; give a size, or use dropout")
+            yield misfit(self.size_key, size, f"has no effect with on_fault = {on_fault!r}; set a size, or use dropout")
 
     def write_fault(self, rec: Any) -> None:
-        """Write a `SENSOR_FAULT` record; a size that is one number is of the first axis."""
+        """Write a `SENSOR_FAULT` record; a scalar size applies to the first axis."""
         size = getattr(self, self.size_key)
         rec["kind"] = KINDS[getattr(self, "on_fault", "dropout")]
         rec["amount"] = size if isinstance(size, tuple) else (size, 0.0, 0.0)
 
     def without_errors(self) -> Self:
-        """Return this sensor without noise, bias, drift, rounding and latency."""
+        """Return the sensor without noise, bias, drift, rounding and latency."""
         return self.model_copy(update={name: 0 * getattr(self, name) for name in self.errors.split()})

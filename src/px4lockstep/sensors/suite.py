@@ -1,11 +1,11 @@
 """All sensors of a vehicle: their table, their records, and the compiled stage that steps them.
 
-The stage runs once per tick of the autopilot, between the derived outputs and the estimator, and writes `bus.sensors`,
-a `SENSOR_OUT`. The IMU samples at every tick; the others at the first tick at or after each whole number of their
-periods, counted from the first tick, so that nothing drifts.
+The stage runs once per autopilot tick, between the derived outputs and the estimator, and writes `bus.sensors`, a
+`SENSOR_OUT`. The IMU samples at every tick; the others at the first tick at or after each whole number of their
+periods, counted from the first tick, so that the sampling does not drift.
 
-To add a sensor: write its file with its Part, records and kernel, then list it here in `OUTPUTS`, `SENSOR_CONFIG`,
-`SENSOR_STATE`, `SensorConfig` and `step_sensors`. Log, recording, checkpoints, schema and reference follow.
+To add a sensor: write a module with its Part, records and kernel, then add it here to `OUTPUTS`, `SENSOR_CONFIG`,
+`SENSOR_STATE`, `SensorConfig` and `step_sensors`. Log, recording, checkpoints, schema and reference follow from these.
 """
 
 import functools
@@ -39,11 +39,11 @@ GYRO_FIELDS = 0x38
 MAG_FIELDS = 0x1C0
 BARO_FIELDS = 0x1A00  # absolute pressure, pressure altitude and temperature
 AIRSPEED_FIELDS = 0x400
-"""Bits of `fields_updated`, those of MAVLink's HIL_SENSOR."""
+"""Bits of `fields_updated`, as in MAVLink HIL_SENSOR."""
 
 
 class Output(NamedTuple):
-    """A number, or a vector in body axes, that the sensors report; the log has it as `sensor_<name>`."""
+    """A number or a vector in body axes that the sensors report; its log column is `sensor_<name>`."""
 
     name: str
     kind: str
@@ -60,7 +60,7 @@ OUTPUTS = (
     Output("diff_pressure_hpa", "f8", "hPa", "differential pressure of the airspeed sensor; 0 without one"),
     Output("pressure_alt_m", "f8", "m", "pressure altitude of the barometer"),
     Output("temperature_c", "f8", "degC", "temperature of the barometer"),
-    Output("fields_updated", "i8", "1", "what is new at this tick, in the bits of MAVLink's HIL_SENSOR"),
+    Output("fields_updated", "i8", "1", "fields updated at this tick, as the bits of MAVLink HIL_SENSOR"),
     Output("gps_updated", "i8", "1", "1: a new GPS message at this tick, with or without a fix"),
     Output("gps_lat_1e7", "i8", "1e-7 deg", "latitude of the GPS"),
     Output("gps_lon_1e7", "i8", "1e-7 deg", "longitude of the GPS"),
@@ -72,20 +72,20 @@ OUTPUTS = (
     Output("gps_ve_cm_s", "i8", "cm/s", "velocity of the GPS, east"),
     Output("gps_vd_cm_s", "i8", "cm/s", "velocity of the GPS, down"),
     Output("gps_cog_cdeg", "i8", "0.01 deg", "course over ground of the GPS, 0 to 35999 from north over east"),
-    Output("gps_fix_type", "i8", "1", "3: a fix in three dimensions; 1: no fix"),
+    Output("gps_fix_type", "i8", "1", "3: 3D fix; 1: no fix"),
     Output("gps_satellites", "i8", "1", "number of satellites that the GPS reports"),
 )
-"""What the sensors report. A value that is not new at a tick holds."""
+"""Outputs of the sensors. A value is held until the next sample."""
 
 READINGS = 13
-"""The numbers that the sensors begin with, all but the GPS's, in the order of MAVLink's HIL_SENSOR."""
+"""Count of the leading numbers, all but those of the GPS, in the order of MAVLink HIL_SENSOR."""
 
 SENSOR_OUT = record([(out.name, out.kind, *((3,) if out.shape == "body" else ())) for out in OUTPUTS])
 
 SENSOR_CONFIG = record(
     [
-        ("period_us", "i8"),  # of a tick
-        ("rotor_start n_rotors", "i8"),  # where the rotors' speeds are in the state, and how many
+        ("period_us", "i8"),  # period of the ticks
+        ("rotor_start n_rotors", "i8"),  # start index and number of the rotor speeds in the state
         ("gravity", GRAVITY),
         ("imu", IMU),
         ("mag", magnetometer.MAGNETOMETER),
@@ -106,11 +106,11 @@ SENSOR_STATE = record(
     ],
     limits={"ticks": COUNT},
 )
-"""All that changes as a run goes on; zero before the first tick."""
+"""All values that change during a run; zero before the first tick."""
 
 SENSORS = record(
     [
-        ("address", "i8"),  # of the compiled stage in this process; 0: off
+        ("address", "i8"),  # address of the compiled stage in this process; 0: off
         ("config", SENSOR_CONFIG),
         ("state", SENSOR_STATE),
         ("out", SENSOR_OUT),
@@ -120,7 +120,7 @@ SENSORS = record(
 
 @kernel
 def look(config, state, held, ticks, inputs):
-    """Write what the sensors are told at a tick."""
+    """Write the inputs of the sensors at a tick."""
     inputs.elapsed_us = ticks * config.period_us
     inputs.faults_mask = held.faults.sensor_fault_mask
     inputs.gravity_m_s2 = gravity_down_m_s2(config.gravity, state.x[2])
@@ -134,7 +134,7 @@ def look(config, state, held, ticks, inputs):
 
 @kernel
 def show_imu(imu, out):
-    """Write the samples of this tick; return the bits of what is new."""
+    """Write the samples of this tick; return the bits of the updated fields."""
     fields = 0
     if imu.has_accel:
         fields |= ACCEL_FIELDS
@@ -149,7 +149,7 @@ def show_imu(imu, out):
 
 @kernel
 def step_sensors(plant_state, held, sensors):
-    """Run one tick of all sensors, from the plant's state and what is held for the plant."""
+    """Run one tick of all sensors, from the state and the held inputs of the plant."""
     config, state, out = sensors.config, sensors.state, sensors.out
     inputs = state.inputs
     look(config, plant_state, held, state.ticks, inputs)
@@ -174,7 +174,7 @@ def step_sensors(plant_state, held, sensors):
 
 @functools.cache
 def stage_address() -> int:
-    """Return the address of the stage, compiled when it is first needed: flights without sensors never do."""
+    """Return the address of the stage; it is compiled on first use, which flights without sensors never reach."""
     with reporter.together():
         return callback(step_sensors, "void", (STATE, INPUT, SENSORS))
 
@@ -186,36 +186,36 @@ class SensorConfig(Part, where="px4.sitl.sensors"):
     mag: Magnetometer = entry(Magnetometer(), "Magnetometer.")
     baro: Barometer = entry(Barometer(), "Barometer.")
     gps: Gps = entry(Gps(), "GPS receiver.")
-    airspeed: Airspeed | None = entry(None, "Airspeed sensor. Left out: none, as on a multirotor.")
+    airspeed: Airspeed | None = entry(None, "Airspeed sensor. Default: none, as on a multirotor.")
     date: float = entry(2026.0, "Date as a decimal year, for the Earth's magnetic field.", ge=FIRST_YEAR, lt=LAST_YEAR)
 
     @property
     def sensors(self) -> dict[str, Any]:
-        """The sensors by their keys."""
+        """Sensors by key."""
         return {name: value for name, value in vars(self).items() if isinstance(value, Part)}
 
     def write(self, rec: Any, at: Installation) -> None:
-        """Write the records of all sensors into a `SENSOR_CONFIG`."""
+        """Write the records of all sensors into a `SENSOR_CONFIG` record."""
         for name, sensor in self.sensors.items():
             if not isinstance(sensor, Imu) and sensor.period_us < at.period_us:
                 raise InputError(
-                    f"{sensor.where}.period_us = {sensor.period_us} is shorter than a tick of the autopilot, "
-                    f"{at.period_us} us; use at least that"
+                    f"{sensor.where}.period_us = {sensor.period_us} is shorter than an autopilot tick; "
+                    f"use at least {at.period_us} us"
                 )
             sensor.write(rec[name], at)
 
     def without_errors(self) -> "SensorConfig":
-        """Return these sensors without noise, bias, drift, vibration, rounding and latency.
+        """Return the sensors without noise, bias, drift, vibration, rounding and latency.
 
-        Their periods, their place, the iron around the magnetometer, the barometer's static error and what faults do
-        stay as they are.
+        Periods, positions, the iron around the magnetometer, the static error of the barometer and the effects of
+        faults are unchanged.
         """
         return self.model_copy(update={name: sensor.without_errors() for name, sensor in self.sensors.items()})
 
 
 @dataclass(frozen=True)
 class SensorSuite:
-    """The sensors of a simulation: what they are, and where home is.
+    """Sensors of a simulation, and the position of home.
 
     Args:
         config: The sensors.
@@ -223,7 +223,7 @@ class SensorSuite:
         home_lon_deg: Longitude of the origin.
 
     Raises:
-        InputError: If there is no such home.
+        InputError: If the position of home is invalid.
     """
 
     config: SensorConfig = field(default_factory=SensorConfig)
@@ -231,15 +231,15 @@ class SensorSuite:
     home_lon_deg: float = HOME_LON_DEG
 
     def __post_init__(self) -> None:
-        """Check the home."""
+        """Check the position of home."""
         MapProjection(self.home_lat_deg, self.home_lon_deg)
 
     def record(self, plant: Any, rotors: slice, seed: int, period_us: int) -> npt.NDArray[Any]:
-        """Return an array of one `SENSORS` record before the first tick; `rotors` are their speeds in the state.
+        """Return an array of one `SENSORS` record before the first tick; `rotors` is the slice of rotor speeds.
 
-        A plant without altitude, gravity and rotors of its own is at sea level in standard gravity.
+        A plant without altitude or gravity is at sea level in standard gravity.
         """
-        allowed = "from -5000 to 20000 m, where there is a model"
+        allowed = "from -5000 to 20000 m, the range of the model"
         alt_msl_m = check_number("home altitude", getattr(plant, "home_alt_msl_m", 0.0), -5_000.0, 20_000.0, allowed)
         places = tuple(
             check_vector(f"rotors[{i}].pos_body_m", rotor.pos_body_m)

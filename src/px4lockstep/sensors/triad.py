@@ -1,16 +1,16 @@
-"""Three axes of a sensor: gyroscope, accelerometer, magnetometer.
+"""Three-axis sensors: gyroscope, accelerometer, magnetometer.
 
     z = G x + b + w + σ ξ,    G = (1 + diag(scale)) + misalignment,    b: turn-on bias,    w: random walk
 
-then a fault, if there is one, then the limits and steps of the register: [-limit, limit - step]. With a noise density D
-(one-sided, as datasheets give it, per root of a hertz) and a rate random walk K, an average over dt has
+followed by a fault, if active, and the limits and quantization of the register: [-limit, limit - step]. With a noise
+density D (one-sided, per √Hz, as in datasheets) and a rate random walk K, an average over dt has
 
     σ = D / sqrt(2 dt),    w ← w + K sqrt(dt) ξ_w
 
-since the average passes frequencies up to 1 / (2 dt). The Allan deviation is D / sqrt(2 τ) and K sqrt(τ / 3).
+because the average passes frequencies up to 1 / (2 dt). The Allan deviations are D / sqrt(2 τ) and K sqrt(τ / 3).
 
 Scale, misalignment and turn-on bias are drawn once per run. Noise is addressed by (seed, stream of the sensor, sample,
-lane): lane 0 noise, 1 random walk, 2 a fault's noise, 3 turn-on bias, 4 scale, 5 and 6 misalignment.
+lane): lane 0 noise, 1 random walk, 2 noise of a fault, 3 turn-on bias, 4 scale, 5 and 6 misalignment.
 
 Reference:
     IEEE Std 952-1997, annexes B and C: the model, and the Allan variance of its terms.
@@ -35,7 +35,7 @@ TRIAD = record(
         ("gain", "f8", 9),  # G, row by row
         ("bias", "f8", 3),
         ("noise_sigma", "f8"),
-        ("walk_sigma", "f8"),  # of one step
+        ("walk_sigma", "f8"),  # per step
         ("limit resolution", "f8"),
         ("fault", sensor.SENSOR_FAULT),
     ]
@@ -45,7 +45,7 @@ TRIAD_STATE = record(
         ("fault", sensor.SENSOR_FAULT_STATE),
         ("samples", "i8"),
         ("walk", "f8", 3),
-        ("value", "f8", 3),  # of the last sample
+        ("value", "f8", 3),  # last sample
     ],
     limits={"samples": COUNT},
 )
@@ -53,7 +53,7 @@ TRIAD_STATE = record(
 
 @kernel
 def measure(triad, state, x, y, z, is_faulty, elapsed_us):
-    """Take a sample of a true vector into `state.value`; return whether there is one."""
+    """Write a sample of a true vector into `state.value`; return whether there is a new one."""
     key, sample = triad.noise_key, state.samples
     state.samples += 1
     walk = state.walk
@@ -79,7 +79,7 @@ def measure(triad, state, x, y, z, is_faulty, elapsed_us):
 
 
 def drawn_gain(key: np.uint64, scale_sigma: float, misalignment_sigma_rad: float) -> npt.NDArray[np.float64]:
-    """Return the gain of a run's sensor: 1, with an error of the scale and of the direction of each axis."""
+    """Return the gain matrix of a sensor in this run: 1, with scale and misalignment errors of each axis."""
     gain = np.diag(1.0 + scale_sigma * drawn3(key, SCALE_LANE))
     first, second = (misalignment_sigma_rad * drawn3(key, lane) for lane in MISALIGNMENT_LANES)
     gain[0, 1:] = first[0], second[0]

@@ -1,7 +1,7 @@
-"""Vibration of rotors that are out of balance, as an IMU sees it.
+"""Vibration of unbalanced rotors, as measured by an IMU.
 
-A rotor whose centre of mass is off its axis pulls the vehicle around with its own frequency. With ε the rotor's mass
-times its offset over the mass of the vehicle, k the vehicle's radius of gyration, r the rotor's place, Ω and θ its
+A rotor whose centre of mass is off its axis shakes the vehicle at its rotation frequency. With ε the rotor's mass times
+its offset over the mass of the vehicle, k the vehicle's radius of gyration, r the position of the rotor, Ω and θ its
 speed and angle,
 
     a = ε Ω² (cos θ, sin θ, 0),    ω̇ = r × a / k²
@@ -11,10 +11,10 @@ and averaged over a step in which the rotor turns from θ0 to θ1
     ā = ε Ω (sin θ1 - sin θ0, cos θ0 - cos θ1, 0) / dt
     ω̄ = ε r × (cos θ0 - cos θ1, sin θ0 - sin θ1, 0) / (k² dt)
 
-The average is the only filter: what is faster than half the rate of the IMU comes out weaker, and aliased. All rotors
-turn the same way here and start at angles of their own. Off by default: how well propellers are balanced is in no
-datasheet. A rotor of 10 g with its centre 0.1 mm off the axis on a vehicle of 1.5 kg is ε = 7e-7 m, which at 800 rad/s
-is 0.4 m/s².
+The average is the only filter: frequencies above half the sample rate of the IMU are attenuated and aliased. All rotors
+turn in the same direction in this model and start at random angles. Vibration is off by default, because no datasheet
+specifies the balance of propellers. A rotor of 10 g with its centre of mass 0.1 mm off the axis, on a vehicle of
+1.5 kg, has ε = 7e-7 m, which gives 0.4 m/s² at 800 rad/s.
 """
 
 import math
@@ -43,7 +43,7 @@ VIBRATION_STATE = record([("angle_rad", "f8", MAX_MOTORS), ("accel_m_s2", "f8", 
 
 @kernel
 def step_vibration(vibration, state, rotor_speed_rad_s, period_s):
-    """Turn the rotors by a step and write the average accelerations and rates of it."""
+    """Turn the rotors by one step and write the average accelerations and rates."""
     ax, ay, gx, gy, gz = 0.0, 0.0, 0.0, 0.0, 0.0
     angle_rad = state.angle_rad
     for i in range(MAX_MOTORS):
@@ -65,13 +65,13 @@ def step_vibration(vibration, state, rotor_speed_rad_s, period_s):
 
 
 class Vibration(Part, where="px4.sitl.sensors.imu.vibration"):
-    """Vibration of rotors that are out of balance, as the IMU sees it."""
+    """Vibration of unbalanced rotors, as measured by the IMU."""
 
     imbalance_m: float = entry(
-        0.0, "Mass times offset of each rotor, divided by the mass of the vehicle. 0: no vibration.", "m", ge=0.0
+        0.0, "Mass times offset of each rotor, divided by the mass of the vehicle; 0 disables vibration.", "m", ge=0.0
     )
     gyration_m: float = entry(
-        0.14, "Radius of gyration of the vehicle, the square root of inertia divided by mass.", "m", gt=0.0
+        0.14, "Radius of gyration of the vehicle: the square root of inertia over mass.", "m", gt=0.0
     )
 
     def write(self, rec: Any, at: Installation) -> None:

@@ -1,4 +1,4 @@
-"""From a `Spec` to a flight that is ready to run."""
+"""Build a flight that is ready to run from a `Spec`."""
 
 import math
 from collections.abc import Iterable
@@ -30,16 +30,16 @@ from px4lockstep.vehicle.aircraft import Aircraft
 from px4lockstep.vehicle.propulsion import Propulsion
 
 AIRCRAFT = ("aircraft", "home", "plant", "environment", "airframe", "actuation", "power")
-"""The tables that an aircraft is made of."""
+"""The tables that define an aircraft."""
 AUTOPILOT = ("autopilot", "px4", "home")
-"""The tables that an autopilot is made of."""
+"""The tables that define an autopilot."""
 MAX_NAMED = 10
 SAME_PLACE_M = 100.0
 
 
 @dataclass(frozen=True)
 class Flight:
-    """A flight that is ready to run, and what it was built from."""
+    """A flight that is ready to run, with the parts it was built from."""
 
     spec: Spec
     simulation: Simulation
@@ -47,7 +47,7 @@ class Flight:
     aircraft: Aircraft
     scenario: Scenario
     warnings: tuple[str, ...] = ()
-    """What is allowed, and perhaps not meant."""
+    """Settings that are valid but probably not intended."""
 
 
 def build(
@@ -62,20 +62,21 @@ def build(
     """Build a flight.
 
     Args:
-        spec: What `load_spec` returned.
-        record: Whether to keep the streams for a replay; left out, if `run.mode` is `record`.
-        replay: Streams that take the place of scenario, wind and autopilot.
-        session: An autopilot that flies already, for a branch of its flight; left out, one is made.
-        builder: Makes the parts and writes the records; left out, all anew.
-        runs_code: Whether to start an autopilot that is code of others; without it, the flight can only be looked at.
+        spec: The spec, as returned by `load_spec`.
+        record: Whether to record the streams for a replay. By default if `run.mode` is `record`.
+        replay: Streams that replace scenario, wind and autopilot.
+        session: A running autopilot, for a branch of its flight. By default a new one is created.
+        builder: Build cache for parts and records. By default everything is built.
+        runs_code: Whether to start an autopilot that is external code. Without it, the flight can only be inspected.
 
     Raises:
-        InputError: If it can't be flown, or names code that the user has not chosen; the message names file and key.
+        InputError: If the spec can't be flown or names code that the user has not chosen. The message names the file
+            and the key.
     """
     if replay is None and spec.run.mode == "replay":
         place = spec.places.of(("run", "mode"), ("run",))
         raise InputError(
-            f"{place}: run.mode = 'replay' flies nothing; px4lockstep.replay(spec.run.recording_in, spec=spec) replays"
+            f"{place}: run.mode = 'replay' can't be flown; use px4lockstep.replay(spec.run.recording_in, spec=spec)"
         )
     if replay is None and session is None and runs_code:
         refuse_code(spec)
@@ -83,7 +84,7 @@ def build(
     aircraft, autopilot = build_parts(spec, report, builder, is_flown=replay is None and session is None)
     if aircraft is None or report.lines:
         raise report.error()
-    if not runs_code and spec.autopilot.capabilities.needs_child:  # it would be loaded here; others wait for a step
+    if not runs_code and spec.autopilot.capabilities.needs_child:  # would be loaded here; others wait for a step
         autopilot = None
     try:
         with at(()):
@@ -113,8 +114,8 @@ def build(
         report.add_error(error)
         raise report.error() from error
     except MemoryError as error:
-        text = f"timeline.t_end_s = {spec.timeline.t_end_s} makes more boundaries and rows of the log than the memory"
-        report.add(("timeline", "t_end_s"), f"{text} has room for; end earlier or use longer periods", ("timeline",))
+        text = f"timeline.t_end_s = {spec.timeline.t_end_s} needs more boundaries and log rows than fit into memory"
+        report.add(("timeline", "t_end_s"), f"{text}; end earlier or use longer periods", ("timeline",))
         raise report.error() from error
     _check_columns(spec, simulation)
     warnings = (*simulation.warnings, *_warnings(spec, spec.mission))
@@ -128,15 +129,15 @@ def build_aircraft(spec: Spec, builder: Builder | None = None) -> Aircraft:
 
 
 def build_parts(spec: Spec, report: Report, builder: Builder, *, is_flown: bool = True) -> tuple[Aircraft | None, Any]:
-    """Return aircraft and autopilot, as far as the tables are valid; what is wrong goes into the report.
+    """Return aircraft and autopilot, each None if its tables are invalid; add errors to the report.
 
-    Without `is_flown`, no autopilot is needed.
+    Without `is_flown`, no autopilot is built.
     """
     aircraft, autopilot = None, None
     if all(hasattr(spec, name) for name in AIRCRAFT):
         try:
             aircraft = build_aircraft(spec, builder)
-            with at(("airframe", "propulsion")):  # motors that can lift it
+            with at(("airframe", "propulsion")):  # check that the motors reach the calibration thrust
                 builder.made(Propulsion.thrust_constant, aircraft.propulsion, aircraft.calibration_thrust_n)
         except InputError as error:
             report.add_error(error)
@@ -152,7 +153,7 @@ def build_parts(spec: Spec, report: Report, builder: Builder, *, is_flown: bool 
 
 
 def _check_columns(spec: Spec, simulation: Simulation) -> None:
-    """Raise if a column of the log is asked for that this flight does not have: not only after it was flown."""
+    """Raise before the flight if a requested log column does not exist in it."""
     if spec.run.log_columns == "all":
         return
     log, report = Log.of(simulation), Report(spec.places)
@@ -165,12 +166,12 @@ def _check_columns(spec: Spec, simulation: Simulation) -> None:
 
 
 def _warnings(spec: Spec, mission: Mission | None) -> tuple[str, ...]:
-    """Say what of the file has no effect, or looks like a mistake."""
+    """Return warnings about settings that have no effect or look like a mistake."""
     found = []
     if mission is not None and mission.planned_home is not None and not _is_near(spec.home, mission.planned_home):
         found.append(
-            f"px4.mission_path: the plan was drawn for a home at {mission.planned_home[:2]}, more than "
-            f"{SAME_PLACE_M:g} m from that of [home], {(spec.home.lat_deg, spec.home.lon_deg)}, which counts"
+            f"px4.mission_path: the plan's home {mission.planned_home[:2]} is more than {SAME_PLACE_M:g} m from [home] "
+            f"{(spec.home.lat_deg, spec.home.lon_deg)}; [home] is used"
         )
     end_s = spec.timeline.t_end_s
     times = {dotted(time_key(key)): event.at_s for key, event in spec.scenario.keyed_events}
@@ -187,14 +188,17 @@ def _warnings(spec: Spec, mission: Mission | None) -> tuple[str, ...]:
     autopilot = spec.autopilot.capabilities
     if spec.px4.params and autopilot.flies and not autopilot.takes_px4_params:
         names = _listed(param.name for param in spec.px4.params)
-        found.append(f"px4.params ({names}) are for real PX4; {autopilot.name} takes autopilot.params")
+        found.append(f"px4.params ({names}) are for real PX4; {autopilot.name} uses autopilot.params")
     if spec.autopilot.params and not autopilot.flies:
         found.append(f"autopilot.params ({_listed(spec.autopilot.params)}) have no effect: autopilot.kind = 'none'")
     if spec.run.mode == "live" and spec.run.recording_out:
         found.append(f"run.recording_out = {spec.run.recording_out!r} has no effect: run.mode = 'live' records nothing")
     for key, text in spec.places.elsewhere.items():
         name = dotted(key)
-        found.append(f"{name} = {text!r} is a file's, so it goes into the run folder; --set {name}=PATH goes elsewhere")
+        found.append(
+            f"{name} = {text!r} was set in a file, so it is written to the run folder; "
+            f"use --set {name}=PATH to write elsewhere"
+        )
     if spec.sensors:
         names = _listed(f"{sensor.kind} {sensor.id!r}" for sensor in spec.sensors)
         found.append(f"[[sensors]] ({names}) has no effect: these sensors are not modelled")
@@ -202,15 +206,15 @@ def _warnings(spec: Spec, mission: Mission | None) -> tuple[str, ...]:
 
 
 def _is_near(home: Home, planned: tuple[float, float, float]) -> bool:
-    """Whether a mission was planned for about this home."""
+    """Return whether the planned home of a mission is close to this home."""
     try:
         north_m, east_m = MapProjection(home.lat_deg, home.lon_deg).to_local(planned[0], planned[1])
-    except InputError:  # beyond any map
+    except InputError:  # outside the range of the projection
         return False
     return math.hypot(north_m, east_m) <= SAME_PLACE_M
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Return names with commas between them, the first of many."""
+    """Return names separated by commas, truncated if there are many."""
     shown = list(islice(names, MAX_NAMED + 1))
     return ", ".join(shown[:MAX_NAMED]) + (", …" if len(shown) > MAX_NAMED else "")

@@ -1,4 +1,4 @@
-"""Whether the tables of the flight fit together. Each check yields the key and what is wrong with it."""
+"""Checks across the tables of a spec. Each check yields keys and error messages."""
 
 import re
 from collections import Counter
@@ -17,16 +17,16 @@ from px4lockstep.vehicle.aircraft import check_motors, check_wiring
 from px4lockstep.vehicle.battery_sensor import sense_delay_ticks
 
 Tables = dict[str, Any]
-"""The top-level tables that are valid so far, by name."""
+"""The valid top-level tables, by name."""
 
 
 def us(seconds: float) -> int:
-    """Return seconds that are known to be whole microseconds as those."""
+    """Convert seconds that are known to be a whole number of microseconds."""
     return seconds_to_us(seconds, "time")
 
 
 def check_estimator(tables: Tables) -> Found:
-    """The autopilot's period, whole ticks of delay."""
+    """Check that the estimator runs at the autopilot's period and its delay is a whole number of ticks."""
     estimator, timing = tables["estimator"], tables["timeline"]
     if estimator.dt_est_s is not None and us(estimator.dt_est_s) != timing.tick_us:
         text = f"must equal timeline.dt_autopilot_s = {timing.dt_autopilot_s}"
@@ -38,7 +38,7 @@ def check_estimator(tables: Tables) -> Found:
 
 
 def check_battery_sensors(tables: Tables) -> Found:
-    """Delays of whole ticks that the sensors' memory has room for."""
+    """Check that the delays of the battery sensors are whole ticks and fit into their buffers."""
     period_us = us(tables["timeline"].dt_autopilot_s)
     for i, battery in enumerate(tables["power"].batteries):
         try:
@@ -48,12 +48,12 @@ def check_battery_sensors(tables: Tables) -> Found:
 
 
 def check_motors_of_events(tables: Tables) -> Found:
-    """Motors that are there."""
+    """Check that events name existing motors."""
     yield from problems(tables["scenario"], Surroundings(n_motors=len(tables["airframe"].rotor_pos_body_m)))
 
 
 def check_events_apply(tables: Tables) -> Found:
-    """Sensors and signals that some model has."""
+    """Check that the autopilot supports the sensors and signals that events use."""
     capabilities = tables["autopilot"].capabilities
     around = Surroundings(
         autopilot=capabilities.name,
@@ -65,35 +65,37 @@ def check_events_apply(tables: Tables) -> Found:
 
 
 def check_mission(tables: Tables) -> Found:
-    """A mission, if one is started."""
+    """Check that there is a mission if an event starts one."""
     if tables["px4"].mission_path is not None:
         return
     starts = [dotted(place) for place, event in tables["scenario"].keyed_events if event.action == "start_mission"]
     if starts and ("run" not in tables or tables["run"].mode != "replay"):
-        text = f"px4.mission_path is missing; {starts[0]} starts the mission. Give one, such as 'simple'"
+        text = f"px4.mission_path is missing; {starts[0]} starts a mission. Set it, for example to 'simple'"
         yield ("px4", "mission_path"), text
 
 
 def check_rotor_parameters(tables: Tables) -> Found:
-    """Parameters of rotors that are there."""
+    """Check that CA_ROTOR parameters name existing rotors."""
     rotors = len(tables["airframe"].rotor_pos_body_m)
     for name, value in tables["autopilot"].params.items():
         found = re.match(r"CA_ROTOR(\d+)_", name)
         if found and int(found[1]) >= rotors:
-            yield bad(("autopilot", "params", name), value, f"is of no rotor; they are 0 to {rotors - 1}")
+            yield bad(
+                ("autopilot", "params", name), value, f"names a rotor that does not exist; rotors are 0 to {rotors - 1}"
+            )
 
 
 def check_px4(tables: Tables) -> Found:
-    """Rates of PX4, and periods of its topics, that fit the tick."""
+    """Check that the rates of PX4 and the periods of its topics are compatible with the tick."""
     for key, text in tables["px4"].check_ticks(tables["timeline"].dt_autopilot_s):
         yield ("px4", *key), text.replace(KEY, dotted(("px4", *key)))
 
 
 def check_run(tables: Tables) -> Found:
-    """A recording for a replay, columns that logs have."""
+    """Check that a replay has a recording, outputs are files, and log columns exist."""
     run = tables["run"]
     if run.mode == "replay" and run.recording_in is None:
-        yield ("run", "mode"), "run.recording_in is missing; run.mode = 'replay' needs the recording"
+        yield ("run", "mode"), "run.recording_in is missing; run.mode = 'replay' needs a recording"
     if run.mode != "replay" and run.recording_in is not None:
         yield bad(("run", "recording_in"), run.recording_in, f"is for a replay; run.mode is {show(run.mode)}")
     for name in OUTPUTS:
@@ -108,11 +110,11 @@ def check_run(tables: Tables) -> Found:
 
 
 def check_sensors(tables: Tables) -> Found:
-    """Names that are there once."""
+    """Check that the names of sensors are unique."""
     ids = Counter(sensor.id for sensor in tables["sensors"])
     for i, sensor in enumerate(tables["sensors"]):
         if ids[sensor.id] > 1:
-            yield bad(("sensors", i, "id"), sensor.id, "is there twice; sensors need different names")
+            yield bad(("sensors", i, "id"), sensor.id, "is used more than once; sensors need unique names")
 
 
 CHECKS: tuple[tuple[Callable[[Tables], Found], tuple[str, ...]], ...] = (
@@ -128,4 +130,4 @@ CHECKS: tuple[tuple[Callable[[Tables], Found], tuple[str, ...]], ...] = (
     (check_sensors, ("sensors",)),
     (check_run, ("run",)),
 )
-"""All checks, each with the tables that it needs; it is left out if one of them is wrong already."""
+"""All checks, each with the tables it needs. A check is skipped if one of its tables is invalid."""

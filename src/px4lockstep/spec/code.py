@@ -1,4 +1,4 @@
-"""The keys of a spec that name code (`path_entry(..., code="px4")`), and whether the user chose what they name."""
+"""Keys of a spec that name code (`path_entry(..., code="px4")`), and whether the user chose that code."""
 
 import functools
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from px4lockstep.spec.spec import Spec
 from px4lockstep.trust import refusal
 
 MAX_SHOWN = 1_000
-"""So much of a path, which nobody should have to guess."""
+"""Characters shown of a path: enough to see which code is meant."""
 
 
 @functools.cache
@@ -26,7 +26,7 @@ def code_keys() -> dict[Key, str]:
 
 
 def code_in(tables: Mapping[str, Any]) -> Iterator[tuple[Key, Any]]:
-    """Yield what names code in the tables of a file."""
+    """Yield the keys and values in the tables of a file that name code."""
     for key in code_keys():
         value: Any = tables
         for name in key:
@@ -36,12 +36,12 @@ def code_in(tables: Mapping[str, Any]) -> Iterator[tuple[Key, Any]]:
 
 
 def refuse_code(spec: Spec, *, is_strict: bool = False) -> None:
-    """Raise if a spec names code that the user has not chosen and its autopilot would run, or, if strict, any other."""
+    """Raise if a spec names code that the user has not chosen and its autopilot would run; if strict, any such code."""
     report = Report(spec.places)
     for key, kind in code_keys().items():
         value = functools.reduce(getattr, map(str, key), spec)
         if value is None or spec.untrusted.get(key) != value or not (is_strict or kind == spec.autopilot.kind):
             continue
         name = dotted(key)
-        report.add(key, refusal(f"{name} = {show(value, MAX_SHOWN)}", f"name the code yourself, by --set {name}=PATH"))
+        report.add(key, refusal(f"{name} = {show(value, MAX_SHOWN)}", f"name the code yourself with --set {name}=PATH"))
     report.raise_if_any()

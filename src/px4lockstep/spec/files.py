@@ -1,6 +1,6 @@
-"""Aircraft files as they stand on disk: found, read, their `extends` followed, merged into one table.
+"""Find and read spec files, follow `extends`, and merge everything into one table.
 
-Tables merge, arrays and scalars replace. Each value remembers the file that it came from.
+Tables merge; arrays and scalars replace. The source file of each value is recorded.
 """
 
 import os
@@ -28,19 +28,19 @@ WHAT = "a spec file (TOML)"
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 16
 MAX_FILES = 200
-"""Of `extends`, each time that a file is named."""
+"""Maximum number of files in `extends`; a file counts each time it is named."""
 MAX_TOTAL_BYTES = 2_000_000
-"""Of all files of `extends`, each time that one is named."""
+"""Maximum total size of the files in `extends`; a file counts each time it is named."""
 
 
 def find_file(source: str | Path, folder: Path | None = None) -> Path:
-    """Return the file that a name or a path means; a path is relative to a folder, or to where we are."""
+    """Return the file of a built-in name or a path; a path is relative to `folder` or the working directory."""
     if isinstance(source, str) and is_name(source):
         known = shipped_aircraft()
         if source not in known:
             raise InputError(
                 f"unknown aircraft {source!r}; {did_you_mean(source, known)}built-in aircraft: {', '.join(known)}; "
-                f"give a path, such as {source}.toml or ./{source}, for a file of your own"
+                f"for a file, give a path such as {source}.toml or ./{source}"
             )
         return known[source]
     check_path(source)
@@ -48,24 +48,24 @@ def find_file(source: str | Path, folder: Path | None = None) -> Path:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return what is in a TOML file, with tuples for arrays."""
+    """Return the table of a TOML file, with tuples for arrays."""
     return parse_toml(read_regular(path, MAX_BYTES, WHAT), str(path))
 
 
 def parse_toml(content: bytes, where: str) -> dict[str, Any]:
-    """Return what is in the text of a TOML file, with tuples for arrays; errors call the file `where`."""
+    """Return the table of TOML text, with tuples for arrays; errors call the file `where`."""
     if len(content) > MAX_BYTES:
         raise InputError(f"{where} is larger than {MAX_BYTES:,} bytes, the limit for {WHAT}")
     text = decoded(content, where, WHAT)
     if "\0" in text:
-        raise InputError(f"{where} is not text: it has a zero byte; it must be {WHAT}")
+        raise InputError(f"{where} is not text: it contains a zero byte; it must be {WHAT}")
     try:
         table = parse_within_budget(text, where, WHAT)
         return {name: freeze(value) for name, value in table.items()}
     except InputError as error:
         if (greek := GREEK_KEY.search(text)) is None:
             raise
-        hint = f'a key with other than plain letters needs quotes: "{greek[1]}" = …'
+        hint = f'a key with non-ASCII letters needs quotes: "{greek[1]}" = …'
         raise InputError(f"{error}; {hint}") from error
     except RecursionError as error:
         raise InputError(f"{where} is nested too deeply: more than {MAX_NESTING} levels") from error
@@ -73,36 +73,36 @@ def parse_toml(content: bytes, where: str) -> dict[str, Any]:
 
 @dataclass
 class Layers:
-    """Files, merged so far."""
+    """Spec files and overrides, merged in order."""
 
     places: Places
     data: dict[str, Any] = field(default_factory=dict)
     missions: dict[str, Mission] = field(default_factory=dict)
-    """Missions that are at hand, by the path that a text names them by."""
+    """Missions that are already loaded, by the path that names them."""
     count: int = 0
     trust: bool = False
-    """Whether the user trusts all files, wherever they are."""
+    """Whether the user trusts all files, in any folder."""
     total_bytes: int = 0
     read: dict[str, tuple[int, dict[str, Any]]] = field(default_factory=dict)
-    """Size and contents of each file that was read, by its path."""
+    """Size and table of each file that was read, by path."""
 
     def __post_init__(self) -> None:
-        """Prepare the report."""
+        """Create the report."""
         self.report = Report(self.places)
 
     # -- files ---------------------------------------------------------------------------------------------------
 
     def add_file(self, path: Path, before: tuple[Path, ...] = ()) -> None:
-        """Merge a file, after those that it extends; what can't be read goes into the report."""
+        """Merge a file after those that it extends; add read errors to the report."""
         label = str(path)
         self.count += 1
         if os.path.realpath(path) in [os.path.realpath(other) for other in before]:
             chain = " → ".join(other.name for other in (*before, path))
-            self.report.lines.append(f"{before[-1]}: extends = {label!r} leads back to itself: {chain}")
+            self.report.lines.append(f"{before[-1]}: extends = {label!r} is circular: {chain}")
             return
         if len(before) >= MAX_DEPTH or self.count > MAX_FILES:
             limit = f"{MAX_DEPTH} files deep" if len(before) >= MAX_DEPTH else f"{MAX_FILES} files"
-            self.report.lines.append(f"{before[-1]}: extends goes on beyond {limit}, which is the limit")
+            self.report.lines.append(f"{before[-1]}: extends exceeds the limit of {limit}")
             return
         try:
             if label not in self.read:
@@ -111,7 +111,7 @@ class Layers:
             size, own = self.read[label]
             self.total_bytes += size
             if before and self.total_bytes > MAX_TOTAL_BYTES:
-                raise InputError(f"the files have more than {MAX_TOTAL_BYTES:,} bytes in all, which is the limit")
+                raise InputError(f"the files have more than {MAX_TOTAL_BYTES:,} bytes in total, which is the limit")
         except InputError as error:
             named = f"{before[-1]}: extends: " if before else ""
             self.report.lines.append(f"{named}{error}")
@@ -119,7 +119,7 @@ class Layers:
         self._add(dict(own), label, path.parent, (*before, path))
 
     def add_text(self, text: str, label: str) -> None:
-        """Merge the text of a file that is not on the disk, and extends none. Its paths are those of `missions`."""
+        """Merge the text of a spec that is not on disk and extends no file. Its paths are those of `missions`."""
         try:
             own = parse_toml(text.encode(errors="surrogatepass"), label)
         except InputError as error:
@@ -127,7 +127,7 @@ class Layers:
             return
         if "extends" in own:
             extends = show(own.pop("extends"))
-            self.report.lines.append(f"{label}: extends = {extends} is not allowed; results name no files of a machine")
+            self.report.lines.append(f"{label}: extends = {extends} is not allowed in the spec of a result")
         self._add(own, label, None, ())
 
     def _add(self, own: dict[str, Any], label: str, folder: Path | None, chain: tuple[Path, ...]) -> None:
@@ -135,7 +135,7 @@ class Layers:
         version = own.get("schema_version", 1)
         if version != 1 or not isinstance(version, int) or isinstance(version, bool):
             self.report.lines.append(
-                f"{label}: schema_version = {show(version)} is not known; it must be 1, the only one there is"
+                f"{label}: schema_version = {show(version)} is unknown; it must be 1, the only version"
             )
         bases = own.pop("extends", ())
         if not isinstance(bases, tuple) or not all(isinstance(base, str) for base in bases):
@@ -152,9 +152,11 @@ class Layers:
         self.add_table(own, label, folder, chain[-1] if chain else None)
 
     def add_table(self, own: dict[str, Any], label: str, folder: Path | None, file: Path | None = None) -> None:
-        """Merge a table that was read from a file; the code that it names is chosen if the file is trusted."""
+        """Merge a table that was read from a file; code that it names counts as chosen if the file is trusted."""
         sensors = own.get("sensors")
-        if isinstance(sensors, dict) and list(sensors) == ["sensors"]:  # PX4Lockstep.jl takes [[sensors.sensors]] too
+        if isinstance(sensors, dict) and list(sensors) == [
+            "sensors"
+        ]:  # PX4Lockstep.jl also accepts [[sensors.sensors]]
             own["sensors"] = sensors["sensors"]
         respelled = self.respell(own, (), label, folder)
         if file is not None and any(code_in(respelled)):
@@ -164,7 +166,7 @@ class Layers:
     # -- spelling --------------------------------------------------------------------------------------------------
 
     def respell(self, value: Any, key: Key, label: str, folder: Path | None) -> Any:
-        """Return a value with the canonical names of keys, and paths from the folder of their file."""
+        """Return a value with canonical key names, and with paths resolved from the folder of their file."""
         model = model_at(key, Spec)
         if isinstance(value, tuple) and model is not None:
             return tuple(self.respell(item, (*key, i), label, folder) for i, item in enumerate(value))
@@ -201,17 +203,17 @@ class Layers:
             name = os.path.basename(plain) or "."
             if name != plain:
                 self.places.elsewhere[key] = text
-            return name  # a file says what an output is called, never where it goes
-        # Links are resolved before `..` is, as the system does: else a trusted file could be made to name another one.
+            return name  # a file may name an output, but not its folder
+        # Resolve links before `..`, as the system does. Otherwise a trusted file could be made to name another file.
         return os.path.normpath(Path(os.path.realpath(folder or Path()), os.path.expanduser(text)))
 
     # -- merging ---------------------------------------------------------------------------------------------------
 
     def merge(self, into: dict[str, Any], own: dict[str, Any], label: str, key: Key) -> None:
-        """Merge a table into another, and note where its values came from."""
+        """Merge a table into another, and record the source of its values."""
         replaced: set[Key] = set()
         self._merge(into, own, label, key, replaced)
-        if replaced:  # what was in it came from elsewhere
+        if replaced:  # sources of the replaced values are obsolete
             files = self.places.files.items()
             inside = [other for other, _ in files if any(other[:n] in replaced for n in range(1, len(other)))]
             for other in inside:
@@ -226,7 +228,7 @@ class Layers:
             if isinstance(value, dict) and isinstance(into.get(name), str):
                 self.expand_name(into, name, here)
             if isinstance(value, dict) and isinstance(into.get(name), dict):
-                into[name] = dict(into[name])  # the one that was there may be of others too
+                into[name] = dict(into[name])  # the existing table may be shared
                 self._merge(into[name], value, label, here, replaced)
             else:
                 if isinstance(into.get(name), dict | tuple):
@@ -235,7 +237,7 @@ class Layers:
                 self.places.files[here] = label
 
     def expand_name(self, into: dict[str, Any], name: str, key: Key) -> None:
-        """Turn a plain string into the table that it stands for, if it may be one."""
+        """Replace a plain string by the table that it stands for, if the key allows one."""
         model = model_at(key, Spec)
         if model is not None and model.name_key is not None and isinstance(into[name], str):
             into[name] = {model.name_key: into[name]}
@@ -253,12 +255,12 @@ class Layers:
 
 
 def _copied(value: Any) -> Any:
-    """Return a value whose tables can be merged into without changing where they came from."""
+    """Return a copy of a value whose tables can be merged into without changing the original."""
     if isinstance(value, dict):
         return {name: _copied(item) for name, item in value.items()}
     return value
 
 
 def canonical(model: type[Part], name: str) -> str:
-    """Return the name of a key for any of its spellings; a keyboard's µ is the Greek μ."""
+    """Return the canonical name of a key; the micro sign µ counts as the Greek letter μ."""
     return model.aliases.get(unicodedata.normalize("NFKC", name), name)

@@ -1,4 +1,4 @@
-"""The tables of the flight that are no parts of a model: who flies from where, what happens, what is kept of it."""
+"""Tables of a spec file that belong to no model: name, home, numerics, sensors and outputs."""
 
 from typing import Annotated, Any, Literal
 
@@ -11,10 +11,14 @@ from px4lockstep.vehicle.contact import Contact
 
 
 class AircraftTable(Part):
-    """What it is called."""
+    """Name and random seed."""
 
     name: str = entry(
-        "aircraft", "The name of the aircraft, and of run folders.", stage="name", min_length=1, max_length=100
+        "aircraft",
+        "Name of the aircraft, also used for run folders.",
+        stage="name",
+        min_length=1,
+        max_length=100,
     )
     seed: int = entry(1, "Random seed.", stage="seed", ge=0, lt=2**64)
 
@@ -22,9 +26,15 @@ class AircraftTable(Part):
 class Home(Part):
     """The origin of the world frame."""
 
-    lat_deg: float = entry(HOME_LAT_DEG, "Latitude; at a pole north has no direction.", "°", gt=-90.0, lt=90.0)
-    lon_deg: float = entry(HOME_LON_DEG, "Longitude.", "°", ge=-180.0, le=180.0)
-    alt_msl_m: float = entry(488.0, "Height above sea level.", "m", ge=-500.0, le=20_000.0)
+    lat_deg: float = entry(
+        HOME_LAT_DEG,
+        "Latitude of home. The poles are excluded because heading is undefined there.",
+        "°",
+        gt=-90.0,
+        lt=90.0,
+    )
+    lon_deg: float = entry(HOME_LON_DEG, "Longitude of home.", "°", ge=-180.0, le=180.0)
+    alt_msl_m: float = entry(488.0, "Altitude of home above mean sea level.", "m", ge=-500.0, le=20_000.0)
 
 
 IntegratorOrName = Annotated[Integrator, BeforeValidator(name_or_table, json_schema_input_type=str | Integrator)]
@@ -32,10 +42,10 @@ ContactOrName = Annotated[Contact, BeforeValidator(name_or_table, json_schema_in
 
 
 class Plant(Part):
-    """Numerics and ground."""
+    """Integrator and ground contact."""
 
-    integrator: IntegratorOrName = entry(Integrator(), "The integrator; a name or a table.")
-    contact: ContactOrName = entry(Contact(), "Contact with the ground; a name or a table.")
+    integrator: IntegratorOrName = entry(Integrator(), "Integrator of the plant, as a name or a table.")
+    contact: ContactOrName = entry(Contact(), "Ground contact model, as a name or a table.")
 
 
 class SensorTable(Part):
@@ -49,24 +59,26 @@ class SensorTable(Part):
 def _columns(value: Any) -> Any:
     is_names = isinstance(value, tuple) and value and all(isinstance(name, str) for name in value)
     if value != "all" and not is_names:
-        raise wrong(f"{KEY} = {show(value)} is not a choice of columns; it must be 'all' or an array of names")
+        raise wrong(f"{KEY} = {show(value)} is not a selection of columns; it must be 'all' or an array of names")
     return value
 
 
 OUTPUTS = ("recording_out", "log_csv")
-"""Keys of `RunTable` that name files to write: a name is in the run folder, and only an absolute path is elsewhere."""
+"""Keys of `RunTable` that name output files: in the run folder, unless the path is absolute."""
 
 
 class RunTable(Part):
-    """What is done with the flight."""
+    """Run mode, outputs and runtime checks."""
 
-    mode: Literal["live", "record", "replay"] = entry("record", "Fly, fly and keep a recording, or replay one.")
-    recording_in: str | None = path_entry("The recording that is replayed.")
-    recording_out: str | None = path_entry("Name of a second copy of the recording, in the run folder.")
-    log_csv: str | None = path_entry("Name of the log as CSV, in the run folder.")
+    mode: Literal["live", "record", "replay"] = entry(
+        "record", "`live` flies, `record` flies and writes a recording, `replay` replays `recording_in`."
+    )
+    recording_in: str | None = path_entry("Recording to replay.")
+    recording_out: str | None = path_entry("File name for a second copy of the recording, in the run folder.")
+    log_csv: str | None = path_entry("File name for the log as CSV, in the run folder.")
     log_columns: Annotated[Literal["all"] | tuple[str, ...], BeforeValidator(_columns)] = entry(
-        "all", "The columns of the log: all, or an array of names."
+        "all", "Log columns to write: `all`, or an array of names."
     )
     validate_: Literal["off", "cheap", "paranoid"] = Field(
-        "cheap", alias="validate", description="How much is checked during the flight."
+        "cheap", alias="validate", description="Level of invariant checks during the flight."
     )

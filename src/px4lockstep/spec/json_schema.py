@@ -1,4 +1,4 @@
-"""The layout of aircraft files as a JSON schema, for editors that check and complete TOML by one."""
+"""JSON schema of spec files, for editors that check and complete TOML."""
 
 from typing import Any
 
@@ -7,17 +7,17 @@ from px4lockstep.spec.spec import Spec
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON schema of an aircraft file, with `extends` and other spellings of keys."""
+    """Return the JSON schema of a spec file, with `extends` and alternative spellings of keys."""
     schema = Spec.model_json_schema(by_alias=True, mode="validation")
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = "px4lockstep aircraft file"
+    schema["title"] = "px4lockstep spec file"
     schema["properties"]["extends"] = {
         "title": "Extends",
-        "description": "Files that this one changes, relative to it, or aircraft that ship; merged in order.",
+        "description": "Files (relative to this one) or built-in aircraft that this file extends, merged in order.",
         "type": "array",
         "items": {"type": "string"},
     }
-    # A file that extends another may leave out what that one has.
+    # A file that extends another may omit keys that the other one sets.
     schema.pop("required", None)
     for _, model, is_array in all_tables(Spec):
         table = schema["$defs"].get(model.__name__)

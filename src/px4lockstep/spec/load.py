@@ -1,4 +1,4 @@
-"""From a file, or the name of an aircraft that ships, to a complete and checked `Spec`."""
+"""Load a spec file or a built-in aircraft into a complete, validated `Spec`."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -41,35 +41,35 @@ def load_spec(
     reads_mission: bool = True,
     trust: bool = False,
 ) -> Spec:
-    """Load an aircraft file, complete and checked.
+    """Load a spec file, fill in the defaults and validate it.
 
     Args:
-        source: The name of an aircraft that ships (`iris`), or the path of a TOML file.
-        overrides: Values by dotted key that replace the file's: `{"environment.wind": "ou"}`.
-        settings: The same as texts, as the command line has them: `["environment.wind=ou"]`.
-        reads_mission: Whether to read the mission too; else `spec.mission` does, when it is asked for.
-        trust: Whether to run the code that its files name, wherever they are: see docs/howto/untrusted_files.md.
+        source: Name of a built-in aircraft (`iris`), or path of a TOML file.
+        overrides: Values by dotted key that replace those of the file: `{"environment.wind": "ou"}`.
+        settings: Overrides in the form of the command line: `["environment.wind=ou"]`.
+        reads_mission: Whether to read the mission as well; otherwise `spec.mission` reads it on first access.
+        trust: Whether to run code that the files name, in any folder: see docs/howto/untrusted_files.md.
 
     Returns:
-        All values and the mission, with defaults for what was left out.
+        All values, with defaults for omitted keys, and the mission.
 
     Raises:
-        InputError: If anything is wrong, with all of it in one report: a line for each, with file, key, value, what is
+        InputError: If the file is invalid. The report has a line for each error, with file, key, value, what is
             allowed, and the closest known key.
     """
     path = find_file(source)
     layers = Layers(Places(str(path)), trust=trust)
     layers.add_file(path)
-    layers.report.raise_if_any()  # without all files, the rest would only be confusing
+    layers.report.raise_if_any()  # errors that follow from a missing file would only confuse
     apply_overrides(layers, overrides or {}, settings)
     return checked(layers, reads_mission=reads_mission)
 
 
 def parse_spec(text: str, name: str = "the spec", *, missions: Mapping[str, str] | None = None) -> Spec:
-    """Return the spec that results hold as a text, complete and checked, without looking at the disk.
+    """Parse and validate the text of a spec stored with results, without reading any file.
 
-    Errors call the file `name`; `missions` has their texts, by the path that `px4.mission_path` names them by. Results
-    name no file of a machine, to read, to write or to run: a text that does is refused.
+    Errors call the file `name`; `missions` maps the paths in `px4.mission_path` to the texts of the missions. A text
+    that names any other file, to read, write or run, is rejected.
     """
     layers = Layers(Places(name))
     for path, mission in (missions or {}).items():
@@ -81,17 +81,17 @@ def parse_spec(text: str, name: str = "the spec", *, missions: Mapping[str, str]
     layers.report.raise_if_any()
     for key, value in file_values(layers.data):
         if key != ("px4", "mission_path") or not (value in layers.missions or is_name(str(value))):
-            layers.report.add(key, f"{dotted(key)} = {show(value)} is not allowed; results name no files of a machine")
+            layers.report.add(key, f"{dotted(key)} = {show(value)} is not allowed in the spec of a result")
     layers.report.raise_if_any()
     return checked(layers)
 
 
 def change_spec(spec: Spec, overrides: Mapping[str, Any] | None = None, settings: Sequence[str] = ()) -> Spec:
-    """Return a spec with other values, checked; the mission is the same unless its path changes."""
+    """Return a validated copy of a spec with some values changed; the mission changes only if its path does."""
     layers = Layers(spec.places.copy(), spec.model_dump(by_alias=True, exclude_none=True), dict(spec.missions))
     apply_overrides(layers, overrides or {}, settings)
     changed = checked(layers)
-    kept = spec.untrusted.items() & changed.untrusted.items()  # parts that were made in Python since need no trust
+    kept = spec.untrusted.items() & changed.untrusted.items()  # parts created in Python need no trust
     changed._untrusted = dict(kept)
     return changed
 
@@ -99,26 +99,26 @@ def change_spec(spec: Spec, overrides: Mapping[str, Any] | None = None, settings
 def load_aircraft(
     source: str | Path, overrides: Mapping[str, Any] | None = None, settings: Sequence[str] = ()
 ) -> Aircraft:
-    """Load the aircraft of a spec file, to fly it with a timeline or an autopilot of your own.
+    """Load the aircraft of a spec file, to fly it with a custom timeline or autopilot.
 
     Args:
-        source: The name of a built-in aircraft (`iris`), or the path of a TOML file.
-        overrides: Values by dotted key that replace the file's: `{"airframe.mass_kg": 1.8}`.
-        settings: The same as texts, as the command line has them: `["airframe.mass_kg=1.8"]`.
+        source: Name of a built-in aircraft (`iris`), or path of a TOML file.
+        overrides: Values by dotted key that replace those of the file: `{"airframe.mass_kg": 1.8}`.
+        settings: Overrides in the form of the command line: `["airframe.mass_kg=1.8"]`.
 
     Raises:
-        InputError: If anything is wrong, with all of it in one report.
+        InputError: If the file is invalid, with all errors in one report.
     """
     return build_aircraft(load_spec(source, overrides, settings, reads_mission=False))
 
 
 def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bool = True) -> Spec:
-    """Return what was merged as a `Spec`, or raise all that is wrong in one report."""
+    """Return the merged tables as a validated `Spec`, or raise all errors in one report."""
     builder = builder or Builder()
     report, tables = layers.report, _tables(layers, builder)
     body = layers.data.get("airframe", {})
     if isinstance(body, dict) and "inertia_kgm2" not in body and "inertia_diag_kgm2" not in body:
-        report.add(("airframe",), MISSING_INERTIA)  # whatever else is missing
+        report.add(("airframe",), MISSING_INERTIA)  # even if other keys are missing
     _fill_in(tables, builder.made)
     for name, table in tables.items():
         for key, text in builder.made(_checker(name), table):
@@ -147,7 +147,7 @@ def checked(layers: Layers, builder: Builder | None = None, *, reads_mission: bo
 
 
 def _fill_in(tables: Tables, made: Callable[..., Any]) -> None:
-    """Fill in what tables leave out and others decide, where those are valid, so that the resolved file shows it."""
+    """Fill in omitted values that follow from other (valid) tables, so that the resolved file shows them."""
     if "airframe" in tables:
         tables["airframe"] = made(Airframe.completed, tables["airframe"])
     if {"airframe", "actuation"} <= tables.keys():
@@ -176,7 +176,7 @@ def _scenario(scenario: Scenario, has_mission: bool) -> Scenario:
 
 @functools.cache
 def _checker(name: str) -> Callable[[Any], tuple[tuple[Key, str], ...]]:
-    """Return the function that finds what in a top-level table does not fit together, up to what a report shows."""
+    """Return a function that checks the consistency of a top-level table, up to the limit of a report."""
     return lambda table: tuple(islice(checks_of(table, (name,)), MAX_FOUND + 1))
 
 
@@ -187,17 +187,17 @@ def _add_mission_errors(layers: Layers, error: InputError) -> None:
 
 
 def _add_build_errors(tables: Tables, layers: Layers) -> None:
-    """Add what would only show when the flight is built, as far as its tables are valid: one report is enough."""
+    """Add errors that would otherwise appear only when the flight is built, as far as the tables are valid."""
     valid = {name: table for name, table in tables.items() if name not in layers.report.tables}
     spec = Spec.model_construct(_fields_set=set(), **valid)
     for name in Spec.model_fields.keys() - valid.keys():
-        vars(spec).pop(name, None)  # construction fills in defaults
+        vars(spec).pop(name, None)  # `model_construct` fills in defaults
     spec._missions = layers.missions
     build_parts(spec, layers.report, Builder())
 
 
 def _tables(layers: Layers, builder: Builder) -> Tables:
-    """Return the top-level tables that are valid; what is wrong with the others goes into the report."""
+    """Return the valid top-level tables; add the errors of the others to the report."""
     tables: Tables = {}
     fields = keys_of(Spec)
     for name, value in layers.data.items():
@@ -207,14 +207,14 @@ def _tables(layers: Layers, builder: Builder) -> Tables:
         if name not in layers.data and not field.is_required():
             tables[name] = field.default
             continue
-        # A table that must be there and is not is checked as an empty one: the report then has its keys.
+        # A missing required table is checked as an empty one, so that the report lists its required keys.
         value = layers.data.get(name, {})
         try:
             tables[name] = builder.made(_validator(name), value)
         except ValidationError as error:
             layers.report.add_validation((name,), error)
             unknown_keys = [found["loc"] for found in error.errors() if found["type"] == "extra_forbidden"]
-            if len(unknown_keys) == error.error_count():  # without them the rest can be checked
+            if len(unknown_keys) == error.error_count():  # check the rest without them
                 try:
                     tables[name] = _validator(name)(_without(value, unknown_keys))
                 except ValidationError as rest:
@@ -224,14 +224,14 @@ def _tables(layers: Layers, builder: Builder) -> Tables:
 
 @functools.cache
 def _validator(name: str) -> Callable[[Any], Any]:
-    """Return the function that makes a top-level table, each value of which is valid alone."""
+    """Return a function that creates a top-level table and validates each value separately."""
     annotation: Any = keys_of(Spec)[name].annotation
     adapter = TypeAdapter[Any](annotation)
     return lambda value: adapter.validate_python(value, context=CHECK_LATER)
 
 
 def _without(value: Any, keys: list[Key]) -> Any:
-    """Return a copy of a table, or of an array of tables, without some keys."""
+    """Return a copy of a table or an array of tables without the given keys."""
     if not keys:
         return value
     inner: dict[str | int, list[Key]] = {}

@@ -1,4 +1,4 @@
-"""Changes to a file from outside: `environment.wind=ou`, `power.batteries[0].soc0=0.9`."""
+"""Overrides of spec values: `environment.wind=ou`, `power.batteries[0].soc0=0.9`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,11 +19,13 @@ BARE = re.compile(r"[A-Za-z_./~][\w./~+-]*")
 
 
 def parse_override(text: str) -> tuple[str, Any]:
-    """Split `table.key=value` into key and value, a TOML value; a word or a path needs no quotes."""
+    """Parse `table.key=value` with a TOML value; a word or a path needs no quotes."""
     name, sign, value = text.partition("=")
     name, value = name.strip(), value.strip()
     if not sign or not name:
-        raise InputError(f"{_shown(text)!r} changes nothing; it must be table.key=value, such as environment.wind=ou")
+        raise InputError(
+            f"{_shown(text)!r} is not an override; it must be table.key=value, such as environment.wind=ou"
+        )
     split_key(name)
     try:
         parsed = parse_toml(f"value = {value}", name, "a value")
@@ -43,7 +45,7 @@ def split_key(text: str) -> Key:
     key: Key = tuple(int(part.strip("[]")) if INDEX.fullmatch(part) else part for part in parts)
     rebuilt = {dotted(key), ".".join(str(part) for part in key)}
     if not key or isinstance(key[0], int) or text not in rebuilt:
-        raise InputError(f"{_shown(text)!r} is no key; it must be like environment.wind or power.batteries[0].soc0")
+        raise InputError(f"{_shown(text)!r} is not a key; it must be like environment.wind or power.batteries[0].soc0")
     return key
 
 
@@ -55,10 +57,10 @@ def apply_overrides(
     *,
     is_chosen: bool = True,
 ) -> None:
-    """Change what was read from files by values, and then by texts of the command line, `table.key=value`.
+    """Apply overrides by key and then settings in the form `table.key=value` to the merged files.
 
-    What can't be changed goes into the report. Paths are from `folder`; left out, from where we are. The code that they
-    name is the user's choice, unless they come from a file that is not trusted.
+    Errors are added to the report. Paths are relative to `folder`, by default the working directory. Code that an
+    override names counts as the user's choice, unless the override comes from an untrusted file.
     """
     place_type = Chosen if is_chosen else str
     folder = Path.cwd() if folder is None else folder
@@ -75,13 +77,13 @@ def apply_overrides(
 
 
 def _shown(text: str) -> str:
-    """Return what the user wrote, on one line and not too long."""
+    """Return the user's text on one line, truncated if it is long."""
     line = text if text.isprintable() else repr(text)[1:-1]
     return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 1] + "…"
 
 
 def canonical_key(text: str) -> Key:
-    """Split a dotted key, as `split_key` does, and give its parts their canonical spelling."""
+    """Split a dotted key like `split_key`, with the canonical spelling of its parts."""
     done: Key = ()
     for part in split_key(text):
         model = model_at(done, Spec)
@@ -95,23 +97,24 @@ def _apply(layers: Layers, place: str, name: str, value: Any, folder: Path) -> N
         key = canonical_key(name)
         frozen = freeze(value, len(key))
         if key in (("extends",), ("schema_version",)):
-            raise InputError(f"{name} can't be changed from outside; give a file that has it")
+            raise InputError(f"{name} can't be overridden; set it in a file")
         layers.data = _changed(layers, place, folder, layers.data, (), key, frozen)
     except InputError as error:
         layers.report.lines.append(f"{place}: {error}")
     except RecursionError:
-        layers.report.lines.append(f"{place}: it is nested too deeply; no value of an aircraft file is")
+        layers.report.lines.append(f"{place}: the value is nested too deeply")
 
 
 def _changed(layers: Layers, place: str, folder: Path, here: Any, done: Key, rest: Key, value: Any) -> Any:
-    """Return a copy of a table or an array in which a key has a value."""
+    """Return a copy of a table or an array with a key set to a value."""
     part, key = rest[0], (*done, rest[0])
     if isinstance(part, int):
         whole = dotted((*done, *rest))
         if not isinstance(here, tuple):
-            raise InputError(f"{whole} = {show(value)} is unknown: {dotted(done)} = {show(here)} is no array")
+            raise InputError(f"{whole} = {show(value)} is unknown: {dotted(done)} = {show(here)} is not an array")
         if part >= len(here):
-            raise InputError(f"{whole} = {show(value)} is not there: {dotted(done)} has {len(here)}, counted from 0")
+            count = f"{len(here)} item{'' if len(here) == 1 else 's'}"
+            raise InputError(f"{whole} = {show(value)} is out of range: {dotted(done)} has {count}, counted from 0")
         items = list(here)
         if len(rest) > 1:
             items[part] = _changed(layers, place, folder, items[part], key, rest[1:], value)
@@ -120,7 +123,7 @@ def _changed(layers: Layers, place: str, folder: Path, here: Any, done: Key, res
             layers.places.files[key] = place
         return tuple(items)
     if not isinstance(here, dict):
-        raise InputError(f"{dotted(key)} = {show(value)} is unknown: {dotted(done)} = {show(here)} is no table")
+        raise InputError(f"{dotted(key)} = {show(value)} is unknown: {dotted(done)} = {show(here)} is not a table")
     copy = dict(here)
     if len(rest) > 1:
         if part not in copy:
@@ -136,7 +139,7 @@ def _changed(layers: Layers, place: str, folder: Path, here: Any, done: Key, res
 
 
 def _default(done: Key, part: str, next_part: str | int) -> Any:
-    """Return what a key that no file has starts from: an empty table, or the items of an array by default."""
+    """Return the initial value of a key that no file sets: an empty table, or the default items of an array."""
     field = field_at((*done, part), Spec)
     if isinstance(next_part, int) and field is not None and isinstance(field.default, tuple):
         return tuple(

@@ -1,4 +1,4 @@
-"""All that is wrong with a file, in one error: a line for each, with file, key, value and what is allowed."""
+"""Report of all errors in a file: one line each, with file, key, value and what is allowed."""
 
 from collections.abc import Container
 from dataclasses import dataclass, field
@@ -11,66 +11,66 @@ from px4lockstep.part.wording import findings
 from px4lockstep.spec.spec import Places, Spec
 
 MAX_FOUND = 100
-"""Errors after which no more are looked for."""
+"""Number of errors after which the search stops."""
 RELATED: dict[str, Container[str | int]] = {
     "": keys_of(Spec),
-    "px4": ("px4", "home", "autopilot"),  # a mission that begins elsewhere
+    "px4": ("px4", "home", "autopilot"),  # a mission that starts far from home
     "autopilot": ("autopilot", "airframe"),  # rotors that can't steer
 }
-"""The tables whose values may be to blame for an error of a table that shows only when a flight is built."""
+"""Tables that may have caused an error that appears only when a flight is built, by the table of the error."""
 
 
 @dataclass
 class Report:
-    """Collects what is wrong."""
+    """Collects errors."""
 
     places: Places
     root: type[Part] = Spec
-    """The table that is the file."""
+    """The model of the whole file."""
     lines: ErrorLines = field(default_factory=ErrorLines)
     tables: list[str] = field(default_factory=list)
-    """The top-level tables that something is wrong with."""
+    """The top-level tables with errors."""
     findings: list[str] = field(default_factory=list)
-    """What is wrong, without places."""
+    """The messages without locations."""
     first: Key = ()
-    """The first key that something is wrong with."""
+    """The key of the first error."""
 
     def add(self, key: Key, text: str, tables: Container[str | int] = ()) -> None:
-        """Add a problem of a key; the text names it. `tables` are those that it was found by."""
+        """Add an error of a key, which the text names. `tables` are those that were checked against each other."""
         self.tables += [str(part) for part in key[:1]]
         self.first = self.first or key
         self.findings.append(text)
         self.lines.append(f"{self.places.of(key, tables)}: {text}")
 
     def add_error(self, error: InputError) -> None:
-        """Add an error that was raised, at its key."""
+        """Add a raised error, with its key."""
         table = str(error.key[0]) if error.key else ""
         self.add(error.key, str(error), RELATED.get(table, (table,)))
 
     @property
     def is_full(self) -> bool:
-        """Whether more would not be shown, and need not be looked for."""
+        """Whether further errors would not be shown."""
         return self.lines.total > MAX_FOUND
 
     def add_validation(self, prefix: Key, error: ValidationError) -> None:
-        """Add all that pydantic found in a table."""
+        """Add all errors that pydantic found in a table."""
         for key, kind, text in findings(error, prefix, self.root):
             if self.is_full:
                 return
             if kind == "missing":
                 self.tables.append(str(key[0]))
-                is_item = any(isinstance(part, int) for part in key)  # of an array, which one file has as a whole
+                is_item = any(isinstance(part, int) for part in key)  # arrays are not merged: one file has all items
                 self.lines.append(f"{self.places.of(key) if is_item else self.places.main}: {text}")
             else:
                 self.add(key, text)
 
     def raise_if_any(self) -> None:
-        """Raise everything as one error, if there is anything."""
+        """Raise all errors as one, if there are any."""
         if self.lines:
             raise self.error()
 
     def error(self) -> InputError:
-        """Return everything as one error."""
+        """Return all errors as one."""
         found = tuple(dict.fromkeys(self.findings))
         if self.lines.total == 1:
             return InputError(self.lines[0], key=self.first, findings=found)

@@ -1,4 +1,4 @@
-"""The aircraft and missions that come with the package, and missions by name or path."""
+"""Built-in aircraft and missions, and missions by name or path."""
 
 import functools
 import os
@@ -11,35 +11,35 @@ from px4lockstep.px4.missions import Mission, load_mission
 
 @functools.cache
 def shipped(kind: str, suffix: str) -> dict[str, Path]:
-    """Return the files of a kind that come with the package, by name."""
+    """Return the built-in files of a kind, by name."""
     folder = Path(str(resources.files("px4lockstep.spec"))) / kind
     return {path.stem: path for path in sorted(folder.glob(f"*{suffix}"))}
 
 
 def shipped_aircraft() -> dict[str, Path]:
-    """Return the aircraft files that come with the package."""
+    """Return the spec files of the built-in aircraft, by name."""
     return shipped("aircraft", ".toml")
 
 
 def shipped_missions() -> dict[str, Path]:
-    """Return the missions that come with the package."""
+    """Return the files of the built-in missions, by name."""
     return shipped("missions", ".waypoints")
 
 
 def is_name(text: str) -> bool:
-    """Whether a text is a name and not a path: it has neither a slash nor a suffix."""
+    """Return whether a string is a name rather than a path: it has neither a slash nor a suffix."""
     return bool(text) and not any(sign in text for sign in ("/", os.sep, ".", "\0"))
 
 
 def mission_of(mission_path: str) -> Mission:
-    """Return the mission of a path or of a name that ships."""
+    """Return the mission of a path or of a built-in name."""
     if is_name(mission_path):
         known = shipped_missions()
         if mission_path not in known:
             hint = did_you_mean(mission_path, known)
             raise InputError(
-                f"px4.mission_path = {mission_path!r} is no mission that ships; {hint}there are {', '.join(known)}; "
-                f"a file of your own has a suffix, such as {mission_path}.waypoints"
+                f"px4.mission_path = {mission_path!r} is unknown; {hint}built-in missions: {', '.join(known)}; "
+                f"for a file, give a path with a suffix, such as {mission_path}.waypoints"
             )
         return _shipped_mission(mission_path)
     return load_mission(mission_path)
@@ -51,5 +51,5 @@ def _shipped_mission(name: str) -> Mission:
 
 
 def mission_file(mission: Mission) -> str:
-    """Return what the file of a mission is called beside a spec that was flown."""
+    """Return the file name of a mission in a run folder."""
     return f"mission{Path(mission.source).suffix or '.waypoints'}"

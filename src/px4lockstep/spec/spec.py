@@ -1,4 +1,4 @@
-"""The whole of an aircraft file, with all defaults: what `load_spec` returns and `build` takes."""
+"""`Spec`: a complete spec file with all defaults, returned by `load_spec` and flown by `build`."""
 
 import dataclasses
 from collections.abc import Container
@@ -24,29 +24,29 @@ from px4lockstep.vehicle.power import Power
 
 @dataclasses.dataclass
 class Places:
-    """Where values came from: a file, or an override. A place that the user chose is a `trust.Chosen`."""
+    """Sources of the values: files and overrides. A source that the user chose is a `trust.Chosen`."""
 
     main: str
-    """The file that was asked for."""
+    """The requested file."""
     files: dict[Key, str] = dataclasses.field(default_factory=dict)
-    """The place of each key, or of the table that it came with."""
+    """The source of each key, or of the table that contains it."""
     overrides: list[str] = dataclasses.field(default_factory=list)
-    """Those of the places that are overrides, in their order."""
+    """The sources that are overrides, in order."""
     elsewhere: dict[Key, str] = dataclasses.field(default_factory=dict)
-    """Outputs that a file wants in another folder than the run's, as it has them."""
+    """Output paths that a file sets outside the run folder, as written in the file."""
 
     def copy(self) -> "Places":
-        """Return a copy that can be added to."""
+        """Return an independent copy."""
         return Places(self.main, dict(self.files), list(self.overrides), dict(self.elsewhere))
 
     def own(self, key: Key) -> str:
-        """Return the one place that a key came from, or the table that it would be in."""
+        """Return the source of a key, or of the innermost table around it that has one."""
         return next((self.files[key[:n]] for n in range(len(key), 0, -1) if key[:n] in self.files), self.main)
 
     def of(self, key: Key, tables: Container[str | int] = ()) -> str:
-        """Return where a key, or the table that it would be in, came from.
+        """Return the source of a key or of the table around it, for an error message.
 
-        Overrides of the tables that it was checked against are named too: the error may be theirs.
+        Overrides of the tables that the key was checked against are named too: they may have caused the error.
         """
         own = self.own(key)
         if own in self.overrides:
@@ -56,50 +56,52 @@ class Places:
 
 
 class Spec(Part):
-    """An aircraft file: a flight, described completely."""
+    """A spec file: the complete description of a flight."""
 
-    schema_version: Literal[1] = entry(1, "The version of this layout.", stage="name")
-    aircraft: AircraftTable = entry(AircraftTable(), "Name and seed.")
-    home: Home = entry(Home(), "The origin.", stage="home")
-    px4: Px4Options = entry(Px4Options(), "Mission, real PX4.")
-    autopilot: AutopilotOptions = entry(AutopilotOptions(), "The autopilot.")
-    timeline: Timing = entry(Timing(), "Periods.")
-    plant: Plant = entry(Plant(), "Numerics, ground.", stage="plant")
-    environment: Environment = entry(Environment(), "Wind, gravity.", stage="plant")
-    scenario: Scenario = entry(Scenario(), "Events.", stage="scenario")
-    estimator: Estimator = entry(Estimator(), "What the autopilot is told.", stage="estimator")
-    airframe: Airframe = entry(..., "Body and rotors.", stage="plant")
-    actuation: Actuation = entry(Actuation(), "Channels.", stage="plant")
-    power: Power = entry(Power(), "Batteries and buses.", stage="plant")
-    sensors: tuple[SensorTable, ...] = entry((), "Sensors.", stage="sensors")
-    run: RunTable = entry(RunTable.model_validate({}), "What is kept.", stage="output")
+    schema_version: Literal[1] = entry(1, "Version of the spec file format.", stage="name")
+    aircraft: AircraftTable = entry(AircraftTable(), "Name and random seed.")
+    home: Home = entry(Home(), "Origin of the world frame.", stage="home")
+    px4: Px4Options = entry(Px4Options(), "Mission, and options of real PX4.")
+    autopilot: AutopilotOptions = entry(AutopilotOptions(), "Autopilot and its parameters.")
+    timeline: Timing = entry(Timing(), "End time and periods.")
+    plant: Plant = entry(Plant(), "Integrator and ground contact.", stage="plant")
+    environment: Environment = entry(Environment(), "Wind, gusts and gravity.", stage="plant")
+    scenario: Scenario = entry(Scenario(), "Requests to the autopilot, and faults.", stage="scenario")
+    estimator: Estimator = entry(Estimator(), "State estimate that the autopilot receives.", stage="estimator")
+    airframe: Airframe = entry(..., "Rigid body, rotors and propulsion.", stage="plant")
+    actuation: Actuation = entry(Actuation(), "Actuator channels and actuator dynamics.", stage="plant")
+    power: Power = entry(Power(), "Batteries and power buses.", stage="plant")
+    sensors: tuple[SensorTable, ...] = entry(
+        (), "Sensors of PX4Lockstep.jl files. Accepted for compatibility; has no effect.", stage="sensors"
+    )
+    run: RunTable = entry(RunTable.model_validate({}), "Run mode, outputs and runtime checks.", stage="output")
 
     used_up: ClassVar[tuple[str, ...]] = ("extends",)
-    _places: Places = PrivateAttr(default_factory=lambda: Places(Chosen("spec")))  # made in Python
+    _places: Places = PrivateAttr(default_factory=lambda: Places(Chosen("spec")))  # created in Python
     _missions: dict[str, Mission] = PrivateAttr(default_factory=dict)
     _untrusted: dict[Key, Any] = PrivateAttr(default_factory=dict)
 
     @property
     def places(self) -> Places:
-        """Where its values came from."""
+        """Sources of the values."""
         return self._places
 
     @property
     def untrusted(self) -> dict[Key, Any]:
-        """What its files name as code without the user's choice, by key, as it was decided when they were loaded."""
+        """Code that the files name and the user has not chosen, by key, as decided when the files were loaded."""
         return self._untrusted
 
     @property
     def missions(self) -> dict[str, Mission]:
-        """The missions that are part of it, by the path that `px4.mission_path` names them by."""
+        """Loaded missions, by the path in `px4.mission_path`."""
         return self._missions
 
     @property
     def mission(self) -> Mission | None:
-        """The mission, if there is one, as it was when the file was loaded.
+        """The mission, if there is one, as it was when the spec was loaded.
 
         Raises:
-            InputError: If the spec was made in Python, and its mission can't be read.
+            InputError: If the spec was created in Python and its mission can't be read.
         """
         path = self.px4.mission_path
         if path is None:
@@ -109,7 +111,7 @@ class Spec(Part):
         return self._missions[path]
 
     def __eq__(self, other: object) -> bool:
-        """Whether all values are the same, wherever they came from."""
+        """Return whether all values are equal; their sources are ignored."""
         if not isinstance(other, Spec) or self.model_dump() != other.model_dump():
             return False
         ours, theirs = self.mission, other.mission

@@ -1,4 +1,4 @@
-"""The table `[timeline]`: the end and the periods of a run."""
+"""The table `[timeline]`: end time and periods of a run."""
 
 from typing import ClassVar
 
@@ -10,29 +10,29 @@ from px4lockstep.timebase import period_to_us
 
 
 class Timing(Part):
-    """When things happen."""
+    """End time and periods of a run."""
 
     where: ClassVar[str] = "timeline"
     stage: ClassVar[str | None] = "axes"
 
-    t_end_s: Period = entry(60.0, "The end of the run.", "s", stage="end")
-    dt_autopilot_s: Period = entry(0.004, "Period of estimator and autopilot.", "s")
-    dt_wind_s: Period = entry(0.001, "Period of the wind.", "s")
-    dt_log_s: Period = entry(0.01, "Period of the log.", "s")
+    t_end_s: Period = entry(60.0, "End time of the run.", "s", stage="end")
+    dt_autopilot_s: Period = entry(0.004, "Period of the estimator and the autopilot.", "s")
+    dt_wind_s: Period = entry(0.001, "Period of the wind updates.", "s")
+    dt_log_s: Period = entry(0.01, "Period of the log rows.", "s")
     dt_phys_s: Period | None = entry(
         None,
-        "Longest step of the physics; the other periods are whole multiples. Left out: the boundaries.",
+        "Maximum physics step; the other periods must be whole multiples. By default only the boundaries limit it.",
         "s",
         stage="physics_axis",
     )
 
     def check(self) -> Found:
-        """Periods that fit into the run and into each other."""
+        """Check that the number of boundaries is within its limit and the periods are multiples of the physics step."""
         names = ("dt_autopilot_s", "dt_wind_s", "dt_log_s")
         end_us, step_us = self.us("t_end_s"), self.us("dt_phys_s") if self.dt_phys_s is not None else 0
         total = sum(end_us // self.us(name) + 1 for name in names) + (end_us // step_us + 1 if step_us else 0)
         if total > MAX_BOUNDARIES:
-            text = f"makes up to {total:,} boundaries; the limit is {MAX_BOUNDARIES:,}"
+            text = f"gives up to {total:,} boundaries; the limit is {MAX_BOUNDARIES:,}"
             yield misfit("t_end_s", self.t_end_s, f"{text}: end earlier or use longer periods")
         for name in names if step_us else ():
             below_us = self.us(name) // step_us * step_us
@@ -42,7 +42,7 @@ class Timing(Part):
                 yield misfit(name, getattr(self, name), text)
 
     def us(self, name: str) -> int:
-        """Return one of its times in microseconds."""
+        """Return one of the times in microseconds."""
         return period_to_us(getattr(self, name), f"timeline.{name}")
 
     @property
@@ -51,7 +51,7 @@ class Timing(Part):
         return self.us("dt_autopilot_s")
 
     def axes(self) -> Timeline:
-        """Return the timeline as it is without events and gusts."""
+        """Return the timeline without the boundaries of events and gusts."""
         return Timeline(
             self.us("t_end_s"),
             autopilot=Periodic(self.tick_us),
@@ -62,7 +62,7 @@ class Timing(Part):
 
 
 def build_timeline(axes: Timeline, scenario: Scenario, gusts: tuple[Gust, ...]) -> Timeline:
-    """Return the timeline, with boundaries at the times of events and gusts."""
+    """Return the timeline with additional boundaries at the times of events and gusts."""
     end_us = axes.end_us
     edges_us = [edge_us for edge_us in gust_edges_us(gusts) if edge_us <= end_us]
     times_us = tuple(sorted({*scenario.times_us(end_us), *edges_us}))

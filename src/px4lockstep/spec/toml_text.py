@@ -1,4 +1,4 @@
-"""A `Spec` as the text of a file: resolved, complete, with every default, and the same again when it is loaded."""
+"""Write a `Spec` as the text of a file: resolved, with every default. Loading the text gives an equal spec."""
 
 import json
 import math
@@ -14,16 +14,16 @@ WIDTH = 110
 
 
 def to_toml(spec: Spec) -> str:
-    """Return the file of a spec, with everything that was left out or inherited; paths are absolute.
+    """Return the text of a spec file with all defaults and inherited values; paths are absolute.
 
-    An array of tables that is empty is a comment, so that `[[scenario.events]]` can be added to the file.
+    An empty array of tables is written as a comment, so that `[[scenario.events]]` can be added to the file.
     """
     data = spec.model_dump(by_alias=True, exclude_none=True)
     return "\n".join(_table(data, ())).strip() + "\n"
 
 
 def _table(data: dict[str, Any], key: Key) -> Iterator[str]:
-    """Yield the lines of a table: its values first, as they would belong to a table that has begun."""
+    """Yield the lines of a table: its values first, because after a nested table they would belong to that one."""
     tables = {}
     for own, value in data.items():
         field = field_at((*key, own), Spec)

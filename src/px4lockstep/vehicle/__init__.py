@@ -1,1 +1,1 @@
-"""The multirotor: one file per model, coupled into one right-hand side by `multirotor`."""
+"""The multirotor model: one module per component, coupled into one right-hand side by `multirotor`."""

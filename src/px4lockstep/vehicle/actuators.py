@@ -1,11 +1,11 @@
-"""Actuators between command and effect: motors (ESC input) and servos, each kind with one model.
+"""Actuator dynamics of motors (ESC input) and servos, with one model for all motors and one for all servos.
 
     direct         y = u                                      no state
     first_order    ẏ = (u − y) / τ
     second_order   ÿ = ωn² (u − y) − 2 ζ ωn ẏ                 |ẏ| ≤ rate limit, y within its range
 
-At the rate limit the acceleration into the limit is 0. The output of motors lies in [0, 1], of servos in [-1, 1]. Only
-channels that a motor or servo is mapped to have a state: first the outputs of motors and servos, then their rates.
+At the rate limit, the acceleration further into the limit is 0. Motor outputs are in [0, 1], servo outputs in [-1, 1].
+Only channels that a motor or servo is mapped to have states: first the outputs of motors and servos, then their rates.
 """
 
 import math
@@ -28,7 +28,7 @@ ACTUATOR = record(
         ("inverse_tau", "f8"),  # first order
         ("omega_n_squared", "f8"),  # second order
         ("two_zeta_omega_n", "f8"),
-        ("rate_limit", "f8"),  # [1/s], infinity for none
+        ("rate_limit", "f8"),  # [1/s], infinity without a limit
         ("low high", "f8"),
     ]
 )
@@ -37,22 +37,22 @@ ACTUATION = record(
     [
         ("motor servo", ACTUATOR),
         ("n_servos", "i8"),
-        ("motor_channel", "i8", MAX_MOTORS),  # of each rotor, from 0
+        ("motor_channel", "i8", MAX_MOTORS),  # channel of each rotor, from 0
         ("servo_channel", "i8", MAX_SERVOS),
-        ("i_servo i_motor_rate i_servo_rate", "i8"),  # where outputs and rates start in the state
+        ("i_servo i_motor_rate i_servo_rate", "i8"),  # start indices of outputs and rates in the state
     ]
 )
 
 
 @kernel
 def clamp(value, low, high):
-    """Return the value, or the bound that it is beyond."""
+    """Return the value limited to [low, high]."""
     return min(max(value, low), high)
 
 
 @kernel
 def actuator_rate(actuator, command, y, y_rate):
-    """Return ẏ and ÿ; ÿ is 0 for a first-order actuator, and ẏ is its own slope."""
+    """Return ẏ and ÿ; for a first-order actuator ÿ is 0, because ẏ is not a state."""
     if actuator.kind == FIRST_ORDER:
         return (command - y) * actuator.inverse_tau, 0.0
     rate = clamp(y_rate, -actuator.rate_limit, actuator.rate_limit)
@@ -64,7 +64,7 @@ def actuator_rate(actuator, command, y, y_rate):
 
 @kernel
 def write_channel_rate(actuator, command, state, i_output, i_rate, dstate, limit_bit):
-    """Write the derivative of one channel; note if it is at its rate limit, or beyond its range."""
+    """Write the derivative of one channel; set a regime bit if it is at its rate limit or out of range."""
     y_rate = state.x[i_rate] if actuator.kind == SECOND_ORDER else 0.0
     limited = clamp(command, actuator.low, actuator.high)
     rate, acceleration = actuator_rate(actuator, limited, state.x[i_output], y_rate)
@@ -79,7 +79,7 @@ def write_channel_rate(actuator, command, state, i_output, i_rate, dstate, limit
 
 @kernel
 def write_actuator_rates(a, m, state, inputs, dstate):
-    """Write the derivatives of all channels that have a state; `m` is the `MULTIROTOR` record."""
+    """Write the derivatives of all channels with states; `m` is the `MULTIROTOR` record."""
     if a.motor.kind != DIRECT:
         for i in range(m.n_rotors):
             command = inputs.command.motors[a.motor_channel[i]]
@@ -92,7 +92,7 @@ def write_actuator_rates(a, m, state, inputs, dstate):
 
 @kernel
 def project_channel(actuator, state, i_output, i_rate):
-    """Put an output and its rate back into their ranges; return how many were out of them."""
+    """Limit an output and its rate to their ranges; return the number of states that changed."""
     x = state.x
     moved = 0
     y = x[i_output]
@@ -109,7 +109,7 @@ def project_channel(actuator, state, i_output, i_rate):
 
 @kernel
 def project_actuators(a, m, state):
-    """Put all channels that have a state back into their ranges; return how many states were out of them."""
+    """Limit all channels with states to their ranges; return the number of states that changed."""
     moved = 0
     if a.motor.kind != DIRECT:
         for i in range(m.n_rotors):
@@ -121,42 +121,42 @@ def project_actuators(a, m, state):
 
 
 class ActuatorDynamics(Part):
-    """The dynamics of all motors' commands, or of all servos."""
+    """Actuator dynamics, common to all motors or to all servos."""
 
     aliases: ClassVar[dict[str, str]] = {"τ": "tau_s", "ωn": "omega_n", "ζ": "zeta"}
     name_key: ClassVar[str | None] = "kind"
 
-    kind: Literal["direct", "first_order", "second_order"] = entry("direct", "The model.")
-    tau_s: float = entry(0.05, "Time constant of `first_order`; also `τ`.", "s", gt=0.0)
-    omega_n: float = entry(50.0, "Natural frequency of `second_order`; also `ωn`.", "rad/s", gt=0.0)
-    zeta: float = entry(0.7, "Damping ratio of `second_order`; also `ζ`.", ge=0.0)
+    kind: Literal["direct", "first_order", "second_order"] = entry("direct", "Model of the actuator dynamics.")
+    tau_s: float = entry(0.05, "Time constant of `first_order`. Alias: `τ`.", "s", gt=0.0)
+    omega_n: float = entry(50.0, "Natural frequency of `second_order`. Alias: `ωn`.", "rad/s", gt=0.0)
+    zeta: float = entry(0.7, "Damping ratio of `second_order`. Alias: `ζ`.", ge=0.0)
     rate_limit: Annotated[float, Field(allow_inf_nan=True)] = entry(
-        math.inf, "Fastest change of the output of `second_order`; `inf` for none.", "1/s", gt=0.0, le=math.inf
+        math.inf, "Maximum rate of the output of `second_order`; `inf` for no limit.", "1/s", gt=0.0, le=math.inf
     )
 
     def time_constant_s(self) -> float:
-        """Return the shortest time constant, infinity for direct."""
+        """Return the shortest time constant; infinity for `direct`."""
         return {"direct": math.inf, "first_order": self.tau_s, "second_order": 1.0 / self.omega_n}[self.kind]
 
     def write(self, rec: Any, low: float, high: float) -> None:
-        """Write into an `ACTUATOR` record, with the range of its output."""
+        """Write an `ACTUATOR` record with the range of its output."""
         fill(rec, self, kind=KINDS[self.kind], inverse_tau=1.0 / self.tau_s, low=low, high=high)
         rec["omega_n_squared"] = self.omega_n * self.omega_n
         rec["two_zeta_omega_n"] = 2.0 * self.zeta * self.omega_n
 
 
 class MotorChannel(Part, where="actuation.motors"):
-    """A motor, in the order of the rotors."""
+    """A motor. Motors are listed in the order of the rotors."""
 
-    id: str = entry(..., "Its name, which buses use.", min_length=1)
-    channel: int = entry(..., "The motor command that drives it, from 1.", ge=1, le=MAX_MOTORS)
+    id: str = entry(..., "Name of the motor, referenced by buses.", min_length=1)
+    channel: int = entry(..., "Motor command that drives the motor, from 1.", ge=1, le=MAX_MOTORS)
 
 
 class ServoChannel(Part, where="actuation.servos"):
     """A servo."""
 
-    id: str = entry(..., "Its name, which buses use.", min_length=1)
-    channel: int = entry(..., "The servo command that drives it, from 1.", ge=1, le=MAX_SERVOS)
+    id: str = entry(..., "Name of the servo, referenced by buses.", min_length=1)
+    channel: int = entry(..., "Servo command that drives the servo, from 1.", ge=1, le=MAX_SERVOS)
 
 
 DynamicsOrName = Annotated[
@@ -165,17 +165,19 @@ DynamicsOrName = Annotated[
 
 
 class Actuation(Part, where="actuation"):
-    """Which command drives what."""
+    """Mapping of commands to motors and servos, and actuator dynamics."""
 
     motors: tuple[MotorChannel, ...] | None = entry(
-        None, "One for each rotor, in their order. Left out: `motor1` and so on.", max_length=MAX_MOTORS
+        None, "One motor per rotor, in the order of the rotors. Default: `motor1`, `motor2` …", max_length=MAX_MOTORS
     )
-    servos: tuple[ServoChannel, ...] = entry((), "Servos.", max_length=MAX_SERVOS)
-    motor_actuators: DynamicsOrName = entry(ActuatorDynamics(), "Dynamics of the motors' commands; a name or a table.")
-    servo_actuators: DynamicsOrName = entry(ActuatorDynamics(), "Dynamics of the servos; a name or a table.")
+    servos: tuple[ServoChannel, ...] = entry((), "Servos and their channels.", max_length=MAX_SERVOS)
+    motor_actuators: DynamicsOrName = entry(
+        ActuatorDynamics(), "Dynamics from motor command to ESC input, as a name or a table."
+    )
+    servo_actuators: DynamicsOrName = entry(ActuatorDynamics(), "Dynamics of the servos, as a name or a table.")
 
     def check(self) -> Found:
-        """Yield names and channels that are there twice."""
+        """Yield names and channels that are used more than once."""
         motors, servos = self.motors or (), self.servos
         ids = Counter([*(motor.id for motor in motors), *(servo.id for servo in servos)])
         both: tuple[tuple[str, tuple[MotorChannel | ServoChannel, ...]], ...] = (("motors", motors), ("servos", servos))
@@ -183,13 +185,16 @@ class Actuation(Part, where="actuation"):
             channels = Counter(item.channel for item in items)
             for i, item in enumerate(items):
                 if ids[item.id] > 1:
-                    text = f"{KEY} = {item.id!r} is there twice; motors and servos need different names"
+                    text = f"{KEY} = {item.id!r} is used more than once; motors and servos need unique names"
                     yield (kind, i, "id"), text
                 if channels[item.channel] > 1:
-                    yield (kind, i, "channel"), f"{KEY} = {item.channel} is there twice; each has its own channel"
+                    yield (
+                        (kind, i, "channel"),
+                        f"{KEY} = {item.channel} is used more than once; channels must be unique",
+                    )
 
     def completed(self, rotors: int) -> "Actuation":
-        """Return it with a motor for each rotor, if they were left out."""
+        """Return a copy with a motor for each rotor, if none are given."""
         if self.motors is not None:
             return self
         motors = tuple(MotorChannel(id=f"motor{i + 1}", channel=i + 1) for i in range(rotors))
@@ -197,14 +202,14 @@ class Actuation(Part, where="actuation"):
 
     @property
     def group_sizes(self) -> tuple[int, int]:
-        """The number of states of outputs, and of their rates."""
+        """The number of output states and of rate states."""
         motors, servos = len(self.motors or ()), len(self.servos)
         counts = ((self.motor_actuators.kind, motors), (self.servo_actuators.kind, servos))
         outputs = sum(count for kind, count in counts if kind != "direct")
         return outputs, sum(count for kind, count in counts if kind == "second_order")
 
     def write(self, rec: Any, i_output: int, i_rate: int) -> None:
-        """Write into an `ACTUATION` record; the outputs and their rates start there in the state."""
+        """Write an `ACTUATION` record; outputs and rates start at these indices of the state."""
         motors, kind = self.motors or (), self.motor_actuators.kind
         self.motor_actuators.write(rec["motor"], 0.0, 1.0)
         self.servo_actuators.write(rec["servo"], -1.0, 1.0)

@@ -1,4 +1,4 @@
-"""A whole aircraft: its parts together, checked against each other, as a plant of the loop."""
+"""A complete aircraft: its parts, checked against each other, as a plant of the loop."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -28,19 +28,19 @@ from px4lockstep.vehicle.propulsion import Propulsion
 
 @dataclass(frozen=True)
 class Aircraft:
-    """A multirotor. What its parts leave out and other parts decide is filled in.
+    """A multirotor. Omitted values that follow from other parts are filled in.
 
     Args:
-        airframe: Body, rotors, drag, propulsion, initial state.
-        actuation: Which command drives what, and how fast.
+        airframe: Body, rotors, drag, propulsion and initial state.
+        actuation: Mapping of commands to motors and servos, and actuator dynamics.
         power: Batteries and buses.
-        contact: Contact with the ground.
+        contact: Ground contact.
         gravity: Gravity.
-        home_alt_msl_m: Height of the origin above sea level, for the air's density.
-        name: What it is called.
+        home_alt_msl_m: Altitude of the origin above mean sea level, for the air density.
+        name: Name of the aircraft.
 
     Raises:
-        InputError: If the parts don't fit together, with all that is wrong.
+        InputError: If the parts do not match, with all errors.
     """
 
     airframe: Airframe
@@ -52,7 +52,7 @@ class Aircraft:
     name: str = "aircraft"
 
     def __post_init__(self) -> None:
-        """Fill in what was left out, and check every part against the others."""
+        """Fill in omitted values, and check the parts against each other."""
         airframe, actuation, power = completed(self.airframe, self.actuation, self.power)
         for name, part in (("airframe", airframe), ("actuation", actuation), ("power", power)):
             object.__setattr__(self, name, part)
@@ -67,7 +67,7 @@ class Aircraft:
 
     @cached_property
     def rotors(self) -> tuple[Rotor, ...]:
-        """The rotors, each with its motor command."""
+        """The rotors, each with its motor channel."""
         return self.airframe.rotors(self.motor_channels)
 
     @property
@@ -87,39 +87,39 @@ class Aircraft:
 
     @property
     def motor_channels(self) -> tuple[int, ...]:
-        """The motor command of each rotor, from 1."""
+        """The motor channel of each rotor, from 1."""
         return tuple(motor.channel for motor in self.actuation.motors or ())
 
     @property
     def servo_channels(self) -> tuple[int, ...]:
-        """The servo command of each servo, from 1."""
+        """The channel of each servo, from 1."""
         return tuple(servo.channel for servo in self.actuation.servos)
 
     @property
     def hover_thrust_n(self) -> float:
-        """The thrust of one rotor when all together carry the weight."""
+        """Hover thrust of one rotor."""
         return self.airframe.hover_thrust_n(self.airframe.mass_kg)
 
     @property
     def calibration_thrust_n(self) -> float:
-        """The thrust of one rotor at hover that the propulsion is calibrated to: of this mass, or of another."""
+        """Hover thrust of one rotor at the calibration mass."""
         return self.airframe.calibration_thrust_n
 
     @cached_property
     def groups(self) -> Mapping[str, int]:
-        """The number of states in each group."""
+        """Number of states in each group."""
         starts = (0, VEL_START, ATT_START, OMEGA_START, RIGID_BODY_STATES)
         body = [stop - start for start, stop in pairwise(starts)]
         sizes = (*body, *self.actuation.group_sizes, len(self.rotors), len(self.batteries), len(self.batteries))
         return dict(zip(GROUPS, sizes, strict=True))
 
     def offset(self, group: str) -> int:
-        """Return where a group starts in the state."""
+        """Return the start index of a group in the state."""
         sizes = list(self.groups.values())
         return sum(sizes[: GROUPS.index(group)])
 
     def initial_state(self) -> npt.NDArray[np.float64]:
-        """Return the state at the first boundary: at rest but for what was given."""
+        """Return the state at the first boundary: at rest except for the given values."""
         x, x0 = np.zeros(sum(self.groups.values())), self.airframe.x0
         x[:VEL_START] = x0.pos_ned
         x[VEL_START:ATT_START] = x0.vel_ned
@@ -131,7 +131,7 @@ class Aircraft:
         return x
 
     def time_constants_s(self) -> dict[str, float]:
-        """Return the time constants that a fixed step should be short against, by name."""
+        """Return, by name, the time constants that a fixed step should resolve."""
         airframe, actuation = self.airframe, self.actuation
         return {
             "motor actuators": actuation.motor_actuators.time_constant_s(),
@@ -143,7 +143,7 @@ class Aircraft:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def write(self, plant: Any) -> None:
-        """Write the aircraft into a `PLANT` record, unless its numbers can't be computed with."""
+        """Write the aircraft into a `PLANT` record; raise if a value overflows."""
         plant["kind"] = MULTIROTOR_PLANT
         self._write_traits(plant["traits"])
         m = plant["multirotor"]
@@ -165,7 +165,7 @@ class Aircraft:
             m[f"i_{group}"] = self.offset(group)
 
     def write_sensors(self, sensors: Any, seed: int, period_us: int) -> None:
-        """Write the sensors of the batteries into an array of `BATTERY_SENSOR` records."""
+        """Write the battery sensors into an array of `BATTERY_SENSOR` records."""
         for j, battery in enumerate(self.batteries):
             write_battery_sensor(battery, sensors[j], j, seed, period_us)
 
@@ -186,24 +186,24 @@ class Aircraft:
 
 
 def completed(airframe: Airframe, actuation: Actuation, power: Power) -> tuple[Airframe, Actuation, Power]:
-    """Return the parts with what they leave out and other parts decide."""
+    """Return the parts with omitted values filled in from the other parts."""
     actuation = actuation.completed(len(airframe.rotor_pos_body_m))
     return airframe.completed(), actuation, completed_power(actuation, power)
 
 
 def completed_power(actuation: Actuation, power: Power) -> Power:
-    """Return the power with names for everything, and one bus if they were left out."""
+    """Return the power system with names for all batteries and buses, and one bus if none are given."""
     motor_ids = tuple(motor.id for motor in actuation.motors or ())
     return power.completed(motor_ids, tuple(servo.id for servo in actuation.servos))
 
 
 @contextmanager
 def computing(key: Key, *records: Any) -> Iterator[None]:
-    """Raise an `InputError` of a key if its numbers overflow, or what they are written to does not end up finite."""
+    """Raise an `InputError` with the key if a computation overflows or a record ends up with non-finite values."""
     with at(key):
         yield
         for rec in records:
-            if np.isfinite(np.frombuffer(rec.tobytes(), np.float64)).all():  # counts are finite as floats, too
+            if np.isfinite(np.frombuffer(rec.tobytes(), np.float64)).all():  # integers are finite as floats, too
                 continue
             for name in rec.dtype.names:
                 if name != "rate_limit" and not np.isfinite(rec[name]).all():
@@ -214,7 +214,7 @@ def computing(key: Key, *records: Any) -> Iterator[None]:
 
 
 def check_motors(airframe: Airframe, actuation: Actuation) -> Found:
-    """Yield what is wrong with the number of motors: one for each rotor."""
+    """Check that there is one motor per rotor."""
     motors, rotors = actuation.motors, len(airframe.rotor_pos_body_m)
     if motors is not None and len(motors) != rotors:
         text = one_for_each_rotor(len(motors), rotors).replace(KEY, "actuation.motors")
@@ -222,7 +222,7 @@ def check_motors(airframe: Airframe, actuation: Actuation) -> Found:
 
 
 def check_wiring(actuation: Actuation, power: Power) -> Found:
-    """Yield what is wrong with the buses: every motor and battery on exactly one, and names of what is there."""
+    """Check that each motor and battery is on exactly one bus, and that buses name only existing items."""
     buses = power.buses or ()
     known = {
         "battery_ids": ("power.batteries", "battery", [str(battery.id) for battery in power.batteries]),
@@ -231,21 +231,21 @@ def check_wiring(actuation: Actuation, power: Power) -> Found:
     }
     for name, (where, what, ids) in known.items():
         if name == "motor_ids" and actuation.motors is None:
-            continue  # they are the rotors', which are not known
+            continue  # they default to the rotors, which are not known here
         on: dict[str, list[str]] = {item: [] for item in ids}
         for b, bus in enumerate(buses):
             for i, item in enumerate(getattr(bus, name)):
                 if item not in on:
-                    has = f"there are {', '.join(ids)}" if ids else "there are none"
-                    yield bad(("power", "buses", b, name, i), item, f"is not in {where}; {has}")
+                    has = f"which has {', '.join(ids)}" if ids else "which is empty"
+                    yield bad(("power", "buses", b, name, i), item, f"is not in {where}, {has}")
                 else:
                     on[item].append(str(bus.id))
         for item in dict.fromkeys(ids):
             if name == "servo_ids" and not on[item]:
-                continue  # it draws nothing
+                continue  # servos draw no current
             if len(on[item]) != 1:
                 place = f"on buses {', '.join(on[item])}" if on[item] else "on no bus"
-                text = f"power.buses: {what} {item!r} is {place}; every {what} must be on exactly one"
+                text = f"power.buses: {what} {item!r} is {place}; every {what} must be on exactly one bus"
                 yield ("power", "buses"), text
     by_id = {str(battery.id): battery for battery in power.batteries}
     for b, bus in enumerate(buses):
@@ -254,6 +254,6 @@ def check_wiring(actuation: Actuation, power: Power) -> Found:
         if not bus.battery_ids:
             yield bad(key, bus.battery_ids, "is empty; every bus needs at least one battery")
         if len({battery.model for battery in members}) > 1:
-            yield bad(key, bus.battery_ids, "are an ideal battery and another; on one bus they must be the same model")
+            yield bad(key, bus.battery_ids, "mixes ideal and thevenin batteries; use one model per bus")
         elif members and members[0].model == "ideal" and len({battery.ocv_v[-1] for battery in members}) > 1:
-            yield bad(key, bus.battery_ids, "are ideal batteries of different voltages; they must be the same")
+            yield bad(key, bus.battery_ids, "has ideal batteries of different voltages; they must be equal")

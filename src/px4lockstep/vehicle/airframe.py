@@ -1,6 +1,6 @@
-"""The airframe: mass, inertia, the places of the rotors, drag and the initial state.
+"""The airframe: mass, inertia, rotor positions, drag and initial state.
 
-The equations are in `rigid_body` and `drag`; this is what a user says of them.
+This module has the user's parameters; the equations are in `rigid_body` and `drag`.
 """
 
 import math
@@ -21,40 +21,42 @@ from px4lockstep.vehicle.propulsion import Propulsion
 
 LENGTH_TOLERANCE = 1e-6
 MAX_ARM_M = 100.0
-"""Of CA_ROTORi_PX, PY and PZ."""
-MISSING_INERTIA = "airframe.inertia_diag_kgm2 is missing; it must be given, or airframe.inertia_kgm2"
+"""Limit of CA_ROTORi_PX, PY and PZ."""
+MISSING_INERTIA = "airframe.inertia_diag_kgm2 is missing; give it or airframe.inertia_kgm2"
 LEVEL = (1.0, 0.0, 0.0, 0.0)
 DOWN = (0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class Rotor:
-    """Where a rotor is, along which axis it pushes down the air, how it turns and what drives it."""
+    """Position, axis, direction and channel of a rotor."""
 
     pos_body_m: Vector3  # from the centre of mass
     direction: int  # sign of the reaction torque on the body about the axis
-    axis_body: Vector3  # unit vector; thrust acts against it
-    channel: int  # the motor command that drives it, from 1
+    axis_body: Vector3  # unit vector; thrust acts along its negative
+    channel: int  # motor command that drives the rotor, from 1
 
 
 class InitialState(Part, where="airframe.x0", stage="initial_state"):
-    """The state at the first boundary."""
+    """State at the first boundary."""
 
     aliases: ClassVar[dict[str, str]] = {"ω_body": "omega_body"}
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("q_bn",), ("euler_deg",), ("euler_rad",))
 
-    pos_ned: Vector = entry((0.0, 0.0, 0.0), "Position.", "m")
-    vel_ned: Vector = entry((0.0, 0.0, 0.0), "Velocity.", "m/s")
-    q_bn: Quaternion | None = entry(None, "Attitude (w, x, y, z), body to NED; level if no attitude is given.")
-    euler_deg: Vector | None = entry(None, "Or roll, pitch, yaw.", "°")
-    euler_rad: Vector | None = entry(None, "Or roll, pitch, yaw.", "rad")
-    omega_body: Vector = entry((0.0, 0.0, 0.0), "Body rates.", "rad/s")
+    pos_ned: Vector = entry((0.0, 0.0, 0.0), "Initial position (north, east, down).", "m")
+    vel_ned: Vector = entry((0.0, 0.0, 0.0), "Initial velocity (north, east, down).", "m/s")
+    q_bn: Quaternion | None = entry(
+        None, "Initial attitude as a quaternion (w, x, y, z) from body to NED. Level if no attitude is given."
+    )
+    euler_deg: Vector | None = entry(None, "Initial attitude as roll, pitch, yaw in degrees, instead of `q_bn`.", "°")
+    euler_rad: Vector | None = entry(None, "Initial attitude as roll, pitch, yaw in radians, instead of `q_bn`.", "rad")
+    omega_body: Vector = entry((0.0, 0.0, 0.0), "Initial body rates. Alias: `ω_body`.", "rad/s")
 
     def check(self) -> Found:
-        """Yield what is wrong with the attitude."""
+        """Check that the attitude is given in one form and the quaternion is normalized."""
         given = [name for name in ("q_bn", "euler_deg", "euler_rad") if getattr(self, name) is not None]
         if len(given) > 1:
-            text = f"is given, and airframe.x0.{given[0]} too; give one of them"
+            text = f"is given together with airframe.x0.{given[0]}; give only one of them"
             yield misfit(given[1], getattr(self, given[1]), text)
         if self.q_bn is not None:
             w, x, y, z = self.q_bn
@@ -63,7 +65,7 @@ class InitialState(Part, where="airframe.x0", stage="initial_state"):
                 yield misfit("q_bn", self.q_bn, f"has norm {norm:.9g}; it must be 1 within 1e-6")
 
     def attitude(self) -> npt.NDArray[np.float64]:
-        """Return the attitude as a unit quaternion, in whichever form it was given."""
+        """Return the attitude as a unit quaternion, converted from the given form."""
         if self.q_bn is not None:
             q_bn = self.q_bn
         elif self.euler_rad is not None:
@@ -75,46 +77,52 @@ class InitialState(Part, where="airframe.x0", stage="initial_state"):
 
 
 class Airframe(Part, where="airframe"):
-    """The vehicle as a body with rotors."""
+    """Rigid body, rotors and propulsion of the vehicle."""
 
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("inertia_kgm2",), ("inertia_diag_kgm2", "inertia_products_kgm2"))
 
-    kind: Literal["multirotor"] = entry("multirotor", "The model.")
-    mass_kg: float = entry(..., "Mass.", "kg", gt=0.0)
+    kind: Literal["multirotor"] = entry("multirotor", "Vehicle model.")
+    mass_kg: float = entry(..., "Mass of the vehicle.", "kg", gt=0.0)
     inertia_diag_kgm2: Vector | None = entry(None, "Moments of inertia Ixx, Iyy, Izz.", "kg m²")
-    inertia_products_kgm2: Vector | None = entry(None, "Off-diagonal elements of the tensor: xy, xz, yz.", "kg m²")
-    inertia_kgm2: Matrix | None = entry(None, "Or the whole tensor: three rows of three, or nine numbers.", "kg m²")
+    inertia_products_kgm2: Vector | None = entry(
+        None, "Off-diagonal elements xy, xz, yz of the inertia tensor.", "kg m²"
+    )
+    inertia_kgm2: Matrix | None = entry(
+        None, "Full inertia tensor, instead of `inertia_diag_kgm2` and `inertia_products_kgm2`.", "kg m²"
+    )
     rotor_pos_body_m: tuple[Vector, ...] = entry(
-        ..., "Position of each rotor from the centre of mass.", "m", min_length=1, max_length=MAX_MOTORS
+        ..., "Position of each rotor relative to the centre of mass.", "m", min_length=1, max_length=MAX_MOTORS
     )
     rotor_axis_body_m: tuple[Vector, ...] | None = entry(
-        None, "Unit vector of each rotor; thrust acts against it. Left out: (0, 0, 1)."
+        None, "Axis of each rotor as a unit vector; thrust acts along its negative. Default: (0, 0, 1)."
     )
-    drag: Literal["linear", "body_quadratic"] = entry("linear", "Kind of drag.")
-    linear_drag: float = entry(0.0, "Coefficient of linear drag.", "N s/m", ge=0.0)
+    drag: Literal["linear", "body_quadratic"] = entry("linear", "Model of the fuselage drag.")
+    linear_drag: float = entry(0.0, "Drag coefficient of the `linear` model.", "N s/m", ge=0.0)
     drag_area_body_m2: NotNegativeVector = entry(
-        (0.0, 0.0, 0.0), "CdA of quadratic drag along each body axis.", "m²", ge=0.0
+        (0.0, 0.0, 0.0), "Drag area CdA along each body axis, for `body_quadratic`.", "m²", ge=0.0
     )
-    angular_damping: NotNegativeVector = entry((0.0, 0.0, 0.0), "Damping of rotation about each axis.", "N m s", ge=0.0)
-    x0: InitialState = entry(InitialState(), "Where it starts.")
-    propulsion: Propulsion = entry(Propulsion(), "ESC, motor, propeller.")
+    angular_damping: NotNegativeVector = entry(
+        (0.0, 0.0, 0.0), "Damping torque per body rate about each axis.", "N m s", ge=0.0
+    )
+    x0: InitialState = entry(InitialState(), "Initial state of the rigid body.")
+    propulsion: Propulsion = entry(Propulsion(), "ESCs, motors and propellers.")
 
     def hover_thrust_n(self, mass_kg: float) -> float:
-        """Return the thrust of one rotor when all together carry a mass."""
+        """Return the hover thrust of one rotor for a mass."""
         return mass_kg * STANDARD_GRAVITY_M_S2 / len(self.rotor_pos_body_m)
 
     @property
     def calibration_thrust_n(self) -> float:
-        """The thrust of one rotor at hover that the propulsion is calibrated to: of this mass, or of another."""
+        """Hover thrust of one rotor at the calibration mass."""
         mass_kg = self.propulsion.calibration_mass_kg
         return self.hover_thrust_n(self.mass_kg if mass_kg is None else mass_kg)
 
     def check(self) -> Found:
-        """Yield what is wrong with inertia, places, axes, and counts that are not those of the rotors."""
+        """Check inertia, rotor positions and axes, and that each array has one item per rotor."""
         yield from self._check_inertia()
         for i, pos in enumerate(self.rotor_pos_body_m):
             if max(abs(part) for part in pos) > MAX_ARM_M:
-                text = f"is out of range; PX4 takes at most {MAX_ARM_M:g} m along each axis"
+                text = f"is out of range; PX4 allows at most {MAX_ARM_M:g} m along each axis"
                 yield ("rotor_pos_body_m", i), f"{KEY} = {show(pos)} {text}"
         rotors, axes = len(self.rotor_pos_body_m), self.rotor_axis_body_m
         if axes is not None and len(axes) != rotors:
@@ -135,11 +143,11 @@ class Airframe(Part, where="airframe"):
             return
         if whole is not None and (diagonal is not None or products is not None):
             other = "inertia_diag_kgm2" if diagonal is not None else "inertia_products_kgm2"
-            yield misfit("inertia_kgm2", whole, f"is given, and airframe.{other} too; give one of the two forms")
+            yield misfit("inertia_kgm2", whole, f"is given together with airframe.{other}; give one form")
             return
         tensor = np.array(self.inertia)
         if not np.array_equal(tensor, tensor.T):
-            yield misfit("inertia_kgm2", whole, "is not symmetric; it must be")
+            yield misfit("inertia_kgm2", whole, "is not symmetric; an inertia tensor must be")
             return
         moments = self.principal_moments()
         if moments[0] <= 1e-12 * abs(moments[2]):
@@ -150,7 +158,7 @@ class Airframe(Part, where="airframe"):
             yield misfit(name, getattr(self, name), text)
 
     def completed(self) -> "Airframe":
-        """Return it with everything that was left out and has a default that depends on the rest."""
+        """Return a copy with the defaults that depend on other values filled in."""
         rotors = len(self.rotor_pos_body_m)
         changes: dict[str, Any] = {}
         if self.rotor_axis_body_m is None:
@@ -166,7 +174,7 @@ class Airframe(Part, where="airframe"):
 
     @property
     def inertia(self) -> tuple[Vector3, Vector3, Vector3]:
-        """The inertia tensor, in whichever form it was given."""
+        """Inertia tensor, converted from the given form."""
         if self.inertia_kgm2 is not None:
             return self.inertia_kgm2
         xx, yy, zz = self.inertia_diag_kgm2 or (0.0, 0.0, 0.0)
@@ -174,12 +182,12 @@ class Airframe(Part, where="airframe"):
         return (xx, xy, xz), (xy, yy, yz), (xz, yz, zz)
 
     def principal_moments(self) -> list[float]:
-        """Return the principal moments of inertia, smallest first; for checks, never for a flight."""
+        """Return the principal moments of inertia in ascending order; for checks only, never for a flight."""
         moments: list[float] = np.linalg.eigvalsh(np.array(self.inertia, np.float64)).tolist()
         return moments
 
     def rotors(self, channels: tuple[int, ...]) -> tuple[Rotor, ...]:
-        """Return the rotors, with the motor command of each; their axes have unit length."""
+        """Return the rotors with their motor channels; their axes are normalized."""
         places = zip(
             self.rotor_pos_body_m,
             self.propulsion.rotor_dir or default_directions(len(channels)),
@@ -190,7 +198,7 @@ class Airframe(Part, where="airframe"):
         return tuple(Rotor(pos, direction, _unit(axis), channel) for pos, direction, axis, channel in places)
 
     def write(self, body: Any, drag_rec: Any) -> None:
-        """Write into a `BODY` and a `DRAG` record."""
+        """Write a `BODY` and a `DRAG` record."""
         inertia = np.array(self.inertia)
         inverse_mass, inverse_inertia = 1.0 / self.mass_kg, _inverse(inertia)
         fill(body, self, inertia_kgm2=inertia, inverse_mass=inverse_mass, inverse_inertia=inverse_inertia)
@@ -198,12 +206,12 @@ class Airframe(Part, where="airframe"):
 
 
 def one_for_each_rotor(count: int, rotors: int) -> str:
-    """Say of a key that it has another number than there are rotors."""
-    return f"{KEY} has {count}; airframe.rotor_pos_body_m has {rotors} rotors, and there must be one for each"
+    """Return the message for an array that does not have one item per rotor."""
+    return f"{KEY} has {count} items for {rotors} rotors in airframe.rotor_pos_body_m; there must be one per rotor"
 
 
 def default_directions(count: int) -> tuple[int, ...]:
-    """Return the signs of rotors that are not given: as the Iris has them if there are four, else alternating."""
+    """Return the default rotor directions: those of the Iris for four rotors, otherwise alternating."""
     return (1, 1, -1, -1) if count == 4 else tuple(1 if i % 2 == 0 else -1 for i in range(count))
 
 
@@ -219,7 +227,7 @@ def _unit(vector: Vector3) -> Vector3:
 
 
 def _inverse(a: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the inverse of a 3 x 3 matrix by its adjugate: the same bits everywhere, unlike a library's."""
+    """Return the inverse of a 3 x 3 matrix by its adjugate: bit-identical on all machines, unlike LAPACK's."""
     rows = np.array([interpreted(cross)(a[i], a[j]) for i, j in ((1, 2), (2, 0), (0, 1))])
     determinant = a[0, 0] * rows[0, 0] + a[0, 1] * rows[0, 1] + a[0, 2] * rows[0, 2]
     inverse: npt.NDArray[np.float64] = rows.T / determinant

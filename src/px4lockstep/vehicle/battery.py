@@ -1,11 +1,11 @@
-"""Batteries: an ideal source, or a Thevenin model with one RC pair.
+"""Battery models: an ideal source, or a Thevenin model with one RC pair.
 
     E = OCV(SOC) − V1,   V = max(V_min, E − R0 I)
     V̇1 = −V1 / (R1 C1) + I / C1,   SOĊ = −I / Q
 
-OCV is interpolated linearly between points and held beyond the first and the last. SOC stays at 0 once it is there. An
-ideal battery keeps the last voltage of its curve whatever the current; its charge is counted all the same.
-The warning comes from the remaining charge: low 0.15, critical 0.10, emergency 0.05 by default.
+OCV is interpolated linearly between the points and held constant outside. SOC does not fall below 0. An ideal battery
+has the last voltage of its curve at any current; its charge is still counted. The warning follows from the remaining
+charge: low below 0.15, critical below 0.10, emergency below 0.05 by default.
 """
 
 from itertools import pairwise
@@ -25,7 +25,7 @@ BATTERY = record(
     [
         ("model", "i8"),
         ("bus", "i8"),
-        ("share", "f8"),  # of the bus's current
+        ("share", "f8"),  # fraction of the bus current
         ("inverse_capacity", "f8"),  # [1/C]
         ("ocv_points", "i8"),
         ("ocv_soc ocv_v ocv_slope_v", "f8", MAX_OCV_POINTS),
@@ -60,7 +60,7 @@ def source_voltage(battery, soc, v1):
 
 @kernel
 def charge_rates(battery, soc, v1, current_a):
-    """Return SOĊ and V̇1 at a current [A]; an empty battery does not go below 0."""
+    """Return SOĊ and V̇1 at a current [A]; the charge of an empty battery does not fall below 0."""
     soc_rate = -current_a * battery.inverse_capacity
     if soc <= 0.0 and soc_rate < 0.0:
         soc_rate = 0.0
@@ -71,7 +71,7 @@ def charge_rates(battery, soc, v1, current_a):
 
 @kernel
 def warning_of(battery, remaining):
-    """Return 0 none, 1 low, 2 critical, 3 emergency."""
+    """Return the warning: 0 none, 1 low, 2 critical, 3 emergency."""
     if remaining < battery.emergency_threshold:
         return 3
     if remaining < battery.critical_threshold:
@@ -84,20 +84,22 @@ def warning_of(battery, remaining):
 class Battery(Part, where="power.batteries"):
     """A battery and its sensor."""
 
-    id: str | None = entry(None, "Its name, which buses use. Left out: `bat1` and so on.", min_length=1)
-    model: Literal["ideal", "thevenin"] = entry("thevenin", "The model; an ideal one's voltage is the last of `ocv_v`.")
-    capacity_ah: float = entry(5.0, "Capacity.", "Ah", gt=0.0)
-    soc0: float = entry(1.0, "State of charge at the start.", ge=0.0, le=1.0)
+    id: str | None = entry(None, "Name of the battery, referenced by buses. Default: `bat1`, `bat2` …", min_length=1)
+    model: Literal["ideal", "thevenin"] = entry(
+        "thevenin", "Battery model. The voltage of `ideal` is the last value of `ocv_v`."
+    )
+    capacity_ah: float = entry(5.0, "Capacity of the battery.", "Ah", gt=0.0)
+    soc0: float = entry(1.0, "Initial state of charge.", ge=0.0, le=1.0)
     ocv_soc: tuple[NotNegative, ...] = entry(
         (0.0, 1.0),
-        "States of charge of the open-circuit curve, rising.",
+        "States of charge of the open-circuit voltage curve, strictly increasing.",
         min_length=1,
         max_length=MAX_OCV_POINTS,
         ge=0.0,
     )
     ocv_v: tuple[NotNegative, ...] = entry(
         (10.8, 12.6),
-        "Their voltages, not falling.",
+        "Open-circuit voltages at `ocv_soc`, non-decreasing.",
         "V",
         min_length=1,
         max_length=MAX_OCV_POINTS,
@@ -106,40 +108,41 @@ class Battery(Part, where="power.batteries"):
     )
     r0: float = entry(0.02, "Series resistance.", "Ω", gt=0.0)
     r1: float = entry(0.01, "Polarization resistance.", "Ω", gt=0.0)
-    c1: float = entry(2000.0, "Polarization capacity.", "F", gt=0.0)
-    v1_0: float = entry(0.0, "Polarization voltage at the start.", "V")
-    min_voltage_v: float = entry(9.9, "The voltage does not fall below this.", "V", ge=0.0)
-    low_thr: float = entry(0.15, "Remaining charge that is a low warning.", ge=0.0, le=1.0)
-    crit_thr: float = entry(0.10, "That is critical.", ge=0.0, le=1.0)
-    emerg_thr: float = entry(0.05, "That is an emergency.", ge=0.0, le=1.0)
-    sense_tau_s: float = entry(0.0, "Time constant of its sensor; 0 is off.", "s", ge=0.0)
-    sense_delay_s: float = entry(0.0, "Delay of its sensor, in whole ticks of the autopilot.", "s", ge=0.0)
-    sense_voltage_sigma_v: float = entry(0.0, "Noise of the measured voltage.", "V", ge=0.0)
-    sense_current_sigma_a: float = entry(0.0, "Noise of the measured current.", "A", ge=0.0)
+    c1: float = entry(2000.0, "Polarization capacitance.", "F", gt=0.0)
+    v1_0: float = entry(0.0, "Initial polarization voltage.", "V")
+    min_voltage_v: float = entry(9.9, "Lower limit of the battery voltage.", "V", ge=0.0)
+    low_thr: float = entry(0.15, "State of charge below which the warning is low.", ge=0.0, le=1.0)
+    crit_thr: float = entry(0.10, "State of charge below which the warning is critical.", ge=0.0, le=1.0)
+    emerg_thr: float = entry(0.05, "State of charge below which the warning is emergency.", ge=0.0, le=1.0)
+    sense_tau_s: float = entry(0.0, "Time constant of the battery sensor; 0 disables the lag.", "s", ge=0.0)
+    sense_delay_s: float = entry(0.0, "Delay of the battery sensor, in whole autopilot ticks.", "s", ge=0.0)
+    sense_voltage_sigma_v: float = entry(0.0, "Standard deviation of the noise of the measured voltage.", "V", ge=0.0)
+    sense_current_sigma_a: float = entry(0.0, "Standard deviation of the noise of the measured current.", "A", ge=0.0)
 
     def check(self) -> Found:
-        """Yield what is wrong with the open-circuit curve, the floor and the order of the thresholds."""
+        """Check the open-circuit curve, the minimum voltage and the order of the thresholds."""
         if len(self.ocv_soc) != len(self.ocv_v):
-            yield ("ocv_v",), f"{KEY} has {len(self.ocv_v)}, ocv_soc {len(self.ocv_soc)}; they must be as many"
+            counts = f"has {len(self.ocv_v)} items, ocv_soc has {len(self.ocv_soc)}"
+            yield ("ocv_v",), f"{KEY} {counts}; they must have the same number"
         if not all(a < b for a, b in pairwise(self.ocv_soc)):
-            yield misfit("ocv_soc", self.ocv_soc, "does not rise; each must be above the one before")
+            yield misfit("ocv_soc", self.ocv_soc, "is not strictly increasing; each value must exceed the previous one")
         if self.ocv_soc[-1] > 1.0:
             yield misfit("ocv_soc", self.ocv_soc, "is out of range; states of charge are 0 to 1")
         if not all(a <= b for a, b in pairwise(self.ocv_v)):
-            yield misfit("ocv_v", self.ocv_v, "falls; no voltage may be below the one before")
+            yield misfit("ocv_v", self.ocv_v, "decreases; no voltage may be below the previous one")
         if self.ocv_v[-1] <= 0.0:
-            yield misfit("ocv_v", self.ocv_v, "ends at 0; it must end above")
+            yield misfit("ocv_v", self.ocv_v, "ends at 0; the last voltage must be above 0")
         elif self.model == "thevenin" and self.min_voltage_v > self.ocv_v[-1]:
-            text = f"is above the full battery's {self.ocv_v[-1]} V; it must not be"
+            text = f"is above the voltage of the full battery; it must be at most {self.ocv_v[-1]}"
             yield misfit("min_voltage_v", self.min_voltage_v, text)
-        order = "emerg_thr, crit_thr, low_thr must rise in this order"
+        order = "emerg_thr ≤ crit_thr ≤ low_thr is required"
         if self.emerg_thr > self.crit_thr:
             yield misfit("emerg_thr", self.emerg_thr, f"is above crit_thr = {self.crit_thr}; {order}")
         if self.crit_thr > self.low_thr:
             yield misfit("crit_thr", self.crit_thr, f"is above low_thr = {self.low_thr}; {order}")
 
     def write(self, rec: Any, bus: int, share: float) -> None:
-        """Write into a `BATTERY` record, with its bus and its share of that bus's current."""
+        """Write a `BATTERY` record with its bus and its share of the bus current."""
         points = len(self.ocv_soc)
         capacity = {"inverse_capacity": 1.0 / (self.capacity_ah * 3600.0), "ocv_points": points}
         circuit = {"r0_ohm": self.r0, "conductance": 1.0 / self.r0, "inverse_c1": 1.0 / self.c1}

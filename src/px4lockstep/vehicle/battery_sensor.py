@@ -1,11 +1,11 @@
-"""The battery sensor: what the autopilot is told of a battery, which is not the truth.
+"""The battery sensor: the measured battery status that the autopilot receives.
 
     y ← y + (1 − exp(−dt / τ)) (truth − y)      voltage and current, exact for a held input; τ = 0: y = truth
     z = y + σ ξ                                 white noise, addressed by (seed, "battery sensor", tick, battery)
 
-then delayed by a whole number of autopilot ticks; until there is a sample that old, the current one. It is sampled at
-autopilot boundaries, after faults and wind and before the autopilot, from the state and the command held until then.
-Charge and warning are the battery's own, delayed alike.
+The result is delayed by a whole number of autopilot ticks; before there is a sample that old, the current one is used.
+The sensor samples at autopilot boundaries, after faults and wind and before the autopilot, with the state and the
+command held until then. Charge and warning are the true ones, with the same delay.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ BATTERY_SENSOR = record(
 
 @kernel
 def sense_battery(sensor, truth, measured):
-    """Run one tick: lag, noise, delay, from the true status to the measured one."""
+    """Run one tick: apply lag, noise and delay to the true status, and write the measured one."""
     if sensor.tick == 0:
         sensor.voltage_v = truth.voltage_v
         sensor.current_a = truth.current_a
@@ -67,7 +67,7 @@ def sense_battery(sensor, truth, measured):
 
 
 def sense_delay_ticks(battery: Battery, lane: int, period_us: int) -> int:
-    """Return the delay of a battery's sensor in ticks of the autopilot; `lane` is the number of the battery, from 0."""
+    """Return the sensor delay in autopilot ticks; `lane` is the index of the battery, from 0."""
     key: Key = ("power", "batteries", lane, "sense_delay_s")
     try:
         return ticks_of(battery.sense_delay_s, dotted(key), period_us, MAX_DELAY_TICKS)
@@ -76,7 +76,7 @@ def sense_delay_ticks(battery: Battery, lane: int, period_us: int) -> int:
 
 
 def write_battery_sensor(battery: Battery, rec: Any, lane: int, seed: int, period_us: int) -> None:
-    """Write a battery's sensor into a `BATTERY_SENSOR` record; `lane` is the number of the battery, from 0."""
+    """Write a `BATTERY_SENSOR` record; `lane` is the index of the battery, from 0."""
     rec["delay_ticks"], tau_s = sense_delay_ticks(battery, lane, period_us), battery.sense_tau_s
     rec["gain"] = 1.0 - float(interpreted(exp)(-period_us / 1e6 / tau_s)) if tau_s > 0.0 else 1.0
     rec["voltage_sigma_v"], rec["current_sigma_a"] = battery.sense_voltage_sigma_v, battery.sense_current_sigma_a

@@ -1,20 +1,20 @@
-"""Contact with flat ground at z = 0 (down is positive), by penalty forces.
+"""Contact with flat ground at z = 0 (positive down), by penalty forces.
 
 `flat_ground` acts at the centre of mass, without moments:
 
     N = k z + c max(0, v_z)   for z > 0,   friction −μ N v_t / (|v_t| + v_eps)
 
 `legs` acts at points fixed to the body, with moments; k and c are totals, divided by the number of points. At each
-point N is as above, and friction lies in a cone with a static part:
+point N is as above, and friction has a static and a kinetic part:
 
     |v_t| ≤ v_eps   sticks: F = −μ_s N v_t / v_eps
     |v_t| > v_eps   slides: F = −N (μ + (μ_s − μ) (v_eps / |v_t|)²) v_t / |v_t|
 
-but not more than κ |v_t|, where κ is the total damping, or twice the root of k m if that is more, divided by the number
-of points: in an impact N is so large that friction would be far stiffer than the ground itself.
+limited to κ |v_t|, where κ is the larger of the total damping and 2 √(k m), divided by the number of points. Without
+this limit, the large N of an impact would make friction far stiffer than the ground itself.
 
-Sticking is a stiff damper, not an anchor: without a sideways load the point comes to rest, under a load below the cone
-it creeps, slower than v_eps. Damping acts on compression only, so the ground does not pull.
+Sticking is modelled by a stiff damper, not by an anchor: without a lateral load the point comes to rest; under a load
+within the friction cone it creeps more slowly than v_eps. Damping acts on compression only, so the ground never pulls.
 """
 
 import math
@@ -27,17 +27,17 @@ from px4lockstep.plant.layout import MAX_POINTS, REGIME_BITS
 NONE, FLAT_GROUND, LEGS = range(3)
 KINDS = {"no_contact": NONE, "flat_ground": FLAT_GROUND, "legs": LEGS}
 
-POINT_BITS = 3  # of the regime, for flat ground or each leg: `point_regime`
+POINT_BITS = 3  # regime bits for flat ground or for each leg: `point_regime`
 assert POINT_BITS * MAX_POINTS <= REGIME_BITS, "the regime of the contact needs another number"
 
 CONTACT = record(
     [
         ("kind n_points", "i8"),
-        ("stiffness_n_m", "f8"),  # of one point
+        ("stiffness_n_m", "f8"),  # per point
         ("damping_n_s_m", "f8"),
         ("mu", "f8"),  # 0 with friction off
         ("mu_static v_eps_m_s", "f8"),
-        ("friction_slope_n_s_m", "f8"),  # the most that a leg's friction grows with speed
+        ("friction_slope_n_s_m", "f8"),  # κ: limit of friction over sliding speed, per leg
         ("points_body_m", "f8", (MAX_POINTS, 3)),
     ]
 )
@@ -52,7 +52,7 @@ def normal_force(contact, depth_m, sink_m_s):
 
 @kernel
 def point_regime(contact, vel_n, vel_e, vel_d):
-    """Return which laws of a point in the ground hold, a bit each: it is there, goes deeper, slides."""
+    """Return the regime bits of a point in the ground: in contact (1), sinking (2), sliding (4)."""
     sinks = 2 if vel_d > 0.0 else 0
     slides = 4 if vel_n * vel_n + vel_e * vel_e > contact.v_eps_m_s * contact.v_eps_m_s else 0
     return 1 | sinks | slides
@@ -87,9 +87,9 @@ def point_force(contact, depth_m, vel_n, vel_e, vel_d):
 
 @kernel
 def legs_wrench(contact, dcm, z_down_m, vel, omega, dstate):
-    """Return the force in world axes [N] and the torque in body axes [N m] of all legs; note their regime.
+    """Return the force in world axes [N] and the torque in body axes [N m] of all legs; set their regime bits.
 
-    `dcm` are the nine elements of the rotation from body to world, row by row.
+    `dcm` holds the nine elements of the rotation from body to world, row by row.
     """
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = dcm
     p, q, r = omega
@@ -119,35 +119,44 @@ def legs_wrench(contact, dcm, z_down_m, vel, omega, dstate):
 
 @kernel
 def contact_wrench(contact, dcm, z_down_m, vel, omega, dstate):
-    """Return the ground's force in world axes [N] and its torque in body axes [N m], by the kind; note the regime."""
+    """Return the ground force in world axes [N] and torque in body axes [N m]; set the regime bits."""
     if contact.kind == LEGS:
         return legs_wrench(contact, dcm, z_down_m, vel, omega, dstate)
     if z_down_m > 0.0:
-        dstate.contact_regime = point_regime(contact, 0.0, 0.0, vel[2])  # its friction is one law
+        dstate.contact_regime = point_regime(contact, 0.0, 0.0, vel[2])  # its friction law has no branches
     return ground_force(contact, z_down_m, vel[0], vel[1], vel[2]), (0.0, 0.0, 0.0)
 
 
 class Contact(Part, where="plant.contact"):
-    """Contact with the ground."""
+    """Ground contact model."""
 
     aliases: ClassVar[dict[str, str]] = {"μ": "mu"}
     name_key: ClassVar[str | None] = "kind"
 
-    kind: Literal["flat_ground", "no_contact", "legs"] = entry("flat_ground", "At the centre of mass, none, or legs.")
-    k_n_per_m: float = entry(5000.0, "Stiffness, of all legs together.", "N/m", gt=0.0)
-    c_n_per_mps: float = entry(600.0, "Damping, of all legs together.", "N s/m", ge=0.0)
-    mu: float = entry(0.8, "Friction; also `μ`.", ge=0.0)
-    v_eps: float = entry(0.05, "Speed of sliding at which friction has half built up.", "m/s", gt=0.0)
-    enable_friction: bool = entry(True, "Whether there is friction.")
-    points_body_m: tuple[Vector, ...] = entry((), "The feet of `legs`.", "m", max_length=MAX_POINTS)
-    mu_static: float | None = entry(None, "Static friction of `legs`, at least `mu`. Left out: `mu`.", ge=0.0)
+    kind: Literal["flat_ground", "no_contact", "legs"] = entry(
+        "flat_ground", "Contact at the centre of mass (`flat_ground`), at feet (`legs`), or none (`no_contact`)."
+    )
+    k_n_per_m: float = entry(5000.0, "Ground stiffness, in total for all legs.", "N/m", gt=0.0)
+    c_n_per_mps: float = entry(600.0, "Ground damping, in total for all legs.", "N s/m", ge=0.0)
+    mu: float = entry(0.8, "Friction coefficient; kinetic friction for `legs`. Alias: `μ`.", ge=0.0)
+    v_eps: float = entry(
+        0.05,
+        "Sliding speed at which friction is half its maximum (`flat_ground`), or below which a foot sticks (`legs`).",
+        "m/s",
+        gt=0.0,
+    )
+    enable_friction: bool = entry(True, "Whether the ground has friction.")
+    points_body_m: tuple[Vector, ...] = entry((), "Positions of the feet of `legs`.", "m", max_length=MAX_POINTS)
+    mu_static: float | None = entry(
+        None, "Static friction coefficient of `legs`, at least `mu`. Default: `mu`.", ge=0.0
+    )
 
     def check(self) -> Found:
-        """Yield what is wrong with feet and friction."""
+        """Check that legs have feet and static friction is not below kinetic friction."""
         if self.kind == "legs" and not self.points_body_m:
-            yield ("points_body_m",), f"{KEY} is missing; contact of the kind legs needs the feet"
+            yield ("points_body_m",), f"{KEY} is missing; contact of kind 'legs' needs the positions of the feet"
         if self.mu_static is not None and self.mu_static < self.mu:
-            yield misfit("mu_static", self.mu_static, f"is below mu = {self.mu}; it must not be")
+            yield misfit("mu_static", self.mu_static, f"is below mu; it must be at least {self.mu}")
 
     @property
     def rest_height_m(self) -> float:
@@ -155,9 +164,9 @@ class Contact(Part, where="plant.contact"):
         return max(point[2] for point in self.points_body_m) if self.kind == "legs" else 0.0
 
     def time_constant_s(self, mass_kg: float, smallest_inertia_kgm2: float) -> float:
-        """Return the shortest time constant of the vehicle on spring and damper, infinity without contact.
+        """Return the shortest time constant of the vehicle on the ground; infinity without contact.
 
-        On legs it can also rock, which is faster where the feet are far from the centre of mass.
+        On legs the vehicle can also rock, which is faster if the feet are far from the centre of mass.
         """
         if self.kind == "no_contact":
             return math.inf
@@ -169,10 +178,10 @@ class Contact(Part, where="plant.contact"):
         return shortest_s
 
     def write(self, rec: Any, mass_kg: float) -> None:
-        """Write into a `CONTACT` record."""
+        """Write a `CONTACT` record."""
         count = len(self.points_body_m)
         divisor = count if self.kind == "legs" else 1
-        friction_slope = max(self.c_n_per_mps, 2.0 * math.sqrt(self.k_n_per_m * mass_kg))  # of all legs together
+        friction_slope = max(self.c_n_per_mps, 2.0 * math.sqrt(self.k_n_per_m * mass_kg))  # in total for all legs
         fill(
             rec,
             self,

@@ -1,6 +1,6 @@
-"""The plant as the loop and the integrators see it: five kernels that dispatch on its kind.
+"""Interface of the plant to the loop and the integrators: five kernels that dispatch on the kind of the plant.
 
-One compilation serves every kind, because the kind is a number in the parameters and not a type.
+One compilation serves all kinds, because the kind is a number in the parameters, not a type.
 """
 
 import math
@@ -15,7 +15,7 @@ PLANT = record(
     [
         ("kind", "i8"),
         ("n_x", "i8"),
-        ("group_start", "i8", len(GROUPS)),  # a group is state.x[group_start:group_stop]; empty if they are equal
+        ("group_start", "i8", len(GROUPS)),  # a group is state.x[group_start:group_stop], possibly empty
         ("group_stop", "i8", len(GROUPS)),
         ("traits", TRAITS),
         ("multirotor", multirotor.MULTIROTOR),
@@ -28,9 +28,9 @@ PLANT = record(
 
 @kernel
 def rhs(t_s, state, inputs, plant, dstate):
-    """Write the time derivative of the state. Pure: no randomness, no clock, nothing else is written.
+    """Write the time derivative of the state. Pure: no randomness, no clock, no other writes.
 
-    The aircraft writes its regime, too. The reference problems are smooth, and a user's plant does not tell: 0.
+    The aircraft also writes its regime. It stays 0 for the smooth reference problems and for user plants.
     """
     if plant.kind == MULTIROTOR_PLANT:
         multirotor.rhs(state, inputs, plant.multirotor, dstate)
@@ -42,7 +42,7 @@ def rhs(t_s, state, inputs, plant, dstate):
 
 @kernel
 def write_outputs(t_s, state, inputs, plant, scratch, outputs):
-    """Write what the plant shows besides its state, with the given inputs. Pure but for its scratch, a state's room."""
+    """Write the outputs of the plant for a state and inputs. Pure except for `scratch`, a state buffer."""
     if plant.kind == MULTIROTOR_PLANT:
         multirotor.write_outputs(state, inputs, plant.multirotor, scratch, outputs)
     elif plant.kind == USER_PLANT:
@@ -54,9 +54,9 @@ def write_outputs(t_s, state, inputs, plant, scratch, outputs):
 
 @kernel
 def project(state, plant):
-    """Put the state back into its bounds after an accepted step; return how many states were out of them.
+    """Limit the state to its bounds after an accepted step; return the number of states that changed.
 
-    The quaternion is normalized every time, which does not count.
+    The quaternion is always normalized and not counted.
     """
     x = state.x
     if plant.group_stop[ATT] > plant.group_start[ATT]:
@@ -77,7 +77,7 @@ def project(state, plant):
 
 @kernel
 def autopilot_tick(t_us, state, inputs, plant):
-    """Apply what changes at once at an autopilot tick; return whether that may be the state itself."""
+    """Apply instantaneous changes at an autopilot tick; return whether the state may have changed."""
     if plant.kind == MULTIROTOR_PLANT:
         multirotor.snap_actuators(inputs, plant.multirotor)
     elif plant.kind == USER_PLANT:
@@ -89,7 +89,7 @@ def autopilot_tick(t_us, state, inputs, plant):
 
 @kernel
 def applied_duty(state, inputs, plant, i):
-    """Return what motor i gets now: the duty that its ESC applies, or its command if the plant has no ESCs."""
+    """Return the duty that the ESC of motor i applies, or its command if the plant has no ESCs."""
     if plant.kind == MULTIROTOR_PLANT:
         return multirotor.applied_duty(state, inputs, plant.multirotor, i)
     return inputs.command.motors[i]

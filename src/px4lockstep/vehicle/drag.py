@@ -1,10 +1,10 @@
-"""Fuselage drag, by one of two kinds; u is the velocity of the vehicle through the air.
+"""Fuselage drag, with two models; u is the velocity of the vehicle relative to the air.
 
-    linear           F = −c u                          in world axes, whatever the attitude
+    linear           F = −c u                          in world axes, independent of attitude
     body_quadratic   F_i = −½ ρ (CdA)_i |u| u_i        along each body axis
 
-The linear kind is the Iris's: simple, and wrong in tilted flight, which is what the second is for. Both hold well below
-Mach 0.3. Rotor drag is not modelled.
+The Iris uses `linear`, which is simple but wrong in tilted flight; `body_quadratic` is better there. Both are valid
+well below Mach 0.3. Rotor drag is not modelled.
 """
 
 import math
@@ -19,7 +19,7 @@ DRAG = record([("kind", "i8"), ("linear_n_s_m", "f8"), ("drag_area_body_m2", "f8
 
 @kernel
 def quadratic_drag_body(drag, density_kg_m3, air):
-    """Return the quadratic drag in body axes [N] from the velocity of the air relative to the vehicle, body axes."""
+    """Return the quadratic drag [N] from the velocity of the air relative to the vehicle, both in body axes."""
     half_rho_speed = 0.5 * density_kg_m3 * math.sqrt(air[0] * air[0] + air[1] * air[1] + air[2] * air[2])
     area = drag.drag_area_body_m2
     return half_rho_speed * area[0] * air[0], half_rho_speed * area[1] * air[1], half_rho_speed * area[2] * air[2]

@@ -1,16 +1,17 @@
 """The multirotor: all models coupled into one right-hand side.
 
-State, flat, in this order: position and velocity (NED), `q_bn`, body rates; outputs of actuators that are not direct,
-then the rates of those of second order; rotor speeds; state of charge of each battery; polarization voltage of each.
-The aircraft has only what it needs of these, and where they start is in its parameters.
+The state is a flat array: position and velocity (NED), `q_bn`, body rates; outputs of actuators that are not direct,
+then the rates of second-order actuators; rotor speeds; state of charge, then polarization voltage, of each battery. An
+aircraft has only the states that it needs; their start indices are in its parameters.
 
     v̇ = (R_bn F_body + F_drag + F_contact) / m + g
     F_body = Σ −T_i a_i,   τ = Σ r_i × (−T_i a_i) + a_i s_i Q_i
 
     H = Σ −s_i J ω_i a_i,   −Ḣ = Σ s_i J ω̇_i a_i
 
-`a_i` is the rotor's axis (+z, down, for a normal multirotor: thrust acts along −axis), `s_i` the sign of the reaction
-torque on the body about it; the rotor itself spins the other way. The derivative has a regime: see `regime`.
+`a_i` is the axis of the rotor (+z, down, for a normal multirotor: thrust acts along −axis), `s_i` the sign of the
+reaction torque on the body about it; the rotor spins in the opposite direction. For the regime of the derivative, see
+`regime`.
 """
 
 from px4lockstep.environment.atmosphere import density_kg_m3, temperature_k
@@ -31,7 +32,7 @@ ROTOR = record(
     [
         ("axis", "f8", 3),
         ("moment_arm", "f8", 3),  # −r × a: torque per thrust [m]
-        ("reaction_axis", "f8", 3),  # s a: the axis that torque on the body counts about; the rotor spins against it
+        ("reaction_axis", "f8", 3),  # s a: axis of the reaction torque on the body; the rotor spins against it
         ("bus", "i8"),
     ]
 )
@@ -43,7 +44,7 @@ MULTIROTOR = record(
         ("gravity", GRAVITY),
         ("home_alt_m", "f8"),
         ("n_rotors", "i8"),
-        ("i_act i_rotor i_soc i_v1", "i8"),  # where the parts of the state start
+        ("i_act i_rotor i_soc i_v1", "i8"),  # start indices in the state
         ("rotors", ROTOR, MAX_MOTORS),
         ("propulsion", PROPULSION),
         ("power", POWER),
@@ -55,20 +56,20 @@ MULTIROTOR = record(
 
 @kernel
 def attitude(state):
-    """Return the attitude quaternion in the state, as a tuple."""
+    """Return the attitude quaternion of a state as a tuple."""
     x = state.x
     return x[ATT_START], x[ATT_START + 1], x[ATT_START + 2], x[ATT_START + 3]
 
 
 @kernel
 def velocity(state):
-    """Return the velocity over the ground in the state, in world axes."""
+    """Return the ground velocity of a state, in world axes."""
     return state.x[VEL_START], state.x[VEL_START + 1], state.x[VEL_START + 2]
 
 
 @kernel
 def body_rates(state):
-    """Return the body rates in the state."""
+    """Return the body rates of a state."""
     return state.x[OMEGA_START], state.x[OMEGA_START + 1], state.x[OMEGA_START + 2]
 
 
@@ -87,7 +88,7 @@ def air_velocity_body(state, inputs, dcm):
 
 @kernel
 def snap_actuators(inputs, m):
-    """Snap direct motors to their commands: hold what each ESC applies, by rotor. Once per autopilot tick."""
+    """Set the duties of direct motors from their commands, held until the next autopilot tick."""
     if m.actuation.motor.kind == DIRECT:
         for i in range(m.n_rotors):
             inputs.rotor_duty[i] = esc_duty(m.propulsion, inputs.command.motors[m.actuation.motor_channel[i]])
@@ -95,9 +96,9 @@ def snap_actuators(inputs, m):
 
 @inlined_kernel
 def applied_duty(state, inputs, m, i):
-    """Return what the ESC of rotor i applies.
+    """Return the duty that the ESC of rotor i applies.
 
-    That is the actuator's output after the ESC's deadzone, unless the motor is disabled (0) or stuck.
+    This is the actuator output after the deadzone of the ESC, unless the motor is disabled (0) or stuck.
     """
     faults = inputs.faults
     disabled, stuck = faults.motor_disabled_mask, faults.motor_stuck_mask
@@ -110,7 +111,7 @@ def applied_duty(state, inputs, m, i):
 
 @inlined_kernel
 def write_duties(state, inputs, m, duties):
-    """Write what each ESC applies to the rotors' places in `duties.x`."""
+    """Write the duty of each ESC to the rotor slots of `duties.x`."""
     i_rotor, n_rotors = rotor_slots(m)
     for i in range(n_rotors):
         duties.x[i_rotor + i] = applied_duty(state, inputs, m, i)
@@ -118,19 +119,19 @@ def write_duties(state, inputs, m, duties):
 
 @inlined_kernel
 def connected_voltage(m, b, state, inputs, duties):
-    """Return the voltage of a bus [V]; 0 with the batteries disconnected."""
+    """Return the voltage of a bus [V]; 0 if the batteries are disconnected."""
     return bus_voltage(m, b, state, duties) if inputs.faults.battery_disconnected == 0 else 0.0
 
 
 @kernel
 def left_of_thrust(faults, i, thrust):
-    """Return what a rotor that may have lost thrust still gives; its torque is as before."""
+    """Return the thrust of a rotor after a thrust-loss fault; the fault does not change its torque."""
     return thrust * (1.0 - faults.thrust_loss[i]) if (faults.motor_weak_mask >> i) & 1 else thrust
 
 
 @kernel
 def write_battery_rates(m, b, state, current_a, dstate):
-    """Write the derivatives of a bus's batteries, which share its current."""
+    """Write the derivatives of the batteries of a bus, which share its current."""
     for j in range(m.power.n_batteries):
         battery = m.power.batteries[j]
         if battery.bus == b:
@@ -142,7 +143,7 @@ def write_battery_rates(m, b, state, current_a, dstate):
 
 @kernel
 def rhs(state, inputs, m, dstate):
-    """Write the derivative of the whole aircraft, and its regime."""
+    """Write the derivative and the regime of the whole aircraft."""
     x = state.x
     dx = dstate.x
     density = density_kg_m3(m.home_alt_m - x[2])
@@ -152,7 +153,7 @@ def rhs(state, inputs, m, dstate):
     dcm = to_dcm(q_bn)
     air = air_velocity_body(state, inputs, dcm)
 
-    # The places of the rotors' accelerations hold their duties until those are computed.
+    # The slots of the rotor accelerations hold the duties until the accelerations are computed.
     i_rotor, n_rotors = rotor_slots(m)
     write_duties(state, inputs, m, dstate)
     dstate.regime = 0
@@ -233,7 +234,7 @@ def rhs(state, inputs, m, dstate):
 
 @kernel
 def write_outputs(state, inputs, m, scratch, outputs):
-    """Write loads, currents, volts, battery status and air data, with the given inputs; `scratch` is a state's room."""
+    """Write loads, currents, voltages, battery status and air data; `scratch` is a state buffer."""
     x = state.x
     density = density_kg_m3(m.home_alt_m - x[2])
     outputs.air_density_kg_m3 = density
@@ -271,7 +272,7 @@ def write_outputs(state, inputs, m, scratch, outputs):
 
 @kernel
 def project(state, m):
-    """Put rotor speeds, charge and actuators back into their bounds; return how many were out of them."""
+    """Limit rotor speeds, charge and actuators to their bounds; return the number of states that changed."""
     x = state.x
     moved = 0
     for i in range(m.i_rotor, m.i_rotor + m.n_rotors):

@@ -1,20 +1,20 @@
-"""The power network: what voltage a bus settles at, given its batteries and what its motors draw.
+"""The power network: bus voltages from the batteries and the currents of the motors.
 
 Parallel batteries act as one source, weighted by conductance:
 
     V0 = Σ E_j / R0_j / Σ 1 / R0_j,   R0 = 1 / Σ 1 / R0_j
 
-The voltage solves V = max(V_min, V0 − R0 (I(V) + P / V0)), where I(V) is the motors' current, which does not fall with
-V, and P the avionics load, a constant current during the solve. It is found in three steps, each of a fixed length:
+The voltage solves V = max(V_min, V0 − R0 (I(V) + P / V0)). I(V) is the current of the motors, which does not decrease
+with V; P is the avionics load, a constant current during the solve. The solver has three steps of fixed length:
 
-1. the closed form that takes every driven motor to be between its current limits, kept if that is so,
-2. six iterations with each motor off, linear or saturated as it is at the last voltage,
-3. if the residual is above 1e-6 V, bisection between V_min and V0.
+1. the closed form that assumes every driven motor is between its current limits, accepted if that holds,
+2. six iterations, each motor classified as off, linear or saturated at the previous voltage,
+3. bisection between V_min and V0, if the residual is above 1e-6 V.
 
-The kernels take the `MULTIROTOR` record, `m`, since rotors, motors and batteries all enter.
+The kernels use the `MULTIROTOR` record `m`, because they need rotors, motors and batteries.
 
-Afterwards the avionics draw P / V, and the current is shared between the bus's batteries by 1 / R0 or equally. They do
-not charge each other. With the batteries disconnected the bus has 0 V and 0 A.
+After the solve, the avionics draw P / V, and the batteries of the bus share the current by 1 / R0 or equally. They do
+not charge each other. With the batteries disconnected, the bus has 0 V and 0 A.
 """
 
 from collections import Counter
@@ -39,22 +39,22 @@ POWER = record(
 
 @kernel
 def rotor_slots(m):
-    """Return where the rotors start in the state, and how many they are, within bounds that the compiler can see.
+    """Return the start index and the number of the rotors, limited to bounds that the compiler can see.
 
-    They are within them anyway; that it is visible lets the compiler leave out the bounds checks of every loop.
+    The values are always within these bounds; the explicit limits let the compiler omit bounds checks in loops.
     """
     return min(max(m.i_rotor, 0), MAX_STATES - MAX_MOTORS), min(m.n_rotors, MAX_MOTORS)
 
 
 @kernel
 def avionics_current(bus, voltage_v):
-    """Return what the avionics of a bus draw at a voltage [A]; nothing from a dead bus."""
+    """Return the avionics current of a bus at a voltage [A]; 0 at 0 V."""
     return bus.avionics_w / voltage_v if bus.avionics_w > 0.0 and voltage_v > 0.0 else 0.0
 
 
 @inlined_kernel
 def open_voltage(m, b, state):
-    """Return V0 of a bus: the voltage of its batteries together, without load."""
+    """Return V0 of a bus: the combined voltage of its batteries without load."""
     power = m.power
     x = state.x
     if power.n_batteries == 1:
@@ -69,7 +69,7 @@ def open_voltage(m, b, state):
 
 @kernel
 def motors_current(m, b, state, duties, voltage_v):
-    """Return what the motors of a bus draw from it at a voltage [A]."""
+    """Return the current that the motors draw from a bus at a voltage [A]."""
     i_rotor, n_rotors = rotor_slots(m)
     total = 0.0
     for i in range(n_rotors):
@@ -82,7 +82,7 @@ def motors_current(m, b, state, duties, voltage_v):
 
 @kernel
 def classified_voltage(m, b, state, duties, v0, avionics_a):
-    """Return the voltage by six iterations with classified motors, or by bisection."""
+    """Return the bus voltage from six iterations with classified motors, or from bisection."""
     p = m.propulsion
     bus = m.power.buses[b]
     r0 = bus.r0_ohm
@@ -119,9 +119,9 @@ def classified_voltage(m, b, state, duties, v0, avionics_a):
 
 @kernel
 def unusual_voltage(m, b, state, duties, v, v0, avionics_a):
-    """Return the voltage of a bus of which a motor has no torque or is at its limit, and note that in `duties.regime`.
+    """Return the voltage of a bus with a motor without torque or at its limit; set the bits of `duties.regime`.
 
-    `v` is by the closed form.
+    `v` is the voltage from the closed form.
     """
     p = m.propulsion
     i_rotor, n_rotors = rotor_slots(m)
@@ -142,7 +142,7 @@ def unusual_voltage(m, b, state, duties, v, v0, avionics_a):
 
 @inlined_kernel
 def bus_voltage(m, b, state, duties):
-    """Return the voltage that a bus settles at [V]; `duties.x[i_rotor + i]` is what the ESC of rotor i applies."""
+    """Return the voltage of a bus [V]; `duties.x[i_rotor + i]` is the duty of rotor i."""
     p = m.propulsion
     bus = m.power.buses[b]
     r0 = bus.r0_ohm
@@ -168,38 +168,42 @@ def bus_voltage(m, b, state, duties):
 
 
 class Bus(Part, where="power.buses"):
-    """A power bus: what feeds it and what it feeds."""
+    """A power bus with its batteries and loads."""
 
-    id: str | None = entry(None, "Its name. Left out: `bus1` and so on.", min_length=1)
-    battery_ids: tuple[str, ...] = entry(..., "The batteries that feed it.")
-    motor_ids: tuple[str, ...] = entry(..., "The motors that it feeds.")
-    servo_ids: tuple[str, ...] = entry((), "The servos that it feeds; they draw no current.")
-    avionics_load_w: float = entry(0.0, "A constant load.", "W", ge=0.0)
+    id: str | None = entry(None, "Name of the bus. Default: `bus1`, `bus2` …", min_length=1)
+    battery_ids: tuple[str, ...] = entry(..., "Names of the batteries that feed the bus.")
+    motor_ids: tuple[str, ...] = entry(..., "Names of the motors on the bus.")
+    servo_ids: tuple[str, ...] = entry((), "Names of the servos on the bus. They draw no current.")
+    avionics_load_w: float = entry(0.0, "Constant power of the avionics on the bus.", "W", ge=0.0)
 
 
 class Power(Part, where="power"):
     """Batteries and power buses."""
 
-    share_mode: Literal["inv_r0", "equal"] = entry("inv_r0", "How the batteries of a bus share its current.")
-    batteries: tuple[Battery, ...] = entry((Battery(),), "The batteries.", min_length=1, max_length=MAX_BATTERIES)
+    share_mode: Literal["inv_r0", "equal"] = entry(
+        "inv_r0", "How the batteries of a bus share its current: by 1 / `r0`, or equally."
+    )
+    batteries: tuple[Battery, ...] = entry(
+        (Battery(),), "Batteries of the aircraft.", min_length=1, max_length=MAX_BATTERIES
+    )
     buses: tuple[Bus, ...] | None = entry(
         None,
-        "Every motor and battery is on exactly one. Left out: one for everything.",
+        "Power buses. Every motor and battery is on exactly one. Default: one bus with everything.",
         min_length=1,
         max_length=MAX_BUSES,
     )
 
     def check(self) -> Found:
-        """Yield names that are there twice."""
+        """Yield names that are used more than once."""
         both: dict[str, tuple[Battery | Bus, ...]] = {"batteries": self.batteries, "buses": self.buses or ()}
         for kind, items in both.items():
             ids = Counter(item.id for item in items)
             for i, item in enumerate(items):
                 if item.id is not None and ids[item.id] > 1:
-                    yield (kind, i, "id"), f"{KEY} = {item.id!r} is there twice; {kind} need different names"
+                    yield (kind, i, "id"), f"{KEY} = {item.id!r} is used more than once; {kind} need unique names"
 
     def completed(self, motor_ids: tuple[str, ...], servo_ids: tuple[str, ...]) -> "Power":
-        """Return it with names for all batteries and buses, and one bus for everything if they were left out."""
+        """Return a copy with names for all batteries and buses, and one bus with everything if none are given."""
         batteries = tuple(
             battery if battery.id is not None else battery.model_copy(update={"id": f"bat{i + 1}"})
             for i, battery in enumerate(self.batteries)
@@ -214,13 +218,13 @@ class Power(Part, where="power"):
         return self.model_copy(update={"batteries": batteries, "buses": buses})
 
     def write(self, rec: Any) -> None:
-        """Write into a `POWER` record, when everything has a name."""
+        """Write a `POWER` record; requires names for all batteries and buses."""
         buses, numbers = self.buses or (), {battery.id: j for j, battery in enumerate(self.batteries)}
         rec["n_batteries"], rec["n_buses"] = len(self.batteries), len(buses)
         for b, bus in enumerate(buses):
             members = [self.batteries[numbers[item]] for item in bus.battery_ids]
             conductance = 0.0
-            for battery in members:  # not by sum(), which adds up differently from Python 3.12 on
+            for battery in members:  # not by sum(), whose rounding changed in Python 3.12
                 conductance += 1.0 / battery.r0
             is_ideal = members[0].model == "ideal"
             r0_ohm = 0.0 if is_ideal else 1.0 / conductance

@@ -6,15 +6,15 @@
     f = 1 / (1 + k μ²),   μ = V_ax / max(1e-3, |ω| R_rotor)
     J ω̇ = τ_e − Q − b ω,   I_bus = d I / η
 
-V_ax is the air's velocity through the disk against the rotor axis: descending at 1 m/s in still air gives +1. μ enters
-squared, so climb and descent act alike. There is no negative spin and no regenerative current: a motor that is turned
-faster than its voltage asks for gives nothing back, and the energy goes into the ESC.
+V_ax is the velocity of the air through the disk against the rotor axis: descending at 1 m/s in still air gives +1. μ
+enters squared, so climb and descent have the same effect. There is no negative spin and no regenerative current: a
+motor that spins faster than its voltage demands returns no energy to the bus.
 
 kT is calibrated so that duty 1 at V_nom and ρ_nom gives a multiple of the hover thrust per rotor. In the steady state
 
     km T + (b + Kt Ke / R) ω = Kt V / R,   T = kT ρ ω²
 
-I0 and the ESC are left out on purpose. It follows that T < Kt V / (R km).
+This deliberately neglects I0 and the ESC. It follows that T < Kt V / (R km).
 """
 
 import math
@@ -55,7 +55,7 @@ def motor_current(propulsion, duty, voltage_v, omega):
 
 @kernel
 def motor_regime(propulsion, current_a):
-    """Return which law of a motor holds: 0 it drives its rotor, 1 at its limit, 2 without torque, 3 without current."""
+    """Return the regime of a motor: 0 driving, 1 at its current limit, 2 without torque, 3 without current."""
     if current_a > propulsion.i0_a:
         return 0 if current_a < propulsion.max_current_a else 1
     return 2 if current_a > 0.0 else 3
@@ -64,8 +64,8 @@ def motor_regime(propulsion, current_a):
 @kernel
 def propeller_load(propulsion, density_kg_m3, omega, axial_m_s):
     """Return thrust [N] and torque [N m] of the propeller."""
-    # f = 1 / (1 + k (V_ax / tip)²) = tip² / (tip² + k V_ax²): one division. It is not left out for the torque where
-    # both factors are the same: LLVM makes it anyway, and then has to choose.
+    # f = 1 / (1 + k (V_ax / tip)²) = tip² / (tip² + k V_ax²): one division. Skipping the second division where both
+    # factors are equal does not help: LLVM computes it anyway and then selects.
     tip = max(1e-3, abs(omega) * propulsion.radius_m)
     tip_squared = tip * tip
     axial_squared = axial_m_s * axial_m_s
@@ -77,14 +77,14 @@ def propeller_load(propulsion, density_kg_m3, omega, axial_m_s):
 
 @kernel
 def spin_acceleration(propulsion, omega, current_a, torque_nm):
-    """Return ω̇; a rotor at rest is not turned backwards."""
+    """Return ω̇; a rotor at rest does not start to spin backwards."""
     drive = propulsion.ke * max(0.0, current_a - propulsion.i0_a)
     acceleration = (drive - torque_nm - propulsion.viscous_nm_s * omega) * propulsion.inverse_rotor_inertia
     return 0.0 if omega <= 0.0 and acceleration < 0.0 else acceleration
 
 
 def _whole(value: Any) -> Any:
-    """Take 1.0 as 1, as PX4Lockstep.jl does, but not true, which Python does."""
+    """Accept 1.0 for 1, as PX4Lockstep.jl does, but not true, which Python accepts."""
     if isinstance(value, bool):
         raise wrong(f"{KEY} = {show(value)} is not allowed; it must be 1 or -1")
     return int(value) if isinstance(value, float) and value in (-1.0, 1.0) else value
@@ -94,21 +94,21 @@ Sign = Annotated[Literal[-1, 1], BeforeValidator(_whole)]
 
 
 class Esc(Part, where="airframe.propulsion.esc"):
-    """The speed controllers."""
+    """Electronic speed controllers (ESC), common to all motors."""
 
-    eta: float = entry(0.98, "Efficiency.", gt=0.0, le=1.0)
-    deadzone: float = entry(0.02, "Duty below which a motor gets nothing.", ge=0.0, le=1.0)
+    eta: float = entry(0.98, "Efficiency of the ESC.", gt=0.0, le=1.0)
+    deadzone: float = entry(0.02, "Duty below which the ESC applies 0.", ge=0.0, le=1.0)
 
 
 class Motor(Part, where="airframe.propulsion.motor"):
-    """The motors."""
+    """Brushless motors, common to all rotors."""
 
-    kv_rpm_per_volt: float = entry(920.0, "Speed constant.", "rpm/V", gt=0.0)
-    r_ohm: float = entry(0.25, "Resistance.", "Ω", gt=0.0)
-    j_kgm2: float = entry(1.2e-5, "Inertia of rotor and propeller.", "kg m²", gt=0.0)
-    i0_a: float = entry(0.6, "No-load current.", "A", ge=0.0)
-    viscous_friction_nm_per_rad_s: float = entry(2e-6, "Viscous friction.", "N m s", ge=0.0)
-    max_current_a: float = entry(60.0, "Current limit.", "A", gt=0.0)
+    kv_rpm_per_volt: float = entry(920.0, "Speed constant Kv of the motor.", "rpm/V", gt=0.0)
+    r_ohm: float = entry(0.25, "Winding resistance of the motor.", "Ω", gt=0.0)
+    j_kgm2: float = entry(1.2e-5, "Moment of inertia of rotor and propeller.", "kg m²", gt=0.0)
+    i0_a: float = entry(0.6, "No-load current of the motor.", "A", ge=0.0)
+    viscous_friction_nm_per_rad_s: float = entry(2e-6, "Viscous friction of the motor.", "N m s", ge=0.0)
+    max_current_a: float = entry(60.0, "Current limit of the motor.", "A", gt=0.0)
 
     @property
     def ke(self) -> float:
@@ -119,35 +119,38 @@ class Motor(Part, where="airframe.propulsion.motor"):
 class Propulsion(Part, where="airframe.propulsion"):
     """ESC, motor and propeller, the same for all rotors."""
 
-    kind: Literal["multirotor_default"] = entry("multirotor_default", "The model.")
+    kind: Literal["multirotor_default"] = entry("multirotor_default", "Propulsion model.")
     km_m: float = entry(0.05, "Torque per thrust of the propeller.", "m", gt=0.0)
-    V_nom: float = entry(12.0, "Voltage of the calibration.", "V", gt=0.0)
-    rho_nom: float = entry(1.225, "Density of the air of the calibration.", "kg/m³", gt=0.0)
+    V_nom: float = entry(12.0, "Voltage at which the thrust is calibrated.", "V", gt=0.0)
+    rho_nom: float = entry(1.225, "Air density at which the thrust is calibrated.", "kg/m³", gt=0.0)
     rotor_radius_m: float = entry(0.127, "Radius of the propeller.", "m", gt=0.0)
-    inflow_kT: float = entry(8.0, "Loss of thrust with axial inflow.", ge=0.0)  # noqa: N815 (the file's name)
-    inflow_kQ: float = entry(8.0, "Loss of torque with axial inflow.", ge=0.0)  # noqa: N815
-    thrust_calibration_mult: float = entry(2.0, "Thrust at full duty, as a multiple of hover.", gt=0.0, le=1e3)
+    inflow_kT: float = entry(8.0, "Coefficient of thrust loss with axial inflow.", ge=0.0)  # noqa: N815 (key in files)
+    inflow_kQ: float = entry(8.0, "Coefficient of torque loss with axial inflow.", ge=0.0)  # noqa: N815
+    thrust_calibration_mult: float = entry(
+        2.0, "Thrust at full duty, as a multiple of the hover thrust at the calibration mass.", gt=0.0, le=1e3
+    )
     calibration_mass_kg: float | None = entry(
         None,
-        "Mass whose hover that is. Left out: `mass_kg`, so that a heavier aircraft has stronger motors.",
+        "Mass for which the thrust is calibrated. Default: `mass_kg`, so that motors scale with the mass.",
         "kg",
         gt=0.0,
     )
     rotor_dir: tuple[Sign, ...] | None = entry(
-        None, "Sign of each rotor's reaction torque on the body. Left out: 1, 1, -1, -1 of four rotors, else 1, -1, 1 …"
+        None,
+        "Sign of each rotor's reaction torque on the body. Default: 1, 1, -1, -1 for four rotors, otherwise 1, -1, 1 …",
     )
-    esc: Esc = entry(Esc(), "The speed controllers.")
-    motor: Motor = entry(Motor(), "The motors.")
+    esc: Esc = entry(Esc(), "Speed controllers (ESC).")
+    motor: Motor = entry(Motor(), "Motors.")
 
     def thrust_constant(self, hover_thrust_n: float) -> float:
-        """Return the kT for which a rotor gives a multiple of its hover thrust at duty 1, in the steady state."""
+        """Return the kT that gives the calibrated multiple of the hover thrust at duty 1, in steady state."""
         thrust_n = self.thrust_calibration_mult * hover_thrust_n
         drive = self.motor.ke * self.V_nom / self.motor.r_ohm
         spin_left = drive - self.km_m * thrust_n
         if spin_left <= 0.0:
             raise InputError(
                 f"airframe.propulsion can't reach a thrust of {thrust_n:.3f} N per rotor: with this motor, V_nom = "
-                f"{self.V_nom} V and km_m = {self.km_m} the largest is {drive / self.km_m:.3f} N. Use a motor with a "
+                f"{self.V_nom} V and km_m = {self.km_m} the maximum is {drive / self.km_m:.3f} N. Use a motor with a "
                 "lower resistance or Kv, a higher voltage, a smaller km_m, less mass or a smaller "
                 "thrust_calibration_mult",
                 key=("airframe", "propulsion"),
@@ -165,7 +168,7 @@ class Propulsion(Part, where="airframe.propulsion"):
         return motor.j_kgm2 / (motor.viscous_friction_nm_per_rad_s + motor.ke * motor.ke / motor.r_ohm + propeller)
 
     def write(self, rec: Any, hover_thrust_n: float) -> None:
-        """Write into a `PROPULSION` record, with kT calibrated to the hover thrust of one rotor."""
+        """Write a `PROPULSION` record with kT calibrated to the hover thrust of one rotor."""
         motor, kt = self.motor, self.thrust_constant(hover_thrust_n)
         fill(rec, motor, ke=motor.ke, inverse_r=1.0 / motor.r_ohm, viscous_nm_s=motor.viscous_friction_nm_per_rad_s)
         fill(rec, motor, rotor_inertia=motor.j_kgm2, inverse_rotor_inertia=1.0 / motor.j_kgm2)

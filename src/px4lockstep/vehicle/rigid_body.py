@@ -4,9 +4,9 @@
     q̇ = ½ q ⊗ (0, ω)
     I ω̇ = τ − D ω − ω × (I ω + H) − Ḣ,    H = Σ −s_i J_i ω_i a_i
 
-`I` is the full inertia tensor of the whole vehicle in body axes, `D` a diagonal damping, `H` the angular momentum of
-the rotors: a rotor spins against the reaction torque that it puts on the body, hence the sign. The centre of mass does
-not move. Reference: Stevens, Lewis, Johnson, Aircraft Control and Simulation, 3rd ed., chapter 1.
+`I` is the full inertia tensor of the vehicle in body axes, `D` a diagonal damping matrix, `H` the angular momentum of
+the rotors: a rotor spins against its reaction torque on the body, hence the sign. The centre of mass is fixed in the
+body. Reference: Stevens, Lewis, Johnson, Aircraft Control and Simulation, 3rd ed., chapter 1.
 """
 
 from px4lockstep.jit import kernel, record
@@ -24,7 +24,7 @@ BODY = record(
 
 @kernel
 def angular_acceleration(body, omega, torque, rotor_momentum):
-    """Return ω̇ in body axes from body rates, torque (less Ḣ) and the rotors' angular momentum H."""
+    """Return ω̇ in body axes from body rates, torque (minus Ḣ) and the angular momentum H of the rotors."""
     p, q, r = omega
     inertia = body.inertia_kgm2
     l0 = inertia[0, 0] * p + inertia[0, 1] * q + inertia[0, 2] * r + rotor_momentum[0]
