@@ -1,4 +1,4 @@
-"""Arrays of files: the same values, whose memory can be given back. Atomic writes: whole, or not at all."""
+"""Memory-mapped arrays, whose memory can be released, and atomic writes."""
 
 import errno
 import mmap
@@ -19,7 +19,7 @@ SIZE = 2**23  # numbers: 64 MB
 
 @pytest.fixture
 def mapped(tmp_path):
-    """An array of a file, each number its own index."""
+    """Return an array of a file in which each number is its index."""
     path = tmp_path / "numbers"
     with path.open("w+b") as file:
         file.truncate(8 * SIZE)
@@ -29,7 +29,7 @@ def mapped(tmp_path):
 
 
 def resident_bytes():
-    """Return how much memory of files this process has."""
+    """Return how much file-backed memory this process has."""
     return 1024 * int(re.search(r"RssFile:\s+(\d+) kB", Path("/proc/self/status").read_text())[1])
 
 
@@ -39,8 +39,8 @@ needs_proc = pytest.mark.skipif(
 
 
 @needs_proc
-def test_memory_is_given_back_and_the_numbers_stay(mapped):
-    """By a view of the array too, of any kind."""
+def test_memory_is_released_and_the_data_stays(mapped):
+    """Also by any view of the array."""
     pair = np.dtype([("a", "i8"), ("b", "i8")])
     for view in (mapped, mapped[10:20], mapped.view(pair)["b"][::3]):
         assert mapped.sum() == SIZE * (SIZE - 1) // 2
@@ -52,8 +52,8 @@ def test_memory_is_given_back_and_the_numbers_stay(mapped):
 
 @needs_proc
 @pytest.mark.parametrize("rows", [None, 50])
-def test_a_column_is_read_with_little_of_the_file_in_memory_at_a_time(mapped, rows):
-    """A column of long rows touches all pages of a file; at no time more than two blocks of 8 MB are there."""
+def test_a_column_is_read_with_little_memory(mapped, rows):
+    """A column of long rows touches all pages of a file; at most two blocks of 8 MB are in memory at a time."""
     column = mapped.reshape(-1, 256)[:, 7]
     release_pages(mapped)
     before, most = resident_bytes(), 0
@@ -70,14 +70,14 @@ def test_a_column_is_read_with_little_of_the_file_in_memory_at_a_time(mapped, ro
 
 @pytest.mark.parametrize("rows", [None, 1, 3, 10, 11])
 def test_blocks_have_all_rows_in_order(rows):
-    """Whatever their size."""
+    """For any block size."""
     array = np.arange(10)
     assert [i for block in blocks(array, rows) for i in array[block]] == list(range(10))
     assert list(blocks(array[:0], rows)) == []
 
 
-def test_memory_of_its_own_is_left_as_it_is():
-    """It is not copied, and stays."""
+def test_ordinary_memory_is_unchanged():
+    """It is neither copied nor released."""
     array = np.arange(10.0)
     release_pages(array[2:])
     assert in_memory(array) is array
@@ -87,8 +87,8 @@ def test_memory_of_its_own_is_left_as_it_is():
 # -- atomic writes ---------------------------------------------------------------------------------------------------
 
 
-def test_a_planted_link_is_neither_followed_nor_kept(tmp_path):
-    """At the name that temporary files had until version 0.1, and in the place of the file itself."""
+def test_a_planted_link_is_replaced_and_not_followed(tmp_path):
+    """At the former name of temporary files (version 0.1), and at the target."""
     victim, target = tmp_path / "victim", tmp_path / "x.csv"
     victim.write_text("mine")
     (tmp_path / f".x.csv.{os.getpid()}.part").symlink_to(victim)
@@ -100,8 +100,8 @@ def test_a_planted_link_is_neither_followed_nor_kept(tmp_path):
     assert target.read_text() == "new"
 
 
-def test_temporary_files_have_names_that_can_not_be_guessed_and_modes_of_ordinary_files(tmp_path):
-    """No two have the same, and the umask decides who may read the file."""
+def test_temporary_files_have_random_names_and_normal_modes(tmp_path):
+    """No two names are equal, and the umask decides who may read the file."""
     names = []
     for _ in range(3):
         with atomic_write(tmp_path / "x") as file:
@@ -114,8 +114,8 @@ def test_temporary_files_have_names_that_can_not_be_guessed_and_modes_of_ordinar
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x", "y"]
 
 
-def test_what_was_there_stays_if_anything_is_raised(tmp_path):
-    """And nothing else is left."""
+def test_an_exception_leaves_the_previous_file(tmp_path):
+    """And no other file."""
     (tmp_path / "x").write_text("before")
 
     def fail(error):
@@ -144,8 +144,8 @@ with {writer}(pathlib.Path("{name}")) as part:
 
 @pytest.mark.process
 @pytest.mark.parametrize("writer", ["atomic_write", "part_folder"])
-def test_leftovers_of_dead_processes_are_removed_and_those_of_living_ones_are_not(tmp_path, writer):
-    """At the next write into the folder. Files and folders of others are never removed, whatever their names."""
+def test_only_leftovers_of_dead_processes_are_removed(tmp_path, writer):
+    """At the next write into the folder. Other files and folders are never removed."""
     for other in (".x.part", ".px4lockstep-x.part", "px4lockstep-0123456789abcdef.part"):
         (tmp_path / other).write_text("not ours")
     (tmp_path / ".px4lockstep-0123456789abcdef.part").symlink_to(tmp_path / ".x.part")
@@ -166,8 +166,8 @@ def test_leftovers_of_dead_processes_are_removed_and_those_of_living_ones_are_no
 
 
 @pytest.mark.process
-def test_a_killed_write_of_version_0_1_or_later_leaves_nothing_for_good(tmp_path):
-    """Through the public functions alone, so that it can be run on any version."""
+def test_a_killed_write_is_cleaned_up_by_the_next(tmp_path):
+    """By public functions only, so that the test runs on any version."""
     code = "import os\nfrom px4lockstep.io import atomic_write\nwith atomic_write('x'):\n    os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, timeout=60, check=False)
     assert len(list(tmp_path.iterdir())) == 1

@@ -1,4 +1,4 @@
-"""Parts that are made in Python: what is accepted, and the words of what is not."""
+"""Parts created in Python: accepted values, and messages for invalid ones."""
 
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ from px4lockstep.part import CHECK_LATER, Found, Part, Vector, at, checks_of, en
 
 
 class Thing(Part):
-    """A part."""
+    """Simple part."""
 
     where = "things.one"
     at_m: Vector = entry((0.0, 0.0, 0.0), "A place.", "m")
@@ -25,8 +25,8 @@ def test_lists_and_arrays_are_vectors(value):
     assert Thing(count=np.int64(2)).count == 2
 
 
-def test_an_error_has_the_words_and_the_key_of_a_file():
-    """A part that is made in Python says where its table would be."""
+def test_errors_in_python_have_the_key_of_a_file():
+    """A part created in Python names the table it would be in."""
     with pytest.raises(InputError, match=r"things.one.count = 4 is out of range; it must be at least 1 and"):
         Thing(count=4)
     with pytest.raises(InputError, match=r"things.one.at_m = \[1, 2\] is not a vector") as caught:
@@ -51,19 +51,19 @@ class Span(Part):
 
 
 class Spans(Part):
-    """Parts in a part."""
+    """Part with nested parts."""
 
     spans: tuple[Span, ...] = entry((), "Several.")
 
 
 def test_the_first_key_may_be_given_by_position() -> None:
-    """As a plain name may stand for a table of a file; the others are given by name."""
+    """Like a plain name for a table in a file; the others are given by name."""
     assert Span(0.5) == Span(low=0.5)
     with pytest.raises(TypeError, match="Span accepts only its first key by position"):
         Span(0.5, 2.0)
 
 
-def test_values_that_do_not_fit_together_are_one_error_with_the_key_of_the_first() -> None:
+def test_conflicting_values_are_one_error_with_the_first_key() -> None:
     """Each with its value."""
     with pytest.raises(InputError) as caught:
         Span(2.0)
@@ -71,8 +71,8 @@ def test_values_that_do_not_fit_together_are_one_error_with_the_key_of_the_first
     assert caught.value.key == ("span", "low")
 
 
-def test_the_caller_of_a_validation_may_check_later_with_the_place_of_each_part() -> None:
-    """A file's tables are checked against others even if values in them do not fit."""
+def test_the_caller_of_a_validation_may_check_later() -> None:
+    """Tables of a file are checked against others even if values in them conflict."""
     spans = Spans.model_validate({"spans": ({"low": 0.5}, {"low": 2.0, "step": 0.5})}, context=CHECK_LATER)
     assert list(checks_of(spans, ("a",))) == [
         (("a", "spans", 1, "low"), "a.spans[1].low = 2.0 is above high = 1.0"),
@@ -110,14 +110,14 @@ class Tyre(Wheel, where="car.tyres"):
     grip: float = 1.0
 
 
-def test_a_class_statement_says_where_a_part_is_and_what_it_leaves_out_is_inherited() -> None:
-    """The place and the stage are those of the class statement, else those of the class it inherits from."""
+def test_place_and_stage_are_set_or_inherited() -> None:
+    """By the class statement, otherwise from the base class."""
     assert (Wheel.where, Wheel.stage) == ("car.wheels", "plant")
     assert (Tyre.where, Tyre.stage) == ("car.tyres", "plant")
 
 
-def test_a_record_is_filled_by_name_and_other_values_win() -> None:
-    """Fields of the part's names have its values; a short tuple fills the beginning, an inner part or None nothing."""
+def test_a_record_is_filled_by_name_and_given_values_win() -> None:
+    """A short tuple fills the beginning of its field; nested parts and None are skipped."""
     rec = zeros(record([("radius_m", "f8"), ("bolts_m", "f8", 4), ("grip spare", "f8")]))
     fill(plain(rec)[0], Wheel(spare=Thing()), grip=0.5)
     assert rec["bolts_m"].tolist() == [[0.1, 0.2, 0.0, 0.0]]
@@ -128,7 +128,7 @@ def test_a_record_is_filled_by_name_and_other_values_win() -> None:
         fill(plain(rec)[0], Wheel(), mass_kg=1.0)
 
 
-def test_numbers_that_overflow_are_an_error_of_their_key():
-    """Limits keep files from it; what Python makes has none."""
+def test_overflow_is_an_error_with_its_key():
+    """Limits prevent it in files; values created in Python have none."""
     with pytest.raises(InputError, match=r"^power: its values are too large or too small"), at(("power",)):
         np.multiply(1e308, 10.0)

@@ -1,4 +1,4 @@
-"""Files from outside: small inputs that cost much, and paths that are none, are errors within a budget."""
+"""Input files: small inputs that are expensive to read, and invalid paths, are errors within a budget."""
 
 import json
 import os
@@ -24,7 +24,7 @@ SPEED = "2 178 1 5 -1 0 0 0 0"
 
 @contextmanager
 def at_most(cpu_s, wall_s=120):
-    """Let nothing here take longer: seconds of the processor's time, since machines may be busy; none may wait."""
+    """Limit the CPU time of a block, because machines may be busy, and its wall time, because it must not block."""
 
     def stop(*_):
         raise AssertionError(f"it takes more than {cpu_s} s, or waits")
@@ -42,7 +42,7 @@ def at_most(cpu_s, wall_s=120):
 
 
 def refused(do, *arguments, match=None, cpu_s=5.0, wall_s=120):
-    """Return the error of a call, which comes in time and is not long."""
+    """Return the error of a call, which must come in time and not be long."""
     with at_most(cpu_s, wall_s), pytest.raises(InputError, match=match) as caught:
         do(*arguments)
     assert len(str(caught.value)) < 150_000
@@ -76,12 +76,12 @@ def test_the_errors_of_a_mission_are_counted_after_the_first_twenty():
 
 
 def plan(items):
-    """The text of a plan."""
+    """Return the text of a plan."""
     return json.dumps({"fileType": "Plan", "mission": {"items": items}})
 
 
 @pytest.mark.parametrize("item", ["SimpleItem", 5, None, ["SimpleItem"]])
-def test_an_item_of_a_plan_that_is_no_object_is_an_error(item):
+def test_a_plan_item_that_is_not_an_object_is_an_error(item):
     """C: a string was an AttributeError."""
     refused(parse_plan, plan([item]), "m", match="item 0: .* is not a SimpleItem")
 
@@ -106,12 +106,12 @@ def test_a_key_of_thousands_of_parts_is_an_error(key):
 
 @pytest.mark.parametrize("text", ['"\\"' * 200_000, '"""' + '\\"""' * 150_000, "''' '" * 100_000, "a." * 400_000])
 def test_the_scan_of_a_file_is_linear(text):
-    """Whatever a file has that is almost a key or a string."""
+    """For text that is almost a key or a string."""
     refused(parse_spec, text, cpu_s=3.0)
 
 
 def test_keys_of_thirty_parts_are_parsed():
-    """Quoted or not; dots in strings and comments are none of a key."""
+    """Quoted or not; dots in strings and comments do not count."""
     deep = ".".join(["a", '"b"'] * 15)
     dots = ".".join(["w"] * 99)
     error = refused(parse_spec, f'{deep} = 1\nurl = "{dots}"  # {dots}\nlong = """{dots}"""\nwords = \'{dots}\'\n')
@@ -120,13 +120,13 @@ def test_keys_of_thirty_parts_are_parsed():
 
 
 def test_a_setting_of_thousands_of_parts_is_an_error():
-    """The same through `--set`."""
+    """As in a file, with `--set`."""
     settings = ["home={" + '"a".' * 15_000 + "a = 1}"]
     refused(lambda: load_spec("iris", settings=settings), match="is not a value", cpu_s=2.0)
 
 
 def test_a_large_file_that_is_named_often_is_an_error(tmp_path):
-    """B3: 199 times a file of 1 MB took 100 s, 120,000 names 14 s; what is named twice is parsed once."""
+    """B3: 199 times a file of 1 MB took 100 s, 120,000 names 14 s; a file named twice is parsed once."""
     (tmp_path / "big.toml").write_text("".join(f"k{i} = {i}\n" for i in range(65_000)))
     (tmp_path / "often.toml").write_text(f"extends = {['big.toml'] * 199}\n")
     refused(load_spec, tmp_path / "often.toml", match="more than 2,000,000 bytes in total")
@@ -141,8 +141,8 @@ READERS = (load_spec, load_mission, read_recording, read_run, load_campaign, Cam
 
 @pytest.mark.parametrize("path", ["a\0b", "\ud800", "x/\ud800.toml"], ids=["zero", "surrogate", "in a name"])
 @pytest.mark.parametrize("read", READERS, ids=lambda read: read.__name__)
-def test_a_text_that_is_no_path_is_an_error(read, path):
-    """C: zero bytes and halves of surrogate pairs were a ValueError."""
+def test_an_invalid_path_is_an_error(read, path):
+    """C: zero bytes and unpaired surrogates were a ValueError."""
     refused(read, path, match="is not a path|unknown aircraft")
 
 
@@ -150,14 +150,14 @@ FILES = ["~nosuch/x.py", "a\0.py", "\ud800.py", "/dev/zero", "pipe", "."]
 
 
 @pytest.mark.parametrize("file", FILES, ids=["nobody", "zero", "surrogate", "device", "pipe", "folder"])
-def test_a_metric_in_no_file_is_an_error(tmp_path, file):
-    """B6 and C: a device never ended, a pipe was waited for, a home folder of nobody was a RuntimeError."""
+def test_a_metric_without_a_regular_file_is_an_error(tmp_path, file):
+    """B6 and C: a device never ended, a pipe blocked, a missing home folder was a RuntimeError."""
     os.mkfifo(tmp_path / "pipe")
     refused(UserFunction.read, "m", f"{file}:f", tmp_path, match="^metric 'm', function = ", cpu_s=2.0, wall_s=20)
 
 
 def test_a_message_that_is_a_pipe_is_an_error(tmp_path):
-    """B6: it was waited for."""
+    """B6: it blocked."""
     os.mkfifo(tmp_path / "A.msg")
     refused(layouts, tmp_path, match=r"A\.msg is not a regular file", cpu_s=2.0, wall_s=20)
 
@@ -166,7 +166,7 @@ def test_a_message_that_is_a_pipe_is_an_error(tmp_path):
 
 
 def messages(folder, **texts):
-    """A folder of messages, each with a timestamp."""
+    """Create a folder of messages, each with a timestamp."""
     folder.mkdir()
     for name, text in texts.items():
         (folder / f"{name}.msg").write_text(f"uint64 timestamp\n{text}\n")
@@ -195,7 +195,7 @@ CHAIN = {f"M{i}": f"M{i + 1} a" for i in range(999)} | {"M999": ""}
     ids=["twice", "twice, less deep", "chain", "large", "many"],
 )
 def test_messages_in_messages_have_a_limit(tmp_path, texts, match):
-    """B7: each of 41 nesting the next twice took 2^40 steps; C: a chain of 1,100 was a RecursionError."""
+    """B7: 41 messages, each with the next one twice, took 2^40 steps; C: a chain of 1,100 was a RecursionError."""
     refused(layouts, messages(tmp_path / "msg", **texts), match=match)
 
 
@@ -226,7 +226,7 @@ CHANGES = [
 
 @pytest.mark.parametrize("change", CHANGES, ids=range(len(CHANGES)))
 def test_a_changed_campaign_is_an_error(tmp_path, change):
-    """C: other types and depths than were written were a TypeError or a RecursionError."""
+    """C: unexpected types and depths were a TypeError or a RecursionError."""
     (tmp_path / "c.toml").write_text('[campaign]\nbase = "iris"\nruns = 2\n')
     text = load_campaign(tmp_path / "c.toml").to_json()
     assert Campaign.of_json(text).to_json() == text
@@ -234,8 +234,8 @@ def test_a_changed_campaign_is_an_error(tmp_path, change):
     refused(CampaignFolder.open, tmp_path, match=r"campaign\.json can't be read: ")
 
 
-def test_a_campaign_in_text_has_no_infinity(tmp_path):
-    """No limit is infinite in TOML, which JSON has no number for; it comes back."""
+def test_a_campaign_as_json_has_no_infinity(tmp_path):
+    """Infinity in TOML (no limit) has no JSON number; it survives the round trip."""
     changes = '[set]\n"actuation.motor_actuators.rate_limit" = inf\n'
     (tmp_path / "c.toml").write_text(f'[campaign]\nbase = "iris"\nruns = 2\n{changes}')
     campaign = load_campaign(tmp_path / "c.toml")
@@ -246,8 +246,8 @@ def test_a_campaign_in_text_has_no_infinity(tmp_path):
 
 
 @pytest.mark.parametrize("raised", ["KeyboardInterrupt", "SystemExit(3)", "GeneratorExit", "BaseException('x')"])
-def test_whatever_a_metric_raises_is_its_error(tmp_path, raised):
-    """C: an interrupt of the file's own ended everything."""
+def test_any_exception_of_a_metric_is_its_error(tmp_path, raised):
+    """C: an interrupt raised by the file ended everything."""
     (tmp_path / "m.py").write_text(f"raise {raised}\n")
     refused(UserFunction.read, "m", "m.py:f", tmp_path, match="m.py can't be loaded: m.py, line 1: ")
     (tmp_path / "g.py").write_text(f"def f(run):\n    raise {raised}\n")
@@ -256,8 +256,8 @@ def test_whatever_a_metric_raises_is_its_error(tmp_path, raised):
         function(type("Flown", (), {"run": None}))
 
 
-def test_an_interrupt_of_a_metric_is_an_interrupt(tmp_path):
-    """A signal is not the file's error."""
+def test_an_interrupt_during_a_metric_is_an_interrupt(tmp_path):
+    """A signal is not an error of the file."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # the background of a shell ignores it
     (tmp_path / "m.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nx = list(range(9))\n")
     try:
@@ -270,8 +270,8 @@ def test_an_interrupt_of_a_metric_is_an_interrupt(tmp_path):
 # -- the reader itself -----------------------------------------------------------------------------------------------
 
 
-def test_nothing_but_a_regular_file_is_read(tmp_path):
-    """With its size as the limit; a pipe is not waited for."""
+def test_only_regular_files_are_read(tmp_path):
+    """Within the size limit; a pipe does not block."""
     from px4lockstep.reading import read_regular
 
     os.mkfifo(tmp_path / "pipe")
@@ -287,23 +287,23 @@ def test_nothing_but_a_regular_file_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["[" * 34 + "]" * 34, "[" * 100_000, '{"a": "\\ud800"}', "{", "1" * 9_000])
-def test_json_that_is_none_is_an_error(text):
-    """Also what Python's parser takes and other code then fails at."""
+def test_invalid_json_is_an_error(text):
+    """Also JSON that Python's parser accepts and other code fails on."""
     from px4lockstep.reading import parse_json
 
     refused(parse_json, text, "f", "a file")
     assert parse_json("[" * 32 + "]" * 32, "f", "a file")
 
 
-def test_json_has_no_number_that_json_has_not():
+def test_json_has_no_infinity_or_nan():
     """D2: wind of 1.7e308 m/s printed Infinity."""
     from px4lockstep.io import to_json
 
     assert to_json({"a": [float("inf"), 1.5], "b": (float("nan"),)}) == '{"a": [null, 1.5], "b": [null]}'
 
 
-def test_errors_are_counted_once_each():
-    """The first twenty are kept, each once."""
+def test_duplicate_errors_are_counted_once():
+    """The first twenty are stored."""
     from px4lockstep.errors import ErrorLines
 
     lines = ErrorLines()

@@ -1,4 +1,4 @@
-"""Seconds become whole microseconds exactly, or an error that helps."""
+"""Conversion of seconds to whole microseconds: exact, or an error with a remedy."""
 
 import math
 
@@ -12,12 +12,12 @@ from px4lockstep.timebase import MAX_US, check_us, period_to_us, seconds_to_us
 
 @given(st.integers(0, 10**14))
 def test_every_decimal_with_six_places_is_exact(whole_us):
-    """Parsing a decimal literal of microseconds gives that count, whatever its size."""
+    """Parsing a decimal literal of microseconds gives that count, at any size."""
     assert seconds_to_us(float(f"{whole_us // 10**6}.{whole_us % 10**6:06d}"), "t") == whole_us
 
 
 def test_values_within_rounding_are_accepted():
-    """A sum or product of decimals is the count that was meant."""
+    """A sum or product of decimals gives the intended count."""
     assert seconds_to_us(3 * 0.1, "t") == 300_000
     assert seconds_to_us(0.1 + 0.2, "t") == 300_000
     assert seconds_to_us(5, "t") == 5_000_000
@@ -38,7 +38,7 @@ def test_values_within_rounding_are_accepted():
         (1e10, "too long"),
     ],
 )
-def test_bad_seconds_are_named(value, message):
+def test_invalid_seconds_are_reported(value, message):
     """The error has the field, the value and what to use instead."""
     with pytest.raises(TimeError) as caught:
         seconds_to_us(value, "timeline.dt_log_s")
@@ -55,6 +55,6 @@ def test_a_period_of_zero_is_an_error():
 
 @pytest.mark.parametrize("value", [1.0, "3", None, True, -1, MAX_US + 1])
 def test_a_count_must_be_an_integer_in_range(value):
-    """A float is refused even if it is whole: time is an integer."""
+    """A float is rejected even if it is whole: time is an integer."""
     with pytest.raises(TimeError, match="t = "):
         check_us("t", value)

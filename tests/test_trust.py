@@ -1,4 +1,4 @@
-"""Folders that the user trusts: by real paths and components, from the user's list and the environment alone."""
+"""Trusted folders: compared by real path, from the user's list and the environment only."""
 
 import json
 
@@ -12,11 +12,11 @@ from px4lockstep.trust import Chosen, distrust_folder, is_trusted, place_of, tru
 
 @pytest.fixture(autouse=True)
 def _trusts_nothing(untrusted):
-    """No folder is trusted at first."""
+    """Start without trusted folders."""
 
 
 def test_a_file_is_trusted_by_its_real_path_and_whole_names(tmp_path):
-    """A folder whose name only begins alike is another one; links are followed before anything is compared."""
+    """A folder whose name only starts the same is another one; links are resolved before comparing."""
     for name in ("mine", "mine2", "other"):
         (tmp_path / name / "deep").mkdir(parents=True)
     trust_folder(tmp_path / "mine")
@@ -30,8 +30,8 @@ def test_a_file_is_trusted_by_its_real_path_and_whole_names(tmp_path):
     assert isinstance(place_of(tmp_path / "other" / "a.toml", trust=True), Chosen)
 
 
-def test_the_list_is_kept_for_the_user(untrusted, tmp_path):
-    """One file, in the folder for configuration; what is in it twice is in it once; a folder that is gone can go."""
+def test_the_list_is_stored_in_the_users_configuration(untrusted, tmp_path):
+    """One file without duplicates; a folder that no longer exists can be removed from it."""
     for name in ("b", "a", "b"):
         (tmp_path / name).mkdir(exist_ok=True)
         trust_folder(tmp_path / name)
@@ -47,7 +47,7 @@ def test_the_list_is_kept_for_the_user(untrusted, tmp_path):
 
 
 def test_the_environment_trusts_absolute_folders(tmp_path, monkeypatch):
-    """An empty name between colons is not the working directory, and a relative one is refused."""
+    """An empty name between colons is not the working directory; a relative one is rejected."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PX4LOCKSTEP_TRUST", f":{tmp_path / 'a'}::{tmp_path / 'b'}:")
     assert is_trusted(tmp_path / "b" / "x")
@@ -57,8 +57,8 @@ def test_the_environment_trusts_absolute_folders(tmp_path, monkeypatch):
         is_trusted(tmp_path / "x")
 
 
-def test_the_working_directory_brings_no_list(tmp_path, monkeypatch):
-    """A relative XDG_CONFIG_HOME counts as unset, as its specification says; without a home folder there is no list."""
+def test_the_working_directory_provides_no_list(tmp_path, monkeypatch):
+    """By its specification, a relative XDG_CONFIG_HOME counts as unset; without a home folder there is no list."""
     for folder in (tmp_path / "config", tmp_path / "~" / ".config"):
         (folder / "px4lockstep").mkdir(parents=True)
         (folder / "px4lockstep" / "trusted.json").write_text(json.dumps(["/"]))
@@ -74,15 +74,15 @@ def test_the_working_directory_brings_no_list(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("text", ["", "{", "{}", '["relative"]', "[7]", "\xff", "[" * 100_000])
 def test_a_damaged_list_is_an_error_and_trusts_nothing(untrusted, tmp_path, text):
-    """With its path and the remedy."""
+    """The message has its path and the remedy."""
     (untrusted / "px4lockstep").mkdir(parents=True)
     (untrusted / "px4lockstep" / "trusted.json").write_text(text, "latin-1")
     with pytest.raises(InputError, match=r"trusted\.json.*repair or remove it$"):
         is_trusted(tmp_path / "x")
 
 
-def test_a_link_to_a_trusted_file_brings_it_nowhere_else(tmp_path):
-    """Its relative paths would start from the stranger's folder."""
+def test_a_link_to_a_trusted_file_elsewhere_is_not_trusted(tmp_path):
+    """Its relative paths would start from the untrusted folder."""
     mine, stranger = tmp_path / "mine", tmp_path / "stranger"
     for folder in (mine / "sub", stranger):
         folder.mkdir(parents=True)

@@ -23,7 +23,7 @@ THEORY = Dryden(15.0, 20.0 * FOOT_M)
 
 @pytest.fixture(scope="module", params=[20_000, 100_000], ids=["20 ms", "100 ms"])
 def storm(request):
-    """40,000 s of turbulence, every 0.1 s, without the first 100 s, which are more than 30 time scales."""
+    """Return 40,000 s of turbulence at 0.1 s, without the first 100 s, which are more than 30 time scales."""
     stride = round(SAMPLE_S * 1e6) // request.param
     samples = blow(STORM, round(DURATION_S / SAMPLE_S), seed=3, period_us=request.param, stride=stride)
     return samples[round(100.0 / SAMPLE_S) :]
@@ -55,7 +55,7 @@ def test_turbulence_is_carried_by_the_wind_of_its_height():
 
 @pytest.mark.parametrize("period_us", [1, 1_000, 250_000, 60_000_000])
 def test_a_step_keeps_the_stationary_covariance(period_us):
-    """A P A' + C C' = P to 4e-16, the rounding of sums below 1: variances are sigma^2, whatever the period."""
+    """A P A' + C C' = P to 4e-16, the rounding of sums below 1: variances are sigma^2 at any period."""
     filters = write_wind(STORM, period_us=period_us)[0]["dryden"]
     stationary = np.array([[0.5, 0.25], [0.25, 0.25]])
     output = np.array([math.sqrt(3.0), 1.0 - math.sqrt(3.0)])
@@ -71,8 +71,8 @@ def test_a_step_keeps_the_stationary_covariance(period_us):
     assert (f["decay"] * sigma_m_s) ** 2 + f["gain_m_s"] ** 2 == pytest.approx(sigma_m_s**2, rel=1e-15)
 
 
-def test_each_tick_is_the_formula_with_the_noise_of_that_tick():
-    """From rest, u, v, w with noise 0, 1, 2 of draw 0, and 0 and 1 of draw 1 for the second lags: equal bits."""
+def test_each_tick_matches_the_formula():
+    """From rest, u, v, w with noise 0, 1, 2 of draw 0, and 0 and 1 of draw 1 for the second lags: bit-identical."""
     filters = write_wind(STORM, seed=5, period_us=20_000)[0]["dryden"]
     key = stream_key(5, "wind")
     along = 0.0
@@ -128,7 +128,7 @@ def test_turbulence_turns_with_the_mean_wind():
 
 
 def test_without_a_mean_wind_u_is_north():
-    """Equal bits to a mean too small to show; a vertical mean has no direction on the map either."""
+    """Bit-identical to a negligible mean; a vertical mean has no horizontal direction either."""
     without = blow(Wind("dryden"), 50)
     assert without.tobytes() == blow(Wind("dryden", wind_mean_ned=(1e-300, 0.0, 0.0)), 50).tobytes()
     assert without[:, :2].tobytes() == blow(Wind("dryden", wind_mean_ned=(0.0, 0.0, 2.0)), 50)[:, :2].tobytes()

@@ -1,4 +1,4 @@
-"""Gravity: two laws and their inputs."""
+"""Gravity: two models and their inputs."""
 
 import pytest
 from environment_bits import gravity_at
@@ -8,7 +8,7 @@ from px4lockstep.errors import InputError
 
 
 def test_uniform_gravity_is_the_same_everywhere():
-    """Standard gravity by default, exactly, and exactly what is asked for otherwise."""
+    """Exactly standard gravity by default, or exactly the given value."""
     assert gravity_at(Gravity(), 0.0, -10_000.0, 5.0).tolist() == [9.80665] * 3
     assert gravity_at(Gravity(gravity_mps2=1.62), 0.0).tolist() == [1.62]
 
@@ -19,13 +19,13 @@ def test_spherical_gravity_is_that_of_the_mass_of_the_earth():
 
 
 def test_spherical_gravity_falls_with_the_square_of_the_distance():
-    """One radius up it is a quarter (z is down, so up is negative), exactly, since the numbers are powers of two."""
+    """One radius up (negative z) it is exactly a quarter, because the numbers are powers of two."""
     gravity = Gravity("spherical", gravity_mu=64.0, gravity_r0_m=4.0)
     assert gravity_at(gravity, 0.0, -4.0, 2.0).tolist() == [4.0, 1.0, 16.0]
 
 
 def test_spherical_gravity_at_the_centre_is_zero():
-    """Compiled and interpreted alike: no division by zero."""
+    """Compiled and interpreted: no division by zero."""
     assert gravity_at(Gravity("spherical"), 6_371_000.0).tolist() == [0.0]
 
 
@@ -41,8 +41,8 @@ def test_spherical_gravity_at_the_centre_is_zero():
         ),
     ],
 )
-def test_wrong_gravity_is_refused(given, message):
-    """The message names field, value and what is allowed."""
+def test_invalid_gravity_is_rejected(given, message):
+    """The message gives the field, the value and what is allowed."""
     with pytest.raises(InputError) as caught:
         Gravity(**given)
     assert str(caught.value) == f"environment.{message}"

@@ -1,4 +1,4 @@
-"""Gusts: when they act, how they add up, and what is refused."""
+"""Gusts: when they act, how they add up, and invalid input."""
 
 import numpy as np
 import pytest
@@ -12,13 +12,13 @@ CALM = Wind("none")
 
 
 def test_a_gust_acts_from_its_start_until_before_its_end():
-    """Half-open, to the microsecond, exactly its velocity."""
+    """Half-open, to the microsecond, with exactly its velocity."""
     north = blow(CALM, 8, period_us=1, gusts=[Gust(start_s=3e-06, end_s=6e-06, vel_ned=(2.0, 0.0, 0.0))])[:, 0]
     assert north.tolist() == [0.0, 0.0, 0.0, 2.0, 2.0, 2.0, 0.0, 0.0]
 
 
-def test_gusts_that_touch_leave_no_gap_and_those_that_overlap_add_up():
-    """Exact sums of small whole numbers."""
+def test_gusts_leave_no_gap_and_overlapping_ones_add_up():
+    """Exact sums of small integers."""
     gusts = [
         Gust(start_s=1e-06, end_s=3e-06, vel_ned=(1.0, 0.0, 0.0)),
         Gust(start_s=3e-06, end_s=5e-06, vel_ned=(2.0, 0.0, 0.0)),
@@ -34,16 +34,16 @@ def test_a_gust_acts_on_all_axes():
     ]
 
 
-def test_eight_gusts_fit_and_nine_are_refused():
-    """All eight act; the message says how many there are and how many are allowed."""
+def test_eight_gusts_fit_and_nine_are_rejected():
+    """All eight act; the message gives the number and the limit."""
     gusts = [Gust(start_s=k / 1e6, end_s=(k + 1) / 1e6, vel_ned=(k + 1.0, 0.0, 0.0)) for k in range(9)]
     assert blow(CALM, 9, period_us=1, gusts=gusts[:8])[:, 0].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 0.0]
     with pytest.raises(InputError, match="9 gusts are too many; at most 8 are allowed"):
         write_gusts(np.zeros(1, GUSTS)[0], gusts)
 
 
-def test_gusts_that_are_written_again_replace_those_before():
-    """Every byte: a record that held three gusts and now holds one equals a fresh one."""
+def test_writing_gusts_again_replaces_the_previous_ones():
+    """Every byte: a record that held three gusts and now holds one equals a new one."""
     used, fresh = np.zeros(1, GUSTS), np.zeros(1, GUSTS)
     write_gusts(used[0], [Gust(start_s=k / 1e6, end_s=(k + 5) / 1e6, vel_ned=(1.0, 2.0, 3.0)) for k in range(3)])
     for gusts in (used, fresh):
@@ -51,8 +51,8 @@ def test_gusts_that_are_written_again_replace_those_before():
     assert used.tobytes() == fresh.tobytes()
 
 
-def test_edges_are_in_order_and_each_once():
-    """Those that gusts share are one boundary."""
+def test_edges_are_sorted_without_duplicates():
+    """Edges that gusts share are one boundary."""
     gusts = [
         Gust(start_s=3e-05, end_s=5e-05, vel_ned=(1.0, 0.0, 0.0)),
         Gust(start_s=1e-05, end_s=3e-05, vel_ned=(1.0, 0.0, 0.0)),
@@ -77,8 +77,8 @@ def test_edges_are_in_order_and_each_once():
         (0, 5, (1.0, 2.0), "vel_ned = [1.0, 2.0] is not a vector; it must be three numbers"),
     ],
 )
-def test_a_wrong_gust_is_refused(start_s, end_s, vel_ned, message):
-    """The message names field, value and what is allowed."""
+def test_an_invalid_gust_is_rejected(start_s, end_s, vel_ned, message):
+    """The message gives the field, the value and what is allowed."""
     with pytest.raises(InputError) as caught:
         Gust(start_s=start_s, end_s=end_s, vel_ned=vel_ned)
     assert str(caught.value) == f"environment.gusts.{message}"

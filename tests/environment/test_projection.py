@@ -14,8 +14,8 @@ HOME = MapProjection(47.397742, 8.545594)
 METRES_PER_DEGREE = EARTH_RADIUS_M * math.pi / 180.0  # 111,194.9 m
 
 
-def test_a_ten_thousandth_of_a_degree_north_is_11_1195_metres():
-    """6,371,000 m x pi / 180 x 1e-4 = 11.119493 m, within the 1e-6 m of these digits, and no east."""
+def test_1e_4_degrees_north_is_11_1195_metres():
+    """6,371,000 m x pi / 180 x 1e-4 = 11.119493 m, within the 1e-6 m of these digits, and 0 east."""
     north, east = HOME.to_local(47.397842, 8.545594)
     assert north == pytest.approx(11.119493, abs=1e-6)
     assert abs(east) < 1e-12
@@ -31,13 +31,13 @@ def test_a_square_of_waypoints_around_home_is_a_square_on_the_map():
 
 
 def test_the_reference_is_the_origin():
-    """Exactly, both ways up to the conversion of degrees (2 ulp)."""
+    """Exactly, in both directions up to the conversion of degrees (2 ulp)."""
     assert HOME.to_local(HOME.lat_deg, HOME.lon_deg) == (0.0, 0.0)
     assert HOME.to_global(0.0, 0.0) == pytest.approx((HOME.lat_deg, HOME.lon_deg), rel=5e-16)
 
 
 def test_near_the_reference_the_map_is_smooth():
-    """To 1e-9 m, the spacing of the angles, from a millimetre on; an arc cosine would have steps of 9 cm."""
+    """To 1e-9 m, the resolution of the angles, from a millimetre on; an arc cosine would have steps of 9 cm."""
     lat_rad, lon_rad = 0.8, 0.1
     for distance_m in (1e-3, 1e-2, 0.1, 1.0):
         north, east = project(lat_rad, lon_rad, lat_rad + distance_m / EARTH_RADIUS_M, lon_rad)
@@ -46,8 +46,8 @@ def test_near_the_reference_the_map_is_smooth():
 
 @pytest.mark.parametrize("lat_deg", [0.0, 47.397742, -33.9, 89.0, -89.99])
 @pytest.mark.parametrize("lon_deg", [8.545594, 179.99, -180.0])
-def test_there_and_back_within_100_km_errs_by_less_than_a_micrometre(lat_deg, lon_deg):
-    """In metres, 1e-6 as asked for; the rounding of degrees near 180 alone is 2e-9 m."""
+def test_a_round_trip_within_100_km_errs_by_less_than_1_um(lat_deg, lon_deg):
+    """As required; the rounding of degrees near 180 alone is 2e-9 m."""
     here = MapProjection(lat_deg, lon_deg)
     for distance_m in (0.001, 1.0, 1e3, 1e5):
         for bearing_deg in range(0, 360, 30):
@@ -57,7 +57,7 @@ def test_there_and_back_within_100_km_errs_by_less_than_a_micrometre(lat_deg, lo
 
 
 def test_distance_from_the_reference_is_that_on_the_great_circle():
-    """Against the haversine formula, written here, to 1e-12 relative, from metres to 9,000 km."""
+    """Against the haversine formula, to 1e-12 relative, from metres to 9,000 km."""
     lat0, lon0 = 0.8, 0.1
     lat_rad = lat0 + np.array([1e-6, -1e-3, 0.1, -0.9, 0.3])
     lon_rad = lon0 + np.array([2e-6, 3e-3, -0.2, 0.7, -1.2])
@@ -73,7 +73,7 @@ def test_distance_from_the_reference_is_that_on_the_great_circle():
 
 
 def test_it_is_the_projection_that_px4_documents():
-    """The formula with the arc cosine, where that is well conditioned: from 100 km on, 1e-9 relative."""
+    """The formula with the arc cosine where it is well conditioned: from 100 km on, 1e-9 relative."""
     lat0, lon0 = math.radians(47.4), math.radians(8.5)
     for lat_deg, lon_deg in ((48.5, 8.5), (47.0, 12.0), (40.0, -5.0), (60.0, 40.0)):
         lat, dlon = math.radians(lat_deg), math.radians(lon_deg) - lon0
@@ -93,8 +93,8 @@ def test_the_antimeridian_is_crossed_without_a_jump(side):
     assert here.to_global(north, east) == pytest.approx((0.0, -179.9999 * side), abs=1e-12)
 
 
-def test_the_pole_is_a_point_like_any_other_but_no_reference():
-    """One degree from 89 N, whatever its longitude; as a reference it has no north."""
+def test_a_pole_is_a_valid_point_but_not_a_reference():
+    """One degree from 89 N at any longitude; as a reference its heading is undefined."""
     here = MapProjection(89.0, 20.0)
     for lon_deg in (20.0, -160.0, 95.0):
         assert here.to_local(90.0, lon_deg) == pytest.approx((METRES_PER_DEGREE, 0.0), abs=1e-8)
@@ -104,7 +104,7 @@ def test_the_pole_is_a_point_like_any_other_but_no_reference():
 
 
 def test_the_antipode_is_half_a_circumference_away_and_off_the_map():
-    """The kernel gives pi R, within 1 m (it lies in every direction); the map refuses it."""
+    """The kernel gives pi R within 1 m (it lies in every direction); the map rejects it."""
     assert math.hypot(*project(0.5, 0.0, -0.5, math.pi)) == pytest.approx(math.pi * EARTH_RADIUS_M, abs=1.0)
     assert math.hypot(*project(0.0, 0.0, 0.0, math.pi)) == pytest.approx(math.pi * EARTH_RADIUS_M, abs=1.0)
     with pytest.raises(InputError, match=r"point = \(-47.0, -172.0\) degrees is 20015 km from the reference"):
@@ -140,8 +140,8 @@ def test_the_antipode_is_half_a_circumference_away_and_off_the_map():
         ),
     ],
 )
-def test_points_off_the_map_are_refused(call, message):
-    """The message names what is wrong, the value and what is allowed."""
+def test_points_off_the_map_are_rejected(call, message):
+    """The message gives the problem, the value and what is allowed."""
     with pytest.raises(InputError) as caught:
         call()
     assert str(caught.value) == message

@@ -1,4 +1,4 @@
-"""The wind: its kinds, the Ornstein-Uhlenbeck process to the bit and in its statistics, and gusts on top.
+"""Wind: its models, the Ornstein-Uhlenbeck process bit by bit and in its statistics, and added gusts.
 
 Statistical bounds are stated in standard errors of their estimator. For a Gaussian process with autocorrelation rho,
 observed for a time D on n independent axes, the variance estimate has the relative standard error
@@ -25,14 +25,14 @@ STEADY = Wind("ou", wind_sigma_ned=(1.0, 1.0, 1.0), wind_tau_s=TAU_S)
 
 @pytest.fixture(scope="module", params=[10_000, 20_000], ids=["10 ms", "20 ms"])
 def steady(request):
-    """40,000 s of a unit process, sampled every 0.1 s, without the first 20 tau."""
+    """Return 40,000 s of a unit process, sampled every 0.1 s, without the first 20 tau."""
     stride = round(SAMPLE_S * 1e6) // request.param
     samples = blow(STEADY, round(DURATION_S / SAMPLE_S), seed=11, period_us=request.param, stride=stride)
     return samples[round(20.0 * TAU_S / SAMPLE_S) :]
 
 
 def test_no_wind_is_no_wind():
-    """Exactly zero, whatever mean is written beside it."""
+    """Exactly zero, even if a mean is given."""
     assert blow(Wind("none", wind_mean_ned=(3.0, 2.0, 1.0)), 3).tolist() == [[0.0, 0.0, 0.0]] * 3
 
 
@@ -41,8 +41,8 @@ def test_constant_wind_is_its_mean():
     assert blow(Wind("constant", wind_mean_ned=(3.0, -2.0, 0.5)), 3).tolist() == [[3.0, -2.0, 0.5]] * 3
 
 
-def test_each_tick_of_ou_is_the_formula_with_the_noise_of_that_tick():
-    """mean + w, w <- phi w + sigma sqrt(1 - phi^2) xi(tick), from 0, stepped before its first sample: equal bits."""
+def test_each_tick_of_ou_matches_the_formula():
+    """mean + w, w <- phi w + sigma sqrt(1 - phi^2) xi(tick), from 0, stepped before its first sample: bit-identical."""
     mean, sigma = (2.0, -1.0, 0.25), (1.5, 1.25, 0.5)
     key = stream_key(5, "wind")
     phi = float(exp(-0.001 / 3.0))
@@ -56,12 +56,12 @@ def test_each_tick_of_ou_is_the_formula_with_the_noise_of_that_tick():
     assert blow(Wind("ou", wind_mean_ned=mean, wind_sigma_ned=sigma, wind_tau_s=3.0), 20, seed=5).tolist() == expected
 
 
-def test_ou_has_the_variance_that_is_asked_for_at_every_period(steady):
+def test_ou_has_the_given_variance_at_any_period(steady):
     """Within 5 %, which is 5.5 standard errors: sqrt(2 x 5 s / (3 x 40,000 s)) = 0.9 %."""
     assert np.mean(steady * steady) == pytest.approx(1.0, rel=0.05)
 
 
-def test_ou_forgets_exponentially(steady):
+def test_the_autocorrelation_of_ou_is_exponential(steady):
     """Within 0.04, 6 standard errors of an autocorrelation, at most sqrt(5 s / (3 x 40,000 s)) = 0.0065."""
     for lag_s in (1.0, 5.0, 10.0):
         lag = round(lag_s / SAMPLE_S)
@@ -75,7 +75,7 @@ def test_the_axes_of_ou_are_independent(steady):
     assert np.abs(correlations).max() < 0.06
 
 
-def test_one_long_ou_step_does_what_many_short_ones_do():
+def test_one_long_ou_step_equals_many_short_ones():
     """The decay of ten steps is that of one ten times as long, and so is the variance added: 1e-12, from 1 - phi^2."""
     short, long = write_wind(STEADY, period_us=1_000)[0], write_wind(STEADY, period_us=10_000)[0]
     decay, gain = short["decay"], short["gain_ned"][0]
@@ -85,15 +85,15 @@ def test_one_long_ou_step_does_what_many_short_ones_do():
 
 
 def test_a_standard_deviation_of_zero_is_constant_wind():
-    """Exactly the mean on that axis, and only on that."""
+    """Exactly the mean, on that axis only."""
     samples = blow(Wind("ou", wind_mean_ned=(1.0, 2.0, 3.0), wind_sigma_ned=(0.0, 1.0, 0.0)), 50)
     assert samples[:, [0, 2]].tolist() == [[1.0, 3.0]] * 50
     assert np.ptp(samples[:, 1]) > 0.0
 
 
 @pytest.mark.parametrize("kind", ["ou", "dryden"])
-def test_a_copied_record_goes_on_with_the_same_wind(kind):
-    """The record is all there is to a wind: 30 ticks, copied, 30 more, equal to 60 at a stretch, to the bit."""
+def test_a_copied_record_continues_the_same_wind(kind):
+    """The record is the whole state: 30 ticks, a copy and 30 more are bit-identical to 60 at once."""
     wind = Wind(kind, wind_mean_ned=(1.0, 2.0, 0.0))
     winds = write_wind(wind)
     first = blow(wind, 30, winds=winds)
@@ -102,16 +102,16 @@ def test_a_copied_record_goes_on_with_the_same_wind(kind):
 
 
 @pytest.mark.parametrize("kind", ["ou", "dryden"])
-def test_the_seed_chooses_the_wind(kind):
-    """The same one twice, another one for another seed."""
+def test_the_seed_determines_the_wind(kind):
+    """The same seed gives the same wind, another seed another one."""
     wind = Wind(kind)
     assert blow(wind, 10, seed=1).tobytes() == blow(wind, 10, seed=1).tobytes()
     assert not np.equal(blow(wind, 10, seed=1), blow(wind, 10, seed=2)).any()
 
 
 @pytest.mark.parametrize("kind", ["none", "constant", "ou", "dryden"])
-def test_a_gust_adds_to_any_wind_and_leaves_it_as_it_was(kind):
-    """Wind plus gust where the gust is active, the wind itself before and after: equal bits, so it evolves beneath."""
+def test_a_gust_adds_to_any_wind_and_leaves_it_unchanged(kind):
+    """Wind plus gust while the gust is active, bit-identical wind before and after, so it evolves independently."""
     wind = Wind(kind, wind_mean_ned=(1.0, -2.0, 0.5))
     alone = blow(wind, 60)
     gusty = blow(wind, 60, gusts=[Gust(start_s=0.02, end_s=0.04, vel_ned=(3.3, 0.7, -0.1))])
@@ -149,8 +149,8 @@ def test_a_gust_adds_to_any_wind_and_leaves_it_as_it_was(kind):
         ),
     ],
 )
-def test_wrong_wind_is_refused(given, message):
-    """The message names field, value and what is allowed."""
+def test_invalid_wind_is_rejected(given, message):
+    """The message gives the field, the value and what is allowed."""
     with pytest.raises(InputError) as caught:
         Wind(**given)
     assert str(caught.value) == f"environment.{message}"
@@ -164,15 +164,15 @@ def test_wrong_wind_is_refused(given, message):
         (1, 1_000.0, "wind period = 1000.0 is not an integer number of microseconds"),
     ],
 )
-def test_a_wrong_seed_or_period_is_refused(seed, period_us, message):
+def test_an_invalid_seed_or_period_is_rejected(seed, period_us, message):
     """When the wind is written, which is when they are known."""
     with pytest.raises(InputError) as caught:
         write_wind(Wind("ou"), seed, period_us)
     assert str(caught.value).startswith(message)
 
 
-def test_a_wind_takes_lists_and_arrays_and_does_not_change_with_them():
-    """Vectors are copied into tuples: the wind is frozen, whatever the caller does later."""
+def test_a_wind_copies_lists_and_arrays():
+    """Vectors become tuples, so later changes by the caller have no effect."""
     mean = np.array([1.0, 2.0, 3.0])
     wind = Wind("constant", wind_mean_ned=mean, wind_sigma_ned=[1, 1, 1])
     mean[0] = 9.0

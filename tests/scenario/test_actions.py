@@ -1,4 +1,4 @@
-"""What actions do: each changes its own signals on the bus, and no other."""
+"""Actions: each changes its own signals on the bus, and no others."""
 
 import pytest
 from scenario_flight import flatten, outputs_at_each_boundary
@@ -10,7 +10,7 @@ BIAS = {"pos_ned": (1.0, 2.0, 3.0), "vel_ned": (4.0, 5.0, 6.0), "yaw_rad": 0.7, 
 
 
 def error(part):
-    """The signals of `BIAS` in a part of the estimate's faults."""
+    """Return the signals of `BIAS` in a part of the faults of the estimate."""
     names = [f"{name}[{i}]" for name in ("pos_ned", "vel_ned") for i in range(3)]
     names += ["yaw", *[f"omega_body[{i}]" for i in range(3)]]
     values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 0.7, 8.0, 9.0, 10.0]
@@ -41,7 +41,7 @@ FROM_REST = [
 
 
 def broken():
-    """A scenario that has everything on from the start."""
+    """Return a scenario with everything active from the start."""
     scenario = Scenario()
     for name, arguments, named, _ in FROM_REST:
         if name not in ("return_home", "land") and named != {"yaw_rad": 0.1}:
@@ -78,7 +78,7 @@ FROM_BROKEN = [
     [(Scenario(), *case) for case in FROM_REST] + [(broken(), *case) for case in FROM_BROKEN],
 )
 def test_an_action_changes_exactly_its_signals(before, name, arguments, named, expected):
-    """Everything else on the scenario's part of the bus has the value that it had at the boundary before."""
+    """All other signals of the scenario's part of the bus keep their values from the previous boundary."""
     scenario = getattr(before.at_us(3_000), name)(*arguments, **named)
     _, outputs = outputs_at_each_boundary(scenario, 0.003)
     was, now = flatten(outputs[-2]), flatten(outputs[-1])
@@ -86,7 +86,7 @@ def test_an_action_changes_exactly_its_signals(before, name, arguments, named, e
 
 
 def test_requests_are_counted():
-    """Whoever watches them sees each, also the same one twice."""
+    """A reader sees each request, also a repeated one."""
     scenario = Scenario().at_us(0).land().at_us(1_000).return_home().at_us(2_000).start_mission().at_us(3_000).land()
     _, outputs = outputs_at_each_boundary(scenario, 0.003)
     requests = zip(outputs["mission"].tolist(), outputs["return_home"].tolist(), outputs["land"].tolist(), strict=True)

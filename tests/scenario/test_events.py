@@ -1,4 +1,4 @@
-"""Scenarios as tables, as events and by calls: the same events; every mistake is named, all in one report."""
+"""Scenarios as tables, as events and by calls give the same events; all errors are in one report."""
 
 import pytest
 
@@ -30,20 +30,20 @@ DATA = [
 ]
 
 
-def test_data_goes_there_and_back():
+def test_events_survive_a_round_trip_to_data():
     """Every action with its arguments, every trigger."""
     assert Scenario(events=DATA).to_data() == DATA
 
 
 @pytest.mark.parametrize("time_us", [1, 12_345_678, 299_999, 86_400_000_001, 9_999_999_999_999])
 def test_microseconds_survive_as_seconds(time_us):
-    """To data and back is the same microsecond."""
+    """A round trip to data gives the same microsecond."""
     scenario = Scenario().at_us(time_us).arm()
     assert Scenario(events=scenario.to_data()) == scenario
 
 
-def test_calls_make_the_events_that_data_makes():
-    """And a scenario is not changed by adding to it."""
+def test_calls_and_data_give_the_same_events():
+    """Adding to a scenario does not change the original."""
     before = Scenario().arm(at_s=1.0).start_mission(at_s=2.0)
     scenario = before.at(12.345678).disable_motor(2).at_step(500).restore_motor(2)
     scenario = (
@@ -55,7 +55,7 @@ def test_calls_make_the_events_that_data_makes():
 
 
 def test_all_mistakes_are_in_one_report():
-    """Each with its place and value, and the closest known name for a typo."""
+    """Each with its location and value, and the closest known name for a typo."""
     with pytest.raises(InputError) as caught:
         Scenario(
             events=[
@@ -115,8 +115,8 @@ def test_all_mistakes_are_in_one_report():
     assert caught.value.key == ("scenario", "events", 1, "action")
 
 
-def test_calls_name_the_event_that_they_would_make():
-    """At once, with the number that the event would have."""
+def test_errors_of_calls_name_the_event():
+    """At once, with the index that the event would have."""
     scenario = Scenario().arm(at_s=1.0)
     with pytest.raises(InputError, match=r"scenario.events\[1\].at_s = 1e-07 is not a whole"):
         scenario.at(1e-7).arm()
@@ -133,7 +133,7 @@ def test_calls_name_the_event_that_they_would_make():
 
 
 def test_a_function_has_no_data_form():
-    """The error says which event."""
+    """The error names the event."""
     for scenario in (
         Scenario().at(1.0).arm().at(2.0).do(lambda time_us, inputs, outputs: None),
         Scenario().at(1.0).arm().when(lambda time_us, inputs: True).arm(),
@@ -142,15 +142,15 @@ def test_a_function_has_no_data_form():
             scenario.to_data()
 
 
-def test_there_is_room_for_62_events():
-    """And for two more, of `arm_time_s` and `mission_time_s`."""
+def test_a_scenario_can_have_62_events():
+    """Plus those of `arm_time_s` and `mission_time_s`."""
     scenario = Scenario(arm_time_s=1.0, mission_time_s=2.0, events=[{"at_s": 1.0, "action": "arm"}] * MAX_LISTED)
     with pytest.raises(InputError, match=r"scenario\.events has 63 events; at most 62 are allowed"):
         scenario.at(1.0).arm()
 
 
 def test_events_are_parts():
-    """A scenario takes them as tables or made; what Python makes has the words of a file."""
+    """A scenario accepts them as tables or objects; errors in Python are worded as for files."""
     made = [Event(at_s=1.0, action="arm"), Event(when=When(signal="tilt_deg", above=60.0), action="land")]
     tables = [{"at_s": 1.0, "action": "arm"}, {"when": {"signal": "tilt_deg", "above": 60.0}, "action": "land"}]
     assert Scenario(events=made) == Scenario(events=tables)
@@ -165,8 +165,8 @@ def test_events_are_parts():
         Event(at_step=10**21, action="arm")
 
 
-def test_arming_and_the_mission_come_before_the_list_and_keep_their_keys():
-    """So errors number events as the file does."""
+def test_arming_and_mission_come_first_and_keep_their_keys():
+    """So that errors number events as in the file."""
     scenario = Scenario(arm_time_s=1.0, mission_time_s=2.0, events=[{"at_s": 0.5, "action": "land"}])
     assert [(key, event.action) for key, event in scenario.keyed_events] == [
         (("scenario", "arm_time_s"), "arm"),
@@ -176,8 +176,8 @@ def test_arming_and_the_mission_come_before_the_list_and_keep_their_keys():
     assert scenario.times_us() == (500_000, 1_000_000, 2_000_000)
 
 
-def test_each_action_has_a_number_of_its_own_and_takes_keys_of_an_event():
-    """The kernels go by the numbers; a number that is given twice would do two things."""
+def test_each_action_has_a_unique_number_and_valid_arguments():
+    """Kernels dispatch on the numbers; a duplicate would do two things."""
     numbers = [action.number for action in ACTIONS.values()]
     assert len({*numbers, CALL}) == len(ACTIONS) + 1
     for action in ACTIONS.values():

@@ -1,4 +1,4 @@
-"""Faults by the scenario, through a flying plant: each does what its contract says, and can be taken back."""
+"""Faults of the scenario in a flying plant: each has its specified effect and can be cleared."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ STILL = propulsion(inflow_kT=0.0, inflow_kQ=0.0)
 
 
 def aircraft(actuator="direct"):
-    """The Iris high up, rotors on channels other than their own numbers: faults count rotors."""
+    """Return the Iris at altitude, with rotors on other channels than their numbers: faults count rotors."""
     rotors = tuple(
         Rotor(r.pos_body_m, r.direction, channel=c) for r, c in zip(iris().rotors, (3, 4, 2, 1), strict=True)
     )
@@ -33,8 +33,8 @@ def rotor_speed(sim):
 
 
 @pytest.mark.parametrize("actuator", ["direct", "second_order"])
-def test_a_disabled_motor_gets_nothing_and_coasts(actuator):
-    """From its boundary on duty and current are 0, ω only falls and thrust goes with ω² to 1e-12; others go on."""
+def test_a_disabled_motor_has_no_duty_and_coasts(actuator):
+    """From its boundary on, duty and current are 0, ω only falls and thrust follows ω² to 1e-12; others run on."""
     sim, time_us, outputs = fly(Scenario().at_us(20_000).disable_motor(2), actuator=actuator, command=0.6)
     is_off = time_us >= 20_000
     assert outputs["rotor_duty"][~is_off, 1][3:].all()
@@ -49,8 +49,8 @@ def test_a_disabled_motor_gets_nothing_and_coasts(actuator):
 
 
 @pytest.mark.parametrize("actuator", ["direct", "first_order", "second_order"])
-def test_a_stuck_motor_stays_where_it_was_whatever_it_is_told(actuator):
-    """By default at the duty that its ESC applies at that moment, to the bit; the others follow their commands."""
+def test_a_stuck_motor_keeps_its_duty(actuator):
+    """By default bit-identical to the duty of its ESC at that time; the others follow their commands."""
 
     def command(time_us):
         return 0.4 if time_us < 40_000 else 0.9
@@ -77,8 +77,8 @@ def test_a_motor_can_be_stuck_at_a_given_duty():
     assert not outputs["rotor_duty"][:, OTHERS].any()
 
 
-def test_a_motor_that_is_disabled_is_off_even_if_it_is_stuck():
-    """In either order; and stuck by default while it is off, it is stuck at 0."""
+def test_a_disabled_motor_is_off_even_if_it_is_stuck():
+    """In either order; if it sticks by default while it is off, it sticks at 0."""
     disabled = Scenario().at_us(8_000).disable_motor(2)
     for scenario in (disabled.at_us(8_000).stuck_motor(2, 0.9), disabled.at_us(12_000).stuck_motor(2)):
         sim, time_us, outputs = fly(scenario, 0.02)
@@ -88,7 +88,7 @@ def test_a_motor_that_is_disabled_is_off_even_if_it_is_stuck():
 
 @pytest.mark.parametrize("fraction", [0.3, 1.0])
 def test_thrust_loss_scales_the_thrust_exactly(fraction):
-    """At its boundary, where the states are still the same: thrust × (1 − f) to the bit, torque and amps unchanged."""
+    """At its boundary, with equal states: thrust × (1 − f) bit-identical, torque and current unchanged."""
     _, time_us, weak = fly(Scenario().at_us(20_000).thrust_loss(2, fraction))
     _, _, healthy = fly(Scenario().at_us(20_000).arm())
     at = int(np.flatnonzero(time_us == 20_000)[0])
@@ -100,15 +100,15 @@ def test_thrust_loss_scales_the_thrust_exactly(fraction):
 
 
 def test_thrust_loss_tips_the_vehicle():
-    """Rotor 2, behind on the left, is weak: it drops there, which is roll to the left and pitch up."""
+    """Rotor 2, rear left, is weak: the vehicle drops there, that is, it rolls left and pitches up."""
     sim, _, _ = fly(Scenario().at_us(20_000).thrust_loss(2, 0.5))
     roll_rate, pitch_rate = sim.plant["omega"][:2]
     assert roll_rate < -0.1
     assert pitch_rate > 0.1
 
 
-def test_a_lost_battery_takes_all_volts_and_amps_and_comes_back():
-    """Exactly 0 while it is off, SOC holds its bits, rotors only slow down; then everything returns."""
+def test_a_disconnected_battery_gives_0_v_and_0_a_and_returns():
+    """Exactly 0 while disconnected, SOC keeps its bits, rotors only slow down; then everything returns."""
     scenario = Scenario().at_us(20_000).disconnect_battery().at_us(40_000).reconnect_battery()
     sim, time_us, outputs = fly(scenario)
     is_off = (time_us >= 20_000) & (time_us < 40_000)
@@ -123,7 +123,7 @@ def test_a_lost_battery_takes_all_volts_and_amps_and_comes_back():
 
 @pytest.mark.parametrize("fault", [("disable_motor",), ("stuck_motor", 0.0), ("thrust_loss", 0.5)], ids=str)
 def test_a_restored_motor_is_as_before(fault):
-    """Broken and mended before anything has moved: the flight of a healthy one, to the bit."""
+    """Set and cleared before anything has moved: bit-identical to a healthy flight."""
     name, *arguments = fault
     scenario = getattr(Scenario().at_us(0), name)(2, *arguments).at_us(0).restore_motor(2)
     mended, _, _ = fly(scenario)
@@ -133,7 +133,7 @@ def test_a_restored_motor_is_as_before(fault):
     assert broken.digest() != healthy.digest()
 
 
-def test_restoring_one_motor_leaves_the_others_broken():
+def test_restoring_one_motor_keeps_the_faults_of_others():
     """By their bits."""
     scenario = Scenario().at_us(0).disable_motor(1).at_us(0).disable_motor(2).at_us(8_000).restore_motor(1)
     _, time_us, outputs = fly(scenario, 0.02)
@@ -143,8 +143,8 @@ def test_restoring_one_motor_leaves_the_others_broken():
     assert not outputs["rotor_duty"][:, 1].any()
 
 
-def test_a_wind_step_blows_on_the_vehicle():
-    """The air's velocity over the ground, on top of the wind source's: a level vehicle at rest feels it in full."""
+def test_a_wind_step_acts_on_the_vehicle():
+    """It adds to the wind of the model: a level vehicle at rest sees the full velocity."""
     sim, time_us, outputs = fly(Scenario().at_us(20_000).wind_step((5.0, 0.0, 0.0)), command=0.0)
     air = outputs["air_vel_body"][:, 0]
     assert not air[time_us < 20_000].any()
@@ -152,7 +152,7 @@ def test_a_wind_step_blows_on_the_vehicle():
     assert sim.plant["vel"][0] == pytest.approx(0.05 * 5.0 / 1.5 * 0.04, rel=1e-3)  # c u / m over 40 ms
 
 
-def test_the_estimators_faults_reach_it():
+def test_faults_of_the_estimate_reach_the_estimator():
     """Bits and errors are on the bus at the tick of their boundary, before the estimator runs."""
     seen = []
 

@@ -1,4 +1,4 @@
-"""A fault that nothing applies is an error: of an event before the run starts, of Python's when it comes."""
+"""A fault that no model applies is an error: for events before the run, for Python code when it is set."""
 
 import math
 
@@ -51,14 +51,14 @@ def make(scenario, plant=None, *, autopilot=True, start_us=0, autopilot_source=N
         (Scenario().when("mission_item", above=1).arm(), iris(), r"'mission_item' can't be read: .* no autopilot"),
     ],
 )
-def test_what_nothing_applies_is_refused(scenario, plant, message):
-    """When the simulation is made, with the place in the scenario."""
+def test_faults_that_no_model_applies_are_rejected(scenario, plant, message):
+    """When the simulation is created, with the location in the scenario."""
     with pytest.raises(InputError, match=rf"scenario.events\[0\].*{message}"):
         make(scenario, plant)
 
 
 class BySensors:
-    """An autopilot that says that it has sensors which apply faults."""
+    """Autopilot that declares sensors which apply faults."""
 
     capabilities = Capabilities(takes_sensor_faults=True)
 
@@ -66,8 +66,8 @@ class BySensors:
         self.mask = inputs.bus.scenario.faults.sensor_fault_mask
 
 
-def test_an_autopilot_with_sensors_is_told_of_their_faults():
-    """Each is a bit of the mask; the estimate's still needs an estimator."""
+def test_an_autopilot_with_sensors_receives_their_faults():
+    """Each is a bit of the mask; that of the estimate still needs an estimator."""
     pilot = BySensors()
     make(NOW.sensor_fault("gyro").at_us(0).sensor_fault("gps"), autopilot_source=pilot).run(200)
     assert pilot.mask == SENSOR_FAULT_GYRO | SENSOR_FAULT_GPS
@@ -75,21 +75,21 @@ def test_an_autopilot_with_sensors_is_told_of_their_faults():
         make(NOW.sensor_fault("estimate"), autopilot_source=pilot)
 
 
-def test_without_an_autopilot_axis_there_are_no_steps_and_no_measurements():
-    """Both would wait for ever."""
+def test_steps_and_measurements_need_an_autopilot_axis():
+    """Both would wait forever."""
     with pytest.raises(InputError, match=r"at_step = 3 never fires: the timeline has no autopilot axis"):
         make(Scenario().at_step(3).arm(), autopilot=False)
     with pytest.raises(InputError, match="is never measured: the timeline has no autopilot axis"):
         make(Scenario().when("battery_remaining", below=0.5).arm(), iris(), autopilot=False)
 
 
-def test_an_event_before_the_start_is_refused():
-    """It would not happen, and what follows counts on it."""
+def test_an_event_before_the_start_is_rejected():
+    """It would never fire, and later events may depend on it."""
     with pytest.raises(InputError, match=r"scenario.events\[0\].at_s = 0.1 is before the start of the run, 0.5"):
         make(Scenario().at(0.1).arm(), start_us=500_000)
 
 
-def test_all_that_does_not_fit_is_in_one_report():
+def test_all_errors_are_in_one_report():
     """Not one at a time."""
     with pytest.raises(
         InputError, match=r"the scenario has 2 errors:\n  scenario.events\[0\].*\n  scenario.events\[2\]"
@@ -98,7 +98,7 @@ def test_all_that_does_not_fit_is_in_one_report():
 
 
 class Setting:
-    """A scenario in Python that writes faults at 8 ms."""
+    """Scenario in Python that writes faults at 8 ms."""
 
     def __init__(self, change):
         self._change = change
@@ -131,7 +131,7 @@ BAD = [
 @pytest.mark.parametrize(("change", "message"), BAD)
 @pytest.mark.parametrize("is_event", [False, True], ids=["source", "function of an event"])
 def test_faults_that_python_writes_are_checked(change, message, is_event):
-    """The run stops at their boundary, before they act; with validation off it goes on."""
+    """The run stops at their boundary, before they act; with validation off it continues."""
     scenario = Setting(change)
     if is_event:
         scenario = Scenario().at_us(8_000).do(lambda time_us, inputs, outputs: change(outputs.faults))

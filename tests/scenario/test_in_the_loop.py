@@ -25,7 +25,7 @@ NATIVE = (
 
 
 def test_a_replay_reproduces_the_digest_with_faults():
-    """Faults and wind come from the stream; so does every byte of the scenario's part of the bus."""
+    """Faults and wind come from the stream, and so does every byte of the scenario's part of the bus."""
     recorded = everything(record=True).run()
     replayed = Simulation(
         iris(pos_ned=(0.0, 0.0, -50.0)), recorded.timeline, integrator=Integrator("RK4"), replay=recorded.streams
@@ -37,13 +37,13 @@ def test_a_replay_reproduces_the_digest_with_faults():
 
 
 def test_recording_and_validation_change_nothing():
-    """One digest."""
+    """All digests are equal."""
     digests = {everything(**options).run().digest() for options in ({}, {"record": True}, {"validate": "paranoid"})}
     assert len(digests) == 1
 
 
 def as_functions(scenario):
-    """The same events with functions in place of times, conditions and, where that is short, actions."""
+    """Return the same events with functions instead of times, conditions and, where short, actions."""
 
     def weaken(time_us, inputs, outputs):
         outputs.faults.motor_weak_mask |= 1
@@ -74,7 +74,7 @@ def as_functions(scenario):
 
 
 def test_functions_give_the_digest_of_data():
-    """The loop leaves for Python in the middle of its first stage, and nothing shows."""
+    """The loop returns to Python in the middle of its first stage, without any effect on the results."""
     native = simulation(NATIVE, 0.05, record=True).run()
     python = simulation(as_functions(NATIVE), 0.05, record=True).run()
     assert python.digest() == native.digest()
@@ -85,8 +85,8 @@ def test_functions_give_the_digest_of_data():
 
 
 @pytest.mark.parametrize("until_us", [0, 12_345, 20_000, 60_000, 70_001, 100_000])
-def test_a_snapshot_in_the_middle_of_a_scenario_goes_on(until_us):
-    """What has fired does not fire again, what has not still does; in the same simulation and in another."""
+def test_a_snapshot_resumes_in_the_middle_of_a_scenario(until_us):
+    """Fired events do not fire again, others still do; in the same simulation and in another."""
     through = everything().run()
     sim = everything().run(until_us=until_us)
     saved = sim.snapshot()
@@ -100,15 +100,15 @@ def test_a_snapshot_in_the_middle_of_a_scenario_goes_on(until_us):
 
 
 def test_running_in_pieces_changes_nothing():
-    """Where a call stops is not an event."""
+    """The end of a call is not an event."""
     sim = everything()
     for until_us in range(0, 100_001, 3_001):
         sim.run(until_us=until_us)
     assert sim.run().digest() == everything().run().digest()
 
 
-def test_a_snapshot_of_another_scenario_is_refused():
-    """One number of one event is enough."""
+def test_a_snapshot_of_another_scenario_is_rejected():
+    """One different number in one event is enough."""
     saved = simulation(NATIVE, 0.05).snapshot()
     data = NATIVE.to_data()
     data[0]["fraction"] = 0.31
@@ -117,7 +117,7 @@ def test_a_snapshot_of_another_scenario_is_refused():
 
 
 class Counting:
-    """A condition with a state of its own: it holds when it has been asked five times."""
+    """Condition with state: it holds at the fifth call."""
 
     def __init__(self):
         self.asked = 0
@@ -130,8 +130,8 @@ class Counting:
         outputs.land = self.asked
 
 
-def test_the_state_behind_functions_is_in_the_snapshot():
-    """Of a callable object and of a method's; plain functions have none."""
+def test_the_state_of_functions_is_in_the_snapshot():
+    """Of a callable object and of a method's object; plain functions have none."""
     counting = Counting()
     scenario = Scenario().when(counting).disarm().at_us(12_000).do(counting.land).at_us(1_000).do(lambda *_: None)
     found = {"scenario.events[0].condition": counting, "scenario.events[1].action": counting}
@@ -148,14 +148,14 @@ def test_the_state_behind_functions_is_in_the_snapshot():
 
 
 def test_one_scenario_serves_many_simulations():
-    """It is not changed by running."""
+    """Running does not change it."""
     first, second = simulation(NATIVE, 0.05), simulation(NATIVE, 0.05)
     first.run(until_us=20_000)
     assert second.run().digest() == first.run().digest()
 
 
 def test_a_function_that_raises_ends_the_run_with_a_note():
-    """As any stage in Python."""
+    """Like any stage in Python."""
 
     def fail(time_us, inputs, outputs):
         raise ValueError("no")
@@ -168,8 +168,8 @@ def test_a_function_that_raises_ends_the_run_with_a_note():
         sim.snapshot()
 
 
-def test_functions_see_the_run_as_it_is_and_can_only_write_their_part():
-    """Time and state are those of the boundary; the bus, the plant and what is held are read-only."""
+def test_functions_can_only_write_the_scenarios_outputs():
+    """Time and state are those of the boundary; the bus, the plant and held inputs are read-only."""
 
     def act(time_us, inputs, outputs):
         assert time_us == inputs.bus.time_us == 5_000
@@ -192,8 +192,8 @@ def test_a_scenario_and_a_replay_exclude_each_other():
         Simulation(iris(), recorded.timeline, scenario=NATIVE, replay=recorded.streams)
 
 
-def test_the_flight_of_these_tests_has_everything_in_it():
-    """Or they would show less than they say."""
+def test_the_flight_of_these_tests_covers_everything():
+    """Otherwise the tests would show less than they claim."""
     sim = everything().run()
     assert sim._core["scenario"]["is_fired"][0].sum() == len(EVERYTHING.events)
     assert isinstance(sim._sources["autopilot"], Throttle)

@@ -20,7 +20,7 @@ from px4lockstep.scenario.scenario import Scenario
 
 @kernel
 def each(landing, time_us, requests, down_m, down_m_s, landed):
-    """Ask at each boundary of a flight."""
+    """Evaluate a flight at each boundary."""
     for i in range(len(time_us)):
         landed[i] = is_landed(landing[0], time_us[i], requests[i], 0, -down_m[i], down_m_s[i])
 
@@ -41,7 +41,7 @@ def landed_along(boundaries):
     ("down_m", "down_m_s", "expected"),
     [
         (0.0, 0.0, 1),
-        (0.01, 0.0, 1),  # in the ground, as a penalty contact lets it
+        (0.01, 0.0, 1),  # in the ground, as with penalty contact
         (-0.05, 0.0, 1),
         (-0.050001, 0.0, 0),
         (0.0, 0.199, 1),
@@ -51,12 +51,12 @@ def landed_along(boundaries):
     ],
 )
 def test_landed_is_near_the_ground_and_slow(down_m, down_m_s, expected):
-    """z ≥ −0.05 m and |v_z| < 0.2 m/s, limits as written."""
+    """z ≥ −0.05 m and |v_z| < 0.2 m/s, with exact limits."""
     assert landed_along([(0.0, 0, down_m, down_m_s)]) == [expected]
 
 
-def test_a_mission_forces_it_to_false_until_the_vehicle_has_been_above_1_m():
-    """From 0.5 s after its start, to the microsecond; 1 m itself is not above."""
+def test_a_mission_forces_landed_to_false_until_take_off():
+    """From 0.5 s after its start, to the microsecond, until the vehicle is above (not at) 1 m."""
     assert landed_along(
         [
             (1.0, 0, 0.0, 0.0),
@@ -71,14 +71,14 @@ def test_a_mission_forces_it_to_false_until_the_vehicle_has_been_above_1_m():
     ) == [1, 1, 1, 0, 0, 0, 0, 1]
 
 
-def test_a_second_mission_needs_a_take_off_of_its_own():
-    """Asked for again on the ground, it is forced to false anew."""
+def test_a_second_mission_needs_another_take_off():
+    """Requested again on the ground, it forces `landed` to false again."""
     flight = [(0.0, 1, -5.0, 0.0), (1.0, 1, 0.0, 0.0), (3.0, 2, 0.0, 0.0), (3.5, 2, 0.0, 0.0), (4.0, 2, -2.0, 0.0)]
     flight += [(5.0, 2, 0.0, 0.0)]
     assert landed_along(flight) == [0, 1, 1, 0, 0, 1]
 
 
-def test_it_is_on_the_bus_at_every_boundary():
+def test_landed_is_on_the_bus_at_every_boundary():
     """The Iris on the ground with its motors off: true, then forced to false 0.5 s after the mission starts."""
     scenario = Scenario().arm(at_s=0.0).start_mission(at_s=0.003)
     timeline = Timeline(600_000, log=Periodic(10_000), scenario=Explicit((3_000, 503_000)))
@@ -87,15 +87,15 @@ def test_it_is_on_the_bus_at_every_boundary():
     assert landed.tolist() == (timeline.time_us < 503_000).tolist()
 
 
-def test_it_is_false_in_the_air_and_true_after_the_drop():
-    """A drop from 6 cm, through the loop: z and v_z of the log say the same at every row."""
+def test_landed_is_false_in_the_air_and_true_after_a_drop():
+    """A drop from 6 cm through the loop agrees with z and v_z of the log at every row."""
     _, outputs = outputs_at_each_boundary(Scenario(), 0.5, aircraft=iris(pos_ned=(0.0, 0.0, -0.06)), command=0.0)
     assert outputs["landed"][0] == 0
     assert outputs["landed"][-1] == 1
 
 
 def test_a_plant_without_position_never_lands():
-    """One number of position is no height."""
+    """A position with one component is not a height."""
     timeline = Timeline(1_000, log=Periodic(100))
     assert Simulation(Oscillator(), timeline, scenario=Scenario()).run().bus.scenario.landed == 0
     assert Simulation(FreeFall(), timeline, scenario=Scenario()).run().bus.scenario.landed == 1
@@ -105,8 +105,8 @@ def test_a_plant_without_position_never_lands():
     ("vel_ned", "expected"),
     [((0.0, 0.0, 3.0), 0), ((0.0, 0.0, 3.000001), 1), ((2.0, -2.0, 1.0), 0), ((2.0, -2.0, 1.001), 1)],
 )
-def test_a_crash_is_to_touch_the_ground_faster_than_3_m_s(vel_ned, expected):
-    """In any direction, at the boundary before; 3 m/s itself is none."""
+def test_a_crash_is_ground_contact_faster_than_3_m_s(vel_ned, expected):
+    """In any direction, at the previous boundary; exactly 3 m/s is not a crash."""
     landing, state = np.zeros(1, LANDING), np.zeros(1, STATE)
     state["x"][0, 3:6] = vel_ned
     ask = functools.partial(interpreted(is_crash), view(landing, writable=True), view(state, writable=True))
@@ -118,7 +118,7 @@ def test_a_crash_is_to_touch_the_ground_faster_than_3_m_s(vel_ned, expected):
 
 @pytest.mark.parametrize("log_us", [1_000, 7_000])
 def test_a_crash_is_the_last_row_of_the_log_once(log_us):
-    """Whether the log is due at its boundary or not."""
+    """Whether or not the log is due at its boundary."""
     timeline = Timeline(300_000, log=Periodic(log_us), physics=Periodic(1_000))
     aircraft = iris(pos_ned=(0.0, 0.0, -1.0), vel_ned=(0.0, 0.0, 10.0))
     sim = Simulation(aircraft, timeline, scenario=Scenario(), integrator=Integrator("RK4")).run()

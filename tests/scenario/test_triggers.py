@@ -1,4 +1,4 @@
-"""When events happen: to the microsecond, at a tick, on a condition; once, and in the order of the list."""
+"""Triggers of events: to the microsecond, at a tick, on a condition; once, and in list order."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from px4lockstep.vehicle.battery import Battery
 
 
 def noting(seen, name):
-    """An action in Python that writes down its name and the time."""
+    """Return an action in Python that records its name and the time."""
 
     def act(time_us, inputs, outputs):
         seen.append((name, time_us))
@@ -24,7 +24,7 @@ def noting(seen, name):
 
 
 def test_an_event_fires_at_exactly_its_microsecond():
-    """12.345678 s, between two ticks of everything else: the boundary before has nothing of it, its own has."""
+    """12.345678 s, between ticks of all axes: the previous boundary shows no change, its own does."""
     scenario = Scenario().at(12.345678).disable_motor(2)
     timeline = Timeline(13_000_000, log=Periodic(10_000), scenario=Explicit(scenario.times_us()))
     sim = Simulation(iris(), timeline, scenario=scenario, record=True).run()
@@ -35,7 +35,7 @@ def test_an_event_fires_at_exactly_its_microsecond():
 
 
 def test_an_event_acts_on_the_plant_from_its_boundary_on():
-    """What is held changes there, not at the next boundary."""
+    """Held inputs change there, not at the next boundary."""
     held = []
 
     class Look:
@@ -48,7 +48,7 @@ def test_an_event_acts_on_the_plant_from_its_boundary_on():
 
 
 def test_a_step_is_a_tick_of_the_autopilot():
-    """Tick 3, from 0, of an axis with a period of 4 ms and a phase of 1 ms is at 13 ms."""
+    """Tick 3, counted from 0, of an axis with a period of 4 ms and a phase of 1 ms is at 13 ms."""
     seen = []
     timeline = Timeline(40_000, autopilot=Periodic(4_000, 1_000), log=Periodic(500))
     scenario = Scenario().at_step(0).do(noting(seen, "first")).at_step(3).arm().at_step(3).do(noting(seen, "third"))
@@ -58,7 +58,7 @@ def test_a_step_is_a_tick_of_the_autopilot():
 
 
 def test_a_condition_is_checked_at_every_boundary_and_fires_once():
-    """Free fall from rest passes 1 m/s after 102.0 ms. A second event that undoes the first is not undone again."""
+    """Free fall from rest passes 1 m/s after 102.0 ms. A second event that reverts the first fires once, too."""
     timeline = Timeline(200_000, log=Periodic(1_000))
     scenario = Scenario().when("speed_m_s", above=1.0).arm().at_us(150_000).disarm()
     timeline = Timeline(200_000, log=Periodic(1_000), scenario=Explicit(scenario.times_us()))
@@ -79,8 +79,8 @@ VALUES = {
 
 
 @pytest.mark.parametrize("signal", VALUES)
-def test_a_signal_has_the_value_that_it_says(signal):
-    """At the first boundary it is above a little less and below a little more (1e-9), and not the other way round."""
+def test_a_signal_has_its_documented_value(signal):
+    """At the first boundary it is above a slightly lower and below a slightly higher threshold (1e-9), only."""
     value = VALUES[signal]
     aircraft = iris(**START)
     for options, fires in (
@@ -94,8 +94,8 @@ def test_a_signal_has_the_value_that_it_says(signal):
 
 
 @pytest.mark.parametrize(("signal", "measured"), [("battery_remaining", 0.4), ("battery_voltage_v", 12.6 - 1.8 * 0.6)])
-def test_battery_signals_are_the_least_as_measured(signal, measured):
-    """Not 0 before the first measurement, which is after the scenario at the first boundary; then within 1e-3."""
+def test_battery_signals_are_the_lowest_measured_values(signal, measured):
+    """Not 0 before the first measurement, which follows the scenario at the first boundary; then within 1e-3."""
     aircraft = iris(batteries=(Battery(soc0=0.9), Battery(soc0=0.4)), pos_ned=(0.0, 0.0, -9.0))
     if signal == "battery_voltage_v":
         aircraft = iris(batteries=(Battery(soc0=0.4),), pos_ned=(0.0, 0.0, -9.0))
@@ -106,12 +106,12 @@ def test_battery_signals_are_the_least_as_measured(signal, measured):
 
 
 def test_every_signal_is_tested():
-    """A new one needs a test."""
+    """A new signal needs a test."""
     assert {*VALUES, "battery_remaining", "battery_voltage_v"} == set(SIGNALS)
 
 
-def test_simultaneous_events_happen_in_the_order_of_the_list():
-    """The last wind wins; a list in the other order gives the other."""
+def test_simultaneous_events_fire_in_list_order():
+    """The last wind wins; the reverse list gives the other one."""
     for winds in ((1.0, 2.0), (2.0, 1.0)):
         scenario = Scenario()
         for wind in winds:
@@ -121,7 +121,7 @@ def test_simultaneous_events_happen_in_the_order_of_the_list():
 
 
 def test_the_order_holds_across_native_and_python_events():
-    """At one boundary: each function sees what the events before it did, and not what comes after."""
+    """At one boundary, each function sees the effects of previous events and not those of later ones."""
     seen = []
 
     def look(time_us, inputs, outputs):
@@ -162,7 +162,7 @@ def test_the_order_holds_across_native_and_python_events():
     assert sim.streams.scenario_by_boundary()["land"].tolist() == [0, 1, 1, 1]
 
 
-def test_python_is_left_for_only_when_needed():
+def test_python_is_called_only_when_needed():
     """A function as an action costs one call, as a condition one for each boundary until it holds."""
     scenario = Scenario().at_us(5_000).do(lambda time_us, inputs, outputs: None)
     timeline = Timeline(20_000, physics=Periodic(1_000))
@@ -173,16 +173,16 @@ def test_python_is_left_for_only_when_needed():
     assert sim.bus.scenario.arm == 1
 
 
-def test_a_condition_must_answer_yes_or_no():
-    """One that forgets to return would never fire, silently."""
+def test_a_condition_must_return_a_bool():
+    """One that forgets to return would silently never fire."""
     scenario = Scenario().when(lambda time_us, inputs: None).arm()
     with pytest.raises(InputError, match=r"condition of scenario.events\[0\] returned None") as caught:
         simulation(scenario).run()
     assert caught.value.__notes__ == ["raised by the scenario at t = 0.000000 s"]
 
 
-def test_an_event_after_the_end_does_not_happen():
-    """A run may be shorter than its scenario; `times_us` leaves out what is beyond."""
+def test_an_event_after_the_end_does_not_fire():
+    """A run may be shorter than its scenario; `times_us` omits later events."""
     scenario = Scenario().arm(at_s=0.001).start_mission(at_s=2.0)
     assert scenario.times_us() == (1_000, 2_000_000)
     assert scenario.times_us(500_000) == (1_000,)
@@ -191,22 +191,22 @@ def test_an_event_after_the_end_does_not_happen():
     assert not outputs["mission"].any()
 
 
-def test_an_event_that_is_no_boundary_is_refused():
-    """It could not happen at its time."""
+def test_an_event_that_is_not_a_boundary_is_rejected():
+    """It could not fire at its time."""
     scenario = Scenario().at_us(1_500).arm()
     with pytest.raises(InputError, match="event at 1500 us, which is no boundary; add it to the scenario axis"):
         Simulation(Oscillator(), Timeline(3_000, log=Periodic(1_000)), scenario=scenario)
 
 
-def test_without_events_nothing_but_landed_is_written():
-    """An empty scenario is a scenario: the Iris stands on the ground."""
+def test_without_events_only_landed_is_written():
+    """An empty scenario is valid: the Iris stands on the ground."""
     _, outputs = outputs_at_each_boundary(Scenario(), 0.002, aircraft=iris(), command=0.0)
     assert {name for name, value in flatten(outputs[-1]).items() if value} == {"landed"}
 
 
 @pytest.mark.parametrize("side", ["above", "below"])
 def test_a_condition_does_not_hold_at_its_threshold(side):
-    """10 m is neither above nor below 10 m; the first boundary has the initial state to the last bit."""
+    """10 m is neither above nor below 10 m; the first boundary has exactly the initial state."""
     scenario = Scenario().when("altitude_m", **{side: 10.0}).arm()
     _, outputs = outputs_at_each_boundary(scenario, 0.001, aircraft=iris(pos_ned=(0.0, 0.0, -10.0)))
     assert outputs["arm"][0] == 0

@@ -1,4 +1,4 @@
-"""The airspeed sensor: dynamic pressure along the nose."""
+"""The airspeed sensor: dynamic pressure along the x axis."""
 
 import numpy as np
 import pytest
@@ -20,8 +20,8 @@ WITH_PITOT = replace(IDEAL, airspeed=Airspeed()).without_errors()
         (180.0, (0,) * 3, -20.0),
     ],
 )
-def test_the_pressure_is_that_of_the_air_from_ahead(yaw_deg, wind_ned, forward_m_s):
-    """ρ u |u| / 2 at sea level, of a vehicle that flies north at 20 m/s whichever way it points."""
+def test_the_pressure_is_that_of_the_forward_airspeed(yaw_deg, wind_ned, forward_m_s):
+    """ρ u |u| / 2 at sea level, for a vehicle that flies north at 20 m/s at any heading."""
     moving = at_rest(1, vel_ned=(20.0, 0.0, 0.0), q_bn=yawed(np.radians(yaw_deg)))
     out = sensed(suite_of(WITH_PITOT, home_alt_msl_m=0.0), moving, wind_ned=wind_ned)
     expected_pa = 0.5 * 1.225 * forward_m_s * abs(forward_m_s)
@@ -29,15 +29,15 @@ def test_the_pressure_is_that_of_the_air_from_ahead(yaw_deg, wind_ned, forward_m
     assert out.fields_updated & AIRSPEED_FIELDS
 
 
-def test_a_multirotor_has_none():
-    """The bit is never set."""
+def test_a_multirotor_has_no_airspeed_sensor():
+    """Its bit is never set."""
     got = sense(suite_of(NOISY), at_rest(20), fields=("fields_updated", "diff_pressure_hpa"))
     assert not np.any(got["fields_updated"] & AIRSPEED_FIELDS)
     assert not got["diff_pressure_hpa"].any()
 
 
 def test_noise_offset_and_range():
-    """Each is there: a constant error of the run, one of each sample, and an end."""
+    """A constant error per run, noise per sample, and a limit."""
     suite = suite_of(replace(WITH_PITOT, airspeed=Airspeed(noise_sigma_pa=0.0, resolution_pa=0.0)))
     offset = sense(suite, at_rest(20), fields=("diff_pressure_hpa",))["diff_pressure_hpa"]
     assert len(np.unique(offset)) == 1
@@ -49,6 +49,6 @@ def test_noise_offset_and_range():
     assert 100.0 * fast.diff_pressure_hpa == pytest.approx(6894.757)
 
 
-def test_what_makes_no_sense_is_refused():
+def test_invalid_values_are_rejected():
     with pytest.raises(InputError, match=r"sensors\.airspeed\.limit_pa = 0\.0 is out of range"):
         Airspeed(limit_pa=0.0)

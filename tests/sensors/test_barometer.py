@@ -1,4 +1,4 @@
-"""The barometer: the standard atmosphere, also below the sea, and what disturbs it."""
+"""The barometer: the standard atmosphere, also below sea level, and its errors."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def with_baro(**options):
     ],
 )
 def test_the_pressure_is_that_of_the_standard_atmosphere(alt_m, pressure_hpa, temperature_c):
-    """At the home's altitude, and as far above a home at the sea; the printed digits."""
+    """At home's altitude, and at that height above a home at sea level; to the printed digits."""
     for home_m, down_m in ((alt_m, 0.0), (0.0, -alt_m)):
         out = sensed(suite_of(home_alt_msl_m=home_m), at_rest(1, pos_ned=(0.0, 0.0, down_m)))
         assert out.abs_pressure_hpa == pytest.approx(pressure_hpa, abs=0.01)
@@ -46,8 +46,8 @@ def test_pressure_altitude_is_the_inverse_of_pressure(alt_m):
     assert interpreted(pressure_altitude_m)(interpreted(static_pressure_pa)(alt_m)) == pytest.approx(alt_m, abs=1e-7)
 
 
-def test_the_wind_of_flight_disturbs_the_static_pressure():
-    """k ρ v² / 2 of the velocity through the air: 5 m/s against 5 m/s of wind are 10 m/s, with the wind nothing."""
+def test_airspeed_disturbs_the_static_pressure():
+    """k ρ v² / 2 of the airspeed: 5 m/s against a wind of 5 m/s is 10 m/s, and 0 with the wind."""
     for wind, speed in (((-5.0, 0.0, 0.0), 10.0), ((5.0, 0.0, 0.0), 0.0)):
         suite = suite_of(with_baro(static_error=-0.2), home_alt_msl_m=0.0)
         out = sensed(suite, at_rest(1, vel_ned=(5.0, 0.0, 0.0)), wind_ned=wind)
@@ -55,7 +55,7 @@ def test_the_wind_of_flight_disturbs_the_static_pressure():
 
 
 def test_noise_and_drift_have_their_standard_deviations():
-    """Noise: σ of differences from sample to sample, 5 standard errors of 20,000. Drift: stationary, and its τ."""
+    """Noise: σ of sample differences, 5 standard errors of 20,000. Drift: stationary, and its τ."""
     suite = suite_of(with_baro(noise_sigma_pa=2.7), period_us=20_000)
     pa = 100.0 * sense(suite, at_rest(20_000), fields=("abs_pressure_hpa",))["abs_pressure_hpa"]
     assert np.std(np.diff(pa)) / np.sqrt(2.0) == pytest.approx(2.7, rel=0.03)
@@ -66,8 +66,8 @@ def test_noise_and_drift_have_their_standard_deviations():
     assert np.mean(drift[10:] * drift[:-10]) / np.var(drift) == pytest.approx(np.exp(-1.0), abs=0.06)
 
 
-def test_drift_starts_at_nothing():
-    """A barometer that was set at take-off is right there."""
+def test_drift_starts_at_zero():
+    """A barometer that is set at take-off is correct there."""
     out = sensed(suite_of(with_baro(drift_sigma_pa=5.0)), at_rest(1))
     true_pa = interpreted(static_pressure_pa)(488.0)
     # The first step of a process of 600 s: 5 Pa sqrt(2 · 0.02 / 600) = 0.04 Pa, times 4 at most.
@@ -75,7 +75,7 @@ def test_drift_starts_at_nothing():
 
 
 def test_the_offset_is_drawn_once_per_run():
-    """Different for every seed, as far as the datasheet's accuracy goes, and constant."""
+    """Constant in a run, different for each seed, with the accuracy of the datasheet."""
     true_pa = interpreted(static_pressure_pa)(488.0)
     offsets = []
     for seed in range(300):
@@ -87,7 +87,7 @@ def test_the_offset_is_drawn_once_per_run():
     assert abs(np.mean(offsets)) < 5.0 * 50.0 / np.sqrt(300.0)
 
 
-def test_results_are_steps_within_the_range():
+def test_results_are_quantized_and_within_the_range():
     out = sensed(suite_of(replace(NOISY, baro=Barometer(offset_sigma_pa=0.0))), at_rest(1))
     assert (100.0 * out.abs_pressure_hpa) % 1.0 == pytest.approx(0.0, abs=1e-9)
     out = sensed(suite_of(with_baro(lowest_pa=50_000.0, highest_pa=60_000.0)), at_rest(1))
@@ -112,6 +112,6 @@ def test_results_are_steps_within_the_range():
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused(make, message):
+def test_invalid_values_are_rejected(make, message):
     with pytest.raises(InputError, match=message):
         make()

@@ -1,4 +1,4 @@
-"""Sensor faults of the scenario: each kind on each sensor, while it lasts and after it."""
+"""Sensor faults of the scenario: each kind on each sensor, during the fault and after it."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def faulty(config, sensor, kind):
 
 
 def climbing():
-    """Return a vehicle that climbs, turns and speeds up, so that nothing holds by itself."""
+    """Return a vehicle that climbs, turns and accelerates, so that no value is constant."""
     times = PERIOD_US / 1e6 * np.arange(TICKS)
     return [
         state(
@@ -76,8 +76,8 @@ def healthy():
 
 @pytest.mark.parametrize("kind", ["dropout", "freeze", "bias", "drift", "noise"])
 @pytest.mark.parametrize("sensor", SENSORS)
-def test_a_fault_is_on_its_sensor_alone_and_then_gone(healthy, sensor, kind):
-    """Before and after, and of all others throughout, every number is as without: noise and biases go on beneath."""
+def test_a_fault_affects_only_its_sensor_and_only_while_active(healthy, sensor, kind):
+    """All other values are those of a flight without it: noise and biases continue during the fault."""
     mask, field, _, _ = SENSORS[sensor]
     got = flown(faulty(NOISY, sensor, kind), mask)
     for name in FIELDS:
@@ -87,13 +87,13 @@ def test_a_fault_is_on_its_sensor_alone_and_then_gone(healthy, sensor, kind):
         assert same[:FIRST].all()
         # A slow sensor holds its last value until its next sample.
         assert same[END + 50 :].all()
-        if name == field:  # but for the first sample of a drift, and numbers that meet by chance
+        if name == field:  # except the first sample of a drift, and values that agree by chance
             assert np.mean(same[FIRST + 100 : END]) < 0.2
 
 
 @pytest.mark.parametrize("sensor", ["gyro", "accel", "mag", "baro"])
-def test_dropout_is_nothing_new(healthy, sensor):
-    """The bits are missing and the value holds; the others' are there."""
+def test_dropout_gives_no_new_samples(healthy, sensor):
+    """The bits are missing and the value holds; the other sensors report."""
     mask, field, _, bits = SENSORS[sensor]
     got = flown(IDEAL, mask)
     during = slice(FIRST, END)
@@ -106,8 +106,8 @@ def test_dropout_is_nothing_new(healthy, sensor):
 
 
 @pytest.mark.parametrize("sensor", SENSORS)
-def test_freeze_says_the_same_again(healthy, sensor):
-    """With the bits set as if nothing was wrong, and a fix."""
+def test_freeze_repeats_the_last_sample(healthy, sensor):
+    """With the bits set as in normal operation, and with a GPS fix."""
     mask, field, _, _ = SENSORS[sensor]
     got = flown(faulty(IDEAL, sensor, "freeze"), mask)
     assert np.all(got[field][FIRST:END] == got[field][FIRST - 1])
@@ -125,8 +125,8 @@ def test_bias_is_added(healthy, sensor):
 
 
 @pytest.mark.parametrize("sensor", SENSORS)
-def test_drift_grows_from_nothing(healthy, sensor):
-    """By its size per second since the first sample that saw it, of samples that are new."""
+def test_drift_grows_from_zero(healthy, sensor):
+    """By its size per second since the first affected sample, for new samples."""
     mask, field, _, bits = SENSORS[sensor]
     got = flown(faulty(IDEAL, sensor, "drift"), mask)
     is_new = got["gps_updated"] != 0 if bits is None else got["fields_updated"] & bits != 0
@@ -144,7 +144,7 @@ def test_drift_grows_from_nothing(healthy, sensor):
     ("sensor", "count", "width"), [("gyro", 200, 3), ("accel", 200, 3), ("mag", 40, 3), ("baro", 40, 1)]
 )
 def test_noise_has_its_standard_deviation(healthy, sensor, count, width):
-    """Within five standard errors of the samples that there are, for each axis."""
+    """Within five standard errors of the available samples, for each axis."""
     mask, field, _, bits = SENSORS[sensor]
     got = flown(faulty(IDEAL, sensor, "noise"), mask)
     is_new = (got["fields_updated"] & bits != 0) & (np.arange(TICKS) >= FIRST) & (np.arange(TICKS) < END)
@@ -153,8 +153,8 @@ def test_noise_has_its_standard_deviation(healthy, sensor, count, width):
     np.testing.assert_allclose(np.std(error, axis=0), size, rtol=5.0 / np.sqrt(2.0 * count), atol=1e-12)
 
 
-def test_noise_of_a_fault_is_not_the_sensors_own():
-    """As much again makes it sqrt(2) times as large, not twice: 5 standard errors of 12,000 numbers are 3.2 %."""
+def test_noise_of_a_fault_is_independent():
+    """Equal standard deviations add up to sqrt(2) times, not twice: 5 standard errors of 12,000 numbers are 3.2 %."""
     sigma = 0.1
     part = replace(
         IDEAL.imu.gyro, noise_density=sigma * np.sqrt(2.0 * PERIOD_US / 1e6), on_fault="noise", fault_size=(sigma,) * 3
@@ -165,14 +165,14 @@ def test_noise_of_a_fault_is_not_the_sensors_own():
 
 
 @pytest.mark.parametrize("sensor", SENSORS)
-def test_a_freeze_from_the_first_sample_holds_that_one(sensor):
+def test_a_freeze_from_the_start_holds_the_first_sample(sensor):
     mask, field, _, _ = SENSORS[sensor]
     got = sense(suite_of(faulty(IDEAL, sensor, "freeze")), climbing()[:100], fields=(field,), masks=[mask] * 100)[field]
     healthy_first = sense(suite_of(), climbing()[:1], fields=(field,))[field]
     assert np.all(got == healthy_first)
 
 
-def test_a_fault_of_the_estimate_is_none_of_the_sensors(healthy):
+def test_a_fault_of_the_estimate_does_not_affect_sensors(healthy):
     got = flown(NOISY, SENSOR_FAULT_EST_FREEZE)
     for name, values in got.items():
         assert np.array_equal(values, healthy["noisy"][name])

@@ -22,17 +22,17 @@ from px4lockstep.math.quaternion import exponential, from_euler, rotate
 from px4lockstep.sensors import Accelerometer, Gyro, Imu, Vibration
 
 DT_S = PERIOD_US / 1e6
-# Differences of numbers of 10 over 4 ms.
+# Differences of values around 10 over 4 ms.
 ROUNDING = 1e-11
 
 
 def ideal(**options):
-    """Return sensors without errors, but with an IMU's options."""
+    """Return sensors without errors, with options of the IMU."""
     return suite_of(replace(IDEAL, imu=replace(IDEAL.imu, **options)))
 
 
-def test_at_rest_it_feels_the_ground():
-    """Specific force is what holds the vehicle up: minus gravity, along body axes."""
+def test_at_rest_it_measures_gravity():
+    """The specific force is minus gravity, in body axes."""
     assert sensed(suite_of(), at_rest(3)).accel_m_s2.tolist() == [0.0, 0.0, -GRAVITY_M_S2]
     rolled = tuple(from_euler(np.radians(90.0), 0.0, 0.0))
     out = sensed(suite_of(), at_rest(3, q_bn=rolled))
@@ -43,16 +43,16 @@ def test_at_rest_it_feels_the_ground():
     assert out.gyro_rad_s.tolist() == [0.0, 0.0, 0.0]
 
 
-def test_in_free_fall_it_feels_nothing():
-    """Whatever it is doing besides, and whatever gravity is."""
+def test_in_free_fall_it_measures_zero():
+    """With any rotation and any gravity."""
     q_bn = tuple(from_euler(0.3, -0.4, 2.0))
     falling = [state(vel_ned=(4.0, -3.0, 9.7 * DT_S * k), q_bn=q_bn) for k in range(5)]
     got = sense(suite_of(), falling, gravity_m_s2=9.7)
     np.testing.assert_allclose(got["accel_m_s2"][1:], 0.0, atol=ROUNDING)
 
 
-def test_in_a_flat_turn_it_feels_the_centre():
-    """10 m/s at 0.5 rad/s to the right: 5 m/s² to the right, exactly, though the body turns within each step."""
+def test_in_a_flat_turn_it_measures_the_centripetal_force():
+    """10 m/s at 0.5 rad/s to the right: exactly 5 m/s² to the right, although the body turns within each step."""
     speed, rate = 10.0, 0.5
     circle = [
         state(
@@ -67,8 +67,8 @@ def test_in_a_flat_turn_it_feels_the_centre():
     np.testing.assert_allclose(got["gyro_rad_s"] - [0.0, 0.0, rate], 0.0, atol=ROUNDING)
 
 
-def test_in_a_banked_turn_it_feels_only_its_floor():
-    """Coordinated: the specific force is along -z, g / cos of the bank; rates are the turn's, seen from the bank."""
+def test_in_a_banked_turn_the_force_is_along_z():
+    """Coordinated: the specific force is along -z, g / cos(bank); rates are those of the turn in body axes."""
     speed, rate = 15.0, 0.8
     bank = np.arctan(speed * rate / GRAVITY_M_S2)
     circle = [
@@ -85,8 +85,8 @@ def test_in_a_banked_turn_it_feels_only_its_floor():
 
 
 @pytest.mark.parametrize("angle_rad", [1e-9, 1e-3, 0.12, 0.13, 0.7, 3.0])
-def test_a_steady_force_in_a_spinning_body_is_found_again(angle_rad):
-    """Constant force and rate in body axes for one step, integrated here in 20,000 small ones (error 1e-9 at most)."""
+def test_a_constant_force_in_a_spinning_body_is_recovered(angle_rad):
+    """Constant force and rate in body axes for one step, integrated in 20,000 substeps (error at most 1e-9)."""
     axis = np.array([0.48, -0.6, 0.64])
     force, phi = np.array([3.0, -5.0, -12.0]), angle_rad * axis
     q_start = tuple(from_euler(0.2, -0.7, 1.1))
@@ -105,33 +105,33 @@ def test_a_steady_force_in_a_spinning_body_is_found_again(angle_rad):
     np.testing.assert_allclose(out.gyro_rad_s, omega, rtol=1e-9, atol=1e-13)
 
 
-def test_an_impact_between_two_ticks_is_all_there():
-    """The average over the step has the whole change of velocity, as an integrating IMU does."""
+def test_an_impact_between_two_ticks_is_fully_included():
+    """The average over the step contains the whole change of velocity, as with an integrating IMU."""
     out = sensed(suite_of(), [*at_rest(2, vel_ned=(0.0, 0.0, 0.5)), state(vel_ned=(0.01, 0.0, -0.05))])
     np.testing.assert_allclose(out.accel_m_s2, [0.01 / DT_S, 0.0, -0.55 / DT_S - GRAVITY_M_S2], rtol=1e-12)
 
 
-def test_off_the_centre_it_feels_the_rotation():
-    """At 0.1 m forward: -ω² r towards the axis, and r α to the side as the rotation grows; also at the first tick."""
+def test_off_the_centre_it_measures_the_rotation():
+    """At 0.1 m forward: -ω² r towards the axis, and r α sideways as the rotation grows; also at the first tick."""
     arm, rate, growth = 0.1, 3.0, 2.0
     spinning = [state(q_bn=yawed(rate * t), omega_body=(0.0, 0.0, rate)) for t in DT_S * np.arange(5)]
     got = sense(ideal(pos_body_m=(arm, 0.0, 0.0)), spinning)["accel_m_s2"]
     np.testing.assert_allclose(got - [-rate * rate * arm, 0.0, -GRAVITY_M_S2], 0.0, atol=ROUNDING)
     speeding = [state(q_bn=yawed(0.5 * growth * t * t), omega_body=(0.0, 0.0, growth * t)) for t in DT_S * np.arange(3)]
     got = sense(ideal(pos_body_m=(arm, 0.0, 0.0)), speeding)["accel_m_s2"][-1]
-    # The rate is 1.5 steps' on average; its square varies by 4 % within the step.
+    # The mean rate is that after 1.5 steps; its square varies by 4 % within the step.
     np.testing.assert_allclose(got[:2], [-((1.5 * growth * DT_S) ** 2) * arm, growth * arm], rtol=0.04)
 
 
 def test_the_first_tick_has_no_step():
-    """Rates are those of the state, the force that of rest."""
+    """Rates are those of the state, the force is that at rest."""
     out = sensed(suite_of(), [state(vel_ned=(9.0, 9.0, 9.0), omega_body=(0.1, -0.2, 0.3))])
     assert out.gyro_rad_s.tolist() == [0.1, -0.2, 0.3]
     assert out.accel_m_s2.tolist() == [0.0, 0.0, -GRAVITY_M_S2]
 
 
 def test_the_range_ends_one_step_below_its_limit():
-    """As two's complement does, so that PX4's int16 holds it."""
+    """As in two's complement, so that it fits PX4's int16."""
     config = replace(
         NOISY, imu=Imu(gyro=Gyro(noise_density=0.0, bias_sigma=0.0), accel=Accelerometer(noise_density=0.0))
     )
@@ -156,7 +156,7 @@ def test_values_are_whole_steps_of_the_register():
 
 
 def allan_deviation(samples, m):
-    """Return the Allan deviation of clusters of m samples, all axes together."""
+    """Return the Allan deviation of clusters of m samples, for all axes together."""
     clusters = samples[: len(samples) // m * m].reshape(-1, m, samples.shape[1]).mean(axis=1)
     return np.sqrt(0.5 * np.mean(np.diff(clusters, axis=0) ** 2))
 
@@ -168,7 +168,7 @@ def only(**errors):
 
 
 def test_the_allan_deviation_of_noise_is_its_density():
-    """D / sqrt(2 τ) from 4 ms to 4 s, within five of its own standard deviations (1.25 / sqrt(2 · clusters))."""
+    """D / sqrt(2 τ) from 4 ms to 4 s, within five standard deviations (1.25 / sqrt(2 · clusters))."""
     count, density = 1 << 17, 0.003
     got = sense(only(noise_density=density), at_rest(count))
     samples = np.hstack([got["accel_m_s2"] + [0.0, 0.0, GRAVITY_M_S2], got["gyro_rad_s"]])
@@ -179,7 +179,7 @@ def test_the_allan_deviation_of_noise_is_its_density():
 
 
 def test_the_allan_deviation_of_the_bias_is_its_random_walk():
-    """K sqrt(τ / 3), likewise; clusters of ten and more, where the steps of the walk do not show."""
+    """K sqrt(τ / 3), within five standard deviations; clusters of at least ten, where single steps do not show."""
     count, walk = 1 << 17, 0.002
     got = sense(only(bias_walk=walk), at_rest(count))
     samples = np.hstack([got["accel_m_s2"] + [0.0, 0.0, GRAVITY_M_S2], got["gyro_rad_s"]])
@@ -189,8 +189,8 @@ def test_the_allan_deviation_of_the_bias_is_its_random_walk():
         assert allan_deviation(samples, m) == pytest.approx(expected, rel=tolerance), m
 
 
-def test_the_random_walk_starts_at_nothing():
-    """The first sample has the turn-on bias alone."""
+def test_the_random_walk_starts_at_zero():
+    """The first sample has only the turn-on bias."""
     got = sense(only(bias_walk=0.002), at_rest(2))["gyro_rad_s"]
     assert got[0].tolist() == [0.0, 0.0, 0.0]
     assert np.all(got[1] != 0.0)
@@ -218,14 +218,14 @@ def test_errors_of_a_run_are_drawn_once_from_its_seed():
 
 
 def vibrating(rotor_speeds, ticks, **options):
-    """Return what an IMU at rest sees of rotors out of balance, with its period."""
+    """Return the samples of an IMU at rest with unbalanced rotors, and its period."""
     config = replace(IDEAL, imu=replace(IDEAL.imu, vibration=Vibration(imbalance_m=1e-5, gyration_m=0.2)))
     got = sense(suite_of(config, **options), at_rest(ticks), rotor_speeds=rotor_speeds)
     return got["accel_m_s2"] + [0.0, 0.0, GRAVITY_M_S2], got["gyro_rad_s"]
 
 
-def test_a_rotor_out_of_balance_shakes_at_its_own_frequency():
-    """ε Ω² of amplitude in the plane of the rotor; at 200 rad/s and 8 kHz the average takes 0.003 % off it."""
+def test_an_unbalanced_rotor_shakes_at_its_frequency():
+    """Amplitude ε Ω² in the plane of the rotor; at 200 rad/s and 8 kHz averaging attenuates it by 0.003 %."""
     accel, gyro = vibrating((200.0,), 2_000, period_us=125, rotor_pos_body_m=((0.16, 0.0, 0.0),))
     assert accel[1:, :2].max(axis=0) == pytest.approx(0.4, rel=1e-3)
     spectrum = np.abs(np.fft.rfft(accel[1:, 0] * np.hanning(1_999)))
@@ -237,8 +237,8 @@ def test_a_rotor_out_of_balance_shakes_at_its_own_frequency():
     assert np.all(gyro[1:, :2] == 0.0)
 
 
-def test_a_shaken_vehicle_turns_as_it_is_pushed():
-    """ω̇ = r × a / k² of a rotor beside, ahead and above; a is the mean of two steps, good to (Ω dt)² / 12 = 5e-5."""
+def test_vibration_turns_the_vehicle():
+    """ω̇ = r × a / k² for rotors beside, ahead and above; a is the mean of two steps, exact to (Ω dt)² / 12 = 5e-5."""
     arm = (0.16, -0.22, -0.05)
     accel, gyro = vibrating((200.0,), 400, period_us=125, rotor_pos_body_m=(arm,))
     turning = np.diff(gyro[1:], axis=0) / 125e-6
@@ -246,8 +246,8 @@ def test_a_shaken_vehicle_turns_as_it_is_pushed():
     np.testing.assert_allclose(turning, pushed, atol=1e-3 * np.abs(pushed).max())
 
 
-def test_no_rotor_turns_no_vibration():
-    """Nor is there any if they are balanced."""
+def test_rotors_at_rest_do_not_vibrate():
+    """Nor do balanced rotors."""
     accel, gyro = vibrating((0.0,) * 4, 10, rotor_pos_body_m=((0.2, 0.2, 0.0),) * 4)
     assert not accel.any()
     assert not gyro.any()
@@ -272,6 +272,6 @@ def test_no_rotor_turns_no_vibration():
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused(make, message):
+def test_invalid_values_are_rejected(make, message):
     with pytest.raises(InputError, match=message):
         make()

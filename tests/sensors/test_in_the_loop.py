@@ -1,4 +1,4 @@
-"""The sensor stage in a simulation: who reads it, its faults, its checkpoints, its columns in the log."""
+"""The sensor stage in a simulation: its readers, faults, checkpoints and log columns."""
 
 import h5py
 import numpy as np
@@ -38,7 +38,7 @@ SCENARIO = (
 
 
 class BySensors:
-    """An autopilot that keeps what its sensors report, and its motors at half."""
+    """Autopilot that stores what its sensors report, with motors at half."""
 
     capabilities = Capabilities(takes_sensor_faults=True)
 
@@ -64,7 +64,7 @@ def flight(pilot=None, sensors=SUITE, **options):
 
 
 def test_faults_of_the_scenario_act_from_their_tick_on():
-    """GPS messages at 112 ms and every 200 ms later: without a fix from 0.4 to 0.8 s; no rates from 0.6 s on."""
+    """GPS messages at 112 ms and every 200 ms after: without a fix from 0.4 to 0.8 s; no rates from 0.6 s on."""
     pilot = BySensors()
     flight(pilot, scenario=SCENARIO).run()
     messages = [(time_us // 1_000, fix) for time_us, is_new, fix, _ in pilot.reported if is_new]
@@ -73,7 +73,7 @@ def test_faults_of_the_scenario_act_from_their_tick_on():
 
 
 def test_a_checkpoint_in_flight_has_the_sensors():
-    """Restored, in this simulation and in another, the flight goes on to the same bytes of every sensor."""
+    """Resumed in this simulation or in another, all sensor data is bit-identical."""
     pilot = BySensors()
     sim = flight(pilot, scenario=SCENARIO).run(500_000)
     saved = sim.snapshot()
@@ -86,23 +86,23 @@ def test_a_checkpoint_in_flight_has_the_sensors():
 
 
 @pytest.mark.parametrize("other", [None, SensorSuite(replace(NOISY, baro=Barometer(noise_sigma_pa=1.0)))])
-def test_a_checkpoint_of_other_sensors_is_refused(other):
-    """Of another configuration, or of a simulation without any."""
+def test_a_checkpoint_of_other_sensors_is_rejected(other):
+    """Of another configuration, or of a simulation without sensors."""
     saved = flight(sensors=other).run(100_000).snapshot()
     with pytest.raises(InputError, match="the snapshot is of a simulation with other sensors"):
         flight().restore(saved)
 
 
 def test_sensors_change_nothing_else():
-    """A flight has the same digest with them and without, and reports the same with another log rate of theirs."""
+    """A flight has the same digest with and without sensors, and the log rate does not change their data."""
     with_sensors, without = flight().run(), flight(sensors=None).run()
     assert with_sensors.digest() == without.digest()
     assert without.log_sensors is None
     assert without.bus.sensors is None
 
 
-def test_the_log_has_a_column_for_all_that_is_reported():
-    """With the numbers of the bus at each row; none in a flight without sensors."""
+def test_the_log_has_a_column_for_each_output():
+    """With the values on the bus at each row; no columns in a flight without sensors."""
     sim = flight().run()
     log = Log.of(sim)
     assert len(OUTPUTS) == len(SENSOR_OUT.names)
@@ -116,14 +116,14 @@ def test_the_log_has_a_column_for_all_that_is_reported():
         without.column("sensor_mag_gauss")
 
 
-def test_the_sensors_feel_the_gravity_of_the_aircraft():
-    """At the first tick, level and at rest: gravity of a sphere, 50 m above its mean radius."""
+def test_the_sensors_use_the_gravity_of_the_aircraft():
+    """At the first tick, level and at rest: spherical gravity, 50 m above the mean radius."""
     sim = flight(sensors=SensorSuite(IDEAL), gravity=Gravity("spherical")).run(4_000)
     assert sim.bus.sensors.accel_m_s2[2] == pytest.approx(-3.986004418e14 / 6_371_050.0**2, rel=1e-12)
 
 
 def test_the_sensors_report_the_state_of_their_tick():
-    """Falling free: the rates are 0, and the speed of the GPS is that of its epoch, 110 ms before its message."""
+    """In free fall the rates are 0, and the GPS speed is that of its epoch, 110 ms before its message."""
     timeline = Timeline(1_000_000, autopilot=Periodic(4_000), log=Periodic(4_000))
     plant = iris(pos_ned=(0.0, 0.0, -50.0))
     sim = Simulation(plant, timeline, sensors=SensorSuite(IDEAL), integrator=Integrator("RK4")).run()
@@ -147,14 +147,14 @@ def test_the_sensors_report_the_state_of_their_tick():
         ),
     ],
 )
-def test_sensors_that_can_not_run_are_refused(make, message):
+def test_sensors_that_can_not_run_are_rejected(make, message):
     """Before the first boundary."""
     with pytest.raises(InputError, match=message):
         make()
 
 
-def test_sensors_given_twice_are_refused():
-    """To an autopilot that brings its own."""
+def test_sensors_given_twice_are_rejected():
+    """If the autopilot already has sensors."""
     pilot = BySensors()
     pilot.sensor_suite = SUITE
     assert flight(pilot, sensors=None).bus.sensors is not None
@@ -163,7 +163,7 @@ def test_sensors_given_twice_are_refused():
 
 
 class Counts:
-    """A source, or a hook, that notes how many ticks the sensors have run when its stage does."""
+    """A source or hook that stores how many ticks the sensors have run."""
 
     def __init__(self):
         self.seen = []
@@ -174,7 +174,7 @@ class Counts:
 
 
 def test_the_stage_runs_after_the_wind_and_before_the_estimator():
-    """Once per tick of the autopilot, in the order of contract 3."""
+    """Once per autopilot tick, in the order of contract 3."""
     timeline = Timeline(20_000, autopilot=Periodic(4_000), wind=Periodic(4_000), log=Periodic(4_000))
     stages = {name: Counts() for name in ("scenario", "wind", "estimator", "autopilot")}
     hook = Counts()
@@ -189,8 +189,8 @@ def test_the_stage_runs_after_the_wind_and_before_the_estimator():
 
 
 @pytest.mark.parametrize("write", [write_csv, write_parquet])
-def test_the_columns_are_in_files(tmp_path, write):
-    """With their types, whole numbers and not; read back they are the same."""
+def test_the_columns_survive_files(tmp_path, write):
+    """With their types, integer or not; reading returns the same values."""
     log = Log.of(flight().run(100_000))
     path = tmp_path / "log"
     write(log, path)
@@ -201,8 +201,8 @@ def test_the_columns_are_in_files(tmp_path, write):
         assert np.array_equal(read[name], log[name])
 
 
-def test_the_rows_of_a_flight_that_was_killed_have_the_sensors(tmp_path):
-    """All that were whole."""
+def test_the_rows_of_a_killed_flight_have_the_sensors(tmp_path):
+    """All complete rows."""
     sim = flight()
     hold_rows(sim, tmp_path / "rows")
     sim.run(100_000)
@@ -212,13 +212,13 @@ def test_the_rows_of_a_flight_that_was_killed_have_the_sensors(tmp_path):
 
 
 def recorded(end_us=12_000_000):
-    """A flight without Python in its loop, with a checkpoint at 10 s."""
+    """Return a flight without Python in its loop, with a checkpoint at 10 s."""
     timeline = Timeline(end_us, autopilot=Periodic(4_000), log=Periodic(100_000))
     return Simulation(iris(), timeline, sensors=SUITE, record=True, seed=1)
 
 
 def test_a_recording_has_the_sensors(tmp_path):
-    """At each row of the log; from a checkpoint of the file the flight goes on to the same bytes."""
+    """At each log row; resumed from a checkpoint of the file, the flight is bit-identical."""
     sim = recorded().run()
     path = tmp_path / "recording.h5"
     write_recording(Recording.of(sim, FlightSource(spec="")), path)
@@ -236,15 +236,15 @@ def test_a_recording_has_the_sensors(tmp_path):
     assert again.digest() == sim.digest()
 
 
-def test_a_recording_without_sensors_has_nothing_of_them(tmp_path):
-    """Its arrays are those that every recording has."""
+def test_a_recording_without_sensors_has_no_sensor_arrays(tmp_path):
+    """It has only the arrays of every recording."""
     sim = Simulation(iris(), Timeline(8_000, autopilot=Periodic(4_000), log=Periodic(4_000)), record=True).run()
     made = contents_of(Recording.of(sim, FlightSource(spec="")))
     assert set(made.arrays) == set(ENTRIES)
 
 
-def test_a_branch_goes_on_with_the_state_and_its_own_configuration():
-    """Another number of satellites from 0.1 s on; noise and samples go on as in the trunk, to the last bit."""
+def test_a_branch_keeps_the_state_with_its_own_configuration():
+    """Another number of satellites from 0.1 s on; noise and samples are bit-identical to the trunk's."""
     trunk, other = recorded(400_000), replace(NOISY, gps=replace(NOISY.gps, satellites=9))
     start = trunk.snapshot()
     saved = trunk.run(100_000).snapshot()

@@ -1,4 +1,4 @@
-"""The magnetometer: the field of home in body axes, iron, noise, and the model that the field comes from."""
+"""The magnetometer: the field at home in body axes, iron, noise, and the field model."""
 
 import sys
 
@@ -29,14 +29,14 @@ def with_mag(**options):
     ],
     ids=["north", "east", "south", "on its right side", "nose up"],
 )
-def test_the_field_is_seen_in_body_axes(q_bn, expected):
-    """Yawed east, what was ahead is to the left."""
+def test_the_field_is_in_body_axes(q_bn, expected):
+    """After a yaw to the east, what was ahead is on the left."""
     out = sensed(suite_of(), at_rest(1, q_bn=q_bn))
     np.testing.assert_allclose(out.mag_gauss, expected, atol=1e-15)
 
 
 def test_declination_and_inclination_are_those_of_the_home():
-    """Near Zurich: 3.5° east of north and 63.5° down, 0.484 G; that the model is right is in `tests/against`."""
+    """Near Zurich: 3.5° east of north and 63.5° down, 0.484 G; the model is verified in `tests/against`."""
     suite = suite_of(SensorConfig().without_errors())
     north, east, down = sensed(suite, at_rest(1)).mag_gauss
     horizontal = np.hypot(north, east)
@@ -45,7 +45,7 @@ def test_declination_and_inclination_are_those_of_the_home():
     assert np.hypot(horizontal, down) == pytest.approx(0.484, abs=0.001)
 
 
-def test_iron_bends_the_field():
+def test_iron_distorts_the_field():
     """S B + h, by hand."""
     soft = ((1.1, 0.02, 0.0), (0.0, 0.9, -0.03), (0.01, 0.0, 1.0))
     out = sensed(suite_of(with_mag(soft_iron=soft, hard_iron_gauss=(0.1, -0.2, 0.05))), at_rest(1))
@@ -53,8 +53,8 @@ def test_iron_bends_the_field():
     np.testing.assert_allclose(out.mag_gauss, expected, rtol=1e-14)
 
 
-def test_noise_has_its_standard_deviation_and_keeps_values_changing():
-    """σ within five standard errors of 4,000 samples and 3 axes (3.2 %); PX4 takes a constant for a broken sensor."""
+def test_noise_has_its_standard_deviation():
+    """σ within five standard errors of 4,000 samples and 3 axes (3.2 %). PX4 treats a constant value as a failure."""
     suite = suite_of(replace(NOISY, mag=replace(NOISY.mag, resolution_gauss=0.0)), period_us=20_000)
     values = sense(suite, at_rest(4_000), fields=("mag_gauss",))["mag_gauss"]
     np.testing.assert_allclose(np.std(values - FIELD_NED_GAUSS), 0.0041, rtol=0.032)
@@ -67,8 +67,8 @@ def test_strong_fields_are_clipped():
     assert out.mag_gauss[:2].tolist() == [4.0, -4.0]
 
 
-def test_without_the_library_there_is_a_remedy(monkeypatch):
-    """An error that names the package and the extra; a field that is given needs neither."""
+def test_without_the_library_the_error_has_a_remedy(monkeypatch):
+    """It names the package and the extra; a given field needs neither."""
     monkeypatch.setitem(sys.modules, "pygeomag", None)
     with pytest.raises(
         InputError, match=r"pygeomag .* is not installed; run pip install 'px4lockstep\[sitl\]', or set"
@@ -94,6 +94,6 @@ def test_without_the_library_there_is_a_remedy(monkeypatch):
         (lambda: Magnetometer(noise_sigma_gauss=-0.1), r"sensors\.mag\.noise_sigma_gauss = -0\.1 is out of range"),
     ],
 )
-def test_what_makes_no_sense_is_refused(make, message):
+def test_invalid_values_are_rejected(make, message):
     with pytest.raises(InputError, match=message):
         make()

@@ -1,4 +1,4 @@
-"""An error-state check: what the IMU says without noise leads to where the vehicle went."""
+"""Strapdown navigation with an ideal IMU reproduces the trajectory."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def mission():
 
 
 def navigate(suite, states, start):
-    """Integrate what the IMU says from the first state on, as a textbook does; return the ends."""
+    """Integrate the IMU samples from the first state on, by the textbook; return the final states."""
     rotors, wind = np.zeros(4), np.zeros(3)
     pos, vel, q_bn = start
     for k, x in enumerate(states):
@@ -37,7 +37,7 @@ def navigate(suite, states, start):
 
 @pytest.mark.parametrize("arm_body_m", [(0.0, 0.0, 0.0), (0.08, -0.03, 0.05)], ids=["centre", "off the centre"])
 def test_integrating_the_imu_reproduces_the_truth(mission, arm_body_m):
-    """60 s of a mission in wind. Required are 0.1 m and 0.01°; it is 0.5 mm, and 67 mm if the rotation were ignored."""
+    """60 s of a mission in wind. Required: 0.1 m and 0.01°. The error is 0.5 mm; ignoring the rotation, 67 mm."""
     states = mission[: round(60.0 / DT_S) + 1, :13]
     assert np.abs(np.diff(states[:, :3], axis=0)).sum() > 50.0  # it flies
     suite = suite_of(replace(IDEAL, imu=replace(IDEAL.imu, pos_body_m=arm_body_m)))

@@ -1,4 +1,4 @@
-"""All sensors together: when each reports, streams of noise of their own, their state, and what is refused."""
+"""All sensors together: timing, independent noise, state, and invalid input."""
 
 import numpy as np
 import pytest
@@ -41,13 +41,13 @@ REPORTED = "9b23b3be79fae80fdd4c686f0630b073e536f9179883acd911cb23441fa37b34"
 """SHA-256 of all that the sensors reported when Python stepped them, in version 0.1."""
 
 
-def test_the_sensors_report_what_they_always_did():
-    """To the last bit, with all errors and faults."""
+def test_the_sensors_match_their_golden_data():
+    """Bit-identical, with all errors and faults."""
     assert hash_results()[0] == REPORTED
 
 
 def test_the_bits_are_those_of_the_message():
-    """MAVLink's HIL_SENSOR_UPDATED_FLAGS: x, y, z of each from bit 0 on; absolute pressure is bit 9."""
+    """MAVLink HIL_SENSOR_UPDATED_FLAGS: x, y, z of each sensor from bit 0 on; absolute pressure is bit 9."""
     bits = [ACCEL_FIELDS, GYRO_FIELDS, MAG_FIELDS, 1 << 9 | 1 << 11 | 1 << 12, AIRSPEED_FIELDS]
     assert bits[:3] == [0b111, 0b111 << 3, 0b111 << 6]
     assert bits[3] == BARO_FIELDS
@@ -58,7 +58,7 @@ def test_the_bits_are_those_of_the_message():
 
 @pytest.mark.parametrize("period_us", [20_000, 4_000, 10_000, 33_333])
 def test_slow_sensors_keep_their_period_exactly(period_us):
-    """The first tick at or after each multiple, over 2,000 ticks: nothing drifts, nothing is left out."""
+    """The first tick at or after each multiple, over 2,000 ticks: no drift and no omission."""
     config = replace(IDEAL, baro=replace(IDEAL.baro, period_us=period_us))
     fields = sense(suite_of(config), at_rest(2_000), fields=("fields_updated",))["fields_updated"]
     multiples = np.arange(2_000 * 4_000 // period_us + 1) * period_us
@@ -68,7 +68,7 @@ def test_slow_sensors_keep_their_period_exactly(period_us):
 
 
 def test_without_errors_the_same_state_gives_the_same_numbers():
-    """Nothing moves a sensor whose errors are off, not even the seed."""
+    """Without errors, nothing changes a sensor, not even the seed."""
     got = sense(suite_of(seed=1), at_rest(200), fields=MEASURED)
     other = sense(suite_of(seed=2), at_rest(200), fields=MEASURED)
     for name in MEASURED:
@@ -85,8 +85,8 @@ def test_the_seed_changes_all_noise_and_nothing_else_does():
         assert not np.array_equal(first[name], other[name])
 
 
-def test_a_sensor_less_changes_no_other():
-    """Noise belongs to its sensor: turning the barometer's off leaves all others' bits."""
+def test_changing_one_sensor_changes_no_other():
+    """Noise belongs to its sensor: without the barometer's, all others stay bit-identical."""
     quiet = replace(NOISY, baro=Barometer(noise_sigma_pa=0.0, offset_sigma_pa=0.0, drift_sigma_pa=0.0))
     states = tumbling(200)
     noisy, less = (sense(suite_of(config), states, fields=MEASURED) for config in (NOISY, quiet))
@@ -96,8 +96,8 @@ def test_a_sensor_less_changes_no_other():
             assert np.array_equal(noisy[name], less[name]), name
 
 
-def test_a_state_that_is_put_back_goes_on_to_the_same_bits():
-    """While a GPS message waits, and in other sensors of the same configuration: nothing is kept elsewhere."""
+def test_a_restored_state_continues_bit_identically():
+    """While a GPS message waits, and in other sensors of the same configuration: there is no other state."""
     states = tumbling(120)
     suite, other = suite_of(every_error()), suite_of(every_error())
     sense(suite, states[:61], fields=())
@@ -111,8 +111,8 @@ def test_a_state_that_is_put_back_goes_on_to_the_same_bits():
             assert np.array_equal(values, got[name]), name
 
 
-def test_ticks_leave_the_configuration_alone():
-    """All that changes is in the state, and zero before the first tick."""
+def test_ticks_do_not_change_the_configuration():
+    """All changes are in the state, which is zero before the first tick."""
     suite = suite_of(every_error())
     before = suite.record.copy()
     assert not any(before["state"].tobytes())
@@ -121,8 +121,8 @@ def test_ticks_leave_the_configuration_alone():
     assert suite.record["address"] == before["address"]
 
 
-def test_the_readings_are_all_that_is_reported_but_the_gps():
-    """In the order of MAVLink's HIL_SENSOR: 13 numbers, at the start of the record."""
+def test_the_readings_are_all_outputs_but_the_gps():
+    """In the order of MAVLink HIL_SENSOR: 13 numbers at the start of the record."""
     first = SENSOR_OUT.names.index("fields_updated")
     assert SENSOR_OUT.fields["fields_updated"][1] == 8 * READINGS
     assert SENSOR_OUT.names[:first] == (
@@ -148,13 +148,13 @@ def test_the_readings_are_all_that_is_reported_but_the_gps():
         ({"seed": -1}, r"seed = -1 can't be used"),
     ],
 )
-def test_what_can_not_be_built_is_refused(options, message):
+def test_invalid_sensors_are_rejected(options, message):
     with pytest.raises(InputError, match=message):
         suite_of(**options)
 
 
-def test_what_is_left_out_of_a_table_is_as_by_default():
-    """All of it, or some; an airspeed sensor is there if its table is."""
+def test_omitted_keys_have_their_defaults():
+    """All keys or some; there is an airspeed sensor if its table is given."""
     made = SensorConfig(gps=Gps(on_fault="freeze", satellites=9), airspeed=Airspeed())
     assert (made.gps.on_fault, made.gps.satellites, made.gps.eph_m) == ("freeze", 9, 1.0)
     assert made.baro == SensorConfig().baro

@@ -1,4 +1,4 @@
-"""From a spec to a flight: each table reaches its model."""
+"""Build a flight from a spec: each table reaches its model."""
 
 import functools
 import json
@@ -21,7 +21,7 @@ from px4lockstep.spec.load import load_spec
 
 
 def test_the_iris_flies_for_a_few_seconds():
-    """It climbs, in wind, and the flight is the same every time."""
+    """It climbs in wind, and every flight is identical."""
     flights = [build(load_spec("iris", {"timeline.t_end_s": 8.0})).simulation.run() for _ in range(2)]
     assert flights[0].digest() == flights[1].digest()
     assert -flights[0].log_state[-1, 2] > 1.0
@@ -29,13 +29,13 @@ def test_the_iris_flies_for_a_few_seconds():
 
 
 def test_the_seed_changes_the_flight():
-    """All randomness comes from it."""
+    """All randomness comes from the seed."""
     flights = [build(load_spec("iris", {"timeline.t_end_s": 4.0, "aircraft.seed": seed})) for seed in (1, 2)]
     assert flights[0].simulation.run().digest() != flights[1].simulation.run().digest()
 
 
 def test_times_of_events_and_gusts_are_boundaries(tmp_path):
-    """To the microsecond; what comes after the end is left out, with a warning, ticks too."""
+    """To the microsecond. Events after the end, also at ticks, are omitted with a warning."""
     text = """
 [px4]
 mission_path = "simple"
@@ -73,8 +73,8 @@ action = "land"
     )
 
 
-def test_events_of_an_error_are_numbered_as_in_the_file(tmp_path):
-    """Though arming and the mission come before them."""
+def test_errors_number_events_as_in_the_file(tmp_path):
+    """Although arming and mission start come first."""
     text = '[px4]\nmission_path = "simple"\n[[scenario.events]]\nat_s = 1\naction = "sensor_fault"\nsensor = "gps"\n'
     with pytest.raises(InputError, match=r"scenario\.events\[0\]\.sensor = 'gps'"):
         build(load_text(tmp_path, MINIMAL + text))
@@ -90,7 +90,7 @@ def test_the_timeline_has_the_periods_of_the_file(tmp_path):
 
 
 def test_the_integrator_has_the_tolerances_of_the_file(tmp_path):
-    """By their groups; a first step of 0 is chosen."""
+    """By group; an initial step of 0 is chosen automatically."""
     text = (
         "[plant.integrator]\nkind = 'RK23'\nrtol_omega = 1e-9\natol_att_rad = 1e-8\nh_max = 0.0005\nmax_substeps = 7\n"
     )
@@ -99,8 +99,8 @@ def test_the_integrator_has_the_tolerances_of_the_file(tmp_path):
     assert (integrator.first_step_s, integrator.max_substeps) == (0.0005, 7)
 
 
-def test_the_aircraft_has_what_its_tables_say(tmp_path):
-    """Attitude, drag, actuators, servos, contact, buses, gravity, place."""
+def test_the_aircraft_has_the_values_of_its_tables(tmp_path):
+    """Attitude, drag, actuators, servos, contact, buses, gravity, altitude."""
     text = """
 drag = "body_quadratic"
 drag_area_body_m2 = [0.01, 0.02, 0.03]
@@ -144,8 +144,8 @@ motor_ids = ["b", "c"]
 OPTIONS = ("motor_failure_detection", "hover_thrust_estimate", "land_detector", "angular_acceleration")
 
 
-def test_options_of_the_autopilot_have_its_own_defaults():
-    """What a file leaves out is what Python leaves out."""
+def test_autopilot_options_have_the_defaults_of_the_class():
+    """A spec file and Python have the same defaults."""
     table, own = load_spec("iris").autopilot, Builtin()
     assert {name: getattr(table, name) for name in OPTIONS} == {name: getattr(own, name) for name in OPTIONS}
 
@@ -158,7 +158,7 @@ HOP = """QGC WPL 110
 
 @pytest.fixture(scope="module")
 def hop(tmp_path_factory):
-    """Return the digest of an octa that takes off, loses a motor and lands, with changes."""
+    """Return the digest of an octa that takes off, loses a motor and lands, with some changes."""
     path = tmp_path_factory.mktemp("hop") / "hop.toml"
     path.with_name("hop.waypoints").write_text(HOP, "utf-8")
     path.write_text(
@@ -179,7 +179,7 @@ def hop(tmp_path_factory):
     ],
 )
 def test_an_option_of_the_autopilot_reaches_the_flight(hop, setting):
-    """It flies otherwise."""
+    """The flight differs."""
     assert hop(f"autopilot.{setting}") != hop()
 
 
@@ -189,8 +189,8 @@ def test_options_with_their_defaults_change_nothing(hop):
     assert hop(*given) == hop()
 
 
-def test_a_record_run_keeps_its_streams(tmp_path):
-    """As `run.mode` says, or as `build` is told."""
+def test_a_record_run_stores_its_streams(tmp_path):
+    """According to `run.mode`, or to the argument of `build`."""
     text = MINIMAL + "[timeline]\nt_end_s = 0.1\n"
     flight = build(load_text(tmp_path, text))  # `record` is the default
     flight.simulation.run()
@@ -201,8 +201,8 @@ def test_a_record_run_keeps_its_streams(tmp_path):
     assert build(load_text(tmp_path, live), record=True).simulation.run().streams
 
 
-def test_the_planned_home_of_a_plan_moves_nothing(tmp_path):
-    """As with PX4, home is where the vehicle is; one that is planned elsewhere is a warning."""
+def test_the_planned_home_of_a_plan_has_no_effect(tmp_path):
+    """As with PX4, home is the position of the vehicle; a planned home elsewhere is a warning."""
     takeoff = MissionItem(Command.TAKEOFF, 47.397742, 8.545594, 5.0, yaw_deg=0.0)
     plan = as_plan(takeoff)
     digests = []
@@ -216,8 +216,8 @@ def test_the_planned_home_of_a_plan_moves_nothing(tmp_path):
     assert len(set(digests)) == 1
 
 
-def test_what_has_no_effect_is_a_warning(tmp_path):
-    """Parameters of real PX4, sensors, a step that is long for the motors."""
+def test_settings_without_effect_are_warnings(tmp_path):
+    """Parameters of real PX4, sensors, a step that is long compared to the motors."""
     text = (
         "[[px4.params]]\nname = 'MC_AIRMODE'\nvalue = 1\n[[sensors]]\nkind = 'gps'\nid = 'gps1'\n"
         "[plant]\nintegrator = 'RK4'\n[timeline]\ndt_wind_s = 0.004\nt_end_s = 1\ndt_log_s = 0.02\n"
@@ -229,7 +229,7 @@ def test_what_has_no_effect_is_a_warning(tmp_path):
 
 
 def test_parameters_of_the_other_autopilot_are_a_warning(tmp_path):
-    """Of real PX4 with the built-in one, but not with none; of the built-in one with none. Many are cut."""
+    """`px4.params` with the built-in autopilot, `autopilot.params` with none; long lists are truncated."""
     many = "".join(f"[[px4.params]]\nname = 'X{i}'\nvalue = 1\n" for i in range(20))
     names = ", ".join(f"X{i}" for i in range(10))
     text = f"px4.params ({names}, …) are for real PX4; the built-in autopilot uses autopilot.params"
@@ -240,14 +240,14 @@ def test_parameters_of_the_other_autopilot_are_a_warning(tmp_path):
     assert build(load_spec("iris", {"autopilot.params.MPC_XY_CRUISE": 4.0})).warnings == ()
 
 
-def test_a_recording_that_is_not_made_is_a_warning(tmp_path):
-    """Where it would go is then said for nothing."""
+def test_a_recording_path_without_recording_is_a_warning(tmp_path):
+    """The path has no effect."""
     flight = build(load_spec("iris", {"run.mode": "live", "run.recording_out": str(tmp_path / "x.h5")}))
     assert any("run.recording_out" in warning and "records nothing" in warning for warning in flight.warnings)
 
 
-def test_sensors_of_stock_px4_are_those_of_the_file():
-    """As `--set` has them too."""
+def test_sensors_of_stock_px4_come_from_the_file():
+    """Or from `--set`."""
     settings = {"autopilot.kind": "px4-sitl", "px4.sitl.sensors.gps.satellites": 9}
     spec = load_spec("iris", settings)
     made = make_autopilot(spec.autopilot, spec.px4, (spec.home.lat_deg, spec.home.lon_deg), None)
@@ -266,7 +266,7 @@ def test_sensors_of_stock_px4_are_those_of_the_file():
         ("mag.hard_iron_gauss", (0.0,), r"mag\.hard_iron_gauss = \[0\.0\] is not a vector; it must be three numbers"),
     ],
 )
-def test_a_mistake_in_the_sensors_is_refused_whoever_flies(kind, key, value, said):
-    """With its place; also where the autopilot of the file reads no sensors."""
+def test_invalid_sensors_are_rejected_with_any_autopilot(kind, key, value, said):
+    """With the location, also if the autopilot of the file reads no sensors."""
     with pytest.raises(InputError, match=rf"px4\.sitl\.sensors\.{said}"):
         load_spec("iris", {"autopilot.kind": kind, f"px4.sitl.sensors.{key}": value})

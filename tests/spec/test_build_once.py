@@ -1,4 +1,4 @@
-"""One flight is validated once and built once: nothing is made to be thrown away."""
+"""A flight is validated once and built once."""
 
 import sys
 from collections import Counter
@@ -33,7 +33,7 @@ MPC_XY_CRUISE = 4.0
 
 @pytest.fixture(scope="module")
 def calls(tmp_path_factory):
-    """Return how often each function was called from the file to the flight; parts are counted by their class."""
+    """Return how often each function is called from file to flight; parts are counted by class."""
     folder = tmp_path_factory.mktemp("once")
     (folder / "mission.waypoints").write_text(MISSION, "utf-8")
     (folder / "spec.toml").write_text(SPEC, "utf-8")
@@ -58,13 +58,13 @@ def calls(tmp_path_factory):
     ["AutopilotOptions", "Environment", "Gust", "Estimator", "Integrator", "Timing", "Scenario", "Airframe", "Power"],
 )
 def test_a_table_becomes_a_part_once(calls, name):
-    """It is validated when the file is loaded, and used as it is."""
+    """It is validated when the file is loaded, and used unchanged."""
     assert calls[name] == 1
 
 
 @pytest.mark.parametrize("name", ["Aircraft.__post_init__", "Builtin.__post_init__", "load_mission"])
-def test_what_is_built_is_built_once(calls, name):
-    """The aircraft, the autopilot and the mission."""
+def test_each_object_is_built_once(calls, name):
+    """Aircraft, autopilot and mission."""
     assert calls[name] == 1
 
 

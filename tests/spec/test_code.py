@@ -23,7 +23,7 @@ LOADED = "lib.so can't be loaded: so far"
 
 @pytest.fixture(autouse=True)
 def folder(untrusted, tmp_path, monkeypatch):
-    """A stranger's folder, in which we are: a spec of each kind, a file that looks like a library, and a build."""
+    """Return an untrusted working directory with a spec of each kind, a file that looks like a library, and a build."""
 
     def load(path):
         raise OSError("so far")
@@ -43,21 +43,21 @@ def folder(untrusted, tmp_path, monkeypatch):
 
 
 def error_of(spec):
-    """Return why a flight can't be built."""
+    """Return the error of building a flight."""
     with pytest.raises(InputError) as caught:
         build(spec)
     return str(caught.value)
 
 
 def test_the_keys_that_name_code_are_known():
-    """Each is run by a kind of autopilot; a further one belongs into the page about trust."""
+    """Each is run by one kind of autopilot. A new key must be added to the page about trust."""
     assert code_keys() == {("px4", "libpath"): "px4", ("px4", "sitl", "build_dir"): "px4-sitl"}
     assert set(code_keys().values()) <= set(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_CODE)
-def test_a_strangers_file_runs_no_code(kind):
-    """The error names the file, the key, the code and what to do."""
+def test_an_untrusted_file_runs_no_code(kind):
+    """The error names the file, the key, the code and the remedies."""
     text = error_of(load_spec(f"{kind}.toml"))
     key = {"px4": "px4.libpath", "px4-sitl": "px4.sitl.build_dir"}[kind]
     assert text.startswith(f"{kind}.toml: {key} = '{os.getcwd()}")
@@ -77,20 +77,20 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_the_user_chose_is_loaded(folder, monkeypatch, way):
-    """By each of the ways."""
+def test_code_that_the_user_chose_is_loaded(folder, monkeypatch, way):
+    """By each way of choosing."""
     assert LOADED in error_of(WAYS[way](folder, monkeypatch))
 
 
-def test_a_library_of_the_environment_is_chosen(folder, monkeypatch):
-    """Also for a file that asks for PX4 and does not say where."""
+def test_a_library_in_the_environment_is_chosen(folder, monkeypatch):
+    """Also for a file that requests PX4 without a path."""
     monkeypatch.setenv("PX4_LOCKSTEP_LIB", str(folder / "lib.so"))
     write(folder, f"autopilot.kind = 'px4'\n{MINIMAL}", "asks.toml")
     assert LOADED in error_of(load_spec("asks.toml"))
 
 
-def test_the_file_that_names_it_counts(folder, tmp_path):
-    """Of several that extend each other: a trusted base is the user's, a trusted file does not vouch for its base."""
+def test_trust_is_that_of_the_file_that_names_the_code(folder, tmp_path):
+    """With `extends`, a trusted base is trusted, and a trusted file does not make its base trusted."""
     mine = tmp_path / "mine"
     write(mine, f"px4.libpath = '{folder}/lib.so'\n{MINIMAL}", "base.toml")
     write(mine, f"extends = ['{folder}/px4.toml']\n", "over.toml")
@@ -103,7 +103,7 @@ def test_the_file_that_names_it_counts(folder, tmp_path):
 
 
 def test_a_file_named_like_an_override_is_a_file(folder):
-    """What errors call a place decides nothing."""
+    """The name of a source in errors does not affect trust."""
     write(folder, (folder / "px4.toml").read_text(), "override environment.wind")
     write(folder, "extends = ['override environment.wind']\n", "field.toml")
     assert "names code" in error_of(load_spec("field.toml", {"environment.wind": "none"}))
@@ -112,13 +112,13 @@ def test_a_file_named_like_an_override_is_a_file(folder):
 
 
 def test_code_that_does_not_run_needs_no_trust(folder):
-    """The built-in autopilot flies a file that says where PX4 is."""
+    """The built-in autopilot flies a file that names a PX4 library."""
     write(folder, f"px4.libpath = 'lib.so'\n{MINIMAL}", "field.toml")
     build(load_spec("field.toml"))
 
 
-def test_parts_that_are_made_in_python_need_no_trust(folder, tmp_path):
-    """Nor when something else is changed later; a stranger's own value stays one."""
+def test_parts_created_in_python_need_no_trust(folder, tmp_path):
+    """Also if other values change later; a value from an untrusted file stays untrusted."""
     spec = load_spec("px4.toml")
     mine = spec.model_copy(update={"px4": Px4Options(libpath=f"{folder}/../downloads/lib.so")})
     assert LOADED in error_of(mine)
@@ -127,8 +127,8 @@ def test_parts_that_are_made_in_python_need_no_trust(folder, tmp_path):
         assert "names code" in error_of(other)
 
 
-def test_the_decision_is_that_of_the_load(folder, monkeypatch, tmp_path):
-    """Whatever is trusted later, wherever we are then, and in whatever process."""
+def test_trust_is_decided_when_the_file_is_loaded(folder, monkeypatch, tmp_path):
+    """Later changes of trust, working directory or process have no effect."""
     before = load_spec("px4.toml")
     trust_folder(folder)
     trusted = load_spec("px4.toml")
@@ -140,6 +140,6 @@ def test_the_decision_is_that_of_the_load(folder, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_CODE)
-def test_a_flight_can_be_looked_at_without_its_code(kind):
-    """It is built without a word about trust, and nothing is loaded or started."""
+def test_a_flight_can_be_inspected_without_its_code(kind):
+    """It is built without an error about trust, and no code is loaded or started."""
     build(load_spec(f"{kind}.toml"), runs_code=False).simulation.close()

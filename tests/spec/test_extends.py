@@ -1,4 +1,4 @@
-"""`extends`: what merges, what replaces, whose error it is."""
+"""`extends`: merging, replacing, and the source of errors."""
 
 import pytest
 from spec_files import MINIMAL, write
@@ -21,23 +21,23 @@ def test_tables_merge_and_arrays_and_scalars_replace(tmp_path):
     assert (spec.power.batteries[0].capacity_ah, spec.power.batteries[0].soc0) == (5.0, 0.5)
 
 
-def test_an_aircraft_that_ships_can_be_extended(tmp_path):
-    """By its name."""
+def test_a_built_in_aircraft_can_be_extended(tmp_path):
+    """By name."""
     spec = load_spec(write(tmp_path, "extends = ['iris']\n[aircraft]\nseed = 9\n"))
     assert (spec.aircraft.name, spec.aircraft.seed, spec.airframe.mass_kg) == ("iris", 9, 1.5)
 
 
-def test_files_are_found_from_the_file_that_names_them(tmp_path):
-    """And so are their paths, whatever the folder we are in."""
+def test_paths_are_relative_to_the_file_that_names_them(tmp_path):
+    """Independently of the working directory."""
     write(tmp_path, MINIMAL + "[px4]\nlibpath = 'lib.so'\n", "a/base.toml")
     write(tmp_path, "extends = ['../a/base.toml']\n[run]\nlog_csv = 'log.csv'\n", "b/middle.toml")
     spec = load_spec(write(tmp_path, "extends = ['b/middle.toml']\n"))
     assert spec.px4.libpath == str(tmp_path / "a" / "lib.so")
-    assert spec.run.log_csv == "log.csv"  # but for outputs, which go into the run folder
+    assert spec.run.log_csv == "log.csv"  # except outputs, which go into the run folder
 
 
 def test_a_name_is_replaced_by_a_table_and_a_table_by_a_name(tmp_path):
-    """A table that comes after a name adds to it."""
+    """A table after a name adds to it."""
     write(tmp_path, MINIMAL + "[plant]\nintegrator = 'RK23'\n[plant.contact]\nmu = 0.1\n", "base.toml")
     text = "extends = ['base.toml']\n[plant]\ncontact = 'no_contact'\n[plant.integrator]\nrtol_pos = 1e-9\n"
     spec = load_spec(write(tmp_path, text))
@@ -46,7 +46,7 @@ def test_a_name_is_replaced_by_a_table_and_a_table_by_a_name(tmp_path):
 
 
 def test_a_later_form_replaces_an_earlier_one(tmp_path):
-    """Attitude and inertia."""
+    """For attitude and inertia."""
     write(tmp_path, MINIMAL + "[airframe.x0]\nq_bn = [1, 0, 0, 0]\n", "base.toml")
     text = "extends = ['base.toml']\n[airframe]\ninertia_kgm2 = [1, 0, 0, 0, 1, 0, 0, 0, 1]\nx0.euler_deg = [0, 5, 0]\n"
     spec = load_spec(write(tmp_path, text))
@@ -55,13 +55,13 @@ def test_a_later_form_replaces_an_earlier_one(tmp_path):
 
 
 def test_a_greek_key_is_replaced_by_its_plain_one(tmp_path):
-    """Spellings are made the same in each file, before they merge."""
+    """Spellings are normalized in each file before merging."""
     write(tmp_path, MINIMAL + '[plant.contact]\n"μ" = 0.1\n', "base.toml")
     assert load_spec(write(tmp_path, "extends = ['base.toml']\n[plant.contact]\nmu = 0.2\n")).plant.contact.mu == 0.2
 
 
 def test_an_error_names_the_file_that_it_is_in(tmp_path):
-    """Not the one that extends it."""
+    """Not the file that extends it."""
     write(tmp_path, MINIMAL + "[home]\nlat_deg = 95\nlon_deg = 2\n", "base.toml")
     path = write(tmp_path, "extends = ['base.toml']\n[home]\nlon_deg = 500\n")
     with pytest.raises(InputError) as caught:
@@ -73,7 +73,7 @@ def test_an_error_names_the_file_that_it_is_in(tmp_path):
 
 
 def test_a_file_may_be_extended_twice(tmp_path):
-    """By two that are extended both: that is no cycle."""
+    """By two files that are both extended: this is not a cycle."""
     write(tmp_path, MINIMAL, "base.toml")
     write(tmp_path, "extends = ['base.toml']\n", "left.toml")
     write(tmp_path, "extends = ['base.toml']\n", "right.toml")

@@ -1,6 +1,6 @@
-"""Keys of version 0.1 keep their type and default: a file that was valid and plausible stays valid and means the same.
+"""Keys of version 0.1 keep their type and default: a file that was valid and plausible stays valid and unchanged.
 
-Limits may only be added, as wide as physics: version 0.1 took wind of 1.7e308 m/s.
+Only physical limits may be added: version 0.1 accepted wind of 1.7e308 m/s.
 """
 
 import copy
@@ -18,7 +18,7 @@ WORDS = ("title", "description", "unit", "stage", "path", "code")
 
 
 def keys_of_schema() -> dict[str, Any]:
-    """Return what the JSON schema says of each dotted key, without words and with the tables that it refers to."""
+    """Return the JSON schema of each dotted key, without descriptions and with referenced tables resolved."""
     schema = json_schema()
     found: dict[str, Any] = {}
 
@@ -45,7 +45,7 @@ def _tables(own: Any, definitions: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _plain(own: Any) -> Any:
-    """Return an entry of the schema without words; tables, which have keys of their own, are just tables."""
+    """Return a schema entry without descriptions; tables, which have their own keys, are reduced to their type."""
     if isinstance(own, list):
         return [_plain(item) for item in own]
     if not isinstance(own, dict):
@@ -55,7 +55,7 @@ def _plain(own: Any) -> Any:
         plain["type"] = "object"
     default = own.get("default")
     if isinstance(default, dict) and default:
-        del plain["default"]  # of a table: its keys have theirs
+        del plain["default"]  # the keys of a table have their own defaults
     elif isinstance(default, list) and any(isinstance(item, dict) for item in default):
         plain["default"] = len(default)
     return plain
@@ -66,11 +66,11 @@ KEYS = keys_of_schema()
 
 @pytest.mark.parametrize("name", KEYS_0_1)
 def test_a_key_of_version_0_1_still_means_the_same(name: str) -> None:
-    """A key keeps its type and default; choices may be added to it, keys to a table, and limits that are far off."""
+    """A key keeps its type and default; choices, keys of a table and remote limits may be added."""
     assert name in KEYS, f"{name} has vanished"
     now, then = copy.deepcopy(KEYS[name]), copy.deepcopy(KEYS_0_1[name])
     assert choices(then) <= choices(now)
-    if then.get("type") == "object":  # a table whose keys were free may list them now
+    if then.get("type") == "object":  # a table with free keys may list them now
         for own in (now, then):
             own.pop("additionalProperties", None)
             own.pop("default", None)
@@ -85,7 +85,7 @@ LIMITS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
 
 
 def numbers(own: Any) -> list[dict[str, Any]]:
-    """Return what a schema says of each number of a key."""
+    """Return the schemas of all numbers of a key."""
     if isinstance(own, list):
         return [found for item in own for found in numbers(item)]
     if not isinstance(own, dict):
@@ -95,18 +95,18 @@ def numbers(own: Any) -> list[dict[str, Any]]:
 
 
 def bounds(own: dict[str, Any]) -> tuple[float, float]:
-    """Take the limits of a number out of what the schema says of it."""
+    """Remove and return the limits of a number from its schema."""
     low, above, high, below = (own.pop(word, None) for word in LIMITS)
     lows, highs = ([end for end in ends if end is not None] for ends in ((low, above), (high, below)))
     return max(lows, default=-float("inf")), min(highs, default=float("inf"))
 
 
 def choices(own: dict[str, Any]) -> set[Any]:
-    """Take the values that a key is restricted to out of what the schema says of it, if it is."""
+    """Remove and return the allowed values of a key from its schema, if it has any."""
     return {*own.pop("enum", ()), own.pop("const", None)} - {None}
 
 
 def test_the_list_is_complete() -> None:
-    """The list has the keys that a file of version 0.1 could have, so that it can fail."""
+    """The list has all keys of a file of version 0.1, so that the test can fail."""
     assert len(KEYS_0_1) == 261
     assert KEYS_0_1["plant.integrator.h_max"] == {"type": "number", "default": 0.1, "exclusiveMinimum": 0.0}

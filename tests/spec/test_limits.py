@@ -25,7 +25,7 @@ WITHOUT = ("rate_limit",)
 
 
 def number_keys() -> dict[str, tuple[type[Part], str]]:
-    """Return all keys with numbers, by the name of their table and their own."""
+    """Return all numeric keys by table and key."""
     tables = {model for root in (Spec, CampaignFile) for _, model, _ in all_tables(root)}
     return {
         f"{model.__name__}.{name}": (model, name)
@@ -40,7 +40,7 @@ KEYS = number_keys()
 
 @pytest.mark.parametrize("key", KEYS)
 def test_every_number_has_limits(key: str) -> None:
-    """D2: neither 1e300 nor -1e300 is taken, in any shape; the key that takes infinity has a reason."""
+    """D2: 1e300 and -1e300 are rejected in any shape; only one key accepts infinity, for a reason."""
     model, name = KEYS[key]
     field = keys_of(model)[name]
     adapter = TypeAdapter[Any](Annotated[(field.annotation, *field.metadata)])
@@ -53,8 +53,8 @@ def test_every_number_has_limits(key: str) -> None:
             assert (name in WITHOUT) == (x > 0), f"{key} = {x:g} is taken"
 
 
-def test_all_keys_are_looked_at() -> None:
-    """So that the test above can fail; every unit that keys have is in the table, or has limits of its own."""
+def test_all_numeric_keys_are_found() -> None:
+    """So that the test above can fail. Every unit is in the table, or its keys have their own limits."""
     assert len(KEYS) > 190
     units = {
         str((field.json_schema_extra or {}).get("unit", ""))
@@ -66,7 +66,7 @@ def test_all_keys_are_looked_at() -> None:
 
 
 def test_a_limit_is_named_with_its_value() -> None:
-    """Of an array too."""
+    """Also for arrays."""
     with pytest.raises(
         LockstepError,
         match=r"wind_mean_ned = \[200\.0, 0\.0, 0\.0\] is out of range; it must be at least "
@@ -92,7 +92,7 @@ ENDS = {
 
 
 def corner(chosen: random.Random) -> dict[str, Any]:
-    """Return some keys at an end of their limits."""
+    """Return some keys at one end of their limits."""
     wind = [chosen.choice((-150.0, 150.0)) for _ in range(3)]
     changes: dict[str, Any] = {"environment.wind": "constant", "environment.wind_mean_ned": wind}
     for key, unit in ENDS.items():
@@ -106,8 +106,8 @@ def corner(chosen: random.Random) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_flight_at_the_ends_of_the_limits_has_only_numbers(seed: int) -> None:
-    """It is refused, or fails with a reason, or is flown; its summary is JSON in any case."""
+def test_a_flight_at_its_limits_has_only_finite_numbers(seed: int) -> None:
+    """It is rejected, fails with a reason, or is flown; its summary is valid JSON in any case."""
     try:
         run = fly(build(load_spec("iris", corner(random.Random(seed)))))
     except LockstepError:
@@ -118,14 +118,14 @@ def test_a_flight_at_the_ends_of_the_limits_has_only_numbers(seed: int) -> None:
 
 
 def test_limits_of_a_unit_are_completed() -> None:
-    """What a key gives stays; above 0 becomes the least that computes."""
+    """Limits of the key take precedence; "above 0" becomes the smallest allowed value."""
     assert Limits.of("m/s", {}) == Limits(ge=-1e3, le=1e3)
     assert Limits.of("kg", {"gt": 0.0}) == Limits(ge=1e-12, le=1e4)
     assert Limits.of("", {"gt": 0.0, "lt": 1.0}) == Limits(gt=0.0, lt=1.0)
     assert Limits.of("s", {}) == Limits(le=1e7)
 
 
-def test_a_suggestion_is_itself_allowed() -> None:
+def test_a_suggested_value_is_allowed() -> None:
     """D: for a log period of 0.1 us, 0.0 was suggested."""
     with pytest.raises(InputError, match=r"dt_log_s = 1e-07 is not a whole number of microseconds; use 0\.000001$"):
         load_spec("iris", {"timeline.dt_log_s": 1e-7})

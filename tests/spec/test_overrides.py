@@ -1,4 +1,4 @@
-"""Values from outside."""
+"""Overrides of spec values."""
 
 import numpy as np
 import pytest
@@ -23,27 +23,27 @@ PARSED = {
 
 
 @pytest.mark.parametrize("text", PARSED)
-def test_a_value_is_read_as_toml(text):
-    """And a plain word as itself."""
+def test_a_value_is_parsed_as_toml(text):
+    """A plain word stands for itself."""
     assert parse_override(text) == PARSED[text]
 
 
 @pytest.mark.parametrize(
     "text", ["", "a", "=1", "a.b=", "a.b=[1", "a.b=1\nc=2", "a..b=1", "[0].a=1", "a b=1", "a.b=1 2"]
 )
-def test_what_is_no_override_is_an_error(text):
-    """With what it should have been."""
+def test_an_invalid_override_is_an_error(text):
+    """The message shows the expected form."""
     with pytest.raises(InputError, match=r"table\.key=value|is not a value|is not a key"):
         parse_override(text)
 
 
-def test_both_ways_to_write_an_index_are_the_same():
+def test_both_notations_of_an_index_are_equivalent():
     """`[0]` and `.0`."""
     key = ("power", "batteries", 0, "soc0")
     assert split_key("power.batteries[0].soc0") == split_key("power.batteries.0.soc0") == key
 
 
-def test_overrides_replace_what_files_say(tmp_path):
+def test_overrides_replace_values_of_files(tmp_path):
     """Scalars, arrays, items of arrays, tables, spellings, names."""
     spec = load_spec(
         "iris",
@@ -66,25 +66,25 @@ def test_overrides_replace_what_files_say(tmp_path):
     assert spec.airframe.x0.euler_deg == (0.0, 0.0, 90.0)
 
 
-def test_numbers_of_numpy_are_numbers():
-    """As a loop over an array gives them."""
+def test_numpy_numbers_are_accepted():
+    """As in a loop over an array."""
     changes = {"aircraft.seed": np.int64(7), "airframe.mass_kg": np.float32(1.5), "airframe.x0.pos_ned": np.zeros(3)}
     spec = load_spec("iris", changes)
     assert (spec.aircraft.seed, spec.airframe.mass_kg, spec.airframe.x0.pos_ned) == (7, 1.5, (0.0, 0.0, 0.0))
 
 
 def test_an_item_of_a_default_array_can_be_changed(tmp_path):
-    """The battery that nobody gave."""
+    """The default battery."""
     assert load_text(tmp_path, MINIMAL, {"power.batteries[0].soc0": 0.4}).power.batteries[0].soc0 == 0.4
 
 
 def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
-    """At the beginning of a path, as a shell has it, which does not look into table.key=value."""
+    """At the beginning of a path; a shell does not expand it inside table.key=value."""
     monkeypatch.setenv("HOME", str(tmp_path))
     assert load_spec("iris", settings=["px4.libpath=~/PX4/lib.so"]).px4.libpath == str(tmp_path / "PX4" / "lib.so")
 
 
-def test_paths_from_outside_are_relative_to_where_we_are(tmp_path, monkeypatch):
+def test_paths_in_overrides_are_relative_to_the_working_directory(tmp_path, monkeypatch):
     """Not to the file."""
     mission = load_spec("iris").px4.mission_path
     assert mission == "simple"
@@ -105,16 +105,16 @@ BAD = {
 
 
 @pytest.mark.parametrize("key", BAD)
-def test_a_bad_override_is_named_as_one(key):
-    """With the key as it stands in the file."""
+def test_an_error_names_the_override(key):
+    """With the key as written in the file."""
     value, expected = BAD[key]
     with pytest.raises(InputError) as caught:
         load_spec("iris", {key: value})
     assert str(caught.value).startswith(f"override {key}: {expected}")
 
 
-def test_a_bad_setting_is_named_as_it_was_written():
-    """As the command line has it, all of them in one report."""
+def test_an_error_names_the_setting_as_written():
+    """In the form of the command line, all errors in one report."""
     settings = ["environment.wind=drydn", "timeline.t_end_s", "home.lat_deg=91", "a\nb=1", "home.lon_deg=[" + "1," * 99]
     with pytest.raises(InputError) as caught:
         load_spec("iris", settings=settings)
@@ -127,8 +127,8 @@ def test_a_bad_setting_is_named_as_it_was_written():
     assert any(line.startswith("--set home.lon_deg=[1,") and "…: " in line for line in lines)
 
 
-def test_settings_come_after_overrides_and_in_their_order():
-    """The last one counts."""
+def test_settings_apply_in_order_after_overrides():
+    """The last one wins."""
     spec = load_spec("iris", {"aircraft.seed": 1}, ["aircraft.seed=2", "aircraft.seed=3"])
     assert spec.aircraft.seed == 3
 
@@ -138,7 +138,7 @@ PLACES = {
     "a motor that can't lift it": ("airframe.mass_kg=60", "airframe.propulsion can't reach a thrust"),
     "a mission elsewhere": ("home.lat_deg=-33", "the mission begins"),
     "rotors that can't steer": ("airframe.propulsion.rotor_dir=[1, 1, 1, 1]", "the built-in autopilot can't fly iris"),
-    "a rotor that is not there": (
+    "a rotor that does not exist": (
         "autopilot.params.CA_ROTOR9_PX=1",
         "autopilot.params.CA_ROTOR9_PX = 1 names a rotor that does not exist",
     ),
@@ -147,7 +147,7 @@ PLACES = {
 
 @pytest.mark.parametrize("name", PLACES)
 def test_an_error_that_an_override_causes_names_it(name):
-    """Whether loading or building finds it; as it was written."""
+    """Whether loading or building finds it."""
     text, expected = PLACES[name]
     key, value = parse_override(text)
     for place, changes in (
@@ -161,7 +161,7 @@ def test_an_error_that_an_override_causes_names_it(name):
 
 
 def test_overrides_of_other_tables_are_not_blamed():
-    """Whether loading or building finds it."""
+    """Whether loading or building finds the error."""
     for wrong in ("timeline.dt_phys_s=0.0003", "airframe.mass_kg=60"):
         with pytest.raises(InputError) as caught:
             build(load_spec("iris", settings=["aircraft.seed=3", "home.alt_msl_m=7", wrong]))

@@ -1,4 +1,4 @@
-"""Files of PX4Lockstep.jl, schema version 1, load unchanged: its spellings, its vectors, its layers of files."""
+"""Files of PX4Lockstep.jl, schema version 1, load unchanged, with their spellings, vectors and layers."""
 
 import pytest
 from spec_files import write
@@ -172,7 +172,7 @@ MISSION = """QGC WPL 110
 
 
 def files(folder):
-    """Write the files in their folders, and return the one that is asked for."""
+    """Write the files into their folders, and return the requested one."""
     write(folder, UORB, "specs/assets/aircraft/uorb.toml")
     write(folder, BASE, "specs/assets/aircraft/base.toml")
     write(folder, MISSION, "specs/assets/missions/field.waypoints")
@@ -180,7 +180,7 @@ def files(folder):
 
 
 def test_its_files_load_unchanged(tmp_path):
-    """Three layers, Greek keys, vectors of noise, integers for numbers, a library that is not there."""
+    """Three layers, Greek keys, vectors of noise, integers for floats, a library that does not exist."""
     spec = load_spec(files(tmp_path))
     assert spec.px4.uorb.subs[0].key == "actuator_motors"
     assert spec.px4.libpath == str(tmp_path / "build" / "libpx4_lockstep.dylib")
@@ -193,7 +193,7 @@ def test_its_files_load_unchanged(tmp_path):
 
 
 def test_its_files_fly(tmp_path):
-    """With the built-in autopilot; what is for real PX4 alone is said."""
+    """With the built-in autopilot, and warnings about options of real PX4."""
     flight = build(load_spec(files(tmp_path)))
     flight.simulation.run()
     assert any("MC_AIRMODE" in warning for warning in flight.warnings)
@@ -201,13 +201,13 @@ def test_its_files_fly(tmp_path):
 
 
 def test_its_files_are_the_same_when_resolved(tmp_path):
-    """Wherever the resolved file lies."""
+    """In any folder."""
     spec = load_spec(files(tmp_path))
     assert load_spec(write(tmp_path, to_toml(spec), "elsewhere/run/spec.toml")) == spec
 
 
 def test_its_tailsitter_loads_and_is_refused_when_built(tmp_path):
-    """MODELS.md: no motor of that kind can lift it, and the error names the largest thrust that can be reached."""
+    """MODELS.md: no motor of that kind can lift it; the error gives the maximum thrust."""
     text = """
 schema_version = 1
 [airframe]

@@ -1,4 +1,4 @@
-"""The aircraft and missions that ship: what they are, and that they fly."""
+"""The built-in aircraft and missions."""
 
 import numpy as np
 import pytest
@@ -12,15 +12,15 @@ from px4lockstep.spec.toml_text import to_toml
 FLYING = ("iris", "octa", "hex")
 
 
-def test_these_ship():
+def test_the_built_in_aircraft_and_missions_are_listed():
     """By name, in order."""
     assert list(shipped_aircraft()) == ["hex", "iris", "iris_long", "octa", "twin"]
     assert list(shipped_missions()) == ["long", "simple"]
 
 
 @pytest.mark.parametrize("name", shipped_aircraft())
-def test_the_resolved_file_is_the_same_again(name, tmp_path):
-    """And is complete: it is its own resolved file."""
+def test_the_resolved_file_resolves_to_itself(name, tmp_path):
+    """It is complete."""
     spec = load_spec(name)
     path = tmp_path / "resolved.toml"
     path.write_text(to_toml(spec), "utf-8")
@@ -31,7 +31,7 @@ def test_the_resolved_file_is_the_same_again(name, tmp_path):
 
 @pytest.mark.parametrize("name", FLYING)
 def test_a_mission_is_flown_to_its_end(name):
-    """Landed within 0.3 m of home, the spread of the Iris's wind and noise; highest at 12 m, within 0.3 m."""
+    """Landed within 0.3 m of home, the spread from wind and noise of the Iris; max altitude 12 m within 0.3 m."""
     flight = build(load_spec(name))
     assert flight.warnings == ()
     sim = flight.simulation.run()
@@ -43,7 +43,7 @@ def test_a_mission_is_flown_to_its_end(name):
 
 
 def test_the_long_mission_takes_twenty_minutes_and_lands():
-    """Within half a minute, with more than the low-battery warning's charge left."""
+    """Within half a minute, with a charge above the low-battery warning."""
     sim = build(load_spec("iris_long", {"timeline.dt_log_s": 0.1})).simulation.run()
     armed_s = sim.log["time_us"][sim.log["bus"]["autopilot"]["armed"] != 0] / 1e6
     assert sim.bus.autopilot.mission_finished
@@ -52,13 +52,13 @@ def test_the_long_mission_takes_twenty_minutes_and_lands():
     assert sim.log_state[-1, 2] == pytest.approx(0.0, abs=0.05)
 
 
-def test_missions_that_ship_lose_nothing_in_the_real_library():
-    """So that they can be flown by either autopilot."""
+def test_built_in_missions_are_complete_in_the_real_library():
+    """They can be flown by either autopilot."""
     for path in shipped_missions().values():
         assert load_mission(path).lost_by_library() == ()
 
 
 def test_the_twin_stands_on_its_tail():
-    """It is built; nothing arms it."""
+    """It can be built; it is never armed."""
     sim = build(load_spec("twin", {"timeline.t_end_s": 1.0})).simulation.run()
     assert sim.log_state[-1, 6:10] == pytest.approx([0.5**0.5, 0.0, 0.5**0.5, 0.0], abs=1e-9)

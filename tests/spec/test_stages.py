@@ -1,4 +1,4 @@
-"""Stages of keys: what a replay, a branch and a fork may change follows from them, for every key."""
+"""Stages of keys, which determine what a replay, a branch and a fork may change, for every key."""
 
 import pytest
 
@@ -15,7 +15,7 @@ KEYS = {
 }
 """All keys that hold a value."""
 
-# Version 0.1 had a list of prefixes in each of these modules. A key that none of them named was free.
+# Version 0.1 had a list of prefixes in each of these modules. A key that matched none of them was free.
 RECORDED = ("aircraft.", "px4.", "autopilot.", "scenario.", "estimator.", "sensors.", "environment.wind",
             "environment.dryden", "environment.gusts", "timeline.t_end_s", "timeline.dt_")  # fmt: skip
 NOT_RECORDED = ("timeline.dt_phys_s", "aircraft.name")
@@ -27,19 +27,19 @@ NOT_OF_THE_FLIGHT = ("run.", "px4.libpath", "px4.msg_dir", "px4.sitl.build_dir",
 
 
 def test_every_key_has_a_stage():
-    """A new key is never free by default."""
+    """A new key is never allowed to change by default."""
     assert len(KEYS) > 200
     assert [key for key in KEYS if stage_of(key, Spec) not in STAGES] == []
 
 
 def test_every_stage_has_a_key():
-    """Or it would be a word without use."""
+    """A stage without keys would be useless."""
     assert {stage_of(key, Spec) for key in KEYS} == set(STAGES)
 
 
 @pytest.mark.parametrize("key", KEYS, ids=".".join)
-def test_what_may_change_is_as_in_version_0_1(key):
-    """For every key that there was; one that is new since has a stage, and no place in this list."""
+def test_changeable_keys_are_those_of_version_0_1(key):
+    """For all keys of version 0.1; newer keys have a stage and are not in this list."""
     name, stage = ".".join(key), stage_at(key)
     assert stage.is_of_the_flight == (not name.startswith(NOT_OF_THE_FLIGHT))
     if stage.is_of_the_flight:
@@ -49,7 +49,7 @@ def test_what_may_change_is_as_in_version_0_1(key):
 
 
 def test_a_path_is_a_file_of_this_machine_or_the_mission():
-    """A recording keeps no path of the machine that it was flown on."""
+    """A recording contains no path of the machine that it was flown on."""
     paths = {key for key, field in KEYS.items() if (field.json_schema_extra or {}).get("path")}
     assert {stage_of(key, Spec) for key in paths} == {FILES, "mission"}
     for key, field in KEYS.items():

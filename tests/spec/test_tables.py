@@ -1,4 +1,4 @@
-"""Each table of an aircraft file: its keys, its defaults, its other spellings."""
+"""The tables of a spec file: keys, defaults, alternative spellings."""
 
 import math
 
@@ -10,7 +10,7 @@ from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
 
 
-def test_what_is_left_out_takes_values_for_any_multirotor(tmp_path):
+def test_defaults_suit_any_multirotor(tmp_path):
     """SPEC.md: no wind, truth, flat ground, RK45, direct actuators, 4 ms, 1 ms, 10 ms, one bus for everything."""
     spec = load_text(tmp_path, MINIMAL)
     assert spec.environment.wind == "none"
@@ -31,8 +31,8 @@ def test_what_is_left_out_takes_values_for_any_multirotor(tmp_path):
     assert spec.scenario.arm_time_s is None
 
 
-def test_a_mission_is_armed_for_and_started_unless_an_event_does_so(tmp_path):
-    """At 1 s and 2 s."""
+def test_a_mission_is_started_by_default_unless_an_event_does(tmp_path):
+    """Armed at 1 s and started at 2 s."""
     spec = load_text(tmp_path, MINIMAL + '[px4]\nmission_path = "simple"\n')
     assert (spec.scenario.arm_time_s, spec.scenario.mission_time_s) == (1.0, 2.0)
     event = '[[scenario.events]]\nat_s = 3.0\naction = "start_mission"\n'
@@ -92,7 +92,7 @@ TABLES = [
     ("text", "holds"), TABLES, ids=[text.splitlines()[0] + str(i) for i, (text, _) in enumerate(TABLES)]
 )
 def test_a_table_is_read(tmp_path, text, holds):
-    """One or two keys of each, with whole numbers where floats are wanted."""
+    """One or two keys of each table, with integers for floats."""
     assert holds(load_text(tmp_path, MINIMAL + text + "\n"))
 
 
@@ -107,19 +107,19 @@ ALIASES = [
     ("[plant.integrator]\n'rtol_ω' = 1e-7", lambda s: s.plant.integrator.rtol_omega, 1e-7),
     ("[plant.integrator]\n'atol_ω' = 1e-7", lambda s: s.plant.integrator.atol_omega, 1e-7),
     ("[plant.contact]\n'μ' = 0.3", lambda s: s.plant.contact.mu, 0.3),
-    ("[plant.contact]\n'\u00b5' = 0.4", lambda s: s.plant.contact.mu, 0.4),  # the sign for micro, as keyboards have it
+    ("[plant.contact]\n'\u00b5' = 0.4", lambda s: s.plant.contact.mu, 0.4),  # the micro sign of keyboards
     ("[airframe.x0]\n'ω_body' = [0.1, 0, 0]", lambda s: s.airframe.x0.omega_body, (0.1, 0.0, 0.0)),
 ]
 
 
 @pytest.mark.parametrize(("text", "value", "expected"), ALIASES, ids=[text.split("\n")[-1] for text, _, _ in ALIASES])
 def test_a_greek_key_is_the_same_as_its_plain_one(tmp_path, text, value, expected):
-    """As PX4Lockstep.jl spells them."""
+    """With the spelling of PX4Lockstep.jl."""
     assert value(load_text(tmp_path, MINIMAL + text + "\n")) == expected
 
 
 def test_every_alias_is_of_a_key_that_exists():
-    """And every form too."""
+    """And every form consists of existing keys."""
     for _, model, _ in all_tables(Spec):
         keys = keys_of(model)
         assert all(name in keys for name in model.aliases.values())
@@ -127,21 +127,21 @@ def test_every_alias_is_of_a_key_that_exists():
 
 
 def test_nine_numbers_are_three_rows(tmp_path):
-    """Of the inertia tensor."""
+    """For the inertia tensor."""
     text = MINIMAL.replace("inertia_diag_kgm2 = [0.03, 0.03, 0.06]", "inertia_kgm2 = [3, 1, 0, 1, 3, 0, 0, 0, 5]")
     spec = load_text(tmp_path, text)
     assert spec.airframe.inertia_kgm2 == ((3.0, 1.0, 0.0), (1.0, 3.0, 0.0), (0.0, 0.0, 5.0))
 
 
 def test_a_spec_is_frozen():
-    """It can't be changed after it was checked."""
+    """It can't be changed after validation."""
     spec = load_spec("iris")
     with pytest.raises(ValueError, match="frozen"):
         spec.airframe.mass_kg = 2.0
 
 
-def test_models_are_found_by_their_place():
-    """Tables, tables in arrays, and what is none."""
+def test_models_are_found_by_key_path():
+    """Tables, tables in arrays, and None for other keys."""
     assert model_at((), Spec) is Spec
     assert model_at(("power", "batteries", 0), Spec).__name__ == "Battery"
     assert model_at(("power", "batteries", 0, "soc0"), Spec) is None

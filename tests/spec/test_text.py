@@ -1,4 +1,4 @@
-"""The resolved file, the JSON schema and the reference in the documents."""
+"""The resolved file, the JSON schema and the generated reference."""
 
 import json
 import re
@@ -21,8 +21,8 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "spec.md"
 reference = runpy.run_path(str(PAGE.parents[2] / "tools" / "spec_reference.py"))["reference"]
 
 
-def test_everything_comes_back_from_the_resolved_file(tmp_path):
-    """Events, gusts, parameters, servos, infinity, odd strings, the largest seed, paths, a choice of columns."""
+def test_the_resolved_file_loads_to_an_equal_spec(tmp_path):
+    """Events, gusts, parameters, servos, infinity, odd strings, the largest seed, paths, selected columns."""
     text = r"""
 [aircraft]
 name = "a \"b\" \\ \u007f é"
@@ -67,7 +67,7 @@ log_csv = "log.csv"
 
 
 def test_the_resolved_file_has_every_key():
-    """But those that have no value; arrays of tables that are empty are comments."""
+    """Except keys without a value; empty arrays of tables are comments."""
     text = to_toml(load_spec("iris"))
     data = tomllib.loads(text)
     for name, model, is_array in all_tables(Spec):
@@ -75,7 +75,7 @@ def test_the_resolved_file_has_every_key():
         for part in name.split(".") if name else []:
             inner = table.get(part, {})
             table = (inner or [{}])[0] if isinstance(inner, list) else inner
-        if table or not ("events" in name or is_array or name == "px4.sitl.sensors.airspeed"):  # none is left out
+        if table or not ("events" in name or is_array or name == "px4.sitl.sensors.airspeed"):  # none is omitted
             for key, field in keys_of(model).items():
                 inner_name = f"{name}.{key}" if name else key
                 if table_of(field)[1] and key not in table:
@@ -86,7 +86,7 @@ def test_the_resolved_file_has_every_key():
 
 @pytest.mark.parametrize("name", shipped_aircraft())
 def test_events_can_be_added_to_the_resolved_file(name, tmp_path):
-    """And gusts, and whatever else is an array of tables that may be empty."""
+    """And gusts, and all other arrays of tables that may be empty."""
     more = (
         '[[scenario.events]]\nat_s = 1.0\naction = "land"\n'
         "[[environment.gusts]]\nstart_s = 1\nend_s = 2\nvel_ned = [1, 0, 0]\n"
@@ -100,13 +100,13 @@ def test_events_can_be_added_to_the_resolved_file(name, tmp_path):
 
 
 def test_two_specs_differ_if_any_value_does():
-    """Wherever they came from."""
+    """Sources are ignored."""
     assert load_spec("iris") == load_spec("iris")
     assert load_spec("iris") != load_spec("iris", {"aircraft.seed": 2})
 
 
 def test_the_schema_is_json_and_describes_every_key():
-    """With titles, descriptions, other spellings, and what is not known refused."""
+    """With titles, descriptions and aliases; unknown keys are rejected."""
     schema = json.loads(json.dumps(json_schema()))
     assert schema["title"] == "px4lockstep spec file"
     assert schema["properties"]["extends"]["items"] == {"type": "string"}
@@ -125,7 +125,7 @@ def test_the_schema_is_json_and_describes_every_key():
     assert "#/$defs/Integrator" in plant
 
 
-def test_the_documents_have_the_reference():
+def test_the_docs_contain_the_current_reference():
     """`tools/spec_reference.py` writes it."""
     text = PAGE.read_text("utf-8")
     assert reference() in text
@@ -137,19 +137,19 @@ def test_the_documents_have_the_reference():
 
 
 @pytest.mark.parametrize("key", ["[airframe.propulsion]", "`mass_kg` | number, ≥ 1e-12, ≤ 10,000 | **required** | kg"])
-def test_the_reference_says_type_unit_and_default(key):
+def test_the_reference_gives_type_unit_and_default(key):
     """In a row for each key."""
     assert key in reference()
 
 
-def test_the_example_of_the_documents_loads(tmp_path):
+def test_the_example_in_the_docs_loads(tmp_path):
     """The first TOML block."""
     block = re.search(r"```toml\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)[1]
     assert load_text(tmp_path, block).environment.gusts[0].end_s == 22.5
 
 
 def test_help_does_not_load_specs(python):
-    """Nor pydantic's models: the command line answers at once."""
+    """Nor the pydantic models, so that the command line responds at once."""
     code = (
         "import sys\nsys.argv = ['px4lockstep', '--help']\nfrom px4lockstep.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
@@ -158,8 +158,8 @@ def test_help_does_not_load_specs(python):
     python("-c", code)
 
 
-def test_a_spec_is_made_of_texts_alone(tmp_path, monkeypatch):
-    """Spec and mission; a path of the mission is one of those that came with it."""
+def test_a_spec_is_parsed_from_texts_only(tmp_path, monkeypatch):
+    """From the texts of spec and mission; the mission path must be one of the given texts."""
     spec = load_spec("iris")
     text = to_toml(spec).replace('mission_path = "simple"', 'mission_path = "mine.waypoints"')
     monkeypatch.chdir(tmp_path)
@@ -177,8 +177,8 @@ def test_a_spec_is_made_of_texts_alone(tmp_path, monkeypatch):
         )
 
 
-def test_a_changed_spec_is_checked_and_keeps_the_rest():
-    """The places of errors too."""
+def test_a_changed_spec_is_validated_and_keeps_the_rest():
+    """Also the sources of its values."""
     spec = load_spec("iris", {"aircraft.seed": 3})
     changed = change_spec(spec, {"environment.wind": "none"}, ["home.alt_msl_m=5"])
     assert changed == load_spec("iris", {"aircraft.seed": 3, "environment.wind": "none", "home.alt_msl_m": 5})

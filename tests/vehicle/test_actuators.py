@@ -1,4 +1,4 @@
-"""Actuators of motors and servos: step responses through the loop against closed forms, limits, the projection."""
+"""Actuators of motors and servos: step responses through the loop against closed forms, limits, projection."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ SECOND = ActuatorDynamics("second_order", omega_n=20.0, zeta=0.5)
 
 
 def flown(motor=None, servo=None, motors=1.0, servos=0.0, **options):
-    """Fly the Iris with four servos for 1 s after a step at time 0; return the log's times and states by group."""
+    """Fly the Iris with four servos for 1 s after a step at time 0; return log times and states by group."""
     aircraft = iris(
         motor_actuator=motor or ActuatorDynamics(),
         servo_actuator=servo or ActuatorDynamics(),
@@ -37,7 +37,7 @@ def second_order_step(t, omega_n, zeta):
 
 @pytest.mark.parametrize("integrator", ["RK4", "RK45"])
 def test_a_first_order_motor_follows_the_exponential(integrator):
-    """1 − e^(−t/τ), τ 0.1 s at steps of 10 ms: below 1e-4 as the seeds ask; RK4's own (h/τ)⁴/120 is 1e-6."""
+    """1 − e^(−t/τ), τ = 0.1 s at steps of 10 ms: below the required 1e-4; the error (h/τ)⁴/120 of RK4 is 1e-6."""
     _, t, state = flown(FIRST, integrator=integrator)
     assert state["act"].shape[1] == 4
     assert np.abs(state["act"] - (1.0 - np.exp(-t / 0.1))[:, None]).max() < 1e-6
@@ -51,7 +51,7 @@ def test_a_first_order_servo_follows_the_exponential_on_both_sides():
 
 
 def test_a_second_order_motor_follows_its_closed_form():
-    """Half a unit step, overshoot and all, below 1e-4 at 10 ms: RK4's (ωn h)⁴/120 is 1.3e-5. Rates within ωn of it."""
+    """Half a unit step with overshoot, below 1e-4 at 10 ms: RK4's (ωn h)⁴/120 is 1.3e-5. Rates within ωn times that."""
     _, t, state = flown(SECOND, motors=0.5)
     expected = 0.5 * second_order_step(t, 20.0, 0.5)
     assert expected.max() > 0.55
@@ -63,7 +63,7 @@ def test_a_second_order_motor_follows_its_closed_form():
 
 
 def test_a_second_order_servo_follows_its_closed_form():
-    """Beside first-order motors, whose states come first: −0.5 of the step within 1e-4."""
+    """With first-order motors, whose states come first: −0.5 of the step within 1e-4."""
     _, t, state = flown(FIRST, SECOND, servos=-0.5)
     assert state["act"].shape[1] == 8
     assert state["actdot"].shape[1] == 4
@@ -72,7 +72,7 @@ def test_a_second_order_servo_follows_its_closed_form():
 
 
 def test_a_rate_limit_makes_a_ramp():
-    """2 /s on a way that would ask for 12 /s: after the first 0.02 s y grows by 0.02 per 10 ms to 1e-12, |ẏ| ≤ 2."""
+    """2 /s where 12 /s is demanded: after the first 0.02 s, y grows by 0.02 per 10 ms to 1e-12, and |ẏ| ≤ 2."""
     limited = ActuatorDynamics("second_order", omega_n=30.0, zeta=1.0, rate_limit=2.0)
     _, t, state = flown(limited)
     ramp = (t > 0.02) & (t < 0.3)
@@ -90,8 +90,8 @@ def test_at_the_rate_limit_the_acceleration_into_it_is_zero():
     assert probe.derivative("act").tolist() == [2.0, -2.0, 2.0, 2.0]
 
 
-def test_an_output_that_overshoots_its_range_is_put_back_and_counted():
-    """ζ = 0.2 would reach 1.5: y stays within [0, 1] in every row, and the projection's count says that it acted."""
+def test_an_output_out_of_range_is_limited_and_counted():
+    """ζ = 0.2 would reach 1.5: y stays within [0, 1] in every row, and the projection counts its changes."""
     sim, _, state = flown(ActuatorDynamics("second_order", omega_n=20.0, zeta=0.2))
     assert state["act"].max() == 1.0
     assert state["act"].min() >= 0.0
@@ -100,8 +100,8 @@ def test_an_output_that_overshoots_its_range_is_put_back_and_counted():
     assert calm.statistics.projected_states == 0
 
 
-def test_the_projection_knows_each_channels_range():
-    """Motors [0, 1], servos [−1, 1], rates within their limit; a clamped output stops. Each is counted once."""
+def test_the_projection_limits_each_channel_to_its_range():
+    """Motors [0, 1], servos [−1, 1], rates within their limit; a limited output stops. Each is counted once."""
     aircraft = iris(
         motor_actuator=ActuatorDynamics("second_order", rate_limit=3.0),
         servo_actuator=ActuatorDynamics("second_order", rate_limit=4.0),
@@ -114,22 +114,22 @@ def test_the_projection_knows_each_channels_range():
     assert probe.project() == 0
 
 
-def test_direct_motors_are_their_commands():
-    """No state, and the duty of the outputs is the command, to the bit."""
+def test_direct_motors_apply_their_commands():
+    """They have no state, and the output duty is bit-identical to the command."""
     probe = Probe(iris(), motors=(0.1, 0.25, 0.7, 1.0))
     assert len(probe["act"]) == len(probe["actdot"]) == 0
     assert probe.outputs()["rotor_duty"][:4].tolist() == [0.1, 0.25, 0.7, 1.0]
 
 
 def test_a_lagging_motor_drives_its_esc_by_its_output():
-    """Not by the command: duty is the state, the command moves the state."""
+    """Not by the command: the duty is the state, and the command drives the state."""
     probe = Probe(iris(motor_actuator=FIRST), motors=1.0, act=(0.0, 0.01, 0.3, 0.8))
     assert probe.outputs()["rotor_duty"][:4].tolist() == [0.0, 0.0, 0.3, 0.8]
     assert probe.derivative("act") == pytest.approx([10.0, 9.9, 7.0, 2.0], rel=1e-14)
 
 
-def test_channels_say_which_command_drives_which_rotor():
-    """Rotor i takes the command of its channel, with and without a lag; unmapped commands do nothing."""
+def test_channels_map_commands_to_rotors():
+    """Rotor i uses the command of its channel, with and without a lag; unmapped commands have no effect."""
     channels = (3, 12, 1, 6)
     rotors = tuple(Rotor(r.pos_body_m, r.direction, channel=c) for r, c in zip(iris().rotors, channels, strict=True))
     commands = np.linspace(0.1, 0.65, 12)
@@ -143,7 +143,7 @@ def test_channels_say_which_command_drives_which_rotor():
 
 
 def test_the_integrators_agree_on_an_actuator_at_its_limit():
-    """RK45 with default tolerances against RK4 at 0.1 ms, with rate limit and clamp: within 1e-4, set by the kinks."""
+    """RK45 with default tolerances against RK4 at 0.1 ms, with rate limit and clamp: within 1e-4, due to the kinks."""
     kind = ActuatorDynamics("second_order", omega_n=40.0, zeta=0.4, rate_limit=6.0)
     _, _, fine = flown(kind, integrator="RK4", step_us=100)
     _, _, adaptive = flown(kind, integrator=Integrator("RK45"), step_us=None)

@@ -1,4 +1,4 @@
-"""Aircraft and their parts as a user gives them: layout of the state, and what is refused."""
+"""Aircraft and their parts as given by a user: layout of the state, and invalid input."""
 
 import math
 
@@ -84,14 +84,14 @@ BAD_AIRCRAFT = {
 
 
 def overrides(part, values):
-    """Return the keys of a spec file for some values of a part."""
+    """Return the spec keys of some values of a part."""
     where = part.where.replace("batteries", "batteries[0]")
     return {f"{where}.{name}": value for name, value in values.items()}
 
 
 @pytest.mark.parametrize(("part", "values", "words"), BAD_PARTS.values(), ids=BAD_PARTS)
-def test_a_bad_part_is_refused_in_the_same_words_from_python_and_from_a_file(part, values, words):
-    """With the key, the value and what is allowed; the file adds the number of the battery."""
+def test_python_and_files_give_the_same_errors(part, values, words):
+    """With the key, the value and what is allowed; the file adds the index of the battery."""
     with pytest.raises(InputError) as made:
         part(**values)
     with pytest.raises(InputError) as loaded:
@@ -104,13 +104,13 @@ def test_a_bad_part_is_refused_in_the_same_words_from_python_and_from_a_file(par
 
 
 @pytest.mark.parametrize(("changes", "message"), BAD_AIRCRAFT.values(), ids=BAD_AIRCRAFT)
-def test_parts_that_do_not_fit_together_are_refused(changes, message):
-    """`InputError`, with what is allowed."""
+def test_inconsistent_parts_are_rejected(changes, message):
+    """With an `InputError` that says what is allowed."""
     with pytest.raises(InputError, match=message):
         iris(**changes)
 
 
-def test_all_that_does_not_fit_together_is_said_at_once():
+def test_all_inconsistencies_are_reported_together():
     """With the key of the first."""
     buses = (PowerBus((0,), (0, 1, 2)),)
     with pytest.raises(InputError) as caught:
@@ -120,13 +120,13 @@ def test_all_that_does_not_fit_together_is_said_at_once():
 
 
 def test_an_aircraft_needs_inertia_in_one_form():
-    """As a file does."""
+    """In Python as in a file."""
     with pytest.raises(InputError, match=r"airframe\.inertia_diag_kgm2 is missing; give it or airframe\."):
         Airframe(mass_kg=1.0, rotor_pos_body_m=[HERE])
 
 
-def test_what_is_left_out_is_filled_in():
-    """Axes, signs, attitude, motors, names and one bus; an aircraft made in Python has them as a loaded one."""
+def test_omitted_values_are_filled_in():
+    """Axes, signs, attitude, motors, names and one bus, in Python as in a loaded file."""
     made = Aircraft(Airframe(mass_kg=1.0, inertia_diag_kgm2=(0.1, 0.1, 0.1), rotor_pos_body_m=[HERE] * 3))
     assert [rotor.direction for rotor in made.rotors] == [1, -1, 1]
     assert {rotor.axis_body for rotor in made.rotors} == {(0.0, 0.0, 1.0)}
@@ -136,8 +136,8 @@ def test_what_is_left_out_is_filled_in():
     assert made.initial_state()[6:10].tolist() == [1.0, 0.0, 0.0, 0.0]
 
 
-def test_numbers_beyond_computing_are_refused_when_they_are_given():
-    """With the table that they are in, and not only by a flight that is not finite."""
+def test_values_that_overflow_are_rejected_at_creation():
+    """With their table, not only by a flight that becomes non-finite."""
     for make, where in (
         (lambda: Battery(capacity_ah=5e-324), "power.batteries"),
         (lambda: Battery(r1=1e-200, c1=1e-200), "power.batteries"),
@@ -149,8 +149,8 @@ def test_numbers_beyond_computing_are_refused_when_they_are_given():
         assert str(caught.value).startswith(where)
 
 
-def test_the_state_holds_only_what_the_aircraft_has():
-    """Direct actuators, ideal or not: 13 + rotors + 2 per battery; a lag adds 1 per channel, a second order 2."""
+def test_the_state_has_only_the_groups_that_are_needed():
+    """13 + rotors + 2 per battery with direct actuators; a lag adds 1 per channel, second order 2."""
     assert dict(iris().groups) == {
         "pos": 3, "vel": 3, "att": 4, "omega": 3, "act": 0, "actdot": 0, "rotor": 4, "soc": 1, "v1": 1
     }  # fmt: skip
@@ -164,7 +164,7 @@ def test_the_state_holds_only_what_the_aircraft_has():
 
 
 def test_the_largest_aircraft_fits():
-    """12 rotors, 8 servos, all of second order, 4 batteries: 73 of the 80 places, finite everywhere."""
+    """12 rotors, 8 servos, all of second order, 4 batteries: 73 of the 80 states, all finite."""
     second = ActuatorDynamics("second_order")
     giant = octa(
         rotors=tuple(Rotor((0.1 * i, 0.0, 0.0), 1) for i in range(12)),
@@ -180,8 +180,8 @@ def test_the_largest_aircraft_fits():
     assert probe.outputs()["bus_voltage_v"].min() > 9.0
 
 
-def test_the_initial_state_is_what_was_given():
-    """Position, velocity, attitude normalized, rates, charge and polarization; actuators and rotors at rest."""
+def test_the_initial_state_has_the_given_values():
+    """Position, velocity, normalized attitude, rates, charge and polarization; actuators and rotors at rest."""
     aircraft = iris(
         pos_ned=(1.0, 2.0, 3.0),
         vel_ned=(4.0, 5.0, 6.0),
@@ -202,8 +202,8 @@ def test_an_axis_is_normalized():
     assert np.linalg.norm(rotor.axis_body) == pytest.approx(1.0, abs=2e-16)
 
 
-def test_a_batch_of_aircraft_is_one_compilation():
-    """From 1 to 12 rotors, 1 to 4 batteries and buses, all kinds: the driver of these tests has one compiled form."""
+def test_all_aircraft_share_one_compilation():
+    """1 to 12 rotors, 1 to 4 batteries and buses, all kinds: the test driver is compiled once."""
     for rotors in (1, 5, 12):
         for batteries in (1, 4):
             one = octa(
@@ -216,8 +216,8 @@ def test_a_batch_of_aircraft_is_one_compilation():
     assert len(getattr(evaluate, "overloads", [evaluate])) == 1
 
 
-def test_time_constants_name_what_a_step_should_be_short_against():
-    """By hand: τ of a lag, 1 / ωn, J / (b + Kt Ke / R + 2 kQ ρ ω), the faster root of m s² + c s + k for contact."""
+def test_time_constants_match_hand_calculations():
+    """τ of a lag, 1 / ωn, J / (b + Kt Ke / R + 2 kQ ρ ω), the faster root of m s² + c s + k for contact."""
     aircraft = iris(
         motor_actuator=ActuatorDynamics("first_order", tau_s=0.03),
         servo_actuator=ActuatorDynamics("second_order", omega_n=80.0),
@@ -225,7 +225,7 @@ def test_time_constants_name_what_a_step_should_be_short_against():
     constants = aircraft.time_constants_s()
     ke = 60.0 / (2.0 * np.pi * 920.0)
     assert constants["motor actuators"] == 0.03
-    assert constants["servo actuators"] == math.inf  # none is mapped
+    assert constants["servo actuators"] == math.inf  # no servo is mapped
     thrust = 1.5 * 9.80665 / 4
     kt = aircraft.propulsion.thrust_constant(thrust)
     propeller = 2.0 * 0.05 * kt * 1.225 * np.sqrt(thrust / (kt * 1.225))
@@ -235,8 +235,8 @@ def test_time_constants_name_what_a_step_should_be_short_against():
     assert iris(contact=Contact("no_contact")).time_constants_s()["contact"] == math.inf
 
 
-def test_motors_that_are_calibrated_to_another_mass_stay_when_the_aircraft_is_heavier():
-    """Left out, a heavier aircraft has stronger motors."""
+def test_a_calibration_mass_fixes_the_motors():
+    """Without it, a heavier aircraft has stronger motors."""
 
     def thrust_constant(mass_kg, calibration_mass_kg):
         plant = np.zeros(1, PLANT)

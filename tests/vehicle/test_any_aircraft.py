@@ -1,4 +1,4 @@
-"""Any aircraft: 1 to 12 rotors that point anywhere, 1 to 4 batteries and buses, all kinds of everything."""
+"""Random aircraft: 1 to 12 rotors in any direction, 1 to 4 batteries and buses, all models."""
 
 from dataclasses import replace
 
@@ -20,14 +20,14 @@ repeatable = settings(deadline=None, derandomize=True, max_examples=150)  # the 
 
 
 def split(draw, items, parts):
-    """Deal items to parts, at least one each if there are enough."""
+    """Distribute items to parts, at least one each if there are enough."""
     owner = [i if i < parts else draw(st.integers(0, parts - 1)) for i in range(items)]
     return [tuple(i for i in range(items) if owner[i] == part) for part in range(parts)]
 
 
 @st.composite
 def any_aircraft(draw):
-    """Return an aircraft of any size, kind and layout, with plausible numbers."""
+    """Return an aircraft of random size, models and layout, with plausible values."""
     number = st.floats(-0.5, 0.5)
     n_rotors = draw(st.integers(1, 12))
     n_batteries = draw(st.integers(1, 4))
@@ -82,7 +82,7 @@ def any_aircraft(draw):
 
 
 def fill(batch, aircraft, seed):
-    """Fill a batch with states and inputs in their legal ranges, their corners among them."""
+    """Fill a batch with states and inputs within their ranges, including the corners."""
     rng = np.random.default_rng(seed)
     shape = (CASES, 80)
     batch.x[:] = 0.0
@@ -129,8 +129,8 @@ def reachable(aircraft):
 
 @repeatable
 @given(any_aircraft(), st.integers(0, 2**32))
-def test_no_legal_aircraft_and_input_gives_a_derivative_that_is_not_finite(aircraft, seed):
-    """Nor outputs; and the projection leaves a legal state alone but for its actuators' rates."""
+def test_valid_aircraft_and_inputs_give_finite_derivatives(aircraft, seed):
+    """And finite outputs; the projection changes nothing in a valid state except rates of actuators."""
     assume(reachable(aircraft))
     batch = Batch([aircraft], CASES)
     fill(batch, aircraft, seed)
@@ -146,15 +146,15 @@ def test_no_legal_aircraft_and_input_gives_a_derivative_that_is_not_finite(aircr
 @repeatable
 @given(any_aircraft(), st.integers(0, 2**32))
 def test_the_order_of_rotors_does_not_matter(aircraft, seed):
-    """Permuted rotors: thrust, torque and duty permuted to the bit; what contains sums (volts, slopes) to 1e-12.
+    """Permuted rotors: thrust, torque and duty are permuted bit-identically; sums (voltages, slopes) agree to 1e-12.
 
-    The tolerance is relative to the largest number of each group: a sum of terms that cancel has no better one.
+    The tolerance is relative to the largest value of each group, because the terms of the sums cancel.
     """
     assume(reachable(aircraft))
     n = len(aircraft.rotors)
     order = np.random.default_rng(seed).permutation(n)
     place = np.argsort(order)
-    axes = aircraft.airframe.rotor_axis_body_m  # as they were given: to normalize them twice may move their last bit
+    axes = aircraft.airframe.rotor_axis_body_m  # as given: normalizing twice may change the last bit
     permuted = aircraft_of(
         aircraft,
         rotors=tuple(replace(aircraft.rotors[i], axis_body=axes[i]) for i in order),

@@ -1,4 +1,4 @@
-"""Batteries: voltage curve, charge, the RC pair, warnings; a step of load in closed form."""
+"""Batteries: voltage curve, charge, RC pair, warnings, and a load step in closed form."""
 
 import functools
 
@@ -23,15 +23,15 @@ HEAVY = {
 
 
 def voltages(battery, soc, v1=0.0):
-    """Return the open bus voltage at states of charge."""
+    """Return the open-circuit bus voltage at states of charge."""
     batch = Batch([iris(batteries=(battery,))], len(soc))
     batch.x[:, 17] = soc
     batch.x[:, 18] = v1
     return batch.evaluate().outputs["bus_voltage_v"][:, 0]
 
 
-def test_the_curve_is_interpolated_between_its_points_and_held_beyond():
-    """NumPy's interp to 1e-14; at the points themselves and beyond the ends exactly."""
+def test_the_curve_is_interpolated_and_held_outside():
+    """NumPy's interp to 1e-14; exact at the points and outside."""
     battery = Battery(**CURVE)
     soc = np.linspace(-0.2, 1.2, 1401)
     assert voltages(battery, soc) == pytest.approx(np.interp(soc, CURVE["ocv_soc"], CURVE["ocv_v"]), rel=1e-14)
@@ -45,8 +45,8 @@ def test_the_curve_never_falls():
     assert np.diff(voltages(Battery(**CURVE), np.linspace(0.0, 1.0, 10_000))).min() >= 0.0
 
 
-def test_a_curve_may_be_one_point_or_sixteen():
-    """One: constant. Sixteen, the most: NumPy's interp to 1e-14."""
+def test_a_curve_may_have_one_to_sixteen_points():
+    """One point: constant. Sixteen, the maximum: NumPy's interp to 1e-14."""
     assert voltages(Battery(ocv_soc=(0.5,), ocv_v=(11.1,)), (0.0, 0.5, 1.0)).tolist() == [11.1] * 3
     points = tuple((np.arange(16) / 15.0).tolist())
     volts = tuple((10.0 + np.arange(16) ** 1.5 / 20.0).tolist())
@@ -56,14 +56,14 @@ def test_a_curve_may_be_one_point_or_sixteen():
     )
 
 
-def test_polarization_lowers_the_voltage_down_to_the_floor():
-    """OCV − V1 exactly as subtracted, then V_min = 9.9 whatever the rest."""
+def test_polarization_lowers_the_voltage_down_to_the_minimum():
+    """Exactly OCV − V1, limited to V_min = 9.9."""
     assert voltages(Battery(), (1.0,), 0.3)[0] == pytest.approx(12.3, rel=1e-15)
     assert voltages(Battery(), (1.0,), 4.0)[0] == 9.9
 
 
 def test_warnings_follow_the_remaining_charge():
-    """Below each threshold, not at it, as PX4 does: 0.15, 0.10, 0.05 → 1, 2, 3."""
+    """Below each threshold, not at it, as in PX4: 0.15, 0.10, 0.05 → 1, 2, 3."""
     just_below = [float(np.nextafter(value, 0.0)) for value in (0.15, 0.10, 0.05)]
     soc = [1.0, 0.15, just_below[0], 0.10, just_below[1], 0.05, just_below[2], 0.0]
     batch = Batch([iris()], len(soc))
@@ -73,14 +73,14 @@ def test_warnings_follow_the_remaining_charge():
     assert status["remaining"].tolist() == soc
 
 
-def test_warning_thresholds_are_the_batterys_own():
-    """Half empty is an emergency if the battery says so."""
+def test_each_battery_has_its_own_warning_thresholds():
+    """A half-empty battery is an emergency if so configured."""
     picky = Battery(low_thr=0.9, crit_thr=0.7, emerg_thr=0.6)
     assert Probe(iris(batteries=(picky,)), soc=0.5).outputs()["battery"][0]["warning"] == 3
 
 
 @pytest.mark.parametrize("v1_0", [0.0, 0.4])
-def test_a_step_of_load_is_the_closed_form(v1_0):
+def test_a_load_step_matches_the_closed_form(v1_0):
     """5 A from the start, RK4 at 10 ms for 100 s.
 
     V1 = V1(0) e^(−t/τ) + I R1 (1 − e^(−t/τ)), τ = R1 C1 = 20 s;  SOC = 1 − I t / Q;  V = OCV(SOC) − V1 − R0 I
@@ -101,8 +101,8 @@ def test_a_step_of_load_is_the_closed_form(v1_0):
     assert outputs["battery"]["voltage_v"][:, 0].tolist() == outputs["bus_voltage_v"][:, 0].tolist()
 
 
-def test_five_amperes_empty_five_ampere_hours_in_an_hour():
-    """SOC falls by 1 in 3600 s, within 1e-6; then it stays at exactly 0 while V1 and the current go on."""
+def test_5_a_empty_5_ah_in_one_hour():
+    """SOC falls by 1 in 3600 s, within 1e-6; then it stays at exactly 0 while V1 and the current continue."""
     sim = fly(iris(**HEAVY), 3700.0, motors=lambda time_us: 0.5, step_us=100_000, log_us=100_000_000)
     soc = sim.log_state[:, 17]
     assert soc[36] == pytest.approx(0.0, abs=1e-6)
@@ -126,7 +126,7 @@ def test_an_ideal_battery_keeps_its_voltage_and_counts_its_charge():
 
 
 def test_an_empty_battery_gives_no_charge_and_can_be_charged():
-    """The rate is -I / Q; at 0 and below a load takes nothing more, and the polarization goes on."""
+    """The rate is -I / Q; at 0 and below, a load removes no more charge, and the polarization continues."""
     rec = np.zeros(1, BATTERY)
     Battery(capacity_ah=2.0).write(rec[0], 0, 1.0)
     rates = functools.partial(interpreted(charge_rates), view(rec, writable=True))

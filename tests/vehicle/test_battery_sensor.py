@@ -1,4 +1,4 @@
-"""What the autopilot is told of the battery: lag, noise, delay, and when it is sampled."""
+"""The battery status that the autopilot receives: lag, noise, delay and sampling time."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ TICK_US = 4_000
 
 
 class Step:
-    """Motors off, then on from a given tick; keeps what it was told."""
+    """Motors off, then on from a given tick; stores its inputs."""
 
     def __init__(self, from_us=40_000):
         self.from_us = from_us
@@ -37,8 +37,8 @@ def fly(end_us=200_000, seed=1, **battery):
     return np.array(autopilot.told), np.array(autopilot.true)
 
 
-def test_without_lag_noise_or_delay_it_is_the_truth_at_the_same_boundary():
-    """From the state and the command held until then: the sag of a command shows at the tick after it."""
+def test_without_errors_the_sensor_reports_the_truth():
+    """Of the same boundary, with the command held until then: the sag of a command shows one tick later."""
     told, true = fly()
     assert told.tolist() == true.tolist()
     assert (true[:11, 1] == 0.0).all()  # the command of tick 10 is given after its sample
@@ -58,8 +58,8 @@ def test_the_lag_is_first_order_and_exact():
 
 
 @pytest.mark.parametrize("ticks", [1, 3, 64])
-def test_the_delay_is_whole_ticks_exactly(ticks):
-    """Bit for bit the sample of that many ticks before; the current one until there is one that old."""
+def test_the_delay_is_a_whole_number_of_ticks(ticks):
+    """Bit-identical to the sample of that many ticks before; at first the current sample."""
     told, true = fly(end_us=TICK_US * 100, sense_delay_s=ticks * TICK_US / 1e6)
     assert told[ticks:].tolist() == true[:-ticks].tolist()
     assert told[:ticks].tolist() == true[:ticks].tolist()
@@ -79,8 +79,8 @@ def test_the_noise_has_its_sigma_and_its_seed():
     assert other[5, 0] != told[5, 0]
 
 
-def test_charge_and_warning_come_along():
-    """An almost empty battery: the warning rises from low to emergency at the file's thresholds."""
+def test_charge_and_warning_are_reported():
+    """An almost empty battery: the warning rises from low to emergency at the thresholds of the file."""
     told, _true = fly(end_us=4_000_000, soc0=0.151, capacity_ah=0.05, low_thr=0.15, crit_thr=0.1, emerg_thr=0.05)
     for remaining, warning in told[:, 2:]:
         assert warning == sum(remaining < threshold for threshold in (0.15, 0.1, 0.05))
@@ -96,13 +96,13 @@ def test_charge_and_warning_come_along():
     ],
 )
 def test_a_delay_that_is_not_whole_ticks_is_an_error(delay_s, message):
-    """With what to use instead."""
+    """The message suggests valid delays."""
     with pytest.raises(InputError, match=message):
         fly(sense_delay_s=delay_s)
 
 
 class Keep:
-    """An estimator that keeps what it sees of the battery."""
+    """Estimator that stores the battery status it sees."""
 
     def __init__(self):
         self.seen = []
@@ -111,8 +111,8 @@ class Keep:
         self.seen.append((inputs.bus.battery[0].voltage_v, inputs.bus.outputs.bus_voltage_v[0]))
 
 
-def test_in_a_replay_the_sensor_runs_if_something_looks_and_else_says_that_it_did_not():
-    """With an estimator the values are those of the live run; without one NaN, not a zero that looks like data."""
+def test_in_a_replay_the_sensor_runs_only_if_it_is_used():
+    """With an estimator, the values are those of the live run; without one NaN, not a zero that looks like data."""
     aircraft = iris(batteries=(Battery(sense_tau_s=0.05, sense_voltage_sigma_v=0.1),), contact=Contact("no_contact"))
     timeline = Timeline(200_000, autopilot=Periodic(TICK_US), log=Periodic(50_000))
     live, again = Keep(), Keep()
@@ -126,8 +126,8 @@ def test_in_a_replay_the_sensor_runs_if_something_looks_and_else_says_that_it_di
     assert unwatched.log["bus"]["outputs"].tobytes() == flown.log["bus"]["outputs"].tobytes()
 
 
-def test_each_battery_has_noise_of_its_own():
-    """Three equal batteries, which give the same: what is measured differs by independent noise."""
+def test_each_battery_has_independent_noise():
+    """Three equal batteries with equal true values: the measurements differ by independent noise."""
     told = []
 
     class Watch:

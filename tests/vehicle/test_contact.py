@@ -1,7 +1,7 @@
-"""Contact with the ground: forces by hand, drops, tipping, sliding, and energy.
+"""Ground contact: forces by hand calculation, drops, tipping, sliding, and energy.
 
 The legs of these tests are four feet 0.1 m below the centre of mass, 0.3 m apart, and above them four points where the
-arms end, so that a vehicle which falls over lies on something.
+arms end, so that a vehicle that falls over comes to rest on them.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ INTEGRATORS = [("RK4", 1_000), ("RK45", None)]
 
 
 def resting_iris(contact, **changes):
-    """The Iris without drag and damping, so that the ground alone takes energy."""
+    """Return the Iris without drag and damping, so that only the ground dissipates energy."""
     return iris(contact=contact, linear_drag=0.0, angular_damping=(0.0, 0.0, 0.0), **changes)
 
 
@@ -34,7 +34,7 @@ def rolled(angle_deg):
 
 
 def depths(contact, states):
-    """Return how deep each point is in the ground, rows × points."""
+    """Return the depth of each point in the ground, rows × points."""
     points = np.array(contact.points_body_m if contact.kind == "legs" else [(0.0, 0.0, 0.0)])
     w, x, y, z = states[:, 6:10].T
     # The third row of the rotation matrix: down as seen from each body axis.
@@ -43,7 +43,7 @@ def depths(contact, states):
 
 
 def energy(aircraft, states):
-    """Return kinetic energy, height and compressed springs [J] of each row."""
+    """Return kinetic, potential and spring energy [J] of each row."""
     rates, inertia = states[:, 10:13], np.array(aircraft.airframe.inertia)
     kinetic = 0.5 * MASS * np.sum(states[:, 3:6] ** 2, axis=1) + 0.5 * np.sum(rates @ inertia * rates, axis=1)
     c = aircraft.contact
@@ -67,7 +67,7 @@ def test_flat_ground_pushes_up_and_against_sliding():
 
 @pytest.mark.parametrize("contact", [Contact(), LEGS], ids=["flat ground", "legs"])
 def test_the_ground_does_not_pull(contact):
-    """Rising out of it, the spring acts and the damper does not; at z = 0 and above there is nothing."""
+    """When rising, the spring acts and the damper does not; at z = 0 and above there is no force."""
     height = 0.1 if contact.kind == "legs" else 0.0
     rising = Probe(resting_iris(contact), pos=(0.0, 0.0, 0.01 - height), vel=(0.0, 0.0, -5.0))
     assert rising.derivative("vel")[2] == pytest.approx(G - 5000.0 * 0.01 / MASS, rel=1e-12)
@@ -75,21 +75,21 @@ def test_the_ground_does_not_pull(contact):
     assert touching.derivative("vel").tolist() == [0.0, 0.0, G]
 
 
-def test_without_contact_the_ground_is_not_there():
+def test_no_contact_gives_no_ground_force():
     """Free fall at any depth."""
     probe = Probe(resting_iris(Contact("no_contact")), pos=(0.0, 0.0, 3.0), vel=(1.0, 0.0, 1.0))
     assert probe.derivative("vel").tolist() == [0.0, 0.0, G]
 
 
 def test_friction_can_be_switched_off():
-    """Exactly no sideways force, with the normal force as it was."""
+    """The lateral force is exactly 0 and the normal force is unchanged."""
     for contact in (Contact(enable_friction=False), Contact("legs", enable_friction=False, points_body_m=FEET)):
         probe = Probe(resting_iris(contact), pos=(0.0, 0.0, 0.01), vel=(1.0, 1.0, 0.0))
         assert probe.derivative("vel")[:2].tolist() == [0.0, 0.0]
         assert probe.derivative("vel")[2] < 0.0
 
 
-def test_a_level_vehicle_on_legs_is_one_on_flat_ground():
+def test_level_legs_give_the_force_of_flat_ground():
     """Four feet share k and c: at equal depth the same force as flat ground to 1e-12, and no torque."""
     legs = Probe(resting_iris(LEGS), pos=(0.0, 0.0, 0.004 - 0.1), vel=(0.0, 0.0, 0.3))
     flat = Probe(resting_iris(Contact()), pos=(0.0, 0.0, 0.004), vel=(0.0, 0.0, 0.3))
@@ -99,7 +99,7 @@ def test_a_level_vehicle_on_legs_is_one_on_flat_ground():
 
 @pytest.mark.parametrize("yaw_deg", [0.0, 77.0])
 def test_one_leg_on_the_ground_turns_the_vehicle(yaw_deg):
-    """τ = r × R^T F of one foot by hand, sliding and sinking, also with another heading; 1e-12."""
+    """τ = r × R^T F of one foot by hand, sliding and sinking, also at another heading; 1e-12."""
     contact = Contact("legs", points_body_m=((0.2, 0.1, 0.1),), mu_static=1.0)
     half = np.radians(yaw_deg) / 2.0
     heading = np.array([np.cos(half), 0.0, 0.0, np.sin(half)])
@@ -125,7 +125,7 @@ def test_one_leg_on_the_ground_turns_the_vehicle(yaw_deg):
 
 @pytest.mark.parametrize("mu_static", [None, 1.2])
 def test_friction_of_a_leg_lies_in_its_cone(mu_static):
-    """|F_t| ≤ μ_s N everywhere, μ_s N at v_eps, towards μ N far above, no jump at v_eps beyond 1e-9 relative."""
+    """|F_t| ≤ μ_s N everywhere, μ_s N at v_eps, approaching μ N far above, no jump at v_eps beyond 1e-9 relative."""
     contact = Contact("legs", points_body_m=((0.0, 0.0, 0.1),), mu_static=mu_static, c_n_per_mps=2000.0)
     top = 0.8 if mu_static is None else mu_static
     normal = 5000.0 * 0.01
@@ -143,8 +143,8 @@ def test_friction_of_a_leg_lies_in_its_cone(mu_static):
 
 
 @pytest.mark.parametrize("pose", POSES[1:])
-def test_turning_the_world_about_down_turns_the_forces_of_the_legs(pose):
-    """By 50° in heading: the force turns, torque and sink stay; 1e-11."""
+def test_leg_forces_turn_with_the_heading(pose):
+    """By 50° of heading: the force turns, torque and depth stay; 1e-11."""
     turn = np.array([np.cos(0.5), 0.0, 0.0, np.sin(0.5)])
     world = rotation(turn)
     q = np.concatenate([[turn[0] * pose[0] - turn[3] * pose[3]], turn[0] * np.array(pose[1:]) + pose[0] * turn[1:]])
@@ -162,12 +162,12 @@ def test_turning_the_world_about_down_turns_the_forces_of_the_legs(pose):
 
 @pytest.mark.parametrize(("integrator", "step_us"), INTEGRATORS, ids=["RK4 1 ms", "RK45"])
 @pytest.mark.parametrize("contact", [Contact(), LEGS], ids=["flat ground", "legs"])
-def test_a_drop_from_one_metre_sinks_in_a_little_and_comes_to_rest(contact, integrator, step_us):
+def test_a_drop_from_one_metre_comes_to_rest(contact, integrator, step_us):
     """All finite, at most 12 mm deep, at rest after 2 s where the spring carries the weight.
 
     The damper alone would stop the fall of v = √(2 g 1 m) within m v / c = 11.1 mm; the spring helps, and the weight
-    adds at most m g t / c = 0.02 mm in the 0.7 ms until the spring carries it: 11.2 mm, which RK45 keeps. In the step
-    that enters the ground, RK4's first stages see no damper and v h = 4.4 mm pass with part of it: 12 mm.
+    adds at most m g t / c = 0.02 mm in the 0.7 ms until the spring carries it: 11.2 mm, which RK45 does not exceed. In
+    the step that enters the ground (v h = 4.4 mm), RK4's first stages see no damper: 12 mm.
     """
     height = 0.1 if contact.kind == "legs" else 0.0
     aircraft = resting_iris(contact, pos_ned=(0.0, 0.0, -1.0 - height))
@@ -222,9 +222,9 @@ def test_a_slide_on_legs_stops_by_friction_and_then_stays(integrator, step_us):
 @pytest.mark.parametrize(("integrator", "step_us"), INTEGRATORS, ids=["RK4 1 ms", "RK45"])
 @pytest.mark.parametrize("angle_deg", [0.0, 20.0, 60.0])
 def test_the_ground_creates_no_energy(integrator, step_us, angle_deg):
-    """Kinetic + height + springs never rises by more than 1e-12 of what the vehicle fell with: roundings alone.
+    """Kinetic + potential + spring energy never rises by more than 1e-12 of the initial energy: rounding only.
 
-    Spring forces are conservative, damping and friction only take.
+    Spring forces are conservative; damping and friction only dissipate.
     """
     aircraft, states = settled(angle_deg, integrator, step_us)
     total = energy(aircraft, states)
@@ -234,10 +234,10 @@ def test_the_ground_creates_no_energy(integrator, step_us, angle_deg):
 
 
 @pytest.mark.parametrize(("integrator", "step_us"), INTEGRATORS, ids=["RK4 1 ms", "RK45"])
-def test_a_vehicle_that_bounces_gains_no_energy(integrator, step_us):
-    """With 1/30 of the damping and no friction it jumps for seconds; energy rises by less than 1e-4 of its fall.
+def test_a_bouncing_vehicle_gains_no_energy(integrator, step_us):
+    """With 1/30 of the damping and no friction it bounces for seconds; energy rises by less than 1e-4 of the initial.
 
-    What rises is the error of steps in which a foot enters or leaves the ground, where the force has a kink.
+    The rise comes from steps in which a foot enters or leaves the ground, where the force has a kink.
     """
     springy = Contact("legs", c_n_per_mps=20.0, mu=0.0, points_body_m=BOX)
     aircraft, states = settled(20.0, integrator, step_us, springy)
@@ -248,7 +248,7 @@ def test_a_vehicle_that_bounces_gains_no_energy(integrator, step_us):
     assert (total - np.minimum.accumulate(total)).max() < 1e-4 * fallen
 
 
-def test_a_stiff_drop_needs_no_luck():
+def test_a_stiff_drop_comes_to_rest():
     """Ten times the stiffness and damping, RK45: still finite, at rest, and at most m v / c = 1.1 mm deep."""
     stiff = Contact("legs", k_n_per_m=50_000.0, c_n_per_mps=6_000.0, points_body_m=FEET)
     aircraft = resting_iris(stiff, pos_ned=(0.0, 0.0, -1.1))
@@ -259,7 +259,7 @@ def test_a_stiff_drop_needs_no_luck():
 
 @pytest.mark.parametrize(("damping", "slope"), [(600.0, 600.0), (0.0, 2.0 * np.sqrt(5000.0 * MASS))])
 def test_friction_of_a_leg_is_no_stiffer_than_the_ground(damping, slope):
-    """Deep in the ground the cone is wide; friction then grows with speed by c, or 2 √(k m), and no faster."""
+    """Deep in the ground the cone is wide; friction then grows with speed by at most c or 2 √(k m)."""
     contact = Contact("legs", points_body_m=((0.0, 0.0, 0.1),), c_n_per_mps=damping)
     probe = Probe(resting_iris(contact), pos=(0.0, 0.0, 0.1), vel=(0.01, 0.0, 0.0))  # N = 1000 N, μ N / v_eps = 16,000
     assert -MASS * probe.derivative("vel")[0] == pytest.approx(slope * 0.01, rel=1e-12)
@@ -267,7 +267,7 @@ def test_friction_of_a_leg_is_no_stiffer_than_the_ground(damping, slope):
 
 @pytest.mark.parametrize("step_us", [1_000, 500, 250])
 def test_an_impact_does_not_amplify_a_sideways_motion(step_us):
-    """A drop from 1 m on legs with 1e-6 m/s sideways: no more than 1e-5 m/s and rad/s after, at any of these steps."""
+    """A drop from 1 m on legs with 1e-6 m/s sideways: at most 1e-5 m/s and rad/s after it, at each of these steps."""
     start = {"pos_ned": (0.0, 0.0, -1.2), "vel_ned": (1e-6, 0.0, 0.0)}
     sim = fly(iris(contact=LEGS, **start), 2.0, integrator="RK4", step_us=step_us)
     assert np.abs(sim.log_state[:, 3:5]).max() < 1e-5

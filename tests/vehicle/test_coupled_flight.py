@@ -1,4 +1,4 @@
-"""The whole aircraft through the loop: ballistic flight in closed form, and where the battery's energy goes."""
+"""The whole aircraft through the loop: ballistic flight in closed form, and the energy balance of the battery."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ KE = 60.0 / (2.0 * np.pi * 920.0)
 
 
 def check_invariants(aircraft, sim):
-    """Check what holds in every row: unit quaternion, ω ≥ 0, SOC within [0, 1], finite volts and amps."""
+    """Check every row: unit quaternion, ω ≥ 0, SOC within [0, 1], finite voltages and currents."""
     states, outputs = sim.log_state, sim.log["bus"]["outputs"]
     rotor, soc = aircraft.offset("rotor"), aircraft.offset("soc")
     assert np.isfinite(states).all()
@@ -30,7 +30,7 @@ def check_invariants(aircraft, sim):
 
 @pytest.mark.parametrize(("integrator", "step_us"), INTEGRATORS, ids=["RK4 10 ms", "RK45"])
 @pytest.mark.parametrize("make", [iris, octa, twin])
-def test_without_drag_the_aircraft_falls_as_a_stone(make, integrator, step_us):
+def test_without_drag_the_aircraft_falls_freely(make, integrator, step_us):
     """v = v0 + g t, z = z0 + v0 t + g t²/2 for 2 s from 10 m, tumbling, to 1e-12: RK methods are exact on it.
 
     1e-12 is 200 steps times an ulp of 20 m. One bus without avionics, so that no current flows at all.
@@ -73,7 +73,7 @@ def test_with_linear_drag_the_aircraft_falls_towards_its_terminal_speed(integrat
 
 
 def throttle(time_us):
-    """Spool up, full throttle, cut to where the motors are turned faster than they are driven, and up again."""
+    """Spool up, full throttle, cut to where the rotors overrun the motors, and up again."""
     for until_us, duty in ((300_000, 0.5), (800_000, 1.0), (1_200_000, 0.15), (1_600_000, 0.7)):
         if time_us < until_us:
             return duty
@@ -81,7 +81,7 @@ def throttle(time_us):
 
 
 def energies_j(aircraft, sim):
-    """Return where energy went, by name, and what a motor that feeds back would have returned."""
+    """Return all energy terms by name, and the energy that a regenerative motor would have returned."""
     states = sim.log_state
     # Inputs are held over each interval: both of its ends are evaluated with them, and the mean is taken.
     batch = Batch([aircraft], 2 * (len(states) - 1))
@@ -112,8 +112,8 @@ def energies_j(aircraft, sim):
 
 @pytest.mark.parametrize("watts", [0.0, 20.0], ids=["motors", "motors and avionics"])
 @pytest.mark.parametrize("amps", [60.0, 8.0], ids=["free", "at the current limit"])
-def test_the_energy_of_the_battery_is_found_again(watts, amps):
-    """Chemical energy out = heat + stored + shaft work + avionics, within 0.1 %; 1.6e-5 is left, from means over 1 ms.
+def test_the_energy_of_the_battery_is_balanced(watts, amps):
+    """Chemical energy out = heat + stored + shaft work + avionics, within 0.1 %; 1.6e-5 remains from means over 1 ms.
 
     Battery, I its current:    OCV I = V I + R0 I² + V1 I,   V1 I = V1²/R1 + d/dt (C1 V1²/2)   (C1 V̇1 = I − V1/R1)
     Bus:                       V I = P + Σ V d i/η
@@ -121,13 +121,13 @@ def test_the_energy_of_the_battery_is_found_again(watts, amps):
     Motor, i its current:      d V i = R i² + Ke ω i + (d V − Ke ω − R i) i
     Rotor:                     Ke ω i = ω J ω̇ + Q ω + b ω² + Ke ω min(i, I0)
 
-    (d V − Ke ω − R i) i is 0 but at the current limit, where the ESC drops that voltage. Where d V < Ke ω, i is 0 and
-    so is every term: a motor that is turned faster than it is driven neither brakes nor feeds back. The sink "no
-    regeneration" is therefore empty in this model. That there was something to refuse, ∫ d V (Ke ω − d V)/R, which an
-    ESC for both directions would return, is checked. Q ω and Ke ω I0 are sinks.
-    The bus solve takes the avionics as P/V0, so V = OCV − V1 − R0 I is off by R0 (P/V − P/V0): 4.7e-4 with 20 W.
+    (d V − Ke ω − R i) i is 0 except at the current limit, where the ESC drops that voltage. Where d V < Ke ω, i is 0
+    and so is every term: an overrunning motor neither brakes nor feeds back. The sink "no regeneration" is therefore
+    empty in this model. The test checks that ∫ d V (Ke ω − d V)/R, which a bidirectional ESC would return, is not 0.
+    Q ω and Ke ω I0 are sinks. The bus solver uses P/V0 for the avionics, so V = OCV − V1 − R0 I is off by
+    R0 (P/V − P/V0): 4.7e-4 with 20 W.
 
-    The left side is from the charge alone, Q ∫ OCV dSOC in closed form, and stored energies are from the states.
+    The left side is computed from the charge only, Q ∫ OCV dSOC in closed form; stored energies from the states.
     """
     aircraft = iris(
         propulsion=propulsion(max_current_a=amps),

@@ -1,4 +1,4 @@
-"""Fuselage drag of both kinds, in tilted flight above all."""
+"""Both models of fuselage drag, in particular in tilted flight."""
 
 import numpy as np
 import pytest
@@ -17,8 +17,8 @@ def drag_force(kind, pose, vel, wind=(0.0, 0.0, 0.0)):
 
 
 @pytest.mark.parametrize("pose", [*POSES, ROLLED_90])
-def test_linear_drag_does_not_know_the_attitude(pose):
-    """−c (v − wind) in world axes, to 1e-13: at 90° of roll as well as level."""
+def test_linear_drag_is_independent_of_attitude(pose):
+    """−c (v − wind) in world axes, to 1e-13, at 90° of roll as well as level."""
     force, _ = drag_force("linear", pose, (3.0, -2.0, 1.0), wind=(1.0, 0.5, -0.25))
     assert force == pytest.approx(-0.05 * np.array([2.0, -2.5, 1.25]), rel=1e-13, abs=1e-14)
 
@@ -33,8 +33,8 @@ def test_quadratic_drag_turns_with_the_body(pose):
     assert force == pytest.approx(r_bn @ expected, rel=1e-12, abs=1e-13)
 
 
-def test_at_90_degrees_of_roll_the_kinds_differ():
-    """Flying east, rolled by 90°, the air meets the body's z axis: CdA 0.06 instead of 0.02, and along the motion."""
+def test_at_90_degrees_of_roll_the_models_differ():
+    """Flying east, rolled by 90°, the air meets the body's z axis: CdA 0.06 instead of 0.02, along the motion."""
     level, density = drag_force("body_quadratic", POSES[0], (0.0, 10.0, 0.0))
     rolled, _ = drag_force("body_quadratic", ROLLED_90, (0.0, 10.0, 0.0))
     assert level == pytest.approx([0.0, -0.5 * density * 0.02 * 100.0, 0.0], rel=1e-12, abs=1e-13)
@@ -46,7 +46,7 @@ def test_at_90_degrees_of_roll_the_kinds_differ():
 @pytest.mark.parametrize("kind", ["linear", "body_quadratic"])
 @pytest.mark.parametrize("pose", POSES)
 def test_drag_acts_against_the_motion_through_the_air(kind, pose):
-    """It takes energy (F · u < 0), and there is none in a wind that the vehicle drifts with."""
+    """It dissipates energy (F · u < 0), and is 0 if the vehicle drifts with the wind."""
     rng = np.random.default_rng(8)
     for _ in range(20):
         vel, wind = rng.normal(size=3), rng.normal(size=3)

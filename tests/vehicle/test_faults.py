@@ -1,4 +1,4 @@
-"""Faults as the plant takes them: motors by rotor number, batteries all at once; at rest and through the loop."""
+"""Faults in the plant: motors by rotor number, all batteries at once; at rest and through the loop."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from px4lockstep.vehicle.contact import Contact
 
 
 def permuted_iris(**changes):
-    """The Iris with rotors on other channels than their own numbers: rotor 1 on channel 3, and so on."""
+    """Return the Iris with rotors on other channels: rotor 1 on channel 3, and so on."""
     channels = (3, 4, 2, 1)
     rotors = tuple(Rotor(r.pos_body_m, r.direction, channel=c) for r, c in zip(iris().rotors, channels, strict=True))
     return iris(rotors=rotors, **changes)
@@ -21,8 +21,8 @@ def permuted_iris(**changes):
     "actuator", [ActuatorDynamics(), ActuatorDynamics("second_order")], ids=["direct", "second order"]
 )
 @pytest.mark.parametrize("rotor", range(4))
-def test_a_disabled_motor_is_counted_by_rotor_and_only_coasts(rotor, actuator):
-    """Duty and current are 0 for that rotor and no other, ω̇ = −(Q + b ω) / J to 1e-12, its thrust is as it was."""
+def test_a_disabled_motor_is_numbered_by_rotor_and_coasts(rotor, actuator):
+    """Duty and current are 0 for that rotor only, ω̇ = −(Q + b ω) / J to 1e-12, its thrust is unchanged."""
     values = {"motors": 0.7, "rotor": 500.0}
     aircraft = permuted_iris(motor_actuator=actuator)
     if actuator.kind != "direct":
@@ -38,19 +38,19 @@ def test_a_disabled_motor_is_counted_by_rotor_and_only_coasts(rotor, actuator):
     spin = faulty.derivative("rotor")
     assert spin[rotor] == pytest.approx(-(after["rotor_torque_nm"][rotor] + 2e-6 * 500.0) / 1.2e-5, rel=1e-12)
     assert (spin[others] > spin[rotor]).all()
-    # The command still moves the actuator: a fault is behind it.
+    # The command still moves the actuator: the fault acts after it.
     assert np.array_equal(healthy.derivative("act"), faulty.derivative("act"))
 
 
-def test_bits_beyond_the_rotors_do_nothing():
-    """A mask for twelve rotors on an aircraft with four: equal bits."""
+def test_bits_beyond_the_rotors_have_no_effect():
+    """A mask for twelve rotors on an aircraft with four: bit-identical."""
     healthy, faulty = Probe(iris(), motors=0.7, rotor=500.0), Probe(iris(), motors=0.7, rotor=500.0)
     faulty.faults["motor_disabled_mask"] = 0b1111_1111_0000
     assert healthy.derivative().tolist() == faulty.derivative().tolist()
 
 
 def test_with_the_battery_off_everything_electrical_is_zero():
-    """Bus and battery volts and amps exactly 0, SOĊ 0, V̇1 = −V1 / (R1 C1), rotors coast; on all buses."""
+    """Voltages and currents exactly 0, SOĊ 0, V̇1 = −V1 / (R1 C1), rotors coast; on all buses."""
     aircraft = octa(
         batteries=(Battery(), Battery()),
         buses=(PowerBus((0,), (0, 1, 2, 3), 15.0), PowerBus((1,), (4, 5, 6, 7))),
@@ -72,7 +72,7 @@ def test_with_the_battery_off_everything_electrical_is_zero():
 
 
 def test_a_battery_lost_in_flight_lets_the_rotors_spin_down():
-    """Through the loop, at an odd microsecond: SOC holds its bits, V1 relaxes with τ = 20 s to 1e-12, ω only falls."""
+    """Through the loop, at an odd microsecond: SOC keeps its bits, V1 relaxes with τ = 20 s to 1e-12, ω only falls."""
     off_us = 500_001
     lost = Faults(off_us, battery_disconnected=1)
     aircraft = iris(pos_ned=(0.0, 0.0, -100.0))
@@ -91,7 +91,7 @@ def test_a_battery_lost_in_flight_lets_the_rotors_spin_down():
     assert rotor[-1] < 0.5 * rotor[is_off][0]
 
 
-def test_a_motor_lost_in_flight_takes_its_thrust_along_as_it_slows():
+def test_the_thrust_of_a_lost_motor_falls_with_its_speed():
     """Through the loop: the thrust of rotor 2 follows its ω² to 1e-12 in still air, and does not drop at once."""
     lost = Faults(200_000, motor_disabled_mask=0b10)
     aircraft = iris(propulsion=propulsion(inflow_kT=0.0, inflow_kQ=0.0), contact=Contact("no_contact"))

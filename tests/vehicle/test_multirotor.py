@@ -19,7 +19,7 @@ SYMMETRIC = tuple(
 
 @pytest.mark.parametrize("aircraft", [iris(), octa(), twin()], ids=lambda aircraft: aircraft.name)
 def test_a_hovering_aircraft_does_not_accelerate(aircraft):
-    """With Σ T = m g: below 1e-9 m/s² down and sideways, in the pose it hovers in, which for the twin is nose up."""
+    """With Σ T = m g: below 1e-9 m/s² down and sideways, in its hover attitude, which is nose up for the twin."""
     probe = Probe(aircraft)
     probe["rotor"] = hover_speed(probe)
     assert probe.outputs()["rotor_thrust_n"].sum() == pytest.approx(aircraft.airframe.mass_kg * 9.80665, rel=1e-14)
@@ -29,7 +29,7 @@ def test_a_hovering_aircraft_does_not_accelerate(aircraft):
 @pytest.mark.parametrize("pose", POSES)
 @pytest.mark.parametrize("aircraft", [iris(), octa(), twin()], ids=lambda aircraft: aircraft.name)
 def test_thrust_is_along_the_rotors_axis_in_every_pose(aircraft, pose):
-    """v̇ = R (−Σ T a) / m + g, which is g (1 − R a) for a thrust of the weight; 1e-12."""
+    """v̇ = R (−Σ T a) / m + g, which is g (1 − R a) for a thrust equal to the weight; 1e-12."""
     probe = Probe(aircraft, att=pose)
     probe["rotor"] = hover_speed(probe)
     axis = np.array(aircraft.rotors[0].axis_body)
@@ -47,7 +47,7 @@ def test_more_thrust_than_weight_lifts():
 
 
 def yaw_torque(probe):
-    """Return I ω̇ − s J ω̇ a, the aerodynamic torque on the body, of an aircraft at rest with diagonal inertia."""
+    """Return I ω̇ − s J ω̇ a, the aerodynamic torque on the body, for an aircraft at rest with diagonal inertia."""
     aircraft = probe.aircraft
     torque = np.diag(aircraft.airframe.inertia) * probe.derivative("omega")
     reaction = [rotor.direction * np.array(rotor.axis_body) for rotor in aircraft.rotors]
@@ -56,7 +56,7 @@ def yaw_torque(probe):
 
 @pytest.mark.parametrize("pose", POSES)
 def test_a_symmetric_quad_has_only_its_reaction_torque(pose):
-    """Equal speeds, all signs + : roll and pitch below 1e-12 N m, yaw = Σ s Q to 1e-12; signs flipped, yaw flipped."""
+    """Equal speeds, all signs +: roll and pitch below 1e-12 N m, yaw = Σ s Q to 1e-12; opposite signs, opposite yaw."""
     plus = tuple(Rotor(rotor.pos_body_m, +1) for rotor in SYMMETRIC)
     minus = tuple(Rotor(rotor.pos_body_m, -1) for rotor in SYMMETRIC)
     torques = {}
@@ -83,7 +83,7 @@ def test_faster_rotors_of_positive_sign_yaw_to_the_right(pose):
 
 
 def test_more_duty_on_rotors_of_positive_sign_yaws_to_the_right():
-    """The motors' torques alone, at equal speed: ω̇_z has the sign of s, since the rotors that speed up push back."""
+    """Motor torques only, at equal speed: ω̇_z has the sign of s, because accelerating rotors push back."""
     probe = Probe(iris(), motors=(0.6, 0.6, 0.5, 0.5), rotor=450.0)
     assert probe.derivative("omega")[2] > 1.0
     probe.motors[:4] = (0.5, 0.5, 0.6, 0.6)
@@ -91,8 +91,8 @@ def test_more_duty_on_rotors_of_positive_sign_yaws_to_the_right():
 
 
 @pytest.mark.parametrize("pose", POSES)
-def test_tilted_axes_push_and_turn_as_by_hand(pose):
-    """Σ −T a and Σ r × (−T a) + a s Q with NumPy, three rotors with axes of their own; 1e-12."""
+def test_tilted_axes_match_hand_calculations(pose):
+    """Σ −T a and Σ r × (−T a) + a s Q with NumPy, three rotors with different axes; 1e-12."""
     rng = np.random.default_rng(12)
     axes = rng.normal(size=(3, 3))
     axes /= np.linalg.norm(axes, axis=1)[:, None]
@@ -110,8 +110,8 @@ def test_tilted_axes_push_and_turn_as_by_hand(pose):
 
 
 @pytest.mark.parametrize("case", range(6))
-def test_every_answer_turns_with_the_pose(case):
-    """All at once (thrust, drag, inflow, gyroscopics, faults) in random poses: v̇ − g turns, the rest stays.
+def test_all_derivatives_turn_with_the_pose(case):
+    """Thrust, drag, inflow, gyroscopics and faults in random poses: v̇ − g turns, the rest stays.
 
     Velocity and wind are turned along; 1e-11 of the largest term, from some roundings of it in each of the turns.
     """
@@ -142,8 +142,8 @@ def test_every_answer_turns_with_the_pose(case):
 # -- projection --------------------------------------------------------------------------------------------------------
 
 
-def test_the_projection_puts_speeds_and_charge_back_and_counts_them():
-    """ω ≥ 0 and SOC within [0, 1], each counted; the quaternion to unit length, not counted; the rest untouched."""
+def test_the_projection_limits_speeds_and_charge_and_counts():
+    """ω ≥ 0 and SOC within [0, 1], each counted; the quaternion normalized, not counted; the rest unchanged."""
     probe = Probe(
         iris(), pos=(1.0, 2.0, 3.0), att=(2.0, 0.0, 0.0, 0.0), rotor=(-1.0, 5.0, -1e-9, 0.0), soc=1.2, v1=-3.0
     )
@@ -160,7 +160,7 @@ def test_the_projection_puts_speeds_and_charge_back_and_counts_them():
 
 
 def test_a_rotor_at_rest_is_not_turned_backwards():
-    """ω̇ is 0 at ω = 0 without drive, whatever the wind; an empty battery does not go below 0."""
+    """ω̇ is 0 at ω = 0 without drive, in any wind; the charge of an empty battery does not fall below 0."""
     probe = Probe(iris(), wind=(3.0, 2.0, -9.0), motors=1.0, soc=0.0)
     assert probe.derivative("soc").tolist() == [0.0]
     probe.motors[:] = 0.0
@@ -168,7 +168,7 @@ def test_a_rotor_at_rest_is_not_turned_backwards():
 
 
 def test_the_derivative_depends_on_its_arguments_alone():
-    """What stands where it is written does not matter, though rotors' places serve as scratch: equal bits."""
+    """The previous contents of its output have no effect, although rotor slots serve as scratch: bit-identical."""
     batch = Batch(
         [octa(buses=(PowerBus((0,), (1, 3, 5, 7)), PowerBus((1,), (0, 2, 4, 6))), batteries=(Battery(),) * 2)]
     )
@@ -183,7 +183,7 @@ def test_the_derivative_depends_on_its_arguments_alone():
 
 
 def test_the_air_moves_past_the_vehicle_against_its_motion():
-    """Climbing at 2 m/s and going east at 3 m/s, level and heading north, in a north wind velocity of 1 m/s."""
+    """Climbing at 2 m/s and flying east at 3 m/s, level and heading north, in a wind of 1 m/s to the north."""
     batch = Batch([iris()], 1)
     batch.x[:, 3:6] = (0.0, 3.0, -2.0)
     batch.inputs["wind_ned"] = (1.0, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""The power network: the bus solve over a wide sweep, several buses, several batteries."""
+"""The power network: the bus solver over a wide sweep, several buses, several batteries."""
 
 import numpy as np
 import pytest
@@ -73,7 +73,7 @@ class Sweep:
         return np.minimum(np.maximum(v, self.v_min), self.v0)
 
     def branches(self):
-        """Return for each case whether closed form, six iterations or bisection is what the rule asks for."""
+        """Return for each case whether the rules require the closed form, six iterations or bisection."""
         is_active = self.duty > 0.0
 
         def regimes(v):
@@ -97,7 +97,7 @@ def sweep():
 
 
 def test_the_bus_voltage_solves_its_equation_over_10_000_cases(sweep):
-    """|V − max(V_min, V0 − R0 (I(V) + P / V0))| below 1e-6 V, the solver's own limit, in all three of its steps."""
+    """|V − max(V_min, V0 − R0 (I(V) + P / V0))| below 1e-6 V, the limit of the solver, in all three of its steps."""
     v = sweep.solve(sweep.duty)
     residual = v - np.maximum(sweep.v_min, sweep.v0 - sweep.r0 * sweep.drawn(v))
     assert len(v) == 10_000
@@ -110,7 +110,7 @@ def test_the_bus_voltage_solves_its_equation_over_10_000_cases(sweep):
 
 
 def test_more_duty_never_raises_the_voltage(sweep):
-    """One motor up by 0.05 in each case: V falls or stays, within 1e-9 V for the roundings of the last step."""
+    """One motor up by 0.05 in each case: V falls or stays, within 1e-9 V for rounding in the last step."""
     raised = sweep.duty.copy()
     one = np.random.default_rng(1).integers(0, sweep.n)
     cases = np.arange(len(one))
@@ -127,8 +127,8 @@ def test_an_idle_bus_has_its_open_voltage():
     assert outputs["bus_current_a"][0] == 0.0
 
 
-def test_constant_duty_at_a_fixed_speed_is_the_closed_form():
-    """V = (E + R0 Σ d Ke ω / (R η)) / (1 + R0 Σ d² / (R η)) by hand, then V = E − R0 I with the outputs' I; 1e-12."""
+def test_constant_duty_at_fixed_speed_matches_the_closed_form():
+    """V = (E + R0 Σ d Ke ω / (R η)) / (1 + R0 Σ d² / (R η)) by hand, then V = E − R0 I with I of the outputs; 1e-12."""
     duties, speeds = np.array([0.5, 0.6, 0.7, 0.8]), np.array([300.0, 350.0, 400.0, 450.0])
     outputs = Probe(iris(), motors=duties, rotor=speeds, soc=0.7, v1=0.05).outputs()
     source = 10.8 + 1.8 * 0.7 - 0.05
@@ -139,8 +139,8 @@ def test_constant_duty_at_a_fixed_speed_is_the_closed_form():
     assert outputs["bus_voltage_v"][0] == pytest.approx(source - 0.02 * outputs["bus_current_a"][0], rel=1e-12)
 
 
-def test_avionics_draw_their_power_at_the_voltage_that_results():
-    """P / V0 in the solve, P / V afterwards, as by hand with no motor running; 1e-14."""
+def test_avionics_draw_their_power_at_the_resulting_voltage():
+    """P / V0 in the solver, P / V after it, by hand with no motor running; 1e-14."""
     outputs = Probe(octa(buses=(PowerBus((0,), tuple(range(8)), 50.0),))).outputs()
     v = 12.6 - 0.02 * 50.0 / 12.6
     assert outputs["bus_voltage_v"][0] == pytest.approx(v, rel=1e-14)
@@ -149,7 +149,7 @@ def test_avionics_draw_their_power_at_the_voltage_that_results():
 
 
 def two_buses(**changes):
-    """The octa, odd rotors on one bus and even ones on the other, whose batteries differ."""
+    """Return the octa with odd rotors on one bus and even ones on the other; the batteries differ."""
     values = {
         "batteries": (Battery(capacity_ah=7.0), Battery(capacity_ah=3.0, r0=0.05)),
         "buses": (PowerBus((0,), (0, 2, 4, 6), 15.0), PowerBus((1,), (1, 3, 5, 7))),
@@ -157,8 +157,8 @@ def two_buses(**changes):
     return octa(**(values | changes))
 
 
-def test_buses_do_not_know_of_each_other():
-    """What happens on one (duty, charge, speed) leaves all that the other shows the same to the last bit."""
+def test_buses_are_independent():
+    """Changes on one bus (duty, charge, speed) leave all outputs of the other bit-identical."""
     calm = Probe(two_buses(), motors=0.5, rotor=400.0)
     busy = Probe(two_buses(), motors=0.5, rotor=400.0)
     busy.motors[:8:2] = 1.0
@@ -176,8 +176,8 @@ def test_buses_do_not_know_of_each_other():
     )
 
 
-def test_two_buses_are_two_aircraft_that_share_a_body():
-    """Each bus has the voltage that a quad of its rotors, battery and avionics has, with the octa's motors; 1e-14."""
+def test_two_buses_match_two_separate_aircraft():
+    """Each bus has the voltage of a quad with its rotors, battery and avionics and the octa's motors; 1e-14."""
     whole = Probe(two_buses(), motors=np.linspace(0.3, 1.0, 8), rotor=np.linspace(200.0, 500.0, 8)).outputs()
     for b, members in enumerate((slice(0, 8, 2), slice(1, 8, 2))):
         quad = octa(
@@ -192,8 +192,8 @@ def test_two_buses_are_two_aircraft_that_share_a_body():
 
 
 @pytest.mark.parametrize("share_mode", ["inv_r0", "equal"])
-def test_two_equal_batteries_in_parallel_are_one_twice_as_large(share_mode):
-    """R0 and R1 halved, C1 and capacity doubled: the same volts, SOĊ and V̇1, to 1e-13."""
+def test_two_parallel_batteries_match_one_twice_as_large(share_mode):
+    """R0 and R1 halved, C1 and capacity doubled: the same voltage, SOĊ and V̇1, to 1e-13."""
     pair = iris(batteries=(Battery(), Battery()), share_mode=share_mode)
     single = iris(batteries=(Battery(capacity_ah=10.0, r0=0.01, r1=0.005, c1=4000.0),))
     two = Probe(pair, motors=0.8, rotor=300.0, soc=0.6, v1=0.1)
@@ -232,15 +232,15 @@ def test_unequal_batteries_act_as_one_source_weighted_by_conductance():
 
 
 def test_ideal_batteries_share_equally():
-    """They have no resistance that could say otherwise; their R0 does not enter."""
+    """Their R0 has no effect."""
     cells = (Battery(model="ideal", r0=0.01), Battery(model="ideal", r0=0.03))
     outputs = Probe(iris(batteries=cells), motors=0.5).outputs()
     assert outputs["bus_voltage_v"][0] == pytest.approx(12.6, rel=1e-15)
     assert outputs["battery"]["current_a"][:2] == pytest.approx([0.5 * outputs["bus_current_a"][0]] * 2, rel=1e-15)
 
 
-def test_batteries_with_unequal_floors_hold_the_higher_one():
-    """Both empty, floors of 9.9 and 11.5 V: the bus stands at 11.5 V under full load, by V = max(V_min, ...)."""
+def test_the_highest_minimum_voltage_of_a_bus_holds():
+    """Both empty, minimum voltages of 9.9 and 11.5 V: the bus is at 11.5 V under full load, V = max(V_min, ...)."""
     empty = tuple(Battery(soc0=0.0, min_voltage_v=floor) for floor in (9.9, 11.5))
     probe = Probe(iris(batteries=empty), motors=1.0)
     assert probe.outputs()["bus_voltage_v"][0] == 11.5

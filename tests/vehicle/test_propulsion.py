@@ -12,7 +12,7 @@ KE = 60.0 / (2.0 * np.pi * 920.0)
 
 
 def thrusts(speeds, vel_body=(0.0, 0.0, 0.0), pose=POSES[0], **changes):
-    """Return the thrust and torque of rotor 1 of the Iris at speeds, moving through still air."""
+    """Return thrust and torque of rotor 1 of the Iris at rotor speeds, moving through still air."""
     batch = Batch([iris(**changes)], len(speeds))
     batch.x[:, 3:6] = rotation(pose) @ np.array(vel_body)
     batch.x[:, 6:10] = pose
@@ -23,7 +23,7 @@ def thrusts(speeds, vel_body=(0.0, 0.0, 0.0), pose=POSES[0], **changes):
 
 @pytest.mark.parametrize("pose", POSES)
 def test_descending_in_still_air_is_a_positive_axial_velocity(pose):
-    """V_ax = −(air relative to the vehicle) · a, +1 at 1 m/s down the axis, whatever the attitude; 1e-12.
+    """V_ax = −(air relative to the vehicle) · a, +1 at 1 m/s along the axis, at any attitude; 1e-12.
 
     μ enters squared, so the sign is read from the air's velocity in the outputs: (0, 0, −1).
     """
@@ -37,7 +37,7 @@ def test_descending_in_still_air_is_a_positive_axial_velocity(pose):
 
 @pytest.mark.parametrize("pose", POSES)
 def test_inflow_along_the_axis_lowers_thrust_by_its_factor(pose):
-    """f = 1 / (1 + k μ²), k = 8, μ = V / (ω R), the same up and down, to 1e-12; across the axis there is none."""
+    """f = 1 / (1 + k μ²), k = 8, μ = V / (ω R), equal up and down, to 1e-12; no effect across the axis."""
     (still,), (still_torque,) = thrusts([500.0], pose=pose)
     for speed in (1.0, -1.0, 4.0, 20.0):
         (thrust,), (torque,) = thrusts([500.0], (0.0, 0.0, speed), pose)
@@ -48,8 +48,8 @@ def test_inflow_along_the_axis_lowers_thrust_by_its_factor(pose):
     assert thrusts([500.0], (12.0, 5.0, 0.0), pose)[0][0] == pytest.approx(still, rel=1e-14)
 
 
-def test_inflow_acts_on_thrust_and_torque_by_their_own_coefficients():
-    """k = 8 for thrust and 3 for torque: each factor as if it were alone, to 1e-13."""
+def test_inflow_has_separate_thrust_and_torque_coefficients():
+    """k = 8 for thrust and 3 for torque: each factor is independent of the other, to 1e-13."""
     mixed = propulsion(inflow_kT=8.0, inflow_kQ=3.0)
     alone = propulsion(inflow_kT=3.0, inflow_kQ=3.0)
     thrust, torque = thrusts([400.0], (0.0, 0.0, 5.0), propulsion=mixed)
@@ -76,13 +76,13 @@ def test_faster_air_through_the_rotor_never_raises_thrust():
             assert np.diff(thrust).max() < 0.0
 
 
-def test_a_rotor_at_rest_in_moving_air_gives_nothing():
-    """No thrust, no torque, nothing divided by zero, at any wind."""
+def test_a_rotor_at_rest_in_moving_air_gives_no_thrust():
+    """No thrust, no torque, no division by zero, at any wind."""
     assert thrusts([0.0], (1.0, 2.0, 30.0)) == (np.array([0.0]), np.array([0.0]))
 
 
 def test_a_motor_with_duty_turns_its_rotor_forward():
-    """At rest, by hand: I = d V / R, J ω̇ = Kt (I − I0), with V from the outputs; 1e-12. Duty 0: nothing moves."""
+    """At rest, by hand: I = d V / R, J ω̇ = Kt (I − I0), with V from the outputs; 1e-12. Duty 0: no motion."""
     probe = Probe(iris(), motors=(0.4, 0.0, 0.0, 0.0))
     outputs = probe.outputs()
     current = 0.4 * outputs["bus_voltage_v"][0] / 0.25
@@ -90,8 +90,8 @@ def test_a_motor_with_duty_turns_its_rotor_forward():
     assert probe.derivative("rotor") == pytest.approx([KE * (current - 0.6) / 1.2e-5, 0.0, 0.0, 0.0], rel=1e-12)
 
 
-def test_a_current_below_that_of_no_load_gives_no_torque():
-    """I < I0: current flows, the rotor at rest stays; a turning one slows by load and friction alone, 1e-12."""
+def test_a_current_below_the_no_load_current_gives_no_torque():
+    """I < I0: current flows, a rotor at rest stays; a turning one is slowed by load and friction only, 1e-12."""
     probe = Probe(iris(propulsion=propulsion(i0_a=30.0)), motors=0.5)
     assert 0.0 < probe.outputs()["motor_current_a"][0] < 30.0
     assert probe.derivative("rotor").tolist() == [0.0] * 4
@@ -100,8 +100,8 @@ def test_a_current_below_that_of_no_load_gives_no_torque():
     assert probe.derivative("rotor") == pytest.approx(-(torque + 2e-6 * 100.0) / 1.2e-5, rel=1e-12)
 
 
-def test_a_motor_turned_faster_than_its_voltage_gives_nothing_back():
-    """d V < Ke ω: no current, no braking torque, no bus current. There is no regeneration."""
+def test_an_overrunning_motor_does_not_regenerate():
+    """d V < Ke ω: no current, no braking torque, no bus current."""
     probe = Probe(iris(), motors=0.3, rotor=1000.0)
     outputs = probe.outputs()
     assert 0.3 * outputs["bus_voltage_v"][0] < KE * 1000.0
@@ -118,7 +118,7 @@ def test_the_current_stops_at_its_limit():
 
 
 def test_the_esc_has_a_deadzone():
-    """Below 0.02 exactly nothing, from 0.02 on the command as it is."""
+    """Below 0.02 exactly 0, from 0.02 on the command itself."""
     probe = Probe(iris(), motors=(0.0, np.nextafter(0.02, 0.0), 0.02, 0.5))
     outputs = probe.outputs()
     assert outputs["rotor_duty"][:4].tolist() == [0.0, 0.0, 0.02, 0.5]
@@ -136,7 +136,7 @@ def test_the_bus_carries_duty_times_current_over_efficiency():
 
 @pytest.mark.parametrize("aircraft", [iris(), octa(), twin()], ids=lambda aircraft: aircraft.name)
 def test_full_duty_gives_twice_the_hover_thrust_at_the_nominal_point(aircraft):
-    """T = 2 m g / N and Q = km T at the ω where the motor's steady state lies; relative error below 1e-12."""
+    """T = 2 m g / N and Q = km T at the steady-state ω of the motor; relative error below 1e-12."""
     p = aircraft.propulsion
     hover = aircraft.airframe.mass_kg * 9.80665 / len(aircraft.rotors)
     kt = p.thrust_constant(hover)
@@ -150,15 +150,15 @@ def test_full_duty_gives_twice_the_hover_thrust_at_the_nominal_point(aircraft):
 
 
 def test_the_plant_flies_with_the_calibrated_constant():
-    """The thrust of a rotor is kT ρ ω², with the kT of the calibration and the density of the outputs; 1e-14."""
+    """The thrust of a rotor is kT ρ ω² with the calibrated kT and the density of the outputs; 1e-14."""
     probe = Probe(iris(), rotor=600.0)
     outputs = probe.outputs()
     kt = iris().propulsion.thrust_constant(1.5 * 9.80665 / 4.0)
     assert outputs["rotor_thrust_n"][0] == pytest.approx(kt * outputs["air_density_kg_m3"] * 600.0**2, rel=1e-14)
 
 
-def test_the_steady_state_at_full_duty_is_the_calibrations():
-    """At V_nom, ρ_nom and without I0 the plant's own ω̇ is 0 there: below 1e-12 of the motor's drive."""
+def test_the_steady_state_at_full_duty_matches_the_calibration():
+    """At V_nom, ρ_nom and without I0, ω̇ of the plant is 0 there: below 1e-12 of the motor torque."""
     sea_level = 101_325.0 / (287.05287 * 288.15)
     p = propulsion(i0_a=0.0, rho_nom=sea_level)
     ideal = iris(propulsion=p, batteries=(Battery(model="ideal", ocv_v=(12.0, 12.0)),), home_alt_msl_m=0.0)
@@ -171,7 +171,7 @@ def test_the_steady_state_at_full_duty_is_the_calibrations():
 
 
 @pytest.mark.parametrize("share", [0.0, 1e-3])
-def test_a_thrust_out_of_reach_is_an_error_that_names_the_largest(share):
+def test_an_unreachable_thrust_is_an_error_with_the_maximum(share):
     """At Kt V / (R km) and above; just below it there is a kT."""
     limit = KE * 12.0 / (0.25 * 0.05)
     iris_drive = propulsion(thrust_calibration_mult=1.0)
@@ -181,6 +181,6 @@ def test_a_thrust_out_of_reach_is_an_error_that_names_the_largest(share):
 
 
 def test_an_aircraft_too_heavy_for_its_motors_is_an_error():
-    """Raised when the aircraft is written, with the thrust per rotor that it would need."""
+    """Raised when the aircraft is written, with the required thrust per rotor."""
     with pytest.raises(InputError, match=r"thrust of 49\.033 N per rotor.* the maximum is 9\.964 N"):
         Probe(iris(mass_kg=10.0))

@@ -1,4 +1,4 @@
-"""The regime of the aircraft: another number where another law holds, and the same where none changes."""
+"""The regime of the aircraft: it changes exactly where another law becomes active."""
 
 import pytest
 from fleet import iris, octa, propulsion
@@ -27,8 +27,8 @@ def speed_at(probe, rotor, current_a):
 
 
 @pytest.mark.parametrize("make", [iris, octa])
-def test_each_motor_has_four_laws_of_its_own(make):
-    """At its limit, driving, without torque, without current; no two motors share a number."""
+def test_each_motor_has_four_regimes(make):
+    """At its limit, driving, without torque, without current; no two motors share bits."""
     aircraft = make(propulsion=propulsion(max_current_a=20.0))
     i0 = aircraft.propulsion.motor.i0_a
     found = []
@@ -51,16 +51,16 @@ def test_each_motor_has_four_laws_of_its_own(make):
 
 
 @pytest.mark.parametrize("command", [0.0, 0.01])
-def test_a_motor_without_duty_has_a_law_of_its_own(command):
-    """Below the deadzone of its ESC, too: a motor that is about to spin up is about to pass two kinks."""
+def test_a_motor_without_duty_has_its_own_regime(command):
+    """Also below the deadzone of its ESC: a motor that is about to spin up is about to pass two kinks."""
     driving = Probe(iris(), motors=0.5).regime()
     one, all_off = Probe(iris(), motors=0.5), Probe(iris(), motors=command)
     one.motors[2] = command
     assert len({driving, one.regime(), all_off.regime()}) == 3
 
 
-def test_flat_ground_has_three_laws():
-    """In the air, sinking into it, and rising out of it; how fast it slides is one law."""
+def test_flat_ground_has_three_regimes():
+    """In the air, sinking in, and rising; sliding speed has no branches."""
     air, sinking, rising, sliding = (
         Probe(iris(), pos=(0.0, 0.0, z), vel=(north, 0.0, down)).regime()
         for z, north, down in ((-0.01, 0.0, 1.0), (0.01, 0.0, 1.0), (0.01, 0.0, -1.0), (0.01, 9.0, 1.0))
@@ -69,8 +69,8 @@ def test_flat_ground_has_three_laws():
     assert sliding == sinking
 
 
-def test_each_foot_has_laws_of_its_own():
-    """A roll and a pitch lift all but one foot; where it is it sinks or rises, sticks or slides."""
+def test_each_foot_has_its_own_regimes():
+    """Roll and pitch lift all feet but one, which sinks or rises, sticks or slides."""
     numbers = set()
     for x, y in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
         tilt = (0.999, 0.03 * y, -0.03 * x, 0.0)
@@ -82,8 +82,8 @@ def test_each_foot_has_laws_of_its_own():
     assert Probe(iris(contact=LEGS), pos=(0.0, 0.0, -0.2)).regime() not in numbers
 
 
-def test_an_actuator_at_its_rate_limit_is_another_law():
-    """Each motor's."""
+def test_an_actuator_at_its_rate_limit_sets_its_bit():
+    """One bit per motor."""
     probe = Probe(iris(motor_actuator=SECOND_ORDER), act=0.5)
     within = probe.regime()
     probe["actdot"][2] = 4.9
@@ -94,16 +94,16 @@ def test_an_actuator_at_its_rate_limit_is_another_law():
     assert len({within, one, probe.regime()}) == 3
 
 
-def test_an_actuator_beyond_its_range_is_another_law():
-    """It is about to be put back, and its rate to 0: a jump."""
+def test_an_actuator_out_of_range_sets_a_bit():
+    """The projection is about to limit it and to set its rate to 0: a jump."""
     probe = Probe(iris(motor_actuator=SECOND_ORDER), act=1.0)
     within = probe.regime()
     probe["act"][1] = 1.0 + 1e-9
     assert probe.regime() != within
 
 
-def test_every_law_has_a_bit_of_its_own_within_an_int64():
-    """A bit beyond the 62nd would be the sign or vanish, and a kink would not be seen."""
+def test_every_regime_has_its_own_bit_within_an_int64():
+    """A bit beyond the 62nd would be the sign or be lost, and a kink would be missed."""
     motors = [range(MOTOR_BITS * i, MOTOR_BITS * (i + 1)) for i in range(MAX_MOTORS)]
     bits = [bit for own in motors for bit in own]
     bits += [*range(MOTOR_RATE_BIT, MOTOR_RATE_BIT + MAX_MOTORS), SERVO_RATE_BIT, RANGE_BIT]
@@ -113,8 +113,8 @@ def test_every_law_has_a_bit_of_its_own_within_an_int64():
     assert POINT_BITS * MAX_POINTS <= 62
 
 
-def test_all_feet_of_the_largest_gear_are_told_apart():
-    """The last foot's bits are where nothing else is."""
+def test_all_feet_of_the_largest_gear_have_separate_bits():
+    """The bits of the last foot do not overlap with others."""
     feet = tuple((0.1 * i, 0.0, 0.1) for i in range(MAX_POINTS))
     numbers = set()
     for i in range(MAX_POINTS):

@@ -1,4 +1,4 @@
-"""The rigid body with spinning rotors: inertia, gyroscopics, angular momentum, gravity. By hand, in several poses."""
+"""The rigid body with spinning rotors: inertia, gyroscopics, angular momentum, gravity, by hand in several poses."""
 
 import numpy as np
 import pytest
@@ -12,13 +12,13 @@ NO_DAMPING = (0.0, 0.0, 0.0)
 
 
 def one_rotor(sign=+1, pos=(0.0, 0.0, 0.0)):
-    """The Iris's body under one rotor, whose propeller turns lightly enough to carry it."""
+    """Return the body of the Iris with one rotor, whose propeller is light enough to carry it."""
     return iris(rotors=(Rotor(pos, sign),), propulsion=propulsion(km_m=0.01), angular_damping=NO_DAMPING)
 
 
 @pytest.mark.parametrize("pose", POSES)
 def test_a_full_inertia_tensor_turns_torque_into_rates(pose):
-    """I ω̇ = τ − ω × I ω − D ω by NumPy's solver; 1e-12 relative, some ulp times the tensor's condition of 2."""
+    """I ω̇ = τ − ω × I ω − D ω by NumPy's solver; 1e-12 relative, a few ulp times the condition number of 2."""
     rates = np.array([0.3, -1.1, 0.7])
     probe = Probe(iris(inertia_kgm2=SKEW_INERTIA), att=pose, omega=rates)
     inertia = np.array(SKEW_INERTIA)
@@ -43,7 +43,7 @@ def test_a_spinning_rotor_resists_being_tilted(pose):
 
 @pytest.mark.parametrize("pose", POSES)
 def test_a_rotor_that_speeds_up_turns_the_body_the_other_way(pose):
-    """−Ḣ = s J ω̇ a: at rest, with no air load yet, the body's yaw torque is that of the motor on the rotor, 1e-12."""
+    """−Ḣ = s J ω̇ a: at rest, without air load, the yaw torque on the body is that of the motor on the rotor, 1e-12."""
     for sign in (+1, -1):
         probe = Probe(one_rotor(sign), att=pose, motors=0.5)
         spin = probe.derivative("rotor")[0]
@@ -54,7 +54,7 @@ def test_a_rotor_that_speeds_up_turns_the_body_the_other_way(pose):
 
 @pytest.mark.parametrize("pose", POSES)
 def test_total_angular_momentum_changes_by_the_air_alone(pose):
-    """d/dt R (I ω + H) = R τ_air with motors driving: the motors' torques are inner ones. To 1e-12 of the terms' size.
+    """d/dt R (I ω + H) = R τ_air with driving motors: motor torques are internal. To 1e-12 of the largest term.
 
     With a propeller without torque and thrust (kT from a tiny multiple of the hover thrust) it is conserved.
     """
@@ -104,8 +104,8 @@ def test_the_attitude_turns_about_body_axes(pose):
 
 
 @pytest.mark.parametrize("pose", POSES)
-def test_gravity_is_down_whatever_the_attitude(pose):
-    """Exactly (0, 0, g): nothing else acts on a vehicle at rest in still air. Spherical: μ / (r0 − z)²."""
+def test_gravity_is_down_at_any_attitude(pose):
+    """Exactly (0, 0, g): no other force on a vehicle at rest in still air. Spherical: μ / (r0 − z)²."""
     assert Probe(iris(), att=pose, pos=(3.0, 4.0, -50.0)).derivative("vel").tolist() == [0.0, 0.0, 9.80665]
     sphere = Gravity("spherical")
     low = Probe(iris(gravity=sphere), att=pose).derivative("vel")
@@ -116,7 +116,7 @@ def test_gravity_is_down_whatever_the_attitude(pose):
 
 
 def test_thrust_off_the_centre_of_mass_turns_the_body():
-    """τ = r × F by hand, thrust up: a rotor ahead pitches up (+), one to the right rolls left (−). 1e-12."""
+    """τ = r × F by hand, thrust up: a rotor in front pitches up (+), one on the right rolls left (−). 1e-12."""
     ahead = Probe(one_rotor(pos=(0.2, 0.0, 0.0)))
     right = Probe(one_rotor(pos=(0.0, 0.3, 0.0)))
     for probe in (ahead, right):
