@@ -102,7 +102,7 @@ BAD = {
         "campaign.sampling = 'sobel' is unknown; did you mean 'sobol'?",
     ),
     "a negative seed": (GOOD.replace("runs = 8", "runs = 8\nseed = -1"), "campaign.seed = -1 is out of range"),
-    "no such aircraft": (GOOD.replace('"iris"', '"irris"'), "unknown aircraft 'irris'; did you mean 'iris'?"),
+    "no such aircraft": (GOOD.replace('"iris"', '"irris"'), "unknown aircraft 'irris'. Did you mean 'iris'?"),
     "no such file": (GOOD.replace('"iris"', '"there.toml"'), "campaign.base: file not found: "),
     "an unknown override": (GOOD.replace("timeline.t_end_s", "timeline.end_s"), "timeline.end_s = 3.0 is unknown"),
     "an invalid override": (GOOD.replace("3.0\nplant", "-3.0\nplant"), "timeline.t_end_s = -3.0"),

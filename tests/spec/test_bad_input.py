@@ -110,7 +110,7 @@ CASES = {
     "sensor delay": (TWO + BATTERY + "sense_delay_s = 0.001\n", "power.batteries[0].sense_delay_s = 0.001 is not a whole number of ticks"),
     # mission, parameters, events
     "missing mission": (TWO + "[px4]\nmission_path = 'gone.waypoints'\n", "px4.mission_path: file not found: "),
-    "unknown mission": (TWO + "[px4]\nmission_path = 'simpel'\n", "is unknown; did you mean 'simple'?"),
+    "unknown mission": (TWO + "[px4]\nmission_path = 'simpel'\n", "is unknown. Did you mean 'simple'? Built-in missions: long, simple. For a file, give a path"),
     "no mission to start": (TWO + "[scenario]\nmission_time_s = 2\n", "px4.mission_path is missing; scenario.mission_time_s starts a mission"),
     "unknown parameter": (TWO + "[autopilot.params]\nMPC_XY_CRUSE = 5\n", "autopilot.params.MPC_XY_CRUSE: parameter 'MPC_XY_CRUSE' is unknown to the built-in autopilot; did you mean 'MPC_XY_CRUISE'?"),
     "parameter out of range": (TWO + "[autopilot.params]\nMPC_XY_CRUISE = 500\n", "it must be a number from 3.0 to 20.0"),
@@ -148,7 +148,7 @@ CASES = {
     "a Greek key without quotes": (TWO + "[plant.contact]\nμ = 1\n", 'needs quotes: "μ" = …'),
     "extends as a string": ("extends = 'iris'\n" + TWO, "extends = 'iris' is not allowed; it must be an array of strings"),
     "extends of a missing file": ("extends = ['gone.toml']\n" + TWO, "extends: file not found: "),
-    "extends of an unknown name": ("extends = ['irs']\n" + TWO, "unknown aircraft 'irs'; did you mean 'iris'?"),
+    "extends of an unknown name": ("extends = ['irs']\n" + TWO, "unknown aircraft 'irs'. Did you mean 'iris'? Built-in aircraft: hex, iris, "),
     "extends of itself": ("extends = ['field.toml']\n" + TWO, "is circular: field.toml → field.toml"),
     "a zero byte in a path": (TWO + '[px4]\nlibpath = "a\\u0000b"\n', "px4.libpath = 'a\\x00b' is not a path"),
     "nested too deeply": ("a = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
@@ -312,7 +312,7 @@ def test_extends_has_limits_of_depth_and_number(tmp_path):
 def test_a_source_that_is_not_a_file_is_an_error(tmp_path):
     """An unknown name, a folder, a missing file, an empty path."""
     for source, expected in (
-        ("irsi", "did you mean 'iris'?"),
+        ("irsi", "Did you mean 'iris'?"),
         (tmp_path, "is a folder"),
         (str(tmp_path / "gone.toml"), "^file not found: "),
         ("", "is not a path"),

@@ -38,9 +38,10 @@ def find_file(source: str | Path, folder: Path | None = None) -> Path:
     if isinstance(source, str) and is_name(source):
         known = shipped_aircraft()
         if source not in known:
+            hint = did_you_mean(source, known).replace("did", "Did", 1)
             raise InputError(
-                f"unknown aircraft {source!r}; {did_you_mean(source, known)}built-in aircraft: {', '.join(known)}; "
-                f"for a file, give a path such as {source}.toml or ./{source}"
+                f"unknown aircraft {source!r}. {hint}Built-in aircraft: {', '.join(known)}. "
+                f"For a file, give a path such as {source}.toml or ./{source}"
             )
         return known[source]
     check_path(source)

@@ -36,10 +36,10 @@ def mission_of(mission_path: str) -> Mission:
     if is_name(mission_path):
         known = shipped_missions()
         if mission_path not in known:
-            hint = did_you_mean(mission_path, known)
+            hint = did_you_mean(mission_path, known).replace("did", "Did", 1)
             raise InputError(
-                f"px4.mission_path = {mission_path!r} is unknown; {hint}built-in missions: {', '.join(known)}; "
-                f"for a file, give a path with a suffix, such as {mission_path}.waypoints"
+                f"px4.mission_path = {mission_path!r} is unknown. {hint}Built-in missions: {', '.join(known)}. "
+                f"For a file, give a path with a suffix, such as {mission_path}.waypoints"
             )
         return _shipped_mission(mission_path)
     return load_mission(mission_path)
