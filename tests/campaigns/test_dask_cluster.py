@@ -258,7 +258,7 @@ def test_missing_or_invalid_tls_files_are_errors_with_a_remedy(certificates, tmp
         TlsFiles().security("tls://h:1")
     with pytest.raises(InputError, match=r"tls://h:1 needs TLS certificates; add --tls-key \(PEM files\)"):
         TlsFiles(ca, cert).security("tls://h:1")
-    with pytest.raises(InputError, match=r"--tls-ca: File not found: .*gone\.pem"):
+    with pytest.raises(InputError, match=r"--tls-ca: file not found: .*gone\.pem"):
         TlsFiles(tmp_path / "gone.pem", cert, key).security("tls://h:1")
     with pytest.raises(InputError, match=r"can't load the TLS certificates .*; they must be PEM files"):
         TlsFiles(ca, cert, write_campaign(tmp_path)).security("tls://h:1")

@@ -97,7 +97,7 @@ class TlsFiles:
             )
         for option, path in self._by_option().items():
             if not Path(str(path)).is_file():
-                raise InputError(f"{option}: File not found: {path}")
+                raise InputError(f"{option}: file not found: {path}")
         ca, cert, key = (str(path) for path in self._by_option().values())
         made = Security(tls_ca_file=ca, tls_client_cert=cert, tls_client_key=key, require_encryption=True)
         try:
