@@ -12,7 +12,7 @@ fi
 mkdir -p "$home"
 if [ ! -e "$home/ready" ]; then
     rm -rf "$home/root" "$home/site"
-    mmdebstrap --quiet --variant=extract --architectures=arm64 --include=python3,libgomp1 bookworm "$home/root"
+    mmdebstrap --quiet --variant=extract --architectures=arm64 --include=python3,libstdc++6,libgomp1 bookworm "$home/root"
     python3 - <<'PYTHON' > "$home/requirements.txt"
 import tomllib
 print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]))

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from processes import children_of, is_gone, wait_until
@@ -15,6 +16,7 @@ import px4lockstep
 import px4lockstep.flights.folder
 from px4lockstep.errors import InputError
 from px4lockstep.flights.folder import read_log
+from px4lockstep.flights.fork import is_of_px4
 from px4lockstep.flights.recording.file import read_recording
 
 pytestmark = pytest.mark.process
@@ -229,3 +231,9 @@ def test_a_branch_that_is_stopped_keeps_what_it_has_flown(trunk, number):
     assert json.loads((out / "branch-1" / "summary.json").read_text())["outcome"] == "stopped"
     assert (out / "branch-1" / "INCOMPLETE").exists()
     assert 650 < read_log(out / "branch-1").rows < 1201
+
+
+def test_a_recording_of_an_unknown_autopilot_is_not_of_px4():
+    """As of a later version: it is an error of the command, not a KeyError."""
+    recording = SimpleNamespace(source=SimpleNamespace(autopilot="quantum 9.0"))
+    assert not is_of_px4(recording)

@@ -6,6 +6,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from fleet import PowerBus, iris, octa
+from matplotlib.figure import Figure
 from px4_flights import MISSIONS
 from scenario_flight import simulation as short_flight
 
@@ -19,6 +20,7 @@ from px4lockstep.log.log import Log
 from px4lockstep.log.parquet import read_parquet, write_parquet
 from px4lockstep.plant.models import FreeFall, Oscillator
 from px4lockstep.plots.flight import plot_flight, save_plot
+from px4lockstep.plots.panels.style import STYLE
 from px4lockstep.plots.waypoints import mission_waypoints
 from px4lockstep.px4.missions import load_mission
 from px4lockstep.scenario.scenario import Scenario
@@ -321,3 +323,11 @@ def test_the_log_has_the_time_of_each_mission_item(mission):
     assert len(times_us) == 8
     assert times_us[-1] == int(log.time_us[np.flatnonzero(log["mission_finished"])[0]])
     assert mission_times_us(log.select(["pos_ned"])) == ()
+
+
+def test_a_dollar_sign_in_a_name_is_no_formula(tmp_path):
+    """Matplotlib would parse it, and fail."""
+    with mpl.rc_context(STYLE):
+        figure = Figure()
+        figure.suptitle(r"a $\nonsense{ name$")
+        figure.savefig(tmp_path / "figure.png")

@@ -354,3 +354,10 @@ def test_no_two_modules_of_a_package_differ_by_an_s():
         (path.parent.parent, path.parent.name) for path in MODULES
     }
     assert sorted(str(folder / name) for folder, name in names if (folder, f"{name}s") in names) == []
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if "sys.executable" in path.read_text("utf-8")])
+def test_started_interpreters_ignore_the_working_directory(path):
+    """Without `-P`, `python -m` imports a `numpy.py` that happens to be in the user's folder."""
+    for call in re.findall(r"(?<!join\()\[(?:sys\.executable|python), [^\]]*", path.read_text("utf-8")):
+        assert '"-P"' in call, call

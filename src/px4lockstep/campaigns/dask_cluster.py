@@ -164,7 +164,7 @@ class DaskExecutor(Executor):
                 waiting.add(future)
 
         submit(self._room())
-        checked_s = time.monotonic()
+        checked_s, pause = time.monotonic(), threading.Event()
         while flying:
             if waiting.has_ready():
                 future, result = next(waiting)
@@ -177,7 +177,7 @@ class DaskExecutor(Executor):
                 if not self._workers.seen(self._count(), checked_s):
                     yield None
             else:
-                time.sleep(POLL_S)
+                pause.wait(POLL_S)
 
     def _room(self) -> int:
         return AHEAD * max(1, sum(int(count) for count in self._client.nthreads().values()))
