@@ -1,24 +1,52 @@
 """The documents: their examples run, their links lead somewhere, and the table of proofs names tests that exist."""
 
 import importlib
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+README = ROOT / "README.md"
+PAGES = [README, *sorted({*ROOT.glob("*.md")} - {README}), *sorted((ROOT / "docs").rglob("*.md"))]
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|sh|toml(?=\n# \S+\.toml\n))\n(.*?)^```", re.MULTILINE | re.DOTALL)
+"""What is run of a page: Python, commands, and the files that TOML blocks name in their first line."""
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if PYTHON_BLOCK.search(page.read_text("utf-8"))], ids=str)
+@pytest.mark.parametrize("page", [page for page in PAGES[1:] if BLOCK.search(page.read_text("utf-8"))], ids=str)
 def test_examples_run(page, python, tmp_path, monkeypatch):
-    """All Python of a page, in order, in a fresh interpreter and an empty folder."""
+    """All commands and all Python of a page, in order, in one fresh interpreter and an empty folder.
+
+    Blocks that need what a test does not have, such as PX4 or a cluster, are marked `console` or `py`.
+    """
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     script = tmp_path / "example.py"
-    script.write_text("\n".join(PYTHON_BLOCK.findall(page.read_text("utf-8"))), "utf-8")
+    script.write_text("\n".join(_step(*block) for block in BLOCK.findall(page.read_text("utf-8"))), "utf-8")
     python(script)
+
+
+def _step(language, text):
+    """Return Python that does what a block shows."""
+    if language == "python":
+        return text
+    if language == "sh":
+        return f"__import__('subprocess').run(['bash', '-eu', '-c', {_checked(text)!r}], check=True)\n"
+    return f"open({text.split()[1]!r}, 'w', encoding='utf-8').write({text!r})\n"
+
+
+def _checked(commands):
+    """Return commands that fail unless each exits with 0, or with the code that its comment says."""
+    commands = commands.replace("\\\n", " ")
+    return re.sub(
+        r"^(.*?) +# exit code (\d+)$", r"code=0; \1 || code=$?; test $code -eq \2", commands, flags=re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
