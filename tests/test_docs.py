@@ -3,6 +3,7 @@
 import importlib
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-PAGES = [README, *sorted({*ROOT.glob("*.md")} - {README}), *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in page.parts]
+PAGES = [README, *sorted({*ROOT.glob("*.md")} - {README}), *DOCS]
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```(python|sh|toml(?=\n# \S+\.toml\n))\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -26,7 +28,7 @@ def test_examples_run(page, python, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     script = tmp_path / "example.py"
     script.write_text("\n".join(_step(*block) for block in BLOCK.findall(page.read_text("utf-8"))), "utf-8")
     python(script)
@@ -93,7 +95,21 @@ def test_the_api_reference_has_every_public_name(package):
 def test_every_page_is_in_a_table_of_contents():
     """Every page of the documentation is reached from the front page."""
     index = (ROOT / "docs" / "index.md").read_text("utf-8")
-    pages = {str(page.relative_to(ROOT / "docs").with_suffix("")) for page in (ROOT / "docs").rglob("*.md")}
+    pages = {str(page.relative_to(ROOT / "docs").with_suffix("")) for page in DOCS}
     assert pages - {"index"} == set(
         re.findall(r"^((?:tutorials|howto|reference|explanation)/\w+)$", index, re.MULTILINE)
     )
+
+
+@pytest.mark.parametrize("page", [README, ROOT / "CONTRIBUTING.md", *DOCS], ids=str)
+def test_lines_are_short(page):
+    """At most 120 characters, except for rows of tables."""
+    lines = page.read_text("utf-8").splitlines()
+    assert [line for line in lines if len(line) > 120 and not line.startswith("|")] == []
+
+
+@pytest.mark.parametrize("page", DOCS, ids=str)
+def test_a_page_says_whom_it_is_for(page):
+    """The first sentence below the title."""
+    text = page.read_text("utf-8")
+    assert "{include}" in text or re.match(r"# .+\n\nFor ", text)
