@@ -231,7 +231,7 @@ def test_a_changed_campaign_is_an_error(tmp_path, change):
     text = load_campaign(tmp_path / "c.toml").to_json()
     assert Campaign.of_json(text).to_json() == text
     (tmp_path / "campaign.json").write_text(json.dumps(json.loads(text) | change))
-    refused(CampaignFolder.open, tmp_path, match=r"campaign\.json can't be read: ")
+    refused(CampaignFolder.open, tmp_path, match=r"can't read .*campaign\.json: ")
 
 
 def test_a_campaign_as_json_has_no_infinity(tmp_path):
@@ -249,7 +249,7 @@ def test_a_campaign_as_json_has_no_infinity(tmp_path):
 def test_any_exception_of_a_metric_is_its_error(tmp_path, raised):
     """C: an interrupt raised by the file ended everything."""
     (tmp_path / "m.py").write_text(f"raise {raised}\n")
-    refused(UserFunction.read, "m", "m.py:f", tmp_path, match="m.py can't be loaded: m.py, line 1: ")
+    refused(UserFunction.read, "m", "m.py:f", tmp_path, match="can't load m.py: m.py, line 1: ")
     (tmp_path / "g.py").write_text(f"def f(run):\n    raise {raised}\n")
     function = UserFunction.read("m", "g.py:f", tmp_path)
     with pytest.raises(MetricError, match=r"^metric 'm': g.py, line 2: "):

@@ -24,7 +24,7 @@ distributed = pytest.importorskip("distributed")
 @pytest.fixture(scope="module")
 def cluster():
     """Start two worker processes."""
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as made:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as made:
         yield made
 
 
@@ -126,7 +126,7 @@ def test_a_scheduler_without_workers_is_reported_after_10_s_and_every_30_s(capsy
 @pytest.fixture
 def empty_cluster():
     """Start a scheduler without workers."""
-    with distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as made:
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0", silence_logs=50) as made:
         yield made
 
 
@@ -212,7 +212,7 @@ def test_a_campaign_is_flown_by_a_scheduler_with_tls(certificates, local, tmp_pa
     with distributed.LocalCluster(
         n_workers=1,
         threads_per_worker=1,
-        dashboard_address=None,
+        dashboard_address=":0",
         silence_logs=50,
         protocol="tls://",
         security=security,

@@ -223,7 +223,7 @@ def test_a_campaign_whose_rows_can_not_be_written_is_exit_code_1(tmp_path, monke
             with atomic_write(name) as file:
                 file.write(b"row")
 
-    monkeypatch.setattr("px4lockstep.cli.campaign.run_campaign", fly)
+    monkeypatch.setattr("px4lockstep.cli.campaign.started_campaign", fly)
     assert run("campaign", "run", "x.toml") == 1
     assert "b can't be written: No space left on device" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["a"]

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 AHEAD = 2
 """Runs submitted to the scheduler per worker thread, so that no worker waits for the next one."""
 TIMEOUT_S = 10.0
-POLL_S = 0.02
+POLL_S = 0.1
+"""Maximum delay of a result that arrives just before the wait."""
 CHECK_S = 1.0
 """Interval between checks for workers while no result arrives."""
 NOTICE_S, REPEAT_S = 10.0, 30.0
@@ -164,7 +165,7 @@ class DaskExecutor(Executor):
                 waiting.add(future)
 
         submit(self._room())
-        checked_s, pause = time.monotonic(), threading.Event()
+        checked_s = time.monotonic()
         while flying:
             if waiting.has_ready():
                 future, result = next(waiting)
@@ -177,7 +178,8 @@ class DaskExecutor(Executor):
                 if not self._workers.seen(self._count(), checked_s):
                     yield None
             else:
-                pause.wait(POLL_S)
+                with waiting.thread_condition:  # notified of each result
+                    waiting.thread_condition.wait(POLL_S)
 
     def _room(self) -> int:
         return AHEAD * max(1, sum(int(count) for count in self._client.nthreads().values()))
