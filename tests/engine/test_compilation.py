@@ -1,4 +1,4 @@
-"""One process compiles the loop; whoever needs it meanwhile waits, and is never left waiting."""
+"""One process compiles the loop; the others wait for it and always continue."""
 
 import os
 import re
@@ -34,7 +34,7 @@ PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subproce
 
 @contextmanager
 def interpreter(code, **environment):
-    """Give a process that runs some code, which ends here."""
+    """Run code in a process that is killed at the end of the block."""
     environment = {**os.environ, "PX4LOCKSTEP_QUIET": "0", **environment}
     with subprocess.Popen([sys.executable, "-c", code], env=environment, **PIPES) as process:
         try:
@@ -44,20 +44,21 @@ def interpreter(code, **environment):
 
 
 def ticks_of(pid):
-    """Return how much of a processor a process has used, in a hundredth of a second."""
+    """Return the processor time that a process has used, in hundredths of a second."""
     return sum(int(number) for number in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13])
 
 
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
 @pytest.mark.parametrize("is_killed", [False, True])
-def test_a_second_process_waits_for_the_one_that_compiles_and_says_so(tmp_path, is_killed):
-    """Without using the processor; it goes on when the other has ended, however that was."""
+def test_a_second_process_reports_that_it_waits_for_the_compiler(tmp_path, is_killed):
+    """It waits without using the processor, and continues when the other process ends or is killed."""
     place = {"PX4LOCKSTEP_CACHE_DIR": str(tmp_path)}
     with interpreter(HOLDER, **place) as holder:
         assert holder.stdout.readline() == "compiling\n"
         with interpreter(WAITER, **place) as waiter:
-            assert waiter.stderr.readline().startswith("px4lockstep: waiting for another process, which compiles into")
+            waiting = "px4lockstep: waiting for another px4lockstep process that is compiling into"
+            assert waiter.stderr.readline().startswith(waiting)
             before = ticks_of(waiter.pid)
             time.sleep(0.5)
             assert waiter.poll() is None
@@ -70,8 +71,8 @@ def test_a_second_process_waits_for_the_one_that_compiles_and_says_so(tmp_path, 
             assert waiter.wait(60) == 0
 
 
-def test_what_another_process_has_compiled_is_not_compiled_again(monkeypatch):
-    """The cache is looked at once more when the lock is had; no second process is started then."""
+def test_code_compiled_by_another_process_is_not_compiled_again(monkeypatch):
+    """The cache is checked again once the lock is held; no second process is started then."""
     found = iter([None, "the loop"])
     monkeypatch.setattr(compilation, "from_cache", lambda *_: next(found))
     for name in ("start_second_process", "compile_plant", "specialize"):
@@ -79,8 +80,8 @@ def test_what_another_process_has_compiled_is_not_compiled_again(monkeypatch):
     assert compilation.compiled_loop.__wrapped__() == "the loop"
 
 
-def test_a_cache_that_can_not_be_locked_keeps_nobody_from_compiling(tmp_path, monkeypatch):
-    """A folder that can't be made."""
+def test_a_cache_that_cannot_be_locked_does_not_prevent_compiling(tmp_path, monkeypatch):
+    """The cache folder cannot be created."""
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PX4LOCKSTEP_CACHE_DIR", str(tmp_path / "file" / "cache"))
     with compilation.compiling_alone():
@@ -88,21 +89,21 @@ def test_a_cache_that_can_not_be_locked_keeps_nobody_from_compiling(tmp_path, mo
 
 
 @pytest.mark.slow
-def test_of_two_processes_with_an_empty_cache_one_compiles(tmp_path):
-    """The other waits, and both fly the same flight. It takes minutes."""
+def test_with_an_empty_cache_only_one_of_two_processes_compiles(tmp_path):
+    """The other waits, and both fly the same flight. This test takes minutes."""
     code = "import px4lockstep\nprint(px4lockstep.simulate('iris', **{'timeline.t_end_s': 1.0}).digest)"
     place = {"PX4LOCKSTEP_CACHE_DIR": str(tmp_path)}
     with interpreter(code, **place) as first, interpreter(code, **place) as second:
-        said = [process.communicate(timeout=3_000) for process in (first, second)]
+        outputs = [process.communicate(timeout=3_000) for process in (first, second)]
     assert [first.returncode, second.returncode] == [0, 0]
-    assert said[0][0] == said[1][0]
-    errors = "".join(text for _, text in said)
-    assert errors.count("compiling for this machine") == errors.count("waiting for another process") == 1
+    assert outputs[0][0] == outputs[1][0]
+    errors = "".join(text for _, text in outputs)
+    assert errors.count("compiling for this machine") == errors.count("waiting for another px4lockstep process") == 1
     assert len(re.findall(r"compiled in [\d.]+ s", errors)) == 1
 
 
 def test_a_clock_that_runs_backwards_gives_no_negative_wall_time(monkeypatch):
-    """Of a flight as a whole, and of its slowest stretch."""
+    """Neither for the whole flight nor for its slowest stretch."""
     clock = iter(range(10**6, 0, -1))
     monkeypatch.setattr("px4lockstep.engine.simulation.time.perf_counter", lambda: float(next(clock)))
     simulation = Simulation(Oscillator(), Timeline(100, log=Periodic(10))).run()

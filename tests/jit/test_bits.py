@@ -1,6 +1,6 @@
-"""One source, one result: every kernel gives the same bits compiled, interpreted, and for any processor.
+"""Every kernel gives bit-identical results compiled, interpreted, and for any processor.
 
-Each family is a module of `tests/support` whose `digest_lines` drives its kernels and yields hashes of what came out.
+Each family is a module of `tests/support` whose `digest_lines` runs its kernels and yields hashes of the results.
 """
 
 import ast
@@ -53,7 +53,7 @@ print(json.dumps(sorted({{{{f"{{{{code.co_filename}}}}:{{{{code.co_name}}}}" for
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_kernels_give_the_same_bits(python, family, setting):
-    """What this process computes, a process with another setting of Numba computes too, without a warning."""
+    """A process with other Numba settings computes the same results as this one, without a warning."""
     expected = list(importlib.import_module(family).digest_lines())
     printed = python("-W", "error", "-c", PRINTS.format(family), **SETTINGS[setting]).stdout.splitlines()
     assert [line.removeprefix("bits: ") for line in printed if line.startswith("bits: ")] == expected
@@ -62,15 +62,15 @@ def test_kernels_give_the_same_bits(python, family, setting):
 
 def kernels_of(path):
     """Return the names of the kernels in a file."""
-    marks = ("kernel", "inlined_kernel")
+    decorators = ("kernel", "inlined_kernel")
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.FunctionDef) and any(getattr(mark, "id", "") in marks for mark in node.decorator_list):
+        if isinstance(node, ast.FunctionDef) and any(getattr(d, "id", "") in decorators for d in node.decorator_list):
             yield node.name
 
 
 @pytest.mark.slow
 def test_the_families_run_every_kernel(python):
-    """So that none can round differently unseen."""
+    """Otherwise a kernel could round differently without being noticed."""
     run = set()
     for family in FAMILIES:
         run |= set(json.loads(python("-c", WATCHES.format(family), NUMBA_DISABLE_JIT="1").stdout.splitlines()[-1]))

@@ -1,4 +1,4 @@
-"""The compile cache: it knows imports, versions and targets, and is never the reason for a failure."""
+"""The compile cache: it follows imports, separates versions and CPU targets, and never makes a run fail."""
 
 import ast
 import os
@@ -49,13 +49,13 @@ DRIVER = """
 
 @pytest.fixture(autouse=True)
 def _no_bytecode(monkeypatch):
-    """Python takes a source of the same size, edited within the same second, for the one that it has bytecode of."""
+    """Disable bytecode: Python does not notice an edit within the same second that keeps the file size."""
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
 
 
 @pytest.fixture
 def package(tmp_path, python):
-    """A small package of kernels that import each other, and a way to run it in a fresh interpreter."""
+    """Return a small package of kernels that import each other, with a way to run it in a fresh interpreter."""
     folder = tmp_path / "demo_kernels"
     folder.mkdir()
 
@@ -92,28 +92,28 @@ def test_a_second_process_loads_what_the_first_compiled(package):
 
 
 def test_an_edited_callee_recompiles_its_callers_and_nothing_else(package):
-    """The caller's file did not change, its callee's did: the caller has the new value, the bystander is a hit."""
+    """Only the callee's file changed: the caller uses the new value, and the bystander is a cache hit."""
     package.run()
     package.write("callee", CALLEE.replace("x * FACTOR", "x * FACTOR * 10.0"))
     assert package.run().stdout.split() == ["61.0", "1.0", "miss", "hit"]
 
 
 def test_an_edited_constant_two_imports_away_recompiles_too(package):
-    """Imports are followed, not only functions."""
+    """The stamp follows imports, not only calls."""
     package.run()
     package.write("constants", "FACTOR = 5.0\n")
     assert package.run().stdout.split() == ["11.0", "1.0", "miss", "hit"]
 
 
 def test_an_edit_elsewhere_recompiles_nothing(package):
-    """A new module that no kernel imports."""
+    """The edit adds a module that no kernel imports."""
     package.run()
     package.write("unrelated", "X = 1\n")
     assert package.run().stdout.split() == ["7.0", "1.0", "hit", "hit"]
 
 
-def test_edited_prose_recompiles_nothing(package):
-    """Comments, docstrings and error messages do not change compiled code, and neither do the lines they take."""
+def test_edited_comments_and_texts_recompile_nothing(package):
+    """Comments, docstrings and error messages do not change compiled code, and neither do shifted line numbers."""
     package.run()
     package.write("callee", '"""A new docstring."""\n\n# And a comment.\n' + textwrap.dedent(CALLEE))
     assert package.run().stdout.split() == ["7.0", "1.0", "hit", "hit"]
@@ -130,20 +130,20 @@ def test_edited_prose_recompiles_nothing(package):
         ('FIELDS = "x y"', 'FIELDS = "y x"', False),
     ],
 )
-def test_the_stamp_covers_code_and_no_prose(before, after, is_same):
-    """A string that code may read counts."""
+def test_the_stamp_covers_code_but_not_texts(before, after, is_same):
+    """Strings that code may read are part of the stamp."""
     stamps = [cache._parse("demo", False, source.encode())[0] for source in (before, after)]
     assert (stamps[0] == stamps[1]) is is_same
 
 
-def test_functions_of_one_name_are_told_apart_by_their_constants():
-    """As lambdas are, which all have the same name."""
+def test_functions_with_one_name_are_distinguished_by_constants():
+    """Lambdas, for example, all have the same name."""
     functions = (lambda x: 2.0 * x, lambda x: 3.0 * x, lambda x: x["a"], lambda x: x["b"])
     assert len({cache._code_hash(function.__code__) for function in functions}) == len(functions)
 
 
-def test_what_was_edited_while_it_ran_is_not_cached(package, tmp_path, python):
-    """The process runs the code from before; under the stamp of the code after it would be wrong for good."""
+def test_a_source_edited_during_the_run_is_not_cached(package, tmp_path, python):
+    """The process runs the old code; cached under the stamp of the new code, it would stay wrong."""
     script = tmp_path / "edits.py"
     script.write_text(
         "import pathlib, demo_kernels.callee as callee\n"
@@ -156,8 +156,8 @@ def test_what_was_edited_while_it_ran_is_not_cached(package, tmp_path, python):
     assert package.run().stdout.split() == ["13.0", "1.0", "miss", "miss"]
 
 
-def test_two_checkouts_with_one_cache_keep_their_own_code(package):
-    """Sources that change to and fro are compiled once each, and never loaded for the other."""
+def test_two_checkouts_can_share_a_cache(package):
+    """Sources that alternate are compiled once each, and code is never loaded for the other version."""
     package.run()
     package.write("constants", "FACTOR = 4.0\n")
     assert package.run().stdout.split() == ["9.0", "1.0", "miss", "hit"]
@@ -167,8 +167,8 @@ def test_two_checkouts_with_one_cache_keep_their_own_code(package):
     assert package.run().stdout.split() == ["9.0", "1.0", "hit", "hit"]
 
 
-def test_code_of_old_sources_goes(package):
-    """All but the last few."""
+def test_code_of_old_sources_is_removed(package):
+    """Only the most recent versions are kept."""
     for factor in range(1, 8):
         package.write("constants", f"FACTOR = {factor}.0\n")
         package.run()
@@ -178,7 +178,7 @@ def test_code_of_old_sources_goes(package):
     assert len(data) == cache.KEPT_STAMPS
 
 
-def test_cpu_targets_have_entries_of_their_own(package):
+def test_each_cpu_target_has_separate_entries(package):
     """Code for one CPU is never loaded on another."""
     package.run()
     assert package.run(NUMBA_CPU_NAME="generic").stdout.split() == ["7.0", "1.0", "miss", "miss"]
@@ -187,13 +187,13 @@ def test_cpu_targets_have_entries_of_their_own(package):
 
 
 def test_interpreted_gives_the_same_and_writes_nothing(package):
-    """With the JIT off there is nothing to cache."""
+    """With the JIT off, nothing is cached."""
     assert package.run(NUMBA_DISABLE_JIT="1").stdout.split() == ["7.0", "1.0", "plain", "plain"]
     assert not package.cache_dir.exists()
 
 
 def test_a_damaged_entry_is_compiled_again(package):
-    """A half-written file, whatever the cause."""
+    """For example, a file that was only partly written."""
     package.run()
     for file in package.cache_dir.rglob("*caller*.nb?"):
         file.write_bytes(file.read_bytes()[:20])
@@ -201,18 +201,18 @@ def test_a_damaged_entry_is_compiled_again(package):
     assert package.run().stdout.split() == ["7.0", "1.0", "hit", "hit"]
 
 
-def test_a_cache_that_cannot_be_written_is_said_once_and_is_no_error(package, tmp_path):
-    """The folder's place is taken by a file, as good as a read-only disk even for root."""
+def test_a_read_only_cache_is_reported_once_and_is_not_an_error(package, tmp_path):
+    """A file blocks the folder's path, which works like a read-only disk even for root."""
     blocked = tmp_path / "blocked"
     blocked.write_text("in the way")
     finished = package.run(PX4LOCKSTEP_CACHE_DIR=blocked)
     assert finished.stdout.split() == ["7.0", "1.0", "miss", "miss"]
-    assert finished.stderr.count("can't be written") == 1
+    assert finished.stderr.count("cannot write to the compile cache") == 1
     assert "PX4LOCKSTEP_CACHE_DIR" in finished.stderr
 
 
-def test_a_full_disk_is_said_once_and_is_no_error(package, python, tmp_path):
-    """Every write fails with no space left; the results are right all the same."""
+def test_a_full_disk_is_reported_once_and_is_not_an_error(package, python, tmp_path):
+    """Every write fails with "no space left on device"; the results are still correct."""
     script = tmp_path / "full.py"
     script.write_text(
         textwrap.dedent(
@@ -236,7 +236,7 @@ def test_a_full_disk_is_said_once_and_is_no_error(package, python, tmp_path):
 
 
 def test_the_folder_names_the_versions(monkeypatch, tmp_path):
-    """Numba's and Python's; the user's cache directory by default."""
+    """It contains those of Numba and Python; the default is the user's cache directory."""
     monkeypatch.setenv("PX4LOCKSTEP_CACHE_DIR", str(tmp_path))
     assert cache.cache_root().parent == tmp_path
     assert numba.__version__ in cache.cache_root().name
@@ -268,16 +268,16 @@ def test_the_folder_names_the_versions(monkeypatch, tmp_path):
     ],
 )
 def test_imports_are_found_in_the_source(source, expected):
-    """In all the ways that Python writes them."""
+    """All forms of Python imports are recognized."""
     assert list(cache.direct_imports("demo.sub.module", False, ast.parse(source))) == expected
 
 
 @pytest.mark.parametrize("damage", ["", "[1, 2]", "{", "\0"])
-def test_damaged_notes_of_imports_are_found_again(package, damage):
-    """They are a help, never a reason to fail or to miss an edit."""
+def test_a_damaged_list_of_imports_is_rebuilt(package, damage):
+    """A damaged file neither makes a run fail nor hides an edit."""
     package.run()
-    [notes] = package.cache_dir.rglob("sources.json")
-    notes.write_text(damage)
+    [sources] = package.cache_dir.rglob("sources.json")
+    sources.write_text(damage)
     assert package.run().stdout.split() == ["7.0", "1.0", "hit", "hit"]
     package.write("constants", "FACTOR = 4.0\n")
     assert package.run().stdout.split() == ["9.0", "1.0", "miss", "hit"]
@@ -302,8 +302,8 @@ SCRIPT = """
 NEIGHBOUR = "from px4lockstep.jit import kernel\n@kernel\ndef drag(x):\n    return x * 2.0\n"
 
 
-def test_a_script_beside_its_modules_is_never_stale(python, tmp_path):
-    """A module next to the script that is edited, a global that comes from the environment."""
+def test_a_script_next_to_its_modules_is_never_stale(python, tmp_path):
+    """It notices an edited module next to the script and a changed global that comes from the environment."""
     (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT))
     (tmp_path / "neighbour.py").write_text(NEIGHBOUR)
 
@@ -339,8 +339,8 @@ RACE = """
 
 
 @pytest.mark.process
-def test_two_processes_that_compile_at_once_do_not_mix_up_their_code(tmp_path):
-    """One compiles for integers, one for floats, and both write at the same time; a third loads the right one."""
+def test_two_processes_that_compile_at_once_do_not_mix_up_code(tmp_path):
+    """One compiles for integers, one for floats, both write at the same time; later processes load the right one."""
     script = tmp_path / "race.py"
     script.write_text(textwrap.dedent(RACE))
     environment = {**os.environ, "PX4LOCKSTEP_CACHE_DIR": str(tmp_path / "cache")}
@@ -357,7 +357,7 @@ def test_two_processes_that_compile_at_once_do_not_mix_up_their_code(tmp_path):
 
 
 def test_a_user_without_a_home_directory_compiles_in_memory(python, tmp_path, monkeypatch):
-    """Said once, as for any other folder that can't be written."""
+    """It is reported once, like any other folder that cannot be written."""
     code = (
         "import pathlib\n"
         "def no_home():\n    raise RuntimeError('no home directory')\n"
@@ -374,6 +374,6 @@ def test_a_user_without_a_home_directory_compiles_in_memory(python, tmp_path, mo
 
 
 def test_a_kernel_typed_at_a_prompt_works(python):
-    """It stands in no file and can't be cached."""
+    """It is not defined in a file and cannot be cached."""
     code = "from px4lockstep.jit import kernel\nexec('@kernel\\ndef f(x):\\n    return x + 1.0')\nprint(f(1.0))"
     assert python("-c", code).stdout.strip() == "2.0"

@@ -1,4 +1,4 @@
-"""The decorator and calls by address."""
+"""The kernel decorator and calls by address."""
 
 import ctypes
 import math
@@ -17,12 +17,12 @@ PAIR = record([("x", "f8", 2)])
 
 
 def test_kernels_are_compiled_strictly():
-    """No fast mathematics, NumPy's errors, bounds checked."""
+    """No fastmath, NumPy's error model, bounds checks."""
     assert OPTIONS == {"error_model": "numpy", "fastmath": False, "boundscheck": True}
 
 
 def test_no_products_are_fused():
-    """x * y + z rounds twice, as interpreted Python does: a fused multiply-add would show here."""
+    """x * y + z rounds twice, as in interpreted Python; a fused multiply-add would give another result."""
 
     def fused(x, y, z):
         return x * y + z
@@ -33,7 +33,7 @@ def test_no_products_are_fused():
 
 
 def test_an_interpreted_kernel_compiles_nothing(python):
-    """Nor does what it calls; the bits are those of the compiled one."""
+    """Neither do its callees, and the result is bit-identical to the compiled one."""
     script = """
         from px4lockstep.jit import interpreted
         from px4lockstep.math.exponential import exp, pow
@@ -45,14 +45,14 @@ def test_an_interpreted_kernel_compiles_nothing(python):
 
 
 def long_sum(a, i):
-    """A function that LLVM does not inline of its own accord: many bounds checks, each with its exception."""
+    """Compute something that LLVM does not inline by default: many bounds checks, each with an exception."""
     first = a[i] + a[i + 1] * a[i + 2] - a[i + 3] / a[i + 4] + a[i + 5] * (a[i + 6] + a[i + 7])
     second = a[i + 8] * a[i + 9] - a[i + 10] / a[i + 11] + a[i + 12] * (a[i + 13] + a[i + 14])
     return first - second * (a[i + 15] + a[i + 16] * a[i + 17] - a[i + 18] / a[i + 19])
 
 
 def test_an_inlined_kernel_is_part_of_its_caller():
-    """With the same result, and no call left in the machine code."""
+    """The result is the same, and the machine code contains no call."""
     callee = inlined_kernel(long_sum)
 
     @kernel
@@ -66,7 +66,7 @@ def test_an_inlined_kernel_is_part_of_its_caller():
 
 
 def test_a_specialized_kernel_is_the_same_function():
-    """Without dispatch in front of it."""
+    """It bypasses Numba's dispatcher."""
 
     @kernel
     def add(a, k):
@@ -107,8 +107,8 @@ CALLS = """
 
 
 @pytest.mark.parametrize("jit", ["0", "1"], ids=["compiled", "interpreted"])
-def test_functions_behind_addresses_are_called(python, tmp_path, jit):
-    """A Python function and two of the C library's, with integers, floats and records; the JIT on and off."""
+def test_functions_are_called_by_address(python, tmp_path, jit):
+    """A Python function and two C library functions, with integers, floats and records; with the JIT on and off."""
     script = tmp_path / "calls.py"
     script.write_text(textwrap.dedent(CALLS))
     finished = python(script, NUMBA_DISABLE_JIT=jit, PX4LOCKSTEP_CACHE_DIR=tmp_path / "cache")
@@ -116,7 +116,7 @@ def test_functions_behind_addresses_are_called(python, tmp_path, jit):
 
 
 def test_a_callback_is_a_c_function():
-    """ctypes can call it as well."""
+    """ctypes can call it too."""
 
     def double(x):
         return np.int32(2.0 * x)
@@ -125,12 +125,12 @@ def test_a_callback_is_a_c_function():
     assert function(21.0) == 42
 
 
-def test_a_call_by_address_refuses_what_c_cannot_take():
-    """An array has no C type here; a record has."""
+def test_a_call_by_address_rejects_arguments_without_a_c_type():
+    """An array has no C type here, unlike a record."""
 
     @kernel
     def wrong(address, array):
         return call_i32(address, array)
 
-    with pytest.raises(Exception, match="takes integers, floats and records"):
+    with pytest.raises(Exception, match="accepts integers, floats and records"):
         wrong(1, np.zeros(3))

@@ -1,4 +1,4 @@
-"""Numbers at an address: every kind of field, compiled and interpreted alike, as NumPy has it."""
+"""Numbers at an address: every kind of field, compiled and interpreted, matches NumPy."""
 
 import json
 
@@ -16,17 +16,17 @@ from px4lockstep.jit.memory import KINDS, load_number, store_number
 
 buffer = np.zeros(64, np.uint8)
 place = buffer.ctypes.data + 5  # not aligned
-said = []
+results = []
 for name, value in json.loads({cases!r}):
     buffer[:] = 7
     store_number(place, np.int64(KINDS[name]), value)
-    said.append([buffer.tobytes().hex(), repr(load_number(place, np.int64(KINDS[name])))])
-print(json.dumps(said))
+    results.append([buffer.tobytes().hex(), repr(load_number(place, np.int64(KINDS[name])))])
+print(json.dumps(results))
 """
 
 
 def fits(name, value):
-    """Whether a kind of field can have a value."""
+    """Return whether a kind of field can represent a value."""
     dtype = np.dtype(name)
     if dtype.kind == "f":
         return True
@@ -40,8 +40,8 @@ CASES = [(name, value) for name in KINDS for value in VALUES if fits(name, value
 
 
 @pytest.mark.parametrize(("name", "value"), CASES)
-def test_a_number_is_stored_and_loaded_as_numpy_does(name, value):
-    """At a place that is not aligned, and beside it nothing changes."""
+def test_numbers_are_stored_and_loaded_as_in_numpy(name, value):
+    """The address is not aligned, and the neighbouring bytes do not change."""
     dtype = np.dtype(name)
     buffer = np.full(64, 7, np.uint8)
     store_number(buffer.ctypes.data + 5, np.int64(KINDS[name]), value)
@@ -54,13 +54,13 @@ def test_a_number_is_stored_and_loaded_as_numpy_does(name, value):
 
 
 def test_interpreted_gives_the_same_bytes(python):
-    """Through ctypes."""
+    """Interpreted code goes through ctypes."""
     script = SCRIPT.format(cases=json.dumps(CASES))
     compiled, interpreted = (python("-c", script, NUMBA_DISABLE_JIT=jit).stdout for jit in ("0", "1"))
     assert json.loads(compiled) == json.loads(interpreted)
 
 
 def test_kinds_are_the_types_of_uorb():
-    """All of them."""
+    """All eleven are supported."""
     assert set(KINDS) == {np.dtype(name).name for name in KINDS}
     assert len(set(KINDS.values())) == len(KINDS) == 11

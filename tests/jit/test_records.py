@@ -1,4 +1,4 @@
-"""Records: safe layouts, and views that behave as compiled code does."""
+"""Records: safe layouts, and views that behave like compiled code."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ OUTER = record([("time_us", "u8"), ("one", INNER), ("many", INNER, 4), ("table",
 
 @pytest.mark.parametrize("name", ["copy", "mean", "size", "T", "data", "sort", "_private"])
 def test_a_field_named_like_an_attribute_of_numpy_is_refused(name):
-    """It would work compiled, and fail only with the JIT off."""
+    """It would work in compiled code and fail only with the JIT off."""
     with pytest.raises(LayoutError, match=f"'{name}' is an attribute of numpy.record"):
         record([(name, "f8")])
 
@@ -35,19 +35,19 @@ def test_fields_of_one_type_can_share_a_tuple():
 
 
 def test_unnamed_padding_is_refused():
-    """Its bytes would be anything, and would enter snapshots."""
+    """Its bytes would be undefined and would end up in snapshots."""
     with pytest.raises(LayoutError, match="7 bytes of unnamed padding"):
         record([("flag", "u1"), ("value", "f8")])
     assert record([("flag", "u1"), ("reserved", "u1", 7), ("value", "f8")]).itemsize == 16
 
 
 def interpreted(array):
-    """The view that a kernel gets with the JIT off, whether it is off or not."""
+    """Return the view that a kernel gets with the JIT off, even if the JIT is on."""
     return RecordRows(array, memoryview, True)
 
 
 def touch(record_rows, other):
-    """Everything that kernels do to records."""
+    """Do everything that kernels do to records."""
     outer = record_rows[0]
     outer.time_us = 7
     outer.one.x[1] = 2.5
@@ -62,7 +62,7 @@ def touch(record_rows, other):
 
 
 def test_interpreted_views_do_what_compiled_code_does():
-    """Same bytes after the same operations, nested assignment and arrays of records included."""
+    """The same operations leave the same bytes, including nested assignment and arrays of records."""
     compiled = [np.zeros(1, OUTER), np.zeros(1, OUTER)]
     plain = [np.zeros(1, OUTER), np.zeros(1, OUTER)]
     result = kernel(touch)(*compiled)
@@ -72,7 +72,7 @@ def test_interpreted_views_do_what_compiled_code_does():
 
 
 def test_interpreted_numbers_are_plain_python_numbers():
-    """Fast, and without NumPy's promotion of unsigned with signed."""
+    """They are fast, and avoid NumPy's promotion of unsigned and signed integers."""
     array = np.zeros(2, OUTER)
     seen = interpreted(array)[1]
     assert type(seen.time_us) is int
@@ -82,7 +82,7 @@ def test_interpreted_numbers_are_plain_python_numbers():
 
 
 def test_an_index_out_of_bounds_raises():
-    """Interpreted and compiled: never the next field."""
+    """Interpreted and compiled; it never reads the next field."""
     array = np.zeros(1, OUTER)
 
     def beyond(record_rows, i):
@@ -96,8 +96,8 @@ def test_an_index_out_of_bounds_raises():
         interpreted(array)[1]
 
 
-def test_a_users_view_has_arrays_and_follows_the_memory():
-    """Read-only or not, as asked."""
+def test_a_view_for_users_has_arrays_and_follows_the_memory():
+    """It is read-only or writable, as requested."""
     array = np.zeros(1, OUTER)
     seen, changed = view(array, writable=False), view(array, writable=True)
     changed.one.x[:] = (1.0, 2.0, 3.0)
@@ -117,7 +117,7 @@ def test_a_users_view_has_arrays_and_follows_the_memory():
 
 
 def test_rows_hands_over_the_array_itself_when_compiling():
-    """No copy, no wrapper."""
+    """The array is neither copied nor wrapped."""
     array = np.zeros(1, OUTER)
     assert rows(array) is array
     assert isinstance(_make_view(array, memoryview, True), RecordView)
@@ -127,8 +127,8 @@ PART = record([("gain", "f8"), ("tick", "i8"), ("address", "i8")], state="tick",
 WHOLE = record([("mode", "i8"), ("part", PART, 2), ("held", INNER), ("fixed", INNER)], state="held")
 
 
-def test_records_say_which_words_are_configuration_and_state():
-    """By field, in nested records and arrays of them too; all of a nested record if the field itself is state."""
+def test_words_are_classified_as_configuration_or_state():
+    """By field, also in nested records and arrays of them; a nested record that is a state field is all state."""
     assert words_of(WHOLE, CONFIGURATION).tolist() == [0, 1, 4, 11, 12, 13, 14]
     assert words_of(WHOLE, STATE).tolist() == [2, 5, 7, 8, 9, 10]
     assert words_of(WHOLE, TRANSIENT).tolist() == [3, 6]
@@ -139,11 +139,11 @@ def test_records_say_which_words_are_configuration_and_state():
     assert layout.itemsize == 6 * 8
 
 
-def test_a_division_of_fields_must_be_unambiguous():
-    """Only fields that there are, and one division for one layout."""
+def test_the_classification_of_fields_must_be_unambiguous():
+    """Only existing fields can be named, and a layout has one classification."""
     with pytest.raises(LayoutError, match="has no field 'tack'"):
         record([("tick", "i8")], state="tack")
-    with pytest.raises(LayoutError, match="has the layout of another one"):
+    with pytest.raises(LayoutError, match="has the same layout as another one"):
         record([("gain", "f8"), ("tick", "i8"), ("address", "i8")], state="gain")
 
 
@@ -152,11 +152,11 @@ HOLDS_LIMITED = record([("many", LIMITED, 3), ("mask", "i8")], state="mask", lim
 
 
 def test_limits_are_checked_in_a_checkpoint():
-    """Those of nested records too, by the places that state has in it; floats and configuration have none."""
+    """Nested records are checked too, at their place in the state; floats and configuration have no limits."""
     state = np.zeros(1, state_dtype(HOLDS_LIMITED))
     limits = limits_of(HOLDS_LIMITED, STATE)
     limits.check(state, "checkpoint")
-    for place, value, told in (
+    for place, value, message in (
         ("many.index", 6, r"checkpoint\.many\[2\]\.index is 6; allowed is -1 to 5"),
         (
             "many.free",
@@ -170,12 +170,12 @@ def test_limits_are_checked_in_a_checkpoint():
         for part in place.split("."):
             target = target[part]
         target[(-1,) * target.ndim] = value
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=message):
             limits.check(wrong, "checkpoint")
 
 
-def test_limits_are_of_integers_that_are_there():
-    """A name that is none, or a float."""
+def test_limits_need_an_existing_integer_field():
+    """An unknown field or a float cannot have limits."""
     for name in ("other", "x"):
-        with pytest.raises(LayoutError, match=f"has no integer '{name}' to be limited"):
+        with pytest.raises(LayoutError, match=f"has no integer field '{name}' to limit"):
             record([("x", "f8"), ("n", "i8")], limits={name: 1})

@@ -1,9 +1,9 @@
-"""Compiling the loop, once per installation: its two halves by two processes at once, which meet in the cache.
+"""Compile the loop, once per installation, with two processes that share the cache.
 
-Autopilot and estimator take about as long as all the rest. A second process compiles those two
-(`python -m px4lockstep.engine.compilation`), this one the plant and the scenario, then the loop itself around both. If
-the second process can't be had, this one does its work too: slower, and the same. Whoever else needs the loop
-meanwhile waits for it; the second process asks for no lock, so the two can't wait for each other.
+Autopilot and estimator take about as long as everything else. A second process compiles those two
+(`python -m px4lockstep.engine.compilation`); this one compiles the plant and the scenario, then the loop around both.
+If the second process cannot be started, this one compiles everything, with the same result. Other processes that need
+the loop wait for the lock. The second process does not take the lock, so the two cannot deadlock.
 """
 
 import functools
@@ -32,7 +32,7 @@ from px4lockstep.vehicle.dispatch import write_outputs
 
 
 def example_arrays() -> Arrays:
-    """Return empty arrays of the types that the loop is called with, the same for every simulation."""
+    """Return empty arrays of the types that the loop is called with; they are the same for every simulation."""
     examples = {stream.name: stream.empty(0, 0) for stream in STREAMS if stream.is_in_loop}
     examples |= {name: locked(examples[name]) for name in ("time_us", "due")}
     examples |= {"sensors": no_sensors()}
@@ -40,14 +40,14 @@ def example_arrays() -> Arrays:
 
 
 def compile_stages() -> None:
-    """Compile autopilots and estimator."""
+    """Compile the autopilots and the estimator."""
     sim = np.zeros(1, SIM)[0]
     specialize(step_native, sim, 0, sim.bus)
     specialize(step_estimator, sim.estimator, sim.state, sim.bus.scenario, sim.bus.estimate)
 
 
 def compile_plant() -> None:
-    """Compile what goes on between boundaries, what looks at the plant, and the scenario."""
+    """Compile the integrator, the purity check, the plant's outputs and the scenario."""
     sim = np.zeros(1, SIM)[0]
     specialize(integrate, 0, 0, sim.state, sim.inputs, sim.plant, sim.solver, sim.work)
     specialize(check_purity, sim.validator, 0, sim)
@@ -56,7 +56,7 @@ def compile_plant() -> None:
 
 
 def start_second_process() -> "subprocess.Popen[bytes] | None":
-    """Let another process compile the stages, if there is a processor for it."""
+    """Start a process that compiles the stages, if the machine has a second core."""
     if (os.cpu_count() or 1) < 2 or not sys.executable:
         return None
     command = [sys.executable, "-P", "-m", "px4lockstep.engine.compilation"]
@@ -70,14 +70,14 @@ def start_second_process() -> "subprocess.Popen[bytes] | None":
 
 @functools.cache
 def compiled_loop() -> Callable[..., int]:
-    """Return the loop, compiled or loaded."""
+    """Return the loop, compiled or loaded from the cache."""
     arrays: Any = example_arrays()
-    with reporter.together():
+    with reporter.together("about 40 s on two cores"):
         cached = from_cache(loop.advance, arrays, 0)
         if cached is not None:
             return cached
         with compiling_alone():
-            cached = from_cache(loop.advance, arrays, 0)  # of the process that was waited for
+            cached = from_cache(loop.advance, arrays, 0)  # the process that held the lock may have compiled it
             if cached is not None:
                 return cached
             other = start_second_process()

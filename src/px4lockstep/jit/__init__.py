@@ -1,11 +1,11 @@
-"""How plain Python becomes machine code here: one decorator, one kind of record, one cache.
+"""Compilation of plain Python to machine code: one decorator, one kind of record, one cache.
 
-* `kernel` compiles a function; with `NUMBA_DISABLE_JIT=1` the same source runs interpreted and gives the same bits.
-  `inlined_kernel` compiles it into its callers.
-* `record` makes the structured dtypes that kernels take; `rows` hands arrays of them to a kernel, `plain` to whoever
-  fills them in.
-* `callback` compiles a user's function to an address, `call_void` and `call_i32` call one, and `caller`
-  calls one from Python.
+* `kernel` compiles a function; with `NUMBA_DISABLE_JIT=1` the same source runs interpreted with bit-identical results.
+  `inlined_kernel` compiles a function into its callers.
+* `record` defines the structured dtypes that kernels work on; `rows` prepares an array of records for a kernel, `plain`
+  for code that fills them in.
+* `callback` compiles a user's function and returns its address; `call_void` and `call_i32` call an address from
+  compiled code, `caller` from Python.
 """
 
 from px4lockstep.jit.address import call_i32, call_void, callback, caller

@@ -1,9 +1,9 @@
-"""Functions by address: a user's right-hand side or a C library, called from compiled code.
+"""Calls by address: compiled code calls a user's right-hand side or a C library.
 
-`callback` compiles a Python function to an address with a C signature; `call_void` and `call_i32` call an address with
-integers, floats and records (a record goes as the pointer to its bytes). The loop is compiled once and serves every
-function behind an address. With the JIT off, a `callback` is called as the Python function that it is, anything else
-through ctypes.
+`callback` compiles a Python function with a C signature and returns its address; `call_void` and `call_i32` call an
+address with integers, floats and records (a record is passed as a pointer to its bytes). The loop is compiled once and
+works with any function address. With the JIT off, a `callback` is called as a plain Python function and any other
+address through ctypes.
 """
 
 import ctypes
@@ -24,14 +24,15 @@ from px4lockstep.jit.cache import KernelCache
 from px4lockstep.jit.kernel import JIT_ENABLED, OPTIONS
 from px4lockstep.jit.records import RecordView, rows
 
-_keep_alive: list[Any] = []  # compiled callbacks live as long as their addresses may be called
-_interpreted: dict[int, Callable[..., Any]] = {}  # JIT off: stand-in address to function
+_keep_alive: list[Any] = []  # compiled callbacks, whose addresses may be called until the process ends
+_interpreted: dict[int, Callable[..., Any]] = {}  # JIT off: maps stand-in addresses to functions
 
 
 def callback(function: Callable[..., Any], result: str, arguments: tuple[Any, ...]) -> int:
-    """Compile a function, written as a kernel is, with the C signature `result f(arguments)`; return its address.
+    """Compile a function with the C signature `result f(arguments)` and return its address.
 
-    The result is `"void"` or `"i4"`; an argument is `"f8"`, `"i8"` or a record dtype, received as a record.
+    The function follows the rules for kernels. The result is `"void"` or `"i4"`; an argument is `"f8"`, `"i8"` or a
+    record dtype, which the function receives as a record.
     """
     if not JIT_ENABLED:
         address = id(function)
@@ -39,7 +40,7 @@ def callback(function: Callable[..., Any], result: str, arguments: tuple[Any, ..
         return address
     result_type = types.void if result == "void" else numba.from_dtype(np.dtype(result))
     argument_types = tuple(numba.from_dtype(np.dtype(argument)) for argument in arguments)
-    # A function that is a kernel already is compiled anew with the C signature.
+    # A kernel is compiled again, with the C signature.
     compiled: Any = CFunc(
         getattr(function, "py_func", function), (argument_types, result_type), locals={}, options=dict(OPTIONS)
     )
@@ -49,14 +50,14 @@ def callback(function: Callable[..., Any], result: str, arguments: tuple[Any, ..
     except (numba.core.errors.NumbaError, KeyError, AttributeError) as error:
         takes = ", ".join(argument if isinstance(argument, str) else "record" for argument in arguments)
         raise InputError(
-            f"{compiled.__qualname__} can't be compiled as a function of ({takes}): {str(error).strip()[:600]}"
+            f"{compiled.__qualname__} cannot be compiled as a function of ({takes}): {str(error).strip()[:600]}"
         ) from error
     _keep_alive.append(compiled)
     return int(compiled.address)
 
 
 def caller(address: int, *records: npt.NDArray[Any]) -> Callable[[], Any]:
-    """Return a function for Python that calls `void f(records)` at an address, with the records in arrays of one."""
+    """Return a Python function that calls `void f(records)` at an address; each record is given as a length-1 array."""
     if not JIT_ENABLED:
         return functools.partial(_call_through_ctypes, None, address, *(rows(array)[0] for array in records))
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(records))(address)
@@ -65,7 +66,7 @@ def caller(address: int, *records: npt.NDArray[Any]) -> Callable[[], Any]:
 
 
 def _call_through_ctypes(result: type[Any] | None, address: int, *arguments: Any) -> Any:
-    """Call an address from interpreted code: a stand-in as Python, a real one through ctypes."""
+    """Call an address from interpreted code: a stand-in as a Python function, a real address through ctypes."""
     function = _interpreted.get(address)
     if function is not None:
         return function(*arguments)
@@ -79,14 +80,14 @@ def _call_through_ctypes(result: type[Any] | None, address: int, *arguments: Any
 
 
 def _build_intrinsic(result_type: Any, llvm_result: Any) -> Callable[..., Any]:
-    """Make the compiled form of a call by address with the given result."""
+    """Build the compiled form of a call by address with the given result type."""
 
     @intrinsic  # type: ignore[untyped-decorator]  # Numba ships no types
     def call(typing_context: Any, address: Any, *arguments: Any) -> Any:
         kinds = arguments[0].types if len(arguments) == 1 and isinstance(arguments[0], types.BaseTuple) else arguments
         for kind in kinds:
             if not isinstance(kind, (types.Integer, types.Float, types.Record)):
-                raise numba.TypingError(f"a call by address takes integers, floats and records, not {kind}")
+                raise numba.TypingError(f"a call by address accepts integers, floats and records, not {kind}")
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             passed = []

@@ -1,16 +1,16 @@
-"""The cache of compiled kernels: on disk, in the user's cache directory, aware of imports.
+"""Import-aware cache of compiled kernels, on disk in the user's cache directory.
 
-Numba stamps a cached function with the source file it stands in, and so misses an edit in a function that it calls.
-Here the stamp covers the module and every module that it imports, directly or not, except the standard library and
-installed packages other than px4lockstep. An edit recompiles the kernels of the modules that see it, and nothing else.
-Comments, docstrings, error messages and the descriptions of keys are not part of the stamp.
-Values of globals that a user's function reads are part of the key, since they may come from outside the sources.
+Numba stamps a cached function with its own source file and therefore misses edits in the functions that it calls. Here
+the stamp covers the module and every module that it imports, directly or indirectly, except the standard library and
+installed packages other than px4lockstep. An edit recompiles the kernels of the modules that import it, and no others.
+Comments, docstrings, error messages and the descriptions of keys are not part of the stamp. The values of globals that
+a user's function reads are part of the key, since they may come from outside the sources.
 
-The folder is `PX4LOCKSTEP_CACHE_DIR`, else the user's cache directory. The versions of Numba and Python are part of
-the path, the CPU target is part of Numba's key. A folder that can't be written is used for what it holds; what is
-missing is then compiled in memory, which is said once.
+The folder is `PX4LOCKSTEP_CACHE_DIR` if set, otherwise the user's cache directory. The versions of Numba and Python are
+part of the path; the CPU target is part of Numba's key. A read-only folder is still read; missing kernels are then
+compiled in memory, and a notice is printed once.
 
-This builds on Numba's internals, `numba.core.caching`; `tests/jit/test_cache.py` holds it to them.
+This module builds on Numba's internals, `numba.core.caching`, and `tests/jit/test_cache.py` fails if those change.
 """
 
 import ast
@@ -42,18 +42,18 @@ from px4lockstep.jit.progress import write_notice
 OWN_PACKAGE = "px4lockstep"
 LOCK = "compiling.lock"
 START_NS = time.time_ns()
-"""About when this process began: sources that are newer are not the ones that it runs."""
+"""Approximate start of this process. It does not run sources that were edited later."""
 STAMP_DIGITS = 16
 ENTRY_DESCRIPTION = 1
-"""The position of a key's description among the arguments of `entry`."""
+"""Index of a key's description among the arguments of `entry`."""
 KEPT_STAMPS = 4
-"""How many versions of a function's sources keep their compiled code: two checkouts, each before and after an edit."""
+"""Source versions whose compiled code is kept per function: two checkouts, each before and after an edit."""
 
 INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 def cache_root() -> Path:
-    """Return the folder that holds compiled kernels, for this version of Numba and Python."""
+    """Return the folder of compiled kernels for this version of Numba and Python."""
     override = os.environ.get("PX4LOCKSTEP_CACHE_DIR")
     if override:
         base = Path(override).expanduser()
@@ -66,17 +66,18 @@ def cache_root() -> Path:
 
 @contextlib.contextmanager
 def compiling_alone() -> Iterator[None]:
-    """Let one process at a time compile into the cache; another waits for it, and says so.
+    """Let one process at a time compile into the cache; others print a notice and wait.
 
-    The system unlocks the file when the process that compiles ends, however it ends. The file stays.
+    The operating system releases the lock when the compiling process ends, for whatever reason. The lock file stays.
     """
     handle = None
     try:
-        with contextlib.suppress(OSError, RuntimeError):  # nothing is kept in a folder that can't be written
+        with contextlib.suppress(OSError, RuntimeError):  # without a writable folder there is nothing to lock
             cache_root().mkdir(parents=True, exist_ok=True)
             handle = os.open(cache_root() / LOCK, os.O_RDWR | os.O_CREAT | NOFOLLOW, 0o666)
             if lock(handle) is False:
-                write_notice(f"px4lockstep: waiting for another process, which compiles into {cache_root()} ...", "\n")
+                other = f"another px4lockstep process that is compiling into {cache_root()}"
+                write_notice(f"px4lockstep: waiting for {other}", "\n")
                 lock(handle, waits=True)
         yield
     finally:
@@ -86,7 +87,7 @@ def compiling_alone() -> Iterator[None]:
 
 @functools.cache
 def _find_source(module_name: str) -> Path | None:
-    """Return the source file of a module whose edits count, by its dotted name and without importing it."""
+    """Return the source file of a module without importing it; None if the stamp does not cover the module."""
     module = sys.modules.get(module_name)
     origin = getattr(module, "__file__", None)
     if origin is None:
@@ -105,7 +106,7 @@ def _find_source(module_name: str) -> Path | None:
 def direct_imports(module_name: str, is_package: bool, tree: ast.AST) -> tuple[str, ...]:
     """Return the dotted names that a module may import.
 
-    `from package import name` gives both `package` and `package.name`: one of them is the module that matters.
+    `from package import name` yields both `package` and `package.name`, since either may be the module.
     """
     found: dict[str, None] = {}
     for node in _statements(tree):
@@ -122,7 +123,7 @@ def direct_imports(module_name: str, is_package: bool, tree: ast.AST) -> tuple[s
 
 
 def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """Go through all statements, nested ones included; expressions, which are most of a tree, import nothing."""
+    """Yield all statements, including nested ones. Expressions make up most of a tree and import nothing."""
     for field in ("body", "orelse", "finalbody", "handlers", "cases"):
         children = getattr(node, field, ())
         for child in children if isinstance(children, list) else ():
@@ -131,7 +132,7 @@ def _statements(node: ast.AST) -> Iterator[ast.stmt]:
 
 
 class _WithoutProse(ast.NodeTransformer):
-    """Drops the strings that only people read: docstrings, error messages, descriptions of keys."""
+    """Drops strings that do not affect compiled code: docstrings, error messages, descriptions of keys."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
@@ -147,13 +148,13 @@ class _WithoutProse(ast.NodeTransformer):
 
 
 class _KnownSources:
-    """Imports and code hash of each source, kept on disk by the hash of the source: parsing them all takes a second."""
+    """Imports and code hash of each source file, stored on disk by source hash; parsing all files takes a second."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._is_new = False
         self._known: dict[str, tuple[str, list[str]]] = {}
-        with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):  # none yet, or damaged
+        with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):  # missing or damaged
             self._known = {
                 key: (str(code), list(names)) for key, (code, names) in json.loads(path.read_bytes()).items()
             }
@@ -168,7 +169,7 @@ class _KnownSources:
     def save(self) -> None:
         if self._is_new:
             self._is_new = False
-            with contextlib.suppress(OSError, InputError):  # saving kernels says if the folder can't be written
+            with contextlib.suppress(OSError, InputError):  # `save_overload` reports a read-only folder
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 with atomic_write(self._path) as file:
                     file.write(json.dumps(self._known).encode())
@@ -178,7 +179,7 @@ _known_sources = functools.cache(_KnownSources)
 
 
 def _parse(module_name: str, is_package: bool, source: bytes) -> tuple[str, list[str]]:
-    """Return the hash of a module's code without its prose, and the names that it may import."""
+    """Return the hash of a module's code without comments and texts, and the names that it may import."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
@@ -188,7 +189,7 @@ def _parse(module_name: str, is_package: bool, source: bytes) -> tuple[str, list
 
 
 def source_stamp(module_name: str, path: Path) -> str:
-    """Return a hash over the code of a module and of all it imports whose edits count."""
+    """Return a hash over the code of a module and of all the imports that the stamp covers."""
     digest = hashlib.sha256()
     for name, (_, code) in sorted(_walk(module_name, path).items()):
         digest.update(f"{name}\0{code}\0".encode())
@@ -197,12 +198,12 @@ def source_stamp(module_name: str, path: Path) -> str:
 
 @functools.cache
 def _sources(module_name: str, path: Path) -> tuple[Path, ...]:
-    """Return the files of a module and of all it imports whose edits count."""
+    """Return the source files of a module and of all the imports that the stamp covers."""
     return tuple(file for file, _ in _walk(module_name, path).values())
 
 
 def _walk(module_name: str, path: Path) -> dict[str, tuple[Path, str]]:
-    """Read a module and all it imports; return files and code hashes by name."""
+    """Read a module and all its imports; return files and code hashes by module name."""
     known = _known_sources(cache_root() / "sources.json")
     found: dict[str, tuple[Path, str]] = {}
     todo = [(module_name, path)]
@@ -220,18 +221,18 @@ def _walk(module_name: str, path: Path) -> dict[str, tuple[Path, str]]:
 
 
 def _code_hash(code: types.CodeType) -> str:
-    """Return a hash of compiled Python code without its docstring and line numbers."""
+    """Return a hash of Python bytecode, without docstrings and line numbers."""
     digest = hashlib.sha256(code.co_code + repr((code.co_names, code.co_varnames)).encode())
     for value in code.co_consts:
         if isinstance(value, types.CodeType):
             digest.update(_code_hash(value).encode())
-        elif not (isinstance(value, str) and " " in value):  # no field of a record has such a name
+        elif not (isinstance(value, str) and " " in value):  # not a field name: those have no spaces
             digest.update(repr(value).encode())
     return digest.hexdigest()
 
 
 def _constants(py_func: Callable[..., Any], seen: list[Callable[..., Any]]) -> Iterator[str]:
-    """Yield what a function reads from its globals, its callees' included: numbers, texts, tuples and arrays."""
+    """Yield the constants that a function and its callees read from globals: numbers, strings, tuples and arrays."""
     if py_func in seen or py_func.__module__.partition(".")[0] == OWN_PACKAGE:
         return  # the package's own constants follow from its sources
     seen.append(py_func)
@@ -246,20 +247,20 @@ def _constants(py_func: Callable[..., Any], seen: list[Callable[..., Any]]) -> I
 
 
 def _show(value: Any) -> str:
-    """Return the value of a constant that compiled code freezes, or nothing."""
+    """Return a constant that is frozen into compiled code, as text; empty for any other value."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
     return repr(value) if isinstance(value, bool | int | float | complex | str | bytes | tuple | np.generic) else ""
 
 
 class ImportAwareLocator(caching._CacheLocator):  # type: ignore[misc]  # Numba ships no types
-    """Places a function's cache by the dotted name of its module and stamps it with the module's imports."""
+    """Locates a function's cache by the dotted name of its module and stamps it with the module's imports."""
 
     def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
         self._module_name = py_func.__module__
         self._path = Path(py_file)
         self._code = py_func.__code__
-        # A script's module is called `__main__`, as any other's is: its path tells them apart.
+        # Every script's module is called `__main__`: the path tells them apart.
         folder = self._module_name
         if "." not in folder or folder == "__main__":
             folder += "-" + hashlib.sha256(str(self._path.resolve()).encode()).hexdigest()[:12]
@@ -286,8 +287,8 @@ class _KernelCacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]  #
 class _IndexFile(caching.IndexDataCacheFile):  # type: ignore[misc]  # Numba ships no types
     """An index whose data files are named by their keys.
 
-    Numba numbers them, and two processes that compile at once can give one number to two things. Here a lost entry of
-    the index costs a compilation, and no file is ever another's.
+    Numba numbers data files, so two processes that compile at the same time can give two files the same number. With
+    keys as names, a lost index entry costs one recompilation, but an entry never points to the wrong file.
     """
 
     def save(self, key: Any, data: Any) -> None:
@@ -300,7 +301,7 @@ class _IndexFile(caching.IndexDataCacheFile):  # type: ignore[misc]  # Numba shi
 
 
 def _drop_old(folder: Path, index_name: str) -> None:
-    """Remove what was compiled for older sources of a function, but for the last few."""
+    """Remove code compiled from older sources of a function, except for the most recent versions."""
     base, _, rest = index_name.rpartition("-")
     suffix = rest[STAMP_DIGITS:]
     with contextlib.suppress(OSError):
@@ -313,10 +314,10 @@ def _drop_old(folder: Path, index_name: str) -> None:
 
 
 class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
-    """One function's entries in the cache; never the reason for a failure.
+    """One function's entries in the cache. A cache problem never makes a run fail.
 
-    The stamp is made at the first look-up, not when the function is decorated: a warm start looks up the outermost
-    kernels only.
+    The stamp is computed at the first lookup, not when the function is decorated: a warm start looks up only the
+    outermost kernels.
     """
 
     _impl_class = _KernelCacheImpl
@@ -345,59 +346,59 @@ class KernelCache(caching.Cache):  # type: ignore[misc]  # Numba ships no types
         return (*super()._index_key(sig, codegen), hashlib.sha256(constants.encode()).hexdigest())
 
     def _can_be_cached(self) -> bool:
-        """Return whether the function stands in a file, and none of its sources was edited since this process began.
+        """Return whether the function is defined in a file and none of its sources was edited since the process began.
 
-        What runs here would then be the code from before the edit, and the stamp that of the code after it.
+        After an edit, this process still runs the old code, but the stamp would be that of the new code.
         """
         try:
             path, now_ns = Path(inspect.getfile(self._py_func)), time.time_ns()
             files = _sources(self._py_func.__module__, path) if path.exists() else ()
             return bool(files) and not any(START_NS < file.stat().st_mtime_ns <= now_ns for file in files)
-        except (OSError, TypeError):  # the latter of a function that was typed at a prompt
+        except (OSError, TypeError):  # TypeError: a function typed at a prompt
             return False
-        except RuntimeError:  # there is no folder for the cache, which is said when it is written to
+        except RuntimeError:  # no cache folder, which `save_overload` reports
             return True
 
     def holds(self, sig: Any, target_context: Any) -> bool:
-        """Return whether there is an entry of compiled code, without loading it."""
+        """Return whether the cache has compiled code for a signature, without loading it."""
         try:
             return self._index_key(sig, target_context.codegen()) in self._cache_file._load_index()
         except Exception:  # as in `load_overload`
             return False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load compiled code, or return None if there is none that can be used.
+        """Load compiled code, or return None if the cache has no usable entry.
 
-        Numba would make ready to compile first, which takes a quarter of a second and 60 MB. Code that is loaded needs
-        its runtime only; whatever is compiled later makes ready by itself.
+        Numba would initialize its compiler first, which takes a quarter of a second and 60 MB. Loaded code needs only
+        the runtime; a later compilation initializes the compiler then.
         """
         if not self._can_be_cached():
             return None
         try:
             rtsys.initialize(target_context)
             return self._load_overload(sig, target_context)
-        except Exception:  # a damaged entry, of whatever kind, is as good as none; it must not be met again on saving
+        except Exception:  # a damaged entry of any kind counts as missing; flush it so that saving does not read it
             with contextlib.suppress(OSError, RuntimeError):
                 self.flush()
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Save compiled code; a folder that can't be written is said once and is no error."""
+        """Save compiled code. A read-only folder is not an error; it is reported once."""
         if not self._can_be_cached():
             return
         try:
             super().save_overload(sig, data)
         except OSError as error:
-            _say_in_memory(str(cache_root()), str(error.strerror))
+            _report_in_memory(str(cache_root()), str(error.strerror))
         except RuntimeError as error:
-            _say_in_memory("folder", str(error))
+            _report_in_memory("folder", str(error))
 
 
 @functools.cache
-def _say_in_memory(folder: str, reason: str) -> None:
-    """Say, once for each folder and reason, that compiled code is not kept."""
+def _report_in_memory(folder: str, reason: str) -> None:
+    """Report, once for each folder and reason, that compiled code is not saved."""
     write_notice(
-        f"px4lockstep: the compile cache {folder} can't be written ({reason}); compiling in memory for this run. "
-        "Set PX4LOCKSTEP_CACHE_DIR to a folder that can be written.",
+        f"px4lockstep: cannot write to the compile cache {folder} ({reason}); compiling in memory for this run. "
+        "Set PX4LOCKSTEP_CACHE_DIR to a writable folder.",
         end="\n",
     )

@@ -1,7 +1,8 @@
 """The decorator for everything that runs in the loop, and its variant for parts of the right-hand side.
 
-Compiled with Numba: cached on disk, NumPy's error model (no exception on a division by zero), bounds checked, and
-never `fastmath`, so that compiled and interpreted code round alike. `NUMBA_DISABLE_JIT=1` leaves the function as it is.
+Numba compiles the function: cached on disk, with NumPy's error model (no exception on division by zero) and bounds
+checks, and without `fastmath`, so that compiled and interpreted code round identically. With `NUMBA_DISABLE_JIT=1` the
+decorators return the function unchanged.
 """
 
 import functools
@@ -25,10 +26,10 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def inlined_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a kernel into each of its callers, with the same bits.
+    """Compile a kernel into each of its callers, with bit-identical results.
 
-    For what every right-hand side or autopilot tick calls: with the bounds checks and exceptions in it LLVM takes such
-    a kernel to be too long to inline, and the call spills all that the caller holds in registers. Each caller takes
+    Use it for kernels that every RHS evaluation or autopilot tick calls. Because of the bounds checks and exceptions,
+    LLVM considers such a kernel too long to inline, and the call spills the caller's registers. Each caller takes
     longer to compile.
     """
     return _compiled(function, forceinline=True)
@@ -45,9 +46,9 @@ def _compiled(function: Callable[..., Any], forceinline: bool) -> Callable[..., 
 
 
 def specialize(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
-    """Return a kernel compiled for the types of these arguments, without Numba's dispatch in front of it.
+    """Return a kernel compiled for the types of these arguments, bypassing Numba's dispatcher.
 
-    A call costs 0.4 µs instead of 2. The types of later arguments are not checked: they must be the same.
+    A call costs 0.4 µs instead of 2 µs. Argument types are not checked in later calls; they must be the same.
     """
     if not JIT_ENABLED:
         return function
@@ -55,10 +56,10 @@ def specialize(function: Callable[..., Any], *arguments: Any) -> Callable[..., A
 
 
 def from_cache(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any] | None:
-    """Return the same as `specialize` if the cache has it, else None; interpreted, there is nothing to compile."""
+    """Return the same as `specialize` if the cache has it, otherwise None; with the JIT off, return the function."""
     if not JIT_ENABLED:
         return function
-    signature = tuple(numba.typeof(argument) for argument in arguments)  # of the loop's records: 20 ms, so once
+    signature = tuple(numba.typeof(argument) for argument in arguments)  # 20 ms for the loop's records, so do it once
     is_cached = function._cache.holds(signature, function.targetctx)  # type: ignore[attr-defined]
     return _entry_point(function, signature) if is_cached else None
 
@@ -70,7 +71,7 @@ def _entry_point(function: Any, signature: tuple[Any, ...]) -> Callable[..., Any
 
 @functools.cache
 def interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel and all it calls as plain Python: for a call before a run, where loading would take longer."""
+    """Return a kernel and all its callees as plain Python, for one-off calls where loading would take longer."""
     plain = getattr(function, "py_func", None)
     if plain is None:
         return function

@@ -1,8 +1,8 @@
 """Numbers at an address: the fields of a message whose layout is known only when a library is loaded.
 
-`store_number` and `load_number` take the kind of a field as a number (`KINDS`), so that one compiled loop serves every
-layout. All numbers pass as float64, which holds every value of the smaller kinds, and times in microseconds up to 285
-years.
+`store_number` and `load_number` receive the kind of a field as a number (`KINDS`), so one compiled loop works with
+every layout. All numbers are passed as float64, which represents every value of the smaller kinds exactly, and times in
+microseconds up to 285 years.
 """
 
 import ctypes
@@ -18,12 +18,12 @@ from px4lockstep.jit.kernel import JIT_ENABLED, kernel
 
 _NAMES = ("float32", "float64", "uint64", "int64", "uint32", "int32", "uint16", "int16", "uint8", "int8", "bool")
 KINDS = {name: kind for kind, name in enumerate(_NAMES)}
-"""The kinds of fields, by NumPy's names."""
+"""The kinds of fields, by their NumPy names."""
 FLOAT32, FLOAT64, UINT64, INT64, UINT32, INT32, UINT16, INT16, UINT8, INT8, BOOL = map(np.int64, KINDS.values())
 
 
 def _make_access(numba_type: Any, llvm_type: Any, c_type: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Make `store(address, value)` and `load(address)` of one type."""
+    """Build `store(address, value)` and `load(address)` for one type."""
     if not JIT_ENABLED:
 
         def store(address: int, value: Any) -> None:
@@ -62,7 +62,7 @@ _store_i8, _load_i8 = _make_access(types.int8, ir.IntType(8), ctypes.c_int8)
 
 @kernel
 def store_number(address, kind, value):
-    """Write a number at an address as a field of a kind; integers are cut to whole numbers."""
+    """Write a number at an address as a field of the given kind; integer fields truncate."""
     if kind == FLOAT32:
         _store_f32(address, np.float32(value))
     elif kind == FLOAT64:
@@ -81,7 +81,7 @@ def store_number(address, kind, value):
 
 @kernel
 def load_number(address, kind):
-    """Return the field of a kind at an address."""
+    """Return the field of the given kind at an address."""
     if kind == FLOAT32:
         return float(_load_f32(address))
     elif kind == FLOAT64:

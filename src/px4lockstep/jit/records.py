@@ -1,8 +1,8 @@
-"""Records: the structured dtypes that cross every boundary, and views of them for plain Python.
+"""Records: the structured dtypes that all interfaces use, and views of them for plain Python.
 
-A record is passed to compiled code as one pointer, its fields read as attributes, and its bytes are the snapshot, the
-recording and the message alike. With the JIT off the same kernels take a `RecordView`, which is attribute access over
-the same memory; users of the Python API get one too, with NumPy arrays in it.
+A record is passed to compiled code as one pointer. Kernels access its fields as attributes, and snapshots, recordings
+and messages store its bytes. With the JIT off, the same kernels work on a `RecordView`, which gives attribute access to
+the same memory. Users of the Python API get such a view too, with NumPy arrays for fields of several numbers.
 """
 
 import functools
@@ -20,12 +20,12 @@ _TAKEN_NAMES = frozenset(dir(np.record))
 
 CONFIGURATION, STATE, TRANSIENT = "configuration", "state", "transient"
 _kinds: dict[np.dtype[Any], dict[str, str]] = {}
-"""The fields of each record that are not configuration, and what they are."""
+"""The state and transient fields of each record."""
 COUNT = 2**53
-"""The limit of what is counted: ticks, rows, steps."""
+"""Upper limit of counters: ticks, rows, steps."""
 NO_LIMIT = -(2**62), 2**62
 _limits: dict[np.dtype[Any], dict[str, tuple[int, int]]] = {}
-"""The integers of each record that have limits: the least and the greatest value."""
+"""The minimum and maximum of each record's integers that have limits."""
 
 
 def record(
@@ -35,15 +35,16 @@ def record(
     transient: str = "",
     limits: Mapping[str, int | tuple[int, int]] | None = None,
 ) -> np.dtype[Any]:
-    """Make a record dtype from `(name, type)` or `(name, type, shape)`, C-aligned and without implicit padding.
+    """Create a record dtype from `(name, type)` or `(name, type, shape)`, C-aligned and without implicit padding.
 
-    Several fields of one type can share a tuple, their names with spaces between. `state` names the fields that a run
-    changes, all of a nested record included: a checkpoint holds these. `transient` names those that are written before
-    each use, or are valid in this process only, such as addresses: they are neither kept nor compared. All others are
-    configuration, written once before the first boundary; a nested record that is not named keeps its own division.
+    Several fields of one type can share a tuple, with their names separated by spaces. `state` names the fields that a
+    run changes; a nested record named there is state as a whole. A checkpoint holds the state. `transient` names fields
+    that are written before each use or are valid in this process only, such as addresses; they are neither saved nor
+    compared. All other fields are configuration, written once before the first event boundary. A nested record that is
+    named in neither keeps its own classification.
 
-    `limits` has the greatest value of integers that are an index, a count or one of several kinds, or the least and the
-    greatest; names can share an entry. A checkpoint that exceeds them is refused: see `IntegerLimits`.
+    `limits` gives the maximum, or the minimum and the maximum, of integers that are an index, a count or an
+    enumeration; several names can share an entry. A checkpoint that violates them is rejected: see `IntegerLimits`.
     """
     dtype = np.dtype([(name, *rest) for together, *rest in fields for name in together.split()], align=True)
     names = dtype.names or ()
@@ -60,9 +61,11 @@ def record(
     kinds = dict.fromkeys(state.split(), STATE) | dict.fromkeys(transient.split(), TRANSIENT)
     unknown = [name for name in kinds if name not in names]
     if unknown:
-        raise LayoutError(f"record {list(names)} has no field {unknown[0]!r} to be state or transient")
+        raise LayoutError(f"record {list(names)} has no field {unknown[0]!r}, which is declared state or transient")
     if _kinds.setdefault(made, kinds) != kinds:
-        raise LayoutError(f"record {list(names)} has the layout of another one, whose state is {_kinds[made]}; rename")
+        raise LayoutError(
+            f"record {list(names)} has the same layout as another one, whose state is {_kinds[made]}; rename a field"
+        )
     ranges = {
         name: limit if isinstance(limit, tuple) else (0, limit)
         for together, limit in (limits or {}).items()
@@ -70,14 +73,16 @@ def record(
     }
     wrong = [name for name in ranges if name not in names or dtype[name].base.kind not in "iu"]
     if wrong:
-        raise LayoutError(f"record {list(names)} has no integer {wrong[0]!r} to be limited")
+        raise LayoutError(f"record {list(names)} has no integer field {wrong[0]!r} to limit")
     if ranges and _limits.setdefault(made, ranges) != ranges:
-        raise LayoutError(f"record {list(names)} has the layout of another one, with limits {_limits[made]}; rename")
+        raise LayoutError(
+            f"record {list(names)} has the same layout as another one, with limits {_limits[made]}; rename a field"
+        )
     return made
 
 
 class IntegerLimits(NamedTuple):
-    """The integers in a checkpoint: where each is, as indices of its words of 8 bytes, and what it may be."""
+    """The integers in a checkpoint: the index of each in 8-byte words, and its allowed range."""
 
     names: tuple[str, ...]
     words: npt.NDArray[np.intp]
@@ -85,7 +90,7 @@ class IntegerLimits(NamedTuple):
     high: npt.NDArray[np.int64]
 
     def check(self, checkpoint: npt.NDArray[Any], name: str) -> None:
-        """Refuse a checkpoint, in an array of one, with an integer that is out of range."""
+        """Raise `InputError` if an integer of a checkpoint, given as a length-1 array, is out of range."""
         values = np.ascontiguousarray(checkpoint).view(np.int64)[self.words]
         wrong = np.flatnonzero((values < self.low) | (values > self.high))
         if len(wrong):
@@ -96,7 +101,7 @@ class IntegerLimits(NamedTuple):
 
 @functools.cache
 def limits_of(dtype: np.dtype[Any], kind: str | None = None) -> IntegerLimits:
-    """Return the limits of the integers of a record that are state, say, by their place in `state_dtype`; or of all."""
+    """Return the limits of a record's integers: of one kind, indexed as in `state_dtype`, or of all."""
     names, words, low, high = zip(*_integers(dtype, 0, "", NO_LIMIT), strict=True)
     kept = np.arange(dtype.itemsize // 8) if kind is None else words_of(dtype, kind)
     chosen = np.flatnonzero(np.isin(words, kept))
@@ -107,7 +112,7 @@ def limits_of(dtype: np.dtype[Any], kind: str | None = None) -> IntegerLimits:
 def _integers(
     dtype: np.dtype[Any], offset: int, name: str, limit: tuple[int, int]
 ) -> Iterator[tuple[str, int, int, int]]:
-    """Yield the name, the word and the limits of each integer of a record."""
+    """Yield the name, the word index and the limits of each integer of a record."""
     if dtype.subdtype is not None:
         for i in range(dtype.itemsize // dtype.base.itemsize):
             yield from _integers(dtype.base, offset + i * dtype.base.itemsize, f"{name}[{i}]", limit)
@@ -122,13 +127,13 @@ def _integers(
 
 @functools.cache
 def words_of(dtype: np.dtype[Any], kind: str) -> npt.NDArray[np.intp]:
-    """Return where a record has its configuration, state or transient fields, as indices of its words of 8 bytes."""
+    """Return the 8-byte word indices of a record's configuration, state or transient fields."""
     spans = [np.arange(start // 8, stop // 8) for start, stop, found in _spans(dtype, 0, None) if found == kind]
     return np.concatenate(spans) if spans else np.zeros(0, np.intp)
 
 
 def _spans(dtype: np.dtype[Any], offset: int, kind: str | None) -> Iterator[tuple[int, int, str]]:
-    """Yield the parts of a record that are of one kind, as (start, stop, kind), in bytes."""
+    """Yield the contiguous parts of a record that are of one kind, as (start, stop, kind) in bytes."""
     if kind is not None or not _has_kinds(dtype):
         yield offset, offset + dtype.itemsize, kind or CONFIGURATION
     elif dtype.subdtype is not None:
@@ -141,14 +146,14 @@ def _spans(dtype: np.dtype[Any], offset: int, kind: str | None) -> Iterator[tupl
 
 @functools.cache
 def _has_kinds(dtype: np.dtype[Any]) -> bool:
-    """Return whether any field of a record, or of one in it, is state or transient."""
+    """Return whether any field of a record, or of a nested one, is state or transient."""
     base = dtype.base
     return bool(_kinds.get(base)) or any(_has_kinds(base[name]) for name in base.names or ())
 
 
 @functools.cache
 def state_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the layout of a record's state alone: its fields in their order, and nothing else."""
+    """Return the layout of a record's state fields alone, in their order."""
     fields = []
     for name in dtype.names or ():
         field, kind = dtype[name], _kinds[dtype].get(name)
@@ -171,23 +176,23 @@ def _without_records(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return records to be written by field: `array[0]["x"]["y"] = 1.0` takes a fifth of NumPy's records' time."""
-    return np.ndarray(array.shape, _without_records(array.dtype), array)  # view() would compare the types, for 50 µs
+    """Return a view for writing by field: `array[0]["x"]["y"] = 1.0` takes a fifth of the time of NumPy records."""
+    return np.ndarray(array.shape, _without_records(array.dtype), array)  # view() compares the types, which takes 50 µs
 
 
 def zeros(dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Return one record of zeros, in an array that starts on a line of the cache.
+    """Return one zeroed record in a length-1 array that is aligned to a cache line.
 
-    NumPy's own function takes twenty times as long for large records, and starts anywhere.
+    `numpy.zeros` takes twenty times as long for large records and does not align them.
     """
     room = np.zeros(dtype.itemsize + CACHE_LINE, np.uint8)
     return np.ndarray(1, dtype, room, -room.ctypes.data % CACHE_LINE)
 
 
 class RecordView:
-    """Attribute access to one record in memory: numbers read and write, nested records are views, arrays are arrays.
+    """Attribute access to one record in memory: numbers are read and written, nested records are views.
 
-    Assigning a record to a nested one copies its bytes, as compiled code does.
+    Assigning to a nested record copies its bytes, as compiled code does.
     """
 
     __slots__ = ("_bytes",)
@@ -199,7 +204,7 @@ class RecordView:
 
 
 class RecordRows:
-    """An array of records whose elements are `RecordView`s, made when first asked for."""
+    """An array of records whose elements are `RecordView`s, created on first access."""
 
     def __init__(self, array: npt.NDArray[Any], wrap: Callable[..., Any], writable: bool) -> None:
         self._array = array
@@ -225,16 +230,16 @@ class RecordRows:
 
 
 def rows(array: npt.NDArray[Any]) -> Any:
-    """Return an array as a kernel takes it: itself, or with the JIT off an equivalent over the same memory."""
+    """Return an array in the form that a kernel accepts: unchanged, or with the JIT off a view of the same memory."""
     if JIT_ENABLED:
         return array
     return RecordRows(array, memoryview, True) if array.dtype.names else array.data
 
 
 def view(array: npt.NDArray[Any], *, writable: bool, **beside: Any) -> Any:
-    """Return the record in a length-1 array for a user: attributes, with fields of several numbers as NumPy arrays.
+    """Return a view of the record in a length-1 array for users, with fields of several numbers as NumPy arrays.
 
-    Further attributes, `beside`, are of what belongs to the record and lies elsewhere.
+    `beside` gives further attributes, for data that belongs to the record but is stored elsewhere.
     """
     made = _make_view(array, np.asarray if writable else locked, writable, tuple(beside))
     for name, value in beside.items():
@@ -252,7 +257,7 @@ def locked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _make_view(
     array: npt.NDArray[Any], wrap: Callable[..., Any], writable: bool, beside: tuple[str, ...] = ()
 ) -> RecordView:
-    """Build the view of a length-1 record array."""
+    """Build a view of the record in a length-1 array."""
     made = _view_class(array.dtype, writable, beside)()
     raw = array.view(np.uint8).data
     made._bytes = raw if writable else raw.toreadonly()
@@ -260,7 +265,7 @@ def _make_view(
         field = array[name]
         part: Any
         if field.dtype.names is None:
-            # A number stays a length-1 memoryview: its item is a plain Python number, the fastest to work with.
+            # A number stays a length-1 memoryview, whose item is a plain Python number: the fastest access.
             part = field.data if field.ndim == 1 else wrap(field[0])
             if field.ndim == 1 and not writable:
                 part = part.toreadonly()
@@ -274,7 +279,7 @@ def _make_view(
 
 @functools.cache
 def _view_class(dtype: np.dtype[Any], writable: bool, beside: tuple[str, ...] = ()) -> type[RecordView]:
-    """Make the class for a record dtype: a slot and a property for each field, a slot for what is beside it."""
+    """Build the view class of a record dtype: a slot and a property for each field, a slot for each extra attribute."""
     body: dict[str, Any] = {"__slots__": (*(f"_{name}" for name in dtype.names or ()), *beside)}
     for name in dtype.names or ():
         is_number = dtype[name].names is None and dtype[name].subdtype is None
