@@ -118,7 +118,8 @@ def test_a_flight_that_can_not_go_on_is_reported():
     """With what stopped it: one attempt per boundary is not enough."""
     found = determinism("iris", variants=[Variant("only")], **SHORT, **{"plant.integrator.max_substeps": 1})
     assert not found.identical
-    assert found.flights[0].error.startswith("RK45 at t = 0.000000 s: 1 attempts did not reach the next boundary")
+    missed = "RK45 at t = 0.000000 s: the next event boundary was not reached within max_substeps = 1 attempts"
+    assert found.flights[0].error.startswith(missed)
     assert found.flights[0].error.endswith("(exit code 1)")
 
 

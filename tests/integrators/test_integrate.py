@@ -1,4 +1,4 @@
-"""Steps between boundaries: exact landing, whole microseconds, tolerances by group, limits."""
+"""Steps between event boundaries: exact end times, whole microseconds, tolerances by group, limits."""
 
 import math
 
@@ -8,6 +8,7 @@ import pytest
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.errors import InputError, StepError
+from px4lockstep.flights.summary import summarize
 from px4lockstep.integrators.error_norm import error_norm
 from px4lockstep.integrators.solver import SOLVER, WORK, Integrator, tolerances
 from px4lockstep.jit import interpreted, view
@@ -17,7 +18,7 @@ from px4lockstep.vehicle.dispatch import PLANT
 
 
 def times_rhs(t_s, state, inputs, params, dstate):
-    """Keeps the last 64 times it was evaluated at in its parameters: impure on purpose, to look inside."""
+    """Store the first 63 evaluation times in the parameters; impure on purpose, so that the test can read them."""
     count = int(params.values[63])
     if count < 63:
         params.values[count] = t_s
@@ -26,7 +27,7 @@ def times_rhs(t_s, state, inputs, params, dstate):
 
 
 def evaluation_times(integrator, end_us, **axes):
-    """Return the times that the right-hand side saw, in microseconds."""
+    """Return the times of the RHS evaluations in microseconds, and the simulation."""
     plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=times_rhs)
     sim = Simulation(plant, Timeline(end_us, **axes), integrator=integrator).run()
     values = sim._core["plant"]["user"]["values"][0]
@@ -35,7 +36,7 @@ def evaluation_times(integrator, end_us, **axes):
 
 @pytest.mark.parametrize("kind", ["RK23", "RK45"])
 def test_adaptive_steps_end_exactly_on_boundaries(kind):
-    """Whatever the boundaries are, the last stage before each is evaluated at it, and none lies beyond."""
+    """For any boundaries, the last stage before each is evaluated exactly there, and none beyond the end."""
     boundaries = (1_234, 5_000, 5_001, 17_777)
     times_us, _ = evaluation_times(Integrator(kind, h_init=0.01), 20_011, scenario=Explicit(boundaries))
     for boundary in (*boundaries, 20_011):
@@ -45,7 +46,7 @@ def test_adaptive_steps_end_exactly_on_boundaries(kind):
 
 @pytest.mark.parametrize("kind", ["RK23", "RK45"])
 def test_quantized_steps_are_whole_microseconds(kind):
-    """Each step may be 1.25 times the last: from 10 µs on that is cut to whole ones, without quantization it is not."""
+    """Each step may be 1.25 times the previous one, starting at 10 µs; quantization truncates to whole microseconds."""
 
     def step_starts(quantize_us):
         integrator = Integrator(kind, h_init=10e-6, max_factor=1.25, quantize_us=quantize_us)
@@ -58,15 +59,15 @@ def test_quantized_steps_are_whole_microseconds(kind):
 
 
 def test_whole_steps_are_not_lost_to_rounding():
-    """249e-6 * 1e6 is below 249; a step of 249 µs is 249 µs all the same."""
+    """249e-6 * 1e6 is below 249, but a step of 249 µs must still be 249 µs."""
     integrator = Integrator("RK45", h_init=249e-6, h_max=249e-6)
     sim = Simulation(FreeFall(), Timeline(2_490, log=Periodic(2_490)), integrator=integrator).run()
     assert sim.statistics.accepted_steps == 10
 
 
 @pytest.mark.parametrize("kind", ["RK23", "RK45"])
-def test_a_remainder_shorter_than_h_min_is_taken_and_does_not_shorten_the_next_step(kind):
-    """Boundaries 10 µs apart with h_min 1 ms: one step each, and the carried step stays as it was."""
+def test_a_remainder_shorter_than_h_min_does_not_shorten_later_steps(kind):
+    """Boundaries 10 µs apart with h_min = 1 ms: one step each, and the carried step size does not change."""
     integrator = Integrator(kind, h_min=1e-3, h_init=2e-3, h_max=2e-3)
     sim = Simulation(FreeFall(), Timeline(100, log=Periodic(10)), integrator=integrator).run()
     assert sim.statistics.accepted_steps == 10
@@ -75,18 +76,39 @@ def test_a_remainder_shorter_than_h_min_is_taken_and_does_not_shorten_the_next_s
     assert sim._core["solver"]["h_us"][0] == 2_000.0
 
 
-def test_a_step_at_h_min_is_taken_and_counted_as_forced_if_it_misses_the_tolerance():
-    """It is never silent: the statistics have it."""
+def test_a_step_at_h_min_that_exceeds_the_tolerance_is_counted():
+    """The statistics count it, and the solver record has the time of the first one."""
     integrator = Integrator("RK45", h_min=0.5, h_init=0.5, h_max=0.5, **tolerances(1e-6, 1e-14))
     sim = Simulation(
         Oscillator(omega_rad_s=3.0), Timeline(2_000_000, log=Periodic(500_000)), integrator=integrator
     ).run()
     assert sim.statistics.forced_steps == 4
     assert sim.statistics.accepted_steps == 4
+    assert sim.core["solver"]["first_forced_us"] == 0.0
+    assert summarize(sim).warnings[-1] == (
+        "4 integration steps at the minimum step size exceeded the error tolerance (first at t = 0.000000 s)"
+    )
+
+
+def late_jerk_rhs(t_s, state, inputs, params, dstate):
+    """Be linear in time, with a jump at 1.2 s."""
+    dstate.x[0] = 1e3 if t_s > 1.2 else 0.0
+
+
+def test_the_summary_reports_the_time_of_the_first_forced_step():
+    """The first step that exceeds the tolerance starts at 1 s."""
+    plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=late_jerk_rhs)
+    integrator = Integrator("RK45", h_min=0.5, h_init=0.5, h_max=0.5)
+    sim = Simulation(plant, Timeline(2_000_000, log=Periodic(1_000_000)), integrator=integrator).run()
+    assert summarize(sim).warnings == (
+        "1 integration step at the minimum step size exceeded the error tolerance (at t = 1.000000 s)",
+    )
+    smooth = Simulation(plant, Timeline(1_000_000, log=Periodic(1_000_000)), integrator=integrator).run()
+    assert smooth.core["solver"]["first_forced_us"] < 0.0
 
 
 def stiff_rhs(t_s, state, inputs, params, dstate):
-    """A slow velocity and a fast rotor."""
+    """Combine a slow velocity with a fast rotor."""
     dstate.x[0] = -state.x[0]
     dstate.x[1] = -1e5 * (state.x[1] - math.sin(1e3 * t_s))
 
@@ -95,14 +117,14 @@ STIFF = UserPlant(groups={"vel": 1, "rotor": 1}, initial=[1.0, 1.0], rhs=stiff_r
 
 
 def test_too_many_substeps_is_an_error_with_time_step_and_group():
-    """The message says which group limits the step."""
+    """The message names the group that limits the step size."""
     integrator = Integrator("RK45", max_substeps=50, atol_rotor=1e-9)
     sim = Simulation(STIFF, Timeline(1_000_000, log=Periodic(100_000)), integrator=integrator)
     with pytest.raises(StepError) as caught:
         sim.run()
     message = str(caught.value)
     assert message.startswith("RK45 at t = 0.00")
-    assert "50 attempts did not reach the next boundary. The last, a step of " in message
+    assert "not reached within max_substeps = 50 attempts. The last, a step of " in message
     error = float(message.partition("an error of ")[2].partition(" times")[0])
     assert error == pytest.approx(sim._core["solver"]["last_error"][0], rel=1e-2)
     assert "times the tolerance, in group 'rotor'" in message
@@ -110,7 +132,7 @@ def test_too_many_substeps_is_an_error_with_time_step_and_group():
 
 
 def test_without_plant_error_control_rotors_do_not_limit_the_step():
-    """The same plant, a third of the rotor's steps: its group is left out of the norm."""
+    """The rotor's group is not part of the error norm, so larger steps are possible."""
     timeline = Timeline(10_000, log=Periodic(10_000))
     with_control = Simulation(STIFF, timeline, integrator=Integrator("RK45", atol_rotor=1e-9)).run()
     without = Simulation(
@@ -121,15 +143,15 @@ def test_without_plant_error_control_rotors_do_not_limit_the_step():
 
 
 def never_finite_rhs(t_s, state, inputs, params, dstate):
-    """Infinite beyond 1 ms."""
+    """Return infinity after 1 ms."""
     dstate.x[0] = 1e308 * 10.0 if t_s > 1e-3 else 0.0
 
 
-def test_a_right_hand_side_that_diverges_stops_at_the_shortest_step():
-    """Shortening does not help, and the message says so."""
+def test_a_diverging_right_hand_side_is_an_error_at_the_minimum_step():
+    """A shorter step does not help, and the message reports it."""
     plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=never_finite_rhs)
     sim = Simulation(plant, Timeline(10_000, log=Periodic(10_000)), integrator=Integrator("RK45"))
-    with pytest.raises(StepError, match=r"t = 0\.001000 s: a step of 1 us, the shortest allowed.*group 'vel'"):
+    with pytest.raises(StepError, match=r"t = 0\.001000 s: a step of 1 us, the minimum step size.*group 'vel'"):
         sim.run()
 
 
@@ -142,8 +164,8 @@ def test_a_right_hand_side_that_diverges_stops_at_the_shortest_step():
         (ConstantRate((1.0, 2.0, 3.0)), "att"),
     ],
 )
-def test_each_group_obeys_its_own_tolerance(kind, plant, group):
-    """Loose everywhere but in one group: a tighter tolerance there gives more steps."""
+def test_each_group_has_its_own_tolerance(kind, plant, group):
+    """All other groups are loose: a tighter tolerance in one group gives more steps."""
 
     def steps(tolerance):
         integrator = Integrator(kind, **tolerances(0.0, 1e-2) | tolerances(0.0, tolerance, [group]))
@@ -154,12 +176,12 @@ def test_each_group_obeys_its_own_tolerance(kind, plant, group):
 
 
 def test_attitude_tolerance_is_in_radians():
-    """A rotation by RK23 with a fixed step: the reported error is the angle to the embedded solution, in tolerances."""
+    """A rotation with one RK23 step: the error is the angle to the embedded solution, in units of the tolerance."""
     rate, h_s = 2.0, 0.1
     integrator = Integrator("RK23", h_min=h_s, h_init=h_s, h_max=h_s, atol_att_rad=1.0)
     sim = Simulation(ConstantRate((0.0, 0.0, rate)), Timeline(100_000, log=Periodic(100_000)), integrator=integrator)
     sim.run()
-    # For q' = A q with A² = −(rate/2)², z = rate h / 2: third order minus embedded second order, by hand.
+    # For q' = A q with A² = −(rate/2)², z = rate h / 2: third order minus embedded second order.
     z = rate * h_s / 2
     k1, k2, k3, k4 = (np.array([0.0, 0.0]) for _ in range(4))
     turn = np.array([[0.0, -z], [z, 0.0]])
@@ -174,7 +196,7 @@ def test_attitude_tolerance_is_in_radians():
 
 @pytest.mark.parametrize("kind", ["Euler", "RK4", "RK23", "RK45"])
 def test_fixed_steps_are_the_intervals(kind):
-    """One step per boundary interval, with the evaluations that the tableau has."""
+    """There is one step per interval, with one RHS evaluation per stage of the tableau."""
     timeline = Timeline(1_000, physics=Periodic(10))
     sim = Simulation(Oscillator(), timeline, integrator=Integrator(kind, adaptive=False)).run()
     assert sim.statistics.accepted_steps == 100
@@ -182,7 +204,7 @@ def test_fixed_steps_are_the_intervals(kind):
 
 
 def test_statistics_count_what_was_done():
-    """Adaptive: one slope per new state, and the stages of every attempt."""
+    """An adaptive method evaluates one slope per accepted state and the other stages of every attempt."""
     sim = Simulation(
         Oscillator(omega_rad_s=5.0),
         Timeline(3_000_000, log=Periodic(100_000)),
@@ -212,14 +234,14 @@ def test_statistics_count_what_was_done():
     ],
 )
 def test_bad_options_are_refused(options, message):
-    """Each with its value and what is allowed."""
+    """Each message has the value and the allowed values."""
     with pytest.raises(InputError) as caught:
         Integrator(**options)
     assert str(caught.value).startswith(f"plant.integrator.{message}")
 
 
 def power_of_time_rhs(t_s, state, inputs, params, dstate):
-    """Return p t^(p−1), whose integral from 0 to 1 is 1; p in the parameters."""
+    """Write p t^(p−1), whose integral from 0 to 1 is 1; p is the first parameter."""
     slope = params.values[0]
     for _ in range(int(params.values[0]) - 1):
         slope *= t_s
@@ -227,8 +249,8 @@ def power_of_time_rhs(t_s, state, inputs, params, dstate):
 
 
 @pytest.mark.parametrize(("kind", "order"), [("Euler", 1), ("RK4", 4), ("RK23", 3), ("RK45", 5)])
-def test_stages_are_taken_at_their_own_times(kind, order):
-    """A method of order p is exact on p t^(p−1) in one step of 1 s, to 1e-14 of rounding; on the next it is not."""
+def test_stages_are_evaluated_at_their_own_times(kind, order):
+    """A method of order p integrates p t^(p−1) exactly in one step of 1 s, within 1e-14, but not the next power."""
 
     def end(power):
         plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=power_of_time_rhs, parameters=[power])
@@ -242,13 +264,13 @@ def test_stages_are_taken_at_their_own_times(kind, order):
 
 
 def growth_rhs(t_s, state, inputs, params, dstate):
-    """Both states grow at the rate of their own size."""
+    """Let both states grow exponentially."""
     dstate.x[0] = params.values[0] * state.x[0]
     dstate.x[1] = params.values[0] * state.x[1]
 
 
 def rk23_growth(z):
-    """One RK23 step of x' = λ x with z = λ h: the growth and the estimated error, per x, by hand."""
+    """Return the growth and the estimated error, relative to x, of one RK23 step of x' = λ x with z = λ h."""
     k1 = z
     k2 = z * (1 + k1 / 2)
     k3 = z * (1 + 3 / 4 * k2)
@@ -258,7 +280,7 @@ def rk23_growth(z):
 
 
 @pytest.mark.parametrize(("groups", "sizes"), [({"pos": 1, "vel": 1}, (8.0, 1.0)), ({"rotor": 2}, (8.0, 1.0))])
-def test_error_and_next_step_are_those_by_hand(groups, sizes):
+def test_error_and_next_step_match_a_manual_calculation(groups, sizes):
     """|e| / (atol + rtol max(|x|, |x'|)) for vectors and for single states, then h safety error^(−1/3); to 1e-12."""
     rate, h_s, rtol, atol = 3.0, 0.01, 1e-4, 1e-3
     integrator = Integrator(
@@ -279,15 +301,15 @@ def test_error_and_next_step_are_those_by_hand(groups, sizes):
 
 
 def test_a_step_cut_short_by_a_boundary_may_lengthen_the_next():
-    """7 µs of a wanted 10 without error: the next may be 35, the one after 175."""
+    """A step of 7 µs instead of 10 has no error: the next one may be 35 µs."""
     integrator = Integrator("RK45", h_init=10e-6)
     sim = Simulation(FreeFall(), Timeline(7, log=Periodic(7)), integrator=integrator).run()
     assert sim._core["solver"]["h_us"][0] == 35.0
 
 
 @pytest.mark.parametrize("group", ["act", "actdot", "rotor", "soc", "v1"])
-def test_an_error_that_is_not_a_number_is_the_largest(group):
-    """Whether it is the first state of its group or a later one: the step is then refused."""
+def test_a_nan_error_counts_as_the_largest(group):
+    """It may be in the first state of its group or in a later one; the step is then rejected."""
     plant, solver, work, state = (np.zeros(1, dtype) for dtype in (PLANT, SOLVER, WORK, STATE))
     i = GROUPS.index(group)
     plant["group_start"][0, i], plant["group_stop"][0, i] = 5, 7
@@ -303,11 +325,11 @@ def test_an_error_that_is_not_a_number_is_the_largest(group):
         assert solver["last_group"][0] == i
 
 
-def test_as_many_attempts_are_made_as_allowed():
-    """Ten steps of 100 us to the boundary: ten attempts are enough, nine are not."""
+def test_max_substeps_attempts_are_made():
+    """Ten steps of 100 us reach the boundary: ten attempts are enough, nine are not."""
     timeline = Timeline(1_000, log=Periodic(1_000))
     steps = {"h_init": 1e-4, "h_max": 1e-4}
     sim = Simulation(FreeFall(), timeline, integrator=Integrator("RK45", max_substeps=10, **steps)).run()
     assert sim.statistics.accepted_steps == 10
-    with pytest.raises(StepError, match="9 attempts did not reach the next boundary"):
+    with pytest.raises(StepError, match="the next event boundary was not reached within max_substeps = 9 attempts"):
         Simulation(FreeFall(), timeline, integrator=Integrator("RK45", max_substeps=9, **steps)).run()

@@ -1,4 +1,4 @@
-"""The tableaux satisfy their order conditions, exactly."""
+"""The tableaux satisfy their order conditions exactly."""
 
 from fractions import Fraction
 from itertools import product
@@ -10,7 +10,7 @@ from px4lockstep.integrators.tableaux import TABLEAU, TABLEAUX
 
 
 def trees(order):
-    """Rooted trees with the given number of nodes, as sorted tuples of subtrees."""
+    """Return the rooted trees with the given number of nodes, as sorted tuples of subtrees."""
     if order == 1:
         return [()]
     found = set()
@@ -38,7 +38,7 @@ def density(tree):
 
 
 def weights(tree, a):
-    """The elementary weight vector Φ_i(t): the product over subtrees of Σ_j a_ij Φ_j."""
+    """Return the elementary weight vector Φ_i(t): the product over subtrees of Σ_j a_ij Φ_j."""
     stages = range(len(a))
     values = [Fraction(1)] * len(a)
     for child in tree:
@@ -48,7 +48,7 @@ def weights(tree, a):
 
 
 @pytest.mark.parametrize("tableau", TABLEAUX.values(), ids=list(TABLEAUX))
-def test_order_conditions_hold_exactly_up_to_the_order_and_fail_above(tableau):
+def test_order_conditions_hold_exactly_up_to_the_order_of_the_method(tableau):
     """Σ b_i Φ_i(t) = 1/γ(t) for all rooted trees with up to `order` nodes (Butcher 1963)."""
     failures = {order: [] for order in range(1, tableau.order + 2)}
     for order in failures:
@@ -61,7 +61,7 @@ def test_order_conditions_hold_exactly_up_to_the_order_and_fail_above(tableau):
 
 
 @pytest.mark.parametrize("tableau", TABLEAUX.values(), ids=list(TABLEAUX))
-def test_rows_add_up(tableau):
+def test_the_rows_of_a_tableau_add_up(tableau):
     """Σ_j a_ij = c_i, and the weights of the error estimate add up to 0."""
     for row, c in zip(tableau.a, tableau.c, strict=True):
         assert sum(row, Fraction(0)) == c
@@ -70,7 +70,7 @@ def test_rows_add_up(tableau):
 
 @pytest.mark.parametrize("name", ["RK23", "RK45"])
 def test_the_embedded_method_is_one_order_lower(name):
-    """With the slope at the new state as its last stage it satisfies the conditions up to order − 1, not more."""
+    """With the slope at the new state as its last stage, it satisfies the conditions up to order − 1 only."""
     tableau = TABLEAUX[name]
     a = (*tableau.a, tableau.b)
     for order in range(1, tableau.order + 1):
@@ -82,8 +82,8 @@ def test_the_embedded_method_is_one_order_lower(name):
         assert all(holds) == (order < tableau.order)
 
 
-def test_there_are_as_many_trees_as_known():
-    """1, 1, 2, 4, 9, 20: so the conditions above are all there are."""
+def test_the_number_of_rooted_trees_is_correct():
+    """1, 1, 2, 4, 9, 20: the tests above check all conditions."""
     assert [len(trees(order)) for order in range(1, 7)] == [1, 1, 2, 4, 9, 20]
 
 

@@ -131,7 +131,7 @@ def test_a_crash_and_a_stop_are_in_the_summary():
 def test_clamped_commands_are_a_warning():
     """With their number, counted by the loop."""
     summary = summarize(short_flight(None, 0.02, command=1.5).run())
-    assert "commands that were out of range and clamped: 24" in summary.warnings
+    assert "24 commands out of range, clamped" in summary.warnings
 
 
 def test_events_of_a_motor_failure():

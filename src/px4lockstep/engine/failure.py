@@ -1,4 +1,4 @@
-"""From what the loop noted when it stopped to an exception that says what, when, where and what to do."""
+"""Turn the failure code of the loop into an exception that says what failed, when, where and what to do."""
 
 from typing import Any
 
@@ -11,20 +11,20 @@ from px4lockstep.plant.layout import GROUPS
 TEXTS = {
     validator.STATE_NOT_FINITE: "state[{index}], in group {group!r}, became {value} {at}; {state}. The log is intact",
     validator.QUATERNION_NOT_UNIT: "the attitude quaternion has norm {value!r} {at}, more than 1e-10 from 1; {state}",
-    validator.TIME_NOT_RISING: "time did not rise {at}: the boundary before was at {value_s:.6f} s",
+    validator.TIME_NOT_RISING: "time did not increase {at}: the previous event boundary was at {value_s:.6f} s",
     validator.AUTOPILOT_INTERVAL: "the autopilot ticked after {value:.0f} us {at}, not after {usual_us} us as before",
     validator.MOTOR_COMMAND: "motor command {number} is {value} {at}; "
     "allowed are 0 to 1, or NaN for a motor that is not driven",
     validator.SERVO_COMMAND: "servo command {number} is {value} {at}; "
-    "allowed are -1 to 1, or NaN for one that is not driven",
-    validator.WIND_NOT_FINITE: "wind component {index} (north, east, down from 0) is {value} {at}",
+    "allowed are -1 to 1, or NaN for a servo that is not driven",
+    validator.WIND_NOT_FINITE: "wind component {index} (0 north, 1 east, 2 down) is {value} {at}",
     validator.ESTIMATE_NOT_FINITE: "the estimate is not finite {at}: {estimate}",
     validator.OUTPUT_NOT_FINITE: "plant output {index} is {value} {at}; {state}",
     validator.USER_FUNCTION_RAISED: "a function of the plant raised an exception {at}; {state}. The log is intact",
     validator.BUS_VOLTAGE: "the voltage of bus {number} is {value} {at}; {state}",
     validator.RHS_NOT_PURE: "the right-hand side is not pure {at}: evaluated twice, derivative {index} differs by "
-    "{value}, or it changed its state, inputs or parameters. It must depend on its arguments alone and write nothing "
-    "but the derivative",
+    "{value}, or it modified the state, inputs or parameters. It must depend on its arguments only and write only the "
+    "derivative",
 }
 COMMANDS = {validator.MOTOR_COMMAND: "motors", validator.SERVO_COMMAND: "servos"}
 
@@ -60,25 +60,26 @@ def _step_failure(sim: Any, code: int, integrator_kind: str) -> StepError:
     tried = f"a step of {float(solver['last_h_us']):g} us"
     if code == validator.STEP_NOT_FINITE:
         return StepError(
-            f"{integrator_kind} at t = {at_s:.6f} s: {tried}, the shortest allowed, gave an error that is not finite "
+            f"{integrator_kind} at t = {at_s:.6f} s: {tried}, the minimum step size, has an error that is not finite "
             f"in group {group!r}. The right-hand side diverges there; the log up to then is intact"
         )
     attempts = int(solver["max_substeps"])
-    missed = f"{integrator_kind} at t = {at_s:.6f} s: {attempts} attempts did not reach the next boundary."
-    if float(solver["h_us"]) > float(solver["max_factor"]) * float(solver["last_h_us"]):  # no error made it so short
+    where = f"{integrator_kind} at t = {at_s:.6f} s"
+    missed = f"{where}: the next event boundary was not reached within max_substeps = {attempts} attempts."
+    if float(solver["h_us"]) > float(solver["max_factor"]) * float(solver["last_h_us"]):  # no error limits it
         return StepError(
-            f"{missed} The last was {tried}: steps shrink up to a kink of the plant, in 10 to 20 attempts. Raise "
-            f"max_substeps, or kink_tolerance, {float(solver['kink_tolerance']):g}, up to 1"
+            f"{missed} The last was {tried}: steps shrink towards a kink of the plant, which takes 10 to 20 attempts. "
+            f"Raise max_substeps, or kink_tolerance from {float(solver['kink_tolerance']):g} to at most 1"
         )
     return StepError(
         f"{missed} The last, {tried}, has an error of {float(solver['last_error']):.3g} times the tolerance, in group "
-        f"{group!r}, which limits the steps most. Loosen that tolerance, raise max_substeps, h_max or h_min, or look "
-        "for a time constant far shorter than the others"
+        f"{group!r}, which limits the step size most. Loosen that tolerance, raise max_substeps, h_max or h_min, or "
+        "look for a time constant far shorter than the others"
     )
 
 
 def _describe_fault(sim: Any, fault: Fault, n_motors: int) -> str:
-    """Say what is wrong with the value of a fault."""
+    """Describe what is wrong with the value of a fault."""
     found = sim["bus"]["scenario"]["faults"][fault.name]
     if fault.form != FRACTIONS:
         return fault.wrong.format(mask=int(found), index=n_motors)

@@ -163,6 +163,10 @@ def _extremes(log: Log, capacities_ah: npt.NDArray[np.float64]) -> dict[str, flo
     return found
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _warnings(simulation: Simulation, events: tuple[FlightEvent, ...]) -> tuple[str, ...]:
     counts = simulation.statistics
     found = list(simulation.warnings)
@@ -170,13 +174,16 @@ def _warnings(simulation: Simulation, events: tuple[FlightEvent, ...]) -> tuple[
         at_s, end_s = simulation.time_us / 1e6, simulation.timeline.end_us / 1e6
         found.append(f"the run stopped at {at_s:.6f} s of {end_s:.6f} s")
     if counts.clamped_commands:
-        found.append(f"commands that were out of range and clamped: {counts.clamped_commands}")
-    # The charge of a battery that runs empty is put back to 0 once, which the events tell.
+        found.append(f"{_count(counts.clamped_commands, 'command')} out of range, clamped")
+    # The charge of a battery that runs empty is clamped to 0 once, which the events report.
     projected = counts.projected_states - sum(event.label.endswith(" empty") for event in events)
     if projected > 0:
-        found.append(f"states that were put back into their bounds after a step: {projected}")
+        found.append(f"{_count(projected, 'state')} clamped to the allowed range after a step")
     if counts.forced_steps:
-        found.append(f"steps of the shortest length that were accepted with too large an error: {counts.forced_steps}")
+        first_us, first = simulation.core["solver"]["first_forced_us"], "first " if counts.forced_steps > 1 else ""
+        at = f" ({first}at t = {first_us / 1e6:.6f} s)" if first_us >= 0.0 else ""
+        steps = _count(counts.forced_steps, "integration step")
+        found.append(f"{steps} at the minimum step size exceeded the error tolerance{at}")
     slowest = counts.slowest
     if (
         simulation.autopilot.capabilities.needs_child and JIT_ENABLED and slowest.wall_s > SLOW_S

@@ -1,4 +1,4 @@
-"""How large the error of a step is, in units of its tolerance, and in which group of states it is largest.
+"""The error of a step in units of its tolerance, and the state group in which it is largest.
 
 pos, vel, omega        |e| / (atol + rtol max(|x|, |x'|)),        Euclidean norms
 att                    2 |e| / atol,                              a small quaternion error is half the angle
@@ -33,7 +33,7 @@ def write_error(h_s, plant, tableau, work):
 
 @kernel
 def vector_error(start, stop, rtol, atol, state, work):
-    """Return the scaled error of a vector, by Euclidean norms."""
+    """Return the scaled error of a vector, using Euclidean norms."""
     error_squared, old_squared, new_squared = 0.0, 0.0, 0.0
     for i in range(start, stop):
         error, old, new = work.error.x[i], state.x[i], work.trial.x[i]
@@ -49,14 +49,14 @@ def largest_error(start, stop, rtol, atol, state, work):
     largest = 0.0
     for i in range(start, stop):
         scaled = abs(work.error.x[i]) / (atol + rtol * max(abs(state.x[i]), abs(work.trial.x[i])))
-        if scaled > largest or math.isnan(scaled):  # nothing is greater than a NaN: it stays
+        if scaled > largest or math.isnan(scaled):  # a NaN stays: no number compares greater
             largest = scaled
     return largest
 
 
 @kernel
 def error_norm(state, plant, solver, work):
-    """Return the largest scaled error of the groups, and note in the solver which group it was."""
+    """Return the largest scaled error of all groups; store it and its group in the solver record."""
     worst, worst_group = 0.0, 0
     for group in range(GROUP_COUNT):
         start, stop = plant.group_start[group], plant.group_stop[group]
@@ -69,7 +69,7 @@ def error_norm(state, plant, solver, work):
             scaled = vector_error(start, stop, rtol, atol, state, work)
         else:
             scaled = largest_error(start, stop, rtol, atol, state, work)
-        if scaled > worst or math.isnan(scaled):  # nothing is greater than a NaN: it stays
+        if scaled > worst or math.isnan(scaled):  # a NaN stays: no number compares greater
             worst, worst_group = scaled, group
     solver.last_error, solver.last_group = worst, worst_group
     return worst

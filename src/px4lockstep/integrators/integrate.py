@@ -1,16 +1,17 @@
-"""From one boundary to the next: one step, or as many as the tolerances ask for.
+"""Integrate from one event boundary to the next, in one step or in as many as the tolerances require.
 
-Adaptive steps are counted in microseconds from the start of the interval, as float64: whole ones (the default) are
-exact, and the last step is always the exact remainder, so that the interval ends on its boundary. A remainder shorter
-than `h_min` is taken as it is, and a step cut short by a boundary does not shorten the next.
+Adaptive steps are measured in microseconds from the start of the interval, as float64. Whole microseconds (the default)
+are exact, and the last step is always the exact remainder, so the interval ends on its boundary. A remainder shorter
+than `h_min` is integrated in one step, and a step cut short by a boundary does not shorten the next one.
 
-The first slope is taken anew after each accepted step, though Dormand-Prince and Bogacki-Shampine could reuse the
-last one: the projection has moved the state since.
+The first slope is evaluated again after each accepted step, although Dormand-Prince and Bogacki-Shampine could reuse
+the last one: the projection may have moved the state in between.
 
-**Kinks.** Where a law of the plant gives way to another (a motor passes its no-load current, a leg meets the ground) a
-step has lost its order, and its error estimate is not to be trusted. A step whose ends are in different regimes of the
-plant may have `kink_tolerance` of the error that is allowed elsewhere, or be as short as `h_min`: the steps shrink up
-to the kink until it hardly matters what happens in the one that holds it. The next is as long as those before.
+**Kinks.** Where the plant changes its regime (a motor passes its no-load current, a leg touches the ground), the step
+across the kink loses its order, and its error estimate is unreliable. A step that starts and ends in different regimes
+is accepted only if its error is below `kink_tolerance` times the usual tolerance, or if it is as short as `h_min`. The
+steps shrink towards the kink until the one that contains it contributes almost no error; then the step size returns to
+its previous value.
 """
 
 import math
@@ -31,7 +32,7 @@ REACHED, TOO_MANY_SUBSTEPS, NOT_FINITE = map(np.int64, range(3))
 
 @kernel
 def step_factor(error, solver):
-    """Return by how much the next step may be longer (or must be shorter) than this one."""
+    """Return the factor from this step size to the next."""
     if error <= solver.error_for_max_factor:
         return solver.max_factor
     if not math.isfinite(error):
@@ -42,7 +43,7 @@ def step_factor(error, solver):
 
 @kernel
 def accept(state, plant, solver, work):
-    """Make the trial the state, and put it back into its bounds."""
+    """Copy the trial state to the state, and project it back into its bounds."""
     for i in range(min(plant.n_x, MAX_STATES)):
         state.x[i] = work.trial.x[i]
     solver.projected += project(state, plant)
@@ -51,7 +52,7 @@ def accept(state, plant, solver, work):
 
 @kernel
 def adapt_step(error, h_us, is_cut, solver):
-    """Choose the next step; one that a boundary or a kink cut short and that was good does not shorten it."""
+    """Choose the next step size; an accurate step that a boundary or a kink cut short does not reduce it."""
     factor = step_factor(error, solver)
     if not is_cut or factor < 1.0 or h_us * factor > solver.h_us:
         solver.h_us = min(max(h_us * factor, solver.h_min_us), solver.h_max_us)
@@ -59,13 +60,13 @@ def adapt_step(error, h_us, is_cut, solver):
 
 @kernel
 def changes_regime(start, end):
-    """Return whether another law of the plant holds at the end of a step than at its start, by its slopes there."""
+    """Return whether the plant's regime differs between the slopes at the start and at the end of a step."""
     return start.regime != end.regime or start.contact_regime != end.contact_regime
 
 
 @kernel
 def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
-    """Advance the state from one boundary to the next with its inputs held; return `REACHED` or what went wrong."""
+    """Advance the state to the next boundary with its inputs held; return `REACHED` or the code of the failure."""
     n_stages = solver.tableau.n_stages
     start_us = float(t0_us)
     interval_us = float(t1_us - t0_us)
@@ -78,9 +79,9 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
         return REACHED
 
     done_us, attempts = 0.0, 0
-    first = FIRST  # of the slopes to take: that at a state is not taken twice
-    up_to_kink_us = solver.h_max_us  # the longest step until a kink that was seen is behind,
-    kink_by_us = 0.0  # which it is by then
+    first = FIRST  # first slope to evaluate: after a rejected step, slope 0 is still valid
+    up_to_kink_us = solver.h_max_us  # step limit until the detected kink has been passed,
+    kink_by_us = 0.0  # which it has at this offset
     while done_us < interval_us:
         remaining_us = interval_us - done_us
         h_us = min(solver.h_us, up_to_kink_us)
@@ -108,9 +109,11 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
         if error <= limit or (is_shortest and math.isfinite(error)):
             accept(state, plant, solver, work)
             first = FIRST
-            done_us = interval_us if is_last else done_us + h_us
             if error > 1.0:
+                if solver.forced == 0:
+                    solver.first_forced_us = start_us + done_us
                 solver.forced += 1
+            done_us = interval_us if is_last else done_us + h_us
             adapt_step(error, h_us, is_last or up_to_kink_us < solver.h_us, solver)
             if has_kink or done_us >= kink_by_us:
                 up_to_kink_us = solver.h_max_us

@@ -1,4 +1,4 @@
-"""What an integrator is told, what it carries from step to step, and what it counts."""
+"""The integrator's options, and its record: configuration, step size, counters."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar
@@ -20,45 +20,47 @@ SOLVER = record(
         ("max_substeps", "i8"),  # attempts per interval
         ("rtol atol", "f8", len(GROUPS)),
         ("is_controlled", "i8", len(GROUPS)),  # whether a group's error limits the step
-        ("kink_tolerance", "f8"),  # what a step with a kink in it may have of the error that is allowed elsewhere
+        ("kink_tolerance", "f8"),  # fraction of the tolerance allowed for a step across a kink
         ("h_min_us h_max_us safety min_factor max_factor", "f8"),
-        ("error_for_max_factor", "f8"),  # below this error the step grows by max_factor
-        ("error_exponent", "f8"),  # step ~ error ** error_exponent
+        ("error_for_max_factor", "f8"),  # below this error the step size grows by max_factor
+        ("error_exponent", "f8"),  # step size ~ error ** error_exponent
         ("h_us", "f8"),  # carried from step to step
-        ("evaluations accepted rejected", "i8"),  # counted, as are the next two
-        ("forced", "i8"),  # accepted at h_min though the error was above its tolerance
+        ("evaluations accepted rejected", "i8"),  # counters, as are the next two
+        ("forced", "i8"),  # steps accepted at h_min although the error exceeded the tolerance
         ("projected", "i8"),  # states that the projection moved
-        ("last_h_us last_error", "f8"),  # of the last attempt, for the message of a failure, as are the next two
+        ("first_forced_us", "f8"),  # start of the first forced step; negative if unknown
+        ("last_h_us last_error", "f8"),  # of the last attempt, for error messages, as are the next two
         ("last_group", "i8"),
         ("last_offset_us", "f8"),
     ],
-    state="h_us evaluations accepted rejected forced projected last_h_us last_error last_group last_offset_us",
+    state="h_us evaluations accepted rejected forced projected first_forced_us "
+    "last_h_us last_error last_group last_offset_us",
     limits={"evaluations accepted rejected forced projected": COUNT, "last_group": len(GROUPS) - 1},
 )
 
 WORK = record([("k", STATE, MAX_STAGES), ("trial", STATE), ("error", STATE), ("inputs", INPUT)])
-"""Slopes, the state that is tried, its estimated error, and a copy of inputs: scratch of one step or check."""
+"""Scratch memory of one step or check: slopes, trial state, its estimated error, a copy of the inputs."""
 
 PLANT_GROUPS = ("act", "actdot", "rotor", "soc", "v1")
 FIRST_STEP_S = 1e-3
 SHORTEST_STEP_S = 1e-12
-"""Of steps that need not be whole microseconds."""
+"""Minimum step size when steps need not be whole microseconds."""
 
 
 LEAST_TOLERANCE = 1e-15
 
 
 class Integrator(Part):
-    """How the plant is integrated: method, tolerances, steps."""
+    """The integration method, its tolerances and step sizes."""
 
     aliases: ClassVar[dict[str, str]] = {"rtol_ω": "rtol_omega", "atol_ω": "atol_omega"}
     name_key: ClassVar[str | None] = "kind"
     where: ClassVar[str] = "plant.integrator"
     stage: ClassVar[str | None] = "plant"
 
-    kind: Method = entry("RK45", "The method; RK23 and RK45 choose their steps.")
+    kind: Method = entry("RK45", "Integration method. RK23 and RK45 have adaptive step size.")
     adaptive: bool = entry(
-        True, "Whether RK23 and RK45 choose their steps; otherwise they take one between two boundaries, as the others."
+        True, "Whether RK23 and RK45 adapt their step size. Otherwise they take one step per interval, like RK4."
     )
     rtol_pos: float = entry(1e-6, "Relative tolerance of the position.", ge=0.0)
     atol_pos: float = entry(1e-6, "Absolute tolerance of the position.", "m", ge=LEAST_TOLERANCE)
@@ -67,9 +69,9 @@ class Integrator(Part):
     rtol_omega: float = entry(1e-6, "Relative tolerance of the body rates; also `rtol_ω`.", ge=0.0)
     atol_omega: float = entry(1e-6, "Absolute tolerance of the body rates; also `atol_ω`.", "rad/s", ge=LEAST_TOLERANCE)
     atol_att_rad: float = entry(
-        1e-6, "Absolute tolerance of the attitude, which has no relative one.", "rad", ge=LEAST_TOLERANCE
+        1e-6, "Absolute tolerance of the attitude, which has no relative tolerance.", "rad", ge=LEAST_TOLERANCE
     )
-    plant_error_control: bool = entry(True, "Whether actuators, rotors and batteries limit the step too.")
+    plant_error_control: bool = entry(True, "Whether errors of actuators, rotors and batteries limit the step size.")
     rtol_act: float = entry(1e-6, "Relative tolerance of the actuators' outputs.", ge=0.0)
     atol_act: float = entry(1e-6, "Absolute tolerance of the actuators' outputs.", ge=LEAST_TOLERANCE)
     rtol_actdot: float = entry(1e-6, "Relative tolerance of the actuators' rates.", ge=0.0)
@@ -82,33 +84,35 @@ class Integrator(Part):
     atol_v1: float = entry(1e-6, "Absolute tolerance of the polarization voltages.", "V", ge=LEAST_TOLERANCE)
     h_min: float = entry(
         1e-6,
-        "Shortest step. Where even it misses the tolerance, it is taken and counted as forced.",
+        "Minimum step size. A step of this size is accepted even if its error exceeds the tolerance, and counted.",
         "s",
         gt=0.0,
         le=1e7,
     )
-    h_max: float = entry(0.1, "Longest step.", "s", gt=0.0)
-    h_init: float = entry(0.0, "First step; 0 for 1 ms, or what of `h_min` to `h_max` is nearest.", "s", ge=0.0)
-    max_substeps: int = entry(100_000, "Attempts between two boundaries; more is an error.", ge=1, lt=2**53)
+    h_max: float = entry(0.1, "Maximum step size.", "s", gt=0.0)
+    h_init: float = entry(0.0, "Initial step size. 0 for 1 ms, limited to `h_min` to `h_max`.", "s", ge=0.0)
+    max_substeps: int = entry(
+        100_000, "Maximum number of step attempts between two event boundaries; more is an error.", ge=1, lt=2**53
+    )
     safety: float = entry(
         0.9, "Safety factor applied to the step size suggested by the error estimate.", gt=0.0, lt=1.0
     )
-    min_factor: float = entry(0.2, "The most that a step shrinks by.", gt=0.0, lt=1.0)
-    max_factor: float = entry(5.0, "The most that a step grows by.", gt=1.0)
+    min_factor: float = entry(0.2, "Smallest factor from one step size to the next.", gt=0.0, lt=1.0)
+    max_factor: float = entry(5.0, "Largest factor from one step size to the next.", gt=1.0)
     kink_tolerance: float = entry(
         1e-8,
-        "Fraction of the error tolerance allowed for a step across a discontinuity of the model; 1 for no difference.",
+        "Fraction of the error tolerance allowed for a step across a discontinuity of the model; 1 turns this off.",
         gt=0.0,
         le=1.0,
     )
-    quantize_us: bool = entry(True, "Whether steps are whole microseconds.")
+    quantize_us: bool = entry(True, "Whether step sizes are whole microseconds.")
 
     def check(self) -> Found:
-        """Steps in order, and whole microseconds if they are to be."""
+        """Check the order of the step sizes, and that they are whole microseconds if quantized."""
         if self.h_min > self.h_max:
-            yield misfit("h_min", self.h_min, f"is above h_max = {self.h_max}; it must not be")
+            yield misfit("h_min", self.h_min, f"is above h_max = {self.h_max}; it must be at most h_max")
         elif not self.h_min <= self.first_step_s <= self.h_max:
-            text = f"is not between h_min = {self.h_min} and h_max = {self.h_max}; or 0, for any"
+            text = f"is not between h_min = {self.h_min} and h_max = {self.h_max}; use a value in between, or 0"
             yield misfit("h_init", self.h_init, text)
         if not self.quantize_us and self.h_min < SHORTEST_STEP_S:
             yield misfit("h_min", self.h_min, f"is too short; it must be at least {SHORTEST_STEP_S}")
@@ -121,7 +125,7 @@ class Integrator(Part):
 
     @property
     def first_step_s(self) -> float:
-        """The first step that is tried."""
+        """The initial step size."""
         return self.h_init or min(max(FIRST_STEP_S, self.h_min), self.h_max)
 
     @property
@@ -131,7 +135,7 @@ class Integrator(Part):
 
     @property
     def chooses_steps(self) -> bool:
-        """Whether the steps are adaptive: the method can, and was not told otherwise."""
+        """Whether the step size is adaptive: the method supports it and `adaptive` is set."""
         return self.adaptive and bool(self.tableau.e)
 
     def rtol_of(self, group: str) -> float:
@@ -143,11 +147,11 @@ class Integrator(Part):
         return float(getattr(self, "atol_att_rad" if group == "att" else f"atol_{group}"))
 
     def _step_us(self, seconds: float) -> float:
-        """Return a step in microseconds, which is a whole number of them if steps are to be."""
+        """Return a step size in microseconds, a whole number if steps are quantized."""
         return float(period_to_us(seconds, "step")) if self.quantize_us else seconds * 1e6
 
     def write(self, solver: Any) -> None:
-        """Write parameters and the first step into a `SOLVER` record."""
+        """Write the options and the initial step size into a `SOLVER` record."""
         order = self.tableau.order
         self.tableau.write(solver["tableau"])
         solver["is_adaptive"], solver["is_quantized"] = self.chooses_steps, self.quantize_us
@@ -159,15 +163,16 @@ class Integrator(Part):
             solver[name] = self._step_us(step_s)
         for name in ("max_substeps", "safety", "min_factor", "max_factor", "kink_tolerance"):
             solver[name] = getattr(self, name)
-        # safety * error ** (-1 / order) = max_factor, solved for the error by products alone
+        # solve safety * error ** (-1 / order) = max_factor for the error, using only products
         error = 1.0
         for _ in range(order):
             error *= self.safety / self.max_factor
         solver["error_for_max_factor"] = error
         solver["error_exponent"] = -1.0 / order
+        solver["first_forced_us"] = -1.0
 
 
 def tolerances(rtol: float, atol: float, groups: Iterable[str] = GROUPS) -> dict[str, Any]:
-    """Return the keys of an `Integrator` that give groups the same tolerances; attitude has no relative one."""
+    """Return `Integrator` arguments that set the same tolerances for groups; attitude has no relative tolerance."""
     keys: dict[str, Any] = {"atol_att_rad" if group == "att" else f"atol_{group}": atol for group in groups}
     return keys | {f"rtol_{group}": rtol for group in groups if group != "att"}

@@ -1,7 +1,7 @@
-"""One explicit Runge-Kutta step, by whatever tableau.
+"""One explicit Runge-Kutta step with any tableau.
 
-The stages are not normalized: a quaternion leaves the unit sphere within a step by the order of the method, and is put
-back once, by the projection, after the step is accepted.
+The stages are not normalized: within a step a quaternion leaves the unit sphere by an error of the method's order. The
+projection normalizes it once, after the step is accepted.
 """
 
 from px4lockstep.jit import kernel
@@ -13,9 +13,9 @@ from px4lockstep.vehicle.dispatch import rhs
 def combine(n_x, h_s, state, work, tableau, row):
     """Write x + h Σ_{j<row} a[row, j] k_j to `work.trial`.
 
-    One loop per number of terms: a sum of products over the slopes for each state, in the order of the slopes.
+    There is one loop per number of terms, each a sum of products over the slopes in their order.
     """
-    n = min(n_x, MAX_STATES)  # which the compiler can't know, and needs to leave out the bounds checks
+    n = min(n_x, MAX_STATES)  # lets the compiler omit the bounds checks
     x = state.x
     y = work.trial.x
     first = tableau.leading_zeros[row]
@@ -56,9 +56,9 @@ def combine(n_x, h_s, state, work, tableau, row):
 
 @kernel
 def take_slopes(t_s, h_s, state, inputs, plant, tableau, work, first, stop):
-    """Evaluate the slopes from `first` up to, not including, `stop`; each state that is tried is left in `work.trial`.
+    """Evaluate the slopes from `first` up to, but not including, `stop`; `work.trial` holds the last trial state.
 
-    Slope 0 is at the state itself, slope `n_stages` at the new state, which only an error estimate needs.
+    Slope 0 is at the state itself, slope `n_stages` at the new state; only an error estimate needs the latter.
     """
     for stage in range(first, stop):
         combine(plant.n_x, h_s, state, work, tableau, stage)

@@ -1,10 +1,10 @@
 """Butcher tableaux, as data.
 
-A step from x over h takes the slopes and the new state
+A step of size h from x evaluates the slopes and the new state
 
     k_i = f(t + c_i h, x + h Σ_{j<i} a_ij k_j),   x' = x + h Σ b_i k_i
 
-and an embedded pair estimates the error of x' as h Σ e_i k_i, where the last slope is taken at x' itself.
+and an embedded pair estimates the error of x' as h Σ e_i k_i, where the last slope is evaluated at x' itself.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ MAX_STAGES = 7
 
 TABLEAU = record(
     [
-        ("n_stages", "i8"),  # slopes that the new state is made of
-        ("n_error_slopes", "i8"),  # slopes that the error estimate is made of; 0 without one
+        ("n_stages", "i8"),  # slopes in the new state
+        ("n_error_slopes", "i8"),  # slopes in the error estimate; 0 without one
         ("a", "f8", (MAX_STAGES, MAX_STAGES)),  # row n_stages is b
-        ("leading_zeros", "i8", MAX_STAGES),  # of each row of a, which need no sum
+        ("leading_zeros", "i8", MAX_STAGES),  # leading zeros of each row of a, which are skipped
         ("c", "f8", MAX_STAGES),
         ("e", "f8", MAX_STAGES),
     ]
@@ -30,7 +30,7 @@ TABLEAU = record(
 
 @dataclass(frozen=True)
 class Tableau:
-    """An explicit method, in exact fractions; `b_embedded` are the weights of the pair's second method."""
+    """An explicit method in exact fractions; `b_embedded` holds the weights of the embedded method, if any."""
 
     name: str
     order: int
@@ -41,7 +41,7 @@ class Tableau:
 
     @property
     def e(self) -> tuple[Fraction, ...]:
-        """The weights of the error estimate, b − b_embedded; none without an embedded method."""
+        """The weights of the error estimate, b − b_embedded; empty without an embedded method."""
         pairs = zip_longest(self.b, self.b_embedded, fillvalue=Fraction(0))
         return tuple(b - embedded for b, embedded in pairs) if self.b_embedded else ()
 
@@ -53,7 +53,7 @@ class Tableau:
             tableau["a"][i, : len(row)] = [float(value) for value in row]
             tableau["leading_zeros"][i] = next((j for j, value in enumerate(row) if value != 0), len(row))
         tableau["c"][: len(self.c)] = [float(value) for value in self.c]
-        tableau["c"][len(self.c)] = 1.0  # of the slope at the new state
+        tableau["c"][len(self.c)] = 1.0  # for the slope at the new state
         tableau["e"][: len(self.e)] = [float(value) for value in self.e]
 
 
