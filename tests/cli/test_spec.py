@@ -65,7 +65,7 @@ def test_check_says_each_warning_once():
     """And that the file is good."""
     said = spec("check", "iris", "--set", "plant.integrator=RK4", "--set", "timeline.dt_wind_s=0.004").splitlines()
     assert len(said) == 2
-    assert said[0].startswith("warning: a step of 4000 us is longer")
+    assert said[0].startswith("warning: the step size of 4000 us exceeds")
     assert said[1] == "iris: OK"
 
 

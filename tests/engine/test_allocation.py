@@ -1,4 +1,4 @@
-"""The loop never allocates: as much memory for a long run as for a short one."""
+"""The loop does not allocate memory: a long run needs as much as a short one."""
 
 import tracemalloc
 
@@ -21,7 +21,7 @@ def simulation(end_us, kind):
 
 @pytest.mark.parametrize("kind", ["RK4", "RK45"])
 def test_compiled_code_allocates_nothing_per_step(kind):
-    """Numba's own count of allocations, and Python's traced memory, over 100 and 4,000 boundaries."""
+    """Compare Numba's allocation counts, and limit Python's traced memory, over 100 and 4,000 boundaries."""
     _nrt_python.memsys_enable_stats()
     counts = []
     for end_us in (100_000, 4_000_000):

@@ -1,4 +1,4 @@
-"""An autopilot in Python that tells of itself, has something open, and warns."""
+"""A Python autopilot that reports its status, has resources to close, and gives warnings."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ from px4lockstep.log.log import Log
 from px4lockstep.scenario.scenario import Scenario
 
 
-class Telling:
-    """Arms at 20 ms; its mission is over at 60 ms, or never."""
+class Reporting:
+    """Arms at 20 ms; its mission finishes at 60 ms or never."""
 
     warnings = ("it was windy",)
 
@@ -42,7 +42,7 @@ class Telling:
 
 
 class Silent:
-    """Commands, and tells nothing."""
+    """Commands the motors without reporting a status."""
 
     def step(self, time_us, inputs, outputs):
         outputs.motors[:4] = 0.1
@@ -54,9 +54,9 @@ def fly(autopilot, aircraft=None, **options):
     return Simulation(aircraft or iris(), timeline, scenario=scenario, autopilot=autopilot, seed=7, **options)
 
 
-def test_what_it_tells_is_in_the_log():
-    """Where that of the built-in one is; one that tells nothing has no such columns."""
-    own = Telling()
+def test_the_status_is_in_the_log():
+    """It has the same columns as the built-in autopilot; without a status there are no such columns."""
+    own = Reporting()
     log = Log.of(fly(own).run())
     assert own.got == ("Aircraft", 4_000, 7)
     assert log["armed"].tolist() == [0, 1, 1, 1, 1, 1]
@@ -65,9 +65,9 @@ def test_what_it_tells_is_in_the_log():
         Log.of(fly(Silent()).run()).column("armed")
 
 
-def test_whether_its_mission_was_flown_is_known():
-    """In the air; of one that tells nothing it is not, which is no failure. On the ground nothing was flown."""
-    words = ((Telling(), "flown"), (Telling(ends=False), "mission not finished"), (Silent(), "not known"))
+def test_the_outcome_uses_the_reported_mission():
+    """Without a status the result is unknown, which is not a failure. An aircraft on the ground flew no mission."""
+    words = ((Reporting(), "flown"), (Reporting(ends=False), "mission not finished"), (Silent(), "not known"))
     for autopilot, word in words:
         simulation = fly(autopilot, aircraft=iris(pos_ned=(0.0, 0.0, -5.0))).run()
         outcome = judge(Facts(simulation, Log.of(simulation)))
@@ -77,9 +77,9 @@ def test_whether_its_mission_was_flown_is_known():
         assert judge(Facts(grounded, Log.of(grounded))).word == "mission not finished"
 
 
-def test_it_is_closed_with_the_simulation():
-    """And its warnings are the simulation's."""
-    own = Telling()
+def test_the_autopilot_is_closed_with_the_simulation():
+    """Its warnings are part of the simulation's warnings."""
+    own = Reporting()
     simulation = fly(own).run()
     assert "it was windy" in simulation.warnings
     simulation.close()
@@ -87,17 +87,17 @@ def test_it_is_closed_with_the_simulation():
     fly(Silent()).close()
 
 
-def test_its_flight_is_replayed_to_the_bit():
-    """From its commands, as every flight."""
-    flown = fly(Telling(), record=True).run()
+def test_its_flight_is_replayed_bit_identically():
+    """The replay uses its recorded commands, as for every flight."""
+    flown = fly(Reporting(), record=True).run()
     replayed = Simulation(iris(), flown.timeline, replay=flown.streams).run()
     assert replayed.digest() == flown.digest()
     assert np.array_equal(replayed.log_state, flown.log_state)
 
 
-def test_it_is_in_a_snapshot():
-    """As every object of the user's."""
-    own = Telling()
+def test_the_autopilot_is_part_of_a_snapshot():
+    """Like every user object."""
+    own = Reporting()
     simulation = fly(own)
     saved = simulation.snapshot()
     own.closed = 5

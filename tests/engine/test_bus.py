@@ -1,4 +1,4 @@
-"""The bus schema: a change of layout is a change of version."""
+"""The bus schema: a new layout needs a new version."""
 
 import numpy as np
 import pytest
@@ -9,13 +9,13 @@ from px4lockstep.engine.streams import REPLAYED
 from px4lockstep.jit import record
 
 
-def test_the_layout_belongs_to_its_version():
-    """Whoever changes the bus changes the version, then this hash."""
+def test_the_layout_matches_the_schema_version():
+    """After a change of the bus, increment the version, then update this hash."""
     assert (BUS_SCHEMA_VERSION, layout_hash(BUS)) == (2, "77fe3e6d0fbb43fe")
 
 
-def test_the_hash_sees_names_types_shapes_and_nesting():
-    """Any difference in how bytes are read is a difference of hash."""
+def test_the_hash_covers_names_types_shapes_and_nesting():
+    """Any difference in the interpretation of bytes changes the hash."""
     inner = record([("x", "f8", 3)])
     layouts = [
         record([("a", "f8"), ("b", inner)]),
@@ -32,7 +32,7 @@ def test_the_hash_sees_names_types_shapes_and_nesting():
 
 @pytest.mark.parametrize("dtype", [SIM, LOG_ROW, *(stream.dtype for stream in REPLAYED)])
 def test_records_have_no_padding(dtype):
-    """Packed and aligned are the same, so that bytes can be compared."""
+    """The packed and aligned layouts are the same, so bytes can be compared."""
 
     def packed_size(part):
         if part.subdtype is not None:

@@ -29,14 +29,14 @@ def timeline(times_us=(), end_us=END_US, log_us=10_000):
 
 
 def falling(boundaries=None, plant=None, scenario=None, seed=1, **options):
-    """A vehicle that falls in a wind."""
+    """Return a simulation of a vehicle that falls in wind."""
     plant = iris(pos_ned=(0.0, 0.0, -50.0)) if plant is None else plant
     boundaries = timeline() if boundaries is None else boundaries
     return Simulation(plant, boundaries, wind=Wind("ou"), scenario=scenario, seed=seed, record=True, **options)
 
 
 def parted(time_us=200_000, **options):
-    """Two snapshots of a run: before it, and at a time."""
+    """Return two snapshots of a run: at a given time, and before the start."""
     simulation = falling(**options)
     start = simulation.snapshot()
     return simulation.run(time_us).snapshot(), start
@@ -68,8 +68,8 @@ MOTOR_FAILS = {"scenario.events": [{"at_s": 20.0, "action": "disable_motor", "mo
         ("octa", {"scenario.events": [{"at_s": 20.0, "action": "return"}]}),
     ],
 )
-def test_what_a_flight_changes_is_marked_as_state(name, overrides):
-    """Word by word: configuration is as it was built at the end of a flight with all that there is."""
+def test_everything_that_a_flight_changes_is_declared_as_state(name, overrides):
+    """At the end of a flight, every word of the configuration still has its initial value."""
     simulation = build(load_spec(name, overrides), record=True).simulation
     before = simulation.snapshot().records
     after = simulation.run().snapshot().records
@@ -80,8 +80,8 @@ def test_what_a_flight_changes_is_marked_as_state(name, overrides):
     assert len(np.intersect1d(changed, words_of(SIM, STATE))) > 500
 
 
-def test_going_on_alike_is_the_same_run():
-    """Bit for bit, log and streams included."""
+def test_resuming_with_the_same_configuration_is_the_same_run():
+    """It is bit-identical, including log and streams."""
     whole = falling().run()
     again = falling()
     again.continue_from(*parted())
@@ -92,8 +92,8 @@ def test_going_on_alike_is_the_same_run():
     assert again.log.tobytes() == whole.log.tobytes()
 
 
-def test_a_seed_changes_the_wind_from_then_on():
-    """The wind that blew goes on from where it was."""
+def test_a_new_seed_changes_the_wind_from_the_checkpoint_on():
+    """The wind continues from its current velocity."""
     other = falling(seed=2)
     other.continue_from(*parted())
     other.run()
@@ -101,12 +101,12 @@ def test_a_seed_changes_the_wind_from_then_on():
     winds, before = other.streams.winds["vel_ned"], whole.streams.winds["vel_ned"]
     assert np.array_equal(winds[:200], before[:200])
     assert not np.array_equal(winds[200:], before[200:])
-    # One step of a millisecond of a wind with a time constant of seconds: no jump.
+    # One millisecond is short compared with the wind's time constant of seconds: there is no jump.
     assert np.abs(winds[200] - winds[199]).max() < 0.5
 
 
-def test_a_snapshot_of_a_simulation_that_does_not_record_goes_on_too():
-    """Its streams are empty."""
+def test_a_simulation_that_is_not_recorded_can_resume_a_snapshot():
+    """Its streams stay empty."""
     simulation = falling()
     snapshot, start = parted()
     plain = Simulation(iris(pos_ned=(0.0, 0.0, -50.0)), timeline(), wind=Wind("ou"), seed=1)
@@ -114,8 +114,8 @@ def test_a_snapshot_of_a_simulation_that_does_not_record_goes_on_too():
     assert plain.run().digest() == simulation.run().digest()
 
 
-def test_events_to_come_may_be_added_and_those_of_the_past_may_not():
-    """By their numbers in the list."""
+def test_future_events_can_be_added_but_past_events_cannot_change():
+    """Events are matched by their index."""
     first = Scenario().at(0.1).disable_motor(1)
     snapshot, start = parted(boundaries=timeline([100_000]), scenario=first)
     more = first.at(0.3).disable_motor(2)
@@ -125,10 +125,10 @@ def test_events_to_come_may_be_added_and_those_of_the_past_may_not():
     assert masks.tolist() == [0] * 10 + [1] * 20 + [3] * 11
 
     changed = falling(timeline([100_000, 300_000]), scenario=Scenario().at(0.1).disable_motor(2).at(0.3).land())
-    with pytest.raises(InputError, match=r"scenario\.events\[0\] was changed; it has happened already"):
+    with pytest.raises(InputError, match=r"scenario\.events\[0\] was changed, but it fired before the checkpoint"):
         changed.continue_from(snapshot, start)
     late = falling(timeline([100_000]), scenario=first.when("altitude_m", above=1e6).land().at(0.1).disable_motor(2))
-    with pytest.raises(InputError, match="an event is at 100000 us, before the checkpoint to resume, 200000 us"):
+    with pytest.raises(InputError, match="scheduled at 100000 us, before the checkpoint to resume at 200000 us"):
         late.continue_from(snapshot, start)
 
 
@@ -144,7 +144,7 @@ def test_events_to_come_may_be_added_and_those_of_the_past_may_not():
     ids=["period", "boundaries", "states", "initial state", "plant"],
 )
 def test_what_does_not_fit_is_refused(other, message):
-    """And nothing has changed."""
+    """The records do not change."""
     simulation = other()
     before = simulation.snapshot().records
     with pytest.raises(InputError, match=message):
@@ -153,7 +153,7 @@ def test_what_does_not_fit_is_refused(other, message):
 
 
 def test_only_a_new_simulation_without_python_in_its_loop_can_resume():
-    """The past of users' objects is not in a checkpoint."""
+    """A checkpoint does not contain the state of users' objects."""
 
     class Idle:
         def step(self, time_us, inputs, outputs):

@@ -1,4 +1,4 @@
-"""The same bytes from run to run; that they do not depend on the compiler is in `tests/jit/test_bits.py`."""
+"""Runs are bit-identical; `tests/jit/test_bits.py` checks that they do not depend on the compiler."""
 
 import hashlib
 import struct
@@ -18,14 +18,14 @@ def digests_here():
     return {kind: make(kind).run().digest() for kind in INTEGRATORS}
 
 
-def test_the_same_run_twice_gives_one_digest(digests_here):
-    """In one process, and different for each integrator, so that the digest shows something."""
+def test_repeating_a_run_gives_the_same_digest(digests_here):
+    """In one process; each integrator has a different digest, so the comparison is meaningful."""
     assert {kind: make(kind).run().digest() for kind in INTEGRATORS} == digests_here
     assert len(set(digests_here.values())) == len(INTEGRATORS)
 
 
 def flip_one_bit(part, name, index):
-    """A hook that changes one bit of what is held or integrated, once."""
+    """Return a hook that flips one bit of the held inputs or of the state, once."""
 
     class Flip:
         def step(self, time_us, inputs):
@@ -41,8 +41,8 @@ def flip_one_bit(part, name, index):
     [("state", "x", 9), ("inputs", "wind_ned", 2)]
     + [("inputs", name, None) for name in ("motor_disabled_mask", "battery_disconnected", "sensor_fault_mask")],
 )
-def test_the_digest_sees_every_bit(part, name, index):
-    """One bit of one field at one boundary gives another digest."""
+def test_the_digest_depends_on_every_bit(part, name, index):
+    """Changing one bit of one field at one boundary changes the digest."""
     flip = flip_one_bit(part, name, index)
     sim = Simulation(Oscillator() if part == "inputs" else FORCED_BODY, TIMELINE, hooks=[flip])
     flip.core = sim._core
@@ -59,8 +59,8 @@ class OneCommand:
 
 
 @pytest.mark.parametrize(("name", "index"), [("motors", 11), ("servos", 7)])
-def test_the_digest_sees_every_command(name, index):
-    """The smallest number there is, on the last channel, at one tick."""
+def test_the_digest_depends_on_every_command(name, index):
+    """The smallest positive number on the last channel, at one tick, changes the digest."""
     digests = {
         Simulation(Oscillator(), TIMELINE, autopilot=OneCommand(name, index, value)).run().digest()
         for value in (0.0, 5e-324)
@@ -68,8 +68,8 @@ def test_the_digest_sees_every_command(name, index):
     assert len(digests) == 2
 
 
-def test_the_digest_is_what_it_says():
-    """SHA-256 over time, state, motors, servos, wind and faults, little-endian and packed, and once more at the end."""
+def test_the_digest_has_the_documented_definition():
+    """SHA-256 over packed little-endian time, state, motors, servos, wind and faults, with the end appended."""
     sim = Simulation(Oscillator(), Timeline(20_000, log=Periodic(10_000))).run()
     packed = b"".join(
         struct.pack("<Q2d12d8d3d5q24d", int(time_us), *state, *[0.0] * 23, *[0] * 5, *[0.0] * 24)
@@ -79,12 +79,12 @@ def test_the_digest_is_what_it_says():
 
 
 def test_the_seed_changes_the_flight():
-    """Otherwise the noise would not be in it."""
+    """Otherwise the noise would have no effect."""
     assert make(seed=7).run().digest() != make(seed=8).run().digest()
 
 
 def test_adding_a_noise_stream_changes_no_other():
-    """The wind of a run with an estimator that draws noise is the wind of a run without."""
+    """The wind is the same with and without a noisy estimator."""
     with_estimator = make().run()
     alone = Simulation(FORCED_BODY, TIMELINE, wind=NoisyWind(7)).run()
     assert with_estimator.log["bus"]["wind"].tobytes() == alone.log["bus"]["wind"].tobytes()
@@ -95,7 +95,7 @@ def test_adding_a_noise_stream_changes_no_other():
 
 @pytest.mark.parametrize("kind", INTEGRATORS)
 def test_a_snapshot_at_any_boundary_continues_to_the_same_digest(kind, digests_here):
-    """Run to a boundary, copy, run on to the end, go back, run again: twice the digest of the uninterrupted run."""
+    """Run to a boundary, copy, run to the end, restore, run again: both have the digest of an uninterrupted run."""
     boundaries = np.linspace(0, len(TIMELINE) - 1, 12).astype(int)
     for boundary in boundaries:
         sim = make(kind)
@@ -109,7 +109,7 @@ def test_a_snapshot_at_any_boundary_continues_to_the_same_digest(kind, digests_h
 
 
 def test_a_snapshot_continues_in_another_simulation(digests_here):
-    """It holds everything: log and streams so far, the sources' own state."""
+    """It contains everything: log, streams and the state of the sources."""
     first = make(record=True)
     saved = first.run(until_us=200_000).snapshot()
     first.run()
@@ -120,8 +120,8 @@ def test_a_snapshot_continues_in_another_simulation(digests_here):
     assert second.streams.winds.tobytes() == first.streams.winds.tobytes()
 
 
-def test_running_in_pieces_changes_nothing(digests_here):
-    """Where a call stops is not a boundary of the flight."""
+def test_several_calls_of_run_give_the_same_result(digests_here):
+    """The end of a call of `run` has no effect on the flight."""
     sim = make()
     for until_us in range(0, 400_001, 7_001):
         sim.run(until_us=until_us)

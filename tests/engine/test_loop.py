@@ -1,4 +1,4 @@
-"""The loop: order of stages, cadence, holding of inputs, record and replay."""
+"""The loop: order of stages, ticks, held inputs, recording and replay."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ from px4lockstep.sensors.suite import no_sensors
 
 
 class Tracing:
-    """A Python source, or a hook, that writes down when it ran."""
+    """A Python source or hook that records when it ran."""
 
     def __init__(self, name, trace):
         self.name = name
@@ -34,7 +34,7 @@ class Tracing:
 
 
 def expected_trace(timeline):
-    """The order of contract 3, from the words of the design and not from the loop."""
+    """Return the specified order of the stages, independently of the loop."""
     order = [("scenario", None), ("wind", tl.WIND), ("estimator", tl.AUTOPILOT), ("telemetry", tl.LOG),
              ("autopilot", tl.AUTOPILOT)]  # fmt: skip
     return [
@@ -46,7 +46,7 @@ def expected_trace(timeline):
 
 
 def test_stages_run_in_the_contract_order():
-    """At every boundary, in this order."""
+    """The order is the same at every boundary."""
     timeline = Timeline(
         24_000, autopilot=Periodic(4_000), wind=Periodic(3_000), log=Periodic(5_000), scenario=Explicit((7_123,))
     )
@@ -57,7 +57,7 @@ def test_stages_run_in_the_contract_order():
 
 
 class TickLog:
-    """A hook that keeps the times it is called at."""
+    """A hook that stores the times of its calls."""
 
     def __init__(self):
         self.times_us = []
@@ -66,8 +66,8 @@ class TickLog:
         self.times_us.append(time_us)
 
 
-def test_cadence_is_exact_over_100_000_boundaries():
-    """Autopilot and log fire at exactly their multiples; the time handed over rises by one constant."""
+def test_ticks_are_exact_over_100_000_boundaries():
+    """Autopilot and log run exactly at multiples of their periods; the time is passed as an int."""
     timeline = Timeline(200_000_000, autopilot=Periodic(10_000), log=Periodic(10_000), physics=Periodic(2_000))
     autopilot = TickLog()
     sim = Simulation(FreeFall(), timeline, autopilot=autopilot, integrator=Integrator("Euler")).run()
@@ -77,8 +77,8 @@ def test_cadence_is_exact_over_100_000_boundaries():
     assert all(type(time_us) is int for time_us in autopilot.times_us)
 
 
-def test_the_log_holds_the_state_at_its_stamp():
-    """The first row is the initial state, the last the state at the end, and each one exactly what a hook saw then."""
+def test_the_log_has_the_state_at_the_time_of_the_row():
+    """The first row is the initial state, the last one the state at the end, and each row is what a hook observed."""
     seen = []
 
     class Look:
@@ -96,15 +96,15 @@ def test_the_log_holds_the_state_at_its_stamp():
 
 
 class Ramp:
-    """An autopilot whose command tells when it ran."""
+    """An autopilot whose command depends on the time of the call."""
 
     def step(self, time_us, inputs, outputs):
         outputs.motors[0] = time_us / 1e6
         outputs.servos[1] = -time_us / 1e6
 
 
-def test_derived_outputs_see_the_command_held_so_far_and_the_plant_the_new_one():
-    """Outputs come before the autopilot, the log after it (contract 3)."""
+def test_outputs_use_the_previous_command_and_the_plant_the_new_one():
+    """Outputs are computed before the autopilot runs, the log is written after it."""
     seen = []
 
     class Look:
@@ -119,19 +119,19 @@ def test_derived_outputs_see_the_command_held_so_far_and_the_plant_the_new_one()
 
 
 def seen_outputs(t_s, state, inputs, params, outputs):
-    """Show the inputs that the outputs are made with."""
+    """Write the inputs that the outputs are computed from."""
     outputs.values[0] = t_s
     outputs.values[1] = inputs.command.motors[0]
     outputs.values[2] = inputs.wind_ned[0]
 
 
 def still_rhs(t_s, state, inputs, params, dstate):
-    """Nothing moves."""
+    """Keep the state constant."""
     dstate.x[0] = 0.0
 
 
-def test_outputs_are_made_after_the_wind_and_before_the_autopilot():
-    """At autopilot and log boundaries only: this boundary's wind, the command of the tick before."""
+def test_outputs_are_computed_between_wind_and_autopilot():
+    """They use the wind of this boundary and the command of the previous tick."""
     plant = UserPlant({"vel": 1}, [0.0], still_rhs, outputs=seen_outputs)
     timeline = Timeline(300_000, autopilot=Periodic(100_000), wind=Periodic(50_000), log=Periodic(100_000))
     sim = Simulation(plant, timeline, autopilot=Ramp(), wind=Gusty()).run()
@@ -140,7 +140,7 @@ def test_outputs_are_made_after_the_wind_and_before_the_autopilot():
 
 
 def test_inputs_are_held_between_boundaries():
-    """A force held over an interval moves an oscillator as the closed form says: x = (1 − cos ωt) u / ω²."""
+    """A constant force moves an oscillator according to the closed form x = (1 − cos ωt) u / ω²."""
 
     class Push:
         def step(self, time_us, inputs, outputs):
@@ -167,8 +167,8 @@ class WindStep:
         outputs.faults.motor_disabled_mask = 3 if time_us >= 123_456 else 0
 
 
-def test_the_scenarios_wind_and_faults_act_at_once():
-    """They are held for the plant from their own boundary on, not from the next wind tick."""
+def test_wind_and_faults_of_the_scenario_take_effect_immediately():
+    """The plant gets them from their own boundary on, not from the next wind tick."""
     timeline = Timeline(300_000, wind=Periodic(100_000), log=Periodic(50_000), scenario=Explicit((123_456,)))
     held = []
 
@@ -202,20 +202,20 @@ def live(**options):
 
 
 def test_replay_is_bit_identical():
-    """Commands, wind and scenario from the streams, the plant integrated anew: the same digest."""
+    """Commands, wind and scenario come from the streams, the plant is integrated again, and the digest is the same."""
     recorded = live(record=True).run()
     replayed = Simulation(FORCED, LIVE, replay=recorded.streams).run()
     assert replayed.digest() == recorded.digest()
     assert replayed.statistics.python_calls == 0
 
 
-def test_recording_changes_nothing():
-    """A recorded run is the live run."""
+def test_recording_does_not_change_the_flight():
+    """A recorded run is identical to one that is not recorded."""
     assert live(record=True).run().digest() == live().run().digest()
 
 
 def test_a_replay_of_another_timeline_is_refused():
-    """Even one with as many ticks; the message says what differs."""
+    """Even if it has the same number of ticks; the message names the difference."""
     streams = live(record=True).run().streams
     other = Timeline(500_000, autopilot=Periodic(4_000), wind=Periodic(3_000), log=Periodic(10_000))
     with pytest.raises(InputError, match="another timeline: 535 boundaries to 1000000 us, not 268 to 500000 us"):
@@ -227,14 +227,14 @@ def test_a_replay_of_another_timeline_is_refused():
         Simulation(FORCED, slower, replay=streams)
     with pytest.raises(InputError, match="'winds' has 2 rows; the timeline needs 334"):
         Simulation(FORCED, LIVE, replay=replace(streams, winds=streams.winds[:2]))
-    with pytest.raises(InputError, match="another layout"):
+    with pytest.raises(InputError, match="the layout of stream 'commands' differs from this version's"):
         Simulation(FORCED, LIVE, replay=replace(streams, commands=streams.winds))
-    with pytest.raises(InputError, match="wind is given and would be replayed too"):
+    with pytest.raises(InputError, match="wind is given, but the replay provides it too"):
         Simulation(FORCED, LIVE, replay=streams, wind=Gusty())
 
 
-def test_an_error_in_a_python_stage_says_where_and_keeps_the_log():
-    """The user's own exception, with a note of stage and time; rows logged before are there."""
+def test_an_error_in_a_python_stage_has_a_note_and_keeps_the_log():
+    """The user's exception is raised with a note of stage and time; the log up to then is available."""
 
     class Broken:
         def step(self, time_us, inputs, outputs):
@@ -249,8 +249,8 @@ def test_an_error_in_a_python_stage_says_where_and_keeps_the_log():
     assert sim.log["time_us"].tolist() == [0, 5_000, 10_000, 15_000]
 
 
-def test_users_can_look_but_not_touch():
-    """Bus and plant views are read-only, numbers and arrays alike."""
+def test_views_for_users_are_read_only():
+    """Bus and plant views are read-only, both numbers and arrays."""
 
     class Meddler:
         def step(self, time_us, inputs):
@@ -269,8 +269,8 @@ def test_users_can_look_but_not_touch():
     assert sim.statistics.python_calls == 3
 
 
-def test_stages_must_be_what_they_claim():
-    """An object without the right method is refused when the simulation is made."""
+def test_objects_without_the_required_methods_are_refused():
+    """An object without the required method is refused when the simulation is created."""
     timeline = Timeline(100, log=Periodic(50), autopilot=Periodic(50))
     with pytest.raises(InputError, match=r"autopilot = 3 has no method step\(time_us, inputs, outputs\)"):
         Simulation(Oscillator(), timeline, autopilot=3)
@@ -287,39 +287,39 @@ def test_stages_must_be_what_they_claim():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"wind": Gusty()}, "wind is given and would never run: the timeline has no wind axis"),
-        ({"wind": Wind("ou")}, "wind is given and would never run"),
-        ({"estimator": Ramp()}, "estimator is given and would never run: the timeline has no autopilot axis"),
-        ({"autopilot": Ramp()}, "autopilot is given and would never run"),
-        ({"hooks": [TickLog()], "hook_axes": ["wind"]}, "hooks would never run"),
-        ({"hooks": [TickLog()], "hook_axes": []}, "hooks would never run"),
+        ({"wind": Gusty()}, "the wind would never run: the timeline has no wind axis"),
+        ({"wind": Wind("ou")}, "the wind would never run"),
+        ({"estimator": Ramp()}, "the estimator would never run: the timeline has no autopilot axis"),
+        ({"autopilot": Ramp()}, "the autopilot would never run"),
+        ({"hooks": [TickLog()], "hook_axes": ["wind"]}, "the hooks would never run"),
+        ({"hooks": [TickLog()], "hook_axes": []}, "the hooks would never run"),
         (
             {"gusts": [Gust(start_s=3.3e-05, end_s=6e-05, vel_ned=(1.0, 0.0, 0.0))]},
-            "edge at 33 us, which is no boundary",
+            "edge at 33 us, which is not an event boundary",
         ),
     ],
 )
-def test_what_would_never_run_is_refused(options, message):
-    """A source without its axis, a gust between boundaries: never accepted and ignored."""
+def test_stages_that_would_never_run_are_refused(options, message):
+    """A source without its axis or a gust between boundaries is an error, not ignored."""
     with pytest.raises(InputError, match=message):
         Simulation(Oscillator(), Timeline(100, log=Periodic(50), scenario=Explicit((60,))), **options)
 
 
 @pytest.mark.parametrize("until", [20_000.7, True, -1, float("nan"), 2**70, "3"])
-def test_a_time_to_run_until_must_be_microseconds(until):
-    """An integer, as every time."""
+def test_until_us_must_be_an_integer(until):
+    """It must be an integer, like all times."""
     with pytest.raises(InputError, match="until_us = "):
         Simulation(Oscillator(), Timeline(100, log=Periodic(50))).run(until_us=until)
 
 
-def test_a_log_that_would_not_fit_into_memory_is_refused():
-    """Before it is allocated, with the size."""
-    with pytest.raises(InputError, match=r"would take \d+\.\d GiB; the limit is 8"):
+def test_a_log_that_exceeds_the_memory_limit_is_refused():
+    """The error comes before the allocation and has the size."""
+    with pytest.raises(InputError, match=r"would take \d+\.\d GiB; the limit is 8 GiB"):
         Simulation(Oscillator(), Timeline(8_000_000, log=Periodic(1))).run()
 
 
 class Interrupted:
-    """A source that is interrupted once, as by the keyboard."""
+    """A source that is interrupted once, as from the keyboard."""
 
     def __init__(self):
         self.calls = 0
@@ -330,8 +330,8 @@ class Interrupted:
             raise KeyboardInterrupt
 
 
-def test_a_run_that_was_interrupted_inside_a_stage_does_not_go_on_without_it():
-    """The tick is half done: to go on would skip it silently. The log is there, a snapshot from before goes back."""
+def test_a_run_interrupted_within_a_stage_cannot_continue():
+    """Continuing would silently skip the rest of the tick. The log is available, and a snapshot can be restored."""
     timeline = Timeline(100_000, autopilot=Periodic(4_000), log=Periodic(10_000))
     sim = Simulation(Oscillator(), timeline, autopilot=Interrupted())
     saved = sim.run(until_us=20_000).snapshot()
@@ -339,14 +339,14 @@ def test_a_run_that_was_interrupted_inside_a_stage_does_not_go_on_without_it():
         sim.run()
     with pytest.raises(KeyboardInterrupt):
         sim.run()
-    with pytest.raises(StateError, match="failed can't be copied"):
+    with pytest.raises(StateError, match="failed cannot be copied"):
         sim.snapshot()
     assert sim.log["time_us"].tolist() == [0, 10_000, 20_000, 30_000]
     sim.restore(saved)
     assert sim.boundary == saved.state["cursor"]["k"][0]
 
 
-def test_what_a_run_shows_cannot_be_changed():
+def test_the_results_of_a_run_are_read_only():
     """Log, states, streams and views are read-only."""
     sim = live(record=True).run()
     for array in (sim.log, sim.log_state, sim.plant.x, sim.streams.winds, sim.streams.commands):
@@ -369,8 +369,8 @@ class Sends:
     ("motor", "servo", "held"),
     [(1.5, 0.0, (1.0, 0.0)), (-np.inf, 2.0, (0.0, 1.0)), (0.5, -1.5, (0.5, -1.0)), (np.nan, np.nan, (0.0, 0.0))],
 )
-def test_commands_out_of_range_are_clamped_and_counted_or_an_error_in_a_recorded_run(motor, servo, held):
-    """NaN means not driven and is neither."""
+def test_commands_out_of_range_are_clamped_or_an_error_if_recorded(motor, servo, held):
+    """NaN means "not driven" and is neither clamped nor an error."""
     timeline = Timeline(8_000, autopilot=Periodic(4_000))
     sim = Simulation(Oscillator(), timeline, autopilot=Sends(motor, servo)).run()
     inputs = sim.log["inputs"]["command"][-1]
@@ -386,14 +386,14 @@ def test_commands_out_of_range_are_clamped_and_counted_or_an_error_in_a_recorded
 
 
 class Broken:
-    """States of a log that can't be written, as if the process were killed there."""
+    """An array of states that cannot be written, as if the process were killed there."""
 
     def __setitem__(self, index, value):
         raise KeyboardInterrupt
 
 
-def test_a_row_counts_when_it_is_whole():
-    """Its count is raised after the last of its numbers is written."""
+def test_a_row_of_the_log_is_counted_once_complete():
+    """The count is incremented after the last number of the row is written."""
     simulation = Simulation(FreeFall(), Timeline(1_000, log=Periodic(100)))
     core, log, logged = np.array([simulation.core]), np.zeros(2, LOG_ROW), np.zeros(1, np.int64)
     sim = view(core, writable=True)
@@ -407,8 +407,8 @@ def test_a_row_counts_when_it_is_whole():
 
 
 @pytest.mark.parametrize("axis", ["wind", "scenario", "physics"])
-def test_a_hook_sees_outputs_of_its_own_boundary(axis):
-    """On axes on which neither autopilot nor log is due, too: in still air the air moves past it as it falls."""
+def test_a_hook_gets_the_outputs_of_its_own_boundary(axis):
+    """Also where neither autopilot nor log is due: in still air, the relative wind is opposite to the velocity."""
     seen = []
 
     class Look:

@@ -25,7 +25,7 @@ NOISY = Estimator("noisy_delayed")
 
 
 class Faults:
-    """Bias between two boundaries that are no autopilot ticks, a drift, a dropout and a freeze."""
+    """A bias whose start and end are not autopilot ticks, a drift, a dropout and a freeze."""
 
     def step(self, time_us, inputs, outputs):
         outputs.estimate_faults.bias.pos_ned[0] = 2.0 if 50_001 <= time_us < 102_000 else 0.0
@@ -35,14 +35,14 @@ class Faults:
 
 
 class Push:
-    """Motors that turn the aircraft over."""
+    """Motor commands that tip the aircraft over."""
 
     def step(self, time_us, inputs, outputs):
         outputs.motors[:4] = (0.9, 0.7, 0.8, 0.6)
 
 
 def fly(estimator=NOISY, *, seed=3, **options):
-    """Return a flight of the Iris in wind, not run yet."""
+    """Return a simulation of the Iris in wind, before its start."""
     return Simulation(
         iris(pos_ned=(0.0, 0.0, -20.0)),
         TIMELINE,
@@ -55,13 +55,13 @@ def fly(estimator=NOISY, *, seed=3, **options):
 
 
 def estimates_of(sim):
-    """Return the logged estimates as rows of 13 numbers, as the state has them."""
+    """Return the logged estimates as rows of 13 numbers, in the order of the state."""
     estimates = sim.log["bus"]["estimate"]
     return np.hstack([estimates[name] for name in ("pos_ned", "vel_ned", "q_bn", "omega_body")])
 
 
 def test_truth_is_the_state_at_the_same_boundary():
-    """To the bit, in every row of the log, from the first on."""
+    """They are bit-identical in every row of the log, including the first."""
     sim = fly(Estimator()).run()
     assert estimates_of(sim).tobytes() == sim.log_state[:, :13].tobytes()
     assert np.ptp(sim.log_state[:, :13], axis=0).min() > 0.0
@@ -69,7 +69,7 @@ def test_truth_is_the_state_at_the_same_boundary():
 
 
 def test_the_delay_counts_autopilot_ticks():
-    """8 ms are two ticks of 4 ms, to the bit; boundaries between them do not count."""
+    """8 ms are exactly two ticks of 4 ms; boundaries between ticks do not count."""
     without_noise = Estimator(
         "noisy_delayed",
         pos_sigma_m=0.0,
@@ -93,12 +93,12 @@ def test_the_autopilot_sees_the_estimate_of_its_own_tick():
 
     fly(Estimator(), autopilot=Look()).run()
     assert len(seen) == 51
-    assert all(told == true for told, true in seen)
+    assert all(estimate == true for estimate, true in seen)
 
 
 @pytest.mark.parametrize("estimator", [Estimator(), NOISY], ids=lambda kind: kind.kind)
-def test_the_scenarios_faults_act_at_the_next_autopilot_tick(estimator):
-    """Set and cleared between ticks; the estimate has them from the first tick after until the first tick after."""
+def test_estimate_faults_take_effect_at_the_next_autopilot_tick(estimator):
+    """A fault that is set or cleared between two ticks takes effect at the next tick."""
     alone, faulty = (fly(estimator, scenario=scenario).run() for scenario in (None, Faults()))
     time_us = alone.log["time_us"].astype(int)
     north, north_with = (sim.log["bus"]["estimate"]["pos_ned"][:, 0] for sim in (alone, faulty))
@@ -112,8 +112,8 @@ def test_the_scenarios_faults_act_at_the_next_autopilot_tick(estimator):
     assert (frozen == frozen[0]).all()
 
 
-def test_a_snapshot_in_flight_goes_on_to_the_same_bits():
-    """Noise, bias, ring and drift are all in the records: equal digests of flight and estimates, also elsewhere."""
+def test_a_run_resumed_from_a_snapshot_is_bit_identical():
+    """Noise, bias, ring and drift are in the records: the digests agree, also in another simulation."""
     whole = fly(scenario=Faults()).run()
     half = fly(scenario=Faults()).run(until_us=101_000)
     saved = half.snapshot()
@@ -127,27 +127,27 @@ def test_a_snapshot_in_flight_goes_on_to_the_same_bits():
 
 
 def test_a_snapshot_of_another_estimator_is_refused():
-    """Configuration is compared, progress is not."""
+    """Only the configuration is compared, not the state."""
     saved = fly().run(until_us=101_000).snapshot()
     fly().restore(saved)
     with pytest.raises(InputError, match="another estimator"):
         fly(Estimator("noisy_delayed", pos_sigma_m=0.03)).restore(saved)
 
 
-def test_the_seed_chooses_the_estimate_and_not_the_flight():
-    """The autopilot here does not look at it. Without wind, the flights are the same and the estimates are not."""
+def test_the_seed_changes_the_estimate_but_not_the_flight():
+    """This autopilot ignores the estimate. Without wind, only the estimates differ, not the flights."""
     first, again, other = (fly(seed=seed, wind=None).run() for seed in (1, 1, 2))
     assert first.live_digest() == again.live_digest() != other.live_digest()
     assert first.digest() == again.digest() == other.digest()
 
 
 def test_the_estimator_changes_no_other_noise():
-    """The wind is the same to the bit with and without it."""
+    """The wind is bit-identical with and without an estimator."""
     assert (fly().run().log["inputs"]["wind_ned"] == fly(None).run().log["inputs"]["wind_ned"]).all()
 
 
-def test_an_estimator_runs_beside_a_replay():
-    """Its estimates are those of the live run, faults included; without one the estimate stays as it was made."""
+def test_an_estimator_can_run_in_a_replay():
+    """Its estimates are those of the live run, including faults."""
     live = fly(scenario=Faults(), record=True).run()
     replayed = Simulation(
         iris(pos_ned=(0.0, 0.0, -20.0)),
@@ -161,8 +161,8 @@ def test_an_estimator_runs_beside_a_replay():
     assert replayed.digest() == live.digest()
 
 
-def test_an_estimate_that_nobody_writes_is_level_and_valid():
-    """So it is without an estimator, and what a Python estimator leaves alone."""
+def test_an_estimate_that_is_not_written_is_level_and_valid():
+    """Without an estimator, and for fields that a Python estimator does not write."""
 
     class OnlyPosition:
         def step(self, time_us, inputs, outputs):
@@ -183,29 +183,29 @@ def test_an_estimate_that_nobody_writes_is_level_and_valid():
         (TorqueFreeBody(), "4 att, 3 omega"),
     ],
 )
-def test_a_plant_that_is_no_rigid_body_is_refused(plant, has):
-    """Before the first boundary, with what it has and what to do."""
+def test_a_plant_that_is_not_a_rigid_body_is_refused(plant, has):
+    """It is rejected before the first boundary; the message has its states and a remedy."""
     with pytest.raises(InputError) as caught:
         Simulation(plant, TIMELINE, estimator=Estimator())
     assert str(caught.value) == (
         "an Estimator needs a plant with position, velocity, attitude and rates (3 pos, 3 vel, 4 att, 3 omega states); "
-        f"this one has {has}; use an aircraft, or a Python object as the estimator"
+        f"this one has {has}. Use an aircraft, or a Python object as the estimator"
     )
 
 
 def test_a_delay_that_does_not_fit_the_autopilot_axis_is_refused():
-    """The message names the nearest that do."""
+    """The message suggests the nearest valid delays."""
     with pytest.raises(InputError, match=r"use 0\.008 or 0\.012"):
         fly(Estimator("noisy_delayed", delay_s=0.01))
 
 
 def test_an_estimator_needs_an_autopilot_axis():
-    """As any source, or it would never run."""
+    """Otherwise it would never run."""
     with pytest.raises(InputError, match="the timeline has no autopilot axis"):
         Simulation(iris(), Timeline(1_000, log=Periodic(100)), estimator=Estimator())
 
 
-def test_an_estimator_in_another_place_is_refused():
-    """It is no wind."""
+def test_an_estimator_cannot_replace_another_stage():
+    """An estimator cannot be used as the wind."""
     with pytest.raises(InputError, match="has no method step"):
         Simulation(iris(), TIMELINE, wind=Estimator())

@@ -22,7 +22,7 @@ def held(**options):
 
 
 def test_the_wind_steps_on_its_axis_and_is_held_between():
-    """The first sample is one step from rest, by the recurrence with the addressed noise."""
+    """The first sample is one step of the recurrence from rest, with counter-based noise."""
     _sim, _time_us, wind = held(wind=OU)
     assert (wind[0::2][:-1] == wind[1::2]).all()
     assert len(np.unique(wind[:, 0])) == 401
@@ -34,8 +34,8 @@ def test_the_wind_steps_on_its_axis_and_is_held_between():
 
 
 @pytest.mark.parametrize("wind", [None, OU, Wind("constant", wind_mean_ned=(2.0, 0.0, 0.0)), Wind("dryden")])
-def test_a_gust_lies_over_any_wind_on_a_half_open_interval(wind):
-    """To the microsecond, and the wind below it evolves as it would without."""
+def test_a_gust_is_added_to_any_wind_on_a_half_open_interval(wind):
+    """It is exact to the microsecond and does not change the wind that it is added to."""
     _, time_us, without = held(wind=wind)
     _, _, with_gust = held(wind=wind, gusts=[GUST])
     is_on = (time_us >= GUST.start_us) & (time_us < GUST.end_us)
@@ -45,8 +45,8 @@ def test_a_gust_lies_over_any_wind_on_a_half_open_interval(wind):
     assert (with_gust[is_on] == without[is_on] + np.array(GUST.vel_ned)).all()
 
 
-def test_a_gust_acts_at_its_edges_and_not_at_the_next_tick_of_the_wind():
-    """Both edges lie between ticks; a hook on the scenario axis sees the change there."""
+def test_a_gust_takes_effect_at_its_edges_not_at_the_next_wind_tick():
+    """Both edges are between ticks; a hook on the scenario axis observes the change there."""
     seen = []
 
     class Look:
@@ -58,14 +58,14 @@ def test_a_gust_acts_at_its_edges_and_not_at_the_next_tick_of_the_wind():
 
 
 def test_replay_of_wind_and_gusts_is_bit_identical():
-    """Base wind and gusts come with the streams; to give gusts again is an error, as for any replayed source."""
+    """Wind and gusts are part of the streams; giving gusts again is an error, as for any replayed source."""
     sim, _, _ = held(wind=OU, gusts=[GUST], record=True)
     assert Simulation(Oscillator(), TIMELINE, replay=sim.streams).run().digest() == sim.digest()
-    with pytest.raises(InputError, match="gusts are given and would be replayed too"):
+    with pytest.raises(InputError, match="gusts are given, but the replay provides them too"):
         Simulation(Oscillator(), TIMELINE, replay=sim.streams, gusts=[GUST])
 
 
-def test_wind_needs_a_period():
-    """Its exact step is for equal steps."""
+def test_a_wind_needs_a_periodic_axis():
+    """Its exact discretization assumes equal steps."""
     with pytest.raises(InputError, match="a Wind needs a periodic wind axis"):
         Simulation(Oscillator(), Timeline(100, wind=Explicit((10, 30))), wind=OU)

@@ -1,4 +1,4 @@
-"""Runs whose end is decided on the way, and runs in several chunks: bit for bit the run with a fixed end."""
+"""Runs with a requested end and runs in several chunks are bit-identical to a run with a fixed end."""
 
 import threading
 
@@ -30,7 +30,7 @@ def timeline(end_us=BOUND_US):
 
 
 def falling(end_us=BOUND_US, **options):
-    """A vehicle that falls in a wind, from high above."""
+    """Return a simulation of a vehicle that falls in wind from a great height."""
     scenario = Scenario().at(0.123456).wind_step((1.0, 0.0, 0.0)).at(0.7).disable_motor(1)
     plant = iris(pos_ned=(0.0, 0.0, -500.0))
     options = {"record": True, "seed": 3} | options
@@ -39,7 +39,7 @@ def falling(end_us=BOUND_US, **options):
 
 @pytest.fixture
 def chunks(monkeypatch):
-    """Chunks of some hundred boundaries."""
+    """Use chunks of a few hundred boundaries."""
     monkeypatch.setattr(buffers, "WHOLE_BYTES", 0)
     monkeypatch.setattr(buffers, "CHUNK_BOUNDARIES", 300)
 
@@ -57,7 +57,7 @@ def assert_same(found, wanted):
 
 
 class EndsAt:
-    """A hook on the wind axis that asks for the end at a time."""
+    """A hook that requests the end of the run at a given time."""
 
     def __init__(self, time_us):
         self.time_us = time_us
@@ -70,8 +70,8 @@ class EndsAt:
 
 @pytest.mark.usefixtures("chunks")
 @pytest.mark.parametrize("until_us", [None, 1_000, 777_777])
-def test_chunks_do_not_show(until_us, tmp_path):
-    """In memory and in files, in one go and in pieces."""
+def test_results_do_not_depend_on_where_the_buffers_are(until_us, tmp_path):
+    """In memory and in files, with one or several calls of `run`."""
     in_memory, in_files = falling(), falling()
     assert not in_memory._buffers.is_complete
     hold_rows(in_files, tmp_path / "rows")
@@ -86,8 +86,8 @@ def test_chunks_do_not_show(until_us, tmp_path):
     assert read_rows(tmp_path / "rows").rows == len(in_files.log) == 301
 
 
-def test_a_run_in_chunks_is_the_run_in_one(chunks, monkeypatch):
-    """The same bits, whatever the size of a chunk."""
+def test_a_run_in_chunks_is_identical_to_one_without(chunks, monkeypatch):
+    """The result does not depend on the size of a chunk."""
     pieces = falling().run()
     monkeypatch.undo()
     whole = falling()
@@ -96,8 +96,8 @@ def test_a_run_in_chunks_is_the_run_in_one(chunks, monkeypatch):
 
 
 @pytest.mark.parametrize("is_chunked", [False, True])
-def test_an_end_between_two_calls_is_the_next_boundary(is_chunked, request):
-    """The first that has not begun; a fixed end there gives the same run, which replays to the same digest."""
+def test_an_end_requested_between_two_calls_is_the_next_boundary(is_chunked, request):
+    """A fixed end at that boundary gives the same run, and the replay has the same digest."""
     if is_chunked:
         request.getfixturevalue("chunks")
     simulation = falling().run(until_us=1_000_000)
@@ -118,8 +118,8 @@ def test_an_end_between_two_calls_is_the_next_boundary(is_chunked, request):
 
 @pytest.mark.parametrize("is_chunked", [False, True])
 @pytest.mark.parametrize("at_us", [300, 500_300, 123_300])
-def test_an_end_from_a_hook_is_the_boundary_after(at_us, is_chunked, request):
-    """Its own has begun; that one has no row of the log unless it is the end."""
+def test_an_end_requested_by_a_hook_is_the_following_boundary(at_us, is_chunked, request):
+    """The stages of the current boundary have begun. The next one has a row of the log only because it is the end."""
     if is_chunked:
         request.getfixturevalue("chunks")
     hook = EndsAt(at_us)
@@ -133,15 +133,15 @@ def test_an_end_from_a_hook_is_the_boundary_after(at_us, is_chunked, request):
     assert_same(simulation, falling(end_us, hooks=[idle], hook_axes=("wind",)).run())
 
 
-def test_an_end_before_the_first_boundary_leaves_two():
-    """A timeline has a start and an end."""
+def test_an_end_requested_before_the_start_leaves_two_boundaries():
+    """A timeline always has a start and an end."""
     simulation = falling()
     simulation.request_end()
     assert_same(simulation.run(), falling(300).run())
 
 
-def test_an_end_from_another_thread_is_recorded_where_it_came():
-    """Somewhere before the bound; the fixed end there gives the same run."""
+def test_an_end_requested_by_another_thread_is_recorded():
+    """It is before the end of the timeline, and a fixed end at that time gives the same run."""
     plant = iris(pos_ned=(0.0, 0.0, -1e6))
     axes = {"autopilot": Periodic(4_000), "log": Periodic(1_000_000), "physics": Periodic(1_000)}
     simulation = Simulation(plant, Timeline(50_000_000_000, **axes))
@@ -155,8 +155,8 @@ def test_an_end_from_another_thread_is_recorded_where_it_came():
     assert simulation.digest() == fixed.digest()
 
 
-def test_going_back_takes_the_end_back(chunks):
-    """A snapshot from before goes on to the end of the timeline, in the same simulation and in another."""
+def test_restoring_a_snapshot_cancels_the_requested_end(chunks):
+    """A restored snapshot runs to the end of the timeline, in the same simulation and in another."""
     whole = falling().run()
     simulation = falling().run(until_us=500_000)
     saved = simulation.snapshot()
@@ -171,11 +171,11 @@ def test_going_back_takes_the_end_back(chunks):
         assert one.streams.winds.tobytes() == whole.streams.winds.tobytes()
 
 
-def test_streams_of_another_flight_are_refused_however_short():
-    """Up to their end all boundaries must be the timeline's."""
+def test_short_streams_of_another_flight_are_refused():
+    """All boundaries of the streams must match the timeline."""
     streams = falling(1_000_000).run().streams
     times = Timeline(BOUND_US, autopilot=Periodic(4_000), wind=Periodic(1_000), log=Periodic(10_000))
-    with pytest.raises(InputError, match="the streams are of another timeline"):
+    with pytest.raises(InputError, match="the streams are from another timeline"):
         Simulation(iris(pos_ned=(0.0, 0.0, -500.0)), times, replay=streams)
     with pytest.raises(InputError, match=r"another timeline: \d+ boundaries to 1000000 us, not \d+ to 500000 us"):
         Simulation(iris(pos_ned=(0.0, 0.0, -500.0)), timeline(500_000), replay=streams)

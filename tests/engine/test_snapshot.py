@@ -1,4 +1,4 @@
-"""What a snapshot refuses."""
+"""Snapshots: when they are refused, and what they restore."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ class OwnMethods(Slotted):
 
 
 def test_a_snapshot_of_another_simulation_is_refused():
-    """Another timeline, plant or set of sources."""
+    """Its timeline, plant, integrator or set of objects differs."""
     saved = Simulation(Oscillator(), TIMELINE).snapshot()
     with pytest.raises(InputError, match="another timeline"):
         Simulation(Oscillator(), Timeline(1_000, log=Periodic(200))).restore(saved)
@@ -64,7 +64,7 @@ def test_a_snapshot_of_another_simulation_is_refused():
 
 
 def test_a_refused_snapshot_changes_nothing():
-    """All checks come before the first byte is copied."""
+    """All checks are done before anything is copied."""
     saved = Simulation(Oscillator(), TIMELINE, record=True).run(until_us=500).snapshot()
     sim = Simulation(Oscillator(), TIMELINE)
     before = sim.snapshot().records.tobytes()
@@ -78,8 +78,8 @@ class Half(OwnMethods):
     restore = property()
 
 
-def test_an_object_with_half_of_the_methods_is_refused():
-    """When the simulation is made, not when it is restored."""
+def test_an_object_with_only_one_of_the_two_methods_is_refused():
+    """The error comes when the simulation is created, not when a snapshot is restored."""
     with pytest.raises(InputError, match="needs both or neither"):
         Simulation(Oscillator(), TIMELINE, scenario=Half())
 
@@ -107,8 +107,8 @@ class Slotting(SlotsAndDict):
         self.kept += 2
 
 
-def test_attributes_in_slots_and_objects_shared_by_two_sources_come_back():
-    """Nothing is silently lacking: slots are copied, and what two sources share they share after."""
+def test_attributes_in_slots_and_shared_objects_are_restored():
+    """Slots are copied, and objects that two sources share are shared after the restore too."""
     timeline = Timeline(1_000, log=Periodic(100), wind=Periodic(100))
     scenario, wind = Slotting(), SlotsAndDict()
     scenario.shared = wind.shared = []
@@ -123,8 +123,8 @@ def test_attributes_in_slots_and_objects_shared_by_two_sources_come_back():
     assert len(wind.shared) == 22
 
 
-def test_an_object_may_bring_its_own_methods():
-    """They are used instead of copying attributes."""
+def test_an_object_can_have_its_own_snapshot_methods():
+    """These are called instead of copying the attributes."""
     scenario = OwnMethods()
     sim = Simulation(Oscillator(), TIMELINE, scenario=scenario)
     saved = sim.run(until_us=500).snapshot()
@@ -143,8 +143,8 @@ def flying(wind=None, seed=1, **battery):
     return Simulation(aircraft, WINDY, wind=wind or Wind("dryden"), seed=seed)
 
 
-def test_wind_and_battery_sensors_go_on_from_a_snapshot():
-    """Their ticks, filters and delays are in it: digest and every byte of the bus as without interruption."""
+def test_wind_and_battery_sensors_continue_from_a_snapshot():
+    """Their ticks, filters and delays are in the snapshot: digest and bus are those of an uninterrupted run."""
     settings = {"sense_tau_s": 0.05, "sense_delay_s": 0.012, "sense_voltage_sigma_v": 0.1}
     through = flying(**settings).run()
     saved = flying(**settings).run(until_us=50_000).snapshot()
@@ -165,14 +165,14 @@ def test_wind_and_battery_sensors_go_on_from_a_snapshot():
     ],
 )
 def test_a_snapshot_with_another_wind_or_sensor_is_refused(options, what):
-    """Its parameters would silently replace those that were asked for."""
+    """Its parameters would silently replace the requested ones."""
     saved = flying().run(until_us=50_000).snapshot()
     with pytest.raises(InputError, match=f"another {what}"):
         flying(**options).restore(saved)
 
 
 def test_a_snapshot_with_other_gusts_is_refused():
-    """Their edges are boundaries of both, so the timelines are the same."""
+    """The timelines are the same, since the edges of the gusts are boundaries of both."""
 
     def simulation(north_m_s, end_s=3e-4):
         gusts = [Gust(start_s=1e-4, end_s=end_s, vel_ned=(north_m_s, 0.0, 0.0))]
@@ -185,8 +185,8 @@ def test_a_snapshot_with_other_gusts_is_refused():
     simulation(1.0).restore(saved)
 
 
-def test_a_run_that_failed_goes_on_from_a_snapshot_of_before():
-    """The failure is forgotten with what came after the snapshot, and the flight is that without it."""
+def test_a_failed_run_can_continue_from_an_earlier_snapshot():
+    """The restored run is the same as one that never failed."""
 
     class FailsOnce(Slotted):
         failures = 1

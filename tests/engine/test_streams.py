@@ -1,4 +1,4 @@
-"""The recorded streams: the scenario is kept where it changes, and a replay shows nothing of that."""
+"""The recorded streams: the scenario is stored only where it changes, and a replay is still bit-identical."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ TIMELINE = Timeline(3_000_000, log=Periodic(10_000), physics=Periodic(1_000))
 
 
 class Blows:
-    """A scenario whose wind changes at every boundary, or at every n-th."""
+    """A scenario whose wind changes at every boundary, or less often."""
 
     def __init__(self, every_us=1_000):
         self.every_us = every_us
@@ -46,8 +46,8 @@ def replayed(sim, plant=PLANT, timeline=TIMELINE, **options):
     return Simulation(plant, timeline, replay=sim.streams, **options).run()
 
 
-def test_a_scenario_is_kept_where_it_changes():
-    """Each event that fires, landing and the first boundary: a handful of rows for a hundred boundaries."""
+def test_the_scenario_is_stored_where_it_changes():
+    """It has one row for the first boundary and one for each event that fires."""
     sim = simulation(Scenario().arm(at_s=0.01).at(0.05).wind_step((3.0, 0.0, 0.0)), record=True).run()
     streams = sim.streams
     times_us = sim.timeline.time_us[streams.scenario_at[:-1]].tolist()
@@ -60,7 +60,7 @@ def test_a_scenario_is_kept_where_it_changes():
 
 
 def test_a_replay_of_every_event_is_bit_identical():
-    """Triggers and actions of every kind, in Python too; recorded again, the replay has the same streams."""
+    """It covers all triggers and actions, including Python ones. A recording of the replay has the same streams."""
     sim = everything(record=True).run()
     again = Simulation(
         iris(pos_ned=(0.0, 0.0, -50.0)), sim.timeline, integrator=sim.integrator, replay=sim.streams, record=True
@@ -72,7 +72,7 @@ def test_a_replay_of_every_event_is_bit_identical():
 
 
 def test_a_crash_is_replayed():
-    """The scenario ends the replay where it ended the flight."""
+    """The replay ends at the same time as the flight."""
     aircraft = iris(pos_ned=(0.0, 0.0, -3.0))
     sim = simulation(Scenario().arm(at_s=0.01), 3.0, command=0.0, aircraft=aircraft, record=True).run()
     assert sim.is_crashed
@@ -82,10 +82,10 @@ def test_a_crash_is_replayed():
     assert again.digest() == sim.digest()
 
 
-@pytest.mark.parametrize("room", [1, 2, 1_000, 3_001])
-def test_a_scenario_that_changes_at_every_boundary_gets_room(room, monkeypatch):
-    """The loop leaves for it in the middle of a boundary, and nothing shows: not in the flight, not in its replay."""
-    monkeypatch.setattr(buffers, "FIRST_CHANGES", room)
+@pytest.mark.parametrize("rows", [1, 2, 1_000, 3_001])
+def test_buffers_grow_if_the_scenario_changes_at_every_boundary(rows, monkeypatch):
+    """The loop returns within a boundary to extend the buffers, which changes neither the flight nor its replay."""
+    monkeypatch.setattr(buffers, "FIRST_CHANGES", rows)
     sim = recorded(Blows()).run()
     assert np.array_equal(sim.streams.scenario_at, np.arange(3_002))
     monkeypatch.undo()
@@ -94,8 +94,8 @@ def test_a_scenario_that_changes_at_every_boundary_gets_room(room, monkeypatch):
     assert sim._sources["scenario"].calls == 3_001
 
 
-def test_a_scenario_that_changes_seldom_needs_little_room():
-    """An object in Python is compared to the bit with the boundary before."""
+def test_a_scenario_that_rarely_changes_has_few_rows():
+    """The outputs of a Python scenario are compared bit for bit with those of the previous boundary."""
     sim = recorded(Blows(every_us=100_000)).run()
     assert len(sim.streams.scenarios) == 31
     assert replayed(sim).digest() == sim.digest()
@@ -103,21 +103,21 @@ def test_a_scenario_that_changes_seldom_needs_little_room():
 
 
 def test_the_sign_of_a_zero_is_a_change():
-    """The digest sees it."""
+    """The digest covers the sign of a zero too."""
     sim = recorded(Signs()).run()
     # -0.0 at multiples of 20 ms, 0.0 one boundary later
     assert len(sim.streams.scenarios) == 2 * 150 + 1
     assert replayed(sim).digest() == sim.digest()
 
 
-@pytest.mark.parametrize("room", [4, 1_024])
-def test_snapshots_have_the_stream(room, monkeypatch):
-    """Restored into a simulation that has less room, and into the one that went on; both end alike."""
+@pytest.mark.parametrize("rows", [4, 1_024])
+def test_snapshots_contain_the_scenario_stream(rows, monkeypatch):
+    """Restored in a simulation with smaller buffers and in the original one, it gives the same result."""
     whole = recorded(Blows(every_us=7_000)).run()
     sim = recorded(Blows(every_us=7_000)).run(until_us=2_000_000)
     snapshot = sim.snapshot()
     sim.run()
-    monkeypatch.setattr(buffers, "FIRST_CHANGES", room)
+    monkeypatch.setattr(buffers, "FIRST_CHANGES", rows)
     other = recorded(Blows(every_us=7_000))
     for one in (sim, other):
         one.restore(snapshot)
@@ -128,11 +128,11 @@ def test_snapshots_have_the_stream(room, monkeypatch):
     assert replayed(sim).digest() == whole.digest()
 
 
-def test_a_change_after_going_back_is_seen():
-    """Outputs that are those of the future from which a snapshot went back, but not those of the snapshot."""
+def test_a_change_after_restoring_a_snapshot_is_detected():
+    """The new outputs equal those before the snapshot was restored, but differ from those in the snapshot."""
 
     class Steps:
-        """Writes 0, and 1 from 1 s on; after going back, 1 at once."""
+        """Writes 0, and 1 from 1 s on; after a snapshot is restored, always 1."""
 
         def __init__(self):
             self.first_us = [1_000_000]
@@ -155,8 +155,8 @@ def test_a_change_after_going_back_is_seen():
     assert replayed(sim).digest() == sim.digest()
 
 
-def test_a_replay_goes_on_from_a_snapshot():
-    """Its place in the stream is part of it."""
+def test_a_replay_continues_from_a_snapshot():
+    """The snapshot contains the position in the stream."""
     sim = recorded(Blows(every_us=9_000)).run()
     half = Simulation(PLANT, TIMELINE, replay=sim.streams).run(until_us=1_000_000)
     other = Simulation(PLANT, TIMELINE, replay=sim.streams)
@@ -165,20 +165,20 @@ def test_a_replay_goes_on_from_a_snapshot():
 
 
 def test_streams_that_do_not_cover_the_run_are_refused():
-    """A run that was stopped, and streams that were put together wrongly."""
+    """A run that was stopped early, and inconsistent streams."""
     half = recorded(Blows()).run(until_us=1_000_000)
     with pytest.raises(InputError, match="'scenarios' covers 1000 boundaries; the timeline has 3001"):
         replayed(half)
     streams = recorded(Blows(every_us=1_000_000)).run().streams
     for at in ([0, 1000, 3001], [1, 1000, 2000, 3000, 3001], [0, 2000, 1000, 3000, 3001]):
-        with pytest.raises(InputError, match="'scenario_at' must rise from 0, with one value more than the 4 rows"):
+        with pytest.raises(InputError, match="'scenario_at' must increase from 0 and have one value more than the 4"):
             Simulation(PLANT, TIMELINE, replay=replace(streams, scenario_at=np.array(at)))
-    with pytest.raises(InputError, match="'scenario_at' has another layout"):
+    with pytest.raises(InputError, match="the layout of stream 'scenario_at' differs from this version's"):
         Simulation(PLANT, TIMELINE, replay=replace(streams, scenario_at=streams.scenario_at.astype(float)))
 
 
-def test_more_than_fits_into_memory_is_an_error(monkeypatch):
-    """Not a machine that swaps."""
+def test_exceeding_the_memory_limit_is_an_error(monkeypatch):
+    """The run must not make the machine swap."""
     sim = recorded(Blows())
     monkeypatch.setattr(buffers, "MAX_BYTES", 1_000_000)
     with pytest.raises(InputError, match="the scenario changes so often"):
@@ -189,7 +189,7 @@ TICKING = Timeline(100_000, autopilot=Periodic(4_000), wind=Periodic(2_000), log
 
 
 def ticking_streams(timeline=TICKING):
-    """The streams of a run with an autopilot and a wind, whose scenario changes twice."""
+    """Return the streams of a run with autopilot and wind axes, whose scenario changes twice."""
     return Simulation(PLANT, timeline, scenario=Blows(every_us=40_000), record=True).run().streams
 
 
@@ -200,19 +200,19 @@ def without_last(array):
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("time_us", without_last, "must rise strictly, two of them at least, each with its axes"),
-        ("due", without_last, "each with its axes"),
-        ("time_us", lambda times: times[::-1], "must rise strictly"),
-        ("time_us", lambda times: np.where(times == 4_000, 2_000, times), "must rise strictly"),
+        ("time_us", without_last, "must have at least two times, strictly increasing, each with its due axes"),
+        ("due", without_last, "each with its due axes"),
+        ("time_us", lambda times: times[::-1], "strictly increasing"),
+        ("time_us", lambda times: np.where(times == 4_000, 2_000, times), "strictly increasing"),
         ("commands", without_last, "'commands' has 25 rows; the timeline needs 26"),
         ("winds", without_last, "'winds' has 50 rows; the timeline needs 51"),
         ("winds", lambda winds: np.repeat(winds, 2), "'winds' has 102 rows; the timeline needs 51"),
-        ("commands", lambda commands: commands["motors"], "'commands' has another layout"),
-        ("winds", lambda winds: winds.astype(winds.dtype.newbyteorder(">")), "'winds' has another layout"),
-        ("scenarios", without_last, "'scenario_at' must rise from 0, with one value more than the 2 rows"),
-        ("scenario_at", without_last, "'scenario_at' must rise from 0, with one value more than the 3 rows"),
-        ("scenario_at", lambda at: at + 1, "'scenario_at' must rise from 0"),
-        ("scenario_at", lambda at: at[[0, 2, 1, 3]], "'scenario_at' must rise from 0"),
+        ("commands", lambda commands: commands["motors"], "the layout of stream 'commands' differs"),
+        ("winds", lambda winds: winds.astype(winds.dtype.newbyteorder(">")), "the layout of stream 'winds' differs"),
+        ("scenarios", without_last, "'scenario_at' must increase from 0 and have one value more than the 2 rows"),
+        ("scenario_at", without_last, "'scenario_at' must increase from 0 and have one value more than the 3 rows"),
+        ("scenario_at", lambda at: at + 1, "'scenario_at' must increase from 0"),
+        ("scenario_at", lambda at: at[[0, 2, 1, 3]], "'scenario_at' must increase from 0"),
         (
             "scenario_at",
             lambda at: at + 5 * (np.arange(4) == 3),
@@ -222,8 +222,8 @@ def without_last(array):
         ("gusts", lambda gusts: gusts[:0], "'gusts' has 0 rows; it must be 1"),
     ],
 )
-def test_streams_that_do_not_fit_together_are_refused(name, change, message):
-    """Each part, alone."""
+def test_inconsistent_streams_are_refused(name, change, message):
+    """Each part is changed separately."""
     streams = ticking_streams()
     streams.check()
     with pytest.raises(InputError, match=message):
@@ -231,8 +231,8 @@ def test_streams_that_do_not_fit_together_are_refused(name, change, message):
 
 
 @pytest.mark.parametrize("physics_us", [2_000, 1_000, 500])
-def test_streams_go_onto_a_timeline_with_other_physics_steps(physics_us):
-    """Every change of the scenario stays at its time, and so does everything else."""
+def test_streams_can_move_to_a_timeline_with_other_physics_steps(physics_us):
+    """All streams keep their times, including the changes of the scenario."""
     streams = ticking_streams()
     finer = Timeline(
         100_000,
@@ -264,15 +264,15 @@ def test_streams_go_onto_a_timeline_with_other_physics_steps(physics_us):
         ({"wind": None}, "wind"),
     ],
 )
-def test_streams_do_not_go_onto_other_axes(axes, axis):
-    """The first that ticks at other times is named."""
+def test_streams_cannot_move_to_other_axes(axes, axis):
+    """The message names the first axis that ticks at other times."""
     other = {"autopilot": Periodic(4_000), "wind": Periodic(2_000), "log": Periodic(10_000)} | axes
-    with pytest.raises(InputError, match=f"the {axis} axis ticks at other times than when the flight was recorded"):
+    with pytest.raises(InputError, match=f"the {axis} axis ticks at other times than in the recording"):
         ticking_streams().on(Timeline(100_000, **other))
 
 
 def test_a_change_at_a_physics_step_needs_that_step():
-    """A scenario that changes at every boundary, on a timeline that lacks some of them."""
+    """The scenario changes at every boundary, and the timeline lacks some of them."""
     streams = Simulation(PLANT, TIMELINE, scenario=Blows(), record=True).run().streams
-    with pytest.raises(InputError, match="the scenario changed at a physics step that the timeline does not have"):
+    with pytest.raises(InputError, match="the scenario changed at a physics step that is not in the timeline"):
         streams.on(Timeline(3_000_000, log=Periodic(10_000)))

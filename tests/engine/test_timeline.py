@@ -1,4 +1,4 @@
-"""The timeline joins integer axes exactly."""
+"""The timeline merges integer axes exactly."""
 
 import itertools
 
@@ -17,7 +17,7 @@ def times_of(timeline, axis):
 
 
 def test_axes_keep_their_exact_multiples_over_100_000_boundaries():
-    """Integer equality: no tick of autopilot or log is early, late or lost (golden tests 1 and 2 of the review)."""
+    """Integer equality: no tick of autopilot or log is early, late or lost."""
     timeline = Timeline(200_000_000, autopilot=Periodic(10_000), log=Periodic(10_000), physics=Periodic(2_000))
     assert len(timeline) == 100_001
     assert np.diff(timeline.time_us).tolist() == [2_000] * 100_000
@@ -34,8 +34,8 @@ axes = st.one_of(
 
 @settings(max_examples=200)
 @given(wind=axes, log=axes, scenario=axes, period=st.integers(1, 300), end_us=st.integers(1, 1000))
-def test_the_union_is_what_sets_give(wind, log, scenario, period, end_us):
-    """Against Python sets: strictly rising, every tick present with its bit, nothing else."""
+def test_merged_axes_agree_with_python_sets(wind, log, scenario, period, end_us):
+    """The result agrees with Python sets: strictly increasing, every tick with its bit, nothing else."""
     cut = [Explicit(tuple(t for t in a.times_us if t <= end_us)) if isinstance(a, Explicit) else a
            for a in (wind, log, scenario)]  # fmt: skip
     named = dict(zip(("wind", "log", "scenario"), cut, strict=True), autopilot=Periodic(period))
@@ -61,8 +61,8 @@ def test_the_union_is_what_sets_give(wind, log, scenario, period, end_us):
     log=axes,
     events=st.lists(st.integers(100, 1000), max_size=10),
 )
-def test_events_are_put_in_as_if_they_had_been_there(wind, log, events):
-    """On boundaries, between them, at both ends, twice; the timeline that they are put into stays as it was."""
+def test_with_events_equals_a_timeline_built_with_events(wind, log, events):
+    """Events may be on boundaries, between them, at both ends, or duplicated. The original timeline does not change."""
     log = Explicit(tuple(t for t in log.times_us if t >= 100)) if isinstance(log, Explicit) else log
     without = Timeline(1000, wind=wind, log=log, start_us=100)
     before = without.time_us.tolist(), without.due.tolist(), without.greatest_step_us
@@ -83,8 +83,8 @@ def test_events_are_put_in_as_if_they_had_been_there(wind, log, events):
     cuts=st.lists(st.integers(50, 1000), max_size=5),
     boundaries=st.integers(5, 50),
 )
-def test_chunks_are_pieces_of_the_whole(wind, log, scenario, cuts, boundaries):
-    """Cut anywhere, and by spans of about so many boundaries; the end of a shorter timeline is the end of a piece."""
+def test_chunks_add_up_to_the_whole_timeline(wind, log, scenario, cuts, boundaries):
+    """Chunks may be cut anywhere; a shorter timeline has the same boundaries up to its end."""
     named = {"wind": wind, "log": log, "scenario": scenario}
     named = {n: Explicit(tuple(t for t in a.times_us if t >= 50)) if isinstance(a, Explicit) else a
              for n, a in named.items()}  # fmt: skip
@@ -109,21 +109,21 @@ def test_chunks_are_pieces_of_the_whole(wind, log, scenario, cuts, boundaries):
 
 
 def test_the_end_is_a_boundary_and_the_log_samples_there():
-    """An end that no axis meets is still reached exactly."""
+    """An end that is not a tick of any axis is still reached exactly."""
     timeline = Timeline(12_345, autopilot=Periodic(4_000), log=Periodic(10_000))
     assert timeline.time_us[-1] == 12_345
     assert times_of(timeline, "log") == [0, 10_000, 12_345]
     assert times_of(timeline, "autopilot") == [0, 4_000, 8_000, 12_000]
 
 
-def test_an_event_time_is_its_own_boundary():
-    """An explicit time enters to the microsecond."""
+def test_an_event_time_becomes_a_boundary():
+    """An explicit time is exact to the microsecond."""
     timeline = Timeline(20_000_000, log=Periodic(10_000), scenario=Explicit.seconds([12.345678]))
     assert times_of(timeline, "scenario") == [12_345_678]
 
 
 def test_a_start_and_a_phase_shift_the_ticks():
-    """Ticks count from the start."""
+    """Ticks are counted from the start."""
     timeline = Timeline(1_000, log=Periodic(300, phase_us=50), start_us=100)
     assert timeline.time_us.tolist() == [100, 150, 450, 750, 1_000]
 
@@ -144,7 +144,7 @@ def test_a_start_and_a_phase_shift_the_ticks():
         (
             lambda: Timeline(10**9, log=Periodic(1)),
             InputError,
-            "up to 1,000,000,001 boundaries, .* by timeline.log; the limit is 100,000,000",
+            "up to 1,000,000,001 event boundaries, .* from timeline.log; the limit is 100,000,000",
         ),
         (
             lambda: Timeline(100_000, log=Periodic(10_000), physics=Periodic(3_000)),
@@ -155,7 +155,7 @@ def test_a_start_and_a_phase_shift_the_ticks():
         (
             lambda: Timeline(100, scenario=Explicit((5,))).with_events((6,)),
             InputError,
-            "has a scenario axis already; start from one without",
+            "already has a scenario axis; use a timeline without one",
         ),
         (lambda: Periodic.seconds(float("nan"), "dt_log_s"), TimeError, "dt_log_s = nan"),
         (lambda: Periodic.seconds(0.0001234567, "dt_log_s"), TimeError, "dt_log_s = 0.0001234567"),
@@ -163,13 +163,13 @@ def test_a_start_and_a_phase_shift_the_ticks():
     ],
 )
 def test_bad_timelines_are_refused(make, error, message):
-    """Each with the field, the value and what is allowed."""
+    """The message has the field, the value and the allowed values."""
     with pytest.raises(error, match=message):
         make()
 
 
 def test_arrays_are_read_only():
-    """A timeline can't be changed under a running simulation."""
+    """A timeline cannot change during a simulation."""
     for timeline in (Timeline(100, log=Periodic(10)), Timeline(100, log=Periodic(10)).with_events((5,))):
         with pytest.raises(ValueError, match="read-only"):
             timeline.time_us[0] = 1

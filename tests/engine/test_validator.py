@@ -1,4 +1,4 @@
-"""The validator: each invariant, broken on purpose, is caught with its time and value."""
+"""The validator: each violated invariant is reported with its time and value."""
 
 import math
 
@@ -20,12 +20,12 @@ TIMELINE = Timeline(1_000_000, autopilot=Periodic(100_000), wind=Periodic(100_00
 
 
 def runaway_rhs(t_s, state, inputs, params, dstate):
-    """Infinite from a given time on."""
+    """Return infinity from a given time on."""
     dstate.x[0] = 1e308 * 10.0 if t_s >= params.values[0] else 1.0
 
 
-def test_a_state_that_is_not_finite_stops_the_run_with_the_log_intact():
-    """The message has time, index, group and state; what was logged before is there."""
+def test_a_nonfinite_state_ends_the_run_and_leaves_the_log_intact():
+    """The message has time, index, group and state; the log up to then is available."""
     plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=runaway_rhs, parameters=[0.5])
     sim = Simulation(plant, TIMELINE, integrator=Integrator("Euler"))
     with pytest.raises(
@@ -38,14 +38,14 @@ def test_a_state_that_is_not_finite_stops_the_run_with_the_log_intact():
         sim.run()
 
 
-def test_with_validation_off_the_run_goes_on():
-    """The same plant to the end; it shows that the check above is the validator's."""
+def test_with_validation_off_the_run_continues():
+    """The same plant runs to the end, which shows that the validator raised the error above."""
     plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=runaway_rhs, parameters=[0.5])
     assert Simulation(plant, TIMELINE, integrator=Integrator("Euler"), validate="off").run().is_done
 
 
 def corrupting(part, field, value, index=None):
-    """A source that reaches around its interface, as a bug would."""
+    """Return a source that bypasses its interface, as a bug would."""
 
     class Corrupting:
         def step(self, time_us, inputs, outputs):
@@ -63,12 +63,12 @@ def corrupting(part, field, value, index=None):
 @pytest.mark.parametrize(
     ("source", "part", "field", "value", "index", "message"),
     [
-        ("autopilot", "validator", "last_time_us", 10**9, None, r"time did not rise at t = 0\.400000 s"),
+        ("autopilot", "validator", "last_time_us", 10**9, None, r"time did not increase at t = 0\.400000 s"),
         ("autopilot", "validator", "last_autopilot_us", 250_000, None, r"ticked after 150000 us at t = 0\.400000 s"),
     ],
 )
-def test_time_and_cadence_are_watched(level, source, part, field, value, index, message):
-    """Time that does not rise, an autopilot tick that is late."""
+def test_time_and_autopilot_interval_are_checked(level, source, part, field, value, index, message):
+    """Time that does not increase, and an autopilot tick with a wrong interval."""
     bad = corrupting(part, field, value, index)
     sim = Simulation(Oscillator(), TIMELINE, validate=level, **{source: bad})
     bad.core = sim._core
@@ -77,19 +77,19 @@ def test_time_and_cadence_are_watched(level, source, part, field, value, index, 
 
 
 def denormalizing(state, params):
-    """A projection that spoils the quaternion, after the plant has normalized it."""
+    """Denormalize the quaternion after the plant has normalized it."""
     state.x[0] *= 1.0 + 1e-9
     return 0
 
 
 def still_rhs(t_s, state, inputs, params, dstate):
-    """Nothing moves."""
+    """Keep the state constant."""
     for i in range(4):
         dstate.x[i] = 0.0
 
 
 def test_a_quaternion_off_the_unit_sphere_is_caught():
-    """1e-9 is too much, the limit is 1e-10."""
+    """The error is 1e-9, the limit is 1e-10."""
     plant = UserPlant(groups={"att": 4}, initial=[1.0, 0.0, 0.0, 0.0], rhs=still_rhs, project=denormalizing)
     with pytest.raises(InvariantError, match=r"norm 1\.00000000\d+ at t = 0\.100000 s, more than 1e-10 from 1"):
         Simulation(plant, TIMELINE).run()
@@ -112,66 +112,66 @@ class WritesNaN:
         ("estimator", "vel_ned", r"estimate is not finite at t = 0\.300000 s"),
     ],
 )
-def test_paranoid_looks_at_every_boundary(stage, field, message):
-    """NaN from a source is caught where it enters; cheap sees it only once it reaches the state."""
+def test_paranoid_checks_every_boundary(stage, field, message):
+    """A NaN from a source is detected immediately; `cheap` detects it only once it reaches the state."""
     with pytest.raises(InvariantError, match=message):
         Simulation(Oscillator(), TIMELINE, validate="paranoid", **{stage: WritesNaN(field)}).run()
     assert Simulation(Oscillator(), TIMELINE, validate="cheap", **{stage: WritesNaN(field)}).run().is_done
 
 
 def impure_rhs(t_s, state, inputs, params, dstate):
-    """Counts its calls in its parameters, which a right-hand side must not."""
+    """Count the calls in a parameter, which a right-hand side must not do."""
     params.values[0] += 1.0
     dstate.x[0] = params.values[0]
 
 
 def nosy_rhs(t_s, state, inputs, params, dstate):
-    """Changes the state it is given."""
+    """Modify the state that it receives."""
     dstate.x[0] = 0.0
     state.x[0] += 1.0
 
 
 def bad_outputs(t_s, state, inputs, params, outputs):
-    """Puts out an infinity."""
+    """Write infinity."""
     outputs.values[3] = 1e308 * 10.0
 
 
 def thief_rhs(t_s, state, inputs, params, dstate):
-    """Takes from one servo and gives to another, which leaves the sum as it was."""
+    """Change two servo commands such that their sum stays the same."""
     dstate.x[0] = 0.0
     inputs.command.servos[0] += 1e-12
     inputs.command.servos[7] -= 1e-12
 
 
 def windy_rhs(t_s, state, inputs, params, dstate):
-    """Blows on the wind."""
+    """Modify the wind."""
     dstate.x[0] = 0.0
     inputs.wind_ned[2] += 1.0
 
 
 def hoarding_rhs(t_s, state, inputs, params, dstate):
-    """Keeps something in a parameter that it does not use."""
+    """Store a value in a parameter that it does not use."""
     dstate.x[0] = 0.0
     params.values[5] = t_s + 1.0
 
 
 @pytest.mark.parametrize("rhs", [impure_rhs, nosy_rhs, thief_rhs, windy_rhs, hoarding_rhs])
 def test_paranoid_catches_an_impure_right_hand_side(rhs):
-    """Contract 5: evaluated twice it gives the same bits and leaves its arguments alone."""
+    """Two evaluations must be bit-identical and must not modify the arguments."""
     plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=rhs)
     with pytest.raises(InvariantError, match=r"right-hand side is not pure at t = 0\.000000 s"):
         Simulation(plant, TIMELINE, validate="paranoid").run()
 
 
 def test_paranoid_catches_an_output_that_is_not_finite():
-    """Named by its index."""
+    """The message has its index."""
     plant = UserPlant(groups={"att": 4}, initial=[1.0, 0, 0, 0], rhs=still_rhs, outputs=bad_outputs)
     with pytest.raises(InvariantError, match=r"plant output 3 is inf at t = 0\.000000 s"):
         Simulation(plant, TIMELINE, validate="paranoid").run()
 
 
-def test_levels_do_not_change_the_flight():
-    """Off, cheap and paranoid give one digest."""
+def test_validation_levels_do_not_change_the_flight():
+    """Off, cheap and paranoid give the same digest."""
     digests = [
         Simulation(ConstantRate(), TIMELINE, validate=level).run().digest() for level in ("off", "cheap", "paranoid")
     ]
@@ -179,12 +179,12 @@ def test_levels_do_not_change_the_flight():
 
 
 def raising_rhs(t_s, state, inputs, params, dstate):
-    """Reads beyond its parameters from half a second on."""
+    """Read beyond the parameters from half a second on."""
     dstate.x[0] = params.values[64 if t_s > 0.5 else 0]
 
 
 def test_an_exception_in_a_users_compiled_function_ends_the_run():
-    """It is raised with the time, and no row of the log comes after it; with the JIT off it is the exception itself."""
+    """The error has the time, and the log ends there; with the JIT off, the exception itself is raised."""
     plant = UserPlant(groups={"vel": 1}, initial=[0.0], rhs=raising_rhs)
     sim = Simulation(plant, TIMELINE, integrator=Integrator("RK4"))
     if not JIT_ENABLED:
@@ -202,13 +202,13 @@ def test_an_exception_in_a_users_compiled_function_ends_the_run():
 
 
 def spoiling_tick(t_us, state, inputs, params):
-    """Leaves a NaN at the last tick."""
+    """Write a NaN at the last tick."""
     if t_us == 1_000_000:
         state.x[1] = math.nan
 
 
-def test_a_nan_left_at_an_autopilot_tick_is_caught_before_it_is_logged():
-    """Also at the end boundary, after which nothing is integrated."""
+def test_a_nan_written_at_an_autopilot_tick_is_caught_before_the_log():
+    """This also holds at the last boundary, after which nothing is integrated."""
     plant = UserPlant({"att": 4}, [1.0, 0.0, 0.0, 0.0], rhs=still_rhs, autopilot_tick=spoiling_tick)
     sim = Simulation(plant, TIMELINE)
     with pytest.raises(InvariantError, match=r"state\[1\], in group 'att', became nan at t = 1\.000000 s"):
@@ -219,7 +219,7 @@ def test_a_nan_left_at_an_autopilot_tick_is_caught_before_it_is_logged():
 @pytest.mark.parametrize("bus_index", [0, MAX_BUSES - 1])
 @pytest.mark.parametrize("volts", [-1e-9, math.nan])
 def test_a_bus_voltage_below_0_is_reported(bus_index, volts):
-    """0 is allowed: a battery that is off."""
+    """0 V is allowed, for a battery that is off."""
     noted, bus, inputs = np.zeros(1, validator.VALIDATOR), np.zeros(1, BUS), np.zeros(1, INPUT)
     check = interpreted(validator.check_boundary)
     views = [view(array, writable=True) for array in (noted, bus, inputs)]

@@ -160,13 +160,13 @@ def test_where_a_recording_goes_is_checked_before_the_flight(tmp_path):
 def test_streams_are_released_only_when_they_are_written():
     """A run that has not ended needs them."""
     simulation = px4lockstep.build(px4lockstep.load_spec("iris", SHORT)).simulation
-    with pytest.raises(StateError, match="not ended"):
+    with pytest.raises(StateError, match="before the run has ended"):
         simulation.release_streams()
     digest = simulation.run().digest()
     simulation.release_streams()
     assert simulation.digest() == digest
     assert len(simulation.checkpoints) == 0
-    with pytest.raises(StateError, match="keeps no streams"):
+    with pytest.raises(StateError, match="is not recorded and has no streams"):
         _ = simulation.streams
 
 

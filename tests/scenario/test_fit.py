@@ -117,11 +117,11 @@ def entry(name, index, value):
 
 
 BAD = [
-    (number("motor_disabled_mask", 0b10000), r"motor faults 0b10000 name a motor above 4, the last,"),
-    (number("motor_stuck_mask", 1 << 11), r"motor faults 0b100000000000 name a motor above 4"),
-    (number("motor_weak_mask", -1), r"motor faults -0b1 name a motor above 4"),
+    (number("motor_disabled_mask", 0b10000), r"motor_disabled_mask 0b10000 refers to a motor above 4, the last one,"),
+    (number("motor_stuck_mask", 1 << 11), r"motor_stuck_mask 0b100000000000 refers to a motor above 4"),
+    (number("motor_weak_mask", -1), r"motor_weak_mask -0b1 refers to a motor above 4"),
     (number("battery_disconnected", 2), r"battery_disconnected is 2, not 0 or 1,"),
-    (number("sensor_fault_mask", 64), r"sensor_fault_mask 0b1000000 has bits that are no SENSOR_FAULT_\*,"),
+    (number("sensor_fault_mask", 64), r"sensor_fault_mask 0b1000000 has bits other than SENSOR_FAULT_\*,"),
     (entry("stuck_duty", 3, 1.5), r"stuck_duty of motor 4 is 1.5, not within 0 to 1,"),
     (entry("stuck_duty", 0, math.nan), r"stuck_duty of motor 1 is nan"),
     (entry("thrust_loss", 11, -0.1), r"thrust_loss of motor 12 is -0.1, not within 0 to 1,"),

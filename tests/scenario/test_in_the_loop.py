@@ -188,7 +188,7 @@ def test_functions_can_only_write_the_scenarios_outputs():
 def test_a_scenario_and_a_replay_exclude_each_other():
     """As for any replayed source."""
     recorded = simulation(NATIVE, 0.05, record=True).run()
-    with pytest.raises(InputError, match="scenario is given and would be replayed too"):
+    with pytest.raises(InputError, match="scenario is given, but the replay provides it too"):
         Simulation(iris(), recorded.timeline, scenario=NATIVE, replay=recorded.streams)
 
 

@@ -194,7 +194,7 @@ def test_an_event_after_the_end_does_not_fire():
 def test_an_event_that_is_not_a_boundary_is_rejected():
     """It could not fire at its time."""
     scenario = Scenario().at_us(1_500).arm()
-    with pytest.raises(InputError, match="event at 1500 us, which is no boundary; add it to the scenario axis"):
+    with pytest.raises(InputError, match="the event at 1500 us is not on an event boundary of the timeline; add it"):
         Simulation(Oscillator(), Timeline(3_000, log=Periodic(1_000)), scenario=scenario)
 
 

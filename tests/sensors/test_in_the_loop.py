@@ -89,7 +89,7 @@ def test_a_checkpoint_in_flight_has_the_sensors():
 def test_a_checkpoint_of_other_sensors_is_rejected(other):
     """Of another configuration, or of a simulation without sensors."""
     saved = flight(sensors=other).run(100_000).snapshot()
-    with pytest.raises(InputError, match="the snapshot is of a simulation with other sensors"):
+    with pytest.raises(InputError, match="the snapshot is from a simulation with other sensors"):
         flight().restore(saved)
 
 
@@ -136,14 +136,14 @@ def test_the_sensors_report_the_state_of_their_tick():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: flight(sensors=object()), "sensors = <object .* is not allowed; give a SensorSuite"),
+        (lambda: flight(sensors=object()), "sensors = <object .* is not a SensorSuite"),
         (
             lambda: Simulation(iris(), Timeline(1_000, log=Periodic(1_000)), sensors=SUITE),
-            "sensors are given and would never run: the timeline has no autopilot axis",
+            "the sensors would never run: the timeline has no autopilot axis",
         ),
         (
             lambda: Simulation(Oscillator(), Timeline(1_000, autopilot=Periodic(1_000)), sensors=SUITE),
-            r"sensors need a plant whose first 13 states are a rigid body's .* this one has 1 pos, 1 vel",
+            r"sensors need a plant whose first 13 states are those of a rigid body .* this one has 1 pos, 1 vel",
         ),
     ],
 )
@@ -158,7 +158,7 @@ def test_sensors_given_twice_are_rejected():
     pilot = BySensors()
     pilot.sensor_suite = SUITE
     assert flight(pilot, sensors=None).bus.sensors is not None
-    with pytest.raises(InputError, match="sensors are given twice"):
+    with pytest.raises(InputError, match="sensors are given to both the simulation and its autopilot"):
         flight(pilot)
 
 

@@ -196,7 +196,7 @@ def test_a_record_run_stores_its_streams(tmp_path):
     flight.simulation.run()
     assert Simulation(flight.aircraft, flight.simulation.timeline, replay=flight.simulation.streams).run()
     live = text + "[run]\nmode = 'live'\n"
-    with pytest.raises(StateError, match="keeps no streams"):
+    with pytest.raises(StateError, match="is not recorded and has no streams"):
         _ = build(load_text(tmp_path, live)).simulation.run().streams
     assert build(load_text(tmp_path, live), record=True).simulation.run().streams
 
@@ -225,7 +225,7 @@ def test_settings_without_effect_are_warnings(tmp_path):
     warnings = build(load_text(tmp_path, MINIMAL + text)).warnings
     assert any("MC_AIRMODE" in warning for warning in warnings)
     assert "[[sensors]] (gps 'gps1') has no effect: these sensors are not modelled" in warnings
-    assert any("a step of 4000 us is longer" in warning for warning in warnings)
+    assert any("the step size of 4000 us exceeds" in warning for warning in warnings)
 
 
 def test_parameters_of_the_other_autopilot_are_a_warning(tmp_path):

@@ -1,1 +1,1 @@
-"""The engine: timeline, bus, boundary order, the one loop, snapshots. It knows nothing of files."""
+"""The engine: timeline, bus, order of stages at an event boundary, the loop, snapshots. It does not access files."""

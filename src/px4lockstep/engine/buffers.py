@@ -1,8 +1,8 @@
-"""Buffers: the arrays that a run writes to, which grow as it goes on.
+"""Buffers: the arrays that a run writes to, which grow with the run.
 
-Boundaries are generated in chunks, and with each chunk the arrays get room for the rows that it needs. The loop runs to
-the last boundary of the chunk and returns, so this costs nothing per boundary. A run whose arrays are small has all of
-them at once, in one chunk. They are in memory, or wherever `use` is told to have them: in mapped files, say.
+Event boundaries are generated in chunks, and each chunk extends the arrays by the rows that it needs. The loop runs to
+the last boundary of the chunk and returns, so this costs nothing per boundary. A run with small arrays allocates them
+all at once, in one chunk. The arrays are in memory, or wherever `use` moves them, such as in memory-mapped files.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,23 +18,23 @@ from px4lockstep.jit.records import locked
 
 Array = npt.NDArray[Any]
 Grow = Callable[[str, Array, int, int], Array]
-"""`grow(name, array, rows, used)` returns an array like `array` with so many rows or more, and its first `used`."""
+"""`grow(name, array, rows, used)` returns a copy with at least `rows` rows, of which the first `used` are copied."""
 
 MAX_BYTES = 8 * 2**30
-"""What a run may take of the memory."""
+"""Memory limit of a run."""
 WHOLE_BYTES = 2**28
-"""Runs up to this size have their arrays at once."""
+"""Runs up to this size allocate their arrays at once."""
 FIRST_CHANGES = 1_024
-"""Room for the scenario's changes at first; a run that needs more gets twice as much each time."""
+"""Initial rows for the scenario's changes; the buffer doubles whenever it is full."""
 
 
 def grow_in_memory(name: str, array: Array, rows: int, used: int) -> Array:
-    """Return an array in memory: twice the size at least, so that copies are few."""
+    """Return a larger array in memory, at least twice the size to keep the number of copies low."""
     rows = max(rows, 2 * len(array))
     if BY_NAME[name].per == CHANGE and rows * array.itemsize > MAX_BYTES:
         raise InputError(
-            f"the scenario changes so often that its recording takes more than {MAX_BYTES / 2**30:.0f} GiB. Let it "
-            "change less often, or don't record"
+            f"the scenario changes so often that its recording needs more than {MAX_BYTES / 2**30:.0f} GiB. Change its "
+            "outputs less often, or turn recording off"
         )
     grown = np.empty((rows, *array.shape[1:]), array.dtype)
     grown[:used] = array[:used]
@@ -42,9 +42,9 @@ def grow_in_memory(name: str, array: Array, rows: int, used: int) -> Array:
 
 
 class Buffers:
-    """The arrays of a run, by the names of streams, and its boundaries as far as they are known.
+    """The arrays of a run, by stream name, and the event boundaries generated up to now.
 
-    The end of the timeline is an upper bound; `n_x` is how many states the plant has.
+    The end of the timeline is an upper bound; `n_x` is the number of states of the plant.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Buffers:
         self.due: npt.NDArray[np.uint16] = locked(self.arrays["due"])
         self._before_end: tuple[Array, Array, bool] | None = None
         self.is_complete = False
-        """Whether the end is among the boundaries that are known."""
+        """Whether the generated boundaries include the end."""
         if record and replay is None:
             self.reserve(CHANGE, FIRST_CHANGES, {})
         self.extend({})
@@ -78,22 +78,22 @@ class Buffers:
         return len(self.time_us)
 
     def check_memory(self) -> None:
-        """Check that a run in memory fits."""
+        """Raise `InputError` if a run in memory exceeds the memory limit."""
         size = self._whole_bytes()
         if self._grow is grow_in_memory and size > MAX_BYTES:
             raise InputError(
                 f"log and streams of this run would take {size / 2**30:.1f} GiB; the limit is "
-                f"{MAX_BYTES / 2**30:.0f}. Use a longer log period or an earlier end, or fly it into a run folder"
+                f"{MAX_BYTES / 2**30:.0f} GiB. Use a longer log period or an earlier end, or write a run folder"
             )
 
     def _whole_bytes(self) -> int:
-        """Return what the arrays take at most, if the run goes on to the end of its timeline."""
+        """Return the size of the arrays if the run continues to the end of its timeline."""
         ticks = {name: self._timeline.most_ticks(name) for name in AXIS_BITS}
         ticks |= {BOUNDARY: sum(ticks.values()) + 2, CHANGE: 0, KEPT: 0}
         return sum(ticks[BY_NAME[name].per] * size for name, size in self._row_bytes.items())
 
     def extend(self, used: Mapping[str, int]) -> None:
-        """Generate further boundaries, and make room for their rows; `used` says how many of each are written."""
+        """Generate further boundaries and extend the arrays; `used` is the number of rows written, by stream."""
         if self._replay is not None:
             self._add(self._replay.time_us, self._replay.due, used, is_last=True)
             return
@@ -113,7 +113,7 @@ class Buffers:
         for name, bit in AXIS_BITS.items():
             self._rows[name] += int(np.count_nonzero(due & np.uint16(bit)))
         if is_last and not start:
-            self.time_us, self.due = locked(time_us), locked(due)  # the timeline's own
+            self.time_us, self.due = locked(time_us), locked(due)  # the timeline's arrays, not copied
         else:
             for name, new in (("time_us", time_us), ("due", due)):
                 self._make_room(name, stop, start)
@@ -122,7 +122,7 @@ class Buffers:
         self._reserve_known(used)
 
     def _reserve_known(self, used: Mapping[str, int]) -> None:
-        """Make room for all rows of the boundaries that are known; the log has one more, for a crash."""
+        """Extend the arrays to all rows of the generated boundaries; the log has one extra row, for a crash."""
         for name in self._row_bytes:
             stream = BY_NAME[name]
             is_replayed = self._replay is not None and stream.is_replayed
@@ -131,10 +131,10 @@ class Buffers:
                 is_first = not len(self.arrays[name])
                 self._make_room(name, needed, used.get(name, 0))
                 if name == "fingerprints" and is_first:
-                    self.arrays[name][:1] = 0  # nothing was integrated to the first boundary
+                    self.arrays[name][:1] = 0  # no interval precedes the first boundary
 
     def reserve(self, per: str, rows: int, used: Mapping[str, int]) -> None:
-        """Make room for so many rows of the streams that have one at each change, or now and then."""
+        """Extend the streams with rows per change or per checkpoint (`per`) to at least `rows` rows."""
         for name in self._row_bytes:
             if BY_NAME[name].per == per:
                 self._make_room(name, rows, used.get(name, 0))
@@ -144,7 +144,7 @@ class Buffers:
             self.arrays[name] = self._grow(name, self.arrays[name], rows, min(used, len(self.arrays[name])))
 
     def use(self, grow: Grow, used: Mapping[str, int]) -> None:
-        """Have the arrays elsewhere from now on; what is written so far comes along.
+        """Move the arrays, with the rows already written, to memory that `grow` provides.
 
         If `grow` raises, nothing changes.
         """
@@ -164,7 +164,7 @@ class Buffers:
             self.time_us, self.due = locked(self.arrays["time_us"][:stop]), locked(self.arrays["due"][:stop])
 
     def end_at(self, last: int) -> None:
-        """Let a boundary be the last one; the log is due there."""
+        """Make a boundary the last one; the log is due there."""
         self._before_end = self.time_us, self.due, self.is_complete
         due = self.due[: last + 1].copy()
         due[last] |= np.uint16(LOG)
@@ -172,13 +172,13 @@ class Buffers:
         self.is_complete = True
 
     def take_back_end(self) -> None:
-        """Let the run go on to the end of the timeline, if another end was decided."""
+        """Undo `end_at`: let the run continue to the end of the timeline."""
         if self._before_end is not None:
             self.time_us, self.due, self.is_complete = self._before_end
             self._before_end = None
 
     def release(self) -> None:
-        """Give the memory of the recorded streams back."""
+        """Free the memory of the recorded streams."""
         for stream in STREAMS:
             if stream.is_recorded:
                 self.arrays[stream.name] = self.arrays[stream.name][:0].copy()

@@ -1,7 +1,7 @@
-"""How the parts of a flight are made and its records are written.
+"""Builder: creates the parts of a flight and writes its records.
 
-`Builder` makes everything anew. A campaign has a build cache in its place, which reuses the parts of the previous
-flight whose inputs are bit-identical; so each function that is given to a builder must look at its arguments only.
+`Builder` always builds everything. Campaigns use a build cache instead, which reuses the parts of the previous flight
+whose inputs are bit-identical. Functions passed to a builder must therefore depend on their arguments only.
 """
 
 from collections.abc import Callable
@@ -13,12 +13,12 @@ Made = TypeVar("Made")
 
 
 class Builder:
-    """Makes parts and writes records."""
+    """Creates parts and writes records."""
 
     def made(self, make: Callable[..., Made], *of: Any) -> Made:
-        """Return what a function makes of some values; nobody may change it."""
+        """Return the part that `make(*of)` creates; callers must not modify it."""
         return make(*of)
 
     def write(self, core: npt.NDArray[Any], names: tuple[str, ...], write: Callable[..., None], *of: Any) -> None:
-        """Write some records of a `SIM` that are zero so far, each given as an array of one: `write(*records, *of)`."""
+        """Write records of a `SIM` that are still zero: call `write(*records, *of)` with length-1 arrays."""
         write(*(core[name] for name in names), *of)

@@ -1,7 +1,7 @@
-"""The bus: everything that the parts of a simulation say to each other, as one versioned record.
+"""The bus: all data exchanged between the stages of a simulation, as one versioned record.
 
-Scenario, wind, estimator and autopilot each write their own part and read the others'. What is held for the plant is
-copied from it (`INPUT`). A recording is arrays of these records, so a change of layout is a change of version.
+Scenario, wind, estimator and autopilot each write their own part and read the others. The plant's held inputs (`INPUT`)
+are copied from the bus. A recording consists of arrays of these records, so a new layout needs a new version.
 """
 
 import hashlib
@@ -16,39 +16,39 @@ from px4lockstep.plant.layout import BATTERY_STATUS, COMMAND, MAX_BATTERIES, OUT
 BUS_SCHEMA_VERSION = 2
 
 ESTIMATE_ERROR = record([("pos_ned", "f8", 3), ("vel_ned", "f8", 3), ("yaw", "f8"), ("omega_body", "f8", 3)])
-"""An error of the estimate; the yaw is a rotation about down."""
+"""An error of the estimate; the yaw error is a rotation about the down axis."""
 
 ESTIMATE_FAULTS = record(
     [
-        ("dropout", "i8"),  # 1: no position and velocity; attitude and rates go on
-        ("bias", ESTIMATE_ERROR),  # added at once
-        ("drift", ESTIMATE_ERROR),  # added per second, for as long as it is set
+        ("dropout", "i8"),  # 1: no position and velocity; attitude and rates continue
+        ("bias", ESTIMATE_ERROR),  # constant error
+        ("drift", ESTIMATE_ERROR),  # error growth per second, for as long as it is set
     ]
 )
-"""What is wrong with the estimate, besides what `SENSOR_FAULT_*` bits say."""
+"""Faults of the estimate, in addition to the `SENSOR_FAULT_*` bits."""
 
 SCENARIO_OUT = record(
     [
-        ("arm", "i8"),  # requests to the autopilot: 1 to be armed, 0 not
-        ("mission", "i8"),  # how often it was asked for, and of the next two; the one that rises is asked for now
+        ("arm", "i8"),  # request to the autopilot: 1 armed, 0 disarmed
+        ("mission", "i8"),  # number of requests, as in the next two; an increment is a new request
         ("return_home land", "i8"),
         ("landed", "i8"),
-        ("crashed", "i8"),  # not 0: has hit the ground, which ends the run unless it is `landing.CRASH_LIES`
-        ("wind_ned", "f8", 3),  # on top of the wind source's, at once
+        ("crashed", "i8"),  # not 0: crashed, which ends the run unless it is `landing.CRASH_LIES`
+        ("wind_ned", "f8", 3),  # added to the wind source's velocity, effective immediately
         ("faults", FAULTS),
         ("estimate_faults", ESTIMATE_FAULTS),
     ]
 )
 
 WIND_OUT = record([("vel_ned", "f8", 3)])
-"""The velocity of the air over the ground, of the wind source alone; the plant gets the sum with the scenario's."""
+"""Air velocity over ground from the wind source alone; the plant gets its sum with the scenario's wind and gusts."""
 
 ESTIMATE = record(
     [
         ("pos_ned vel_ned", "f8", 3),
         ("q_bn", "f8", 4),
         ("omega_body", "f8", 3),
-        ("is_valid", "f8"),  # 0: position and velocity are held from before, and not to be used
+        ("is_valid", "f8"),  # 0: position and velocity hold their last values and must not be used
     ]
 )
 
@@ -56,7 +56,7 @@ AUTOPILOT_OUT = record(
     [
         ("armed", "i8"),
         ("nav_state", "i8"),  # PX4's number: 0 manual, 3 mission, 4 loiter, 5 return, 12 descend, 18 land
-        ("failsafe", "i8"),  # what it last warned of or acted on by itself: see `autopilot.builtin.commander`
+        ("failsafe", "i8"),  # last failsafe warning or action: see `autopilots.builtin.commander`
         ("mission_item", "i8"),  # counted from 0
         ("mission_count mission_finished", "i8"),
         ("pos_sp_ned vel_sp_ned acc_sp_ned", "f8", 3),
@@ -66,7 +66,7 @@ AUTOPILOT_OUT = record(
         ("torque_sp_body thrust_sp_body", "f8", 3),  # normalized
     ]
 )
-"""What an autopilot tells of itself: its state and its setpoints. NaN: no setpoint."""
+"""Status of the autopilot: its state and its setpoints. NaN: no setpoint."""
 
 BUS = record(
     [
@@ -88,11 +88,11 @@ def _without(dtype: np.dtype[Any], *names: str) -> list[tuple[str, Any, Any]]:
 
 LOGGED_SCENARIO = record(_without(SCENARIO_OUT, "faults"))
 LOGGED_BUS = record([("scenario", LOGGED_SCENARIO), *_without(BUS, "time_us", "scenario", "command")])
-"""What a row of the log has of the bus: all but the time, and but faults and command, which it has as they are held."""
+"""The bus in a row of the log, without time, faults and command: the row has its own time and the held inputs."""
 
 
 def layout_hash(dtype: np.dtype[Any]) -> str:
-    """Return a short hash of a record's field names, types, shapes and offsets, nested ones included."""
+    """Return a short hash of a record's field names, types, shapes and offsets, including nested records."""
     return hashlib.sha256(_describe(dtype).encode()).hexdigest()[:16]
 
 

@@ -1,9 +1,9 @@
-"""Checkpoints: the state of a simulation at a boundary, apart from its configuration.
+"""Checkpoints: the state of a simulation at an event boundary, without its configuration.
 
-Records say which of their fields are state (see `jit.record`). A checkpoint holds those and nothing else, so that it
-can be resumed in a simulation with a different configuration: parameters, models and seed are those that the
-simulation was built with, the state is the checkpoint's. Fields are matched by their names, so a checkpoint of another
-layout can be resumed as well; a field that it lacks keeps the value that it was built with.
+Records declare which of their fields are state (see `jit.record`). A checkpoint holds only those, so it can be resumed
+in a simulation with a different configuration: parameters, models and seed come from the new simulation, the state from
+the checkpoint. Fields are matched by name, so a checkpoint with another layout can be resumed too; a field that it
+lacks keeps its initial value.
 """
 
 from typing import Any
@@ -22,14 +22,14 @@ CHECKPOINT = state_dtype(SIM)
 
 
 def state_of(core: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the state in the records of a simulation: an array of one `CHECKPOINT`."""
+    """Return the state in the records of a simulation, as a length-1 array of `CHECKPOINT`."""
     return core.view(np.uint64)[words_of(SIM, STATE)].view(CHECKPOINT)
 
 
 def put_state(core: npt.NDArray[Any], checkpoint: npt.NDArray[Any]) -> None:
     """Write the state of a checkpoint into the records of a simulation.
 
-    If its fields don't fit, or an integer is beyond its limits, nothing changes.
+    If its fields do not match, or an integer is out of range, nothing changes.
     """
     state = checkpoint
     if checkpoint.dtype != CHECKPOINT:
@@ -40,13 +40,13 @@ def put_state(core: npt.NDArray[Any], checkpoint: npt.NDArray[Any]) -> None:
 
 
 def overlay(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], name: str) -> None:
-    """Write the fields of a record that another has too, by their names; `name` is what errors call it."""
+    """Copy the fields that two records have in common, matched by name; error messages call the record `name`."""
     for field in ours.dtype.names or ():
         if field not in (theirs.dtype.names or ()):
             continue
         part, other, place = ours[field], theirs[field], f"{name}.{field}"
         if part.shape != other.shape or (part.dtype.names is None and part.dtype != other.dtype):
-            raise InputError(f"{place} is {other.dtype} with the shape {other.shape[1:]}, not {part.dtype}")
+            raise InputError(f"{place} is {other.dtype} with shape {other.shape[1:]}, not {part.dtype}")
         if part.dtype.names is None:
             part[...] = other
         else:
@@ -54,7 +54,7 @@ def overlay(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], name: str) -> None
 
 
 def recorded_otherwise(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], name: str = "") -> str | None:
-    """Return the first field of a checkpoint that another has too, with other bits; None if there is none."""
+    """Return the first common field of two checkpoints that is not bit-identical, or None."""
     for field in ours.dtype.names or ():
         if field in (theirs.dtype.names or ()) and ours[field].tobytes() != theirs[field].tobytes():
             place = f"{name}.{field}" if name else field
@@ -65,7 +65,7 @@ def recorded_otherwise(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], name: s
 
 
 def difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> str | None:
-    """Return the first record in which two simulations were configured differently, or None."""
+    """Return the first record in which the configurations of two simulations differ, or None."""
     words = words_of(SIM, CONFIGURATION)
     other = np.flatnonzero(ours.view(np.uint64)[words] != theirs.view(np.uint64)[words])
     if not len(other):
@@ -77,15 +77,16 @@ def difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> str | None:
 def branched(
     made: npt.NDArray[Any], checkpoint: npt.NDArray[Any], other: npt.NDArray[Any], at_us: int
 ) -> npt.NDArray[Any]:
-    """Return the records of a branch at a time: the configuration of those it was built with, `other`, and a state.
+    """Return the records of a branch: the configuration of `other` and the state of a checkpoint at `at_us`.
 
-    The checkpoint is of a simulation that was built with `made`. States of the plant and past events must be the same.
+    `made` holds the initial records of the simulation that the checkpoint is from. The plant's state layout, the
+    initial state and past events must be the same.
     """
     for name in ("n_x", "group_start", "group_stop"):
         if not np.array_equal(made["plant"][name], other["plant"][name]):
-            raise InputError("the plant has other states than before; parts can't be added or left out in flight")
+            raise InputError("the plant has other states than before; parts cannot be added or removed in flight")
     if made["state"].tobytes() != other["state"].tobytes():
-        raise InputError("the initial state was changed; it is long past")
+        raise InputError("the initial state was changed; it cannot change in a branch")
     result = other.copy()
     put_state(result, checkpoint)
     if int(result["modes"]["scenario"][0]) == NATIVE:
@@ -94,14 +95,18 @@ def branched(
 
 
 def _check_events(made: npt.NDArray[Any], result: npt.NDArray[Any], at_us: int) -> None:
-    """Check that events of the past stay, and look ahead at those to come."""
+    """Check that past events are unchanged, and schedule the next one."""
     before, after = made["scenario"], result["scenario"]
     for i in np.flatnonzero(after["is_fired"][0]):
         if before["events"][0, i].tobytes() != after["events"][0, i].tobytes():
-            raise InputError(f"scenario.events[{i}] was changed; it has happened already")
+            raise InputError(f"scenario.events[{i}] was changed, but it fired before the checkpoint")
     interpreted(look_ahead)(view(after, writable=True))
     if int(after["next_us"][0]) < at_us:
-        raise InputError(f"an event is at {int(after['next_us'][0])} us, before the checkpoint to resume, {at_us} us")
+        raise InputError(
+            f"an event is scheduled at {int(after['next_us'][0])} us, before the checkpoint to resume at {at_us} us"
+        )
     step, ticks = int(after["next_step"][0]), int(result["cursor"]["autopilot_ticks"][0])
     if step < ticks:
-        raise InputError(f"an event is at step {step}; the autopilot has ticked {ticks} times before the checkpoint")
+        raise InputError(
+            f"an event is scheduled at step {step}, but the autopilot ran {ticks} ticks before the checkpoint"
+        )

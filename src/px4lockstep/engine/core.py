@@ -1,7 +1,7 @@
-"""The records of a running simulation: all of it in one, its configuration and its state.
+"""The record of a running simulation, with its configuration and its state.
 
-`Arrays` is what the loop is called with. All of its members are arrays: to hand over a record costs 20 µs, an array of
-one record 0.05 µs.
+`Arrays` is the argument of the loop. All of its members are arrays: passing a record costs 20 µs, passing a length-1
+array of records 0.05 µs.
 """
 
 from typing import Any, NamedTuple
@@ -23,33 +23,33 @@ from px4lockstep.vehicle.dispatch import PLANT
 
 CURSOR = record(
     [
-        ("k stage", "i8"),  # the boundary and the stage to go on at
+        ("k stage", "i8"),  # the boundary and the stage to continue at
         ("autopilot_ticks wind_ticks log_rows", "i8"),  # also the position in each stream
-        ("scenario_rows", "i8"),  # of the scenario's stream, which has a row for each change
+        ("scenario_rows", "i8"),  # position in the scenario's stream, which has a row for each change
     ],
     limits={"k autopilot_ticks wind_ticks log_rows scenario_rows": COUNT, "stage": 9},
 )
 
 # How a stage runs.
-OFF, NATIVE = 0, 1  # the latter compiled
+OFF, NATIVE = 0, 1  # native: compiled
 REPLAY = 2  # from a recorded stream
 PYTHON = 3  # the loop returns, the user's object runs, the loop resumes
-PYTHON_WITH_STATUS = 4  # Python, of an autopilot that writes its status to the bus
+PYTHON_WITH_STATUS = 4  # a Python autopilot that writes its status to the bus
 
 MODES = record(
     [
         ("scenario wind", "i8"),
-        ("outputs_axes", "i8"),  # bits of the axes that outputs are due on
+        ("outputs_axes", "i8"),  # bits of the axes on which outputs are due
         ("estimator telemetry autopilot plant", "i8"),
-        ("telemetry_axes", "i8"),  # bits of the axes that telemetry hooks are due on
+        ("telemetry_axes", "i8"),  # bits of the axes on which telemetry hooks are due
         ("is_recording", "i8"),
-        ("is_strict", "i8"),  # a command out of range is an error, else it is clamped and counted
+        ("is_strict", "i8"),  # a command out of range is an error; otherwise it is clamped and counted
     ]
 )
 
 SIM = record(
     [
-        ("state", STATE),  # the first three are what a step works on: their vectors lie on whole lines of the cache
+        ("state", STATE),  # an integration step uses the first three: their vectors are aligned to cache lines
         ("inputs", INPUT),
         ("work", WORK),
         ("cursor", CURSOR),
@@ -66,20 +66,20 @@ SIM = record(
         ("validator", VALIDATOR),
     ],
     state="state inputs cursor bus",
-    transient="work px4",  # scratch of a step; addresses, and what real PX4 knows of itself is in its library
+    transient="work px4",  # scratch memory; addresses (the state of real PX4 is in its library)
 )
 
 LOG_ROW = record([("time_us", "u8"), ("bus", LOGGED_BUS), ("inputs", INPUT)])
-"""One row of the log; the state of the same row is in an array of its own, which is as wide as the plant needs."""
+"""One row of the log. The plant state of the row is in a separate array, whose width depends on the plant."""
 
 
 class Arrays(NamedTuple):
-    """What the loop works on."""
+    """The arrays that the loop works on."""
 
     core: Any  # 1 SIM
-    logged: Any  # 1 int64: the rows of the log that are whole
+    logged: Any  # 1 int64: the number of complete rows of the log
     sensors: Any  # 1 SENSORS
-    time_us: Any  # from here on the streams: see `streams`
+    time_us: Any  # this and all following are streams: see `streams`
     due: Any
     log: Any
     log_state: Any

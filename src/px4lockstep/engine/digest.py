@@ -1,11 +1,11 @@
-"""The digest of a flight: SHA-256 over packed little-endian fields, so that no padding byte can enter.
+"""The digest of a flight: SHA-256 over packed little-endian fields, without padding bytes.
 
-For every row of the log, and once more for the end: time, plant state, motor and servo commands, wind and faults as
-held. A replay can reproduce all of that. What only a live run has, the estimate and the
-autopilot's setpoints, has a digest of its own.
+It covers, for every row of the log and once more for the end, the time, the plant state, and the held motor and servo
+commands, wind and faults. A replay reproduces all of these. The estimate and the autopilot's setpoints exist only in a
+live run and have a separate digest.
 
-A kind of fault that was added later (`plant.faults.LATER`) enters the digest only of a flight in which it happens, so
-that a new kind changes the digest of no other flight.
+A fault kind that was added later (`plant.faults.LATER`) is part of the digest only if it occurs in the flight, so a new
+kind does not change the digest of other flights.
 """
 
 import functools
@@ -23,12 +23,12 @@ from px4lockstep.plant.faults import FIRST
 from px4lockstep.plant.layout import MAX_MOTORS, MAX_SERVOS
 
 ROWS_PER_CHUNK = 512
-"""What stays in the processor's cache between packing and hashing."""
+"""Small enough to stay in the processor's cache between packing and hashing."""
 
 
 @functools.cache
 def flight_dtype(n_x: int, faults: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the packed layout of a row of a flight: what every digest has, then the later kinds of faults."""
+    """Return the packed layout of a row: the fields of every digest, then the fault kinds added later."""
     own = {name: (faults[name].base.newbyteorder("<"), faults[name].shape) for name in faults.names or ()}
     first = [(name, *own[name]) for name in FIRST]
     later = [(name, *own[name]) for name in own if name not in FIRST]
@@ -53,7 +53,7 @@ def pack_flight(time_us: Any, x: npt.NDArray[Any], inputs: npt.NDArray[Any]) -> 
 
 
 def pack_live(time_us: Any, bus: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Pack rows of time, estimate and what the autopilot tells of itself."""
+    """Pack rows of time, estimate and autopilot status."""
     parts = [(name, bus.dtype[name].newbyteorder("<")) for name in ("estimate", "autopilot")]
     packed = np.zeros(len(bus), np.dtype([("time_us", "<u8"), *parts]))
     packed["time_us"] = time_us
@@ -63,7 +63,7 @@ def pack_live(time_us: Any, bus: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def flight_digest(log: npt.NDArray[Any], state: npt.NDArray[np.float64], end: npt.NDArray[Any] | None = None) -> str:
-    """Return the digest of a log's rows and the end, packed; if the flight is over, the end is the last row again."""
+    """Return the digest of a log and of the packed end of the flight, by default the last row of the log."""
     parts = (
         pack_flight(log["time_us"][part], state[part], log["inputs"][part]) for part in blocks(log, ROWS_PER_CHUNK)
     )
@@ -73,7 +73,7 @@ def flight_digest(log: npt.NDArray[Any], state: npt.NDArray[np.float64], end: np
 
 
 def live_digest(log: npt.NDArray[Any], end: npt.NDArray[Any]) -> str:
-    """Return the digest of what a log's rows and the end, packed, have of a live run only."""
+    """Return the digest of the fields that only a live run has, from a log and the packed end of the flight."""
     parts = (pack_live(log["time_us"][part], log["bus"][part]) for part in blocks(log, ROWS_PER_CHUNK))
     return _digest_of(chain(parts, [end]))
 
@@ -81,7 +81,7 @@ def live_digest(log: npt.NDArray[Any], end: npt.NDArray[Any]) -> str:
 def _digest_of(packed: Iterable[npt.NDArray[Any]]) -> str:
     """Return the SHA-256 of packed rows, in order, as hexadecimal.
 
-    A later kind of fault that is not 0 everywhere adds its name and the SHA-256 of its own numbers at the end.
+    A fault kind that was added later and is not 0 everywhere appends its name and the SHA-256 of its values.
     """
     digest = hashlib.sha256()
     later: dict[str, Any] = {}

@@ -1,24 +1,24 @@
-"""The loop: the one place that says what happens at a boundary, and in which order.
+"""The loop: the only place that defines what happens at an event boundary, and in which order.
 
     1  scenario         every boundary
-    2  wind             wind axis; a change of the scenario's wind acts at once
-    3  derived outputs  autopilot and log boundaries, with the command held so far; battery sensors (autopilot axis).
-                        In a replay, where no autopilot looks at them, log boundaries only
-    4  sensors          autopilot axis, in a simulation where something reads them
+    2  wind             wind axis; a change of the scenario's wind takes effect immediately
+    3  derived outputs  autopilot and log axes, with the previous command; battery sensors (autopilot axis).
+                        In a replay without an estimator, log axis only
+    4  sensors          autopilot axis, if the simulation has sensors
     5  estimator        autopilot axis
-    6  telemetry hooks  the axes they ask for; they only read
+    6  telemetry hooks  the axes they are registered for; they only read
     7  autopilot        autopilot axis
-    8  discontinuities  autopilot axis: what the plant changes at once
-    9  recording, log   each stream on its axis; the state as it is now, stamped with now
+    8  discontinuities  autopilot axis: jumps of the plant
+    9  recording, log   each stream on its axis, with the current state and time
 
-then the plant is integrated to the next boundary with its inputs held, unless the scenario says that it has crashed:
-that ends the run. A recorded run keeps a fingerprint of the state that it reaches. Live, recorded and replayed runs are
-this loop; so is a fixed step, by a physics axis in the timeline.
+Then the plant is integrated to the next boundary with its inputs held, unless the scenario reports a crash, which ends
+the run. A recorded run stores a fingerprint of the new state. Live, recorded and replayed runs all use this loop; a
+fixed step size is a physics axis in the timeline.
 
-A stage is native, replay, off or python. For a python stage the loop notes its place and returns the stage; the
-engine calls the user's object and calls `advance` again, which goes on where it was. So a stage has two parts: the
-source, which a python stage replaces, and what is done with its answer, which runs on resuming too: its condition is
-`stage <= STAGE + 1`, since the place noted is one further.
+A stage is native, replayed, off or a Python object. For a Python stage the loop stores its position and returns the
+number of the stage; the engine calls the user's object and then `advance` again, which continues from there. A stage
+therefore has two parts: the source, which a Python stage replaces, and the processing of its outputs, which also runs
+on resuming. The condition of the second part is `stage <= STAGE + 1`, since the stored position is one further.
 """
 
 import numpy as np
@@ -57,14 +57,14 @@ from px4lockstep.vehicle.dispatch import autopilot_tick, write_outputs
 STAGE_NAMES: tuple[str, ...] = ("scenario", "wind", "outputs", "sensors", "estimator", "telemetry", "autopilot")
 STAGE_NAMES += ("discontinuities", "log", "stream")
 SCENARIO, WIND, OUTPUTS, SENSORS, ESTIMATOR, TELEMETRY, AUTOPILOT = map(np.int64, range(7))
-FULL = np.int64(9)  # no stage: Python is to make room for the scenario's stream
+FULL = np.int64(9)  # not a stage: Python must extend the buffers of the scenario's stream
 
 DONE, FAILED, CRASHED = -1, -2, -3
 
 
 @kernel
 def leave(cursor, k, stage):
-    """Note the place to go on at, and return the stage that Python is to run."""
+    """Store the position to continue at, and return the stage that Python must run."""
     cursor.k = k
     cursor.stage = stage + 1
     return stage
@@ -72,7 +72,7 @@ def leave(cursor, k, stage):
 
 @kernel
 def hold_faults(sim, t_us):
-    """Hold the scenario's faults for the plant, from their boundary on, and check them."""
+    """Hold the scenario's faults for the plant from this boundary on, and check them."""
     sim.scenario.has_changed = 0
     sim.inputs.faults = sim.bus.scenario.faults
     return check_faults(sim.validator, t_us, sim.inputs.faults, sim.plant) if sim.validator.level >= CHEAP else SOUND
@@ -80,7 +80,7 @@ def hold_faults(sim, t_us):
 
 @kernel
 def keep_scenario(sim, k, scenarios, scenario_at):
-    """Record the scenario's outputs if they changed; return whether there was room."""
+    """Record the scenario's outputs if they changed; return False if the buffer is full."""
     row = sim.cursor.scenario_rows
     if sim.scenario.has_changed == 0 and row > 0:
         return True
@@ -94,7 +94,7 @@ def keep_scenario(sim, k, scenarios, scenario_at):
 
 @kernel
 def hold_wind(bus, inputs, gusts, t_us):
-    """Hold the wind for the plant: it follows the scenario, and gusts their edges, at once."""
+    """Hold the wind for the plant; changes of the scenario's wind and edges of gusts take effect immediately."""
     for i in range(3):
         inputs.wind_ned[i] = bus.wind.vel_ned[i] + bus.scenario.wind_ned[i]
     if gusts.count > 0:
@@ -103,14 +103,14 @@ def hold_wind(bus, inputs, gusts, t_us):
 
 @kernel
 def sense_batteries(sim):
-    """Let the battery sensors sample the plant's outputs."""
+    """Sample the plant's outputs with the battery sensors."""
     for j in range(sim.plant.traits.n_batteries):
         sense_battery(sim.battery_sensors[j], sim.bus.outputs.battery[j], sim.bus.battery[j])
 
 
 @kernel
 def log_scenario(scenario, row):
-    """Write what a row of the log has of the scenario: its faults are held, and logged as such."""
+    """Write the scenario's outputs to a row of the log, except the faults, which are logged as held inputs."""
     row.arm = scenario.arm
     row.mission = scenario.mission
     row.return_home = scenario.return_home
@@ -124,7 +124,7 @@ def log_scenario(scenario, row):
 
 @kernel
 def log_row(sim, log, log_state, logged, sensors, log_sensors):
-    """Write the next row of the log; it counts when it is whole, whenever the process may be killed."""
+    """Write the next row of the log; it is counted once complete, so a killed process leaves only whole rows."""
     index = sim.cursor.log_rows
     row = log[index]
     row.time_us = sim.bus.time_us
@@ -146,9 +146,9 @@ def log_row(sim, log, log_state, logged, sensors, log_sensors):
 
 @kernel
 def advance(arrays, k_stop):
-    """Run boundaries until `k_stop`; return `DONE`, `CRASHED`, `FAILED`, or the stage that Python is to run."""
+    """Run boundaries until `k_stop`; return `DONE`, `CRASHED`, `FAILED`, or the stage that Python must run."""
     sim = arrays.core[0]
-    # Taken out once: to fetch an array from the tuple costs a count of its references.
+    # Unpacked once: each access to an array in the tuple updates its reference count.
     time_us, due_at = arrays.time_us, arrays.due
     log, log_state, logged = arrays.log, arrays.log_state, arrays.logged
     commands, winds, scenarios, scenario_at = arrays.commands, arrays.winds, arrays.scenarios, arrays.scenario_at
@@ -164,7 +164,7 @@ def advance(arrays, k_stop):
         due = np.int64(due_at[k])
 
         if stage <= SCENARIO:
-            if scenario.answer == NOT_ASKED:  # else in the middle of the stage: Python ran one of its events
+            if scenario.answer == NOT_ASKED:  # otherwise within the stage: Python ran one of its events
                 bus.time_us = time_us[k]
                 if validator.level >= CHEAP and check_time(validator, t_us) != SOUND:
                     return FAILED
@@ -173,7 +173,7 @@ def advance(arrays, k_stop):
                 ticks = cursor.autopilot_ticks
                 if step_scenario(scenario, t_us, ticks, is_tick, sim.state, inputs, sim.plant, bus) != NOBODY:
                     leave(cursor, k, SCENARIO)
-                    cursor.stage = SCENARIO  # to come back for the events after this one
+                    cursor.stage = SCENARIO  # return here for the events after this one
                     return SCENARIO
             elif modes.scenario == REPLAY:
                 if scenario_at[cursor.scenario_rows] == k:
@@ -232,7 +232,7 @@ def advance(arrays, k_stop):
             elif modes.autopilot == PYTHON or modes.autopilot == PYTHON_WITH_STATUS:
                 return leave(cursor, k, AUTOPILOT)
         if stage <= AUTOPILOT + 1 and due & AUTOPILOT_DUE:
-            # A recorded command was made fit to be held when it was recorded.
+            # A recorded command was sanitized when it was recorded.
             if modes.autopilot != REPLAY and sanitize_command(validator, t_us, bus.command, modes.is_strict) != SOUND:
                 return FAILED
             inputs.command = bus.command
@@ -259,7 +259,7 @@ def advance(arrays, k_stop):
         cursor.k = k
         cursor.stage = stage
         if bus.scenario.crashed != 0 and bus.scenario.crashed != CRASH_LIES:
-            if not due & LOG_DUE:  # the last row is the crash
+            if not due & LOG_DUE:  # the last row of the log is the crash
                 log_row(sim, log, log_state, logged, sensors, log_sensors)
             return CRASHED
         if modes.plant != OFF and k < len(time_us):
@@ -272,6 +272,6 @@ def advance(arrays, k_stop):
                 return FAILED
             if modes.is_recording != 0:
                 write_fingerprint(sim.state, sim.plant, fingerprints, k)
-        if validator.code != SOUND:  # noted from outside: a user's function raised
+        if validator.code != SOUND:  # set by Python: a user's function raised an exception
             return FAILED
     return DONE

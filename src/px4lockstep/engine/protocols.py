@@ -1,14 +1,14 @@
-"""What a user's object must offer to take a stage's place, with an example each in `docs/explanation/engine.md`.
+"""Protocols for user objects that replace a stage; `docs/explanation/engine.md` has an example of each.
 
-At each boundary where its stage is due, the engine calls `step` with
+At each event boundary where its stage is due, the engine calls `step` with
 
 * `time_us`, the time as an int,
-* `inputs`, a read-only view: `inputs.bus`, everything on the bus, `inputs.plant`, the true state, and `inputs.held`,
-  what acts on the plant now,
-* `outputs`, the part of the bus that is this stage's to write. What is not written stays as it was.
+* `inputs`, a read-only view: `inputs.bus`, the whole bus, `inputs.plant`, the true state, and `inputs.held`, the inputs
+  that the plant is integrated with,
+* `outputs`, the part of the bus that this stage writes. Fields that are not written keep their values.
 
-An object's attributes are copied by `Simulation.snapshot`. One whose state is elsewhere (in a file, a process, slots)
-says so by methods of its own, `snapshot()` and `restore(saved)`.
+`Simulation.snapshot` copies an object's attributes. An object whose state is elsewhere (in a file or a process)
+provides the methods `snapshot()` and `restore(saved)`.
 """
 
 from functools import cached_property
@@ -22,15 +22,15 @@ from px4lockstep.plant.layout import GROUPS
 
 
 class PlantView:
-    """The true state of the plant, read-only: `plant.x` is all of it, `plant["pos"]` a group of it."""
+    """The true state of the plant, read-only: `plant.x` is the whole state, `plant["pos"]` a group."""
 
     def __init__(self, x: npt.NDArray[np.float64], plant: Any) -> None:
         self._x = locked(x[: int(plant["n_x"])])
         ends = zip(plant["group_start"].tolist(), plant["group_stop"].tolist(), strict=True)
         self.groups = {name: slice(start, stop) for name, (start, stop) in zip(GROUPS, ends, strict=True)}
-        """Where each group is in the state."""
+        """The slice of each group in the state."""
         self.traits = plant["traits"].copy()
-        """What it has, whatever its model: a `TRAITS`."""
+        """The model-independent properties of the plant, a `TRAITS` record."""
         self._parts = {name: self._x[part] for name, part in self.groups.items()}
 
     @property
@@ -40,7 +40,7 @@ class PlantView:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each of the state is called: its group, and its place there."""
+        """The name of each state: its group and its index there."""
         return tuple(f"{name}[{i}]" for name, part in self._parts.items() for i in range(len(part)))
 
     def __getitem__(self, group: str) -> npt.NDArray[np.float64]:
@@ -48,9 +48,9 @@ class PlantView:
 
 
 class StageInputs:
-    """Read-only inputs of a user's object: the bus, the true state, and the inputs that the plant holds now.
+    """Read-only inputs of a user's object: the bus, the true state, and the held inputs of the plant.
 
-    Views of records are made at first use: most flights have no user's object.
+    Views of records are created on first use, since most flights have no user objects.
     """
 
     def __init__(self, core: npt.NDArray[Any], plant: PlantView) -> None:
@@ -60,12 +60,12 @@ class StageInputs:
 
     @cached_property
     def bus(self) -> Any:
-        """Everything on the bus."""
+        """The whole bus."""
         return view(self._core["bus"], writable=False, sensors=self.sensors)
 
     @cached_property
     def held(self) -> Any:
-        """What acts on the plant now."""
+        """The inputs that the plant is integrated with."""
         return view(self._core["inputs"], writable=False)
 
 
@@ -80,37 +80,36 @@ class PythonStage(Protocol):
 class PythonScenario(PythonStage, Protocol):
     """Runs at every boundary; outputs are those of `bus.SCENARIO_OUT`: requests, `landed`, wind, faults.
 
-    Setting `crashed` to 1 ends the run; 2 says that it has crashed and goes on.
+    Setting `crashed` to 1 ends the run; 2 reports a crash, but the run continues.
     """
 
 
 class PythonWind(PythonStage, Protocol):
-    """Runs on the wind axis; outputs are `vel_ned`, the velocity of the air over the ground."""
+    """Runs on the wind axis; the output is `vel_ned`, the air velocity over ground."""
 
 
 class PythonEstimator(PythonStage, Protocol):
     """Runs on the autopilot axis; outputs are `pos_ned`, `vel_ned`, `q_bn`, `omega_body` and `is_valid`.
 
-    One that applies `bus.scenario.estimate_faults` says so by an attribute `applies_estimate_faults = True`.
+    An estimator that applies `bus.scenario.estimate_faults` declares it with `applies_estimate_faults = True`.
     """
 
 
 class PythonAutopilot(PythonStage, Protocol):
     """Runs on the autopilot axis; outputs are `motors` in [0, 1] (NaN: not driven) and `servos` in [-1, 1].
 
-    One that reports its status has a method `attach(status, plant, period_us, seed)`, called once, before the first
-    boundary: `status` is `bus.autopilot`, which it writes from then on. One that holds something open has a method
-    `close()`, which `Simulation.close` calls; `warnings`, if it has them, are for the summary. What else it can do it
-    declares by an attribute `capabilities`: `Capabilities(takes_sensor_faults=True)` if its sensors apply
-    `bus.scenario.faults.sensor_fault_mask`. One that flies by sensors may bring them, a `SensorSuite` in an attribute
-    `sensor_suite`: the simulation runs them and they are in `inputs.bus.sensors`. With a method `take_sensors(stage)`
-    it is given the running `SensorStage` too.
+    All of the following are optional. `attach(status, plant, period_us, seed)` is called once, before the first
+    boundary; the autopilot then reports its status in `status`, which is `bus.autopilot`. `Simulation.close` calls
+    `close()`, to release resources. `warnings` are added to the summary. `capabilities` declares what else the
+    autopilot supports, such as `Capabilities(takes_sensor_faults=True)` if its sensors apply
+    `bus.scenario.faults.sensor_fault_mask`. `sensor_suite` is a `SensorSuite` that the simulation runs for the
+    autopilot; its outputs are in `inputs.bus.sensors`. `take_sensors(stage)` receives the running `SensorStage`.
     """
 
 
 @runtime_checkable
 class TelemetryHook(Protocol):
-    """Runs on the axes it was added for, between estimator and autopilot; it can only look."""
+    """Runs on the axes in `hook_axes`, between estimator and autopilot, with read-only access."""
 
     def step(self, time_us: int, inputs: StageInputs) -> None:
-        """Look at the simulation."""
+        """Observe the simulation."""

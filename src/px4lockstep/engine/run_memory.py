@@ -1,4 +1,4 @@
-"""What a simulation remembers: the arrays that it writes to, checkpoints, and snapshots of all of it."""
+"""The memory of a simulation: its buffers, checkpoints and snapshots."""
 
 from typing import Any
 
@@ -23,14 +23,14 @@ from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.sensors.suite import no_sensors
 
 CHECKPOINT_US = 10_000_000
-"""How often a recorded run keeps a checkpoint, for branches."""
+"""Interval between the checkpoints of a recorded run, from which branches start."""
 
 COPIED = tuple(stream.name for stream in STREAMS if stream.name not in ("time_us", "due", "checkpoints"))
-"""The streams that a snapshot has."""
+"""The streams that a snapshot contains."""
 
 
 class RunMemory(RunResults):
-    """The part of a simulation that keeps its past, and goes back to it."""
+    """The part of a simulation that stores its history and restores it."""
 
     timeline: Timeline
     autopilot: Session
@@ -47,16 +47,16 @@ class RunMemory(RunResults):
 
     @property
     def _sensor_record(self) -> npt.NDArray[Any]:
-        """The record of the sensors; an empty one if there are none."""
+        """The record of the sensors; an empty one without sensors."""
         return no_sensors() if self._sensors is None else self._sensors.record
 
     # -- buffers -------------------------------------------------------------------------------------------------
 
     def use_buffers(self, grow: Grow, logged: npt.NDArray[np.int64] | None = None) -> None:
-        """Have the arrays that the run writes to elsewhere: in files, say. What is written so far comes along.
+        """Move the buffers of the run, with the rows already written, for example to files.
 
-        `grow` (see `buffers.Grow`) is called for each array now, and whenever one is full. In `logged`, an array of one
-        number, the loop keeps the count of complete rows of the log.
+        `grow` (see `buffers.Grow`) is called for each array now, and whenever one is full. The loop stores the number
+        of complete rows of the log in `logged`, a length-1 array.
         """
         self._buffers.use(grow, self._used())
         if logged is not None:
@@ -65,7 +65,7 @@ class RunMemory(RunResults):
         self._hand_over()
 
     def _hand_over(self) -> None:
-        """Let the loop have the arrays as they are now."""
+        """Pass the current arrays to the loop."""
         buffers = self._buffers
         arrays = {stream.name: rows(buffers.arrays[stream.name]) for stream in STREAMS if stream.is_in_loop}
         arrays |= {"time_us": rows(buffers.time_us), "due": rows(buffers.due)}
@@ -78,16 +78,16 @@ class RunMemory(RunResults):
         self._hand_over()
 
     def _known_index(self, time_us: int) -> int:
-        """Return the index of the first boundary at or after a time; those up to there are then known."""
+        """Return the index of the first boundary at or after a time, generating boundaries as needed."""
         buffers = self._buffers
         while not buffers.is_complete and int(buffers.time_us[-1]) <= time_us:
             self._extend()
         return int(np.searchsorted(buffers.time_us, np.uint64(time_us)))
 
     def release_streams(self) -> None:
-        """Give the memory of the streams back, once they are in a file: the run then counts as one without them."""
+        """Free the memory of the streams once they are in a file; the run is then treated as not recorded."""
         if not self.is_done:
-            raise StateError("a run that has not ended needs its streams")
+            raise StateError("the streams cannot be released before the run has ended")
         self._core["modes"]["is_recording"] = 0
         self._n_checkpoints = 0
         self._buffers.release()
@@ -96,7 +96,7 @@ class RunMemory(RunResults):
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
     def _keep_checkpoint(self) -> int:
-        """Keep a checkpoint if it is time to; return the boundary where it will be again, as far as it is known."""
+        """Store a checkpoint if one is due; return the boundary of the next, at most the last one generated."""
         if not self._keeps_checkpoints:
             return len(self._buffers)
         time_us, kept = self._buffers.time_us, self._n_checkpoints
@@ -107,7 +107,7 @@ class RunMemory(RunResults):
         return int(np.searchsorted(time_us, np.uint64(last_us + CHECKPOINT_US)))
 
     def checkpoint(self) -> npt.NDArray[Any]:
-        """Return the state of the records now, as a checkpoint has it."""
+        """Return a checkpoint of the current state."""
         return state_of(self._core)
 
     def _add_checkpoint(self) -> None:
@@ -123,18 +123,18 @@ class RunMemory(RunResults):
     # -- snapshots -----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """Copy everything: records, log and streams so far, and the users' objects.
+        """Copy everything: records, log, streams and the users' objects.
 
         Raises:
-            StateError: If the run has failed, or real PX4 flies, whose state is in its library.
+            StateError: If the run has failed, or if it flies real PX4, whose state is in its library.
         """
         self.autopilot.check_copyable("copied")
         if self._failed is not None:
-            raise StateError("a run that failed can't be copied; go back to a snapshot from before")
+            raise StateError("a run that failed cannot be copied; restore a snapshot from before the failure")
         return self.copied()
 
     def copied(self) -> Snapshot:
-        """Copy everything but what an autopilot keeps outside its record: for a copy of this process, which has it."""
+        """Copy everything except autopilot state outside its record; a fork of this process has that state already."""
         return Snapshot(
             schema_version=BUS_SCHEMA_VERSION,
             time_us=self._buffers.time_us,
@@ -146,23 +146,23 @@ class RunMemory(RunResults):
         )
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go back (or on) to a snapshot, of this simulation or of one that was made alike.
+        """Restore a snapshot of this simulation or of one with the same configuration.
 
         Raises:
-            InputError: If the snapshot is of another version, timeline, plant, integrator or set of objects. Nothing
-                has changed then.
+            InputError: If the snapshot has another version, timeline, configuration or set of objects. Nothing
+                changes then.
         """
         self.autopilot.check_copyable("put back")
         if snapshot.schema_version != BUS_SCHEMA_VERSION:
             raise InputError(f"the snapshot has schema version {snapshot.schema_version}, not {BUS_SCHEMA_VERSION}")
         if not self._has_boundaries(snapshot, len(snapshot.time_us)):
-            raise InputError("the snapshot is of a simulation with another timeline")
+            raise InputError("the snapshot is from a simulation with another timeline")
         objects = self._user_objects()
         if snapshot.objects.keys() != objects.keys():
             raise InputError(f"the snapshot has the objects {list(snapshot.objects)}, this simulation {list(objects)}")
         other = None if snapshot.records is None else difference(self._core, snapshot.records)
         if other is not None:
-            raise InputError(f"the snapshot is of a simulation with another {other}")
+            raise InputError(f"the snapshot is from a simulation with another {other}")
         check_same_sensors(self._sensor_record, snapshot.arrays.get("sensors"))
         core = self._core.copy()
         put_state(core, snapshot.state)
@@ -171,29 +171,29 @@ class RunMemory(RunResults):
     def continue_from(self, snapshot: Snapshot, start: Snapshot) -> None:
         """Resume, before the first boundary, a snapshot of a simulation with a different configuration.
 
-        `start` is a snapshot of that one before its first boundary. See `checkpoints` for what may differ.
+        `start` is a snapshot of that simulation before its first boundary. See `checkpoints` for what may differ.
         """
         if self.boundary or self._user_objects() or snapshot.objects:
-            raise StateError("only a new simulation without Python in its loop can go on from another's snapshot")
+            raise StateError("only a new simulation without Python in its loop can resume a snapshot of another one")
         assert start.records is not None
         k = int(snapshot.state["cursor"]["k"][0])
         at_us = int(snapshot.time_us[k])
         if self.timeline.end_us <= at_us:
-            raise InputError(f"the end, {self.timeline.end_us} us, is not after the checkpoint to resume")
+            raise InputError(f"the end, {self.timeline.end_us} us, is not after the checkpoint to resume, {at_us} us")
         if not self._has_boundaries(snapshot, k + 1):
-            raise InputError("a period, or the time of an event or a gust before the checkpoint to resume, was changed")
+            raise InputError("a period, or the time of an event or gust before the checkpoint to resume, was changed")
         core = branched(start.records, snapshot.state, self._core, at_us)
         name = self.autopilot.record
         if name is not None and snapshot.records is not None:
             self.autopilot.resume(snapshot.records[name], core[name], self._core[name])
         self._take(core, snapshot)
         if name is not None and not self._keeps_checkpoints and self._core["modes"]["is_recording"][0]:
-            # Not to resume, which takes the autopilot, but to replay from: what came before had another configuration.
+            # A start for replays only (resuming needs the autopilot): the past had another configuration.
             self._n_checkpoints = 0
             self._add_checkpoint()
 
     def _has_boundaries(self, snapshot: Snapshot, count: int) -> bool:
-        """Return whether the first boundaries of a snapshot are those of this timeline; the last may be an end."""
+        """Return whether the first boundaries of a snapshot match this timeline; the last one may be an end."""
         ours = self._buffers
         ours.take_back_end()
         self._known_index(int(snapshot.time_us[count - 1]))
@@ -201,7 +201,7 @@ class RunMemory(RunResults):
         return is_same_time and np.array_equal(ours.due[: count - 1], snapshot.due[: count - 1])
 
     def _take(self, core: npt.NDArray[Any], snapshot: Snapshot) -> None:
-        """Take over records, and the arrays and objects of a snapshot."""
+        """Replace the records, and the arrays and objects by those of a snapshot."""
         self._core[:] = core
         self._is_resumed = True
         self._is_end_requested = False
@@ -209,8 +209,8 @@ class RunMemory(RunResults):
         take_sensors(self._sensor_record, snapshot.arrays.get("sensors"))
         for name in COPIED:
             target = self._buffers.arrays[name]
-            array = snapshot.arrays.get(name, target[:0])  # a recording does not have all
-            rows = min(len(array), len(target))  # one that does not record has no room for streams
+            array = snapshot.arrays.get(name, target[:0])  # a recording lacks some
+            rows = min(len(array), len(target))  # an unrecorded run has no buffers for streams
             target[:rows] = array[:rows]
         self._logged[0] = self._core["cursor"]["log_rows"][0]
         self._hand_over()

@@ -1,4 +1,4 @@
-"""What can be seen of a simulation: where it is, its log and streams so far, its digests."""
+"""Read access to a simulation: its position, log, streams and digests."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from px4lockstep.scenario.landing import CRASH_LIES
 
 
 class RunResults:
-    """The part of a simulation that looks at its records and arrays, and changes nothing."""
+    """The part of a simulation that gives read-only access to its records and arrays."""
 
     _core: npt.NDArray[Any]
     _buffers: Buffers
@@ -45,22 +45,22 @@ class RunResults:
 
     @property
     def is_done(self) -> bool:
-        """Whether the run is over: the end has run, wherever it was decided, or a crash has ended it."""
+        """Whether the run is over: it reached its end, fixed or requested, or a crash ended it."""
         return self.is_crashed or (self._buffers.is_complete and self.boundary == len(self._buffers))
 
     @property
     def is_recording(self) -> bool:
-        """Whether it keeps the streams for a replay."""
+        """Whether the run records the streams for a replay."""
         return bool(self._core["modes"]["is_recording"][0])
 
     @property
     def reports_mission(self) -> bool:
-        """Whether it is known how far the mission was flown: not of an autopilot in Python without a status."""
+        """Whether mission progress is known; a Python autopilot without a status does not report it."""
         return int(self._core["modes"]["autopilot"][0]) in (NATIVE, PYTHON_WITH_STATUS, OFF)
 
     @property
     def asks_for_mission(self) -> bool:
-        """Whether the scenario asks for the mission, even if the event has not fired yet."""
+        """Whether the scenario starts the mission, even if the event has not fired yet."""
         events = self._core["scenario"]["events"][0, : int(self._core["scenario"]["count"][0])]
         return int(self.bus.scenario.mission) > 0 or bool((events["action"] == START_MISSION).any())
 
@@ -81,12 +81,12 @@ class RunResults:
 
     @property
     def buffers(self) -> dict[str, npt.NDArray[Any]]:
-        """The arrays that the loop writes to, by the names of streams, with room for rows to come; read-only."""
+        """The arrays that the loop writes to, by stream name, including rows not written yet; read-only."""
         return {name: locked(array) for name, array in self._buffers.arrays.items()}
 
     @property
     def log(self) -> npt.NDArray[Any]:
-        """The rows of the log so far: time, bus and held inputs; read-only."""
+        """The rows of the log written up to now: time, bus and held inputs; read-only."""
         return locked(self._so_far("log"))
 
     @property
@@ -96,18 +96,18 @@ class RunResults:
 
     @property
     def log_sensors(self) -> npt.NDArray[Any] | None:
-        """What the sensors reported at each row of the log, `SENSOR_OUT` records; read-only. None without sensors."""
+        """The sensor outputs of each row of the log, `SENSOR_OUT` records; read-only. None without sensors."""
         return None if self._sensors is None else locked(self._so_far("log_sensors"))
 
     @property
     def streams(self) -> Streams:
-        """What a replay needs, so far; read-only, and it follows the run.
+        """The streams recorded up to now, for a replay; read-only.
 
         Raises:
-            StateError: If the run does not record.
+            StateError: If the run is not recorded.
         """
         if not self._core["modes"]["is_recording"][0]:
-            raise StateError("this run keeps no streams; make the simulation with record=True")
+            raise StateError("this run is not recorded and has no streams; create the simulation with record=True")
         streams = {stream.name: locked(self._so_far(stream.name)) for stream in REPLAYED}
         streams["scenario_at"] = np.append(streams["scenario_at"], self.boundary)
         known = self.boundary if self.is_done else len(self._buffers)
@@ -123,7 +123,7 @@ class RunResults:
     def checkpoints(self) -> npt.NDArray[Any]:
         """The state of all records every `CHECKPOINT_US`: see `checkpoints`.
 
-        A run keeps them if it records and no Python is in its loop: they don't hold the state of users' objects.
+        Only a recorded run without Python in its loop has them, since they do not contain the state of users' objects.
         """
         return locked(self._so_far("checkpoints"))
 
@@ -134,23 +134,23 @@ class RunResults:
 
     @property
     def fingerprints(self) -> npt.NDArray[np.uint8]:
-        """The fingerprint of the state that the plant reached each boundary with, boundaries × states.
+        """The state fingerprints, boundaries × states: the state with which the plant reached each boundary.
 
-        Those of the first boundary are zero, and there are none unless the run records.
+        The first row is zero. A run that is not recorded has none.
         """
         return locked(self._so_far("fingerprints"))
 
     def digest(self) -> str:
-        """Return the digest of the flight so far: see `digest`."""
+        """Return the digest of the flight up to now: see `digest`."""
         end = pack_flight(self.time_us, self._core["state"]["x"][:, : self._n_x], self._core["inputs"])
         return flight_digest(self.log, self.log_state, end)
 
     def live_digest(self) -> str:
-        """Return the digest of what only a live run has: the estimate and the autopilot's setpoints."""
+        """Return the digest of the data that only a live run has: the estimate and the autopilot's setpoints."""
         return live_digest(self.log, pack_live(self.time_us, self._core["bus"]))
 
     def _used(self) -> dict[str, int]:
-        """Return how many rows of each stream are written."""
+        """Return the number of rows written, by stream."""
         cursor = self._core["cursor"][0]
         rows = {
             "log": int(cursor["log_rows"]),
@@ -158,7 +158,7 @@ class RunResults:
             "wind": int(cursor["wind_ticks"]),
             CHANGE: int(cursor["scenario_rows"]),
             KEPT: self._n_checkpoints,
-            BOUNDARY: int(cursor["k"]) + (not self.is_done),  # the fingerprint of the one to go on at is known
+            BOUNDARY: int(cursor["k"]) + (not self.is_done),  # the next boundary already has its fingerprint
         }
         return {stream.name: rows[stream.per] for stream in STREAMS}
 

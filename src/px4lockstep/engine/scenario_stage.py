@@ -1,4 +1,4 @@
-"""A `Scenario` in the loop: written into its record, checked against the rest, and its Python functions called."""
+"""The stage of a `Scenario`: write its record, check it against the other stages, call its Python functions."""
 
 import functools
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from px4lockstep.vehicle.dispatch import PLANT
 def set_scenario(
     scenario: Scenario, core: npt.NDArray[Any], timeline: Timeline, sources: dict[str, Any], builder: Builder
 ) -> None:
-    """Write a scenario into the `SIM` record; each event must be at a boundary, be possible, and have an effect."""
+    """Write a scenario into the `SIM` record; each event must be at a boundary, be valid, and have an effect."""
     autopilot, estimator = sources["autopilot"], sources["estimator"]
     flown_by = capabilities_of(autopilot)
     around = Surroundings(
@@ -59,11 +59,11 @@ def _write_scenario(
 
 
 STATE_PARTS = {"position": "i_pos", "velocity": "i_vel", "attitude": "i_att"}
-"""Where the `SCENARIO` record says that a part of the state starts; below 0 the plant does not have it."""
+"""The fields of the `SCENARIO` record with the start of a part of the state; negative if the plant lacks the part."""
 
 
 def _between_boundaries(scenario: Scenario, timeline: Timeline) -> Found:
-    """Yield the events at times at which the timeline has no boundary."""
+    """Yield the events whose times are not boundaries of the timeline."""
     for key, event in scenario.keyed_events:
         time_us = event.time_us
         if time_us is None or not timeline.start_us <= time_us <= timeline.end_us:
@@ -71,13 +71,13 @@ def _between_boundaries(scenario: Scenario, timeline: Timeline) -> Found:
         if not timeline.is_boundary(time_us):
             yield (
                 time_key(key),
-                f"{dotted(time_key(key))} = {event.at_s} makes an event at {time_us} us, which is no boundary; add it "
-                "to the scenario axis: Explicit(scenario.times_us())",
+                f"{dotted(time_key(key))} = {event.at_s}: the event at {time_us} us is not on an event boundary of the "
+                "timeline; add it to the scenario axis: Explicit(scenario.times_us())",
             )
 
 
 def scenario_handler(scenario: Scenario, core: npt.NDArray[Any], inputs: StageInputs) -> Callable[[], None]:
-    """Return what the engine calls when the loop asks for an event that needs Python."""
+    """Return the function that the engine calls when an event of the loop needs Python."""
     events = scenario.keyed_events
     outputs = functools.cache(lambda: view(core["bus"]["scenario"], writable=True))  # few scenarios need it
     bus_time_us = core["bus"]["time_us"].data
@@ -102,7 +102,7 @@ def scenario_handler(scenario: Scenario, core: npt.NDArray[Any], inputs: StageIn
 
 
 class NotingChanges:
-    """Calls a user's scenario, and notes whether its outputs are others than after the last call, to the bit."""
+    """Calls a user's scenario, and records whether its outputs changed, bit for bit, since the last call."""
 
     def __init__(self, handler: Callable[[], None], core: npt.NDArray[Any]) -> None:
         self._handler = handler
@@ -111,11 +111,11 @@ class NotingChanges:
         self.forget()
 
     def forget(self) -> None:
-        """Take the outputs as they are for those of the last call: a snapshot was restored."""
+        """Use the current outputs as those of the last call, after a snapshot was restored."""
         self._last = self._raw.tobytes()
 
     def __call__(self) -> None:
-        """Call it."""
+        """Call the scenario."""
         self._handler()
         now = self._raw.tobytes()
         if now != self._last:

@@ -1,4 +1,4 @@
-"""A simulation: the records, the arrays and the user's objects, and the loop that is called on them."""
+"""A simulation: its records, buffers and user objects, and the calls of the loop."""
 
 import sys
 import threading
@@ -33,32 +33,33 @@ from px4lockstep.sensors.suite import SensorSuite
 from px4lockstep.timebase import check_us
 
 BOUNDARIES_PER_CALL = 20_000
-"""Tens of milliseconds of work: after each, an interrupt from the keyboard is seen."""
+"""Tens of milliseconds of work, after which a keyboard interrupt is handled."""
 
 
 class Simulation(RunMemory):
     """One run of a plant through the loop.
 
     Args:
-        plant: What is integrated; None runs the stages alone.
-        timeline: The boundaries.
-        integrator: How the plant is integrated.
-        scenario: Its source: a `Scenario`, an object with a method `step` (see `protocols`), or None for off.
-        wind: Likewise, or a `Wind`, which runs compiled.
-        estimator: Likewise, or an `Estimator`, which runs compiled.
-        autopilot: Likewise, or a `NativeAutopilot`, which runs compiled, or the `Session` of one that runs already.
+        plant: The plant model; None runs the stages without a plant.
+        timeline: The event boundaries.
+        integrator: The integrator of the plant.
+        scenario: A `Scenario`, an object with a method `step` (see `protocols`), or None for off.
+        wind: A `Wind`, which runs compiled, an object with a method `step`, or None for off.
+        estimator: An `Estimator`, which runs compiled, an object with a method `step`, or None for off.
+        autopilot: A `NativeAutopilot`, which runs compiled, the `Session` of a running one, an object with a method
+            `step`, or None for off.
         sensors: Sensors, which run compiled and write `bus.sensors`; None for off, unless the autopilot has its own.
         hooks: Telemetry hooks, called in this order.
-        hook_axes: The axes that the hooks run on.
-        gusts: Gusts on top of any wind; their edges must be boundaries.
-        replay: Streams of an earlier run, which take the place of scenario, wind and autopilot.
-        record: Whether to keep the streams for a replay. A command out of range is then an error.
+        hook_axes: The axes on which the hooks run.
+        gusts: Gusts in addition to the wind; their edges must be event boundaries.
+        replay: Streams of an earlier run, which replace scenario, wind and autopilot.
+        record: Whether to record the streams for a replay. A command out of range is then an error.
         validate: `off`, `cheap` or `paranoid`: see `validator`.
-        seed: Of all randomness that is native.
-        builder: Makes the parts and writes the records; left out, all anew.
+        seed: Random seed of all native models.
+        builder: Creates the parts and writes the records; by default everything is built from scratch.
 
     Raises:
-        InputError: If anything does not fit, before the first boundary.
+        InputError: If any argument is invalid, before the first boundary.
     """
 
     def __init__(
@@ -95,22 +96,22 @@ class Simulation(RunMemory):
         self._wall_s = 0.0
         self._slowest = Stretch()
         self.flown_us = 0
-        """How much was flown here: all of it, or what came after the checkpoint that was resumed."""
+        """Simulated time run by this object: all of it, or the time since the resumed checkpoint."""
 
         self._core = zeros(SIM)
         sim = plain(self._core)[0]
         builder = builder or Builder()
         sim["bus"]["estimate"]["q_bn"][0] = 1.0
-        sim["bus"]["estimate"]["is_valid"] = 1.0  # unless an estimator writes otherwise
+        sim["bus"]["estimate"]["is_valid"] = 1.0  # until an estimator writes it
         if plant is not None:
             builder.write(self._core, ("plant", "state"), stages.plant_records, plant)
             sim["modes"]["plant"] = NATIVE
-            # Nobody looks at outputs between two rows of the log if the autopilot is replayed and nothing estimates.
+            # If the autopilot is replayed and there is no estimator, nothing reads outputs between rows of the log.
             is_unwatched = replay is not None and estimator is None
             sim["modes"]["outputs_axes"] = LOG if is_unwatched else LOG | AUTOPILOT
             for name in ("voltage_v", "current_a", "remaining"):
-                sim["bus"]["battery"][name] = np.nan if is_unwatched else 0.0  # not measured is not 0
-            sim["battery_sensors"]["gain"] = 1.0  # a plant without sensors shows its batteries as they are
+                sim["bus"]["battery"][name] = np.nan if is_unwatched else 0.0  # NaN: not measured
+            sim["battery_sensors"]["gain"] = 1.0  # without sensors, batteries are reported without error
             if hasattr(plant, "write_sensors") and timeline.autopilot is not None:
                 plant.write_sensors(sim["battery_sensors"], seed, timeline.autopilot.period_us)
         builder.write(self._core, ("solver",), stages.record_of, self.integrator)
@@ -140,16 +141,16 @@ class Simulation(RunMemory):
         self._n_checkpoints = 0
         self._step_warnings = stages.step_warnings(plant, timeline, self.integrator)
         self.autopilot: Session = stages.open_autopilot(autopilot, self._core, plant, timeline, builder)
-        """The autopilot while it flies."""
+        """The session of the autopilot."""
         self._autopilot_record = self._core[self.autopilot.record] if self.autopilot.record else self._core
 
     # -- running -------------------------------------------------------------------------------------------------
 
     def run(self, until_us: int | None = None) -> "Simulation":
-        """Run to the end, or up to the first boundary at or after `until_us`, whose stages have then not run yet.
+        """Run to the end, or up to the first boundary at or after `until_us`, before the stages of that boundary.
 
         Raises:
-            SimulationError: If the run can't go on; the log up to then is intact. It is raised again if called again.
+            SimulationError: If the run fails; the log up to then is intact. Further calls raise it again.
         """
         until_us = None if until_us is None else check_us("until_us", until_us)
         if self._failed is not None:
@@ -163,7 +164,7 @@ class Simulation(RunMemory):
             k, buffers = self.boundary, self._buffers
             if k + 1 >= len(buffers) and not buffers.is_complete:
                 self._extend()
-            # The last boundary that is known runs only if it is the end: its interval is not known yet.
+            # The last generated boundary runs only if it is the end: otherwise its interval is not known yet.
             stop = min(len(buffers) if buffers.is_complete else len(buffers) - 1, k + BOUNDARIES_PER_CALL)
             if until_us is not None and until_us <= int(buffers.time_us[stop - 1]):
                 stop = self._known_index(until_us)
@@ -173,15 +174,16 @@ class Simulation(RunMemory):
     def request_end(self) -> None:
         """End the run at the next boundary whose stages have not begun, instead of at the end of the timeline.
 
-        It is a boundary of the timeline, and the log is due there: the run is the one whose timeline ends there. A
-        Python stage or hook that calls this ends the run at the boundary after its own. It may also be called between
-        two calls of `run`, and from another thread: then it acts within milliseconds, at a boundary that is recorded,
-        not chosen. A run always has two boundaries at least. Once the run has ended, it does nothing.
+        That is a boundary of the timeline, and the log is due there, so the run is bit-identical to one whose timeline
+        ends there. When a Python stage or hook calls this method, the run ends at the boundary after the current one.
+        It may also be called between two calls of `run`, or from another thread; then it takes effect within
+        milliseconds, at a boundary that cannot be predicted but is recorded. A run has at least two boundaries. After
+        the end of the run, this method does nothing.
         """
         self._is_end_requested = True
 
     def _end_at(self, last: int) -> None:
-        """Let a boundary be the last one, or the one after the first."""
+        """Make a boundary the last one, but not the first boundary: a run has at least two."""
         self._is_end_requested = False
         last = max(last, 1)
         while last >= len(self._buffers) and not self._buffers.is_complete:
@@ -191,29 +193,29 @@ class Simulation(RunMemory):
             self._hand_over()
 
     def set_state(self, x: npt.ArrayLike) -> None:
-        """Put the plant into another state, from which the run goes on at its next boundary.
+        """Set the state of the plant, from which the run continues at its next boundary.
 
-        The state is taken as it is: a quaternion is normalized only by the next step. An adaptive integrator keeps the
-        step that it has come to.
+        The state is used unchanged: only the next step normalizes a quaternion. An adaptive integrator keeps its
+        current step size.
 
         Raises:
-            InputError: If it is not a finite number for each state.
+            InputError: If `x` is not one finite number per state.
             StateError: If the run is recorded: a replay would not set the state.
         """
         if self._core["modes"]["is_recording"][0]:
-            raise StateError("the state of a run that is recorded can't be set: a replay would not do the same")
+            raise StateError("cannot set the state of a recorded run: a replay would not repeat it")
         state = np.array(x, np.float64)
         if state.shape != (self._n_x,):
-            raise InputError(f"a state of shape {state.shape} does not fit: the plant has {self._n_x} states, in a row")
+            raise InputError(f"the state has shape {state.shape}; the plant needs shape ({self._n_x},)")
         wrong = np.flatnonzero(~np.isfinite(state))
         if len(wrong):
             raise InputError(f"state {self.plant.names[wrong[0]]} = {state[wrong[0]]} must be a finite number")
         self._core["state"]["x"][0, : self._n_x] = state
 
     def _advance(self, k_stop: int) -> None:
-        """Run the loop and the Python stages up to a boundary; whatever is raised in between ends the run for good."""
+        """Run the loop and the Python stages up to a boundary; an exception ends the run permanently."""
         if threading.get_ident() != self._thread:
-            raise StateError("a simulation runs in the thread that made it; make one in each thread or process")
+            raise StateError("a simulation must run in the thread that created it; create one per thread or process")
         advance, handlers = self._loop, self._handlers
         start_s, start_us = time.perf_counter(), self.time_us
         ticks_before = int(self._core["cursor"]["autopilot_ticks"][0])
@@ -239,7 +241,7 @@ class Simulation(RunMemory):
             at = f"at t = {int(self._core['bus']['time_us'][0]) / 1e6:.6f} s"
             is_in_loop = stage < 0 or stage == loop.FULL
             if is_in_loop and self._is_resumed and isinstance(error, IndexError | ValueError | ArithmeticError):
-                self._failed = SimulationError(f"the state that was resumed is not that of a flight: {error} {at}")
+                self._failed = SimulationError(f"the resumed state is not that of a valid flight: {error} {at}")
                 raise self._failed from error
             if stage >= 0:
                 error.add_note(f"raised by the {loop.STAGE_NAMES[stage]} {at}")
@@ -255,7 +257,7 @@ class Simulation(RunMemory):
                 self._slowest = Stretch(wall_s, start_us, ticks)
 
     def _note_unraisable(self, unraisable: Any) -> None:
-        """Note of an exception in a user's compiled function, which can't raise: the loop stops at its next check."""
+        """Store an exception from a user's compiled function, which cannot raise; the loop stops at its next check."""
         if self._raised_in_plant is None:
             self._raised_in_plant = unraisable.exc_value
         noted = self._core["validator"][0]
@@ -263,14 +265,14 @@ class Simulation(RunMemory):
         noted["time_us"] = self._core["bus"]["time_us"][0]
 
     def close(self) -> None:
-        """End the autopilot, or let one of the user's close what it has open; the log stays.
+        """Close the autopilot and release its resources; the log stays available.
 
-        A second time does nothing.
+        Further calls do nothing.
         """
         has_ended = self.autopilot.close(self._autopilot_record)
         if has_ended and not self.is_done and self._failed is None:
             name = self.autopilot.capabilities.name
-            self._failed = SimulationError(f"{name} was ended before the run was; the log is intact")
+            self._failed = SimulationError(f"{name} was closed before the end of the run; the log is intact")
 
     def _failure(self) -> SimulationError:
         noted = self._core["validator"][0]
@@ -285,10 +287,10 @@ class Simulation(RunMemory):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a user should know: of the steps, and of an autopilot that has warnings of its own."""
+        """Warnings about the step size and from the autopilot."""
         return (*self._step_warnings, *self.autopilot.warnings)
 
     @property
     def statistics(self) -> Statistics:
-        """What the run has cost so far."""
+        """Counters and wall time of the run up to now."""
         return statistics_of(self._core[0], self._python_calls, self._wall_s, self._slowest)

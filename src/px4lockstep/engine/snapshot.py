@@ -1,4 +1,4 @@
-"""Snapshots: all of a simulation at a boundary. Randomness is addressed, so there is no generator to save."""
+"""Snapshots: a complete simulation at an event boundary. Noise is counter-based, so there is no generator state."""
 
 import copy
 from dataclasses import dataclass
@@ -12,27 +12,27 @@ from px4lockstep.errors import InputError
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All of a simulation at a boundary."""
+    """A complete simulation at an event boundary."""
 
     schema_version: int  # of the bus
-    time_us: npt.NDArray[np.uint64]  # the boundaries of its timeline
+    time_us: npt.NDArray[np.uint64]  # the boundaries of the timeline
     due: npt.NDArray[np.uint16]
-    state: npt.NDArray[Any]  # of its records: see `checkpoints`
-    records: npt.NDArray[Any] | None  # whose configuration is compared on restoring; None from a file: it has the spec
-    arrays: dict[str, npt.NDArray[Any]]  # the log and streams so far
-    objects: dict[str, Any]  # the users'
+    state: npt.NDArray[Any]  # of the records: see `checkpoints`
+    records: npt.NDArray[Any] | None  # restoring compares their configuration; None from a file, which has the spec
+    arrays: dict[str, npt.NDArray[Any]]  # log and streams up to now
+    objects: dict[str, Any]  # state of the users' objects
 
 
 def check_object(name: str, item: Any) -> None:
-    """Refuse an object that brings one of the methods `snapshot` and `restore` without the other."""
+    """Raise `InputError` if an object has only one of the methods `snapshot` and `restore`."""
     if hasattr(item, "snapshot") != hasattr(item, "restore"):
-        raise InputError(f"{name} has one of the methods snapshot() and restore(saved); it needs both or neither")
+        raise InputError(f"{name} has only one of the methods snapshot() and restore(saved); it needs both or neither")
 
 
 def save_objects(objects: dict[str, Any]) -> dict[str, Any]:
-    """Copy the state of users' objects: by their own methods, or their attributes.
+    """Copy the state of users' objects: with their own methods, or by copying their attributes.
 
-    All attributes are copied together, so that what two objects share they share in the copy too.
+    All attributes are copied together, so objects that two sources share are shared in the copy too.
     """
     attributes = {name: _attributes(item) for name, item in objects.items() if not hasattr(item, "snapshot")}
     own = {name: item.snapshot() for name, item in objects.items() if hasattr(item, "snapshot")}
@@ -40,7 +40,7 @@ def save_objects(objects: dict[str, Any]) -> dict[str, Any]:
 
 
 def load_objects(objects: dict[str, Any], saved: dict[str, Any]) -> None:
-    """Put copied states back into users' objects."""
+    """Restore the copied states of users' objects."""
     attributes = copy.deepcopy({name: saved[name] for name, item in objects.items() if not hasattr(item, "restore")})
     for name, item in objects.items():
         if hasattr(item, "restore"):
@@ -53,7 +53,7 @@ def load_objects(objects: dict[str, Any], saved: dict[str, Any]) -> None:
 
 
 def _attributes(item: Any) -> dict[str, Any]:
-    """Return all attributes of an object, those in slots included."""
+    """Return all attributes of an object, including those in slots."""
     slots = [slot for kind in type(item).__mro__ for slot in _slots_of(kind)]
     found = {slot: getattr(item, slot) for slot in slots if hasattr(item, slot)}
     return found | getattr(item, "__dict__", {})

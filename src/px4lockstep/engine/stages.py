@@ -1,4 +1,4 @@
-"""Setting up the stages of a simulation: who runs each, and that it fits the timeline."""
+"""Set up the stages of a simulation: choose how each one runs, and check that it fits the timeline."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -27,12 +27,12 @@ from px4lockstep.scenario.scenario import Scenario
 
 Core = npt.NDArray[Any]
 Handlers = dict[int, Callable[[], None]]
-"""What Python runs when the loop returns, by the stage that it returns."""
+"""The functions that Python runs when the loop returns, by the number of the stage."""
 
 AXES = {"wind": "wind", "estimator": "autopilot", "autopilot": "autopilot"}
-"""The axis that a source is due on; the scenario is due at every boundary."""
+"""The axis on which a source is due; the scenario is due at every boundary."""
 WRITTEN_BY = {"scenario": "scenario", "wind": "wind", "estimator": "estimate", "autopilot": "command"}
-"""The part of the bus that is a source's to write."""
+"""The part of the bus that each source writes."""
 
 STEP_PER_TIME_CONSTANT = 0.2
 
@@ -43,7 +43,7 @@ def plant_records(plant: Core, state: Core, model: PlantModel) -> None:
 
 
 def record_of(record: Core, part: Any, *of: Any) -> None:
-    """Let a part write its record."""
+    """Call a part to write its record."""
     part.write(plain(record)[0], *of)
 
 
@@ -57,21 +57,21 @@ def set_sources(
     seed: int,
     builder: Builder,
 ) -> Handlers:
-    """Set up scenario, wind, estimator and autopilot, which must fit; return what Python is to run of them."""
+    """Set up and check scenario, wind, estimator and autopilot; return the handlers of those that run in Python."""
     handlers: Handlers = {}
     for name, source in sources.items():
         axis = AXES.get(name)
         if source is not None and axis is not None and getattr(timeline, axis) is None:
-            raise InputError(f"{name} is given and would never run: the timeline has no {axis} axis")
+            raise InputError(f"the {name} would never run: the timeline has no {axis} axis")
         if replay is not None and name != "estimator":
             if source is not None:
-                raise InputError(f"{name} is given and would be replayed too; leave one out")
+                raise InputError(f"{name} is given, but the replay provides it too; omit one of them")
             mode = REPLAY
         elif source is None:
             mode = OFF
         elif isinstance(source, Wind) and name == "wind":
             if not isinstance(timeline.wind, Periodic):
-                raise InputError("a Wind needs a periodic wind axis: its steps are equally long")
+                raise InputError("a Wind needs a periodic wind axis, because its steps must have equal length")
             builder.write(core, ("wind",), record_of, source, seed, timeline.wind.period_us)
             mode = NATIVE
         elif isinstance(source, Scenario) and name == "scenario":
@@ -83,7 +83,7 @@ def set_sources(
             builder.write(core, ("estimator",), record_of, source, seed, timeline.autopilot.period_us)
             mode = NATIVE
         elif isinstance(source, NativeAutopilot | Session) and name == "autopilot":
-            mode = NATIVE  # `open_autopilot` starts it when all else is well
+            mode = NATIVE  # `open_autopilot` starts it after all checks
         elif isinstance(source, PythonStage):
             check_object(name, source)
             mode = PYTHON
@@ -106,7 +106,7 @@ def set_sources(
 def open_autopilot(
     autopilot: object, core: Core, plant: PlantModel | None, timeline: Timeline, builder: Builder
 ) -> Session:
-    """Start the autopilot, if it is compiled, and return what the simulation asks of it from then on."""
+    """Start the autopilot if it is native, and return its session."""
     if isinstance(autopilot, Session):
         return autopilot
     session: Session = PythonSession(autopilot)
@@ -121,10 +121,10 @@ def open_autopilot(
 def set_hooks(
     core: Core, timeline: Timeline, hooks: Sequence[TelemetryHook], axes: Sequence[str], inputs: StageInputs
 ) -> Handlers:
-    """Set up the telemetry hooks; refuse some that would never run."""
+    """Set up the telemetry hooks; raise `InputError` if they are invalid or would never run."""
     unknown = [axis for axis in axes if axis not in AXIS_BITS]
     if unknown:
-        raise InputError(f"hook_axes {unknown} are unknown; allowed are {', '.join(AXIS_BITS)}")
+        raise InputError(f"hook_axes contains unknown axes {unknown}; allowed are {', '.join(AXIS_BITS)}")
     for i, hook in enumerate(hooks):
         if not isinstance(hook, TelemetryHook):
             raise InputError(f"hook {hook!r} has no method step(time_us, inputs)")
@@ -132,7 +132,7 @@ def set_hooks(
     if not hooks:
         return {}
     if not any(timeline.most_ticks(axis) for axis in axes):
-        raise InputError(f"hooks would never run: the timeline has none of the axes {list(axes)}")
+        raise InputError(f"the hooks would never run: the timeline has none of the axes {list(axes)}")
     core["modes"]["telemetry"] = PYTHON
     for axis in axes:
         core["modes"]["telemetry_axes"] |= AXIS_BITS[axis]
@@ -148,17 +148,19 @@ def set_hooks(
 
 
 def set_gusts(core: Core, timeline: Timeline, gusts: Sequence[Gust], replay: Streams | None) -> None:
-    """Set up gusts, whose edges must be boundaries, or those of a replay."""
+    """Set up the given gusts, whose edges must be event boundaries, or those of a replay."""
     if replay is not None:
         if gusts:
-            raise InputError("gusts are given and would be replayed too; leave one out")
+            raise InputError("gusts are given, but the replay provides them too; omit one of them")
         core["gusts"] = replay.gusts
         return
     write_gusts(core["gusts"][0], list(gusts))
     for edge_us in gust_edges_us(list(gusts)):
         is_inside = timeline.start_us <= edge_us <= timeline.end_us
         if is_inside and not timeline.is_boundary(edge_us):
-            raise InputError(f"a gust has an edge at {edge_us} us, which is no boundary; add it to the scenario axis")
+            raise InputError(
+                f"a gust has an edge at {edge_us} us, which is not an event boundary; add it to the scenario axis"
+            )
 
 
 def _handler(core: Core, source: PythonStage, inputs: StageInputs, outputs: Any) -> Callable[[], None]:
@@ -172,7 +174,7 @@ def _handler(core: Core, source: PythonStage, inputs: StageInputs, outputs: Any)
 
 
 def step_warnings(plant: PlantModel | None, timeline: Timeline, integrator: Integrator) -> tuple[str, ...]:
-    """Say if a fixed step is long against a time constant of the plant."""
+    """Return a warning if a fixed step is long compared with the shortest time constant of the plant."""
     constants = getattr(plant, "time_constants_s", None)
     if integrator.chooses_steps or constants is None:
         return ()
@@ -182,7 +184,7 @@ def step_warnings(plant: PlantModel | None, timeline: Timeline, integrator: Inte
     if step_us <= allowed_us:
         return ()
     return (
-        f"a step of {step_us} us is longer than {STEP_PER_TIME_CONSTANT} of the shortest time constant, "
-        f"{shortest_s * 1e6:.0f} us of the {name}; use a physics axis of {allowed_us:.0f} us or less, or an "
-        "adaptive integrator",
+        f"the step size of {step_us} us exceeds {STEP_PER_TIME_CONSTANT} times the shortest time constant, "
+        f"{shortest_s * 1e6:.0f} us ({name}); use a physics period of {allowed_us:.0f} us or less, or an adaptive "
+        "integrator",
     )

@@ -1,4 +1,4 @@
-"""What a run has cost: counted by the loop, never part of a result."""
+"""Statistics of a run: counters and wall time, which are not part of its results."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Stretch:
-    """A part of a run that the loop was called for once, a simulated second at most if it is watched."""
+    """A part of a run that one call of the loop covered; with a `watch` function, at most one simulated second."""
 
     wall_s: float = 0.0
     start_us: int = 0  # simulated time
@@ -15,7 +15,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What a run has cost so far: how many of each, how long the loop took, and the stretch that took longest."""
+    """Counters of a run up to now, the wall time of the loop, and the stretch that took longest."""
 
     boundaries: int
     autopilot_ticks: int

@@ -1,7 +1,7 @@
-"""The streams of a run: one table that says what is kept, when a row of it is written, and where a recording has it.
+"""The streams of a run: one table of what is stored, when a row is written, and where it is in a recording.
 
-Buffers, the arrays of the loop, the file of a recording and its checks follow from this table. A stream that only adds
-to a recording is `optional`: a file without it, or with one that this version does not know, can be read.
+Buffers, the arrays of the loop, the recording file and its checks are derived from this table. A stream that is not
+needed for a replay is `optional`: a file without it, or with one unknown to this version, can be read.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from px4lockstep.plant.layout import COMMAND
 from px4lockstep.sensors.suite import SENSOR_OUT
 
 BOUNDARY, CHANGE, KEPT = "boundary", "change", "kept"
-"""When a row is written, besides on an axis: at each boundary, at each change of the scenario, and now and then."""
+"""When a row is written, besides on an axis: at each boundary, at each change of the scenario, at each checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -30,46 +30,46 @@ class StreamKind:
     name: str
     dtype: np.dtype[Any]  # of a row
     per: str  # when a row is written: `BOUNDARY`, an axis, `CHANGE` or `KEPT`
-    path: str  # where a recording has it; empty if none has it
+    path: str  # path in a recording; empty if it is not recorded
     description: str
-    is_per_state: bool = False  # a row has a number for each state of the plant
+    is_per_state: bool = False  # a row has one number per state of the plant
     is_replayed: bool = False  # a replay reads it
-    needs_sensors: bool = False  # only a simulation with sensors keeps it
+    needs_sensors: bool = False  # only a simulation with sensors has it
     optional: bool = False  # a recording may lack it
 
     @property
     def is_recorded(self) -> bool:
-        """Whether only a run that records keeps it."""
+        """Whether only a recorded run has it."""
         return self.is_replayed or self.optional
 
     @property
     def is_in_loop(self) -> bool:
-        """Whether the loop has it."""
+        """Whether the loop uses it."""
         return self.per != KEPT
 
     @property
     def dimensions(self) -> int:
-        """How many dimensions its array has."""
+        """The number of dimensions of its array."""
         return 2 if self.is_per_state else 1
 
     def empty(self, rows: int, n_x: int) -> npt.NDArray[Any]:
-        """Return an array with so many rows, to be written."""
+        """Return an uninitialized array with the given number of rows."""
         return np.empty((rows, n_x) if self.is_per_state else rows, self.dtype)
 
 
 BITS = ", ".join(f"{bit} {name}" for name, bit in AXIS_BITS.items())
 TEXTS = {
-    "time_us": "The boundaries that were flown [us], strictly rising.",
-    "due": f"The axes that are due at each boundary, as bits: {BITS}.",
-    "commands": "Motor and servo commands, a row for each tick of the autopilot.",
-    "winds": "The wind source's velocity [m/s], a row for each tick of the wind.",
-    "scenarios": "The scenario's outputs and faults, a row for each change.",
-    "scenario_at": "The boundary that each row of scenarios holds from, counted from 0; then how many there are.",
-    "fingerprints": "The lowest byte of each state of the plant at each boundary.",
-    "checkpoints": "The state of the whole simulation every few seconds, to branch from.",
-    "log": "Time, bus and held inputs of each row of the log, before the step from there.",
-    "log_state": "The state of the plant of each row of the log.",
-    "log_sensors": "What the sensors reported at each row of the log.",
+    "time_us": "Times of the event boundaries that were flown [us], strictly increasing.",
+    "due": f"Axes that are due at each event boundary, as bits: {BITS}.",
+    "commands": "Motor and servo commands, one row per autopilot tick.",
+    "winds": "Velocity from the wind source [m/s], one row per wind tick.",
+    "scenarios": "Outputs and faults of the scenario, one row per change.",
+    "scenario_at": "Index of the event boundary from which each row of scenarios holds; then the number of boundaries.",
+    "fingerprints": "State fingerprints: the lowest byte of each plant state at each event boundary.",
+    "checkpoints": "State of the whole simulation every few seconds, from which branches start.",
+    "log": "Time, bus and held inputs of each row of the log, before the step that starts there.",
+    "log_state": "Plant state of each row of the log.",
+    "log_sensors": "Sensor outputs of each row of the log.",
 }
 
 
@@ -97,11 +97,11 @@ IN_RECORDING = tuple(stream for stream in STREAMS if stream.path)
 
 @dataclass(frozen=True)
 class Streams:
-    """What a replay needs of a run, in memory.
+    """The recorded streams of a run that a replay needs, in memory.
 
-    The boundaries are those that were flown: up to the end, wherever it was decided, or up to a crash. The scenario is
-    kept where it changes: `scenarios[i]` holds from boundary `scenario_at[i]` to before `scenario_at[i + 1]`; the last
-    of these is one more than the last boundary that the streams cover.
+    The boundaries are those that were flown: up to the end, fixed or requested, or up to a crash. The scenario is
+    stored where it changes: `scenarios[i]` holds from boundary `scenario_at[i]` up to, but not including,
+    `scenario_at[i + 1]`; the last value is the number of boundaries that the streams cover.
     """
 
     time_us: npt.NDArray[np.uint64]
@@ -113,13 +113,13 @@ class Streams:
     scenario_at: npt.NDArray[np.int64]
 
     def check(self) -> None:
-        """Check that all streams have the layout and the length that their timeline asks for."""
+        """Check that all streams have the right layout, and the length that their timeline requires."""
         times_us, due = self.time_us, self.due
         if len(times_us) < 2 or len(due) != len(times_us) or np.any(times_us[1:] <= times_us[:-1]):
-            raise InputError("the times of a timeline must rise strictly, two of them at least, each with its axes")
+            raise InputError("a timeline must have at least two times, strictly increasing, each with its due axes")
         for stream in REPLAYED:
             if getattr(self, stream.name).dtype != stream.dtype:
-                raise InputError(f"stream {stream.name!r} has another layout than this version's")
+                raise InputError(f"the layout of stream {stream.name!r} differs from this version's")
         for name, bit in (("commands", AUTOPILOT), ("winds", WIND)):
             rows, needed = len(getattr(self, name)), int(np.count_nonzero(due & np.uint16(bit)))
             if rows != needed:
@@ -127,8 +127,8 @@ class Streams:
         at = self.scenario_at
         if len(at) != len(self.scenarios) + 1 or at[0] != 0 or np.any(np.diff(at) <= 0):
             raise InputError(
-                f"stream 'scenario_at' must rise from 0, with one value more than the {len(self.scenarios)} rows of "
-                "'scenarios'"
+                f"stream 'scenario_at' must increase from 0 and have one value more than the {len(self.scenarios)} "
+                "rows of 'scenarios'"
             )
         if at[-1] != len(times_us):
             raise InputError(f"stream 'scenarios' covers {at[-1]} boundaries; the timeline has {len(times_us)}")
@@ -136,7 +136,7 @@ class Streams:
             raise InputError(f"stream 'gusts' has {len(self.gusts)} rows; it must be 1")
 
     def check_timeline(self, timeline: Timeline) -> None:
-        """Check that the streams fit together, and are of a run on a timeline, or on the first part of it."""
+        """Check that the streams are consistent, and from a run on this timeline or on its first part."""
         if len(self.time_us) and int(self.time_us[-1]) <= timeline.end_us:
             time_us, due = timeline.window(timeline.start_us, int(self.time_us[-1]) + 1)
             is_same_time = np.array_equal(self.time_us, time_us)
@@ -146,14 +146,14 @@ class Streams:
                 return
         last_us = int(self.time_us[-1]) if len(self.time_us) else 0
         raise InputError(
-            f"the streams are of another timeline: {len(self.time_us)} boundaries to {last_us} us, "
+            f"the streams are from another timeline: {len(self.time_us)} boundaries to {last_us} us, "
             f"not {len(timeline)} to {timeline.end_us} us with the same axes. Replay with the recording's timeline"
         )
 
     def on(self, timeline: Timeline) -> "Streams":
-        """Return the streams on a timeline that has the same axes but for other physics steps.
+        """Return the streams on a timeline with the same axes except for the physics axis.
 
-        A timeline that ends later is taken up to the end of the streams. Axes that tick at other times are an error.
+        A timeline that ends later is cut at the end of the streams. Other axes with different ticks are an error.
         """
         last_us = int(self.time_us[-1])
         time_us, due = (timeline.until(last_us) if last_us < timeline.end_us else timeline).window(
@@ -167,13 +167,12 @@ class Streams:
             )
             if name != "physics" and not np.array_equal(ours, theirs):
                 raise InputError(
-                    f"the {name} axis ticks at other times than when the flight was recorded; only the physics axis "
-                    "may change"
+                    f"the {name} axis ticks at other times than in the recording; only the physics axis may change"
                 )
         changes_us = self.time_us[self.scenario_at[:-1]]
         at = np.searchsorted(time_us, changes_us)
         if not np.array_equal(time_us[at], changes_us):
-            raise InputError("the scenario changed at a physics step that the timeline does not have")
+            raise InputError("the scenario changed at a physics step that is not in the timeline")
         scenario_at = np.append(at, len(time_us)).astype(np.int64)
         return replace(self, time_us=time_us, due=due, scenario_at=scenario_at)
 

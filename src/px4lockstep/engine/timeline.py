@@ -1,15 +1,17 @@
-"""When things happen: axes of integer microseconds, joined into one strictly rising sequence of boundaries.
+"""The timeline: axes in integer microseconds, merged into one strictly increasing sequence of event boundaries.
 
-Each axis is periodic (period and phase) or a list of explicit times. Their union, with the start and the end, is
-`time_us`; `due[k]` says as a bit mask which axes fall on boundary k. The end is a boundary, and the log is due there.
+An event boundary ("boundary" for short) is a time at which a stage, an event or the log may be due; between two of them
+the plant is integrated with constant inputs. Each axis is periodic (period and phase) or a list of explicit times.
+Their union, with the start and the end, is `time_us`; `due[k]` is a bit mask of the axes that are due at boundary k.
+The end is a boundary, and the log is due there.
 
-Which boundaries lie in a span of time follows from that span alone, so a simulation generates them chunk by chunk
-(`window`, `chunk_us`) as the run goes on: the end may be an upper bound that is far away. `time_us` and `due` of the
-timeline itself are generated when they are first asked for.
+The boundaries in a time span depend on that span only, so a simulation generates them in chunks (`window`, `chunk_us`)
+during the run, and the end may be a distant upper bound. `time_us` and `due` of the whole timeline are generated on
+first access.
 
-A physics axis cuts the intervals for a fixed-step integrator. It is not another engine: the loop integrates from
-boundary to boundary, and this axis adds boundaries. The other periods must then be whole multiples of it, so that no
-step is longer than its period, and shorter ones come only from phases, events and the end.
+A physics axis divides the intervals for a fixed-step integrator. The loop still integrates from boundary to boundary;
+this axis only adds boundaries. The other periods must then be whole multiples of the physics period, so no step is
+longer than that period, and only phases, events and the end cause shorter ones.
 """
 
 from collections.abc import Iterable
@@ -27,9 +29,9 @@ AUTOPILOT, WIND, LOG, SCENARIO, PHYSICS = 1, 2, 4, 8, 16
 AXIS_BITS = {"autopilot": AUTOPILOT, "wind": WIND, "log": LOG, "scenario": SCENARIO, "physics": PHYSICS}
 
 MAX_BOUNDARIES = 100_000_000
-"""More than a day at one millisecond. What is beyond is a mistyped period, and would fill the disk."""
+"""More than a day at one millisecond. Anything above is a mistyped period, and would fill the disk."""
 CHUNK_BOUNDARIES = 65_536
-"""About as many boundaries are generated at a time: a minute at one millisecond."""
+"""Approximate number of boundaries generated at a time: a minute at one millisecond."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Periodic:
 
     @classmethod
     def seconds(cls, period_s: Any, name: str = "period_s", phase_s: Any = 0.0) -> "Periodic":
-        """Make an axis from seconds; errors name the field."""
+        """Return an axis from seconds; error messages name the field."""
         return cls(period_to_us(period_s, name), seconds_to_us(phase_s, f"phase of {name}"))
 
 
@@ -53,7 +55,7 @@ class Explicit:
 
     @classmethod
     def seconds(cls, times_s: Iterable[Any], name: str = "times_s") -> "Explicit":
-        """Make an axis from seconds; errors name the field and the index."""
+        """Return an axis from seconds; error messages name the field and the index."""
         return cls(tuple(seconds_to_us(time_s, f"{name}[{i}]") for i, time_s in enumerate(times_s)))
 
 
@@ -62,21 +64,21 @@ Axis = Periodic | Explicit
 
 @dataclass(frozen=True)
 class Timeline:
-    """The boundaries of a run.
+    """The event boundaries of a run.
 
     Args:
         end_us: The last boundary.
         autopilot: When the estimator and the autopilot run. Must be periodic: PX4 needs a constant step.
         wind: When the wind changes.
-        log: When the log samples; the end is sampled in any case.
-        scenario: Times of events. The scenario runs at every boundary; these make sure that there is one.
+        log: When the log is sampled; the end is always sampled.
+        scenario: Times of events, which become boundaries. The scenario itself runs at every boundary.
         physics: Steps of a fixed-step integrator.
         start_us: The first boundary.
 
     Raises:
-        TimeError: If a time is not an integer in range, the end is not after the start, an explicit time lies outside
+        TimeError: If a time is not an integer in range, the end is not after the start, an explicit time is outside
             the run, or a period is not a whole multiple of the physics period.
-        InputError: If there is no axis at all, or there would be more than `MAX_BOUNDARIES`.
+        InputError: If there is no axis, or there would be more than `MAX_BOUNDARIES`.
     """
 
     end_us: int
@@ -88,7 +90,7 @@ class Timeline:
     start_us: int = 0
 
     def __post_init__(self) -> None:
-        """Check everything."""
+        """Check all arguments."""
         start_us = check_us("timeline.start_us", self.start_us)
         end_us = check_us("timeline.end_us", self.end_us)
         if end_us <= start_us:
@@ -103,17 +105,17 @@ class Timeline:
 
     @property
     def axes(self) -> dict[str, Axis]:
-        """The axes that there are, by name."""
+        """The axes of this timeline, by name."""
         return {name: axis for name in AXIS_BITS if (axis := getattr(self, name)) is not None}
 
     def with_events(self, times_us: tuple[int, ...]) -> "Timeline":
-        """Return a timeline that has an explicit scenario axis besides the axes of this one, which has none."""
+        """Return this timeline with an additional, explicit scenario axis."""
         if self.scenario is not None:
-            raise InputError("the timeline has a scenario axis already; start from one without")
+            raise InputError("the timeline already has a scenario axis; use a timeline without one")
         return replace(self, scenario=Explicit(times_us))
 
     def until(self, end_us: int) -> "Timeline":
-        """Return a timeline that ends earlier: the same boundaries up to then, and that one."""
+        """Return a timeline that ends earlier: the same boundaries up to `end_us`, and `end_us` itself."""
         explicit = {name: axis.times_us for name, axis in self.axes.items() if isinstance(axis, Explicit)}
         axes: dict[str, Any] = {
             name: Explicit(tuple(t for t in times if t <= end_us)) for name, times in explicit.items()
@@ -137,7 +139,7 @@ class Timeline:
         return self._whole[1]
 
     def window(self, from_us: int, to_us: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint16]]:
-        """Return times and axes of the boundaries at or after one time and before another, read-only."""
+        """Return times and due axes of the boundaries from `from_us` up to, but not including, `to_us`; read-only."""
         if from_us == self.start_us and to_us > self.end_us:
             return self._whole
         if "_whole" in vars(self):
@@ -157,7 +159,7 @@ class Timeline:
         return time_us, due
 
     def chunk_us(self, boundaries: int) -> int:
-        """Return a span of time that has about so many boundaries, explicit times aside."""
+        """Return a time span with about the given number of boundaries, not counting explicit times."""
         periods = [axis.period_us for axis in self.axes.values() if isinstance(axis, Periodic)]
         per_us = sum(1.0 / period_us for period_us in periods)
         whole_us = self.end_us + 1 - self.start_us
@@ -171,17 +173,17 @@ class Timeline:
         return int(self.time_us.size)
 
     def count(self, axis: str) -> int:
-        """Return how many boundaries an axis is due at."""
+        """Return the number of boundaries at which an axis is due."""
         return int(np.count_nonzero(self.due & np.uint16(AXIS_BITS[axis])))
 
     def most_ticks(self, axis: str) -> int:
-        """Return how many boundaries an axis is due at, at most; the log is due at the end."""
+        """Return an upper bound on the number of boundaries at which an axis is due; the log is due at the end."""
         found = getattr(self, axis)
         return (0 if found is None else self._count_ticks(found)) + (axis == "log")
 
     @cached_property
     def greatest_step_us(self) -> int:
-        """The longest interval between two boundaries, which is the longest step of a fixed-step integrator."""
+        """The longest interval between two boundaries, which is the largest step of a fixed-step integrator."""
         span_us = self.chunk_us(CHUNK_BOUNDARIES)
         last, greatest = self.start_us, 0
         for from_us in range(self.start_us, self.end_us + 1, span_us):
@@ -210,8 +212,8 @@ class Timeline:
         most = max(counts, key=lambda name: counts[name])
         if sum(counts.values()) > MAX_BOUNDARIES:
             raise InputError(
-                f"the timeline would have up to {sum(counts.values()):,} boundaries, {counts[most]:,} of them by "
-                f"timeline.{most}; the limit is {MAX_BOUNDARIES:,}. Use a longer period or an earlier end"
+                f"the timeline would have up to {sum(counts.values()):,} event boundaries, {counts[most]:,} of them "
+                f"from timeline.{most}; the limit is {MAX_BOUNDARIES:,}. Use a longer period or an earlier end"
             )
 
     def _check_physics(self, axes: dict[str, Axis]) -> None:
@@ -232,9 +234,9 @@ class Timeline:
         return max(0, (self.end_us - self.start_us - axis.phase_us) // axis.period_us + 1)
 
     def _joined(self, axes: list[Axis], from_us: int, to_us: int) -> npt.NDArray[np.uint64]:
-        """Return the ticks of all axes in a span, the start and the end, in order and once each.
+        """Return the ticks of all axes in a span, with the start and the end, sorted and without duplicates.
 
-        In place: a long run has millions, and what is made on the way would stay with the process.
+        It works in place: a long run has millions of ticks, and the process would not release temporary arrays.
         """
         ends = [time_us for time_us in (self.start_us, self.end_us) if from_us <= time_us < to_us]
         spans = [self._ticks_in(axis, from_us, to_us) for axis in axes]
@@ -250,14 +252,14 @@ class Timeline:
                 ticks[0] = first_us
                 ticks[1:] = axis.period_us
                 np.cumsum(ticks, out=ticks)
-        time_us.sort(kind="stable")  # which makes use of it that each axis is in order
+        time_us.sort(kind="stable")  # a stable sort exploits that each axis is sorted
         is_new = np.empty(time_us.size, np.bool_)
         is_new[:1] = True
         np.not_equal(time_us[1:], time_us[:-1], out=is_new[1:])
         return time_us[is_new]
 
     def _ticks_in(self, axis: Axis, from_us: int, to_us: int) -> tuple[int, int, Axis]:
-        """Return the first tick of a periodic axis in a span, and how many ticks an axis has there."""
+        """Return the first tick of a periodic axis in a span, the number of ticks of the axis there, and the axis."""
         if isinstance(axis, Explicit):
             return from_us, sum(from_us <= time_us < to_us for time_us in axis.times_us), axis
         first_us = self.start_us + axis.phase_us
@@ -265,7 +267,7 @@ class Timeline:
         return first_us, max(0, -((first_us - to_us) // axis.period_us)), axis
 
     def _mark(self, due: npt.NDArray[np.uint16], time_us: npt.NDArray[np.uint64], axis: Axis, bit: np.uint16) -> None:
-        """Set an axis's bit at the boundaries that it ticks at."""
+        """Set the bit of an axis at the boundaries where it ticks."""
         if not time_us.size:
             return
         if isinstance(axis, Explicit):
@@ -274,6 +276,6 @@ class Timeline:
             return
         first_us, period_us = np.uint64(self.start_us + axis.phase_us), np.uint64(axis.period_us)
         start = int(np.searchsorted(time_us, first_us))
-        for row in range(start, due.size, CHUNK_BOUNDARIES):  # some at a time: see `_joined`
+        for row in range(start, due.size, CHUNK_BOUNDARIES):  # in chunks, to avoid large temporary arrays
             rows = slice(row, row + CHUNK_BOUNDARIES)
             due[rows] |= bit * ((time_us[rows] - first_us) % period_us == 0)

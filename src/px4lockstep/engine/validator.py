@@ -1,12 +1,12 @@
-"""The validator: invariants that hold at every moment of a sound run, checked inside the loop.
+"""The validator: invariants of a valid run, checked inside the loop.
 
-    cheap      after each interval the state is finite and | |q| − 1 | < 1e-10; at autopilot ticks the interval is
-               constant; faults, where they may have changed, name only motors and sensors that exist and are in range
+    cheap      after each interval, the state is finite and | |q| − 1 | < 1e-10; the interval between autopilot ticks is
+               constant; faults, wherever they may have changed, refer to existing motors and sensors and are in range
     paranoid   also, at each boundary: wind, estimate, outputs and commands are finite and in range, and the
-               right-hand side is pure: evaluated twice it gives the same bits and leaves state and inputs as they were
+               right-hand side is pure: two evaluations are bit-identical and change neither state nor inputs
 
-Commands are checked at each autopilot tick whatever the level, since they come from outside: NaN means "not driven"
-and becomes 0; one out of range is clamped and counted, or in a strict run an error.
+Commands come from outside and are checked at each autopilot tick at every level: NaN means "not driven" and becomes 0;
+a command out of range is clamped and counted, or is an error in a strict run.
 """
 
 import math
@@ -26,13 +26,13 @@ CHEAP, PARANOID = LEVELS["cheap"], LEVELS["paranoid"]
 
 MAX_NORM_ERROR = 1e-10
 
-# What was broken. The first two are the integrator's, in its own numbering. Typed: a kernel compiles once per value of
-# a plain integer that it is handed.
+# Failure codes. Codes 1 and 2 are those of the integrator. They are typed because a kernel is compiled again for each
+# value of a plain integer argument.
 SOUND, TOO_MANY_SUBSTEPS, STEP_NOT_FINITE, STATE_NOT_FINITE, QUATERNION_NOT_UNIT = map(np.int64, range(5))
 TIME_NOT_RISING, AUTOPILOT_INTERVAL, MOTOR_COMMAND, SERVO_COMMAND, WIND_NOT_FINITE = map(np.int64, range(5, 10))
 ESTIMATE_NOT_FINITE, OUTPUT_NOT_FINITE, RHS_NOT_PURE, USER_FUNCTION_RAISED, BUS_VOLTAGE = map(np.int64, range(10, 15))
 AUTOPILOT_FAILED = np.int64(15)
-FAULT = np.int64(20)  # and the number of the kind in `faults.KINDS`; the index is the number of motors
+FAULT = np.int64(20)  # plus the number of the kind in `faults.KINDS`; the index is the number of motors
 
 NO_INDEX = np.int64(-1)
 
@@ -46,13 +46,13 @@ VALIDATOR = record(
     ],
     transient="level",
     state="last_time_us last_autopilot_us autopilot_interval_us clamped_commands code time_us index value",
-    limits={"code": 0, "clamped_commands": COUNT},  # a run that failed has no checkpoint
+    limits={"code": 0, "clamped_commands": COUNT},  # a failed run has no checkpoints
 )
 
 
 @kernel
 def report(validator, code, t_us, index, value):
-    """Note what was broken, when, at which index, with which value; return the code."""
+    """Store a failure code, its time, index and value; return the code."""
     validator.code = code
     validator.time_us = t_us
     validator.index = index
@@ -62,7 +62,7 @@ def report(validator, code, t_us, index, value):
 
 @kernel
 def check_time(validator, t_us):
-    """Check that time rises strictly."""
+    """Check that time is strictly increasing."""
     if t_us <= validator.last_time_us:
         return report(validator, TIME_NOT_RISING, t_us, NO_INDEX, float(validator.last_time_us))
     validator.last_time_us = t_us
@@ -74,7 +74,7 @@ def check_state(validator, t_us, state, plant):
     """Check that the state is finite and the quaternion has unit length."""
     x = state.x
     n = min(plant.n_x, MAX_STATES)
-    # Each number times 0 is 0, or NaN for an infinity or a NaN. In two sums: an addition to one waits for the last.
+    # A number times 0 is 0, or NaN if it is not finite. Two sums, so that an addition need not wait for the previous.
     even, odd = 0.0, 0.0
     for i in range(1, n, 2):
         even += x[i - 1] * 0.0
@@ -88,7 +88,7 @@ def check_state(validator, t_us, state, plant):
     i = plant.group_start[ATT]
     if plant.group_stop[ATT] > i:
         squared = x[i] * x[i] + x[i + 1] * x[i + 1] + x[i + 2] * x[i + 2] + x[i + 3] * x[i + 3]
-        # |q|² − 1 is (|q| − 1)(|q| + 1): the root is taken only where it may matter
+        # |q|² − 1 = (|q| − 1)(|q| + 1): the square root is needed only near the limit
         if not abs(squared - 1.0) < MAX_NORM_ERROR:
             norm = math.sqrt(squared)
             if not abs(norm - 1.0) < MAX_NORM_ERROR:
@@ -98,7 +98,7 @@ def check_state(validator, t_us, state, plant):
 
 @kernel
 def check_faults(validator, t_us, faults, plant):
-    """Check that the scenario's faults are such as the plant can have."""
+    """Check that the scenario's faults are valid for the plant."""
     n_motors = plant.traits.n_motors if plant.traits.is_vehicle != 0 else MAX_MOTORS
     kind = wrong_fault(faults, n_motors)
     return SOUND if kind < 0 else report(validator, FAULT + kind, t_us, n_motors, 0.0)
@@ -106,7 +106,7 @@ def check_faults(validator, t_us, faults, plant):
 
 @kernel
 def check_autopilot_interval(validator, t_us):
-    """Check that autopilot ticks are equally far apart."""
+    """Check that the interval between autopilot ticks is constant."""
     last_us = validator.last_autopilot_us
     validator.last_autopilot_us = t_us
     if last_us >= 0:
@@ -120,7 +120,7 @@ def check_autopilot_interval(validator, t_us):
 
 @kernel
 def is_in_range(command):
-    """Return whether all commands lie in their ranges; without a branch, since they nearly always do."""
+    """Return whether all commands are in range; without branches, since they nearly always are."""
     good = 0
     for i in range(MAX_MOTORS):
         good += (command.motors[i] >= 0.0) & (command.motors[i] <= 1.0)
@@ -131,7 +131,7 @@ def is_in_range(command):
 
 @kernel
 def fit_command(validator, value, low, is_strict):
-    """Return a command fit to be held: NaN as 0, one out of range clamped and counted; as it is if strict."""
+    """Return a sanitized command: NaN becomes 0; out of range it is clamped and counted, or unchanged if strict."""
     if math.isnan(value):
         return 0.0
     if low <= value <= 1.0 or is_strict != 0:
@@ -142,7 +142,7 @@ def fit_command(validator, value, low, is_strict):
 
 @kernel
 def sanitize_command(validator, t_us, command, is_strict):
-    """Make a command fit to be held: NaN becomes 0, out of range is clamped and counted, or reported if strict."""
+    """Sanitize a command: NaN becomes 0; values out of range are clamped and counted, or reported if strict."""
     if is_in_range(command):
         return SOUND
     for i in range(MAX_MOTORS):
@@ -167,7 +167,7 @@ def first_not_finite(values):
 
 @kernel
 def check_boundary(validator, t_us, bus, inputs):
-    """Check the values on the bus and those held for the plant."""
+    """Check the values on the bus and the held inputs of the plant."""
     i = first_not_finite(inputs.wind_ned)
     if i >= 0:
         return report(validator, WIND_NOT_FINITE, t_us, i, inputs.wind_ned[i])
@@ -217,7 +217,7 @@ def input_changed(inputs, before):
 
 @kernel
 def check_purity(validator, t_us, sim):
-    """Evaluate the right-hand side twice: equal bits, and state, inputs and parameters as they were."""
+    """Check that two RHS evaluations are bit-identical and change neither state, inputs nor parameters."""
     state, inputs, plant, work = sim.state, sim.inputs, sim.plant, sim.work
     work.inputs = inputs
     for i in range(MAX_PARAMETERS):
@@ -226,7 +226,7 @@ def check_purity(validator, t_us, sim):
         work.k[1] = work.k[0]
         take_slopes(float(t_us) / 1e6, 0.0, state, inputs, plant, sim.solver.tableau, work, FIRST, FIRST + 1)
     for i in range(plant.n_x):
-        # the slope is taken at a copy of the state, `work.trial`
+        # the slope is evaluated at a copy of the state, `work.trial`
         if differs(work.k[0].x[i], work.k[1].x[i]) or differs(work.trial.x[i], state.x[i]):
             return report(validator, RHS_NOT_PURE, t_us, i, work.k[1].x[i] - work.k[0].x[i])
     for i in range(MAX_PARAMETERS):

@@ -480,7 +480,7 @@ def test_a_flight_that_was_closed_does_not_go_on(build, tmp_path):
     simulation.run(100_000)
     simulation.close()
     simulation.close()
-    with pytest.raises(SimulationError, match="stock PX4 was ended before the run was; the log is intact"):
+    with pytest.raises(SimulationError, match="stock PX4 was closed before the end of the run; the log is intact"):
         simulation.run()
 
 

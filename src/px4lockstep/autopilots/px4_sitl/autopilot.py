@@ -140,7 +140,7 @@ class Px4Sitl:
     def step(self, time_us: int, inputs: Any, outputs: Any) -> None:
         """Send the sensors, wait for the motors."""
         if self._is_closed:
-            raise SimulationError("stock PX4 was ended before the run was; the log is intact")
+            raise SimulationError("stock PX4 was closed before the end of the run; the log is intact")
         if self._link is None:
             self._start()
             self._boot(time_us, inputs)
