@@ -1,4 +1,4 @@
-"""Faults of the estimate: bias, drift, dropout, freeze, and their order. They apply to every kind."""
+"""Faults of the estimate: bias, drift, dropout, freeze, and their order, for every kind of estimator."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ PERIOD_S = 0.004
 
 
 def with_and_without(kind, *faults):
-    """Return the estimates without and with faults, of the same motion."""
+    """Return the estimates of the same motion without and with faults."""
     return estimate(kind, STATES), estimate(kind, STATES, scenarios_of(COUNT, *faults))
 
 
@@ -25,14 +25,14 @@ def euler(estimates):
 
 
 def same(a, b):
-    """Return whether two stretches of estimates have the same bits."""
+    """Return whether two ranges of estimates are bit-identical."""
     return a.tobytes() == b.tobytes()
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
 @pytest.mark.parametrize("part", ["pos_ned", "vel_ned", "omega_body"])
-def test_a_bias_is_added_at_once_and_gone_at_once(kind, part):
-    """To the bit on its part and from the tick that sees it, not delayed; the other parts as they were."""
+def test_a_bias_starts_and_ends_immediately(kind, part):
+    """It is added exactly to its part, from the same tick on, without delay; the other parts do not change."""
     bias = (1.5, -2.0, 0.25)
     without, faulty = with_and_without(kind, (20, 40, f"bias.{part}", bias))
     assert same(without[:20], faulty[:20])
@@ -43,8 +43,8 @@ def test_a_bias_is_added_at_once_and_gone_at_once(kind, part):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
-def test_a_bias_of_the_yaw_turns_about_down(kind):
-    """Yaw by the bias, roll and pitch as they were, within 1e-13 rad."""
+def test_a_yaw_bias_is_a_rotation_about_down(kind):
+    """The yaw changes by the bias; roll and pitch do not change, within 1e-13 rad."""
     without, faulty = with_and_without(kind, (20, 40, "bias.yaw", 0.3))
     turned = np.zeros((COUNT, 3))
     turned[20:40, 2] = 0.3
@@ -54,7 +54,7 @@ def test_a_bias_of_the_yaw_turns_about_down(kind):
 
 
 def test_a_drift_is_a_ramp_of_exactly_its_rate():
-    """Rate times the time since the tick that saw it first; 1e-14 relative, the rounding of 50 additions."""
+    """It is the rate times the time since its first tick, within 1e-14, the rounding of 50 additions."""
     rate = (0.5, -1.0, 2.0)
     at_rest = states_of(np.eye(1, 13, 6).repeat(COUNT, axis=0))
     faults = [(10, COUNT, f"drift.{part}", rate) for part in ("pos_ned", "vel_ned", "omega_body")]
@@ -66,8 +66,8 @@ def test_a_drift_is_a_ramp_of_exactly_its_rate():
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
-def test_what_has_drifted_is_gone_when_the_drift_is_cleared(kind):
-    """The bits of a run without, from the tick that sees no drift; a second drift starts from 0."""
+def test_the_accumulated_drift_is_reset_when_the_drift_ends(kind):
+    """After the drift, the estimates are bit-identical to those without it; a second drift starts from 0."""
     without, faulty = with_and_without(
         kind, (10, 20, "drift.pos_ned", (1.0, 0.0, 0.0)), (30, 40, "drift.pos_ned", (1.0, 0.0, 0.0))
     )
@@ -79,8 +79,8 @@ def test_what_has_drifted_is_gone_when_the_drift_is_cleared(kind):
         assert same(without[clear], faulty[clear])
 
 
-def test_what_has_drifted_stays_while_any_drift_is_set():
-    """The rate may change, part by part: the position keeps what it has come to while the yaw still drifts."""
+def test_the_accumulated_drift_stays_while_any_drift_is_active():
+    """Rates may change separately: the position keeps its accumulated error while the yaw still drifts."""
     at_rest = states_of(np.eye(1, 13, 6).repeat(COUNT, axis=0))
     faults = scenarios_of(
         COUNT,
@@ -93,8 +93,8 @@ def test_what_has_drifted_stays_while_any_drift_is_set():
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
-def test_a_dropout_holds_position_and_velocity_and_says_so(kind):
-    """Held to the bit and not valid; attitude and rates go on, and after it all is as if nothing had been."""
+def test_a_dropout_holds_position_and_velocity_and_clears_is_valid(kind):
+    """They are held exactly and not valid; attitude and rates continue, and nothing remains after the dropout."""
     without, faulty = with_and_without(kind, (20, 40, "dropout", 1))
     for name in ("pos_ned", "vel_ned"):
         assert (faulty[name][20:40] == without[name][19]).all()
@@ -105,8 +105,8 @@ def test_a_dropout_holds_position_and_velocity_and_says_so(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
-def test_a_freeze_holds_the_estimate_and_then_it_jumps_to_the_present(kind):
-    """All of it to the bit, and still called valid; noise, bias and delay have gone on beneath."""
+def test_a_freeze_holds_the_estimate_until_it_ends(kind):
+    """Everything is held exactly and stays valid; noise, bias and delay continue internally."""
     without, faulty = with_and_without(kind, (20, 40, "freeze", 1))
     assert same(faulty[20:40], without[19:20].repeat(20))
     assert same(without[:20], faulty[:20])
@@ -114,23 +114,23 @@ def test_a_freeze_holds_the_estimate_and_then_it_jumps_to_the_present(kind):
 
 
 @pytest.mark.parametrize("mask", [1, 2, 4, 8, 16, 1 << 6])
-def test_other_sensor_faults_do_not_touch_the_estimate(mask):
-    """They are for sensor models."""
+def test_other_sensor_faults_do_not_change_the_estimate(mask):
+    """They apply to sensor models only."""
     scenarios = scenarios_of(COUNT)
     scenarios["faults"]["sensor_fault_mask"] = mask
     assert same(estimate(EVERY_ERROR, STATES, scenarios), estimate(EVERY_ERROR, STATES))
 
 
-def test_a_freeze_is_seen_among_other_sensor_faults():
-    """It is a bit of the mask."""
+def test_a_freeze_works_together_with_other_sensor_faults():
+    """The freeze is one bit of the mask."""
     scenarios = scenarios_of(COUNT)
     scenarios["faults"]["sensor_fault_mask"][20:] = 1 | 32 | 64
     faulty = estimate(EVERY_ERROR, STATES, scenarios)
     assert same(faulty[20:], faulty[19:20].repeat(40))
 
 
-def test_a_dropout_within_a_freeze_shows_when_the_freeze_ends():
-    """Freeze comes last: validity is held as well. Then position and velocity stay at the last ones told."""
+def test_a_dropout_during_a_freeze_takes_effect_after_the_freeze():
+    """The freeze is applied last and holds the validity too; then position and velocity keep their last values."""
     without, faulty = with_and_without(Estimator(), (20, 30, "freeze", 1), (25, 40, "dropout", 1))
     assert same(faulty[20:30], without[19:20].repeat(10))
     assert (faulty["is_valid"][30:40] == 0.0).all()
@@ -139,15 +139,15 @@ def test_a_dropout_within_a_freeze_shows_when_the_freeze_ends():
     assert same(without[40:], faulty[40:])
 
 
-def test_a_freeze_within_a_dropout_stays_not_valid():
-    """It holds the last estimate, which was not."""
+def test_a_freeze_during_a_dropout_stays_invalid():
+    """It holds the last estimate, which was not valid."""
     without, faulty = with_and_without(Estimator(), (20, 30, "dropout", 1), (25, 40, "freeze", 1))
     assert (faulty["is_valid"][20:40] == 0.0).all()
     assert same(without[40:], faulty[40:])
 
 
-def test_a_drift_goes_on_beneath_a_dropout_and_a_freeze():
-    """After them the error is what it would have been: the bits of a run with the drift alone."""
+def test_a_drift_continues_during_a_dropout_and_a_freeze():
+    """After them, the estimates are bit-identical to those with the drift alone."""
     drift = (10, COUNT, "drift.pos_ned", (1.0, 2.0, 3.0))
     _, alone = with_and_without(EVERY_ERROR, drift)
     _, both = with_and_without(EVERY_ERROR, drift, (20, 30, "dropout", 1), (35, 45, "freeze", 1))
@@ -155,15 +155,15 @@ def test_a_drift_goes_on_beneath_a_dropout_and_a_freeze():
     assert same(alone[45:], both[45:])
 
 
-def test_a_dropout_holds_what_a_bias_made_of_the_position():
-    """Bias comes first: the position held is the one told, whatever the bias does later."""
+def test_a_dropout_holds_the_biased_position():
+    """The bias is applied first: the held position includes it, even if the bias changes later."""
     without, faulty = with_and_without(Estimator(), (10, 25, "bias.pos_ned", (1.0, 0.0, 0.0)), (20, 40, "dropout", 1))
     assert (faulty["pos_ned"][20:40] == without["pos_ned"][19] + (1.0, 0.0, 0.0)).all()
 
 
 @pytest.mark.parametrize("fault", ["dropout", "freeze"])
 def test_a_fault_from_the_first_tick_holds_the_first_estimate(fault):
-    """There is nothing before it to hold."""
+    """There is no earlier estimate to hold."""
     without, faulty = with_and_without(EVERY_ERROR, (0, 10, fault, 1))
     for name in ("pos_ned", "vel_ned"):
         assert (faulty[name][:10] == without[name][0]).all()

@@ -1,4 +1,4 @@
-"""The estimator: truth to the bit, noise and bias by their formulas and statistics, delay, what is refused.
+"""The estimator: exact true state, formulas and statistics of noise and bias, delay, invalid arguments.
 
 Statistical bounds are stated in standard errors: the variance of n independent normal deviates has the relative
 standard error sqrt(2 / n).
@@ -28,12 +28,12 @@ NO_DELAY = {"delay_s": 0.0}
 
 
 def quiet(**given):
-    """Return a noisy, delayed estimator with no noise but what is given."""
+    """Return a delayed estimator with only the given noise."""
     return Estimator("noisy_delayed", **(QUIET | given))
 
 
 def as_states(estimates):
-    """Return estimates as rows of 13 numbers, as the state has them."""
+    """Return estimates as rows of 13 numbers, in the order of the state."""
     return np.hstack([estimates[name] for name in ("pos_ned", "vel_ned", "q_bn", "omega_body")])
 
 
@@ -42,8 +42,8 @@ def yaw_of(estimates):
     return np.array([to_euler(tuple(q))[2] for q in estimates["q_bn"].tolist()])
 
 
-def test_truth_is_the_state_to_the_bit():
-    """The sign of a zero included; noise, bias and delay beside it have no effect; it is valid."""
+def test_the_estimate_without_errors_is_the_exact_state():
+    """Including the sign of zeros. Options for noise, bias and delay have no effect, and the estimate is valid."""
     states = tumbling(50)
     estimates = estimate(Estimator("none", pos_sigma_m=9.0, delay_s=0.012345), states)
     assert as_states(estimates).tobytes() == states["x"][:, :13].tobytes()
@@ -51,8 +51,8 @@ def test_truth_is_the_state_to_the_bit():
 
 
 @pytest.mark.parametrize("ticks", [0, 1, 2, 17, 64])
-def test_a_ramp_comes_out_delayed_by_exactly_the_delay(ticks):
-    """Sample k is the state of tick k − N, to the bit; until there is one that old, the current one."""
+def test_a_ramp_is_delayed_by_exactly_the_delay(ticks):
+    """Sample k is exactly the state of tick k − N; before there is one, it is the current state."""
     x = np.zeros((200, 13))
     x[:, :6] = np.arange(1, 201)[:, None] * np.array([0.1, -0.2, 0.3, 1.0, 2.0, -3.0])
     x[:, 6] = np.cos(np.arange(200) * 0.01)
@@ -64,15 +64,15 @@ def test_a_ramp_comes_out_delayed_by_exactly_the_delay(ticks):
 
 
 def test_noise_is_delayed_with_the_state():
-    """An estimator with delay gives what the one without gave so many ticks before, to the bit."""
+    """An estimator with delay repeats exactly the earlier estimates of one without delay."""
     states = tumbling(100)
     now, late = estimate(Estimator("noisy_delayed", delay_s=0), states), estimate(Estimator("noisy_delayed"), states)
     assert late[:2].tobytes() == now[:2].tobytes()
     assert late[2:].tobytes() == now[:-2].tobytes()
 
 
-def test_each_tick_is_the_formula_with_the_noise_of_that_tick():
-    """z = b + σ ξ, b ← φ b + σ_b sqrt(1 − φ²) ξ_b from 0, stepped before its first sample; 1e-14 is some roundings."""
+def test_each_tick_follows_the_formula():
+    """z = b + σ ξ, b ← φ b + σ_b sqrt(1 − φ²) ξ_b from 0, stepped before the first sample, within 1e-14."""
     chosen = Estimator(
         "noisy_delayed",
         pos_sigma_m=0.3,
@@ -100,8 +100,8 @@ def test_each_tick_is_the_formula_with_the_noise_of_that_tick():
             assert estimates[name][tick] == pytest.approx(value, rel=1e-14, abs=1e-15)
 
 
-def test_white_noise_has_the_variance_that_is_asked_for():
-    """Within 5 %, 11 standard errors of sqrt(2 / 100,000) = 0.45 %; its mean within 5 of σ / sqrt(n)."""
+def test_white_noise_has_the_requested_variance():
+    """Within 5 %, 11 standard errors of sqrt(2 / 100,000) = 0.45 %; the mean within 5 standard errors σ / sqrt(n)."""
     sigmas = {"pos_sigma_m": 0.3, "vel_sigma_mps": 0.5, "yaw_sigma_rad": 0.02, "rate_sigma_rad_s": 0.7}
     estimates = estimate(quiet(**sigmas, **NO_DELAY), AT_REST, count=SAMPLES)
     series = [*estimates["pos_ned"].T, *estimates["vel_ned"].T, yaw_of(estimates), *estimates["omega_body"].T]
@@ -111,7 +111,7 @@ def test_white_noise_has_the_variance_that_is_asked_for():
 
 
 def test_the_ten_noises_are_independent_of_each_other_and_of_the_past():
-    """Correlations within 5 standard errors of 1 / sqrt(100,000) = 0.0032, between all, and of each with the last."""
+    """Correlations, also with the previous tick, are within 5 standard errors of 1 / sqrt(100,000) = 0.0032."""
     estimates = estimate(Estimator("noisy_delayed", rate_bias_sigma_rad_s=0.0), AT_REST, count=SAMPLES)
     series = np.vstack([estimates["pos_ned"].T, estimates["vel_ned"].T, yaw_of(estimates), estimates["omega_body"].T])
     correlations = np.corrcoef(np.vstack([series[:, 1:], series[:, :-1]])) - np.eye(20)
@@ -119,8 +119,8 @@ def test_the_ten_noises_are_independent_of_each_other_and_of_the_past():
 
 
 @pytest.mark.parametrize("period_us", [2_000, 8_000])
-def test_a_bias_has_the_variance_that_is_asked_for_at_every_period(period_us):
-    """Within 5 %. τ = 1 ms, so that samples decorrelate: at 2 ms φ² = 0.02, and the standard error is below 0.5 %."""
+def test_a_bias_has_the_requested_variance_at_every_period(period_us):
+    """Within 5 %. With τ = 1 ms, samples are uncorrelated: at 2 ms φ² = 0.02, and the standard error is below 0.5 %."""
     sigmas = {"pos_bias_sigma_m": 0.3, "vel_bias_sigma_mps": 0.5, "yaw_bias_sigma_rad": 0.02}
     chosen = quiet(**sigmas, rate_bias_sigma_rad_s=0.7, bias_tau_s=0.001, **NO_DELAY)
     estimates = estimate(chosen, AT_REST, count=SAMPLES, period_us=period_us)
@@ -129,7 +129,7 @@ def test_a_bias_has_the_variance_that_is_asked_for_at_every_period(period_us):
         assert np.mean(values * values) == pytest.approx(sigma * sigma, rel=0.05)
 
 
-def test_a_bias_forgets_exponentially():
+def test_the_correlation_of_a_bias_decays_exponentially():
     """φ = exp(−dt / τ) from one tick to the next, within 0.02: 6 standard errors of sqrt((1 − φ²) / n) = 0.0025."""
     chosen = quiet(rate_bias_sigma_rad_s=0.7, bias_tau_s=0.01, **NO_DELAY)
     rates = estimate(chosen, AT_REST, count=SAMPLES)["omega_body"]
@@ -139,7 +139,7 @@ def test_a_bias_forgets_exponentially():
 
 
 def test_yaw_noise_is_a_rotation_about_down():
-    """Roll and pitch as they are, within 1e-14 rad; what is turned is the yaw, by the noise; the norm stays."""
+    """Roll and pitch do not change, within 1e-13 rad; the yaw changes by the noise; the norm stays 1."""
     states = tumbling(200)
     yaw_sigma_rad = 0.2
     estimates = estimate(quiet(yaw_sigma_rad=yaw_sigma_rad, **NO_DELAY), states)
@@ -154,8 +154,8 @@ def test_yaw_noise_is_a_rotation_about_down():
     assert (estimates["pos_ned"] == states["x"][:, :3]).all()
 
 
-def test_the_seed_chooses_the_noise():
-    """The same one twice, another one for another seed."""
+def test_the_seed_determines_the_noise():
+    """The same seed gives the same noise, another seed gives other noise."""
     states = tumbling(10)
     first, again, other = (estimate(EVERY_ERROR, states, seed=seed) for seed in (1, 1, 2))
     assert first.tobytes() == again.tobytes()
@@ -175,8 +175,8 @@ def test_the_seed_chooses_the_noise():
     ],
     ids=str,
 )
-def test_one_standard_deviation_changes_no_other_noise(changed, parts):
-    """Each noise has its own address: the other parts of the estimate are the same to the bit."""
+def test_a_standard_deviation_does_not_change_other_noise(changed, parts):
+    """Each noise has its own counter: the other parts of the estimate are bit-identical."""
     sigmas = {name: getattr(EVERY_ERROR, name) for name in (*QUIET, "bias_tau_s")}
     states = tumbling(30)
     before = estimate(EVERY_ERROR, states)
@@ -242,12 +242,12 @@ def test_the_defaults_are_those_of_the_iris():
         ({"delay_s": -0.004}, "delay_s = -0.004 is negative; times and periods are 0 or more"),
         (
             {"kind": "noisy_delayed", "pos_sigma_m": [1, 1, 2]},
-            "pos_sigma_m = [1.0, 1.0, 2.0] differs between axes; the estimator has one value for all three",
+            "pos_sigma_m = [1.0, 1.0, 2.0] differs between axes; the estimator supports only one value for all three",
         ),
     ],
 )
 def test_a_wrong_estimator_is_refused(given, message):
-    """The message names field, value and what is allowed."""
+    """The message has the field, the value and the allowed values."""
     with pytest.raises(InputError) as caught:
         Estimator(**given)
     assert str(caught.value) == f"estimator.{message}"
@@ -262,7 +262,7 @@ def test_a_wrong_estimator_is_refused(given, message):
     ],
 )
 def test_a_delay_that_is_not_whole_ticks_or_too_long_is_refused(delay_s, message):
-    """When it is written, which is when the period is known; the message names the nearest that is allowed."""
+    """The error comes when the record is written, since it depends on the period; it suggests valid delays."""
     with pytest.raises(InputError) as caught:
         write_estimator(Estimator("noisy_delayed", delay_s=delay_s))
     assert str(caught.value) == f"estimator.delay_s = {delay_s} {message}"
@@ -270,10 +270,10 @@ def test_a_delay_that_is_not_whole_ticks_or_too_long_is_refused(delay_s, message
 
 @pytest.mark.parametrize(
     ("seed", "period_us", "message"),
-    [(-1, 4_000, "seed = -1 can't be used"), (1, 0, "autopilot period = 0 is out of range; allowed are 1 to")],
+    [(-1, 4_000, "seed = -1 is invalid"), (1, 0, "autopilot period = 0 is out of range; allowed are 1 to")],
 )
 def test_a_wrong_seed_or_period_is_refused(seed, period_us, message):
-    """When the estimator is written."""
+    """The error comes when the record is written."""
     with pytest.raises(InputError) as caught:
         write_estimator(Estimator(), seed, period_us)
     assert str(caught.value).startswith(message)

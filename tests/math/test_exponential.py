@@ -1,4 +1,4 @@
-"""Special values and exact properties of exp, log and pow; their accuracy is in tests/against."""
+"""Special values and exact properties of exp, log and pow; tests/against checks their accuracy."""
 
 import math
 
@@ -42,7 +42,7 @@ def same_bits(a, b):
     ],
 )
 def test_exp_of_special_values(x, expected):
-    """Infinities, NaN, and the arguments on either side of overflow and underflow."""
+    """Infinities, NaN, and arguments just below and above overflow and underflow."""
     assert same_bits(exponential.exp(x), expected)
 
 
@@ -62,7 +62,7 @@ def test_exp_of_special_values(x, expected):
     ],
 )
 def test_log_of_special_values(x, expected):
-    """log(0) = -inf, NaN below, +0 at 1, and the ends of the range."""
+    """log(0) = -inf, NaN for negative numbers, +0 at 1, and the ends of the range."""
     assert same_bits(exponential.log(x), expected)
 
 
@@ -118,7 +118,7 @@ def test_pow_of_special_values(x, y, expected):
 @repeatable
 @given(positive)
 def test_the_first_power_is_the_number_itself(x):
-    """Exact, since the logarithm's error is far below the half ulp that would change a bit."""
+    """It is exact, since the error of the logarithm is far below half an ulp."""
     assert exponential.pow(x, 1.0) == x
 
 
@@ -132,12 +132,12 @@ def test_the_second_power_is_the_square(x):
 @repeatable
 @given(st.floats(min_value=-700.0, max_value=700.0))
 def test_log_inverts_exp(x):
-    """An error of 1 ulp of exp(x) is 2**-52 in x; 1 ulp of x is added for log."""
+    """An error of 1 ulp of exp(x) is 2**-52 in x; log adds 1 ulp of x."""
     assert abs(exponential.log(exponential.exp(x)) - x) <= 2.0**-52 + math.ulp(x)
 
 
 @repeatable
 @given(positive)
 def test_log_does_not_decrease(x):
-    """From one double to the next, log never falls."""
+    """From one double to the next, log never decreases."""
     assert exponential.log(math.nextafter(x, 0.0)) <= exponential.log(x)

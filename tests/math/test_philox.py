@@ -1,4 +1,4 @@
-"""The random numbers: known answers, addressing, and statistics with bounds of five standard errors."""
+"""The random numbers: known answers, counters, and statistics with bounds of five standard errors."""
 
 import math
 
@@ -36,7 +36,7 @@ def normals(name, lane=0, draw=0, seed=1, count=COUNT):
 
 
 def reference_block(counter, key):
-    """Philox 4x32-10 in Python integers, written from the paper's formula."""
+    """Compute Philox 4x32-10 with Python integers, following the formula in the paper."""
     c, k = list(counter), list(key)
     for _ in range(10):
         product_0, product_1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
@@ -63,13 +63,13 @@ def reference_block(counter, key):
     ],
 )
 def test_philox_gives_the_published_answers(counter, key, expected):
-    """The vectors for philox4x32-10 in `kat_vectors` of Random123, its authors' implementation."""
+    """These are the vectors for philox4x32-10 in `kat_vectors` of Random123, the authors' implementation."""
     words = philox.philox4x32(*[np.uint64(word) for word in (*counter, *key)])
     assert tuple(int(word) for word in words) == expected
 
 
 @pytest.mark.parametrize("tick", [0, 1, 0xFFFFFFFF, 0x100000000, 0x123456789ABCDEF, (1 << 63) - 1])
-def test_block_puts_key_tick_lane_and_draw_in_their_places(tick):
+def test_block_builds_the_counter_from_tick_lane_and_draw(tick):
     """Key low and high, counter = tick low, tick high, lane, draw."""
     key = 0xFEDCBA9876543210
     words = philox.block(np.uint64(key), tick, 5, 0xFFFFFFFF)
@@ -106,28 +106,28 @@ def test_stream_keys_never_change(seed, name, expected):
 
 @pytest.mark.parametrize("seed", [-1, 1 << 64, 1.0, "1", None, True])
 def test_a_seed_out_of_range_is_refused_by_name(seed):
-    """The message has the value and what is allowed."""
+    """The message has the value and the allowed range."""
     with pytest.raises(InputError, match=r"seed = .* from 0 to 2\*\*64 - 1") as caught:
         philox.stream_key(seed, "wind")
     assert repr(seed) in str(caught.value)
 
 
-def test_a_stream_that_is_added_leaves_the_others_unchanged():
-    """Byte for byte, in whatever order the streams are drawn."""
+def test_adding_a_stream_does_not_change_the_others():
+    """They are bit-identical, independent of the order in which the streams are drawn."""
     before = {name: normals(name, count=100).tobytes() for name in ("wind", "imu", "gps")}
     after = {name: normals(name, count=100).tobytes() for name in ("gps", "barometer", "imu", "wind")}
     assert {name: after[name] for name in before} == before
     assert len(set(after.values())) == 4
 
 
-def test_a_draw_depends_on_nothing_but_its_address():
-    """The last tick alone is the last tick of a whole sequence."""
+def test_a_draw_depends_only_on_its_counter():
+    """Drawing only the last tick gives the last tick of the whole sequence."""
     key = philox.stream_key(1, "wind")
     assert philox.normal4(key, 99, 2, 7) == tuple(normals("wind", lane=2, draw=7, count=100)[99])
 
 
 def test_normals_are_the_quantiles_of_the_uniforms():
-    """Word by word, at the same address, to the bit."""
+    """They are bit-identical, word by word, for the same counter."""
     key = philox.stream_key(1, "wind")
     for tick in range(100):
         uniforms = philox.uniform4(key, tick, 2, 7)
@@ -135,14 +135,14 @@ def test_normals_are_the_quantiles_of_the_uniforms():
 
 
 def test_three_normals_are_the_first_of_four():
-    """At the same address, to the bit."""
+    """They are bit-identical for the same counter."""
     key = philox.stream_key(1, "wind")
     for tick in range(100):
         assert philox.normal3(key, tick, 2, 7) == philox.normal4(key, tick, 2, 7)[:3]
 
 
 def test_uniforms_have_the_moments_of_the_uniform_distribution():
-    """Mean 1/2 and variance 1/12 within five standard errors; and 256 bins filled evenly, chi-squared likewise."""
+    """Mean 1/2, variance 1/12, and chi-squared of 256 bins are within five standard errors."""
     out = np.empty((COUNT, 6))
     fill_uniforms(philox.stream_key(1, "uniform"), 0, 0, out)
     assert out.min() > 0.0
@@ -156,7 +156,7 @@ def test_uniforms_have_the_moments_of_the_uniform_distribution():
 
 
 def test_normals_have_the_moments_of_the_normal_distribution():
-    """Mean 0, variance 1, skewness 0 and kurtosis 3, each within five standard errors."""
+    """Mean 0, variance 1, skewness 0 and kurtosis 3 are within five standard errors."""
     sample = normals("wind").ravel()
     n = sample.size
     assert abs(sample.mean()) < 5.0 / math.sqrt(n)
@@ -185,11 +185,11 @@ def test_streams_seeds_lanes_draws_ticks_and_words_are_independent():
 
 
 EDGES = [((8 + segment << octave) + 7) // 16 for octave in range(32) for segment in range(8)]
-"""The first words of the segments below p = 1/2, in each of which p = (word + 1/2) / 2**32 has its own polynomial."""
+"""The first words of the segments below p = 1/2; each segment has its own polynomial in p = (word + 1/2) / 2**32."""
 
 
 def test_normals_of_all_words_are_odd_about_one_half():
-    """To the bit: a word and its complement, p and 1 - p, give opposite deviates; and the median is 0."""
+    """A word and its complement, p and 1 - p, give exactly opposite deviates, and the median is 0."""
     words = [*EDGES, *range(0, 1 << 31, 7_919_191), (1 << 31) - 1]
     for word in words:
         x = philox.normal_of_word(np.uint64(word))
@@ -201,7 +201,7 @@ def test_normals_of_all_words_are_odd_about_one_half():
 
 
 def test_normals_rise_with_the_word():
-    """Also from one segment to the next: words are at least 5.8e-10 apart, polynomials meet within 2e-13."""
+    """Also between segments: deviates of successive words differ by 5.8e-10 or more, polynomials agree within 2e-13."""
     for edge in EDGES:
         words = range(max(edge - 20, 0), min(edge + 20, 1 << 31))
         deviates = [philox.normal_of_word(np.uint64(word)) for word in words]
@@ -218,8 +218,8 @@ def test_normals_end_with_the_last_words():
 
 
 @pytest.mark.parametrize("p", [0.0, -0.25, 1.0, 1.25, 2.0**-54, 1e-300, math.inf, -math.inf, math.nan])
-def test_the_quantile_of_what_no_uniform_can_be_is_nan(p):
-    """Below 2**-53 and above 1 - 2**-53, the ends of the 52-bit uniforms, there are no polynomials."""
+def test_the_quantile_outside_the_range_of_uniforms_is_nan(p):
+    """Below 2**-53 and above 1 - 2**-53, the range of the 52-bit uniforms, there are no polynomials."""
     assert math.isnan(philox.normal_quantile(p))
     assert math.isfinite(philox.normal_quantile(2.0**-53))
     assert philox.normal_quantile(1.0 - 2.0**-53) == -philox.normal_quantile(2.0**-53)

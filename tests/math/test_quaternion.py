@@ -1,4 +1,4 @@
-"""The attitude algebra: conventions by hand, then properties of arbitrary attitudes."""
+"""The attitude algebra: conventions in simple cases, then properties of arbitrary attitudes."""
 
 import math
 
@@ -14,7 +14,7 @@ HALF = math.sqrt(0.5)
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
 NORTH, EAST, DOWN = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
-# Rounding only: unit numbers and some ten operations of 2**-53 each. The same holds wherever it is used.
+# Rounding only: unit numbers and about ten operations of 2**-53 each, wherever it is used.
 ROUNDING = 4e-15
 
 repeatable = settings(deadline=None, derandomize=True, max_examples=200)  # the first call compiles
@@ -45,7 +45,7 @@ def distance(a, b):
     ],
 )
 def test_product_is_hamiltons(p, q, expected):
-    """The rules ij = k, jk = i, ki = j, ii = -1, and a product worked out by hand."""
+    """The rules ij = k, jk = i, ki = j, ii = -1, and one more product."""
     assert quaternion.multiply(p, q) == expected
 
 
@@ -67,14 +67,14 @@ def test_euler_angles_turn_the_body_the_aerospace_way(euler, forward, right, dow
 
 
 def test_yaw_is_positive_from_north_to_east():
-    """A quarter turn about the down axis, by quaternion, and its opposite."""
+    """A quarter turn about the down axis in either direction."""
     assert quaternion.yaw((HALF, 0.0, 0.0, HALF)) == pytest.approx(PI / 2, abs=ROUNDING)
     assert quaternion.yaw((HALF, 0.0, 0.0, -HALF)) == pytest.approx(-PI / 2, abs=ROUNDING)
     assert quaternion.yaw((0.0, 0.0, 0.0, 1.0)) == pytest.approx(PI, abs=ROUNDING)
 
 
 def test_the_zero_quaternion_normalizes_to_the_identity():
-    """Instead of a division by zero."""
+    """This avoids a division by zero."""
     assert quaternion.normalize((0.0, 0.0, 0.0, 0.0)) == IDENTITY
     assert quaternion.normalize((0.0, 0.0, -3.0, 4.0)) == (0.0, 0.0, -0.6, 0.8)
 
@@ -82,7 +82,7 @@ def test_the_zero_quaternion_normalizes_to_the_identity():
 @repeatable
 @given(attitude)
 def test_rotation_matrices_are_orthonormal(q_bn):
-    """||R R^T - I|| < 1e-12 and |det R - 1| < 1e-12, the project's bound; rounding alone is a hundred times less."""
+    """||R R^T - I|| < 1e-12 and |det R - 1| < 1e-12; rounding alone is a hundred times less."""
     matrix = np.array(quaternion.to_dcm(q_bn)).reshape(3, 3)
     assert np.linalg.norm(matrix @ matrix.T - np.eye(3)) < 1e-12
     assert abs(np.linalg.det(matrix) - 1.0) < 1e-12
@@ -90,7 +90,7 @@ def test_rotation_matrices_are_orthonormal(q_bn):
 
 @repeatable
 @given(attitude, vector)
-def test_matrix_and_quaternion_rotate_alike(q_bn, v_body):
+def test_matrix_and_quaternion_give_the_same_rotation(q_bn, v_body):
     """R v = q v conj(q), by the matrix, by the formula for vectors, and by two products."""
     v_ned = quaternion.rotate(q_bn, v_body)
     by_matrix = np.array(quaternion.to_dcm(q_bn)).reshape(3, 3) @ np.array(v_body)
@@ -102,7 +102,7 @@ def test_matrix_and_quaternion_rotate_alike(q_bn, v_body):
 @repeatable
 @given(attitude, vector)
 def test_inverse_rotation_undoes_rotation(q_bn, v_body):
-    """And lengths are kept."""
+    """Lengths do not change."""
     v_ned = quaternion.rotate(q_bn, v_body)
     assert abs(norm(v_ned) - norm(v_body)) <= ROUNDING * norm(v_body)
     assert distance(quaternion.rotate_inverse(q_bn, v_ned), v_body) <= ROUNDING * norm(v_body)
@@ -119,15 +119,15 @@ def test_a_product_rotates_by_its_right_factor_first(p, q, v):
 
 @repeatable
 @given(attitude)
-def test_matrix_gives_the_quaternion_back(q_bn):
-    """With w >= 0; through whichever of the four components is largest."""
+def test_the_matrix_converts_back_to_the_quaternion(q_bn):
+    """It has w >= 0 and is computed from the largest of the four components."""
     back = quaternion.from_dcm(quaternion.to_dcm(q_bn))
     assert back[0] >= 0.0
     assert quaternion.angle_between(back, q_bn) < ROUNDING
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, 3])
-def test_matrix_gives_each_half_turn_back(axis):
+def test_half_turns_convert_to_a_matrix_and_back(axis):
     """The four cases of Shepperd's method, each at its centre."""
     q_bn = tuple(1.0 if i == axis else 0.0 for i in range(4))
     assert quaternion.from_dcm(quaternion.to_dcm(q_bn)) == q_bn
@@ -135,7 +135,7 @@ def test_matrix_gives_each_half_turn_back(axis):
 
 @repeatable
 @given(angle, st.floats(min_value=-1.5, max_value=1.5), angle)
-def test_euler_angles_come_back(roll, pitch, yaw):
+def test_euler_angles_convert_to_an_attitude_and_back(roll, pitch, yaw):
     """Away from gimbal lock; roll and yaw lose digits as 1 / cos(pitch), which is 14 at 1.5."""
     back = quaternion.to_euler(quaternion.from_euler(roll, pitch, yaw))
     assert abs(back[1] - pitch) < ROUNDING
@@ -147,7 +147,7 @@ def test_euler_angles_come_back(roll, pitch, yaw):
 
 @repeatable
 @given(attitude)
-def test_euler_angles_give_the_attitude_back(q_bn):
+def test_an_attitude_converts_to_euler_angles_and_back(q_bn):
     """For every attitude and either sign of its quaternion, with all angles in their ranges."""
     roll, pitch, yaw = quaternion.to_euler(q_bn)
     assert quaternion.angle_between(quaternion.from_euler(roll, pitch, yaw), q_bn) < 2.0 * ROUNDING
@@ -171,14 +171,14 @@ def test_gimbal_lock_loses_neither_pitch_nor_attitude(sign, offset, roll, yaw):
 @repeatable
 @given(attitude)
 def test_yaw_has_the_bits_of_the_third_euler_angle(q_bn):
-    """One formula for both."""
+    """Both use the same formula."""
     assert quaternion.yaw(q_bn) == quaternion.to_euler(q_bn)[2]
 
 
 @repeatable
 @given(attitude)
-def test_opposite_quaternions_are_one_attitude(q_bn):
-    """For matrix, angles and rotation vector (which at a half turn may be either of two)."""
+def test_opposite_quaternions_are_the_same_attitude(q_bn):
+    """For matrix, angles and rotation vector (which may have either sign at a half turn)."""
     opposite = tuple(-c for c in q_bn)
     assert quaternion.to_dcm(opposite) == quaternion.to_dcm(q_bn)
     assert quaternion.angle_between(q_bn, opposite) == 0.0
@@ -215,7 +215,7 @@ def test_angle_between_is_that_of_the_rotation_between(q_bn, exponent):
 
 
 def test_tiny_angles_between_keep_all_digits():
-    """A rotation of 1e-20 rad is not lost in the rounding of a product."""
+    """A rotation of 1e-20 rad is not lost to rounding."""
     p = (0.5, 0.5, 0.5, 0.5)
     q = (1.0, 5e-21, 0.0, 0.0)
     assert quaternion.angle_between(IDENTITY, q) == pytest.approx(1e-20, rel=1e-15)
@@ -224,8 +224,8 @@ def test_tiny_angles_between_keep_all_digits():
 
 @repeatable
 @given(attitude, vector)
-def test_derivative_is_the_slope_of_the_turning_attitude(q_bn, omega_body):
-    """Central difference over h = 1e-6 s: its error is below |omega|**3 h**2 / 24 and 2**-52 / h of rounding."""
+def test_derivative_is_the_slope_of_the_rotating_attitude(q_bn, omega_body):
+    """Central difference over h = 1e-6 s, with an error below |omega|**3 h**2 / 24 and 2**-52 / h of rounding."""
     h = 1e-6
     ahead, behind = (
         quaternion.multiply(q_bn, quaternion.exponential(tuple(sign * h * c for c in omega_body))) for sign in (1, -1)

@@ -1,4 +1,4 @@
-"""Special values and symmetries of the trigonometric functions; their accuracy is in tests/against."""
+"""Special values and symmetries of the trigonometric functions; tests/against checks their accuracy."""
 
 import math
 
@@ -76,7 +76,7 @@ def test_odd_functions_return_tiny_arguments_as_they_are(function, x):
 
 @pytest.mark.parametrize("x", [1.0000000000000002, -1.0000000000000002, 2.0, INF, -INF, NAN])
 def test_arc_sine_and_cosine_outside_their_range_are_nan(x):
-    """One ulp above 1 is outside already."""
+    """One ulp above 1 is already outside."""
     assert math.isnan(trigonometry.asin(x))
     assert math.isnan(trigonometry.acos(x))
 
@@ -89,7 +89,7 @@ def test_arc_functions_at_the_ends_of_their_range():
 
 
 def test_cosine_of_the_double_nearest_to_a_multiple_of_half_pi():
-    """The hardest argument of all (Muller, Elementary Functions, ch. 11): all bits of its cosine are right."""
+    """The hardest argument of all (Muller, Elementary Functions, ch. 11): all bits of its cosine are correct."""
     assert trigonometry.cos(6381956970095103.0 * 2.0**797) == -4.6871659242546277e-19
     assert trigonometry.sin(6381956970095103.0 * 2.0**797) == 1.0
 
@@ -97,7 +97,7 @@ def test_cosine_of_the_double_nearest_to_a_multiple_of_half_pi():
 @repeatable
 @given(finite)
 def test_sine_is_odd_and_cosine_even(x):
-    """To the bit, since the sign is put aside first."""
+    """They are bit-identical, since the sign is handled separately."""
     assert same_bits(trigonometry.sin(-x), -trigonometry.sin(x))
     assert same_bits(trigonometry.cos(-x), trigonometry.cos(x))
 
@@ -105,7 +105,7 @@ def test_sine_is_odd_and_cosine_even(x):
 @repeatable
 @given(finite)
 def test_sincos_has_the_bits_of_sin_and_cos(x):
-    """One function or two: the same polynomials."""
+    """They use the same polynomials."""
     sine, cosine = trigonometry.sincos(x)
     assert same_bits(sine, trigonometry.sin(x))
     assert same_bits(cosine, trigonometry.cos(x))
@@ -132,5 +132,5 @@ def test_atan2_inverts_sincos_at_any_scale(angle, exponent):
 @repeatable
 @given(st.floats(min_value=-1.0, max_value=1.0))
 def test_arc_sine_and_arc_cosine_add_up_to_half_pi(x):
-    """Errors of 1 ulp in two angles below pi: 2**-51 each at most."""
+    """Errors of 1 ulp in two angles below pi are at most 2**-51 each."""
     assert abs(trigonometry.asin(x) + trigonometry.acos(x) - PI / 2) < 2.0**-50

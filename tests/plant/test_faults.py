@@ -1,4 +1,4 @@
-"""Kinds of faults: described once; a kind that is added later changes no flight without it."""
+"""Fault kinds are described in one place, and a new kind does not change flights without it."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ SET = {MOTOR_MASK: 1, SENSOR_MASK: 1, FLAG: 1, FRACTIONS: 0.5}
 
 
 def write(faults, fault, value):
-    """Write a value of one kind, for the last motor if there is one for each."""
+    """Write a value of one kind, for the last motor if the kind has one value per motor."""
     if fault.form == FRACTIONS:
         faults[fault.name][0, N_MOTORS - 1] = value
     else:
@@ -40,7 +40,7 @@ def write(faults, fault, value):
 
 @pytest.mark.parametrize("fault", KINDS, ids=lambda fault: fault.name)
 def test_every_kind_is_checked_compared_and_logged(fault):
-    """The kernels name the fields: a kind that one of them forgets is found here."""
+    """The kernels name the fields, so this test detects a kind that is missing in one of them."""
     faults, none = np.zeros(1, FAULTS), np.zeros(1, FAULTS)
     write(faults, fault, SET[fault.form])
     assert interpreted(wrong_fault)(view(faults, writable=True), N_MOTORS) == -1
@@ -51,8 +51,8 @@ def test_every_kind_is_checked_compared_and_logged(fault):
     assert [column.source for column in COLUMNS if column.name == fault.name] == [f"inputs.faults.{fault.name}"]
 
 
-def test_the_first_kinds_are_the_digests_of_old():
-    """Their names and order are those of version 0.1, which every golden digest has."""
+def test_the_first_kinds_never_change():
+    """Their names and order are those of version 0.1 and part of every golden digest."""
     assert FAULTS.names[:7] == FIRST
     assert tuple(NUMBERS) == tuple(fault.name for fault in KINDS)
 
@@ -90,8 +90,8 @@ def digest(dtype, **values):
     return flight_digest(rows, np.linspace(0.0, 1.0, 2_400).reshape(1_200, 2))
 
 
-def test_a_later_kind_is_in_the_digest_only_of_flights_in_which_it_happens():
-    """Whatever kinds are added after it."""
+def test_a_later_kind_is_in_the_digest_only_where_it_occurs():
+    """This does not depend on kinds that are added after it."""
     assert digest(NEW) == digest(NEWER) == digest(OLD)
     used = digest(NEW, made_up=0.5)
     assert used != digest(OLD)
@@ -101,7 +101,7 @@ def test_a_later_kind_is_in_the_digest_only_of_flights_in_which_it_happens():
 
 
 def test_a_recording_without_a_later_kind_is_read_with_zeros():
-    """Other differences of the layout are left for the check to report."""
+    """Other differences of the layout are reported by the layout check."""
     later = ("made_up", "another")
     for dtype in (OLD, NEW):
         read = with_later_faults(rows_of(dtype), NEWER, later)
@@ -115,8 +115,8 @@ def test_a_recording_without_a_later_kind_is_read_with_zeros():
         assert layout_difference(NEWER, kept.dtype, "log/rows") is not None
 
 
-def test_a_fraction_with_a_name_of_its_own_makes_events(monkeypatch):
-    """A kind without a mask begins when its fraction leaves 0 and ends when it is 0 again."""
+def test_a_fraction_with_labels_creates_events(monkeypatch):
+    """A kind without a mask begins when its fraction becomes nonzero and ends when it returns to 0."""
     from px4lockstep.log import events
     from px4lockstep.plant.faults import Fault
 

@@ -1,4 +1,4 @@
-"""A user's plant by function address: the same loop, the same bits, all four functions."""
+"""A user's plant by function address: the same loop, bit-identical results, all four functions."""
 
 import ctypes
 import shutil
@@ -18,7 +18,7 @@ TIMELINE = Timeline(1_000_000, autopilot=Periodic(100_000), log=Periodic(100_000
 
 
 def oscillator_rhs(t_s, state, inputs, params, dstate):
-    """The shipped oscillator, written again."""
+    """Repeat the equations of the built-in oscillator."""
     omega = params.values[0]
     forcing = params.values[1] * inputs.command.motors[0] + params.values[2] * inputs.wind_ned[0]
     dstate.x[0] = state.x[1]
@@ -35,8 +35,8 @@ class Push:
 
 
 @pytest.mark.parametrize("kind", ["Euler", "RK4", "RK23", "RK45"])
-def test_a_users_plant_flies_the_same_bits_without_recompiling_the_loop(kind):
-    """Equal digests to the shipped plant of the same equations; the loop has one compiled form before and after."""
+def test_a_user_plant_is_bit_identical_without_recompiling_the_loop(kind):
+    """The digest is that of the built-in plant with the same equations, and the loop is not compiled again."""
     shipped = Simulation(
         Oscillator(2.0, 1.0, 0.5, motor_gain=0.3), TIMELINE, integrator=Integrator(kind), autopilot=Push()
     ).run()
@@ -49,7 +49,7 @@ def test_a_users_plant_flies_the_same_bits_without_recompiling_the_loop(kind):
 
 
 def energy_outputs(t_s, state, inputs, params, outputs):
-    """Energy, time, and the command held so far."""
+    """Write the energy, the time, and the held command."""
     omega = params.values[0]
     outputs.values[0] = 0.5 * (state.x[1] * state.x[1] + omega * omega * state.x[0] * state.x[0])
     outputs.values[1] = t_s
@@ -57,7 +57,7 @@ def energy_outputs(t_s, state, inputs, params, outputs):
 
 
 def floor_project(state, params):
-    """The position has a floor at 0."""
+    """Limit the position to 0 or more."""
     if state.x[0] < 0.0:
         state.x[0] = 0.0
         return 1
@@ -65,13 +65,13 @@ def floor_project(state, params):
 
 
 def kick_tick(t_us, state, inputs, params):
-    """The velocity jumps at the third autopilot tick."""
+    """Let the velocity jump at the third autopilot tick."""
     if t_us == 200_000:
         state.x[1] -= 10.0
 
 
 def test_outputs_projection_and_autopilot_tick_are_called():
-    """Outputs before the autopilot, a jump at its tick and before the log, a floor after each step, counted."""
+    """Outputs come before the autopilot, the jump before the log; projections after each step are counted."""
     plant = user_oscillator(outputs=energy_outputs, project=floor_project, autopilot_tick=kick_tick)
     sim = Simulation(plant, TIMELINE, autopilot=Push()).run()
     values = sim.log["bus"]["outputs"]["values"]
@@ -84,8 +84,8 @@ def test_outputs_projection_and_autopilot_tick_are_called():
 
 
 @pytest.mark.process
-def test_a_plant_in_c_flies_the_same_bits(tmp_path):
-    """By the signature in `user`; with the JIT off it would go through ctypes."""
+def test_a_plant_in_c_is_bit_identical(tmp_path):
+    """It has the signature in `user`; with the JIT off it would be called through ctypes."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler on this machine: a plant in C is not tested")
@@ -115,19 +115,19 @@ def test_a_plant_in_c_flies_the_same_bits(tmp_path):
         ({"position": 1}, [0.0], r"unknown state groups \['position'\]; allowed are pos, vel"),
         ({"pos": 3}, [0.0], r"initial state has shape \(1,\); its groups add up to 3"),
         ({"pos": 1}, [float("nan")], "not finite"),
-        ({"att": 3}, [0.0] * 3, "it is a quaternion, 4, or absent"),
+        ({"att": 3}, [0.0] * 3, r"it must have 4 \(a quaternion\) or none"),
         ({"att": 4}, [1.0, 0.1, 0.0, 0.0], "initial quaternion has norm 1.00498"),
         ({"pos": 81}, [0.0] * 81, "81 states; allowed are 1 to 79"),
         ({}, [], "0 states"),
     ],
 )
 def test_bad_plants_are_refused(groups, initial, message):
-    """Before the first boundary, with what is allowed."""
+    """They are rejected before the first boundary, with the allowed values."""
     with pytest.raises(InputError, match=message):
         Simulation(UserPlant(groups, initial, oscillator_rhs), TIMELINE)
 
 
 def test_too_many_parameters_are_refused():
-    """64 is the limit."""
-    with pytest.raises(InputError, match="65 plant parameters; at most 64"):
+    """The limit is 64."""
+    with pytest.raises(InputError, match="the plant has 65 parameters; at most 64"):
         Simulation(UserPlant({"pos": 1, "vel": 1}, [0, 0], oscillator_rhs, parameters=[0.0] * 65), TIMELINE)

@@ -1,1 +1,1 @@
-"""What the autopilot is told of the vehicle: the truth, or the truth with noise, bias and delay."""
+"""The state estimate for the autopilot: the true state, or the true state with noise, bias and delay."""

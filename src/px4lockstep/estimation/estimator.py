@@ -1,23 +1,24 @@
-"""The estimator: what the autopilot is told of position, velocity, attitude and rates, on the autopilot axis.
+"""The estimator: position, velocity, attitude and rates for the autopilot, on the autopilot axis.
 
-    none            the state, to the bit
+    none            the true state
 
     noisy_delayed   z = x + b + σ ξ                       position, velocity (NED) and body rates, each axis
                     q = q_down(b + σ ξ) ⊗ q_bn            yaw: a rotation about down; roll and pitch stay true
                     b ← φ b + σ_b sqrt(1 − φ²) ξ_b        first-order Gauss-Markov bias of each, φ = exp(−dt / τ)
 
-then delayed by a whole number of autopilot ticks; until there is a sample that old, the current one. ξ are standard
-normal, pure functions of (seed, "estimator", tick, lane), ξ_b of (seed, "estimator_bias", tick, lane). Biases start at
-0 and are stepped before their first sample, exactly: their variance tends to σ_b² for every period.
+The result is delayed by a whole number of autopilot ticks; until there is a sample that old, the current one is used.
+ξ are standard normal, pure functions of (seed, "estimator", tick, lane), ξ_b of (seed, "estimator_bias", tick, lane).
+Biases start at 0 and are stepped before their first sample. The discretization is exact: their variance tends to σ_b²
+for every period.
 
-Faults come after that, for either kind, in this order:
+Then faults are applied, for either kind, in this order:
 
-    bias            an error that is added at once
-    drift           an error that grows, Σ drift dt from the tick that first sees it, and is gone once drift is all 0
-    dropout         position and velocity hold their last values and is_valid is 0; attitude and rates go on
-    freeze          nothing is written, and all within runs on
+    bias            a constant error
+    drift           a growing error, Σ drift dt from its first tick on, which returns to 0 once all drifts are 0
+    dropout         position and velocity hold their last values and is_valid is 0; attitude and rates continue
+    freeze          the estimate is not written, but noise, bias, delay and drift continue internally
 
-It is a model of an estimator's errors, not an estimator: no sensors, no filter, no correlation with the motion.
+This is a model of an estimator's errors, not an estimator: no sensors, no filter, no correlation with the motion.
 
 Reference:
     P. S. Maybeck, Stochastic Models, Estimation, and Control, vol. 1, Academic Press (1979), section 4.11: the
@@ -42,17 +43,17 @@ from px4lockstep.timebase import check_us, ticks_of
 TRUTH, NOISY_DELAYED = range(2)
 KINDS = {"none": TRUTH, "noisy_delayed": NOISY_DELAYED}
 
-# Lanes of both streams. Typed: a kernel compiles once per value of a plain integer that it is handed.
+# Lanes of both streams. Typed, because a kernel is compiled again for each value of a plain integer argument.
 POS_AND_YAW, VEL, RATE = np.int64(0), np.int64(1), np.int64(2)
 ONE_DRAW = np.int64(0)
 
 MAX_DELAY_TICKS = 64
 
 SAMPLE = record([("x", "f8", RIGID_BODY_STATES)])
-"""The rigid body's part of the plant state."""
+"""The rigid-body part of the plant state."""
 
 ERROR = record([("pos_ned", "f8", 3), ("vel_ned", "f8", 3), ("yaw", "f8"), ("omega_body", "f8", 3)])
-"""An error of the estimate, as the bus has it in its faults; the yaw is a rotation about down."""
+"""An error of the estimate, as in the faults on the bus; the yaw error is a rotation about the down axis."""
 
 STATES = "tick bias drifted is_drifting error sample ring"
 
@@ -66,12 +67,12 @@ ESTIMATOR = record(
         ("bias_decay", "f8"),  # phi
         # sigma_b sqrt(1 - phi**2)
         ("pos_bias_gain_m vel_bias_gain_m_s yaw_bias_gain_rad rate_bias_gain_rad_s", "f8"),
-        # what changes as a run goes on
+        # state
         ("tick", "i8"),
         ("bias", ERROR),  # Gauss-Markov
-        ("drifted", ERROR),  # what the drift has come to
+        ("drifted", ERROR),  # accumulated drift
         ("is_drifting", "i8"),
-        ("error", ERROR),  # of this tick, bias and noise
+        ("error", ERROR),  # of this tick: bias and noise
         ("sample", SAMPLE),  # of this tick
         ("ring", SAMPLE, MAX_DELAY_TICKS + 1),
     ],
@@ -82,12 +83,12 @@ ESTIMATOR = record(
 SIGMAS = ("pos_sigma_m", "vel_sigma_mps", "yaw_sigma_rad", "rate_sigma_rad_s")
 """Keys of white noise."""
 BIASES = ("pos_bias_sigma_m", "vel_bias_sigma_mps", "yaw_bias_sigma_rad", "rate_bias_sigma_rad_s")
-"""Keys of biases. The record has their gains, and m_s for mps."""
+"""Keys of biases. The record has their gains, with m_s instead of mps in the names."""
 
 
 @kernel
 def step_bias(estimator):
-    """Advance the Gauss-Markov biases by one period; one without a standard deviation stays at 0."""
+    """Advance the Gauss-Markov biases by one period; a bias with zero standard deviation stays at 0."""
     bias = estimator.bias
     decay = estimator.bias_decay
     key, tick = estimator.bias_key, estimator.tick
@@ -127,7 +128,7 @@ def draw_error(estimator):
 
 @kernel
 def add_error(error, sample):
-    """Add an error to a sample: yaw as a rotation about down, q ← (cos ½ψ, 0, 0, sin ½ψ) ⊗ q, the rest as it is."""
+    """Add an error to a sample; yaw is a rotation about the down axis, q ← (cos ½ψ, 0, 0, sin ½ψ) ⊗ q."""
     x = sample.x
     for i in range(3):
         x[i] += error.pos_ned[i]
@@ -144,14 +145,14 @@ def add_error(error, sample):
 
 @kernel
 def sample_state(state, sample):
-    """Copy the rigid body's part of a state, number by number: a block copy of what was just written would wait."""
+    """Copy the rigid-body part of a state, number by number: a block copy would stall on recent writes."""
     for i in range(RIGID_BODY_STATES):
         sample.x[i] = state.x[i]
 
 
 @kernel
 def sample_noisy_delayed(estimator, state):
-    """Put this tick's noisy sample into the ring, and take the one from `delay_ticks` ago, if there is one, out."""
+    """Store this tick's noisy sample in the ring, and read the one from `delay_ticks` ago, if it exists."""
     step_bias(estimator)
     draw_error(estimator)
     tick = estimator.tick
@@ -164,7 +165,7 @@ def sample_noisy_delayed(estimator, state):
 
 @kernel
 def is_any(error):
-    """Return whether an error is not 0 in any of its parts."""
+    """Return whether any part of an error is not 0."""
     for i in range(3):
         if error.pos_ned[i] != 0.0 or error.vel_ned[i] != 0.0 or error.omega_body[i] != 0.0:
             return True
@@ -173,7 +174,7 @@ def is_any(error):
 
 @kernel
 def step_drift(drifted, drift, duration_s):
-    """Let an error grow by its rate over a time."""
+    """Add drift times duration to an accumulated error."""
     for i in range(3):
         drifted.pos_ned[i] += drift.pos_ned[i] * duration_s
         drifted.vel_ned[i] += drift.vel_ned[i] * duration_s
@@ -193,7 +194,7 @@ def clear_error(error):
 
 @kernel
 def add_fault_errors(estimator, faults):
-    """Add the faults' bias to this tick's sample and what their drift has come to, and let that grow."""
+    """Add the faults' bias and accumulated drift to this tick's sample, and update the drift."""
     if is_any(faults.bias):
         add_error(faults.bias, estimator.sample)
     if is_any(faults.drift):
@@ -207,7 +208,7 @@ def add_fault_errors(estimator, faults):
 
 @kernel
 def publish(sample, has_position, estimate):
-    """Write a sample as the estimate, position and velocity only if it has them: else they hold."""
+    """Write a sample to the estimate; position and velocity only if `has_position`, otherwise they hold."""
     x = sample.x
     for i in range(4):
         estimate.q_bn[i] = x[ATT_START + i]
@@ -223,7 +224,7 @@ def publish(sample, has_position, estimate):
 def step_estimator(estimator, state, scenario, estimate):
     """Run one autopilot tick: sample the state, add errors, delay, apply faults, write the estimate.
 
-    The state begins with a rigid body's. `scenario` and `estimate` are on the bus; what a fault holds is not written.
+    The state starts with that of a rigid body. `scenario` and `estimate` are on the bus; held values are not written.
     """
     sample = estimator.sample
     if estimator.kind == NOISY_DELAYED:
@@ -231,7 +232,7 @@ def step_estimator(estimator, state, scenario, estimate):
     else:
         sample_state(state, sample)
     add_fault_errors(estimator, scenario.estimate_faults)
-    # At the first tick there is nothing to hold yet.
+    # At the first tick there is no earlier value to hold.
     is_first = estimator.tick == 0
     if is_first or scenario.faults.sensor_fault_mask & layout.SENSOR_FAULT_EST_FREEZE == 0:
         is_dropped = scenario.estimate_faults.dropout != 0
@@ -241,49 +242,49 @@ def step_estimator(estimator, state, scenario, estimate):
 
 
 class Estimator(Part, where="estimator", stage="estimator"):
-    """What the autopilot is told of the state."""
+    """The estimate that the autopilot gets."""
 
-    kind: Literal["none", "noisy_delayed"] = entry("none", "The truth (`none`), or noise, bias and delay.")
+    kind: Literal["none", "noisy_delayed"] = entry("none", "The true state (`none`), or noise, bias and delay.")
     pos_sigma_m: EachAxis = entry(
         (0.02, 0.02, 0.02), "White noise of the position, one number or one per axis.", "m", ge=0.0
     )
     vel_sigma_mps: EachAxis = entry(
         (0.05, 0.05, 0.05), "White noise of the velocity, one number or one per axis.", "m/s", ge=0.0
     )
-    yaw_sigma_rad: float = entry(0.01, "White noise of the yaw, a rotation about down.", "rad", ge=0.0)
+    yaw_sigma_rad: float = entry(0.01, "White noise of the yaw, a rotation about the down axis.", "rad", ge=0.0)
     rate_sigma_rad_s: EachAxis = entry(
         (0.005, 0.005, 0.005), "White noise of the body rates, one number or one per axis.", "rad/s", ge=0.0
     )
     bias_tau_s: float = entry(50.0, "Correlation time of the biases.", "s", gt=0.0)
     pos_bias_sigma_m: EachAxis = entry(
         (0.0, 0.0, 0.0),
-        "Gauss-Markov bias of the position once it has built up, one number or one per axis.",
+        "Standard deviation of the position's Gauss-Markov bias in steady state, one number or one per axis.",
         "m",
         ge=0.0,
     )
     vel_bias_sigma_mps: EachAxis = entry(
-        (0.0, 0.0, 0.0), "Bias of the velocity, one number or one per axis.", "m/s", ge=0.0
+        (0.0, 0.0, 0.0), "Standard deviation of the velocity bias, one number or one per axis.", "m/s", ge=0.0
     )
-    yaw_bias_sigma_rad: float = entry(0.0, "Bias of the yaw.", "rad", ge=0.0)
+    yaw_bias_sigma_rad: float = entry(0.0, "Standard deviation of the yaw bias.", "rad", ge=0.0)
     rate_bias_sigma_rad_s: EachAxis = entry(
-        (0.001, 0.001, 0.001), "Bias of the body rates, one number or one per axis.", "rad/s", ge=0.0
+        (0.001, 0.001, 0.001), "Standard deviation of the body-rate bias, one number or one per axis.", "rad/s", ge=0.0
     )
-    delay_s: Seconds = entry(0.008, f"Delay, in whole ticks of the autopilot, {MAX_DELAY_TICKS} at most.", "s")
-    dt_est_s: Period | None = entry(None, "Must be the period of the autopilot, which it is if left out.", "s")
+    delay_s: Seconds = entry(0.008, f"Delay, a whole number of autopilot ticks, at most {MAX_DELAY_TICKS}.", "s")
+    dt_est_s: Period | None = entry(None, "Must equal the period of the autopilot, which is the default.", "s")
 
     def check(self) -> Found:
-        """One value for all three axes, which is all that the model has."""
+        """Check that the three axes have the same value, since the model has only one."""
         for name in (*SIGMAS, *BIASES) if self.kind != "none" else ():
             value = getattr(self, name)
             if isinstance(value, tuple) and len(set(value)) > 1:
-                yield misfit(name, value, "differs between axes; the estimator has one value for all three")
+                yield misfit(name, value, "differs between axes; the estimator supports only one value for all three")
 
     def delay_ticks(self, period_us: int) -> int:
-        """Return the delay in ticks of the autopilot, or raise `TimeError` if they are not whole, or too many."""
+        """Return the delay in autopilot ticks; raise `TimeError` if it is not a whole number or too long."""
         return 0 if self.kind == "none" else ticks_of(self.delay_s, "estimator.delay_s", period_us, MAX_DELAY_TICKS)
 
     def write(self, rec: Any, seed: int, period_us: int) -> None:
-        """Write the estimator into an `ESTIMATOR` record, before its first tick; the period is the autopilot's."""
+        """Write the initial `ESTIMATOR` record; the period is that of the autopilot."""
         period_s = check_us("autopilot period", period_us, minimum=1) / 1e6
         rec["bias_decay"], root = gauss_markov(period_us, self.bias_tau_s)
         rec["kind"], rec["period_s"], rec["delay_ticks"] = KINDS[self.kind], period_s, self.delay_ticks(period_us)
@@ -297,11 +298,11 @@ class Estimator(Part, where="estimator", stage="estimator"):
 
 
 def check_rigid_body(plant: Any) -> None:
-    """Raise `InputError` unless the state in a `PLANT` record begins with a rigid body's."""
+    """Raise `InputError` unless the state of a `PLANT` record starts with that of a rigid body."""
     sizes = (plant["group_stop"] - plant["group_start"]).tolist()
     if sizes[:4] != [3, 3, 4, 3]:
         has = ", ".join(f"{size} {name}" for name, size in zip(layout.GROUPS, sizes, strict=True) if size) or "none"
         raise InputError(
             "an Estimator needs a plant with position, velocity, attitude and rates (3 pos, 3 vel, 4 att, 3 omega "
-            f"states); this one has {has}; use an aircraft, or a Python object as the estimator"
+            f"states); this one has {has}. Use an aircraft, or a Python object as the estimator"
         )

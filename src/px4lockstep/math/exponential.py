@@ -1,18 +1,18 @@
-"""Exponential, logarithm and power from + - * / and integer operations: equal bits everywhere.
+"""Exponential, logarithm and power from + - * / and integer operations, with bit-identical results everywhere.
 
 Logarithm, with an error of about 2**-65 relative, as a sum of two doubles:
 
     x = 2**k z,  z in [0.6875, 1.375),  r = z c - 1,  c = a table's reciprocal of z in ten bits,  |r| < 2**-7
     ln x = k ln 2 - ln c + r - r**2 / 2 + (r**3 / 3 - r**4 / 4 + ... + r**9 / 9)
 
-r is an exact sum of two doubles and the terms up to r**2 / 2 are carried in two; the rest needs one only.
+r is an exact sum of two doubles; the terms up to r**2 / 2 are computed as sums of two doubles, the rest in one.
 
 Exponential of a sum of two doubles:
 
     x = n ln 2 / 128 + r,  |r| < 2**-8.5
     e**x = 2**(n / 128) e**r = 2**k T (1 + r + r**2 / 2! + ... + r**5 / 5!),  n = 128 k + i,  T = a table's 2**(i / 128)
 
-pow(x, y) = exp(y ln x) then has an error of little more than half a unit in the last place (ulp), as exp and log have.
+The errors of exp, log and pow(x, y) = exp(y ln x) are little more than half a unit in the last place (ulp).
 
 References:
     P. T. P. Tang, Table-driven implementation of the exponential function in IEEE floating-point arithmetic, ACM TOMS
@@ -33,10 +33,10 @@ _INF, _NAN = math.inf, math.nan
 _BITS_OF_LOWEST_Z = 0x3FE6000000000000  # 0.6875
 _BITS_OF_SMALLEST_NORMAL = 0x0010000000000000
 _BITS_OF_INF = 0x7FF0000000000000
-_UPPER_32_BITS = -(1 << 21)  # masks of a double's bits: the upper 32 or 26 of its 53 digits stay
+_UPPER_32_BITS = -(1 << 21)  # masks that keep the upper 32 or 26 of a double's 53 digits
 _UPPER_26_BITS = -(1 << 27)
 
-# Adding 3 * 2**51 rounds to an integer, which then stands in the low bits.
+# Adding 3 * 2**51 rounds to an integer, which is then in the low bits.
 _ROUNDER = 6755399441055744.0
 _BITS_OF_ROUNDER = 0x4338000000000000
 
@@ -48,7 +48,7 @@ _EXP_SMALLEST = -745.1332191019412  # the smallest whose exponential does not ro
 
 @kernel
 def upper_half(x):
-    """Return x cut to 26 digits: a product of two such numbers is exact."""
+    """Return x truncated to 26 digits: a product of two such numbers is exact."""
     return float(np.int64(int(np.float64(x).view(np.int64)) & _UPPER_26_BITS).view(np.float64))
 
 
@@ -75,7 +75,7 @@ def _exp_of_sum(high, low):
         return value * _power_of_two(k)
     if k > 0:
         return value * _power_of_two(k - 1) * 2.0
-    # The first product is exact; only the second, into the subnormal numbers, rounds.
+    # The first product is exact; only the second one, which may be subnormal, rounds.
     return value * _power_of_two(k + 200) * _TWO_TO_MINUS_200
 
 
@@ -147,7 +147,7 @@ def log(x):
 
 @kernel
 def _pow_of_special(x, y):
-    """Return x**y where x is zero, negative, infinite or NaN, or where y is so for a positive x (C11, F.10.4.4)."""
+    """Return x**y where x is zero, negative, infinite or NaN, or y is infinite or NaN (C11, F.10.4.4)."""
     if y == 0.0 or x == 1.0:
         return 1.0
     if x != x or y != y:
@@ -178,7 +178,7 @@ def _pow_of_positive(x, y):
     size = abs(y)
     if size < 5e-20:  # below 2**-64: y ln x is less than half the spacing of doubles at 1
         return 1.0
-    if size > 1e20:  # above 2**65: y ln x is beyond all limits unless x = 1
+    if size > 1e20:  # above 2**65: the result overflows or underflows unless x = 1
         if x == 1.0:
             return 1.0
         return _INF if (x > 1.0) == (y > 0.0) else 0.0
@@ -198,8 +198,8 @@ def _pow_of_positive(x, y):
 
 
 @kernel
-def pow(x, y):  # noqa: A001  the name that C, Python and NumPy give it
-    """Return x to the power of y, within 1 ulp, with the special values of C: x**0 = 1, NaN for a negative's root."""
+def pow(x, y):  # noqa: A001  the name in C, Python and NumPy
+    """Return x to the power of y, within 1 ulp, with the special values of C: x**0 = 1, NaN for roots of negatives."""
     x, y = float(x), float(y)
     if 0.0 < x < _INF and -_INF < y < _INF:
         return _pow_of_positive(x, y)

@@ -1,6 +1,6 @@
-"""Random numbers by address: Philox 4x32-10, and normal deviates from it.
+"""Counter-based random numbers: Philox 4x32-10, and normal deviates from it.
 
-A block of four 32-bit words is a pure function of a key and a counter; nothing is stored and no draw depends on
+A block of four 32-bit words is a pure function of a key and a counter; there is no state, and no draw depends on
 another. In each of ten rounds, with (hi, lo) the halves of a 64-bit product,
 
     hi_0, lo_0 = M_0 c_0,   hi_1, lo_1 = M_1 c_2
@@ -9,19 +9,19 @@ another. In each of ten rounds, with (hi, lo) the halves of a 64-bit product,
     key     = low and high half of `stream_key(seed, name)`
     counter = (tick, low half; tick, high half; lane; draw)
 
-A stream is one source of randomness (a sensor's noise, the wind), a tick its time, a lane one of its axes or groups, a
-draw numbers the blocks within a tick. A stream that is added changes no other.
+A stream is one source of randomness (the noise of a sensor, the wind); the tick is its time, the lane one of its axes
+or groups, and the draw the number of the block within a tick. Adding a stream does not change the others.
 
-Normal deviates are the inverse normal distribution function of 32-bit uniforms, so that they end at 6.3 standard
-deviations. It is odd about p = 1/2; below, exponent and three leading digits of p choose a segment with a polynomial:
+Normal deviates are the inverse normal distribution function of 32-bit uniforms, so they are limited to 6.3 standard
+deviations. The function is odd about p = 1/2; below, exponent and three leading digits of p select a polynomial:
 
     p = 2**e (1 + (s + (1 + t) / 2) / 8),  s = 0 ... 7,  -1 <= t < 1
     x = c_0 + c_1 t + ... + c_7 t**7,    c of (e, s) from `normal_table.f8`
 
-Nothing is divided, and no branch depends on p, which a processor could not predict. Each polynomial agrees with the
-quantile at the eight Chebyshev points of its segment, which leaves 6e-14 at most; its coefficients are rounded from 140
-bits to the nearest doubles. `tests/support/make_normal_table.py` computes them with mpmath and writes the file, and
-`tests/against/test_normal_against_mpmath.py` repeats that and compares.
+There are no divisions, and no branches on p, which a processor could not predict. Each polynomial interpolates the
+quantile at the eight Chebyshev points of its segment, with an error of at most 6e-14; its coefficients are rounded from
+140 bits to the nearest doubles. `tests/support/make_normal_table.py` computes them with mpmath and writes the file, and
+`tests/against/test_normal_against_mpmath.py` computes them again and compares.
 
 Reference:
     J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, Parallel random numbers: as easy as 1, 2, 3, SC11 (2011).
@@ -36,7 +36,7 @@ import numpy as np
 from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel
 
-# Every operand is an np.uint64: mixed with signed integers, compiled and interpreted code differ.
+# Every operand is an np.uint64: compiled and interpreted code handle a mix with signed integers differently.
 _MULTIPLIER_0, _MULTIPLIER_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _WEYL_0, _WEYL_1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)  # golden ratio, sqrt(3) - 1
 _WORD = np.uint64(0xFFFFFFFF)
@@ -45,19 +45,19 @@ _WORD_BITS, _TWENTY, _TWELVE = np.uint64(32), np.uint64(20), np.uint64(12)
 _ROUNDS = 10
 _UNIT_32, _UNIT_52 = 1.0 / (1 << 32), 1.0 / (1 << 52)
 
-# Each octave of p is at the place of the last six bits of its exponent; 0 where there is none, as is right for p = 1/2.
-# Compiled kernels contain the numbers and are stamped with this source: the digest in it lets an edit be seen.
+# Each octave of p is at the index given by the last six bits of its exponent; unused ones are 0, which is right for
+# p = 1/2. Compiled kernels contain the table and are stamped with this source, whose digest changes with the table.
 COEFFICIENTS, SEGMENTS, OCTAVES = 8, 8, 64
 ROWS_SHA256 = "d3bbe00c2f668aa50235a378ebcec8df1fb0849456601ed94656fd9b55345153"
 _ROWS_BYTES = Path(__file__).with_name("normal_table.f8").read_bytes()
 if hashlib.sha256(_ROWS_BYTES).hexdigest() != ROWS_SHA256:
-    raise ImportError("math/normal_table.f8 is damaged or of another version; install px4lockstep again")
+    raise ImportError("math/normal_table.f8 is damaged or from another version; reinstall px4lockstep")
 ROWS = np.frombuffer(_ROWS_BYTES, "<f8").copy()
 
 _NAN = math.nan
 _SMALLEST_P = 1.0 / (1 << 53)
-# In the bits of p: the row's first entry, whose range the compiler sees to be that of the table, so that it drops the
-# checks of bounds; and what lies below the segment, which behind the exponent of 16 makes 17 + t.
+# Parts of the bits of p: the index of the row's first entry, masked so that the compiler can omit the bounds checks;
+# and the digits below the segment, which combined with the exponent of 16 give 17 + t.
 _SEGMENT_BITS = 52 - (SEGMENTS.bit_length() - 1)
 _ROW_SHIFT = _SEGMENT_BITS - (COEFFICIENTS.bit_length() - 1)
 _ROW_MASK = (OCTAVES * SEGMENTS - 1) * COEFFICIENTS
@@ -79,7 +79,7 @@ def stream_key(seed: int, name: str) -> np.uint64:
         InputError: If the seed is not an integer in that range.
     """
     if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or not 0 <= seed < 1 << 64:
-        raise InputError(f"seed = {seed!r} can't be used; give an integer from 0 to 2**64 - 1 ({(1 << 64) - 1})")
+        raise InputError(f"seed = {seed!r} is invalid; use an integer from 0 to 2**64 - 1 ({(1 << 64) - 1})")
     digest = hashlib.blake2b(int(seed).to_bytes(8, "little") + name.encode()).digest()
     return np.uint64(int.from_bytes(digest[:8], "little"))
 
@@ -103,7 +103,7 @@ def philox4x32(c0, c1, c2, c3, k0, k1):
 
 @kernel
 def block(key, tick, lane, draw):
-    """Return four 32-bit words, as uint64, of a stream at an address of non-negative integers."""
+    """Return four 32-bit words, as uint64, of a stream; tick, lane and draw are non-negative integers."""
     key = np.uint64(key)
     tick = np.uint64(tick)
     lane, draw = np.uint64(lane) & _WORD, np.uint64(draw) & _WORD
@@ -133,14 +133,14 @@ def uniform4(key, tick, lane, draw):
 
 @kernel
 def _quantile_of_bits(bits, is_upper):
-    """Return the quantile of the p <= 1/2 whose bits these are, from 2**-53 on; of 1 - p where `is_upper` is 1."""
+    """Return the quantile of p, or of 1 - p if `is_upper` is 1, from the bits of p with 2**-53 <= p <= 1/2."""
     i = (bits >> _ROW_SHIFT) & _ROW_MASK
     t = float(np.int64((bits & _BELOW_SEGMENT) | _BITS_OF_SIXTEEN).view(np.float64)) - 17.0
     t2 = t * t
     low = (float(ROWS[i]) + t * float(ROWS[i + 1])) + t2 * (float(ROWS[i + 2]) + t * float(ROWS[i + 3]))
     high = (float(ROWS[i + 4]) + t * float(ROWS[i + 5])) + t2 * (float(ROWS[i + 6]) + t * float(ROWS[i + 7]))
     x = low + (t2 * t2) * high
-    # The sign bit, turned by an integer: a branch on it would be mispredicted every other time.
+    # Flip the sign bit with integers: half of the branches on it would be mispredicted.
     return float(np.int64(int(np.float64(x).view(np.int64)) ^ (-is_upper << 63)).view(np.float64))
 
 
@@ -148,7 +148,7 @@ def _quantile_of_bits(bits, is_upper):
 def normal_quantile(p):
     """Return the x below which a standard normal variable lies with probability p, within 1e-13.
 
-    p is from 2**-53 to 1 - 2**-53, the ends of `uniform2`; NaN for any other.
+    p must be from 2**-53 to 1 - 2**-53, the range of `uniform2`; otherwise the result is NaN.
     """
     p = float(p)
     if not _SMALLEST_P <= p <= 1.0 - _SMALLEST_P:
@@ -162,11 +162,11 @@ def normal_quantile(p):
 
 @kernel
 def normal_of_word(word):
-    """Return the normal deviate of a 32-bit word: `normal_quantile((word + 1/2) / 2**32)` to the bit, but no branch."""
+    """Return the normal deviate of a 32-bit word: `normal_quantile((word + 1/2) / 2**32)` without branches."""
     word = int(np.int64(word))
     is_upper = word >> 31
     folded = word ^ (-is_upper & 0xFFFFFFFF)
-    # p 2**33, an odd integer, has the digits of p; the exponent is put right in the bits.
+    # p 2**33 is an odd integer with the digits of p; the exponent is corrected in the bits.
     bits = int(np.float64(float(2 * folded + 1)).view(np.int64)) - _THIRTY_THREE_OCTAVES
     return _quantile_of_bits(bits, is_upper)
 
@@ -180,6 +180,6 @@ def normal4(key, tick, lane, draw):
 
 @kernel
 def normal3(key, tick, lane, draw):
-    """Return the first three of `normal4`, for less."""
+    """Return the first three deviates of `normal4`, at lower cost."""
     w0, w1, w2, _ = block(key, tick, lane, draw)
     return normal_of_word(w0), normal_of_word(w1), normal_of_word(w2)

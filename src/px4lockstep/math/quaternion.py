@@ -1,16 +1,16 @@
 """Quaternions and attitudes, as tuples of floats.
 
-q = (w, x, y, z) in Hamilton's convention. An attitude q_bn has unit norm and turns a vector from body axes (forward,
-right, down) to the world's (north, east, down):
+q = (w, x, y, z) in Hamilton's convention. An attitude q_bn has unit norm and rotates a vector from body axes (forward,
+right, down) to world axes (north, east, down):
 
     v_ned = q_bn (0, v_body) conj(q_bn),    dq_bn / dt = 1/2 q_bn (0, omega_body)
 
-Euler angles are the aerospace ones, 3-2-1: yaw about z, then pitch about the new y, then roll about the newest x,
+Euler angles follow the aerospace convention 3-2-1: yaw about z, then pitch about the new y, then roll about the new x,
 
     q_bn = q_z(yaw) q_y(pitch) q_x(roll)
 
-Rotation matrices R_bn are nine numbers, row by row, v_ned = R_bn v_body. q and -q are the same attitude; functions
-that choose one return w >= 0.
+Rotation matrices R_bn are nine numbers, row by row, v_ned = R_bn v_body. q and -q represent the same attitude;
+functions that choose between them return the one with w >= 0.
 
 References:
     J. B. Kuipers, Quaternions and Rotation Sequences, Princeton University Press (1999).
@@ -24,7 +24,7 @@ from px4lockstep.jit import kernel
 from px4lockstep.math.tables import PI_HIGH as _PI
 from px4lockstep.math.trigonometry import atan2, sincos
 
-# Below these, the first term left out of the series is less than 2**-55.
+# Below these, the first omitted term of the series is less than 2**-55.
 _EXPONENTIAL_SERIES_BELOW = 1.0 / (1 << 14)
 _LOGARITHM_SERIES_BELOW = 1.0 / (1 << 27)
 
@@ -106,7 +106,7 @@ def to_dcm(q_bn):
 
 @kernel
 def from_dcm(r_bn):
-    """Return the unit quaternion of a rotation matrix, with w >= 0, from its largest component (Shepperd)."""
+    """Return the unit quaternion of a rotation matrix, with w >= 0, starting from its largest component (Shepperd)."""
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = r_bn
     trace = r00 + r11 + r22
     if trace >= r00 and trace >= r11 and trace >= r22:
@@ -124,7 +124,7 @@ def from_dcm(r_bn):
 
 @kernel
 def from_euler(roll_rad, pitch_rad, yaw_rad):
-    """Return the attitude q_bn of Euler angles, in the order yaw, pitch, roll."""
+    """Return the attitude q_bn of Euler angles, applied in the order yaw, pitch, roll."""
     sr, cr = sincos(0.5 * roll_rad)
     sp, cp = sincos(0.5 * pitch_rad)
     sy, cy = sincos(0.5 * yaw_rad)
@@ -138,7 +138,7 @@ def from_euler(roll_rad, pitch_rad, yaw_rad):
 
 @kernel
 def _wrap_rad(angle_rad):
-    """Return an angle between -2 pi and 2 pi in (-pi, pi]."""
+    """Wrap an angle between -2 pi and 2 pi to (-pi, pi]."""
     if angle_rad > _PI:
         return angle_rad - 2.0 * _PI
     if angle_rad <= -_PI:
@@ -150,12 +150,12 @@ def _wrap_rad(angle_rad):
 def to_euler(q_bn):
     """Return (roll, pitch, yaw) [rad], roll and yaw in (-pi, pi].
 
-    Half the sum and half the difference of roll and yaw are angles of their own, which keeps full accuracy near a
-    pitch of 90 degrees. There only one of the two is defined and the other is taken as 0, so that roll and yaw share
-    the turn equally; they give back the same attitude.
+    Half the sum and half the difference of roll and yaw are computed separately, which keeps full accuracy near a pitch
+    of 90 degrees. At 90 degrees only one of the two is defined; the other is set to 0, so roll and yaw share the
+    rotation equally and give the same attitude.
     """
     w, x, y, z = q_bn
-    # (w - y, x + z) = sqrt(1 - sin pitch) (cos, sin)((yaw + roll) / 2), (w + y, x - z) accordingly with the difference
+    # (w - y, x + z) = sqrt(1 - sin pitch) (cos, sin)((yaw + roll) / 2), (w + y, x - z) also with the difference
     half_sum_rad = atan2(x + z, w - y)
     half_difference_rad = atan2(x - z, w + y)
     below = math.sqrt((x + z) * (x + z) + (w - y) * (w - y))
@@ -166,7 +166,7 @@ def to_euler(q_bn):
 
 @kernel
 def yaw(q_bn):
-    """Return the yaw [rad] in (-pi, pi], positive from north to east: the bits of `to_euler`."""
+    """Return the yaw [rad] in (-pi, pi], positive from north to east, bit-identical to that of `to_euler`."""
     w, x, y, z = q_bn
     return _wrap_rad(atan2(x + z, w - y) - atan2(x - z, w + y))
 
@@ -188,7 +188,7 @@ def exponential(rotation_vector):
 
 @kernel
 def logarithm(q):
-    """Return the shortest rotation vector [rad] of a quaternion that is not zero: the inverse of `exponential`."""
+    """Return the shortest rotation vector [rad] of a nonzero quaternion: the inverse of `exponential`."""
     w, x, y, z = q
     if w < 0.0:
         w, x, y, z = -w, -x, -y, -z
@@ -206,10 +206,10 @@ def logarithm(q):
 
 @kernel
 def angle_between(p, q):
-    """Return the angle of the rotation from p to q [rad], in [0, pi], to full relative accuracy when it is tiny.
+    """Return the angle of the rotation from p to q [rad], in [0, pi], with full relative accuracy for tiny angles.
 
-    The vector part of conj(p) q is that of conj(p) (q - p), since conj(p) p is real: close attitudes are subtracted
-    before anything is rounded.
+    The vector part of conj(p) q equals that of conj(p) (q - p), since conj(p) p is real, so nearly equal attitudes are
+    subtracted before any rounding.
     """
     pw, px, py, pz = p
     qw, qx, qy, qz = q
@@ -223,6 +223,6 @@ def angle_between(p, q):
 
 @kernel
 def derivative(q_bn, omega_body):
-    """Return the rate of change of an attitude that turns with omega_body [rad/s]."""
+    """Return the time derivative of an attitude that rotates with omega_body [rad/s]."""
     ox, oy, oz = omega_body
     return multiply(q_bn, (0.0, 0.5 * ox, 0.5 * oy, 0.5 * oz))

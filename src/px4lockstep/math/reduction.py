@@ -1,13 +1,13 @@
-"""Angles reduced to a quadrant and a remainder: the first half of sine and cosine.
+"""Reduction of angles to a quadrant and a remainder: the first step of sine and cosine.
 
-    x = n pi / 2 + r,   |r| <= pi / 4 and a little,   r = high + low
+    x = n pi / 2 + r,   |r| slightly above pi / 4 at most,   r = high + low
 
-Up to 2**19 quadrants (Cody and Waite): pi / 2 = P1 + P2 + P3, where n P1 and n P2 are exact, so is x - n P1, and the
-error is about 2**-98. That is too much where x is very close to a multiple of pi / 2.
+Up to 2**19 quadrants (Cody and Waite): pi / 2 = P1 + P2 + P3, where n P1, n P2 and x - n P1 are exact, and the error is
+about 2**-98. That is too much where x is very close to a multiple of pi / 2.
 
-There and for all larger x (Payne and Hanek): x = m 2**e with a 53-bit m, and of the digits of 2 / pi only those matter
-that neither contribute whole turns nor less than 2**-140 of a quadrant. Eight digits of 28 bits do, multiplied by m in
-integers. No double is nearer to a multiple of pi / 2 than 2**-62 of a quadrant, so that 75 good bits are left.
+There, and for all larger x (Payne and Hanek): x = m 2**e with a 53-bit m. Digits of 2 / pi that contribute whole turns,
+or less than 2**-140 of a quadrant, can be ignored. Eight digits of 28 bits remain, and are multiplied by m in integers.
+No double is closer to a multiple of pi / 2 than 2**-62 of a quadrant, so 75 significant bits are left.
 
 References:
     W. J. Cody, W. Waite, Software Manual for the Elementary Functions, Prentice-Hall (1980).
@@ -38,7 +38,7 @@ def _reduce_by_integers(x):
     exponent = (bits >> 52) - 1075
     # Digit j of 2 / pi has the weight 2**(-28 (j + 1)); those before `first` give multiples of four quadrants.
     first = (exponent - 2) // DIGIT_BITS
-    # The shift puts the product's binary point two bits below the top of eight digits.
+    # The shift moves the product's binary point two bits below the top of eight digits.
     shift = exponent - 2 - DIGIT_BITS * first
     m_0 = (mantissa << shift) & _DIGIT_MASK
     m_1 = (mantissa >> (DIGIT_BITS - shift)) & _DIGIT_MASK
@@ -64,13 +64,13 @@ def _reduce_by_integers(x):
     f_7 = f_7 & (_DIGIT_MASK >> 2)
     sign = 1.0
     if f_7 >> (DIGIT_BITS - 3) == 1:
-        # More than half a quadrant: one minus the fraction, from the other side.
+        # More than half a quadrant: use one minus the fraction, from the next quadrant.
         quadrant = (quadrant + 1) & 3
         sign = -1.0
         f_3, f_4, f_5 = f_3 ^ _DIGIT_MASK, f_4 ^ _DIGIT_MASK, f_5 ^ _DIGIT_MASK
         f_6, f_7 = f_6 ^ _DIGIT_MASK, f_7 ^ (_DIGIT_MASK >> 2)
 
-    # The two leading digits have 53 bits together. Each sum is exact with its rest.
+    # The two leading digits have 53 bits together. Each sum is exact together with its remainder.
     sum_6 = float((f_7 << DIGIT_BITS) + f_6) * _UNIT_54
     term_5 = float(f_5) * _UNIT_82
     term_4 = float(f_4) * _UNIT_110
@@ -82,7 +82,7 @@ def _reduce_by_integers(x):
     fraction = sum_3 + rest
     fraction_rest = (sum_3 - fraction) + rest
 
-    # Times pi / 2, with Dekker's product for the leading parts.
+    # Multiply by pi / 2, with Dekker's product for the leading parts.
     product = fraction * tables.HALF_PI_HIGH
     upper = upper_half(fraction)
     lower = fraction - upper

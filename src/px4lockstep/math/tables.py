@@ -1,15 +1,15 @@
-"""The tables and split constants of the elementary functions, made when this module is imported.
+"""The tables and split constants of the elementary functions, computed when this module is imported.
 
-Everything is computed in integers: a real number v is the integer nearest to v 2**SCALE_BITS. Python divides two
-integers with correct rounding, so that each entry is the double nearest to its value, on every machine. From
+Everything is computed in integers: a real number v is represented by the integer nearest to v 2**SCALE_BITS. Python
+divides two integers with correct rounding, so each entry is the double nearest to its value on every machine. Formulas:
 
     ln((n + 1) / n)          = 2 atanh(1 / (2n + 1)) = 2 (z + z**3 / 3 + z**5 / 5 + ...)
     atan(b) - atan(a)        = atan((b - a) / (1 + a b))
     2**(i / 128)             = i factors of 2**(1 / 128), which is seven square roots of 2
     pi                       = 16 atan(1 / 5) - 4 atan(1 / 239)    (Machin, 1706)
 
-A value that needs more than 53 bits is stored as HIGH + LOW, where HIGH has few enough bits for the products in which
-it occurs to be exact. It takes about 3 ms. `tests/against/test_tables_against_mpmath.py` compares every entry.
+A value that needs more than 53 bits is stored as HIGH + LOW, where HIGH has few enough bits that the products in which
+it occurs are exact. The import takes about 3 ms. `tests/against/test_tables_against_mpmath.py` checks every entry.
 """
 
 import math
@@ -30,7 +30,7 @@ def _atan_of_inverse(numerator: int, denominator: int, scale_bits: int, sign: in
     numerator_squared, denominator_squared = sign * numerator * numerator, denominator * denominator
     power = (numerator << scale_bits) // denominator
     total, odd = 0, 1
-    while power not in (0, -1):  # a negative power is rounded downwards and ends at -1
+    while power not in (0, -1):  # a negative power is rounded down and ends at -1
         total += power // odd
         power = power * numerator_squared // denominator_squared
         odd += 2
@@ -50,14 +50,14 @@ def _round_to(value: int, fraction_bits: int) -> int:
 
 
 def _split(value: int, fraction_bits: int) -> tuple[float, float]:
-    """Return v as a multiple of 2**-fraction_bits and the double nearest to the rest."""
+    """Return v as a multiple of 2**-fraction_bits and the double nearest to the remainder."""
     high = _round_to(value, fraction_bits)
     rest = value - (high << (SCALE_BITS - fraction_bits))
     return high / (1 << fraction_bits), rest / _ONE
 
 
 def _split_nearest(value: int) -> tuple[float, float]:
-    """Return the double nearest to v and the double nearest to the rest."""
+    """Return the double nearest to v and the double nearest to the remainder."""
     high = value / _ONE
     numerator, denominator = high.as_integer_ratio()
     return high, (value - numerator * (_ONE // denominator)) / _ONE
@@ -67,13 +67,13 @@ def _columns(rows: Sequence[tuple[float, ...]]) -> tuple[Table, ...]:
     return tuple(np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
 
 
-# Logarithm. x = 2**k z with z in [0.6875, 1.375), of which the seven bits below the exponent (counted from 0.6875)
-# choose an interval: 80 of width 1/256 below 1, then 48 of width 1/128. In the two that touch 1 the reciprocal is 1,
-# so that no rounding of a table entry is left where the logarithm vanishes.
+# Logarithm. x = 2**k z with z in [0.6875, 1.375). The seven bits of z below the exponent (counted from 0.6875) select
+# an interval: 80 of width 1/256 below 1, then 48 of width 1/128. In the two intervals next to 1 the reciprocal is 1,
+# so there is no rounding error from a table entry where the logarithm vanishes.
 LOG_INTERVALS = 128
 LOG_BELOW_ONE = 80
 LOG_RECIPROCAL_BITS = 9  # products with the upper 32 bits of z are exact
-LOG_FRACTION_BITS = 42  # 11 bits of k and 42 of ln 2 leave no rounding in their product
+LOG_FRACTION_BITS = 42  # the product of 11 bits of k and 42 bits of ln 2 is exact
 
 
 def _log_reciprocal(interval: int) -> int:
@@ -141,8 +141,8 @@ HALF_PI_1 = _round_to(_PI // 2, 32) / (1 << 32)
 HALF_PI_2 = (_round_to(_PI // 2, 65) - (_round_to(_PI // 2, 32) << 33)) / (1 << 65)
 HALF_PI_3 = (_PI // 2 - (_round_to(_PI // 2, 65) << (SCALE_BITS - 65))) / _ONE
 
-# 2 / pi in digits of 28 bits (Payne and Hanek), after two zeros that stand for its integer part. The largest double is
-# below 2**1024: 53 bits of it times 2**971, whose product with 2 / pi needs the digits up to bit 971 + 2 + 8 * 28.
+# 2 / pi in digits of 28 bits (Payne and Hanek), after two zeros for its integer part. The largest double is below
+# 2**1024, a 53-bit integer times 2**971, whose product with 2 / pi needs the digits up to bit 971 + 2 + 8 * 28.
 DIGIT_BITS = 28
 DIGITS_USED = 8
 TWO_OVER_PI_LEADING_ZEROS = 2

@@ -1,4 +1,4 @@
-"""Sine, cosine and the inverse functions from + - * / sqrt and integer operations: equal bits everywhere.
+"""Sine, cosine and inverse functions from + - * / sqrt and integer operations, with bit-identical results everywhere.
 
 Sine and cosine of a reduced angle r = high + low (`reduction`), |r| <= pi / 4, by their Taylor series:
 
@@ -10,8 +10,8 @@ Arc tangent of a quotient 0 <= y / x <= 1, from a table of atan(i / 32):
     i = round(32 y / x), c = i / 32,  t = (y - c x) / (x + c y),  |t| <= 1 / 64
     atan(y / x) = atan c + t - t**3 / 3 + t**5 / 5 - ...
 
-For i < 2 the series is taken with t = y / x itself, which is below 1 / 21, and the rounding of t is made good. y and x
-are sums of two doubles, so that asin x = atan(x / sqrt(1 - x**2)) and acos x = atan(sqrt(1 - x**2) / x) lose nothing.
+For i < 2 the series uses t = y / x itself, which is below 1 / 21, and the rounding error of t is corrected. y and x are
+sums of two doubles, so asin x = atan(x / sqrt(1 - x**2)) and acos x = atan(sqrt(1 - x**2) / x) keep full accuracy.
 
 Special values are those of ISO/IEC 9899:2011 (C11), annex F.10; sin and cos of an infinity are NaN.
 """
@@ -26,8 +26,8 @@ from px4lockstep.math.reduction import reduce_angle
 from px4lockstep.math.tables import ATAN_HIGH, ATAN_LOW, ATAN_STEPS, HALF_PI_HIGH, HALF_PI_LOW, PI_HIGH, PI_LOW
 
 _INF, _NAN = math.inf, math.nan
-_SMALL = 1.0 / (1 << 28)  # below it x**3 is lost in the rounding of x
-_FAR_SMALLER = 1.0 / (1 << 60)  # a coordinate smaller by this factor does not show in the angle from the other's axis
+_SMALL = 1.0 / (1 << 28)  # below this, x**3 is less than the rounding error of x
+_FAR_SMALLER = 1.0 / (1 << 60)  # a coordinate smaller by this factor does not affect the angle from the other axis
 _LARGE, _TINY = float(1 << 500), 1.0 / (1 << 400)
 _TO_LARGER, _TO_SMALLER = float(1 << 600), 1.0 / (1 << 600)
 
@@ -129,7 +129,7 @@ def _atan_of_quotient(y, y_low, x, x_low):
     else:
         angle, angle_low = float(ATAN_HIGH[i]), float(ATAN_LOW[i])
         c = float(i) * (1.0 / ATAN_STEPS)
-        # c has six digits: its product with the upper half of x is exact, and so is the difference from y.
+        # c has six digits: its product with the upper half of x is exact, and so is the difference to y.
         t = ((y - c * x_upper) - c * x_lower + (y_low - c * x_low)) / (x + c * y)
         t_low = 0.0
     z = t * t
@@ -175,13 +175,13 @@ def atan2(y, x):
     elif x_size == 0.0 or (y_size == _INF and x_size < _INF):
         angle = HALF_PI_HIGH
     elif x_size == _INF:
-        angle = 2.356194490192345 if x_is_negative else 0.5 * HALF_PI_HIGH  # the former 3 pi / 4
+        angle = 2.356194490192345 if x_is_negative else 0.5 * HALF_PI_HIGH  # 3 pi / 4 or pi / 4
     elif y_size * _FAR_SMALLER > x_size:
         angle = HALF_PI_HIGH
     elif x_size * _FAR_SMALLER > y_size:
         angle = PI_HIGH if x_is_negative else y_size / x_size
     else:
-        # Neither halves of digits nor sums may leave the range of normal numbers.
+        # Keep partial products and sums within the range of normal numbers.
         scale = 1.0
         if x_size > _LARGE or y_size > _LARGE:
             scale = _TO_SMALLER

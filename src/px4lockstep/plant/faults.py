@@ -1,11 +1,11 @@
-"""Faults: everything that can be broken in a plant and its sensors, each described once.
+"""Faults of a plant and its sensors, each described in one place.
 
-`KINDS` is the one description. The record, the columns of the log and the events that are found in it, the errors of
-the validator and the digest follow from it. Next to it are the kernels that must name the fields. 0 is no fault.
+`KINDS` is the description. The record, the columns of the log and its events, the errors of the validator and the
+digest are derived from it. The kernels below must name the fields. 0 means no fault.
 
-The digest of every flight has the first kinds (`FIRST`). A later kind is part of the digest, of the log and of a
-difference between flights only where it is not 0: see `engine.digest`. So a new kind, appended to `KINDS`, changes no
-digest of a flight without it, and a recording that lacks it is read with zeros.
+The digest of every flight covers the first kinds (`FIRST`). A later kind is part of the digest, the log and the
+comparison of flights only where it is not 0: see `engine.digest`. A new kind, appended to `KINDS`, therefore does not
+change the digest of flights without it, and a recording that lacks it is read with zeros.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ SENSORS = {
     "gps": (layout.SENSOR_FAULT_GPS, "GPS"),
     "estimate": (layout.SENSOR_FAULT_EST_FREEZE, "estimate frozen"),
 }
-"""The bit of each sensor in a sensor mask, by the name that a scenario has for it, and what reports call its fault."""
+"""The bit of each sensor in a sensor mask and the name of its fault in reports, by the sensor's name in a scenario."""
 
 ALL_SENSORS = sum(bit for bit, _ in SENSORS.values())
 HIGHEST = {MOTOR_MASK: 2**MAX_MOTORS - 1, SENSOR_MASK: ALL_SENSORS, FLAG: 1}
@@ -41,38 +41,38 @@ class Fault:
     """A kind of fault: a field of `FAULTS` and a column of the log."""
 
     name: str
-    form: str  # what the field holds: `MOTOR_MASK`, `SENSOR_MASK`, `FLAG` or `FRACTIONS`
-    doc: str  # what the column of the log is
-    begins: str = ""  # in reports; `{}` is the number of a motor from 1, or the sensor. Empty: another field tells
+    form: str  # type of the field: `MOTOR_MASK`, `SENSOR_MASK`, `FLAG` or `FRACTIONS`
+    doc: str  # description of the column of the log
+    begins: str = ""  # label in reports; `{}` is a motor number from 1, or a sensor. Empty: another field has the label
     ends: str = ""
 
     @property
     def wrong(self) -> str:
-        """What the validator says of a wrong value: a template of `mask`, `index`, `number` and `value`."""
+        """The validator's message for an invalid value: a template of `mask`, `index`, `number` and `value`."""
         return {
-            MOTOR_MASK: "motor faults {mask:#b} name a motor above {index}, the last,",
-            SENSOR_MASK: f"{self.name} {{mask:#b}} has bits that are no SENSOR_FAULT_*,",
+            MOTOR_MASK: f"{self.name} {{mask:#b}} refers to a motor above {{index}}, the last one,",
+            SENSOR_MASK: f"{self.name} {{mask:#b}} has bits other than SENSOR_FAULT_*,",
             FLAG: f"{self.name} is {{mask}}, not 0 or 1,",
             FRACTIONS: f"{self.name} of motor {{number}} is {{value}}, not within 0 to 1,",
         }[self.form]
 
 
 KINDS = (
-    Fault("motor_disabled_mask", MOTOR_MASK, "rotors without duty", "motor {} off", "motor {} back"),
-    Fault("motor_stuck_mask", MOTOR_MASK, "rotors whose duty is stuck", "motor {} stuck", "motor {} free"),
-    Fault("motor_weak_mask", MOTOR_MASK, "rotors that lost thrust", "motor {} weak", "motor {} strong again"),
-    Fault("stuck_duty", FRACTIONS, "the duty of each that is stuck"),
-    Fault("thrust_loss", FRACTIONS, "the lost fraction of each"),
-    Fault("battery_disconnected", FLAG, "1: all batteries are off", "battery disconnected", "battery connected"),
+    Fault("motor_disabled_mask", MOTOR_MASK, "disabled motors, bit mask", "motor {} off", "motor {} back"),
+    Fault("motor_stuck_mask", MOTOR_MASK, "motors with a stuck duty, bit mask", "motor {} stuck", "motor {} free"),
+    Fault("motor_weak_mask", MOTOR_MASK, "motors that lost thrust, bit mask", "motor {} weak", "motor {} strong again"),
+    Fault("stuck_duty", FRACTIONS, "duty of each stuck motor"),
+    Fault("thrust_loss", FRACTIONS, "fraction of thrust that each weak motor lost"),
+    Fault("battery_disconnected", FLAG, "1: all batteries disconnected", "battery disconnected", "battery connected"),
     Fault("sensor_fault_mask", SENSOR_MASK, "SENSOR_FAULT_* bits", "fault: {}", "fault over: {}"),
 )
-"""All kinds, in the order of the log. New ones are appended."""
+"""All kinds, in the order of the log. Append new ones."""
 
 FIRST = (
     *("motor_disabled_mask", "motor_stuck_mask", "motor_weak_mask", "battery_disconnected", "sensor_fault_mask"),
     *("stuck_duty", "thrust_loss"),
 )
-"""The fields that the digest of every flight has, in its order. It never changes."""
+"""The fields in the digest of every flight, in its order. Never change this."""
 LATER = tuple(fault.name for fault in KINDS if fault.name not in FIRST)
 
 NUMBERS = {fault.name: i for i, fault in enumerate(KINDS)}
@@ -86,7 +86,7 @@ FAULTS = record(
     [_field(name) for name in (*FIRST, *LATER)],
     limits={fault.name: HIGHEST[fault.form] for fault in KINDS if fault.form in HIGHEST},
 )
-"""What is broken. A disabled motor is off even if it is stuck."""
+"""The active faults. A disabled motor is off even if it is stuck."""
 
 # -- kernels that name the fields ------------------------------------------------------------------------------------
 
@@ -106,8 +106,8 @@ def first_outside(fractions: Any) -> Any:
 
 @kernel
 def wrong_fault(faults: Any, n_motors: Any) -> Any:
-    """Return the number of the first kind with a value that can't be, or `NO_FAULT_IS_WRONG`."""
-    if faults.motor_disabled_mask >> n_motors != 0:  # a negative mask too: it has all bits above
+    """Return the number of the first kind with an invalid value, or `NO_FAULT_IS_WRONG`."""
+    if faults.motor_disabled_mask >> n_motors != 0:  # also for a negative mask, which has all higher bits set
         return MOTOR_DISABLED_MASK
     if faults.motor_stuck_mask >> n_motors != 0:
         return MOTOR_STUCK_MASK
@@ -126,7 +126,7 @@ def wrong_fault(faults: Any, n_motors: Any) -> Any:
 
 @kernel
 def fraction_changed(now: Any, before: Any) -> Any:
-    """Return whether any of the fractions has other bits than before."""
+    """Return whether any fraction changed, bit for bit."""
     changed = 0
     for i in range(MAX_MOTORS):
         changed += np.float64(now[i]).view(np.int64) != np.float64(before[i]).view(np.int64)

@@ -1,4 +1,4 @@
-"""The record of what acts on a plant."""
+"""The record of a plant's inputs."""
 
 from px4lockstep.jit import record
 from px4lockstep.plant.faults import FAULTS
@@ -9,7 +9,7 @@ INPUT = record(
         ("command", COMMAND),
         ("wind_ned", "f8", 3),
         ("faults", FAULTS),
-        ("rotor_duty", "f8", MAX_MOTORS),  # what the ESCs of direct motors apply, snapped at the autopilot tick
+        ("rotor_duty", "f8", MAX_MOTORS),  # duty that the ESCs of direct motors apply, sampled at the autopilot tick
     ]
 )
-"""What acts on a plant, held from one boundary to the next."""
+"""The inputs of a plant, held from one event boundary to the next."""

@@ -1,7 +1,7 @@
-"""The records between a plant and the rest: flat state, commands, outputs; faults and held inputs have their own files.
+"""The interface records of a plant: flat state, commands, outputs. `faults` and `inputs` have the other ones.
 
-The state of any plant is one flat float64 vector, `state.x[0:n_x]`, so that an integrator needs to know nothing of
-what it holds. The parts of it that share a tolerance are named groups (`GROUPS`), contiguous and in this order.
+The state of any plant is one flat float64 vector, `state.x[0:n_x]`, so an integrator does not depend on its meaning.
+States that share a tolerance form named groups (`GROUPS`), contiguous and in this order.
 """
 
 from px4lockstep.jit import record
@@ -13,7 +13,7 @@ MAX_BUSES = 4
 MAX_POINTS = 8
 
 MAX_STATES = 79
-"""Room for 13 rigid-body states, 2 for each of 20 actuator channels, 12 rotor speeds and 2 for each of 4 batteries."""
+"""For 13 rigid-body states, 2 for each of 20 actuator channels, 12 rotor speeds and 2 for each of 4 batteries."""
 
 MULTIROTOR_PLANT = 10
 USER_PLANT = 100
@@ -32,10 +32,10 @@ RIGID_BODY_STATES = 13
 """Where velocity (NED), attitude `q_bn` and body rates start in the state of a rigid body; position (NED) is first."""
 
 STATE = record([("x", "f8", MAX_STATES), ("regime", "i8"), ("contact_regime", "i8"), ("padding", "i8", 7)])
-"""A state, or its derivative. The regimes are a derivative's: numbers that change where it has a kink or jumps.
+"""A state or its derivative. Only a derivative has regimes: numbers that change where it has a kink or a jump.
 
-`contact_regime` belongs to the contact with the ground, `regime` to everything else. The padding fills the last cache
-line, so that the vectors a step works on start on cache lines; without it, adaptive steps take 2 % longer.
+`contact_regime` is that of the ground contact, `regime` that of everything else. The padding fills the last cache line,
+so that the vectors used by a step start on cache lines; without it, adaptive steps take 2 % longer.
 """
 
 REGIME_BITS = 63
@@ -45,25 +45,25 @@ COMMAND = record([("motors", "f8", MAX_MOTORS), ("servos", "f8", MAX_SERVOS)])
 """Motor commands in [0, 1] and servo commands in [-1, 1]."""
 
 SENSOR_FAULT_GYRO, SENSOR_FAULT_ACCEL, SENSOR_FAULT_MAG, SENSOR_FAULT_BARO, SENSOR_FAULT_GPS = 1, 2, 4, 8, 16
-SENSOR_FAULT_EST_FREEZE = 32  # the estimate holds; the others are `estimation.sensors`'
+SENSOR_FAULT_EST_FREEZE = 32  # the estimate is frozen; the others are faults of sensors
 
 BATTERY_STATUS = record(
     [("voltage_v", "f8"), ("current_a", "f8"), ("remaining", "f8"), ("warning", "i8")], limits={"warning": 3}
 )
-"""Of one battery; the warning is 0 none, 1 low, 2 critical, 3 emergency."""
+"""Status of one battery; the warning is 0 none, 1 low, 2 critical, 3 emergency."""
 
 OUTPUTS = record(
     [
-        ("values", "f8", 8),  # a reference problem's invariants, or what a user's plant likes
-        ("rotor_duty", "f8", MAX_MOTORS),  # what the ESC applies, after faults and deadzone
+        ("values", "f8", 8),  # the invariants of a reference problem, or any outputs of a user's plant
+        ("rotor_duty", "f8", MAX_MOTORS),  # duty that the ESC applies, after faults and deadzone
         ("rotor_thrust_n rotor_torque_nm motor_current_a", "f8", MAX_MOTORS),
         ("bus_voltage_v bus_current_a", "f8", MAX_BUSES),
         ("battery", BATTERY_STATUS, MAX_BATTERIES),
         ("air_density_kg_m3 air_temperature_k", "f8"),
-        ("air_vel_body", "f8", 3),  # of the air relative to the vehicle
+        ("air_vel_body", "f8", 3),  # velocity of the air relative to the vehicle
     ]
 )
-"""What a plant shows besides its state."""
+"""The outputs of a plant besides its state."""
 
 TRAITS = record(
     [
@@ -71,8 +71,8 @@ TRAITS = record(
         ("n_motors", "i8"),
         ("n_motor_commands", "i8"),  # the highest motor command that drives something
         ("n_servo_commands n_batteries n_buses", "i8"),
-        ("has_ground", "i8"),  # 1: it can touch the ground, at z = 0
-        ("rest_m", "f8"),  # height of its centre of mass when it stands on the ground
+        ("has_ground", "i8"),  # 1: there is ground at z = 0
+        ("rest_m", "f8"),  # height of the centre of mass when the vehicle stands on the ground
         ("capacity_ah", "f8", MAX_BATTERIES),
     ],
     limits={
@@ -82,4 +82,4 @@ TRAITS = record(
         "n_buses": MAX_BUSES,
     },
 )
-"""What others may ask of any plant, whatever its model; all 0 for one that is not a vehicle."""
+"""Model-independent properties of a plant; all 0 if it is not a vehicle."""

@@ -1,4 +1,4 @@
-"""Plants as a user makes them: parameters and initial state, checked, then written into the loop's records."""
+"""Plant models: parameters and initial states, which are checked and written into the loop's records."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ Vector = npt.NDArray[np.float64]
 
 
 class PlantModel(Protocol):
-    """What a simulation asks of a plant."""
+    """The interface of a plant model."""
 
     @property
     def groups(self) -> Mapping[str, int]:
@@ -31,20 +31,20 @@ class PlantModel(Protocol):
         """Return the state at the first boundary."""
 
     def write(self, plant: Any) -> None:
-        """Write kind, parameters and traits into a `PLANT` record, whose traits are 0."""
+        """Write kind, parameters and traits into a `PLANT` record whose traits are still 0."""
 
 
 def write_plant(model: PlantModel, plant: Any, x: Vector) -> None:
-    """Write a model into a `PLANT` record and its initial state into a state vector, with all checks."""
+    """Check a model; write it into a `PLANT` record and its initial state into a state vector."""
     unknown = [name for name in model.groups if name not in GROUPS]
     if unknown:
         raise InputError(f"unknown state groups {unknown}; allowed are {', '.join(GROUPS)}")
     for name, size in model.groups.items():
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:
-            raise InputError(f"state group {name!r} has {size!r} states; it must be an integer of 0 or more")
+            raise InputError(f"state group {name!r} has {size!r} states; it must be a non-negative integer")
     order = [name for name in GROUPS if name in model.groups]
     if list(model.groups) != order:
-        raise InputError(f"state groups are given as {list(model.groups)}; the state has them as {order}")
+        raise InputError(f"state groups are given in the order {list(model.groups)}; the required order is {order}")
     start = 0
     for index, name in enumerate(GROUPS):
         size = model.groups.get(name, 0)
@@ -52,7 +52,7 @@ def write_plant(model: PlantModel, plant: Any, x: Vector) -> None:
         start += size
         plant["group_stop"][index] = start
     if model.groups.get("att", 0) not in (0, 4):
-        raise InputError(f"state group 'att' has {model.groups['att']} states; it is a quaternion, 4, or absent")
+        raise InputError(f"state group 'att' has {model.groups['att']} states; it must have 4 (a quaternion) or none")
     if not 1 <= start <= MAX_STATES:
         raise InputError(f"the plant has {start} states; allowed are 1 to {MAX_STATES}")
     initial = np.asarray(model.initial_state(), np.float64)
@@ -73,7 +73,7 @@ def write_plant(model: PlantModel, plant: Any, x: Vector) -> None:
 
 
 class ReferencePlant:
-    """A reference problem: its fields with the name of a parameter in `reference.REFERENCE` are those."""
+    """A reference problem; fields with the name of a field of `reference.REFERENCE` are its parameters."""
 
     kind: ClassVar[int]
 
@@ -84,7 +84,7 @@ class ReferencePlant:
 
 @dataclass(frozen=True)
 class Oscillator(ReferencePlant):
-    """Harmonic oscillator, forced by motor command 1 and the wind from the south if the gains are not 0."""
+    """Harmonic oscillator, forced by motor command 1 and the north wind component if the gains are not 0."""
 
     kind: ClassVar[int] = reference.OSCILLATOR
     omega_rad_s: float = 1.0
@@ -113,7 +113,7 @@ class Pendulum(ReferencePlant):
 
 @dataclass(frozen=True)
 class KeplerOrbit(ReferencePlant):
-    """Circular orbit, inclined about the first axis, starting on it."""
+    """Circular orbit that starts on the first axis and is inclined about it."""
 
     kind: ClassVar[int] = reference.KEPLER
     mu_m3_s2: float = 1.0
@@ -130,7 +130,7 @@ class KeplerOrbit(ReferencePlant):
 
 @dataclass(frozen=True)
 class TorqueFreeBody(ReferencePlant):
-    """Rigid body without torque, in principal axes."""
+    """Torque-free rigid body in principal axes."""
 
     kind: ClassVar[int] = reference.RIGID_BODY
     inertia_kgm2: tuple[float, float, float] = (1.0, 2.0, 3.0)
@@ -149,7 +149,7 @@ class TorqueFreeBody(ReferencePlant):
 
 @dataclass(frozen=True)
 class ConstantRate(ReferencePlant):
-    """Attitude turning at a constant body rate."""
+    """Attitude with a constant body rate."""
 
     kind: ClassVar[int] = reference.CONSTANT_RATE
     rate_body_rad_s: tuple[float, float, float] = (0.0, 0.0, math.pi)
@@ -162,7 +162,7 @@ class ConstantRate(ReferencePlant):
 
 @dataclass(frozen=True)
 class FreeFall(ReferencePlant):
-    """A point mass in uniform gravity, down being positive."""
+    """Point mass in uniform gravity, with down positive."""
 
     kind: ClassVar[int] = reference.FREE_FALL
     gravity_m_s2: float = STANDARD_GRAVITY_M_S2
@@ -176,14 +176,16 @@ class FreeFall(ReferencePlant):
 
 @dataclass(frozen=True)
 class UserPlant:
-    """A plant of your own: see `user` for the signatures, `docs/howto/own_plant.md` for an example.
+    """A user-defined plant: see `user` for the signatures, `docs/howto/own_plant.md` for an example.
+
+    All functions are Python functions or addresses of C functions.
 
     Args:
-        groups: The number of states in each group, in the order of `layout.GROUPS`. Tolerances go by group.
+        groups: The number of states in each group, in the order of `layout.GROUPS`. Tolerances are set per group.
         initial: The state at the first boundary.
-        rhs: The right-hand side; like the others a Python function, or the address of a C function.
-        outputs: Writes what the plant shows besides its state.
-        project: Puts the state back into its bounds.
+        rhs: The right-hand side.
+        outputs: Writes the outputs of the plant besides its state.
+        project: Moves the state back into its bounds.
         autopilot_tick: Changes the state at autopilot ticks.
         parameters: At most 64 numbers, `params.values` in the functions.
     """
@@ -202,13 +204,13 @@ class UserPlant:
     def write(self, plant: Any) -> None:
         if len(self.parameters) > user_plant.MAX_PARAMETERS:
             raise InputError(
-                f"{len(self.parameters)} plant parameters; at most {user_plant.MAX_PARAMETERS} are allowed"
+                f"the plant has {len(self.parameters)} parameters; at most {user_plant.MAX_PARAMETERS} are allowed"
             )
         plant["kind"] = USER_PLANT
         user = plant["user"]
         user["values"][: len(self.parameters)] = self.parameters
         if self.rhs is None:
-            raise InputError("a plant needs a right-hand side: rhs is None")
+            raise InputError("the plant has no right-hand side: rhs is None")
         for name, signature in user_plant.SIGNATURES.items():
             user[f"{name}_address"] = _address(getattr(self, name), signature)
 
@@ -219,5 +221,5 @@ def _address(function: Callable[..., Any] | int | None, signature: tuple[str, tu
     if callable(function):
         return callback(function, *signature)
     if isinstance(function, bool) or not isinstance(function, int) or function == 0:
-        raise InputError(f"a plant's function is {function!r}; it must be a function, or the address of one")
+        raise InputError(f"a function of the plant is {function!r}; it must be a function or the address of one")
     return function

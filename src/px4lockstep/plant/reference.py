@@ -1,10 +1,10 @@
-"""Reference problems: small systems whose solution is known, flown through the same loop as an aircraft.
+"""Reference problems: small systems with known solutions, run through the same loop as an aircraft.
 
     oscillator        ẍ = −ω² x + g_m u + g_w w           u: motor command 1, w: wind north, both held
     pendulum          θ̈ = −ω² sin θ
     kepler            r̈ = −μ r / |r|³
     rigid_body        q̇ = ½ q ⊗ (0, ω),  I ω̇ = −ω × I ω   (torque free, principal axes)
-    constant_rate     q̇ = ½ q ⊗ (0, ω),  ω given
+    constant_rate     q̇ = ½ q ⊗ (0, ω),  constant ω
     free_fall         v̇ = (0, 0, g)
 
 Their exact solutions are in `verification/solutions.py`. Outputs are the invariants: energy first, then angular

@@ -1,14 +1,14 @@
-"""A user's plant: functions behind addresses, so that the loop need not be compiled again for it.
+"""A user's plant: functions called by address, so that the loop is not compiled again for it.
 
-Each is a plain function, written as a kernel is (see `docs/howto/own_plant.md`), and compiled by `UserPlant` with the
-signature
+Each one is a plain function that follows the rules for kernels (see `docs/howto/own_plant.md`); `UserPlant` compiles it
+with the signature
 
     rhs(t_s, state, inputs, params, dstate)        writes dstate.x[0:n_x]; pure
     outputs(t_s, state, inputs, params, outputs)   writes outputs.values; pure
-    project(state, params) -> int                  puts the state back into its bounds, returns how many it moved
+    project(state, params) -> int                  moves the state back into its bounds, returns the number of changes
     autopilot_tick(t_us, state, inputs, params)    may change the state once per autopilot tick
 
-The same signatures in C, for a plant in a shared library, with pointers to the records' bytes:
+A plant in a shared library uses the same signatures in C, with pointers to the records' bytes:
 
     void rhs(double, const double *x, const void *inputs, const void *params, double *dx);
 """
