@@ -1,10 +1,10 @@
-"""Fly for an hour, with the end decided on the way, and tell time and memory; then the same with a fixed end.
+"""Measure time and memory of an hour's flight, first with a requested end, then with a fixed end.
 
     python benchmarks/long_flight.py --duration 3600
 
-The Iris repeats its mission with a large battery, wind at 1 kHz and the log at 100 Hz, and leaves a run folder with the
-recording. Each of the two flights has a process of its own, whose peak memory is that of the flight and of the files
-that it writes. The last line is the result as JSON.
+The Iris repeats its mission with a large battery, wind at 1 kHz and log at 100 Hz, and writes a run folder with the
+recording. Each of the two flights runs in a separate process, whose peak memory is that of the flight and of writing
+its files. The last line of the output is the result as JSON.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from px4lockstep.flights.folder import RunFolder
 from px4lockstep.flights.recording.file import NAME
 
 BOUND_S = 7_200.0
-"""The upper bound of a flight whose end is decided on the way."""
+"""The end of the timeline of the flight with a requested end."""
 MISSION = """QGC WPL 110
 0	1	3	22	0	0	0	0	47.397742	8.545594	12	1
 1	0	3	16	2	2	0	0	47.397842	8.545694	12	1
@@ -35,7 +35,7 @@ MISSION = """QGC WPL 110
 
 
 def fly(folder: Path, duration_s: float, *, is_fixed: bool) -> dict[str, object]:
-    """Fly into a run folder, and return what came of it."""
+    """Fly, write a run folder, and return the measurements."""
     mission = folder / "round.waypoints"
     mission.write_text(MISSION, "utf-8")
     overrides = {
@@ -72,9 +72,9 @@ def fly(folder: Path, duration_s: float, *, is_fixed: bool) -> dict[str, object]
 
 
 def main() -> None:
-    """Fly both in children, one after the other."""
+    """Run both flights in child processes, one after the other."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--duration", type=float, default=3600.0, help="how long to fly [s]")
+    parser.add_argument("--duration", type=float, default=3600.0, help="duration of the flight [s]")
     parser.add_argument("--child", choices=("open", "fixed"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:

@@ -1,9 +1,9 @@
-"""What the host of real PX4 costs per tick beyond the library's own time.
+"""Cost per tick of the host of real PX4, without the library's own time.
 
-The host is opened on the conformance double: its messages, its publishers and subscribers. Then the double's functions
-are replaced by ones that return at once, as if everything had been published anew, and ticks are timed: all that is
-left is the host, with the calls themselves. PX4 has one life in a process, so this is a process of its own,
-this file run as a script. The double is built from `tests/`.
+The host opens the conformance double, with its messages, publishers and subscribers. Then the double's functions are
+replaced by functions that return at once, as if every topic had been published, and ticks are timed: what remains is
+the host, with the calls themselves. PX4 can start only once per process, so this file runs as a script in a separate
+process. The double is built from `tests/`.
 """
 
 import json
@@ -40,13 +40,13 @@ Path(sys.argv[2]).write_text(str(px4_double.build_double()))
 
 
 def return_at_once(handle: int, first: int, second: int, third: int) -> int:
-    """Do what a function of the library does that has nothing to do."""
+    """Replace a function of the library by one that does nothing."""
     return 0
 
 
 @kernel
 def run_host(hosts, buses, first, ticks):
-    """Run PX4 as the loop does; return whether it could."""
+    """Run PX4 as the loop does; return whether all ticks succeeded."""
     is_sound = True
     for k in range(ticks):
         is_sound = is_sound and step_px4(hosts[0], first + k * TICK_US, buses[0])
@@ -54,7 +54,7 @@ def run_host(hosts, buses, first, ticks):
 
 
 def overhead_us(library: str) -> tuple[float, float]:
-    """Return what the host costs per tick, and what a tick takes with the double [µs]."""
+    """Return the cost of the host per tick, and the time of a tick with the double [µs]."""
     hosts, buses = np.zeros(1, PX4_HOST), np.zeros(1, BUS)
     buses["estimate"]["q_bn"][:, 0] = 1.0
     buses["estimate"]["is_valid"] = 1.0
@@ -74,7 +74,7 @@ def overhead_us(library: str) -> tuple[float, float]:
 
 
 def _best_us(run: Any, arguments: tuple[Any, ...], start_us: int) -> float:
-    """Return what a tick takes, best of several rounds [µs].
+    """Return the time of a tick, best of several rounds [µs].
 
     Raises:
         InputError: If a call fails.
@@ -90,10 +90,10 @@ def _best_us(run: Any, arguments: tuple[Any, ...], start_us: int) -> float:
 
 
 def measured() -> tuple[float, float]:
-    """Build the double and measure in a process of its own; return overhead and tick [µs].
+    """Build the double and measure in a separate process; return overhead and tick [µs].
 
     Raises:
-        InputError: If the double can't be built or run.
+        InputError: If the double cannot be built or run.
     """
     with TemporaryDirectory() as folder:
         library, answer = Path(folder) / "library", Path(folder) / "answer"
@@ -104,8 +104,8 @@ def measured() -> tuple[float, float]:
             finished = subprocess.run(command, capture_output=True, text=True, check=False)
             if finished.returncode != 0:
                 raise InputError((finished.stderr.strip().splitlines() or ["no answer"])[-1])
-        said = json.loads(answer.read_text("utf-8"))
-    return float(said["overhead_us"]), float(said["tick_us"])
+        measurements = json.loads(answer.read_text("utf-8"))
+    return float(measurements["overhead_us"]), float(measurements["tick_us"])
 
 
 if __name__ == "__main__":

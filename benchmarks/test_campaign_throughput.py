@@ -1,4 +1,4 @@
-"""What a second core is worth to a campaign of whole missions. Target: 1.8 times the runs of one."""
+"""Gain of a second core for a campaign of whole missions. Target: 1.8 times the throughput of one core."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ WARM, RUNS = 10, 100
 
 
 def runs_per_s(campaign, workers):
-    """Return how many runs a second some workers fly, once they are warm."""
+    """Return the runs per second of a number of workers after warm-up."""
     with LocalExecutor(campaign, workers) as executor:
         rows = executor.rows((i, campaign.inputs(i)) for i in range(WARM + RUNS * workers))
         for _ in range(WARM):
@@ -24,9 +24,9 @@ def runs_per_s(campaign, workers):
         return count / (time.perf_counter() - start_s)
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is no second core")
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs a second core")
 def test_two_cores(tmp_path):
-    """The best of two of each, in turn."""
+    """The best of two measurements of each, in turn."""
     file = tmp_path / "campaign.toml"
     file.write_text(FILE.format(duration_s=68))
     campaign = load_campaign(file)

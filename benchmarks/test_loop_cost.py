@@ -1,7 +1,6 @@
-"""What the loop itself costs: a boundary with nothing to do, a stage in Python, the native estimator.
+"""Cost of the loop itself: an empty event boundary, a Python stage, the native estimator.
 
-Targets on the machine of the design: 0.03 µs per empty boundary, 3 µs per Python stage, its user's method included;
-0.15 µs per tick of the estimator.
+Targets: 0.03 µs per empty boundary, 3 µs per Python stage including the user's method, 0.15 µs per estimator tick.
 """
 
 import pytest
@@ -19,14 +18,14 @@ ESTIMATOR_TICKS = 100_000
 
 
 class Idle:
-    """An autopilot that does next to nothing."""
+    """An autopilot that does almost nothing."""
 
     def step(self, time_us, inputs, outputs):
         outputs.motors[0] = 0.5
 
 
 def report_each(benchmark, count, limit_us):
-    """Add the cost of one, beside its target, to what is printed and saved."""
+    """Print and save the cost per item and its target."""
     each_us = benchmark.stats.stats.min / count * 1e6
     benchmark.extra_info.update(each_us=each_us, target_us=limit_us)
     print(f"\n  {each_us:.4f} us each, target {limit_us} us")  # noqa: T201 - a benchmark is for reading
@@ -43,7 +42,7 @@ def test_empty_boundary(benchmark):
 
 
 def test_scenario_that_waits(benchmark):
-    """A boundary with a scenario whose events are still to come, and the question whether the plant has landed."""
+    """A boundary with a scenario whose events are in the future, and the check for landing."""
     scenario = Scenario().arm(at_s=0.9).start_mission(at_s=0.99)
     timeline = Timeline(EMPTY_BOUNDARIES, physics=Periodic(1))
 

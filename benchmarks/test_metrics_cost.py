@@ -1,4 +1,4 @@
-"""What the metrics of a mission cost, after its flight and its summary. Target: 2 ms for 7,201 rows."""
+"""Cost of the metrics of a mission, without flight and summary. Target: 2 ms for 7,201 rows."""
 
 from pathlib import Path
 

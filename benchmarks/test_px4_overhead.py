@@ -1,4 +1,4 @@
-"""What the host of real PX4 costs per tick, beyond the library's own time. Target: below 1 µs."""
+"""Cost per tick of the host of real PX4, without the library's own time. Target: below 1 µs."""
 
 import px4_overhead
 

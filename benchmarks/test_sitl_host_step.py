@@ -1,4 +1,4 @@
-"""What a step of stock PX4's host costs. Target: below 60 µs; 35 to 48 on a busy machine, 57 to 59 on a quiet one."""
+"""Cost of a step of stock PX4's host. Target: below 60 µs; 35 to 48 on a busy machine, 57 to 59 on an idle one."""
 
 from px4lockstep.bench import sitl_host_step
 

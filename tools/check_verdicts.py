@@ -1,4 +1,4 @@
-"""Fly random aircraft and compare each verdict with that of an independent checker, written from the log alone.
+"""Fly random aircraft and compare each verdict with that of an independent checker, which uses only the log.
 
 PYTHONPATH=tests/support .venv/bin/python tools/check_verdicts.py 500
 """
@@ -15,7 +15,7 @@ from verdict_checker import checked_verdict
 
 
 def compare(index):
-    """Fly an aircraft; return its number, the verdict, the checker's, and the reason. None if it was refused."""
+    """Fly an aircraft; return its number, the verdict, the checker's verdict, and the reason. None if refused."""
     with tempfile.TemporaryDirectory() as folder:
         run, mission = random_flight(index, Path(folder))
     if isinstance(run, Exception):
@@ -27,9 +27,9 @@ def compare(index):
 
 
 def main():
-    """Print a table of verdicts and how many the checker agrees with; return 1 if it does not with all."""
+    """Print a table of verdicts and agreements with the checker; return 1 unless they all agree."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("count", type=int, nargs="?", default=500, help="Number of aircraft that fly.")
+    parser.add_argument("count", type=int, nargs="?", default=500, help="Number of aircraft to fly.")
     parser.add_argument("--first", type=int, default=0, help="Number of the first aircraft.")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--verbose", action="store_true", help="Print each flight.")
@@ -51,7 +51,7 @@ def main():
     lines += [
         f"| all | {flown.total()} | {agreed.total()} |",
         "",
-        f"Refused, since the autopilot can't fly it: {refused}",
+        f"Refused because the autopilot cannot fly the aircraft: {refused}",
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0 if flown == agreed else 1

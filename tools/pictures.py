@@ -1,7 +1,7 @@
-"""Make the pictures of the documentation and print their numbers: `make pictures`.
+"""Create the figures of the documentation and print their numbers: `make pictures`.
 
-The same bytes on every run with the same Matplotlib: no dates, no randomness. Flights and step responses are those of
-the tests, so `tests/support` and `tests/against` are on the path.
+The files are bit-identical on every run with the same Matplotlib: they have no dates and no randomness. Flights and
+step responses are those of the tests, so `tests/support` and `tests/against` are on the path.
 """
 
 import itertools
@@ -62,7 +62,7 @@ def say(text=""):
 
 
 def save(figure, name):
-    """Write a picture, small: 64 colours, without date and version."""
+    """Write a small image file: 64 colours, without date and version."""
     figure.canvas.draw()
     picture = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
     PICTURES.mkdir(exist_ok=True)
@@ -74,7 +74,7 @@ def save(figure, name):
 
 
 def fly(name, end_us):
-    """Fly a mission as the recorded flight was flown, with the built-in autopilot; return the log of its ticks."""
+    """Fly the mission of a recorded flight with the built-in autopilot; return the simulation."""
     scenario = Scenario().arm(at_s=1.0).start_mission(at_s=2.0)
     timeline = Timeline(
         end_us,
@@ -94,18 +94,18 @@ def fly(name, end_us):
 
 
 def heading(q):
-    """Return the headings of attitudes, without jumps [°]."""
+    """Return the unwrapped headings of attitudes [°]."""
     w, x, y, z = q.T
     return np.degrees(np.unwrap(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))))
 
 
 def changes(item):
-    """Return the rows in which the mission goes on."""
+    """Return the rows in which the mission item changes."""
     return np.flatnonzero(np.diff(item) > 0) + 1
 
 
 class Pair:
-    """A recorded flight of real PX4 and the built-in autopilot's, tick by tick."""
+    """A recorded flight of real PX4 and the same flight with the built-in autopilot, tick by tick."""
 
     def __init__(self, name):
         flight = load_flight(name)
@@ -129,15 +129,15 @@ class Pair:
         self.turned_deg = self.own_yaw - self.px4_yaw
 
     def say(self, name):
-        """Print the largest differences, and when things happened."""
+        """Print the largest differences and the times of events."""
         before = self.time_s <= self.px4_disarmed_s
         distance = self.away_m[before]
-        say(f"{name}: finished {self.is_finished}, compared to {self.px4_disarmed_s} s, when PX4 was disarmed")
+        say(f"{name}: finished {self.is_finished}, compared up to {self.px4_disarmed_s} s, when PX4 disarmed")
         say(f"  largest distance {distance.max():.4f} m at {self.time_s[distance.argmax()]:.3f} s")
-        say(f"  top height {-self.px4_pos[:, 2].min():.4f} and {-self.own_pos[:, 2].min():.4f} m")
+        say(f"  max altitude {-self.px4_pos[:, 2].min():.4f} and {-self.own_pos[:, 2].min():.4f} m")
         height = np.abs(self.own_pos - self.px4_pos)[before, 2]
-        say(f"  largest difference of height {height.max():.4f} m at {self.time_s[height.argmax()]:.3f} s")
-        say(f"  largest difference of heading {np.abs(self.turned_deg[before]).max():.4f} °")
+        say(f"  largest altitude difference {height.max():.4f} m at {self.time_s[height.argmax()]:.3f} s")
+        say(f"  largest heading difference {np.abs(self.turned_deg[before]).max():.4f} °")
         say(f"  items change at {self.px4_changes_s} s")
         say(f"  built-in         {self.own_changes_s} s")
         say(f"  landed {self.px4_down_s:.3f} and {self.own_down_s:.3f} s")
@@ -171,14 +171,14 @@ def draw_pair(pair, title, columns):
 
 
 def compare_with_px4():
-    """Draw and print the closed loop beside the recorded flights."""
+    """Plot and print the closed loop against the recorded flights."""
     figure, axes = plt.subplots(2, 4, figsize=(12.0, 5.6), layout="constrained")
     for row, name in zip(axes, MISSIONS, strict=True):
         pair = Pair(name)
         pair.say(name)
         draw_pair(pair, name, row)
     save(figure, "against_px4.png")
-    say("\nmodule by module, largest of all ticks in flight:")
+    say("\nmodule by module, largest difference over all ticks in flight:")
     for name in MISSIONS:
         say(f"  {name}: " + ", ".join(f"{what} {error.max():.1e}" for what, error in errors(name).items()))
 
@@ -187,7 +187,7 @@ def compare_with_px4():
 
 
 def draw_step_responses():
-    """Draw the answer of each loop to a step, and print them as a table."""
+    """Plot the step response of each loop, and print them as a table."""
     say("\n| loop | step | rise, 10 to 90 % | overshoot | settling to 5 % |\n|---|---|---|---|---|")
     figure, grid = plt.subplots(2, 5, figsize=(12.0, 5.0), layout="constrained")
     for axes, loop in zip(grid.flat, LOOPS, strict=True):
@@ -211,7 +211,7 @@ def draw_step_responses():
 
 
 def save_small(figure, name):
-    """Write a picture as the package does, but with 96 colours."""
+    """Write a figure as the package does, but with 96 colours."""
     path = PICTURES / name
     save_plot(figure, path)
     picture = Image.open(path).convert("RGB")
@@ -219,7 +219,7 @@ def save_small(figure, name):
 
 
 def draw_flight():
-    """Draw the disturbed mission as `plot_flight` does."""
+    """Plot a mission with wind and noise, using `plot_flight`."""
     wind, estimator = Wind("ou", wind_mean_ned=(3.0, -2.0, 0.0)), Estimator("noisy_delayed")
     sim = flight(wind=wind, estimator=estimator).run()
     title = "Iris, mission in turbulent wind, on noisy estimates"
@@ -239,7 +239,7 @@ def say_rows(rows):
 
 
 def compare_integrators():
-    """Draw integrators on the Iris mission, and print their errors: over 72 s, and over 60 s."""
+    """Plot the integrators on the Iris mission, and print their errors over 72 s and over 60 s."""
     compared = compare(shipped("iris", 72.0), local_defect=True)
     save_small(plot_comparison(compared.comparison), "comparison.png")
     save_small(plot_local_defect(compared.local_defect), "local_defect.png")
@@ -249,7 +249,7 @@ def compare_integrators():
 
 
 def draw_diff():
-    """Draw the Iris mission beside a branch of it that is asked to return in more wind."""
+    """Plot the Iris mission and a branch of it that returns home in stronger wind."""
     changed = {"environment.wind_mean_ned": [4.0, 0.0, 0.0], "timeline.t_end_s": 100.0}
     with TemporaryDirectory() as folder:
         mission, returned = Path(folder) / "mission", Path(folder) / "return"
@@ -260,7 +260,7 @@ def draw_diff():
 
 
 def draw_campaign():
-    """Fly and draw the campaign of examples/motor_loss; print its pass rates by the loss of thrust."""
+    """Run and plot the campaign of examples/motor_loss; print its pass rates by the loss of thrust."""
     with TemporaryDirectory() as folder:
         flown = run_campaign(EXAMPLES / "motor_loss" / "campaign.toml", out=Path(folder) / "flown", trust=True)
         results = results_of(flown.folder.campaign, read_results(flown.folder.results))

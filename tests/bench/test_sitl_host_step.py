@@ -1,4 +1,4 @@
-"""A step of stock PX4's host costs less than 60 µs, in terms of what Python and sockets cost on this machine, now."""
+"""A step of stock PX4's host costs less than 60 µs, scaled by the speed of Python and sockets on this machine."""
 
 import math
 import socket
@@ -13,13 +13,13 @@ pytestmark = pytest.mark.process
 
 LIMIT_US = 60.0
 YARDSTICK_US = 12.5
-"""What the yardstick costs where a step costs 45 to 55 µs; on a slower machine, the limit is higher in proportion."""
+"""Cost of the yardstick on a machine where a step costs 45 to 55 µs; on slower machines the limit scales with it."""
 ATTEMPTS = 3
 LAYOUT = struct.Struct("<Q13fIB")
 
 
 def yardstick_us():
-    """Plain Python and two system calls, best of many rounds."""
+    """Return the cost of some plain Python and two system calls, best of many rounds."""
     best_s = math.inf
     near, far = socket.socketpair()
     with near, far:
@@ -36,7 +36,7 @@ def yardstick_us():
 
 
 def test_a_step_of_the_host_costs_less_than_60_us():
-    """The processor's time, best of 20 rounds and of up to three attempts, since others may share the machine."""
+    """The value is CPU time, best of 20 rounds and up to three attempts, since the machine may be shared."""
     found = []
     for _ in range(ATTEMPTS):
         scale = max(1.0, yardstick_us() / YARDSTICK_US)

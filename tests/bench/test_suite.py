@@ -1,4 +1,4 @@
-"""The benchmarks: they measure the same plant on the same inputs, and say so when they can't."""
+"""The benchmarks: they measure the same plant with the same inputs, and report when they cannot."""
 
 import json
 import shutil
@@ -21,12 +21,12 @@ NAMES = [
     "campaign_mission",
 ]
 OF_TICKS = ["sitl_host_step"]
-NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the yardstick can't be built")
+NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the C reference cannot be built")
 
 
 @pytest.fixture
 def short(monkeypatch):
-    """A hover of two seconds, measured twice."""
+    """Shorten the hover to two seconds, measured twice."""
     monkeypatch.setattr(hover, "DURATION_S", 2)
     monkeypatch.setattr(suite, "MISSION_S", 3)
     monkeypatch.setenv(bench.FRESH, "1")
@@ -34,8 +34,8 @@ def short(monkeypatch):
     monkeypatch.setattr(sitl_host_step, "ROUNDS", 3)
 
 
-def test_the_hover_is_a_flight():
-    """The recorded commands keep the Iris near its height and level, for the whole minute."""
+def test_the_recorded_hover_is_stable():
+    """The recorded commands keep the Iris level and near its altitude for the whole minute."""
     plant = hover.aircraft()
     recorded = hover.streams(physics=True)
     sim = suite.Simulation(plant, hover.timeline(True), integrator=suite.Integrator("RK4"), replay=recorded).run()
@@ -46,7 +46,7 @@ def test_the_hover_is_a_flight():
 
 @NEEDS_COMPILER
 def test_every_benchmark_has_its_fields(short, capsys):
-    """As `--json` prints them: a list of objects, nothing else on standard output."""
+    """`--json` prints a list of objects and nothing else to standard output."""
     assert bench.run_bench(as_json=True) == 0
     measurements = json.loads(capsys.readouterr().out)
     assert [m["name"] for m in measurements] == [*NAMES, *OF_TICKS]
@@ -61,7 +61,7 @@ def test_every_benchmark_has_its_fields(short, capsys):
 
 
 def test_a_cold_start_is_measured_by_a_fresh_process(monkeypatch):
-    """What was compiled here is not what later starts run."""
+    """The process that compiles differs from later starts, which load compiled code."""
     started = []
 
     class Finished:
@@ -73,8 +73,8 @@ def test_a_cold_start_is_measured_by_a_fresh_process(monkeypatch):
     assert started[0][1:] == ["-P", "-m", "px4lockstep", "bench", "--json"]
 
 
-def test_without_a_compiler_there_is_a_note_and_no_ratio(short, monkeypatch, capsys):
-    """Never a failure, never an invented number."""
+def test_without_a_compiler_a_note_replaces_the_ratio(short, monkeypatch, capsys):
+    """It is neither an error nor an invented number."""
     monkeypatch.setattr(c_reference.shutil, "which", lambda name: None)
     assert bench.run_bench(as_json=True) == 0
     printed = capsys.readouterr()
@@ -85,18 +85,18 @@ def test_without_a_compiler_there_is_a_note_and_no_ratio(short, monkeypatch, cap
 
 
 @NEEDS_COMPILER
-def test_a_yardstick_that_flies_something_else_is_refused(short, monkeypatch, tmp_path):
-    """A ratio to another aircraft would mean nothing."""
+def test_a_c_reference_of_another_aircraft_is_refused(short, monkeypatch, tmp_path):
+    """A ratio to another aircraft would be meaningless."""
     heavier = c_reference.c_parameters(hover.aircraft())
     heavier[0] *= 1.01
     monkeypatch.setattr(suite, "c_parameters", lambda aircraft: heavier)
-    with pytest.raises(suite.SimulationError, match="don't fly the same aircraft"):
+    with pytest.raises(suite.SimulationError, match="they do not simulate the same aircraft"):
         suite._reference(tmp_path)
 
 
 @NEEDS_COMPILER
-def test_the_yardstick_ends_where_the_plant_does(tmp_path):
-    """A minute of hover in C and through the loop: 1e-9 apart at most, from rounding alone."""
+def test_the_c_reference_agrees_with_the_plant(tmp_path):
+    """A minute of hover in C and in the loop differs by at most 1e-9, from rounding alone."""
     plant = hover.aircraft()
     recorded = hover.streams(physics=True)
     state = plant.initial_state()

@@ -86,7 +86,7 @@ def test_an_aircraft_that_is_new_or_gone_is_a_change(tool, files):
         ("", fly_other("hex"), CHANGELOG, "too short"),
         ("   \n ", fly_other("hex"), CHANGELOG, "too short"),
         ("because", fly_other("hex"), CHANGELOG, "the reason 'because' is too short"),
-        (REASON, fly, CHANGELOG, "nothing to renew"),
+        (REASON, fly, CHANGELOG, "nothing to update"),
         (REASON, fly_other("hex"), "# Changelog\n", "no part '## Unreleased'"),
     ],
     ids=["none", "spaces", "short", "nothing changed", "no place"],

@@ -1,4 +1,4 @@
-"""Integrators side by side on the oscillator, whose solution is known."""
+"""Comparison of integrators on the oscillator, whose solution is known."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def oscillator(integrator, timeline):
 
 
 def test_the_errors_are_those_against_the_solution():
-    """The reference is so close to it that three digits are the same; per row, in position and in velocity."""
+    """The reference is close enough to the exact solution; the errors are per row, in position and velocity."""
     compared = compare_integrators(oscillator, TIMELINE, {"Euler": Integrator("Euler")}, REFERENCE)
     flown = oscillator(Integrator("Euler"), TIMELINE).run()
     position, velocity = solutions.oscillator(2.0, 1.0, 0.5, compared.time_s)
@@ -33,16 +33,16 @@ def test_the_errors_are_those_against_the_solution():
     assert compared["Euler"].largest("position") == compared["Euler"].errors["position"].max() > 0.01
 
 
-def test_an_integrator_against_itself_differs_by_exactly_nothing():
-    """The same bits, so 0 and not a small number."""
+def test_an_integrator_against_itself_has_exactly_no_error():
+    """The runs are bit-identical, so the error is exactly 0."""
     for kind in ("Euler", "RK4", "RK23", "RK45"):
         own = Integrator(kind)
         compared = compare_integrators(oscillator, TIMELINE, {kind: own}, own)
         assert {name: errors.max() for name, errors in compared[kind].errors.items()} == {"position": 0, "velocity": 0}
 
 
-def test_attitudes_are_compared_by_their_angle():
-    """A turn at a constant rate: fixed steps of RK4 lag by an angle that the exponential map tells."""
+def test_attitudes_are_compared_by_the_angle_between_them():
+    """For a constant rate, the exponential map gives the angle by which RK4 with fixed steps lags."""
     rate = (0.6, -0.8, 2.0)
 
     def turn(integrator, timeline):
@@ -56,7 +56,7 @@ def test_attitudes_are_compared_by_their_angle():
 
 
 def test_costs_are_counted():
-    """Evaluations and steps as the methods take them; a row for the reference without errors, then the integrators."""
+    """RHS evaluations and steps are counted; the first row is the reference, without errors."""
     integrators = {kind: Integrator(kind) for kind in ("Euler", "RK4")}
     rows = compare_integrators(oscillator, TIMELINE, integrators, REFERENCE).rows()
     assert [row["integrator"] for row in rows] == ["reference", "Euler", "RK4"]
@@ -69,7 +69,7 @@ def test_costs_are_counted():
 
 
 def test_the_wall_time_is_the_best_of_its_repeats():
-    """Each integrator runs as often as the module says."""
+    """Each integrator runs `REPEATS` times."""
     made = []
 
     def make(integrator, timeline):
@@ -83,7 +83,7 @@ def test_the_wall_time_is_the_best_of_its_repeats():
 
 
 def test_a_tight_reference_controls_every_group():
-    """Whatever the file says, and nothing else of it changes."""
+    """It overrides only the tolerances and the error control."""
     reference = tight(Integrator("RK45", plant_error_control=False, atol_pos=1.0, h_max=0.05))
     assert reference.plant_error_control
     assert {reference.atol_of(group) for group in GROUPS} == {TOLERANCE}
@@ -92,15 +92,15 @@ def test_a_tight_reference_controls_every_group():
 
 
 def unstable_rhs(t_s, state, inputs, params, dstate):
-    """x' = -x |x| 1000: with a long step it jumps to infinity."""
+    """Write x' = -x |x| 1000, which diverges with a long step."""
     dstate.x[0] = -1000.0 * state.x[0] * abs(state.x[0])
 
 
 UNSTABLE = UserPlant(groups={"pos": 1}, initial=[100.0], rhs=unstable_rhs)
 
 
-def test_an_integrator_that_fails_is_reported_beside_the_others():
-    """With what it had until then; the reference itself must fly."""
+def test_an_integrator_that_fails_is_reported_with_the_others():
+    """Its errors end at the failure; a reference that fails is an error."""
 
     def make(integrator, timeline):
         return Simulation(UNSTABLE, timeline, integrator=integrator)

@@ -1,4 +1,4 @@
-"""The local defect on the oscillator, where each method's is known in closed form."""
+"""The local defect on the oscillator, where it is known in closed form for each method."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ OMEGA_RAD_S = 2.0
 STEP_US = 10_000
 TIMELINE = Timeline(2_000_000, log=Periodic(50_000), physics=Periodic(STEP_US))
 REFERENCE = Integrator("RK45", **tolerances(0.0, 1e-14, ["pos", "vel"]))
-"""More accurate than a reference needs to be for an aircraft: RK4 itself is wrong by 1e-10 here."""
+"""More accurate than a reference for an aircraft: the error of RK4 is only 1e-10 here."""
 
 
 def oscillator(integrator, timeline):
@@ -24,7 +24,7 @@ def oscillator(integrator, timeline):
 
 
 def fixed(kind):
-    """Return a method with fixed steps, whatever it could do."""
+    """Return a method with fixed steps, even if it could adapt them."""
     return Integrator(kind, adaptive=False)
 
 
@@ -47,7 +47,7 @@ def exact_defects(kind, steps):
 
 @pytest.mark.parametrize(("kind", "rounding"), [("Euler", 1e-12), ("RK4", 1e-13)])
 def test_the_defect_is_that_of_the_methods_polynomial(kind, rounding):
-    """In each interval, started from the exact state, but for the reference's error and rounding."""
+    """In each interval, starting from the exact state, except for the reference's error and rounding."""
     found = local_defect(oscillator, TIMELINE, {kind: fixed(kind)}, REFERENCE)
     exact = exact_defects(kind, steps=5)
     assert found.time_s == pytest.approx(np.arange(1, 41) * 0.05)
@@ -57,7 +57,7 @@ def test_the_defect_is_that_of_the_methods_polynomial(kind, rounding):
 
 @pytest.mark.parametrize(("kind", "allowed"), [("Euler", 0.02), ("RK4", 0.1)])
 def test_halving_the_step_divides_the_defect_by_two_to_the_order(kind, allowed):
-    """2 for Euler and 16 for RK4, within a term of the next order, h omega."""
+    """The ratio is 2 for Euler and 16 for RK4, within a term of the next order, h omega."""
     defect = local_defect(oscillator, TIMELINE, {kind: fixed(kind)}, REFERENCE)[kind]
     for quantity in ("position", "velocity"):
         assert defect.counted(quantity) >= 38  # the error passes through zero twice
@@ -65,7 +65,7 @@ def test_halving_the_step_divides_the_defect_by_two_to_the_order(kind, allowed):
 
 
 def test_errors_do_not_add_up_along_the_flight():
-    """Euler's amplitude grows by half over the run; its defect stays what it was."""
+    """Euler's amplitude grows by half over the run, but its defect does not grow."""
     timeline = Timeline(20_000_000, log=Periodic(50_000), physics=Periodic(STEP_US))
     euler = local_defect(oscillator, timeline, {"Euler": fixed("Euler")}, REFERENCE)["Euler"].errors["position"]
     drift = oscillator(fixed("Euler"), timeline).run().log_state[:, 0]
@@ -74,7 +74,7 @@ def test_errors_do_not_add_up_along_the_flight():
 
 
 def test_the_reference_against_itself_has_exactly_no_defect():
-    """To be put on its own state changes no bit; nothing is left to be halved either."""
+    """Setting its own state changes nothing, and there is no ratio either."""
     rk4 = fixed("RK4")
     found = local_defect(oscillator, TIMELINE, {"RK4": rk4}, rk4)["RK4"]
     assert {name: errors.max() for name, errors in found.errors.items()} == {"position": 0.0, "velocity": 0.0}
@@ -82,8 +82,8 @@ def test_the_reference_against_itself_has_exactly_no_defect():
     assert found.ratio("position") is None
 
 
-def test_an_integrator_that_chooses_its_steps_has_no_ratio():
-    """Half of no step is no step."""
+def test_an_adaptive_integrator_has_no_ratio():
+    """There is no fixed step to halve."""
     timeline = Timeline(2_000_000, log=Periodic(50_000))
     found = local_defect(oscillator, timeline, {"RK45": Integrator("RK45")}, REFERENCE)
     assert found["RK45"].ratios is None
@@ -95,7 +95,7 @@ def test_an_integrator_that_chooses_its_steps_has_no_ratio():
 
 
 def test_an_interval_with_an_event_between_two_steps_does_not_count():
-    """Its steps can't all be halved: the event cuts one of them, before and after."""
+    """Not all of its steps can be halved: the event divides one of them."""
     timeline = Timeline(
         1_000_000, log=Periodic(50_000), physics=Periodic(STEP_US), scenario=Explicit((123_000, 200_000))
     )
@@ -103,19 +103,19 @@ def test_an_interval_with_an_event_between_two_steps_does_not_count():
     assert np.flatnonzero(np.isnan(ratios)).tolist() == [2]
 
 
-def test_steps_of_several_lengths_are_cut_to_one_before_they_are_halved():
-    """Wind every 30 ms and a log every 50: steps of 30, 20, 10 ms; the ratio is of 10 to 5."""
+def test_steps_of_several_lengths_are_divided_before_halving():
+    """With wind every 30 ms and log every 50 ms, steps are 30, 20 and 10 ms; the ratio is that of 10 to 5 ms."""
     timeline = Timeline(1_500_000, log=Periodic(50_000), wind=Periodic(30_000))
     found = local_defect(oscillator, timeline, {"RK4": fixed("RK4")}, REFERENCE)
     assert found.step_us == 10_000
     assert found["RK4"].counted("velocity") >= 29
     assert found["RK4"].ratio("velocity") == pytest.approx(16.0, abs=0.1)
     cut = local_defect(oscillator, TIMELINE, {"RK4": fixed("RK4")}, REFERENCE)
-    assert found["RK4"].largest("velocity") > 10.0 * cut["RK4"].largest("velocity")  # those are of the timeline's own
+    assert found["RK4"].largest("velocity") > 10.0 * cut["RK4"].largest("velocity")  # with the timeline's longer steps
 
 
 def test_an_odd_step_is_not_halved():
-    """A physics axis has whole microseconds."""
+    """The period of a physics axis is a whole number of microseconds."""
     timeline = Timeline(99_990, log=Periodic(9_999))
     found = local_defect(oscillator, timeline, {"Euler": fixed("Euler")}, REFERENCE)
     assert found.step_us == 9_999
@@ -124,7 +124,7 @@ def test_an_odd_step_is_not_halved():
 
 
 def test_rounding_does_not_count():
-    """RK4 with steps of 100 us over 100 us: 1e-15 and less, which is nothing but rounding."""
+    """With RK4 steps of 100 us over 100 us, the defect is 1e-15 or less, which is only rounding."""
     timeline = Timeline(10_000, log=Periodic(100))
     found = local_defect(oscillator, timeline, {"RK4": fixed("RK4")}, REFERENCE)["RK4"]
     assert found.largest("position") < 1e-15

@@ -1,4 +1,4 @@
-"""Tier 1: every integrator on every reference problem, orders of convergence, and the checks that the seeds name."""
+"""Tier 1: every integrator on every reference problem, orders of convergence, and single checks."""
 
 import math
 
@@ -14,7 +14,7 @@ from px4lockstep.verification.reference_cases import ALLOWED, PROBLEMS, Result, 
 
 
 def test_every_problem_is_within_its_bound_with_every_integrator():
-    """The same cases as `px4lockstep verify`, all of them."""
+    """It runs all reference cases of `px4lockstep verify`."""
     results = list(reference_results())
     assert len(results) == len(PROBLEMS) * len(TABLEAUX)
     assert [result for result in results if not result.passed] == []
@@ -28,7 +28,7 @@ def test_order_of_convergence(kind):
 
 
 def test_free_fall_with_rk4_at_10_ms():
-    """Golden test 4 of the review: below 1e-6 m and 1e-6 m/s after 1 s."""
+    """The error is below 1e-6 m and 1e-6 m/s after 1 s."""
     timeline = Timeline(1_000_000, log=Periodic(100_000), physics=Periodic(10_000))
     sim = Simulation(FreeFall(), timeline, integrator=Integrator("RK4")).run()
     t_s = sim.log["time_us"] / 1e6
@@ -38,7 +38,7 @@ def test_free_fall_with_rk4_at_10_ms():
 
 @pytest.mark.parametrize("kind", ["RK4", "RK23", "RK45"])
 def test_constant_yaw_rate_of_pi(kind):
-    """Golden test 5 of the review: half a turn to the right in 1 s, below 1e-4 rad, norm within 1e-12."""
+    """Half a turn to the right in 1 s: error below 1e-4 rad, norm within 1e-12."""
     timeline = Timeline(1_000_000, log=Periodic(100_000), physics=Periodic(10_000))
     sim = Simulation(ConstantRate((0.0, 0.0, math.pi)), timeline, integrator=Integrator(kind)).run()
     w, x, y, z = sim.plant.x

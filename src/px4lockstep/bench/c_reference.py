@@ -1,6 +1,6 @@
-"""The yardstick: the Iris in plain C (`plant.c`), compiled on this machine and called through ctypes.
+"""The reference of the benchmarks: the Iris in plain C (`plant.c`), compiled on this machine and called through ctypes.
 
-Its header says in which choices it differs from the package, and what each is worth.
+The header of `plant.c` lists its differences from the package and their effect on the time.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ Array = npt.NDArray[np.float64]
 
 
 class NoReferenceError(LockstepError):
-    """There is no C compiler: a benchmark then has no ratio."""
+    """The C reference is not available, so a benchmark has no ratio."""
 
 
 class CReference:
@@ -43,7 +43,7 @@ class CReference:
         self._library.plant_run.restype = ctypes.c_int64
 
     def run(self, parameters: Array, state: Array, commands: Array, steps_per_command: int, dt_s: float) -> float:
-        """Fly the commands (rows of four duties) in still air; return the seconds it took. The state is advanced."""
+        """Advance the state with the commands (rows of four duties) in still air; return the wall time in seconds."""
         wind = np.zeros((len(commands) * steps_per_command, 3))
         arguments = (_pointer(parameters), _pointer(state), _pointer(commands), ctypes.c_int64(len(commands)))
         more = (ctypes.c_int64(steps_per_command), _pointer(wind), ctypes.c_double(dt_s), None, ctypes.c_int64(0))

@@ -1,4 +1,4 @@
-"""What the campaign benchmark flies: runs of the Iris's mission with wind, noise and metrics, from inputs to row."""
+"""The campaign benchmark: runs of the Iris mission with wind, noise and metrics, from inputs to result row."""
 
 import tempfile
 import time
@@ -12,7 +12,7 @@ from px4lockstep.campaigns.result_rows import ERROR
 from px4lockstep.errors import SimulationError
 
 RUNS_AT_ONCE = 4
-"""A measurement is their mean: what a campaign sustains."""
+"""A measurement is the mean of this many runs, the sustained rate of a campaign."""
 
 FILE = """
 vary = [
@@ -36,7 +36,7 @@ runs = 100000
 
 
 def runs(duration_s: int) -> Callable[[], float]:
-    """Return what flies some runs of a campaign in this process, each of its own seed, and returns the time of one."""
+    """Return a function that flies some runs of a campaign in this process and returns the mean time per run."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "campaign.toml"
         file.write_text(FILE.format(duration_s=duration_s), "utf-8")

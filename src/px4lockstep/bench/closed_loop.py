@@ -1,4 +1,4 @@
-"""What the closed-loop benchmark flies: a minute of the Iris's mission with wind, noise and battery."""
+"""The closed-loop benchmark: a minute of the Iris mission with wind, noise and battery."""
 
 from px4lockstep.autopilots.builtin.autopilot import Builtin
 from px4lockstep.bench import hover
@@ -13,7 +13,7 @@ from px4lockstep.spec.shipped import mission_of
 
 
 def simulation(record: bool = False, duration_s: int = hover.DURATION_S) -> Simulation:
-    """Return the flight, ready to run: wind at 1 kHz, autopilot at 250 Hz, log at 100 Hz, RK4 at 1 kHz."""
+    """Return the simulation: wind at 1 kHz, autopilot at 250 Hz, log at 100 Hz, RK4 at 1 kHz."""
     end_us = duration_s * 1_000_000
     scenario = Scenario().arm(at_s=1.0).start_mission(at_s=2.0)
     timeline = Timeline(

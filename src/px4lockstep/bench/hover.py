@@ -1,6 +1,6 @@
-"""What the plant benchmarks fly: the Iris hovering for a minute, its motor commands recorded once.
+"""The plant benchmarks: the Iris hovers for a minute, with motor commands that are recorded once.
 
-A proportional-derivative controller holds height and attitude from a disturbed start. It is here for its commands only.
+A proportional-derivative controller holds altitude and attitude from a disturbed start. It only provides the commands.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ HOVER_DUTY = 0.6
 
 
 class Hover:
-    """Holds 10 m and level attitude; gains for the Iris, by its motors' thrust per duty."""
+    """Holds 10 m and level attitude; the gains are for the thrust per duty of the Iris's motors."""
 
     def __init__(self, aircraft: Aircraft) -> None:
         places = np.array([rotor.pos_body_m for rotor in aircraft.rotors])
@@ -40,7 +40,7 @@ class Hover:
 
 
 def aircraft() -> Aircraft:
-    """Return the Iris at 10 m, tilted and turning a little."""
+    """Return the Iris at 10 m, slightly tilted and rotating."""
     roll = 0.1
     attitude = (float(np.cos(roll / 2)), float(np.sin(roll / 2)), 0.0, 0.0)
     start = {"pos_ned": [0.0, 0.0, -10.0], "q_bn": attitude, "omega_body": [0.0, 0.3, 0.2]}
@@ -48,13 +48,13 @@ def aircraft() -> Aircraft:
 
 
 def timeline(physics: bool) -> Timeline:
-    """Return the boundaries: autopilot at 250 Hz, steps at 1 kHz if asked for, one row of log at each end."""
+    """Return the timeline: autopilot at 250 Hz, steps at 1 kHz if `physics`, a row of the log at start and end."""
     end_us, steps = DURATION_S * 1_000_000, Periodic(STEP_US) if physics else None
     return Timeline(end_us, autopilot=Periodic(TICK_US), log=Periodic(end_us), physics=steps)
 
 
 def streams(physics: bool) -> Streams:
-    """Fly the hover once and return its streams for a timeline with or without fixed steps."""
+    """Fly the hover once; return its streams for a timeline with or without fixed steps."""
     plant = aircraft()
     flown = Simulation(plant, timeline(True), integrator=Integrator("RK4"), autopilot=Hover(plant), record=True).run()
     recorded, boundaries = flown.streams, timeline(physics)
@@ -63,5 +63,5 @@ def streams(physics: bool) -> Streams:
 
 
 def duties(recorded: Streams) -> npt.NDArray[np.float64]:
-    """Return the commands as the C plant takes them: four duties for each interval."""
+    """Return the commands in the format of the C plant: four duties per interval."""
     return np.ascontiguousarray(recorded.commands["motors"][:-1, :4])

@@ -1,9 +1,9 @@
-"""What a step of stock PX4's host costs: sensors, packing, sockets, parsing, and the plant.
+"""Benchmark of one step of stock PX4's host: sensors, packing, sockets, parsing, and the plant.
 
-A peer in a process of its own, `python -m px4lockstep.bench.sitl_host_step PORT`, answers every step with a hover. What
-is measured is the processor's time of the host, that of the system for its sockets included. Waiting for the peer is
-not in it, nor what the system takes to put the host to sleep for it and to wake it: in a flight that is PX4's own time.
-The peer sleeps until it is sent something, as PX4 does: to wake it is in it, and costs most where a core is idle.
+A peer in a separate process, `python -m px4lockstep.bench.sitl_host_step PORT`, answers every step with a hover
+command. The benchmark measures the CPU time of the host, including system time for its sockets. It excludes waiting for
+the peer and the cost of putting the host to sleep and waking it, which in a flight is PX4's own time. Like PX4, the
+peer sleeps until it receives something; waking it is included, and costs most where a core is idle.
 """
 
 import select
@@ -29,7 +29,7 @@ ROUNDS = 20
 
 
 class TimedSitl(Px4Sitl):
-    """Stock PX4's host, which knows how much of the processor's time it took to wait."""
+    """Stock PX4's host, which measures the CPU time spent waiting."""
 
     waited_s = 0.0
 
@@ -42,7 +42,7 @@ class TimedSitl(Px4Sitl):
 
 
 def answer(port: int) -> None:
-    """Be the peer, until the host closes the link."""
+    """Act as the peer until the host closes the connection."""
     stream = Stream(hil.CRC_EXTRA)
     with socket.create_connection((HOST, port)) as link:
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -58,7 +58,7 @@ def _answer(time_us: int) -> bytes:
 
 
 def measured() -> float:
-    """Return what a step costs, best of several rounds [µs]."""
+    """Return the cost of a step, best of several rounds [µs]."""
     started: list[subprocess.Popen[bytes]] = []
 
     def start(_: str) -> None:
@@ -76,7 +76,7 @@ def measured() -> float:
         for i in range(1, ROUNDS + 1):
             before_s = time.process_time() - sitl.waited_s
             sim.run(i * ROUND_US)
-            if i > 1:  # the first has the boot
+            if i > 1:  # the first round includes the boot
                 best_s = min(best_s, time.process_time() - sitl.waited_s - before_s)
     finally:
         sim.close()

@@ -1,4 +1,4 @@
-"""All benchmarks: C and ours interleaved, best of several repeats."""
+"""All benchmarks: the C reference and ours interleaved, best of several repeats."""
 
 import tempfile
 from collections.abc import Callable
@@ -20,28 +20,28 @@ from px4lockstep.spec.load import load_aircraft
 
 REPEATS = 40
 MISSION_S = 68
-"""The whole mission, with which replays are measured."""
+"""Duration of the whole mission, which the replay and campaign benchmarks use."""
 AGREEMENT = 1e-6
-"""C and RK4 of ours end a minute's flight this close, or one of them flies something else."""
+"""Maximum difference between C and our RK4 after a minute; above it, they do not simulate the same aircraft."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One benchmark: its time, how many times faster than real time, and the ratio to C for as long a flight."""
+    """One benchmark: its wall time, real-time factor, and ratio to C for a flight of the same duration."""
 
     name: str
     wall_s: float
     realtime_factor: float
     c_ratio: float | None
-    tick_us: float | None = None  # what one tick costs, for a benchmark of single ticks
+    tick_us: float | None = None  # cost per tick, for a benchmark of single ticks
 
     def as_dict(self) -> dict[str, object]:
-        """Return the measurement as `--json` prints it."""
+        """Return the measurement in the format of `--json`."""
         return asdict(self)
 
 
 def measure() -> tuple[list[Measurement], list[str]]:
-    """Run all benchmarks; return them, and notes on what could not be measured."""
+    """Run all benchmarks; return the measurements, and notes on those that could not run."""
     ours: dict[str, Callable[[], float]] = {
         "plant_rk4": _plant("RK4"),
         "plant_rk45": _plant("RK45"),
@@ -69,7 +69,7 @@ def measure() -> tuple[list[Measurement], list[str]]:
         measurements.append(Measurement(name, wall_s, duration_s / wall_s, c_ratio))
     try:
         tick_us = sitl_host_step.measured()
-        wall_s = 1e-6 * tick_us * (hover.DURATION_S * 1_000_000 // hover.TICK_US)  # of a flight as long as the others
+        wall_s = 1e-6 * tick_us * (hover.DURATION_S * 1_000_000 // hover.TICK_US)  # of an equally long flight
         measurements.append(Measurement("sitl_host_step", wall_s, hover.DURATION_S / wall_s, None, tick_us))
     except LockstepError as error:
         notes.append(f"no sitl_host_step: {error}")
@@ -77,24 +77,24 @@ def measure() -> tuple[list[Measurement], list[str]]:
 
 
 def warm_up() -> None:
-    """Compile the loop, or load it."""
+    """Compile the loop or load it from the cache."""
     Simulation(hover.aircraft(), hover.timeline(physics=True))
 
 
 def _plant(kind: Method) -> Callable[[], float]:
-    """Return a run of the plant alone, through the loop, with recorded commands."""
+    """Return a run of the plant alone in the loop, with recorded commands."""
     physics = not Integrator(kind).chooses_steps
     replay = {"replay": hover.streams(physics), "validate": "off"}
     return partial(_flown_s, hover.aircraft(), hover.timeline(physics), integrator=Integrator(kind), **replay)
 
 
 def _flown_s(*arguments: Any, **options: Any) -> float:
-    """Return how long a simulation takes to fly, once it is made."""
+    """Return the wall time of a simulation, without its construction."""
     return Simulation(*arguments, **options).run().statistics.wall_s
 
 
 def _closed_loop(record: bool = False) -> float:
-    """Fly with everything on, with or without the recording."""
+    """Fly with all stages on, with or without recording."""
     return closed_loop.simulation(record).run().statistics.wall_s
 
 
@@ -105,7 +105,7 @@ def _replay(kind: Method) -> Callable[[], float]:
 
 
 def _reference(folder: Path) -> Callable[[], float]:
-    """Return a run of the C plant on the same inputs, after checking that it ends where ours does."""
+    """Return a run of the C plant with the same inputs, after checking that its final state agrees with ours."""
     reference = CReference(folder)
     plant = hover.aircraft()
     parameters = c_parameters(plant)
@@ -121,6 +121,6 @@ def _reference(folder: Path) -> Callable[[], float]:
     own = Simulation(plant, hover.timeline(True), integrator=Integrator("RK4"), replay=recorded).run()
     apart = float(np.abs(own.plant.x - end).max())
     if not apart < AGREEMENT:
-        raise SimulationError(f"the C plant ends {apart} away from ours; they don't fly the same aircraft")
+        raise SimulationError(f"the C plant's final state differs by {apart}; they do not simulate the same aircraft")
 
     return lambda: run_from(plant.initial_state())

@@ -1,1 +1,1 @@
-"""Proofs of correctness that a user can run: reference problems with known solutions, orders of convergence."""
+"""Verification that a user can run: reference problems with known solutions, orders of convergence."""

@@ -1,7 +1,7 @@
-"""Tier 2: the coupled aircraft against closed forms, through the same loop as every flight.
+"""Tier 2: the coupled aircraft against closed-form solutions, in the same loop as every flight.
 
-Static answers (an acceleration, a voltage) are read off one Euler step from rest, which is the derivative times the
-step, or off the outputs in a row of the log.
+Static quantities (an acceleration, a voltage) are read from one Euler step from rest, which is the derivative times the
+step size, or from the outputs in a row of the log.
 """
 
 import math
@@ -31,7 +31,7 @@ Array = npt.NDArray[np.float64]
 G = STANDARD_GRAVITY_M_S2
 FREE = {"plant.contact": "no_contact"}
 BUILT_IN = ("iris", "octa", "twin")
-STATIC = "-"  # in the place of the integrator, where none matters
+STATIC = "-"  # instead of the integrator, where it has no influence
 
 
 class Held:
@@ -53,7 +53,7 @@ def _fly(aircraft: Aircraft, kind: Method, end_us: int, duty: float = 0.0, step_
 
 
 def _slope(aircraft: Aircraft, rotor_speed: float, duty: float = 0.0) -> Array:
-    """Return the derivative of the state with all rotors at a speed, by one Euler step of a microsecond."""
+    """Return the derivative of the state with all rotors at a given speed, from one Euler step of a microsecond."""
     timeline = Timeline(1, autopilot=Periodic(1), physics=Periodic(1))
     plant = _Spinning(aircraft, rotor_speed)
     sim = Simulation(plant, timeline, integrator=Integrator("Euler"), autopilot=Held(duty)).run()
@@ -62,7 +62,7 @@ def _slope(aircraft: Aircraft, rotor_speed: float, duty: float = 0.0) -> Array:
 
 
 class _Spinning:
-    """An aircraft whose rotors turn from the start."""
+    """An aircraft whose rotors spin from the start."""
 
     def __init__(self, aircraft: Aircraft, rotor_speed: float) -> None:
         self._aircraft = aircraft
@@ -89,7 +89,7 @@ def _ballistic() -> Iterator[Result]:
 
 def _drag_fall() -> Iterator[Result]:
     aircraft = load_aircraft("iris", FREE | {"airframe.linear_drag": 1.5, "airframe.x0.vel_ned": [4.0, 0.0, 0.0]})
-    bounds = {"Euler": 4e-3, "RK4": 6e-10, "RK23": 3e-5, "RK45": 3e-8}  # twice what steps and tolerances give
+    bounds = {"Euler": 4e-3, "RK4": 6e-10, "RK23": 3e-5, "RK45": 3e-8}  # twice the expected errors
     for kind in TABLEAUX:
         sim = _fly(aircraft, kind, 5_000_000)
         decay = np.exp(-(sim.log["time_us"] / 1e6))
@@ -105,7 +105,7 @@ def _hover() -> Iterator[Result]:
         density = float(row["bus"]["outputs"]["air_density_kg_m3"])
         speed = math.sqrt(thrust / (p.thrust_constant(thrust) * density))
         slope = _slope(aircraft, speed)
-        # an Euler step of 1 us resolves 1e-16 / 1e-6 of a velocity that starts at 0: exactly
+        # starting from zero velocity, an Euler step of 1 us resolves accelerations of 1e-16 / 1e-6
         yield Result(f"hover balance, {aircraft.name}, acceleration", STATIC, float(np.abs(slope[3:6]).max()), 1e-9)
 
 
@@ -124,7 +124,7 @@ def _symmetric() -> Iterator[Result]:
 
 
 def _thevenin() -> Iterator[Result]:
-    # Rotors too heavy to turn and a current limit: each motor draws 1.25 A, at duty 1 and unit efficiency.
+    # With rotors too heavy to spin up, each motor draws its current limit of 1.25 A at duty 1 and unit efficiency.
     motor = "airframe.propulsion.motor"
     heavy = {f"{motor}.j_kgm2": 1e9, f"{motor}.max_current_a": 1.25, "airframe.propulsion.esc.eta": 1.0}
     aircraft = load_aircraft("iris", FREE | heavy)
@@ -182,7 +182,7 @@ def _bus_residual() -> Iterator[Result]:
 
 
 def _atmosphere() -> Iterator[Result]:
-    # U.S. Standard Atmosphere 1976, geopotential altitude, to the digits that are printed.
+    # U.S. Standard Atmosphere 1976, by geopotential altitude, to the printed digits.
     for altitude_m, density, bound in ((0.0, 1.2250, 5e-5), (11_000.0, 0.36392, 5e-6), (20_000.0, 0.088035, 5e-7)):
         row = _fly(load_aircraft("iris", FREE | {"home.alt_msl_m": altitude_m}), "Euler", 1_000).log[0]
         error = abs(float(row["bus"]["outputs"]["air_density_kg_m3"]) - density)

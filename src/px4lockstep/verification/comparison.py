@@ -1,6 +1,6 @@
-"""Integrators side by side: the same inputs, the plant integrated by each, against a far more accurate reference.
+"""Comparison of integrators: each integrates the plant with the same inputs, against a far more accurate reference.
 
-Open loop, what an integrator gets wrong early is carried along and grows; `local_defect` measures without that.
+In open loop, early errors of an integrator are carried along and grow; `local_defect` measures without that effect.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,27 +17,27 @@ from px4lockstep.integrators.solver import Integrator, tolerances
 from px4lockstep.verification.quantities import Array, Quantity, error, quantities_of
 
 Make = Callable[[Integrator, Timeline], Simulation]
-"""Returns a simulation of the flight, before its first boundary, with an integrator on a timeline."""
+"""Returns a simulation of the flight, before its first boundary, with the given integrator and timeline."""
 
 TOLERANCE = 1e-10
-"""Of a reference, absolute and relative, for every group of states."""
+"""Absolute and relative tolerance of a reference, for every group of states."""
 REPEATS = 3
 
 
 def tight(integrator: Integrator) -> Integrator:
-    """Return an integrator as a reference has it: tolerances of `TOLERANCE`; every state and kink limits the step."""
+    """Return the reference variant of an integrator: tolerances of `TOLERANCE`; all states and kinks limit the step."""
     own = tolerances(TOLERANCE, TOLERANCE) | {"kink_tolerance": Integrator().kink_tolerance}
     return integrator.model_copy(update={**own, "plant_error_control": True})
 
 
 @dataclass(frozen=True)
 class IntegratorRun:
-    """What one integrator made of the flight."""
+    """The result of one integrator."""
 
     name: str
     statistics: Statistics  # the wall time is the best of `REPEATS`
-    errors: Mapping[str, Array]  # distance from the reference at each row of the log, by quantity
-    failure: str | None = None  # what ended it early, if anything did; the errors are then those up to there
+    errors: Mapping[str, Array]  # difference from the reference at each row of the log, by quantity
+    failure: str | None = None  # the error that ended the run early, if any; `errors` then ends there
 
     def largest(self, name: str) -> float:
         """Return the largest error in a quantity."""
@@ -46,7 +46,7 @@ class IntegratorRun:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Integrators against a reference, in the order given."""
+    """Integrators compared with a reference, in the given order."""
 
     quantities: tuple[Quantity, ...]
     time_s: Array  # of the rows of the log
@@ -58,7 +58,7 @@ class Comparison:
         return next(flown for flown in self.flown if flown.name == name)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for the reference and for each integrator: cost, then the largest error in each quantity."""
+        """Return a row for the reference and one per integrator: cost, then the largest error in each quantity."""
         first = {"integrator": "reference", **_cost(self.reference_statistics)}
         rows = [first | {quantity.column: None for quantity in self.quantities} | {"failure": None}]
         for flown in self.flown:
@@ -71,12 +71,12 @@ class Comparison:
 def compare_integrators(
     make: Make, timeline: Timeline, integrators: Mapping[str, Integrator], reference: Integrator
 ) -> Comparison:
-    """Fly with each integrator, and with the reference."""
+    """Run the flight with each integrator and with the reference."""
     exact = make(reference, timeline).run()
     quantities = quantities_of(exact)
     runs: dict[str, list[Simulation]] = {name: [] for name in integrators}
     failures: dict[str, str | None] = dict.fromkeys(integrators)
-    for _ in range(REPEATS):  # in turn, so that a slow moment of the machine does not fall on one of them
+    for _ in range(REPEATS):  # in turn, so that a busy machine affects all of them
         for name, integrator in integrators.items():
             simulation = make(integrator, timeline)
             runs[name].append(simulation)

@@ -1,19 +1,19 @@
-"""The local defect: what an integrator gets wrong from one row of the log to the next, along a flight.
+"""The local defect: the error of an integrator from one row of the log to the next, along a flight.
 
-The reference flies once. The integrator starts each interval between two rows of the log from the reference's state,
-with the same inputs held; its error at the end of the interval is the defect. What went wrong earlier is not in it, so
-it can be read at any time of the flight, and it falls with the step as the order of the method says.
+The reference runs once. The integrator starts each interval between two rows of the log from the reference's state,
+with the same held inputs; its error at the end of the interval is the defect. It does not contain earlier errors, so it
+is meaningful at any time of the flight, and it decreases with the step size according to the order of the method.
 
-Two runs give all intervals: one is put on the reference's state at the even rows of the log and shows its defect at the
-odd ones, the other the other way round.
+Two runs cover all intervals: one is set to the reference's state at the even rows of the log and shows its defect at
+the odd rows, the other one the other way round.
 
-**Step halving.** A method of order p with a fixed step h has a defect of C h^p over an interval, where the plant is
-smooth: with half the step it is 2^p less, 16 times for RK4 and 2 times for Euler. The step is the longest one that fits
-all periods of the timeline, by a physics axis if the timeline has longer ones. The ratio is taken in an interval if
+**Step halving.** Where the plant is smooth, a method of order p with a fixed step h has a defect of C h^p over an
+interval. Half the step reduces it by 2^p: 16 times for RK4 and 2 times for Euler. The step is the longest one that
+divides all periods of the timeline; a physics axis is added if the timeline has longer steps. An interval counts if
 
 * every step in it was halved exactly, which an event between two steps prevents, and
-* the defect with half the step is more than `FLOOR` times what can't be told from zero there: the rounding of the
-  quantity itself, and the reference's own defect, measured with half its steps too.
+* the defect with half the step is more than `FLOOR` times the larger of the rounding error of the quantity and the
+  reference's own defect, also measured with half its steps.
 """
 
 import math
@@ -31,7 +31,7 @@ from px4lockstep.verification.comparison import Make
 from px4lockstep.verification.quantities import Array, Quantity, error, magnitude, quantities_of
 
 FLOOR = 30.0
-"""So that what is not the method's own error changes a ratio by some 3 % at most."""
+"""Errors other than those of the method then change a ratio by about 3 % at most."""
 EPSILON = float(np.finfo(np.float64).eps)
 
 Errors = dict[str, Array]
@@ -41,13 +41,13 @@ Errors = dict[str, Array]
 class Defect:
     """The local defect of one integrator.
 
-    Ratios are NaN in intervals that don't count; there are none for an integrator that chooses its steps, and where no
-    step can be halved.
+    Ratios are NaN in intervals that do not count. There are none for an adaptive integrator, or if the step cannot be
+    halved.
     """
 
     name: str
     errors: Mapping[str, Array]  # the defect at the end of each interval, by quantity
-    ratios: Mapping[str, Array] | None = None  # by what the defect falls with half the step, by quantity
+    ratios: Mapping[str, Array] | None = None  # reduction of the defect with half the step, by quantity
 
     def largest(self, name: str) -> float:
         """Return the largest defect in a quantity."""
@@ -62,17 +62,17 @@ class Defect:
         return float(np.nanmedian(self.ratios[name])) if self.ratios is not None and self.counted(name) else None
 
     def counted(self, name: str) -> int:
-        """Return how many intervals count."""
+        """Return the number of intervals that count."""
         return 0 if self.ratios is None else int(np.count_nonzero(~np.isnan(self.ratios[name])))
 
 
 @dataclass(frozen=True)
 class LocalDefect:
-    """The local defects of integrators along a flight, in the order given."""
+    """The local defects of integrators along a flight, in the given order."""
 
     quantities: tuple[Quantity, ...]
     time_s: Array  # of the end of each interval
-    step_us: int  # the step that was halved; one that is odd could not be
+    step_us: int  # the step that was halved; an odd step cannot be halved
     reference: Integrator
     defects: tuple[Defect, ...]
 
@@ -80,7 +80,7 @@ class LocalDefect:
         return next(defect for defect in self.defects if defect.name == name)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each integrator and quantity: largest and median defect, ratio, and how many count."""
+        """Return a row per integrator and quantity: largest and median defect, ratio, and number of intervals."""
         return [
             {
                 "integrator": defect.name,
@@ -127,7 +127,7 @@ def local_defect(
 
 
 def _fly_reference(simulation: Simulation) -> tuple[Simulation, list[Array]]:
-    """Return the reference, flown, and its state before each boundary that the log samples."""
+    """Run the reference; return it and its state before each boundary with a row of the log."""
     timeline, states = simulation.timeline, []
     for time_us in timeline.time_us[(timeline.due & np.uint16(AXIS_BITS["log"])) != 0]:
         simulation.run(until_us=int(time_us))
@@ -154,7 +154,7 @@ def _defects(
 
 
 def _halved_intervals(whole: Timeline, half: Timeline, times_us: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-    """Return for each interval whether each of its steps became two equal ones."""
+    """Return for each interval whether every step was split into two equal steps."""
     steps_us = np.diff(whole.time_us)
     middles_us = whole.time_us[:-1] + steps_us // np.uint64(2)
     is_two = np.diff(np.searchsorted(half.time_us, whole.time_us)) == 2
@@ -165,7 +165,7 @@ def _halved_intervals(whole: Timeline, half: Timeline, times_us: npt.NDArray[np.
 
 
 def _doubts(reference_errors: Errors, exact: Simulation, quantities: tuple[Quantity, ...]) -> Errors:
-    """Return below what an error can't be told from zero: the reference's own, or rounding."""
+    """Return the errors that cannot be distinguished from zero: the reference's own, or rounding."""
     doubts = {}
     for quantity in quantities:
         size = np.ones(len(exact.log)) if quantity.source == "att" else magnitude(quantity, exact)

@@ -1,7 +1,7 @@
-"""How far one flight is from another, at each row of the log, in the quantities that people look at.
+"""Differences between two flights at each row of the log, in physical quantities.
 
 Vectors (position, velocity, rates) are compared by the length of their difference, attitudes by the angle between them,
-rotors and buses by the one that differs most.
+rotors and buses by the largest difference.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 
 
 def _length(difference: Array) -> Array:
-    return np.asarray(np.hypot.reduce(difference, axis=1))  # does not overflow, also if a run has all but failed
+    return np.asarray(np.hypot.reduce(difference, axis=1))  # does not overflow, even if a run diverges
 
 
 def _largest(difference: Array) -> Array:
@@ -26,7 +26,7 @@ def _largest(difference: Array) -> Array:
 
 @dataclass(frozen=True)
 class Quantity:
-    """One of the quantities."""
+    """A physical quantity of a flight."""
 
     name: str
     unit: str
@@ -35,7 +35,7 @@ class Quantity:
 
     @property
     def column(self) -> str:
-        """Its name with its unit, as a file's header has it: `position_m`, `velocity_m_s`."""
+        """Its name with the unit, as in the header of a file: `position_m`, `velocity_m_s`."""
         return f"{self.name}_{self.unit}".replace(" ", "_").replace("/", "_")
 
 
@@ -56,7 +56,7 @@ def quantities_of(simulation: Simulation) -> tuple[Quantity, ...]:
 
 
 def error(quantity: Quantity, simulation: Simulation, reference: Simulation) -> Array:
-    """Return how far a flight is from another in a quantity, for each row of the log that both have."""
+    """Return the difference between two flights in a quantity, for each row of the log that both have."""
     ours, theirs = _rows(quantity, simulation), _rows(quantity, reference)
     rows = min(len(ours), len(theirs))
     if quantity.source == "att":
@@ -65,12 +65,12 @@ def error(quantity: Quantity, simulation: Simulation, reference: Simulation) -> 
 
 
 def magnitude(quantity: Quantity, simulation: Simulation) -> Array:
-    """Return the size of a quantity itself, for each row of the log."""
+    """Return the magnitude of a quantity for each row of the log."""
     return quantity.size(_rows(quantity, simulation))
 
 
 def _rows(quantity: Quantity, simulation: Simulation) -> Array:
-    """Return the values of a quantity, rows of the log × parts; none if the plant does not have it."""
+    """Return the values of a quantity, rows of the log × components; no components if the plant lacks it."""
     if quantity.source in simulation.plant.groups:
         return np.asarray(simulation.log_state[:, simulation.plant.groups[quantity.source]])
     buses = int(simulation.plant.traits["n_buses"])

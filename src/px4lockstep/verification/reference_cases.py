@@ -1,15 +1,15 @@
-"""Tier 1: each integrator on each reference problem, against its solution, its order and another solver.
+"""Tier 1: each integrator on each reference problem, against the exact solution, its order and another solver.
 
-Euler takes steps of 1 ms and RK4 of 10 ms by a physics axis, RK23 and RK45 keep tolerances of 1e-7 and 1e-9; all run
-through the one loop. A bound is about twice the error that the method has with that step or tolerance, so that a method
-that loses accuracy fails. Where the exact error is known (free fall: Euler lags by g h t / 2, the others are exact) the
-bound is that.
+Euler uses steps of 1 ms and RK4 of 10 ms, with a physics axis; RK23 and RK45 use tolerances of 1e-7 and 1e-9. All run
+in the same loop. A bound is about twice the error of the method with that step or tolerance, so a method that loses
+accuracy fails. Where the exact error is known (free fall: Euler lags by g h t / 2, the others are exact), it is the
+bound.
 
-Orders of convergence are measured with adaptivity off: the oscillator is flown over 10 s with the steps listed for each
-method, short enough for the leading term to rule, long enough for rounding (about 1e-14) to be far below. The order is
+Orders of convergence are measured with fixed steps: the oscillator runs for 10 s with the steps listed for each method,
+short enough for the leading term to dominate, and long enough for rounding (about 1e-14) to be negligible. The order is
 the slope of a straight line through (log h, log error).
 
-The other solver is SciPy's DOP853 on the same problems, written anew in NumPy, both at tight tolerances.
+The other solver is SciPy's DOP853 on the same problems, implemented separately in NumPy, both at tight tolerances.
 """
 
 import math
@@ -32,14 +32,14 @@ Array = npt.NDArray[np.float64]
 
 ADAPTIVE = {"RK23": Integrator("RK23", **tolerances(1e-7, 1e-7)), "RK45": Integrator("RK45", **tolerances(1e-9, 1e-9))}
 STEPS_US = {"Euler": 1_000, "RK4": 10_000}
-"""Steps of the methods that don't choose their own."""
+"""Steps of the methods without adaptive step size."""
 TEN_S = 10_000_000
 LOG_PERIOD_US = 100_000
 
 
 @dataclass(frozen=True)
 class Result:
-    """The error of a case with an integrator, beside its bound."""
+    """The error of a case with an integrator, and its bound."""
 
     case: str
     integrator: str
@@ -48,18 +48,18 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """Whether the error is within the bound; a NaN is not."""
+        """Whether the error is within the bound; False for NaN."""
         return self.error <= self.bound
 
     def as_dict(self) -> dict[str, object]:
-        """Return the result as `--json` prints it."""
+        """Return the result in the format of `--json`."""
         error = self.error if math.isfinite(self.error) else None  # JSON has no NaN
         return {**asdict(self), "error": error, "passed": self.passed}
 
 
 @dataclass(frozen=True)
 class CaseRun:
-    """A run as a case looks at it: times, states, and the invariants that the plant put out."""
+    """The data of a run that the cases use: times, states, and the plant's invariants."""
 
     t_s: Array
     x: Array
@@ -67,7 +67,7 @@ class CaseRun:
 
 
 def fly(plant: PlantModel, integrator: Integrator, end_us: int, step_us: int | None) -> CaseRun:
-    """Run a plant through the loop, with a fixed step if one is given."""
+    """Run a plant in the loop, with a fixed step if one is given."""
     physics = None if step_us is None else Periodic(step_us)
     timeline = Timeline(end_us, log=Periodic(LOG_PERIOD_US), physics=physics)
     sim = Simulation(plant, timeline, integrator=integrator, validate="paranoid").run()
@@ -125,7 +125,7 @@ PROBLEMS: tuple[tuple[str, PlantModel, int, str, tuple[float, ...]], ...] = (
 
 
 def reference_results() -> Iterator[Result]:
-    """Fly every problem with every integrator."""
+    """Run every problem with every integrator."""
     for case, plant, end_us, error, bounds in PROBLEMS:
         for kind, bound in zip(TABLEAUX, bounds, strict=True):
             flown = fly(plant, ADAPTIVE.get(kind, Integrator(kind)), end_us, STEPS_US.get(kind))
@@ -153,14 +153,14 @@ def measured_order(kind: Method) -> float:
 
 
 def convergence_results() -> Iterator[Result]:
-    """Compare each method's measured order with its nominal one."""
+    """Compare the measured order of each method with its nominal order."""
     for kind, tableau in TABLEAUX.items():
         yield Result("order of convergence", kind, abs(measured_order(kind) - tableau.order), ALLOWED[kind])
 
 
 TIGHT = Integrator("RK45", **tolerances(1e-12, 1e-12), h_min=1e-6, h_init=1e-5)
 TIGHT_BOUND = 1e-9
-"""Both solvers keep 1e-12 per step; over some thousand steps of 10 s that may add up to this."""
+"""Both solvers have an error of 1e-12 per step, which may add up to this over some thousand steps in 10 s."""
 
 
 def _pendulum(_t: float, x: Array) -> Array:
@@ -178,7 +178,7 @@ def _body(_t: float, x: Array) -> Array:
 
 
 def scipy_results() -> Iterator[Result]:
-    """Fly each case with tight RK45 and compare the state at the end with DOP853's."""
+    """Run each case with tight RK45 and compare the final state with that of DOP853."""
     from scipy.integrate import solve_ivp
 
     cases: tuple[tuple[str, PlantModel, Callable[[float, Array], Array]], ...]

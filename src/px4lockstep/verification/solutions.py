@@ -1,6 +1,6 @@
 """Exact solutions of the reference problems.
 
-They are compared with, never flown, so they may use the platform's elementary functions.
+They are not part of a simulation, so they may use the platform's elementary functions.
 """
 
 import math
@@ -34,7 +34,7 @@ def circular_orbit(mu_m3_s2: float, radius_m: float, inclination_rad: float, t_s
 
 
 def constant_rate(rate_body_rad_s: tuple[float, float, float], t_s: Array) -> Array:
-    """Return the quaternion that starts at the identity and turns at a constant body rate, as rows of four."""
+    """Return the quaternion that starts at the identity and rotates at a constant body rate, as rows of four."""
     rate = np.array(rate_body_rad_s)
     speed = float(np.linalg.norm(rate))
     half = 0.5 * speed * t_s
@@ -49,6 +49,6 @@ def free_fall(gravity_m_s2: float, pos_ned: Array, vel_ned: Array, t_s: Array) -
 
 
 def angle_between(p: Array, q: Array) -> Array:
-    """Return the angles of the rotations between rows of unit quaternions; accurate for small ones, sign-blind."""
+    """Return the angles between rows of unit quaternions, accurate for small angles; q and -q are equivalent."""
     distance = np.minimum(np.linalg.norm(p - q, axis=1), np.linalg.norm(p + q, axis=1))
     return np.asarray(4.0 * np.arcsin(np.minimum(0.5 * distance, 1.0)))
