@@ -1,7 +1,7 @@
-"""Processes of their own: copies of this one and fresh interpreters.
+"""Child processes: forks of this process and fresh interpreters.
 
-One place for their rules: a process ends when the one that started it does; signals that the parent is sent reach the
-child; what a process wrote last and the signal that ended it can be told.
+They all follow the same rules: a child ends when its parent does, signals sent to the parent reach the child, and the
+parent can report the child's last output and the signal that ended it.
 """
 
 import ctypes
@@ -23,31 +23,31 @@ from px4lockstep.px4.console import flush_console
 FAILED = 1
 CRASHES = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
 MAX_INTERRUPTS = 3
-"""The first asks, the second stops at once, and this one ends a child that hangs."""
+"""The first interrupt requests the end, the second stops at once, and the third kills a child that hangs."""
 STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""Signals that ask a process to end; it writes what it has first."""
+"""Signals that request the end of a process; it writes its results first."""
 PR_SET_PDEATHSIG = 1
-"""Of Linux's prctl."""
+"""An option of prctl on Linux."""
 
 
 def ending_with(parent: int, number: int = signal.SIGKILL) -> Callable[[], None]:
-    """Return a function that a new process calls to get a signal as soon as its parent has ended.
+    """Return a function that a new process calls to receive a signal as soon as its parent ends.
 
-    On Linux only: elsewhere a process that has lost its parent goes on to its end.
+    On Linux only; on other systems, a process whose parent has ended keeps running.
     """
     if sys.platform != "linux":
         return lambda: None
-    prctl, sent = ctypes.CDLL(None).prctl, ctypes.c_ulong(number)  # loaded here: in a new process there may be locks
+    prctl, sent = ctypes.CDLL(None).prctl, ctypes.c_ulong(number)  # before the fork: the child may inherit locks
 
     def ask() -> None:
         prctl(PR_SET_PDEATHSIG, sent)
-        if os.getppid() != parent:  # it ended before it could be said
+        if os.getppid() != parent:  # the parent ended before the call
             os.kill(os.getpid(), number)
 
     return ask
 
 
-# -- how a process has ended -----------------------------------------------------------------------------------------
+# -- how a process ended ---------------------------------------------------------------------------------------------
 
 
 def name_of(number: int) -> str:
@@ -56,45 +56,46 @@ def name_of(number: int) -> str:
 
 
 def is_crash(number: int) -> bool:
-    """Return whether a signal is one that a process gets for what its own code did."""
+    """Return whether a signal means that the process crashed."""
     return name_of(number) in CRASHES
 
 
 def crash_of(number: int) -> str:
-    """Say that a signal has ended a process that PX4 ran in."""
+    """Return a message for a signal that ended the process in which PX4 ran."""
     described = f"{name_of(number)} (signal {number}, {(signal.strsignal(number) or 'unknown').lower()})"
     if is_crash(number):
         return f"PX4's library crashed: {described} has ended its process"
-    return f"{described} has ended the process that PX4 ran in: somebody sent it, or the system was short of memory"
+    return f"{described} has ended the process that PX4 ran in: it was killed, or the system ran out of memory"
 
 
-# -- copies of this process ------------------------------------------------------------------------------------------
+# -- forks of this process -------------------------------------------------------------------------------------------
 
 
 def fork_child() -> int:
-    """Copy this process; return the child's id, and 0 in the child, which ends if its parent does."""
+    """Fork this process; return the child's id, or 0 in the child, which ends when its parent does."""
     sys.stderr.flush()
-    flush_console()  # or what is held back would be written by the child too
+    flush_console()  # otherwise the child would write the buffered output too
     end_with_us = ending_with(os.getpid())
     try:
         child = os.fork()
     except OSError as error:
-        raise SimulationError(f"PX4 runs in a process of its own, and none can be made: {error.strerror}") from error
+        raise SimulationError(f"cannot create the process that PX4 runs in: {error.strerror}") from error
     if child == 0:
         end_with_us()
     return child
 
 
 def end_of(child: int) -> int:
-    """Wait for a child; return its exit code, or the number of the signal that ended it, negative."""
+    """Wait for a child; return its exit code, or the negative number of the signal that ended it."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def ask_child(work: Callable[[], str]) -> tuple[int, str]:
-    """Let a child of this process do something, and wait for it; if that is interrupted, it gets SIGUSR1.
+    """Run `work` in a forked child and wait for it.
 
-    Interrupted again, it is killed. The interrupt is raised when the child has ended.
-    Return its exit code, or the signal that ended it, negative; and what the work returned, or raised with code 1.
+    A first interrupt sends SIGUSR1 to the child, a second one kills it; the interrupt is raised once the child has
+    ended. Return the exit code, or the negative number of the signal that ended the child, and the text that `work`
+    returned. If `work` raises, the code is 1 and the text is the error.
     """
     reading, writing = os.pipe()
     child = fork_child()
@@ -108,7 +109,7 @@ def ask_child(work: Callable[[], str]) -> tuple[int, str]:
             text = str(error)
         except BaseException:
             text = traceback.format_exc()
-        finally:  # never back into the parent's code
+        finally:  # never return into the parent's code
             try:
                 flush_console()
                 os.write(writing, text.encode())
@@ -131,30 +132,30 @@ def ask_child(work: Callable[[], str]) -> tuple[int, str]:
 
 
 class Watched:
-    """A copy of this process that Ctrl-C, SIGTERM and SIGHUP are passed on to as SIGUSR1.
+    """A forked child to which Ctrl-C, SIGTERM and SIGHUP are forwarded as SIGUSR1.
 
-    A terminal sends them to both of them, and a script perhaps to one: the child counts those of its parent.
+    A terminal sends them to both processes, a script perhaps only to the parent; the child counts only forwarded ones.
     """
 
     def __init__(self, child: int) -> None:
         self.code = 0
-        """Its exit code, or the signal that ended it, negative; once it has ended."""
+        """The exit code, or the negative number of the signal that ended the child; set once it has ended."""
         self.passed_on: list[int] = []
         self._child = child
 
     @classmethod
     def fork(cls, take_interrupts: Callable[[], None]) -> "Watched | None":
-        """Make a child and wait for it; return None in the child, and in the parent what has come of it.
+        """Fork a child and wait for it; return None in the child, and the ended child in the parent.
 
         Args:
-            take_interrupts: Called in the child.
+            take_interrupts: Called in the child, to install its signal handlers.
 
         Raises:
-            SimulationError: If the system allows no further process.
+            SimulationError: If the system cannot create another process.
         """
         passed = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, as it may be inherited, nobody could wait
-        gc.freeze()  # or the collector would make a copy of every page that the two have in common
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # waiting fails if SIG_IGN was inherited
+        gc.freeze()  # otherwise the garbage collector would copy every shared page
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [*passed, signal.SIGUSR1])
         try:
             child = fork_child()
@@ -171,14 +172,14 @@ class Watched:
         return watched
 
     def pass_on(self, number: int, *_: Any) -> None:
-        """Let the child have a signal."""
+        """Forward a signal to the child."""
         self.passed_on.append(number)
         with suppress(ProcessLookupError):
             os.kill(self._child, signal.SIGKILL if self.is_killed else signal.SIGUSR1)
 
     @property
     def is_killed(self) -> bool:
-        """Whether there were so many signals that the child is to end whatever it does."""
+        """Whether there were so many signals that the child is killed."""
         return len(self.passed_on) >= MAX_INTERRUPTS
 
 
@@ -187,7 +188,7 @@ class Watched:
 
 @dataclass
 class Interpreter:
-    """A fresh interpreter that runs a module, in a session of its own: a Ctrl-C of the terminal does not reach it."""
+    """A fresh interpreter that runs a module in a new session, so that Ctrl-C in the terminal does not reach it."""
 
     process: "subprocess.Popen[bytes]"
     _errors: IO[bytes]
@@ -202,7 +203,7 @@ class Interpreter:
         environment: Mapping[str, str] | None = None,
         pass_fds: Sequence[int] = (),
     ) -> "Interpreter":
-        """Start one; what it writes to standard error is kept."""
+        """Start an interpreter and capture its standard error."""
         errors = TemporaryFile()  # noqa: SIM115 (`close` closes it)
         try:
             process = subprocess.Popen(
@@ -220,25 +221,25 @@ class Interpreter:
         return cls(process, errors)
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Return its exit code, or the signal that ended it, negative; None if it runs after that time."""
+        """Return the exit code, or the negative number of the ending signal; None if the timeout expires first."""
         try:
             return self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return None
 
     def said(self) -> str:
-        """Return what it has written to standard error."""
+        """Return the captured standard error."""
         self._errors.seek(0)
         return self._errors.read().decode(errors="replace").strip()
 
     def kill(self) -> None:
-        """End it and all that it has started."""
+        """Kill the interpreter and all processes in its session."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.close()
 
     def end(self, patience_s: float, closing_s: float) -> None:
-        """Wait for it to end by itself; then tell it to, and then kill it."""
+        """Wait for the interpreter to end; if it does not, terminate it, and finally kill it."""
         for time_s, insist in ((patience_s, self.process.terminate), (closing_s, self.process.kill)):
             if self.wait(time_s) is not None:
                 break
@@ -246,6 +247,6 @@ class Interpreter:
         self.close()
 
     def close(self) -> None:
-        """Wait for its end, and forget what it has said."""
+        """Wait for the end and discard the captured output."""
         self.process.wait()
         self._errors.close()

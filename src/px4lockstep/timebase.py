@@ -1,7 +1,7 @@
-"""Seconds to whole microseconds, exactly or not at all.
+"""Exact conversion of seconds to whole microseconds.
 
-Simulated time is an integer count of microseconds. Seconds are what people write; they are converted here, once, when a
-simulation is built. A value that is not a whole number of microseconds is an error, never rounded.
+Simulated time is an integer number of microseconds. Users write seconds, which are converted here, once, when a
+simulation is built. A value that is not a whole number of microseconds is an error; it is never rounded.
 """
 
 import math
@@ -16,8 +16,8 @@ MAX_US = 2**53  # 285 years: every count up to here is exact as a float64 too
 def seconds_to_us(value_s: Any, field: str, least_us: int = 0) -> int:
     """Convert a finite, non-negative number of seconds to a whole number of microseconds.
 
-    A value within rounding of one (1e-12 s or 2 ulp, whichever is more) is that one, so that `3 * 0.1` is 300,000. An
-    error suggests the nearest values that are at least `least_us`.
+    Rounding errors of up to 1e-12 s or 2 ulp, whichever is larger, are tolerated, so `3 * 0.1` is 300,000. Error
+    messages suggest the nearest values that are at least `least_us`.
     """
     if isinstance(value_s, bool) or not isinstance(value_s, numbers.Real):
         raise TimeError(f"{field} = {value_s!r} is not a number of seconds")
@@ -39,7 +39,7 @@ def seconds_to_us(value_s: Any, field: str, least_us: int = 0) -> int:
 
 
 def period_to_us(value_s: Any, field: str) -> int:
-    """Convert a period in seconds to microseconds; as `seconds_to_us`, and at least one microsecond."""
+    """Convert a period in seconds to microseconds, like `seconds_to_us`, but at least one microsecond."""
     whole_us = seconds_to_us(value_s, field, 1)
     if whole_us == 0:
         raise TimeError(f"{field} = {value_s!r} is not a period; the shortest is 0.000001")
@@ -47,7 +47,7 @@ def period_to_us(value_s: Any, field: str) -> int:
 
 
 def ticks_of(value_s: Any, field: str, tick_us: int, most: int | None = None) -> int:
-    """Convert seconds to ticks of the autopilot, a whole number up to `most`; the error has the nearest time."""
+    """Convert seconds to a whole number of autopilot ticks, at most `most`; errors suggest the nearest times."""
     ticks, rest_us = divmod(seconds_to_us(value_s, field), tick_us)
     if rest_us:
         nearest = f"{_show(ticks * tick_us)} or {_show((ticks + 1) * tick_us)}"
@@ -60,7 +60,7 @@ def ticks_of(value_s: Any, field: str, tick_us: int, most: int | None = None) ->
 
 
 def check_us(field: str, value_us: Any, minimum: int = 0) -> int:
-    """Return a count of microseconds as an int, or raise `TimeError` if it is not one, or below the minimum."""
+    """Return a number of microseconds as an int; raise `TimeError` if it is not an integer or out of range."""
     if isinstance(value_us, bool) or not isinstance(value_us, numbers.Integral):
         raise TimeError(f"{field} = {value_us!r} is not an integer number of microseconds")
     if not minimum <= int(value_us) <= MAX_US:
@@ -69,6 +69,6 @@ def check_us(field: str, value_us: Any, minimum: int = 0) -> int:
 
 
 def _show(whole_us: int) -> str:
-    """Write microseconds as seconds without an exponent or trailing zeros."""
+    """Format microseconds as seconds without an exponent or trailing zeros."""
     text = f"{whole_us // 1_000_000}.{whole_us % 1_000_000:06d}".rstrip("0")
     return text + "0" if text.endswith(".") else text
