@@ -20,14 +20,14 @@ TABLE = [
     (20_000, "216.650", "5474.89", "0.0880349"),
 ]
 
-# The 1976 standard has R = 8314.32 / 28.9644 = 287.05307 J/(kg K), 7e-7 more than ISO 2533, whose R the model has:
-# with ln(p0 / p) = 2.9 at 20 km that makes 2.0e-6 in pressure and 2.7e-6 in density.
+# The 1976 standard has R = 8314.32 / 28.9644 = 287.05307 J/(kg K), 7e-7 more than ISO 2533, which the model uses. With
+# ln(p0 / p) = 2.9 at 20 km, this is a difference of 2.0e-6 in pressure and 2.7e-6 in density.
 GAS_CONSTANT_DIFFERENCE = 3e-6
 
 
 @pytest.mark.parametrize(("altitude_m", "temperature", "pressure", "density"), TABLE, ids=lambda value: str(value))
-def test_the_atmosphere_is_that_of_the_table(altitude_m, temperature, pressure, density):
-    """To half a unit of the last digit printed, plus 3e-6 for the gas constant in pressure and density."""
+def test_the_atmosphere_agrees_with_the_table(altitude_m, temperature, pressure, density):
+    """Within half a unit of the last printed digit, plus 3e-6 in pressure and density for the gas constant."""
     for computed, printed, slack in zip(
         air_at(float(altitude_m))[0],
         (temperature, pressure, density),

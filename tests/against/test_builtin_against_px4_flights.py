@@ -1,8 +1,8 @@
 """The built-in autopilot against real PX4, module by module, on two recorded flights.
 
-Each module gets the recorded estimate and the setpoint that PX4 gave its own, and must answer as PX4 did. PX4 computes
-in single precision: 1e-7 of a thrust, 1e-6 rad/s of a rate are its rounding. The tolerances are the required ones; that
-they are tight is shown by gains that are 5 % off.
+Each module gets the recorded estimate and the setpoint of the corresponding PX4 module, and its output must match
+PX4's. PX4 computes in single precision: its rounding is about 1e-7 in thrust and 1e-6 rad/s in rates. Gains with an
+error of 5 % show that the tolerances are tight.
 """
 
 import functools
@@ -22,7 +22,7 @@ FRACTION = 0.98
 
 @functools.cache
 def flight(name):
-    """Return the recorded bus of a flight, and which rows are in flight: from the first thrust to the landing."""
+    """Return the recorded bus of a flight and a mask of the rows in flight, from the first thrust to the landing."""
     recorded = bus_of(load_flight(name))
     has_setpoint = recorded["autopilot"]["q_sp"].any(axis=1)
     is_up = (recorded["scenario"]["landed"] == 0) | (recorded["time_us"] < 10_000_000)
@@ -31,7 +31,7 @@ def flight(name):
 
 @functools.cache
 def answers(name, **params):
-    """Return the answers of the built-in modules."""
+    """Return the outputs of the built-in modules."""
     return answers_to(load_flight(name), MISSIONS[name], **params)
 
 
@@ -41,17 +41,17 @@ def worst(difference):
 
 
 def angle_between(a, b):
-    """Return the angle between attitudes, small ones too."""
+    """Return the angle between attitudes, accurate for small angles."""
     side = np.sign(np.sum(a * b, axis=1, keepdims=True))
     return 2.0 * np.arcsin(np.minimum(0.5 * np.linalg.norm(a - side * b, axis=1), 1.0)) * 2.0
 
 
 def errors(name, **params):
-    """Return the differences of each module's answers from PX4's, in flight."""
+    """Return the differences between the outputs of each module and PX4's, in flight."""
     recorded, in_flight = flight(name)
     own, motors = answers(name, **params)
     px4 = recorded["autopilot"]
-    runs = in_flight & (np.arange(len(recorded)) % 3 == 1)  # position control does; in between its answer is held
+    runs = in_flight & (np.arange(len(recorded)) % 3 == 1)  # ticks of position control, whose output is held in between
     return {
         "rate": worst(own["rate_sp_body"] - px4["rate_sp_body"])[in_flight],
         "torque": worst(own["torque_sp_body"] - px4["torque_sp_body"])[in_flight],
@@ -62,26 +62,26 @@ def errors(name, **params):
 
 
 @pytest.mark.parametrize("name", FLIGHTS)
-def test_rate_setpoints_are_px4s_on_every_tick(name):
+def test_rate_setpoints_match_px4_on_every_tick(name):
     """Attitude control."""
     assert errors(name)["rate"].max() < RATE_TOLERANCE_RAD_S
 
 
 @pytest.mark.parametrize("name", FLIGHTS)
-def test_torque_setpoints_are_px4s_on_every_tick(name):
+def test_torque_setpoints_match_px4_on_every_tick(name):
     """Rate control, with its integrators and the low-pass of the yaw torque."""
     assert errors(name)["torque"].max() < TORQUE_TOLERANCE
 
 
 @pytest.mark.parametrize("name", FLIGHTS)
-def test_motors_are_px4s_on_every_tick(name):
+def test_motor_outputs_match_px4_on_every_tick(name):
     """Control allocation."""
     assert errors(name)["motors"].max() < MOTOR_TOLERANCE
 
 
 @pytest.mark.parametrize("name", FLIGHTS)
-def test_thrust_and_attitude_setpoints_are_px4s(name):
-    """Position control, the take-off ramp included: required on 98 % of the ticks, in fact on all."""
+def test_thrust_and_attitude_setpoints_match_px4(name):
+    """Position control, including the take-off ramp: 98 % of the ticks are required, all of them agree."""
     found = errors(name)
     assert (found["thrust"] < THRUST_TOLERANCE).mean() >= FRACTION
     assert (found["attitude"] < ATTITUDE_TOLERANCE_RAD).mean() >= FRACTION
@@ -103,8 +103,8 @@ def test_thrust_and_attitude_setpoints_are_px4s(name):
         ("CA_ROTOR0_PY", 0.245, "motors", MOTOR_TOLERANCE),
     ],
 )
-def test_a_gain_that_is_5_percent_off_is_seen(parameter, default, what, tolerance):
-    """The tolerances are tight: each would catch a wrong gain."""
+def test_a_gain_error_of_5_percent_is_detected(parameter, default, what, tolerance):
+    """The tolerances are tight enough to detect a wrong gain."""
     assert errors("yaw", **{parameter: 1.05 * default})[what].max() > 10.0 * tolerance
 
 
@@ -112,8 +112,8 @@ def test_a_gain_that_is_5_percent_off_is_seen(parameter, default, what, toleranc
     ("parameter", "default"),
     [("MPC_Z_P", 1.0), ("MPC_Z_VEL_P_ACC", 4.0), ("MPC_Z_VEL_I_ACC", 2.0), ("MPC_THR_HOVER", 0.5)],
 )
-def test_a_vertical_gain_that_is_5_percent_off_is_seen(parameter, default):
-    """Fewer than 98 % of the ticks would have PX4's thrust."""
+def test_a_vertical_gain_error_of_5_percent_is_detected(parameter, default):
+    """The thrust agrees with PX4's on fewer than 98 % of the ticks."""
     assert (errors("yaw", **{parameter: 1.05 * default})["thrust"] < THRUST_TOLERANCE).mean() < FRACTION
 
 
@@ -121,16 +121,16 @@ def test_a_vertical_gain_that_is_5_percent_off_is_seen(parameter, default):
     ("parameter", "default"),
     [("MPC_XY_P", 0.95), ("MPC_XY_VEL_P_ACC", 1.8), ("MPC_XY_VEL_I_ACC", 0.4), ("MPC_VELD_LP", 5.0)],
 )
-def test_a_horizontal_gain_that_is_5_percent_off_is_seen(parameter, default):
-    """In thrust, which the tilt lengthens, on fewer than 98 % of the ticks."""
+def test_a_horizontal_gain_error_of_5_percent_is_detected(parameter, default):
+    """Thrust, which grows with the tilt, and attitude agree on fewer than 98 % of the ticks."""
     found = errors("yaw", **{parameter: 1.05 * default})
     is_px4s = (found["thrust"] < THRUST_TOLERANCE) & (found["attitude"] < ATTITUDE_TOLERANCE_RAD)
     assert is_px4s.mean() < FRACTION
 
 
 @pytest.mark.parametrize("name", FLIGHTS)
-def test_waypoints_change_at_the_ticks_of_px4(name):
-    """The navigator, given the recorded positions: the same item at every tick, to the microsecond."""
+def test_waypoints_change_at_the_same_ticks_as_in_px4(name):
+    """With the recorded positions, the navigator has the same mission item at every tick."""
     recorded, in_flight = flight(name)
     own, _ = answers(name)
     assert np.array_equal(own["mission_item"][in_flight], recorded["autopilot"]["mission_item"][in_flight])
@@ -139,10 +139,10 @@ def test_waypoints_change_at_the_ticks_of_px4(name):
 @pytest.mark.parametrize(
     ("name", "position_m", "velocity_m_s", "yaw_rad"), [("mission", 0.02, 0.02, 1e-5), ("yaw", 0.04, 0.07, 0.004)]
 )
-def test_trajectories_are_px4s(name, position_m, velocity_m_s, yaw_rad):
-    """Flight task and smoothing, flown by themselves over the whole flight.
+def test_trajectories_match_px4(name, position_m, velocity_m_s, yaw_rad):
+    """Flight task and smoothing run on their own over the whole flight.
 
-    What is left is PX4's single precision, which decides a few ticks earlier or later that a turn is over.
+    The remaining difference is due to PX4's single precision, which ends a turn a few ticks earlier or later.
     """
     recorded, in_flight = flight(name)
     own, _ = answers(name)

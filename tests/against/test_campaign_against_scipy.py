@@ -1,4 +1,4 @@
-"""Intervals and rank statistics of campaigns against SciPy's."""
+"""Confidence intervals and rank statistics of campaigns against SciPy."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from px4lockstep.campaigns.statistics import interval_of_mean, interval_of_propo
 @pytest.mark.parametrize(("passed", "count"), [(0, 1), (1, 1), (0, 50), (50, 50), (3, 7), (950, 1000)])
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 def test_wilson(passed, count, confidence):
-    """To 1e-10: ours has a quantile of 12 digits."""
+    """Within 1e-10: our quantile has 12 digits."""
     theirs = stats.binomtest(passed, count).proportion_ci(confidence, method="wilson")
     ours = interval_of_proportion(passed, count, confidence)
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=1e-10, abs=1e-12)
@@ -19,7 +19,7 @@ def test_wilson(passed, count, confidence):
 
 @pytest.mark.parametrize("count", [2, 3, 30, 1000])
 def test_student(count):
-    """To 1e-9, relative to the width."""
+    """Within 1e-9 of the width."""
     values = np.random.default_rng(count).normal(5.0, 3.0, count)
     theirs = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
     ours = interval_of_mean(values)
@@ -28,7 +28,7 @@ def test_student(count):
 
 @pytest.mark.parametrize("fraction", [0.05, 0.5, 0.95])
 def test_quantile(fraction):
-    """The same two values of the sample."""
+    """Both choose the same two values of the sample."""
     values = np.random.default_rng(1).exponential(size=300)
     theirs = stats.quantile_test(values, p=fraction).confidence_interval(0.95)
     ours = interval_of_quantile(values, fraction)
@@ -37,7 +37,7 @@ def test_quantile(fraction):
 
 @pytest.mark.parametrize("step", [0.0, 0.5, 2.0])
 def test_spearman(step):
-    """With ties and without, to rounding."""
+    """With and without ties, within rounding."""
     random = np.random.default_rng(2)
     x, y = random.normal(size=(2, 200))
     y = y + 0.4 * x

@@ -12,8 +12,8 @@ from px4lockstep.environment.wind import Wind
 
 
 @pytest.mark.parametrize("period_us", [1_000, 20_000, 1_000_000])
-def test_transition_and_noise_of_a_step_are_those_of_the_continuous_filter(period_us):
-    """To 1e-9 of each entry, which SciPy reaches in the smallest, of order (dt / T)^3 = 1e-11."""
+def test_transition_and_noise_match_the_continuous_filter(period_us):
+    """Within 1e-9 of each entry, SciPy's accuracy for the smallest ones, of order (dt / T)^3 = 1e-11."""
     filters = write_wind(Wind("dryden", dryden_wind_20ft_mps=12.0, dryden_height_m=10.0), period_us=period_us)
     theory = Dryden(12.0, 10.0)
     for axis, scale_s in (("across", theory.time_scale_s[1]), ("down", theory.time_scale_s[2])):
@@ -30,7 +30,7 @@ def test_transition_and_noise_of_a_step_are_those_of_the_continuous_filter(perio
 
 
 def test_the_filters_have_the_spectrum_of_the_standard():
-    """Of the sampled output, from A and C, against the continuous one with its aliases: 1e-4, for those left out."""
+    """The spectrum of the sampled output, from A and C, is the continuous one with aliases, within 1e-4."""
     period_s = 0.05
     filters = write_wind(Wind("dryden", dryden_wind_20ft_mps=12.0, dryden_height_m=10.0), period_us=50_000)
     theory = Dryden(12.0, 10.0)

@@ -1,9 +1,9 @@
 """The accuracy of the elementary functions against mpmath, over the whole range of doubles.
 
-Errors are in ulp, the spacing of doubles at the exact value (2**-1074 among the subnormal ones). Half of one is the
-last rounding's; what is added to it comes from the terms before. Where those are carried in two doubles, little is,
-but the largest subnormal results are rounded twice; the series of sine and of small arc tangents are rounded where
-they are a tenth to a third of the result. Measured on a hundred times as many samples, all stay below these bounds.
+Errors are in ulp, the spacing of doubles at the exact value (2**-1074 for subnormal numbers). The last rounding
+contributes half an ulp, the rest comes from earlier terms. Terms computed as sums of two doubles contribute little, but
+the largest subnormal results are rounded twice, and the series of sine and of small arc tangents are rounded where they
+are a tenth to a third of the result. Measured with a hundred times as many samples, all errors are below these bounds.
 """
 
 import math
@@ -34,7 +34,7 @@ HALF_PI = math.pi / 2
 
 @kernel
 def evaluate(function, x, y, out):
-    """Evaluate the function of a number on arrays."""
+    """Evaluate a function, given by its number, on arrays."""
     for i in range(len(x)):
         if function == 0:
             out[i] = exponential.exp(x[i])
@@ -74,7 +74,7 @@ def error_ulp(result, exact):
 
 
 def assert_accurate(name, x, y=None):
-    """Compare a function with mpmath on all samples and name the worst."""
+    """Compare a function with mpmath on all samples; the message names the worst."""
     x = np.asarray(x, dtype=np.float64)
     y = np.zeros_like(x) if y is None else np.asarray(y, dtype=np.float64)
     results = np.empty_like(x)
@@ -97,7 +97,7 @@ def rng():
 
 
 def log_spaced(rng, lowest, highest, count=COUNT):
-    """Return positive numbers with logarithms uniform between those of the ends, down to subnormal ones."""
+    """Return log-uniformly distributed positive numbers, down to subnormal ones."""
     return np.ldexp(rng.uniform(1.0, 2.0, count), rng.integers(lowest, highest, count))
 
 
@@ -106,7 +106,7 @@ def with_signs(rng, values):
 
 
 def neighbours(values, steps=2):
-    """Return numbers and the doubles next to them, on both sides."""
+    """Return numbers and their neighbouring doubles on both sides."""
     bits = np.asarray(values, dtype=np.float64).view(np.int64)
     return np.concatenate([(bits + step).view(np.float64) for step in range(-steps, steps + 1)])
 
@@ -117,13 +117,13 @@ def test_exp_is_within_one_ulp(rng):
     assert_accurate("exp", rng.uniform(-1.0, 1.0, COUNT))
     assert_accurate("exp", rng.uniform(-745.2, -707.0, COUNT))
     assert_accurate("exp", with_signs(rng, log_spaced(rng, -1074, 11)))
-    # Half way between two table entries, where the remainder is largest, and at the limits.
+    # Halfway between two table entries, where the remainder is largest, and at the limits.
     assert_accurate("exp", neighbours((np.arange(-300, 300) + 0.5) * (math.log(2.0) / 128.0)))
     assert_accurate("exp", neighbours([709.782712893384, -708.3964185322641, -745.1332191019411, -744.4400719213812]))
 
 
 def test_log_is_within_one_ulp(rng):
-    """All exponents, the neighbourhood of 1 in which the logarithm vanishes, and the edges of the table's intervals."""
+    """All exponents, the neighbourhood of 1, where the logarithm vanishes, and the edges of the table's intervals."""
     assert_accurate("log", log_spaced(rng, -1074, 1024))
     assert_accurate("log", rng.uniform(0.5, 2.0, COUNT))
     assert_accurate("log", 1.0 + with_signs(rng, log_spaced(rng, -53, -4)))
@@ -137,7 +137,7 @@ def test_pow_is_within_one_ulp_where_the_atmosphere_uses_it(rng):
 
 
 def test_pow_is_within_one_ulp(rng):
-    """Every size of result from subnormal to overflow, from every size of base, and bases next to 1."""
+    """Results from subnormal to overflow, for bases of every size and bases next to 1."""
     for base in (
         log_spaced(rng, -1074, 1024),
         rng.uniform(0.5, 2.0, COUNT),
@@ -151,7 +151,7 @@ def test_pow_is_within_one_ulp(rng):
 
 
 def test_pow_is_within_one_ulp_next_to_overflow_and_underflow(rng):
-    """Exponents within some ulp of those at which the result leaves the range."""
+    """Exponents within a few ulp of those at which the result leaves the range."""
     base = log_spaced(rng, -1000, 1000, 100)
     for limit in (1024.0, -1022.0, -1074.0, -1075.0):
         exponents = neighbours(limit / np.log2(base))
@@ -160,7 +160,7 @@ def test_pow_is_within_one_ulp_next_to_overflow_and_underflow(rng):
 
 @pytest.mark.parametrize("name", ["sin", "cos"])
 def test_sine_and_cosine_are_within_one_ulp(name, rng):
-    """The first turns, the range of Cody and Waite and its end, and all exponents up to the largest double."""
+    """The first turns, the range of Cody and Waite with its end, and all exponents up to the largest double."""
     assert_accurate(name, rng.uniform(-1.0, 1.0, COUNT))
     assert_accurate(name, rng.uniform(-30.0, 30.0, COUNT))
     assert_accurate(name, rng.uniform(-1e6, 1e6, COUNT))
@@ -170,11 +170,11 @@ def test_sine_and_cosine_are_within_one_ulp(name, rng):
 
 @pytest.mark.parametrize("name", ["sin", "cos"])
 def test_sine_and_cosine_are_within_one_ulp_next_to_multiples_of_half_pi(name, rng):
-    """Where the result is all cancellation."""
+    """There the result suffers from cancellation."""
     assert_accurate(name, neighbours(np.arange(1, 300) * HALF_PI, steps=1))
     assert_accurate(name, neighbours(rng.integers(1, 1 << 53, 500) * HALF_PI, steps=1))
     with mpmath.workprec(1300):
-        # The doubles nearest to random multiples of pi / 2 of all sizes.
+        # The doubles nearest to random multiples of pi / 2, of all sizes.
         huge = [float(int(multiple) * mpmath.pi / 2) for multiple in np.ldexp(1.3, rng.integers(53, 1022, 500))]
     assert_accurate(name, huge)
 
@@ -199,7 +199,7 @@ def closest_to_multiples_of_half_pi(exponent):
 
 @pytest.mark.parametrize("name", ["sin", "cos"])
 def test_sine_and_cosine_are_within_one_ulp_at_the_hardest_doubles(name):
-    """Those of every exponent that are closest to a multiple of pi / 2, the closest of all among them.
+    """For every exponent, the doubles closest to a multiple of pi / 2, including the closest of all.
 
     And those within 2**-46 of the last multiples for which the reduction by parts of pi / 2 is meant.
     """

@@ -1,4 +1,4 @@
-"""The Earth's magnetic field against the test values that NOAA publishes with its models, to their digits (0.1 nT)."""
+"""The Earth's magnetic field against the test values that NOAA publishes with its models, within 0.1 nT."""
 
 import pytest
 
@@ -28,7 +28,7 @@ WMM2020 = [  # the file that comes with its coefficients
 
 @pytest.mark.parametrize("row", WMM2025 + WMM2020, ids=str)
 def test_the_field_is_the_published_one(row):
-    """North, east and down; half of the last digit, and rounding."""
+    """North, east and down agree within half of the last digit, and rounding."""
     year, alt_km, lat_deg, lon_deg, north_nt, east_nt, down_nt = row
     field = earth_field_ned_gauss(lat_deg, lon_deg, 1e3 * alt_km, year)
     assert field == pytest.approx([north_nt * 1e-5, east_nt * 1e-5, down_nt * 1e-5], abs=0.051e-5)

@@ -1,4 +1,4 @@
-"""Whole flights of the built-in autopilot against the recorded ones of real PX4: same aircraft, same missions."""
+"""Whole flights of the built-in autopilot against recorded flights of real PX4, with the same aircraft and missions."""
 
 import functools
 
@@ -13,7 +13,7 @@ FLIGHTS = tuple(MISSIONS)
 
 @functools.cache
 def both(name):
-    """Return PX4's flight and ours, row by row, until ours or PX4's is over."""
+    """Return PX4's flight and ours, row by row, up to the end of the shorter one."""
     px4 = load_flight(name)
     end_s = int(px4["time_us"][-1]) / 1e6
     sim = flight(MISSIONS[name], end_s=end_s, log_us=4_000, angular_acceleration=False).run()
@@ -22,7 +22,7 @@ def both(name):
 
 @pytest.mark.parametrize("name", FLIGHTS)
 def test_all_items_change_within_half_a_second(name):
-    """Required are 0.5 s; they change at PX4's own ticks."""
+    """The requirement is 0.5 s; in fact they change within one tick of the navigator."""
     px4, sim = both(name)
     ours = changes(autopilot_of(sim)["mission_item"], sim.log["time_us"])
     theirs = changes(px4["mission_seq"], px4["time_us"])
@@ -34,15 +34,15 @@ def test_all_items_change_within_half_a_second(name):
 
 
 @pytest.mark.parametrize("name", FLIGHTS)
-def test_the_top_height_is_within_a_decimetre(name):
-    """The highest point of the flight."""
+def test_the_maximum_altitude_is_within_a_decimetre(name):
+    """This compares the highest points of the flights."""
     px4, sim = both(name)
     assert -sim.log_state[:, 2].min() == pytest.approx(-px4["truth_pos_d"].min(), abs=0.1)
 
 
 @pytest.mark.parametrize("name", FLIGHTS)
 def test_the_paths_are_within_half_a_metre(name):
-    """At the same time, which is stricter than path to path."""
+    """Positions are compared at the same time, which is stricter than comparing paths."""
     px4, sim = both(name)
     rows = len(sim.log)
     there = stacked(px4, "truth_pos_n", "truth_pos_e", "truth_pos_d")[:rows]
@@ -51,7 +51,7 @@ def test_the_paths_are_within_half_a_metre(name):
 
 @pytest.mark.parametrize("name", FLIGHTS)
 def test_the_headings_are_within_five_degrees(name):
-    """At the same time, everywhere."""
+    """Headings are compared at the same time, throughout the flight."""
     px4, sim = both(name)
 
     def heading(q):

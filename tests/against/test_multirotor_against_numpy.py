@@ -1,4 +1,4 @@
-"""The right-hand side against the same equations written a second time with NumPy: `numpy_multirotor`."""
+"""The right-hand side against an independent implementation of the same equations in NumPy, `numpy_multirotor`."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ RNG = np.random.default_rng(77)
 
 
 def tilted_rotors(count):
-    """Return rotors that point anywhere, on channels in reverse."""
+    """Return rotors with arbitrary axes, on channels in reverse order."""
     axes = RNG.normal(size=(count, 3))
     axes /= np.linalg.norm(axes, axis=1)[:, None]
     return tuple(
@@ -69,7 +69,7 @@ AIRCRAFT = {
 
 
 def filled(aircraft):
-    """Return a batch of states and inputs all over the flight envelope, half of them at the ground."""
+    """Return a batch of states and inputs across the flight envelope, half of them on the ground."""
     batch = Batch([aircraft], CASES)
     rng = np.random.default_rng(9)
     draws = {
@@ -85,7 +85,7 @@ def filled(aircraft):
     }
     draws["att"] /= np.linalg.norm(draws["att"], axis=1)[:, None]
     draws["pos"][:, 2] = np.where(np.arange(CASES) % 2, rng.uniform(-0.2, 0.1, CASES), rng.uniform(-15e3, -1.0, CASES))
-    draws["vel"][::4] *= 0.01  # feet that stick
+    draws["vel"][::4] *= 0.01  # static friction
     draws["omega"][::4] *= 0.01
     start = 0
     for name, size in aircraft.groups.items():
@@ -100,8 +100,8 @@ def filled(aircraft):
 
 
 @pytest.mark.parametrize("aircraft", AIRCRAFT.values(), ids=AIRCRAFT)
-def test_the_derivative_is_that_of_the_other_implementation(aircraft):
-    """1e-12 of each group's largest number, for roundings; the worst of these cases has 3e-14."""
+def test_the_derivative_agrees_with_the_numpy_implementation(aircraft):
+    """Within 1e-12 of each group's largest number, for rounding; the largest difference is 3e-14."""
     batch = filled(aircraft).evaluate()
     other = NumpyMultirotor(aircraft)
     n_x = sum(aircraft.groups.values())
@@ -127,8 +127,8 @@ def test_the_derivative_is_that_of_the_other_implementation(aircraft):
 
 
 @pytest.mark.parametrize("aircraft", AIRCRAFT.values(), ids=AIRCRAFT)
-def test_volts_and_amps_are_those_of_the_other_implementation(aircraft):
-    """1e-9 V, 1e-9 A of 100: the other one bisects to the last bit, this one stops at a residual far below its 1e-6."""
+def test_voltage_and_current_agree_with_the_numpy_implementation(aircraft):
+    """Within 1e-9 V and 1e-9 of 100 A: NumPy bisects to the last bit, ours stops at a residual far below 1e-6."""
     batch = filled(aircraft).evaluate()
     other = NumpyMultirotor(aircraft)
     n_x, n_buses = sum(aircraft.groups.values()), len(aircraft.buses)

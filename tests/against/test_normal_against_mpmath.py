@@ -14,37 +14,37 @@ TOLERANCE = 1e-13
 
 
 def largest_error(probabilities):
-    """Return the largest distance between the quantile and mpmath's, for doubles."""
+    """Return the largest difference between our quantile and mpmath's, for doubles."""
     with mpmath.workprec(PRECISION_BITS):
         return max(abs(float(philox.normal_quantile(p) - exact_quantile(mpmath.mpf(p)))) for p in probabilities)
 
 
 def test_mpmath_finds_the_quantile():
-    """Phi of it is p, to 130 of 140 bits, from the deepest tail to the median."""
+    """Phi of the quantile is p, to 130 of 140 bits, from the far tail to the median."""
     with mpmath.workprec(PRECISION_BITS):
         for p in (mpmath.ldexp(1, -53), mpmath.ldexp(1, -33), mpmath.mpf("0.01"), mpmath.mpf("0.3"), mpmath.mpf("0.5")):
             assert abs(mpmath.ncdf(exact_quantile(p)) / p - 1) < mpmath.ldexp(1, -130)
 
 
-def test_the_table_is_what_its_script_computes():
-    """Byte by byte, in the file and in memory."""
+def test_the_table_agrees_with_its_script():
+    """The file and the table in memory are bit-identical."""
     table = make_table()
     assert TABLE.read_bytes() == table
     assert philox.ROWS.tobytes() == table
 
 
 def test_a_table_with_other_numbers_is_refused(tmp_path):
-    """Compiled kernels contain the numbers; the digest in the source is what lets the cache see an edit of the file."""
+    """Compiled kernels contain the table; the digest in the source lets the cache detect an edit of the file."""
     source = Path(philox.__file__).read_text("utf-8")
     (tmp_path / "philox.py").write_text(source, "utf-8")
     (tmp_path / "normal_table.f8").write_bytes(bytes([TABLE.read_bytes()[0] ^ 1]) + TABLE.read_bytes()[1:])
     spec = importlib.util.spec_from_file_location("other_philox", tmp_path / "philox.py")
-    with pytest.raises(ImportError, match="damaged or of another version"):
+    with pytest.raises(ImportError, match="damaged or from another version"):
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
-def test_the_table_has_each_octave_at_its_place():
-    """The first coefficient is the quantile of the segment's middle within 1e-13; 0 in the row of 1/2."""
+def test_each_octave_has_its_place_in_the_table():
+    """The first coefficient is the quantile at the centre of the segment, within 1e-13; 0 in the row of 1/2."""
     rows = philox.ROWS.reshape(-1, SEGMENTS, philox.COEFFICIENTS)
     with mpmath.workprec(PRECISION_BITS):
         for exponent in EXPONENTS:
@@ -56,7 +56,7 @@ def test_the_table_has_each_octave_at_its_place():
 
 
 def test_the_quantile_is_accurate_in_every_segment():
-    """At both ends of each, where the polynomials are worst, and at six points between; below 6e-14 was found."""
+    """At both ends of each, where the error is largest, and at six points between; measured below 6e-14."""
     probabilities = []
     for exponent in EXPONENTS:
         for index in range(SEGMENTS):
@@ -67,19 +67,19 @@ def test_the_quantile_is_accurate_in_every_segment():
 
 
 def test_the_quantile_is_accurate_above_one_half():
-    """Among them the largest uniforms of 32 and of 52 bits."""
+    """Including the largest uniforms of 32 and 52 bits."""
     upper = [1.0 - 2.0**-k for k in range(2, 54)]
     assert largest_error([*upper, *np.linspace(0.5, 1.0 - 2.0**-10, 500).tolist()]) < TOLERANCE
 
 
-def test_the_quantile_keeps_its_figures_next_to_the_median():
-    """It vanishes there as (p - 1/2) sqrt(2 pi): below 4e-16, a few roundings of numbers below 1/16."""
+def test_the_quantile_is_accurate_next_to_the_median():
+    """It vanishes there like (p - 1/2) sqrt(2 pi): the error is below 4e-16, a few roundings of numbers below 1/16."""
     steps = [2.0**-k for k in range(6, 54)]
     assert largest_error([0.5, *(0.5 - step for step in steps), *(0.5 + step for step in steps[:-1])]) < 4e-16
 
 
 def test_the_normal_deviates_of_the_tails_are_accurate():
-    """The 500 words next to either end, from which deviates beyond 5 standard deviations come."""
+    """The 500 words next to either end give deviates beyond 5 standard deviations."""
     with mpmath.workprec(PRECISION_BITS):
         for word in [*range(500), *range((1 << 32) - 500, 1 << 32)]:
             p = (word + mpmath.mpf(0.5)) / (1 << 32)

@@ -16,7 +16,7 @@ def quantiles(p, out):
 
 @kernel
 def fill(key, uniforms, normals):
-    """Write both kinds of deviates for the same addresses."""
+    """Write both kinds of deviates for the same counters."""
     for tick in range(len(uniforms)):
         uniforms[tick, 0], uniforms[tick, 1], uniforms[tick, 2], uniforms[tick, 3] = philox.uniform4(
             key, tick, tick, tick
@@ -33,14 +33,14 @@ def test_normal_quantile_agrees_with_scipy():
 
 
 def test_normals_are_the_quantiles_of_the_uniforms():
-    """Word by word, at the same address; the tolerance is that of the quantile."""
+    """Word by word, for the same counter; the tolerance is that of the quantile."""
     uniforms, normals = np.empty((2000, 4)), np.empty((2000, 4))
     fill(philox.stream_key(9, "scipy"), uniforms, normals)
     assert np.max(np.abs(normals - stats.norm.ppf(uniforms))) < 1e-13
 
 
 def test_normals_follow_the_normal_distribution():
-    """Kolmogorov and Smirnov's test; with this fixed sample, a p-value below 1e-4 means a defect."""
+    """Kolmogorov-Smirnov test; for this fixed sample, a p-value below 1e-4 indicates a defect."""
     uniforms, normals = np.empty((50000, 4)), np.empty((50000, 4))
     fill(philox.stream_key(10, "scipy"), uniforms, normals)
     assert stats.kstest(normals.ravel(), "norm").pvalue > 1e-4

@@ -1,4 +1,4 @@
-"""The Iris against two flights of real PX4, whose plant was another program: see golden/README.md."""
+"""The Iris against two flights of real PX4 with an independent plant: see golden/README.md."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ GROUND_TRUTH = slice(1, 20)  # the columns of the state, in this package's order
 
 
 class Replay:
-    """An autopilot that answers what PX4 answered."""
+    """An autopilot that repeats PX4's motor commands."""
 
     def __init__(self, duties):
         self._duties = duties
@@ -59,8 +59,8 @@ def flight(request):
     return data[:, GROUND_TRUTH], data[:, 20:24] * data[:, 24:]
 
 
-def test_four_steps_from_each_row_give_the_next(flight):
-    """Within 1e-10 in each state's own unit: sums in another order, 1e-13 of rotor speeds near 1e3 rad/s."""
+def test_four_steps_from_each_row_lead_to_the_next(flight):
+    """Within 1e-10 in the unit of each state: sums in another order, 1e-13 of rotor speeds near 1e3 rad/s."""
     states, duties = flight
     batch = Batch([iris()], len(states) - 1)
     batch.x[:, :19] = states[:-1]
@@ -70,8 +70,8 @@ def test_four_steps_from_each_row_give_the_next(flight):
     assert np.abs(states[1:] - states[:-1]).max() > 10.0
 
 
-def test_open_loop_the_whole_flight_is_flown_again(flight):
-    """Within 1e-6 m of every row, from the first to the last, with nothing but the motors to go by."""
+def test_the_whole_flight_is_reproduced_in_open_loop(flight):
+    """Within 1e-6 m at every row, from the motor commands alone."""
     states, duties = flight
     ticks = len(states)
     timeline = Timeline(

@@ -1,4 +1,4 @@
-"""The exponential map of rotations against mpmath, from the tiniest rotations to many turns."""
+"""The exponential map of rotations against mpmath, from tiny rotations to many turns."""
 
 import mpmath
 import numpy as np
@@ -17,7 +17,7 @@ def exact_exponential(rotation):
 
 
 def test_exponential_map_is_accurate_at_every_angle():
-    """Each component of the vector relative to itself below a radian, to the sine's slope above; w to 1."""
+    """Errors are relative to each vector component below a radian, to the slope of the sine above, and to 1 for w."""
     rng = np.random.default_rng(5)
     with mpmath.workdps(50):
         for exponent in np.linspace(-300.0, 1.5, 1500):
@@ -34,7 +34,7 @@ def test_exponential_map_is_accurate_at_every_angle():
 
 
 def test_logarithm_is_accurate_at_every_angle():
-    """2 atan2(|v|, w) v / |v|, relative to each component, for quaternions of any norm."""
+    """The result is 2 atan2(|v|, w) v / |v|, relative to each component, for quaternions of any norm."""
     rng = np.random.default_rng(6)
     with mpmath.workdps(50):
         for exponent in np.linspace(-150.0, 4.0, 1000):

@@ -1,4 +1,4 @@
-"""The tables of the elementary functions, made in integers, against mpmath."""
+"""The tables of the elementary functions, computed in integers, against mpmath."""
 
 import mpmath
 import numpy as np
@@ -7,7 +7,7 @@ from px4lockstep.math import tables
 
 
 def assert_sum(high, low, exact, fraction_bits=None):
-    """Check that low is the nearest double to exact - high, and high nearest to exact on its own grid."""
+    """Check that low is the double nearest to exact - high, and high nearest to exact on its own grid."""
     assert low == float(exact - mpmath.mpf(high))
     if fraction_bits is None:
         assert high == float(exact)
@@ -29,7 +29,7 @@ def test_logarithms_of_the_reciprocals_are_exact_to_the_last_bit():
 
 
 def test_roots_of_two_are_exact_to_the_last_bit():
-    """2**(i / 128) as the nearest double and the nearest double to the rest."""
+    """2**(i / 128) as the nearest double plus the double nearest to the remainder."""
     with mpmath.workprec(140):
         for i, (high, low) in enumerate(zip(tables.EXP_HIGH, tables.EXP_LOW, strict=True)):
             assert_sum(high, low, mpmath.power(2, mpmath.mpf(i) / 128))
@@ -38,7 +38,7 @@ def test_roots_of_two_are_exact_to_the_last_bit():
 
 
 def test_arc_tangents_are_exact_to_the_last_bit():
-    """atan(i / 32) as the nearest double and the nearest double to the rest."""
+    """atan(i / 32) as the nearest double plus the double nearest to the remainder."""
     with mpmath.workprec(140):
         for i, (high, low) in enumerate(zip(tables.ATAN_HIGH, tables.ATAN_LOW, strict=True)):
             assert_sum(high, low, mpmath.atan(mpmath.mpf(i) / 32))
@@ -56,8 +56,8 @@ def test_parts_of_pi_are_exact_to_the_last_bit():
         assert parts[1] == mpmath.floor(mpmath.ldexp(parts[1], 65)) / mpmath.ldexp(1, 65)
 
 
-def test_digits_of_two_over_pi_are_all_right():
-    """Put together, they are 2 / pi cut off after the last digit."""
+def test_digits_of_two_over_pi_are_correct():
+    """Together they are 2 / pi, truncated after the last digit."""
     leading = tables.TWO_OVER_PI_LEADING_ZEROS
     digits = [int(digit) for digit in tables.TWO_OVER_PI]
     assert digits[:leading] == [0] * leading

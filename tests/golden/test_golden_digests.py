@@ -1,4 +1,4 @@
-"""The flights of all aircraft that ship, to the last bit: the same on any machine and with any version of Python."""
+"""The flights of all built-in aircraft are bit-identical on any machine and with any version of Python."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ BEFORE_KINKS = {
     "iris": "7d3b636aeafc6c8401abb281078d289b94537ecdb4be39c2da68abeea0cbb340",
     "octa": "df151ff56b9078d6d88edbec25dde6ee0c5f870b7b6961d4d0632e957b0ca1ba",
 }
-"""Of flights before steps shrank up to kinks: recordings of then (version 3 and older) replay to these."""
+"""Digests from before steps shrank towards kinks; recordings of version 3 and older replay to these."""
 
 
 def check(name, flown):
@@ -23,15 +23,15 @@ def check(name, flown):
     other = [kind for kind in golden if flown[kind] != golden[kind]]
     assert not other, "\n".join(
         [
-            f"the flight of {name} is another one than it was:",
+            f"the flight of {name} has changed:",
             *(f"  {kind} {flown[kind]}, was {golden[kind]}" for kind in other),
-            'If that is meant, say why: make digests REASON="..."',
+            'If the change is intended, give the reason: make digests REASON="..."',
         ]
     )
 
 
-def test_every_aircraft_that_ships_has_digests():
-    """And nothing else has."""
+def test_every_built_in_aircraft_has_digests():
+    """No other aircraft has digests."""
     assert sorted(DIGESTS) == sorted(shipped_aircraft())
     for digests in DIGESTS.values():
         assert list(digests) == ["digest", "live_digest"]
@@ -40,26 +40,26 @@ def test_every_aircraft_that_ships_has_digests():
 
 
 @pytest.mark.parametrize("name", sorted(DIGESTS))
-def test_an_aircraft_flies_as_it_always_did(name):
-    """The whole flight of its file: state, commands, wind and faults; and the estimate and the setpoints."""
+def test_the_flight_of_an_aircraft_has_not_changed(name):
+    """The digests cover the whole flight: state, commands, wind and faults, estimate and setpoints."""
     simulation = px4lockstep.simulate(name).simulation
     check(name, {"digest": simulation.digest(), "live_digest": simulation.live_digest()})
 
 
 def test_a_flight_that_changed_is_reported():
-    """With the aircraft, both digests, and what to do."""
+    """The message has the aircraft, both digests, and a remedy."""
     flown = {**DIGESTS["hex"], "live_digest": "0" * 64}
     with pytest.raises(AssertionError) as caught:
         check("hex", flown)
-    told = str(caught.value)
-    assert "the flight of hex is another one" in told
-    assert f"live_digest {'0' * 64}, was {DIGESTS['hex']['live_digest']}" in told
-    assert "make digests REASON=" in told
-    assert DIGESTS["hex"]["digest"] not in told
+    message = str(caught.value)
+    assert "the flight of hex has changed" in message
+    assert f"live_digest {'0' * 64}, was {DIGESTS['hex']['live_digest']}" in message
+    assert "make digests REASON=" in message
+    assert DIGESTS["hex"]["digest"] not in message
 
 
 @pytest.mark.parametrize("name", BEFORE_KINKS)
-def test_without_a_kink_tolerance_an_aircraft_flies_as_it_did_before_there_was_one(name):
-    """To the last bit, with all motors that spin up, and the touchdown."""
+def test_without_kink_tolerance_the_flight_is_that_of_older_versions(name):
+    """The flight is bit-identical, including motor spin-up and touchdown."""
     spec = px4lockstep.load_spec(name, {"plant.integrator.kink_tolerance": 1.0})
     assert px4lockstep.build(spec).simulation.run().digest() == BEFORE_KINKS[name]
