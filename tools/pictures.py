@@ -144,7 +144,7 @@ class Pair:
 
 
 def draw_pair(pair, title, columns):
-    """Draw both flights into a row of axes: track, height, heading, distance."""
+    """Plot both flights in a row of axes: track, height, heading, distance."""
     track, height, turn, away = columns
     some = slice(None, None, 10)
     t = pair.time_s[some]

@@ -233,7 +233,7 @@ class Interpreter:
         return self._errors.read().decode(errors="replace").strip()
 
     def kill(self) -> None:
-        """Kill the interpreter and all processes in its session."""
+        """Kill the interpreter and its process group."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.close()

@@ -186,14 +186,14 @@ def test_a_standard_deviation_does_not_change_other_noise(changed, parts):
 
 
 def test_noise_and_bias_are_different_streams():
-    """With the same standard deviation and no memory they would otherwise be the same numbers."""
+    """Otherwise they would be identical with the same standard deviation and no correlation in time."""
     noise = estimate(quiet(pos_sigma_m=1.0, **NO_DELAY), AT_REST, count=10)["pos_ned"]
     bias = estimate(quiet(pos_bias_sigma_m=1.0, bias_tau_s=1e-6, **NO_DELAY), AT_REST, count=10)["pos_ned"]
     assert not np.isclose(noise, bias, rtol=1e-6).any()
 
 
-def test_a_copied_record_goes_on_with_the_same_estimates():
-    """The record and the last estimate are all there is: copied between, 30 and 30 ticks are 60 at a stretch."""
+def test_a_copied_record_continues_with_the_same_estimates():
+    """The record and the last estimate are the whole state: 30 ticks, a copy and 30 more ticks equal 60 ticks."""
     states = tumbling(60)
     estimators = write_estimator(EVERY_ERROR)
     first = estimate(EVERY_ERROR, states[:30], estimators=estimators)
@@ -202,8 +202,8 @@ def test_a_copied_record_goes_on_with_the_same_estimates():
     assert np.concatenate([first, second]).tobytes() == estimate(EVERY_ERROR, states).tobytes()
 
 
-def test_a_record_that_was_used_is_fresh_when_it_is_written_again():
-    """Tick, biases, drift and ring start over."""
+def test_writing_a_used_record_resets_it():
+    """Tick, biases, drift and ring are reset."""
     states = tumbling(20)
     drifting = scenarios_of(20, (0, 20, "drift.yaw", 1.0))
     estimators = write_estimator(EVERY_ERROR)
@@ -212,13 +212,13 @@ def test_a_record_that_was_used_is_fresh_when_it_is_written_again():
     assert estimators.tobytes() == write_estimator(EVERY_ERROR).tobytes()
 
 
-def test_an_error_is_laid_out_as_on_the_bus():
-    """The estimator can't import the bus, and has a record of its own for the same thing."""
+def test_the_layout_of_an_error_matches_the_bus():
+    """The estimator cannot import the bus and has its own record with the same layout."""
     assert layout_hash(ERROR) == layout_hash(ESTIMATE_ERROR)
 
 
 def test_the_defaults_are_those_of_the_iris():
-    """MODELS: σ position 0.02, velocity 0.05, yaw 0.01, rates 0.005; rate bias 0.001 with τ 50 s; delay 8 ms."""
+    """σ of position 0.02, velocity 0.05, yaw 0.01, rates 0.005; rate bias 0.001 with τ = 50 s; delay 8 ms."""
     iris = Estimator("noisy_delayed")
     assert (iris.pos_sigma_m, iris.vel_sigma_mps) == ((0.02,) * 3, (0.05,) * 3)
     assert (iris.yaw_sigma_rad, iris.rate_sigma_rad_s) == (0.01, (0.005,) * 3)
@@ -246,7 +246,7 @@ def test_the_defaults_are_those_of_the_iris():
         ),
     ],
 )
-def test_a_wrong_estimator_is_refused(given, message):
+def test_an_invalid_estimator_is_refused(given, message):
     """The message has the field, the value and the allowed values."""
     with pytest.raises(InputError) as caught:
         Estimator(**given)
@@ -261,7 +261,7 @@ def test_a_wrong_estimator_is_refused(given, message):
         (0.26, "is too long; at most 64 ticks, 0.256 s, are allowed"),
     ],
 )
-def test_a_delay_that_is_not_whole_ticks_or_too_long_is_refused(delay_s, message):
+def test_an_invalid_delay_is_refused(delay_s, message):
     """The error comes when the record is written, since it depends on the period; it suggests valid delays."""
     with pytest.raises(InputError) as caught:
         write_estimator(Estimator("noisy_delayed", delay_s=delay_s))
@@ -272,7 +272,7 @@ def test_a_delay_that_is_not_whole_ticks_or_too_long_is_refused(delay_s, message
     ("seed", "period_us", "message"),
     [(-1, 4_000, "seed = -1 is invalid"), (1, 0, "autopilot period = 0 is out of range; allowed are 1 to")],
 )
-def test_a_wrong_seed_or_period_is_refused(seed, period_us, message):
+def test_an_invalid_seed_or_period_is_refused(seed, period_us, message):
     """The error comes when the record is written."""
     with pytest.raises(InputError) as caught:
         write_estimator(Estimator(), seed, period_us)

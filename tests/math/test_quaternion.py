@@ -58,7 +58,7 @@ def test_product_is_hamiltons(p, q, expected):
         ((PI / 2, 0.0, PI / 2), EAST, DOWN, NORTH),  # yaw first, then roll about the new nose
     ],
 )
-def test_euler_angles_turn_the_body_the_aerospace_way(euler, forward, right, down):
+def test_euler_angles_follow_the_aerospace_convention(euler, forward, right, down):
     """Positive yaw turns north to east, positive pitch lifts the nose, positive roll lowers the right wing."""
     q_bn = quaternion.from_euler(*euler)
     assert distance(quaternion.rotate(q_bn, NORTH), forward) < ROUNDING
@@ -136,7 +136,7 @@ def test_half_turns_convert_to_a_matrix_and_back(axis):
 @repeatable
 @given(angle, st.floats(min_value=-1.5, max_value=1.5), angle)
 def test_euler_angles_convert_to_an_attitude_and_back(roll, pitch, yaw):
-    """Away from gimbal lock; roll and yaw lose digits as 1 / cos(pitch), which is 14 at 1.5."""
+    """Away from gimbal lock; roll and yaw lose accuracy like 1 / cos(pitch), which is 14 at 1.5 rad."""
     back = quaternion.to_euler(quaternion.from_euler(roll, pitch, yaw))
     assert abs(back[1] - pitch) < ROUNDING
     for found, given_angle in ((back[0], roll), (back[2], yaw)):
@@ -160,7 +160,7 @@ def test_an_attitude_converts_to_euler_angles_and_back(q_bn):
 @pytest.mark.parametrize("offset", [0.0, 1e-15, 1e-9, 1e-5])
 @pytest.mark.parametrize(("roll", "yaw"), [(0.0, 0.0), (0.3, 0.0), (0.0, -2.0), (1.1, 2.5), (-3.0, 3.0)])
 def test_gimbal_lock_loses_neither_pitch_nor_attitude(sign, offset, roll, yaw):
-    """At and near a pitch of 90 degrees, pitch itself keeps its digits, where an arc sine would lose half of them."""
+    """At and near a pitch of 90 degrees, pitch keeps all its digits; an arc sine would lose half of them."""
     pitch = sign * (PI / 2 - offset)
     q_bn = quaternion.from_euler(roll, pitch, yaw)
     euler = quaternion.to_euler(q_bn)
@@ -199,7 +199,7 @@ def test_logarithm_inverts_the_exponential(direction, exponent):
 
 
 def test_no_rotation_is_the_identity():
-    """exp(0) = 1 and log(1) = 0, without a division by zero; nor does the zero quaternion cause one."""
+    """exp(0) = 1 and log(1) = 0 without a division by zero, also for the zero quaternion."""
     assert quaternion.exponential((0.0, 0.0, 0.0)) == IDENTITY
     assert quaternion.logarithm(IDENTITY) == (0.0, 0.0, 0.0)
     assert quaternion.logarithm((0.0, 0.0, 0.0, 0.0)) == (0.0, 0.0, 0.0)
@@ -208,7 +208,7 @@ def test_no_rotation_is_the_identity():
 @repeatable
 @given(attitude, st.floats(min_value=-15.0, max_value=0.49))
 def test_angle_between_is_that_of_the_rotation_between(q_bn, exponent):
-    """The attitudes are known to 2**-53, the angle between them therefore to twice that, plus its own rounding."""
+    """The attitudes are accurate to 2**-53, so the angle between them is accurate to twice that, plus rounding."""
     turn = 10.0**exponent
     other = quaternion.multiply(q_bn, quaternion.exponential((0.6 * turn, 0.0, 0.8 * turn)))
     assert abs(quaternion.angle_between(q_bn, other) - turn) < 1e-15 + ROUNDING * turn

@@ -68,8 +68,8 @@ def test_sine_and_cosine_of_infinity_are_nan(x):
 
 @pytest.mark.parametrize("function", [trigonometry.sin, trigonometry.atan, trigonometry.asin])
 @pytest.mark.parametrize("x", [0.0, TINY, 1e-310, 1e-100])
-def test_odd_functions_return_tiny_arguments_as_they_are(function, x):
-    """The next term of the series, x**3, is below the spacing of doubles; the sign of zero stays."""
+def test_odd_functions_return_tiny_arguments_unchanged(function, x):
+    """The next term of the series, x**3, is below the spacing of doubles; the sign of zero is preserved."""
     assert same_bits(function(x), x)
     assert same_bits(function(-x), -x)
 

@@ -195,7 +195,7 @@ def test_the_rule_catches_its_example(rule, bad):
 
 
 def test_a_simulation_runs_only_in_the_thread_that_created_it():
-    """Another thread gets an error, not a race."""
+    """Another thread gets an error instead of a race."""
     sim = Simulation(Oscillator(), Timeline(100, log=Periodic(10)))
     caught = []
 

@@ -22,7 +22,7 @@ def test_every_problem_is_within_its_bound_with_every_integrator():
 
 @pytest.mark.parametrize("kind", TABLEAUX)
 def test_order_of_convergence(kind):
-    """On the oscillator with adaptivity off: Euler within 0.15 of its order, the others within 0.25."""
+    """On the oscillator with fixed steps: Euler within 0.15 of its order, the others within 0.25."""
     assert ALLOWED[kind] == (0.15 if kind == "Euler" else 0.25)
     assert measured_order(kind) == pytest.approx(TABLEAUX[kind].order, abs=ALLOWED[kind])
 
@@ -50,6 +50,6 @@ def test_constant_yaw_rate_of_pi(kind):
 
 
 def test_a_nan_does_not_pass():
-    """A comparison with NaN is false, and so is the verdict."""
+    """A comparison with NaN is false, so the case fails."""
     assert not Result("case", "RK4", math.nan, 1.0).passed
     assert Result("case", "RK4", 1.0, 1.0).passed

@@ -1,15 +1,14 @@
-/* The Iris plant in plain C: the yardstick for the compiled Python.
+/* The Iris plant in plain C: the reference for the speed of the compiled Python.
  *
  * Models: docs/ (rigid body with rotor gyroscopics, linear drag, ISA density, `direct` motors, propulsion with
- * inflow, Thevenin battery, bus solve without avionics load, flat ground, uniform gravity). Every parameter comes from
- * the caller, so that both sides fly the same aircraft. Classical RK4 with a fixed step; stages are not normalized or
- * projected, the state is, after every step.
+ * inflow, Thevenin battery, bus solve without avionics load, flat ground, uniform gravity). All parameters come from
+ * the caller, so that both sides simulate the same aircraft. Classical RK4 with a fixed step; the state is normalized
+ * and projected after every step, not at the stages.
  *
  *     cc -O3 -march=native -shared -fPIC -o plant.so plant.c -lm
  *
- * Like the Python side it stores reciprocals and clamps the duties once per command. Unlike it, it lets the compiler fuse
- * multiply-adds (10 % faster than without) and calls the library's pow where the Python side sums a series (some 10 %
- * slower).
+ * Like the Python side, it stores reciprocals and clamps the duties once per command. Unlike it, it lets the compiler
+ * fuse multiply-adds (10 % faster) and calls the library's pow where the Python side sums a series (about 10 % slower).
  *
  * SI units. World NED, body FRD, q_bn = (w, x, y, z) rotates body to NED, wind is the velocity of the air over the ground.
  */
@@ -33,7 +32,7 @@ enum {
     N_STATES
 };
 
-/* Order of `params`. A rotor takes ROTOR_PARAMS entries: position (3) [m], axis (3, unit), sign of the reaction torque
+/* Order of `params`. A rotor has ROTOR_PARAMS entries: position (3) [m], axis (3, unit), sign of the reaction torque
  * on the body (+1 or -1). OCV points past the count are ignored; SOC points rise. */
 enum {
     P_MASS = 0,                                      /* [kg] */

@@ -96,7 +96,7 @@ class RunMemory(RunResults):
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
     def _keep_checkpoint(self) -> int:
-        """Store a checkpoint if one is due; return the boundary of the next, at most the last one generated."""
+        """Store a checkpoint if one is due; return the boundary where the next is due, at most the number known."""
         if not self._keeps_checkpoints:
             return len(self._buffers)
         time_us, kept = self._buffers.time_us, self._n_checkpoints

@@ -37,7 +37,7 @@ BOUNDARIES_PER_CALL = 20_000
 
 
 class Simulation(RunMemory):
-    """One run of a plant through the loop.
+    """One run of a plant in the loop.
 
     Args:
         plant: The plant model; None runs the stages without a plant.
@@ -283,7 +283,7 @@ class Simulation(RunMemory):
             error.__cause__ = self._raised_in_plant
         return error
 
-    # -- looking ---------------------------------------------------------------------------------------------------
+    # -- results ---------------------------------------------------------------------------------------------------
 
     @property
     def warnings(self) -> tuple[str, ...]:

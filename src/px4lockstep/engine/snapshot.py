@@ -14,7 +14,7 @@ from px4lockstep.errors import InputError
 class Snapshot:
     """A complete simulation at an event boundary."""
 
-    schema_version: int  # of the bus
+    schema_version: int  # schema version of the bus
     time_us: npt.NDArray[np.uint64]  # the boundaries of the timeline
     due: npt.NDArray[np.uint16]
     state: npt.NDArray[Any]  # of the records: see `checkpoints`

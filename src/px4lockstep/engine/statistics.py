@@ -10,7 +10,7 @@ class Stretch:
 
     wall_s: float = 0.0
     start_us: int = 0  # simulated time
-    ticks: int = 0  # of the autopilot
+    ticks: int = 0  # autopilot ticks
 
 
 @dataclass(frozen=True)

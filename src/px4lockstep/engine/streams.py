@@ -28,7 +28,7 @@ class StreamKind:
     """An array that grows with the run."""
 
     name: str
-    dtype: np.dtype[Any]  # of a row
+    dtype: np.dtype[Any]  # type of a row
     per: str  # when a row is written: `BOUNDARY`, an axis, `CHANGE` or `KEPT`
     path: str  # path in a recording; empty if it is not recorded
     description: str

@@ -49,7 +49,7 @@ class Periodic:
 
 @dataclass(frozen=True)
 class Explicit:
-    """An axis that ticks at the given times, in any order; a time given twice counts once."""
+    """An axis that ticks at the given times, in any order; duplicates are ignored."""
 
     times_us: tuple[int, ...]
 
@@ -166,7 +166,7 @@ class Timeline:
         return min(whole_us, max(1, int(boundaries / per_us))) if per_us else whole_us
 
     def is_boundary(self, time_us: int) -> bool:
-        """Return whether there is a boundary at a time."""
+        """Return whether a time is a boundary."""
         return bool(self.window(time_us, time_us + 1)[0].size) if self.start_us <= time_us <= self.end_us else False
 
     def __len__(self) -> int:

@@ -60,10 +60,10 @@ STATES = "tick bias drifted is_drifting error sample ring"
 ESTIMATOR = record(
     [
         ("kind", "i8"),
-        ("noise_key bias_key", "u8"),  # of the streams of random numbers
+        ("noise_key bias_key", "u8"),  # keys of the random streams
         ("period_s", "f8"),
         ("delay_ticks", "i8"),
-        ("pos_sigma_m vel_sigma_m_s yaw_sigma_rad rate_sigma_rad_s", "f8"),  # of the white noise
+        ("pos_sigma_m vel_sigma_m_s yaw_sigma_rad rate_sigma_rad_s", "f8"),  # standard deviations of the white noise
         ("bias_decay", "f8"),  # phi
         # sigma_b sqrt(1 - phi**2)
         ("pos_bias_gain_m vel_bias_gain_m_s yaw_bias_gain_rad rate_bias_gain_rad_s", "f8"),

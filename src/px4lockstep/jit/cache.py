@@ -273,7 +273,7 @@ class ImportAwareLocator(caching._CacheLocator):  # type: ignore[misc]  # Numba 
         return source_stamp(self._module_name, self._path)
 
     def get_disambiguator(self) -> str:
-        return _code_hash(self._code)[:STAMP_DIGITS]  # a line number would change with every comment above
+        return _code_hash(self._code)[:STAMP_DIGITS]  # not the line number, which changes with every comment above
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> "ImportAwareLocator | None":

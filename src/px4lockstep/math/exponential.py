@@ -130,7 +130,7 @@ def exp(x):
 
 @kernel
 def log(x):
-    """Return the natural logarithm of x, within 1 ulp; -inf for 0, NaN for less."""
+    """Return the natural logarithm of x, within 1 ulp; -inf for 0, NaN for negative x."""
     x = float(x)
     bits = int(np.float64(x).view(np.int64))
     if bits < _BITS_OF_SMALLEST_NORMAL or bits >= _BITS_OF_INF:

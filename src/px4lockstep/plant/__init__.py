@@ -1,1 +1,1 @@
-"""Plants: what is integrated. The reference problems, a user's own by address, and the dispatch over their kinds."""
+"""Plant models and their interface: layout, faults, inputs, reference problems, and users' plants by address."""
