@@ -87,7 +87,7 @@ def test_an_aircraft_that_is_new_or_gone_is_a_change(tool, files):
         ("   \n ", fly_other("hex"), CHANGELOG, "too short"),
         ("because", fly_other("hex"), CHANGELOG, "the reason 'because' is too short"),
         (REASON, fly, CHANGELOG, "nothing to update"),
-        (REASON, fly_other("hex"), "# Changelog\n", "no part '## Unreleased'"),
+        (REASON, fly_other("hex"), "# Changelog\n", "no section '## Unreleased'"),
     ],
     ids=["none", "spaces", "short", "nothing changed", "no place"],
 )
