@@ -72,7 +72,7 @@ def test_check_says_each_warning_once():
 def test_check_and_run_warn_that_sensors_have_no_effect(tmp_path):
     """`spec check`, the table of `run` and summary.json show the same warning."""
     write(tmp_path, "extends = ['iris']\n[timeline]\nt_end_s = 1\n[[sensors]]\nkind = 'radar'\nid = 'r1'\n")
-    warning = "[[sensors]] (radar 'r1') has no effect: these sensors are not modelled"
+    warning = "[[sensors]] (radar 'r1') has no effect; the sensors of stock PX4 are in [px4.sitl.sensors]"
     said = spec("check", "field.toml", cwd=tmp_path).splitlines()
     assert f"warning: {warning}" in said
     assert said[-1] == "field.toml: OK"

@@ -224,7 +224,7 @@ def test_settings_without_effect_are_warnings(tmp_path):
     )
     warnings = build(load_text(tmp_path, MINIMAL + text)).warnings
     assert any("MC_AIRMODE" in warning for warning in warnings)
-    assert "[[sensors]] (gps 'gps1') has no effect: these sensors are not modelled" in warnings
+    assert "[[sensors]] (gps 'gps1') has no effect; the sensors of stock PX4 are in [px4.sitl.sensors]" in warnings
     assert any("the step size of 4000 us exceeds" in warning for warning in warnings)
 
 

@@ -201,7 +201,7 @@ def _warnings(spec: Spec, mission: Mission | None) -> tuple[str, ...]:
         )
     if spec.sensors:
         names = _listed(f"{sensor.kind} {sensor.id!r}" for sensor in spec.sensors)
-        found.append(f"[[sensors]] ({names}) has no effect: these sensors are not modelled")
+        found.append(f"[[sensors]] ({names}) has no effect; the sensors of stock PX4 are in [px4.sitl.sensors]")
     return tuple(found)
 
 
