@@ -1,4 +1,4 @@
-"""What each kind of autopilot declares, and that others can ask for it without importing the autopilot."""
+"""Capabilities of the autopilot kinds, which can be looked up without importing the autopilots."""
 
 import subprocess
 import sys
@@ -17,13 +17,13 @@ CLASSES = {"builtin": Builtin, "px4": Px4Library, "px4-sitl": Px4Sitl}
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_class_has_the_capabilities_of_its_kind(kind):
-    """There is one declaration: asking the kind and asking the object give the same."""
+    """There is only one declaration: kind and object have the same."""
     assert AutopilotOptions(kind=kind).capabilities is KINDS[kind].capabilities is capabilities_of(CLASSES[kind])
 
 
 @pytest.mark.process
-def test_capabilities_are_known_without_the_autopilots():
-    """To load a spec for another autopilot costs nothing of this one."""
+def test_capabilities_are_known_without_importing_the_autopilots():
+    """Loading a spec does not import the other autopilots."""
     code = (
         "import sys; from px4lockstep.autopilots.kinds import AutopilotOptions; AutopilotOptions().capabilities; "
         "print([name for name in sys.modules if name.endswith('.autopilot')])"
@@ -32,8 +32,8 @@ def test_capabilities_are_known_without_the_autopilots():
     assert finished.stdout == "[]\n"
 
 
-def test_what_is_needed_where():
-    """Real PX4 needs a child and is branched by a fork; stock PX4 is another process, and never the same twice."""
+def test_capabilities_of_real_and_stock_px4():
+    """Real PX4 needs a child process and is branched by a fork; stock PX4 is a process and not repeatable."""
     px4, sitl, builtin = (KINDS[kind].capabilities for kind in ("px4", "px4-sitl", "builtin"))
     assert (px4.needs_child, px4.branches_by_fork, px4.is_repeatable, px4.is_process) == (True, True, True, False)
     assert (sitl.needs_child, sitl.branches_by_fork, sitl.is_repeatable, sitl.is_process) == (False, False, False, True)
@@ -43,8 +43,8 @@ def test_what_is_needed_where():
 
 
 @pytest.mark.parametrize(("kind", "workers"), [("builtin", 64), ("px4", 64), ("px4-sitl", 10), ("none", 64)])
-def test_as_many_workers_fly_as_there_can_be(kind, workers):
-    """Ten stock PX4 have ports of their own."""
+def test_the_number_of_workers_is_limited(kind, workers):
+    """Ten instances of stock PX4 have their own ports."""
     assert workers_allowed({"autopilot": {"kind": kind}}, 64) == workers
     assert workers_allowed({}, 3) == 3
 
@@ -52,12 +52,12 @@ def test_as_many_workers_fly_as_there_can_be(kind, workers):
 @pytest.mark.parametrize(
     ("sitl", "said"),
     [
-        ({"wait_for_user": True}, r"px4\.sitl\.wait_for_user = true: nobody starts a PX4 for each run"),
-        ({"instance": 2}, r"px4\.sitl\.instance = 2 is for one PX4, and there are 4 workers"),
+        ({"wait_for_user": True}, r"px4\.sitl\.wait_for_user = true is not supported in campaigns"),
+        ({"instance": 2}, r"px4\.sitl\.instance = 2 allows only one PX4, but there are 4 workers"),
     ],
 )
-def test_one_stock_px4_is_not_for_many_workers(sitl, said):
-    """The user would have to start one for each run, or all would have the same ports."""
+def test_several_workers_cannot_share_one_stock_px4(sitl, said):
+    """The user would have to start one for each run, or all would use the same ports."""
     with pytest.raises(InputError, match=said):
         workers_allowed({"autopilot": {"kind": "px4-sitl"}, "px4": {"sitl": sitl}}, 4)
 
@@ -66,7 +66,7 @@ def test_one_stock_px4_is_not_for_many_workers(sitl, said):
 
 
 class Own:
-    """An autopilot of a user, with all that it may have."""
+    """A user's autopilot with all optional methods and attributes."""
 
     capabilities = Capabilities("mine", takes_sensor_faults=True)
     warnings = ("it was cold",)
@@ -82,8 +82,8 @@ class Own:
         self.calls.append(("close",))
 
 
-def test_a_session_of_python_passes_on_what_the_autopilot_has(tmp_path):
-    """And asks nothing of one that has no more than `step`."""
+def test_a_python_session_forwards_to_the_autopilot(tmp_path):
+    """An autopilot that has only `step` works, too."""
     own, bare = Own(), PythonSession(object())
     session = PythonSession(own)
     session.work_in(tmp_path, print)
@@ -95,9 +95,10 @@ def test_a_session_of_python_passes_on_what_the_autopilot_has(tmp_path):
     assert (bare.warnings, bare.asks_user, bare.capabilities) == ((), False, UNKNOWN)
 
 
-def test_parameters_of_a_record_do_not_change_in_flight():
-    """An autopilot that could change them says how."""
+def test_parameters_can_not_change_in_flight_by_default():
     Session(UNKNOWN).set_parameters({})
-    with pytest.raises(InputError, match=r"^MPC_XY_P can't change in flight: the autopilot has them in its record"):
+    with pytest.raises(
+        InputError, match=r"^MPC_XY_P can't change in flight: the autopilot reads parameters at the start"
+    ):
         Session(UNKNOWN).set_parameters({"MPC_XY_P": 1.0})
     assert Px4Session.set_parameters is not Session.set_parameters

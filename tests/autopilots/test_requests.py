@@ -1,4 +1,4 @@
-"""Requests of a scenario act once, when they come."""
+"""A scenario's requests act once, on change."""
 
 from types import SimpleNamespace
 
@@ -31,8 +31,8 @@ def scenario(arm=0, mission=0, return_home=0, land=0):
         ({"asked_arm": 1}, {"arm": 0, "mission": 1, "return_home": 1, "land": 1}, DISARM | MISSION | RETURN | LAND),
     ],
 )
-def test_a_request_is_new_once(before, now, asked):
-    """Arming by its level, the others when their count rises; several may come at the same time."""
+def test_a_request_is_new_only_once(before, now, asked):
+    """Arming acts on its level, the others when their count increases; several may arrive in the same tick."""
     own, wanted = commander(**before), scenario(**now)
     assert interpreted(new_requests)(own, wanted) == asked
     assert interpreted(new_requests)(own, wanted) == 0

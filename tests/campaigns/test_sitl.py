@@ -33,10 +33,10 @@ def campaign(sitl_build, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"px4__sitl__wait_for_user": "true"}, r"px4\.sitl\.wait_for_user = true: nobody starts a PX4 for each run"),
+        ({"px4__sitl__wait_for_user": "true"}, r"px4\.sitl\.wait_for_user = true is not supported in campaigns"),
         (
             {"px4__sitl__instance": "3"},
-            r"px4\.sitl\.instance = 3 is for one PX4, and there are 2 workers; leave it out",
+            r"px4\.sitl\.instance = 3 allows only one PX4, but there are 2 workers; remove it",
         ),
     ],
 )

@@ -104,9 +104,9 @@ def test_a_flight_to_its_end_leaves_nothing_and_shows_what_px4_prints(begin, tmp
 @pytest.mark.parametrize(
     ("misbehaviour", "settings", "said"),
     [
-        ("exit=7@1", (), "error: PX4 has ended with exit code 7"),
-        ("never-connect", ("px4.sitl.connect_timeout_s=1.0",), "error: PX4 was started and has not connected to TCP"),
-        ("stall@1", ("px4.sitl.answer_timeout_s=0.5",), "error: PX4 has not answered 3 steps in a row"),
+        ("exit=7@1", (), "error: PX4 exited with code 7"),
+        ("never-connect", ("px4.sitl.connect_timeout_s=1.0",), "error: PX4 was started but did not connect to TCP"),
+        ("stall@1", ("px4.sitl.answer_timeout_s=0.5",), "error: PX4 did not answer 3 steps in a row"),
     ],
 )
 def test_an_error_and_a_timeout_leave_nothing(begin, tmp_path, sitl_instance, misbehaviour, settings, said):
@@ -172,7 +172,7 @@ def test_who_starts_px4_is_told_how_once(begin, tmp_path, sitl_instance):
     _, errors = flight.communicate(timeout=60)
     assert flight.returncode == 1
     assert errors.startswith(
-        f"waiting for PX4 to connect to TCP port {4560 + sitl_instance}; start it, in the folder of"
+        f"waiting for PX4 to connect to TCP port {4560 + sitl_instance}; start it in its build folder"
     )
     assert errors.count("PX4_SYS_AUTOSTART=10016 PX4_PARAM_SDLOG_BACKEND=0") == 1
     check_nothing_is_left(tmp_path / "run", sitl_instance)
@@ -197,7 +197,7 @@ def test_a_px4_that_is_killed_is_an_error(begin, tmp_path, sitl_instance):
     os.kill(wait_for(tmp_path / "run", "Armed by external command"), signal.SIGKILL)
     printed, errors = flight.communicate(timeout=60)
     assert flight.returncode == 1
-    assert "error: SIGKILL has ended PX4\n  PX4 printed last:" in errors
+    assert "error: PX4 was killed by SIGKILL\n  last output of PX4:" in errors
     assert "Traceback" not in errors
     assert json.loads(printed)["outcome"] == "failed"
     assert (tmp_path / "run" / "log.parquet").exists()
@@ -208,8 +208,8 @@ def test_a_px4_that_is_killed_is_an_error(begin, tmp_path, sitl_instance):
     ("command", "said"),
     [
         (["determinism", "iris"], "no two of its flights are the same"),
-        (["spec", "check", "iris"], "has no bin/px4 and etc"),
-        (["run", "iris"], "has no bin/px4 and etc"),
+        (["spec", "check", "iris"], "lacks bin/px4 and etc"),
+        (["run", "iris"], "lacks bin/px4 and etc"),
     ],
 )
 def test_what_can_not_be_is_an_error_before_the_flight(tmp_path, command, said):

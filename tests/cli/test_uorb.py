@@ -49,7 +49,9 @@ def test_list_and_show_take_a_folder_or_a_library(tmp_path):
     rows = json.loads(run("uorb", "list", "--lib", library, "--json", **told))
     assert len(rows) == 39
     assert {"topic": "vehicle_status", "size": 80, "message_hash": "0x12345678"} in rows
-    assert "what ships has 0xf779fa65" in run("uorb", "show", "vehicle_status", "--lib", library, code=2, **told)
+    assert "the built-in message has 0xf779fa65" in run(
+        "uorb", "show", "vehicle_status", "--lib", library, code=2, **told
+    )
     assert "nav_state" in run("uorb", "show", "vehicle_status", "--lib", library)
 
 
@@ -68,7 +70,7 @@ def test_show_has_fields_with_their_offsets_and_constants():
 
 def test_an_unknown_topic_is_bad_input():
     """With where to find the known ones."""
-    assert "there is no topic 'vehicle_statu' in what ships" in run("uorb", "show", "vehicle_statu", code=2)
+    assert "there is no topic 'vehicle_statu' in the built-in messages" in run("uorb", "show", "vehicle_statu", code=2)
 
 
 def test_verify_says_whether_a_library_can_be_flown(tmp_path):
@@ -117,7 +119,7 @@ def test_a_missing_library_is_bad_input(tmp_path, command):
     text = run("uorb", *command, code=2, cwd=tmp_path, HOME=str(tmp_path), PX4_LOCKSTEP_LIB="")
     assert "PX4's library was not found" in text
     assert str(tmp_path) in text
-    assert 'autopilot.kind = "builtin" flies without it' in text
+    assert 'autopilot.kind = "builtin" flies without PX4' in text
 
 
 def test_the_doctor_says_whether_px4_is_there(tmp_path):
@@ -126,6 +128,6 @@ def test_the_doctor_says_whether_px4_is_there(tmp_path):
     found = json.loads(run("doctor", "--json", PX4_LOCKSTEP_LIB=str(library)))
     assert found["px4_library"] == f"{library}, version 3 of the interface"
     told = {OPTIONS: "abi_version=2", "PX4_LOCKSTEP_LIB": str(library)}
-    assert "has version 2 of the interface" in json.loads(run("doctor", "--json", **told))["px4_library"]
+    assert "has interface version 2" in json.loads(run("doctor", "--json", **told))["px4_library"]
     told = {OPTIONS: "signal_at_load=11", "PX4_LOCKSTEP_LIB": str(library)}
     assert "PX4's library crashed: SIGSEGV" in json.loads(run("doctor", "--json", **told))["px4_library"]

@@ -185,7 +185,7 @@ def test_a_topic_may_have_a_period_if_it_is_said(tmp_path):
     assert fed(host, 12, change=functools.partial(slowly, period=6), start=30) == ["missing"]
 
 
-def test_time_must_rise(host):
+def test_time_must_increase(host):
     fed(host, 2)
     host.step(TICK_US)
     assert "time at 4000 us: a step at this time after one at 4000 us" in host.report()

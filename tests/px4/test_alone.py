@@ -1,10 +1,10 @@
-"""`px4lockstep.px4` is usable alone."""
+"""`px4lockstep.px4` can be used without the simulator."""
 
 import px4lockstep.px4
 
 
 def test_neither_numba_nor_the_simulator_is_imported(python):
-    """By any of its modules, in a fresh process."""
+    """Import all modules of the package in a fresh process."""
     code = (
         "import importlib, pkgutil, sys, px4lockstep.px4 as px4\n"
         "names = [each.name for each in pkgutil.walk_packages(px4.__path__, 'px4lockstep.px4.')]\n"
@@ -18,8 +18,8 @@ def test_neither_numba_nor_the_simulator_is_imported(python):
     assert python("-c", code).stdout.split() == []
 
 
-def test_every_public_name_is_there_with_its_documentation():
-    """Though none is imported before it is asked for."""
+def test_every_public_name_is_available_and_documented():
+    """Although names are imported only on first use."""
     for name in px4lockstep.px4.__all__:
         assert name in dir(px4lockstep.px4)
         assert len(getattr(px4lockstep.px4, name).__doc__) > 20, name

@@ -1,4 +1,4 @@
-"""Every negative code of every function is an error with the call, the code, its meaning and a remedy."""
+"""Every negative code of every function raises an error with the call, the code, its meaning and a remedy."""
 
 import pytest
 from px4_libraries import load_double
@@ -29,20 +29,20 @@ CASES = [(function, code) for function in CALLS for code in CODES[function]]
 
 
 def test_every_function_that_returns_a_code_has_a_table():
-    """Those that return none are the first four."""
+    """The first four functions return none."""
     without = ("abi_version", "sizes", "create", "destroy")
     assert sorted(CODES) == sorted(name for name in FUNCTIONS if name not in without)
 
 
 @pytest.mark.parametrize(("function", "code"), [*CASES, ("step_uorb", -77)])
 def test_every_code_is_an_error(tmp_path, monkeypatch, function, code):
-    """By name, number, meaning and remedy, with the topic, parameter, file or time; PX4 can be closed after it."""
+    """The error has the topic, parameter, file or time, too; PX4 can still be closed afterwards."""
     path = tmp_path / "mission.waypoints"
     path.touch()
     library = load_double(tmp_path, monkeypatch, f"code.{function}={code},unchecked")
     with library.create() as px4, pytest.raises(Px4Error) as caught:
         CALLS[function](px4, path)
-    meaning, remedy = CODES[function].get(code, ("a code that version 3 of the interface does not have", "check"))
+    meaning, remedy = CODES[function].get(code, ("a code that interface version 3 does not define", "check"))
     text = str(caught.value)
     assert text.startswith(f"px4_lockstep_{function}(")
     assert f") returned {code}: {meaning}; {remedy}" in text
@@ -51,8 +51,8 @@ def test_every_code_is_an_error(tmp_path, monkeypatch, function, code):
 
 
 @pytest.mark.parametrize("code", [-1, -4])
-def test_codes_of_the_question_for_a_type_are_errors(tmp_path, monkeypatch, code):
-    """-2 and -3 are answers: unknown, and a float."""
+def test_codes_of_the_type_query_are_errors(tmp_path, monkeypatch, code):
+    """Except -2 (unknown parameter) and -3 (a float)."""
     with (
         load_double(tmp_path, monkeypatch, f"code.param_get_i32={code}").create() as px4,
         pytest.raises(Px4Error, match=rf"px4_lockstep_param_get_i32\(MPC_XY_P\) returned {code}"),
@@ -61,16 +61,16 @@ def test_codes_of_the_question_for_a_type_are_errors(tmp_path, monkeypatch, code
 
 
 def test_a_parameter_of_neither_type_is_an_error(tmp_path, monkeypatch):
-    """-3 to both questions."""
+    """Both type queries return -3."""
     with (
         load_double(tmp_path, monkeypatch, "code.param_get_i32=-3,code.param_get_f32=-3").create() as px4,
-        pytest.raises(Px4Error, match=r"param_get_f32\(MPC_XY_P\) returned -3: the parameter has the other type"),
+        pytest.raises(Px4Error, match=r"param_get_f32\(MPC_XY_P\) returned -3: the parameter has a different type"),
     ):
         px4.param_get("MPC_XY_P")
 
 
-def test_metadata_without_a_field_string_is_good(tmp_path, monkeypatch):
-    """-3 says only that; -1 is an error and -2 an unknown topic."""
+def test_metadata_without_a_field_string_is_valid(tmp_path, monkeypatch):
+    """-3 only means that there is no field string; -1 is an error, and -2 an unknown topic."""
     with load_double(tmp_path, monkeypatch).create() as px4:
         told = px4.metadata("vehicle_status")
         assert (told.size, told.message_hash, told.fields) == (80, 0xF779FA65, None)
@@ -82,8 +82,8 @@ def test_metadata_without_a_field_string_is_good(tmp_path, monkeypatch):
             px4.metadata("vehicle_status")
 
 
-def test_a_refusal_reads_as_a_sentence():
-    """One of them, in full."""
+def test_an_error_message_reads_as_a_sentence():
+    """One complete message."""
     assert str(refused("param_set_i32", "CA_METHOD, 2", -4)) == (
-        "px4_lockstep_param_set_i32(CA_METHOD, 2) returned -4: PX4 could not do it; see what it printed"
+        "px4_lockstep_param_set_i32(CA_METHOD, 2) returned -4: PX4 failed to do it; check its output"
     )

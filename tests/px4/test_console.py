@@ -1,8 +1,8 @@
-"""What PX4 prints goes where it is told to."""
+"""Redirection of PX4's console output."""
 
 
-def test_what_c_prints_goes_into_the_file_and_then_where_it_did(python, tmp_path):
-    """Also what C and Python hold back until their buffers are full."""
+def test_c_output_is_redirected_and_then_restored(python, tmp_path):
+    """Including output that C and Python still buffer."""
     script = tmp_path / "prints.py"
     script.write_text(
         "import ctypes, pathlib, sys\n"
@@ -20,8 +20,8 @@ def test_what_c_prints_goes_into_the_file_and_then_where_it_did(python, tmp_path
     assert (tmp_path / "log").read_text() == "inside\n"
 
 
-def test_a_process_that_is_killed_has_left_every_line(python, tmp_path):
-    """C writes line by line, not when its buffer is full."""
+def test_no_line_is_lost_if_the_process_is_killed(python, tmp_path):
+    """C's output is line buffered."""
     script = tmp_path / "dies.py"
     script.write_text(
         "import ctypes, os, signal\n"

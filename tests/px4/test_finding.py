@@ -1,4 +1,4 @@
-"""Where PX4's library is looked for, and what is said if it is nowhere."""
+"""The search for PX4's library, and the error if it is not found."""
 
 from pathlib import Path
 
@@ -24,30 +24,30 @@ def make(path):
     return path
 
 
-def test_a_missing_library_says_where_it_was_looked_for_what_to_set_and_what_flies_without():
-    """Nothing is set: all usual places, one line each."""
+def test_the_error_for_a_missing_library_lists_paths_and_remedies():
+    """With no setting, all default paths are listed, one per line."""
     with pytest.raises(InputError) as caught:
         find_library()
     first, *places, last = str(caught.value).splitlines()
-    assert first == ("PX4's library was not found (px4.libpath and PX4_LOCKSTEP_LIB are not set); it was looked for at")
+    assert first == ("PX4's library was not found (px4.libpath and PX4_LOCKSTEP_LIB are not set); tried")
     wanted = Path("build") / "px4_sitl_lockstep" / "src" / "lib" / "px4_lockstep"
     assert [Path(place.strip()).name for place in places] == ["libpx4_lockstep" + suffix for suffix in SUFFIXES]
     assert all(Path(place.strip()).parent.is_relative_to("/") and str(wanted) in place for place in places)
-    for word in ("px4.libpath", "PX4_LOCKSTEP_LIB", "folder that PX4 was built in"):
+    for word in ("px4.libpath", "PX4_LOCKSTEP_LIB", "PX4 build folder"):
         assert word in last
-    assert last.endswith('autopilot.kind = "builtin" flies without it')
+    assert last.endswith('autopilot.kind = "builtin" flies without PX4')
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_it_is_found_where_px4_is_built(suffix):
-    """In PX4's sources in the home folder."""
+def test_it_is_found_in_the_default_build_folder(suffix):
+    """In PX4's source tree in the home folder."""
     made = make(Path("../home/PX4-Autopilot") / IN_SOURCES / IN_BUILD / (NAME + suffix))
     assert find_library() == made.resolve()
 
 
 @pytest.mark.parametrize("sources", [".", "PX4-Autopilot", "../PX4-Autopilot", "~/PX4-Autopilot"])
-def test_a_library_that_the_working_directory_brings_is_not_loaded(monkeypatch, sources):
-    """Nobody chose it: the folder may have come from a stranger. Without a home folder, `~` is one of its names."""
+def test_the_working_directory_is_not_searched(monkeypatch, sources):
+    """It may not be trusted. Without a home folder, `~` would be a folder in it."""
     make(Path(sources) / IN_SOURCES / IN_BUILD / (NAME + SUFFIXES[0]))
     if sources.startswith("~"):
         monkeypatch.setattr("os.path.expanduser", lambda path: str(path))
@@ -58,8 +58,8 @@ def test_a_library_that_the_working_directory_brings_is_not_loaded(monkeypatch, 
 @pytest.mark.parametrize("way", ["argument", "environment"])
 @pytest.mark.parametrize("given", ["lib", "lib/libpx4_lockstep.so", "lib/libpx4_lockstep.dylib", "~/../here/lib"])
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_it_can_be_given_as_a_file_of_either_system_or_a_folder(monkeypatch, way, given, suffix):
-    """A path with the suffix of another system finds this one's."""
+def test_the_path_may_have_the_suffix_of_another_platform(monkeypatch, way, given, suffix):
+    """The suffix of this platform is tried, too."""
     made = make(Path("lib") / (NAME + suffix))
     make(IN_SOURCES / IN_BUILD / (NAME + suffix))
     if way == "environment":
@@ -72,14 +72,13 @@ def test_it_can_be_given_as_a_file_of_either_system_or_a_folder(monkeypatch, way
 
 @pytest.mark.parametrize("inside", [Path(), IN_BUILD, IN_SOURCES / IN_BUILD], ids=["lib", "build", "sources"])
 def test_a_folder_may_be_that_of_the_library_the_build_or_the_sources(tmp_path, inside):
-    """Each is a folder that people have at hand."""
     made = make(tmp_path / "px4" / inside / (NAME + SUFFIXES[0]))
     assert find_library(tmp_path / "px4") == made.resolve()
 
 
 @pytest.mark.parametrize("way", ["argument", "environment"])
-def test_a_path_that_was_given_is_the_only_one(monkeypatch, way):
-    """No other PX4 flies by accident; the error names the path and who gave it."""
+def test_a_given_path_is_the_only_one_tried(monkeypatch, way):
+    """No other PX4 flies by accident; the error names the path and the setting it came from."""
     make(IN_SOURCES / IN_BUILD / (NAME + SUFFIXES[0]))
     monkeypatch.setenv(VARIABLE, "lib.so")
     with pytest.raises(InputError) as caught:

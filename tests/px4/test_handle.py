@@ -1,4 +1,4 @@
-"""A running PX4: parameters, mission, publishers and subscribers, time."""
+"""A running PX4: parameters, mission, publishers, subscribers and time."""
 
 import ctypes
 import os
@@ -25,8 +25,8 @@ def px4(tmp_path, monkeypatch):
         yield running
 
 
-def test_a_parameter_has_the_type_that_the_library_says(px4):
-    """An int32 takes and gives ints, a float gives what a float32 holds."""
+def test_parameters_have_the_types_reported_by_the_library(px4):
+    """An int32 accepts and returns ints; a float returns its float32 value."""
     assert (px4.param_kind("CA_ROTOR_COUNT"), px4.param_kind("MPC_XY_P")) == ("int32", "float")
     px4.param_set("CA_ROTOR_COUNT", 4.0)
     px4.param_set("MPC_XY_P", 1)
@@ -42,31 +42,31 @@ def test_a_parameter_has_the_type_that_the_library_says(px4):
     ("name", "value", "message"),
     [
         ("MPC_XY_PP", 1.0, "this PX4 has no parameter 'MPC_XY_PP'; did you mean 'MPC_XY_P'?"),
-        ("CA_ROTOR_COUNT", 4.5, "parameter CA_ROTOR_COUNT = 4.5 must be a whole number of 32 bits, because PX4 has it"),
-        ("CA_ROTOR_COUNT", 2**31, "must be a whole number of 32 bits"),
-        ("CA_ROTOR_COUNT", True, "must be a whole number of 32 bits"),
-        ("CA_ROTOR_COUNT", float("nan"), "must be a whole number of 32 bits"),
-        ("CA_ROTOR_COUNT", "four", "must be a whole number of 32 bits"),
-        ("MPC_XY_P", float("inf"), "parameter MPC_XY_P = inf must be a finite number that a float32 can hold"),
+        ("CA_ROTOR_COUNT", 4.5, "parameter CA_ROTOR_COUNT = 4.5 must be a 32-bit integer, PX4's type for it"),
+        ("CA_ROTOR_COUNT", 2**31, "must be a 32-bit integer"),
+        ("CA_ROTOR_COUNT", True, "must be a 32-bit integer"),
+        ("CA_ROTOR_COUNT", float("nan"), "must be a 32-bit integer"),
+        ("CA_ROTOR_COUNT", "four", "must be a 32-bit integer"),
+        ("MPC_XY_P", float("inf"), "parameter MPC_XY_P = inf must be a finite number that fits a float32"),
         ("MPC_XY_P", float("nan"), "must be a finite number"),
         ("MPC_XY_P", 1e39, "must be a finite number"),
         ("MPC_XY_P", 10**400, "must be a finite number"),
         ("MPC_XY_P", "1.0", "must be a finite number"),
         ("MPC_XY_P", None, "must be a finite number"),
-        ("", 1, "'' is no name of a parameter"),
-        ("MPC\0P", 1, "is no name of a parameter"),
-        ("MPC_XY_µ", 1, "is no name of a parameter"),
+        ("", 1, "'' is not a valid parameter name"),
+        ("MPC\0P", 1, "is not a valid parameter name"),
+        ("MPC_XY_µ", 1, "is not a valid parameter name"),
     ],
 )
-def test_a_wrong_parameter_is_refused_before_px4_sees_it(px4, name, value, message):
-    """With the value, and what it must be."""
+def test_an_invalid_parameter_is_rejected_before_it_reaches_px4(px4, name, value, message):
+    """The error has the value and what is allowed."""
     with pytest.raises(InputError) as caught:
         px4.param_set(name, value)
     assert message in str(caught.value)
 
 
-def test_saving_of_parameters_is_stopped_before_the_first_is_set(tmp_path, monkeypatch):
-    """Or setting one could hang on Linux: the double reports it. A library without the function is fine."""
+def test_parameter_autosave_is_disabled_before_the_first_set(tmp_path, monkeypatch):
+    """Otherwise setting a parameter could hang on Linux; the double detects it. The function is optional."""
     library = load_double(tmp_path, monkeypatch)
     with library.create() as px4:
         px4.param_set("MPC_XY_P", 1.0)
@@ -83,12 +83,12 @@ def test_saving_of_parameters_is_stopped_before_the_first_is_set(tmp_path, monke
 
 
 def test_a_mission_is_loaded_from_a_file_of_any_name(px4, tmp_path):
-    """What is no file is said before PX4 is asked."""
+    """A missing file is reported before PX4 is called."""
     path = tmp_path / "größe mission.waypoints"
     path.write_text(MISSION)
     px4.load_mission(path)
     px4.load_mission(os.fspath(path))
-    with pytest.raises(InputError, match=r"there is no mission .*gone\.waypoints; correct px4\.mission_path"):
+    with pytest.raises(InputError, match=r"mission file not found: .*gone\.waypoints; correct px4\.mission_path"):
         px4.load_mission(tmp_path / "gone.waypoints")
     path.write_text("")
     with pytest.raises(
@@ -97,8 +97,8 @@ def test_a_mission_is_loaded_from_a_file_of_any_name(px4, tmp_path):
         px4.load_mission(path)
 
 
-def test_a_message_arrives_as_it_was_published(px4):
-    """Through PX4's queue, all bytes; as a record, as an array, as bytes."""
+def test_a_message_arrives_unchanged(px4):
+    """Through PX4's queue, byte by byte; published as a record, an array or bytes."""
     publisher, subscriber = px4.publisher("vehicle_status"), px4.subscriber("vehicle_status")
     message = publisher.layout.zeros()
     message["nav_state"] = 3
@@ -114,7 +114,7 @@ def test_a_message_arrives_as_it_was_published(px4):
 
 
 def test_a_second_message_before_a_step_replaces_the_first(px4):
-    """PX4's queue is one deep here."""
+    """The queue has a length of one here."""
     publisher, subscriber = px4.publisher("home_position"), px4.subscriber("home_position")
     for count in (1, 2):
         message = publisher.layout.zeros()
@@ -124,8 +124,8 @@ def test_a_second_message_before_a_step_replaces_the_first(px4):
     assert subscriber.copy()["update_count"] == 2
 
 
-def test_instances_are_asked_for_or_given(px4):
-    """-1 until the first message, if any will do."""
+def test_instances_are_requested_or_assigned(px4):
+    """With any instance requested, it is -1 until the first message."""
     first, second = px4.publisher("battery_status"), px4.publisher("battery_status", instance=1)
     assert first.instance == -1
     for publisher in (first, second):
@@ -137,12 +137,12 @@ def test_instances_are_asked_for_or_given(px4):
     assert [px4.subscriber("battery_status", i).copy()["id"] for i in (0, 1)] == [first.id + 1, second.id + 1]
 
 
-def test_messages_of_another_shape_are_refused(px4):
-    """Another message's record, two records, too few bytes."""
+def test_messages_with_a_wrong_shape_are_rejected(px4):
+    """A record of another message, two records, too few bytes."""
     publisher = px4.publisher("vehicle_status")
     other = px4.layout("vehicle_attitude").zeros()
     with pytest.raises(
-        InputError, match=r"a message for vehicle_status must be one record .* make one with publisher\.layout"
+        InputError, match=r"a message for vehicle_status must be one record .* create it with publisher\.layout"
     ):
         publisher.publish(other)
     with pytest.raises(InputError, match="not 2 of"):
@@ -151,23 +151,23 @@ def test_messages_of_another_shape_are_refused(px4):
         publisher.publish(bytes(79))
 
 
-def test_a_message_that_was_never_published_is_an_error(px4):
-    """With what to ask first."""
+def test_copying_a_message_that_was_never_published_is_an_error(px4):
+    """The remedy is to call `updated()` first."""
     subscriber = px4.subscriber("actuator_motors")
     with pytest.raises(Px4Error) as caught:
         subscriber.copy()
     assert str(caught.value) == (
-        "px4_lockstep_orb_copy(actuator_motors, instance 0) returned -1: it was never published; copy a message once "
-        "updated() says that there is one"
+        "px4_lockstep_orb_copy(actuator_motors, instance 0) returned -1: it has never been published; call copy() only "
+        "after updated() returns True"
     )
 
 
 def test_a_closed_subscriber_is_an_error(px4):
-    """The library's code for it."""
+    """The library returns a code for it."""
     subscriber = px4.subscriber("actuator_motors")
     subscriber.close()
     with pytest.raises(
-        Px4Error, match=r"orb_check\(actuator_motors, instance 0\) returned -3: it is closed; make a new one"
+        Px4Error, match=r"orb_check\(actuator_motors, instance 0\) returned -3: it is closed; create a new one"
     ):
         subscriber.updated()
 
@@ -176,7 +176,7 @@ def test_a_closed_subscriber_is_an_error(px4):
     ("make", "message"),
     [
         (lambda px4: px4.publisher("vehicle_statu"), "vehicle_statu: this PX4 has no such topic"),
-        (lambda px4: px4.subscriber("vehicle statüs"), "'vehicle statüs' is no name of a topic"),
+        (lambda px4: px4.subscriber("vehicle statüs"), "'vehicle statüs' is not a valid topic name"),
         (lambda px4: px4.publisher("mission", instance=10), "instance = 10 must be a whole number from -1 to 9"),
         (lambda px4: px4.publisher("mission", instance=1.0), "instance = 1.0 must be a whole number"),
         (lambda px4: px4.subscriber("mission", instance=-1), "instance = -1 must be a whole number from 0 to 9"),
@@ -184,27 +184,27 @@ def test_a_closed_subscriber_is_an_error(px4):
         (lambda px4: px4.publisher("mission", priority=1), "priority = 1 must be 0"),
     ],
 )
-def test_wrong_topics_instances_and_queues_are_refused(px4, make, message):
-    """Before the library is asked to make anything."""
+def test_invalid_topics_instances_and_queues_are_rejected(px4, make, message):
+    """Before the library is called."""
     with pytest.raises(InputError) as caught:
         make(px4)
     assert message in str(caught.value)
 
 
-def test_a_queue_of_another_length_is_refused_by_the_library(px4):
-    """If it is to be checked."""
+def test_the_library_rejects_a_wrong_queue_length(px4):
+    """Only if the length is checked."""
     assert px4.publisher("vehicle_status", queue=px4.metadata("vehicle_status").queue).id >= 0
-    with pytest.raises(Px4Error, match="returned -6: the topic's queue has another length; leave queue_size out"):
+    with pytest.raises(Px4Error, match="returned -6: the topic's queue has a different length; remove queue_size"):
         px4.publisher("vehicle_status", queue=7)
 
 
-def test_time_must_rise(px4):
-    """From step to step, in whole microseconds; what is refused never reaches PX4."""
+def test_time_must_increase(px4):
+    """In whole microseconds; rejected times never reach PX4."""
     assert px4.time_us is None
     px4.step(0)
     px4.step(np.uint64(4000))
     for time_us, message in [
-        (4000, "time_us = 4000 must be later than that of the step before, 4000"),
+        (4000, "time_us = 4000 must be later than the previous step, 4000"),
         (3999, "must be later"),
         (-1, "time_us = -1 is out of range"),
         (2**64, "is out of range"),
@@ -218,8 +218,8 @@ def test_time_must_rise(px4):
     px4.step(4001)
 
 
-def test_a_step_that_fails_does_not_count(tmp_path, monkeypatch):
-    """The modules did not run: the same time may be tried again."""
+def test_a_failed_step_does_not_advance_the_time(tmp_path, monkeypatch):
+    """No module has run, so the same time can be tried again."""
     with load_double(tmp_path, monkeypatch, "code.step_uorb=-2@2,unchecked").create() as px4:
         px4.step(4000)
         with pytest.raises(
@@ -229,8 +229,8 @@ def test_a_step_that_fails_does_not_count(tmp_path, monkeypatch):
         assert px4.time_us == 4000
 
 
-def test_after_a_fork_both_fly_on(px4):
-    """To the same bytes, with what was made before."""
+def test_after_a_fork_both_processes_continue(px4):
+    """With the same bytes, and with the publishers and subscribers created before."""
     publisher, subscriber = px4.publisher("vehicle_attitude"), px4.subscriber("vehicle_attitude")
     message = publisher.layout.zeros()
     message["q"] = 1.0, 0.0, 0.0, 0.0
@@ -249,7 +249,7 @@ def test_after_a_fork_both_fly_on(px4):
 
 
 def test_calls_by_address_see_the_same_px4(tmp_path, monkeypatch):
-    """As compiled code makes them."""
+    """As compiled code calls it."""
     library = load_double(tmp_path, monkeypatch, "unchecked")
     with library.create() as px4:
         publisher, subscriber = px4.publisher("vehicle_attitude"), px4.subscriber("vehicle_attitude")
@@ -263,8 +263,8 @@ def test_calls_by_address_see_the_same_px4(tmp_path, monkeypatch):
         assert subscriber.copy()["q"].tolist() == [0.5] * 4
 
 
-def test_sizes_that_change_after_the_layout_was_checked_are_noticed(px4, monkeypatch):
-    """What creating a publisher and a subscriber says is compared too."""
+def test_sizes_that_change_after_the_layout_check_are_detected(px4, monkeypatch):
+    """The sizes returned for a new publisher and subscriber are compared, too."""
     function = px4._functions["orb_create_subscriber"]
 
     def smaller(*arguments):
@@ -273,5 +273,7 @@ def test_sizes_that_change_after_the_layout_was_checked_are_noticed(px4, monkeyp
         return code
 
     monkeypatch.setitem(px4._functions, "orb_create_subscriber", smaller)
-    with pytest.raises(LayoutError, match="mission: orb_create_subscriber says 32 bytes, its layout has 40; build"):
+    with pytest.raises(
+        LayoutError, match="mission: orb_create_subscriber reports 32 bytes, but its layout has 40; rebuild"
+    ):
         px4.subscriber("mission")

@@ -1,4 +1,4 @@
-"""Loading PX4's library: the handshake, what is refused, and the one life that a process has."""
+"""Loading PX4's library: the handshake, invalid libraries, and one PX4 per process."""
 
 import ctypes
 
@@ -13,8 +13,8 @@ from px4lockstep.px4.abi import FUNCTIONS
 pytestmark = pytest.mark.process
 
 
-def test_it_loads_and_has_the_addresses_of_its_functions(tmp_path, monkeypatch):
-    """Those that compiled code calls: the address is that of the loaded symbol."""
+def test_it_loads_and_provides_function_addresses(tmp_path, monkeypatch):
+    """An address is that of the loaded symbol."""
     library = load_double(tmp_path, monkeypatch)
     assert library.path == tmp_path / "libpx4_lockstep.so"
     assert list(library.addresses) == list(FUNCTIONS)
@@ -24,39 +24,39 @@ def test_it_loads_and_has_the_addresses_of_its_functions(tmp_path, monkeypatch):
     assert ctypes.CFUNCTYPE(ctypes.c_uint32)(library.addresses["abi_version"])() == 3
 
 
-def test_it_is_found_in_the_environment(tmp_path, monkeypatch):
-    """As by the argument."""
+def test_it_is_found_by_the_environment_variable(tmp_path, monkeypatch):
+    """As with the argument."""
     monkeypatch.setenv("PX4_LOCKSTEP_LIB", str(build_double(tmp_path)))
     assert Library.load().path == tmp_path / "libpx4_lockstep.so"
 
 
 @pytest.mark.parametrize("version", [0, 2, 4])
-def test_another_version_is_refused(tmp_path, monkeypatch, version):
-    """With both versions."""
+def test_another_interface_version_is_rejected(tmp_path, monkeypatch, version):
+    """The error has both versions."""
     with pytest.raises(InputError) as caught:
         load_double(tmp_path, monkeypatch, f"abi_version={version}")
-    assert f"has version {version} of the interface, px4lockstep needs 3; build the library from a PX4" in str(
+    assert f"has interface version {version}, but px4lockstep needs 3; build the library from a PX4" in str(
         caught.value
     )
 
 
-def test_records_of_other_sizes_are_refused(tmp_path, monkeypatch):
-    """With all six numbers."""
+def test_records_of_other_sizes_are_rejected(tmp_path, monkeypatch):
+    """The error has all six sizes."""
     with pytest.raises(InputError) as caught:
         load_double(tmp_path, monkeypatch, "sizes=0/8/40")
-    assert "has records of (0, 8, 40) bytes (input, output, configuration), px4lockstep needs (0, 0, 36)" in str(
+    assert "has records of (0, 8, 40) bytes (input, output, configuration), but px4lockstep needs (0, 0, 36)" in str(
         caught.value
     )
 
 
-def test_a_library_of_something_else_is_refused(tmp_path):
-    """It lacks the first function that is asked for."""
-    with pytest.raises(InputError, match="is no PX4 library of version 3: it lacks px4_lockstep_abi_version; build"):
+def test_an_unrelated_library_is_rejected(tmp_path):
+    """It lacks the first function."""
+    with pytest.raises(InputError, match="is not a PX4 library of version 3: it lacks px4_lockstep_abi_version; build"):
         Library(compile_library(tmp_path, "int other(void) { return 0; }"))
 
 
-def test_all_functions_that_are_missing_are_named(tmp_path):
-    """Once version and sizes are right."""
+def test_all_missing_functions_are_listed(tmp_path):
+    """If version and sizes are correct."""
     source = (
         "unsigned px4_lockstep_abi_version(void) { return 3; }\n"
         "void px4_lockstep_sizes(unsigned *a, unsigned *b, unsigned *c) { *a = *b = 0; *c = 36; }\n"
@@ -68,38 +68,40 @@ def test_all_functions_that_are_missing_are_named(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF", b"#!/bin/sh\n" + b" " * 30, b"!<arch>\n" + b" " * 30])
-def test_what_is_no_shared_library_is_refused(tmp_path, content):
-    """Empty, cut off, a script, a static library."""
+def test_a_file_that_is_not_a_shared_library_is_rejected(tmp_path, content):
+    """An empty file, a truncated one, a script, a static library."""
     path = tmp_path / "libpx4_lockstep.so"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="is no shared library; give the libpx4_lockstep that PX4's build made"):
+    with pytest.raises(InputError, match="is not a shared library; use the libpx4_lockstep from a PX4 build"):
         Library(path)
 
 
-def test_a_library_for_another_machine_is_refused(tmp_path):
-    """By what its first bytes say, which is clearer than the loader."""
+def test_a_library_for_another_platform_is_rejected(tmp_path):
+    """By its header, which gives a clearer error than the loader."""
     path = build_double(tmp_path)
     content = bytearray(path.read_bytes())
     content[18:20] = (0xF3).to_bytes(2, "little")  # e_machine: RISC-V
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"is made for Linux on riscv64, this is .* on .*; build PX4 for this machine"):
+    with pytest.raises(
+        InputError, match=r"is built for Linux on riscv64, but this is .* on .*; build PX4 for this platform"
+    ):
         Library(path)
     path.write_bytes(b"\xcf\xfa\xed\xfe" + (0x0100000C).to_bytes(4, "little") + bytes(12))
-    with pytest.raises(InputError, match="is made for Darwin on aarch64"):
+    with pytest.raises(InputError, match="is built for Darwin on aarch64"):
         Library(path)
 
 
-def test_what_the_loader_says_is_passed_on(tmp_path):
-    """A symbol that is nowhere; a library that is cut off after its header."""
+def test_the_loaders_error_is_passed_on(tmp_path):
+    """An undefined symbol; a library truncated after its header."""
     path = compile_library(tmp_path, "int nowhere(void); int px4_lockstep_abi_version(void) { return nowhere(); }")
-    with pytest.raises(InputError, match=r"can't be loaded: .*undefined symbol: nowhere; build PX4 on this machine"):
+    with pytest.raises(InputError, match=r"can't load .*undefined symbol: nowhere; build PX4 on this machine"):
         Library(path)
     path.write_bytes(path.read_bytes()[:64])
     with pytest.raises(InputError, match=r"can't be loaded: .*cannot read file data"):
         Library(path)
 
 
-def test_a_file_that_can_not_be_read_is_an_error(tmp_path, monkeypatch):
+def test_an_unreadable_file_is_an_error(tmp_path, monkeypatch):
     """Not a traceback."""
     path = build_double(tmp_path)
 
@@ -111,15 +113,15 @@ def test_a_file_that_can_not_be_read_is_an_error(tmp_path, monkeypatch):
         Library(path)
 
 
-def test_a_process_runs_one_px4(tmp_path, monkeypatch):
-    """A second one, of the same or of another library, is refused while the first runs."""
+def test_a_process_runs_only_one_px4(tmp_path, monkeypatch):
+    """A second one, from the same or another library, is rejected while the first runs."""
     library = load_double(tmp_path, monkeypatch)
     (tmp_path / "other").mkdir()
     other = load_double(tmp_path / "other", monkeypatch)
     with library.create() as px4:
         for each in (library, other):
             with pytest.raises(
-                Px4Error, match=r"a PX4 is running in this process .*; close it first, or fly in a process"
+                Px4Error, match=r"PX4 is already running in this process .*; close it first, or use another process"
             ):
                 each.create(allow_second_life=True)
         px4.step(4000)
@@ -127,31 +129,31 @@ def test_a_process_runs_one_px4(tmp_path, monkeypatch):
         px4.step(4000)
 
 
-def test_a_second_life_must_be_asked_for(tmp_path, monkeypatch):
-    """Because parameters survive, as the double has it too."""
+def test_a_second_life_must_be_requested(tmp_path, monkeypatch):
+    """Because parameters persist, in the double as well."""
     library = load_double(tmp_path, monkeypatch)
     with library.create() as px4:
         px4.param_set("MPC_XY_CRUISE", 7.0)
     for again in (library, Library(library.path)):
         with pytest.raises(
-            Px4Error, match="PX4 has run and ended in this process, and its parameters and topics have stayed"
+            Px4Error, match="PX4 has already run in this process, and its parameters and topics persist"
         ):
             again.create()
     with library.create(allow_second_life=True) as px4:
         assert px4.param_get("MPC_XY_CRUISE") == 7.0
 
 
-def test_a_create_that_fails_is_no_life(tmp_path, monkeypatch):
-    """PX4's refusal is an error with the configuration; a later try is a first life."""
+def test_a_failed_create_does_not_count_as_a_life(tmp_path, monkeypatch):
+    """The error has the configuration; the next attempt counts as the first."""
     library = load_double(tmp_path, monkeypatch, "null_handle")
-    with pytest.raises(Px4Error, match=r"px4_lockstep_create\(Config\(dataman_use_ram=1, .*\) returned nothing"):
+    with pytest.raises(Px4Error, match=r"px4_lockstep_create\(Config\(dataman_use_ram=1, .*\) returned NULL"):
         library.create()
     ctypes.CDLL(str(library.path)).px4_double_misbehave(b"")
     library.create().close()
 
 
-def test_a_closed_px4_refuses_everything_and_closing_twice_does_nothing(tmp_path, monkeypatch):
-    """Also what was made of it."""
+def test_a_closed_px4_rejects_all_calls_and_can_be_closed_twice(tmp_path, monkeypatch):
+    """Including calls to its publishers and subscribers."""
     px4 = load_double(tmp_path, monkeypatch).create()
     motors = px4.subscriber("actuator_motors")
     px4.close()
@@ -162,11 +164,11 @@ def test_a_closed_px4_refuses_everything_and_closing_twice_does_nothing(tmp_path
 
 
 def test_the_configuration_reaches_px4(tmp_path, monkeypatch):
-    """Without the allocator it has no parameters to take."""
+    """Without the allocator, there are no allocator parameters to update."""
     with (
         load_double(tmp_path, monkeypatch).create(Config(enable_control_allocator=0)) as px4,
         pytest.raises(
-            Px4Error, match=r"returned -2: the control allocator is off; set px4\.lockstep\.enable_control_alloc"
+            Px4Error, match=r"returned -2: the control allocator is disabled; set px4\.lockstep\.enable_control_alloc"
         ),
     ):
         px4.control_alloc_update_params()
@@ -176,20 +178,20 @@ def test_the_configuration_reaches_px4(tmp_path, monkeypatch):
     ("values", "message"),
     [
         ({"enable_commander": 1}, "px4.lockstep.enable_commander = 1 must be 0: the library has no commander"),
-        ({"navigator_rate_hz": 2**31}, "px4.lockstep.navigator_rate_hz = 2147483648 must be a whole number of 32 bits"),
-        ({"navigator_rate_hz": 20.0}, "navigator_rate_hz = 20.0 must be a whole number"),
-        ({"dataman_use_ram": True}, "dataman_use_ram = True must be a whole number"),
+        ({"navigator_rate_hz": 2**31}, "px4.lockstep.navigator_rate_hz = 2147483648 must be a 32-bit integer"),
+        ({"navigator_rate_hz": 20.0}, "navigator_rate_hz = 20.0 must be a 32-bit integer"),
+        ({"dataman_use_ram": True}, "dataman_use_ram = True must be a 32-bit integer"),
     ],
 )
-def test_a_wrong_configuration_is_refused(values, message):
-    """Before PX4 sees it."""
+def test_an_invalid_configuration_is_rejected(values, message):
+    """Before it reaches PX4."""
     with pytest.raises(InputError) as caught:
         Config(**values)
     assert message in str(caught.value)
 
 
-def test_nothing_is_done_when_it_is_forgotten(tmp_path, python):
-    """No finalizer calls into the library (`rules/test_rules.py`): a process that never closes ends well."""
+def test_a_px4_that_is_never_closed_does_no_harm(tmp_path, python):
+    """No finalizer calls into the library (`rules/test_rules.py`); the process exits normally."""
     script = tmp_path / "forget.py"
     script.write_text(f"from px4lockstep.px4 import Library\npx4 = Library({str(build_double(tmp_path))!r}).create()\n")
     assert python(script).returncode == 0

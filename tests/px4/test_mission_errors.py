@@ -1,4 +1,4 @@
-"""Whatever is wrong with a mission: an error that names the line, the value and the remedy, all in one report."""
+"""Mission errors name the line, the value and the remedy, and are collected in one report."""
 
 import json
 
@@ -10,7 +10,7 @@ from px4lockstep.px4.missions import Command, MissionItem, load_mission, parse_p
 
 
 def errors(text, parse=parse_wpl):
-    """The lines of the report, without the name of the file that each begins with."""
+    """Return the lines of the report, without the leading file name."""
     with pytest.raises(InputError) as caught:
         parse(text, "m")
     return [line.removeprefix("m").strip() for line in str(caught.value).splitlines()]
@@ -23,7 +23,7 @@ def errors(text, parse=parse_wpl):
         (f"3 16 nan 0 0 0 {HERE}", "WAYPOINT time (p1) = nan must be 0 s or more"),
         (f"3 16 inf 0 0 0 {HERE}", "WAYPOINT time (p1) = inf must be 0 s or more"),
         (f"3 16 0 -2 0 0 {HERE}", "WAYPOINT acceptance radius (p2) = -2 must be above 0 m, or 0 for the default"),
-        (f"3 16 0 0 5 0 {HERE}", "WAYPOINT pass radius (p3) = 5 must be 0; passing by is for fixed wings"),
+        (f"3 16 0 0 5 0 {HERE}", "WAYPOINT pass radius (p3) = 5 must be 0; it is for fixed-wing aircraft"),
         (f"3 16 0 0 0 361 {HERE}", "heading (p4) = 361 must be -360 to 360 degrees, or nan (null) for none"),
         ("3 16 0 0 0 0 90.5 8.5 10", "WAYPOINT latitude (p5) = 90.5 must be -90 to 90 degrees"),
         ("3 16 0 0 0 0 47.4 -180.5 10", "WAYPOINT longitude (p6) = -180.5 must be -180 to 180 degrees"),
@@ -32,34 +32,40 @@ def errors(text, parse=parse_wpl):
         ("3 16 0 0 0 0 47.4 8.5 inf", "WAYPOINT altitude (p7) = inf must be a finite number of metres"),
         (
             "3 16 0 0 0 0 0 0 10",
-            "at latitude 0, longitude 0 is in the Gulf of Guinea; if the present position is meant",
+            "at latitude 0, longitude 0 is in the Gulf of Guinea; if it should mean the current position",
         ),
-        (f"2 16 0 0 0 0 {HERE}", "frame 2 can't be used with WAYPOINT; use 3 (altitude above home; or 6) or 0"),
+        (f"2 16 0 0 0 0 {HERE}", "frame 2 can't be used with WAYPOINT; use 3 or 6 (altitude above home), 0 or 5"),
         (f"10 16 0 0 0 0 {HERE}", "frame 10 can't be used with WAYPOINT"),
-        ("1 20 0 0 0 0 0 0 0", "frame 1 can't be used with RETURN_TO_LAUNCH; use 3 (altitude above home; or 6) or 0"),
+        ("1 20 0 0 0 0 0 0 0", "frame 1 can't be used with RETURN_TO_LAUNCH; use 3 or 6 (altitude above home), 0 or 5"),
         ("2 20 0 0 0 0 47.4 0 0", "RETURN_TO_LAUNCH position (p5) = 47.4 must be 0; the command has no position"),
         (f"3 19 5 2 0 0 {HERE}", "heading required (p2) = 2 must be 0 or 1; a multicopter always turns"),
-        (f"3 17 0 0 inf 0 {HERE}", "loiter radius (p3) = inf must be a finite number of metres; it is for fixed wings"),
-        (f"3 21 5 0 0 0 {HERE}", "LAND abort altitude (p1) = 5 must be 0; landings are not aborted"),
-        (f"3 21 0 2 0 0 {HERE}", "LAND precision landing (p2) = 2 must be 0; there is no landing target"),
+        (
+            f"3 17 0 0 inf 0 {HERE}",
+            "loiter radius (p3) = inf must be a finite number of metres; it is for fixed-wing aircraft",
+        ),
+        (f"3 21 5 0 0 0 {HERE}", "LAND abort altitude (p1) = 5 must be 0; landings are never aborted"),
+        (f"3 21 0 2 0 0 {HERE}", "LAND precision landing (p2) = 2 must be 0; it is not supported"),
         ("2 93 -1 0 0 0 0 0 0", "DELAY time (p1) = -1 must be 0 s or more; a time of day is not supported"),
         ("2 93 5 0 30 0 0 0 0", "DELAY minute (p3) = 30 must be 0 or -1; a time of day is not supported"),
-        ("2 177 0 -1 0 0 0 0 0", "DO_JUMP repeats (p2) = -1 must be a whole number from 0 to 65535; -1, without end, "),
+        ("2 177 0 -1 0 0 0 0 0", "DO_JUMP repeats (p2) = -1 must be a whole number from 0 to 65535; -1 (unlimited) "),
         ("2 177 0.5 1 0 0 0 0 0", "DO_JUMP jump target (p1) = 0.5 must be the number of an item"),
         ("2 177 2 1 0 0 0 0 0", "DO_JUMP leads to item 2, which does not exist; items are numbered 0 to 1"),
         ("2 177 1 1 0 0 0 0 0", "DO_JUMP leads to itself; items are numbered 0 to 1"),
-        ("2 178 2 5 0 0 0 0 0", "DO_CHANGE_SPEED speed type (p1) = 2 must be 1 (over ground), or 0 (airspeed)"),
+        ("2 178 2 5 0 0 0 0 0", "DO_CHANGE_SPEED speed type (p1) = 2 must be 1 (ground speed), or 0 (airspeed)"),
         ("2 178 1 0 0 0 0 0 0", "DO_CHANGE_SPEED speed (p2) = 0 must be above 0 m/s, or -1 or -2 for the default"),
         ("2 178 1 5 60 0 0 0 0", "throttle (p3) = 60 must be -1 or 0; a multicopter has no cruise throttle"),
         ("2 178 1 5 -1 1 0 0 0", "relative (p4) = 1 must be 0; only absolute speeds are supported"),
-        ("2 195 0 0 0 0 0 0 0", "command 195 (DO_SET_ROI_LOCATION) is not supported; supported are 16 WAYPOINT, 17 "),
-        ("2 777 0 0 0 0 0 0 0", "command 777 is not supported; supported are"),
-        ("2 nan 0 0 0 0 0 0 0", "command nan is not supported; supported are"),
+        (
+            "2 195 0 0 0 0 0 0 0",
+            "command 195 (DO_SET_ROI_LOCATION) is not supported; supported commands are 16 WAYPOINT, 17 ",
+        ),
+        ("2 777 0 0 0 0 0 0 0", "command 777 is not supported; supported commands are"),
+        ("2 nan 0 0 0 0 0 0 0", "command nan is not supported; supported commands are"),
         (f"3 22 0 0 0 0 {HERE}", "TAKEOFF comes after TAKEOFF (m line 2); it must be the first item with a position"),
     ],
 )
-def test_a_wrong_item_is_an_error_that_names_line_value_and_remedy(item, message):
-    """One thing wrong, one line in the report."""
+def test_an_invalid_item_is_reported_with_line_value_and_remedy(item, message):
+    """One error, one line in the report."""
     [error] = errors(numbered(item))
     assert error.startswith("line 3: ")
     assert message in error
@@ -80,17 +86,23 @@ def test_a_wrong_item_is_an_error_that_names_line_value_and_remedy(item, message
             wpl(TAKEOFF, "1 1" + TAKEOFF[3:].replace(" 22 ", " 21 ")),
             "line 3: current = 1 must be 0 (the first item may",
         ),
-        (wpl(TAKEOFF[:-1] + "0"), "line 2: autocontinue = 0 must be 1 (true); nobody is there to continue the mission"),
+        (
+            wpl(TAKEOFF[:-1] + "0"),
+            "line 2: autocontinue = 0 must be 1 (true); there is no pilot to continue the mission",
+        ),
         (
             wpl(TAKEOFF.replace("22 0", "22 15", 1)),
-            "TAKEOFF pitch (p1) = 15 must be 0; a minimum pitch is for fixed wings",
+            "TAKEOFF pitch (p1) = 15 must be 0; a minimum pitch is for fixed-wing aircraft",
         ),
-        (wpl(f"0 1 0 16 0 0 0 0 {HERE} 1", f"1 0 3 22 0 0 0 0 {HERE} 1"), "if that is home, as some ground stations"),
-        (numbered("2 20 0 0 0 0 0 0 0", f"3 16 0 0 0 0 {HERE}"), "line 4: this item can never be reached"),
-        (numbered(f"3 17 0 0 0 0 {HERE}", f"3 21 0 0 0 0 {HERE}"), "line 4: this item can never be reached"),
+        (
+            wpl(f"0 1 0 16 0 0 0 0 {HERE} 1", f"1 0 3 22 0 0 0 0 {HERE} 1"),
+            "if that is the home position, which some ground stations",
+        ),
+        (numbered("2 20 0 0 0 0 0 0 0", f"3 16 0 0 0 0 {HERE}"), "line 4: this item is unreachable"),
+        (numbered(f"3 17 0 0 0 0 {HERE}", f"3 21 0 0 0 0 {HERE}"), "line 4: this item is unreachable"),
     ],
 )
-def test_a_wrong_text_file_is_an_error(text, message):
+def test_an_invalid_text_file_is_an_error(text, message):
     """Header, columns and the mission as a whole."""
     [error] = errors(text)
     assert message in error
@@ -100,14 +112,14 @@ RTL = MissionItem(Command.RETURN_TO_LAUNCH)
 
 
 def changed(**changes):
-    """A plan of one item with parts of the item replaced."""
+    """Return a plan with one item, with some of the item's fields replaced."""
     plan = as_plan(RTL)
     plan["mission"]["items"][0] |= changes
     return plan
 
 
 def in_mission(**changes):
-    """A plan of one item with parts of the mission replaced."""
+    """Return a plan with one item, with some of the mission's fields replaced."""
     plan = as_plan(RTL)
     plan["mission"] |= changes
     return plan
@@ -139,41 +151,43 @@ def in_mission(**changes):
         (changed(params=[True] + [0] * 6), "item 0: params[0] = True must be a number"),
         (changed(command=None), "item 0: command = None must be a number"),
         (changed(autoContinue=False), "item 0: autocontinue = False must be 1 (true)"),
-        (changed(command=177), "item 0: jump target (params[0]) = 0.0 is no item's doJumpId; give that of an item"),
+        (changed(command=177), "item 0: jump target (params[0]) = 0.0 is not the doJumpId of any item; correct it"),
         (changed(command=177, params=[10, 1, 0, 0, 0, 0, 0]), "item 0: DO_JUMP leads to itself"),
         (changed(command=530), "item 0: command 530 (SET_CAMERA_MODE) is not supported"),
     ],
 )
-def test_a_wrong_plan_is_an_error_that_names_the_item(plan, message):
-    """One thing wrong, one line in the report."""
+def test_an_invalid_plan_is_reported_with_its_item(plan, message):
+    """One error, one line in the report."""
     [error] = errors(json.dumps(plan), parse_plan)
     assert message in error
 
 
-def test_two_items_of_a_plan_with_one_id_are_an_error():
-    """A jump to it could mean either."""
+def test_duplicate_ids_in_a_plan_are_an_error():
+    """A jump to the ID would be ambiguous."""
     plan = as_plan(MissionItem(Command.DELAY), RTL)
     plan["mission"]["items"][1]["doJumpId"] = 10
-    assert errors(json.dumps(plan), parse_plan) == ["item 1: doJumpId 10 is item 0's; each has its own"]
+    assert errors(json.dumps(plan), parse_plan) == [
+        "item 1: doJumpId 10 is already used by item 0; give each item a different one"
+    ]
 
 
 @pytest.mark.parametrize("text", ["{", '{"mission": 1e}'], ids=["cut", "number"])
 def test_a_plan_that_is_not_json_is_an_error(text):
-    """With what the parser says."""
+    """With the parser's message."""
     [error] = errors(text, parse_plan)
     assert error.startswith("is not JSON: ")
 
 
 @pytest.mark.parametrize("depth", [40, 100_000])
 def test_a_plan_that_is_nested_too_deeply_is_an_error(depth):
-    """Whether the parser would take it or not."""
+    """Whether or not the parser accepts it."""
     [error] = errors("[" * depth + "]" * depth, parse_plan)
     assert error.startswith("is nested too deeply: more than 32 levels")
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"], ids=["missing", "binary"])
-def test_a_file_that_cannot_be_read_is_an_error_that_names_it(tmp_path, content):
-    """Not a traceback of the system's."""
+def test_an_unreadable_file_is_an_error_that_names_it(tmp_path, content):
+    """Not a traceback."""
     path = tmp_path / "no.waypoints"
     if content:
         path.write_bytes(content)
@@ -181,8 +195,8 @@ def test_a_file_that_cannot_be_read_is_an_error_that_names_it(tmp_path, content)
         load_mission(path)
 
 
-def test_all_errors_come_in_one_report_in_the_order_of_the_lines():
-    """Of a line each that is wrong, and of the whole."""
+def test_all_errors_are_in_one_report_in_line_order():
+    """Errors of single lines, and of the mission as a whole."""
     report = errors(
         numbered(
             f"3 16 -1 0 5 0 {HERE}",

@@ -1,4 +1,4 @@
-"""Missions: both kinds of files, and what each item means."""
+"""Missions in both file formats, and the meaning of their items."""
 
 import json
 import math
@@ -44,7 +44,7 @@ FIELDS = {
 
 @st.composite
 def missions(draw):
-    """Items of a mission without errors, without their lines."""
+    """Generate items of a valid mission, without line numbers."""
     commands = [Command.TAKEOFF, *draw(st.lists(st.sampled_from(PASSING), max_size=8))]
     commands.append(draw(st.sampled_from([Command.LAND, Command.RETURN_TO_LAUNCH, Command.LOITER_UNLIMITED])))
     items = []
@@ -64,27 +64,27 @@ def missions(draw):
 
 
 def shown(items, first_line):
-    """Items as text, in which NaN equals NaN and all digits show."""
+    """Return items as text, in which NaN equals NaN and all digits are visible."""
     return [repr(item).replace("line=0", f"line={first_line + number}") for number, item in enumerate(items)]
 
 
 @given(missions())
-def test_a_text_file_gives_back_what_was_written(items):
-    """All fields of all commands, to the last bit."""
+def test_a_text_file_round_trips(items):
+    """All fields of all commands, bit-identically."""
     mission = parse_wpl(as_wpl(items), "m")
     assert [repr(item) for item in mission.items] == shown(items, 2)
 
 
 @given(missions())
-def test_a_plan_gives_back_what_was_written(items):
-    """The same, with null for no heading and jumps by id."""
+def test_a_plan_round_trips(items):
+    """The same, with null for no heading, and jumps by ID."""
     mission = parse_plan(json.dumps(as_plan(*items)), "m")
     assert [repr(item) for item in mission.items] == shown(items, 0)
     assert mission.planned_home == (47.4, 8.5, 488.0)
 
 
 def test_the_table_has_seven_rules_for_every_command():
-    """Or a parameter would be read as another, or not at all."""
+    """Otherwise a parameter would be misread or ignored."""
     assert list(RULES) == list(Command)
     assert {len(rules) for rules in RULES.values()} == {7}
 
@@ -96,8 +96,8 @@ def test_the_table_has_seven_rules_for_every_command():
         ("yaw", [22, 16, 16, 16, 16, 21], [90.0, 90.0, -135.0, 180.0, 0.0, 0.0]),
     ],
 )
-def test_the_missions_of_the_recorded_flights_load_and_the_library_loses_nothing(name, commands, headings_deg):
-    """Real PX4 flew them from these files; a heading of 0 in a text file is north."""
+def test_the_library_drops_nothing_from_the_recorded_missions(name, commands, headings_deg):
+    """Real PX4 flew them from these files; in a text file, a heading of 0 is north."""
     mission = load_mission(GOLDEN / f"{name}.waypoints")
     assert [item.command for item in mission.items] == commands
     assert [item.yaw_deg for item in mission.items] == headings_deg
@@ -105,7 +105,7 @@ def test_the_missions_of_the_recorded_flights_load_and_the_library_loses_nothing
     assert mission.lost_by_library() == ()
 
 
-def test_the_kind_of_file_is_told_by_its_name_or_content(tmp_path):
+def test_the_format_is_detected_by_name_or_content(tmp_path):
     """A plan may have any name; a text file needs its header."""
     plan = json.dumps(as_plan(MissionItem(Command.RETURN_TO_LAUNCH)))
     for name, text in (
@@ -119,14 +119,14 @@ def test_the_kind_of_file_is_told_by_its_name_or_content(tmp_path):
         assert load_mission(str(tmp_path / name)).source == str(tmp_path / name)
 
 
-def test_blank_lines_and_windows_line_ends_are_no_items():
-    """Lines of errors are still those of the file."""
+def test_blank_lines_and_windows_line_ends_are_ignored():
+    """Line numbers in errors are still those of the file."""
     mission = parse_wpl(wpl(TAKEOFF, "", f"1 0 3 21 0 0 0 0 {HERE} 1", " ").replace("\n", "\r\n"), "m")
     assert [item.line for item in mission.items] == [2, 4]
 
 
-def test_what_a_multicopter_ignores_is_accepted():
-    """The loiter radius, whether the heading is required, and the type of speed."""
+def test_parameters_that_a_multicopter_ignores_are_accepted():
+    """The loiter radius, whether the heading is required, and the speed type."""
     mission = parse_wpl(numbered(f"3 19 5 1 30 nan {HERE}", "2 178 0 4 0 0 0 0 0", f"3 17 0 0 -30 90 {HERE}"), "m")
     assert [item.hold_s for item in mission.items] == [0.0, 5.0, 0.0, 0.0]
     assert mission.items[2].speed_m_s == 4.0
@@ -134,12 +134,12 @@ def test_what_a_multicopter_ignores_is_accepted():
 
 
 def test_a_jump_makes_items_after_the_end_reachable():
-    """Over a landing, forward; without repeats it leads nowhere."""
+    """Forward over a landing; a jump without repeats has no effect."""
     jump_over = ("2 177 {target} {repeats} 0 0 0 0 0", f"3 21 0 0 0 0 {HERE}", f"3 16 0 0 0 0 {HERE}")
     lines = [line.format(target=3, repeats=1) for line in jump_over]
     assert len(parse_wpl(numbered(*lines), "m").items) == 4
     lines = [line.format(target=3, repeats=0) for line in jump_over]
-    with pytest.raises(InputError, match="m line 5: this item can never be reached; remove it, or what ends"):
+    with pytest.raises(InputError, match="m line 5: this item is unreachable; remove it, or the item that ends"):
         parse_wpl(numbered(*lines), "m")
 
 
@@ -162,19 +162,19 @@ DELAY = "2 93 0 -1 -1 -1 0 0 0"
         ([JUMP.format(3, 1), WAYPOINT, SPEED, JUMP.format(2, 1)], []),
     ],
 )
-def test_a_jump_that_comes_back_over_commands_alone_is_an_error(items, lines):
-    """Nothing would be flown between; nested ones would take forever. A waypoint or a delay between is enough."""
+def test_a_jump_loop_without_a_flown_item_is_an_error(items, lines):
+    """Nested loops would run forever. A waypoint or a delay in the loop is enough."""
     if not lines:
         assert len(parse_wpl(numbered(*items), "m").items) == len(items) + 1
         return
     with pytest.raises(InputError) as caught:
         parse_wpl(numbered(*items), "m")
-    text = "DO_JUMP leads back to itself over commands alone; there must be an item between that is flown, or a DELAY"
+    text = "DO_JUMP leads back to itself without any flown item; add a waypoint or a DELAY between them"
     assert str(caught.value).splitlines() == [f"m line {line}: {text}" for line in lines]
 
 
-def test_a_mission_is_a_file_of_a_sensible_size(tmp_path):
-    """Not a folder, not a device; a byte order mark is no part of it."""
+def test_a_mission_must_be_a_regular_file_of_limited_size(tmp_path):
+    """Not a folder or a device; a byte order mark is ignored."""
     path = tmp_path / "m.waypoints"
     for source in (tmp_path, "/dev/zero"):
         with pytest.raises(InputError, match=r"is a folder|is not a regular file"):
@@ -186,8 +186,8 @@ def test_a_mission_is_a_file_of_a_sensible_size(tmp_path):
     assert len(load_mission(path).items) == 1
 
 
-def test_what_the_library_would_lose_is_said_item_by_item():
-    """Each of the ways that PX4.md has; a hold of 0 s and what a waypoint has are not lost."""
+def test_everything_the_library_would_drop_is_listed_by_item():
+    """A hold time of 0 s and the parameters of a waypoint are not dropped."""
     here = {"lat_deg": 47.4, "lon_deg": 8.5, "alt_m": 10.0}
     kept = {**here, "yaw_deg": 0.0}
     items = (
@@ -204,10 +204,10 @@ def test_what_the_library_would_lose_is_said_item_by_item():
         MissionItem(Command.RETURN_TO_LAUNCH, frame=2),
     )
     assert Mission(items, "m").lost_by_library() == (
-        "m item 4: LOITER_TIME loses its 5 s; use a WAYPOINT with a hold",
-        "m item 5: DELAY loses its 5 s; use a WAYPOINT with a hold",
-        "m item 6: DO_JUMP loses its target and repeats; write the items out",
-        "m item 7: DO_CHANGE_SPEED loses its speed; set MPC_XY_CRUISE",
-        "m item 8: WAYPOINT has no heading, and a line with nan is dropped; give p4 in degrees",
-        "m item 9: WAYPOINT has frame 6, which is taken as above sea level; use frame 3",
+        "m item 4: LOITER_TIME would lose its 5 s; use a WAYPOINT with a hold time",
+        "m item 5: DELAY would lose its 5 s; use a WAYPOINT with a hold time",
+        "m item 6: DO_JUMP would lose its target and repeats; write out the repeated items",
+        "m item 7: DO_CHANGE_SPEED would lose its speed; set MPC_XY_CRUISE",
+        "m item 8: WAYPOINT has no heading, and PX4's loader skips lines with nan; set p4 in degrees",
+        "m item 9: WAYPOINT has frame 6, which PX4's loader treats as above sea level; use frame 3",
     )

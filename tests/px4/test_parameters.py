@@ -1,4 +1,4 @@
-"""PX4's parameters: the table, float32, and errors that come all at once."""
+"""PX4's parameters: the table, float32 rounding, and errors in one report."""
 
 import json
 import math
@@ -17,7 +17,7 @@ TABLE = Path(px4lockstep.px4.parameters.__file__).with_name("parameters.json")
 
 
 def test_the_table_is_the_file_with_eleven_more_rotors_and_the_added():
-    """196 in the file; nine of them are rotor 0's, which eleven others have too; one is added by hand."""
+    """The file has 196, nine of them for rotor 0, which eleven more rotors share; one is added in the code."""
     known = known_parameters()
     assert len(known) == len(json.loads(TABLE.read_text("utf-8"))) + 11 * 9 + 1
     assert all(name == parameter.name for name, parameter in known.items())
@@ -28,13 +28,13 @@ def test_the_table_is_the_file_with_eleven_more_rotors_and_the_added():
 
 
 def test_every_default_is_allowed():
-    """So that setting a parameter to its default is never an error, and changes nothing."""
+    """So setting a parameter to its default is always valid, and changes nothing."""
     defaults = {name: parameter.default for name, parameter in known_parameters().items()}
     assert resolve(defaults) == resolve({})
 
 
 def test_an_int32_resolves_to_an_int_and_a_float_to_a_float32():
-    """By the kind in the table, whatever the user wrote."""
+    """By the type in the table, whatever type was given."""
     values = resolve({"CA_ROTOR_COUNT": 4.0, "MPC_XY_P": 1, "BAT_LOW_THR": np.float64(0.2)})
     assert (values["CA_ROTOR_COUNT"], values["MPC_XY_P"], values["BAT_LOW_THR"]) == (4, 1.0, float(np.float32(0.2)))
     for name, parameter in known_parameters().items():
@@ -43,8 +43,8 @@ def test_an_int32_resolves_to_an_int_and_a_float_to_a_float32():
 
 
 @given(st.floats(width=64, min_value=-3.4e38, max_value=3.4e38))
-def test_float32_is_the_nearest_one(value):
-    """As NumPy rounds, which is an implementation of its own."""
+def test_rounding_to_float32_is_to_nearest(value):
+    """Compared with NumPy, an independent implementation."""
     assert as_float32(value) == float(np.float32(value))
 
 
@@ -68,22 +68,22 @@ def test_float32_is_the_nearest_one(value):
         ("COM_DISARM_LAND", 10**400, "is too large"),
     ],
 )
-def test_a_wrong_parameter_is_an_error_that_says_what_is_allowed(name, value, message):
-    """Names and values that PX4 would refuse, or take for something else."""
+def test_an_invalid_parameter_is_reported_with_what_is_allowed(name, value, message):
+    """Names and values that PX4 would reject or misinterpret."""
     with pytest.raises(InputError) as caught:
         resolve({name: value})
     assert message in str(caught.value)
 
 
-def test_all_wrong_parameters_come_in_one_report():
-    """One line each, in the order in which the user gave them."""
+def test_all_invalid_parameters_are_in_one_report():
+    """One line each, in the given order."""
     with pytest.raises(InputError) as caught:
         resolve({"NAV_RCL_ACT": 9, "MPC_XY_P": 1.0, "NO_SUCH": 1, "CA_R_REV": -1})
     assert [line.split()[1] for line in str(caught.value).splitlines()] == ["NAV_RCL_ACT", "'NO_SUCH'", "CA_R_REV"]
 
 
 def test_the_package_is_usable_without_the_simulator(python):
-    """Nothing of Numba or NumPy is imported by it, and of px4lockstep what reads files and its errors."""
+    """It imports neither Numba nor NumPy, and only file reading and errors from px4lockstep."""
     shown = python(
         "-c",
         "import sys, px4lockstep.px4.missions, px4lockstep.px4.parameters as p; p.resolve({})\n"

@@ -1,4 +1,4 @@
-"""What crosses the boundary: presets, and what the aircraft file asks for."""
+"""Topics exchanged with PX4: presets, and topics listed in the spec file."""
 
 import pytest
 from spec_files import write
@@ -10,13 +10,13 @@ from px4lockstep.spec.load import load_spec
 
 
 def asked(tmp_path, text):
-    """Return the interface of a file."""
+    """Return the interface for a spec file."""
     uorb = load_spec(write(tmp_path, f'extends = ["iris"]\n{text}')).px4.uorb
     return interface_of(uorb.pubs, uorb.subs, uorb.preset)
 
 
-def test_the_presets_have_the_topics_that_a_host_must_know():
-    """Eleven go in, nine come out; or two come out."""
+def test_the_presets_have_the_topics_that_a_host_needs():
+    """Eleven published and nine read, or only two read."""
     assert [each.topic for each in STATE_INJECTION.published] == [
         *("battery_status", "vehicle_attitude", "vehicle_local_position", "vehicle_global_position"),
         *("vehicle_angular_velocity", "vehicle_land_detected", "vehicle_status", "vehicle_control_mode"),
@@ -36,7 +36,7 @@ def test_the_presets_have_the_topics_that_a_host_must_know():
 
 @pytest.mark.parametrize("topic", STATE_INJECTION.fields_used())
 def test_every_field_of_a_preset_exists(topic):
-    """And its topic ships; every message that is published has its timestamp written."""
+    """Its topic is built in, and every published message has its timestamp written."""
     fields = STATE_INJECTION.fields_used()[topic]
     there = shipped_layouts()[topic].fields()
     assert [name for name in fields if name not in there] == []
@@ -44,13 +44,12 @@ def test_every_field_of_a_preset_exists(topic):
     assert "timestamp" in fields or topic not in [each.topic for each in STATE_INJECTION.published]
 
 
-def test_a_file_that_lists_nothing_gets_all(tmp_path):
-    """State injection."""
+def test_a_file_without_topics_gets_state_injection(tmp_path):
     assert asked(tmp_path, "") is STATE_INJECTION
 
 
-def test_a_file_gets_what_it_lists(tmp_path):
-    """Topics by the type of the message, as files of PX4Lockstep.jl have them; keys are only names."""
+def test_a_file_gets_the_topics_it_lists(tmp_path):
+    """Topics are selected by message type, as in files of PX4Lockstep.jl; keys are only labels."""
     found = asked(
         tmp_path,
         "[px4.uorb]\n"
@@ -71,8 +70,8 @@ def test_a_file_gets_what_it_lists(tmp_path):
     assert found.fields_used()["vehicle_status"] == ()
 
 
-def test_a_preset_can_be_changed_topic_by_topic(tmp_path):
-    """Without lists it is the preset; what is listed takes the place of the preset's topic, and the rest stays."""
+def test_listed_topics_override_those_of_a_preset(tmp_path):
+    """Without lists the preset applies unchanged; other topics of the preset are kept."""
     assert asked(tmp_path, '[px4.uorb]\npreset = "actuators_only"\n') is ACTUATORS_ONLY
     found = asked(
         tmp_path,
@@ -89,8 +88,8 @@ def test_a_preset_can_be_changed_topic_by_topic(tmp_path):
     assert ([each.topic for each in few.published], few.read) == (["vehicle_attitude"], ACTUATORS_ONLY.read)
 
 
-def test_all_mistakes_of_a_file_come_in_one_report(tmp_path):
-    """Each with its place, its value and what is allowed."""
+def test_all_errors_of_a_file_are_in_one_report(tmp_path):
+    """Each with its location, its value and what is allowed."""
     with pytest.raises(InputError) as caught:
         asked(
             tmp_path,
@@ -103,13 +102,13 @@ def test_all_mistakes_of_a_file_come_in_one_report(tmp_path):
             'subs = [{ key = "vehicle_status", type = "VehicleAttitude" }]\n',
         )
     lines = str(caught.value).splitlines()
-    assert "px4.uorb.pubs[0]: type = 'BatteryStatu' is no message; did you mean 'BatteryStatus'?" in lines
+    assert "px4.uorb.pubs[0]: type = 'BatteryStatu' is not a known message; did you mean 'BatteryStatus'?" in lines
     assert any(
-        line.startswith("px4.uorb.pubs[1]: nothing in the simulator fills vehicle_imu; it can pub") for line in lines
+        line.startswith("px4.uorb.pubs[1]: the simulator can't publish vehicle_imu; it can pub") for line in lines
     )
-    assert "px4.uorb.pubs[3]: the key 'c' is that of px4.uorb.pubs[2]; give each its own" in lines
-    assert "px4.uorb.pubs[4]: instance 1 of battery_status is published already; give it another" in lines
+    assert "px4.uorb.pubs[3]: key = 'c' is already used by px4.uorb.pubs[2]; use a unique key" in lines
+    assert "px4.uorb.pubs[4]: instance 1 of battery_status is already published; use another instance" in lines
     assert "px4.uorb.subs[0]: key = 'vehicle_status' is a topic of VehicleStatus, but type = 'VehicleAttitude'" in lines
-    assert "px4.uorb.pubs[6]: vehicle_status is published already; PX4 reads one instance of it" in lines
-    assert "px4.uorb.pubs[8]: any instance of battery_status is published already; give it another" in lines
+    assert "px4.uorb.pubs[6]: vehicle_status is already published; PX4 reads only one instance of it" in lines
+    assert "px4.uorb.pubs[8]: any instance of battery_status is already published; use another instance" in lines
     assert len(lines) == 7

@@ -115,7 +115,7 @@ CASES = {
     "unknown parameter": (TWO + "[autopilot.params]\nMPC_XY_CRUSE = 5\n", "autopilot.params.MPC_XY_CRUSE: parameter 'MPC_XY_CRUSE' is unknown to the built-in autopilot; did you mean 'MPC_XY_CRUISE'?"),
     "parameter out of range": (TWO + "[autopilot.params]\nMPC_XY_CRUISE = 500\n", "it must be a number from 3.0 to 20.0"),
     "parameter as a string": (TWO + "[autopilot.params]\nMPC_XY_CRUISE = '5'\n", "autopilot.params.MPC_XY_CRUISE = '5' is not allowed; it must be a finite number"),
-    "px4 parameter twice": (TWO + "[[px4.params]]\nname = 'A'\nvalue = 1\n[[px4.params]]\nname = 'A'\nvalue = 2\n", "px4.params[1].name = 'A' is there twice"),
+    "px4 parameter twice": (TWO + "[[px4.params]]\nname = 'A'\nvalue = 1\n[[px4.params]]\nname = 'A'\nvalue = 2\n", "px4.params[1].name = 'A' is listed twice"),
     "unknown action": (TWO + EVENT + "at_s = 1\naction = 'armm'\n", "scenario.events[0].action = 'armm' is unknown; did you mean 'arm'?"),
     "no trigger": (TWO + EVENT + "action = 'arm'\n", "scenario.events[0] has no trigger; give one of at_s, at_step, when"),
     "two triggers": (TWO + EVENT + "at_s = 1\nat_step = 1\naction = 'arm'\n", "has at_s and at_step"),
@@ -133,12 +133,12 @@ CASES = {
     "a word for an option": (TWO + "[autopilot]\nland_detector = true\n", "autopilot.land_detector = true is not allowed; allowed are 'host', 'estimate'"),
     "a sensor that no model has": (TWO + EVENT + "at_s = 1\naction = 'sensor_fault'\nsensor = 'gyro'\n", "scenario.events[0].sensor = 'gyro' has no effect: no model applies it"),
     "a signal without an autopilot": (TWO + "[autopilot]\nkind = 'none'\n" + EVENT + "when = { signal = 'mission_item', above = 1 }\naction = 'arm'\n", "scenario.events[0].when.signal = 'mission_item' can't be read"),
-    "a rate above the tick rate": (TWO + "[px4]\nstrict_lockstep_rates = true\n[timeline]\ndt_autopilot_s = 0.005\n", "px4.lockstep.mc_att_control_rate_hz = 250 can't be kept: a tick, timeline.dt_autopilot_s = 0.005, is longer than its period; use at most 200"),
+    "a rate above the tick rate": (TWO + "[px4]\nstrict_lockstep_rates = true\n[timeline]\ndt_autopilot_s = 0.005\n", "px4.lockstep.mc_att_control_rate_hz = 250 is too fast: the tick, timeline.dt_autopilot_s = 0.005, is longer than its period; use at most 200"),
     "a topic between ticks": (TWO + "[[px4.uorb.pubs]]\nkey = 'b'\ntype = 'BatteryStatus'\nperiod_s = 0.01\n", "px4.uorb.pubs[0].period_s = 0.01 is not a whole number of ticks of timeline.dt_autopilot_s = 0.004; use 0.008 or 0.012"),
     "a topic more often than ticks": (TWO + "[[px4.uorb.pubs]]\nkey = 'b'\ntype = 'BatteryStatus'\nperiod_s = 0.001\n", "px4.uorb.pubs[0].period_s = 0.001 is not a whole number of ticks of timeline.dt_autopilot_s = 0.004; use 0.004"),
     "a topic's phase between ticks": (TWO + "[[px4.uorb.pubs]]\nkey = 'b'\ntype = 'BatteryStatus'\nperiod_s = 0.1\nphase_s = 0.003\n", "px4.uorb.pubs[0].phase_s = 0.003 is not a whole number of ticks of timeline.dt_autopilot_s = 0.004; use 0 or 0.004"),
-    "a topic's phase beyond its period": (TWO + "[[px4.uorb.pubs]]\nkey = 'b'\ntype = 'BatteryStatus'\nperiod_s = 0.1\nphase_s = 0.1\n", "px4.uorb.pubs[0].phase_s = 0.1 is not before the end of a period of 0.1; use less"),
-    "a topic's phase at every tick": (TWO + "[[px4.uorb.pubs]]\nkey = 'b'\ntype = 'BatteryStatus'\nphase_s = 0.004\n", "px4.uorb.pubs[0].phase_s = 0.004 is not before the end of a period of 0.004; use less"),
+    "a topic's phase beyond its period": (TWO + "[[px4.uorb.pubs]]\nkey = 'b'\ntype = 'BatteryStatus'\nperiod_s = 0.1\nphase_s = 0.1\n", "px4.uorb.pubs[0].phase_s = 0.1 must be less than the period, 0.1"),
+    "a topic's phase at every tick": (TWO + "[[px4.uorb.pubs]]\nkey = 'b'\ntype = 'BatteryStatus'\nphase_s = 0.004\n", "px4.uorb.pubs[0].phase_s = 0.004 must be less than the period, 0.004"),
     "an unknown preset": (TWO + "[px4.uorb]\npreset = 'state_injecton'\n", "px4.uorb.preset = 'state_injecton' is unknown; did you mean 'state_injection'?"),
     "a rate beyond microseconds": (TWO + "[px4.lockstep]\nnavigator_rate_hz = 1000001\n", "px4.lockstep.navigator_rate_hz = 1000001 is out of range"),
     "an unknown column": (TWO + "[run]\nlog_columns = ['pos_nd']\n", "run.log_columns[0] = 'pos_nd' is unknown; did you mean 'pos_ned'?"),
@@ -278,11 +278,11 @@ def test_build_errors_are_in_the_same_report(tmp_path):
     with pytest.raises(InputError, match="has 2 errors") as caught:
         build(load_text(tmp_path, text))
     assert "can't reach a thrust" in str(caught.value)
-    assert "the mission begins" in str(caught.value)
+    assert "the mission starts" in str(caught.value)
     with pytest.raises(InputError, match="has 3 errors") as caught:
         load_text(tmp_path, text + "[run]\nmode = 'liv'\n")
     assert "can't reach a thrust" in str(caught.value)
-    assert "the mission begins" in str(caught.value)
+    assert "the mission starts" in str(caught.value)
     with pytest.raises(InputError) as caught:
         load_text(tmp_path, text + "[environment]\nwind = 'oo'\n")
     assert "thrust" not in str(caught.value)
@@ -443,7 +443,7 @@ BUILD_CASES = {
     "too weak a motor": ("[airframe.propulsion]\nkm_m = 5.0\n", "airframe.propulsion can't reach a thrust"),
     "a missing PX4 library": ("[autopilot]\nkind = 'px4'\n[px4]\nlibpath = 'gone.so'\n", "PX4's library was not found (px4.libpath = "),
     "replay": ("[run]\nmode = 'replay'\nrecording_in = 'x.h5'\n", "run.mode = 'replay' can't be flown"),
-    "a mission elsewhere": ("[px4]\nmission_path = 'simple'\n[home]\nlat_deg = 10\n", "px4.mission_path: the mission begins 4158439 m from home; MIS_DIST_1WP allows 10000 m"),
+    "a mission elsewhere": ("[px4]\nmission_path = 'simple'\n[home]\nlat_deg = 10\n", "px4.mission_path: the mission starts 4158439 m from home, but MIS_DIST_1WP allows only 10000 m"),
     "a column that this flight does not have": ("[run]\nlog_columns = ['servos']\n", "run.log_columns[0]: this log has no column 'servos'"),
 }  # fmt: skip
 

@@ -1,1 +1,1 @@
-"""Autopilots: what turns an estimate into motor commands."""
+"""Autopilots, which turn the state estimate into motor commands."""

@@ -1,11 +1,11 @@
-"""What the rest of the package may ask of any autopilot, and how the engine runs a compiled one.
+"""Common interface of all autopilots, and the base class of compiled ones.
 
-An autopilot runs in Python or compiled. One in Python has a method `step` (see `engine.protocols`). A compiled one is a
-`NativeAutopilot`: it keeps its state in a record of the simulation, where the kernel `native.step_native` finds it, and
-`open` returns the `Session` that the simulation talks to from then on.
+An autopilot runs in Python or compiled. A Python autopilot has a method `step` (see `engine.protocols`). A compiled one
+is a `NativeAutopilot`: it keeps its state in a record of the simulation, where the kernel `native.step_native` finds
+it, and `open` returns the `Session` that the simulation uses from then on.
 
-Nobody outside this package asks which autopilot flies: `Capabilities` say what it can do. Each kind of a spec file
-declares them in `kinds`; an autopilot of a user has them as an attribute, `capabilities`.
+Code outside this package never checks which autopilot flies; it checks the autopilot's `Capabilities`. The kinds that a
+spec file can select declare them in `kinds`; a user's autopilot declares them in its attribute `capabilities`.
 """
 
 from abc import ABC, abstractmethod
@@ -22,50 +22,50 @@ from px4lockstep.px4.mission_items import ENDS
 from px4lockstep.px4.missions import Command, Mission
 
 Record = npt.NDArray[Any]
-"""An array of one record."""
+"""An array with one record."""
 WriteRecord = Callable[..., None]
-"""Writes a record through the build cache: `write(writer, *values)` calls `writer(record, *values)` unless the record
-of the same values is known."""
+"""Writes a record through the build cache: `write(writer, *values)` calls `writer(record, *values)` unless the cache
+holds the record for the same values."""
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What an autopilot can do, and what it needs."""
+    """What an autopilot supports, and what it needs."""
 
-    name: str = "the autopilot"  # what messages call it
-    flies: bool = True  # there is an autopilot at all
-    is_process: bool = False  # it is a process of its own, which is waited for and keeps files
-    max_at_once: int | None = None  # how many may fly on one machine at the same time
-    needs_child: bool = False  # it runs inside the process of a flight, once in its life, and may crash it
-    is_repeatable: bool = True  # the same flight is bit-identical each time
-    is_copyable: bool = True  # a snapshot or checkpoint holds all of its state
-    is_reusable: bool = True  # it may fly a second flight
-    estimates_itself: bool = False  # from sensors, and ignores the simulation's estimator
+    name: str = "the autopilot"  # in messages
+    flies: bool = True  # False: no autopilot
+    is_process: bool = False  # runs as a separate process, which must be waited for and writes files
+    max_at_once: int | None = None  # limit of simultaneous flights on one machine
+    needs_child: bool = False  # runs inside the flight's process, only once per process, and may crash it
+    is_repeatable: bool = True  # repeated flights are bit-identical
+    is_copyable: bool = True  # a snapshot or checkpoint holds its complete state
+    is_reusable: bool = True  # the same object can fly a second flight
+    estimates_itself: bool = False  # from sensors; ignores the simulation's estimator
     reads_sensors: bool = False
     takes_sensor_faults: bool = False
-    has_mission: bool = True  # it can fly one
-    takes_px4_params: bool = False  # `px4.params`, and any parameter that PX4 may have
+    has_mission: bool = True  # can fly missions
+    takes_px4_params: bool = False  # accepts `px4.params`, and any parameter that PX4 may have
 
     @property
     def branches_by_fork(self) -> bool:
-        """Whether its state is in this process and outside the records: a branch takes a copy of the process."""
+        """Whether a branch must fork the process because part of the state is outside the records."""
         return self.needs_child and not self.is_copyable
 
 
 UNKNOWN = Capabilities()
-"""Of an autopilot of a user that declares none."""
+"""Capabilities of a user's autopilot that declares none."""
 NOBODY = Capabilities("no autopilot", flies=False, has_mission=False)
 
 
 def capabilities_of(autopilot: object) -> Capabilities:
-    """Return what an autopilot declares; None is no autopilot."""
+    """Return the declared capabilities of an autopilot; None means no autopilot."""
     declared = NOBODY if autopilot is None else getattr(autopilot, "capabilities", UNKNOWN)
     assert isinstance(declared, Capabilities)
     return declared
 
 
 def landing_place(mission: object, home_lat_deg: float, home_lon_deg: float) -> tuple[float, float] | None:
-    """Return where a mission lands, north and east of home [m]; None if it ends in the air, or is none."""
+    """Return where a mission lands, north and east of home [m]; None without a mission, or if it ends in the air."""
     ends = [item for item in mission.items if item.command in ENDS] if isinstance(mission, Mission) else []
     if not ends or ends[-1].command is Command.LOITER_UNLIMITED:
         return None
@@ -75,70 +75,70 @@ def landing_place(mission: object, home_lat_deg: float, home_lon_deg: float) -> 
 
 
 class Session:
-    """An autopilot while it flies: what a simulation asks of it from its start to its end.
+    """An autopilot in flight: the simulation's interface to it, from start to end.
 
-    This one serves every autopilot whose state is complete in its record or in its attributes: nothing is open, so
-    there is nothing to close, move or explain.
+    This base class suffices for every autopilot whose complete state is in its record or attributes, because there are
+    no resources to close, move or diagnose.
     """
 
     asks_user: bool = False
-    """Whether it waits for something that the user is to start."""
+    """Whether it waits for something that the user has to start."""
     record: ClassVar[str | None] = None
-    """The name of its record in the simulation, if it has one."""
+    """Name of its record in the simulation, if it has one."""
     identity: str | None = None
-    """Which version flies, if it is not this package's."""
+    """Version of the autopilot's code, if it is not part of this package."""
     rates_hz: Mapping[str, float] | None = None
-    """How often each of its modules really runs, if it says so."""
+    """Effective rate of each of its modules, if known."""
     why_no_mission: str = "there is no autopilot to fly the mission"
-    """What to say of a flight in which it never reported a mission."""
+    """Explanation for a flight in which the autopilot never reported a mission."""
     lands_at_ned: tuple[float, float] | None = None
-    """Where its mission lands, north and east of the origin [m]; None if that is in the air, or not known."""
+    """Where its mission lands, north and east of the origin [m]; None if it ends in the air, or if unknown."""
 
     def __init__(self, capabilities: Capabilities) -> None:
         self.capabilities = capabilities
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a user should know of the flight so far."""
+        """Warnings about the flight up to now."""
         return ()
 
     def work_in(self, folder: Path, on_wait: Callable[[str], None]) -> None:
-        """Say, before the first tick, where it may make a folder, and what to tell repeatedly what it waits for."""
+        """Set, before the first tick, the folder to work in and the function that reports what it is waiting for."""
 
     def check_ready(self, record: Record) -> None:
-        """Check that it can run with this record, and does not fly with another."""
+        """Check that it can run with this record, and is not flying with another one."""
 
     def check_copyable(self, what: str) -> None:
-        """Check that a snapshot can hold its state, which is to be "copied" or "put back"."""
+        """Check that its state can be "copied" into a snapshot, or "put back" from one."""
 
     def close(self, record: Record) -> bool:
-        """End it, if it runs with this record; return whether it did."""
+        """Stop it if it runs with this record; return whether it did."""
         return False
 
     def set_parameters(self, params: Mapping[str, float | int]) -> None:
         """Change parameters in flight."""
         if params:
             names = ", ".join(params)
-            raise InputError(f"{names} can't change in flight: {self.capabilities.name} has them in its record")
+            raise InputError(f"{names} can't change in flight: {self.capabilities.name} reads parameters at the start")
 
     def explain(self, record: Record, time_us: int) -> str:
-        """Say why a step failed, and what to do."""
+        """Return why a step failed, and what to do."""
         return f"at t = {time_us / 1e6:.6f} s {self.capabilities.name} failed"
 
     def explain_command(self, actuators: str) -> str:
-        """Add to an error about a command of "motors" or "servos" where it came from."""
+        """Return where a command to "motors" or "servos" came from, to be appended to an error about it."""
         return ""
 
     def resume(self, kept: Record, into: Record, home: Record) -> None:
-        """Prepare its record to go on from a checkpoint of a simulation with a different configuration.
+        """Prepare its record to resume a checkpoint of a simulation with a different configuration.
 
-        `kept` is as the other simulation left it. `into` has this configuration and the state of the other, and is
-        written; it will lie at `home` in memory.
+        `kept` is the record that the other simulation left behind. `into` combines this configuration with the state of
+        the other simulation, and is updated; it will be located at `home` in memory.
         """
 
 
 class PythonSession(Session):
-    """An autopilot that runs in Python, with the methods and attributes that it has."""
+    """An autopilot that runs in Python; methods and attributes that it lacks get defaults."""
 
     def __init__(self, autopilot: object) -> None:
         super().__init__(capabilities_of(autopilot))
@@ -147,28 +147,28 @@ class PythonSession(Session):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Its warnings, if it has some."""
+        """Its warnings, if it has any."""
         return tuple(getattr(self._autopilot, "warnings", ()))
 
     def work_in(self, folder: Path, on_wait: Callable[[str], None]) -> None:
-        """Pass it on, if it takes it."""
+        """Call its `work_in`, if it has one."""
         if hasattr(self._autopilot, "work_in"):
             self._autopilot.work_in(folder, on_wait)
 
     def close(self, record: Record) -> bool:
-        """Let it close what it has open; it says by itself if it is stepped after that."""
+        """Call its `close`, if it has one; reporting a step after that is up to the autopilot."""
         if hasattr(self._autopilot, "close"):
             self._autopilot.close()
         return False
 
 
 class NativeAutopilot(ABC):
-    """An autopilot that runs compiled, in a record of its own; `native` has its kernel."""
+    """A compiled autopilot with its own record; its kernel is in `native`."""
 
     capabilities: ClassVar[Capabilities]
     record: ClassVar[str]
-    """The name of its record in the simulation: see `native.RECORDS`."""
+    """Name of its record in the simulation: see `native.RECORDS`."""
 
     @abstractmethod
     def open(self, record: Record, plant: object, period_us: int, write: WriteRecord) -> Session:
-        """Write its record, zero so far and at its place in memory for good, and start what has to run."""
+        """Initialize its record, which is zeroed and already at its final address, and start what has to run."""

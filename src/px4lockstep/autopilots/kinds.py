@@ -1,11 +1,12 @@
-"""The autopilots that a spec file can ask for: the table `[autopilot]`, and what each kind can do.
+"""The autopilots that a spec file can select: the table `[autopilot]`, and the capabilities of each kind.
 
-The module of a kind is imported when its keys are checked or it is made, not to look at its capabilities. It has
+The module of a kind is imported when its keys are checked or the autopilot is created, but not to look up its
+capabilities. It defines
 
-* `make(own, px4, home, mission)`, which returns the autopilot of a flight,
-* `check_parameter(own, name, value)`, which refuses one of `autopilot.params`, unless it takes all of PX4's,
-* `locate(px4)`, which finds its code, if that is not this package's,
-* `check_workers(px4, workers)` if only so many can fly at the same time.
+* `make(own, px4, home, mission)`, which returns the autopilot for a flight,
+* `check_parameter(own, name, value)`, which checks one of `autopilot.params`, unless the kind accepts all of PX4's,
+* `locate(px4)`, which finds its code, if that is not part of this package,
+* `check_workers(px4, workers)`, if the number of simultaneous flights is limited.
 """
 
 from collections.abc import Mapping
@@ -20,16 +21,16 @@ from px4lockstep.part.limits import FLOAT32
 from px4lockstep.px4.parameters import check_known
 
 SITL_INSTANCES = 10
-"""PX4's start script gives all further ones the same port of the API."""
+"""Maximum number of SITL instances: PX4's start script gives all further ones the same API port."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """An autopilot of a spec file."""
+    """An autopilot that a spec file can select."""
 
     capabilities: Capabilities
-    doc: str  # for the reference of spec files
-    module: str | None = None  # that checks its keys and makes it, if there is something to make
+    doc: str  # for the spec reference
+    module: str | None = None  # checks its keys and creates it; None if there is nothing to create
 
     def call(self, function: str, *arguments: Any) -> Any:
         """Call a function of its module."""
@@ -43,7 +44,7 @@ KINDS = {
     ),
     "px4": Kind(
         Capabilities("real PX4", needs_child=True, is_copyable=False, takes_px4_params=True),
-        "real PX4 by its library",
+        "real PX4, linked as a library",
         "px4lockstep.autopilots.px4_library.options",
     ),
     "px4-sitl": Kind(
@@ -64,7 +65,7 @@ KINDS = {
     ),
     "none": Kind(NOBODY, "no autopilot"),
 }
-"""All of them; the first is the default."""
+"""All kinds; the first is the default."""
 DEFAULT = next(iter(KINDS))
 
 
@@ -76,36 +77,36 @@ class AutopilotOptions(Part):
 
     kind: Literal[tuple(KINDS)] = entry(  # type: ignore[valid-type]
         DEFAULT,
-        f"Which one flies: {'; '.join(f'`{name}`, {kind.doc}' for name, kind in KINDS.items())}.",
+        f"Which autopilot flies: {'; '.join(f'`{name}`, {kind.doc}' for name, kind in KINDS.items())}.",
         stage="autopilot_kind",
     )
     params: dict[str, Number] = entry(
-        {}, "PX4's parameters, by name; for real PX4, `px4.params` come after them.", **FLOAT32
+        {}, "PX4 parameters, by name. With real PX4, values in `px4.params` override these.", **FLOAT32
     )
     motor_failure_detection: bool = entry(
-        True, "Whether a motor that draws no current is taken out of the allocation of the built-in autopilot."
+        True, "Whether the built-in autopilot removes a motor that draws no current from the control allocation."
     )
     hover_thrust_estimate: bool = entry(
-        False, "Whether the built-in autopilot estimates the hover thrust in flight, by HTE_*."
+        False, "Whether the built-in autopilot estimates the hover thrust in flight (HTE_* parameters)."
     )
     land_detector: Literal["host", "estimate"] = entry(
         "host",
-        "How the built-in autopilot knows that it has landed: `host` tells it, as PX4 in lockstep is told; `estimate` "
-        "decides from the estimate, by LNDMC_*.",
+        "Land detector of the built-in autopilot: `host` uses the simulation's `landed` flag, as for PX4 in lockstep; "
+        "`estimate` uses the state estimate (LNDMC_* parameters).",
     )
     angular_acceleration: bool = entry(
         True,
-        "Whether rate control gets the derivative of the body rates; false reproduces the recorded flights of PX4.",
+        "Whether rate control gets the derivative of the body rates. False reproduces the recorded flights of PX4.",
         stage="autopilot_start",
     )
 
     @property
     def capabilities(self) -> Capabilities:
-        """What this autopilot can do."""
+        """Capabilities of the selected autopilot."""
         return KINDS[self.kind].capabilities
 
     def check(self) -> Found:
-        """Yield what is wrong with parameters; without an autopilot, they are those of the default one."""
+        """Yield errors in parameters; with `kind = "none"`, check them as for the default autopilot."""
         kind = KINDS[self.kind] if self.capabilities.flies else KINDS[DEFAULT]
         for name, value in self.params.items():
             try:
@@ -118,20 +119,20 @@ class AutopilotOptions(Part):
 
 
 def make_autopilot(own: AutopilotOptions, px4: object, home: tuple[float, float], mission: object) -> object | None:
-    """Return the autopilot of a flight, or None if there is none, from the tables `[autopilot]` and `[px4]`."""
+    """Return the autopilot for a flight from the tables `[autopilot]` and `[px4]`, or None with `kind = "none"`."""
     kind = KINDS[own.kind]
     made: object = None if kind.module is None else kind.call("make", own, px4, home, mission)
     return made
 
 
 def locate_code(own: AutopilotOptions, px4: object) -> object | None:
-    """Return where the code of an autopilot is that is not this package's, without running any of it; else None."""
+    """Return the path of an autopilot's code without running it; None if the code is part of this package."""
     kind = KINDS[own.kind]
     return kind.call("locate", px4) if kind.capabilities.takes_px4_params else None
 
 
 def workers_allowed(data: Mapping[str, Any], workers: int) -> int:
-    """Return how many of the workers of a campaign may fly its spec, tables as in a file, at the same time."""
+    """Return how many of a campaign's workers may fly its spec simultaneously; `data` holds the spec's tables."""
     kind = KINDS[data.get("autopilot", {}).get("kind", DEFAULT)]
     most = kind.capabilities.max_at_once
     if most is None:

@@ -1,7 +1,7 @@
-"""What a scenario asks of an autopilot: requests that act when they come, and the modes that they lead to.
+"""Requests from a scenario to an autopilot, which act on change, and the modes that they lead to.
 
-A commander's record has the requests as they were at its last tick, in `asked_arm`, `asked_mission`, `asked_return` and
-`asked_land`. Modes are numbered as PX4's `nav_state`.
+A commander's record holds the requests of its previous tick in `asked_arm`, `asked_mission`, `asked_return` and
+`asked_land`. Mode numbers are PX4's `nav_state`.
 """
 
 import numpy as np
@@ -11,13 +11,13 @@ from px4lockstep.jit import kernel
 MANUAL_MODE, MISSION_MODE, LOITER_MODE, RETURN_MODE = (np.int64(i) for i in (0, 3, 4, 5))
 DESCEND_MODE, LAND_MODE = np.int64(12), np.int64(18)
 
-# Bits: several may come at once.
+# Bits: several requests may arrive in the same tick.
 ARM, DISARM, MISSION, RETURN, LAND = (np.int64(1 << i) for i in range(5))
 
 
 @kernel
 def new_requests(c, scenario):
-    """Return what the scenario has begun to ask for since the last tick, and note it."""
+    """Return the scenario's requests that are new since the last tick, and store the current ones."""
     asked = np.int64(0)
     if scenario.arm != c.asked_arm:
         asked |= ARM if scenario.arm != 0 else DISARM

@@ -1,4 +1,4 @@
-"""PX4: its library, uORB messages, missions and parameters. Usable alone: imports neither Numba nor the simulator.
+"""PX4's library, uORB messages, missions and parameters. Usable on its own: imports neither Numba nor the simulator.
 
 from px4lockstep.px4 import Library
 
@@ -57,7 +57,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is asked for: missions and parameters need no NumPy."""
+    """Import names on first use, because missions and parameters do not need NumPy."""
     from importlib import import_module
 
     for module, names in _HOMES.items():
@@ -67,5 +67,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return what `dir` shows: also what is not imported yet."""
+    """Return all names, including those that are not imported yet."""
     return sorted({*globals(), *__all__})

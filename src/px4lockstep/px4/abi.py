@@ -1,7 +1,7 @@
-"""The C interface of `libpx4_lockstep`, version 3: its functions, and the record that `create` takes.
+"""The C interface of `libpx4_lockstep`, version 3: its functions, and the configuration record of `create`.
 
-All names begin with `px4_lockstep_`, which is left out here. The handle is a `void*`; functions that return an int
-return 0, or a negative code (`codes.py`).
+All names start with `px4_lockstep_`, which is omitted here. The handle is a `void*`; functions that return an int
+return 0 or a negative error code (`codes.py`).
 """
 
 from ctypes import POINTER, c_char_p, c_float, c_int, c_int32, c_uint8, c_uint32, c_uint64, c_void_p
@@ -14,7 +14,7 @@ VERSION = 3
 PREFIX = "px4_lockstep_"
 CONFIG_FIELDS = 9
 SIZES = (0, 0, 4 * CONFIG_FIELDS)
-"""Bytes of the records for input, output and configuration; the first two are gone since messages cross as uORB."""
+"""Sizes of the records for input, output and configuration [bytes]; the first two were replaced by uORB messages."""
 
 Signature = tuple[Any, tuple[Any, ...]]
 
@@ -46,12 +46,12 @@ FUNCTIONS: dict[str, Signature] = {
     "orb_copy": (c_int, (c_void_p, c_int32, c_void_p, c_uint32)),
     "orb_unsubscribe": (c_int, (c_void_p, c_int32)),
 }
-"""What the wrapper calls, each with what it returns and takes."""
+"""The functions that are called, with their return and argument types."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """What `create` takes, `[px4.lockstep]` of the aircraft file. A rate [Hz] of 0 or less is every step."""
+    """Configuration for `create`, `[px4.lockstep]` in a spec file. A rate [Hz] of 0 or less means every step."""
 
     dataman_use_ram: int = 1
     enable_commander: int = 0
@@ -67,7 +67,7 @@ class Config:
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, bool) or not isinstance(value, int) or not -(2**31) <= value < 2**31:
-                raise InputError(f"px4.lockstep.{field.name} = {value!r} must be a whole number of 32 bits")
+                raise InputError(f"px4.lockstep.{field.name} = {value!r} must be a 32-bit integer")
         if self.enable_commander != 0:
             raise InputError(
                 f"px4.lockstep.enable_commander = {self.enable_commander} must be 0: the library has no commander; "
@@ -75,5 +75,5 @@ class Config:
             )
 
     def as_c(self) -> Any:
-        """Return it as the C record."""
+        """Return the configuration as a C record."""
         return (c_int32 * CONFIG_FIELDS)(*astuple(self))

@@ -1,4 +1,4 @@
-"""What a shared library is made for, from the first bytes of its file; the system's loader would not say."""
+"""Check the platform of a shared library by its file header, because the system's loader gives unclear errors."""
 
 import platform
 import sys
@@ -11,11 +11,11 @@ MACH_MACHINES = {0x01000007: "x86_64", 0x0100000C: "aarch64"}
 MACH_FAT = b"\xca\xfe\xba\xbe"
 MACH_64 = b"\xcf\xfa\xed\xfe"
 NAMES = {"arm64": "aarch64", "amd64": "x86_64"}
-"""What systems call the same processor."""
+"""Alternative names of processors."""
 
 
 def check_binary(path: Path) -> None:
-    """Raise what is wrong with a file that is no shared library, or is made for another machine."""
+    """Raise an error if a file is not a shared library, or is built for another platform."""
     try:
         with path.open("rb") as file:
             head = file.read(20)
@@ -29,11 +29,11 @@ def check_binary(path: Path) -> None:
     elif head[:4] == MACH_FAT:
         made_for, machine = "Darwin", _processor()  # the loader chooses among several
     else:
-        raise InputError(f"{path} is no shared library; give the libpx4_lockstep that PX4's build made")
+        raise InputError(f"{path} is not a shared library; use the libpx4_lockstep from a PX4 build")
     if (made_for, machine) != (system, _processor()):
         raise InputError(
-            f"{path} is made for {made_for} on {machine}, this is {system} on {_processor()}; "
-            "build PX4 for this machine"
+            f"{path} is built for {made_for} on {machine}, but this is {system} on {_processor()}; "
+            "build PX4 for this platform"
         )
 
 

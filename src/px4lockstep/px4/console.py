@@ -1,4 +1,4 @@
-"""PX4's console: the library writes what it logs to standard output, past Python."""
+"""PX4's console output, which the library writes directly to C's standard output, bypassing Python."""
 
 import ctypes
 import os
@@ -15,10 +15,10 @@ LINES = 1
 
 @contextmanager
 def console_into(file: int) -> Iterator[None]:
-    """Let what C code writes to standard output go into an open file, given by its descriptor.
+    """Redirect C code's standard output to an open file, given by its descriptor.
 
-    What Python and C still hold back is written out before and after, so that each line goes where it belongs. C writes
-    line by line from then on: a process that is killed has left what PX4 said last.
+    The buffers of Python and C are flushed before and after, so that each line goes where it belongs. From then on, C's
+    output is line buffered, so that PX4's last lines are preserved if the process is killed.
     """
     flush_console()
     kept = os.dup(STANDARD_OUTPUT)
@@ -38,7 +38,7 @@ def console_into(file: int) -> Iterator[None]:
 
 @contextmanager
 def log_of_console(path: Path, printed: str) -> Iterator[None]:
-    """Let what C code writes to standard output go into a file, after what was printed before."""
+    """Redirect C code's standard output to a file that starts with earlier output."""
     with path.open("wb", buffering=0) as file:
         file.write(printed.encode())
         with console_into(file.fileno()):
@@ -46,13 +46,13 @@ def log_of_console(path: Path, printed: str) -> Iterator[None]:
 
 
 def printed_in(file: BinaryIO) -> str:
-    """Return all that was printed into an open file, also by another process that has it open."""
+    """Return the contents of an open file, including what other processes have written to it."""
     number = file.fileno()
     return os.pread(number, os.fstat(number).st_size, 0).decode("utf-8", "replace")
 
 
 def flush_console() -> None:
-    """Write out what C holds back."""
+    """Flush the output buffers of Python and C."""
     if sys.stdout is not None:
         sys.stdout.flush()
     ctypes.CDLL(None).fflush(None)

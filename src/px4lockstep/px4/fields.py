@@ -1,8 +1,8 @@
-"""Which field of a message is which number of the host: the inputs and outputs of PX4.
+"""Mapping of message fields to the host's numbers: the inputs and outputs of PX4.
 
-A field is written from a number every time the message is published, or has a constant value. All others stay 0. Arrays
-go element by element; `current.valid` is a field of a nested message. The numbers are those of the records `INPUTS` and
-`OUTPUTS` of the host (`autopilots.px4_library`), and what does not change in a flight: the origin and the vehicle type.
+A field is written from a number whenever its message is published, or has a constant value; all other fields stay 0.
+Arrays are copied element by element; `current.valid` is a field of a nested message. The numbers are those of the
+host's records `INPUTS` and `OUTPUTS` (`autopilots.px4_library`), and constants of a flight: origin and vehicle type.
 """
 
 import math
@@ -13,16 +13,16 @@ ALWAYS = 1.0
 NAN = math.nan
 
 Fields = dict[str, str | float]
-"""By field: the name of a number, or a constant."""
+"""Name of a number, or a constant, by field."""
 
 
 def _same(value: str | float, names: str) -> Fields:
-    """Return fields that all have the same value; their names are separated by spaces."""
+    """Return fields with the same value, from names separated by spaces."""
     return dict.fromkeys(names.split(), value)
 
 
 def _axes(vector: str, names: str) -> Fields:
-    """Return the fields that have the components of a vector, in their order."""
+    """Return the fields for the components of a vector, in order."""
     return {name: f"{vector}[{i}]" for i, name in enumerate(names.split())}
 
 
@@ -95,7 +95,7 @@ INPUT_FIELDS: dict[str, Fields] = {
     },
     "geofence_status": {**STAMPED, "status": 1.0},
 }
-"""What is published, but for the batteries."""
+"""Published fields by topic, except for batteries."""
 
 OUTPUT_FIELDS: dict[str, dict[str, str]] = {
     "actuator_motors": {"control": "motors"},
@@ -120,18 +120,18 @@ OUTPUT_FIELDS: dict[str, dict[str, str]] = {
         "seq_total": "mission_count",
     },
 }
-"""What is read."""
+"""Read fields by topic."""
 
 
 MAV_TYPES = {3: 15.0, 4: 2.0, 6: 13.0, 8: 14.0}
-"""MAV_TYPE_TRICOPTER and so on, by the number of rotors."""
+"""MAV_TYPE by number of rotors: MAV_TYPE_TRICOPTER etc."""
 OTHER_MAV_TYPE = 2.0
 MAX_CAPACITY_MAH = 65_535.0
-"""Of a uint16."""
+"""Maximum of the uint16 field."""
 
 
 def battery_fields(index: int = 0, capacity_mah: float = 0.0, cells: int = 0) -> Fields:
-    """Return what is published of a battery, counted from 0."""
+    """Return the published fields of a battery, numbered from 0."""
     measured = {name: f"battery[{index}].{name}" for name in ("connected", "voltage_v", "current_a", "remaining")}
     return {
         "timestamp": "time_us",

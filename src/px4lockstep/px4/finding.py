@@ -1,7 +1,7 @@
-"""Finding PX4's library: `px4.libpath`, `PX4_LOCKSTEP_LIB`, PX4's sources in the home folder.
+"""Find PX4's library: by `px4.libpath`, by `PX4_LOCKSTEP_LIB`, or in PX4's source tree in the home folder.
 
-A path that was given is the only one that is tried, so that no other PX4 flies by accident. It may be the library, with
-the suffix of another system, or a folder that PX4 was built in.
+If a path is given, no other is tried, so that no other PX4 flies by accident. It may be the library, with the suffix of
+any platform, or a PX4 build folder.
 """
 
 import os
@@ -16,24 +16,25 @@ VARIABLE = "PX4_LOCKSTEP_LIB"
 SUFFIXES = (".dylib", ".so") if sys.platform == "darwin" else (".so", ".dylib")
 NAME = "libpx4_lockstep"
 IN_BUILD = Path("src", "lib", "px4_lockstep")
+"""Location of the library in a build folder."""
 IN_SOURCES = Path("build", "px4_sitl_lockstep")
-"""Where PX4's build puts it: below the folder of the build, and that below the sources."""
+"""Location of the build folder in PX4's source tree."""
 SOURCES = Path("~", "PX4-Autopilot")
-"""Where it is looked for if nobody said; never in the working directory, which may have come from a stranger."""
+"""Default location of PX4's sources. The working directory is never searched, because it may not be trusted."""
 REMEDY = (
-    f"set px4.libpath in the aircraft file (or --set px4.libpath=PATH), or the environment's {VARIABLE}, to the "
-    'library or to the folder that PX4 was built in; autopilot.kind = "builtin" flies without it'
+    f"set px4.libpath in the spec file (or --set px4.libpath=PATH) or the environment variable {VARIABLE} to the "
+    'library or to a PX4 build folder; autopilot.kind = "builtin" flies without PX4'
 )
 
 
 def find_library(path: str | PathLike[str] | None = None) -> Path:
-    """Return the path of PX4's library, which is a file.
+    """Return the path of PX4's library, an existing file.
 
     Args:
-        path: Where it is, `px4.libpath` of the aircraft file; None if it was not said.
+        path: `px4.libpath` from the spec file; None if it is not set.
 
     Raises:
-        InputError: If it is not there; the message lists every place that was tried.
+        InputError: If the library is not found; the message lists every path that was tried.
     """
     given = os.environ.get(VARIABLE)
     if path is not None:
@@ -48,11 +49,11 @@ def find_library(path: str | PathLike[str] | None = None) -> Path:
         if place.is_file():
             return place.resolve()
     lines = "\n".join(f"  {place.absolute()}" for place in places)
-    raise InputError(f"PX4's library was not found ({reason}); it was looked for at\n{lines}\n{REMEDY}")
+    raise InputError(f"PX4's library was not found ({reason}); tried\n{lines}\n{REMEDY}")
 
 
 def _places_of(path: Path) -> list[Path]:
-    """Return where the library may be if this is what the user gave."""
+    """Return the candidate paths of the library for a path given by the user."""
     if path.is_dir():
         folders = (path, path / IN_BUILD, path / IN_SOURCES / IN_BUILD)
         return [place for folder in folders for place in _library_in(folder)]

@@ -1,4 +1,4 @@
-"""A running PX4: parameters, mission, topics, steps."""
+"""A running PX4: steps, parameters, mission and topics."""
 
 import os
 from collections.abc import Callable
@@ -16,16 +16,16 @@ from px4lockstep.px4.topics import Publisher, Subscriber
 from px4lockstep.px4.uorb import Layout, LayoutSources, TopicMetadata, shipped_layouts
 
 Functions = dict[str, Any]
-"""Functions of ctypes, by name."""
+"""ctypes functions by name."""
 INSTANCES = 10
-"""ORB_MULTI_MAX_INSTANCES of PX4."""
+"""PX4's ORB_MULTI_MAX_INSTANCES."""
 
 
 @dataclass(eq=False, repr=False)
 class Px4:
-    """A running PX4, made by `Library.create`; ended by `close`, or at the end of a `with` block.
+    """A running PX4, created by `Library.create`, and stopped by `close` or at the end of a `with` block.
 
-    All calls are made in the thread of the caller. After `os.fork()` both processes have it and fly on.
+    All calls run in the caller's thread. After `os.fork()`, it continues in both processes independently.
     """
 
     _functions: Functions
@@ -35,19 +35,19 @@ class Px4:
     _sources: LayoutSources
     _on_close: Callable[[], None]
     time_us: int | None = field(default=None, init=False)
-    """The time of the last step, or None before the first."""
+    """Time of the last step; None before the first."""
     _layouts: dict[str, Layout] = field(default_factory=dict, init=False)
 
     @property
     def handle(self) -> int:
-        """The library's handle, for calls by address.
+        """Handle of the library, for calls by address.
 
         Raises:
             Px4Error: If it is closed.
         """
         if self._handle is None:
             raise Px4Error(
-                "this PX4 is closed; it has one life in a process, so that another needs a process of its own"
+                "this PX4 is closed; PX4 can run only once per process, so start the next one in a new process"
             )
         return self._handle
 
@@ -56,8 +56,8 @@ class Px4:
 
         Args:
             function: Its name without the prefix.
-            about: What it is about, for errors.
-            arguments: What follows the handle.
+            about: The arguments as shown in errors.
+            arguments: The arguments after the handle.
 
         Raises:
             Px4Error: If the code is negative.
@@ -67,7 +67,7 @@ class Px4:
             raise refused(function, about, code)
 
     def close(self) -> None:
-        """End it. A second time does nothing."""
+        """Stop PX4. A second call has no effect."""
         if self._handle is not None:
             handle, self._handle = self._handle, None
             self._functions["destroy"](handle)
@@ -80,38 +80,38 @@ class Px4:
         self.close()
 
     def step(self, time_us: int) -> None:
-        """Publish what is queued, and run the modules that are due.
+        """Publish the queued messages, and run the modules that are due.
 
         Args:
-            time_us: PX4's time, which must rise from step to step.
+            time_us: PX4's time, which must increase with every step.
 
         Raises:
-            TimeError: If it does not rise.
-            Px4Error: If a message could not be published; the modules did not run then.
+            TimeError: If it does not increase.
+            Px4Error: If a message could not be published; in that case no module has run.
         """
         if isinstance(time_us, bool) or not hasattr(time_us, "__index__"):
             raise TimeError(f"time_us = {time_us!r} must be a whole number of microseconds")
         time = time_us.__index__()
         if not 0 <= time < 2**64:
-            raise TimeError(f"time_us = {time} is out of range; it must be a whole number of 64 bits, not negative")
+            raise TimeError(f"time_us = {time} is out of range; it must be an unsigned 64-bit integer")
         if self.time_us is not None and time <= self.time_us:
-            raise TimeError(f"time_us = {time} must be later than that of the step before, {self.time_us}")
+            raise TimeError(f"time_us = {time} must be later than the previous step, {self.time_us}")
         self.call("step_uorb", f"time_us = {time}", time)
         self.time_us = time
 
     def load_mission(self, path: str | PathLike[str]) -> None:
-        """Load a mission in the format QGC WPL 110. `Mission.lost_by_library` says what PX4 would lose of it.
+        """Load a mission in QGC WPL 110 format. `Mission.lost_by_library` returns what PX4 would drop from it.
 
         Raises:
-            InputError: If there is no such file.
-            Px4Error: If PX4 does not take it.
+            InputError: If the file does not exist.
+            Px4Error: If PX4 rejects it.
         """
         if not Path(path).is_file():
-            raise InputError(f"there is no mission {os.fspath(path)}; correct px4.mission_path")
+            raise InputError(f"mission file not found: {os.fspath(path)}; correct px4.mission_path")
         self.call("load_mission_qgc_wpl", os.fspath(path), os.fsencode(path))
 
     def param_kind(self, name: str) -> Kind:
-        """Return the type of a parameter, as the library says.
+        """Return the type of a parameter, as reported by the library.
 
         Raises:
             InputError: If this PX4 has no such parameter.
@@ -139,37 +139,37 @@ class Px4:
         return value.value
 
     def param_set(self, name: str, value: float | int) -> None:
-        """Set a parameter. The modules learn of it by `param_notify`, the allocator by `control_alloc_update_params`.
+        """Set a parameter; to apply it, call `param_notify`, and `control_alloc_update_params` for the allocator.
 
         Args:
             name: Its name.
-            value: A number; a whole one if the library has the parameter as an int32.
+            value: A number; an integer if the parameter is an int32.
 
         Raises:
-            InputError: If this PX4 has no such parameter, or it can't have that value.
+            InputError: If this PX4 has no such parameter, or the value is invalid for it.
         """
         kind = self.param_kind(name)
         number = _param_value(name, kind, value)
         if self._stop_autosave is not None:
-            # On Linux PX4 never makes its timer for saving parameters ready, and setting one can wait for it forever.
+            # On Linux, PX4 never initializes its parameter autosave timer, and setting a parameter can block on it.
             self._stop_autosave(False)
             self._stop_autosave = None
         function = "param_set_i32" if kind == "int32" else "param_set_f32"
         self.call(function, f"{name}, {number}", _text("parameter", name), number)
 
     def param_notify(self) -> None:
-        """Tell all modules that parameters have changed."""
+        """Notify all modules that parameters have changed."""
         self.call("param_notify", "")
 
     def control_alloc_update_params(self) -> None:
-        """Tell the control allocator that its parameters have changed."""
+        """Make the control allocator reload its parameters."""
         self.call("control_alloc_update_params", "")
 
     def metadata(self, topic: str) -> TopicMetadata:
-        """Return what the library says of a topic.
+        """Return the library's metadata of a topic.
 
         Raises:
-            LayoutError: If it has none of that name.
+            LayoutError: If the library has no such topic.
         """
         fields, queue = c_char_p(), c_uint8()
         size, size_no_padding, message_hash = c_uint32(), c_uint32(), c_uint32()
@@ -187,24 +187,24 @@ class Px4:
         """Return the layout of a topic in this library.
 
         Raises:
-            LayoutError: If it is not known; the message says how to make it known.
+            LayoutError: If it is unknown; the message includes a remedy.
         """
         if topic not in self._layouts:
             self._layouts[topic] = self._sources.fitting(self.metadata(topic), self)
         return self._layouts[topic]
 
     def publisher(self, topic: str, instance: int = -1, queue: int = 0, priority: int = 0) -> Publisher:
-        """Make a publisher. PX4 learns of the topic in the first step after a message.
+        """Create a publisher. PX4 advertises the topic in the first step after a message.
 
         Args:
-            topic: Its name.
-            instance: Which one, -1 for the next that is free.
-            queue: The length of the topic's queue, to be checked; 0 for no check.
+            topic: Topic name.
+            instance: Topic instance; -1 for the next free one.
+            queue: Expected queue length of the topic; 0 to skip the check.
             priority: Must be 0.
 
         Raises:
-            LayoutError: If the topic or its layout is not known.
-            Px4Error: If the library refuses it.
+            LayoutError: If the topic or its layout is unknown.
+            Px4Error: If the library rejects it.
         """
         layout = self.layout(topic)
         _check_range("instance", instance, -1, INSTANCES - 1)
@@ -218,11 +218,11 @@ class Px4:
         return Publisher(self, number.value, layout)
 
     def subscriber(self, topic: str, instance: int = 0) -> Subscriber:
-        """Make a subscriber to one instance of a topic.
+        """Create a subscriber to one instance of a topic.
 
         Raises:
-            LayoutError: If the topic or its layout is not known.
-            Px4Error: If the library refuses it.
+            LayoutError: If the topic or its layout is unknown.
+            Px4Error: If the library rejects it.
         """
         layout = self.layout(topic)
         _check_range("instance", instance, 0, INSTANCES - 1)
@@ -234,9 +234,9 @@ class Px4:
 
 
 def _text(what: str, name: str) -> bytes:
-    """Return a name as C text."""
+    """Return a name as a C string."""
     if not isinstance(name, str) or not name.isascii() or not name.isprintable() or not name:
-        raise InputError(f"{name!r} is no name of a {what}; it must be a word of plain letters")
+        raise InputError(f"{name!r} is not a valid {what} name; it must consist of printable ASCII characters")
     return name.encode("ascii")
 
 
@@ -249,15 +249,14 @@ def _check_range(what: str, value: int, low: int, high: int) -> None:
 def _check_size(function: str, layout: Layout, size: int) -> None:
     if size != layout.size:
         raise LayoutError(
-            f"{layout.topic}: {function} says {size} bytes, its layout has {layout.size}; build the library anew"
+            f"{layout.topic}: {function} reports {size} bytes, but its layout has {layout.size}; rebuild the library"
         )
 
 
 def _param_value(name: str, kind: Kind, value: Any) -> int | float:
-    """Return a value as the parameter takes it."""
+    """Return a value converted to the type of the parameter."""
     parameter = Parameter(name, kind, 0)
     if problem(parameter, value) is not None:
-        whole = "whole number of 32 bits, because PX4 has it as an int32"
-        must = whole if kind == "int32" else "finite number that a float32 can hold"
-        raise InputError(f"parameter {name} = {value!r} must be a {must}")
+        must = "a 32-bit integer, PX4's type for it" if kind == "int32" else "a finite number that fits a float32"
+        raise InputError(f"parameter {name} = {value!r} must be {must}")
     return stored(parameter, value)

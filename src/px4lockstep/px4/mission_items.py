@@ -1,7 +1,7 @@
-"""One item of a mission: what each command's seven parameters mean, and which values they may have.
+"""Mission items: the meaning and allowed values of each command's seven parameters.
 
-A file gives numbers; the table `RULES` gives them a meaning, `MissionItem`. A parameter without effect must
-be absent (NaN) or one of the values that ask for nothing, so that no wish of the user is dropped in silence.
+The table `RULES` maps the numbers in a file to a `MissionItem`. A parameter that has no effect must be absent (NaN) or
+have a neutral value, so that no setting is silently ignored.
 
 Reference: MAVLink's `MAV_CMD`, as PX4 reads it for a multicopter (`MavlinkMissionManager::parse_mavlink_mission_item`).
 """
@@ -16,7 +16,7 @@ from px4lockstep.errors import ErrorLines
 
 
 class Command(IntEnum):
-    """The commands that can be flown, with MAVLink's numbers; each is `MAV_CMD_NAV_…`, or `MAV_CMD_…` for `DO_…`."""
+    """The supported commands, with MAVLink's numbers; the full names are `MAV_CMD_NAV_…`, or `MAV_CMD_…` for `DO_…`."""
 
     WAYPOINT = 16
     LOITER_UNLIMITED = 17
@@ -30,15 +30,15 @@ class Command(IntEnum):
 
     @property
     def has_position(self) -> bool:
-        """Whether it is about a place to fly to."""
+        """Whether it has a position to fly to."""
         return RULES[self][4] is LATITUDE
 
 
 BY_NUMBER: dict[float, Command] = {command.value: command for command in Command}
 ENDS = (Command.LOITER_UNLIMITED, Command.RETURN_TO_LAUNCH, Command.LAND)
-"""Nothing comes after these."""
+"""Commands that end a mission."""
 AT_ONCE = (Command.DO_JUMP, Command.DO_CHANGE_SPEED)
-"""These take no time."""
+"""Commands that take no time."""
 
 _OTHERS = """
     18 NAV_LOITER_TURNS, 31 NAV_LOITER_TO_ALT, 82 NAV_SPLINE_WAYPOINT, 84 NAV_VTOL_TAKEOFF, 85 NAV_VTOL_LAND,
@@ -49,7 +49,7 @@ _OTHERS = """
     2501 VIDEO_STOP_CAPTURE, 3000 DO_VTOL_TRANSITION, 4501 CONDITION_GATE
 """
 NOT_SUPPORTED = {int(number): name for number, name in map(str.split, _OTHERS.split(","))}
-"""Commands that ground stations write, for the error."""
+"""Unsupported commands that ground stations write, for the error message."""
 
 MSL_FRAMES = (0, 5)
 RELATIVE_FRAMES = (3, 6)
@@ -58,9 +58,9 @@ MISSION_FRAME = 2
 
 @dataclass(frozen=True)
 class MissionItem:
-    """One item of a mission. What its command does not use has the default.
+    """A mission item. Fields that its command does not use have their default.
 
-    `line` says where it came from: the line of a text file, or the place in the list of a plan, from 0.
+    `line` is the line in a text file, or the index in a plan, from 0.
     """
 
     command: Command
@@ -71,21 +71,21 @@ class MissionItem:
     """The altitude is above home, not above sea level."""
     hold_s: float = 0.0
     acceptance_radius_m: float = 0.0
-    """0 is the autopilot's default."""
+    """0 means the autopilot's default."""
     yaw_deg: float = math.nan
-    """Heading, clockwise from north; NaN for none in particular."""
+    """Heading, clockwise from north; NaN if not specified."""
     speed_m_s: float = math.nan
-    """Over ground, from here on; NaN for the default."""
+    """Ground speed from this item on; NaN for the default."""
     jump_to: int = -1
     jump_repeats: int = 0
     frame: int = 3
-    """MAVLink's number of the frame, as written."""
+    """MAV_FRAME number in the file."""
     line: int = 0
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a parameter is called, the field it goes to, and what it may be: one of `values`, or within limits."""
+    """A parameter's name, its field in `MissionItem`, and its allowed values: one of `values`, or within limits."""
 
     name: str
     allowed: str
@@ -95,24 +95,24 @@ class Rule:
     values: tuple[float, ...] = ()
     whole: bool = False
     is_optional: bool = False
-    """NaN is allowed, and leaves the field at its default."""
+    """NaN is allowed, and keeps the field's default."""
     defaults: tuple[float, ...] = ()
-    """Values that also leave the field at its default."""
+    """Values that also keep the field's default."""
 
     def permits(self, value: float) -> bool:
-        """Whether a value that is not NaN may stand here."""
+        """Return whether a value other than NaN is allowed."""
         if self.values:
             return value in self.values
         return math.isfinite(value) and self.minimum <= value <= self.maximum and not (self.whole and value % 1.0)
 
 
 def without_effect(name: str, values: tuple[float, ...] = (0.0,), because: str = "") -> Rule:
-    """Return the rule of a parameter that must not ask for anything."""
+    """Return the rule for a parameter that has no effect."""
     allowed = " or ".join(f"{value:g}" for value in values)
     return Rule(name, f"{allowed}; {because or 'it is not used'}", values=values, is_optional=True)
 
 
-UNUSED = without_effect("a parameter without meaning")
+UNUSED = without_effect("unused parameter")
 LATITUDE = Rule("latitude", "-90 to 90 degrees", "lat_deg", -90.0, 90.0)
 LONGITUDE = Rule("longitude", "-180 to 180 degrees", "lon_deg", -180.0, 180.0)
 ALTITUDE = Rule("altitude", "a finite number of metres, -100,000 to 100,000", "alt_m", -1e5, 1e5)
@@ -127,32 +127,32 @@ ACCEPTANCE = Rule(
     is_optional=True,
 )
 HEADING = Rule("heading", "-360 to 360 degrees, or nan (null) for none", "yaw_deg", -360.0, 360.0, is_optional=True)
-LOITER_RADIUS = Rule("loiter radius", "a finite number of metres; it is for fixed wings", is_optional=True)
+LOITER_RADIUS = Rule("loiter radius", "a finite number of metres; it is for fixed-wing aircraft", is_optional=True)
 FASTEST = 1e3  # m/s
 SMALLEST = 5e-324  # above 0
-NO_END = "-1, without end, would be a mission that never ends"
-COUNT = 65535.0  # PX4 keeps targets and repeats as uint16
+NO_END = "-1 (unlimited) is not supported, because the mission would never end"
+COUNT = 65535.0  # PX4 stores targets and repeats as uint16
 
 RULES: dict[Command, tuple[Rule, ...]] = {
     Command.WAYPOINT: (
         *(HOLD, ACCEPTANCE),
-        without_effect("pass radius", because="passing by is for fixed wings"),
+        without_effect("pass radius", because="it is for fixed-wing aircraft"),
         *(HEADING, *THERE),
     ),
     Command.LOITER_UNLIMITED: (UNUSED, UNUSED, LOITER_RADIUS, HEADING, *THERE),
     Command.LOITER_TIME: (
         HOLD,
-        without_effect("heading required", (0.0, 1.0), "a multicopter always turns to the heading"),
+        without_effect("heading required", (0.0, 1.0), "a multicopter always turns to its heading"),
         *(LOITER_RADIUS, HEADING, *THERE),
     ),
     Command.RETURN_TO_LAUNCH: (UNUSED, UNUSED, UNUSED, UNUSED, *NOWHERE),
     Command.LAND: (
-        without_effect("abort altitude", because="landings are not aborted"),
-        without_effect("precision landing", because="there is no landing target"),
+        without_effect("abort altitude", because="landings are never aborted"),
+        without_effect("precision landing", because="it is not supported"),
         *(UNUSED, HEADING, *THERE),
     ),
     Command.TAKEOFF: (
-        without_effect("pitch", because="a minimum pitch is for fixed wings"),
+        without_effect("pitch", because="a minimum pitch is for fixed-wing aircraft"),
         *(ACCEPTANCE, UNUSED, HEADING, *THERE),
     ),
     Command.DELAY: (
@@ -166,7 +166,7 @@ RULES: dict[Command, tuple[Rule, ...]] = {
         *(UNUSED, UNUSED, *NOWHERE),
     ),
     Command.DO_CHANGE_SPEED: (
-        Rule("speed type", "1 (over ground), or 0 (airspeed), which PX4 takes as the same", values=(0.0, 1.0)),
+        Rule("speed type", "1 (ground speed), or 0 (airspeed), which PX4 treats alike", values=(0.0, 1.0)),
         Rule(
             "speed",
             "above 0 m/s, or -1 or -2 for the default; at most 1,000 m/s",
@@ -183,12 +183,12 @@ RULES: dict[Command, tuple[Rule, ...]] = {
 def read_item(
     where: str, line: int, frame: float, code: float, params: Sequence[float], report: ErrorLines
 ) -> MissionItem | None:
-    """Give the numbers of an item, NaN where the file has none, their meaning; return None if any is reported."""
+    """Return the item for numbers in a file, NaN where absent; report errors, and return None if there are any."""
     command = BY_NUMBER.get(code)
     if command is None:
         name = f" ({NOT_SUPPORTED[int(code)]})" if code in NOT_SUPPORTED else ""
         supported = ", ".join(f"{known.value} {known.name}" for known in Command)
-        report.append(f"{where}: command {code:g}{name} is not supported; supported are {supported}")
+        report.append(f"{where}: command {code:g}{name} is not supported; supported commands are {supported}")
         return None
     before = report.total
     fields: dict[str, Any] = {}
@@ -202,13 +202,13 @@ def read_item(
     allowed = MSL_FRAMES + RELATIVE_FRAMES + (() if command.has_position else (MISSION_FRAME,))
     if frame not in allowed:
         report.append(
-            f"{where}: frame {frame:g} can't be used with {command.name}; use 3 (altitude above home; or 6) "
-            f"or 0 (above sea level; or 5){'' if command.has_position else ', or 2 (no position)'}"
+            f"{where}: frame {frame:g} can't be used with {command.name}; use 3 or 6 (altitude above home), "
+            f"0 or 5 (above sea level){'' if command.has_position else ', or 2 (no position)'}"
         )
     if command.has_position and params[4] == params[5] == 0.0:
         report.append(
             f"{where}: {command.name} at latitude 0, longitude 0 is in the Gulf of Guinea; "
-            "if the present position is meant, write its coordinates"
+            "if it should mean the current position, enter its coordinates"
         )
     if report.total > before:
         return None

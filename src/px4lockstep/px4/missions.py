@@ -1,8 +1,8 @@
-"""Missions: the text files "QGC WPL 110" and the plans of QGroundControl, read and checked as a whole.
+"""Load and check missions: "QGC WPL 110" text files and QGroundControl plans.
 
-A mission that is loaded can be flown: every item is understood, every jump leads somewhere, every item can be reached,
-and it ends. Whatever is wrong is in one report. Every line of a text file is an item, also the home position that some
-ground stations write first, because PX4's loader takes them so.
+A mission that loads can be flown: every item is supported, every jump has a valid target, every item is reachable, and
+the mission ends. All errors are collected in one report. Every line of a text file is an item, even the home position
+that some ground stations write first, because PX4's loader treats it as one.
 """
 
 import functools
@@ -23,70 +23,69 @@ HEADER = "QGC WPL 110"
 WHAT = f"a mission ({HEADER}, or a .plan)"
 MAX_BYTES = 10_000_000
 MAX_ITEMS = 65_535
-"""PX4 numbers items in 16 bits."""
+"""PX4 stores item numbers in 16 bits."""
 Place = tuple[str, MissionItem | None]
-"""Where an item stands in its file, for errors, and the item if it was understood."""
+"""The location of an item in its file, for errors, and the item if it is valid."""
 COLUMNS = ("index", "current", "frame", "command", "p1", "p2", "p3", "p4", "x", "y", "z", "autocontinue")
 
 
 @dataclass(frozen=True)
 class Mission:
-    """The items in the order of their numbers, from 0, and where they came from."""
+    """Mission items, numbered from 0, and their source."""
 
     items: tuple[MissionItem, ...]
     source: str
     planned_home: tuple[float, float, float] | None = None
-    """Latitude, longitude (degrees) and altitude above sea level (m) that a plan was drawn for."""
+    """Planned home position: latitude, longitude (degrees) and altitude above sea level (m)."""
     text: str = field(default="", repr=False)
-    """What it was read from."""
+    """Contents of the file."""
 
     def lost_by_library(self) -> tuple[str, ...]:
-        """Say what the mission loader of `libpx4_lockstep` would lose of each item; empty if nothing.
+        """Return what the mission loader of `libpx4_lockstep` would drop from each item; empty if nothing.
 
-        It keeps command, position and heading of every line, the hold of WAYPOINT, the acceptance radius of WAYPOINT
-        and TAKEOFF; takes any frame but 3 as above sea level; drops a line that has a nan.
+        It reads the command, position and heading of every line, the hold time of WAYPOINT, and the acceptance radius
+        of WAYPOINT and TAKEOFF. It treats any frame but 3 as above sea level, and skips lines that contain nan.
         """
         lost = []
         for number, item in enumerate(self.items):
             name = f"{self.source} item {number}: {item.command.name}"
             if item.command in (Command.LOITER_TIME, Command.DELAY) and item.hold_s > 0.0:
-                lost.append(f"{name} loses its {item.hold_s:g} s; use a WAYPOINT with a hold")
+                lost.append(f"{name} would lose its {item.hold_s:g} s; use a WAYPOINT with a hold time")
             if item.command is Command.DO_JUMP:
-                lost.append(f"{name} loses its target and repeats; write the items out")
+                lost.append(f"{name} would lose its target and repeats; write out the repeated items")
             if item.command is Command.DO_CHANGE_SPEED:
-                lost.append(f"{name} loses its speed; set MPC_XY_CRUISE")
+                lost.append(f"{name} would lose its speed; set MPC_XY_CRUISE")
             if item.command.has_position and math.isnan(item.yaw_deg):
-                lost.append(f"{name} has no heading, and a line with nan is dropped; give p4 in degrees")
+                lost.append(f"{name} has no heading, and PX4's loader skips lines with nan; set p4 in degrees")
             if item.command.has_position and item.is_relative_alt and item.frame != 3:
-                lost.append(f"{name} has frame {item.frame}, which is taken as above sea level; use frame 3")
+                lost.append(f"{name} has frame {item.frame}, which PX4's loader treats as above sea level; use frame 3")
         return tuple(lost)
 
 
 def load_mission(path: str | PathLike[str]) -> Mission:
-    """Load a mission from a file: a plan if it is called `.plan` or begins as JSON does, else QGC WPL 110.
+    """Load a mission from a file: a plan if the name ends with `.plan` or the text starts like JSON, else QGC WPL 110.
 
     Raises:
-        InputError: If the file can't be read, or for anything that is wrong with the mission, all in one report.
+        InputError: If the file can't be read or the mission is invalid; one report lists all errors.
     """
     return parse_mission(read_text(path, MAX_BYTES, WHAT), str(path))
 
 
 @functools.lru_cache(maxsize=16)
 def parse_mission(text: str, source: str) -> Mission:
-    """Read a mission from the text of its file: a plan if that is called `.plan` or begins as JSON does.
+    """Parse a mission: a plan if the source ends with `.plan` or the text starts like JSON, else QGC WPL 110.
 
-    Errors begin with the source, and are all in one report.
+    All errors are in one report, and start with the source.
     """
     is_plan = Path(source).suffix == ".plan" or text.lstrip().startswith("{")
     return parse_plan(text, source) if is_plan else parse_wpl(text, source)
 
 
 def parse_wpl(text: str, source: str) -> Mission:
-    """Read a mission from the text of a QGC WPL 110 file; errors name the source and the line.
+    """Parse the text of a QGC WPL 110 file; errors name the source and the line.
 
     Raises:
-        InputError: For anything that is wrong, all in one report; for a wrong header alone, since then it is something
-            else.
+        InputError: If the mission is invalid; one report lists all errors, or only a wrong header.
     """
     lines = text.splitlines()
     header = lines[0].strip() if lines else ""
@@ -104,11 +103,11 @@ def parse_wpl(text: str, source: str) -> Mission:
 
 def _check_count(count: int, source: str) -> None:
     if count > MAX_ITEMS:
-        raise InputError(f"{source} has {count:,} items; PX4 takes at most {MAX_ITEMS:,}")
+        raise InputError(f"{source} has {count:,} items; PX4 supports at most {MAX_ITEMS:,}")
 
 
 def _item_of_line(line: str, where: str, number: int, index: int, report: ErrorLines) -> MissionItem | None:
-    """Split a line into its columns, check those that are not the item's own, and read the item."""
+    """Split a line into its columns, check index, current and autocontinue, and read the item."""
     words = line.split()
     if len(words) != len(COLUMNS):
         report.append(f"{where}: {len(words)} columns; there must be {len(COLUMNS)}: {', '.join(COLUMNS)}")
@@ -120,7 +119,7 @@ def _item_of_line(line: str, where: str, number: int, index: int, report: ErrorL
         report.append(f"{where}: index {words[0]:.80} must be {index}; number the items from 0, without gaps")
     if numbers[1] not in ((0.0, 1.0) if index == 0 else (0.0,)):
         report.append(
-            f"{where}: current = {words[1]:.80} must be 0 (the first item may have 1); missions begin at item 0"
+            f"{where}: current = {words[1]:.80} must be 0 (the first item may have 1); missions start at item 0"
         )
     _check_autocontinue(numbers[11] == 1.0, words[11], where, report)
     return read_item(where, number, numbers[2], numbers[3], numbers[4:11], report)
@@ -129,7 +128,7 @@ def _item_of_line(line: str, where: str, number: int, index: int, report: ErrorL
 def _numbers(
     values: dict[str, Any], number_of: Callable[[Any], float | None], where: str, report: ErrorLines
 ) -> list[float] | None:
-    """Return named values as numbers; if any is none, report all of those and return None."""
+    """Return named values as numbers; if any is not a number, report all of these and return None."""
     numbers = [number_of(value) for value in values.values()]
     bad = [f"{name} = {value!r:.80}" for (name, value), n in zip(values.items(), numbers, strict=True) if n is None]
     if bad:
@@ -138,7 +137,7 @@ def _numbers(
 
 
 def _number_of_word(word: str) -> float | None:
-    """Return the number of a column, or None; Python alone would take 1_000 too."""
+    """Return the number in a column, or None; unlike Python, do not accept 1_000."""
     try:
         return float(word) if word.isascii() and "_" not in word else None
     except ValueError:
@@ -148,15 +147,15 @@ def _number_of_word(word: str) -> float | None:
 def _check_autocontinue(is_on: bool, value: object, where: str, report: ErrorLines) -> None:
     if not is_on:
         report.append(
-            f"{where}: autocontinue = {value!s:.80} must be 1 (true); nobody is there to continue the mission"
+            f"{where}: autocontinue = {value!s:.80} must be 1 (true); there is no pilot to continue the mission"
         )
 
 
 def parse_plan(text: str, source: str) -> Mission:
-    """Read a mission from the text of a QGroundControl plan; errors name the source and the item, from 0.
+    """Parse the text of a QGroundControl plan; errors name the source and the item, numbered from 0.
 
     Raises:
-        InputError: For anything that is wrong, all in one report; alone for a text that is no plan at all.
+        InputError: If the mission is invalid; one report lists all errors, or only that the text is not a plan.
     """
     plan = parse_json(text, source, "a plan, saved by QGroundControl")
     mission = plan.get("mission") if isinstance(plan, dict) else None
@@ -170,14 +169,14 @@ def parse_plan(text: str, source: str) -> Mission:
     for part, version, known in (("plan", plan.get("version", 1), 1), ("mission", mission.get("version", 2), 2)):
         if version != known:
             report.append(
-                f"{source}: the {part}'s version is {version!r:.80}; it must be {known}, which is what is known here"
+                f"{source}: the {part}'s version is {version!r:.80}; it must be {known}, the only supported one"
             )
     for part in ("geoFence", "rallyPoints"):
         contents = plan.get(part) or {}
         kept = [key for key in contents if key != "version" and contents[key]] if isinstance(contents, dict) else [part]
         if kept:
             report.append(
-                f"{source}: {part} has {', '.join(kept):.80}, which would be ignored; remove them from the plan"
+                f"{source}: {part} has {', '.join(kept):.80}, which would be ignored; remove it from the plan"
             )
     index_of_id = _index_of_id(items, source, report)
     home = _planned_home(mission.get("plannedHomePosition"), source, report)
@@ -189,15 +188,16 @@ def parse_plan(text: str, source: str) -> Mission:
 
 
 def _index_of_id(items: list[Any], source: str, report: ErrorLines) -> dict[Any, int]:
-    """Return the place of each `doJumpId`, which is what a jump of a plan names."""
+    """Return the item number of each `doJumpId`, to which jumps in a plan refer."""
     index_of_id: dict[Any, int] = {}
     for index, item in enumerate(items):
         jump_id = item.get("doJumpId") if isinstance(item, dict) else None
         if not isinstance(jump_id, int):
-            continue  # it can't be jumped to, which is an error only if somebody wants to
+            continue  # an error only if a jump refers to it
         if jump_id in index_of_id:
             report.append(
-                f"{source} item {index}: doJumpId {jump_id} is item {index_of_id[jump_id]}'s; each has its own"
+                f"{source} item {index}: doJumpId {jump_id} is already used by item {index_of_id[jump_id]}; give each "
+                "item a different one"
             )
         index_of_id.setdefault(jump_id, index)
     return index_of_id
@@ -206,11 +206,11 @@ def _index_of_id(items: list[Any], source: str, report: ErrorLines) -> dict[Any,
 def _item_of_plan(
     item: Any, where: str, index: int, index_of_id: dict[Any, int], report: ErrorLines
 ) -> MissionItem | None:
-    """Read an item of a plan, whose jumps name an id where others name a place."""
+    """Read an item of a plan, and convert a jump's target from an ID to an item number."""
     kind = item.get("type") if isinstance(item, dict) else item
     if not isinstance(item, dict) or kind != "SimpleItem":
         complex_kind = item.get("complexItemType", kind) if isinstance(item, dict) else kind
-        report.append(f"{where}: {complex_kind!r:.80} is not a SimpleItem; replace surveys and the like by waypoints")
+        report.append(f"{where}: {complex_kind!r:.80} is not a SimpleItem; replace surveys etc. with waypoints")
         return None
     params = item.get("params")
     if not isinstance(params, list) or len(params) != 7:
@@ -226,7 +226,7 @@ def _item_of_plan(
     if command == Command.DO_JUMP:
         if rest[0] not in index_of_id:
             report.append(
-                f"{where}: jump target (params[0]) = {params[0]!r:.80} is no item's doJumpId; give that of an item"
+                f"{where}: jump target (params[0]) = {params[0]!r:.80} is not the doJumpId of any item; correct it"
             )
             return None
         rest[0] = float(index_of_id[rest[0]])
@@ -234,7 +234,7 @@ def _item_of_plan(
 
 
 def _number_of_json(value: Any) -> float | None:
-    """Return a number of a plan as a float, or None for anything else."""
+    """Return a JSON number as a float, or None for anything else."""
     try:
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
     except OverflowError:
@@ -256,7 +256,7 @@ def _planned_home(value: Any, source: str, report: ErrorLines) -> tuple[float, f
 
 
 def _checked(places: list[Place], source: str, report: ErrorLines) -> tuple[MissionItem, ...]:
-    """Check the mission as a whole and return its items; raise with the report if there is one."""
+    """Check the mission as a whole and return its items; raise an error if there are reports."""
     if not places:
         report.append(f"{source}: the mission is empty; it needs at least one item")
     _check_takeoff(places, report)
@@ -267,36 +267,36 @@ def _checked(places: list[Place], source: str, report: ErrorLines) -> tuple[Miss
             is_understood = False
             report.append(f"{where}: DO_JUMP leads to {target}; items are numbered 0 to {len(places) - 1}")
     items = tuple(item for _, item in places if item)
-    if is_understood:  # or it might lead anywhere
-        # PX4 gives up on the tenth command in a row that takes no time.
+    if is_understood:  # otherwise the order of the items is unknown
+        # PX4 gives up after ten commands in a row that take no time.
         for index in _idle_jumps(items):
-            text = "DO_JUMP leads back to itself over commands alone"
-            report.append(f"{places[index][0]}: {text}; there must be an item between that is flown, or a DELAY")
+            text = "DO_JUMP leads back to itself without any flown item"
+            report.append(f"{places[index][0]}: {text}; add a waypoint or a DELAY between them")
         reached = _reached(items)
         for index, (where, _) in enumerate(places):
             if index not in reached:
-                report.append(f"{where}: this item can never be reached; remove it, or what ends the mission before it")
+                report.append(f"{where}: this item is unreachable; remove it, or the item that ends the mission early")
     if report:
         raise InputError("\n".join(report.shown()))
     return items
 
 
 def _check_takeoff(places: list[Place], report: ErrorLines) -> None:
-    """A take-off comes before any other position, and once."""
+    """Check that a takeoff comes before all other positions, and only once."""
     positions = [(where, item) for where, item in places if item and item.command.has_position]
     for where, item in positions[1:]:
         if item.command is Command.TAKEOFF:
             first_where, first = positions[0]
             is_home = first.command is Command.WAYPOINT and first.frame == 0
-            hint = "; if that is home, as some ground stations write it, remove it and number from 0"
+            hint = "; if that is the home position, which some ground stations write, remove it and renumber from 0"
             report.append(
                 f"{where}: TAKEOFF comes after {first.command.name} ({first_where}); it must be the first item with a "
-                f"position, and the only take-off{hint if is_home else ''}"
+                f"position, and the only takeoff{hint if is_home else ''}"
             )
 
 
 def _after(items: tuple[MissionItem, ...], index: int) -> list[int]:
-    """Return the numbers of the items that may come next."""
+    """Return the numbers of the items that may follow an item."""
     item = items[index]
     following = [] if item.command in ENDS else [index + 1]
     if item.command is Command.DO_JUMP and item.jump_repeats > 0:
@@ -305,7 +305,7 @@ def _after(items: tuple[MissionItem, ...], index: int) -> list[int]:
 
 
 def _reached(items: tuple[MissionItem, ...]) -> set[int]:
-    """Return the numbers of the items that a flight can come to."""
+    """Return the numbers of the reachable items."""
     reached: set[int] = set()
     ahead = [0]
     while ahead:
@@ -317,7 +317,7 @@ def _reached(items: tuple[MissionItem, ...]) -> set[int]:
 
 
 def _idle_jumps(items: tuple[MissionItem, ...]) -> list[int]:
-    """Return the numbers of the jumps that lead back to themselves over commands that take no time.
+    """Return the numbers of the jumps that lead back to themselves through commands that take no time.
 
     These are the jumps in a strongly connected component of two or more such commands (Kosaraju's algorithm).
     """
@@ -337,7 +337,7 @@ def _idle_jumps(items: tuple[MissionItem, ...]) -> list[int]:
 
 
 def _finished(start: int, edges: dict[int, list[int]], seen: set[int]) -> list[int]:
-    """Return what can be reached from a place and was not seen, each after all that is reached from it."""
+    """Return the unseen nodes reachable from a start node in depth-first postorder."""
     finished: list[int] = []
     path = [(start, iter(edges[start]))] if start not in seen else []
     seen.add(start)

@@ -1,10 +1,10 @@
-"""The parameters of PX4's multicopter stack: names, types, defaults and limits, and a set of them with changes.
+"""The parameters of PX4's multicopter stack: names, types, defaults and limits, and parameter sets with overrides.
 
-`parameters.json` beside this file has them as PX4 defines them, with two gaps that are filled here: of the rotors'
-geometry it has rotor 0 only, where PX4 has the same for twelve, and it lacks those of `ADDED`.
+`parameters.json` next to this file holds PX4's definitions, with two gaps that are filled here: it has the geometry of
+rotor 0 only, which PX4 defines for twelve rotors, and it lacks the parameters in `ADDED`.
 
-PX4 keeps a parameter as an int32 or a float32 and computes with that, so a float is rounded to float32 here too: 0.15
-is 0.15000000596046448.
+PX4 stores a parameter as an int32 or a float32 and computes with that, so floats are rounded to float32 here, too: 0.15
+becomes 0.15000000596046448.
 """
 
 import functools
@@ -21,15 +21,15 @@ from typing import Any, Literal
 from px4lockstep.errors import InputError, suggestion
 
 ROTORS = 12
-"""CA_ROTOR0_PX to CA_ROTOR11_PX, as many as PX4's control allocation has."""
+"""Number of rotors in PX4's control allocation: CA_ROTOR0_PX to CA_ROTOR11_PX."""
 Kind = Literal["int32", "float"]
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter as PX4 defines it; a limit that it does not have is None.
+    """A parameter as PX4 defines it; a missing limit is None.
 
-    `default` is the number in PX4's sources; `resolve` gives what PX4 makes of it, a float32.
+    `default` is the number in PX4's sources; `resolve` returns it rounded to float32, as PX4 uses it.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Parameter:
 
     @property
     def allowed(self) -> str:
-        """What a value may be, in words."""
+        """Description of the allowed values."""
         words = "a whole number" if self.kind == "int32" else "a number"
         low, high = self.minimum, self.maximum
         if low is not None and high is not None:
@@ -54,13 +54,13 @@ class Parameter:
 
 
 ADDED = (
-    # Time from arming to take-off; the default with which the recorded flights of real PX4 were flown.
+    # Time from arming to takeoff; the default is that of the recorded flights of real PX4.
     Parameter("COM_SPOOLUP_TIME", "float", 1.0, 0.0, 30.0, "s"),
 )
 
 
 def as_float32(value: float) -> float:
-    """Return the nearest float32, which is what PX4 computes with; `OverflowError` if it is beyond the largest."""
+    """Return the nearest float32, with which PX4 computes; raise `OverflowError` if the value is too large."""
     rounded: float = struct.unpack("<f", struct.pack("<f", float(value)))[0]
     return rounded
 
@@ -81,22 +81,21 @@ def known_parameters() -> Mapping[str, Parameter]:
 
 
 def check_known(name: str, value: float | int) -> None:
-    """Check the value of a parameter, if it is one of these; PX4 may have others."""
+    """Check the value of a parameter if it is known here; PX4 may have others."""
     if name in known_parameters():
         resolve({name: value})
 
 
 def resolve(overrides: Mapping[str, float | int]) -> dict[str, float | int]:
-    """Return the values of all parameters: the defaults, with some replaced.
+    """Return the values of all parameters: the defaults with overrides.
 
-    An int32 comes back as an int, a float as a float that a float32 can hold.
+    An int32 is returned as an int, a float as a float rounded to float32.
 
     Args:
-        overrides: Values by name. A whole float, such as 3.0, will do for an int32.
+        overrides: Values by name. An integral float, such as 3.0, is accepted for an int32.
 
     Raises:
-        InputError: If a name is unknown or a value has the wrong type or is out of the parameter's limits; one error
-            that lists them all.
+        InputError: If a name is unknown, or a value has the wrong type or is out of range; one error lists all of them.
     """
     known = known_parameters()
     report: list[str] = []
@@ -123,12 +122,12 @@ def _defaults() -> Mapping[str, float | int]:
 
 
 def stored(parameter: Parameter, value: float | int) -> float | int:
-    """Round a value as PX4 keeps it."""
+    """Return a value as PX4 stores it."""
     return int(value) if parameter.kind == "int32" else as_float32(value)
 
 
 def problem(parameter: Parameter, value: Any) -> str | None:
-    """Say what is wrong with a value, if anything."""
+    """Return what is wrong with a value, or None if it is valid."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return "is not a number"
     try:

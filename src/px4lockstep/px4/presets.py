@@ -1,8 +1,8 @@
-"""What crosses the boundary to PX4: the topics that are published and read, as named presets or from the aircraft file.
+"""The topics exchanged with PX4: named presets, and topics listed in the spec file.
 
-The library has neither commander, estimator nor land detector: `state_injection` publishes what those would. An entry
-of the file's `[px4.uorb]` names its topic by the type of the message, `VehicleStatus` or `VehicleStatusMsg`, as in
-files of PX4Lockstep.jl; its key is only a name.
+The library contains no commander, estimator or land detector; `state_injection` publishes what these would. An entry in
+the spec file's `[px4.uorb]` selects its topic by message type, `VehicleStatus` or `VehicleStatusMsg`, as in files of
+PX4Lockstep.jl; its key is only a label.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,9 +16,9 @@ from px4lockstep.px4.uorb.shipped import shipped_layouts
 
 @dataclass(frozen=True)
 class Published:
-    """A topic that is published to PX4, and which of its fields are written; all others are 0.
+    """A topic that is published to PX4, and the fields that are written; all others are 0.
 
-    A period of 0 is every tick of the autopilot. Instance -1 is the next that is free, a queue of 0 is not checked.
+    A period of 0 means every autopilot tick, instance -1 the next free one, and a queue of 0 is not checked.
     """
 
     topic: str
@@ -33,7 +33,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Read:
-    """A topic that is read from PX4, and which of its fields are used."""
+    """A topic that is read from PX4, and the fields that are used."""
 
     topic: str
     fields: tuple[str, ...]
@@ -43,14 +43,14 @@ class Read:
 
 @dataclass(frozen=True)
 class Interface:
-    """All topics that cross the boundary."""
+    """All topics exchanged with PX4."""
 
     name: str
     published: tuple[Published, ...]
     read: tuple[Read, ...]
 
     def fields_used(self) -> dict[str, tuple[str, ...]]:
-        """Return the fields that are used of each topic, for `check_layouts`."""
+        """Return the fields used of each topic, for `check_layouts`."""
         used: dict[str, tuple[str, ...]] = {}
         crossing: list[Published | Read] = [*self.published, *self.read]
         for each in crossing:
@@ -63,22 +63,22 @@ PUBLISHED = (
     Published("battery_status", tuple(battery_fields())),
     *(Published(topic, tuple(fields)) for topic, fields in INPUT_FIELDS.items()),
 )
-"""All that the simulator can publish to PX4."""
+"""All topics that the simulator can publish to PX4."""
 READ = tuple(Read(topic, tuple(fields)) for topic, fields in OUTPUT_FIELDS.items())
-"""All that it has a use for."""
+"""All topics that the simulator uses."""
 
 STATE_INJECTION = Interface("state_injection", PUBLISHED, READ)
-"""State, modes and battery go in, motors and setpoints come out: what a flight needs."""
+"""Publish state, modes and batteries, and read motors and setpoints: what a flight needs."""
 ACTUATORS_ONLY = Interface("actuators_only", (), READ[:2])
-"""Nothing goes in: to see PX4 run. It flies nothing."""
+"""Publish nothing, to watch PX4 run; it can't fly."""
 PRESETS = {each.name: each for each in (STATE_INJECTION, ACTUATORS_ONLY)}
 
 
 def interface_of(pubs: Sequence[Any], subs: Sequence[Any], preset: str | None = None) -> Interface:
-    """Return what the entries of `[[px4.uorb.pubs]]` and `[[px4.uorb.subs]]` ask for, or raise all that is wrong.
+    """Return the interface for the entries of `[[px4.uorb.pubs]]` and `[[px4.uorb.subs]]`; raise all errors at once.
 
-    A topic that is listed takes the place of the preset's. Without a preset, what is listed is all there is, or
-    `state_injection` if nothing is.
+    A listed topic overrides the preset's. Without a preset, only the listed topics are exchanged, or those of
+    `state_injection` if none are listed.
     """
     if not pubs and not subs:
         return PRESETS[preset or STATE_INJECTION.name]
@@ -101,19 +101,19 @@ def interface_of(pubs: Sequence[Any], subs: Sequence[Any], preset: str | None = 
 
 
 def _published(pubs: Sequence[Any], report: list[str]) -> list[Published]:
-    """Return what the file lists to be published, and report what is wrong with it."""
+    """Return the topics that the spec file lists for publication, and report errors."""
     filled = {each.topic: each.fields for each in PUBLISHED}
     published: list[Published] = []
     for place, topic, pub in _with_topics("px4.uorb.pubs", pubs, report):
         if topic not in filled:
-            report.append(f"{place}: nothing in the simulator fills {topic}; it can publish {', '.join(filled)}")
+            report.append(f"{place}: the simulator can't publish {topic}; it can publish {', '.join(filled)}")
             continue
         same = [each.instance for each in published if each.topic == topic]
         if same and topic != "battery_status":
-            report.append(f"{place}: {topic} is published already; PX4 reads one instance of it")
+            report.append(f"{place}: {topic} is already published; PX4 reads only one instance of it")
         elif pub.instance in same:
             which = "any instance" if pub.instance < 0 else f"instance {pub.instance}"
-            report.append(f"{place}: {which} of {topic} is published already; give it another")
+            report.append(f"{place}: {which} of {topic} is already published; use another instance")
         queue = pub.queue_size or 0
         times = (pub.period_us, pub.phase_us)
         published.append(Published(topic, filled[topic], pub.key, pub.instance, pub.priority, queue, *times))
@@ -121,16 +121,16 @@ def _published(pubs: Sequence[Any], report: list[str]) -> list[Published]:
 
 
 def _with_topics(table: str, entries: Sequence[Any], report: list[str]) -> Iterator[tuple[str, str, Any]]:
-    """Yield the place, the topic and the entry of each that means one and has a key of its own; report the others."""
+    """Yield location, topic and entry of each entry with a known message and a unique key; report the others."""
     layouts = shipped_layouts()
     messages = {each.message: topic for topic, each in layouts.items()}
     places: dict[str, str] = {}
     for i, entry in enumerate(entries):
         place, message, same = f"{table}[{i}]", entry.type.removesuffix("Msg"), layouts.get(entry.key)
         if entry.key in places:
-            report.append(f"{place}: the key {entry.key!r} is that of {places[entry.key]}; give each its own")
+            report.append(f"{place}: key = {entry.key!r} is already used by {places[entry.key]}; use a unique key")
         elif message not in messages:
-            report.append(f"{place}: type = {entry.type!r} is no message{suggestion(message, messages)}")
+            report.append(f"{place}: type = {entry.type!r} is not a known message{suggestion(message, messages)}")
         elif same is not None and same.message != message:
             report.append(f"{place}: key = {entry.key!r} is a topic of {same.message}, but type = {entry.type!r}")
         else:

@@ -1,4 +1,4 @@
-"""Publishers and subscribers: a topic each, with the layout of its message."""
+"""Publishers and subscribers, each for one topic, with the layout of its message."""
 
 from ctypes import byref, c_int32
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Message = np.void | np.ndarray | bytes | bytearray | memoryview
 
 @dataclass(eq=False, repr=False)
 class Publisher:
-    """A topic that is published to PX4, made by `Px4.publisher`. `id` is the library's number for it."""
+    """Publisher of a topic to PX4, created by `Px4.publisher`. `id` is its number in the library."""
 
     _px4: "Px4"
     id: int
@@ -25,26 +25,26 @@ class Publisher:
 
     @property
     def instance(self) -> int:
-        """The instance of the topic; -1 if any was asked for and nothing has been published yet."""
+        """Instance of the topic; -1 if any was requested and nothing has been published yet."""
         instance = c_int32(-1)
         self._px4.call("orb_publisher_instance", f"{self.layout.topic}", self.id, byref(instance))
         return instance.value
 
     def publish(self, message: Message) -> None:
-        """Give PX4 a message, which it publishes in its next step; a second one before that replaces it.
+        """Queue a message, which PX4 publishes in its next step; another message before that replaces it.
 
         Args:
             message: A record with the layout's dtype, or its bytes.
 
         Raises:
-            InputError: If it has another dtype or size.
+            InputError: If its dtype or size is wrong.
         """
         topic, size = self.layout.topic, self.layout.size
         if isinstance(message, np.void | np.ndarray):
             if message.dtype != self.layout.dtype or message.size != 1:
                 raise InputError(
                     f"a message for {topic} must be one record with the dtype of its layout, not {message.size} of "
-                    f"{message.dtype}; make one with publisher.layout.zeros()"
+                    f"{message.dtype}; create it with publisher.layout.zeros()"
                 )
         elif len(message) != size:
             raise InputError(f"a message for {topic} must have {size} bytes, not {len(message)}")
@@ -54,7 +54,7 @@ class Publisher:
 
 @dataclass(eq=False, repr=False)
 class Subscriber:
-    """A topic that is read from PX4, made by `Px4.subscriber`. `id` is the library's number for it."""
+    """Subscriber to a topic of PX4, created by `Px4.subscriber`. `id` is its number in the library."""
 
     _px4: "Px4"
     id: int
@@ -65,7 +65,7 @@ class Subscriber:
         self._about = f"{self.layout.topic}, instance {self.instance}"
 
     def updated(self) -> bool:
-        """Return whether there is a message that has not been copied."""
+        """Return whether there is a new message that has not been copied."""
         answer = c_int32(0)
         self._px4.call("orb_check", self._about, self.id, byref(answer))
         return answer.value != 0
@@ -74,7 +74,7 @@ class Subscriber:
         """Return the newest message.
 
         Raises:
-            Px4Error: If none was ever published.
+            Px4Error: If none has been published.
         """
         message = np.zeros(1, self.layout.dtype)
         self._px4.call("orb_copy", self._about, self.id, message.ctypes.data, self.layout.size)

@@ -21,7 +21,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from px4lockstep.checks import Vector3
-from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
 from px4lockstep.math.philox import stream_key
 from px4lockstep.math.quaternion import rotate_inverse
@@ -55,13 +54,8 @@ def step_magnetometer(mag, state, inputs):
 
 def earth_field_ned_gauss(lat_deg: float, lon_deg: float, alt_msl_m: float, date: float) -> Vector3:
     """Return the field at a position and date (north, east, down); it changes by 0.02 mG per 100 m of altitude."""
-    try:
-        from pygeomag import GeoMag
-    except ImportError as error:
-        raise InputError(
-            "the magnetometer needs the package pygeomag for the Earth's field, and it is not installed; "
-            "run pip install 'px4lockstep[sitl]', or set px4.sitl.sensors.mag.field_ned_gauss"
-        ) from error
+    from pygeomag import GeoMag  # imported here because only flights with sensors need it
+
     found = GeoMag(base_year=date).calculate(glat=lat_deg, glon=lon_deg, alt=alt_msl_m / 1e3, time=date)
     north, east, down = (round(part, DECIMALS_OF_NT) / NT_PER_GAUSS for part in (found.x, found.y, found.z))
     return north, east, down

@@ -1,4 +1,4 @@
-"""Control allocation: what is asked for is given, and what can't be is given up in the right order."""
+"""Control allocation: feasible setpoints are achieved, and infeasible ones reduced in the right order."""
 
 import functools
 
@@ -25,12 +25,12 @@ thrusts = st.floats(0.0, 1.0)
 
 @functools.cache
 def autopilot(name):
-    """Return the record that is written for an aircraft."""
+    """Return the record for an aircraft."""
     return builtin_record(AIRCRAFT[name]())
 
 
 def allocate(name, torque, thrust_body):
-    """Return motors (n × rotors), what they give in the scaled units (n × 6) and saturations for setpoints (n × 3)."""
+    """Return motors (n × rotors), what they achieve in scaled units (n × 6) and saturations for setpoints (n × 3)."""
     allocation = part(autopilot(name), "allocation")
     torque, thrust_body = np.atleast_2d(torque), np.atleast_2d(thrust_body)
     rates, kept = np.zeros(len(torque), RATE_CONTROL), np.zeros(len(torque), ALLOCATION)
@@ -41,7 +41,7 @@ def allocate(name, torque, thrust_body):
 
 
 def upwards(thrust):
-    """Return body thrust setpoints that lift."""
+    """Return body thrust setpoints that point upwards."""
     return np.array((0.0, 0.0, -1.0)) * np.reshape(thrust, (-1, 1))
 
 
@@ -50,8 +50,8 @@ def upwards(thrust):
 
 @pytest.mark.parametrize("rank", [1, 3, 6])
 @pytest.mark.parametrize("columns", [2, 4, 6, 8, 12])
-def test_the_pseudo_inverse_is_numpys(columns, rank):
-    """Of random matrices of six rows and any rank: to 1e-8 of the largest entry, 1e-16 times two squared conditions."""
+def test_the_pseudo_inverse_equals_numpys(columns, rank):
+    """Random matrices with six rows and any rank: to 1e-8 of the largest entry, 1e-16 times two squared conditions."""
     rng = np.random.default_rng(100 * columns + rank)
     for _ in range(5):
         a = rng.normal(size=(6, rank)) @ rng.normal(size=(rank, columns))
@@ -59,8 +59,8 @@ def test_the_pseudo_inverse_is_numpys(columns, rank):
         assert pseudo_inverse(a.tolist()) == pytest.approx(expected, abs=1e-8 * np.abs(expected).max())
 
 
-def test_the_pseudo_inverse_leaves_out_axes_that_nothing_serves():
-    """Rows of zeros, as a quadrotor has for sideways thrust, come back as columns of zeros."""
+def test_the_pseudo_inverse_is_zero_for_uncontrollable_axes():
+    """Zero rows, such as a quadrotor's lateral thrust, become zero columns."""
     b = np.random.default_rng(5).normal(size=(6, 4))
     b[3:5] = 0.0
     assert pseudo_inverse(b.tolist()) == pytest.approx(np.linalg.pinv(b), abs=1e-12)
@@ -71,8 +71,8 @@ def test_the_pseudo_inverse_leaves_out_axes_that_nothing_serves():
 
 
 @pytest.mark.parametrize("name", AIRCRAFT)
-def test_unsaturated_motors_give_the_torque_and_thrust_asked_for(name):
-    """B u = c in the scaled units, for a thousand setpoints that no motor's limit stands against."""
+def test_unsaturated_motors_achieve_torque_and_thrust_setpoints(name):
+    """B u = c in scaled units, for a thousand setpoints within the motors' limits."""
     rng = np.random.default_rng(1)
     torque = rng.uniform(-0.1, 0.1, (1_000, 3))
     thrust = upwards(rng.uniform(0.3, 0.7, 1_000))
@@ -86,15 +86,15 @@ def test_unsaturated_motors_give_the_torque_and_thrust_asked_for(name):
 
 
 @pytest.mark.parametrize("name", AIRCRAFT)
-def test_pure_thrust_drives_all_motors_alike(name):
-    """Scaled so that the command is the thrust asked for."""
+def test_pure_thrust_drives_all_motors_equally(name):
+    """Scaled so that the command equals the thrust setpoint."""
     motors, _, _ = allocate(name, np.zeros((3, 3)), upwards([0.0, 0.4, 1.0]))
     assert motors == pytest.approx(np.outer([0.0, 0.4, 1.0], np.ones(motors.shape[1])), abs=ROUNDING)
 
 
 @pytest.mark.parametrize("name", AIRCRAFT)
 def test_torques_turn_the_aircraft_the_right_way(name):
-    """Roll to the right needs more thrust on the left, pitch up more in front, by the true places of the rotors."""
+    """Roll to the right needs more thrust on the left, pitch up more in front, by the rotors' true positions."""
     places = np.array([rotor.pos_body_m for rotor in AIRCRAFT[name]().rotors])
     motors, _, _ = allocate(name, 0.1 * np.eye(3), upwards([0.5] * 3))
     change = motors - 0.5
@@ -113,7 +113,7 @@ def test_torques_turn_the_aircraft_the_right_way(name):
 @settings(max_examples=100, deadline=None)
 @given(torque=torques, thrust=st.tuples(*[st.floats(-1.0, 1.0)] * 3))
 def test_motors_stay_within_0_and_1(name, torque, thrust):
-    """Whatever is asked for, thrust to the side and downwards too."""
+    """For any setpoint, including lateral and downward thrust."""
     motors, _, _ = allocate(name, torque, thrust)
     assert motors.min() >= 0.0
     assert motors.max() <= 1.0
@@ -122,23 +122,23 @@ def test_motors_stay_within_0_and_1(name, torque, thrust):
 @pytest.mark.parametrize("name", AIRCRAFT)
 @settings(max_examples=100, deadline=None)
 @given(torque=torques, thrust=thrusts)
-def test_thrust_is_never_raised_to_serve_torque(name, torque, thrust):
-    """Airmode is off: a vehicle with idle motors must not climb because it is disturbed."""
+def test_thrust_is_never_increased_for_torque(name, torque, thrust):
+    """Airmode is off: a vehicle with idle motors must not climb when it is disturbed."""
     _, given, _ = allocate(name, torque, upwards(thrust))
     assert -given[0, DOWN] <= thrust + ROUNDING
 
 
 @pytest.mark.parametrize("name", AIRCRAFT)
-def test_torque_at_no_thrust_is_not_given(name):
-    """There is nothing to take it from: all motors stay off."""
+def test_torque_without_thrust_is_not_achieved(name):
+    """All motors stay off."""
     motors, _, saturation = allocate(name, [[0.3, 0.0, 0.0], [0.0, -0.3, 0.0], [0.0, 0.0, 0.3]], upwards([0.0] * 3))
     assert motors == pytest.approx(0.0, abs=ROUNDING)
     assert saturation.tolist() == [[1, 0, 0], [0, -1, 0], [0, 0, 1]]
 
 
 @pytest.mark.parametrize("name", AIRCRAFT)
-def test_thrust_is_reduced_to_serve_roll(name):
-    """At full thrust: roll is given in full, thrust less, until the motor that has to do most is at its limit."""
+def test_thrust_is_reduced_for_roll(name):
+    """At full thrust: roll is achieved, and thrust reduced until the most loaded motor is at its limit."""
     motors, given, _ = allocate(name, (0.2, 0.0, 0.0), upwards(1.0))
     assert given[0, ROLL] == pytest.approx(0.2, abs=ROUNDING)
     most = np.abs(autopilot(name)["allocation"]["mix"][0, :, ROLL]).max()
@@ -147,8 +147,8 @@ def test_thrust_is_reduced_to_serve_roll(name):
 
 
 @pytest.mark.parametrize("name", AIRCRAFT)
-def test_yaw_is_given_up_before_roll_and_pitch(name):
-    """At a thrust of 0.3 motors run dry first: roll and pitch are exact, yaw is short, and told to be so."""
+def test_yaw_is_reduced_before_roll_and_pitch(name):
+    """At a thrust of 0.3 motors would go below 0: roll and pitch are exact, yaw is reduced and marked as saturated."""
     rng = np.random.default_rng(2)
     torque = rng.uniform(-0.12, 0.12, (500, 3))
     torque[:, YAW] = rng.choice([-1.0, 1.0], 500) * rng.uniform(0.6, 1.0, 500)
@@ -160,8 +160,8 @@ def test_yaw_is_given_up_before_roll_and_pitch(name):
 
 
 @pytest.mark.parametrize("name", AIRCRAFT)
-def test_some_yaw_is_kept_at_full_thrust(name):
-    """Motors may first pass their limit by 15 %, and thrust then falls by it: yaw 0.15, thrust 0.85."""
+def test_some_yaw_is_preserved_at_full_thrust(name):
+    """Motors may first exceed their limit by 15 %, and thrust is then reduced by it: yaw 0.15, thrust 0.85."""
     _, given, _ = allocate(name, (0.0, 0.0, 1.0), upwards(1.0))
     assert given[0, YAW] == pytest.approx(0.15, abs=0.02)
     assert -given[0, DOWN] == pytest.approx(0.85, abs=0.02)
@@ -170,8 +170,8 @@ def test_some_yaw_is_kept_at_full_thrust(name):
 @pytest.mark.parametrize("name", AIRCRAFT)
 @settings(max_examples=100, deadline=None)
 @given(torque=torques, thrust=thrusts)
-def test_saturation_has_the_sign_of_what_is_missing(name, torque, thrust):
-    """Of each axis: beyond the resolution of single precision, else 0."""
+def test_saturation_has_the_sign_of_the_missing_torque(name, torque, thrust):
+    """Per axis: if larger than the resolution of single precision, else 0."""
     _, given, saturation = allocate(name, torque, upwards(thrust))
     missing = np.array(torque) - given[0, :3]
     for axis in range(3):
@@ -183,8 +183,8 @@ def test_saturation_has_the_sign_of_what_is_missing(name, torque, thrust):
 
 
 @pytest.mark.parametrize("motor", range(8))
-def test_seven_motors_of_an_octa_lift_without_a_torque(motor):
-    """The dead one is not used, thrust is what was asked for; to 1e-9, which thirty solutions in a row keep."""
+def test_seven_motors_of_an_octa_lift_without_torque(motor):
+    """The dead motor is not used, and thrust is achieved to 1e-9, the accuracy of thirty consecutive solutions."""
     record = autopilot("octa")
     failure = record["motor_failure"][0]
     mix, effect = failure["mix_without"][motor], record["allocation"]["effectiveness"][0]
@@ -196,13 +196,13 @@ def test_seven_motors_of_an_octa_lift_without_a_torque(motor):
 
 
 @pytest.mark.parametrize("name", ["iris", "tilted hex"])
-def test_no_motor_can_be_removed_where_all_are_needed(name):
-    """Three of four can't hold all torques and thrust, nor five of six that push in six directions."""
+def test_no_motor_can_be_removed_if_all_are_needed(name):
+    """Three of four can't control all torques and thrust, nor five of six that push in six directions."""
     assert not autopilot(name)["motor_failure"]["can_remove"].any()
 
 
-def test_rotors_beyond_those_there_are_have_no_effect():
-    """Records have room for more: their rows and columns stay zero."""
+def test_unused_rotors_have_no_effect():
+    """The rows and columns of unused rotors in the record stay zero."""
     allocation = autopilot("iris")["allocation"][0]
     assert allocation["n_rotors"] == 4
     assert not allocation["mix"][4:].any()
@@ -210,7 +210,7 @@ def test_rotors_beyond_those_there_are_have_no_effect():
 
 
 def flattest_by_linear_programming(b, thrust):
-    """Return the smallest largest command, by SciPy: minimize m with B u = c, −m ≤ u ≤ m."""
+    """Return the minimal largest command, by SciPy: minimize m with B u = c, −m ≤ u ≤ m."""
     n = b.shape[1]
     bounds = np.vstack((np.hstack((np.eye(n), -np.ones((n, 1)))), np.hstack((-np.eye(n), -np.ones((n, 1))))))
     cost = np.append(np.zeros(n), 1.0)
@@ -219,8 +219,8 @@ def flattest_by_linear_programming(b, thrust):
 
 
 @pytest.mark.parametrize("count", [6, 7, 8, 10])
-def test_the_flattest_thrust_is_that_of_linear_programming(count):
-    """Rotors in random places, one dead: no torque, and a largest command within 1 % of the least that there is."""
+def test_the_flattest_thrust_matches_linear_programming(count):
+    """Rotors in random positions, one dead: no torque, and a largest command within 1 % of the minimum."""
     rng = np.random.default_rng(count)
     angle = np.arange(count) * 2.0 * np.pi / count + rng.uniform(-0.1, 0.1, count)
     arm = rng.uniform(0.2, 0.3, count)
@@ -238,8 +238,8 @@ def test_the_flattest_thrust_is_that_of_linear_programming(count):
     assert even > 1.015 * least  # there is something to gain
 
 
-def test_a_channel_of_another_number_does_not_change_the_mix():
-    """Channels say where a command goes, not what it is."""
+def test_channel_numbers_do_not_change_the_mix():
+    """Channels define where a command goes, not its value."""
     rotors = iris().rotors
     moved = tuple(Rotor(rotor.pos_body_m, rotor.direction, channel=4 - i) for i, rotor in enumerate(rotors))
     assert builtin_record(iris(rotors=moved))["allocation"] == autopilot("iris")["allocation"]

@@ -19,7 +19,7 @@ ROUNDING = 1e-9
 
 
 def controller(yaw_weight=0.4, limit=NO_LIMIT, yawspeed=0.0):
-    """Return a controller with these gains."""
+    """Return a controller with the given gains."""
     control = np.zeros(1, ATTITUDE_CONTROL)
     control["p"] = P / (1.0, 1.0, yaw_weight)
     control["yaw_weight"] = yaw_weight
@@ -35,19 +35,19 @@ def quaternion(rotation):
 
 
 def rates(attitude, setpoint, **options):
-    """Return the rate setpoint at an attitude, both rotations from body to NED."""
+    """Return the rate setpoint at an attitude; both rotations are from body to NED."""
     command = outs(1, q_sp=quaternion(setpoint))
     run_attitude(rows(controller(**options)), rows(estimates(1, q_bn=quaternion(attitude))), rows(command))
     return command["rate_sp_body"][0]
 
 
 def turned(*rotvec):
-    """Return the rotation about body axes by a rotation vector."""
+    """Return the rotation by a rotation vector about body axes."""
     return Rotation.from_rotvec(rotvec)
 
 
-def test_there_is_nothing_to_do_at_the_setpoint():
-    """In any attitude, and with either sign of the quaternion: zero to rounding."""
+def test_the_rate_is_zero_at_the_setpoint():
+    """In any attitude and with either sign of the quaternion, up to rounding."""
     for pose in POSES:
         assert rates(pose, pose) == pytest.approx(np.zeros(3), abs=1e-7)
         command = outs(1, q_sp=-quaternion(pose))
@@ -58,7 +58,7 @@ def test_there_is_nothing_to_do_at_the_setpoint():
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("angle", [0.02, -0.02])
 def test_a_small_error_about_one_axis_gives_p_times_its_angle(axis, angle):
-    """2 sin(ε/2) P about the same body axis, in any pose: to 1e-4 of it, the next terms at 0.02 rad."""
+    """2 sin(ε/2) P about the same body axis, in any attitude: to 1e-4, the next terms at 0.02 rad."""
     for pose in POSES:
         expected = np.zeros(3)
         expected[axis] = P[axis] * angle
@@ -69,7 +69,7 @@ def test_a_small_error_about_one_axis_gives_p_times_its_angle(axis, angle):
 @pytest.mark.parametrize("angle", [0.3, 1.5, 3.0])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_large_tilt_error_gives_twice_the_sine_of_half_its_angle(axis, angle):
-    """ω_sp = 2 P sin(ε/2), about the same axis; in any pose."""
+    """ω_sp = 2 P sin(ε/2) about the same axis, in any attitude."""
     for pose in POSES:
         expected = np.zeros(3)
         expected[axis] = 2.0 * P[axis] * np.sin(0.5 * angle)
@@ -78,7 +78,7 @@ def test_a_large_tilt_error_gives_twice_the_sine_of_half_its_angle(axis, angle):
 
 @pytest.mark.parametrize("weight", [0.1, 0.4, 1.0])
 def test_the_yaw_weight_does_not_change_the_rate_of_a_pure_yaw_error(weight):
-    """The gain is divided by it: 2 P/w sin(w ψ/2), P ψ for small angles."""
+    """The gain is divided by it: 2 P/w sin(w ψ/2), or P ψ for small angles."""
     for pose in POSES:
         found = rates(pose, pose * turned(0.0, 0.0, 0.02), yaw_weight=weight)
         assert found == pytest.approx((0.0, 0.0, P[2] * 0.02), abs=1e-5)
@@ -102,7 +102,7 @@ def test_the_yaw_weight_gives_tilt_priority(weight):
 
 
 def test_a_full_weight_is_plain_quaternion_feedback():
-    """With w = 1 the error is q⁻¹ ⊗ q_sp itself, by SciPy, for any two attitudes."""
+    """With w = 1 the error is q⁻¹ ⊗ q_sp, computed with SciPy, for any two attitudes."""
     for pose, goal in zip(POSES, reversed(POSES), strict=True):
         error = quaternion(pose.inv() * goal)
         expected = 2.0 * np.sign(error[0]) * error[1:] * P
@@ -112,7 +112,7 @@ def test_a_full_weight_is_plain_quaternion_feedback():
 @settings(max_examples=100, deadline=None)
 @given(st.tuples(*[st.floats(-3.0, 3.0)] * 3), st.tuples(*[st.floats(-1.0, 1.0)] * 2))
 def test_an_opposite_attitude_has_a_finite_rate(rotvec, across):
-    """Upside down, and within a hair of it: the way is arbitrary, the rate is that of half a turn at most."""
+    """Upside down, and almost upside down: the direction is arbitrary, and the rate at most that of half a turn."""
     pose = turned(*rotvec)
     for hair in (0.0, 1e-9, 1e-6, 1e-3):
         flip = turned(*(np.pi * np.array((1.0, 0.0, 0.0)))) * turned(hair * across[0], hair * across[1], 0.0)
@@ -123,8 +123,8 @@ def test_an_opposite_attitude_has_a_finite_rate(rotvec, across):
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-def test_a_vehicle_that_is_to_be_upside_down_turns_over_about_one_axis(axis):
-    """From level: half a turn about x or y is done about just that axis at 2 P, without a turn of the heading."""
+def test_turning_upside_down_uses_a_single_axis(axis):
+    """From level: half a turn about x or y uses just that axis at 2 P, without a change of heading."""
     found = rates(IDENTITY, turned(*(np.pi * np.eye(3)[axis])))
     expected = np.zeros(3)
     expected[axis] = 2.0 * P[axis]
@@ -132,7 +132,7 @@ def test_a_vehicle_that_is_to_be_upside_down_turns_over_about_one_axis(axis):
 
 
 def test_rates_are_limited_axis_by_axis():
-    """To the limit, with the sign of what was asked; others stay as they are."""
+    """To the limit, with the sign of the setpoint; other axes are unchanged."""
     limit = (0.5, 0.3, 0.2)
     goal = turned(1.0, 0.02, -2.0)
     free, found = rates(IDENTITY, goal), rates(IDENTITY, goal, limit=limit)
@@ -141,8 +141,8 @@ def test_rates_are_limited_axis_by_axis():
     assert (np.abs(found) <= limit).all()
 
 
-def test_a_yaw_rate_is_fed_forward_about_the_worlds_down_axis():
-    """ω_sp = R_nb (0, 0, ψ̇): in any pose, by SciPy; it counts towards the limit."""
+def test_a_yaw_rate_is_fed_forward_about_the_down_axis():
+    """ω_sp = R_nb (0, 0, ψ̇), computed with SciPy in any attitude; it counts towards the limit."""
     for pose in POSES:
         expected = pose.inv().apply((0.0, 0.0, 0.7))
         assert rates(pose, pose, yawspeed=0.7) == pytest.approx(expected, abs=1e-7)
@@ -150,7 +150,7 @@ def test_a_yaw_rate_is_fed_forward_about_the_worlds_down_axis():
 
 
 def test_gains_are_those_of_the_parameters():
-    """The yaw gain divided by the weight, which is not if it is nil; limits in rad/s; as float32 to 1e-7."""
+    """The yaw gain is divided by the weight unless that is zero; limits are in rad/s; as float32, to 1e-7."""
     control = part(builtin_record(MC_ROLL_P=5.0, MC_YAW_P=2.0, MC_YAW_WEIGHT=0.5, MC_YAWRATE_MAX=90.0), "attitude")[0]
     assert control["p"] == pytest.approx((5.0, 4.0, 4.0), rel=1e-7)
     assert control["rate_limit_rad_s"] == pytest.approx(np.radians((220.0, 220.0, 90.0)), rel=1e-7)

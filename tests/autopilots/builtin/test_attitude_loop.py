@@ -14,8 +14,8 @@ from px4lockstep.autopilots.builtin.attitude_control import (
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.1, 0.4, 1.0])
-def test_the_series_of_a_small_heading_error_is_its_sine_and_cosine(weight):
-    """Within 4 roundings (4 × 2⁻⁵³ relative), up to where the series ends and beyond."""
+def test_the_series_equals_sine_and_cosine_of_the_heading_error(weight):
+    """Within 4 roundings (4 × 2⁻⁵³ relative), up to the limit of the series and beyond."""
     control = np.zeros(1, ATTITUDE_CONTROL)[0]
     control["yaw_weight"] = weight
     control["yaw_sine"], control["yaw_cosine"] = yaw_series(weight)

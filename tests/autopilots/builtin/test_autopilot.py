@@ -1,4 +1,4 @@
-"""The built-in autopilot as a user makes it: errors come early, and what is given arrives."""
+"""The built-in autopilot's public class: errors are raised early, and settings reach the record."""
 
 import math
 
@@ -30,17 +30,17 @@ WPL = """QGC WPL 110
 
 
 def mission(*items):
-    """Return a mission of items."""
+    """Return a mission with the given items."""
     return Mission(tuple(items), "test")
 
 
 def waypoint(**fields):
-    """Return a waypoint 10 m above home, but for the fields that are given."""
+    """Return a waypoint 10 m above home, with some fields replaced."""
     return MissionItem(Command.WAYPOINT, **{**HOME, "alt_m": 10.0, **fields})
 
 
 def items_of(*items, aircraft=None):
-    """Return the items as they are written."""
+    """Return the items in the record."""
     return builtin_record(aircraft, mission(*items))["navigator"][0]["items"]
 
 
@@ -48,7 +48,7 @@ def items_of(*items, aircraft=None):
 
 
 def test_an_unknown_parameter_is_an_error_that_names_the_nearest():
-    """When the autopilot is made, before anything flies."""
+    """When the autopilot is created, before anything flies."""
     with pytest.raises(InputError, match="'MPC_XY_PP' is unknown to the built-in autopilot; did you mean 'MPC_XY_P'"):
         Builtin(params={"MPC_XY_PP": 1.0})
 
@@ -61,29 +61,29 @@ def test_a_parameter_out_of_range_is_an_error():
         Builtin(params={"MPC_THR_HOVER": 1.5})
 
 
-def test_a_parameter_that_is_not_used_is_an_error():
-    """PX4 has it, but it would have no effect here; one that is used and one of the geometry are not named."""
+def test_an_unused_parameter_is_an_error():
+    """PX4 has it, but it would have no effect; used parameters and rotor geometry are not listed."""
     with pytest.raises(InputError, match=r"^params MC_AIRMODE, MPC_POS_MODE: .* does not use them"):
         Builtin(params={"MC_AIRMODE": 1, "MPC_XY_P": 1.0, "MPC_POS_MODE": 3, "CA_ROTOR3_KM": 0.1})
 
 
 @pytest.mark.parametrize("method", [0, 3])
-def test_another_allocation_method_is_an_error(method):
-    """Sequential desaturation, 1 or 2, is what there is."""
-    with pytest.raises(InputError, match=f"CA_METHOD = {method} is not built in; allowed are 1 and 2"):
+def test_an_unimplemented_allocation_method_is_an_error(method):
+    """Only sequential desaturation, 1 or 2, is implemented."""
+    with pytest.raises(InputError, match=f"CA_METHOD = {method} is not implemented; allowed are 1 and 2"):
         Builtin(params={"CA_METHOD": method})
     assert Builtin(params={"CA_METHOD": 1}).params == {"CA_METHOD": 1}
 
 
 def test_too_many_items_are_an_error():
-    """One more than there is room for; as many as there is are fine."""
-    with pytest.raises(InputError, match=f"the mission has {MAX_ITEMS + 1} items; .* room for {MAX_ITEMS}"):
+    """One more than the maximum; the maximum is allowed."""
+    with pytest.raises(InputError, match=f"the mission has {MAX_ITEMS + 1} items; .* allows at most {MAX_ITEMS}"):
         Builtin(mission(*[waypoint()] * (MAX_ITEMS + 1)))
     assert builtin_record(mission=mission(*[waypoint()] * MAX_ITEMS))["navigator"]["count"][0] == MAX_ITEMS
 
 
 def test_only_an_aircraft_can_be_flown():
-    """Said when the simulation is made."""
+    """The error is raised when the simulation is created."""
     timeline = Timeline(8_000, autopilot=Periodic(4_000), log=Periodic(4_000))
     with pytest.raises(InputError, match="needs an Aircraft, not TorqueFreeBody"):
         Simulation(TorqueFreeBody(), timeline, autopilot=Builtin())
@@ -91,8 +91,8 @@ def test_only_an_aircraft_can_be_flown():
         Builtin().write(np.zeros(1, BUILTIN)[0], ControlModel.of(None), 4_000)
 
 
-def test_a_mission_that_is_not_there_is_an_error(tmp_path):
-    """When the autopilot is made."""
+def test_a_missing_mission_file_is_an_error(tmp_path):
+    """When the autopilot is created."""
     with pytest.raises(InputError, match=r"none\.waypoints"):
         Builtin(tmp_path / "none.waypoints")
 
@@ -102,7 +102,7 @@ def test_a_mission_that_is_not_there_is_an_error(tmp_path):
 
 @pytest.mark.parametrize("kind", [str, lambda path: path])
 def test_a_mission_is_read_from_a_path(tmp_path, kind):
-    """A string or a path: the same as the mission that is loaded from it."""
+    """A string or a path gives the same as the loaded mission."""
     path = tmp_path / "square.waypoints"
     path.write_text(WPL)
     builtin = Builtin(kind(path))
@@ -113,12 +113,12 @@ def test_a_mission_is_read_from_a_path(tmp_path, kind):
 
 
 def test_no_mission_has_no_items():
-    """It can still be asked to land."""
+    """Landing can still be requested."""
     assert builtin_record()["navigator"]["count"][0] == 0
 
 
 def test_positions_are_metres_from_home():
-    """By the size of a degree, to 1 cm; the heading in radians, and NaN if there is none."""
+    """By the length of a degree, to 1 cm; headings are in radians, or NaN."""
     north = waypoint(lat_deg=HOME["lat_deg"] + 1e-3, yaw_deg=90.0, hold_s=3.0)
     east = waypoint(lon_deg=HOME["lon_deg"] + 1e-3)
     items = items_of(north, east)
@@ -140,7 +140,7 @@ def test_altitudes_are_above_home_or_above_sea_level(home_alt_m):
 
 
 def test_an_item_without_an_acceptance_radius_has_1_m():
-    """Not NAV_ACC_RAD, as in the loader of the real library; one that has its own keeps it."""
+    """Not NAV_ACC_RAD, as in the real library's loader; an item's own radius is used."""
     assert items_of(waypoint(), waypoint(acceptance_radius_m=3.5))["radius_m"][:2].tolist() == [1.0, 3.5]
 
 
@@ -148,15 +148,15 @@ def test_an_item_without_an_acceptance_radius_has_1_m():
 
 
 def test_a_rotor_parameter_changes_the_mix():
-    """CA_ROTOR0_PY twice as far out: the roll mix is another, and the effectiveness of that rotor alone on roll."""
+    """CA_ROTOR0_PY twice as far out changes the roll mix, and only that rotor's effectiveness in roll."""
     own, moved = builtin_record(), builtin_record(CA_ROTOR0_PY=0.49)
     assert not np.allclose(own["allocation"]["mix"], moved["allocation"]["mix"], atol=1e-3)
     ratio = moved["allocation"]["effectiveness"][0, 0, :4] / own["allocation"]["effectiveness"][0, 0, :4]
     assert ratio[0] / ratio[1:] == pytest.approx([2.0] * 3, rel=1e-6)
 
 
-def test_the_geometry_is_the_aircrafts():
-    """As PX4's CA_ROTORi_* of the same aircraft would have it: giving them changes nothing."""
+def test_the_geometry_is_that_of_the_aircraft():
+    """Setting the equivalent CA_ROTORi_* parameters changes nothing."""
     params = {}
     for i, rotor in enumerate(iris().rotors):
         params |= {f"CA_ROTOR{i}_P{axis}": value for axis, value in zip("XYZ", rotor.pos_body_m, strict=True)}
@@ -166,7 +166,7 @@ def test_the_geometry_is_the_aircrafts():
 
 
 def test_commands_go_to_the_channels_of_the_rotors():
-    """Counted from 0 in the record."""
+    """Numbered from 0 in the record."""
     rotors = tuple(Rotor(rotor.pos_body_m, rotor.direction, channel=8 - i) for i, rotor in enumerate(octa().rotors))
     assert builtin_record(octa(rotors=rotors))["channel"][0, :8].tolist() == [7, 6, 5, 4, 3, 2, 1, 0]
 
@@ -184,8 +184,8 @@ def test_commands_go_to_the_channels_of_the_rotors():
     ],
     ids=lambda changes: "-".join(changes),
 )
-def test_the_record_changes_with_what_is_flown(changes):
-    """A number over everything that is written: the same for the same, another for another."""
+def test_the_record_depends_on_the_settings(changes):
+    """A checksum of the record is equal for equal settings, and different for different ones."""
 
     def written(**options):
         record = np.zeros(1, BUILTIN)
@@ -198,7 +198,7 @@ def test_the_record_changes_with_what_is_flown(changes):
 
 
 def test_the_hover_thrust_estimate_needs_its_parameter():
-    """Asked for, and not refused by MPC_USE_HTE."""
+    """It must be enabled, and MPC_USE_HTE must be 1."""
     found = []
     for options in ({}, {"hover_thrust_estimate": True}, {"hover_thrust_estimate": True, "params": {"MPC_USE_HTE": 0}}):
         record = np.zeros(1, BUILTIN)

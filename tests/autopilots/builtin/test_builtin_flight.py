@@ -1,4 +1,4 @@
-"""The closed-loop flight that `tests/jit/test_bits.py` compares, compiled and interpreted, has everything in it."""
+"""The closed-loop flight that `tests/jit/test_bits.py` compares, compiled and interpreted, covers everything."""
 
 import builtin_flight
 import numpy as np
@@ -7,8 +7,8 @@ from fleet import iris, octa
 
 
 @pytest.mark.parametrize("aircraft", [iris(), octa()], ids=lambda aircraft: aircraft.name)
-def test_the_flight_of_the_bits_has_everything_in_it(aircraft):
-    """It would be of no use otherwise: it takes off, flies legs, turns, tilts, and all motors differ."""
+def test_the_flight_used_for_bit_comparison_covers_everything(aircraft):
+    """It takes off, flies legs, turns and tilts, and all motors differ."""
     sim = builtin_flight.simulation(aircraft).run()
     said = sim.log["bus"]["autopilot"]
     assert -sim.log_state[:, 2].max() < 0.1

@@ -1,4 +1,4 @@
-"""The commander: how long a position may be lost."""
+"""The commander: how long the position may be lost."""
 
 import numpy as np
 from builtin_modules import estimates
@@ -8,8 +8,8 @@ from px4lockstep.autopilots.requests import DESCEND_MODE, MISSION_MODE
 from px4lockstep.jit import interpreted, view
 
 
-def test_a_position_may_be_lost_for_a_second():
-    """Then the vehicle descends; one that comes back before starts the second anew."""
+def test_the_position_may_be_lost_for_a_second():
+    """Then the vehicle descends; if the position returns earlier, the second restarts."""
     commander = np.zeros(1, COMMANDER)
     commander["mode"], commander["lost_since_us"] = MISSION_MODE, -1
 

@@ -1,4 +1,4 @@
-"""The flight task: which part of a leg is flown, where the vehicle looks, how fast it comes down."""
+"""The flight task: the part of a leg that is flown, the heading, and the descent speed."""
 
 import math
 
@@ -29,7 +29,7 @@ HALF = math.sqrt(0.5)
 
 
 class Task:
-    """The task of the Iris, active at a place, and the leg that the navigator gives."""
+    """The Iris's flight task, active at a position, and the navigator's leg."""
 
     def __init__(self, pos_ned=(0.0, 0.0, -10.0), **params):
         self.record = part(builtin_record(**params), "flight_task")
@@ -40,7 +40,7 @@ class Task:
         self.call(activate_task, pos_ned)
 
     def call(self, kernel, pos_ned, *arguments, with_leg=False, **estimate):
-        """Call a kernel with the task, the leg if it takes it, and an estimate at a place."""
+        """Call a kernel with the task, the leg if it needs one, and an estimate at a position."""
         told = view(estimates(pos_ned=pos_ned, **estimate), writable=False)
         leg = [view(self.leg, writable=True)] if with_leg else []
         return interpreted(kernel)(view(self.record, writable=True), *leg, told, *arguments)
@@ -59,8 +59,8 @@ class Task:
         ((50.0, -2.1), ASIDE, (50.0, -2.1), (50.0, 0.0), (100.0, 0.0)),
     ],
 )
-def test_the_part_of_a_leg_that_is_flown_depends_on_where_the_vehicle_is(place, side, start, target, then):
-    """Past the target straight back, before the start to it, aside to the closest point; within 2 m it is on it."""
+def test_the_flown_part_of_a_leg_depends_on_the_position(place, side, start, target, then):
+    """Past the target straight back; before the start to it; to the side to the closest point; within 2 m, on it."""
     task = Task()
     task.leg["has_next"], task.leg["next"] = 1, (100.0, 80.0, -10.0)
     task.call(take_leg, (*place, -10.0), with_leg=True)
@@ -69,7 +69,7 @@ def test_the_part_of_a_leg_that_is_flown_depends_on_where_the_vehicle_is(place, 
 
 
 def test_a_leg_without_a_start_begins_at_the_vehicle():
-    """And one without a speed has MPC_XY_CRUISE; one too fast is limited to MPC_XY_VEL_MAX."""
+    """Without a speed it uses MPC_XY_CRUISE; a higher one is limited to MPC_XY_VEL_MAX."""
     task = Task(MPC_XY_CRUISE=4.0, MPC_XY_VEL_MAX=9.0)
     task.leg["has_start"] = 0
     task.call(take_leg, (30.0, 40.0, -7.0), with_leg=True)
@@ -85,7 +85,7 @@ def test_a_leg_without_a_start_begins_at_the_vehicle():
     ("mode", "heading"),
     [(0, math.atan2(50.0, 100.0)), (1, math.atan2(50.0, 0.0)), (2, math.atan2(-50.0, 0.0)), (3, math.nan)],
 )
-def test_the_heading_is_by_the_mode(mode, heading):
+def test_the_heading_depends_on_the_yaw_mode(mode, heading):
     """At (0, -50) with the target at (100, 0): to the target, to home, away from home, along the trajectory."""
     task = Task(MPC_YAW_MODE=mode)
     task["leg"]["yaw"] = math.nan
@@ -94,8 +94,8 @@ def test_the_heading_is_by_the_mode(mode, heading):
     assert task["yaw_sp"] == pytest.approx(heading, abs=1e-12, nan_ok=True)
 
 
-def test_the_heading_of_the_leg_goes_first_and_that_at_the_target_stays():
-    """Within the acceptance radius the vehicle keeps the heading that it has."""
+def test_the_leg_heading_has_priority_and_is_held_at_the_target():
+    """Within the acceptance radius the vehicle holds its heading."""
     task = Task(MPC_YAW_MODE=0)
     task["leg"]["yaw"] = math.nan
     task["target"][:] = (100.0, 0.0, -10.0)
@@ -110,14 +110,14 @@ def test_the_heading_of_the_leg_goes_first_and_that_at_the_target_stays():
 @pytest.mark.parametrize(
     ("height_m", "speed_m_s"), [(20.0, 1.5), (10.0, 1.5), (7.5, 1.1), (5.0, 0.7), (1.0, 0.7), (-1.0, 0.7)]
 )
-def test_a_landing_slows_down_between_two_heights(height_m, speed_m_s):
+def test_a_landing_slows_down_between_two_altitudes(height_m, speed_m_s):
     """From 1.5 m/s at 10 m to 0.7 m/s at 5 m, linearly."""
     task = Task(MPC_LAND_ALT1=10.0, MPC_LAND_ALT2=5.0, MPC_LAND_SPEED=0.7, MPC_Z_VEL_MAX_DN=1.5)
     assert interpreted(landing_speed)(view(task.record, writable=True), height_m) == pytest.approx(speed_m_s)
 
 
-def test_the_vertical_limits_differ_up_down_and_at_take_off():
-    """Below MPC_LAND_ALT1 a take-off has its own speed and ramp, and its trajectory stays at the vehicle."""
+def test_vertical_limits_differ_for_climb_descent_and_takeoff():
+    """Below MPC_LAND_ALT1 a takeoff has its own speed and ramp, and its trajectory stays at the vehicle."""
     task = Task(MPC_TKO_SPEED=1.2, MPC_TKO_RAMP_T=3.0, MPC_LAND_ALT1=10.0)
     axis = task["smoothing"]["axes"][2]
     for kind, wanted, height_m, speed, acc in (
@@ -133,8 +133,8 @@ def test_the_vertical_limits_differ_up_down_and_at_take_off():
         assert axis["pos"] == (-height_m if (kind, height_m) == (TAKEOFF, 9.9) else 0.0)
 
 
-def test_ticks_move_towards_the_target_and_ask_for_a_take_off_when_it_is_above():
-    """From rest the first ticks of 4 ms ask for a little speed along the leg."""
+def test_ticks_move_towards_the_target_and_request_takeoff_if_it_is_above():
+    """From rest, the first ticks of 4 ms command a small speed along the leg."""
     task = Task()
     for _ in range(5):
         task.call(fly_leg, (0.0, 0.0, -10.0), 0.004, with_leg=True)
@@ -148,8 +148,8 @@ def test_ticks_move_towards_the_target_and_ask_for_a_take_off_when_it_is_above()
     assert climbing["wants_takeoff"] == 1
 
 
-def test_a_landing_keeps_the_heading_that_it_began_with():
-    """Whatever the leg says later."""
+def test_a_landing_holds_its_initial_heading():
+    """Even if the leg's heading changes later."""
     task = Task()
     task.leg["kind"], task.leg["yaw"] = LAND, 0.5
     task.call(fly_leg, (0.0, 0.0, -10.0), 0.004, with_leg=True)
@@ -159,7 +159,7 @@ def test_a_landing_keeps_the_heading_that_it_began_with():
 
 
 def test_a_blind_descent_needs_no_position():
-    """Level, a little less thrust, the present heading; the task has to begin anew after it."""
+    """Level, slightly less thrust, the current heading; afterwards the task has to be activated again."""
     task = Task()
     task.call(descend_blindly, (math.nan, 0.0, 0.0), q_bn=(HALF, 0.0, 0.0, HALF))
     setpoint = task["setpoint"]

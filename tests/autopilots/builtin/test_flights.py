@@ -30,7 +30,7 @@ DELAY, JUMP, SPEED = 93, 177, 178
 
 
 def distance_to_leg(sim, item, points):
-    """Return how far points are from the line between two waypoints."""
+    """Return the distance of points from the line between two waypoints."""
     start, end = sim._core["builtin"]["navigator"]["items"]["pos_ned"][0, item - 1 : item + 1]
     along = end - start
     part = np.clip((points - start) @ along / max(along @ along, 1e-9), 0.0, 1.0)
@@ -38,7 +38,7 @@ def distance_to_leg(sim, item, points):
 
 
 def assert_flown_well(sim):
-    """The mission is complete, never 3 m from its legs, and the landing within 0.5 m of its target, home."""
+    """Check that the mission is complete, within 3 m of its legs, and lands within 0.5 m of home."""
     status = autopilot_of(sim)
     assert status["mission_finished"][-1] == 1
     assert np.linalg.norm(landed_at(sim)) < 0.5
@@ -63,7 +63,7 @@ def test_the_octa_completes_its_mission_in_wind_and_noise():
 
 
 def test_an_adaptive_integrator_flies_the_same_mission():
-    """RK45 in place of RK4: the same waypoints to a tick of the navigator, the same place."""
+    """RK45 instead of RK4: the same waypoint times to a navigator tick, the same landing position."""
     fixed, adaptive = disturbed().run(), disturbed(integrator="RK45").run()
     assert_flown_well(adaptive)
     assert item_times(adaptive) == pytest.approx(item_times(fixed), abs=0.06)
@@ -73,7 +73,7 @@ def test_an_adaptive_integrator_flies_the_same_mission():
 
 
 def test_return_from_30_s_lands_at_home():
-    """By way of RTL_RETURN_ALT, 60 m; the mission is not finished by it."""
+    """Via RTL_RETURN_ALT, 60 m; the mission does not count as finished."""
     sim = flight(scenario=TAKE_OFF.at(30.0).return_home(), end_s=110).run()
     assert modes_of(sim) == [MISSION_MODE, RETURN_MODE, MANUAL_MODE]
     assert np.linalg.norm(landed_at(sim)) < 0.5
@@ -82,8 +82,8 @@ def test_return_from_30_s_lands_at_home():
 
 
 @pytest.mark.parametrize("cone_deg", [0, 20, 45])
-def test_near_home_the_return_height_follows_the_cone(cone_deg):
-    """Within RTL_MIN_DIST: distance/tan(angle), at least twice NAV_ACC_RAD; an angle of 0 is no cone."""
+def test_near_home_the_return_altitude_follows_the_cone(cone_deg):
+    """Within RTL_MIN_DIST: distance/tan(angle), at least twice NAV_ACC_RAD; an angle of 0 disables the cone."""
     params = {"RTL_CONE_ANG": cone_deg, "RTL_MIN_DIST": 30.0, "RTL_RETURN_ALT": 50.0}
     sim = flight(scenario=TAKE_OFF.at(27.0).return_home(), end_s=120, params=params).run()
     away_m = np.linalg.norm(sim.log_state[2700, :2])
@@ -93,23 +93,23 @@ def test_near_home_the_return_height_follows_the_cone(cone_deg):
 
 
 def test_a_return_can_wait_above_home():
-    """RTL_LAND_DELAY: at RTL_DESCEND_ALT, and below zero for ever."""
+    """For RTL_LAND_DELAY at RTL_DESCEND_ALT; forever if below zero."""
     params = {"RTL_LAND_DELAY": -1.0, "RTL_DESCEND_ALT": 8.0, "RTL_RETURN_ALT": 15.0}
     sim = flight(scenario=TAKE_OFF.at(30.0).return_home(), end_s=90, params=params).run()
     assert autopilot_of(sim)["nav_state"][-1] == RETURN_MODE
     assert sim.plant["pos"] == pytest.approx([0.0, 0.0, -8.0], abs=0.3)
 
 
-def test_land_lands_where_it_is():
-    """Within its braking distance."""
+def test_land_mode_lands_on_the_spot():
+    """Within the braking distance."""
     sim = flight(scenario=TAKE_OFF.at(32.0).land(), end_s=60).run()
     there = sim.log_state[3200, :2]
     assert modes_of(sim) == [MISSION_MODE, LAND_MODE, MANUAL_MODE]
     assert np.linalg.norm(landed_at(sim) - there) < 5.0
 
 
-def test_the_mission_goes_on_after_a_landing_was_called_off():
-    """A later request is obeyed, and the mission is at the item where it was."""
+def test_the_mission_continues_after_an_aborted_landing():
+    """A later request is obeyed, and the mission continues with the same item."""
     scenario = TAKE_OFF.at(30.0).land().at(34.0).start_mission()
     sim = flight(scenario=scenario, end_s=90).run()
     assert modes_of(sim) == [MISSION_MODE, LAND_MODE, MISSION_MODE, MANUAL_MODE]
@@ -118,8 +118,8 @@ def test_the_mission_goes_on_after_a_landing_was_called_off():
     assert np.linalg.norm(landed_at(sim)) < 0.5
 
 
-def test_a_mission_can_be_asked_for_again():
-    """After a hold at the geofence it goes on; after a landing it starts over."""
+def test_a_mission_can_be_requested_again():
+    """After a hold at the geofence it continues; after a landing it restarts."""
     held = flight(scenario=TAKE_OFF.at(25.0).start_mission(), end_s=90, params={"GF_MAX_VER_DIST": 11.0}).run()
     assert modes_of(held) == [MISSION_MODE, LOITER_MODE, MISSION_MODE, MANUAL_MODE]
     assert_flown_well(held)
@@ -128,15 +128,15 @@ def test_a_mission_can_be_asked_for_again():
     assert_flown_well(twice)
 
 
-def test_asked_for_on_the_ground_the_mission_starts_over():
-    """After the landing and before it disarms by itself."""
+def test_a_mission_requested_on_the_ground_restarts():
+    """After the landing, before automatic disarming."""
     sim = flight(scenario=TAKE_OFF.at(68.5).start_mission(), end_s=140).run()
     assert item_times(sim)[8] - item_times(sim)[0] == pytest.approx(66.5, abs=0.3)
     assert_flown_well(sim)
 
 
-def test_armed_again_it_waits_for_a_request():
-    """What was asked for before it was disarmed is over."""
+def test_after_rearming_it_waits_for_a_request():
+    """Requests from before disarming are dropped."""
     sim = flight(scenario=TAKE_OFF.at(71.0).disarm().at(72.0).arm(), end_s=80).run()
     assert modes_of(sim) == [MISSION_MODE, MANUAL_MODE]
     assert autopilot_of(sim)["armed"][-1] == 1
@@ -144,7 +144,7 @@ def test_armed_again_it_waits_for_a_request():
 
 
 def test_a_request_is_obeyed_again_after_a_failsafe():
-    """A return that a geofence has stopped goes on when it is asked for once more."""
+    """A return interrupted by a geofence continues when requested again."""
     scenario = TAKE_OFF.at(30.0).return_home().at(45.0).return_home()
     sim = flight(scenario=scenario, end_s=120, params={"GF_MAX_VER_DIST": 12.5, "RTL_RETURN_ALT": 20.0}).run()
     assert modes_of(sim) == [MISSION_MODE, RETURN_MODE, LOITER_MODE, RETURN_MODE, MANUAL_MODE]
@@ -152,7 +152,7 @@ def test_a_request_is_obeyed_again_after_a_failsafe():
 
 
 @pytest.mark.parametrize("request_", ["return_home", "land"])
-def test_asked_to_come_down_on_the_ground_it_disarms(request_):
+def test_return_or_land_on_the_ground_disarms(request_):
     """There is nothing to fly."""
     scenario = getattr(TAKE_OFF.__class__().arm(at_s=1.0).at(2.0), request_)()
     sim = flight(scenario=scenario, end_s=8).run()
@@ -160,8 +160,8 @@ def test_asked_to_come_down_on_the_ground_it_disarms(request_):
     assert sim.log["inputs"]["command"]["motors"].max() < 0.01
 
 
-def test_armed_in_the_air_it_flies_on():
-    """A start in the air needs no take-off; disarmed for a moment in flight, it catches itself and goes on."""
+def test_arming_in_the_air_continues_the_flight():
+    """A start in the air needs no takeoff; after brief disarming in flight, it recovers and continues."""
     scenario = TAKE_OFF.__class__().start_mission(at_s=0.0).arm(at_s=0.1)
     sim = flight(aircraft=iris(pos_ned=(0.0, 0.0, -60.0)), scenario=scenario, end_s=120).run()
     assert_flown_well(sim)
@@ -170,8 +170,8 @@ def test_armed_in_the_air_it_flies_on():
     assert_flown_well(caught)
 
 
-def test_on_legs_it_lands_and_crashes():
-    """The centre of mass stays above the ground: a landing is seen, and so is a crash."""
+def test_landings_and_crashes_are_detected_with_legs():
+    """With the centre of mass above the ground."""
     places = tuple((x, y, 0.1) for x in (-0.15, 0.15) for y in (-0.15, 0.15))
     on_legs = iris(contact=Contact("legs", points_body_m=places), pos_ned=(0.0, 0.0, -0.1))
     sim = flight(aircraft=on_legs, end_s=75).run()
@@ -180,27 +180,27 @@ def test_on_legs_it_lands_and_crashes():
     assert flight(aircraft=on_legs, scenario=TAKE_OFF.at(30.0).disarm()).run().is_crashed
 
 
-def test_an_aircraft_that_it_cannot_fly_is_refused():
+def test_an_aircraft_that_can_not_be_flown_is_rejected():
     """The twin pushes forward."""
     with pytest.raises(InputError, match="can't fly twin"):
         flight(aircraft=twin())
 
 
-def test_a_mission_that_is_not_there_is_an_error():
+def test_a_missing_mission_file_is_an_error():
     """Before the flight."""
     with pytest.raises(InputError, match="has none"):
         flight(None)
 
 
-def test_disarming_stops_the_motors_at_once():
-    """Also in flight: the vehicle falls, and the run ends with its crash."""
+def test_disarming_stops_the_motors_immediately():
+    """Even in flight: the vehicle falls, and the run ends with its crash."""
     sim = flight(scenario=TAKE_OFF.at(30.0).disarm()).run()
     assert sim.is_crashed
     assert not sim.log["inputs"]["command"]["motors"][3001:].any()
 
 
-def test_nothing_moves_before_it_is_armed():
-    """A mission that is asked for before arming begins when the vehicle is armed."""
+def test_nothing_moves_before_arming():
+    """A mission requested before arming starts on arming."""
     scenario = TAKE_OFF.__class__().start_mission(at_s=0.5).arm(at_s=3.0)
     sim = flight(scenario=scenario, end_s=75).run()
     before = sim.log["time_us"] < 3_000_000
@@ -208,8 +208,8 @@ def test_nothing_moves_before_it_is_armed():
     assert_flown_well(sim)
 
 
-def test_landed_it_disarms_after_com_disarm_land():
-    """Two seconds by default; below zero never."""
+def test_it_disarms_com_disarm_land_after_landing():
+    """Two seconds by default; never if below zero."""
     sim = flight().run()
     landed = sim.log["bus"]["scenario"]["landed"]
     touch_s = int(sim.log["time_us"][np.flatnonzero(np.diff(landed))[-1] + 1]) / 1e6
@@ -220,8 +220,8 @@ def test_landed_it_disarms_after_com_disarm_land():
     assert never.plant["pos"][2] > -0.05
 
 
-def test_it_can_detect_its_landing_by_itself():
-    """From estimate and thrust: a few seconds later than the ground is reached, in noise too, and not before."""
+def test_it_can_detect_landings_from_the_estimate():
+    """From estimate and thrust: a few seconds after touchdown, with noise too, and not earlier."""
     sim = disturbed(land_detector="estimate", end_s=90).run()
     assert_flown_well(sim)
     ground_s = int(sim.log["time_us"][np.flatnonzero(np.diff(sim.log["bus"]["scenario"]["landed"]))[-1] + 1]) / 1e6
@@ -233,7 +233,7 @@ def test_it_can_detect_its_landing_by_itself():
 
 
 def test_holds_loiters_and_delays_take_their_time():
-    """An item's hold counts from its arrival; a delay from its beginning."""
+    """A hold starts on arrival, a delay when its item starts."""
     mission = mission_of(
         (TAKEOFF, 0, 0, 5),
         (WAYPOINT, 10, 0, 5, 3, 1),
@@ -251,8 +251,8 @@ def test_holds_loiters_and_delays_take_their_time():
     assert land - delay == pytest.approx(7.0, abs=0.06)
 
 
-def test_a_speed_change_holds_until_the_next():
-    """The fastest on each leg, over ground; the legs are long enough to reach it."""
+def test_a_speed_change_applies_until_the_next():
+    """Maximum ground speed on each leg; the legs are long enough to reach it."""
     mission = mission_of(
         (TAKEOFF, 0, 0, 5),
         (WAYPOINT, 60, 0, 5, 1, 1),
@@ -270,8 +270,8 @@ def test_a_speed_change_holds_until_the_next():
     assert landed_at(sim) == pytest.approx([60.0, 0.0], abs=0.5)
 
 
-def test_a_mission_that_starts_over_has_the_default_speed():
-    """A speed item of the flight before is forgotten."""
+def test_a_restarted_mission_has_the_default_speed():
+    """A speed item of the previous flight is forgotten."""
     mission = mission_of(
         (TAKEOFF, 0, 0, 5),
         (WAYPOINT, 40, 0, 5, 1, 1),
@@ -297,8 +297,8 @@ def test_a_jump_repeats_its_legs():
     assert autopilot_of(sim)["mission_finished"][-1] == 1
 
 
-def test_a_jump_over_commands_alone_changes_only_what_they_say():
-    """Forward over a speed change, which is then not made; backward onto one, which is made again, at once."""
+def test_jumps_skip_or_repeat_speed_changes():
+    """Forward over a speed change skips it; backward onto one repeats it immediately."""
     mission = mission_of(
         (TAKEOFF, 0, 0, 5), (SPEED, 0, 0, 0, 1, 3), (JUMP, 0, 0, 0, 4, 1), (SPEED, 0, 0, 0, 1, 9),
         (WAYPOINT, 30, 0, 5, 0, 1), (JUMP, 0, 0, 0, 1, 1), (LAND, 30, 0, 0),
@@ -311,7 +311,7 @@ def test_a_jump_over_commands_alone_changes_only_what_they_say():
 
 
 def test_a_mission_may_end_with_a_return_or_in_the_air():
-    """A return item lands at home; a loiter without end stays; a last waypoint is held."""
+    """A return item lands at home; unlimited loiter stays; the last waypoint is held."""
     legs = ((TAKEOFF, 0, 0, 5), (WAYPOINT, 30, 0, 5, 0, 1))
     returned = flight(mission_of(*legs, (RETURN,)), end_s=90, params={"RTL_RETURN_ALT": 10.0, "RTL_CONE_ANG": 0}).run()
     assert np.linalg.norm(landed_at(returned)) < 0.5
@@ -321,8 +321,8 @@ def test_a_mission_may_end_with_a_return_or_in_the_air():
         assert sim.plant["pos"] == pytest.approx([30.0, 5.0, -5.0], abs=0.3)
 
 
-def test_a_far_landing_is_flown_to_first():
-    """Farther than NAV_ACC_RAD, at the height it has; nearer, it goes down on the way."""
+def test_a_distant_landing_point_is_flown_to_first():
+    """Beyond NAV_ACC_RAD, at the current altitude; nearer, it descends on the way."""
     far = flight(mission_of((TAKEOFF, 0, 0, 8), (LAND, 40, 0, 0)), end_s=70).run()
     heights = -far.log_state[(far.log_state[:, 0] > 5.0) & (far.log_state[:, 0] < 30.0), 2]
     assert heights.min() > 7.0
@@ -330,8 +330,8 @@ def test_a_far_landing_is_flown_to_first():
 
 
 @pytest.mark.parametrize(("mode", "heading_deg"), [(0, 90.0), (1, -90.0), (2, 90.0), (3, 90.0), (4, 90.0)])
-def test_without_a_heading_the_yaw_mode_decides(mode, heading_deg):
-    """On a leg to the east: to the target, to home, from home, along the trajectory, first turn then go."""
+def test_the_yaw_mode_applies_without_a_heading(mode, heading_deg):
+    """On an eastward leg: to the target, to home, away from home, along the trajectory, turn first."""
     nan = float("nan")
     plan = mission_of((TAKEOFF, 0, 0, 5), (WAYPOINT, 0, 60, 5, 0, 1), (LAND, 0, 60, 0))
     items = tuple(item.__class__(**(vars(item) | {"yaw_deg": nan})) for item in plan.items)
@@ -352,8 +352,8 @@ def test_without_a_heading_the_yaw_mode_decides(mode, heading_deg):
         (3, [MISSION_MODE, RETURN_MODE, LAND_MODE, MANUAL_MODE]),
     ],
 )
-def test_a_draining_battery_is_reacted_to(action, modes):
-    """By COM_LOW_BAT_ACT; warnings rise at the aircraft's thresholds whatever the action."""
+def test_a_low_battery_triggers_its_action(action, modes):
+    """By COM_LOW_BAT_ACT; warnings rise at the aircraft's thresholds, whatever the action."""
     battery = Battery(soc0=0.22, low_thr=0.16, crit_thr=0.11, emerg_thr=0.06)
     params = {"COM_LOW_BAT_ACT": action, "RTL_RETURN_ALT": 20.0}
     sim = flight(aircraft=iris(batteries=(battery,)), end_s=100, params=params).run()
@@ -371,7 +371,7 @@ def test_a_draining_battery_is_reacted_to(action, modes):
 @pytest.mark.parametrize(
     ("action", "last_mode"), [(0, MANUAL_MODE), (1, MANUAL_MODE), (2, LOITER_MODE), (3, RETURN_MODE), (5, LAND_MODE)]
 )
-def test_leaving_the_geofence_is_reacted_to(action, last_mode):
+def test_leaving_the_geofence_triggers_its_action(action, last_mode):
     """By GF_ACTION: warn, hold, return, land."""
     sim = flight(end_s=90, params={"GF_MAX_HOR_DIST": 8.0, "GF_ACTION": action}).run()
     assert GEOFENCE_FAILSAFE in autopilot_of(sim)["failsafe"]
@@ -387,7 +387,7 @@ def test_leaving_the_geofence_is_reacted_to(action, last_mode):
         landed_at(sim)
 
 
-def test_a_geofence_may_end_the_flight():
+def test_a_geofence_can_terminate_the_flight():
     """GF_ACTION 4 stops the motors."""
     sim = flight(params={"GF_MAX_HOR_DIST": 8.0, "GF_ACTION": 4}).run()
     assert sim.is_crashed
@@ -401,8 +401,8 @@ def test_a_geofence_has_a_ceiling():
     landed_at(sim)
 
 
-def test_without_a_position_it_descends():
-    """From a hover, level: it comes down near where it was, faster than a landing but slower than a crash."""
+def test_it_descends_without_a_position():
+    """From a level hover it comes down nearby, faster than a landing but slower than a crash."""
     hover = mission_of((TAKEOFF, 0, 0, 6), (LOITER_UNLIMITED, 0, 0, 6))
     sim = flight(hover, scenario=TAKE_OFF.at(25.0).estimate_dropout(), end_s=60).run()
     assert modes_of(sim) == [MISSION_MODE, DESCEND_MODE, MANUAL_MODE]
@@ -411,8 +411,8 @@ def test_without_a_position_it_descends():
 
 
 @pytest.mark.parametrize("first_s", [1.5, 2.5, 20.0, 56.0])
-def test_a_loss_of_position_at_any_time_leaves_nothing_behind(first_s):
-    """A fifth of a second, at each half second: in the ramp, in flight, when landing. No NaN, and the mission ends."""
+def test_a_short_position_loss_at_any_time_has_no_lasting_effect(first_s):
+    """0.2 s at each half second: in the ramp, in flight, while landing. No NaN, and the mission completes."""
     for start_s in np.arange(first_s, first_s + 4.0, 0.5):
         scenario = TAKE_OFF.at(float(start_s)).estimate_dropout().at(float(start_s) + 0.2).clear_estimate_faults()
         sim = flight(scenario=scenario, end_s=75).run()
@@ -421,8 +421,8 @@ def test_a_loss_of_position_at_any_time_leaves_nothing_behind(first_s):
         landed_at(sim)
 
 
-def test_an_estimate_that_is_no_number_counts_as_none():
-    """From an estimator in Python, for one tick: it is flown through."""
+def test_a_nan_estimate_counts_as_invalid():
+    """From a Python estimator, for one tick; the flight continues."""
 
     class Hiccup:
         def step(self, time_us, inputs, outputs):
@@ -435,32 +435,32 @@ def test_an_estimate_that_is_no_number_counts_as_none():
     assert_flown_well(flight(estimator=Hiccup()).run())
 
 
-def test_a_graver_failsafe_is_not_overridden():
-    """An octa that lands on seven motors does not climb because it crosses a fence."""
+def test_a_more_severe_failsafe_is_not_overridden():
+    """An octa landing on seven motors does not climb because it crosses a geofence."""
     scenario = TAKE_OFF.at(17.5).disable_motor(1)
     sim = flight(aircraft=octa(), scenario=scenario, end_s=60, params={"GF_MAX_HOR_DIST": 2.0, "GF_ACTION": 3}).run()
     assert modes_of(sim)[-2:] == [LAND_MODE, MANUAL_MODE]
     landed_at(sim)
 
 
-def test_what_is_wrong_on_the_ground_is_reacted_to_in_flight():
-    """A battery that is critical from the start: arming is not refused, and it comes down at once."""
+def test_a_battery_critical_on_the_ground_triggers_in_flight():
+    """Arming is not denied, and it lands immediately after takeoff."""
     battery = Battery(soc0=0.105, crit_thr=0.11, emerg_thr=1e-4)
     sim = flight(aircraft=iris(batteries=(battery,)), end_s=40, params={"COM_LOW_BAT_ACT": 2}).run()
     assert modes_of(sim) == [MISSION_MODE, LAND_MODE, MANUAL_MODE]
     assert -sim.log_state[:, 2].min() < 2.0
 
 
-def test_a_short_loss_of_supply_is_no_motor_failure():
-    """All motors are dead: it is not the motors."""
+def test_a_short_power_loss_is_not_a_motor_failure():
+    """All motors lose their current, so no motor has failed."""
     scenario = TAKE_OFF.at(30.0).disconnect_battery().at(30.15).reconnect_battery()
     sim = flight(aircraft=octa(), scenario=scenario, end_s=80).run()
     assert MOTOR_FAILSAFE not in autopilot_of(sim)["failsafe"]
     assert_flown_well(sim)
 
 
-def test_a_short_loss_of_position_is_flown_through():
-    """Half a second: the mode stays, and the mission is completed."""
+def test_a_short_position_loss_does_not_change_the_mode():
+    """After half a second the mission continues, and completes."""
     scenario = TAKE_OFF.at(30.0).estimate_dropout().at(30.5).clear_estimate_faults()
     sim = flight(scenario=scenario, end_s=80).run()
     assert modes_of(sim) == [MISSION_MODE, MANUAL_MODE]
@@ -472,7 +472,7 @@ def test_a_short_loss_of_position_is_flown_through():
 
 @pytest.mark.parametrize("motor", range(1, 9))
 def test_the_octa_lands_with_any_motor_lost(motor):
-    """Under control: upright all the way, and no crash."""
+    """Under control: upright, and without a crash."""
     sim = flight(aircraft=octa(), scenario=TAKE_OFF.at(30.0).disable_motor(motor), end_s=70).run()
     assert MOTOR_FAILSAFE in autopilot_of(sim)["failsafe"]
     landed_at(sim)
@@ -482,8 +482,8 @@ def test_the_octa_lands_with_any_motor_lost(motor):
 
 
 @pytest.mark.parametrize("motor", range(1, 5))
-def test_the_iris_falls_with_a_motor_lost(motor):
-    """The run ends with a recorded crash: its last row is the ground, all of the log is finite, and it replays."""
+def test_the_iris_crashes_with_a_motor_lost(motor):
+    """The run ends with a recorded crash: the last row is at the ground, the log is finite, and it replays."""
     scenario = TAKE_OFF.at(30.0).disable_motor(motor)
     sim = flight(scenario=scenario, record=True).run()
     assert sim.is_crashed
@@ -497,8 +497,8 @@ def test_the_iris_falls_with_a_motor_lost(motor):
     assert again.digest() == sim.digest()
 
 
-def test_a_scenario_may_let_it_lie():
-    """Without an end at the crash the run goes on to its end, on the ground."""
+def test_a_run_can_continue_after_a_crash():
+    """On the ground, until its end."""
     scenario = TAKE_OFF.__class__(events=TAKE_OFF.at(30.0).disable_motor(1).events, ends_at_crash=False)
     sim = flight(scenario=scenario, end_s=40).run()
     assert not sim.is_crashed
@@ -507,13 +507,13 @@ def test_a_scenario_may_let_it_lie():
     assert np.isfinite(sim.log_state).all()
 
 
-def test_a_weak_motor_is_flown_with():
-    """A fifth of a motor's thrust lost: the integrators make up for it."""
+def test_a_weak_motor_is_compensated():
+    """The integrators compensate for a loss of a fifth of a motor's thrust."""
     assert_flown_well(flight(scenario=TAKE_OFF.at(30.0).thrust_loss(1, 0.2), end_s=80).run())
 
 
-def test_a_frozen_estimate_is_survived_for_a_moment():
-    """A third of a second, at a waypoint."""
+def test_a_briefly_frozen_estimate_is_survived():
+    """For a third of a second, at a waypoint."""
     scenario = TAKE_OFF.at(30.0).sensor_fault("estimate").at(30.3).clear_sensor_fault("estimate")
     assert_flown_well(flight(scenario=scenario, end_s=80).run())
 
@@ -521,8 +521,8 @@ def test_a_frozen_estimate_is_survived_for_a_moment():
 # -- options -------------------------------------------------------------------------------------------------------
 
 
-def test_the_hover_thrust_estimate_takes_the_load_off_the_integrator():
-    """MPC_THR_HOVER is 0.5 and the Iris hovers at 0.6: without it the integrator holds the rest."""
+def test_the_hover_thrust_estimate_unloads_the_integrator():
+    """MPC_THR_HOVER is 0.5, but the Iris hovers at 0.6: without it, the integrator makes up the difference."""
     hover = mission_of((TAKEOFF, 0, 0, 6), (LOITER_UNLIMITED, 0, 0, 6))
     found = {}
     for is_on in (False, True):
@@ -533,14 +533,14 @@ def test_the_hover_thrust_estimate_takes_the_load_off_the_integrator():
     assert found[True] < 0.2 * found[False]
 
 
-def test_thrust_curve_and_battery_scaling_fly():
-    """THR_MDL_FAC and MC_BAT_SCALE_EN change the motors, not the flight."""
+def test_thrust_curve_and_battery_scaling_keep_the_flight():
+    """THR_MDL_FAC and MC_BAT_SCALE_EN change motor commands, not the flight."""
     for params in ({"THR_MDL_FAC": 0.3}, {"MC_BAT_SCALE_EN": 1}):
         assert_flown_well(flight(params=params, end_s=80).run())
 
 
 def test_position_control_runs_every_third_tick():
-    """At 100 Hz and a tick of 4 ms: the attitude setpoint changes at ticks that leave a rest of 1, as the library's."""
+    """At 100 Hz with 4 ms ticks, the attitude setpoint changes at ticks with remainder 1, as in the real library."""
     sim = flight(end_s=30, log_us=4_000).run()
     q_sp = autopilot_of(sim)["q_sp"]
     changed = np.flatnonzero(np.abs(np.diff(q_sp, axis=0)).max(axis=1) > 0.0) + 1
@@ -548,8 +548,8 @@ def test_position_control_runs_every_third_tick():
     assert set((changed % 3).tolist()) == {1}
 
 
-def test_a_flight_can_be_taken_up_from_a_snapshot():
-    """In the middle of the mission: the same digests, and a snapshot of another autopilot is refused."""
+def test_a_flight_can_be_resumed_from_a_snapshot():
+    """In mid-mission: the same digests, and a snapshot of another autopilot is rejected."""
     whole = disturbed(end_s=40).run()
     half = disturbed(end_s=40).run(until_us=20_000_000)
     saved = half.snapshot()

@@ -1,4 +1,4 @@
-"""The hover thrust: found from a vertical motion, and not thrown off by what can't be."""
+"""The hover thrust estimator: converges from vertical motion, and rejects outliers."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ DT_S = 0.012
 
 
 def begun(**params):
-    """Return the filter as it is at take-off."""
+    """Return the filter as initialized at takeoff."""
     hover = part(builtin_record(**params), "hover")
     reset_hover_thrust(rows(hover)[0])
     return hover
@@ -27,7 +27,7 @@ def estimated(hover, acc_down, thrust_up):
 
 
 def bobbing(true_hover, count=2_500, sigma=0.0):
-    """Return accelerations and thrusts of 30 s of going up and down: T = h (1 + 0.1 sin t), a = g (1 − T/h)."""
+    """Return accelerations and thrusts of 30 s of vertical oscillation: T = h (1 + 0.1 sin t), a = g (1 − T/h)."""
     thrust = true_hover * (1.0 + 0.1 * np.sin(np.arange(count) * DT_S))
     noise = sigma * np.random.default_rng(4).normal(size=count)
     return ONE_G * (1.0 - thrust / true_hover) + noise, thrust
@@ -35,13 +35,13 @@ def bobbing(true_hover, count=2_500, sigma=0.0):
 
 @pytest.mark.parametrize("true_hover", [0.4, 0.5, 0.6])
 def test_the_filter_converges_to_the_true_hover_thrust(true_hover):
-    """From 20 % off on either side, to 1 % in 30 s; with a noise of 1 m/s² to 2 %."""
+    """From ±20 %, to 1 % within 30 s; with a noise of 1 m/s², to 2 %."""
     assert estimated(begun(), *bobbing(true_hover))["value"][-1] == pytest.approx(true_hover, rel=0.01)
     assert estimated(begun(), *bobbing(true_hover, sigma=1.0))["value"][-1] == pytest.approx(true_hover, rel=0.02)
 
 
-def test_the_filter_gets_surer_and_closer_all_the_time():
-    """The error never grows, and the variance falls to a tenth of what it began with."""
+def test_error_and_variance_decrease_monotonically():
+    """The error never grows, and the variance falls to a tenth of its initial value."""
     log = estimated(begun(), *bobbing(0.6))
     error = np.abs(log["value"] - 0.6)
     assert (np.diff(error) <= 1e-12).all()
@@ -61,8 +61,8 @@ def test_the_first_step_is_that_of_a_kalman_filter():
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
-def test_innovations_beyond_the_gate_are_not_used(side):
-    """HTE_ACC_GATE standard deviations: just within changes the estimate, just beyond does not; doubt grows."""
+def test_innovations_beyond_the_gate_are_rejected(side):
+    """HTE_ACC_GATE standard deviations: just within changes the estimate, just beyond does not; the variance grows."""
     for share, is_used in ((0.99, True), (1.01, False)):
         hover = begun(HTE_ACC_GATE=2.0)
         h, variance = hover["value"][0], hover["variance"][0] + hover["noise"][0] ** 2 * DT_S
@@ -72,8 +72,8 @@ def test_innovations_beyond_the_gate_are_not_used(side):
         assert (log["variance"][0] > begun()["variance"][0]) != is_used
 
 
-def test_no_thrust_tells_nothing():
-    """Of a falling vehicle: the estimate stays, the variance grows."""
+def test_the_estimate_is_unchanged_without_thrust():
+    """In free fall the estimate stays, and the variance grows."""
     hover = begun()
     log = estimated(hover, np.full(10, ONE_G), np.zeros(10))
     assert (log["value"] == begun()["value"]).all()
@@ -81,13 +81,13 @@ def test_no_thrust_tells_nothing():
 
 
 def test_the_estimate_stays_near_the_parameter():
-    """Within HTE_THR_RANGE of MPC_THR_HOVER, though the vehicle says otherwise; as float32."""
+    """Within HTE_THR_RANGE of MPC_THR_HOVER, whatever is measured; as float32."""
     log = estimated(begun(HTE_THR_RANGE=0.05, HTE_ACC_GATE=10.0), *bobbing(0.8))
     assert log["value"].max() == pytest.approx(0.55, abs=1e-7)
 
 
-def test_another_hover_thrust_does_not_change_the_thrust():
-    """The integrator takes up the difference: (a/g − 1) h is the same before and after."""
+def test_changing_the_hover_thrust_does_not_change_the_thrust():
+    """The integrator takes up the difference: (a/g − 1) h stays the same."""
     control = np.zeros(1, POSITION_CONTROL)
     control["hover_thrust"], control["acc_sp"], control["integral"] = 0.5, (0.0, 0.0, -1.2), (0.0, 0.0, 0.3)
     change_hover_thrust(rows(control)[0], 0.6)
@@ -97,13 +97,13 @@ def test_another_hover_thrust_does_not_change_the_thrust():
 
 
 def test_the_estimate_stays_above_zero():
-    """Position control divides by it: 0.05 at least, though the range of the parameters goes down to −0.3."""
+    """Position control divides by it: at least 0.05, although the parameters allow down to −0.3."""
     log = estimated(begun(MPC_THR_HOVER=0.1, HTE_THR_RANGE=0.4, HTE_ACC_GATE=10.0), *bobbing(0.01))
     assert log["value"].min() == 0.05
 
 
-def test_the_hover_thrust_is_within_the_limits_of_thrust_but_never_zero():
-    """MPC_THR_MIN and MPC_THR_MAX bound MPC_THR_HOVER; below 0.05 there would be nothing to divide by; as float32."""
+def test_the_hover_thrust_is_within_the_thrust_limits_but_never_zero():
+    """MPC_THR_MIN and MPC_THR_MAX limit MPC_THR_HOVER, with a minimum of 0.05; as float32."""
     for params, expected in (
         ({"MPC_THR_HOVER": 0.6, "MPC_THR_MAX": 0.4}, 0.4),
         ({"MPC_THR_HOVER": 0.1, "MPC_THR_MIN": 0.3}, 0.3),

@@ -1,4 +1,4 @@
-"""The land detector: still, slow and without thrust for long enough."""
+"""The land detector: no motion and low thrust for long enough."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ TRIGGER_US = 1_000_000
 
 
 class Detector:
-    """A detector with PX4's limits, asked once per call."""
+    """A detector with PX4's limits, run once per call."""
 
     def __init__(self):
         self.record = np.zeros(1, LAND_DETECTOR)
@@ -27,8 +27,8 @@ class Detector:
         return int(self.record["landed"][0])
 
 
-def test_landed_is_to_stand_still_for_the_trigger_time():
-    """To the microsecond; what moves begins anew."""
+def test_landed_after_no_motion_for_the_trigger_time():
+    """To the microsecond; any motion restarts the time."""
     detector = Detector()
     assert detector.landed(5_000_000, vel_ned=(0.0, 0.0, 0.25)) == 0
     assert detector.landed(5_999_999) == 0
@@ -54,13 +54,13 @@ def test_landed_is_to_stand_still_for_the_trigger_time():
     ],
 )
 def test_speed_rate_and_thrust_have_limits(changes, is_still):
-    """Each alone keeps it from landing; at a limit of speed it moves."""
+    """Each one prevents landing detection; a speed at its limit counts as motion."""
     detector = Detector()
     detector.landed(0)
     assert detector.landed(TRIGGER_US, **changes) == is_still
 
 
-def test_without_a_position_it_stays_as_it_was():
+def test_without_a_position_it_keeps_its_state():
     """Landed or not."""
     detector = Detector()
     assert detector.landed(2_000_000) == 1

@@ -1,4 +1,4 @@
-"""Motor failure: a dead motor is found on time and taken out, a running one is left alone."""
+"""Motor failure detection: a dead motor is detected in time and removed; a running one is not."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ COUNT = 100
 
 
 class Watch:
-    """An autopilot's failure detection, and what it is shown: at each tick the motors' commands and currents."""
+    """An autopilot's failure detection with its inputs: motor commands and currents at each tick."""
 
     def __init__(self, aircraft, command=0.5, current_a=5.0):
         record = builtin_record(aircraft)
@@ -38,31 +38,31 @@ class Watch:
 
 
 @pytest.mark.parametrize("motor", [0, 3, 7])
-def test_a_dead_motor_is_found_after_a_tenth_of_a_second_and_not_before(motor):
-    """Dead from tick 20: 25 ticks of 4 ms later, once first; the number of the motor is kept."""
+def test_a_dead_motor_is_detected_after_exactly_0_1_s(motor):
+    """Dead from tick 20: reported once, 25 ticks of 4 ms later; the motor's number is stored."""
     watch = Watch(octa())
     watch.current_a[20:, motor] = 0.0
     assert watch.found()[0] == 20 + 25
     assert watch.failure["failed"][0] == motor
 
 
-def test_a_motor_that_is_dead_for_less_is_not_found():
-    """25 ticks without current are 0.096 s from the first to the last; 26 are found."""
+def test_a_shorter_dropout_is_not_detected():
+    """25 ticks without current are 0.096 s from first to last; 26 are detected."""
     for ticks, found in ((25, False), (26, True)):
         watch = Watch(octa())
         watch.current_a[20 : 20 + ticks, 2] = 0.0
         assert bool(watch.found()) == found
 
 
-def test_a_running_motor_is_never_found():
+def test_a_running_motor_is_never_detected():
     """Down to the limit of 0.1 A."""
     watch = Watch(octa(), current_a=0.1)
     assert watch.found() == []
     assert watch.failure["failed"][0] == -1
 
 
-def test_a_motor_that_is_not_driven_may_be_without_current():
-    """A command below 0.2 does not count, and one dip below begins the wait anew."""
+def test_an_idle_motor_may_draw_no_current():
+    """A command below 0.2 does not count, and a single dip below it restarts the timeout."""
     assert Watch(octa(), command=0.199, current_a=0.0).found() == []
     watch = Watch(octa())
     watch.current_a[:, 3] = 0.0
@@ -70,21 +70,21 @@ def test_a_motor_that_is_not_driven_may_be_without_current():
     assert watch.found()[0] == 16 + 25
 
 
-def test_when_all_are_dead_it_is_the_supply():
-    """No motor is blamed for a battery."""
+def test_no_motor_has_failed_if_all_are_dead():
+    """The power supply has."""
     assert Watch(octa(), current_a=0.0).found() == []
 
 
-def test_a_current_that_comes_back_begins_the_wait_anew():
-    """One tick of 1 A after 20 without."""
+def test_a_current_pulse_restarts_the_timeout():
+    """One tick of 1 A after 20 ticks without current."""
     watch = Watch(octa())
     watch.current_a[10:, 5] = 0.0
     watch.current_a[30, 5] = 1.0
     assert watch.found()[0] == 31 + 25
 
 
-def test_the_octa_goes_on_without_the_motor():
-    """The allocation's mix is the one without it: the motor's row is zero, the others' change; until disarmed."""
+def test_the_octa_continues_without_the_motor():
+    """With the mix for that motor: its row is zero, the others change; until disarming."""
     watch = Watch(octa())
     before = watch.allocation["mix"][0].copy()
     watch.current_a[:, 4] = 0.0
@@ -98,7 +98,7 @@ def test_the_octa_goes_on_without_the_motor():
 
 
 def test_a_quadrotor_keeps_its_mix():
-    """Three motors can't turn it about all axes: the failure is told, and nothing changed."""
+    """Three motors can't control all axes: the failure is reported, but the mix is unchanged."""
     watch = Watch(iris())
     before = watch.allocation["mix"].copy()
     watch.current_a[:, 1] = 0.0

@@ -1,4 +1,4 @@
-"""Position control: thrust by hand, limits and their priorities, anti-windup; the attitude of a thrust."""
+"""Position control: thrust computed by hand, limits and priorities, anti-windup, and attitude from thrust."""
 
 import math
 
@@ -25,7 +25,7 @@ angles = st.floats(-4.0, 4.0)
 
 
 def controller(setpoint, **fields):
-    """Return a controller with these gains and wide limits, at rest, and a setpoint; what it leaves out is NaN."""
+    """Return a controller with the given gains and wide limits, at rest, and a setpoint; omitted components are NaN."""
     control = np.zeros(1, POSITION_CONTROL)
     wide = {"speed_max_m_s": 100.0, "speed_up_m_s": 100.0, "speed_down_m_s": 100.0, "tilt_max_rad": 1.5}
     gains = {"pos_p": POS_P, "vel_p": VEL_P, "vel_i": VEL_I, "hover_thrust": HOVER, "thrust_max": 1.0}
@@ -37,7 +37,7 @@ def controller(setpoint, **fields):
 
 
 def controlled(setpoint, *, count=1, pos_ned=0.0, **fields):
-    """Return the controller after each of some ticks."""
+    """Return the controller after each of several ticks."""
     log = np.zeros(count, POSITION_CONTROL)
     control = controller(setpoint, **fields)
     run_position(rows(control), rows(estimates(1, pos_ned=pos_ned)), DT_S, rows(log))
@@ -45,7 +45,7 @@ def controlled(setpoint, *, count=1, pos_ned=0.0, **fields):
 
 
 def thrust(setpoint, **options):
-    """Return the thrust of one tick."""
+    """Return the thrust after one tick."""
     return controlled(setpoint, **options)["thrust_sp"][0]
 
 
@@ -53,8 +53,8 @@ def thrust(setpoint, **options):
 
 
 @pytest.mark.parametrize("hover", [0.3, 0.5, 0.7])
-def test_at_the_setpoint_the_thrust_is_level_and_hovers(hover):
-    """MPC_THR_HOVER upwards, and nothing sideways."""
+def test_at_the_setpoint_the_thrust_is_hover_thrust(hover):
+    """MPC_THR_HOVER upwards, with no horizontal part."""
     found = thrust({"pos_ned": (3.0, -2.0, -10.0)}, pos_ned=(3.0, -2.0, -10.0), hover_thrust=hover)
     assert found == pytest.approx((0.0, 0.0, -hover), abs=ROUNDING)
 
@@ -72,8 +72,8 @@ def test_position_velocity_and_acceleration_add_up():
 
 @settings(max_examples=100, deadline=None)
 @given(st.tuples(*[st.floats(-2.0, 2.0)] * 3))
-def test_the_thrust_gives_the_acceleration_asked_for(acc):
-    """Without limits, thrust over hover thrust times g, and gravity: vertically exact; the direction takes 1 g down."""
+def test_the_thrust_achieves_the_acceleration_setpoint(acc):
+    """Without limits, thrust/hover thrust × g plus gravity: vertically exact; the direction assumes 1 g down."""
     found = thrust({"acc_ned": acc}, is_decoupled=1)
     assert found[2] == pytest.approx((acc[2] / ONE_G - 1.0) * HOVER, abs=ROUNDING)
     assert found[:2] / found[2] == pytest.approx(np.array(acc[:2]) / -ONE_G, abs=ROUNDING)
@@ -82,7 +82,7 @@ def test_the_thrust_gives_the_acceleration_asked_for(acc):
 
 
 def test_velocity_alone_can_be_controlled():
-    """A position that is NaN has no influence, wherever the vehicle is; the same axis by axis."""
+    """A NaN position has no effect, wherever the vehicle is; also per axis."""
     expected = thrust({"vel_ned": (1.0, 0.5, -0.5)})
     assert np.isfinite(expected).all()
     assert thrust({"vel_ned": (1.0, 0.5, -0.5)}, pos_ned=(100.0, -200.0, 50.0)).tolist() == expected.tolist()
@@ -94,7 +94,7 @@ def test_velocity_alone_can_be_controlled():
 
 
 def test_acceleration_alone_can_be_controlled():
-    """Neither position nor velocity count then, and nothing is integrated."""
+    """Position and velocity have no effect, and nothing is integrated."""
     found = controlled({"acc_ned": (0.5, -0.5, -1.0)}, count=5, pos_ned=50.0, vel=(5.0, 5.0, 5.0))
     assert found["acc_sp"].tolist() == [[0.5, -0.5, -1.0]] * 5
     assert not found["integral"].any()
@@ -105,7 +105,7 @@ def test_acceleration_alone_can_be_controlled():
 
 @pytest.mark.parametrize("limit_deg", [12.0, 30.0, 45.0])
 def test_tilt_is_limited_and_keeps_its_azimuth(limit_deg):
-    """A hundred random accelerations that ask for more: the tilt is the limit's, height is as without."""
+    """A hundred random accelerations beyond the limit: the tilt is at its limit, the vertical part unchanged."""
     rng = np.random.default_rng(3)
     for azimuth in rng.uniform(-math.pi, math.pi, 100):
         acc = (12.0 * math.cos(azimuth), 12.0 * math.sin(azimuth), 1.0)
@@ -118,14 +118,14 @@ def test_tilt_is_limited_and_keeps_its_azimuth(limit_deg):
 @settings(max_examples=200, deadline=None)
 @given(st.tuples(components, components, components))
 def test_thrust_stays_within_its_limits(acc):
-    """Its length between MPC_THR_MIN and MPC_THR_MAX, its tilt within the limit's."""
+    """Its magnitude between MPC_THR_MIN and MPC_THR_MAX, its tilt within the limit."""
     found = thrust({"acc_ned": acc}, tilt_max_rad=0.7, is_decoupled=1)
     assert 0.1 - ROUNDING <= np.linalg.norm(found) <= 1.0 + ROUNDING
     assert math.atan2(np.hypot(*found[:2]), -found[2]) <= 0.7 + 1e-9
 
 
-def test_height_has_priority_over_the_horizontal():
-    """0.8 upwards is given in full; what is left of 1 is 0.6, of 1.2 that were asked for."""
+def test_altitude_has_priority_over_horizontal_control():
+    """0.8 upwards is achieved; 0.6 is left of a maximum of 1, where 1.2 was commanded."""
     up, sideways = 0.8, 1.2
     acc = (sideways / up * ONE_G, 0.0, -(up / HOVER - 1.0) * ONE_G)
     found = thrust({"acc_ned": acc}, is_decoupled=1)
@@ -133,8 +133,8 @@ def test_height_has_priority_over_the_horizontal():
 
 
 @pytest.mark.parametrize(("margin", "asked"), [(0.3, 1.5), (0.3, 0.2), (0.0, 1.5)])
-def test_a_margin_is_kept_for_the_horizontal(margin, asked):
-    """Of 1.5 that height asks for: all but what the margin, or what is asked for if that is less, needs."""
+def test_a_margin_is_reserved_for_horizontal_control(margin, asked):
+    """Of 1.5 commanded vertically: all but the margin, or the horizontal command if that is smaller."""
     acc = (asked / 1.5 * ONE_G, 0.0, -2.0 * ONE_G)
     found = thrust({"acc_ned": acc}, thrust_margin_xy=margin, is_decoupled=1)
     kept = min(margin, asked)
@@ -142,7 +142,7 @@ def test_a_margin_is_kept_for_the_horizontal(margin, asked):
 
 
 @pytest.mark.parametrize(("error", "allowed"), [(50.0, 3.0), (-50.0, -2.0)])
-def test_vertical_speeds_are_limited_each_way(error, allowed):
+def test_vertical_speeds_are_limited_in_both_directions(error, allowed):
     """Down is positive."""
     found = controlled({"pos_ned": (0.0, 0.0, error)}, speed_down_m_s=3.0, speed_up_m_s=2.0)
     assert found["acc_sp"][0, 2] == pytest.approx(VEL_P[2] * allowed, abs=ROUNDING)
@@ -172,14 +172,14 @@ def test_a_limited_sum_keeps_what_has_priority(first, second, limit):
         assert -0.002 <= rest @ direction <= np.linalg.norm(second) + 0.002
 
 
-def test_a_limit_of_zero_leaves_nothing():
-    """MPC_XY_VEL_MAX may be 0: no speed, not NaN, which would leave the velocity uncontrolled."""
+def test_a_limit_of_zero_gives_zero_speed():
+    """MPC_XY_VEL_MAX may be 0: zero speed, not NaN, which would leave the velocity uncontrolled."""
     for first in ((0.0, 0.0), (1.0, 2.0)):
         assert limit_sum_xy(first, (1.0, -1.0), 0.0) == (0.0, 0.0)
 
 
-def test_the_correction_of_position_has_priority_over_the_fed_velocity():
-    """With a limit of 5 m/s: 3 of them go back to the line, so 4 are left along it."""
+def test_position_correction_has_priority_over_velocity_feedforward():
+    """With a limit of 5 m/s: 3 m/s towards the line leave 4 m/s along it."""
     found = controlled({"pos_ned": (0.0, 3.0 / 0.95, 0.0), "vel_ned": (8.0, 0.0, 0.0)}, speed_max_m_s=5.0)
     assert found["acc_sp"][0, :2] == pytest.approx(VEL_P[:2] * (4.0, 3.0), abs=1e-9)
 
@@ -198,22 +198,22 @@ def test_the_correction_of_position_has_priority_over_the_fed_velocity():
         (-0.5, 0.0, -1),
     ],
 )
-def test_the_vertical_integral_stops_at_the_limits_of_thrust(error, integral, grows):
-    """An acceleration that saturates comes from the setpoint's: only an error that leads out of it is integrated."""
+def test_the_vertical_integral_stops_at_the_thrust_limits(error, integral, grows):
+    """The acceleration setpoint saturates the thrust: only errors that lead out of saturation are integrated."""
     found = controlled({"vel_ned": (0.0, 0.0, error), "acc_ned": (0.0, 0.0, integral)})
     assert found["integral"][0, 2] == pytest.approx(grows * abs(error) * VEL_I[2] * DT_S, abs=ROUNDING)
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_the_vertical_integral_stays_within_1_g(side):
-    """Either way; a proportional gain of zero and a feed-forward keep the thrust from saturating."""
+    """In both directions; zero proportional gain and a feedforward keep the thrust from saturating."""
     setpoint = {"vel_ned": (0.0, 0.0, side), "acc_ned": (0.0, 0.0, -side * 7.0)}
     found = controlled(setpoint, count=1_000, vel_p=(1.8, 1.8, 0.0))
     assert np.abs(found["integral"][:, 2]).max() == pytest.approx(ONE_G, abs=ROUNDING)
     assert found["integral"][-1, 2] == pytest.approx(side * ONE_G, abs=ROUNDING)
 
 
-def test_the_horizontal_integral_is_driven_back_by_what_was_not_given():
+def test_unachieved_acceleration_drives_the_horizontal_integral_back():
     """One tick by hand: ∫ += I (e − 2/P (a − a_given)) dt, at a tilt limit of 20°."""
     found = controlled({"vel_ned": (5.0, 0.0, 0.0)}, tilt_max_rad=math.radians(20.0))[0]
     asked, given_acc = 5.0 * VEL_P[0], math.tan(math.radians(20.0)) * ONE_G
@@ -224,7 +224,7 @@ def test_the_horizontal_integral_is_driven_back_by_what_was_not_given():
 
 
 def test_the_horizontal_integral_does_not_wind_up():
-    """Ten seconds of 5 m/s that can't be had: it settles where a = a_given + e P/2, far below 10 · I · 5 = 20."""
+    """Ten seconds of an unachievable 5 m/s: it settles where a = a_given + e P/2, far below 10 · I · 5 = 20."""
     found = controlled({"vel_ned": (5.0, 0.0, 0.0)}, count=833, tilt_max_rad=math.radians(20.0))
     given_acc = math.tan(math.radians(20.0)) * ONE_G
     settled = given_acc + 0.5 * VEL_P[0] * 5.0 - VEL_P[0] * 5.0
@@ -243,7 +243,7 @@ def matrix(q):
 @settings(max_examples=300, deadline=None)
 @given(st.tuples(*[st.floats(-1.0, 1.0)] * 2, st.floats(-1.0, -0.01)), angles)
 def test_the_body_z_axis_points_against_the_thrust_and_x_along_the_heading(vector, yaw):
-    """For any thrust that lifts: z_b = −T/|T|; seen from above x_b points to the yaw. To 1e-7, at tilts up to 89.6°."""
+    """For any upward thrust: z_b = −T/|T|, and x_b points along the yaw horizontally. To 1e-7, at tilts up to 89.6°."""
     q = thrust_to_attitude(vector, yaw)
     assert np.linalg.norm(q) == pytest.approx(1.0, abs=1e-12)
     r = matrix(q)
@@ -254,8 +254,8 @@ def test_the_body_z_axis_points_against_the_thrust_and_x_along_the_heading(vecto
 
 @given(angles)
 @settings(max_examples=50, deadline=None)
-def test_no_thrust_is_level(yaw):
-    """A direction can't be had from it: level, with the heading."""
+def test_zero_thrust_is_level(yaw):
+    """It has no direction: level, with the heading."""
     assert matrix(thrust_to_attitude((0.0, 0.0, 0.0), yaw)) == pytest.approx(
         Rotation.from_euler("z", yaw).as_matrix(), abs=1e-12
     )
@@ -264,7 +264,7 @@ def test_no_thrust_is_level(yaw):
 @settings(max_examples=100, deadline=None)
 @given(st.tuples(*[st.floats(-1.0, 1.0)] * 3).filter(lambda v: np.linalg.norm(v) > 0.01), angles)
 def test_any_thrust_has_an_attitude(vector, yaw):
-    """Also sideways and downwards: a rotation whose z axis is against it, and the nose still to the front."""
+    """Including lateral and downward thrust: a rotation with z against it, and the nose still forward."""
     r = matrix(thrust_to_attitude(vector, yaw))
     if abs(vector[2]) > 0.01:
         assert r[0, 0] * math.cos(yaw) + r[1, 0] * math.sin(yaw) > 0.0
@@ -275,7 +275,7 @@ def test_any_thrust_has_an_attitude(vector, yaw):
 @settings(max_examples=100, deadline=None)
 @given(st.tuples(*[st.floats(-1.0, 1.0)] * 3).filter(lambda v: np.linalg.norm(v) > 0.01), st.floats(0.01, 1.5))
 def test_limited_tilts_are_unit_vectors_within_the_limit(vector, limit):
-    """Those within it stay as they are."""
+    """Those within the limit are unchanged."""
     body_z = np.array(vector) / np.linalg.norm(vector)
     found = np.array(limit_tilt(tuple(body_z), limit))
     assert np.linalg.norm(found) == pytest.approx(1.0, abs=1e-9)

@@ -1,4 +1,4 @@
-"""Rate control: each term by hand, and when the integral grows."""
+"""Rate control: each term computed by hand, and when the integral grows."""
 
 import math
 
@@ -15,7 +15,7 @@ ROUNDING = 1e-12
 
 
 def controller(**fields):
-    """Return a controller with nothing but what is given; its integral may grow to 1."""
+    """Return a controller with only the given gains; its integral is limited to 1."""
     control = np.zeros(1, RATE_CONTROL)
     control["integral_limit"] = 1.0
     for name, value in fields.items():
@@ -24,7 +24,7 @@ def controller(**fields):
 
 
 def torques(control, rate_sp, omega=0.0, *, count=1, dt_s=DT_S, is_landed=False):
-    """Return the torques of `count` ticks, and the controller after each; the rates are constant or a row per tick."""
+    """Return the torques of `count` ticks, and the controller after each; rates are constant or one row per tick."""
     commands, log = outs(count, rate_sp_body=rate_sp), np.zeros(count, RATE_CONTROL)
     estimate = estimates(count, omega_body=omega)
     run_rates(rows(control), rows(estimate), dt_s, is_landed, rows(commands), rows(log))
@@ -32,21 +32,21 @@ def torques(control, rate_sp, omega=0.0, *, count=1, dt_s=DT_S, is_landed=False)
 
 
 def test_the_torque_is_proportional_to_the_error():
-    """P (ω_sp − ω), by axis."""
+    """P (ω_sp − ω), per axis."""
     control = controller(p=(0.15, 0.2, 0.3))
     torque, _ = torques(control, (1.0, -2.0, 0.5), (0.2, 0.5, -0.5))
     assert torque[0] == pytest.approx((0.15 * 0.8, 0.2 * -2.5, 0.3 * 1.0), abs=ROUNDING)
 
 
-def test_feed_forward_is_of_the_setpoint_alone():
+def test_feedforward_depends_only_on_the_setpoint():
     """FF ω_sp, whatever the rate."""
     control = controller(ff=(0.1, 0.2, 0.3))
     torque, _ = torques(control, (1.0, -2.0, 3.0), (5.0, 5.0, 5.0))
     assert torque[0] == pytest.approx((0.1, -0.4, 0.9), abs=ROUNDING)
 
 
-def test_the_integral_is_that_of_the_error_and_acts_a_tick_later():
-    """I e dt per tick; the fade at 0.1 rad/s is (0.1/6.98)², 2e-4 of it, and reckoned with here."""
+def test_the_error_is_integrated_and_acts_one_tick_later():
+    """I e dt per tick; the fade at 0.1 rad/s is (0.1/6.98)², 2e-4 of it, and included here."""
     control = controller(i=(0.2, 0.3, 0.1))
     error = np.array((0.1, -0.1, 0.05))
     torque, log = torques(control, error, count=5)
@@ -67,8 +67,7 @@ def test_the_integral_stays_within_its_limit(side):
     assert reached == math.ceil(0.3 / (2.0 * (1.0 - math.radians(400.0) ** -2)) / DT_S)
 
 
-def test_the_integral_does_not_grow_on_the_ground():
-    """Nor shrink: what there is stays."""
+def test_the_integral_is_held_on_the_ground():
     control = controller(i=1.0, integral=(0.1, -0.1, 0.2))
     torque, log = torques(control, 1.0, count=10, is_landed=True)
     assert log["integral"].tolist() == [[0.1, -0.1, 0.2]] * 10
@@ -77,7 +76,7 @@ def test_the_integral_does_not_grow_on_the_ground():
 
 @pytest.mark.parametrize(("saturation", "error", "grows"), [(1, 1.0, 0), (1, -1.0, -1), (-1, -1.0, 0), (-1, 1.0, 1)])
 def test_the_integral_does_not_grow_into_saturation(saturation, error, grows):
-    """An axis that can't give more may still be asked for less; axes do not affect each other."""
+    """A saturated axis may still be integrated out of saturation; axes do not affect each other."""
     for axis in range(3):
         control = controller(i=1.0)
         control["saturation"][0, axis] = saturation
@@ -88,21 +87,21 @@ def test_the_integral_does_not_grow_into_saturation(saturation, error, grows):
 
 
 @pytest.mark.parametrize(("error_deg_s", "weight"), [(40.0, 0.99), (200.0, 0.75), (360.0, 0.19), (400.0, 0.0)])
-def test_large_errors_feed_the_integral_less(error_deg_s, weight):
-    """By 1 − (e/400°/s)², on either side."""
+def test_large_errors_are_integrated_less(error_deg_s, weight):
+    """By 1 − (e/400°/s)², with either sign."""
     for side in (1.0, -1.0):
         error = side * math.radians(error_deg_s)
         _, log = torques(controller(i=1.0), error)
         assert log["integral"][0] == pytest.approx(np.full(3, weight * error * DT_S), abs=ROUNDING)
 
 
-def test_errors_beyond_400_deg_s_do_not_feed_the_integral():
-    """Nor with the other sign."""
+def test_errors_beyond_400_deg_s_are_not_integrated():
+    """With either sign."""
     _, log = torques(controller(i=1.0), math.radians(1_000.0))
     assert not log["integral"].any()
 
 
-def test_the_yaw_torque_answers_a_step_as_a_first_order_low_pass():
+def test_the_yaw_torque_has_a_first_order_step_response():
     """Discretely 1 − (τ/(dt+τ))ⁿ, within 3 % of 1 − exp(−t/τ) as dt/τ is 5 %; roll and pitch are not filtered."""
     tau = 1.0 / (2.0 * math.pi * 2.0)
     control = controller(p=0.1, yaw_torque_tau_s=tau)
@@ -114,7 +113,7 @@ def test_the_yaw_torque_answers_a_step_as_a_first_order_low_pass():
 
 
 def test_the_derivative_damps_an_acceleration():
-    """Of rates that rise by 2 rad/s²: −D ω̇ once the filter, of a fifth of the time, has settled to e⁻⁵ of it."""
+    """For rates rising at 2 rad/s²: −D ω̇ once the filter has settled to e⁻⁵, after five time constants."""
     tau = 0.02
     control = controller(d=0.01, has_derivative=1, derivative_tau_s=tau)
     rate = 2.0 * DT_S * np.arange(1, 26)[:, None] * np.ones(3)
@@ -126,7 +125,7 @@ def test_the_derivative_damps_an_acceleration():
     assert expected[-1] == pytest.approx(2.0, rel=0.02)
 
 
-def test_without_a_derivative_nothing_is_damped():
+def test_without_a_derivative_there_is_no_damping():
     """As in the recorded flights of the real library."""
     control = controller(d=0.01, has_derivative=0)
     torque, _ = torques(control, np.arange(5.0)[:, None] * np.ones(3), np.arange(5.0)[:, None] * np.ones(3), count=5)

@@ -1,4 +1,4 @@
-"""When modules run: the rule of the real library, which keeps no phase."""
+"""Scheduling of modules by the real library's rule, which does not carry over the phase."""
 
 import numpy as np
 import pytest
@@ -23,25 +23,25 @@ def due_us(rate_hz, tick_us=PERIOD_US, count=250):
 
 
 def test_100_hz_at_ticks_of_4_ms_runs_every_12_ms():
-    """At 0 and at the next tick, since a last run at 0 counts as none; then after 10 ms or more, which is 12."""
+    """At 0 and at the next tick, because a run at 0 does not count; then after at least 10 ms, which is 12 ms."""
     assert due_us(100)[:6] == [0, 4_000, 16_000, 28_000, 40_000, 52_000]
 
 
 def test_20_hz_at_ticks_of_4_ms_runs_every_52_ms():
-    """Of 50 ms each 52 are made, and none is made up for."""
+    """The excess of 2 ms over 50 ms is never made up."""
     assert due_us(20)[:5] == [0, 4_000, 56_000, 108_000, 160_000]
 
 
 @pytest.mark.parametrize("rate_hz", [0, 250, 1_000])
 def test_a_rate_of_zero_or_at_least_that_of_the_tick_runs_at_every_tick(rate_hz):
-    """Also one that the tick is too long for."""
+    """Also a rate faster than the tick."""
     assert due_us(rate_hz) == list(range(0, 250 * PERIOD_US, PERIOD_US))
 
 
 @pytest.mark.parametrize("tick_us", [1_000, 4_000, 5_000, 7_000])
 @pytest.mark.parametrize("rate_hz", [20, 50, 100, 250, 0])
-def test_effective_rates_are_what_the_schedule_makes(rate_hz, tick_us):
-    """From the second run on, of which the time is the tick, runs are evenly spaced: 1e6 over their distance."""
+def test_effective_rates_match_the_schedule(rate_hz, tick_us):
+    """From the second run on, which is at the first tick, runs are evenly spaced: 1e6 over their distance."""
     rates = Builtin(rates=Rates(position_hz=rate_hz)).effective_rates(tick_us)
     spacing = np.diff(due_us(rate_hz, tick_us)[1:])
     assert (spacing == spacing[0]).all()
@@ -49,14 +49,14 @@ def test_effective_rates_are_what_the_schedule_makes(rate_hz, tick_us):
 
 
 def test_effective_rates_of_the_defaults():
-    """At 4 ms: what the docstring of the schedule says, in Hz."""
+    """At 4 ms, the rates in the module's docstring, in Hz."""
     assert Builtin().effective_rates(PERIOD_US) == pytest.approx(
         {"navigator": 1e6 / 52_000, "position": 1e6 / 12_000, "attitude": 250.0, "rate": 250.0, "allocation": 250.0}
     )
 
 
-def test_strict_rates_refuse_a_tick_that_is_too_long():
-    """The error names the rate, both periods and what would do; a tick of 4 ms is fine, and 0 asks for nothing."""
+def test_strict_rates_reject_too_long_a_tick():
+    """The error has the rate, both periods and a remedy; a tick of 4 ms is allowed, and a rate of 0 always."""
     record = np.zeros(1, BUILTIN)[0]
     with pytest.raises(InputError, match=r"rates\.attitude_hz = 250: a tick of 5000 us .* 4000 us; .* at most 200"):
         Builtin(strict_rates=True).write(record, ControlModel.of(iris()), 5_000)

@@ -1,4 +1,4 @@
-"""Trajectories: within their limits, on time, and where they are to end."""
+"""Trajectories stay within their limits, take their time, and end at their target."""
 
 import math
 
@@ -24,7 +24,7 @@ stretches = st.floats(1.0, 4.0)
 
 
 def axis_of(jerk=JERK, max_acc=ACC, max_vel=VEL, acc=0.0, vel=0.0):
-    """Return an axis with these limits, in a state."""
+    """Return an axis with the given limits and state."""
     array = np.zeros(1, AXIS)
     limits = {"max_jerk": jerk, "inverse_jerk": 1.0 / jerk, "max_acc": max_acc, "max_vel": max_vel}
     for name, value in {**limits, "acc": acc, "vel": vel}.items():
@@ -33,7 +33,7 @@ def axis_of(jerk=JERK, max_acc=ACC, max_vel=VEL, acc=0.0, vel=0.0):
 
 
 def planned(acc, vel, vel_sp, *, jerk=JERK, max_acc=ACC, total_s=0.0, samples=SAMPLES):
-    """Plan once; return the axis at even times from the start to the end of the plan, and how long it takes."""
+    """Plan once; return the axis at evenly spaced times from start to end of the plan, and its duration."""
     axis = axis_of(jerk, max_acc, acc=acc, vel=vel)
     log = np.zeros(0, AXIS)
     duration = run_axis(rows(axis.copy()), vel_sp, total_s, 0.0, rows(log))
@@ -47,8 +47,8 @@ def planned(acc, vel, vel_sp, *, jerk=JERK, max_acc=ACC, total_s=0.0, samples=SA
 
 @settings(max_examples=300, deadline=None)
 @given(within, within, within, st.floats(1.0, 20.0), st.floats(0.5, 8.0))
-def test_the_velocity_is_reached_at_the_end_of_the_plan_without_acceleration(acc, vel, vel_sp, jerk, max_acc):
-    """From any state within the limits; to 1e-6: below 1.2e-7 an acceleration counts as none, for a few seconds."""
+def test_the_plan_ends_at_the_velocity_without_acceleration(acc, vel, vel_sp, jerk, max_acc):
+    """From any state within the limits; to 1e-6, because accelerations below 1.2e-7 are ignored for a few seconds."""
     log, duration = planned(acc * max_acc, vel * VEL, vel_sp * VEL, jerk=jerk, max_acc=max_acc)
     assert log["vel"][-1] == pytest.approx(vel_sp * VEL, abs=1e-6)
     assert log["acc"][-1] == pytest.approx(0.0, abs=1e-6)
@@ -58,7 +58,7 @@ def test_the_velocity_is_reached_at_the_end_of_the_plan_without_acceleration(acc
 @settings(max_examples=300, deadline=None)
 @given(within, within, within, st.floats(1.0, 20.0), st.floats(0.5, 8.0))
 def test_acceleration_and_jerk_stay_within_their_limits(acc, vel, vel_sp, jerk, max_acc):
-    """Forty even times from the start to the end; between two the acceleration changes by the jerk at most."""
+    """At forty evenly spaced times; between two, the acceleration changes at most by the jerk."""
     log, duration = planned(acc * max_acc, vel * VEL, vel_sp * VEL, jerk=jerk, max_acc=max_acc)
     assert np.abs(log["acc"]).max() <= max_acc + 1e-9
     assert np.abs(np.diff(log["acc"])).max() <= jerk * duration / (SAMPLES - 1) + 1e-6
@@ -67,7 +67,7 @@ def test_acceleration_and_jerk_stay_within_their_limits(acc, vel, vel_sp, jerk, 
 @settings(max_examples=200, deadline=None)
 @given(within, within, within)
 def test_position_and_velocity_are_the_integrals_of_acceleration(acc, vel, vel_sp):
-    """The trapezoidal rule over 2000 steps of at most 10 s/2000: off by T h²/12 times the third derivative at most."""
+    """By the trapezoidal rule over 2000 steps in at most 10 s: off by at most T h²/12 times the third derivative."""
     log, duration = planned(acc * ACC, vel * VEL, vel_sp * VEL, samples=2_001)
     h = duration / 2_000
     moved = np.sum(0.5 * (log["vel"][1:] + log["vel"][:-1])) * h
@@ -78,7 +78,7 @@ def test_position_and_velocity_are_the_integrals_of_acceleration(acc, vel, vel_s
 
 @settings(max_examples=100, deadline=None)
 @given(st.floats(0.01, 1.0), st.sampled_from([1.0, -1.0]))
-def test_from_rest_no_way_is_shorter(change, side):
+def test_from_rest_the_plan_is_time_optimal(change, side):
     """By hand: 2 √(Δv/j) if the acceleration stays below its limit, else Δv/a + a/j."""
     delta = change * VEL
     _, duration = planned(0.0, 0.0, side * delta)
@@ -104,14 +104,14 @@ def test_a_stretched_plan_reaches_the_same_velocity_in_the_given_time(acc, vel, 
     assert np.abs(log["acc"]).max() <= ACC + 1e-9
 
 
-def test_the_wanted_velocity_is_limited():
-    """To the axis's own maximum."""
+def test_the_desired_velocity_is_limited():
+    """To the axis's maximum."""
     log, _ = planned(0.0, 0.0, 100.0)
     assert log["vel"][-1] == pytest.approx(VEL, abs=1e-9)
 
 
-def test_after_the_plan_the_velocity_stays():
-    """Half a second past the end."""
+def test_the_velocity_is_held_after_the_plan():
+    """Half a second after the end."""
     log = np.zeros(11, AXIS)
     duration = run_axis(rows(axis_of()), 2.0, 0.0, 0.5, rows(log))
     after = log["elapsed_s"] > duration
@@ -132,7 +132,7 @@ def headings(start, goal, *, rate=1.0, acc=0.5, seconds=20.0):
 
 
 def turn(start, goal):
-    """Return the shorter way round."""
+    """Return the shorter way around."""
     return math.remainder(goal - start, 2.0 * math.pi)
 
 
@@ -156,7 +156,7 @@ def test_a_heading_goes_the_shorter_way_within_its_limits(start, goal, rate, acc
 
 
 def test_a_turn_across_south_is_short():
-    """From 170° to −170°: twenty degrees clockwise, not 340 the other way."""
+    """From 170° to −170°: twenty degrees clockwise, not 340 in the other direction."""
     yaw, yaw_rate = headings(math.radians(170.0), math.radians(-170.0))
     assert yaw_rate.min() >= -1e-9
     assert math.degrees(yaw[-1]) == pytest.approx(-170.0, abs=1e-4)
@@ -167,8 +167,8 @@ def test_a_turn_across_south_is_short():
 
 @settings(max_examples=200, deadline=None)
 @given(st.floats(1.0, 20.0), st.floats(1.0, 8.0), st.floats(0.0, 100.0), st.floats(0.0, 10.0), st.floats(0.0, 10.0))
-def test_the_speed_to_brake_is_at_least_the_final_and_grows_with_distance(jerk, acc, distance, more, final):
-    """And solves its equation, v² + 4 a²/j v = v_f² + 2 a d, where it is above the final speed."""
+def test_the_braking_speed_is_at_least_the_final_and_grows_with_distance(jerk, acc, distance, more, final):
+    """It solves v² + 4 a²/j v = v_f² + 2 a d where it is above the final speed."""
     axis = rows(axis_of(jerk, acc))[0]
     speed = speed_to_brake(axis, distance, final)
     assert speed >= final
@@ -182,7 +182,7 @@ def test_the_speed_to_brake_is_at_least_the_final_and_grows_with_distance(jerk, 
 
 
 def flown(target, *, start=(0.0, 0.0, -10.0), after=None, seconds=60.0, **params):
-    """Return the setpoints on the way to a target, of a vehicle that follows at once."""
+    """Return the setpoints on the way to a target, for a vehicle that follows immediately."""
     autopilot = builtin_record(**params)
     autopilot["commander"]["mode"] = MISSION_MODE
     autopilot["takeoff"]["state"] = FLIGHT
@@ -201,7 +201,7 @@ def flown(target, *, start=(0.0, 0.0, -10.0), after=None, seconds=60.0, **params
     [(40.0, 0.0, -10.0), (-30.0, 25.0, -10.0), (0.0, 0.0, -30.0), (0.0, 0.0, -3.0), (20.0, -35.0, -25.0), (3.0, 1, -9)],
 )
 def test_a_trajectory_ends_at_its_waypoint_and_does_not_overshoot(target):
-    """To 1 cm at the end, never 10 cm beyond, 20 cm aside: the wanted velocity turns while the axes get up to it."""
+    """To 1 cm at the end, never 10 cm beyond or 20 cm to the side: the desired velocity turns during acceleration."""
     log = flown(target)
     start = np.array((0.0, 0.0, -10.0))
     way = np.array(target) - start
@@ -231,8 +231,8 @@ def test_a_trajectory_stays_within_its_limits(target):
     assert np.diff(log["pos_ned"], axis=0) == pytest.approx(vel[1:] * DT_S, abs=4.0 * DT_S * DT_S)
 
 
-def test_a_leg_straight_on_is_not_braked_for():
-    """With a next leg in the same direction the target is passed at cruise; with one back it is stopped at."""
+def test_a_straight_continuation_is_not_braked_for():
+    """A target with a next leg straight ahead is passed at cruise speed; if it leads back, the vehicle stops."""
     on = flown((60.0, 0.0, -10.0), after=(120.0, 0.0, -10.0), seconds=30.0)
     back = flown((60.0, 0.0, -10.0), after=(0.0, 0.0, -10.0), seconds=30.0)
 

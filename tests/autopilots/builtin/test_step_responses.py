@@ -1,4 +1,4 @@
-"""Step responses of the built-in autopilot's loops, and that docs/explanation/autopilot.md tells them as they are."""
+"""Step responses of the built-in autopilot's loops, and their numbers in docs/explanation/autopilot.md."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ ROW = re.compile(r"^\| ([a-z ]+) \| ([\d.]+) (\S+) \| ([\d.]+) s \| ([\d.]+) % \
 
 @pytest.mark.parametrize("loop", LOOPS, ids=NAMES)
 def test_every_loop_settles_with_a_bounded_overshoot(loop):
-    """Within 5 % of the step before the end of the watch, and never 20 % beyond it; 15.6 % is the most found."""
+    """Within 5 % of the step before the end, and never 20 % beyond it; the largest found is 15.6 %."""
     response = respond(loop)
     assert response.overshoot_percent < 20.0
     assert response.settling_s < loop.watched_s
@@ -22,8 +22,8 @@ def test_every_loop_settles_with_a_bounded_overshoot(loop):
 
 
 @pytest.mark.parametrize("loop", LOOPS, ids=NAMES)
-def test_the_page_has_the_numbers_of_the_flight(loop):
-    """To the digits that are printed."""
+def test_the_page_has_the_measured_numbers(loop):
+    """To the printed digits."""
     rows = {row[0]: row[1:] for row in ROW.findall(PAGE.read_text("utf-8"))}
     response = respond(loop)
     size, unit, rise_s, overshoot, settling_s = rows[loop.name]

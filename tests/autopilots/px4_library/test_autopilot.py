@@ -1,7 +1,6 @@
-"""Real PX4's host with the conformance double: whole flights, parameters, batteries, what is refused and when.
+"""Real PX4's host with the conformance double: complete flights, parameters, batteries, and rejected input.
 
-A double that is told `strict` fails the flight at the first thing that it does not like: a flight that is flown has had
-none.
+With `strict`, the double fails the flight at the first violation; a completed flight had none.
 """
 
 import json
@@ -35,13 +34,13 @@ TICK_US = 4_000
 
 @pytest.fixture(autouse=True)
 def strict(monkeypatch):
-    """Let doubles fail what they do not like."""
+    """Make doubles fail on violations."""
     monkeypatch.setenv(OPTIONS, "strict")
 
 
 @pytest.fixture(scope="module")
 def mission(tmp_path_factory):
-    """The Iris's mission, flown by the command line with a copy of the double: the finished process and the folder."""
+    """Fly the Iris's mission from the command line with a copy of the double; return the process and the folder."""
     root = tmp_path_factory.mktemp("mission")
     library = build_double(root)
     options = ("--json", "--no-plots", "--out", "flown")
@@ -54,7 +53,7 @@ def mission(tmp_path_factory):
 
 
 def test_the_mission_is_flown_and_recorded(mission):
-    """Exit code 0 in wind and noise, every item, landed and disarmed, and nothing but JSON on standard output."""
+    """Exit code 0 in wind and noise, all items, landed and disarmed, and only JSON on standard output."""
     finished, folder = mission
     assert (finished.returncode, finished.stderr) == (0, "")
     summary = json.loads(finished.stdout)
@@ -69,7 +68,7 @@ def test_the_mission_is_flown_and_recorded(mission):
 
 
 def test_effective_rates_are_shown(mission):
-    """PX4 keeps no phase: 20 Hz and 100 Hz at 4 ms are every 13 and every 3 ticks."""
+    """PX4 does not carry over the phase: at 4 ms, 20 Hz and 100 Hz are every 13 and every 3 ticks."""
     summary = json.loads(mission[0].stdout)
     assert summary["px4_rates_hz"] == {
         "navigator": pytest.approx(1e6 / 52_000),
@@ -88,14 +87,14 @@ def test_effective_rates_are_shown(mission):
 
 
 def test_a_replay_is_the_same_flight_and_needs_no_px4(mission):
-    """The library is gone by now."""
+    """The library has been removed by now."""
     replayed = px4lockstep.replay(mission[1])
     assert replayed.matches
     assert replayed.digest == json.loads(mission[0].stdout)["digest"]
 
 
-def test_another_process_flies_the_same(mission, tmp_path):
-    """Both digests; the setpoints, which are PX4's, are in the second."""
+def test_another_process_flies_the_same_flight(mission, tmp_path):
+    """Both digests are equal; PX4's setpoints are in the second."""
     finished = run(
         "run", "iris", *settings({}), "--json", "--no-plots", "--out", "again", cwd=tmp_path, double="strict"
     )
@@ -104,8 +103,8 @@ def test_another_process_flies_the_same(mission, tmp_path):
     assert (first.digest, first.live_digest) == (second.digest, second.live_digest)
 
 
-def test_without_the_jit_it_flies_the_same(tmp_path):
-    """Two seconds, with take-off: the library is called through ctypes then."""
+def test_the_flight_is_the_same_without_the_jit(tmp_path):
+    """Two seconds with takeoff; without the JIT, the library is called through ctypes."""
     short = SHORT | {"timeline.t_end_s": 2.0, "plant.integrator": "RK4", "environment.wind": "none"}
     digests = []
     for name, environment in (("on", {}), ("off", {"NUMBA_DISABLE_JIT": "1"})):
@@ -120,14 +119,14 @@ def test_without_the_jit_it_flies_the_same(tmp_path):
 
 @pytest.mark.parametrize("aircraft", ["octa", "hex"])
 def test_other_aircraft_fly_their_missions(tmp_path, aircraft):
-    """Eight and six rotors, with the geometry that was derived for them."""
+    """Eight and six rotors, with geometry derived from the aircraft."""
     flown = fly(flight_of(tmp_path, aircraft))
     assert flown.summary.outcome == "flown", flown.summary.reason
     assert len(flown.summary.waypoint_times_s) == 8
 
 
-def test_determinism_is_proved_by_processes_that_fly_once(tmp_path, monkeypatch):
-    """PX4 has one life in each."""
+def test_determinism_is_checked_with_one_flight_per_process(tmp_path, monkeypatch):
+    """PX4 can run only once per process."""
     both = (Variant("fresh process"), Variant("one worker", flights=2))
     monkeypatch.setattr("px4lockstep.flights.determinism.default_variants", lambda runs: both[:runs])
     short = {**SHORT, "timeline.t_end_s": 0.3, "autopilot.kind": "px4", "px4.libpath": str(build_double(tmp_path))}
@@ -137,8 +136,8 @@ def test_determinism_is_proved_by_processes_that_fly_once(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("action", ["return", "land"])
-def test_an_ordered_return_or_landing_ends_disarmed(tmp_path, action):
-    """The mission is left at 20 s; it stands on the ground before the end, at home or where it was."""
+def test_a_requested_return_or_landing_ends_disarmed(tmp_path, action):
+    """The mission is interrupted at 20 s; the vehicle lands before the end, at home or on the spot."""
     event = {"at_s": 20.0, "action": action}
     params = [{"name": "RTL_RETURN_ALT", "value": 15.0}]
     changes = {"scenario.events": [event], "environment.wind": "none", "px4.params": params}
@@ -164,7 +163,7 @@ TWO_BATTERIES = {
 
 
 def test_each_battery_is_an_instance_with_its_own_values(tmp_path):
-    """What PX4 holds is what was measured, and the two differ."""
+    """PX4 holds the measured values, and the two batteries differ."""
     simulation = flight_of(tmp_path, "octa", TWO_BATTERIES).simulation
     with closing(simulation):
         subscribers = [simulation.autopilot.px4.subscriber("battery_status", i) for i in (0, 1)]
@@ -180,7 +179,7 @@ def test_each_battery_is_an_instance_with_its_own_values(tmp_path):
 
 
 def test_a_file_can_list_the_batteries(tmp_path):
-    """In any order; one that is not listed is published with those of any instance."""
+    """In any order; a battery that is not listed is published by the entry for any instance."""
     pubs = [
         {"key": "second", "type": "BatteryStatus", "instance": 1, "period_s": 0.1},
         {"key": "others", "type": "BatteryStatus"},
@@ -199,19 +198,19 @@ def test_a_file_can_list_the_batteries(tmp_path):
 
 
 @pytest.mark.parametrize("instance", [1, -1])
-def test_a_battery_that_is_not_there_is_an_error(tmp_path, instance):
-    """Or one that is published already."""
+def test_a_battery_that_does_not_exist_is_an_error(tmp_path, instance):
+    """Or one that is already published."""
     pubs = [
         {"key": "main", "type": "BatteryStatus", "instance": 0},
         {"key": "spare", "type": "BatteryStatus", "instance": instance},
     ]
     changes = {"px4.uorb.preset": "state_injection", "px4.uorb.pubs": pubs}
-    with pytest.raises(InputError, match=f"spare asks for instance {instance} .*; the aircraft has 1 battery"):
+    with pytest.raises(InputError, match=f"spare needs instance {instance} .*, but the aircraft has 1 battery"):
         flight_of(tmp_path, changes=changes)
 
 
-def test_servos_are_px4s(tmp_path, monkeypatch):
-    """On their channels; one that PX4 does not drive is at 0."""
+def test_servos_follow_px4(tmp_path, monkeypatch):
+    """On their channels; a servo that PX4 does not drive is at 0."""
     monkeypatch.setenv(OPTIONS, "servos=0.25")
     motors = [f"motor{i}" for i in (1, 2, 3, 4)]
     bus = {"id": "main", "battery_ids": ["bat1"], "motor_ids": motors, "servo_ids": ["gimbal"]}
@@ -228,21 +227,21 @@ def test_servos_are_px4s(tmp_path, monkeypatch):
 
 
 def started(folder, aircraft=None, tick_us=TICK_US, **options):
-    """Start a double by the host, without a simulation; return the session and its record."""
+    """Start a double with the host, without a simulation; return the session and its record."""
     record = np.zeros(1, PX4_HOST)
     return Px4Library(library=build_double(folder), **options).open(record, aircraft or iris(), tick_us), record
 
 
 @contextmanager
 def opened(*arguments, **options):
-    """Start a double, and end it."""
+    """Start and stop a double."""
     session, record = started(*arguments, **options)
     yield session
     assert session.close(record)
 
 
-def test_a_tick_that_is_too_long_for_a_module_is_an_error_if_rates_are_strict(tmp_path):
-    """Before PX4 is started: the rate, the tick, and what would do. One that does not divide it is none."""
+def test_strict_rates_reject_a_tick_that_is_too_long(tmp_path):
+    """Before PX4 starts: the rate, the tick, and a remedy. A period that is not a multiple of the tick is allowed."""
     with pytest.raises(InputError) as caught:
         started(tmp_path, tick_us=5_000, strict_rates=True)
     assert str(caught.value) == (
@@ -254,7 +253,7 @@ def test_a_tick_that_is_too_long_for_a_module_is_an_error_if_rates_are_strict(tm
 
 
 def test_a_topic_is_published_at_its_period_and_phase(tmp_path, monkeypatch):
-    """Every 25 ticks from the fifth on, and all others at every tick; the double says if one is late."""
+    """Every 25 ticks from the fifth on, and all others at every tick; the double reports a late one."""
     monkeypatch.setenv(OPTIONS, "strict,expect.battery_status=100000")
     pubs = [{"key": "slow", "type": "BatteryStatus", "period_s": 0.1, "phase_s": 0.02}]
     simulation = flight_of(tmp_path, changes={"px4.uorb.preset": "state_injection", "px4.uorb.pubs": pubs}).simulation
@@ -272,22 +271,22 @@ def test_a_topic_is_published_at_its_period_and_phase(tmp_path, monkeypatch):
 
 
 def test_a_period_between_ticks_is_an_error(tmp_path):
-    """In Python; a file is checked when it is loaded."""
+    """In Python; a spec file is checked when it is loaded."""
     slow = Published("battery_status", STATE_INJECTION.published[0].fields, period_us=10_000)
     interface = Interface("own", (slow, *STATE_INJECTION.published[1:]), STATE_INJECTION.read)
     with pytest.raises(InputError, match=r"battery_status, 10000 us, is not a whole number .*; use 8000 or 12000"):
         started(tmp_path, interface=interface)
 
 
-def test_px4_can_run_without_being_told_anything(tmp_path, monkeypatch):
-    """`actuators_only`, by its name; a list that lacks what a flight needs is refused."""
+def test_px4_can_run_without_inputs(tmp_path, monkeypatch):
+    """By the preset `actuators_only`; a list that lacks topics needed for flight is rejected."""
     monkeypatch.setenv(OPTIONS, "unchecked")
     stand = {"px4.uorb.preset": "actuators_only", "scenario.arm_time_s": 100.0, "timeline.t_end_s": 1.0}
     simulation = flight_of(tmp_path, changes=stand).simulation
     with closing(simulation):
         simulation.run()
         assert (simulation.autopilot.published, len(simulation.autopilot.read)) == ([], 2)
-    with pytest.raises(InputError, match="publishes nothing, so that PX4 flies nothing; use state_injection"):
+    with pytest.raises(InputError, match="publishes nothing, so PX4 can't fly; use state_injection"):
         Px4Library(interface=Interface("own", (), ACTUATORS_ONLY.read))
     with pytest.raises(InputError, match="own does not read actuator_motors"):
         Px4Library(interface=Interface("own", STATE_INJECTION.published, ()))
@@ -296,8 +295,8 @@ def test_px4_can_run_without_being_told_anything(tmp_path, monkeypatch):
 # -- parameters --------------------------------------------------------------------------------------------------
 
 
-def test_the_allocation_of_the_iris_is_that_of_its_rotors(tmp_path):
-    """Positions, moments with their signs, thrust up; in float32, as PX4 has it."""
+def test_the_allocation_parameters_of_the_iris_match_its_rotors(tmp_path):
+    """Positions, moments with their signs, thrust upwards; in float32, as PX4 stores it."""
     with opened(tmp_path) as session:
         px4 = session.px4
         assert (px4.param_get("CA_AIRFRAME"), px4.param_get("CA_ROTOR_COUNT")) == (0, 4)
@@ -314,8 +313,8 @@ def test_the_allocation_of_the_iris_is_that_of_its_rotors(tmp_path):
     assert np.array_equal(np.float32(rotors), np.float32(expected))
 
 
-def test_the_allocation_of_the_octa_and_of_a_tilted_rotor(tmp_path):
-    """Eight rotors, signs alternating; the first leans outward by 30 degrees, so that it pushes up and inward."""
+def test_the_allocation_parameters_of_the_octa_and_a_tilted_rotor(tmp_path):
+    """Eight rotors with alternating signs; the first leans outward by 30 degrees, so it pushes up and inward."""
     tilted = Rotor((0.25, 0.0, 0.0), +1, axis_body=(0.5, 0.0, 0.8660254037844386))
     with opened(tmp_path, octa(rotors=(tilted, *octa().rotors[1:]))) as session:
         px4 = session.px4
@@ -328,8 +327,8 @@ def test_the_allocation_of_the_octa_and_of_a_tilted_rotor(tmp_path):
     assert place == [np.float32(-0.18), np.float32(0.18), 0.0]
 
 
-def test_a_px4_without_axes_flies_and_one_without_positions_does_not(tmp_path, monkeypatch):
-    """Axes are set where there are such parameters."""
+def test_axis_parameters_are_optional_but_position_parameters_are_not(tmp_path, monkeypatch):
+    """Axes are set if PX4 has these parameters."""
     monkeypatch.setenv(OPTIONS, "missing.CA_ROTOR0_AX,missing.CA_ROTOR1_AZ")
     with opened(tmp_path):
         pass
@@ -339,8 +338,8 @@ def test_a_px4_without_axes_flies_and_one_without_positions_does_not(tmp_path, m
         started(tmp_path / "without")
 
 
-def test_parameters_of_the_file_come_last(tmp_path):
-    """Those of [[px4.params]] after those of the autopilot and the derived ones; whole numbers as PX4 has them."""
+def test_px4_params_override_other_parameters(tmp_path):
+    """Those of the autopilot and the derived ones; integers are int32 in PX4."""
     params = [
         {"name": "MPC_XY_CRUISE", "value": 3},
         {"name": "CA_ROTOR0_KM", "value": 0.04},
@@ -357,16 +356,16 @@ def test_parameters_of_the_file_come_last(tmp_path):
         flight_of(tmp_path, changes={"px4.params": [{"name": "MPC_XY_CRUISE", "value": -3.0}]})
 
 
-def test_a_process_that_asked_for_the_same_double_twice_ends_well():
-    """The test above alone, in a fresh process: a copy over the loaded file made it end with SIGSEGV."""
-    own = f"{__file__}::{test_parameters_of_the_file_come_last.__name__}"
+def test_a_process_that_loads_the_same_double_twice_exits_normally():
+    """Run the test above alone in a fresh process: overwriting the loaded file once caused a SIGSEGV."""
+    own = f"{__file__}::{test_px4_params_override_other_parameters.__name__}"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", own]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stdout + finished.stderr
 
 
 def test_the_geometry_can_be_left_to_the_user(tmp_path):
-    """PX4's own default has no rotors."""
+    """PX4's default has no rotors."""
     with opened(tmp_path, derive_ca_params=False) as session:
         assert session.px4.param_get("CA_ROTOR_COUNT") == 0
 
@@ -374,8 +373,8 @@ def test_the_geometry_can_be_left_to_the_user(tmp_path):
 # -- what is refused ---------------------------------------------------------------------------------------------
 
 
-def test_a_missing_library_says_where_it_was_looked_for_and_what_to_do(tmp_path):
-    """Bad input, nothing written: the places, what to set, and what flies without."""
+def test_a_missing_library_is_reported_with_paths_and_remedies(tmp_path):
+    """Bad input, nothing written: the paths, what to set, and the alternative."""
     given = run("run", "iris", *settings({}, tmp_path / "gone.so"), cwd=tmp_path)
     assert given.returncode == 2
     assert f"  {tmp_path / 'gone.so'}\n  {tmp_path / 'gone.dylib'}\n" in given.stderr
@@ -384,14 +383,14 @@ def test_a_missing_library_says_where_it_was_looked_for_and_what_to_do(tmp_path)
     assert "px4.libpath and PX4_LOCKSTEP_LIB are not set" in looked.stderr
     assert "PX4-Autopilot/build/px4_sitl_lockstep/src/lib/px4_lockstep/libpx4_lockstep.so" in looked.stderr
     for finished in (given, looked):
-        assert "set px4.libpath in the aircraft file" in finished.stderr
-        assert 'autopilot.kind = "builtin" flies without it' in finished.stderr
+        assert "set px4.libpath in the spec file" in finished.stderr
+        assert 'autopilot.kind = "builtin" flies without PX4' in finished.stderr
         assert "Traceback" not in finished.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_mission_that_would_lose_something_is_refused_before_the_library_is_loaded(tmp_path):
-    """PX4's loader drops the speed; there is no library to load."""
+def test_a_mission_that_px4_would_alter_is_rejected_before_loading(tmp_path):
+    """PX4's loader would drop the speed; there is no library to load."""
     path = write(tmp_path, numbered("3 16 0 0 0 0 47.4 8.5 10", "3 178 1 5 -1 0 0 0 0"), "fast.waypoints")
     changes = {"px4.mission_path": path, "home.lat_deg": 47.4, "home.lon_deg": 8.5}
     finished = run("run", "iris", *settings(changes, tmp_path / "gone.so"), cwd=tmp_path)
@@ -406,11 +405,11 @@ def test_a_mission_that_would_lose_something_is_refused_before_the_library_is_lo
     ("told", "said"),
     [
         ("hash.vehicle_status=0x1234", ("vehicle_status", "0x00001234", "0xf779fa65", "set px4.msg_dir (--msg)")),
-        ("size.battery_status=160", ("battery_status", "160 bytes", "168 bytes", "build the library anew")),
+        ("size.battery_status=160", ("battery_status", "160 bytes", "168 bytes", "rebuild the library")),
     ],
 )
-def test_a_layout_that_does_not_fit_is_named_before_the_first_step(tmp_path, told, said):
-    """Topic, both hashes or sizes, the fix; exit code 2, no folder, and what PX4 printed on standard error."""
+def test_a_layout_mismatch_is_reported_before_the_first_step(tmp_path, told, said):
+    """Topic, hashes or sizes, remedy; exit code 2, no folder, and PX4's output on standard error."""
     options = ("--json", "--no-plots", "--out", "out")
     # The step would say so: its first call fails.
     finished = run("run", "iris", *settings({}), *options, cwd=tmp_path, double=f"{told},code.step_uorb=-3")
@@ -423,8 +422,8 @@ def test_a_layout_that_does_not_fit_is_named_before_the_first_step(tmp_path, tol
     assert not (tmp_path / "out").exists()
 
 
-def test_only_an_aircraft_is_flown(tmp_path):
-    """PX4's geometry and batteries are an aircraft's."""
+def test_only_an_aircraft_can_be_flown_by_px4(tmp_path):
+    """PX4 needs an aircraft's geometry and batteries."""
     with pytest.raises(InputError, match="real PX4 needs an Aircraft, not dict"):
         started(tmp_path, {"name": "none"})
 
@@ -434,13 +433,13 @@ def test_only_an_aircraft_is_flown(tmp_path):
 PRINTED = "INFO  [lockstep] conformance double, ABI 3\nINFO  [lockstep] mission of 8 items loaded\n"
 
 
-def test_what_px4_prints_is_in_the_folder(mission):
-    """From the start on, and nothing of ours."""
+def test_px4_output_is_in_the_run_folder(mission):
+    """From the start, and only PX4's output."""
     assert (mission[1] / "px4.log").read_text() == PRINTED
 
 
-def test_verbose_shows_what_px4_prints_on_standard_error(tmp_path):
-    """In the order of printing, also while it flies; standard output is JSON alone."""
+def test_verbose_shows_px4_output_on_standard_error(tmp_path):
+    """In order, also in flight; standard output is only JSON."""
     options = ("--json", "--no-plots", "--out", "out", "-v")
     finished = run("run", "iris", *settings(SHORT), *options, cwd=tmp_path, double="print=79@999")
     line = "." * 79
@@ -448,8 +447,8 @@ def test_verbose_shows_what_px4_prints_on_standard_error(tmp_path):
     assert json.loads(finished.stdout)["outcome"] == "mission not finished"
 
 
-def test_in_python_the_console_is_left_alone(tmp_path, python):
-    """Without a folder, PX4 prints where it always does; ours comes after it."""
+def test_in_python_the_console_is_not_redirected(tmp_path, python):
+    """Without a folder, PX4 prints to standard output, followed by Python's output."""
     script = (
         "import px4lockstep, sys\n"
         "values = dict(item.split('=') for item in sys.argv[1:])\n"
@@ -460,12 +459,12 @@ def test_in_python_the_console_is_left_alone(tmp_path, python):
     assert python("-c", script, *values).stdout == PRINTED + "mission not finished\n"
 
 
-def test_checking_a_file_finds_the_library_and_does_not_load_it(tmp_path):
-    """PX4 prints nothing; a file that is no library is an error all the same."""
+def test_spec_check_finds_the_library_without_loading_it(tmp_path):
+    """PX4 prints nothing; a file that is not a library is still an error."""
     finished = run("spec", "check", "iris", *settings({}), cwd=tmp_path)
     found = f"real PX4: {build_double().resolve()}, not loaded\niris: OK\n"
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, found, "")
     (tmp_path / "lib.so").write_text("no")
     finished = run("spec", "check", "iris", *settings({}, "lib.so"), cwd=tmp_path)
     assert finished.returncode == 2
-    assert "lib.so is no shared library" in finished.stderr
+    assert "lib.so is not a shared library" in finished.stderr

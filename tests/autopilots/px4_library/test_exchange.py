@@ -1,4 +1,4 @@
-"""The host of real PX4 against the recorded flights: what it tells PX4, and its modes, tick by tick."""
+"""The host of real PX4 against the recorded flights: PX4's inputs and the modes, tick by tick."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ NAVIGATOR_US = 50_000
 
 @kernel
 def host_flight(hosts, time_us, buses, valid, finished, told, modes):
-    """Run the host on every tick of a recorded flight, with what PX4 answered at the tick before."""
+    """Run the host for every tick of a recorded flight, with PX4's outputs of the previous tick."""
     host = hosts[0]
     for k in range(len(time_us)):
         bus = buses[k]
@@ -32,13 +32,13 @@ def host_flight(hosts, time_us, buses, valid, finished, told, modes):
 
 
 def host_columns(name):
-    """Return what was recorded for the host alone: when the mission was valid, and the estimate on some ticks."""
+    """Return what was recorded of the host only: when the mission was valid, and the estimate at some ticks."""
     with np.load(GOLDEN / f"px4_iris_{name}_host.npz") as data:
         return {key: data[key] for key in data.files}
 
 
 def fly(name, rate_gain=0.0):
-    """Return what the host told PX4 and its modes on a recorded flight, and the flight."""
+    """Return PX4's inputs and the host's modes in a recorded flight, and the flight."""
     flight = load_flight(name)
     buses = bus_of(flight)
     buses["scenario"]["arm"] = flight["time_us"] >= 1_000_000
@@ -58,7 +58,7 @@ def fly(name, rate_gain=0.0):
 
 @pytest.mark.parametrize("name", ["mission", "yaw"])
 def test_modes_are_those_of_the_recorded_host_at_every_tick(name):
-    """Armed, mission, back to manual and mission again, disarmed: from the requests and PX4's answers alone."""
+    """Armed, mission, manual, mission again, disarmed: from the requests and PX4's outputs only."""
     told, modes, flight = fly(name)
     assert np.array_equal(modes["is_armed"], flight["armed"])
     assert np.array_equal(modes["nav_state"], flight["nav_state"])
@@ -70,8 +70,8 @@ def test_modes_are_those_of_the_recorded_host_at_every_tick(name):
 
 
 @pytest.mark.parametrize("name", ["mission", "yaw"])
-def test_what_is_told_is_the_recorded_estimate(name):
-    """Position, velocity, attitude and rates, of which messages have the float32."""
+def test_px4_gets_the_recorded_estimate(name):
+    """Position, velocity, attitude and body rates; messages hold them as float32."""
     told, _, flight = fly(name)
     host = host_columns(name)
     said = told[host["est_rows"]]
@@ -85,7 +85,7 @@ def test_what_is_told_is_the_recorded_estimate(name):
 
 
 def test_latitude_and_longitude_are_those_of_the_position():
-    """Back through the projection within a micrometre; height above sea level."""
+    """Projected back to within a micrometre; altitude above sea level."""
     told, _, flight = fly("yaw")
     projection = MapProjection(*HOME_DEG)
     for k in range(0, len(told), 997):
@@ -96,7 +96,7 @@ def test_latitude_and_longitude_are_those_of_the_position():
 
 
 def test_the_heading_is_the_attitudes_yaw():
-    """Right is positive, as the rate about down is."""
+    """Positive to the right, like the rate about the down axis."""
     told, _, flight = fly("yaw")
     w, x, y, z = (flight[f"truth_q_{name}"] for name in "wxyz")
     yaw = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
@@ -106,8 +106,8 @@ def test_the_heading_is_the_attitudes_yaw():
     assert (np.sign(moved[turning[:-1]]) == np.sign(flight["truth_r"][:-1][turning[:-1]])).all()
 
 
-def test_the_angular_acceleration_is_the_rates_difference_or_zero():
-    """As asked for; the recorded host told none."""
+def test_angular_acceleration_is_the_difference_of_rates_or_zero():
+    """As configured; the recorded host published zero."""
     told, _, flight = fly("yaw", rate_gain=250.0)
     rates = np.stack([flight[f"truth_{name}"] for name in "pqr"], 1)
     assert np.array_equal(told["omega_dot_body"][1:], (rates[1:] - rates[:-1]) * 250.0)
@@ -116,7 +116,7 @@ def test_the_angular_acceleration_is_the_rates_difference_or_zero():
 
 
 def scenario_of(steps):
-    """Return buses for a list of requests, a tick each."""
+    """Return buses for a list of requests, one tick each."""
     buses = np.zeros(len(steps), BUS)
     buses["estimate"]["q_bn"][:, 0] = 1.0
     for bus, step in zip(buses, steps, strict=True):
@@ -126,7 +126,7 @@ def scenario_of(steps):
 
 
 def modes_of(steps, valid=1.0, finished=None):
-    """Return armed and mode at each tick."""
+    """Return armed state and mode at each tick."""
     buses = scenario_of(steps)
     hosts = np.zeros(1, PX4_HOST)
     hosts["commander"]["navigator_us"] = NAVIGATOR_US
@@ -143,16 +143,16 @@ AIR = {"arm": 1, "landed": 0}
 GROUND = {"arm": 1, "landed": 1}
 
 
-def test_a_return_that_has_landed_is_disarmed():
-    """Not before it has flown, and for good: that arming is still asked for does not arm it again."""
+def test_the_vehicle_disarms_after_a_return():
+    """Not before it has flown, and permanently: an arm request that persists does not arm it again."""
     back = {"mission": 1, "return_home": 1}
     armed, mode, _ = modes_of([GROUND, AIR | {"mission": 1}, AIR | back, GROUND | back, GROUND | back])
     assert armed == [1, 1, 1, 0, 0]
     assert mode == [0, 3, 5, 0, 0]
 
 
-def test_a_mission_that_says_finished_on_the_ground_before_take_off_is_not_believed():
-    """The first answers do."""
+def test_a_mission_reported_as_finished_before_takeoff_is_ignored():
+    """PX4's first outputs do report this."""
     asked = GROUND | {"mission": 1}
     armed, mode, finished = modes_of([GROUND, asked, asked, asked], finished=[1, 1, 1, 1])
     assert armed == [1, 1, 1, 1]
@@ -160,16 +160,16 @@ def test_a_mission_that_says_finished_on_the_ground_before_take_off_is_not_belie
     assert finished == [0, 0, 0, 0]
 
 
-def test_to_disarm_is_obeyed_in_the_air_and_arming_again_needs_a_new_request():
-    """A level that falls and rises."""
+def test_disarming_works_in_the_air_and_rearming_needs_a_new_request():
+    """The level has to fall and rise."""
     off = {"arm": 0, "landed": 0}
     armed, mode, _ = modes_of([AIR, AIR | {"mission": 1}, off | {"mission": 1}, AIR | {"mission": 1}])
     assert armed == [1, 1, 0, 1]
     assert mode == [0, 3, 0, 0]
 
 
-def test_requests_act_when_they_rise_and_the_last_one_wins():
-    """Mission, return and landing are counted."""
+def test_requests_act_when_their_count_increases_and_the_last_one_wins():
+    """Mission, return and landing requests are counted."""
     asked = {"mission": 1, "return_home": 1}
     _, mode, _ = modes_of(
         [AIR | {"mission": 1}, AIR | asked, AIR | asked | {"land": 1}, AIR | asked | {"land": 1, "mission": 2}]
@@ -177,8 +177,8 @@ def test_requests_act_when_they_rise_and_the_last_one_wins():
     assert mode == [3, 5, 18, 3]
 
 
-def test_a_second_request_while_a_mission_starts_does_not_cut_its_start_short():
-    """Back to manual for a navigator period, whatever is asked for meanwhile."""
+def test_a_second_request_does_not_shorten_the_mission_start():
+    """Manual mode lasts a navigator period, whatever is requested meanwhile."""
     buses = [GROUND, *[GROUND | {"mission": 1}] * 4, *[GROUND | {"mission": 2}] * 16]
     count = len(buses)
     valid = [0.0, 0.0, 0.0, *[1.0] * (count - 3)]

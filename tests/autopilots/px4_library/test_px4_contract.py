@@ -1,9 +1,9 @@
-"""What the host tells PX4, field by field: every field of every message, in six situations, against values by hand.
+"""PX4's inputs: every field of every message, in six situations, against values computed by hand.
 
-The messages are read back from the double by their measured layouts, so that a field that is written to a wrong place
-is seen. What a situation does not name is 0. Latitudes and longitudes are of the azimuthal equidistant map around the
-origin on a sphere of 6,371,000 m, computed with 30 digits; they are compared to 1e-9 degrees, a tenth of a millimetre.
-All else is compared to the rounding of its own type.
+The messages are read back from the double with their measured layouts, so that a field at a wrong offset is detected.
+Fields that a situation does not list are 0. Latitudes and longitudes are those of the azimuthal equidistant projection
+around the origin on a sphere of 6,371,000 m, computed with 30 digits; they are compared to 1e-9 degrees, a tenth of a
+millimetre. Everything else is compared to the rounding of its type.
 """
 
 import math
@@ -32,13 +32,13 @@ MANUAL, MISSION, RETURN = 0, 3, 5
 
 @kernel
 def tick(hosts, time_us, buses):
-    """Run the host for a tick."""
+    """Run the host for one tick."""
     return step_px4(hosts[0], time_us[0], buses[0])
 
 
 @dataclass(frozen=True)
 class Situation:
-    """A situation, as the simulator has it, and what PX4 must be told of it."""
+    """A situation in the simulator, and the resulting inputs of PX4."""
 
     time_us: int
     armed: bool
@@ -168,7 +168,7 @@ SITUATIONS = {
 
 
 def bus_of(situation, omega_body):
-    """Return the bus of a situation."""
+    """Return the bus for a situation."""
     bus = np.zeros(1, BUS)
     bus["time_us"] = situation.time_us
     bus["scenario"]["arm"] = situation.armed
@@ -186,7 +186,7 @@ def bus_of(situation, omega_body):
 
 
 def told(folder, situation, aircraft, faults=(), **options):
-    """Run two ticks of a situation against a double; return what it holds then, by topic and instance."""
+    """Run two ticks of a situation against a double; return the messages it holds, by topic and instance."""
     hosts = np.zeros(1, PX4_HOST)
     session = Px4Library(library=build_double(folder), **options).open(hosts, aircraft, TICK_US)
     commander = hosts["commander"]
@@ -217,7 +217,7 @@ def told(folder, situation, aircraft, faults=(), **options):
 
 
 def expected(s):
-    """Return every field that is not 0, by topic and instance."""
+    """Return every nonzero field, by topic and instance."""
     t = s.time_us
     battery = {"connected": True, "scale": 1.0, "time_remaining_s": NAN, "temperature": NAN, "timestamp": t}
     sizes = ({"capacity": 5000, "cell_count": 3, "id": 1}, {"capacity": 3000, "cell_count": 3, "id": 2})
@@ -361,7 +361,7 @@ TWO_BATTERIES = {"batteries": (Battery(), Battery(capacity_ah=3.0)), "buses": (P
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_every_field_is_what_px4_expects(tmp_path, name):
+def test_every_field_has_the_expected_value(tmp_path, name):
     """All eleven topics, both batteries."""
     situation = SITUATIONS[name]
     messages, wanted = told(tmp_path, situation, iris(**TWO_BATTERIES)), expected(situation)
@@ -371,8 +371,8 @@ def test_every_field_is_what_px4_expects(tmp_path, name):
         check(f"{topic}[{instance}]", messages[topic, instance], wanted[topic, instance])
 
 
-def test_at_time_zero_stamps_that_px4_takes_for_never_are_one(tmp_path):
-    """Those of home, geofence and global position; the first update of home is the first."""
+def test_at_time_zero_timestamps_are_one_where_zero_means_never(tmp_path):
+    """In home, geofence and global position; the update count of home starts at one."""
     hosts = np.zeros(1, PX4_HOST)
     session = Px4Library(library=build_double(tmp_path)).open(hosts, iris(), TICK_US)
     try:
@@ -388,8 +388,8 @@ def test_at_time_zero_stamps_that_px4_takes_for_never_are_one(tmp_path):
     assert stamped == {topic: int(topic in ones) for topic in TOPICS}
 
 
-def test_an_estimate_that_is_lost_is_not_valid(tmp_path):
-    """Position and velocity; PX4 is told so in the flags of both positions, and goes on having the last values."""
+def test_a_lost_estimate_is_flagged_as_invalid(tmp_path):
+    """In the flags of both positions; the values stay at the last ones."""
     hosts = np.zeros(1, PX4_HOST)
     session = Px4Library(library=build_double(tmp_path)).open(hosts, iris(), TICK_US)
     bus = bus_of(CLIMBING, CLIMBING.omega_body)
@@ -404,20 +404,20 @@ def test_an_estimate_that_is_lost_is_not_valid(tmp_path):
     assert local["z"] == np.float32(-6.25)
 
 
-def test_a_battery_that_is_disconnected_says_so(tmp_path):
-    """All of them: the fault is of the power."""
+def test_a_disconnected_battery_is_reported(tmp_path):
+    """The fault disconnects all batteries."""
     messages = told(tmp_path, CLIMBING, iris(**TWO_BATTERIES), faults=[("battery_disconnected", 1)])
     assert [bool(messages["battery_status", i]["connected"]) for i in (0, 1)] == [False, False]
 
 
-def test_the_angular_acceleration_can_be_left_out(tmp_path):
-    """As in the original, whose D term was idle."""
+def test_the_angular_acceleration_can_be_disabled(tmp_path):
+    """As in the recorded flights, whose D term was inactive."""
     messages = told(tmp_path, CLIMBING, iris(), angular_acceleration=False)
     assert messages["vehicle_angular_velocity", 0]["xyz_derivative"].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_another_vehicle_and_origin(tmp_path):
-    """An octorotor, a battery beyond what the message can say, a home elsewhere and at another height."""
+    """An octorotor, a battery capacity beyond the field's range, and another home position and altitude."""
     aircraft = octa(batteries=(Battery(capacity_ah=80.0, ocv_v=(42.0, 50.4), min_voltage_v=36.0),), home_alt_msl_m=12.5)
     messages = told(tmp_path, AT_REST, aircraft, home_lat_deg=-33.5, home_lon_deg=151.25)
     assert messages["vehicle_status", 0]["system_type"] == 14

@@ -1,4 +1,4 @@
-"""PX4 misbehaves in flight: each time a line that says what, when and what to do, and a log that is intact."""
+"""PX4 misbehaves in flight: the error says what, when and what to do, and the log is intact."""
 
 import json
 import re
@@ -37,7 +37,7 @@ CODES_IN_LOOP = [
 
 
 def failure_of(folder, monkeypatch, told, **changes):
-    """Fly a double that is told something, in this process; return the error and the simulation."""
+    """Fly a double with the given misbehaviour in this process; return the error and the simulation."""
     monkeypatch.setenv(OPTIONS, told)
     simulation = flight_of(folder, changes=SHORT | changes).simulation
     with closing(simulation), pytest.raises(SimulationError) as caught:
@@ -47,14 +47,14 @@ def failure_of(folder, monkeypatch, told, **changes):
 
 @pytest.mark.parametrize(("function", "code"), CODES_IN_LOOP)
 def test_each_code_stops_the_run_with_its_meaning(tmp_path, monkeypatch, function, code):
-    """The time, the function, its topic, the code, what it means and what to do; the log goes up to there."""
+    """Time, function, topic, code, meaning and remedy; the log ends there."""
     text, simulation = failure_of(tmp_path, monkeypatch, f"code.{function}={code}@{CALLS[function]}")
     time_us = simulation.time_us
     assert 1_000_000 < time_us < 3_000_000
-    meaning, remedy = CODES[function].get(code, ("a code that version 3 of the interface does not have", "check that"))
+    meaning, remedy = CODES[function].get(code, ("a code that interface version 3 does not define", "check that"))
     assert text.startswith(f"at t = {time_us / 1e6:.6f} s px4_lockstep_{function}(")
     assert f") returned {code}: {meaning}; {remedy}" in text
-    assert text.endswith(". The log up to then is intact")
+    assert text.endswith(". The log up to that time is intact")
     assert "\n" not in text
     about = text.partition("(")[2].partition(")")[0]
     assert re.fullmatch(ABOUT[function], about)
@@ -65,33 +65,33 @@ def test_each_code_stops_the_run_with_its_meaning(tmp_path, monkeypatch, functio
         simulation.run()  # it stays failed
 
 
-def test_a_message_that_was_never_published_is_no_failure(tmp_path, monkeypatch):
-    """But motors that are never heard are."""
+def test_a_message_that_was_never_published_is_not_a_failure(tmp_path, monkeypatch):
+    """Except for motors."""
     text, _ = failure_of(tmp_path, monkeypatch, "code.orb_copy=-1")
-    assert "no actuator_motors for 250 ticks while it was armed" in text
+    assert "no actuator_motors for 250 ticks while armed" in text
 
 
-LOOK = "It is PX4's, in actuator_motors: look at its CA_ parameters"
+LOOK = "PX4 published it in actuator_motors: check its CA_ parameters"
 FAILURES = {
     "motors=nan@1800": (
         "actuator_motors.control had been NaN for all motors for 25 ticks",
         "PX4 has switched them off",
     ),
-    "motors=nan": ("actuator_motors.control had been NaN for all motors for 250 ticks", "look at its parameters"),
+    "motors=nan": ("actuator_motors.control had been NaN for all motors for 250 ticks", "check its parameters"),
     "motors=inf@600": ("motor command 1 is inf at t = 2.396000 s; allowed are 0 to 1", LOOK),
     "motors=1.5@600": ("motor command 1 is 1.5 at t = 2.396000 s; allowed are 0 to 1", LOOK),
     "motors=-0.1@600": ("motor command 1 is -0.10000000149011612 at t = 2.396000 s", LOOK),
-    "silent.actuator_motors@600": ("no actuator_motors for 250 ticks while it was armed", "CA_ROTOR_COUNT set"),
+    "silent.actuator_motors@600": ("no actuator_motors for 250 ticks while armed", "CA_ROTOR_COUNT set"),
     "code.step_uorb=-2@600": ("px4_lockstep_step_uorb(time_us = 2396000) returned -2", "publish fewer instances"),
     "code.orb_queue_publish=-4@6600": ("px4_lockstep_orb_queue_publish(", "px4lockstep uorb verify"),
-    "code.orb_check=-3@5400": ("px4_lockstep_orb_check(", "make a new one"),
+    "code.orb_check=-3@5400": ("px4_lockstep_orb_check(", "create a new one"),
     "code.orb_copy=-2@3000": ("px4_lockstep_orb_copy(", "please report it"),
 }
 
 
 @pytest.mark.parametrize("told", FAILURES)
-def test_the_command_line_ends_with_a_line_and_an_intact_log(tmp_path, told):
-    """Exit code 1, one line on standard error, the summary as JSON, a log to read, the mark of an incomplete run."""
+def test_the_command_line_reports_the_error_and_keeps_the_log(tmp_path, told):
+    """Exit code 1, one line on standard error, the summary as JSON, a readable log marked as incomplete."""
     options = ("--json", "--no-plots", "--out", "out")
     finished = run("run", "iris", *settings(SHORT | {"timeline.t_end_s": 8.0}), *options, cwd=tmp_path, double=told)
     assert finished.returncode == 1
@@ -110,8 +110,8 @@ def test_the_command_line_ends_with_a_line_and_an_intact_log(tmp_path, told):
     assert "ABI 3" in (folder / "px4.log").read_text()
 
 
-def test_a_slow_px4_flies_the_same_and_is_warned_of(tmp_path):
-    """Simulated time is not the machine's: digest, recording and log have nothing of it. A warning says when it was."""
+def test_a_slow_px4_flies_the_same_flight_with_a_warning(tmp_path):
+    """Digest, recording and log do not depend on wall-clock time; the warning says when it was slow."""
     options = ("--json", "--no-plots")
     said = {}
     for name, told in (("fast", "strict"), ("slow", "strict,sleep_us=20000@951")):  # 1.0 s for the last 0.2 s
@@ -130,16 +130,16 @@ def test_a_slow_px4_flies_the_same_and_is_warned_of(tmp_path):
     assert said["slow"]["wall_s"] > 1.0
 
 
-def test_a_px4_that_tells_nothing_of_its_mission_is_the_reason(tmp_path, monkeypatch):
-    """Nobody would look for that in motors that stand still."""
+def test_a_px4_without_mission_results_is_given_as_the_reason(tmp_path, monkeypatch):
+    """The cause would be hard to find from stopped motors."""
     monkeypatch.setenv(OPTIONS, "silent.mission_result")
     run = fly(flight_of(tmp_path, changes=SHORT))
     assert run.summary.outcome == "mission not finished"
-    assert run.summary.reason.startswith("PX4 has told nothing of the mission: it published no mission_result")
+    assert run.summary.reason.startswith("PX4 did not report on the mission: it published no mission_result")
 
 
-def test_a_px4_that_prints_a_lot_is_all_in_its_log(tmp_path):
-    """A megabyte in flight; nothing of it elsewhere."""
+def test_a_large_px4_output_is_completely_in_its_log(tmp_path):
+    """A megabyte in flight, and none of it elsewhere."""
     options = ("--json", "--no-plots", "--out", "out")
     finished = run("run", "iris", *settings(SHORT), *options, cwd=tmp_path, double="print=100000@992")
     assert finished.stderr == ""
@@ -150,8 +150,8 @@ def test_a_px4_that_prints_a_lot_is_all_in_its_log(tmp_path):
 STARTED = "INFO  [lockstep] conformance double, ABI 3\nINFO  [lockstep] mission of 8 items loaded\n"
 
 
-def test_a_px4_that_dies_leaves_its_log_up_to_there(tmp_path):
-    """The folder is marked, and has the log and what PX4 said last; `cli/test_watched.py` has what is said."""
+def test_a_px4_crash_preserves_the_log(tmp_path):
+    """The run folder is marked as incomplete; it has the log and PX4's last output (report: `cli/test_watched.py`)."""
     changes = {"timeline.t_end_s": 40.0, "timeline.dt_log_s": 0.004}
     options = ("--json", "--no-plots", "--out", "out")
     told = f"signal={int(signal.SIGSEGV)}@7500,print=80@7499"
@@ -169,18 +169,18 @@ def test_a_px4_that_dies_leaves_its_log_up_to_there(tmp_path):
 @pytest.mark.parametrize(
     ("told", "code", "said"),
     [
-        ("null_handle", 1, "returned nothing: PX4 did not start"),
-        ("abi_version=2", 2, "has version 2 of the interface, px4lockstep needs 3"),
+        ("null_handle", 1, "returned NULL: PX4 did not start"),
+        ("abi_version=2", 2, "has interface version 2, but px4lockstep needs 3"),
         ("sizes=0/0/40", 2, "has records of (0, 0, 40) bytes"),
         ("code.param_set_f32=-4", 1, "px4_lockstep_param_set_f32(CA_ROTOR0_PX"),
         ("code.control_alloc_update_params=-2", 1, "px4_lockstep_control_alloc_update_params"),
-        ("code.load_mission_qgc_wpl=-5", 1, "returned -5: PX4's storage of missions failed"),
+        ("code.load_mission_qgc_wpl=-5", 1, "returned -5: PX4's mission storage failed"),
         ("code.orb_create_publisher_ex=-2", 1, "px4_lockstep_orb_create_publisher_ex(battery_status"),
         ("code.orb_create_subscriber=-3", 1, "px4_lockstep_orb_create_subscriber(actuator_motors"),
     ],
 )
-def test_a_px4_that_does_not_start_leaves_nothing(tmp_path, told, code, said):
-    """A message, no folder, and it can be started no second time by accident."""
+def test_a_px4_that_does_not_start_leaves_no_folder(tmp_path, told, code, said):
+    """And it can't be started a second time by accident."""
     finished = run("run", "iris", *settings(SHORT), "--json", "--out", "out", cwd=tmp_path, double=told)
     assert finished.returncode == code
     assert said in finished.stderr
@@ -188,15 +188,15 @@ def test_a_px4_that_does_not_start_leaves_nothing(tmp_path, told, code, said):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_second_flight_in_a_process_is_refused(tmp_path, monkeypatch):
-    """While one flies, and after it: parameters and topics would be those of the first."""
+def test_a_second_flight_in_a_process_is_rejected(tmp_path, monkeypatch):
+    """During the first and after it, because parameters and topics persist."""
     monkeypatch.setenv(OPTIONS, "strict")
     library = build_double(tmp_path)
     simulation = flight_of(None, changes=SHORT, library=library).simulation
     with closing(simulation):
-        with pytest.raises(Px4Error, match="a PX4 is running in this process"):
+        with pytest.raises(Px4Error, match="PX4 is already running in this process"):
             flight_of(None, changes=SHORT, library=library)
         with pytest.raises(StateError, match="real PX4 can't be copied"):
             simulation.snapshot()
-    with pytest.raises(Px4Error, match="a second flight would differ from a first"):
+    with pytest.raises(Px4Error, match="a second flight would differ from the first"):
         flight_of(None, changes=SHORT, library=library)

@@ -1,4 +1,4 @@
-"""PX4's API: orders in turn, missions over a link that loses things, what is told."""
+"""PX4's MAVLink API: queued orders, mission upload over a lossy link, and status."""
 
 import math
 
@@ -25,7 +25,7 @@ MISSION = parse_wpl(
 
 
 class Wire:
-    """A link in memory: what was sent, and what is to be heard."""
+    """A link in memory, with the sent messages and those to be received."""
 
     is_known = True
 
@@ -53,7 +53,7 @@ def wire():
 
 
 def beat(wire, mode=(4, 3), armed=False):
-    """A heartbeat of PX4."""
+    """Return a heartbeat of PX4."""
     wire.hear("heartbeat", 2, 12, 1 + 128 * armed, mode[0] << 16 | mode[1] << 24, 4)
 
 
@@ -62,8 +62,8 @@ def step_on(own, end_us):
         own.step(time_us)
 
 
-def test_every_item_is_told_as_mavlink_has_it():
-    """Frame, command, seven parameters; what has no position has no frame of one."""
+def test_every_item_is_encoded_as_in_mavlink():
+    """Frame, command, seven parameters; items without a position use the mission frame."""
     fields = [item_fields(item, i) for i, item in enumerate(MISSION.items)]
     places = (473_978_420, 85_456_940)
     assert fields[0] == (0, 6, 22, 1, 1, 0.0, 0.0, 0.0, 0.0, 473_977_420, 85_455_940, 12.0)
@@ -74,14 +74,14 @@ def test_every_item_is_told_as_mavlink_has_it():
     assert fields[5][1:3] == (2, 20)
 
 
-def test_a_heading_that_is_none_is_nan():
-    """Which PX4 takes for its own choice."""
+def test_an_unspecified_heading_is_nan():
+    """PX4 then chooses the heading."""
     text = "QGC WPL 110\n0 1 3 22 0 0 0 nan 47.397742 8.545594 12 1\n"
     assert math.isnan(item_fields(parse_wpl(text, "test").items[0], 0)[8])
 
 
-def test_a_mission_is_uploaded_though_messages_are_lost(wire):
-    """The count is sent again, items as often as they are asked for; each to the system that was heard."""
+def test_a_mission_is_uploaded_over_a_lossy_link(wire):
+    """The count is repeated, and items are sent as often as requested, to the system that was heard."""
     own = Api(wire, MISSION.items)
     assert not own.has_mission
     wire.hear("heartbeat", 2, 12, 0, 0, 3)
@@ -102,7 +102,7 @@ def test_a_mission_is_uploaded_though_messages_are_lost(wire):
 
 
 def test_orders_wait_for_each_other(wire):
-    """The mission is asked for when PX4 has armed, by its answer and by its heartbeat."""
+    """Mission mode is requested when PX4's answer and its heartbeat confirm arming."""
     own = Api(wire, ())
     own.order(ARM)
     own.order(FLY_MISSION)
@@ -131,8 +131,7 @@ def test_orders_wait_for_each_other(wire):
 
 
 @pytest.mark.parametrize(("order", "mode", "armed"), [(LAND, (4, 6), True), (DISARM, (4, 3), False)])
-def test_an_order_is_shown_by_its_own_heartbeat(wire, order, mode, armed):
-    """And by no other."""
+def test_an_order_is_confirmed_only_by_a_matching_heartbeat(wire, order, mode, armed):
     own = Api(wire, ())
     own.order(order)
     own.step(0)
@@ -146,8 +145,8 @@ def test_an_order_is_shown_by_its_own_heartbeat(wire, order, mode, armed):
 
 
 @pytest.mark.parametrize("target", [(255, 190), (245, 191)])
-def test_an_answer_to_another_ground_station_is_none_to_us(wire, target):
-    """PX4 sends them over all links: here that station's LAND was accepted, and ours was refused."""
+def test_answers_to_another_ground_station_are_ignored(wire, target):
+    """PX4 broadcasts them: the other station's LAND was accepted, and ours was rejected."""
     own = Api(wire, ())
     own.order(LAND)
     own.step(0)
@@ -160,8 +159,8 @@ def test_an_answer_to_another_ground_station_is_none_to_us(wire, target):
     assert len(wire.sent) == 2
 
 
-def test_a_mission_of_another_ground_station_is_its_own(wire):
-    """Neither are its items ours to send, nor is ours uploaded when its is."""
+def test_mission_uploads_of_another_ground_station_are_ignored(wire):
+    """We do not send its items, and the end of its upload does not end ours."""
     own = Api(wire, MISSION.items)
     own.upload(0)
     own.step(0)
@@ -172,8 +171,8 @@ def test_a_mission_of_another_ground_station_is_its_own(wire):
     assert not own.has_mission
 
 
-def test_an_order_that_is_accepted_and_never_shown_is_a_warning(wire, monkeypatch):
-    """A failsafe of PX4's is stronger; it is asked again, and then the flight goes on with the next order."""
+def test_an_order_that_is_accepted_but_never_confirmed_is_a_warning(wire, monkeypatch):
+    """A failsafe of PX4 overrides it; it is repeated, and then the flight continues with the next order."""
     monkeypatch.setattr(api, "PATIENCE_US", 4_000_000)
     own = Api(wire, ())
     own.order(FLY_MISSION)
@@ -186,40 +185,42 @@ def test_an_order_that_is_accepted_and_never_shown_is_a_warning(wire, monkeypatc
             wire.hear("command_ack", 176, 0, 0, 0, 245, 190)
     assert [told.param3 for told in wire.sent[:3]] == [4.0, 4.0, 6.0]
     [warning] = own.warnings
-    assert "PX4 was asked to fly the mission for 4 s of simulated time, and it answered: accepted, but" in warning
+    assert "PX4 was commanded to fly the mission for 4 s of simulated time, but it answered: accepted, but" in warning
 
 
-def test_an_order_that_is_not_answered_is_sent_again_and_counted(wire):
-    """As MAVLink wants it."""
+def test_an_unanswered_order_is_repeated_with_a_confirmation_count(wire):
+    """As MAVLink specifies."""
     own = Api(wire, ())
     own.order(LAND)
     step_on(own, 1_600_001)
     assert [told.confirmation for told in wire.sent] == [0, 1, 2, 3]
 
 
-def test_an_order_that_is_refused_for_too_long_is_an_error(wire, monkeypatch):
-    """With the answer and what PX4 said."""
+def test_an_order_that_is_rejected_until_the_timeout_is_an_error(wire, monkeypatch):
+    """With PX4's answer and status texts."""
     monkeypatch.setattr(api, "PATIENCE_US", 1_000_000)
     own = Api(wire, ())
     own.order(ARM)
     own.step(0)
     wire.hear("command_ack", 400, 2)
     wire.hear("statustext", 4, b"No GPS")
-    with pytest.raises(SimulationError, match=r"PX4 was asked to arm for 1 s .* it answered: denied; it said: No GPS"):
+    with pytest.raises(
+        SimulationError, match=r"PX4 was commanded to arm for 1 s .* it answered: denied; its status texts: No GPS"
+    ):
         step_on(own, 2_000_000)
 
 
 def test_an_order_without_any_answer_is_an_error(wire, monkeypatch):
-    """Which says so."""
+    """The message says that there was no answer."""
     monkeypatch.setattr(api, "PATIENCE_US", 1_000_000)
     own = Api(wire, ())
     own.order(ARM)
-    with pytest.raises(SimulationError, match=r"and it did not answer$"):
+    with pytest.raises(SimulationError, match=r"but it did not answer$"):
         step_on(own, 2_000_000)
 
 
-def test_what_px4_tells_is_known(wire):
-    """Mode, item, and whether the mission is over."""
+def test_px4_status_is_tracked(wire):
+    """Mode, mission item, and whether the mission is finished."""
     own = Api(wire, MISSION.items)
     own.has_mission = True
     beat(wire, (4, 5))
@@ -235,16 +236,16 @@ def test_what_px4_tells_is_known(wire):
     assert (own.item, own.is_finished) == (5, True)
 
 
-def test_a_mission_that_px4_calls_complete_is_finished(wire):
-    """Newer versions say so."""
+def test_a_mission_that_px4_reports_as_complete_is_finished(wire):
+    """Newer versions report it."""
     own = Api(wire, MISSION.items)
     wire.hear("mission_current", 5, 6, 5)
     own.step(0)
     assert own.is_finished
 
 
-def test_the_battery_is_told_as_the_vehicles_own(wire):
-    """In MAVLink's units; one that is not measured is not told."""
+def test_the_battery_is_sent_as_a_component_of_the_vehicle(wire):
+    """In MAVLink's units; a battery that is not measured is not sent."""
     own = Api(wire, ())
     wire.hear("heartbeat", 2, 12, 0, 0, 4)
     own.step(0)

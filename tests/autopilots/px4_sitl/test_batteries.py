@@ -1,4 +1,4 @@
-"""Packs of any voltage in the cells of MAVLink's BATTERY_STATUS."""
+"""Packs of any voltage as cells in MAVLink's BATTERY_STATUS."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from px4lockstep.autopilots.px4_sitl.api import MAX_V, cells_of
     ],
 )
 def test_the_cells_add_up_to_the_voltage(voltage_v, used):
-    """As MAVLink defines it: 65.534 V in a cell, and what is more in the next; those that are not there are 65535."""
+    """As MAVLink defines it: at most 65.534 V per cell, the rest in the next; absent cells are 65535."""
     cells = cells_of(voltage_v)
     assert cells == used + [65_535] * (10 - len(used))
     assert sum(used) == round(1000.0 * voltage_v)

@@ -1,4 +1,4 @@
-"""What stock PX4 hears in a flight, by its double: batteries, faults, the truth; and a ground station beside us."""
+"""Data that stock PX4's double receives in flight: batteries, faults and ground truth; with a ground station."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def fly(simulation):
 
 
 def told_volts(folder, sitl):
-    """For each message of a battery: the flight's time, its number and its volts."""
+    """Return flight time, battery number and voltage of each battery message."""
     found, time_us = [], 0
     for told in heard(folder, None):
         if told["mavpackettype"] == "HIL_SENSOR":
@@ -52,8 +52,8 @@ def told_volts(folder, sitl):
     return found
 
 
-def test_the_plants_volts_arrive_while_it_flies(sitl_build, tmp_path, traced):
-    """Each within 1 mV, of which the message has whole ones, of what the log has just before and after."""
+def test_battery_voltages_reach_px4_in_flight(sitl_build, tmp_path, traced):
+    """Within 1 mV, the resolution of the message, of the log's values just before and after."""
     simulation, sitl = make_flight(sitl_build, tmp_path, end_s=5.0)
     fly(simulation)
     logged, times_us = simulation.log["bus"]["battery"]["voltage_v"][:, 0], simulation.log["time_us"]
@@ -65,8 +65,8 @@ def test_the_plants_volts_arrive_while_it_flies(sitl_build, tmp_path, traced):
     assert max(volts for _, volts in flown) - min(volts for _, volts in flown) > 0.1  # it was loaded
 
 
-def test_each_battery_is_told_with_its_number(sitl_build, tmp_path, traced):
-    """Two that share a bus."""
+def test_each_battery_is_sent_with_its_number(sitl_build, tmp_path, traced):
+    """Two batteries on a shared bus."""
     aircraft = iris(batteries=(Battery(), Battery()))
     simulation, sitl = make_flight(sitl_build, tmp_path, aircraft=aircraft, end_s=1.2, **STANDING)
     fly(simulation)
@@ -75,10 +75,12 @@ def test_each_battery_is_told_with_its_number(sitl_build, tmp_path, traced):
     assert len(told) >= 4
 
 
-def test_a_battery_of_more_than_the_message_holds_is_an_error(sitl_build, tmp_path):
-    """Before the flight; PX4 may have one of its own."""
+def test_a_battery_voltage_beyond_the_message_range_is_an_error(sitl_build, tmp_path):
+    """Before the flight; PX4 can simulate its own battery instead."""
     aircraft = iris(batteries=(Battery(ocv_v=(600.0, 700.0)),))
-    with pytest.raises(InputError, match=r"power\.batteries\[0\]\.ocv_v has 700 V, more than .* told of, 655\.34 V"):
+    with pytest.raises(
+        InputError, match=r"power\.batteries\[0\]\.ocv_v has 700 V, but MAVLink can send stock PX4 at most 655\.34 V"
+    ):
         make_flight(sitl_build, tmp_path, aircraft=aircraft)
     make_flight(sitl_build, tmp_path, aircraft=aircraft, battery=False)
 
@@ -96,7 +98,7 @@ BITS = {"xgyro": 0x38, "xacc": 0x07, "xmag": 0x1C0, "abs_pressure": 0x1A00}
 
 
 def faulty(kind):
-    """Sensors of which each has that fault, of a size."""
+    """Return a sensor configuration in which each sensor has a fault of a given size."""
     return SensorConfig(
         imu=Imu(
             gyro=Gyro(on_fault=kind, fault_size=(0.1,) * 3), accel=Accelerometer(on_fault=kind, fault_size=(1.0,) * 3)
@@ -108,7 +110,7 @@ def faulty(kind):
 
 
 def samples(folder, name, offset_us):
-    """Times since the fault [s], and values, of a field in the messages in which it is new."""
+    """Return times since the fault [s] and values of a field, from the messages in which it is new."""
     if name == "alt":
         new = [one for one in heard(folder, "HIL_GPS") if one["fix_type"] == FIX_3D]
     else:
@@ -151,8 +153,8 @@ def is_missing(name, times_s, before, after):
         ("noise", is_noisy, SENSORS),
     ],
 )
-def test_a_fault_of_the_scenario_reaches_px4(sitl_build, tmp_path, traced, kind, check, sensors):
-    """Of all five sensors, from its time on, in the messages that PX4 gets; it goes on to answer."""
+def test_sensor_faults_reach_px4(sitl_build, tmp_path, traced, kind, check, sensors):
+    """For all five sensors, from the fault's time on; PX4 keeps answering."""
     scenario = Scenario()
     for sensor in sensors:
         scenario = scenario.at(FAULT_US / 1e6).sensor_fault(sensor)
@@ -168,8 +170,8 @@ def test_a_fault_of_the_scenario_reaches_px4(sitl_build, tmp_path, traced, kind,
         check(name, times_s[is_after], values[~is_after], values[is_after])
 
 
-def test_a_gps_that_drops_out_tells_px4_that_it_has_no_fix(sitl_build, tmp_path, traced):
-    """Its messages go on: five a second, without satellites and accuracies."""
+def test_a_gps_dropout_is_reported_as_no_fix(sitl_build, tmp_path, traced):
+    """Messages continue at 5 Hz, without satellites and accuracies."""
     scenario = Scenario().at(FAULT_US / 1e6).sensor_fault("gps")
     options = STANDING | {"scenario": scenario, "sensors": faulty("dropout"), "end_s": 3.0}
     simulation, sitl = make_flight(sitl_build, tmp_path, **options)
@@ -181,12 +183,12 @@ def test_a_gps_that_drops_out_tells_px4_that_it_has_no_fix(sitl_build, tmp_path,
 
 
 @pytest.mark.parametrize(("sensor", "said"), [("gyro", "gyro"), ("accel", "accelerometer")])
-def test_a_dropout_of_the_imu_reaches_px4_and_stops_the_flight(sitl_build, tmp_path, traced, sensor, said):
-    """From its time on; PX4 never answers without."""
+def test_an_imu_dropout_reaches_px4_and_stops_the_flight(sitl_build, tmp_path, traced, sensor, said):
+    """From the fault's time on; PX4 never answers without an IMU."""
     scenario = Scenario().at(FAULT_US / 1e6).sensor_fault(sensor)
     options = STANDING | {"scenario": scenario, "sensors": faulty("dropout"), "end_s": 3.0, "answer_timeout_s": 0.5}
     simulation, sitl = make_flight(sitl_build, tmp_path, **options)
-    with pytest.raises(SimulationError, match=f"not answered 3 steps in a row, .*the sensors had no {said}"):
+    with pytest.raises(SimulationError, match=f"did not answer 3 steps in a row .* has stopped the {said}"):
         fly(simulation)
     times_s, _ = samples(tmp_path, SENSORS[sensor], sitl._offset_us)
     assert times_s[-1] == -TICK_US / 1e6
@@ -195,8 +197,8 @@ def test_a_dropout_of_the_imu_reaches_px4_and_stops_the_flight(sitl_build, tmp_p
 # -- the truth ---------------------------------------------------------------------------------------------------
 
 
-def test_the_truth_has_none_of_the_sensors_errors(sitl_build, tmp_path, traced):
-    """A vehicle that settles feels nothing sideways, to the mg, while the accelerometer is off by a fault and noise."""
+def test_ground_truth_has_no_sensor_errors(sitl_build, tmp_path, traced):
+    """A settling vehicle has no lateral specific force, to the mg, while the accelerometer has a fault and noise."""
     scenario = Scenario().at(0.5).sensor_fault("accel")
     options = STANDING | {"scenario": scenario, "sensors": faulty("bias"), "ground_truth": True, "end_s": 1.0}
     simulation, _ = make_flight(sitl_build, tmp_path, **options)
@@ -212,7 +214,7 @@ def test_the_truth_has_none_of_the_sensors_errors(sitl_build, tmp_path, traced):
 
 
 class GroundStation:
-    """What QGroundControl does with a vehicle: says that it is there, watches, and commands."""
+    """A minimal QGroundControl: sends heartbeats, watches, and sends commands."""
 
     def __init__(self, instance):
         self.link = mavutil.mavlink_connection(
@@ -221,7 +223,7 @@ class GroundStation:
         self.heard = {}
 
     def look(self):
-        """Say that it is there, and take what came."""
+        """Send a heartbeat, and receive messages."""
         self.link.mav.heartbeat_send(6, 8, 0, 0, 4)
         while (told := self.link.recv_msg()) is not None:
             self.heard.setdefault(told.get_type(), []).append(told)
@@ -230,8 +232,8 @@ class GroundStation:
         self.link.mav.command_long_send(self.link.target_system, 1, number, 0, *params, *[0.0] * (7 - len(params)))
 
 
-def test_a_ground_station_watches_and_commands_while_we_fly(sitl_build, tmp_path):
-    """It has heartbeats and positions of the flight; its RTL is obeyed, and nothing of ours stands against it."""
+def test_a_ground_station_can_watch_and_command_during_the_flight(sitl_build, tmp_path):
+    """It gets heartbeats and positions; PX4 obeys its RTL, and the host does not override it."""
     simulation, sitl = make_flight(sitl_build, tmp_path, end_s=18.0)
     simulation.run(1_000)
     station = GroundStation(sitl.instance)

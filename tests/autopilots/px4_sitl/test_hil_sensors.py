@@ -1,4 +1,4 @@
-"""What PX4 is sent at a step, decoded by pymavlink."""
+"""Messages sent to PX4 at a step, decoded by pymavlink."""
 
 from types import SimpleNamespace
 
@@ -19,7 +19,7 @@ def inputs_of(pos=(0.0, 0.0, 0.0), vel=(0.0, 0.0, 0.0), omega=(0.0, 0.0, 0.0)):
 
 
 class Stage:
-    """A sensor stage that reports what it is told to; no two values are the same, nor 0."""
+    """A sensor stage with fixed readings, all different and nonzero."""
 
     def __init__(self, readings=READINGS):
         self.readings = np.array(readings)
@@ -50,8 +50,8 @@ def decoded(data):
     return common.MAVLink(None).parse_buffer(data)
 
 
-def test_the_imu_comes_first_and_the_gps_when_it_is_new():
-    """GPS after the sensors of its step."""
+def test_the_imu_comes_first_and_the_gps_only_when_new():
+    """The GPS message follows the sensors of its step."""
     stage = Stage()
     sensors = sensors_of(stage)
     assert [told.get_type() for told in decoded(sensors.frames(1_000_000, inputs_of()))] == ["HIL_SENSOR", "HIL_GPS"]
@@ -60,8 +60,8 @@ def test_the_imu_comes_first_and_the_gps_when_it_is_new():
     assert sensors.fields_updated == 0x1A3F
 
 
-def test_what_px4_can_not_hold_is_clipped():
-    """±16 g and ±2000 °/s, which would wrap in its 16 bits."""
+def test_values_beyond_px4s_range_are_clipped():
+    """±16 g and ±2000 °/s would wrap in PX4's 16 bits."""
     stage = Stage([0.0, -500.0, 490.0, 40.0, -40.0, 1.0, *READINGS[6:]])
     told = decoded(sensors_of(stage).frames(1_004_000, inputs_of()))[0]
     assert (told.xacc, told.yacc, told.zacc) == pytest.approx((0.0, -156.9016, 156.9016), rel=1e-6)
@@ -70,7 +70,7 @@ def test_what_px4_can_not_hold_is_clipped():
     assert np.float32(told.xgyro) / np.float32(np.radians(2000.0) / 32_768.0) < 32_767.5
 
 
-def test_the_truth_is_told_every_fifth_step():
+def test_the_true_state_is_sent_every_fifth_step():
     """In MAVLink's units: 1e-7 °, mm, cm/s, mg."""
     stage = Stage()
     stage.out.gps_updated = 0
@@ -86,8 +86,8 @@ def test_the_truth_is_told_every_fifth_step():
     assert (truth.rollspeed, truth.yawspeed) == pytest.approx((0.1, 0.3))
 
 
-def test_every_value_of_the_sensors_is_in_its_field():
-    """In MAVLink's units, which are the sensors' own; each value is exact in the message's 32 bits."""
+def test_every_sensor_value_is_in_its_field():
+    """In MAVLink's units, which are also the sensors'; each value is exact in the message's 32 bits."""
     sensor, gps = decoded(sensors_of(Stage()).frames(1_234_000, inputs_of()))
     kept = ("mavpackettype", "id", "yaw")  # constants, and what we never tell
     assert {name: value for name, value in sensor.to_dict().items() if name not in kept} == {

@@ -1,4 +1,4 @@
-"""The process of stock PX4, with a program that writes down how it was started and waits."""
+"""The process of stock PX4, with a program that records how it was started, and waits."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def build(tmp_path):
 
 @pytest.fixture
 def start(build, tmp_path):
-    """Start it as instance 3 of airframe 10016; return it with its arguments, environment and folder."""
+    """Start it as instance 3 with airframe 10016; return it with its arguments, environment and folder."""
     begun = []
 
     def begin(parameters):
@@ -53,15 +53,15 @@ def start(build, tmp_path):
         process.close()
 
 
-def test_it_is_started_with_its_number_its_folder_and_its_scripts(start, build, tmp_path):
-    """As a daemon, in the folder that is to be fresh; it would take no shell's input."""
+def test_it_is_started_with_its_instance_folder_and_scripts(start, build, tmp_path):
+    """As a daemon without a shell, in a fresh folder."""
     _, arguments, _, folder = start({})
     assert arguments == ["-d", "-i", "3", "-w", str(tmp_path / "kept"), str(build / "etc")]
     assert os.path.samefile(folder, tmp_path / "kept")
 
 
 def test_airframe_and_parameters_are_in_its_environment(start, monkeypatch):
-    """And what else the caller's has."""
+    """Along with the caller's environment."""
     monkeypatch.setenv("PX4_SYS_AUTOSTART", "4001")
     monkeypatch.setenv("OF_THE_CALLER", "kept")
     _, _, environment, _ = start({"MPC_XY_P": "0.5", "SDLOG_BACKEND": "0"})
@@ -73,14 +73,14 @@ def test_airframe_and_parameters_are_in_its_environment(start, monkeypatch):
 
 @pytest.mark.parametrize("name", ["PX4_SIM_MODEL", "PX4_SIMULATOR", "PX4_SIM_SPEED_FACTOR"])
 def test_another_simulators_variables_do_not_reach_it(start, monkeypatch, name):
-    """Which a shell of Gazebo's may have left."""
+    """A shell used with Gazebo may have set them."""
     monkeypatch.setenv(name, "gz_x500")
     _, _, environment, _ = start({})
     assert name not in environment
 
 
 def test_parameters_of_the_callers_environment_do_not_reach_it(start, monkeypatch):
-    """Or a flight would depend on the shell that it was started from."""
+    """Otherwise a flight would depend on the shell."""
     monkeypatch.setenv("PX4_PARAM_MPC_Z_P", "9.0")
     monkeypatch.setenv("PX4_PARAM_MPC_XY_P", "9.0")
     _, _, environment, _ = start({"MPC_XY_P": "0.5"})
@@ -88,12 +88,12 @@ def test_parameters_of_the_callers_environment_do_not_reach_it(start, monkeypatc
     assert environment["PX4_PARAM_MPC_XY_P"] == "0.5"
 
 
-def test_it_is_gone_after_the_end(start):
+def test_it_is_gone_after_close(start):
     """By SIGTERM, which it does not ignore."""
     process, *_ = start({})
     os.kill(process.id, 0)
     process.close()
     assert not process.is_running
-    assert process.end == "SIGTERM has ended PX4"
+    assert process.end == "PX4 was killed by SIGTERM"
     with pytest.raises(ProcessLookupError):
         os.kill(process.id, 0)

@@ -1,4 +1,4 @@
-"""The field strings of PX4's own metadata, in both spellings."""
+"""The field strings of PX4's metadata, in both spellings."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ def nothing_nested(topic):
     raise AssertionError(topic)
 
 
-def test_c_types_and_padding_are_understood():
-    """By hand: padding takes its place and has no name."""
+def test_c_types_and_padding_are_parsed():
+    """Expected by hand: padding takes up space, but has no name."""
     dtype = dtype_of_field_string("a", SPELLED, nothing_nested)
     assert {name: (inner.base.name, inner.shape, offset) for name, (inner, offset) in dtype.fields.items()} == {
         "timestamp": ("uint64", (), 0),
@@ -28,8 +28,8 @@ def test_c_types_and_padding_are_understood():
     assert dtype.itemsize == 40
 
 
-def test_types_of_one_byte_are_the_same():
-    """PX4 of 2021 and 2022 spells uint64_t as 0x89, float as 0x8a, bool as 0x8c."""
+def test_one_byte_types_give_the_same_layout():
+    """PX4 of 2021 and 2022 encodes uint64_t as 0x89, float as 0x8a, bool as 0x8c."""
     assert [SHORT_TYPES[chr(code)] for code in (0x82, 0x86, 0x89, 0x8A, 0x8B, 0x8C, 0x8D)] == [
         *("int8", "uint8", "uint64", "float32", "float64", "bool", "char")
     ]
@@ -41,8 +41,8 @@ def test_types_of_one_byte_are_the_same():
     assert dtype_of_field_string("a", short, nothing_nested) == dtype_of_field_string("a", SPELLED, nothing_nested)
 
 
-def test_nested_messages_come_from_their_topics():
-    """Named by their topic, at a multiple of 8."""
+def test_nested_messages_are_looked_up_by_topic():
+    """And aligned to 8 bytes."""
     inner = shipped_layouts()["position_setpoint"].dtype
     text = "uint64_t timestamp;bool b;uint8_t[7] _padding0;position_setpoint[2] pair;"
     dtype = dtype_of_field_string("a", text, {"position_setpoint": inner}.__getitem__)
@@ -51,7 +51,7 @@ def test_nested_messages_come_from_their_topics():
 
 
 @pytest.mark.parametrize("text", ["uint64_t", "uint64_t[0] x;", "float[] x;", "float x y;", "\x81 x;"])
-def test_what_is_no_field_is_refused(text):
-    """Rather than laid out wrongly."""
-    with pytest.raises(LayoutError, match=r"a: the library's field string has .* which is no field"):
+def test_an_invalid_field_is_rejected(text):
+    """Rather than giving a wrong layout."""
+    with pytest.raises(LayoutError, match=r"a: the library's field string contains .* which is not a field"):
         dtype_of_field_string("a", "uint64_t timestamp;" + text, nothing_nested)

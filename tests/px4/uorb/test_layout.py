@@ -1,4 +1,4 @@
-"""Layouts, sizes and hashes of messages are those of the real library, for all topics whose layout is known."""
+"""Layouts, sizes and hashes of messages equal those of the real library, for all topics with a known layout."""
 
 import numpy as np
 import pytest
@@ -14,22 +14,22 @@ pytestmark = pytest.mark.process
 MEASURED = topics()
 
 
-def test_all_topics_of_the_measured_library_ship():
-    """39, no more, no less."""
+def test_all_topics_of_the_measured_library_are_built_in():
+    """Exactly 39."""
     assert list(shipped_layouts()) == list(MEASURED)
     assert len(MEASURED) == 39
 
 
 @pytest.mark.parametrize("topic", MEASURED)
 def test_size_and_hash_are_those_of_the_library(topic):
-    """As it reported them."""
+    """As reported by the library."""
     layout = shipped_layouts()[topic]
     assert (layout.size, f"{layout.message_hash:#010x}") == (MEASURED[topic]["size"], MEASURED[topic]["hash"])
 
 
 @pytest.mark.parametrize("topic", MEASURED)
-def test_fields_are_where_the_c_compiler_puts_them(topic):
-    """Every one: order, type, number of elements, offset."""
+def test_fields_have_the_offsets_of_the_c_compiler(topic):
+    """Order, type, number of elements and offset of every field."""
     dtype = shipped_layouts()[topic].dtype
     expected = []
     for text in MEASURED[topic]["layout"]:
@@ -44,7 +44,7 @@ def test_fields_are_where_the_c_compiler_puts_them(topic):
 
 
 def test_a_message_is_written_and_read_by_name():
-    """Also through a nested message, at the offset that C has."""
+    """Including a nested message, at its C offset."""
     layout = shipped_layouts()["position_setpoint_triplet"]
     message = layout.zeros()
     message["current"]["lat"] = 47.25
@@ -54,7 +54,7 @@ def test_a_message_is_written_and_read_by_name():
 
 
 def test_arrays_of_messages_and_all_types_are_laid_out_as_px4_does():
-    """By hand: 8, 4, 2 and 1 byte, then the nested ones at multiples of 8, each a multiple of 8."""
+    """By hand: 8, 4, 2 and 1 byte, then nested messages, aligned to 8 bytes and padded to a multiple of 8."""
     inner = Definition("Inner", tuple(map(Field.parse, ("uint64 timestamp", "int8 a"))), ("inner",))
     lines = "char[3] text", "int16 s", "uint64 timestamp", "px4/Inner[2] pair", "float32[2] f", "int64 big", "bool b"
     outer = Definition("Outer", tuple(map(Field.parse, lines)), ("outer",))
@@ -75,7 +75,7 @@ def test_arrays_of_messages_and_all_types_are_laid_out_as_px4_does():
 
 
 def test_the_hash_is_fnv_1a_over_the_declared_lines():
-    """The published vector for 'foobar' is 0xbf9cf968; a message's text is its lines, its nested ones' after theirs."""
+    """The published test vector for 'foobar' is 0xbf9cf968; nested messages' lines follow their fields."""
     known = shipped_definitions()
     triplet = known["PositionSetpointTriplet"]
     inner = "".join(f"{field}\n" for field in known["PositionSetpoint"].fields)
@@ -96,26 +96,24 @@ def _fnv_1a(text):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("float32", "'float32' is no field; it must be like 'float32 x' or 'float32[4] q'"),
-        ("float32[] x", "is no field"),
-        ("float32[0] x", "is no field"),
-        ("float32 x y", "is no field"),
+        ("float32", "'float32' is not a valid field; use the form 'float32 x' or 'float32[4] q'"),
+        ("float32[] x", "is not a valid field"),
+        ("float32[0] x", "is not a valid field"),
+        ("float32 x y", "is not a valid field"),
         ("float32[99999] x", "'float32[99999] x' is too long; an array has at most 65535 elements"),
     ],
 )
-def test_what_is_no_field_is_refused(line, message):
-    """PX4 has no arrays of open length."""
+def test_an_invalid_field_is_rejected(line, message):
+    """PX4 has no variable-length arrays."""
     with pytest.raises(LayoutError) as caught:
         Field.parse(line)
     assert message in str(caught.value)
 
 
-def test_messages_that_can_not_be_laid_out_are_refused():
-    """An unknown one inside, one inside itself, a name twice."""
+def test_messages_without_a_valid_layout_are_rejected():
+    """An unknown nested message, a recursive one, a duplicate name."""
     one = Definition("One", (Field("uint64", "timestamp"), Field("Other", "x")), ("one",))
-    with pytest.raises(
-        LayoutError, match="One: field 'x' has the type Other, which is neither a message that is known"
-    ):
+    with pytest.raises(LayoutError, match="One: field 'x' has the type Other, which is neither a known message"):
         layout_of("one", one, {})
     other = Definition("Other", (Field("uint64", "timestamp"), Field("One", "y")), ("other",))
     with pytest.raises(LayoutError, match="One contains itself: One > Other > One"):
@@ -126,7 +124,7 @@ def test_messages_that_can_not_be_laid_out_are_refused():
 
 
 def test_differences_name_fields_and_types():
-    """What is missing on either side, and what has another type; offsets follow from those."""
+    """Fields that are missing on either side or differ in type; offsets follow from those."""
     before = Definition("A", (Field("uint64", "timestamp"), Field("uint8", "state"), Field("bool", "old")), ("a",))
     after = Definition("A", (Field("uint64", "timestamp"), Field("uint16", "state"), Field("bool", "new")), ("a",))
     found = differences(layout_of("a", before, {}), layout_of("a", after, {}), ("one", "other"))
@@ -134,14 +132,14 @@ def test_differences_name_fields_and_types():
 
 
 @pytest.mark.parametrize("topic", MEASURED)
-def test_messages_and_topics_are_called_after_each_other(topic):
+def test_message_and_topic_names_are_converted(topic):
     """As PX4's generator does it."""
     message = shipped_layouts()[topic].message
     assert (snake_case(message), pascal_case(topic)) == (topic, message)
 
 
 def test_nested_messages_start_at_multiples_of_8_whatever_their_size():
-    """One of 24 bytes after 8 and after 9 bytes: its own size is no alignment."""
+    """A message of 24 bytes after 8 and after 9 bytes: its size is not its alignment."""
     fields = ("uint64 timestamp", "uint64 id", "int8 a")
     inner = Definition("Inner", tuple(map(Field.parse, fields)), ("inner",))
     for lines, start in ((("uint64 timestamp",), 8), (("uint64 timestamp", "bool b"), 16)):

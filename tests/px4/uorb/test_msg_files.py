@@ -1,4 +1,4 @@
-"""PX4's `.msg` files: what they may hold, and folders of them."""
+"""PX4's `.msg` files: their syntax, and folders of them."""
 
 import pytest
 from msg_folders import write_messages
@@ -25,8 +25,8 @@ px4/Report[2] reports
 """
 
 
-def test_fields_constants_comments_and_topics_are_understood():
-    """Each with the spacing that PX4's files have."""
+def test_fields_constants_comments_and_topics_are_parsed():
+    """With the spacing found in PX4's files."""
     found = parse_msg("Magnet", TEXT)
     assert found.fields == (
         Field("uint64", "timestamp"),
@@ -42,21 +42,21 @@ def test_fields_constants_comments_and_topics_are_understood():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("uint64 timestamp\nfloat x[3]\n", "A line 2: 'float x[3]' is no field"),
-        ("uint64 timestamp\n\n  what is this\n", "A line 3: 'what is this' is no field"),
-        ("uint32 timestamp\n", "A has no field 'uint64 timestamp', which every message of PX4 has"),
+        ("uint64 timestamp\nfloat x[3]\n", "A line 2: 'float x[3]' is not a valid field"),
+        ("uint64 timestamp\n\n  what is this\n", "A line 3: 'what is this' is not a valid field"),
+        ("uint32 timestamp\n", "A has no field 'uint64 timestamp', which every PX4 message needs"),
         ("", "A has no field 'uint64 timestamp'"),
     ],
 )
-def test_a_line_that_is_nothing_is_an_error_with_its_number(text, message):
-    """Not skipped: the layout would be another."""
+def test_an_invalid_line_is_an_error_with_its_number(text, message):
+    """Skipping it would change the layout."""
     with pytest.raises(LayoutError) as caught:
         parse_msg("A", text)
     assert message in str(caught.value)
 
 
-def test_a_folder_gives_the_layouts_that_ship(tmp_path):
-    """Written out and read again: the same bytes, the same hash, versioned or not."""
+def test_a_folder_gives_the_same_layouts_as_the_built_in_messages(tmp_path):
+    """Written and read again: the same dtype and hash, versioned or not."""
     sources = LayoutSources(write_messages(tmp_path / "msg"))
     assert sources.topics() == sorted(shipped_layouts())
     for topic, shipped in shipped_layouts().items():
@@ -64,14 +64,14 @@ def test_a_folder_gives_the_layouts_that_ship(tmp_path):
         assert (found, found.constants) == (shipped, shipped.constants)
 
 
-def test_what_is_no_folder_of_messages_is_an_error(tmp_path):
-    """With what to give instead."""
-    with pytest.raises(LayoutError, match="is no folder; give the folder msg of PX4's sources"):
+def test_a_folder_without_messages_is_an_error(tmp_path):
+    """With the folder to use instead."""
+    with pytest.raises(LayoutError, match="is not a folder; use the folder msg of PX4's sources"):
         read_msg_folder(tmp_path / "nowhere")
-    with pytest.raises(LayoutError, match=r"has no \.msg files; give the folder msg of PX4's sources$"):
+    with pytest.raises(LayoutError, match=r"has no \.msg files; use the folder msg of PX4's sources$"):
         read_msg_folder(tmp_path)
     write_messages(tmp_path / "msg")
-    with pytest.raises(LayoutError, match=r"has no \.msg files; .*; .*msg is the folder to give"):
+    with pytest.raises(LayoutError, match=r"has no \.msg files; use the folder msg of PX4's sources, .*msg$"):
         read_msg_folder(tmp_path)
     (tmp_path / "msg" / "VehicleStatus.msg").write_text("uint64 timestamp")
     with pytest.raises(
@@ -80,8 +80,8 @@ def test_what_is_no_folder_of_messages_is_an_error(tmp_path):
         read_msg_folder(tmp_path / "msg")
 
 
-def test_files_that_are_no_text_are_errors(tmp_path):
-    """Bytes that are not UTF-8, and more than a message can have."""
+def test_files_that_are_not_text_are_errors(tmp_path):
+    """Bytes that are not UTF-8, and files that are too large."""
     (tmp_path / "A.msg").write_bytes(b"uint64 timestamp\n\xff\n")
     with pytest.raises(LayoutError, match=r"A\.msg is not text: byte 17 is not UTF-8"):
         read_msg_folder(tmp_path)
@@ -90,10 +90,12 @@ def test_files_that_are_no_text_are_errors(tmp_path):
         read_msg_folder(tmp_path)
 
 
-def test_an_unknown_topic_names_the_folder(tmp_path):
-    """And a message that lacks a nested one names the file's folder too."""
+def test_the_error_for_an_unknown_topic_names_the_folder(tmp_path):
+    """So does the error for a missing nested message."""
     folder = write_messages(tmp_path / "msg")
-    with pytest.raises(LayoutError, match=r"there is no topic 'vehicle_stat' in .*msg; px4lockstep uorb list has all"):
+    with pytest.raises(
+        LayoutError, match=r"there is no topic 'vehicle_stat' in .*msg; list all topics with px4lockstep uorb list"
+    ):
         LayoutSources(folder).layout("vehicle_stat")
     (folder / "PositionSetpoint.msg").unlink()
     with pytest.raises(

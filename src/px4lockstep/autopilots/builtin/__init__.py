@@ -1,1 +1,1 @@
-"""The built-in autopilot: a multicopter stack with PX4's structure, parameter names and defaults, compiled."""
+"""The built-in autopilot: a compiled multicopter stack with PX4's structure, parameter names and defaults."""

@@ -1,19 +1,19 @@
-"""Control allocation: torques and thrust to motors, for any set of rotors.
+"""Control allocation: converts torque and thrust setpoints to motor commands, for any set of rotors.
 
-A rotor at r with thrust direction a and reaction ratio k_m adds, per unit of its command u ∈ [0, 1],
+A rotor at r with thrust direction a and moment ratio k_m adds, per unit of its command u ∈ [0, 1],
 
     torque  C_T (r × a − k_m a),    thrust  C_T a
 
-which are the columns of the effectiveness B (6 × N). Motors are u = B⁺ c with the pseudo-inverse B⁺, its columns scaled
-so that a setpoint of 1 means about full authority: roll and pitch alike by the larger root mean square of the two, yaw
-by its largest entry, thrust by its mean. Elements below 1e-3 are zero.
+which are the columns of the effectiveness matrix B (6 × N). The motor commands are u = B⁺ c with the pseudo-inverse B⁺,
+whose columns are scaled so that a setpoint of 1 means about full authority: roll and pitch by the larger of their RMS
+values, yaw by its largest entry, thrust by its mean. Entries below 1e-3 are set to zero.
 
-A motor that would leave [0, 1] is brought back in the order of what matters least: collective thrust (only down), roll
-and pitch, then yaw, which may use 15 % beyond the upper limit for a moment, at the cost of thrust. What could not be
-given is told to the rate controller (`saturation`), which then stops integrating.
+If a motor command leaves [0, 1], the setpoints are reduced, the least important first: collective thrust (only down),
+roll and pitch, then yaw, which may temporarily use 15 % above the upper limit at the cost of thrust. The rate
+controller gets the torques that could not be achieved (`saturation`), and stops integrating them.
 
-The pseudo-inverse is P. Courrieu's, by a Cholesky factor of full rank ("Fast Computation of Moore-Penrose Inverse
-Matrices", 2005), in plain loops: a linear algebra library's last bits depend on the processor.
+The pseudo-inverse is computed with P. Courrieu's full-rank Cholesky factorization ("Fast Computation of Moore-Penrose
+Inverse Matrices", 2005), in plain loops, because the last bits of linear algebra libraries depend on the processor.
 """
 
 import functools
@@ -31,16 +31,16 @@ from px4lockstep.plant.layout import MAX_MOTORS
 ALLOCATION = record(
     [
         ("n_rotors", "i8"),
-        ("mix", "f8", (MAX_MOTORS, 6)),  # motors per torque x y z and thrust x y z
-        ("effectiveness", "f8", (6, MAX_MOTORS)),  # what motors give, in the same scaled units
-        ("sp", "f8", MAX_MOTORS),  # motors
+        ("mix", "f8", (MAX_MOTORS, 6)),  # motor command per torque x y z and thrust x y z
+        ("effectiveness", "f8", (6, MAX_MOTORS)),  # B in the same scaled units
+        ("sp", "f8", MAX_MOTORS),  # motor commands
         ("last_status_us", "i8"),
     ],
     state="mix sp last_status_us",
 )
 
 WEAK = 0.2
-"""Motors with less effect than this on an axis are not used to bring others back: the gains would be large."""
+"""Motors with less effect on an axis are ignored in its desaturation, because the gains would be too large."""
 YAW_MARGIN = 0.15
 STATUS_PERIOD_US = 5_000
 LAWSON_STEPS = 30
@@ -70,7 +70,7 @@ def transpose(a: Matrix) -> Matrix:
 
 
 def inverse(a: Matrix) -> Matrix:
-    """Return the inverse of a regular matrix, by elimination with pivots."""
+    """Return the inverse of a regular matrix, by Gauss-Jordan elimination with pivoting."""
     n = len(a)
     rows = [[*row, *(1.0 if i == j else 0.0 for j in range(n))] for i, row in enumerate(a)]
     for j in range(n):
@@ -84,7 +84,7 @@ def inverse(a: Matrix) -> Matrix:
 
 
 def full_rank_cholesky(a: Matrix) -> Matrix:
-    """Return L with as many columns as the rank of a symmetric non-negative matrix a = L Lᵀ."""
+    """Return L, with one column per rank, of a symmetric positive semidefinite matrix a = L Lᵀ."""
     n = len(a)
     tolerance = 1e-9 * max(a[i][i] for i in range(n))
     columns: Matrix = []
@@ -110,7 +110,7 @@ def pseudo_inverse(a: Matrix) -> Matrix:
 
 
 def effectiveness(rotors: Sequence[Sequence[float]]) -> Matrix:
-    """Return B: a column per rotor, given by its r, a, k_m and C_T; rows of torque and thrust."""
+    """Return B, with a column per rotor and rows for torque and thrust; a rotor is given by r, a, k_m and C_T."""
     columns = []
     for *geometry, ratio, coefficient in rotors:
         r, a = geometry[:3], geometry[3:]
@@ -120,7 +120,7 @@ def effectiveness(rotors: Sequence[Sequence[float]]) -> Matrix:
 
 
 def column_scales(mix: Matrix) -> list[float]:
-    """Return what each column of the mix is divided by."""
+    """Return the divisors of the mix's columns."""
     columns = transpose(mix)
     scales = [1.0] * 6
     for axis in (ROLL, PITCH):
@@ -141,12 +141,12 @@ def column_scales(mix: Matrix) -> list[float]:
 
 
 def rank(b: Matrix) -> int:
-    """Return how many axes a matrix can serve independently of each other."""
+    """Return the rank of a matrix: the number of axes that can be controlled independently."""
     return len(full_rank_cholesky(product(b, transpose(b)))[0])
 
 
 def scaled_mix(b: Matrix, scales: list[float]) -> npt.NDArray[np.float64]:
-    """Return the mix of an effectiveness matrix, its columns divided by scales."""
+    """Return the mix of an effectiveness matrix, with its columns divided by scales."""
     mix = np.zeros((MAX_MOTORS, 6))
     for i, row in enumerate(pseudo_inverse(b)):
         for axis in range(6):
@@ -156,10 +156,10 @@ def scaled_mix(b: Matrix, scales: list[float]) -> npt.NDArray[np.float64]:
 
 
 def flattest_thrust(b: Matrix, thrust: list[float]) -> list[float]:
-    """Return the motors that give a thrust and no torque with the smallest largest command.
+    """Return the motor commands for a thrust without torque that minimize the largest command.
 
-    By C. L. Lawson's weights: each least squares solution is weighted with the one before, which lets small commands
-    grow until the largest are as small as can be. Weights stay above 0.1, which keeps the matrices well conditioned.
+    This is C. L. Lawson's algorithm: each least-squares solution is weighted with the previous one, so that small
+    commands grow until the largest is minimal. The weights stay above 0.1, so that the matrices are well conditioned.
     """
     n = len(b[0])
     weights = [1.0] * n
@@ -176,9 +176,9 @@ def flattest_thrust(b: Matrix, thrust: list[float]) -> list[float]:
 
 @functools.lru_cache(maxsize=64)
 def mixes(b_rows: tuple[tuple[float, ...], ...]) -> tuple[npt.NDArray[Any], ...]:
-    """Return the mix with all motors, the scaled effectiveness; for each motor, if and how the others can do without.
+    """Return the mix and scaled effectiveness of all motors; per motor, whether it can be removed, and the mix without.
 
-    Kept, since a campaign flies the same geometry again and again.
+    Cached, because a campaign flies the same geometry many times.
     """
     b = [list(row) for row in b_rows]
     n = len(b[0])
@@ -193,13 +193,13 @@ def mixes(b_rows: tuple[tuple[float, ...], ...]) -> tuple[npt.NDArray[Any], ...]
         can_remove[motor] = rank(left) == rank(b)
         if can_remove[motor]:
             without[motor] = scaled_mix(left, scales)
-            # What is left must carry the weight: spread the thrust as evenly as the torques allow.
+            # The remaining motors must carry the weight: spread the thrust as evenly as the torques allow.
             without[motor, :n, THRUST_Z] = flattest_thrust(left, thrust)
     return scaled_mix(b, scales), scaled, can_remove, without
 
 
 def write_allocation(allocation: Any, failure: Any, b: Matrix) -> None:
-    """Fill the records for an effectiveness matrix: with all motors, and without each."""
+    """Write the mixes for an effectiveness matrix to the records: with all motors, and without each one."""
     mix, scaled, can_remove, without = mixes(tuple(tuple(row) for row in b))
     allocation["n_rotors"] = len(b[0])
     allocation["mix"] = mix
@@ -211,7 +211,7 @@ def write_allocation(allocation: Any, failure: Any, b: Matrix) -> None:
 
 @kernel
 def desaturation_gain(a, axis, upper):
-    """Return by how much of an axis the motors would have to change to be within [0, upper]."""
+    """Return the change along an axis that would bring the motors into [0, upper]."""
     low, high = 0.0, 0.0
     for i in range(a.n_rotors):
         effect = a.mix[i, axis]
@@ -229,7 +229,7 @@ def desaturation_gain(a, axis, upper):
 
 @inlined_kernel
 def is_saturated(a, upper):
-    """Return whether a motor is out of [0, upper]."""
+    """Return whether a motor command is outside [0, upper]."""
     low, high = 0.0, 0.0
     for i in range(a.n_rotors):
         low, high = min(low, a.sp[i]), max(high, a.sp[i])
@@ -238,7 +238,7 @@ def is_saturated(a, upper):
 
 @kernel
 def desaturate(a, axis, upper, is_one_sided):
-    """Bring motors back along an axis; if one-sided, only by adding to it."""
+    """Reduce the saturation of the motors by a change along an axis; if one-sided, only by a positive one."""
     gain = desaturation_gain(a, axis, upper)
     if gain == 0.0 or (is_one_sided and gain < 0.0):
         return
@@ -251,7 +251,7 @@ def desaturate(a, axis, upper, is_one_sided):
 
 @kernel
 def note_saturation(a, out, rate_control):
-    """Tell the rate controller which torques could not be given."""
+    """Report torques that could not be achieved to the rate controller."""
     for axis in range(3):
         given = 0.0
         for i in range(a.n_rotors):
@@ -262,7 +262,7 @@ def note_saturation(a, out, rate_control):
 
 @inlined_kernel
 def allocate(a, t_us, rate_control, out):
-    """Compute the motors, within [0, 1], from the torque and thrust setpoints."""
+    """Compute motor commands in [0, 1] from the torque and thrust setpoints."""
     torque, thrust = out.torque_sp_body, out.thrust_sp_body
     for i in range(a.n_rotors):
         a.sp[i] = (

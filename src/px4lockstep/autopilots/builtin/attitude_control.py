@@ -1,11 +1,11 @@
-"""Attitude control: attitude error to body rates, with heading served less urgently than tilt.
+"""Attitude control: converts the attitude error to body rates, with lower priority for heading than for tilt.
 
-The rotation from attitude q to its setpoint is split into one of the thrust axis, q_tilt, and one about it by an angle
-ψ. The angle is weighted down (MC_YAW_WEIGHT) and both are put together again; then
+The rotation from attitude q to its setpoint is split into a rotation of the thrust axis, q_tilt, and one about that
+axis by an angle ψ. The angle is scaled down (MC_YAW_WEIGHT), and both are combined again; then
 
     ω_sp = 2 sgn(e_0) (e_1, e_2, e_3) ∘ P + R_nb (0, 0, ψ̇_sp),   e = q⁻¹ ⊗ q_tilt q ⊗ q_yaw(w ψ)
 
-with the yaw gain divided by the weight. With x = sin(ψ/2) the weighted half angle has for small x the series
+with the yaw gain divided by the weight. For small x = sin(ψ/2), the weighted half angle has the series
 
     sin(w asin x) = Σ b_k x^(2k+1),   b_0 = w,   b_{k+1} = b_k ((2k + 1)² − w²)/((2k + 2)(2k + 3))
     cos(w asin x) = Σ c_k x^(2k),     c_0 = 1,   c_{k+1} = c_k ((2k)² − w²)/((2k + 1)(2k + 2))
@@ -29,16 +29,16 @@ ATTITUDE_CONTROL = record(
         ("yaw_sine", "f8", 5),  # b_k
         ("yaw_cosine", "f8", 5),  # c_k
         ("rate_limit_rad_s", "f8", 3),
-        ("yawspeed_sp", "f8"),  # came with the attitude setpoint
+        ("yawspeed_sp", "f8"),  # part of the attitude setpoint
     ],
     state="yawspeed_sp",
 )
 
 OPPOSITE = 1.0 - 1e-5
-"""Of an axis: tilt setpoint and vehicle point in opposite directions, so that the way between them is not defined."""
+"""Above this axis component, the thrust axis and its setpoint are opposite, and the rotation between them undefined."""
 
 SMALL_SINE = 1.0 / 32.0
-"""Of half a heading error: up to here the terms left out of the series do not show in double precision."""
+"""Limit of the sine of half the heading error below which the series is exact in double precision."""
 
 
 def yaw_series(weight: float) -> tuple[list[float], list[float]]:
@@ -53,7 +53,7 @@ def yaw_series(weight: float) -> tuple[list[float], list[float]]:
 
 @kernel
 def weighted_half_angle(control, x):
-    """Return sine and cosine of the weighted half angle whose own sine, unweighted, is x."""
+    """Return sine and cosine of the weighted half angle; x is the sine of the unweighted half angle."""
     if abs(x) < SMALL_SINE:
         b, c = control.yaw_sine, control.yaw_cosine
         u = x * x
@@ -73,25 +73,25 @@ def turn_about_z(q, sine, cosine):
 
 @kernel
 def down_in_body(q_bn):
-    """Return the world's z axis in body axes."""
+    """Return the NED z axis in body axes."""
     w, x, y, z = q_bn
     return 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
 
 
 @kernel
 def thrust_axis(q_bn):
-    """Return the body's z axis in NED."""
+    """Return the body z axis in NED."""
     w, x, y, z = q_bn
     return 2.0 * (w * y + x * z), 2.0 * (y * z - w * x), w * w - x * x - y * y + z * z
 
 
 @inlined_kernel
 def shortest_rotation(a, b):
-    """Return the quaternion that turns one unit vector into another, by the shortest way."""
+    """Return the quaternion of the shortest rotation from one unit vector to another."""
     axis = cross(a, b)
     cosine = dot(a, b)
     if cosine < 0.0 and norm(axis) < 1e-5:
-        # any axis across will do
+        # any perpendicular axis will do
         if abs(a[0]) < abs(a[1]) and abs(a[0]) < abs(a[2]):
             axis = cross(a, (1.0, 0.0, 0.0))
         elif abs(a[1]) < abs(a[2]):
@@ -110,7 +110,7 @@ def shortest_rotation(a, b):
 
 @inlined_kernel
 def attitude_error(control, q_bn, q_sp):
-    """Return twice the vector part of the rotation to the setpoint, its heading weighted down."""
+    """Return twice the vector part of the rotation to the setpoint, with its heading scaled down."""
     q_tilt = shortest_rotation(thrust_axis(q_bn), thrust_axis(q_sp))
     if abs(q_tilt[1]) > OPPOSITE or abs(q_tilt[2]) > OPPOSITE:
         reduced = q_sp
@@ -137,7 +137,7 @@ def control_attitude(control, estimate, out):
 
 
 def write_attitude_control(control: Any, p: Params) -> None:
-    """Write the parameters of attitude control."""
+    """Write the attitude control parameters."""
     weight = min(max(p["MC_YAW_WEIGHT"], 0.0), 1.0)
     control["p"] = (p["MC_ROLL_P"], p["MC_PITCH_P"], p["MC_YAW_P"] / weight if weight > 1e-4 else p["MC_YAW_P"])
     control["yaw_weight"] = weight

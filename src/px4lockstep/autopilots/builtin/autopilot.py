@@ -1,4 +1,4 @@
-"""The built-in autopilot as a user makes it: mission, parameters and options, checked and written into its record."""
+"""The built-in autopilot's public class: checks mission, parameters and options, and writes them to its record."""
 
 import math
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ from px4lockstep.px4.parameters import resolve
 
 @dataclass(frozen=True)
 class Rates:
-    """How often the modules run [Hz]; 0 is at every tick. The defaults are the real library's."""
+    """Rates of the modules [Hz]; 0 means every tick. The defaults are those of the real library."""
 
     navigator_hz: int = 20
     position_hz: int = 100
@@ -42,10 +42,10 @@ class Rates:
     allocation_hz: int = 250
 
     def __post_init__(self) -> None:
-        """Check that they are whole and not too fast for microseconds."""
+        """Check that they are integers, with periods of at least a microsecond."""
         for name, hz in vars(self).items():
             if not isinstance(hz, int) or isinstance(hz, bool) or hz > MAX_RATE_HZ:
-                allowed = f"a whole number of at most {MAX_RATE_HZ}; 0 is every tick"
+                allowed = f"an integer of at most {MAX_RATE_HZ}; 0 means every tick"
                 raise InputError(f"rates.{name} = {hz!r} must be {allowed}")
 
 
@@ -54,22 +54,22 @@ class Builtin(NativeAutopilot):
     """The built-in autopilot.
 
     Args:
-        mission: A `Mission`, or the path of its file; None can take off for nothing, but return and land.
+        mission: A `Mission`, or the path of its file. Without one it can't take off, but it can return and land.
         params: PX4 parameters that differ from their defaults, by name.
         home_lat_deg: Latitude of the origin.
         home_lon_deg: Longitude of the origin.
-        rates: How often its modules run.
+        rates: Rates of its modules.
         strict_rates: Whether a tick longer than a module's period is an error.
-        motor_failure_detection: Whether a motor that draws no current is taken out of the allocation.
+        motor_failure_detection: Whether a motor that draws no current is removed from the control allocation.
         hover_thrust_estimate: Whether the hover thrust is estimated in flight (`MPC_USE_HTE` must be 1, its default);
-            off, as in the real library, whose build has no estimator of it.
-        land_detector: `host` takes the scenario's `landed`, as the real library does its host's; `estimate` decides by
-            itself, by the LNDMC parameters.
-        angular_acceleration: Whether rate control gets the derivative of the rates; `False` reproduces the recorded
-            flights of the real library, whose host left it zero.
+            off by default, because the real library has no such estimator.
+        land_detector: `host` uses the scenario's `landed`, as the real library uses its host's; `estimate` uses the
+            state estimate and the LNDMC parameters.
+        angular_acceleration: Whether rate control gets the derivative of the body rates; `False` reproduces the
+            recorded flights of the real library, whose host left it zero.
 
     Raises:
-        InputError: If the mission or a parameter is wrong.
+        InputError: If the mission or a parameter is invalid.
     """
 
     capabilities: ClassVar = KINDS["builtin"].capabilities
@@ -87,7 +87,7 @@ class Builtin(NativeAutopilot):
     angular_acceleration: bool = True
 
     def __post_init__(self) -> None:
-        """Read the mission, check the parameters."""
+        """Load the mission, and check the parameters."""
         if isinstance(self.mission, str | Path):
             object.__setattr__(self, "mission", load_mission(self.mission))
         if self.land_detector not in ("host", "estimate"):
@@ -97,7 +97,7 @@ class Builtin(NativeAutopilot):
         check_values(values)
         if self.mission is not None and len(self._items) > MAX_ITEMS:
             count = len(self._items)
-            raise InputError(f"the mission has {count} items; the built-in autopilot has room for {MAX_ITEMS}")
+            raise InputError(f"the mission has {count} items; the built-in autopilot allows at most {MAX_ITEMS}")
         check_distance(self._items, self._home, values["MIS_DIST_1WP"])
 
     @cached_property
@@ -114,17 +114,17 @@ class Builtin(NativeAutopilot):
         return self.mission.items if self.mission is not None else ()
 
     def effective_rates(self, autopilot_period_us: int) -> dict[str, float]:
-        """Return how often each module really runs at a tick [Hz]: no phase is kept."""
+        """Return the effective rate of each module at a tick length [Hz]; the phase is not carried over."""
         rates_hz = {name.removesuffix("_hz"): hz for name, hz in vars(self.rates).items()}
         return effective_rates(rates_hz, autopilot_period_us)
 
     def open(self, record: Record, plant: object, period_us: int, write: WriteRecord) -> Session:
-        """Write its record, unless the build cache has it; all of its state is there."""
+        """Write its record, which holds its complete state, unless the build cache has it."""
         write(_write_record, self, ControlModel.of(plant), period_us)
         return BuiltinSession(self.capabilities)
 
     def write(self, record: Any, model: ControlModel, autopilot_period_us: int) -> None:
-        """Write everything into a `BUILTIN` record."""
+        """Write mission, parameters and options to a `BUILTIN` record."""
         if self.strict_rates:
             check_rates({f"rates.{name}": hz for name, hz in vars(self.rates).items()}, autopilot_period_us)
         p = self._values
@@ -158,15 +158,15 @@ def _write_record(record: Record, builtin: Builtin, model: ControlModel, period_
 
 
 class BuiltinSession(Session):
-    """The built-in autopilot while it flies."""
+    """The built-in autopilot in flight."""
 
     record = Builtin.record
 
     def resume(self, kept: Record, into: Record, home: Record) -> None:
-        """Update what follows from both parameters and state: the mix of the allocation, and the hover thrust."""
+        """Update values that depend on both parameters and state: the allocation mix and the hover thrust."""
         failure, hover = into["motor_failure"][0], into["hover"][0]
         failed = int(failure["failed"])
         into["allocation"]["mix"][0] = failure["mix_all"] if failed == NONE else failure["mix_without"][failed]
         has_flown = float(hover["value"]) != 0.0
-        if has_flown and not hover["is_on"]:  # else it follows the estimate
+        if has_flown and not hover["is_on"]:  # otherwise it follows the estimate
             into["position"]["hover_thrust"] = hover["initial"]

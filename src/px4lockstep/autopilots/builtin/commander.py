@@ -1,19 +1,20 @@
-"""The commander: armed or not, in which mode, and what to do when something is wrong.
+"""The commander: arming state, mode, and failsafes.
 
-Requests of the scenario act when they come: to arm, to disarm (at once, also in flight), to fly the mission, to return,
-to land. After a landing the vehicle disarms by itself, COM_DISARM_LAND later (not if below 0).
+The scenario's requests act on change: arm, disarm (immediately, even in flight), fly the mission, return, land. After a
+landing the vehicle disarms automatically after COM_DISARM_LAND (never if below 0).
 
-What it acts on by itself, in flight; of these a later line does not override an earlier one:
+Failsafes in flight, by descending priority; a later one does not override an earlier one:
 
-* position lost for a second: descend, with the tilt and a bit less than the thrust that held the vehicle so far (there
-  is nothing to hold a place with); until then likewise, but the mode stays and goes on if the position comes back;
-* a motor that fails: land (`motor_failure`);
-* battery, when its warning rises: by COM_LOW_BAT_ACT, 0 only warns, 1 returns at critical, 2 lands at critical, 3
+* position lost for a second: descend with the tilt that has held the vehicle and slightly less thrust, because there is
+  no position to hold. The vehicle does the same before that second is over, but the mode stays and continues if the
+  position returns;
+* motor failure: land (`motor_failure`);
+* battery, when its warning level rises, by COM_LOW_BAT_ACT: 0 only warns, 1 returns at critical, 2 lands at critical, 3
   returns at critical and lands at emergency;
-* geofence, when the vehicle leaves GF_MAX_HOR_DIST or GF_MAX_VER_DIST around home: by GF_ACTION, 0 and 1 only warn, 2
+* geofence, when the vehicle exceeds GF_MAX_HOR_DIST or GF_MAX_VER_DIST from home, by GF_ACTION: 0 and 1 only warn, 2
   holds, 3 returns, 4 stops the motors, 5 lands.
 
-A request after that is obeyed again: the pilot may take over. Arming is never refused.
+Later requests are obeyed again, so that the pilot can take over. Arming is never denied.
 """
 
 from typing import Any
@@ -25,7 +26,7 @@ from px4lockstep.autopilots.builtin.parameters import Params
 from px4lockstep.autopilots.builtin.vectors import has_position, norm_xy
 from px4lockstep.jit import kernel, record
 
-# By gravity: one does not act against a graver one.
+# By severity: a failsafe does not override a more severe one.
 NO_FAILSAFE, GEOFENCE_FAILSAFE, BATTERY_FAILSAFE, MOTOR_FAILSAFE, POSITION_FAILSAFE = (np.int64(i) for i in range(5))
 
 POSITION_LOSS_US = 1_000_000
@@ -40,12 +41,12 @@ COMMANDER = record(
         ("fence_radius_m", "f8"),  # 0: none
         ("fence_height_m", "f8"),
         ("fence_action is_armed", "i8"),
-        ("armed_us", "i8"),  # when it was
+        ("armed_us", "i8"),  # time of arming
         ("is_armed_in_air mode", "i8"),
-        ("failsafe", "i8"),  # what it warned of or acted on
-        ("acted", "i8"),  # what it acted on
-        ("missions", "i8"),  # how often the mission was asked for
-        ("asked_arm asked_mission asked_return asked_land", "i8"),  # requests as they were at the last tick
+        ("failsafe", "i8"),  # last failsafe that warned or acted
+        ("acted", "i8"),  # last failsafe that acted
+        ("missions", "i8"),  # number of mission requests
+        ("asked_arm asked_mission asked_return asked_land", "i8"),  # requests at the last tick
         ("has_flown landed_since_us", "i8"),
         ("lost_since_us", "i8"),  # -1: not lost
         ("battery_warning is_outside", "i8"),
@@ -57,7 +58,7 @@ COMMANDER = record(
 
 @kernel
 def disarm(c):
-    """Stop the motors, and forget what was wrong and what was asked for."""
+    """Stop the motors, and clear failsafes and requests."""
     c.is_armed = 0
     c.mode = requests.MANUAL_MODE
     c.failsafe = NO_FAILSAFE
@@ -69,7 +70,7 @@ def disarm(c):
 
 @kernel
 def obey(c, t_us, scenario, is_landed):
-    """Obey the scenario's requests as they come; one that comes before arming waits for it."""
+    """Act on the scenario's new requests; a mode requested before arming takes effect on arming."""
     asked = requests.new_requests(c, scenario)
     if asked & requests.DISARM:
         disarm(c)
@@ -88,7 +89,7 @@ def obey(c, t_us, scenario, is_landed):
 
 @kernel
 def ask(c, mode):
-    """Change the mode because somebody asks for it, whatever was wrong."""
+    """Change the mode on request, and clear failsafes."""
     c.mode = mode
     c.failsafe = NO_FAILSAFE
     c.acted = NO_FAILSAFE
@@ -96,7 +97,7 @@ def ask(c, mode):
 
 @kernel
 def fail_safe(c, failsafe, mode):
-    """Change the mode for a reason, unless a graver one has done so; `MANUAL_MODE` only warns."""
+    """Trigger a failsafe, unless a more severe one has acted; `MANUAL_MODE` only warns."""
     if c.acted <= failsafe:
         c.failsafe = failsafe
         if mode != requests.MANUAL_MODE:
@@ -106,7 +107,7 @@ def fail_safe(c, failsafe, mode):
 
 @kernel
 def watch_battery(c, bus):
-    """React when the worst battery's warning rises."""
+    """React when the worst battery's warning level rises."""
     warning = 0
     for j in range(c.n_batteries):
         warning = max(warning, bus.battery[j].warning)
@@ -143,7 +144,7 @@ def watch_fence(c, estimate):
 
 @kernel
 def watch_position(c, t_us, estimate):
-    """React when there has been no position for a while."""
+    """React when the position has been invalid for too long."""
     if has_position(estimate):
         c.lost_since_us = -1
     elif c.lost_since_us < 0:
@@ -154,7 +155,7 @@ def watch_position(c, t_us, estimate):
 
 @kernel
 def command(c, t_us, bus, is_landed, is_flying, nav):
-    """Decide whether the vehicle is armed, and its mode; it `is_flying` when the take-off is over."""
+    """Update arming state and mode; `is_flying` is true once the takeoff is complete."""
     obey(c, t_us, bus.scenario, is_landed)
     if c.is_armed == 0:
         return
@@ -162,7 +163,7 @@ def command(c, t_us, bus, is_landed, is_flying, nav):
         c.has_flown = 1
     if not is_landed:
         c.landed_since_us = t_us
-    # One that never left the ground, and is to come down or has nothing left to do, is done.
+    # A vehicle that never left the ground is done if it shall return or land, or if its mission is finished.
     is_finished = c.mode == requests.MISSION_MODE and nav.is_finished != 0 and nav.missions == c.missions
     is_idle = c.has_flown == 0 and (c.mode == requests.RETURN_MODE or c.mode == requests.LAND_MODE or is_finished)
     is_over = c.has_flown != 0 or (is_idle and not is_flying)
@@ -176,7 +177,7 @@ def command(c, t_us, bus, is_landed, is_flying, nav):
 
 
 def write_commander(c: Any, p: Params, n_batteries: int) -> None:
-    """Write the parameters of the commander."""
+    """Write the commander parameters."""
     c["n_batteries"] = n_batteries
     c["low_battery_action"] = p["COM_LOW_BAT_ACT"]
     c["fence_action"] = p["GF_ACTION"]

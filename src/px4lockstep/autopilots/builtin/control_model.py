@@ -1,4 +1,4 @@
-"""The aircraft as the built-in autopilot models it: its geometry, but neither its weight nor the batteries' charge."""
+"""The built-in autopilot's model of the aircraft: its geometry, but neither its mass nor its state of charge."""
 
 from dataclasses import dataclass
 
@@ -12,14 +12,14 @@ from px4lockstep.vehicle.airframe import Rotor
 
 @dataclass(frozen=True)
 class ControlModel:
-    """What the autopilot knows of the aircraft that it flies."""
+    """What the autopilot knows about the aircraft."""
 
     name: str
     rotors: tuple[Rotor, ...]
-    channels: tuple[int, ...]  # the motor command of each, from 1
-    km_m: float  # reaction torque of a rotor per thrust
+    channels: tuple[int, ...]  # motor channel of each rotor, numbered from 1
+    km_m: float  # ratio of reaction torque to thrust
     batteries: int
-    full_battery_v: float  # of the first
+    full_battery_v: float  # of the first battery
     home_alt_msl_m: float
 
     @classmethod
@@ -38,7 +38,7 @@ class ControlModel:
         )
 
     def effectiveness(self, given: Params, values: Params) -> Matrix:
-        """Return what each rotor does; PX4's CA_ROTORi_* come from the aircraft, unless they are given."""
+        """Return the effectiveness matrix; CA_ROTORi_* parameters override the aircraft's geometry."""
         geometry: dict[str, float] = {}
         for i, rotor in enumerate(self.rotors):
             axis = [-value for value in rotor.axis_body]
@@ -46,12 +46,12 @@ class ControlModel:
             geometry |= {f"CA_ROTOR{i}_{name}": value for name, value in zip(GEOMETRY, own, strict=True)}
         missing = [name for name in given if name.startswith("CA_ROTOR") and name not in geometry]
         if missing:
-            raise InputError(f"params {', '.join(missing)}: {self.name} has rotors 0 to {len(self.rotors) - 1}")
+            raise InputError(f"params {', '.join(missing)}: {self.name} has only rotors 0 to {len(self.rotors) - 1}")
         derived = resolve(geometry) | {name: values[name] for name in given}
         b = effectiveness([[derived[f"CA_ROTOR{i}_{name}"] for name in GEOMETRY] for i in range(len(self.rotors))])
         if rank([b[axis] for axis in (ROLL, PITCH, YAW, THRUST_Z)]) < 4:
             raise InputError(
-                f"the built-in autopilot can't fly {self.name}: its rotors must give thrust along the body's z "
+                f"the built-in autopilot can't fly {self.name}: its rotors must produce thrust along the body z "
                 "axis and torque about all three axes, independently of each other"
             )
         return b

@@ -1,16 +1,17 @@
-"""The automatic flight task: from waypoints to setpoints of position, velocity, acceleration and heading, every tick.
+"""The auto flight task: converts waypoints to position, velocity, acceleration and heading setpoints at every tick.
 
-The navigator says which leg is flown (`LEG`): from where, to where, and where then. The task takes it as it is unless
-the vehicle is not on it: past the target it goes straight back, before the leg's start to that start, aside of it to
-the closest point. `position_smoothing` makes the trajectory, `velocity_smoothing` the heading:
+The navigator provides the leg to fly (`LEG`): its start, its target, and the target after that. The task follows the
+leg if the vehicle is on it. Past the target, it flies straight back to it; before the start, to the start; off to the
+side, to the closest point of the leg. `position_smoothing` generates the trajectory, and `velocity_smoothing` the
+heading:
 
 * that of the leg, if it has one;
-* else by MPC_YAW_MODE: 0 towards the target, 1 towards home, 2 away from home, 3 along the trajectory, 4 as 0 but turn
-  first; within the acceptance radius it stays.
+* otherwise by MPC_YAW_MODE: 0 towards the target, 1 towards home, 2 away from home, 3 along the trajectory, 4 like 0
+  but turn first; within the acceptance radius, the heading is held.
 
-Landing goes down at MPC_Z_VEL_MAX_DN above MPC_LAND_ALT1 and at MPC_LAND_SPEED below MPC_LAND_ALT2, keeps the heading
-that it began with, and asks for no height. On the ground the trajectory is held at the vehicle, going down at 0.7 m/s,
-so that the motors stay idle.
+Landing descends at MPC_Z_VEL_MAX_DN above MPC_LAND_ALT1 and at MPC_LAND_SPEED below MPC_LAND_ALT2, holds the heading
+that it started with, and sets no target altitude. On the ground the trajectory stays at the vehicle's position with a
+descent of 0.7 m/s, so that the motors idle.
 """
 
 import math
@@ -46,7 +47,7 @@ LEG = record(
     ],
     limits={"kind": int(LAND), "is_valid has_start has_next": 1},
 )
-"""A leg as the navigator gives it."""
+"""A leg, as provided by the navigator."""
 
 FLIGHT_TASK = record(
     [
@@ -56,9 +57,9 @@ FLIGHT_TASK = record(
         ("yaw_error_rad", "f8"),
         ("smoothing", SMOOTHING),
         ("heading", AXIS),
-        ("leg", LEG),  # as taken over
-        ("start target next", "f8", 3),  # as flown
-        ("side", "i8"),  # where the vehicle is relative to the leg
+        ("leg", LEG),  # the navigator's leg, copied when it changes
+        ("start target next", "f8", 3),  # what is actually flown
+        ("side", "i8"),  # position of the vehicle relative to the leg
         ("is_active was_landing has_yaw_lock is_yaw_aligned", "i8"),
         ("yaw_sp land_yaw", "f8"),
         ("wants_takeoff", "i8"),
@@ -73,14 +74,14 @@ ON_LEG, PAST_TARGET, BEFORE_START, ASIDE = (np.int64(i) for i in range(4))
 
 GROUND_SPEED_M_S = 0.7
 BLIND_DESCENT_M_S2 = 0.3
-"""Downwards, when there is no position to go by; PX4's."""
+"""Downward acceleration without a valid position; PX4's value."""
 TAKEOFF_SPEED_M_S = 0.3
-"""A wanted speed upwards above this is a wish to take off."""
+"""A desired climb speed above this requests a takeoff."""
 
 
 @kernel
 def hold_trajectory(task, estimate, vel_down):
-    """Put the trajectory to where the vehicle is."""
+    """Reset the trajectory to the vehicle's position."""
     for i in range(3):
         reset_axis(task.smoothing.axes[i], 0.0, vel_down if i == 2 else 0.0, estimate.pos_ned[i])
     task.heading.vel = heading_of(estimate)
@@ -89,7 +90,7 @@ def hold_trajectory(task, estimate, vel_down):
 
 @kernel
 def activate_task(task, estimate):
-    """Begin at the present state of the vehicle."""
+    """Start the task from the vehicle's current state."""
     hold_trajectory(task, estimate, 0.0)
     for i in range(3):
         task.smoothing.axes[i].vel = estimate.vel_ned[i]
@@ -105,10 +106,10 @@ def activate_task(task, estimate):
 
 @kernel
 def side_of_leg(task, estimate):
-    """Return where the vehicle is relative to the leg, and the closest point of it.
+    """Return the position of the vehicle relative to the leg, and the closest point of the leg.
 
-    With the leg as a vector d and the vehicle at r from its start, that is at d (r·d)/|d|². Lengths are compared by
-    their squares.
+    With the leg as a vector d and the vehicle at r from its start, the closest point is at d (r·d)/|d|². Lengths are
+    compared by their squares.
     """
     leg = task.leg
     dn, de = leg.target[0] - leg.start[0], leg.target[1] - leg.start[1]
@@ -133,7 +134,7 @@ def side_of_leg(task, estimate):
 
 @kernel
 def leg_changed(task, leg):
-    """Return whether the navigator's leg is another than the one taken over."""
+    """Return whether the navigator's leg differs from the copied one."""
     own = task.leg
     is_same = own.is_valid != 0 and own.has_start == leg.has_start and own.has_next == leg.has_next
     for i in range(3):
@@ -143,7 +144,7 @@ def leg_changed(task, leg):
 
 @inlined_kernel
 def take_leg(task, leg, estimate):
-    """Take the navigator's leg over, and decide what of it to fly."""
+    """Copy the navigator's leg if it has changed, and decide what to fly."""
     own = task.leg
     has_changed = leg_changed(task, leg)
     if has_changed:
@@ -175,7 +176,7 @@ def take_leg(task, leg, estimate):
 
 @kernel
 def wait_for_leg(task, estimate):
-    """Stay where the vehicle is: the navigator has nothing to fly."""
+    """Hold the vehicle's position, because the navigator provides no leg."""
     for i in range(3):
         task.start[i] = estimate.pos_ned[i]
         task.target[i] = estimate.pos_ned[i]
@@ -187,7 +188,7 @@ def wait_for_leg(task, estimate):
 
 @inlined_kernel
 def choose_heading(task, estimate):
-    """Write the heading to turn to; NaN if it follows the trajectory."""
+    """Write the desired heading; NaN if it follows the trajectory."""
     if is_finite(task.leg.yaw):
         task.yaw_sp = task.leg.yaw
         return
@@ -211,7 +212,7 @@ def choose_heading(task, estimate):
 
 @kernel
 def landing_speed(task, height_m):
-    """Return how fast to go down at a height."""
+    """Return the descent speed for a height above home."""
     span = task.land_alt1_m - task.land_alt2_m
     part = clamp((height_m - task.land_alt2_m) / max(span, FLOAT32_EPSILON), 0.0, 1.0)
     return task.land_speed_m_s + part * (task.land_speed_max_m_s - task.land_speed_m_s)
@@ -219,14 +220,14 @@ def landing_speed(task, height_m):
 
 @kernel
 def limit_vertical(task, estimate, height_m):
-    """Set the limits of the vertical axis: they differ up and down, and below MPC_LAND_ALT1 at take-off."""
+    """Set the limits of the vertical axis, which differ for climb, descent, and takeoff below MPC_LAND_ALT1."""
     axis = task.smoothing.axes[2]
     if task.smoothing.wanted_vel[2] < 0.0:
         speed, acc = task.speed_up_m_s, task.acc_up
         if task.leg.kind == TAKEOFF and height_m < task.land_alt1_m:
             speed = task.takeoff_speed_m_s
             acc = min(acc, task.takeoff_speed_m_s / task.takeoff_ramp_s) if task.takeoff_ramp_s > 0.0 else acc
-            # The height follows the vehicle, which leaves the ground only when the ramp lets it.
+            # The setpoint follows the vehicle's altitude, because the takeoff ramp decides when it leaves the ground.
             axis.pos = estimate.pos_ned[2]
             axis.start_pos = estimate.pos_ned[2]
     else:
@@ -237,7 +238,7 @@ def limit_vertical(task, estimate, height_m):
 
 @inlined_kernel
 def turn(task, vn, ve, estimate, dt_s):
-    """Go on with the heading."""
+    """Advance the heading."""
     wanted = task.yaw_sp
     if not is_finite(wanted):
         away = norm_xy(task.target[0] - estimate.pos_ned[0], task.target[1] - estimate.pos_ned[1])
@@ -248,7 +249,7 @@ def turn(task, vn, ve, estimate, dt_s):
 
 @kernel
 def fly_leg(task, leg, estimate, dt_s):
-    """Write the setpoint of this tick."""
+    """Write the setpoint for this tick."""
     if leg.is_valid != 0:
         take_leg(task, leg, estimate)
     else:
@@ -290,7 +291,7 @@ def fly_leg(task, leg, estimate, dt_s):
 
 @kernel
 def descend_blindly(task, estimate):
-    """Write a setpoint that needs no position: the tilt and thrust that held it so far, and a bit less of that."""
+    """Write a setpoint that needs no position: zero horizontal and a slight downward acceleration."""
     ask_for_nothing(task.setpoint)
     task.setpoint.acc_ned[0] = 0.0
     task.setpoint.acc_ned[1] = 0.0
@@ -301,7 +302,7 @@ def descend_blindly(task, estimate):
 
 
 def _inverse(value: float) -> float:
-    """Return 1/value; 0 for 0, with which nothing is planned."""
+    """Return 1/value; 0 for 0, which disables planning."""
     return 1.0 / value if value > 0.0 else 0.0
 
 
@@ -330,7 +331,7 @@ def write_flight_task(task: Any, p: Params) -> None:
     smoothing["axes"]["max_vel"] = p["MPC_XY_VEL_MAX"]
     smoothing["axes"]["inverse_jerk"] = _inverse(p["MPC_JERK_AUTO"])
     heading = task["heading"]
-    heading["max_vel"] = 2.0 * math.pi  # its velocity is a heading
+    heading["max_vel"] = 2.0 * math.pi  # the "velocity" of this axis is the heading
     heading["max_acc"] = math.radians(p["MPC_YAWRAUTO_MAX"])
     heading["max_jerk"] = math.radians(p["MPC_YAWRAUTO_ACC"])
     heading["inverse_jerk"] = _inverse(math.radians(p["MPC_YAWRAUTO_ACC"]))

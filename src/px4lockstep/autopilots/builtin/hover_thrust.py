@@ -1,13 +1,13 @@
-"""The hover thrust h, estimated in flight: a Kalman filter of one state.
+"""In-flight estimator of the hover thrust h, a Kalman filter with one state.
 
 The thrust setpoint T (upwards) accelerates the vehicle by g (T/h − 1) upwards. With a_z measured downwards, the
-innovation, and the slope of what is predicted with h, are
+innovation and the derivative of the predicted a_z with respect to h are
 
     ν = a_z − g (1 − T/h),   H = g T/h²
 
-and h itself wanders by HTE_HT_NOISE per √s. Innovations beyond HTE_ACC_GATE standard deviations are not used, and h
-stays within HTE_THR_RANGE of MPC_THR_HOVER and between 0.05 and 0.9. Off by default, since the real library does not
-run it.
+and h is modelled as a random walk with HTE_HT_NOISE per √s. Innovations beyond HTE_ACC_GATE standard deviations are
+rejected, and h is limited to HTE_THR_RANGE around MPC_THR_HOVER and to 0.05 to 0.9. Off by default, because the real
+library does not run it.
 """
 
 import math
@@ -30,14 +30,14 @@ HOVER_THRUST = record(
 )
 
 ACC_VARIANCE = 5.0
-"""Of the measured acceleration [(m/s²)²]; PX4's start value."""
+"""Variance of the measured acceleration [(m/s²)²]; PX4's initial value."""
 HOVER_MIN, HOVER_MAX = 0.05, 0.9
-"""PX4's HOVER_THRUST_MIN and HOVER_THRUST_MAX of position control, which divides by it."""
+"""PX4's HOVER_THRUST_MIN and HOVER_THRUST_MAX; position control divides by the hover thrust."""
 
 
 @kernel
 def reset_hover_thrust(h):
-    """Go back to what is known before the flight."""
+    """Reset the estimate to its initial value."""
     h.value = h.initial
     h.variance = h.initial_deviation * h.initial_deviation
 
@@ -62,7 +62,7 @@ def estimate_hover_thrust(h, acc_down, thrust_up, dt_s):
 
 @kernel
 def change_hover_thrust(control, value):
-    """Give position control another hover thrust; its integrator takes up the difference, so that thrust stays."""
+    """Change position control's hover thrust, and adjust its integrator so that the thrust stays the same."""
     before = control.hover_thrust
     acc = control.acc_sp[2]
     control.integral[2] += (acc - ONE_G) * before / value + ONE_G - acc
@@ -70,7 +70,7 @@ def change_hover_thrust(control, value):
 
 
 def write_hover_thrust(hover: Any, p: Params, is_on: bool) -> None:
-    """Write the parameters of the estimate of the hover thrust."""
+    """Write the parameters of the hover thrust estimator."""
     hover["is_on"] = is_on
     hover["initial"] = max(min(max(p["MPC_THR_HOVER"], p["MPC_THR_MIN"]), p["MPC_THR_MAX"]), HOVER_MIN)
     hover["initial_deviation"] = p["HTE_HT_ERR_INIT"]

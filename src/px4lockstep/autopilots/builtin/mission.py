@@ -1,4 +1,4 @@
-"""The mission of the built-in autopilot: whether it belongs to this place, and its items in the navigator's record."""
+"""The mission of the built-in autopilot: check that it starts near home, and write its items to the navigator."""
 
 import math
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from px4lockstep.errors import InputError
 from px4lockstep.px4.missions import MissionItem
 
 DEFAULT_RADIUS_M = 1.0
-"""Of an item without an acceptance radius, as the real library's loader has it."""
+"""Acceptance radius of an item that has none, as in the real library's loader."""
 
 
 def check_distance(items: Sequence[MissionItem], home: MapProjection, limit_m: float) -> None:
-    """Refuse a mission that begins far from home, as PX4 does: it was made for another place."""
+    """Reject a mission that starts far from home, as PX4 does: it was probably planned for another place."""
     first = next((item for item in items if item.command.has_position), None)
     if first is None:
         return
@@ -21,8 +21,8 @@ def check_distance(items: Sequence[MissionItem], home: MapProjection, limit_m: f
     away_m = math.sqrt(north_m * north_m + east_m * east_m)
     if 0.0 < limit_m < away_m:
         raise InputError(
-            f"the mission begins {away_m:.0f} m from home; MIS_DIST_1WP allows {limit_m:.0f} m. Is home "
-            f"({home.lat_deg}, {home.lon_deg}) the mission's?"
+            f"the mission starts {away_m:.0f} m from home, but MIS_DIST_1WP allows only {limit_m:.0f} m. Is home "
+            f"({home.lat_deg}, {home.lon_deg}) correct for this mission?"
         )
 
 

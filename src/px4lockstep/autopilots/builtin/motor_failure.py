@@ -1,10 +1,10 @@
-"""Motor failure: a motor that draws no current though it is driven is taken out of the allocation.
+"""Motor failure detection: a motor that is driven but draws no current is removed from the control allocation.
 
-An ESC tells the current of its motor. One below 0.1 A, a sixth of the least that a turning motor takes, at a command of
-0.2 or more, for 0.1 s, is a failure (PX4: FD_ACT_MOT_THR, FD_ACT_MOT_TOUT). The first one is remembered until the
-vehicle is disarmed, and the others take its share (PX4: CA_FAILURE_MODE 1), if they can still turn the vehicle about
-all axes: seven of eight can, three of four can't, and then nothing is changed. In any case the vehicle lands where it
-is: with a motor less it may not be able to climb. PX4 leaves all of this off by default.
+The ESCs report motor currents. A current below 0.1 A, a sixth of the smallest current of a spinning motor, at a command
+of at least 0.2 for 0.1 s is a failure (PX4: FD_ACT_MOT_THR, FD_ACT_MOT_TOUT). The first failure is latched until the
+vehicle disarms. The other motors take over (PX4: CA_FAILURE_MODE 1) if they can still control all axes: seven of eight
+can; three of four can't, and then the allocation stays unchanged. In either case the vehicle lands on the spot, because
+it may no longer be able to climb. PX4 disables all of this by default.
 """
 
 from typing import Any
@@ -21,10 +21,10 @@ MOTOR_FAILURE = record(
     [
         ("is_on", "i8"),
         ("failed", "i8"),  # -1: none
-        ("dead_since_us", "i8", MAX_MOTORS),  # -1: not
+        ("dead_since_us", "i8", MAX_MOTORS),  # -1: not dead
         ("can_remove", "i8", MAX_MOTORS),
-        ("mix_all", "f8", (MAX_MOTORS, 6)),  # the allocation's
-        ("mix_without", "f8", (MAX_MOTORS, MAX_MOTORS, 6)),  # likewise, for each motor that may fail
+        ("mix_all", "f8", (MAX_MOTORS, 6)),  # mix with all motors
+        ("mix_without", "f8", (MAX_MOTORS, MAX_MOTORS, 6)),  # mix without each of the motors
     ],
     state="failed dead_since_us",
     limits={"failed": (-1, MAX_MOTORS - 1)},
@@ -33,7 +33,7 @@ MOTOR_FAILURE = record(
 
 @kernel
 def reset_motor_failure(failure, allocation):
-    """Forget failures: while disarmed."""
+    """Clear failures, while disarmed."""
     if failure.failed != NONE:
         for i in range(allocation.n_rotors):
             for axis in range(6):
@@ -45,9 +45,9 @@ def reset_motor_failure(failure, allocation):
 
 @kernel
 def find_dead_motor(failure, t_us, n_rotors, commands, outputs):
-    """Return a motor that has been dead for long enough, or `NONE`; `commands` are by rotor, as last given.
+    """Return a motor that has been dead for long enough, or `NONE`; `commands` are the last ones, by rotor.
 
-    If none of them draws current, it is the supply.
+    If no motor draws current, the power supply has failed instead.
     """
     total_a = 0.0
     for i in range(n_rotors):
@@ -64,7 +64,7 @@ def find_dead_motor(failure, t_us, n_rotors, commands, outputs):
 
 @kernel
 def watch_motors(failure, t_us, allocation, outputs):
-    """Look for the first motor that fails, and take it out; return whether there is one now."""
+    """Detect the first failed motor, and remove it from the allocation; return whether one has just failed."""
     if failure.is_on == 0 or failure.failed != NONE:
         return False
     motor = find_dead_motor(failure, t_us, allocation.n_rotors, allocation, outputs)
@@ -78,7 +78,7 @@ def watch_motors(failure, t_us, allocation, outputs):
 
 
 def write_motor_failure(failure: Any, is_on: bool) -> None:
-    """Write that no motor has failed so far, and whether that is watched."""
+    """Initialize the record without a failure, and switch the detection on or off."""
     failure["is_on"] = is_on
     failure["failed"] = NONE
     failure["dead_since_us"] = -1

@@ -1,20 +1,22 @@
-"""The navigator: which leg is flown, from the mission and the mode.
+"""The navigator: selects the leg to fly from the mission and the mode.
 
-A mission is a list of items. An item is done
+A mission is a list of items. An item is complete
 
-* take-off: within NAV_MC_ALT_RAD of its height (half its height, if that is less), then as a waypoint where it stands;
-* waypoint, loiter for a time: within the item's radius and NAV_MC_ALT_RAD of it, its heading reached to MIS_YAW_ERR (or
-  MIS_YAW_TMT set), and its hold over since it was reached;
-* delay: its time over, wherever the vehicle is;
-* land: landed. Farther than NAV_ACC_RAD from the place, the vehicle first flies there at its height. The heading of a
-  landing, as of a take-off, is not used, as the real library does not;
-* speed change, jump: at once.
+* takeoff: above its altitude minus NAV_MC_ALT_RAD (or half the altitude if that is lower than NAV_MC_ALT_RAD), and then
+  like a waypoint;
+* waypoint, loiter for a time: within the item's acceptance radius and NAV_MC_ALT_RAD, with its heading reached to
+  within MIS_YAW_ERR (or MIS_YAW_TMT set), and after its hold time;
+* delay: after its time, wherever the vehicle is;
+* land: when landed. If the vehicle is farther than NAV_ACC_RAD from the landing point, it first flies there at its
+  current altitude. The heading of landing and takeoff items is ignored, as in the real library;
+* speed change, jump: immediately.
 
-The turn into the next leg is prepared for if the vehicle need not stop: no hold, and nothing but flying comes next.
+The vehicle flies through a waypoint into the next leg if it need not stop there: no hold time, and the next item with
+an effect is a position.
 
-Return to launch climbs to RTL_RETURN_ALT above home, flies home, descends to RTL_DESCEND_ALT, waits RTL_LAND_DELAY
-(below 0: for ever) and lands. Near home it climbs less, unless RTL_CONE_ANG is 0: to twice the distance within
-NAV_ACC_RAD, and within RTL_MIN_DIST to a cone of that angle, but at least to twice NAV_ACC_RAD.
+Return to launch climbs to RTL_RETURN_ALT above home, flies home, descends to RTL_DESCEND_ALT, waits for RTL_LAND_DELAY
+(below 0: forever) and lands. Near home it climbs less, unless RTL_CONE_ANG is 0: within NAV_ACC_RAD to twice the
+distance from home, and within RTL_MIN_DIST to a cone of that angle, but at least to twice NAV_ACC_RAD.
 """
 
 import math
@@ -45,7 +47,7 @@ SPEED_ITEM = np.int64(Command.DO_CHANGE_SPEED)
 
 ITEM = record(
     [
-        ("command", "i8"),  # MAVLink's number
+        ("command", "i8"),  # MAV_CMD number
         ("pos_ned", "f8", 3),
         ("hold_s radius_m", "f8"),
         ("yaw", "f8"),  # NaN: none
@@ -56,13 +58,13 @@ ITEM = record(
     limits={"jumps_left": int(COUNT)},
 )
 
-# What the vehicle does about an item, or about returning.
+# Stage of a mission item, or of return to launch.
 WORK_DEFAULT, WORK_TAKEOFF, WORK_MOVE_TO_LAND, WORK_CLIMB = (np.int64(i) for i in range(4))
 WORK_RETURN, WORK_DESCEND, WORK_WAIT, WORK_LAND = (np.int64(i) for i in range(4, 8))
 
 MISSION_START_TICKS = 4
-"""Of the navigator, from the wish to fly a mission to its first leg, on the ground. The real library takes as many: to
-check the mission, to be asked again, to change its mode, and to begin."""
+"""Navigator ticks from the mission request on the ground to the first leg. The real library needs the same number: to
+check the mission, to be requested again, to change its mode, and to start."""
 
 NAVIGATOR = record(
     [
@@ -72,8 +74,8 @@ NAVIGATOR = record(
         ("acceptance_z_m yaw_error_rad yaw_timeout_s return_alt_m descend_alt_m land_delay_s", "f8"),
         ("cone_tangent", "f8"),  # 0: no cone
         ("brake_acc brake_jerk", "f8"),
-        ("mode", "i8"),  # that it navigates for
-        ("missions", "i8"),  # how often the mission was asked for
+        ("mode", "i8"),  # the mode at the last tick
+        ("missions", "i8"),  # number of mission requests
         ("return_min_m", "f8"),  # RTL_MIN_DIST
         ("start_ticks current work is_mission_begun is_finished is_reached is_yaw_reached reached_us", "i8"),
         ("return_down_m", "f8"),
@@ -90,7 +92,7 @@ NAVIGATOR = record(
 
 @kernel
 def fly_to(nav, kind, n, e, d, yaw, radius_m):
-    """Begin a leg to a point; what was the target of the last one is where it starts."""
+    """Start a leg to a point; it begins at the target of the previous leg."""
     leg = nav.leg
     leg.has_start = leg.is_valid
     for i in range(3):
@@ -108,11 +110,11 @@ def fly_to(nav, kind, n, e, d, yaw, radius_m):
 
 @kernel
 def loiter_here(nav, estimate):
-    """Begin to loiter where the vehicle can stop."""
+    """Start to loiter at the point where the vehicle can stop."""
     vn, ve = estimate.vel_ned[0], estimate.vel_ned[1]
     speed = norm_xy(vn, ve)
     ahead = 0.0
-    if speed > 0.1:  # it goes so far until it can stand
+    if speed > 0.1:  # braking distance
         ahead = speed * (0.5 * speed / nav.brake_acc + nav.brake_acc / nav.brake_jerk) / speed
     nav.leg.is_valid = 0
     n, e = estimate.pos_ned[0] + ahead * vn, estimate.pos_ned[1] + ahead * ve
@@ -124,13 +126,13 @@ def loiter_here(nav, estimate):
 
 @kernel
 def has_position(item):
-    """Return whether an item is a place to fly to."""
+    """Return whether an item has a position to fly to."""
     return item.command <= LOITER_TIME_ITEM or item.command == LAND_ITEM or item.command == TAKEOFF_ITEM
 
 
 @kernel
 def next_place(nav, index):
-    """Return the item that is flown to after another; -1 if the vehicle stops before."""
+    """Return the index of the next item with a position; -1 if the vehicle stops before it."""
     index += 1
     for _ in range(nav.count):
         if index >= nav.count:
@@ -149,7 +151,7 @@ def next_place(nav, index):
 
 @kernel
 def hold_of(item):
-    """Return how long the vehicle stays at an item [s]."""
+    """Return the hold time of an item [s]."""
     if item.command == WAYPOINT_ITEM or item.command == LOITER_TIME_ITEM or item.command == DELAY_ITEM:
         return item.hold_s
     return 0.0
@@ -157,7 +159,7 @@ def hold_of(item):
 
 @kernel
 def look_ahead(nav, index):
-    """Tell the leg what comes next, if the vehicle need not stop."""
+    """Set the leg's next position, unless the vehicle has to stop at its target."""
     item = nav.items[index]
     if hold_of(item) > 0.0 or item.command == LOITER_UNLIMITED_ITEM or item.command == LAND_ITEM:
         return
@@ -170,7 +172,7 @@ def look_ahead(nav, index):
 
 @kernel
 def skip_commands(nav):
-    """Obey items that take no time, from the present one on."""
+    """Execute items that take no time, starting with the current one."""
     for _ in range(1_000_000):
         if nav.current >= nav.count:
             return
@@ -191,7 +193,7 @@ def skip_commands(nav):
 
 @kernel
 def begin_item(nav, t_us, estimate, is_landed):
-    """Begin with the present item."""
+    """Start the current item."""
     if nav.count == 0:
         return
     skip_commands(nav)
@@ -226,7 +228,7 @@ def begin_item(nav, t_us, estimate, is_landed):
 
 @kernel
 def begin_landing(nav, estimate, n, e, radius_m):
-    """Land at a place; if it is far, fly there first."""
+    """Start to land at a point; if it is too far away, fly there first."""
     if norm_xy(estimate.pos_ned[0] - n, estimate.pos_ned[1] - e) > nav.acceptance_m:
         nav.work = WORK_MOVE_TO_LAND
         fly_to(nav, POSITION, n, e, estimate.pos_ned[2], math.nan, nav.acceptance_m)
@@ -237,7 +239,7 @@ def begin_landing(nav, estimate, n, e, radius_m):
 
 @kernel
 def note_arrival(nav, t_us, estimate, is_landed):
-    """Note whether the leg's target, and its heading, are reached."""
+    """Update whether the leg's target and heading are reached."""
     leg = nav.leg
     if nav.is_reached == 0 and not is_landed:
         d = estimate.pos_ned[2]
@@ -253,13 +255,13 @@ def note_arrival(nav, t_us, estimate, is_landed):
             nav.reached_us = t_us
     if nav.is_reached != 0 and nav.is_yaw_reached == 0:
         error = wrap_pi(leg.yaw - heading_of(estimate))
-        # of a heading that is NaN there is no error
+        # a NaN heading counts as reached
         nav.is_yaw_reached = int(not abs(error) >= nav.yaw_error_rad or nav.yaw_timeout_s > 0.0 or leg.kind == TAKEOFF)
 
 
 @kernel
 def has_waited(nav, t_us, wait_s):
-    """Return whether the leg's target was reached, and the wait there is over."""
+    """Return whether the leg's target was reached and the wait there is over."""
     if nav.is_reached == 0 or nav.is_yaw_reached == 0:
         return False
     return float(t_us - nav.reached_us) >= wait_s * 1e6
@@ -267,7 +269,7 @@ def has_waited(nav, t_us, wait_s):
 
 @kernel
 def go_on_mission(nav, t_us, estimate, is_landed):
-    """Go on with the mission: the present item, or the next if it is done."""
+    """Continue the mission with the current item, or with the next one if it is complete."""
     item = nav.items[nav.current]
     if nav.work >= WORK_CLIMB and item.command == RETURN_ITEM:
         nav.is_finished = int(go_on_returning(nav, t_us, estimate, is_landed))
@@ -277,7 +279,7 @@ def go_on_mission(nav, t_us, estimate, is_landed):
         return
     note_arrival(nav, t_us, estimate, is_landed)
     if nav.work == WORK_TAKEOFF and nav.is_reached != 0:
-        # the same item once more, now as a waypoint: nothing is reached on the ground
+        # repeat the same item as a waypoint, because nothing counts as reached on the ground
         begin_item(nav, t_us, estimate, is_landed)
     elif nav.work == WORK_MOVE_TO_LAND and has_waited(nav, t_us, 0.0):
         nav.work = WORK_LAND
@@ -292,7 +294,7 @@ def go_on_mission(nav, t_us, estimate, is_landed):
 
 @kernel
 def return_height(nav, estimate):
-    """Return the height above home to return at."""
+    """Return the return altitude above home."""
     away = norm_xy(estimate.pos_ned[0], estimate.pos_ned[1])
     height = nav.return_alt_m
     if nav.cone_tangent > 0.0:
@@ -307,7 +309,7 @@ def return_height(nav, estimate):
 
 @kernel
 def begin_return(nav, estimate):
-    """Begin to return: climb."""
+    """Start return to launch with the climb."""
     nav.work = WORK_CLIMB
     nav.return_down_m = -return_height(nav, estimate)
     fly_to(nav, POSITION, estimate.pos_ned[0], estimate.pos_ned[1], nav.return_down_m, math.nan, nav.acceptance_m)
@@ -316,7 +318,7 @@ def begin_return(nav, estimate):
 
 @kernel
 def go_on_returning(nav, t_us, estimate, is_landed):
-    """Go on returning; return whether the vehicle has landed at home."""
+    """Continue return to launch; return whether the vehicle has landed at home."""
     if nav.work == WORK_LAND:
         return is_landed
     note_arrival(nav, t_us, estimate, is_landed)
@@ -338,12 +340,12 @@ def go_on_returning(nav, t_us, estimate, is_landed):
     return False
 
 
-# -- all of it ---------------------------------------------------------------------------------------------------
+# -- entry point -------------------------------------------------------------------------------------------------
 
 
 @kernel
 def change_mode(nav, mode, estimate, is_landed):
-    """Begin to navigate for another mode."""
+    """Start navigating in a new mode."""
     nav.mode = mode
     nav.leg.cruise_m_s = math.nan
     if mode == MISSION_MODE:
@@ -368,7 +370,7 @@ def change_mode(nav, mode, estimate, is_landed):
 
 @kernel
 def navigate(nav, t_us, mode, missions, estimate, is_landed):
-    """Update the leg; once per tick of the navigator. `missions` counts how often the mission was asked for."""
+    """Update the leg, once per navigator tick; `missions` is the number of mission requests."""
     is_asked_again = mode == MISSION_MODE and missions != nav.missions
     nav.missions = missions
     if mode != nav.mode or is_asked_again:
@@ -386,7 +388,7 @@ def navigate(nav, t_us, mode, missions, estimate, is_landed):
 
 
 def write_navigator(nav: Any, p: Params) -> None:
-    """Write the parameters of the navigator."""
+    """Write the navigator parameters."""
     nav["acceptance_m"] = p["NAV_ACC_RAD"]
     nav["acceptance_z_m"] = p["NAV_MC_ALT_RAD"]
     nav["yaw_timeout_s"] = p["MIS_YAW_TMT"]

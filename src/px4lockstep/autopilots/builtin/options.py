@@ -1,4 +1,4 @@
-"""The built-in autopilot of a spec file: its parameters checked, and itself made."""
+"""Check the parameters of the built-in autopilot in a spec file, and create it."""
 
 from px4lockstep.autopilots.builtin.autopilot import Builtin, Rates
 from px4lockstep.autopilots.builtin.parameters import check_use, check_values
@@ -21,8 +21,8 @@ def check_parameter(own: AutopilotOptions, name: str, value: float | int) -> Non
 
 
 def make(own: AutopilotOptions, px4: Px4Options, home: tuple[float, float], mission: Mission | None) -> Builtin:
-    """Return the autopilot of a flight."""
-    with at(("px4", "mission_path")):  # the rest is checked
+    """Return the autopilot for a flight."""
+    with at(("px4", "mission_path")):  # everything else has already been checked
         return Builtin(
             mission,
             own.params,

@@ -1,4 +1,4 @@
-"""The parameters of PX4 that the built-in autopilot uses, and what it says to others."""
+"""The PX4 parameters that the built-in autopilot uses; all others are rejected."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,15 +22,15 @@ USED = frozenset(
     RTL_MIN_DIST RTL_RETURN_ALT THR_MDL_FAC
     """.split()  # noqa: SIM905 (as a literal it takes 92 lines)
 )
-"""The parameters that the built-in autopilot uses, besides the rotors' geometry; setting another is an error."""
+"""The parameters that the built-in autopilot uses besides the rotor geometry; setting any other is an error."""
 WITH_OPTION = {"LNDMC_": "set land_detector to 'estimate'", "HTE_": "switch hover_thrust_estimate on"}
-"""What to do for those that have a use only with an option."""
+"""Remedies for parameters that are used only with an option."""
 
 Params = Mapping[str, float | int]
 
 
 def check_use(names: Sequence[str], land_detector: str, hover_thrust_estimate: bool) -> None:
-    """Refuse parameters of PX4 that change nothing with these options."""
+    """Reject PX4 parameters that have no effect with these options."""
     with_options = {"LNDMC_": land_detector == "estimate", "HTE_": hover_thrust_estimate}
 
     def is_used(name: str) -> bool:
@@ -50,10 +50,10 @@ def check_use(names: Sequence[str], land_detector: str, hover_thrust_estimate: b
 
 
 def check_values(values: Params) -> None:
-    """Refuse values that PX4 allows and the built-in autopilot does not have."""
+    """Reject values that PX4 allows but the built-in autopilot does not implement."""
     if values["COM_LOW_BAT_ACT"] not in (0, 1, 2, 3):
         raise InputError(f"COM_LOW_BAT_ACT = {values['COM_LOW_BAT_ACT']} is unknown; allowed are 0 to 3")
     if values["CA_METHOD"] not in (1, 2):
         raise InputError(
-            f"CA_METHOD = {values['CA_METHOD']} is not built in; allowed are 1 and 2 (sequential desaturation)"
+            f"CA_METHOD = {values['CA_METHOD']} is not implemented; allowed are 1 and 2 (sequential desaturation)"
         )

@@ -1,17 +1,19 @@
 """Position and velocity control: setpoints to a thrust vector.
 
-    v_sp ← v_sp + P_x (x_sp − x)                            limited; the part towards the position has priority
+    v_sp ← v_sp + P_x (x_sp − x)                            limited; the position correction has priority
     a_sp ← a_sp + P_v (v_sp − v) + ∫ − D v̇,   ∫ ← ∫ + I (v_sp − v) dt
 
-The acceleration becomes a thrust with hover thrust h for gravity: the direction from the horizontal acceleration and
-1 g down, limited in tilt, its length so that the vertical part is (a_z/g − 1) h. Where it exceeds the maximum, height
-has priority, but for a margin that is kept for the horizontal (MPC_THR_XY_MARG).
+The acceleration is converted to thrust with the hover thrust h, which balances gravity. The direction follows from the
+horizontal acceleration and 1 g down, limited in tilt; the magnitude makes the vertical component (a_z/g − 1) h. If the
+thrust exceeds the maximum, altitude has priority, except for a margin reserved for horizontal control
+(MPC_THR_XY_MARG).
 
-Anti-windup: the vertical integrator stops at the limits of thrust; the horizontal ones are driven back by what was not
-given, with 2/P_v (tracking, after L. Rundqwist, "Anti-Reset Windup for PID Controllers", 1990).
+Anti-windup: the vertical integrator stops at the thrust limits; the unachieved horizontal acceleration drives the
+horizontal integrators back with gain 2/P_v (tracking, after L. Rundqwist, "Anti-Reset Windup for PID Controllers",
+1990).
 
-A setpoint that is NaN is not controlled. v̇ is the derivative of the velocity through a low-pass (MPC_VELD_LP) whose
-coefficient is for 10 ms whatever the tick, as in PX4.
+NaN setpoints are not controlled. v̇ is the low-pass filtered derivative of the velocity (MPC_VELD_LP); as in PX4, the
+filter coefficient assumes a period of 10 ms, whatever the tick.
 """
 
 import math
@@ -33,19 +35,19 @@ from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.jit import inlined_kernel, interpreted, kernel, record
 from px4lockstep.math.exponential import exp
 
-ONE_G = STANDARD_GRAVITY_M_S2  # as PX4 calls it
+ONE_G = STANDARD_GRAVITY_M_S2  # PX4's name
 
 TRAJECTORY = record([("pos_ned vel_ned acc_ned", "f8", 3), ("yaw yawspeed", "f8")])
-"""A setpoint of position control; NaN is not controlled."""
+"""Setpoint of position control; NaN components are not controlled."""
 
 POSITION_CONTROL = record(
     [
         ("pos_p vel_p vel_i vel_d", "f8", 3),
-        ("vel_weight", "f8"),  # of a new velocity in its low-pass; 1 is none
+        ("vel_weight", "f8"),  # weight of a new sample in the velocity low-pass; 1: no filter
         ("acc_weight speed_max_m_s thrust_max thrust_margin_xy", "f8"),
         ("is_decoupled", "i8"),
         ("hover_thrust", "f8"),
-        ("speed_up_m_s speed_down_m_s tilt_max_rad thrust_min", "f8"),  # limits, as they are now
+        ("speed_up_m_s speed_down_m_s tilt_max_rad thrust_min", "f8"),  # current limits
         ("vel", "f8", 3),  # filtered
         ("acc integral acc_sp thrust_sp", "f8", 3),
         ("input", TRAJECTORY),
@@ -66,14 +68,14 @@ def filter_velocity(control, estimate, dt_s):
 
 @kernel
 def reset_integral(control):
-    """Forget what was integrated."""
+    """Reset the velocity integrators."""
     for i in range(3):
         control.integral[i] = 0.0
 
 
 @kernel
 def ask_for_nothing(trajectory):
-    """Make a setpoint that leaves everything uncontrolled."""
+    """Set all components of a setpoint to NaN, which means uncontrolled."""
     for i in range(3):
         trajectory.pos_ned[i] = math.nan
         trajectory.vel_ned[i] = math.nan
@@ -84,7 +86,7 @@ def ask_for_nothing(trajectory):
 
 @kernel
 def limit_sum_xy(first, second, limit):
-    """Return the sum of two horizontal vectors, shortened to a length at the cost of the second."""
+    """Return the sum of two horizontal vectors, limited in length; the first has priority."""
     x, y = first[0] + second[0], first[1] + second[1]
     if norm_xy(x, y) <= limit:
         return x, y
@@ -104,7 +106,7 @@ def limit_sum_xy(first, second, limit):
 
 @inlined_kernel
 def velocity_setpoint(control, estimate):
-    """Return the velocity to fly: the fed one and the correction of position, limited."""
+    """Return the velocity setpoint: feedforward plus position correction, limited."""
     sp = control.input
     correction = (
         (sp.pos_ned[0] - estimate.pos_ned[0]) * control.pos_p[0],
@@ -124,7 +126,7 @@ def velocity_setpoint(control, estimate):
 
 @kernel
 def acceleration_to_thrust(control, acc):
-    """Return the thrust vector that accelerates the vehicle, limited in tilt and from below."""
+    """Return the thrust vector for an acceleration, with tilt and minimum thrust limited."""
     gravity = ONE_G if control.is_decoupled != 0 else ONE_G - acc[2]
     body_z = (-acc[0], -acc[1], gravity)
     body_z = limit_tilt(scale(body_z, 1.0 / norm(body_z)), control.tilt_max_rad)
@@ -134,7 +136,7 @@ def acceleration_to_thrust(control, acc):
 
 @kernel
 def limit_thrust(control, thrust):
-    """Return the thrust shortened to the maximum, height first."""
+    """Return the thrust limited to the maximum, with priority for altitude."""
     length_xy = norm_xy(thrust[0], thrust[1])
     kept = min(length_xy, control.thrust_margin_xy)
     squared_max = control.thrust_max * control.thrust_max
@@ -147,7 +149,7 @@ def limit_thrust(control, thrust):
 
 @kernel
 def integrate_velocity_error(control, error, acc, asked_down, thrust, dt_s):
-    """Integrate, but not into the limits of thrust."""
+    """Integrate the velocity error, with anti-windup at the thrust limits."""
     en, ee, ed = error
     if (asked_down >= -control.thrust_min and ed >= 0.0) or (asked_down <= -control.thrust_max and ed <= 0.0):
         ed = 0.0
@@ -184,7 +186,7 @@ def control_position(control, estimate, dt_s):
 
 @kernel
 def write_attitude_setpoint(control, estimate, attitude_control, out):
-    """Write the attitude and yaw rate that the thrust vector and the heading ask for; return the thrust's length."""
+    """Write the attitude and yaw rate setpoints for the thrust vector and heading; return the thrust's magnitude."""
     sp = control.input
     thrust = (control.thrust_sp[0], control.thrust_sp[1], control.thrust_sp[2])
     yaw = sp.yaw if is_finite(sp.yaw) else heading_of(estimate)
@@ -195,16 +197,16 @@ def write_attitude_setpoint(control, estimate, attitude_control, out):
 
 
 FILTER_PERIOD_S = 0.01
-"""That PX4 computes the coefficients of the velocity filters for, whatever the tick."""
+"""Sample period for which PX4 computes the coefficients of the velocity filters, whatever the tick."""
 
 
 def low_pass_weight(cutoff_hz: float, sample_s: float) -> float:
-    """Return the weight of a new sample in a first-order low-pass, held exactly between samples; 1 if it is off."""
+    """Return the weight of a new sample in an exactly discretized first-order low-pass; 1 if it is off."""
     return 1.0 - float(interpreted(exp)(-2.0 * math.pi * cutoff_hz * sample_s)) if cutoff_hz > 0.0 else 1.0
 
 
 def write_position_control(control: Any, p: Params) -> None:
-    """Write the parameters of position control."""
+    """Write the position control parameters."""
     for name, end in (("pos_p", "P"), ("vel_p", "VEL_P_ACC"), ("vel_i", "VEL_I_ACC"), ("vel_d", "VEL_D_ACC")):
         control[name] = [p[f"MPC_{axis}_{end}"] for axis in ("XY", "XY", "Z")]
     control["vel_weight"] = low_pass_weight(p["MPC_VEL_LP"], FILTER_PERIOD_S)

@@ -1,15 +1,15 @@
-"""The trajectory to a waypoint, with bounded speed, acceleration and jerk.
+"""Trajectory to a waypoint with bounded speed, acceleration and jerk.
 
-The wanted velocity points from the trajectory's own position to the target; in a turn to where a circle of 5 m (or the
-acceptance radius) around it crosses the leg. Its size is what still allows to brake for the target: with a change of
-acceleration taking 2 a/j,
+The desired velocity points from the trajectory's current position to the target; in a turn, to the point where a circle
+of 5 m (or the acceptance radius, if larger) around that position crosses the leg. Its magnitude still allows braking
+for the target: with a change of acceleration taking 2 a/j,
 
     v² + 4 a²/j v = v_f² + 2 a d,   v ≥ v_f
 
-and at the target the speed v_f of a circle that touches both legs at the acceptance radius r, √(a r tan(α/2)), if there
-is a next leg at an angle α. Along the velocity then runs `velocity_smoothing`, all axes in the same time.
+If a next leg follows at an angle α, the speed v_f at the target is √(a r tan(α/2)), that of a circle tangent to both
+legs at the acceptance radius r. `velocity_smoothing` then follows the desired velocity, with all axes synchronized.
 
-Time stands still for the trajectory as the vehicle falls behind it: it runs at 1 − |error|/MPC_XY_ERR_MAX.
+The trajectory slows down as the vehicle falls behind it: its time runs at the rate 1 − |error|/MPC_XY_ERR_MAX.
 """
 
 import math
@@ -34,7 +34,7 @@ SMOOTHING = record(
         ("axes", AXIS, 3),
         ("max_error_xy_m acceptance_z_m acceptance_xy_m cruise_m_s", "f8"),
         ("turn_acc_gain", "f8"),  # MPC_XY_TRAJ_P
-        ("last_speed_m_s", "f8"),  # when it last was not turning
+        ("last_speed_m_s", "f8"),  # when last not turning
         ("wanted_vel", "f8", 3),  # before smoothing
     ],
     state="acceptance_xy_m cruise_m_s last_speed_m_s wanted_vel",
@@ -42,16 +42,16 @@ SMOOTHING = record(
 
 TURN_COSINE = 0.98
 STRAIGHT_COSINE = -1.0 + 7.1e-15
-"""Of the largest angle between legs, FLT_EPSILON less than π; at π itself the circle has no end."""
+"""Cosine of the largest angle between legs, FLT_EPSILON less than π; at π the radius is infinite."""
 TURN_SPEED_M_S = 0.2
 LOOKAHEAD_M = 5.0
 NEAR_M_S = 0.5
-"""Speeds below this are clamped without affecting the other direction, which numbers near zero would disturb."""
+"""Below this speed, one direction is clamped without scaling the other, because factors near zero would distort it."""
 
 
 @kernel
 def speed_to_brake(axis, distance, final_speed):
-    """Return the speed from which a distance suffices to brake to another, which is the least."""
+    """Return the maximum speed that allows braking to a final speed within a distance; at least the final speed."""
     acc = axis.max_acc
     half_b = 2.0 * acc * acc * axis.inverse_jerk
     squared = 2.0 * acc * distance + final_speed * final_speed
@@ -60,7 +60,7 @@ def speed_to_brake(axis, distance, final_speed):
 
 @kernel
 def speed_in_turn(cosine, acc, radius):
-    """Return the speed on the circle that touches two legs at a radius from their corner; 180° is straight on.
+    """Return the speed on the circle tangent to two legs at a radius from their corner; 180° is straight ahead.
 
     tan(α/2) = √((1 − cos α)/(1 + cos α))
     """
@@ -70,14 +70,14 @@ def speed_in_turn(cosine, acc, radius):
 
 @kernel
 def leg_speed_xy(s, start, target, speed_at_target):
-    """Return the horizontal speed at the start of a leg that allows for that at its end."""
+    """Return the maximum horizontal speed at the start of a leg, given the speed at its end."""
     distance = norm_xy(start[0] - target[0], start[1] - target[1])
     return min(s.cruise_m_s, speed_to_brake(s.axes[0], distance, speed_at_target))
 
 
 @inlined_kernel
 def max_speed_xy(s, pos, target, after):
-    """Return the horizontal speed now, from the last leg back to this one."""
+    """Return the current maximum horizontal speed, computed backwards from the end of the next leg."""
     next_n, next_e = target[0] - after[0], target[1] - after[1]
     next_length = norm_xy(next_n, next_e)
     speed_at_target = 0.0
@@ -91,7 +91,7 @@ def max_speed_xy(s, pos, target, after):
 
 @inlined_kernel
 def max_speed_z(s, pos, target, after):
-    """Return the vertical speed now."""
+    """Return the current maximum vertical speed."""
     axis = s.axes[2]
     arrival = 0.0
     if abs(target[2] - after[2]) > 0.001:
@@ -105,7 +105,7 @@ def max_speed_z(s, pos, target, after):
 
 @kernel
 def is_turning(s, pos, target):
-    """Return whether the trajectory moves, and not towards the target, which is still ahead.
+    """Return whether the trajectory moves but not towards the target, and has not reached it.
 
     The angle between velocity v and distance d is compared by squares: v·d < cos φ |v| |d|.
     """
@@ -120,7 +120,7 @@ def is_turning(s, pos, target):
 
 @kernel
 def point_ahead(s, pos, start, target):
-    """Return where a circle around the position crosses the leg, ahead."""
+    """Return the point ahead where a circle around the position crosses the leg."""
     along = unit_or_zero(subtract(target, start))
     passed = scale(along, dot(subtract(pos, start), along))
     closest = (start[0] + passed[0], start[1] + passed[1], start[2] + passed[2])
@@ -132,7 +132,7 @@ def point_ahead(s, pos, start, target):
 
 @kernel
 def clamp_parts(v, limit_xy, limit_z):
-    """Return a velocity shortened to limits of its horizontal and its vertical part, its direction kept."""
+    """Return a velocity limited in its horizontal and vertical components, with its direction preserved."""
     length = norm_xy(v[0], v[1])
     if length > FLOAT32_EPSILON and limit_xy < length:
         factor = limit_xy / length
@@ -148,7 +148,7 @@ def clamp_parts(v, limit_xy, limit_z):
 
 @inlined_kernel
 def wanted_velocity(s, start, target, after, vel_down):
-    """Return the velocity to fly towards a target; one without height goes down with `vel_down`."""
+    """Return the desired velocity towards a target; if the target has no altitude, descend with `vel_down`."""
     pos = (s.axes[0].pos, s.axes[1].pos, s.axes[2].pos)
     turning = is_turning(s, pos, target)
     speed = max_speed_xy(s, pos, target, after)
@@ -167,7 +167,7 @@ def wanted_velocity(s, start, target, after, vel_down):
 
 @inlined_kernel
 def advance_trajectory(s, estimate, wanted, dt_s):
-    """Go on along the trajectory, then plan it anew towards the wanted velocity."""
+    """Advance the trajectory, then replan it towards the desired velocity."""
     north, east, down = s.axes[0], s.axes[1], s.axes[2]
     behind_n, behind_e = north.pos - estimate.pos_ned[0], east.pos - estimate.pos_ned[1]
     pace = 1.0

@@ -3,12 +3,12 @@
     τ = P e + ∫ − D ω̇ + FF ω_sp,   e = ω_sp − ω
     ∫ ← clamp(∫ + max(0, 1 − (e/400°/s)²) I e dt, ±limit)
 
-The integrator does not grow into an axis that the allocator could not serve, nor on the ground; large errors feed it
-less, since they come from steps that would make it overshoot. The yaw torque passes a first-order low-pass
-(MC_YAW_TQ_CUTOFF), as propellers can't follow faster.
+The integrator stops on the ground, and in the saturated direction of an axis. Large errors are integrated less, because
+they come from setpoint steps, which would cause overshoot. The yaw torque passes a first-order low-pass
+(MC_YAW_TQ_CUTOFF), because propellers can't follow faster changes.
 
-The angular acceleration `ω̇` is the derivative of the rates through a first-order low-pass (IMU_DGYRO_CUTOFF), or zero
-if the rates come without one, as in the recorded flights of the real library.
+The angular acceleration `ω̇` is the derivative of the body rates through a first-order low-pass (IMU_DGYRO_CUTOFF), or
+zero if it is not provided, as in the recorded flights of the real library.
 """
 
 import math
@@ -20,14 +20,14 @@ from px4lockstep.jit import inlined_kernel, kernel, record
 
 RATE_CONTROL = record(
     [
-        ("p i d ff integral_limit", "f8", 3),  # gains; K is already in p, i and d
+        ("p i d ff integral_limit", "f8", 3),  # gains; p, i and d include K
         ("yaw_torque_tau_s", "f8"),  # 0: no filter
         ("has_derivative", "i8"),
         ("derivative_tau_s", "f8"),
         ("integral", "f8", 3),
         ("yaw_torque", "f8"),
         ("last_omega omega_dot", "f8", 3),
-        ("saturation", "i8", 3),  # 1, -1: the allocator can't give more, less
+        ("saturation", "i8", 3),  # 1: the allocator can't achieve a larger torque; -1: a smaller one
     ],
     state="integral yaw_torque last_omega omega_dot saturation",
     limits={"saturation": (-1, 1)},
@@ -38,7 +38,7 @@ PER_INTEGRAL_FADE = 180.0 / (400.0 * PI)
 
 @kernel
 def reset_rate_control(control, estimate):
-    """Forget everything: while disarmed."""
+    """Reset the state, while disarmed."""
     for i in range(3):
         control.integral[i] = 0.0
         control.last_omega[i] = estimate.omega_body[i]
@@ -49,7 +49,7 @@ def reset_rate_control(control, estimate):
 
 @kernel
 def differentiate_rates(control, estimate, dt_s):
-    """Update the filtered derivative of the rates."""
+    """Update the filtered derivative of the body rates."""
     weight = dt_s / (dt_s + control.derivative_tau_s)
     per_dt = 1.0 / dt_s
     for i in range(3):
@@ -73,7 +73,7 @@ def grow_integral(control, i, error, dt_s):
 
 @kernel
 def rate_torque(control, i, rate_sp, omega):
-    """Return the torque of one axis before filters."""
+    """Return the torque of one axis before filtering."""
     return (
         control.p[i] * (rate_sp - omega)
         + control.integral[i]
@@ -104,7 +104,7 @@ def time_constant_s(cutoff_hz: float) -> float:
 
 
 def write_rate_control(control: Any, p: Params, has_derivative: bool) -> None:
-    """Write the parameters of rate control."""
+    """Write the rate control parameters."""
     for i, axis in enumerate(("ROLL", "PITCH", "YAW")):
         for name in ("p", "i", "d"):
             control[name][i] = p[f"MC_{axis}RATE_K"] * p[f"MC_{axis}RATE_{name.upper()}"]

@@ -1,7 +1,7 @@
-"""When a module of the autopilot runs: the rule of the real library.
+"""Scheduling of the autopilot's modules, by the same rule as in the real library.
 
-A module is due if it never ran at a time above 0, or if `now − last ≥ ⌊1e6/rate⌋`; then `last = now`. No phase is kept:
-from t = 0 at 4 ms ticks, "100 Hz" runs at 0, 4, 16, 28 … ms and "20 Hz" at 0, 4, 56, 108 … ms.
+A module is due if it has not run at a time above 0 yet, or if `now − last ≥ ⌊1e6/rate⌋`; then `last = now`. The phase
+is not carried over: from t = 0 with 4 ms ticks, "100 Hz" runs at 0, 4, 16, 28 … ms and "20 Hz" at 0, 4, 56, 108 … ms.
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,14 @@ from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
 
 MAX_RATE_HZ = 1_000_000
-"""A period of a microsecond."""
+"""Corresponds to a period of one microsecond."""
 
 MODULE = record([("period_us last_us", "i8")], state="last_us")
 
 
 @kernel
 def is_due(module, t_us):
-    """Return whether a module runs now, and if so note that it did."""
+    """Return whether a module is due now; if so, store the time."""
     if module.last_us > 0 and t_us - module.last_us < module.period_us:
         return False
     module.last_us = t_us
@@ -25,17 +25,17 @@ def is_due(module, t_us):
 
 
 def period_us(rate_hz: int) -> int:
-    """Return the period of a rate; 0 or less means at every tick."""
+    """Return the period of a rate; a rate of 0 or less means every tick."""
     return 1_000_000 // rate_hz if rate_hz > 0 else 0
 
 
 def effective_rates(rates_hz: Mapping[str, int], tick_us: int) -> dict[str, float]:
-    """Return how often modules really run at a tick [Hz], by their names: no phase is kept."""
+    """Return the effective rates of modules at a tick length [Hz], by name; the phase is not carried over."""
     return {name: 1e6 / (max(1, -(-period_us(hz) // tick_us)) * tick_us) for name, hz in rates_hz.items()}
 
 
 def check_rates(rates_hz: Mapping[str, int], tick_us: int) -> None:
-    """Refuse a tick that is longer than the period of a module."""
+    """Reject a tick that is longer than the period of a module."""
     for name, hz in rates_hz.items():
         if 0 < period_us(hz) < tick_us:
             raise InputError(

@@ -1,6 +1,6 @@
 """The autopilot's modules, in the order of the real library; each runs when it is due.
 
-By default: commander (every tick), navigator (20 Hz), flight task (every tick), position control (100 Hz), attitude
+Default rates: commander (every tick), navigator (20 Hz), flight task (every tick), position control (100 Hz), attitude
 control, rate control and allocation (250 Hz each).
 """
 
@@ -24,13 +24,13 @@ from px4lockstep.plant.layout import MAX_MOTORS
 BUILTIN = record(
     [
         ("period_s", "f8"),
-        ("channel", "i8", MAX_MOTORS),  # of each rotor's command
+        ("channel", "i8", MAX_MOTORS),  # command channel of each rotor
         ("thrust_min", "f8"),  # in flight
         ("tilt_air_rad tilt_land_rad speed_up_m_s speed_down_m_s", "f8"),
         ("thrust_curve", "f8"),  # THR_MDL_FAC
-        ("full_battery_v", "f8"),  # 0: no scaling with the battery's voltage
+        ("full_battery_v", "f8"),  # 0: no scaling with battery voltage
         ("has_attitude_sp", "i8"),
-        ("collective", "f8"),  # thrust, before it is scaled
+        ("collective", "f8"),  # collective thrust before battery scaling
         ("navigator_module position_module attitude_module rate_module allocation_module", MODULE),
         ("commander", COMMANDER),
         ("flight_task", flight_task.FLIGHT_TASK),
@@ -49,13 +49,13 @@ BUILTIN = record(
 
 TILT_SLEW_RAD_S = 0.2
 NO_THRUST_M_S2 = 100.0
-"""An acceleration downwards that asks for no thrust at all."""
+"""Downward acceleration that results in zero thrust."""
 BATTERY_SCALE_MAX = 1.3
 
 
 @kernel
 def run_flight_task(a, estimate):
-    """Make this tick's trajectory setpoint."""
+    """Compute this tick's trajectory setpoint."""
     task = a.flight_task
     if a.commander.mode == DESCEND_MODE or not has_position(estimate):
         flight_task.descend_blindly(task, estimate)
@@ -64,13 +64,13 @@ def run_flight_task(a, estimate):
         flight_task.activate_task(task, estimate)
     flight_task.fly_leg(task, a.navigator.leg, estimate, a.period_s)
     if a.takeoff.state < RAMPUP:
-        # after the setpoint, as in PX4: the first one of the take-off is still that of the ground
+        # after the setpoint, as in PX4: the first setpoint of the takeoff is still the one on the ground
         flight_task.hold_trajectory(task, estimate, flight_task.GROUND_SPEED_M_S)
 
 
 @kernel
 def prepare_position_control(a, dt_s):
-    """Set what position control is to track, and within which limits."""
+    """Set the setpoint and limits of position control."""
     control, takeoff, task = a.position, a.takeoff, a.flight_task
     control.input = task.setpoint
     is_flying = takeoff.state >= FLIGHT
@@ -81,7 +81,7 @@ def prepare_position_control(a, dt_s):
         control.input.acc_ned[2] = NO_THRUST_M_S2
         position_control.reset_integral(control)
     elif takeoff.state == RAMPUP and task.is_active != 0:
-        control.input.acc_ned[2] = math.nan  # the ramp is not amended by it
+        control.input.acc_ned[2] = math.nan  # no feedforward on top of the ramp
     if not is_flying:
         control.hover_thrust = a.hover.initial
         hover_thrust.reset_hover_thrust(a.hover)
@@ -95,11 +95,11 @@ def prepare_position_control(a, dt_s):
 
 @kernel
 def run_position_control(a, t_us, dt_s, bus):
-    """Go from the trajectory setpoint to an attitude setpoint."""
+    """Convert the trajectory setpoint to an attitude setpoint."""
     control, task = a.position, a.flight_task
     is_blind = task.is_active == 0
     if is_blind:
-        # Without a velocity there is nothing to correct; what was integrated before is the trim for weight and wind.
+        # Without a velocity there is no error to correct; the integrators hold the trim for weight and wind.
         for i in range(3):
             control.vel[i] = math.nan
             task.setpoint.acc_ned[i] += control.integral[i]
@@ -122,7 +122,7 @@ def run_position_control(a, t_us, dt_s, bus):
 
 @kernel
 def scale_with_battery(a, bus):
-    """Make up for a battery's falling voltage."""
+    """Compensate for the battery's falling voltage."""
     volts = bus.battery[0].voltage_v
     if a.full_battery_v > 0.0 and volts > 0.0:
         scale = clamp(a.full_battery_v / volts, 1.0, BATTERY_SCALE_MAX)
@@ -133,7 +133,7 @@ def scale_with_battery(a, bus):
 
 @kernel
 def motor_of_thrust(factor, thrust):
-    """Return the command that gives a thrust, if thrust = f u² + (1 − f) u."""
+    """Return the motor command u for a thrust, with thrust = f u² + (1 − f) u."""
     if factor <= 0.0:
         return thrust
     linear = 1.0 - factor
@@ -142,7 +142,7 @@ def motor_of_thrust(factor, thrust):
 
 @kernel
 def stop_motors(a, estimate, bus):
-    """Write what a disarmed vehicle says: nothing."""
+    """Write zero outputs, and reset the modules of a disarmed vehicle."""
     for i in range(a.allocation.n_rotors):
         bus.command.motors[a.channel[i]] = 0.0
     out = bus.autopilot
@@ -163,7 +163,7 @@ def stop_motors(a, estimate, bus):
 
 @kernel
 def write_status(a, out):
-    """Tell mode, mission and trajectory setpoint."""
+    """Write arming state, mode, mission progress and trajectory setpoint."""
     out.armed = a.commander.is_armed
     out.nav_state = a.commander.mode if a.commander.is_armed != 0 else MANUAL_MODE
     out.failsafe = a.commander.failsafe
@@ -181,13 +181,13 @@ def write_status(a, out):
 
 @kernel
 def elapsed_s(module, t_us, shortest_s, longest_s):
-    """Return the time since a module ran, bounded."""
+    """Return the time since a module last ran, limited to a range."""
     return clamp(float(t_us - module.last_us) * 1e-6, shortest_s, longest_s)
 
 
 @kernel
 def step_builtin(a, t_us, bus):
-    """Run one tick: from estimate and requests to motor commands."""
+    """Run one tick: convert estimate and requests to motor commands."""
     estimate, out = bus.estimate, bus.autopilot
     detector = a.land_detector
     if detector.is_on != 0:

@@ -1,8 +1,8 @@
-"""Take-off: motors spool up, then the allowed speed upwards ramps up until the vehicle flies.
+"""Takeoff: motors spool up, then the climb speed limit ramps up until the vehicle flies.
 
     v_up(s) = v_0 + s (v_wanted − v_0),   v_0 = −g/P_vz,   s from 0 to 1 in MPC_TKO_RAMP_T
 
-At s = 0 the velocity controller, limited to v_0, asks for no thrust at all.
+At s = 0 the velocity controller, limited to v_0, commands zero thrust.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ TAKEOFF = record(
 
 @kernel
 def update_takeoff(takeoff, armed_for_us, is_landed, wants_takeoff):
-    """Go on from one state to the next, of an armed vehicle."""
+    """Advance the takeoff state of an armed vehicle."""
     if takeoff.state == DISARMED:
         takeoff.state = SPOOLUP
     if takeoff.state == SPOOLUP and armed_for_us >= takeoff.spoolup_us:
@@ -46,7 +46,7 @@ def update_takeoff(takeoff, armed_for_us, is_landed, wants_takeoff):
 
 @kernel
 def speed_up_limit(takeoff, dt_s, wanted_m_s):
-    """Return how fast the vehicle may go up; the ramp goes on by a step."""
+    """Advance the ramp by a step; return the climb speed limit."""
     if takeoff.state < RAMPUP:
         return takeoff.ramp_start_m_s
     if takeoff.state == RAMPUP:
@@ -57,7 +57,7 @@ def speed_up_limit(takeoff, dt_s, wanted_m_s):
 
 
 def write_takeoff(takeoff: Any, p: Params) -> None:
-    """Write the parameters of the take-off."""
+    """Write the takeoff parameters."""
     takeoff["spoolup_us"] = round(p["COM_SPOOLUP_TIME"] * 1e6)
     takeoff["ramp_time_s"] = p["MPC_TKO_RAMP_T"]
     takeoff["ramp_start_m_s"] = -ONE_G / max(p["MPC_Z_VEL_P_ACC"], 0.01)

@@ -1,10 +1,10 @@
-"""From a thrust vector and a heading to an attitude.
+"""Attitude from a thrust vector and a heading.
 
-The body's z axis points against the thrust; its x axis lies in the vertical plane of the heading:
+The body z axis points against the thrust; the body x axis lies in the vertical plane of the heading:
 
     z_b = −T/|T|,   x_b ∥ y_c × z_b with y_c = (−sin ψ, cos ψ, 0),   y_b = z_b × x_b
 
-`limit_tilt` brings a direction to within an angle of straight up (down, for the z axis) and keeps its azimuth.
+`limit_tilt` limits the angle between the body z axis and straight down, and preserves the azimuth.
 """
 
 import math
@@ -15,12 +15,12 @@ from px4lockstep.math.quaternion import from_dcm
 from px4lockstep.math.trigonometry import sincos
 
 HORIZONTAL = 1e-6
-"""A z axis that has less than this of down: the heading is not defined, x points down."""
+"""If the z axis has a smaller down component, the heading is undefined, and the x axis points down."""
 
 
 @kernel
 def limit_tilt(body_z, limit_rad):
-    """Return the unit vector at most an angle away from down."""
+    """Return the unit vector limited to an angle from straight down."""
     sine, cosine = sincos(limit_rad)
     if body_z[2] >= cosine:
         return body_z
@@ -32,7 +32,7 @@ def limit_tilt(body_z, limit_rad):
 
 @inlined_kernel
 def thrust_to_attitude(thrust_ned, yaw):
-    """Return the quaternion of the attitude that thrusts along a vector and heads along a yaw."""
+    """Return the attitude quaternion for a thrust vector and a yaw."""
     squared = thrust_ned[0] * thrust_ned[0] + thrust_ned[1] * thrust_ned[1] + thrust_ned[2] * thrust_ned[2]
     if squared < FLOAT32_EPSILON:
         body_z = (0.0, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Small vectors as tuples: what the controllers share of geometry."""
+"""Vector geometry shared by the controllers, with vectors as tuples."""
 
 import math
 
@@ -6,7 +6,7 @@ from px4lockstep.jit import kernel
 from px4lockstep.math.trigonometry import atan2
 
 FLOAT32_EPSILON = 1.1920929e-07
-"""Below this PX4, which computes in single precision, takes a number as zero (FLT_EPSILON)."""
+"""FLT_EPSILON: PX4, which computes in single precision, treats smaller numbers as zero."""
 
 PI = 3.141592653589793
 FARTHEST_RAD = 1e6
@@ -14,7 +14,7 @@ FARTHEST_RAD = 1e6
 
 @kernel
 def clamp(value, low, high):
-    """Return a value bounded on both sides; if they contradict each other, as PX4 has it, from below."""
+    """Return a value limited to a range; if the limits contradict each other, the lower one wins, as in PX4."""
     return max(min(value, high), low)
 
 
@@ -28,13 +28,13 @@ def sign(value):
 
 @kernel
 def is_finite(value):
-    """Return whether a number is one, and not infinite."""
+    """Return whether a number is neither NaN nor infinite."""
     return value - value == 0.0
 
 
 @kernel
 def add_if_number(value, addition):
-    """Return the sum of what is a number: a setpoint that is NaN has no influence."""
+    """Return the sum of the finite arguments; a NaN setpoint has no effect."""
     if is_finite(value) and is_finite(addition):
         return value + addition
     return addition if not is_finite(value) else value
@@ -42,7 +42,7 @@ def add_if_number(value, addition):
 
 @kernel
 def wrap_pi(angle):
-    """Return the angle in [-π, π); NaN for one of a million radians or more, which no turn leads to."""
+    """Return the angle in [-π, π), or NaN if it is a million radians or more, which is unphysical."""
     if abs(angle) >= FARTHEST_RAD:
         return math.nan
     while angle >= PI:
@@ -66,13 +66,13 @@ def norm(v):
 
 @kernel
 def dot(a, b):
-    """Return the scalar product."""
+    """Return the dot product."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @kernel
 def cross(a, b):
-    """Return the vector product."""
+    """Return the cross product."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
@@ -90,21 +90,21 @@ def scale(v, factor):
 
 @kernel
 def unit_or_zero(v):
-    """Return the direction of a vector; the zero vector has none."""
+    """Return the unit vector along a vector; zero for the zero vector."""
     length = norm(v)
     return scale(v, 1.0 / length) if length > FLOAT32_EPSILON else (0.0, 0.0, 0.0)
 
 
 @kernel
 def unit_or_zero_xy(x, y):
-    """Return the direction of a horizontal vector; the zero vector has none."""
+    """Return the unit vector along a horizontal vector; zero for the zero vector."""
     length = norm_xy(x, y)
     return (x / length, y / length) if length > FLOAT32_EPSILON else (0.0, 0.0)
 
 
 @kernel
 def heading_of(estimate):
-    """Return the heading: where the body's x axis points to, seen from above."""
+    """Return the heading: the direction of the body x axis in the horizontal plane."""
     q = estimate.q_bn
     w, x, y, z = q[0], q[1], q[2], q[3]
     return atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
@@ -112,6 +112,6 @@ def heading_of(estimate):
 
 @kernel
 def has_position(estimate):
-    """Return whether position and velocity can be used: said to be valid, and numbers."""
+    """Return whether position and velocity are flagged as valid, and finite."""
     x, v = estimate.pos_ned, estimate.vel_ned
     return estimate.is_valid != 0.0 and is_finite(x[0] + x[1] + x[2] + v[0] + v[1] + v[2])

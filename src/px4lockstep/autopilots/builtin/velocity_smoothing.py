@@ -1,15 +1,15 @@
-"""One axis of a trajectory with bounded jerk and acceleration, towards a wanted velocity.
+"""One axis of a trajectory with bounded jerk and acceleration towards a desired velocity.
 
-The shortest way from (a, v) to (0, v_sp) is three phases of constant jerk: ±j for T1, 0 for T2, ∓j for T3, with
+The time-optimal path from (a, v) to (0, v_sp) has three phases of constant jerk: ±j for T1, 0 for T2, ∓j for T3, with
 
-    T3 = a/j + T1,   T1 = (−a + ½ √(2 a² + 4 j Δv))/j,  shortened where |a| would pass its limit,
-    T2 = (Δv − what T1 and T3 give)/(a + j T1)
+    T3 = a/j + T1,   T1 = (−a + ½ √(2 a² + 4 j Δv))/j,  shortened where |a| would exceed its limit,
+    T2 = (Δv − the change during T1 and T3)/(a + j T1)
 
-Axes that would be done earlier than the slowest are stretched to its time T, so that they arrive together; then
+Axes that are faster than the slowest one are stretched to its total time T, so that all arrive together; then
 
     j T1² − (j T − a) T1 + … = 0,   T2 = T − T1 − T3
 
-The heading is such an axis shifted by one derivative: its velocity is the heading, its acceleration the yaw rate.
+The heading is such an axis, shifted by one derivative: its velocity is the heading, its acceleration the yaw rate.
 """
 
 import math
@@ -22,7 +22,7 @@ AXIS = record(
         ("acc vel pos max_jerk", "f8"),
         ("inverse_jerk", "f8"),  # 1/max_jerk
         ("max_acc max_vel vel_sp direction t1 t2 t3", "f8"),
-        ("start_acc start_vel start_pos", "f8"),  # where the three phases began
+        ("start_acc start_vel start_pos", "f8"),  # state at the start of the three phases
         ("elapsed_s", "f8"),
     ],
     state="acc vel pos vel_sp direction t1 t2 t3 start_acc start_vel start_pos elapsed_s",
@@ -32,7 +32,7 @@ AXIS = record(
 
 @kernel
 def reset_axis(axis, acc, vel, pos):
-    """Put the axis into a state, where its phases begin."""
+    """Set the state of the axis, and start its phases there."""
     axis.acc = acc
     axis.vel = vel
     axis.pos = pos
@@ -43,7 +43,7 @@ def reset_axis(axis, acc, vel, pos):
 
 @kernel
 def move(acc, vel, pos, jerk, t_s):
-    """Return acceleration, velocity and position after a time with constant jerk."""
+    """Return acceleration, velocity and position after a time of constant jerk."""
     t2 = t_s * t_s
     return (
         acc + jerk * t_s,
@@ -54,7 +54,7 @@ def move(acc, vel, pos, jerk, t_s):
 
 @inlined_kernel
 def advance_axis(axis, dt_s):
-    """Go on along the phases."""
+    """Advance the axis along its phases."""
     axis.elapsed_s += dt_s
     left = axis.elapsed_s
     acc, vel, pos = axis.start_acc, axis.start_vel, axis.start_pos
@@ -78,7 +78,7 @@ def advance_axis(axis, dt_s):
 
 @kernel
 def choose_direction(acc, vel, vel_sp, inverse_jerk):
-    """Return the sign of the first jerk: which side of the goal braking at once would end on."""
+    """Return the sign of the first jerk, by where zeroing the acceleration at once would end relative to the goal."""
     coasting = vel
     if abs(acc) > FLOAT32_EPSILON:
         coasting = vel + 0.5 * acc * abs(acc) * inverse_jerk
@@ -88,7 +88,7 @@ def choose_direction(acc, vel, vel_sp, inverse_jerk):
 
 @kernel
 def limit_first_phase(acc, max_acc, jerk, per_jerk, t1):
-    """Return T1 shortened so that the acceleration stays within its limit."""
+    """Return T1, shortened to keep the acceleration within its limit."""
     peak = acc + jerk * t1
     if peak > max_acc:
         return (max_acc - acc) * per_jerk
@@ -99,13 +99,13 @@ def limit_first_phase(acc, max_acc, jerk, per_jerk, t1):
 
 @kernel
 def is_possible(t1, t3, total):
-    """Return whether phases are no shorter than zero and not longer than the whole."""
+    """Return whether the phases are non-negative and fit into the total time."""
     return t1 >= 0.0 and t3 >= 0.0 and t1 + t3 <= total
 
 
 @kernel
 def first_phase_fastest(acc, max_acc, jerk, per_jerk, delta):
-    """Return T1 of the shortest way."""
+    """Return T1 of the time-optimal path."""
     radicand = 2.0 * acc * acc + 4.0 * jerk * delta
     if radicand < 0.0:
         return 0.0
@@ -121,7 +121,7 @@ def first_phase_fastest(acc, max_acc, jerk, per_jerk, delta):
 
 @kernel
 def first_phase_in(acc, max_acc, jerk, per_jerk, delta, total):
-    """Return T1 of the way that takes a given time."""
+    """Return T1 of the path that takes a given time."""
     b = jerk * total - acc
     radicand = total * total * jerk * jerk + 2.0 * total * acc * jerk - acc * acc - 4.0 * jerk * delta
     if radicand < 0.0:
@@ -139,7 +139,7 @@ def first_phase_in(acc, max_acc, jerk, per_jerk, delta, total):
 
 @inlined_kernel
 def plan(axis, vel_sp):
-    """Plan the three phases of the shortest way to a velocity, from now; return how long they take together."""
+    """Plan the three phases of the time-optimal path to a velocity, from now; return their total time."""
     acc, vel = axis.acc, axis.vel
     vel_sp = clamp(vel_sp, -axis.max_vel, axis.max_vel)
     direction = choose_direction(acc, vel, vel_sp, axis.inverse_jerk)
@@ -164,7 +164,7 @@ def plan(axis, vel_sp):
 
 @inlined_kernel
 def stretch_plan(axis, total):
-    """Plan the three phases anew so that they take a given, longer time."""
+    """Replan the three phases to take a given, longer time."""
     jerk = axis.direction * axis.max_jerk
     t1, t2, t3 = 0.0, 0.0, 0.0
     if abs(jerk) > FLOAT32_EPSILON:
@@ -177,7 +177,7 @@ def stretch_plan(axis, total):
 
 @kernel
 def smooth_heading(axis, yaw_sp, dt_s):
-    """Go on towards a heading, by the shorter way; `axis.vel` is then the heading and `axis.acc` its rate."""
+    """Advance towards a heading in the shorter direction; `axis.vel` is the heading and `axis.acc` its rate."""
     plan(axis, axis.vel + wrap_pi(yaw_sp - axis.vel))
     advance_axis(axis, dt_s)
     axis.vel = wrap_pi(axis.vel)

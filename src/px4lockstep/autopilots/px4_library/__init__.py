@@ -1,1 +1,1 @@
-"""Real PX4 through its library, compiled: its inputs and outputs at a tick, and the calls into it by address."""
+"""Real PX4 as a library: the compiled exchange of inputs and outputs at each tick, with calls by address."""

@@ -1,7 +1,7 @@
-"""Real PX4 as the autopilot, through `libpx4_lockstep`: its modules in lockstep, one step per tick, in this process.
+"""Real PX4 as the autopilot, through `libpx4_lockstep`: its modules run in lockstep, in this process.
 
-The library has neither commander, estimator nor land detector: this is their host. It publishes the estimate, the
-batteries and the modes at every tick, steps PX4, and reads motors and setpoints (`exchange`); see docs/howto/px4.md.
+The library contains no commander, estimator or land detector; the host here replaces them. At every tick it publishes
+the estimate, the batteries and the mode, steps PX4, and reads motors and setpoints (`exchange`). See docs/howto/px4.md.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ RATES = {
 MOTORS = "actuator_motors"
 CELL_V = 4.2
 BLOCK = 64
-"""Messages begin at multiples of this many bytes."""
+"""Alignment of the messages [bytes]."""
 
 
 @dataclass(frozen=True)
@@ -51,24 +51,24 @@ class Px4Library(NativeAutopilot):
     capabilities: ClassVar = KINDS["px4"].capabilities
     record: ClassVar = "px4"
 
-    mission: Mission | None = None  # in the format QGC WPL 110
+    mission: Mission | None = None  # in QGC WPL 110 format
     params: Mapping[str, float | int] = field(default_factory=dict)
-    library: str | Path | None = None  # or a folder that PX4 was built in; left out, it is looked for
+    library: str | Path | None = None  # the library or a PX4 build folder; None searches for it
     config: Config = field(default_factory=Config)
     home_lat_deg: float = HOME_LAT_DEG
     home_lon_deg: float = HOME_LON_DEG
     interface: Interface = STATE_INJECTION
-    derive_ca_params: bool = True  # the allocation's parameters, from the aircraft's geometry
-    strict_rates: bool = False  # a tick longer than a module's period is an error
-    angular_acceleration: bool = True  # without it the D term is idle, as in the original
-    msg_dir: str | Path | None = None  # for messages that neither the library nor the package describes
-    allow_second_life: bool = False  # in a process: PX4 then differs from a first time
+    derive_ca_params: bool = True  # derive the control allocation parameters from the aircraft's geometry
+    strict_rates: bool = False  # reject a tick longer than a module's period
+    angular_acceleration: bool = True  # without it the D term is inactive, as in the recorded flights
+    msg_dir: str | Path | None = None  # definitions of messages that neither the library nor this package describes
+    allow_second_life: bool = False  # start PX4 a second time in this process; it then behaves differently
 
     def __post_init__(self) -> None:
-        """Check what can be checked without the library."""
+        """Check everything that does not need the library."""
         if self.mission is not None and not self.mission.text.lstrip().startswith(HEADER):
             raise InputError(
-                f"{self.mission.source}: PX4's library loads missions in the format {HEADER} only; save it as that, or "
+                f"{self.mission.source}: PX4's library loads only missions in {HEADER} format; convert the file, or "
                 "fly the built-in autopilot"
             )
         lost = () if self.mission is None else self.mission.lost_by_library()
@@ -77,17 +77,17 @@ class Px4Library(NativeAutopilot):
         reads_motors = any(read.topic == MOTORS for read in self.interface.read)
         if not reads_motors or not (self.interface.published or self.interface is ACTUATORS_ONLY):
             lacks = "publishes nothing" if reads_motors else f"does not read {MOTORS}"
-            raise InputError(f"{self.interface.name} {lacks}, so that PX4 flies nothing; use state_injection")
+            raise InputError(f"{self.interface.name} {lacks}, so PX4 can't fly; use state_injection")
 
     def effective_rates(self, autopilot_period_us: int) -> dict[str, float]:
-        """Return how often each module really runs at a tick [Hz]: PX4 keeps no phase."""
+        """Return the effective rate of each module at a tick length [Hz]; PX4 does not carry over the phase."""
         rates_hz = {module: getattr(self.config, name) for name, module in RATES.items()}
         if not self.config.enable_control_allocator:
             del rates_hz["allocation"]
         return effective_rates(rates_hz, autopilot_period_us)
 
     def open(self, record: Record, plant: object, period_us: int, write: WriteRecord | None = None) -> "Px4Session":
-        """Start PX4, and write all that the loop needs to run it; with addresses, it is not of the build cache."""
+        """Start PX4 and write its record, which bypasses the build cache because it holds addresses."""
         if not isinstance(plant, Aircraft):
             raise InputError(f"real PX4 needs an Aircraft, not {type(plant).__name__}")
         if self.strict_rates:
@@ -111,7 +111,7 @@ class Px4Library(NativeAutopilot):
                 px4.param_set(name, value)
             except InputError:
                 if name in self.params or name.rpartition("_")[2] not in ("AX", "AY", "AZ"):
-                    raise  # a PX4 whose rotors all point up has no axes
+                    raise  # a PX4 build without tilted rotors has no axis parameters
         _notify(px4)
 
     def _load_mission(self, px4: Px4) -> None:
@@ -124,14 +124,14 @@ class Px4Library(NativeAutopilot):
 
 
 def _notify(px4: Px4) -> None:
-    """Let PX4's modules read their parameters again."""
+    """Make PX4's modules reload their parameters."""
     px4.param_notify()
     if px4.config.enable_control_allocator:
         px4.control_alloc_update_params()
 
 
 def ca_parameters(aircraft: Aircraft) -> dict[str, float | int]:
-    """Return PX4's parameters of the control allocation for an aircraft's rotors."""
+    """Return PX4's control allocation parameters for an aircraft's rotors."""
     found: dict[str, float | int] = {"CA_AIRFRAME": 0, "CA_ROTOR_COUNT": len(aircraft.rotors)}
     for i, rotor in enumerate(aircraft.rotors):
         moment = rotor.direction * aircraft.propulsion.km_m
@@ -143,15 +143,15 @@ def ca_parameters(aircraft: Aircraft) -> dict[str, float | int]:
 
 
 class Px4Session(Session):
-    """A PX4 that runs for a simulation: its messages' memory, and what its record means."""
+    """A PX4 that runs in a simulation: owns the message buffers, and interprets the record."""
 
     record: ClassVar = Px4Library.record
-    why_no_mission = "PX4 has told nothing of the mission: it published no mission_result; does its navigator run?"
+    why_no_mission = "PX4 did not report on the mission: it published no mission_result; is its navigator running?"
 
     def __init__(self, px4: Px4, library: Path, rates_hz: Mapping[str, float]) -> None:
         super().__init__(Px4Library.capabilities)
         self.px4 = px4
-        self.identity = hashlib.sha256(library.read_bytes()).hexdigest()[:16]  # of the library: the first digits
+        self.identity = hashlib.sha256(library.read_bytes()).hexdigest()[:16]
         self.rates_hz = rates_hz
         self.published: list[Layout] = []
         self.read: list[Layout] = []
@@ -167,26 +167,26 @@ class Px4Session(Session):
             _notify(self.px4)
 
     def check_ready(self, record: Record) -> None:
-        """Check that this record is the one that PX4 flies with."""
+        """Check that PX4 flies with this record."""
         if not record["handle"][0]:
             raise StateError("PX4 still runs in another simulation; resume it here with continue_from before running")
 
     def check_copyable(self, what: str) -> None:
-        """Refuse."""
-        raise StateError(f"real PX4 can't be {what}: its state is in its library. Branch it with a fork")
+        """Raise an error: the library's state can't be copied."""
+        raise StateError(f"real PX4 can't be {what}: its state is inside the library. Use a fork to branch it")
 
     def resume(self, kept: Record, into: Record, home: Record) -> None:
-        """Copy the record of a host that ran elsewhere, with the addresses that its numbers have in their new home."""
+        """Copy the record of a host that ran elsewhere, and relocate the addresses of its numbers."""
         into[...] = kept
         into["fields"]["number"][0, : self._n_fields] += home.ctypes.data - int(kept["own_address"][0])
         into["own_address"] = home.ctypes.data
 
     def pretend_all_is_new(self) -> None:
-        """Let every topic count as published anew until the library says otherwise, for measuring the host alone."""
+        """Treat every topic as updated until the library reports otherwise, to benchmark the host alone."""
         self._updated[0] = 1
 
     def close(self, record: Record) -> bool:
-        """End PX4, if it flies with this record."""
+        """Stop PX4 if it flies with this record; return whether it did."""
         if not record["handle"][0]:
             return False
         self.px4.close()
@@ -194,42 +194,43 @@ class Px4Session(Session):
         return True
 
     def message(self, topic: str) -> Any:
-        """Return the message of a published topic as it was last handed over, by reference; for looking at it."""
+        """Return the last message published on a topic, by reference, for inspection."""
         for layout, place in zip(self.published, self._places, strict=False):
             if layout.topic == topic:
                 return self._messages[place : place + layout.size].view(layout.dtype)[0]
-        raise InputError(f"{topic} is not published; there are {', '.join(each.topic for each in self.published)}")
+        topics = ", ".join(each.topic for each in self.published)
+        raise InputError(f"{topic} is not published; published topics are {topics}")
 
     def explain_command(self, actuators: str) -> str:
-        """Name the topic that a command came in."""
-        return f". It is PX4's, in actuator_{actuators}: look at its CA_ parameters. The log is intact"
+        """Return the topic that a command came from."""
+        return f". PX4 published it in actuator_{actuators}: check its CA_ parameters. The log is intact"
 
     def explain(self, record: Record, time_us: int) -> str:
-        """Say which call failed, and what to do."""
+        """Return which call failed, and what to do."""
         failed = record["failed"][0]
         function, which, code = int(failed["function"]), int(failed["which"]), int(failed["code"])
         at = f"at t = {time_us / 1e6:.6f} s"
         if function == SILENT:
             text = (
-                f"{at} PX4 had published no actuator_motors for {MAX_SILENT_TICKS} ticks while it was armed; is "
+                f"{at} PX4 had published no actuator_motors for {MAX_SILENT_TICKS} ticks while armed; is "
                 "px4.lockstep.enable_control_allocator 1, and CA_ROTOR_COUNT set (px4.derive_ca_params)?"
             )
         elif function == STOPPED:
             text = (
-                f"{at} actuator_motors.control had been NaN for all motors for {code} ticks while it was armed: PX4 "
-                "has switched them off; look at its parameters and its inputs before"
+                f"{at} actuator_motors.control had been NaN for all motors for {code} ticks while armed: PX4 has "
+                "switched them off; check its parameters, and its inputs before that time"
             )
         else:
             name = FUNCTIONS[function]
             topics = self.published if name == "orb_queue_publish" else self.read
             about = f"time_us = {time_us}" if name == "step_uorb" else topics[which].topic
             text = f"{at} {refused(name, about, code)}"
-        return f"{text}. The log up to then is intact"
+        return f"{text}. The log up to that time is intact"
 
     def write(
         self, record: npt.NDArray[Any], host: Px4Library, library: Library, aircraft: Aircraft, period_us: int
     ) -> None:
-        """Make publishers and subscribers, and write a `PX4_HOST` record."""
+        """Create publishers and subscribers, and write a `PX4_HOST` record."""
         rec = record[0]
         check_layouts(self.px4, host.interface.fields_used())
         record[...] = 0
@@ -254,11 +255,14 @@ class Px4Session(Session):
         self._connect(record, host, aircraft, period_us)
 
     def _connect(self, record: npt.NDArray[Any], host: Px4Library, aircraft: Aircraft, period_us: int) -> None:
-        """Make publishers and subscribers, and list their fields by address."""
+        """Create publishers and subscribers, and list their fields by address."""
         topics = _topics_with_fields(host.interface.published, aircraft)
         reads = [each for each in host.interface.read if each.topic in OUTPUT_FIELDS]
         if len(topics) > MAX_PUBLISHERS or len(reads) > MAX_SUBSCRIBERS:
-            raise InputError(f"{len(topics)} topics are published and {len(reads)} read; the host has room for fewer")
+            raise InputError(
+                f"{len(topics)} topics are published and {len(reads)} read; allowed are {MAX_PUBLISHERS} and "
+                f"{MAX_SUBSCRIBERS}; list fewer in px4.uorb"
+            )
         publishers = [self.px4.publisher(each.topic, each.instance, each.queue, each.priority) for each, _ in topics]
         subscribers = [self.px4.subscriber(each.topic, each.instance) for each in reads]
         self.published = [publisher.layout for publisher in publishers]
@@ -306,11 +310,11 @@ class Px4Session(Session):
         dtype, offset = _place(layout.dtype, name)
         own, own_offset = _place(PX4_HOST, f"{part}.{number}")
         if dtype.shape != own.shape and dtype.shape and own.shape:
-            raise InputError(f"{layout.topic}.{name} has the shape {dtype.shape}; this version knows {own.shape}")
+            raise InputError(f"{layout.topic}.{name} has shape {dtype.shape}; px4lockstep supports {own.shape}")
         count = int(np.prod(dtype.shape)) if dtype.shape else 1
         for i in range(count):
             if self._n_fields == MAX_FIELDS:
-                raise InputError(f"more than {MAX_FIELDS} fields cross the boundary to PX4; list fewer topics")
+                raise InputError(f"more than {MAX_FIELDS} fields are exchanged with PX4; list fewer topics in px4.uorb")
             out = record["fields"][0, self._n_fields]
             out["kind"] = NUMBER_KINDS[dtype.base.name]
             out["number"] = record.ctypes.data + own_offset + 8 * i
@@ -319,7 +323,7 @@ class Px4Session(Session):
 
 
 def _topics_with_fields(published: tuple[Published, ...], aircraft: Aircraft) -> list[tuple[Published, Fields]]:
-    """Return what is published, with its fields: batteries first, each an instance of its own, in their order."""
+    """Return the published topics with their fields: first the batteries in order, one instance each."""
     count = len(aircraft.batteries)
     asked = [each for each in published if each.topic == "battery_status"]
     by_battery = {each.instance: each for each in asked if each.instance >= 0}
@@ -328,8 +332,8 @@ def _topics_with_fields(published: tuple[Published, ...], aircraft: Aircraft) ->
         if each.instance >= count or (each.instance < 0 and not rest):
             there = "1 battery" if count == 1 else f"{count} batteries"
             raise InputError(
-                f"px4.uorb.pubs: {each.key or each.topic} asks for instance {each.instance} of battery_status; the "
-                f"aircraft has {there}, counted from 0, and each is published once"
+                f"px4.uorb.pubs: {each.key or each.topic} needs instance {each.instance} of battery_status, but the "
+                f"aircraft has {there}, numbered from 0, and each is published only once"
             )
         if each.instance < 0:
             by_battery |= dict.fromkeys(rest, each)
@@ -352,13 +356,13 @@ def _ticks(published: Published, what: str, tick_us: int) -> int:
 
 
 def nearest_us(time_us: int, tick_us: int, least_us: int) -> list[int]:
-    """Return the whole numbers of ticks next to a time, as times."""
+    """Return the multiples of the tick closest to a time, below and above it."""
     near_us = time_us // tick_us * tick_us
     return list(dict.fromkeys((max(near_us, least_us), near_us + tick_us)))
 
 
 def _place(dtype: np.dtype[Any], path: str) -> tuple[np.dtype[Any], int]:
-    """Return the type of a nested field and where it is: `current.valid`, `pos_ned[1]`, `battery[0].voltage_v`."""
+    """Return the type and offset of a nested field: `current.valid`, `pos_ned[1]`, `battery[0].voltage_v`."""
     offset = 0
     for part in path.split("."):
         name, _, index = part.partition("[")

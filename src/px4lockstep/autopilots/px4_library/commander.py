@@ -1,11 +1,11 @@
-"""The host in the place of PX4's commander, which the library does not have: armed or not, and in which mode.
+"""The host's replacement for PX4's commander, which the library does not contain: arming state and mode.
 
-Requests of the scenario act when they come: to arm, to disarm, to fly the mission, to return, to land.
+The scenario's requests act on change: arm, disarm, fly the mission, return, land.
 
-Starting a mission takes two tries, since the navigator's first answers are of no mission. It is asked for; when it says
-that the mission is valid, the host goes back to manual for a navigator period and asks again. `finished` is believed
-only after take-off. A vehicle that has flown and stands on the ground again, its mission finished or its return or
-landing over, is disarmed: the navigator would begin anew.
+A mission start takes two attempts, because the navigator's first results do not refer to the mission. The host requests
+mission mode; when the navigator reports the mission as valid, it returns to manual mode for one navigator period, and
+then requests mission mode again. `finished` is ignored until takeoff. The host disarms after a flight once the vehicle
+has landed and its mission, return or landing is complete; otherwise the navigator would start over.
 """
 
 from px4lockstep.autopilots import requests
@@ -14,7 +14,7 @@ from px4lockstep.jit import kernel
 
 @kernel
 def set_mode(c, t_us, mode):
-    """Change the mode, and note when."""
+    """Change the mode, and store the time of the change."""
     if c.nav_state != mode:
         c.nav_state = mode
         c.mode_us = t_us
@@ -22,7 +22,7 @@ def set_mode(c, t_us, mode):
 
 @kernel
 def disarm(c, t_us):
-    """Stop the motors; what was asked for is over."""
+    """Stop the motors, and drop all requests."""
     c.is_armed = 0
     c.is_starting = 0
     c.has_flown = 0
@@ -31,7 +31,7 @@ def disarm(c, t_us):
 
 @kernel
 def obey(c, t_us, scenario, outputs):
-    """Act on the scenario's requests; those that came together, in the order mission, return, land."""
+    """Act on the scenario's new requests; simultaneous ones in the order mission, return, land."""
     asked = requests.new_requests(c, scenario)
     if asked & requests.DISARM:
         disarm(c, t_us)
@@ -41,7 +41,7 @@ def obey(c, t_us, scenario, outputs):
         c.is_finished = 0
     if asked & requests.MISSION:
         c.is_finished = 0
-        if c.is_starting != 2:  # else it is on its way there
+        if c.is_starting != 2:  # otherwise the mission is already starting
             c.is_starting = 1 if outputs.mission_valid == 0.0 else 0
             set_mode(c, t_us, requests.MISSION_MODE)
     if asked & requests.RETURN:
@@ -54,7 +54,7 @@ def obey(c, t_us, scenario, outputs):
 
 @kernel
 def command(c, t_us, scenario, outputs):
-    """Run the host's commander at a tick, with what PX4 answered at the one before."""
+    """Run the host's commander for one tick, with PX4's outputs of the previous tick."""
     if c.is_starting == 2 and t_us >= c.manual_until_us:
         c.is_starting = 0
         set_mode(c, t_us, requests.MISSION_MODE)

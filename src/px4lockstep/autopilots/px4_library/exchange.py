@@ -1,6 +1,6 @@
-"""A tick of real PX4: write its inputs, step, read its outputs.
+"""One tick of real PX4: write its inputs, step it, read its outputs.
 
-All of it is compiled; the library's functions are called by address.
+Everything here is compiled; the library's functions are called by address.
 """
 
 import math
@@ -14,12 +14,12 @@ from px4lockstep.environment.projection import DEG_PER_RAD, reproject
 from px4lockstep.jit import call_i32, kernel
 from px4lockstep.jit.memory import FLOAT64, load_number, store_number
 
-# Functions of the library, as `failed` numbers them; the last two are of none: PX4 has published no motors for too
-# long, or has switched them all off.
+# Values of `failed.function`: functions of the library. The last two are not functions: PX4 has published no motors for
+# too long, or has switched all of them off.
 PUBLISH, STEP, CHECK, COPY, SILENT, STOPPED = (np.int64(i) for i in range(1, 7))
 
 MAX_SILENT_TICKS = 250
-MAX_STOPPED_TICKS = 25  # in the air
+MAX_STOPPED_TICKS = 25  # in the air; MAX_SILENT_TICKS on the ground
 IN_AIR_M = 1.0
 NEVER_PUBLISHED = -1
 
@@ -28,7 +28,7 @@ FUNCTIONS = {1: "orb_queue_publish", 2: "step_uorb", 3: "orb_check", 4: "orb_cop
 
 @kernel
 def write_inputs(host, t_us, bus):
-    """Write the inputs of PX4: the estimate, the flags, the batteries."""
+    """Write PX4's inputs: estimate, flags and batteries."""
     inputs, c, estimate = host.inputs, host.commander, bus.estimate
     inputs.time_us = float(t_us)
     inputs.stamp_us = float(max(t_us, np.int64(1)))
@@ -69,7 +69,7 @@ def write_inputs(host, t_us, bus):
 
 @kernel
 def note_failure(host, function, which, code):
-    """Note a call that failed."""
+    """Store which call failed; return False."""
     host.failed.function = function
     host.failed.which = which
     host.failed.code = code
@@ -78,7 +78,7 @@ def note_failure(host, function, which, code):
 
 @kernel
 def publish(host):
-    """Write and hand over the messages that are due; return whether the library took them."""
+    """Write and publish the messages that are due; return whether the library accepted them."""
     for i in range(host.n_publishers):
         publisher = host.publishers[i]
         since = host.tick - publisher.phase_ticks
@@ -95,7 +95,7 @@ def publish(host):
 
 @kernel
 def read_outputs(host):
-    """Read what PX4 has published since the last tick; return whether all calls succeeded."""
+    """Read what PX4 has published since the last tick; return whether that succeeded and the motors are up to date."""
     host.silent_ticks += 1
     for i in range(host.n_subscribers):
         subscriber = host.subscribers[i]
@@ -124,7 +124,7 @@ def read_outputs(host):
 
 @kernel
 def check_motors(host, bus):
-    """Return whether a motor runs, or none need to: NaN is a motor that is off, and with all of them off it falls."""
+    """Return False if all motors (NaN: off) have been off for too long while armed."""
     is_off = host.commander.is_armed != 0
     for i in range(host.n_motors):
         is_off = is_off and math.isnan(host.outputs.motors[i])
@@ -137,7 +137,7 @@ def check_motors(host, bus):
 
 @kernel
 def write_bus(host, bus):
-    """Write command and setpoints: motors of rotors by their channels, and none while disarmed."""
+    """Write the setpoints and the commands: motors by their rotor's channel, 0 while disarmed."""
     outputs, out, c = host.outputs, bus.autopilot, host.commander
     for i in range(host.n_motors):
         bus.command.motors[host.motor_channel[i]] = outputs.motors[i] if c.is_armed != 0 else 0.0
@@ -164,7 +164,7 @@ def write_bus(host, bus):
 
 @kernel
 def step_px4(host, t_us, bus):
-    """Run PX4 for one tick; return whether it could."""
+    """Run PX4 for one tick; return whether it succeeded."""
     command(host.commander, t_us, bus.scenario, host.outputs)
     write_inputs(host, t_us, bus)
     if not publish(host):

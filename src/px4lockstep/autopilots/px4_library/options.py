@@ -1,6 +1,6 @@
-"""Real PX4 in a spec file: the table `[px4]`, its checks, and the autopilot made of it.
+"""Real PX4 in a spec file: the table `[px4]`, its checks, and the autopilot created from it.
 
-The mission and the rates of `[px4.lockstep]` are also those of the built-in autopilot.
+The built-in autopilot also uses the mission and the rates in `[px4.lockstep]`.
 """
 
 from collections import Counter
@@ -24,117 +24,121 @@ from px4lockstep.timebase import seconds_to_us
 
 
 class Lockstep(Part):
-    """The configuration of the library. The rates [Hz] are also those of the built-in autopilot; 0 is every tick."""
+    """Configuration of the library. The rates [Hz] also apply to the built-in autopilot; 0 means every tick."""
 
     stage: ClassVar[str | None] = "autopilot_start"
 
-    dataman_use_ram: int = entry(1, "Whether missions are kept in memory.", **INT32)
+    dataman_use_ram: int = entry(1, "Whether dataman stores missions in RAM.", **INT32)
     enable_commander: int = entry(0, "Must be 0: the library has no commander.", **INT32)
     commander_rate_hz: int = entry(100, "Rate of the commander.", "Hz", **INT32)
     navigator_rate_hz: int = entry(20, "Rate of the navigator.", "Hz", **INT32)
     mc_pos_control_rate_hz: int = entry(100, "Rate of position control.", "Hz", **INT32)
     mc_att_control_rate_hz: int = entry(250, "Rate of attitude control.", "Hz", **INT32)
     mc_rate_control_rate_hz: int = entry(250, "Rate of rate control.", "Hz", **INT32)
-    enable_control_allocator: int = entry(1, "Whether PX4 allocates the motors.", **INT32)
-    control_allocator_rate_hz: int = entry(250, "Rate of the allocation.", "Hz", **INT32)
+    enable_control_allocator: int = entry(1, "Whether PX4's control allocator runs.", **INT32)
+    control_allocator_rate_hz: int = entry(250, "Rate of the control allocator.", "Hz", **INT32)
 
 
 class Px4Param(Part):
     """A parameter of real PX4."""
 
-    name: str = entry(..., "Its name.", min_length=1, max_length=16)
-    value: Number = entry(..., "Its value, whole or not as PX4 has it.", **FLOAT32)
+    name: str = entry(..., "Parameter name.", min_length=1, max_length=16)
+    value: Number = entry(..., "Parameter value, an integer or a float as PX4 defines it.", **FLOAT32)
 
 
 class Publication(Part):
-    """A topic that is published to PX4; of several batteries, each is an instance."""
+    """A topic that is published to PX4. With several batteries, each is an instance of `battery_status`."""
 
-    key: str = entry(..., "Its name.", min_length=1)
-    type: str = entry(..., "Its message type.", min_length=1)
-    instance: int = entry(-1, "Its instance; -1 for any, or for all batteries that are not listed.", ge=-1)
-    priority: int = entry(0, "Its priority.")
-    queue_size: int | None = entry(None, "Its queue; left out, not checked.", ge=0)
-    period_s: Period | None = entry(None, "How often, in whole ticks; left out, every tick.", "s")
-    phase_s: Seconds = entry(0.0, "When first, in whole ticks, before a period is over.", "s")
+    key: str = entry(..., "Topic name.", min_length=1)
+    type: str = entry(..., "Message type.", min_length=1)
+    instance: int = entry(-1, "Topic instance; -1 for any, or for all batteries that are not listed.", ge=-1)
+    priority: int = entry(0, "Topic priority.")
+    queue_size: int | None = entry(None, "Queue size; not checked if omitted.", ge=0)
+    period_s: Period | None = entry(None, "Period, a whole number of ticks; every tick if omitted.", "s")
+    phase_s: Seconds = entry(0.0, "Time of the first message, a whole number of ticks, less than a period.", "s")
 
     @property
     def period_us(self) -> int:
-        """The period, or 0 for every tick."""
+        """Period, or 0 for every tick."""
         return 0 if self.period_s is None else seconds_to_us(self.period_s, "period_s")
 
     @property
     def phase_us(self) -> int:
-        """The phase."""
+        """Time of the first message."""
         return seconds_to_us(self.phase_s, "phase_s")
 
     def check_ticks(self, tick_s: float, tick_us: int) -> Found:
-        """Yield a period or phase that is not a whole number of ticks, or does not fit the other."""
+        """Yield an error if the period or phase is not a whole number of ticks, or the phase not within the period."""
         for name, time_us, least_us in (("period_s", self.period_us, tick_us), ("phase_s", self.phase_us, 0)):
             if time_us % tick_us:
                 use = " or ".join(f"{near / 1e6:g}" for near in nearest_us(time_us, tick_us, least_us))
                 text = f"is not a whole number of ticks of timeline.dt_autopilot_s = {tick_s}; use {use}"
                 yield misfit(name, getattr(self, name), text)
             elif name == "phase_s" and time_us >= max(self.period_us, tick_us):
-                text = f"is not before the end of a period of {max(self.period_us, tick_us) / 1e6:g}; use less"
+                text = f"must be less than the period, {max(self.period_us, tick_us) / 1e6:g}"
                 yield misfit(name, self.phase_s, text)
 
 
 class Subscription(Part):
     """A topic that is read from PX4."""
 
-    key: str = entry(..., "Its name.", min_length=1)
-    type: str = entry(..., "Its message type.", min_length=1)
-    instance: int = entry(0, "Its instance.", ge=0)
+    key: str = entry(..., "Topic name.", min_length=1)
+    type: str = entry(..., "Message type.", min_length=1)
+    instance: int = entry(0, "Topic instance.", ge=0)
 
 
 class Uorb(Part):
-    """What crosses the boundary to PX4."""
+    """uORB topics exchanged with PX4."""
 
     stage: ClassVar[str | None] = "autopilot_start"
 
     preset: Literal["state_injection", "actuators_only"] | None = entry(
         None,
-        "What crosses besides the topics listed here; left out, nothing else, or `state_injection` if none are listed.",
+        "Set of topics exchanged besides those listed. If omitted: none, or `state_injection` if none are listed.",
     )
-    pubs: tuple[Publication, ...] = entry((), "Published to PX4.")
-    subs: tuple[Subscription, ...] = entry((), "Read from PX4.")
+    pubs: tuple[Publication, ...] = entry((), "Topics published to PX4.")
+    subs: tuple[Subscription, ...] = entry((), "Topics read from PX4.")
 
 
 class Px4Options(Part):
-    """Mission, and what real PX4 needs."""
+    """Mission, and settings of real PX4."""
 
     stage: ClassVar[str | None] = "autopilot"
     where: ClassVar[str] = "px4"
 
     mission_path: str | None = path_entry(
-        "The mission, QGC WPL 110 or `.plan`; a name without slash or suffix (`simple`, `long`) is one that ships.",
+        "Mission file, QGC WPL 110 or `.plan`. A name without slash or suffix (`simple`, `long`) is built in.",
         stage="mission",
     )
-    libpath: str | None = path_entry("The library `libpx4_lockstep`; also from `PX4_LOCKSTEP_LIB`.", code="px4")
-    msg_dir: str | None = path_entry("PX4's message definitions.")
-    edge_trigger: bool = entry(False, "Of files of PX4Lockstep.jl; requests act when they come, whatever it says.")
+    libpath: str | None = path_entry(
+        "The library `libpx4_lockstep`, or a PX4 build folder; default: `PX4_LOCKSTEP_LIB`.", code="px4"
+    )
+    msg_dir: str | None = path_entry("Folder with PX4's message definitions.")
+    edge_trigger: bool = entry(False, "Accepted for compatibility with PX4Lockstep.jl; has no effect.")
     derive_ca_params: bool = entry(
-        True, "Whether the allocation's parameters come from the airframe.", stage="autopilot_start"
+        True,
+        "Whether the control allocation parameters are derived from the airframe's geometry.",
+        stage="autopilot_start",
     )
     strict_lockstep_rates: bool = entry(
         False, "Whether a tick longer than a module's period is an error.", stage="autopilot_start"
     )
     lockstep: Lockstep = entry(Lockstep(), "Configuration of the library.")
     params: tuple[Px4Param, ...] = entry((), "Parameters of real PX4.")
-    uorb: Uorb = entry(Uorb(), "What crosses the boundary.")
+    uorb: Uorb = entry(Uorb(), "uORB topics exchanged with PX4.")
     sitl: SitlOptions = entry(SitlOptions(), "Stock PX4 over MAVLink.")
 
     @property
     def params_by_name(self) -> dict[str, float | int]:
-        """The parameters, by name."""
+        """Parameter values by name."""
         return {param.name: param.value for param in self.params}
 
     def check(self) -> Found:
-        """Yield parameters that are there twice or out of their limits."""
+        """Yield errors for parameters that are listed twice or out of range."""
         names = Counter(param.name for param in self.params)
         for i, param in enumerate(self.params):
             if names[param.name] > 1:
-                yield ("params", i, "name"), f"{KEY} = {show(param.name)} is there twice; each has one value"
+                yield ("params", i, "name"), f"{KEY} = {show(param.name)} is listed twice; list each parameter once"
                 continue
             try:
                 check_known(param.name, param.value)
@@ -142,17 +146,17 @@ class Px4Options(Part):
                 yield ("params", i, "value"), f"{KEY}: {error}"
 
     def check_ticks(self, tick_s: float) -> Found:
-        """Yield rates and periods that do not fit the autopilot's tick, by keys of this table.
+        """Yield errors for rates and periods that do not fit the autopilot's tick, by keys of this table.
 
-        Rates must be ones that microseconds can express and, if they are to be kept, ticks too.
+        A rate's period must be at least a microsecond and, with `strict_lockstep_rates`, at least a tick.
         """
         tick_us = seconds_to_us(tick_s, "tick_s")
         for name in RATES:
             rate_hz = getattr(self.lockstep, name)
             if rate_hz > MAX_RATE_HZ:
-                text = f"is out of range; it must be at most {MAX_RATE_HZ}, and 0 is every tick"
+                text = f"is out of range; it must be at most {MAX_RATE_HZ}, or 0 for every tick"
             elif self.strict_lockstep_rates and rate_hz > 0 and 1_000_000 // rate_hz < tick_us:
-                text = f"can't be kept: a tick, timeline.dt_autopilot_s = {tick_s}, is longer than its period; "
+                text = f"is too fast: the tick, timeline.dt_autopilot_s = {tick_s}, is longer than its period; "
                 text += f"use at most {1_000_000 // tick_us}, or px4.strict_lockstep_rates = false"
             else:
                 continue
@@ -170,7 +174,7 @@ def locate(px4: Px4Options) -> Path:
 
 
 def make(own: AutopilotOptions, px4: Px4Options, home: tuple[float, float], mission: Mission | None) -> Px4Library:
-    """Return the autopilot of a flight."""
+    """Return the autopilot for a flight."""
     with at(("px4", "uorb")):
         interface = interface_of(px4.uorb.pubs, px4.uorb.subs, px4.uorb.preset)
     with at(("px4", "mission_path")):

@@ -1,7 +1,7 @@
-"""The records of the host: the inputs and outputs of PX4 as named numbers, and where in its messages each belongs.
+"""The host's records: PX4's inputs and outputs as named numbers, and the message field of each.
 
-All numbers of `INPUTS` and `OUTPUTS` are float64, whatever the field of a message is. Which fields there are and where
-is known when the library is loaded: `FIELD` lists them by address, so that one compiled loop serves every version.
+All numbers in `INPUTS` and `OUTPUTS` are float64, whatever the type of the message field. The fields and their offsets
+are known only once the library is loaded; `FIELD` lists them by address, so one compiled loop serves every version.
 """
 
 from px4lockstep.jit import record
@@ -16,7 +16,7 @@ BATTERY_INPUTS = record([("connected voltage_v current_a remaining warning", "f8
 INPUTS = record(
     [
         ("time_us", "f8"),
-        ("stamp_us", "f8"),  # the same, but 1 at least: a stamp of 0 means never
+        ("stamp_us", "f8"),  # the same, but at least 1: a timestamp of 0 means never
         ("pos_ned vel_ned", "f8", 3),
         ("q_bn", "f8", 4),
         ("heading", "f8"),
@@ -30,11 +30,11 @@ INPUTS = record(
         ("battery", BATTERY_INPUTS, MAX_BATTERIES),
     ]
 )
-"""What the host publishes to PX4."""
+"""Inputs that the host publishes to PX4."""
 
 OUTPUTS = record(
     [
-        ("motors", "f8", MAX_MOTORS),  # NaN: not used
+        ("motors", "f8", MAX_MOTORS),  # NaN: off
         ("servos", "f8", MAX_SERVOS),
         ("torque_sp_body thrust_sp_body", "f8", 3),
         ("q_sp", "f8", 4),
@@ -43,50 +43,50 @@ OUTPUTS = record(
         ("triplet_valid triplet_type", "f8"),
     ]
 )
-"""What PX4 published last."""
+"""The outputs that PX4 published last."""
 
 FIELD = record(
     [
-        ("kind", "i8"),  # of `jit.memory.KINDS`
-        ("number", "i8"),  # the address of the number in `INPUTS` or `OUTPUTS`
-        ("place", "i8"),  # the address of the field in the message
+        ("kind", "i8"),  # number type: see `jit.memory.KINDS`
+        ("number", "i8"),  # address of the number in `INPUTS` or `OUTPUTS`
+        ("place", "i8"),  # address of the field in the message
     ]
 )
 
-# `message` is its address, `received` how often.
+# `message` is the address of the message, `received` the number of messages received.
 PUBLISHER = record([("id message n_bytes period_ticks phase_ticks first_field stop_field", "i8")])
 SUBSCRIBER = record([("id message n_bytes first_field stop_field received is_motors", "i8")])
 
 COMMANDER = record(
     [
-        ("navigator_us", "i8"),  # a navigator period: how long to go back to manual when a mission starts
+        ("navigator_us", "i8"),  # navigator period: duration of the return to manual mode when a mission starts
         ("is_armed armed_us nav_state", "i8"),
-        ("mode_us", "i8"),  # when that began
-        ("is_starting", "i8"),  # a mission: see `commander`
+        ("mode_us", "i8"),  # time of the last change of nav_state
+        ("is_starting", "i8"),  # stage of the mission start: see `commander`
         ("manual_until_us", "i8"),
-        ("asked_arm asked_mission asked_return asked_land", "i8"),  # requests as they were at the last tick
+        ("asked_arm asked_mission asked_return asked_land", "i8"),  # requests at the last tick
         ("has_flown is_finished", "i8"),
     ]
 )
 
 CALL = record([("function which code", "i8")])
-"""A call that failed: the function, the publisher or subscriber, and what it returned."""
+"""A failed call: the function, the publisher or subscriber, and the returned code."""
 
 PX4_HOST = record(
     [
         ("handle", "i8"),
-        ("own_address", "i8"),  # of this record, which the addresses of its numbers are of
-        ("step_uorb orb_queue_publish orb_check orb_copy", "i8"),  # addresses of functions
-        ("updated", "i8"),  # the address that orb_check writes to
+        ("own_address", "i8"),  # address of this record, for which the addresses in `fields` are valid
+        ("step_uorb orb_queue_publish orb_check orb_copy", "i8"),  # function addresses
+        ("updated", "i8"),  # address that orb_check writes to
         ("n_publishers n_subscribers n_batteries n_motors n_servos", "i8"),
-        ("motor_channel", "i8", MAX_MOTORS),  # of each rotor's command
+        ("motor_channel", "i8", MAX_MOTORS),  # command channel of each rotor
         ("servo_channel", "i8", MAX_SERVOS),
         ("home_lat_rad home_lon_rad home_alt_m", "f8"),
-        ("rate_gain", "f8"),  # 1 / tick, or 0: the angular acceleration is not published
+        ("rate_gain", "f8"),  # 1 / tick; 0 if the angular acceleration is not published
         ("tick", "i8"),
-        ("silent_ticks", "i8"),  # since PX4 last published motors
-        ("stopped_ticks", "i8"),  # that all motors have been off while it is armed
-        ("omega_body", "f8", 3),  # of the last tick
+        ("silent_ticks", "i8"),  # ticks since PX4 last published motors
+        ("stopped_ticks", "i8"),  # ticks for which all motors have been off while armed
+        ("omega_body", "f8", 3),  # at the last tick
         ("commander", COMMANDER),
         ("failed", CALL),
         ("inputs", INPUTS),

@@ -1,1 +1,1 @@
-"""The host of stock PX4: its process, its API, and what a flight that stops is told."""
+"""The host of stock PX4: its process, its MAVLink API, and the diagnosis of failures."""

@@ -1,9 +1,9 @@
-"""PX4 over its API: commands one after the other, the mission, and its status.
+"""Client of PX4's MAVLink API: queued commands, the mission upload, and PX4's status.
 
-All times are simulated: PX4's answers follow its clock, which stands still while nobody steps it. An order is carried
-out when PX4 has accepted it, by an answer to us, and a heartbeat shows it: a ground station that commands at the same
-time gets answers too, and PX4 may send them to all. What is not answered, refused for now or not shown is sent again
-until its time is over; then it is an error, or a warning if PX4 had accepted it.
+All times are simulated, because PX4's clock stands still between steps. An order is complete when PX4 has accepted it,
+in an answer addressed to this client, and a heartbeat confirms it: a ground station may send commands at the same time,
+and PX4 may broadcast the answers. An order that is unanswered, temporarily rejected or unconfirmed is sent again until
+it times out. A timeout is an error, or only a warning if PX4 had accepted the order.
 
 Reference: https://mavlink.io/en/services/mission.html, https://mavlink.io/en/services/command.html, and for batteries
 https://mavlink.io/en/messages/common.html#BATTERY_STATUS
@@ -22,7 +22,7 @@ from px4lockstep.px4.mission_items import Command as ItemCommand
 from px4lockstep.px4.mission_items import MissionItem
 
 SYSTEM, COMPONENT = 245, 190
-"""Of a program beside a ground station, so that both can be there."""
+"""Not a ground station's IDs, so that one can be connected at the same time."""
 BATTERY_COMPONENT = 180
 
 RECEIVED = (0, 40, 42, 46, 47, 51, 77, 253)
@@ -31,10 +31,10 @@ COMMAND_ACK, STATUSTEXT = RECEIVED[6:]
 
 ARM_DISARM, SET_MODE = 400, 176
 FORCE = 21196.0
-"""Disarms in flight too, as a scenario's order does."""
+"""Forces disarming even in flight, as a scenario's request does."""
 ACCEPTED, IN_PROGRESS = 0, 5
 RESULTS = {
-    0: "accepted, but its heartbeats don't show it: a failsafe of its own, or another ground station, is stronger",
+    0: "accepted, but heartbeats don't confirm it: one of its failsafes or another ground station overrode it",
     1: "temporarily rejected",
     2: "denied",
     3: "unsupported",
@@ -43,35 +43,35 @@ RESULTS = {
 }
 MISSION_COMPLETE = 5
 ARMED = 128
-"""The bit of a heartbeat's `base_mode` that says so."""
+"""Armed bit of a heartbeat's `base_mode`."""
 GLOBAL, RELATIVE, NO_POSITION = 5, 6, 2
 
 AGAIN_US = 500_000
 SHOWN_US = 2_500_000
-"""For a heartbeat to show what PX4 has accepted: it sends one a second, and the first may be older than that."""
+"""Time for a heartbeat to confirm an accepted order: PX4 sends one per second, and the first may still be outdated."""
 PATIENCE_US = 15_000_000
-"""PX4 arms 3.7 s after its first sensors at the latest, if all is well."""
+"""Timeout of an order or upload. A healthy PX4 can be armed at the latest 3.7 s after its first sensor message."""
 MAX_TEXTS = 6
 
 MODES = {(1, 0): 0, (2, 0): 1, (3, 0): 2, (5, 0): 10, (6, 0): 14, (7, 0): 15}
 MODES |= {(4, 2): 17, (4, 3): 4, (4, 4): 3, (4, 5): 5, (4, 6): 18}
-"""PX4's number of a mode (`nav_state`), by main and sub mode of a heartbeat; main mode 4 is AUTO."""
+"""PX4's mode number (`nav_state`) by the main and sub mode of a heartbeat; main mode 4 is AUTO."""
 
 CELLS, FULL_MV, NO_CELL = 10, 65_534, 65_535
-"""Of BATTERY_STATUS: how many cells there are, what one can hold, and one that there is not."""
+"""Cells in BATTERY_STATUS: their number, the largest voltage of one, and the value of an absent one."""
 MAX_V = CELLS * FULL_MV / 1000.0
 
 
 @dataclass(frozen=True)
 class Order:
-    """A command, and what it is called in an error."""
+    """A command, and its name in errors."""
 
     name: str
     command: int
     params: tuple[float, float, float]
 
     def is_shown(self, heartbeat: Any) -> bool:
-        """Return whether a heartbeat is that of a PX4 that has carried it out."""
+        """Return whether a heartbeat confirms that PX4 has carried it out."""
         if self.command == ARM_DISARM:
             return bool(heartbeat.base_mode & ARMED) == (self.params[0] == 1.0)
         return mode_of(heartbeat) == self.params[1:]
@@ -90,7 +90,7 @@ LAND = Order("land", SET_MODE, (1.0, 4.0, 6.0))
 
 
 class Api:
-    """What is asked of PX4, and its status."""
+    """The client: sends orders and the mission to PX4, and tracks its status."""
 
     def __init__(self, link: ApiLink, items: Sequence[MissionItem]) -> None:
         self._link = link
@@ -105,29 +105,29 @@ class Api:
         self._is_accepted = False
         self._upload_since_us: int | None = None
         self.warnings: list[str] = []
-        """What was asked for and accepted, and not seen."""
+        """Orders that PX4 accepted but never confirmed."""
         self.texts: deque[str] = deque(maxlen=MAX_TEXTS)
-        """What PX4 said last."""
+        """Last status texts from PX4."""
         self.mode: int | None = None
-        """Its mode, `nav_state`, once it has sent it."""
+        """PX4's mode, `nav_state`; None until the first heartbeat."""
         self.item = 0
         self.is_finished = False
         self.has_mission = not self._items
-        """Whether it has the mission, if there is one."""
+        """Whether PX4 has the mission; also true if there is none."""
 
     # -- orders --------------------------------------------------------------------------------------------------
 
     def order(self, order: Order) -> None:
-        """Ask for something, after all that was asked for before."""
+        """Queue an order."""
         self._orders.append(order)
 
     @property
     def is_waiting(self) -> bool:
-        """Whether an order is not carried out yet."""
+        """Whether an order is still pending."""
         return bool(self._orders)
 
     def step(self, time_us: int) -> None:
-        """Receive what PX4 sends, and send what is due."""
+        """Process messages from PX4, and send what is due."""
         for frame in self._link.receive():
             message = self._dialect.decode(frame.raw)
             if message is not None:
@@ -139,13 +139,13 @@ class Api:
             self._go_on_with_order(time_us)
 
     def upload(self, time_us: int) -> None:
-        """Begin to upload the mission."""
+        """Start the mission upload."""
         if self._upload_since_us is None:
             self._upload_since_us = time_us
             self._sent_us = None
 
     def send_battery(self, number: int, voltage_v: float, current_a: float, remaining: float) -> None:
-        """Send PX4 the state of a battery, as one that is on the vehicle, if it is measured."""
+        """Send the state of a battery to PX4, as a component of the vehicle; skip it if it is not measured."""
         if not all(map(math.isfinite, (voltage_v, current_a, remaining))):
             return
         speaker = Dialect(self._system, BATTERY_COMPONENT)
@@ -154,7 +154,7 @@ class Api:
         fields = (number, 0, lipo, no_temperature, cells_of(voltage_v), current, -1, -1, percent)
         self._link.send(speaker.encode("battery_status", *fields))
 
-    # -- inside --------------------------------------------------------------------------------------------------
+    # -- internals -----------------------------------------------------------------------------------------------
 
     def _receive(self, number: int, message: Any, time_us: int) -> None:
         if number == HEARTBEAT:
@@ -189,7 +189,7 @@ class Api:
         self._result = RESULTS.get(result, f"result {result}")
 
     def _complete_order(self) -> None:
-        """Go on to the next order."""
+        """Remove the current order from the queue."""
         self._orders.popleft()
         self._sent_us, self._tries, self._result, self._is_accepted = None, 0, "", False
 
@@ -200,7 +200,7 @@ class Api:
         elif time_us - self._sent_us < (SHOWN_US if self._is_accepted else AGAIN_US):
             return
         if time_us - self._since_us > PATIENCE_US:
-            said = self._refused(f"PX4 was asked to {order.name}")
+            said = self._refused(f"PX4 was commanded to {order.name}")
             if self._result != RESULTS[ACCEPTED]:
                 raise SimulationError(said)
             self.warnings.append(said)
@@ -214,8 +214,8 @@ class Api:
     def _go_on_with_upload(self, time_us: int) -> None:
         assert self._upload_since_us is not None
         if time_us - self._upload_since_us > PATIENCE_US:
-            raise SimulationError(self._refused(f"PX4 was sent the mission, {len(self._items)} items,"))
-        if self._sent_us is None or time_us - self._sent_us > 2 * AGAIN_US:  # PX4 itself asks again for an item
+            raise SimulationError(self._refused(f"the mission, {len(self._items)} items, was sent to PX4"))
+        if self._sent_us is None or time_us - self._sent_us > 2 * AGAIN_US:  # PX4 itself repeats item requests
             self._link.send(self._dialect.encode("mission_count", self._system, AUTOPILOT_COMPONENT, len(self._items)))
             self._sent_us = time_us
 
@@ -230,20 +230,21 @@ class Api:
         if self._upload_since_us is None or self.has_mission:
             return
         if result != ACCEPTED:
-            self._result = f"refused as MAV_MISSION_RESULT {result}"
-            raise SimulationError(self._refused("PX4 was sent the mission"))
+            raise SimulationError(f"PX4 rejected the mission with MAV_MISSION_RESULT {result}{self._said()}")
         self.has_mission, self._sent_us = True, None
 
     def _refused(self, asked: str) -> str:
         answer = f"it answered: {self._result}" if self._result else "it did not answer"
         if not self._link.is_known:
-            answer = "it has told nothing of itself over its API, UDP; does its start script start MAVLink?"
-        said = f"; it said: {' | '.join(self.texts)}" if self.texts else ""
-        return f"{asked} for {PATIENCE_US / 1e6:g} s of simulated time, and {answer}{said}"
+            answer = "it sent nothing over its UDP API; does its start script start MAVLink?"
+        return f"{asked} for {PATIENCE_US / 1e6:g} s of simulated time, but {answer}{self._said()}"
+
+    def _said(self) -> str:
+        return f"; its status texts: {' | '.join(self.texts)}" if self.texts else ""
 
 
 def item_fields(item: MissionItem, number: int) -> tuple[Any, ...]:
-    """Return the fields of MISSION_ITEM_INT from its number on."""
+    """Return the fields of MISSION_ITEM_INT, starting with `seq`."""
     first, second, third = item.hold_s, item.acceptance_radius_m, 0.0
     if item.command is ItemCommand.DO_JUMP:
         first, second = float(item.jump_to), float(item.jump_repeats)
@@ -259,13 +260,13 @@ def item_fields(item: MissionItem, number: int) -> tuple[Any, ...]:
 
 
 def crc_extra_received() -> dict[int, int]:
-    """Return the bytes of the messages that are read of the API."""
+    """Return the CRC_EXTRA bytes of the API messages that are read."""
     known = crc_extras()
     return {number: known[number] for number in RECEIVED}
 
 
 def cells_of(voltage_v: float) -> list[int]:
-    """Return the cells of a pack [mV] whose own are not measured: PX4 adds them up, and each holds 65.534 V at most."""
+    """Return cell voltages [mV] that add up to a pack's voltage, as PX4 sums them; a cell holds at most 65.534 V."""
     full, rest = divmod(_whole(1000.0 * voltage_v, 0, CELLS * FULL_MV), FULL_MV)
     cells = [FULL_MV] * full + [rest] * (rest > 0 or full == 0)
     return cells + [NO_CELL] * (CELLS - len(cells))

@@ -1,16 +1,16 @@
-"""Stock PX4 as the autopilot, unmodified, over MAVLink: with its commander, its estimator and its land detector.
+"""Unmodified stock PX4 as the autopilot, over MAVLink, with its own commander, estimator and land detector.
 
-It is a process of its own, which gets sensors and gives motors, once per tick, in lockstep:
+PX4 runs as a separate process that receives sensor data and returns motor commands once per tick, in lockstep:
 
-1. Sensors of the time t are sent; t rises strictly, by the same step, and begins at 1 s.
-2. Until PX4's first answer there is a short wait, and the next sensors.
-3. From then on, each step waits for the answer with its own time.
-4. A step that is not answered in time never will be: the motors hold, the next sensors are sent. A few of these in a
-   row stop the run. The motors are never set to zero by the host.
+1. The host sends the sensor data for time t, which starts at 1 s and increases by a constant step.
+2. Until PX4's first answer, the host waits briefly and then sends the next sensor data.
+3. From then on, each step waits for the answer with its own timestamp.
+4. A step that is not answered in time is never answered later: the motors hold their commands, and the host sends the
+   next sensor data. A few such steps in a row stop the run. The host never sets the motors to zero.
 
-Before the flight PX4 boots and takes the mission, with the aircraft standing where it starts: that takes simulated time
-of PX4's, which is before the flight's zero. PX4 has threads, so two flights differ; a recording has its commands, and
-replays to the bit. docs/howto/px4_sitl.md has all of it, with what to do when it stalls.
+Before the flight, PX4 boots and receives the mission while the aircraft stands at its start position. This takes
+simulated time on PX4's clock, before the flight's t = 0. PX4 is multi-threaded, so two flights differ; a recording
+holds its commands and replays bit-identically. See docs/howto/px4_sitl.md, also for what to do when PX4 stalls.
 """
 
 import math
@@ -39,44 +39,44 @@ from px4lockstep.vehicle.aircraft import Aircraft
 SIMULATOR_PORT, API_PORT = symptoms.SIMULATOR_PORT, 14540
 IMU_BITS = symptoms.GYRO_BITS | symptoms.ACCEL_BITS
 PX4_API_PORT = 14580
-"""PX4's own: one that flies in another simulator has it."""
+"""PX4's local port; it is in use if this instance flies in another simulator."""
 
 START_US = 1_000_000
 UPLOAD_US = 4_000_000
-"""From the first sensors; before that PX4 has not set up its mission."""
+"""Start of the mission upload, from the first sensor data: before that, PX4's mission module is not ready."""
 BOOT_WAIT_S = 0.025
-"""For the answer to a step while PX4 boots: 20 to 30 ms make a boot repeatable."""
+"""Wait for the answer to a step while PX4 boots: 20 to 30 ms make the boot repeatable."""
 MAX_BOOT_US = 30_000_000
 LISTEN_TICKS = 5
-"""The API is looked at once in so many ticks."""
+"""Interval at which the API is polled."""
 BATTERY_US = 500_000
-START_IT = "; start it, in the folder of its build (build/px4_sitl_default), by\n"
+START_IT = "; start it in its build folder (build/px4_sitl_default) with\n"
 SLICE_S = 0.1
 """Poll interval while waiting for PX4."""
 
 MISS, ANSWER, STALLED = 4, 1, 12
-"""A step that is not answered counts 4, one that is takes 1 back; at 12 the run stops: three in a row, or four of every
-second step."""
+"""A missed step adds 4 to the score, an answered one subtracts 1, and the run stops at 12: after three missed steps in
+a row, or after four if every second step is missed."""
 
 
 @dataclass
 class Px4Sitl:
-    """Stock PX4, an autopilot for a `Simulation`; its start script sets the parameters."""
+    """Stock PX4 as the autopilot of a `Simulation`; PX4's start script sets the parameters."""
 
     capabilities: ClassVar = KINDS["px4-sitl"].capabilities
 
     mission: Mission | None = None
     params: Mapping[str, float | int] = field(default_factory=dict)
     options: SitlOptions = field(default_factory=SitlOptions)
-    derive_ca_params: bool = True  # the allocation's parameters, from the aircraft's geometry
+    derive_ca_params: bool = True  # derive the control allocation parameters from the aircraft's geometry
     home_lat_deg: float = HOME_LAT_DEG
     home_lon_deg: float = HOME_LON_DEG
     sensors: SensorConfig = field(default_factory=SensorConfig)
 
     def __post_init__(self) -> None:
-        """Check the home, and begin with nothing open."""
+        """Check the home position, and initialize the state."""
         self.sensor_suite = SensorSuite(self.sensors, self.home_lat_deg, self.home_lon_deg)
-        """The sensors that it flies by, at its home; the simulation runs them."""
+        """PX4's sensors at the home position; the simulation runs them."""
         self._folder: Path | None = None
         self._on_wait: Callable[[str], None] = lambda _: None
         self._build: Path | None = None
@@ -97,14 +97,14 @@ class Px4Sitl:
         self._battery_turn = -1
         self._api_warnings: list[str] = []
         self.instance: int | None = None
-        """Its number, when it runs."""
+        """PX4's instance number, once it runs."""
         self.missed = 0
-        """How many steps it has not answered."""
+        """Number of steps that PX4 has not answered."""
 
     # -- as a stage of a simulation ------------------------------------------------------------------------------
 
     def attach(self, status: Any, plant: Any, period_us: int, seed: int) -> None:
-        """Take what a simulation has for it; it begins with the first step."""
+        """Connect it to a simulation; PX4 itself starts at the first step."""
         if not isinstance(plant, Aircraft):
             raise InputError(f"stock PX4 needs an Aircraft, not {type(plant).__name__}")
         self._crc_extra_received = crc_extra_received()
@@ -112,8 +112,8 @@ class Px4Sitl:
         for i, battery in enumerate(plant.batteries if self.options.battery else ()):
             if max(battery.ocv_v) > MAX_V:
                 raise InputError(
-                    f"power.batteries[{i}].ocv_v has {max(battery.ocv_v):g} V, more than stock PX4 can be told of, "
-                    f"{MAX_V:g} V; let it simulate a battery of its own, by px4.sitl.battery = false"
+                    f"power.batteries[{i}].ocv_v has {max(battery.ocv_v):g} V, but MAVLink can send stock PX4 at most "
+                    f"{MAX_V:g} V; set px4.sitl.battery = false to let PX4 simulate its own battery"
                 )
         self._status, self._aircraft, self._period_us = status, plant, period_us
         for name in ("pos", "vel", "acc"):
@@ -124,21 +124,21 @@ class Px4Sitl:
         self._rotors = len(plant.rotors)
 
     def take_sensors(self, stage: Any) -> None:
-        """Take the running sensors of the simulation, an `engine.sensor_stage.SensorStage`."""
+        """Connect it to the simulation's sensors, an `engine.sensor_stage.SensorStage`."""
         home = (self.home_lat_deg, self.home_lon_deg)
         truth = self.options.ground_truth
         self._hil_sensors = HilSensors(stage, self._aircraft.home_alt_msl_m, home, ground_truth=truth)
 
     def work_in(self, folder: Path | None = None, on_wait: Callable[[str], None] | None = None) -> None:
-        """Say, before the first step, where PX4 works and what to call several times a second while it is waited for.
+        """Set, before the first step, PX4's folder and the function to call several times a second while waiting.
 
-        The folder is empty or new and gets PX4's files and `px4.log`; left out, it is a temporary one. `on_wait` gets
-        what is waited for; of a PX4 that the user starts, with the command to start it by.
+        The folder must be new or empty and gets PX4's files and `px4.log`; it defaults to a temporary one. `on_wait`
+        gets a description of what is waited for, with the start command if the user has to start PX4.
         """
         self._folder, self._on_wait = folder, on_wait or self._on_wait
 
     def step(self, time_us: int, inputs: Any, outputs: Any) -> None:
-        """Send the sensors, wait for the motors."""
+        """Send the sensor data, and wait for the motor commands."""
         if self._is_closed:
             raise SimulationError("stock PX4 was closed before the end of the run; the log is intact")
         if self._link is None:
@@ -157,7 +157,7 @@ class Px4Sitl:
                 status.nav_state = api.mode
 
     def close(self) -> None:
-        """End PX4, if it was started here, and close its links; a second time does nothing."""
+        """Terminate PX4, if it was started here, and close its links; a second call has no effect."""
         self._is_closed = True
         self._release()
 
@@ -172,12 +172,12 @@ class Px4Sitl:
         self._process = self._link = self._api_link = self._temporary = None
 
     def snapshot(self) -> Any:
-        """Refuse: PX4 is a process of its own."""
-        raise InputError("stock PX4 can't be copied: it is a process of its own. Replay its recording, or fly anew")
+        """Raise an error: PX4 is a separate process."""
+        raise InputError("stock PX4 can't be copied: it is a separate process. Replay its recording, or fly again")
 
     def restore(self, saved: Any) -> None:
-        """Refuse, as `snapshot` does."""
-        raise InputError(f"stock PX4 can't be put back to {saved!r}: it is a process of its own")
+        """Raise an error, as `snapshot` does."""
+        raise InputError(f"stock PX4 can't be restored to {saved!r}: it is a separate process")
 
     @property
     def asks_user(self) -> bool:
@@ -186,33 +186,33 @@ class Px4Sitl:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a user should know of the flight."""
-        missed = f"PX4 has not answered {self.missed} of {self._ticks} steps in time; its motors were held"
+        """Warnings about the flight."""
+        missed = f"PX4 did not answer {self.missed} of {self._ticks} steps in time; motor commands were held"
         return (*([missed] if self.missed else []), *self._api_warnings)
 
     @property
     def process_id(self) -> int | None:
-        """The number of PX4's process, if it was started here and not ended."""
+        """ID of PX4's process, if it was started here and not closed."""
         return None if self._process is None else self._process.id
 
     # -- before the flight ---------------------------------------------------------------------------------------
 
     def parameters(self) -> dict[str, str]:
-        """Return the parameters that PX4 is started with, as its start script takes them."""
+        """Return the parameters for PX4's start script."""
         found: dict[str, float | int | str] = {"SDLOG_BACKEND": 0}
-        if self.options.battery:  # the one or the other is there, by version
+        if self.options.battery:  # which of the two exists depends on PX4's version
             found |= {"SIM_BAT_ENABLE": 0, "SIM_BAT_DRAIN": 0}
         if self._period_us <= symptoms.FAST_TICK_US:
             found["IMU_INTEG_RATE"] = 1_000_000 // self._period_us
-        delay_ms = f"{self.sensors.gps.latency_us / 1e3:g}"  # PX4's start script of simulators has 10
-        found |= {"EKF2_GPS_DELAY": delay_ms, "SENS_GPS0_DELAY": delay_ms}  # again by version
+        delay_ms = f"{self.sensors.gps.latency_us / 1e3:g}"  # PX4's start script for simulators sets 10
+        found |= {"EKF2_GPS_DELAY": delay_ms, "SENS_GPS0_DELAY": delay_ms}  # depends on the version, too
         if self.derive_ca_params:
             found |= ca_parameters(self._aircraft)
             found |= {f"PWM_MAIN_FUNC{i + 1}": 101 + i for i in range(self._rotors)}
         return {name: str(value) for name, value in (found | dict(self.params)).items()}
 
     def how_to_start(self) -> str:
-        """Return the command that a user starts PX4 by, in the folder of its build, with `wait_for_user`."""
+        """Return the command with which a user starts PX4 in its build folder, with `wait_for_user`."""
         instance = self.options.instance if self.instance is None else self.instance
         return symptoms.start_lines(instance or 0, self.options.airframe, self.parameters())
 
@@ -254,7 +254,7 @@ class Px4Sitl:
                     raise HostError(symptoms.taken(instance, str(error))) from error
 
     def _fresh_folder(self) -> Path:
-        """Return a new folder for PX4: it keeps parameters and missions there."""
+        """Create and return a new folder, in which PX4 stores parameters and missions."""
         root = self._folder
         if root is None:
             self._temporary = TemporaryDirectory(prefix="px4lockstep-sitl-")
@@ -263,13 +263,13 @@ class Px4Sitl:
         try:
             folder.mkdir(parents=True)
         except OSError as error:
-            raise HostError(f"PX4's folder {folder} can't be made: {error.strerror}") from error
+            raise HostError(f"can't create PX4's folder {folder}: {error.strerror}") from error
         return folder
 
     def _boot(self, time_us: int, inputs: Any) -> None:
-        """Step PX4 with the aircraft where it starts, until it has booted and taken the mission.
+        """Step PX4 with the aircraft at its start position until PX4 has booted and received the mission.
 
-        The simulation has run the sensors once for its first tick; they go on by a tick for each step of the boot.
+        The simulation has run the sensors once for its first tick; each boot step advances them by a tick.
         """
         boot_us, least_us, start_s = 0, self.options.boot_us, time.perf_counter()
         while boot_us < least_us or not self._is_answering or not self._api.has_mission:
@@ -283,15 +283,15 @@ class Px4Sitl:
             boot_us += self._period_us
             self._hil_sensors.repeat()
         unknown = [] if self._process is None else self._process.unknown_parameters
-        wrong = [name for name in unknown if name in self.params]  # of ours, versions differ in some
+        wrong = [name for name in unknown if name in self.params]  # some of those set here depend on the version
         if wrong:
-            raise HostError(f"this PX4 has no parameter {', '.join(wrong)}; correct the name, or leave it out")
+            raise HostError(f"this PX4 has no parameter {', '.join(wrong)}; correct the name, or remove it")
         self._offset_us = START_US + boot_us - time_us
 
     # -- a step --------------------------------------------------------------------------------------------------
 
     def _exchange(self, hil_us: int, inputs: Any) -> None:
-        """Send the sensors of a time, and take the answer; without one, what was before holds."""
+        """Send the sensor data for a time, and use the answer; without one, hold the previous motor commands."""
         assert self._link is not None
         self._ticks += 1
         try:
@@ -305,7 +305,7 @@ class Px4Sitl:
             self._miss()
 
     def _answer(self, hil_us: int, timeout_s: float) -> Actuators | None:
-        """Wait for the answer to a step; answers to others are late, or nobody's."""
+        """Wait for the answer to a step; discard answers with any other timestamp."""
         assert self._link is not None
         slice_s = min(timeout_s, SLICE_S)
         end_s = time.perf_counter() + timeout_s
@@ -318,7 +318,7 @@ class Px4Sitl:
                         raise HostError(symptoms.NO_LOCKSTEP)
                     if answer.time_us == hil_us:
                         return answer
-                    if not self._is_answering and START_US <= answer.time_us < hil_us:  # it boots more slowly than that
+                    if not self._is_answering and START_US <= answer.time_us < hil_us:  # late: PX4 boots slowly
                         self._is_answering = True
                         end_s = time.perf_counter() + self.options.answer_timeout_s
             if frames is None:
@@ -332,8 +332,8 @@ class Px4Sitl:
         self._in_a_row = 0
         for i, value in enumerate(answer.controls[: self._rotors], 1):
             if not math.isfinite(value):
-                is_motor = f"is PWM_MAIN_FUNC{i} that of a motor, {100 + i}?"
-                raise HostError(f"PX4 has sent {value} for motor {i}, in HIL_ACTUATOR_CONTROLS; {is_motor}")
+                is_motor = f"is PWM_MAIN_FUNC{i} set to the motor function {100 + i}?"
+                raise HostError(f"PX4 sent {value} for motor {i} in HIL_ACTUATOR_CONTROLS; {is_motor}")
         self._controls, self._is_armed = answer.controls, answer.is_armed
 
     def _miss(self) -> None:
@@ -348,10 +348,10 @@ class Px4Sitl:
             has_imu = fields & IMU_BITS == IMU_BITS
             raise HostError(said) if has_imu else SimulationError(said)
 
-    # -- what is asked of PX4 ------------------------------------------------------------------------------------
+    # -- requests and batteries ----------------------------------------------------------------------------------
 
     def _obey(self, scenario: Any) -> None:
-        """Pass the scenario's requests on when they come, once each; at the same time, in this order."""
+        """Forward each new request of the scenario once; simultaneous ones in the order arm, mission, return, land."""
         asked = [scenario.arm, scenario.mission, scenario.return_home, scenario.land]
         if asked == self._asked:
             return
@@ -363,7 +363,7 @@ class Px4Sitl:
         self._asked = asked
 
     def _listen(self, hil_us: int, inputs: Any) -> None:
-        """Let the API take its turn, and send PX4 the state of the batteries, every few ticks."""
+        """Poll the API every few ticks, and regularly send PX4 the state of the batteries."""
         if self._ticks % LISTEN_TICKS:
             return
         self._api.step(hil_us)

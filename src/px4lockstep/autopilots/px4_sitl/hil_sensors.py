@@ -1,4 +1,4 @@
-"""What stock PX4 is sent at a step: `bus.sensors`, the GPS when it has a new message, the true state if asked for."""
+"""MAVLink frames for stock PX4 at each step: `bus.sensors`, new GPS messages and, on request, the true state."""
 
 import math
 from typing import Any
@@ -11,13 +11,13 @@ from px4lockstep.plant.layout import ATT_START, RIGID_BODY_STATES, VEL_START
 LARGEST = 32_767.0 / 32_768.0
 MAX_FORCE_M_S2 = 16.0 * STANDARD_GRAVITY_M_S2 * LARGEST
 MAX_RATE_RAD_S = math.radians(2000.0) * LARGEST
-"""PX4 keeps the first IMU in 16 bits, steps of 16 g and 2000 °/s by 32,768; what is beyond the largest would wrap."""
+"""PX4 stores the first IMU in 16 bits, in steps of 16 g/32,768 and 2000 °/s/32,768; larger values would wrap."""
 TRUTH_STEPS = 5
-"""The true state is sent once in so many steps."""
+"""Interval of the true state, in steps."""
 
 
 class HilSensors:
-    """Packs what the sensors of a simulation, an `engine.sensor_stage.SensorStage`, report into MAVLink frames."""
+    """Packs the readings of a simulation's sensors, an `engine.sensor_stage.SensorStage`, into MAVLink frames."""
 
     def __init__(self, stage: Any, home_alt_msl_m: float, home: tuple[float, float], *, ground_truth: bool) -> None:
         self._stage = stage
@@ -29,19 +29,19 @@ class HilSensors:
 
     @property
     def fields_updated(self) -> int:
-        """The bits of HIL_SENSOR's fields that were new at the last step."""
+        """HIL_SENSOR's `fields_updated` of the last step."""
         return int(self._stage.out.fields_updated)
 
     def repeat(self) -> None:
-        """Run one more tick of the sensors with the aircraft where it is."""
+        """Run the sensors for one more tick with the aircraft's state unchanged."""
         self._stage.repeat()
 
     def frames(self, hil_us: int, inputs: Any) -> bytes:
-        """Return all frames of a step, that of the IMU first, which sets PX4's clock."""
+        """Return all frames of a step, starting with the IMU's, which sets PX4's clock."""
         self._steps += 1
         out, readings = self._stage.out, self._stage.readings.tolist()
         imu = readings[:6]
-        if max(imu) > MAX_RATE_RAD_S or min(imu) < -MAX_RATE_RAD_S:  # the smaller limit of the two, seldom passed
+        if max(imu) > MAX_RATE_RAD_S or min(imu) < -MAX_RATE_RAD_S:  # the lower limit of the two, rarely exceeded
             readings[:3] = _clipped(imu[:3], MAX_FORCE_M_S2)
             readings[3:6] = _clipped(imu[3:], MAX_RATE_RAD_S)
         data = self._sender.sensor(hil_us, readings, int(out.fields_updated))
@@ -54,7 +54,7 @@ class HilSensors:
         return data
 
     def _truth(self, hil_us: int, inputs: Any) -> bytes:
-        """Return the frame of the true state, without what the sensors make of it."""
+        """Return the frame with the true state, without sensor errors."""
         x, air = inputs.plant.x, inputs.bus.outputs.air_vel_body
         lat_deg, lon_deg = self._projection.to_global(float(x[0]), float(x[1]))
         place = (round(1e7 * lat_deg), round(1e7 * lon_deg), round(1e3 * (self._home_alt_msl_m - x[2])))

@@ -1,8 +1,8 @@
-"""The process of stock PX4: found, started in a folder of its own, and ended for sure.
+"""The process of stock PX4: find it, start it in its own folder, and terminate it reliably.
 
-It is the leader of a process group, which gets SIGTERM and then SIGKILL. What is left of the group when the leader has
-ended is killed then and never again, since the number may soon be another's. On Linux it ends with this process,
-whatever ends that. What it prints goes to a file.
+PX4 leads a process group, which gets SIGTERM and then SIGKILL. When the leader has exited, the rest of the group is
+killed exactly once, because the group ID may be reused afterwards. On Linux, PX4 also dies with this process, however
+that ends. PX4's output goes to a file.
 """
 
 import os
@@ -20,32 +20,32 @@ from px4lockstep.reading import user_path
 
 VARIABLE = "PX4_SITL_DIR"
 BUILDS = ("", "build/px4_sitl_default")
-"""Where the program is in a folder of PX4: of its build, or of its sources with one in them."""
+"""Build folder relative to the given one, which is the build itself or the PX4 source tree."""
 PARAMETER = "PX4_PARAM_"
 END_S = 2.0
-"""What it gets to end by itself; 3 ms were measured."""
+"""Grace period before SIGKILL; PX4 was measured to exit within 3 ms."""
 TAIL_LINES = 8
 
 
 def find_build(folder: str | Path | None) -> Path:
-    """Return the build of PX4 in a folder, or in that of its sources; left out, in the environment's `PX4_SITL_DIR`."""
+    """Return the PX4 build in a build folder or source tree; `folder` defaults to the variable `PX4_SITL_DIR`."""
     given = folder if folder is not None else os.environ.get(VARIABLE)
     name = "px4.sitl.build_dir" if folder is not None else VARIABLE
     if not given:
         raise InputError(
-            f"stock PX4 is not known; give the folder that it was built in, such as PX4-Autopilot/{BUILDS[1]}, by "
-            f"px4.sitl.build_dir or the environment's {VARIABLE}, or start it yourself and set px4.sitl.wait_for_user"
+            f"stock PX4 not found; set px4.sitl.build_dir or the environment variable {VARIABLE} to its build folder, "
+            f"such as PX4-Autopilot/{BUILDS[1]}, or set px4.sitl.wait_for_user and start it yourself"
         )
     root = user_path(given)
     for build in BUILDS:
         if (root / build / "bin" / "px4").is_file() and (root / build / "etc").is_dir():
             return (root / build).resolve()
-    lacks = "is no folder" if not root.is_dir() else "has no bin/px4 and etc"
-    raise InputError(f"{name} = '{given}' {lacks}; build PX4 by `make px4_sitl_default`, and give {BUILDS[1]} of it")
+    lacks = "is not a folder" if not root.is_dir() else "lacks bin/px4 and etc"
+    raise InputError(f"{name} = '{given}' {lacks}; build PX4 with `make px4_sitl_default`, and use its {BUILDS[1]}")
 
 
 class Px4Process:
-    """PX4, running: with what it keeps in a fresh folder, and what it prints in the log."""
+    """A running PX4, with its files in a fresh folder and its output in a log."""
 
     def __init__(
         self, build: Path, instance: int, airframe: int, parameters: Mapping[str, str], folder: Path, log: Path
@@ -64,65 +64,66 @@ class Px4Process:
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    start_new_session=True,  # a Ctrl-C of the terminal is for us alone
+                    start_new_session=True,  # so that Ctrl-C in the terminal reaches only this process
                     preexec_fn=end_with_us,
                 )
         except OSError as error:
-            raise HostError(f"PX4 can't be started: {command[0]}: {error.strerror}") from error
+            raise HostError(f"can't start PX4: {command[0]}: {error.strerror}") from error
 
     @property
     def id(self) -> int:
-        """The number of the process, and of its group."""
+        """ID of the process, and of its group."""
         return self._process.pid
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether it is still running."""
         return self._poll() is None
 
     @property
     def end(self) -> str:
-        """Say how it ended."""
+        """How it ended, as a clause."""
         code = self._poll()
         if code is None:
-            return "PX4 still runs"
+            return "PX4 is still running"
         if code < 0:
-            return f"{signal.Signals(-code).name if -code in list(signal.Signals) else f'signal {-code}'} has ended PX4"
-        return f"PX4 has ended with exit code {code}"
+            name = signal.Signals(-code).name if -code in list(signal.Signals) else f"signal {-code}"
+            return f"PX4 was killed by {name}"
+        return f"PX4 exited with code {code}"
 
     @property
     def last_lines(self) -> list[str]:
-        """What it printed last."""
+        """The last lines of its output."""
         text = self._log.read_bytes()[-10_000:].decode(errors="replace")
         return [line for line in text.splitlines() if line.strip()][-TAIL_LINES:]
 
     @property
     def unknown_parameters(self) -> list[str]:
-        """Parameters that its start script has set and that it does not have, by what it printed."""
+        """Parameters set by its start script that PX4 reported as unknown in its output."""
         text = self._log.read_bytes().decode(errors="replace")
         return list(dict.fromkeys(re.findall(r"Parameter (\w+) not found", text)))
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until it has ended, but no longer than that."""
+        """Wait until it has exited, at most for a timeout."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout_s)
         self._poll()
 
     def close(self) -> None:
-        """End it and all that it started."""
+        """Terminate it and everything that it started."""
         if not self.is_running:
             return
         try:
             self._signal(signal.SIGTERM)
             self.wait(END_S)
-        finally:  # also if somebody interrupts the wait
+        finally:  # also if the wait is interrupted
             if self.is_running:
                 self._signal(signal.SIGKILL)
                 self._process.wait()
                 self._is_swept = True
 
     def _poll(self) -> int | None:
-        """Return how it ended, if it has; the first time, end what it has started."""
+        """Return its exit code, or None while it runs; the first time after its exit, kill the rest of its group."""
         code = self._process.poll()
         if code is not None and not self._is_swept:
             self._is_swept = True
@@ -130,11 +131,11 @@ class Px4Process:
         return code
 
     def _signal(self, number: signal.Signals) -> None:
-        # None may be left; macOS says that it is not permitted, of one that is not reaped.
+        # The group may be gone; macOS reports EPERM if only an unreaped process is left.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment without what a shell of Gazebo's, say, has left: another simulator, other parameters."""
+    """Return the environment without the settings of other simulators, such as Gazebo's, and without parameters."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("PX4_SIM", PARAMETER))}

@@ -1,4 +1,4 @@
-"""uORB messages without generated code: a layout is a NumPy dtype, checked against the loaded library."""
+"""uORB messages without generated code: layouts are NumPy dtypes, checked against the loaded library."""
 
 from px4lockstep.px4.uorb.layout import Layout
 from px4lockstep.px4.uorb.shipped import shipped_layouts

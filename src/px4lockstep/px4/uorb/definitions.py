@@ -1,8 +1,8 @@
-r"""Message definitions: the fields of a message as PX4 declares them, and the hash that PX4 takes over them.
+r"""Message definitions: the fields of a message in PX4's declaration order, and PX4's hash over them.
 
-    hash = FNV-1a, 32 bits, over the lines `type name\n` as declared, a nested message's lines after its field
+    hash = 32-bit FNV-1a over the declared lines `type name\n`, with a nested message's lines after its field
 
-so it names the layout: two messages with the same lines have the same bytes.
+The hash identifies the layout: two messages with the same lines have the same layout.
 """
 
 import re
@@ -18,18 +18,18 @@ SIZES = {
     **dict.fromkeys(("uint16", "int16"), 2),
     **dict.fromkeys(("uint8", "int8", "bool", "char"), 1),
 }
-"""Bytes of PX4's own types. Any other type is a message."""
+"""Sizes of PX4's basic types [bytes]. Any other type is a message."""
 MAX_COUNT = 65535
-"""Elements of an array, and bytes of a message: PX4 keeps the size of a whole message in 16 bits."""
+"""Limit of array elements, and of bytes in a message, whose size PX4 stores in 16 bits."""
 MAX_FIELDS = 1_000
-"""Fields of a message, with those of messages nested in it; the largest of PX4 has a tenth of it."""
+"""Limit of fields in a message, including nested ones; PX4's largest message has a tenth of it."""
 MAX_NESTING = 16
 _LINE = re.compile(r"(?:px4/)?([A-Za-z]\w{0,63})(?:\[([1-9]\d{0,5})\])?\s+([A-Za-z_]\w{0,63})", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field: its type without brackets, its name, and how many elements it has if it is an array."""
+    """A field: its type without brackets, its name, and the number of elements if it is an array."""
 
     type: str
     name: str
@@ -37,10 +37,10 @@ class Field:
 
     @classmethod
     def parse(cls, line: str) -> Self:
-        """Read a declaration, `float32[4] q`; one without a fixed length is a `LayoutError`."""
+        """Parse a declaration, `float32[4] q`; a variable-length array is a `LayoutError`."""
         match = _LINE.fullmatch(line.strip())
         if match is None:
-            raise LayoutError(f"{line!r:.120} is no field; it must be like 'float32 x' or 'float32[4] q'")
+            raise LayoutError(f"{line!r:.120} is not a valid field; use the form 'float32 x' or 'float32[4] q'")
         element, count, name = match.groups()
         if count is not None and int(count) > MAX_COUNT:
             raise LayoutError(f"{line!r} is too long; an array has at most {MAX_COUNT} elements")
@@ -48,7 +48,7 @@ class Field:
 
     @property
     def is_nested(self) -> bool:
-        """Whether it is another message."""
+        """Whether its type is another message."""
         return self.type not in SIZES
 
     @property
@@ -62,7 +62,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Definition:
-    """A message: its fields as declared, its constants, and the topics that have it."""
+    """A message: its fields as declared, its constants, and the topics that use it."""
 
     message: str
     fields: tuple[Field, ...]
@@ -71,7 +71,7 @@ class Definition:
 
 
 def message_hash(definition: Definition, others: Mapping[str, Definition]) -> int:
-    """Return PX4's hash of a message; `others` has the messages that are nested in it, by name."""
+    """Return PX4's hash of a message; `others` contains its nested messages by name."""
     value = 0x811C9DC5
     for byte in _hashed_text(definition, others).encode():
         value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF
@@ -88,18 +88,18 @@ def _hashed_text(definition: Definition, others: Mapping[str, Definition]) -> st
 
 
 def count_fields(definition: Definition, others: Mapping[str, Definition], outer: tuple[str, ...] = ()) -> int:
-    """Return how many fields a message has, with those of nested messages; one beyond the limits is an error."""
+    """Return the number of fields of a message, including nested ones; raise an error beyond the limits."""
     chain = (*outer, definition.message)
     if definition.message in outer:
         raise LayoutError(f"{definition.message} contains itself: {' > '.join(chain)}")
     if len(outer) > MAX_NESTING:
-        raise LayoutError(f"{outer[0]} is nested too deeply: more than {MAX_NESTING} messages; PX4 has at most 2")
+        raise LayoutError(f"{outer[0]} is nested too deeply: more than {MAX_NESTING} levels; PX4 uses at most 2")
     count = len(definition.fields)
     for each in definition.fields:
         if each.is_nested and count <= MAX_FIELDS:
             count += count_fields(nested_definition(definition.message, each, others), others, chain)
     if count > MAX_FIELDS:
-        raise LayoutError(f"{definition.message} has more than {MAX_FIELDS:,} fields with those of nested messages")
+        raise LayoutError(f"{definition.message} has more than {MAX_FIELDS:,} fields, including nested messages")
     return count
 
 
@@ -107,17 +107,17 @@ def nested_definition(message: str, each: Field, others: Mapping[str, Definition
     """Return the definition of a nested message, or raise `LayoutError`."""
     if each.type not in others:
         raise LayoutError(
-            f"{message}: field {each.name!r} has the type {each.type}, which is neither a message that is known "
-            f"nor one of {', '.join(SIZES)}"
+            f"{message}: field {each.name!r} has the type {each.type}, which is neither a known message nor one of "
+            f"{', '.join(SIZES)}"
         )
     return others[each.type]
 
 
 def snake_case(message: str) -> str:
-    """Return the topic that a message is called after: VehicleStatus is vehicle_status."""
+    """Return the default topic of a message: vehicle_status for VehicleStatus."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", message).lower()
 
 
 def pascal_case(topic: str) -> str:
-    """Return the message that a topic is called after: vehicle_status is VehicleStatus."""
+    """Return the default message of a topic: VehicleStatus for vehicle_status."""
     return "".join(word.capitalize() for word in topic.split("_"))

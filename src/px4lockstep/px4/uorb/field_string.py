@@ -1,8 +1,8 @@
-"""The field string that some builds of PX4 have for each topic: `uint64_t timestamp;float[4] q;uint8_t[4] _padding0;`.
+"""The field string that some PX4 builds have for each topic: `uint64_t timestamp;float[4] q;uint8_t[4] _padding0;`.
 
-It has the fields in the order of memory, with PX4's padding, types as in C, or each as one byte from 0x82 on. A nested
-message is named by its topic, `position_setpoint previous`. The declared order can't be told from it, and so neither
-can the hash.
+It lists the fields in memory order, with PX4's padding. Types are C types, or single bytes from 0x82 on. A nested
+message is given by its topic, `position_setpoint previous`. The declaration order can't be recovered from it, and
+therefore neither can the hash.
 """
 
 import re
@@ -22,12 +22,12 @@ _ENTRY = re.compile(r"([A-Za-z_]\w*|[\x82-\x8d])(?:\[([1-9]\d*)\])? ([A-Za-z_]\w
 
 
 def dtype_of_field_string(topic: str, text: str, nested: Callable[[str], np.dtype[Any]]) -> np.dtype[Any]:
-    """Lay out a topic by its field string, a character for each byte; `nested` gives the dtype of another topic."""
+    """Return the dtype of a topic from its field string, decoded as Latin-1; `nested` returns another topic's dtype."""
     placed = []
     for entry in filter(None, text.split(";")):
         match = _ENTRY.fullmatch(entry)
         if match is None:
-            raise LayoutError(f"{topic}: the library's field string has {entry!r}, which is no field")
+            raise LayoutError(f"{topic}: the library's field string contains {entry!r}, which is not a field")
         kind, count, name = match.groups()
         known = C_TYPES.get(kind) or SHORT_TYPES.get(kind)
         each = Field(known or kind, name, None if count is None else int(count))

@@ -1,7 +1,7 @@
-"""The layout of a message in memory: a NumPy structured dtype with the offsets of PX4's C structure.
+"""The memory layout of a message: a NumPy structured dtype with the offsets of PX4's C struct.
 
-PX4 sorts the fields by the size of an element, largest first, in the order of their declaration otherwise. Nested
-messages come last, each at a multiple of 8 bytes, and the whole is a multiple of 8 bytes.
+PX4 sorts the fields by element size, largest first, and otherwise keeps their declaration order. Nested messages come
+last, each aligned to 8 bytes, and the size of the struct is a multiple of 8 bytes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,16 +22,16 @@ from px4lockstep.px4.uorb.definitions import (
 )
 
 ALIGNMENT = 8
-"""Of every message, because each begins with a 64-bit timestamp."""
+"""Alignment of every message, because each starts with a 64-bit timestamp."""
 NUMPY_TYPES = {name: {"bool": "?", "char": "u1"}.get(name, name) for name in SIZES}
-"""A char is a byte: its arrays hold text that ends with a 0."""
+"""A char is a byte; char arrays hold null-terminated text."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each field of a topic's message is.
+    """Memory layout of a topic's message.
 
-    `declared` has the fields in PX4's order, `uint8 nav_state`; it is empty if only the order in memory is known.
+    `declared` lists the fields in declaration order, `uint8 nav_state`; it is empty if only the memory order is known.
     """
 
     topic: str
@@ -43,17 +43,17 @@ class Layout:
     constants: Mapping[str, int | float | str] = field(default_factory=dict, compare=False, repr=False)
 
     def zeros(self) -> np.void:
-        """Return a message with all bytes 0, to be filled in by name: `message["nav_state"] = 3`."""
+        """Return a zeroed message, to be filled in by name: `message["nav_state"] = 3`."""
         message: np.void = np.zeros(1, self.dtype)[0]
         return message
 
     def fields(self) -> dict[str, tuple[str, int]]:
-        """Return type and offset of every field in the order of memory; of nested messages as `current.lat`."""
+        """Return type and offset of every field in memory order; nested fields as `current.lat`."""
         return dict(_walk(self.dtype, "", 0))
 
 
 def layout_of(topic: str, definition: Definition, others: Mapping[str, Definition]) -> Layout:
-    """Lay out a message as PX4's generator does; `others` has the messages that are nested in it, by name."""
+    """Return the layout of a message, as PX4's generator does; `others` contains its nested messages by name."""
     count_fields(definition, others)
     dtype, own_hash = _dtype(definition, others), message_hash(definition, others)
     declared = tuple(map(str, definition.fields))
@@ -72,9 +72,9 @@ def _dtype(definition: Definition, others: Mapping[str, Definition]) -> np.dtype
 
 
 def struct_dtype(message: str, placed: Iterable[tuple[Field, np.dtype[Any]]]) -> np.dtype[Any]:
-    """Return the dtype of fields that follow each other in memory, each with the dtype of an element.
+    """Return the dtype of consecutive fields, each given with the dtype of an element.
 
-    Fields that PX4 puts in as padding (`_padding0`) take their place and are left out.
+    PX4's padding fields (`_padding0`) take up space but are omitted.
     """
     names: list[str] = []
     formats: list[Any] = []
@@ -91,7 +91,7 @@ def struct_dtype(message: str, placed: Iterable[tuple[Field, np.dtype[Any]]]) ->
             offsets.append(offset)
         offset += element.itemsize * (each.count or 1)
         if offset > MAX_COUNT:
-            raise LayoutError(f"{message} has more than {MAX_COUNT:,} bytes; PX4 keeps sizes in 16 bits")
+            raise LayoutError(f"{message} has more than {MAX_COUNT:,} bytes; PX4 stores sizes in 16 bits")
     size = offset + -offset % ALIGNMENT
     return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": size})
 
@@ -108,7 +108,7 @@ def _walk(dtype: np.dtype[Any], prefix: str, start: int) -> Iterable[tuple[str, 
 
 
 def differences(first: Layout, second: Layout, named: tuple[str, str]) -> list[str]:
-    """Say which fields differ between two layouts of a topic, in type or presence; `named` is what to call the two."""
+    """Return which fields differ between two layouts of a topic, in type or presence; `named` holds their names."""
     ours, theirs = first.fields(), second.fields()
     lines = []
     for name in [*ours, *(name for name in theirs if name not in ours)]:

@@ -1,8 +1,8 @@
-"""PX4's message definitions, the `.msg` files of its folder `msg`.
+"""PX4's message definitions, the `.msg` files in its folder `msg`.
 
-A line is a field (`float32[4] q`), a constant (`uint8 STATE_ARMED = 2`), or a comment from `#` on. The comment
-`# TOPICS vehicle_attitude vehicle_attitude_groundtruth` names the topics that have the message; without one it is the
-topic that the file is called after. Versioned messages are in the folder `versioned` below.
+A line is a field (`float32[4] q`) or a constant (`uint8 STATE_ARMED = 2`); `#` starts a comment. The comment
+`# TOPICS vehicle_attitude vehicle_attitude_groundtruth` lists the topics of the message; the default is the topic named
+after the file. Versioned messages are in the subfolder `versioned`.
 """
 
 import re
@@ -16,28 +16,28 @@ from px4lockstep.reading import check_path, read_text, user_path
 TOPICS = "# TOPICS "
 MAX_BYTES = 1_000_000
 MAX_TOTAL_BYTES = 5_000_000
-"""Of all files of a folder; PX4's have well below one million."""
+"""Limit for all files in a folder; PX4's total well below one million."""
 MAX_FILES = 1_000
 _CONSTANT = re.compile(r"(?:px4/)?[A-Za-z]\w*\s+([A-Za-z_]\w*)\s*=\s*(.+)", re.ASCII)
 
 
 def read_msg_folder(folder: str | PathLike[str]) -> dict[str, Definition]:
-    """Read all definitions of a PX4, by the name of the message, in the order of their names."""
+    """Read all of PX4's definitions, by message name in alphabetical order."""
     check_path(folder)
     root = user_path(folder)
     if not root.is_dir():
-        raise LayoutError(f"{root} is no folder; give the folder msg of PX4's sources (px4.msg_dir, or --msg)")
+        raise LayoutError(f"{root} is not a folder; use the folder msg of PX4's sources (px4.msg_dir, or --msg)")
     found: dict[str, Path] = {}
     for path in [*sorted(root.glob("*.msg")), *sorted((root / "versioned").glob("*.msg"))]:
         if path.stem in found:
             raise LayoutError(f"{path.stem} is defined twice, in {found[path.stem]} and {path}; remove one of them")
         found[path.stem] = path
     if not found:
-        hint = f"; {root / 'msg'} is the folder to give" if any((root / "msg").glob("*.msg")) else ""
-        raise LayoutError(f"{root} has no .msg files; give the folder msg of PX4's sources{hint}")
+        hint = f", {root / 'msg'}" if any((root / "msg").glob("*.msg")) else ""
+        raise LayoutError(f"{root} has no .msg files; use the folder msg of PX4's sources{hint}")
     if len(found) > MAX_FILES or sum(path.stat().st_size for path in found.values()) > MAX_TOTAL_BYTES:
         limits = f"{MAX_FILES:,} files and {MAX_TOTAL_BYTES:,} bytes"
-        raise LayoutError(f"{root} has {len(found):,} .msg files, beyond the limits of {limits}; give PX4's folder msg")
+        raise LayoutError(f"{root} has {len(found):,} .msg files, which exceeds {limits}; use PX4's folder msg")
     return {name: read_msg_file(found[name]) for name in sorted(found)}
 
 
@@ -51,7 +51,7 @@ def read_msg_file(path: Path) -> Definition:
 
 
 def parse_msg(message: str, text: str, source: str = "") -> Definition:
-    """Understand the text of a `.msg` file; errors call it `source`, or by its message."""
+    """Parse the text of a `.msg` file; errors name `source`, or the message."""
     source = source or message
     fields: list[Field] = []
     constants: dict[str, int | float | str] = {}
@@ -71,12 +71,12 @@ def parse_msg(message: str, text: str, source: str = "") -> Definition:
         except LayoutError as error:
             raise LayoutError(f"{source} line {number}: {error}") from None
     if Field("uint64", "timestamp") not in fields:
-        raise LayoutError(f"{source} has no field 'uint64 timestamp', which every message of PX4 has")
+        raise LayoutError(f"{source} has no field 'uint64 timestamp', which every PX4 message needs")
     return Definition(message, tuple(fields), tuple(topics) or (snake_case(message),), constants)
 
 
 def _number(text: str) -> int | float | str:
-    """Return the value of a constant; no layout depends on one, so what is no number stays as it is."""
+    """Return the value of a constant; text that is not a number is kept, because no layout depends on it."""
     for kind in (lambda word: int(word, 0), float):
         try:
             return kind(text)

@@ -1,4 +1,4 @@
-"""The messages that ship with the package: those of PX4 main of early 2026, as the library reports them."""
+"""The package's built-in message definitions: those of PX4 main of early 2026, as reported by the library."""
 
 import functools
 import json
@@ -12,7 +12,7 @@ from px4lockstep.px4.uorb.layout import Layout, layout_of
 
 @functools.cache
 def shipped_definitions() -> Mapping[str, Definition]:
-    """Return the definitions by message."""
+    """Return the built-in definitions by message."""
     text = resources.files("px4lockstep.px4").joinpath("uorb_topics.json").read_text("utf-8")
     known = {}
     for topic, entry in json.loads(text)["topics"].items():
@@ -23,6 +23,6 @@ def shipped_definitions() -> Mapping[str, Definition]:
 
 @functools.cache
 def shipped_layouts() -> Mapping[str, Layout]:
-    """Return the layouts by topic."""
+    """Return the built-in layouts by topic."""
     known = shipped_definitions()
     return MappingProxyType({topic: layout_of(topic, each, known) for each in known.values() for topic in each.topics})

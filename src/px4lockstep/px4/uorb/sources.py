@@ -1,7 +1,7 @@
-"""Where the layout of a topic comes from, and whether it fits the loaded library.
+"""Sources of a topic's layout, and the check that it matches the loaded library.
 
-In this order: the library's field string; the messages that ship with the package, chosen by hash; the user's folder of
-`.msg` files, if its hash is the library's.
+The sources are tried in this order: the library's field string; the package's built-in messages, selected by hash; the
+user's folder of `.msg` files, if its hash matches the library's.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TopicMetadata:
-    """What the library says of a topic; `message_hash` is 0 and `fields` None if it does not say them."""
+    """The library's metadata of a topic; `message_hash` is 0 and `fields` None if it does not provide them."""
 
     topic: str
     size: int
@@ -35,7 +35,7 @@ class TopicMetadata:
 
 
 class LayoutSources:
-    """What ships with the package, and a folder of `.msg` files if there is one."""
+    """The built-in messages, and optionally a folder of `.msg` files."""
 
     def __init__(self, msg_dir: str | PathLike[str] | None = None):
         self._folder = None if msg_dir is None else str(msg_dir)
@@ -43,26 +43,26 @@ class LayoutSources:
         self._messages = {topic: each for each in self._definitions.values() for topic in each.topics}
 
     def topics(self) -> list[str]:
-        """Return the topics of the folder; of what ships, if there is no folder."""
+        """Return the topics in the folder, or the built-in ones without a folder."""
         return sorted(self._messages or shipped_layouts())
 
     def layout(self, topic: str) -> Layout:
-        """Return the layout of a topic without asking a library: from the folder, or from what ships."""
+        """Return the layout of a topic without a library: from the folder, or the built-in one."""
         if self._folder is not None and topic in self._messages:
             return self._from_folder(topic)
         if self._folder is None and topic in shipped_layouts():
             return shipped_layouts()[topic]
-        where = "what ships with px4lockstep" if self._folder is None else self._folder
-        raise LayoutError(f"there is no topic {topic!r} in {where}; px4lockstep uorb list has all")
+        where = "the built-in messages" if self._folder is None else self._folder
+        raise LayoutError(f"there is no topic {topic!r} in {where}; list all topics with px4lockstep uorb list")
 
     def fitting(self, metadata: TopicMetadata, asked: "Px4") -> Layout:
-        """Return the layout with the hash and size that a library has for a topic, or say what the sources have."""
+        """Return the layout that matches a library's hash and size of a topic; errors list what the sources have."""
         if metadata.fields:
             dtype = dtype_of_field_string(metadata.topic, metadata.fields, lambda topic: asked.layout(topic).dtype)
             return self._named(metadata, dtype)
         if metadata.message_hash == 0:
             raise LayoutError(
-                f"{metadata.topic}: the library tells neither the message's hash nor its fields, so that no layout can "
+                f"{metadata.topic}: the library provides neither the message's hash nor its fields, so no layout can "
                 "be checked; build it from a PX4 of 2023 or later"
             )
         layouts = shipped_layouts()
@@ -74,8 +74,8 @@ class LayoutSources:
             raise LayoutError(self._unknown(metadata))
         if found.size != metadata.size:
             raise LayoutError(
-                f"{metadata.topic}: the library says {metadata.size} bytes, but its message hash "
-                f"{metadata.message_hash:#010x} is that of a message with {found.size} bytes; build the library anew"
+                f"{metadata.topic}: the library reports {metadata.size} bytes, but its message hash "
+                f"{metadata.message_hash:#010x} is that of a message with {found.size} bytes; rebuild the library"
             )
         return replace(found, topic=metadata.topic)
 
@@ -86,11 +86,11 @@ class LayoutSources:
             raise LayoutError(f"{self._folder}: {error}") from None
 
     def _named(self, metadata: TopicMetadata, dtype: np.dtype[Any]) -> Layout:
-        """Return a layout that was made from a field string; if it is the one that ships, with what that has."""
+        """Return the layout for a dtype from a field string, or the built-in one if it is identical."""
         if dtype.itemsize != metadata.size:
             raise LayoutError(
-                f"{metadata.topic}: the library says {metadata.size} bytes, but the fields that it tells take "
-                f"{dtype.itemsize}; build it anew"
+                f"{metadata.topic}: the library reports {metadata.size} bytes, but its fields take "
+                f"{dtype.itemsize}; rebuild the library"
             )
         shipped = shipped_layouts().get(metadata.topic)
         if shipped is not None and (shipped.dtype, shipped.message_hash) == (dtype, metadata.message_hash):
@@ -98,12 +98,12 @@ class LayoutSources:
         return Layout(metadata.topic, pascal_case(metadata.topic), dtype, metadata.size, metadata.message_hash)
 
     def _unknown(self, metadata: TopicMetadata) -> str:
-        """Say that no layout fits, with what there is and how to get the right one."""
+        """Return the error that no layout matches, with the available ones and a remedy."""
         topic = metadata.topic
         text = f"{topic}: the library's message has the hash {_brief(metadata)}, and no layout with that hash is known"
         shipped = shipped_layouts().get(topic)
         if shipped is not None:
-            text += f"; what ships has {_brief(shipped)}"
+            text += f"; the built-in message has {_brief(shipped)}"
         if self._folder is None:
             return f"{text}; set px4.msg_dir (--msg) to the folder msg of the PX4 that the library was built from"
         if topic not in self._messages:
@@ -112,24 +112,24 @@ class LayoutSources:
             ours = self._from_folder(topic)
             text += f"; {self._folder} has {_brief(ours)}"
             if shipped is not None and shipped.message_hash != ours.message_hash:
-                differ = differences(shipped, ours, ("what ships", "the folder"))
-                text += f", where {', '.join(differ) or 'the same fields are in another order'}"
-        return f"{text}; the folder must be of the very commit that the library was built from"
+                differ = differences(shipped, ours, ("the built-in message", "the folder"))
+                text += f", where {', '.join(differ) or 'the same fields are in a different order'}"
+        return f"{text}; the folder must be from the commit that the library was built from"
 
 
 def check_layouts(px4: "Px4", topics: Mapping[str, Iterable[str]]) -> dict[str, Layout]:
-    """Check that messages are laid out as expected in the loaded library, before anything is written or read.
+    """Check that the loaded library's messages have the expected layout, before anything is written or read.
 
     Args:
         px4: The loaded library.
-        topics: The fields that are used of each topic; one of a nested message as `current.lat`.
+        topics: The fields used of each topic; nested ones as `current.lat`.
 
     Returns:
         The layouts by topic.
 
     Raises:
-        LayoutError: One report of all topics that the library does not have, whose layout is not known, or that lack
-            a field that is used, or have it with another type than the message that ships.
+        LayoutError: If the library lacks a topic, a layout is unknown, or a used field is missing or differs in type
+            from the built-in message; one report lists all of them.
     """
     found: dict[str, Layout] = {}
     report: list[str] = []
@@ -144,8 +144,8 @@ def check_layouts(px4: "Px4", topics: Mapping[str, Iterable[str]]) -> dict[str, 
             shipped = shipped_layouts().get(topic)
             expected = "" if shipped is None else f", not {_brief(shipped)}"
             report.append(
-                f"{topic}: the library's message (hash {_brief(px4.metadata(topic))}{expected}) differs in fields "
-                f"that are used: {', '.join(wrong)}; use a PX4 that has them, or leave the topic out of [px4.uorb]"
+                f"{topic}: the library's message (hash {_brief(px4.metadata(topic))}{expected}) differs in used "
+                f"fields: {', '.join(wrong)}; use a PX4 that has them, or remove the topic from [px4.uorb]"
             )
     if report:
         raise LayoutError("\n".join(report))
@@ -153,14 +153,14 @@ def check_layouts(px4: "Px4", topics: Mapping[str, Iterable[str]]) -> dict[str, 
 
 
 def _wrong_fields(layout: Layout, used: Iterable[str]) -> list[str]:
-    """Say which of the fields that are used are not there, or of another type than in the message that ships."""
+    """Return which used fields are missing, or differ in type from the built-in message."""
     there = layout.fields()
     shipped = shipped_layouts().get(layout.topic)
     expected = {} if shipped is None else shipped.fields()
     wrong = []
     for name in used:
         if name not in there:
-            wrong.append(f"{name} is not there")
+            wrong.append(f"{name} is missing")
         elif name in expected and there[name][0] != expected[name][0]:
             wrong.append(f"{name} is {there[name][0]}, not {expected[name][0]}")
     return wrong

@@ -1,4 +1,4 @@
-"""The messages of every step, byte for byte as pymavlink has them."""
+"""The messages exchanged at every step, byte for byte as packed by pymavlink."""
 
 import math
 import struct
@@ -16,7 +16,7 @@ FLOATS = st.floats(width=32, allow_nan=False)
 
 
 def theirs(message, sequence=0):
-    """Pack as pymavlink does, as the same sender."""
+    """Pack a message with pymavlink, as the same sender."""
     mavlink = common.MAVLink(None, 1, 200)
     mavlink.seq = sequence
     return bytes(message.pack(mavlink))
@@ -24,7 +24,7 @@ def theirs(message, sequence=0):
 
 @given(TIMES, st.lists(FLOATS, min_size=13, max_size=13), st.integers(0, 2**32 - 1))
 def test_sensors_are_packed_as_by_pymavlink(time_us, values, updated):
-    """All bits, with the zeros at the end left out."""
+    """All bytes, with trailing zeros truncated."""
     expected = common.MAVLink_hil_sensor_message(time_us, *values, updated, 0)
     assert HilSender().sensor(time_us, values, updated) == theirs(expected)
 
@@ -36,7 +36,7 @@ def ints(bits, count, signed=True):
 
 @given(TIMES, ints(32, 3), ints(16, 2, False), ints(16, 2, False), ints(16, 3), ints(8, 2, False))
 def test_gps_is_packed_as_by_pymavlink(time_us, position, accuracy, ground, velocity, last):
-    """All bits; id and yaw, its extensions, are 0 and left out."""
+    """All bytes; the extension fields id and yaw are 0 and truncated."""
     speed, course = ground
     fix, satellites = last
     told = (fix, *position, *accuracy, speed, *velocity, course, satellites)
@@ -53,7 +53,7 @@ def test_gps_is_packed_as_by_pymavlink(time_us, position, accuracy, ground, velo
     ints(16, 3),
 )
 def test_the_state_is_packed_as_by_pymavlink(time_us, floats, position, velocity, airspeed, force):
-    """All bits; both airspeeds are the same."""
+    """All bytes; both airspeeds are equal."""
     expected = common.MAVLink_hil_state_quaternion_message(
         time_us, floats[:4], *floats[4:], *position, *velocity, airspeed, airspeed, *force
     )
@@ -62,15 +62,15 @@ def test_the_state_is_packed_as_by_pymavlink(time_us, floats, position, velocity
 
 
 def test_a_value_out_of_range_is_clipped():
-    """A wrapped velocity would be a jump the other way; MAVLink has 327.67 m/s at most."""
+    """A wrapped velocity would change its sign; MAVLink's maximum is 327.67 m/s."""
     packed = HilSender().gps(0, 2**31, 0, -(2**31) - 1, 70_000, -1, 70_000, 40_000, -40_000, 7, 36_000, 3, 9)
     told = common.MAVLink(None).decode(bytearray(packed))
     assert (told.lat, told.alt, told.eph, told.epv) == (2**31 - 1, -(2**31), 65535, 0)
     assert (told.vel, told.vn, told.ve, told.vd, told.cog) == (65535, 32767, -32768, 7, 36_000)
 
 
-def test_frames_are_counted_over_all_messages():
-    """PX4 counts the ones that are lost by it; after 255 comes 0."""
+def test_frames_are_numbered_across_all_messages():
+    """PX4 counts lost frames by this number; 0 follows 255."""
     sender = HilSender()
     numbers = [sender.sensor(i, (0.0,) * 13, 0)[4] for i in range(300)]
     assert numbers == [i % 256 for i in range(300)]
@@ -79,7 +79,7 @@ def test_frames_are_counted_over_all_messages():
 
 @given(TIMES, st.lists(FLOATS, min_size=16, max_size=16), st.sampled_from([0, 1, 3]), st.integers(0, 255))
 def test_controls_are_read_as_pymavlink_packs_them(time_us, controls, flags, mode):
-    """Also with the zeros at the end missing."""
+    """Also with truncated trailing zeros."""
     packed = theirs(common.MAVLink_hil_actuator_controls_message(time_us, controls, mode, flags))
     read = Actuators.of(packed[10:-2])
     assert read == Actuators(time_us, tuple(controls), mode >= 128, flags % 2 == 1)
@@ -87,25 +87,25 @@ def test_controls_are_read_as_pymavlink_packs_them(time_us, controls, flags, mod
 
 
 def test_controls_of_a_longer_message_are_read():
-    """MAVLink may add extensions at the end, which are not for us."""
+    """MAVLink may add extension fields, which are ignored."""
     payload = struct.pack("<QQ16fB", 7, 1, *range(16), 128) + b"more"
     assert Actuators.of(payload) == Actuators(7, tuple(map(float, range(16))), True, True)
 
 
 @pytest.mark.parametrize("message", CRC_EXTRA)
-def test_the_bytes_of_the_messages_are_those_of_the_dialect(message):
-    """Another definition of a message has another byte."""
+def test_crc_extras_are_those_of_the_dialect(message):
+    """A different message definition has a different CRC_EXTRA."""
     assert CRC_EXTRA[message] == common.mavlink_map[message].crc_extra
 
 
 @given(st.binary(max_size=280), st.integers(0, 255))
-def test_the_checksum_is_mavlinks(data, crc_extra):
-    """As pymavlink computes it; and 0x6F91 for the nine digits, as catalogues of CRCs have for CRC-16/MCRF4XX."""
+def test_the_checksum_is_that_of_mavlink(data, crc_extra):
+    """As computed by pymavlink, and 0x6F91 for the digits 1 to 9, the check value of CRC-16/MCRF4XX."""
     crc = common.x25crc(data + bytes([crc_extra]))
     assert checksum(data, crc_extra) == crc.crc
     assert checksum(b"12345678", ord("9")) == 0x6F91
 
 
-def test_the_number_of_the_controls_is_right():
-    """Of the one message that is read here."""
+def test_the_message_id_of_the_controls_is_correct():
+    """The only message that is read here."""
     assert common.MAVLINK_MSG_ID_HIL_ACTUATOR_CONTROLS == HIL_ACTUATOR_CONTROLS

@@ -23,7 +23,7 @@ def heartbeat(system=1, component=1):
 
 
 def is_kept(timeout_s, is_over):
-    """Whether waiting takes its time: never less, and once in three times no more, since the machine may be busy."""
+    """Return whether a wait takes its time: never less, and not more in at least one of three attempts."""
     for _ in range(3):
         start_s = time.perf_counter()
         assert is_over()
@@ -50,19 +50,19 @@ def server():
 
 @pytest.fixture
 def both(server):
-    """A link that PX4 has connected to, and PX4's end of it."""
+    """Provide a link to which PX4 has connected, and PX4's end of it."""
     with socket.create_connection(("127.0.0.1", server.port)) as px4:
         assert server.accept(1.0)
         yield server, px4
 
 
-def test_nobody_connects_within_the_time(server):
-    """Which is kept."""
+def test_accept_times_out(server):
+    """The wait takes exactly its timeout."""
     assert is_kept(0.1, lambda: not server.accept(0.1))
 
 
-def test_frames_go_both_ways(both):
-    """And nothing, when nothing came: None, after the time."""
+def test_frames_are_exchanged_in_both_directions(both):
+    """None after the timeout if no data arrived."""
     server, px4 = both
     assert server.receive(0.01) is None
     px4.sendall(heartbeat()[:5])
@@ -73,19 +73,19 @@ def test_frames_go_both_ways(both):
     assert px4.recv(100) == heartbeat()
 
 
-def test_a_frame_waits_for_no_other(both):
-    """TCP_NODELAY: a small one would be held back until the one before it is acknowledged."""
+def test_frames_are_sent_immediately(both):
+    """TCP_NODELAY: otherwise a small frame would wait until the previous one is acknowledged."""
     with socket.socket(fileno=socket.dup(both[0].fileno())) as ours:
         assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
 
 
 @pytest.mark.parametrize("timeout_s", [0.025, 1.25])
-def test_times_are_kept(both, timeout_s):
-    """Also with a fraction, and one after the other."""
+def test_timeouts_are_exact(both, timeout_s):
+    """Including fractions of a second, and consecutive different ones."""
     assert is_kept(timeout_s, lambda: both[0].receive(timeout_s) is None)
 
 
-def test_a_link_that_is_closed_is_an_error(both):
+def test_a_closed_link_is_an_error(both):
     """When reading and when writing."""
     server, px4 = both
     px4.close()
@@ -95,18 +95,18 @@ def test_a_link_that_is_closed_is_an_error(both):
         send_often(server, heartbeat())  # the system notes it with the first
 
 
-def test_a_px4_that_reads_nothing_is_an_error(server, monkeypatch):
-    """When no more fits into the system's memory."""
+def test_a_px4_that_does_not_read_is_an_error(server, monkeypatch):
+    """When the system's buffers are full."""
     monkeypatch.setattr(links, "SEND_S", 0.1)
     with socket.create_connection(("127.0.0.1", server.port)):
         assert server.accept(1.0)
-        with pytest.raises(LinkClosedError, match=r"PX4 has read nothing for 0\.1 s"):
+        with pytest.raises(LinkClosedError, match=r"PX4 has not read from the link for 0\.1 s"):
             send_often(server, bytes(100_000))
 
 
-def test_a_port_is_for_one_and_free_again_after(server):
-    """Also when the link has been used, and PX4's end has not been closed."""
-    with pytest.raises(PortTakenError, match=f"TCP port {server.port} is taken"):
+def test_a_port_is_exclusive_and_free_after_close(server):
+    """Even if the link was used, and PX4's end is still open."""
+    with pytest.raises(PortTakenError, match=f"TCP port {server.port} is in use"):
         SimulatorLink(server.port, {})
     with socket.create_connection(("127.0.0.1", server.port)):
         server.accept(1.0)
@@ -114,20 +114,20 @@ def test_a_port_is_for_one_and_free_again_after(server):
         SimulatorLink(server.port, {}).close()
 
 
-def test_a_port_that_is_not_ours_to_open_is_an_error(monkeypatch):
+def test_a_port_without_permission_is_an_error(monkeypatch):
     """With the system's reason."""
 
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(socket.socket, "bind", refuse)
-    with pytest.raises(SimulationError, match="UDP port 14540 can't be opened: Permission denied"):
+    with pytest.raises(SimulationError, match="can't open UDP port 14540: Permission denied"):
         ApiLink(14540, {})
 
 
 @pytest.mark.parametrize("other", [(1, 100), (255, 190), (2, 1)])
-def test_the_api_hears_and_speaks_to_the_flight_controller_alone(other):
-    """Not to a camera on the vehicle, a ground station or another vehicle, whoever speaks first or last."""
+def test_the_api_communicates_only_with_the_flight_controller(other):
+    """Not with a camera, a ground station or another vehicle, whoever sends first or last."""
     port = free_port(socket.SOCK_DGRAM)
     link = ApiLink(port, crc_extras())
     stranger, px4 = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
@@ -147,8 +147,8 @@ def test_the_api_hears_and_speaks_to_the_flight_controller_alone(other):
             made.close()
 
 
-def test_the_api_speaks_when_px4_has_spoken():
-    """Before that nothing is sent; a datagram that is none does not count."""
+def test_the_api_sends_only_after_px4s_first_frame():
+    """An invalid datagram does not count."""
     port = free_port(socket.SOCK_DGRAM)
     link = ApiLink(port, crc_extras())
     try:
@@ -170,8 +170,8 @@ def test_the_api_speaks_when_px4_has_spoken():
         link.close()
 
 
-def test_a_flood_is_taken_a_part_at_a_time(monkeypatch):
-    """Or the steps would wait."""
+def test_a_flood_is_read_in_parts(monkeypatch):
+    """Otherwise it would delay the steps."""
     monkeypatch.setattr(links, "MAX_DATAGRAMS", 10)
     port = free_port(socket.SOCK_DGRAM)
     link = ApiLink(port, crc_extras())

@@ -1,4 +1,4 @@
-"""Frames out of streams: in pieces, with garbage, in floods."""
+"""Frames from byte streams: in pieces, with garbage, in floods."""
 
 import time
 
@@ -13,7 +13,7 @@ from px4lockstep.autopilots.px4_sitl.mavlink.stream import Stream
 
 
 def answer(time_us, controls=0.5):
-    """The frame of PX4's answer to a step."""
+    """Return the frame of PX4's answer to a step."""
     mavlink = common.MAVLink(None, 1, 1)
     message = common.MAVLink_hil_actuator_controls_message(time_us, [controls] * 16, 129, 1)
     return bytes(message.pack(mavlink))
@@ -24,7 +24,7 @@ def times(frames):
 
 
 def test_a_frame_is_read():
-    """With its sender, and its bytes as they came."""
+    """With its sender and its raw bytes."""
     (frame,) = Stream(CRC_EXTRA).take(answer(7))
     assert frame.message == HIL_ACTUATOR_CONTROLS
     assert (frame.system, frame.component) == (1, 1)
@@ -34,7 +34,7 @@ def test_a_frame_is_read():
 
 @given(st.lists(st.integers(1, 100), max_size=40))
 def test_frames_in_pieces_are_read(cuts):
-    """Whatever the network makes of them."""
+    """However the network splits them."""
     data = b"".join(answer(i) for i in range(12))
     stream, found, place = Stream(CRC_EXTRA), [], 0
     for cut in cuts:
@@ -46,7 +46,7 @@ def test_frames_in_pieces_are_read(cuts):
 
 @given(st.lists(st.one_of(st.binary(max_size=300), st.just(b"\xfd"), st.just(b"\xfe\xff")), min_size=3, max_size=3))
 def test_garbage_before_a_frame_does_not_hide_it(garbage):
-    """Not even the first byte of a frame that claims to be long: the answer is there as soon as its bytes are."""
+    """Even if it looks like the start of a long frame: the answer is found as soon as its bytes arrive."""
     stream = Stream(CRC_EXTRA)
     for i, noise in enumerate(garbage):
         assert times(stream.take(noise + answer(i))) == [i]
@@ -55,30 +55,30 @@ def test_garbage_before_a_frame_does_not_hide_it(garbage):
 
 @given(st.integers(0, 8 * 90 - 1))
 def test_a_frame_with_a_wrong_bit_is_skipped(bit):
-    """And the one after it is read. The bits of the length too: then what it claims is not there yet."""
+    """And the next one is read. If the length is wrong, the claimed bytes have not arrived yet."""
     broken = bytearray(answer(1))
     broken[bit // 8] ^= 1 << bit % 8
     assert times(Stream(CRC_EXTRA).take(bytes(broken) + answer(2))) == [2]
 
 
-def test_a_frame_that_is_cut_off_is_skipped():
-    """Somebody died in the middle of it."""
+def test_a_truncated_frame_is_skipped():
+    """The sender died while sending it."""
     stream = Stream(CRC_EXTRA)
     assert stream.take(answer(1)[:50]) == []
     assert times(stream.take(answer(2))) == [2]
     assert stream.skipped == 50
 
 
-def test_messages_that_are_not_known_are_skipped():
-    """Without their byte their checksum means nothing."""
+def test_unknown_messages_are_skipped():
+    """Without their CRC_EXTRA, their checksum can't be verified."""
     heartbeat = Dialect(1, 1).encode("heartbeat", 2, 12, 128, 0, 3)
     stream = Stream(CRC_EXTRA)
     assert times(stream.take(heartbeat + answer(1))) == [1]
     assert [frame.message for frame in Stream(crc_extras()).take(heartbeat + answer(1))] == [0, HIL_ACTUATOR_CONTROLS]
 
 
-def test_frames_of_mavlink_1_and_signed_ones_are_read():
-    """An old sender; and one that signs, whose signature is not checked."""
+def test_mavlink_1_and_signed_frames_are_read():
+    """Signatures are not verified."""
     first = common.MAVLink(None, 3, 4)
     message = common.MAVLink_hil_actuator_controls_message(5, [0.0] * 16, 1, 1)
     old = bytes(message.pack(first, force_mavlink1=True))
@@ -93,16 +93,16 @@ def test_frames_of_mavlink_1_and_signed_ones_are_read():
     assert [(frame.system, frame.component) for frame in frames] == [(3, 4), (3, 4), (1, 1)]
 
 
-def test_a_frame_with_flags_that_nobody_knows_is_skipped():
-    """MAVLink says so."""
+def test_a_frame_with_unknown_flags_is_skipped():
+    """As MAVLink specifies."""
     strange = bytearray(answer(1))
     strange[2] = 2
     assert Stream(CRC_EXTRA).take(bytes(strange)) == []
 
 
 @pytest.mark.parametrize("noise", [b"\xfd", b"\x00", b"\xfe", b"\xfd\x2f\x00\x00\x00\x01\x01\x5d\x00\x00"])
-def test_a_flood_is_read_in_time_that_grows_with_it(noise):
-    """A megabyte of it takes seconds at most, and what is kept of it is less than two frames."""
+def test_a_flood_is_read_in_linear_time(noise):
+    """A megabyte takes seconds at most, and less than two frames are kept."""
     stream = Stream(CRC_EXTRA)
     start_s = time.perf_counter()
     for _ in range(256):
@@ -113,8 +113,8 @@ def test_a_flood_is_read_in_time_that_grows_with_it(noise):
 
 
 @given(st.binary(max_size=400))
-def test_whatever_is_a_frame_can_be_decoded(data):
-    """A right checksum over a payload of any length: fields that are missing are 0, and too many are no error."""
+def test_every_valid_frame_can_be_decoded(data):
+    """For a payload of any length: missing fields are 0, and excess bytes are ignored."""
     from px4lockstep.autopilots.px4_sitl.mavlink.frame import frame
 
     dialect = Dialect(255, 190)

@@ -1,8 +1,7 @@
-"""MAVLink 2, as far as a simulator of PX4 needs it: frames, the messages of every step, streams, links.
+"""The part of MAVLink 2 that a PX4 simulator needs: frames, the messages exchanged at every step, streams, links.
 
-The messages of every step (`hil`) have layouts of their own, which tests compare with pymavlink byte for byte; all
-others go by pymavlink's dialect (`dialect`), which is imported when it is first needed. Nothing else of the package is
-imported here.
+The messages exchanged at every step (`hil`) are packed here, and tests compare them with pymavlink byte for byte; all
+others use pymavlink's dialect (`dialect`), which is imported on first use. This package imports nothing else.
 
 Reference: https://mavlink.io/en/guide/serialization.html
 """

@@ -1,31 +1,25 @@
-"""All other messages, by pymavlink's dialect `common`."""
+"""Messages that are not exchanged at every step, through pymavlink's dialect `common`."""
 
 import functools
 from typing import Any
 
-from px4lockstep.errors import InputError
-
 
 @functools.cache
 def common() -> Any:
-    """Return pymavlink's module of the dialect."""
-    try:
-        from pymavlink.dialects.v20 import common as module
-    except ImportError as error:
-        raise InputError(
-            "stock PX4 is flown over MAVLink, which needs pymavlink; install it by `pip install 'px4lockstep[sitl]'`"
-        ) from error
+    """Return pymavlink's dialect module, imported on first use: only flights with stock PX4 need it."""
+    from pymavlink.dialects.v20 import common as module
+
     return module
 
 
 @functools.cache
 def crc_extras() -> dict[int, int]:
-    """Return the byte of each message of the dialect, by its number."""
+    """Return the CRC_EXTRA byte of each message in the dialect, by message ID."""
     return {number: kind.crc_extra for number, kind in common().mavlink_map.items()}
 
 
 class Dialect:
-    """Encodes and decodes messages by name, for a sender."""
+    """Encodes messages by name for a sender, and decodes frames."""
 
     def __init__(self, system: int, component: int) -> None:
         self._mavlink = common().MAVLink(None, system, component)
@@ -38,7 +32,7 @@ class Dialect:
         return packed
 
     def decode(self, raw: bytes) -> Any:
-        """Return the message of a frame, or None if it has another length than its kind."""
+        """Return the message in a frame, or None if its length is wrong."""
         try:
             return self._mavlink.decode(bytearray(raw))
         except common().MAVError:

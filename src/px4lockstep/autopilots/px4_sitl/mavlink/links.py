@@ -1,7 +1,7 @@
-"""The two links of a simulator to PX4: TCP for the steps, where PX4 is the client, and UDP for its API.
+"""The simulator's two links to PX4: TCP for the steps, with PX4 as the client, and UDP for its API.
 
-Nothing here waits longer than it is told to, and nothing is open that `close` does not close. Times are kept by the
-sockets themselves, which costs half the calls of Python's.
+No call blocks longer than its timeout, and `close` closes everything that is open. Timeouts are set in the sockets
+themselves, which halves the number of system calls compared with Python's timeouts.
 """
 
 import errno
@@ -17,23 +17,23 @@ HOST = "127.0.0.1"
 RECEIVED_BYTES = 65_536
 SEND_S = 10.0
 MAX_DATAGRAMS = 500
-"""At most so many are taken at a time: a flood must not hold up the steps."""
+"""Maximum number of datagrams read per call, so that a flood can't delay the steps."""
 AUTOPILOT_COMPONENT = 1
-"""MAV_COMP_ID_AUTOPILOT1: of all that speaks for a vehicle, the flight controller."""
+"""MAV_COMP_ID_AUTOPILOT1: the flight controller, among the components of a vehicle."""
 
 
 class PortTakenError(SimulationError):
-    """A port that somebody else has."""
+    """The port is in use."""
 
 
 class LinkClosedError(LockstepError):
-    """A link that the other side has closed."""
+    """The other side has closed the link."""
 
 
 class SimulatorLink:
-    """The link of the steps: the server that PX4 connects to, once.
+    """The link for the steps: a server to which PX4 connects once.
 
-    The port stays taken until `close`, so that no other run takes the same instance.
+    The port stays bound until `close`, so that no other run uses the same instance.
     """
 
     def __init__(self, port: int, crc_extra: Mapping[int, int]) -> None:
@@ -60,17 +60,17 @@ class SimulatorLink:
         try:
             self._peer.sendall(data)
         except BlockingIOError as error:
-            raise LinkClosedError(f"PX4 has read nothing for {SEND_S:g} s") from error
+            raise LinkClosedError(f"PX4 has not read from the link for {SEND_S:g} s") from error
         except OSError as error:
             raise LinkClosedError("PX4 has closed the link") from error
 
     def fileno(self) -> int:
-        """Return the number of PX4's socket, by which `select` knows it."""
+        """Return the file descriptor of PX4's socket, for `select`."""
         assert self._peer is not None
         return self._peer.fileno()
 
     def receive(self, wait_s: float) -> list[Frame] | None:
-        """Return frames that came, perhaps none yet; None if nothing came in that time."""
+        """Return the complete frames received, possibly none; None if no data arrived in time."""
         assert self._peer is not None
         if wait_s != self._wait_s:
             self._peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(wait_s))
@@ -86,17 +86,17 @@ class SimulatorLink:
         return self._stream.take(data)
 
     def close(self) -> None:
-        """Close link and port."""
+        """Close the link and the port."""
         if self._peer is not None:
             self._peer.close()
         self._server.close()
 
 
 class ApiLink:
-    """The link of commands and telemetry, to the port that PX4 sends to; its own is known when it has spoken.
+    """The link for commands and telemetry, on the port that PX4 sends to; PX4's address is known from its first frame.
 
-    Whoever else sends to that port (a camera, a ground station, another vehicle) is not heard, nor spoken to: the first
-    system whose flight controller speaks is the one.
+    The first system whose flight controller sends a frame is taken as PX4. Frames from any other sender (a camera, a
+    ground station, another vehicle) are ignored, and nothing is sent to it.
     """
 
     def __init__(self, port: int, crc_extra: Mapping[int, int]) -> None:
@@ -108,17 +108,17 @@ class ApiLink:
 
     @property
     def is_known(self) -> bool:
-        """Whether PX4 has spoken, so that it can be spoken to."""
+        """Whether PX4's address is known."""
         return self._peer is not None
 
     def send(self, data: bytes) -> None:
-        """Send a frame; what can't be sent is lost, as on any such link."""
+        """Send a frame; like any datagram, it may be lost."""
         if self._peer is not None:
             with suppress(BlockingIOError, ConnectionError):
                 self._socket.sendto(data, self._peer)
 
     def receive(self) -> list[Frame]:
-        """Return the frames of PX4's flight controller that are there."""
+        """Return the frames that have arrived from PX4's flight controller."""
         frames: list[Frame] = []
         for _ in range(MAX_DATAGRAMS):
             try:
@@ -137,27 +137,27 @@ class ApiLink:
 
 
 def check_is_free(port: int) -> None:
-    """Check that nobody has a UDP port."""
+    """Check that a UDP port is free."""
     _bound(socket.SOCK_DGRAM, port).close()
 
 
 def _timeval(wait_s: float) -> bytes:
-    """Return a time as the system takes it, at least 1 µs: 0 is for ever."""
+    """Return a timeout as a C `timeval`, at least 1 µs, because 0 means no timeout."""
     return struct.pack("@ll", *divmod(max(1, round(1e6 * wait_s)), 1_000_000))
 
 
 def _bound(kind: socket.SocketKind, port: int) -> socket.socket:
     made = socket.socket(socket.AF_INET, kind)
     try:
-        if kind == socket.SOCK_STREAM:  # the link of a flight before may still be closing
+        if kind == socket.SOCK_STREAM:  # the link of a previous flight may still be closing
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((HOST, port))
-        if kind == socket.SOCK_STREAM:  # of two that have bound it, as is allowed, one alone can listen
+        if kind == socket.SOCK_STREAM:  # two processes may bind the port, but only one can listen
             made.listen(1)
     except OSError as error:
         made.close()
         name = "TCP" if kind == socket.SOCK_STREAM else "UDP"
         if error.errno == errno.EADDRINUSE:
-            raise PortTakenError(f"{name} port {port} is taken") from error
-        raise SimulationError(f"{name} port {port} can't be opened: {error.strerror}") from error
+            raise PortTakenError(f"{name} port {port} is in use") from error
+        raise SimulationError(f"can't open {name} port {port}: {error.strerror}") from error
     return made

@@ -1,8 +1,8 @@
-"""Frames out of a stream of bytes, whatever else is in it.
+"""Extraction of frames from a byte stream that may contain anything else.
 
-A frame counts if its message is known and its checksum right. All else is skipped: garbage, frames that are cut off,
-frames of unknown messages. A byte that only looks like the beginning of a long frame does not keep back the frames
-after it: they are looked for too, so that a lockstep never waits for bytes that don't come.
+A frame is valid if its message is known and its checksum is correct. Everything else is skipped: garbage, truncated
+frames, and frames with unknown messages. A byte that merely looks like the start of a long frame does not hold back the
+frames after it: the search continues behind it, so that the lockstep never waits for bytes that will not arrive.
 """
 
 from collections.abc import Mapping
@@ -11,17 +11,17 @@ from typing import NamedTuple
 from px4lockstep.autopilots.px4_sitl.mavlink.frame import CHECKSUM, MAGIC_1, MAGIC_2, MAX_PAYLOAD, checksum
 
 SIGNED = 1
-"""The only flag of `incompat` that there is: 13 bytes of signature follow."""
+"""The only defined flag of `incompat`: a signature of 13 bytes follows."""
 SIGNATURE_BYTES = 13
 LENGTHS = {MAGIC_1: 6, MAGIC_2: 10}
-"""Of the headers."""
+"""Header lengths."""
 MAX_FRAME = 10 + MAX_PAYLOAD + 2 + SIGNATURE_BYTES
 
 NO_FRAME, CUT_OFF = -1, 0
 
 
 class Frame(NamedTuple):
-    """A frame that was received."""
+    """A received frame."""
 
     message: int
     payload: bytes
@@ -31,22 +31,22 @@ class Frame(NamedTuple):
 
 
 class Stream:
-    """Takes bytes as they come, and gives the frames in them; `crc_extra` has the messages that are known."""
+    """Extracts frames from received bytes; `crc_extra` lists the known messages."""
 
     def __init__(self, crc_extra: Mapping[int, int]) -> None:
         self._crc_extra = crc_extra
         self._buffer = bytearray()
         self.skipped = 0
-        """How many bytes belonged to no frame."""
+        """Number of bytes that belonged to no frame."""
 
     def take(self, data: bytes) -> list[Frame]:
-        """Return the frames that are complete with these bytes, in their order."""
+        """Return the frames that these bytes complete, in order."""
         buffer = self._buffer
-        if not buffer and self._is_one_frame(data):  # as a rule
+        if not buffer and self._is_one_frame(data):  # the usual case
             return [Frame(data[7] | data[8] << 8 | data[9] << 16, data[10:-2], data, data[5], data[6])]
         buffer += data
         frames: list[Frame] = []
-        done = place = 0  # up to where all is used or skipped, and where the next frame may begin
+        done = place = 0  # end of the bytes that are used or skipped, and where the next frame may start
         while (place := self._next_magic(place)) < len(buffer):
             size = self._frame_at(place)
             if size > 0:
@@ -62,30 +62,30 @@ class Stream:
         return frames
 
     def _is_one_frame(self, data: bytes) -> bool:
-        """Whether this is one frame of MAVLink 2, without a signature, and nothing else."""
+        """Return whether this is exactly one MAVLink 2 frame without a signature."""
         if len(data) < 12 or data[0] != MAGIC_2 or data[1] != len(data) - 12 or data[2]:
             return False
         crc_extra = self._crc_extra.get(data[7] | data[8] << 8 | data[9] << 16)
         return crc_extra is not None and checksum(data[1:-2], crc_extra) == data[-2] | data[-1] << 8
 
     def _next_magic(self, start: int) -> int:
-        """Return where the next byte is that may begin a frame, or the end."""
+        """Return the position of the next byte that may start a frame, or the end."""
         buffer, end = self._buffer, len(self._buffer)
-        if start < end and buffer[start] == MAGIC_2:  # as a rule
+        if start < end and buffer[start] == MAGIC_2:  # the usual case
             return start
         first = buffer.find(MAGIC_2, start)
         other = buffer.find(MAGIC_1, start, first if first >= 0 else end)
         return other if other >= 0 else first if first >= 0 else end
 
     def _first_cut_off(self, start: int) -> int:
-        """Return where the first frame begins that may be completed by bytes to come, or the end."""
+        """Return the start of the first frame that further bytes may complete, or the end."""
         place = self._next_magic(max(start, len(self._buffer) - MAX_FRAME))
         while place < len(self._buffer) and self._frame_at(place) != CUT_OFF:
             place = self._next_magic(place + 1)
         return place
 
     def _frame_at(self, place: int) -> int:
-        """Return the length of the frame that begins here; or `NO_FRAME`, or `CUT_OFF` if it may yet be one."""
+        """Return the length of the frame that starts here, `NO_FRAME`, or `CUT_OFF` if more bytes may complete it."""
         buffer = self._buffer
         header = LENGTHS[buffer[place]]
         there = len(buffer) - place
