@@ -108,7 +108,7 @@ def test_a_folder_from_another_commit_is_rejected_with_the_differences(tmp_path)
     assert "the built-in message has 0xf779fa65 (80 bytes)" in text
     assert f"{folder} has {LayoutSources(folder).layout('vehicle_status').message_hash:#010x} (80 bytes)" in text
     assert "nav_state is uint8 in the built-in message and uint16 in the folder" in text
-    assert "failsafe is only in what ships" in text
+    assert "failsafe is only in the built-in message" in text
     assert "fail_safe is only in the folder" in text
     assert text.endswith("the folder must be from the commit that the library was built from")
 
