@@ -47,12 +47,14 @@ def test_a_saved_run_is_read_back(tmp_path):
 
 def test_a_run_that_left_no_summary_is_told(tmp_path):
     """Before the flight ended, say; a folder that is missing is told at once."""
-    with pytest.raises(px4lockstep.InputError, match=r"file not found: .*summary\.json; the run was stopped"):
+    with pytest.raises(
+        px4lockstep.InputError, match=r"file not found: .*summary\.json; the run ended before it was written"
+    ):
         _ = px4lockstep.read_run(tmp_path).summary
     (tmp_path / "summary.json").write_text("[]")
     with pytest.raises(px4lockstep.InputError, match="must be a JSON object"):
         _ = px4lockstep.read_run(tmp_path).summary
-    with pytest.raises(px4lockstep.InputError, match="there is no such folder"):
+    with pytest.raises(px4lockstep.InputError, match="run folder not found"):
         px4lockstep.read_run(tmp_path / "nowhere")
 
 

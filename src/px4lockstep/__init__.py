@@ -5,12 +5,12 @@
     run = px4lockstep.simulate("iris")
     run.log["pos_ned"], run.summary, run.digest
 
-`simulate` does it all. In steps: `load_spec` reads a spec file, `build` makes a flight of it, `fly` flies it and
-`read_run` opens what it left. Below that, `Simulation` runs any plant with your own autopilot, wind, estimator or
-scenario.
+`simulate` does everything in one call. Step by step, `load_spec` reads a spec file, `build` turns it into a flight,
+`fly` flies it, and `read_run` and `read_log` open the run folder. At a lower level, `Simulation` runs any plant with
+your own autopilot, wind, estimator or scenario.
 
-This is the public front: everything that the documentation uses is imported from here, or from `px4lockstep.px4`. What
-is in the packages below may move between versions.
+This is the public API: everything that the documentation uses is imported from here or from `px4lockstep.px4`. Names in
+subpackages may move between versions.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from px4lockstep.flights.compare import Compared, compare
     from px4lockstep.flights.determinism import determinism
     from px4lockstep.flights.diff import Diff, diff
+    from px4lockstep.flights.folder import read_log
     from px4lockstep.flights.fork import Forked, fork
     from px4lockstep.flights.recording.file import read_recording
     from px4lockstep.flights.recording.recording import Recording
@@ -82,8 +83,8 @@ __all__ += ["Estimator", "Event", "Explicit", "Gps", "Gust", "Gyro", "Imu", "Int
 __all__ += ["Power", "Propulsion", "Scenario", "SensorConfig", "SensorSuite", "Timeline", "UserPlant", "When", "Wind"]
 __all__ += ["gust_edges_us", "normal4", "sincos", "stream_key"]
 # Logs and plots.
-__all__ += ["Log", "events_of", "mission_waypoints", "plot_flight", "read_csv", "read_parquet", "save_plot"]
-__all__ += ["write_csv", "write_parquet"]
+__all__ += ["Log", "events_of", "mission_waypoints", "plot_flight", "read_csv", "read_log", "read_parquet"]
+__all__ += ["save_plot", "write_csv", "write_parquet"]
 # Errors.
 __all__ += ["InputError", "LockstepError", "OutputError", "SimulationError", "StateError"]
 
@@ -104,6 +105,7 @@ _HOMES = {
     "flights.compare": "Compared compare",
     "flights.determinism": "determinism",
     "flights.diff": "Diff diff",
+    "flights.folder": "read_log",
     "flights.fork": "Forked fork",
     "flights.recording.file": "read_recording",
     "flights.recording.recording": "Recording",
@@ -138,11 +140,11 @@ _HOMES = {
     "vehicle.power": "Bus Power",
     "vehicle.propulsion": "Propulsion",
 }
-"""The names of each module, imported when they are first used: `import px4lockstep` takes no time."""
+"""The names of each module, imported on first use, so that `import px4lockstep` is fast."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is first used."""
+    """Import a public name on first use."""
     from importlib import import_module
 
     for home, names in _HOMES.items():
@@ -160,5 +162,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return what `dir` shows, including names that are not imported yet."""
+    """Return all names, including those not imported yet."""
     return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""`python -m px4lockstep`."""
+"""Run the command line: `python -m px4lockstep`."""
 
 from px4lockstep.cli import main
 

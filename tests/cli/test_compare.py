@@ -89,7 +89,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(folder, tmp_path):
 
 def test_no_integrator_and_an_unknown_reference_are_said(folder, tmp_path):
     """As `compare` says it; nothing is written."""
-    with pytest.raises(InputError, match="names none"):
+    with pytest.raises(InputError, match="is not a list of integrators"):
         compare_run(folder, " , ", "RK45", False, tmp_path / "out", False)
     with pytest.raises(InputError, match="reference: 'rk45' is unknown; did you mean 'RK45'"):
         compare_run(folder, "RK4", "rk45", False, tmp_path / "out", False)
@@ -98,8 +98,8 @@ def test_no_integrator_and_an_unknown_reference_are_said(folder, tmp_path):
 
 def test_a_run_without_a_recording_and_a_folder_that_cannot_be_are_said(folder, tmp_path):
     """Before anything is flown."""
-    with pytest.raises(InputError, match=r"has no recording\.h5"):
+    with pytest.raises(InputError, match="is not a run folder"):
         compare_run(tmp_path, "RK4", "RK45", False, None, False)
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="can't be made"):
+    with pytest.raises(InputError, match="can't be created"):
         compare_run(folder, "RK4", "RK45", False, tmp_path / "file" / "out", False)

@@ -48,7 +48,7 @@ def test_the_command_prints_one_object_and_its_progress_elsewhere(tmp_path):
         (
             Determinism((SAME, OTHER), ("fresh process 1", "JIT off"), PART),
             1,
-            ("different: fresh process 1 and JIT off part: pos[2] at 12000 us: 1.0 and 2.0", "c" * 16),
+            ("different: fresh process 1 and JIT off first differ at t = 0.012000 s in pos[2]: 1.0 vs 2.0", "c" * 16),
         ),
         (Determinism((SAME, FAILED)), 1, ("generic CPU failed: it broke (exit code 1)",)),
     ],

@@ -126,7 +126,7 @@ def test_what_is_being_written_is_finished(tmp_path, interrupted, name):
     """Recording, log and summary; the picture is left out, and the folder marked, if one was asked for."""
     finished = interrupted(FOLDER, name, *SHORT)
     assert finished.returncode == 130
-    assert "lacks its picture" in finished.stderr
+    assert "lacks the figure" in finished.stderr
     assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.parquet", "recording.h5", "spec.toml", "summary.json"]
     assert read_log(tmp_path / "out").rows == 401
 
@@ -145,7 +145,7 @@ def test_a_picture_that_is_being_drawn_is_left_out(tmp_path, interrupted, name):
     home = "px4lockstep.flights.figure" if name == "plot_flight" else "px4lockstep.flights.run"
     finished = interrupted(home, name, *SHORT)
     assert finished.returncode == 130
-    assert "lacks its picture" in finished.stderr
+    assert "lacks the figure" in finished.stderr
     assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.parquet", "recording.h5", "spec.toml", "summary.json"]
 
 
@@ -259,7 +259,7 @@ def test_a_branch_that_is_stopped_keeps_what_it_has_flown(tmp_path, interrupted,
     arguments = ("branch", trunk, "--at", "1", "--count", "3", "--no-plots", "--out", "out", "--json")
     finished = interrupted(f"{FOLDER}:RunFolder", "watch", *arguments, sent=sent)
     assert finished.returncode == 128 + sent, finished.stderr
-    assert "interrupted: out has 1 of 3 branches, the last as far as it was flown" in finished.stderr
+    assert "interrupted: out has 1 of 3 branches; the last one ends at the interrupt" in finished.stderr
     assert files_in(tmp_path / "out") == ["branch-1"]
     names = files_in(tmp_path / "out" / "branch-1")
     assert names == ["INCOMPLETE", "log.parquet", "mission.waypoints", "spec.toml", "summary.json"]

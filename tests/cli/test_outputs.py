@@ -46,7 +46,7 @@ def test_a_file_names_its_outputs_and_never_says_where_they_go(tmp_path, capsys,
     assert run("run", "spec/x.toml", "--no-plots", "--out", "out", "--json") == 1  # the mission is not finished
     assert [file.read_text() for file in victim.iterdir()] == ["mine"]
     assert sorted(file.name for file in (tmp_path / "spec").iterdir()) == ["x.toml"]
-    assert (tmp_path / "out" / "notes.txt").read_text().startswith("# px4lockstep.log")
+    assert (tmp_path / "out" / "notes.txt").read_text().startswith("time_us [us],")
     assert (tmp_path / "out" / "notes.txt.h5").read_bytes() == (tmp_path / "out" / "recording.h5").read_bytes()
     warnings = json.loads(capsys.readouterr().out)["warnings"]
     assert (f"run.log_csv = {path!r} was set in a file, so it is written to the run folder" in str(warnings)) != (
@@ -72,7 +72,9 @@ def test_an_output_has_a_name_of_its_own(tmp_path, name):
     """Not that of a file which every run has."""
     (tmp_path / "x.toml").write_text(f"extends = ['iris']\n[run]\nlog_csv = '{name}'\n")
     flight = px4lockstep.build(px4lockstep.load_spec("x.toml"))
-    with pytest.raises(InputError, match=rf"run\.log_csv = '{name}' can't be written: the run has another file there"):
+    with pytest.raises(
+        InputError, match=rf"run\.log_csv = '{name}' can't be written: the run writes another file there"
+    ):
         RunFolder.create("out", flight)
     assert not (tmp_path / "out").exists()
 
@@ -124,7 +126,7 @@ def test_a_campaigns_figure_is_not_overwritten_either(tmp_path, monkeypatch, cap
 
 def test_branches_do_not_share_an_output(flown, tmp_path):
     """Which each would write over that of the one before."""
-    with pytest.raises(InputError, match=r"run\.log_csv = .* is one file for 2 branches"):
+    with pytest.raises(InputError, match=r"run\.log_csv = .* names one file for 2 branches"):
         px4lockstep.branch(flown, 1.0, settings=["run.log_csv=x.csv"], count=2)
 
 

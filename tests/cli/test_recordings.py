@@ -83,14 +83,14 @@ def test_branches_leave_run_folders_that_replay_and_diff(folder):
     assert (out / "branch-1" / "diff.png").read_bytes()[:4] == b"\x89PNG"
     same = run("diff", folder, folder, "--no-plots", cwd=folder)
     assert same.returncode == 0
-    assert "the same flight, bit for bit" in same.stdout
+    assert "the flights are bit-identical" in same.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("replay", "nowhere"), "can't be read: No such file or directory"),
-        (("replay", "."), "has no recording.h5"),
+        (("replay", "."), ". is not a run folder: it has neither recording.h5 nor spec.toml"),
         (("replay", "first", "--integrator", "RK5"), "plant.integrator.kind = 'RK5'"),
         (("replay", "first", "--set", "aircraft.seed=3"), "takes commands, wind, scenario"),
         (("replay", "first", "--set", "airframe.mass"), "is not an override; it must be table.key=value"),
@@ -99,7 +99,7 @@ def test_branches_leave_run_folders_that_replay_and_diff(folder):
         (("branch", "first", "--at", "60"), "not before the end of the flight, 6.0 s"),
         (("branch", "first", "--at", "3", "--event", "land"), "--event land"),
         (("branch", "first", "--at", "3", "--event", "at_s=4,action=lnd"), "did you mean 'land'?"),
-        (("branch", "first", "--at", "3", "--event", "at_s=1,action=land"), "before the branch, 3.0 s"),
+        (("branch", "first", "--at", "3", "--event", "at_s=1,action=land"), "before the branch time, 3.0 s"),
         (("branch", "first", "--at", "3", "--count", "0"), "count = 0 is not allowed"),
         (("branch", "first", "--at", "3", "--set", "home.lat_deg=1.0"), "can't change in flight"),
         (("branch", "first", "--at", "3", "--out", "first"), "is not empty"),

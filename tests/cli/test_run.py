@@ -84,7 +84,7 @@ def test_a_mission_that_is_not_finished_is_a_failure(tmp_path):
     finished = run("run", "iris", *SHORT, "--out", "short", cwd=tmp_path)
     assert finished.returncode == 1
     assert "iris: mission not finished" in finished.stdout
-    assert "the run ended on item 0 of a mission with items 0 to 7" in " ".join(finished.stdout.split())
+    assert "the run ended at item 0 of a mission with items 0 to 7" in " ".join(finished.stdout.split())
     assert not (tmp_path / "short" / "INCOMPLETE").exists()
 
 
@@ -114,7 +114,7 @@ def test_a_crash_that_does_not_end_the_run_is_a_failure(tmp_path):
     assert flown.returncode == 1, flown.stderr
     summary = json.loads(flown.stdout)
     assert (summary["outcome"], summary["crashed"], summary["duration_s"]) == ("crashed", True, 20.0)
-    assert summary["reason"].startswith("it hit the ground at 1")
+    assert summary["reason"].startswith("hit the ground at 1")
     replayed = run("replay", "r", "--json", cwd=tmp_path)
     assert replayed.returncode == 0, replayed.stderr
     assert [json.loads(replayed.stdout)[name] for name in ("outcome", "reason")] == ["crashed", summary["reason"]]
@@ -135,8 +135,10 @@ def test_an_aircraft_that_never_took_off_is_a_failure(tmp_path):
     assert finished.returncode == 1, finished.stderr
     assert "iris: never took off" in finished.stdout
     said = " ".join(finished.stdout.replace("│", " ").split())
-    assert "the mission was requested at 9.00 s, and it never rose above 0.5 m until the end at 20.00 s" in said
-    assert re.search(r"landed yes, 0\.\d\d m from the target", said)
+    assert (
+        "the mission was requested at 9.00 s, but the vehicle never rose above 0.5 m before the end at 20.00 s" in said
+    )
+    assert re.search(r"landed yes, 0\.\d\d m from target", said)
 
 
 def test_an_aircraft_that_nobody_flies_misses_no_mission(tmp_path):
@@ -144,7 +146,7 @@ def test_an_aircraft_that_nobody_flies_misses_no_mission(tmp_path):
     finished = run("run", "twin", "--no-plots", cwd=tmp_path)
     assert finished.returncode == 0
     assert "twin: nothing asked" in finished.stdout
-    assert "none asked for" in finished.stdout
+    assert "not requested" in finished.stdout
     assert "-0.00" not in finished.stdout
 
 
@@ -158,7 +160,7 @@ def test_a_picture_without_its_mission_says_so(tmp_path):
     (tmp_path / "out" / "mission.waypoints").unlink()
     drawn = run("plot", "out", "--force", cwd=tmp_path)
     assert drawn.returncode == 0
-    assert drawn.stderr.startswith("warning: the picture has no waypoints: ")
+    assert drawn.stderr.startswith("warning: the figure has no waypoints: ")
     assert "mission.waypoints" in drawn.stderr
     assert (tmp_path / "out" / "plots.png").read_bytes() != (tmp_path / "whole.png").read_bytes()
     (tmp_path / "out" / "spec.toml").unlink()
@@ -247,7 +249,7 @@ def test_seeds_and_settings_change_the_flight(tmp_path):
         (("run",), ("SPEC",)),
         (("rnu", "iris"), ("'rnu'", "'run'")),
         (("spec", "lst"), ("'lst'", "'list'")),
-        (("plot", "binary.toml"), ("binary.toml is a file; give the run folder",)),
+        (("plot", "binary.toml"), ("binary.toml is a file; give its run folder",)),
         (("run", "iris", "--set", "nonsense.x=1"), ("is unknown; allowed are",)),
         (("run", "iris", "--set", "autopilot.params.MC_AIRMODE=1"), ("PX4 has it, but",)),
     ],

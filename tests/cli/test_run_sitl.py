@@ -98,7 +98,7 @@ def test_a_flight_to_its_end_leaves_nothing_and_shows_what_px4_prints(begin, tmp
     command = [*COMMAND, "branch", str(tmp_path / "run"), "--at", "0.5"]
     finished = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert finished.returncode == 2
-    assert "stock PX4 can't go on from a recorded moment" in finished.stderr
+    assert "stock PX4 can't resume from a checkpoint" in finished.stderr
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_px4_that_is_killed_is_an_error(begin, tmp_path, sitl_instance):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["determinism", "iris"], "no two of its flights are the same"),
+        (["determinism", "iris"], "is not bit-reproducible"),
         (["spec", "check", "iris"], "lacks bin/px4 and etc"),
         (["run", "iris"], "lacks bin/px4 and etc"),
     ],

@@ -79,7 +79,7 @@ def test_a_check_never_runs_code(strange, ran, file):
     """Not even of a file that is trusted; it says where the code is, and that the flight would need trust."""
     said = run("spec", "check", file, cwd=strange, code=0)
     assert ", not loaded\n" in said
-    assert f"warning: it will not be flown as it is: {file}: px4." in said
+    assert f"warning: it can't be flown yet: {file}: px4." in said
     assert said.endswith(f"{file}: OK\n")
     run("trust", strange, cwd=strange, code=0)
     assert "warning" not in run("spec", "check", file, cwd=strange, code=0)

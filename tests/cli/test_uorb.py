@@ -76,15 +76,15 @@ def test_an_unknown_topic_is_bad_input():
 def test_verify_says_whether_a_library_can_be_flown(tmp_path):
     """All fit; one that a flight uses does not; one that it does not use does not."""
     library = build_double(tmp_path)
-    assert run("uorb", "verify", "--lib", library) == f"39 of 39 topics fit {library}; it can be flown\n"
+    assert run("uorb", "verify", "--lib", library) == f"39 of 39 topics match {library}; this library can be flown\n"
     told = {OPTIONS: "hash.vehicle_status=0x12345678"}
     text = run("uorb", "verify", "--lib", tmp_path, code=1, **told)
     assert text.splitlines()[0].startswith("vehicle_status: the library's message has the hash 0x12345678 (80 bytes)")
-    assert text.splitlines()[1] == f"38 of 39 topics fit {library}; it can't be flown"
+    assert text.splitlines()[1] == f"38 of 39 topics match {library}; this library can't be flown"
     told = {OPTIONS: "hash.rtl_status=0x12345678", "PX4_LOCKSTEP_LIB": str(library)}
     text = run("uorb", "verify", **told)
     assert text.splitlines()[0].startswith("not used: rtl_status: ")
-    assert text.splitlines()[1] == f"38 of 39 topics fit {library}; it can be flown"
+    assert text.splitlines()[1] == f"38 of 39 topics match {library}; this library can be flown"
 
 
 def test_verify_as_json(tmp_path):

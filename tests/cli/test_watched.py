@@ -38,7 +38,7 @@ def test_a_crash_in_flight_is_an_error_that_says_what_is_left_and_what_to_do(tmp
     assert finished.returncode == 1
     lines = finished.stderr.splitlines()
     assert lines[0].startswith(f"error: PX4's library crashed: {NAMES[number]} has ended its process, ")
-    assert lines[1] == "  out has what was logged, and is marked INCOMPLETE"
+    assert lines[1] == "  out holds the log up to the crash and is marked INCOMPLETE"
     assert lines[2:4] == ["  PX4 printed last in out/px4.log:", f"    {STARTED}"]
     assert lines[-3] == "    " + 79 * "."
     assert "build PX4 with debug symbols" in lines[-2]
@@ -168,7 +168,7 @@ def test_a_signal_counts_once_whoever_gets_it(tmp_path, number, to_all):
             process.send_signal(number)
         _, stderr = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 128 + number
-        assert "interrupted: out has log and summary, and lacks the rest of the flight" in stderr
+        assert "interrupted: out has log and summary but lacks the rest of the flight" in stderr
         assert is_gone(child)
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["outcome"] == "stopped"
     assert is_incomplete(tmp_path / "out")

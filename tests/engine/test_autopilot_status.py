@@ -61,7 +61,7 @@ def test_the_status_is_in_the_log():
     assert own.got == ("Aircraft", 4_000, 7)
     assert log["armed"].tolist() == [0, 1, 1, 1, 1, 1]
     assert log["mission_finished"].tolist() == [0, 0, 0, 1, 1, 1]
-    with pytest.raises(InputError, match="tells nothing of itself"):
+    with pytest.raises(InputError, match="reports no status"):
         Log.of(fly(Silent()).run()).column("armed")
 
 

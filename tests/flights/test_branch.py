@@ -96,7 +96,7 @@ def test_a_longer_end_flies_on():
         ({"timeline.dt_log_s": 0.02}, [], "this can't change in flight"),
         ({"power.batteries[0].soc0": 0.5}, [], "the initial state was changed"),
         ({"scenario.arm_time_s": 0.3}, [], "before the checkpoint to resume, was changed"),
-        ({}, [{"at_s": 3.0, "action": "land"}], "an event is at 3.0 s, before the branch, 6.0 s"),
+        ({}, [{"at_s": 3.0, "action": "land"}], "an event at 3.0 s is before the branch time, 6.0 s"),
         ({}, [{"at_s": 8.0, "action": "lands"}], "'lands' is unknown"),
         ({}, [{"at_step": 10, "action": "land"}], "scheduled at step 10, but the autopilot ran 1500 ticks before the"),
         ({"px4.mission_path": "long"}, [], r"px4\.mission_path = .*: this can't change in flight"),
@@ -130,7 +130,7 @@ def test_a_recording_that_does_not_fly_as_recorded_is_noticed():
     text = recording.source.spec.replace("mass_kg = 1.5", "mass_kg = 1.50001")
     assert text != recording.source.spec
     other = replace(recording, source=replace(recording.source, spec=text))
-    told = r"does not go on as it was recorded: .*\. It was recorded by px4lockstep 0\.1\.0"
+    told = r"is not reproduced: it first differs from the recording at .*\. It was recorded with px4lockstep 0\.1\.0"
     with pytest.raises(SimulationError, match=told):
         branch(other, 12.0)
 
@@ -151,7 +151,7 @@ def test_a_flight_that_parts_from_its_log_is_noticed():
     recording = recorded()
     state = recording.log_state.copy()
     state[500, 0] += 1e-9
-    with pytest.raises(SimulationError, match=r"does not go on as it was recorded: pos\[0\] at 5000000 us"):
+    with pytest.raises(SimulationError, match=r"first differs from the recording at t = 5\.000000 s in pos\[0\]"):
         branch(replace(recording, log_state=state), 8.0)
 
 

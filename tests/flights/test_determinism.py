@@ -129,9 +129,9 @@ def test_bad_input_is_an_error_before_anything_is_flown(tmp_path):
         determinism("iris", runs=0)
     with pytest.raises(InputError, match="gale"):
         determinism("iris", **{"environment.wind": "gale"})
-    with pytest.raises(InputError, match="overrides and trust are for a name"):
+    with pytest.raises(InputError, match="overrides and trust apply to a name"):
         determinism(px4lockstep.load_spec("iris"), **SHORT)
-    with pytest.raises(InputError, match="'replay' can't be compared"):
+    with pytest.raises(InputError, match="'replay' can't be checked"):
         determinism("iris", **{"run.mode": "replay", "run.recording_in": str(tmp_path / "x.h5")})
     assert [variant.name for variant in default_variants(1)] == [
         "fresh process 1",

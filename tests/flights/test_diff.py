@@ -125,7 +125,7 @@ def test_distance_is_taken_at_the_same_times(folders):
 
 def test_a_folder_that_lacks_something_is_an_error(folders, tmp_path):
     """In a line that says what."""
-    with pytest.raises(InputError, match=r"has no recording\.h5"):
+    with pytest.raises(InputError, match="is not a run folder"):
         diff(folders / "good", tmp_path)
     (tmp_path / "recording.h5").write_bytes((folders / "good" / "recording.h5").read_bytes())
     with pytest.raises(InputError, match="has no log"):

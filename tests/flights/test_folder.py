@@ -65,7 +65,7 @@ def test_a_run_that_was_killed_before_it_flew_has_no_rows(tmp_path):
     folder = RunFolder.create(tmp_path / "killed", flight, holds_log=True)
     assert read_log(folder.path).rows == 0
     shutil.rmtree(folder.path / "log.rows")
-    with pytest.raises(InputError, match="stopped before it began"):
+    with pytest.raises(InputError, match="stopped before the flight began"):
         read_log(folder.path)
 
 
@@ -109,7 +109,7 @@ def test_names_are_fit_for_folders_and_new(tmp_path):
     assert first.is_dir()
     assert fresh_folder("my / aircraft", tmp_path) != first
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="can't be made"):
+    with pytest.raises(InputError, match="can't be created"):
         fresh_folder("iris", tmp_path / "file")
 
 
@@ -121,11 +121,11 @@ def test_what_cannot_be_written_or_read_is_said(tmp_path):
     with pytest.raises(InputError, match="not empty"):
         RunFolder.create(tmp_path / "used", flight)
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="can't be made"):
+    with pytest.raises(InputError, match="can't be created"):
         RunFolder.create(tmp_path / "file", flight)
     with pytest.raises(InputError, match="no log"):
         read_log(tmp_path / "used")
-    with pytest.raises(InputError, match="is a file; give the run folder"):
+    with pytest.raises(InputError, match="is a file; give its run folder"):
         read_log(tmp_path / "file")
 
 

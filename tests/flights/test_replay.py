@@ -136,10 +136,14 @@ def test_a_mistyped_change_names_the_key():
         replay(recorded(), overrides={"airframe.mas": 1.0})
 
 
-def test_a_folder_without_a_recording_says_what_to_do(tmp_path):
-    """In a line."""
+def test_a_folder_without_a_recording_is_an_error(tmp_path):
+    """The message tells a run folder without a recording from a folder that is not a run's."""
+    with pytest.raises(InputError, match=r"is not a run folder: it has neither recording\.h5 nor spec\.toml"):
+        read_recording(tmp_path)
+    (tmp_path / "spec.toml").touch()
     with pytest.raises(
-        InputError, match=r"has no recording\.h5: it was flown with run\.mode = 'live', or did not come to its end"
+        InputError,
+        match=r"has no recording\.h5: the flight was not recorded \(run\.mode = 'live'\) or did not reach its end",
     ):
         read_recording(tmp_path)
     with pytest.raises(InputError, match="can't be read: No such file"):
@@ -170,9 +174,9 @@ def test_a_file_of_ones_own_is_replayed_with_what_differs_listed_or_refused():
     softer = px4lockstep.load_spec("iris", SHORT | {"power.batteries[0].r0": 0.06})
     assert [change.key for change in replay(recording, spec=softer).changes] == ["power.batteries[0].r0"]
     for overrides in ({"aircraft.seed": 9}, {"px4.mission_path": "long"}):
-        with pytest.raises(InputError, match="so this would change nothing"):
+        with pytest.raises(InputError, match="so this would have no effect"):
             replay(recording, spec=px4lockstep.load_spec("iris", SHORT | overrides))
-    with pytest.raises(InputError, match="of another aircraft: it has 23 states"):
+    with pytest.raises(InputError, match="describes another aircraft: it has 23 states"):
         replay(recording, spec=px4lockstep.load_spec("octa", SHORT))
     with pytest.raises(InputError, match="not both"):
         replay(recording, spec=same, overrides={"airframe.mass_kg": 1.6})
@@ -193,5 +197,5 @@ def test_a_recording_with_another_initial_state_is_refused():
     recording = tiny()
     initial_state = recording.initial_state.copy()
     initial_state[2] = np.nextafter(initial_state[2], 1.0)
-    with pytest.raises(InputError, match="is of another aircraft: it does not start from its state"):
+    with pytest.raises(InputError, match="describes another aircraft: its initial state differs"):
         replay(replace(recording, initial_state=initial_state))

@@ -1,5 +1,6 @@
 """Logs as CSV and Parquet: exact, whole or not at all, the same bytes each time."""
 
+import csv
 import os
 import re
 import sys
@@ -96,18 +97,27 @@ def test_some_columns_are_written_if_asked_for(kind, log, tmp_path):
     assert os.listdir(tmp_path) == ["log"]
 
 
-def test_csv_has_schema_version_and_units_on_top(log, tmp_path):
-    """The two lines that the documents promise, and plain numbers."""
+def test_the_first_line_of_a_csv_file_is_its_header(log, tmp_path):
+    """Names with units, then plain numbers, as pandas and PlotJuggler expect it."""
     write_csv(log.select(["pos_ned", "armed"]), tmp_path / "log.csv")
     lines = (tmp_path / "log.csv").read_text("utf-8").splitlines()
-    assert lines[0] == "# px4lockstep.log version 1"
-    assert lines[1] == "time_us [us],pos_ned_n [m],pos_ned_e [m],pos_ned_d [m],armed [1]"
-    assert lines[2] == "0,0,0,0,0"
-    assert len(lines) == 2 + log.rows
-    row = lines[500].split(",")
-    assert [float(field) for field in row[1:4]] == log["pos_ned"][498].tolist()
-    plain = np.genfromtxt(tmp_path / "log.csv", delimiter=",", skip_header=2)
+    assert lines[0] == "time_us [us],pos_ned_n [m],pos_ned_e [m],pos_ned_d [m],armed [1]"
+    assert lines[1] == "0,0,0,0,0"
+    assert len(lines) == 1 + log.rows
+    with (tmp_path / "log.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == log.rows
+    assert [float(rows[498][f"pos_ned_{axis} [m]"]) for axis in "ned"] == log["pos_ned"][498].tolist()
+    plain = np.genfromtxt(tmp_path / "log.csv", delimiter=",", skip_header=1)
     assert np.array_equal(plain[:, 1:4], log["pos_ned"])
+
+
+def test_a_csv_file_with_the_version_line_of_earlier_versions_is_read(log, tmp_path):
+    """Such a file has the line before its header."""
+    write_csv(log, tmp_path / "log.csv")
+    old = tmp_path / "old.csv"
+    old.write_bytes(b"# px4lockstep.log version 1\n" + (tmp_path / "log.csv").read_bytes())
+    assert_same(log, read_csv(old))
 
 
 def test_parquet_has_units_and_descriptions_in_its_metadata(log, tmp_path):
@@ -188,20 +198,22 @@ def current_umask():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"", "is no log: its first line must be"),
-        (b"time,x\n0,0\n", "is no log"),
-        (b"\x00\xff\x13", "is no log"),
+        (b"", "is not a log: its first line must name columns with units"),
+        (b"time,x\n0,0\n", "is not a log"),
+        (b"\x00\xff\x13", "is not a log"),
+        (b"# other.log version 1\ntime_us [us]\n0\n", "is not a log: its schema must be px4lockstep.log"),
         (b"# px4lockstep.log version 2\ntime_us [us]\n0\n", "version 2; this is version 1"),
-        (b"# px4lockstep.log version 1\n", "its second line must have the columns"),
-        (b"# px4lockstep.log version 1\ntime_us\n0\n", "its second line must have the columns"),
-        (b"# px4lockstep.log version 1\ntime_us [us],soc_1 [V]\n0,1\n", "'soc_1' is in 'V'; it must be in '1'"),
-        (b"# px4lockstep.log version 1\ntime_us [us],speed [m/s]\n0,1\n", "not of the schema"),
-        (b"# px4lockstep.log version 1\ntime_us [us],soc_1 [1]\n0,1\n0\n", "is damaged"),
-        (b"# px4lockstep.log version 1\ntime_us [us],soc_1 [1],soc_1 [1]\n0,1,1\n", "column 'soc_1' is there twice"),
-        (b"# px4lockstep.log version 1\ntime_us [us]\n0\n5\n5\n", "row 2 .counted from 0. has 5 after 5"),
+        (b"# px4lockstep.log version 1\n", "its first line must name columns with units"),
+        (b"time_us\n0\n", "its first line must name columns with units"),
+        (b"time_us [us],soc_1 [V]\n0,1\n", "'soc_1' has unit 'V'; it must be '1'"),
+        (b"time_us [us],speed [m/s]\n0,1\n", "not in the log schema"),
+        (b"time_us [us],soc_1 [1]\n0,1\n0\n", "is damaged"),
+        (b"time_us [us],soc_1 [1],soc_1 [1]\n0,1,1\n", "duplicate column 'soc_1'"),
+        (b"time_us [us]\n0\n5\n5\n", "row 2 .counted from 0. has 5 after 5"),
+        (b"time_us [us]\n0\n5\n4\n9\n", "row 2 .counted from 0. has 4 after 5"),
         (b"# px4lockstep.log version 1\ntime_us [us]\n0\n5\n4\n9\n", "row 2 .counted from 0. has 4 after 5"),
-        (b"# px4lockstep.log version 1\ntime_us [us],soc_1 [1]\n0,one\n", "is damaged"),
-        (b"# px4lockstep.log version 1\ntime_us [us],soc_1 [1]\n0.5,1\n", "is damaged"),
+        (b"time_us [us],soc_1 [1]\n0,one\n", "is damaged"),
+        (b"time_us [us],soc_1 [1]\n0.5,1\n", "is damaged"),
     ],
 )
 def test_a_csv_file_that_is_no_log_is_an_input_error(text, message, tmp_path):
@@ -217,7 +229,7 @@ def test_a_parquet_file_that_is_no_log_is_an_input_error(tmp_path):
     """Damaged, of something else, of another version, with other types."""
     path = tmp_path / "log.parquet"
     path.write_bytes(b"PAR1 and nothing else")
-    with pytest.raises(InputError, match="is damaged, or no Parquet file"):
+    with pytest.raises(InputError, match="is damaged or not a Parquet file"):
         read_parquet(path)
 
     def rewrite(table):
@@ -225,7 +237,7 @@ def test_a_parquet_file_that_is_no_log_is_an_input_error(tmp_path):
 
     times = pa.array(np.arange(3, dtype=np.uint64))
     rewrite(pa.table({"time_us": times}))
-    with pytest.raises(InputError, match="is no log"):
+    with pytest.raises(InputError, match="is not a log"):
         read_parquet(path)
     metadata = {"schema": "px4lockstep.log", "schema_version": "7"}
     rewrite(pa.table({"time_us": times}).replace_schema_metadata(metadata))
@@ -233,18 +245,18 @@ def test_a_parquet_file_that_is_no_log_is_an_input_error(tmp_path):
         read_parquet(path)
     metadata["schema_version"] = "1"
     rewrite(pa.table({"time_us": times.cast(pa.float64())}).replace_schema_metadata(metadata))
-    with pytest.raises(InputError, match="'time_us' is double; it must be uint64"):
+    with pytest.raises(InputError, match="'time_us' has type double; it must be uint64"):
         read_parquet(path)
     rewrite(pa.table({"time_us": times}).replace_schema_metadata(metadata))
-    with pytest.raises(InputError, match="in ''; it must be in 'us'"):
+    with pytest.raises(InputError, match="has unit ''; it must be 'us'"):
         read_parquet(path)
     us = pa.field("time_us", pa.uint64(), nullable=False, metadata={"unit": "us"})
     falling = pa.array(np.array([0, 7, 3], np.uint64))
     rewrite(pa.Table.from_arrays([falling], schema=pa.schema([us], metadata)))
-    with pytest.raises(InputError, match=r"log\.parquet is damaged: time_us must rise, and row 2 .* has 3 after 7"):
+    with pytest.raises(InputError, match=r"log\.parquet is damaged: time_us must increase, but row 2 .* has 3 after 7"):
         read_parquet(path)
     rewrite(pa.Table.from_arrays([times, times], schema=pa.schema([us, us], metadata)))
-    with pytest.raises(InputError, match="column 'time_us' is there twice"):
+    with pytest.raises(InputError, match="duplicate column 'time_us'"):
         read_parquet(path)
     with pytest.raises(InputError, match="can't be read"):
         read_parquet(tmp_path / "missing")
@@ -263,8 +275,8 @@ def column_twice(table):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (rows_swapped, "time_us must rise, and row 1 (counted from 0) has 0 after 10000"),
-        (column_twice, "is there twice"),
+        (rows_swapped, "time_us must increase, but row 1 (counted from 0) has 0 after 10000"),
+        (column_twice, "duplicate column 'soc_1'"),
     ],
 )
 def test_the_command_line_refuses_such_a_log_in_one_line(change, message, tmp_path, capsys, monkeypatch):
@@ -303,5 +315,5 @@ def test_a_parquet_file_that_claims_too_much_is_refused_unread(tmp_path, monkeyp
     write_parquet(Log({"time_us": np.arange(100, dtype=np.uint64)}), path)
     monkeypatch.setattr(arrow, "MAX_BYTES", 100)
     monkeypatch.setattr(pa_parquet.ParquetFile, "read", lambda *_, **__: pytest.fail("it was read"))
-    with pytest.raises(InputError, match="says that it has 100 rows of 1 numbers"):
+    with pytest.raises(InputError, match="has 100 rows of 1 numbers"):
         read_parquet(path)

@@ -125,7 +125,7 @@ def test_what_is_no_log_is_said(tmp_path, monkeypatch):
         whole = (path / name).read_bytes()
         for length in lengths:
             (path / name).write_bytes(whole[:length])
-            with pytest.raises(InputError, match=f"{name} can't be read: .*cut off after {length} bytes"):
+            with pytest.raises(InputError, match=f"{name} can't be read: .*truncated to {length} bytes"):
                 read_rows(path)
         (path / name).write_bytes(b"")
         with pytest.raises(InputError, match=f"{name} can't be read"):
@@ -133,7 +133,7 @@ def test_what_is_no_log_is_said(tmp_path, monkeypatch):
         (path / name).write_bytes(whole)
     head = (path / "head").read_bytes()
     (path / "head").write_bytes(b"px4lockstep recording\n" * 100)
-    with pytest.raises(InputError, match="it is no log of px4lockstep"):
+    with pytest.raises(InputError, match="it is not a px4lockstep log"):
         read_rows(path)
     (path / "head").write_bytes(head)
     monkeypatch.setattr(rows, "_start", lambda: rows.TITLE + b"0" * 32)
@@ -147,7 +147,7 @@ def test_what_is_no_log_is_said(tmp_path, monkeypatch):
         ("logged", -1, "its record.logged is -1; allowed is 0 to"),
         ("logged", -5, "its record.logged is -5; allowed is 0 to"),
         ("logged", 2**62, "its record.logged is 4611686018427387904; allowed is 0 to"),
-        ("logged", 10_000, "log can't be read: it is damaged, or cut off"),
+        ("logged", 10_000, "log can't be read: it is damaged, or truncated"),
         ("states", -1, "its record.states is -1; allowed is 0 to 79"),
         ("states", 2**40, "its record.states is 1099511627776"),
         ("has_sensors", 7, "its record.has_sensors is 7; allowed is 0 to 1"),
@@ -182,7 +182,9 @@ def test_rows_whose_times_do_not_rise_are_refused(tmp_path):
     head = np.memmap(tmp_path / "log.rows" / "head", rows.HEAD, "r+", shape=(1,))
     head["logged"] += 1
     head.flush()
-    with pytest.raises(InputError, match=r"log\.rows is damaged: time_us must rise, and row 10 .* has 0 after 90000"):
+    with pytest.raises(
+        InputError, match=r"log\.rows is damaged: time_us must increase, but row 10 .* has 0 after 90000"
+    ):
         read_rows(tmp_path / "log.rows")
 
 
@@ -207,7 +209,7 @@ def test_a_full_disk_is_an_error_before_the_flight(tmp_path):
     finished = subprocess.run((sys.executable, "-c", FULL), cwd=tmp_path, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
     said, logged = finished.stdout.splitlines()
-    assert re.match(r"log\.rows can't be made: File too large\. The flight needs 2\d\.\d MB on the disk", said)
-    assert "make room" in said
+    assert re.match(r"log\.rows can't be created: File too large\. The flight needs 2\d\.\d MB on disk", said)
+    assert "free disk space" in said
     assert logged == "100"
     assert list(tmp_path.iterdir()) == []

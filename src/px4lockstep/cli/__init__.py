@@ -1,4 +1,4 @@
-"""The command line. Commands import what they need when they run, so that `--help` answers at once."""
+"""The command line. Commands import their dependencies when they run, so that `--help` is fast."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ FAILED, BAD_INPUT = 1, 2
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is a message and an exit code, never a traceback."""
+    """Run the command line. Bad input produces a message and an exit code, never a traceback."""
     interrupts.take()
     try:
         if sys.stdout is None:
@@ -25,19 +25,19 @@ def main() -> None:
             interrupts.check()
     except KeyboardInterrupt:
         code = _fail("interrupted", interrupts.code)
-    except BrokenPipeError:  # whoever read the output has gone, and wants no more of it
+    except BrokenPipeError:  # the reader closed the pipe and wants no more output
         _drop_output()
         code = FAILED
     except OSError as error:
         _drop_output()
         where = error.filename or "standard output"
         code = FAILED
-        if interrupts.is_noted:  # the terminal has gone, which sent SIGHUP
+        if interrupts.is_noted:  # the terminal was closed, which sent SIGHUP
             code = interrupts.code
         else:
             _fail(f"error: {where} can't be written: {error.strerror or error}", FAILED)
-    interrupts.ignore()  # all is done; Python takes a moment to end
-    exec("")  # if an interrupt was raised inside an exec, Python would end by the signal; another exec makes it forget
+    interrupts.ignore()  # the work is done, but Python takes a while to exit
+    exec("")  # after an interrupt inside an exec, Python would die by the signal; another exec clears that state
     sys.exit(code)
 
 
@@ -62,7 +62,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _usage(error: Any) -> str:
-    """Say in a line what Typer found; without a command it has printed the help, and says nothing."""
+    """Return Typer's usage error as one line; empty if Typer printed the help because no command was given."""
     if getattr(error, "possibilities", None):  # Typer suggests options that are not close
         close = close_names(error.option_name.lstrip("-"), [name.lstrip("-") for name in error.possibilities])
         error.possibilities = [name for name in error.possibilities if name.lstrip("-") in close]
@@ -81,7 +81,7 @@ def _fail(text: str, code: int) -> int:
 
 
 def _drop_output() -> None:
-    """Let what is left of standard output go nowhere, or Python would try to write it at its end."""
+    """Discard the rest of standard output; otherwise Python would try to flush it at exit."""
     if sys.stdout is None:
         return
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -1,4 +1,8 @@
-"""The commands and their options; what they do is in a module each, which is imported when the command runs."""
+"""Declare the commands and their options.
+
+Each command is implemented in a module of its own, which is imported when the command runs. Help texts are Rich markup:
+a literal bracket is written as a backslash and a bracket.
+"""
 
 import functools
 import os
@@ -10,12 +14,15 @@ from typing import Annotated, Any
 import typer
 
 from px4lockstep import __version__
+from px4lockstep.cli.help import Command, Group, Root
 
 app = typer.Typer(
+    cls=Root,
     help="Deterministic, fast flight simulation for PX4, in lockstep.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 
 Declared = Callable[..., None]
@@ -24,10 +31,10 @@ Declared = Callable[..., None]
 def command(
     group: typer.Typer, place: str, name: str | None = None, *, is_watched: bool = False
 ) -> Callable[[Declared], Declared]:
-    """Declare a command by its signature and docstring; the function at `place` of this package does it.
+    """Declare a command by its signature and docstring; the function at `place` of this package implements it.
 
-    That function takes the options by their names and returns the exit code. An option that was left out and has no
-    default here has that function's own. A command that is watched loads PX4's library: see `cli.watched`.
+    That function receives the options by name and returns the exit code. An option that is None is not passed on, so
+    that function's own default applies. A watched command loads the PX4 library: see `cli.watched`.
     """
 
     def declare(signature: Declared) -> Declared:
@@ -42,12 +49,12 @@ def command(
                 raise typer.Exit(in_child(work))
             raise typer.Exit(work())
 
-        return group.command(name)(run_command)
+        return group.command(name, cls=Command)(run_command)
 
     return declare
 
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON to standard output and nothing else.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON and nothing else.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -59,7 +66,8 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def common(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option("--version", "-V", help="Print the version and exit.", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
     """Deterministic, fast flight simulation for PX4, in lockstep."""
@@ -67,27 +75,31 @@ def common(
 
 @command(app, "verify.run_verify")
 def verify(as_json: JsonOption = False) -> None:
-    """Check the integrators against problems with known solutions; exit with 1 if any check fails."""
+    """Check the integrators and the aircraft models against known solutions.
+
+    Exit codes: 0 all checks passed, 1 a check failed.
+    """
 
 
 @command(app, "bench.run_bench")
 def bench(as_json: JsonOption = False) -> None:
-    """Measure speed, as times real time and beside the same plant in C."""
+    """Benchmark the simulator: times real time, and relative to the same plant in C."""
 
 
 SpecArgument = Annotated[
-    str, typer.Argument(metavar="SPEC", help="The name of an aircraft that ships (iris), or the path of a file.")
+    str, typer.Argument(metavar="SPEC", help="Built-in aircraft (such as iris) or path of a spec file.")
 ]
-FolderArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+FolderArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")]
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="TABLE.KEY=VALUE", help="Change a value; may be repeated.")
+    list[str] | None,
+    typer.Option("--set", metavar="TABLE.KEY=VALUE", help="Override a value of the spec. Can be repeated."),
 ]
 TrustOption = Annotated[
-    bool, typer.Option("--trust", help="Run the code that the file names: PX4's library, metrics in Python.")
+    bool, typer.Option("--trust", help="Allow code that the file names to run: the PX4 library, metrics in Python.")
 ]
-VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show what real PX4 prints, on standard error.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
-OutOption = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Where to write.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show the PX4 console on standard error.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
+OutOption = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Output file.")]
 
 
 @command(app, "run.run_spec")
@@ -95,182 +107,221 @@ def run(
     spec: SpecArgument,
     settings: SetOption = None,
     seed: Annotated[str | None, typer.Option(metavar="N", help="Random seed.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="The run folder; runs/NAME-TIME if left out.")] = None,
-    plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Whether to draw the flight.")] = True,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Run folder. Default: runs/NAME-TIME.")
+    ] = None,
+    plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Write the figure of the flight.")] = True,
     trust: TrustOption = False,
     verbose: VerboseOption = False,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Fly an aircraft file. Exit: 0 flown, 1 the flight failed, 2 bad input; 129, 130, 143 stopped by a signal."""
+    """Fly an aircraft and write a run folder.
+
+    Exit codes: 0 flown, 1 the flight failed, 2 bad input; 129, 130 or 143 stopped by a signal.
+    """
 
 
-RecordedArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a recording.")]
-PlotsOption = Annotated[bool, typer.Option("--plots/--no-plots", help="Whether to draw.")]
+RecordedArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder or recording file.")]
+PlotsOption = Annotated[bool, typer.Option("--plots/--no-plots", help="Write figures.")]
 
 
 @command(app, "replay.replay_run")
 def replay(
     recorded: RecordedArgument,
     integrator: Annotated[
-        str | None, typer.Option(metavar="KIND", help="Euler, RK4, RK23 or RK45; as recorded if left out.")
+        str | None, typer.Option(metavar="KIND", help="Euler, RK4, RK23 or RK45. Default: as recorded.")
     ] = None,
     settings: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Integrate a recorded flight anew. Exit: 0 the same, or changed on purpose; 1 it differs, 2 bad input."""
+    """Replay a recorded flight: integrate the plant again with the recorded inputs.
+
+    Exit codes: 0 bit-identical (or changes were requested), 1 the flight differs, 2 bad input.
+    """
 
 
 @command(app, "branch.branch_run")
 def branch(
     recorded: RecordedArgument,
-    at_s: Annotated[float, typer.Option("--at", metavar="T", help="When to leave the recorded flight [s].")],
+    at_s: Annotated[float, typer.Option("--at", metavar="T", help=r"Time at which to leave the recorded flight \[s].")],
     settings: SetOption = None,
     events: Annotated[
         list[str] | None,
-        typer.Option("--event", metavar="KEY=VALUE,…", help="A further event: at_s=40,action=return; may be repeated."),
+        typer.Option(
+            "--event", metavar="KEY=VALUE,…", help="Additional event: at_s=40,action=return. Can be repeated."
+        ),
     ] = None,
-    count: Annotated[int, typer.Option(metavar="N", help="How many; each after the first has a seed of its own.")] = 1,
-    out: Annotated[Path | None, typer.Option("--out", metavar="PATH", help="The folder of the branches.")] = None,
+    count: Annotated[
+        int, typer.Option(metavar="N", help="Number of branches. Each after the first uses the next seed.")
+    ] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder for the branches. Default: runs/RUN-branch-TIME."),
+    ] = None,
     plots: PlotsOption = True,
     force: ForceOption = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Fly on from a recorded moment, with changes. Exit: 0 flown, 1 a branch failed, 2 bad input."""
+    """Continue a recorded flight from a given time, with changes.
+
+    Exit codes: 0 all branches flown, 1 a branch failed, 2 bad input.
+    """
 
 
 @command(app, "diff.diff_runs")
 def diff(
-    first: Annotated[Path, typer.Argument(metavar="RUN_A", help="A run folder.")],
-    second: Annotated[Path, typer.Argument(metavar="RUN_B", help="Another.")],
+    first: Annotated[Path, typer.Argument(metavar="RUN_A", help="First run folder.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN_B", help="Second run folder.")],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="PATH", help="The picture; diff.png in RUN_B if left out.")
+        Path | None, typer.Option("--out", metavar="PATH", help="File of the figure. Default: RUN_B/diff.png.")
     ] = None,
     plots: PlotsOption = True,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Set two flights side by side. Exit: 0 the same flight, 1 they differ, 2 bad input."""
+    """Compare two flights: settings, first difference, results.
+
+    Exit codes: 0 bit-identical, 1 the flights differ, 2 bad input.
+    """
 
 
 @command(app, "determinism.run_determinism")
 def determinism(
     spec: SpecArgument,
-    runs: Annotated[int, typer.Option(help="How many fresh processes fly it as usual.")] = 2,
+    runs: Annotated[int, typer.Option(metavar="N", help="Number of fresh processes with default settings.")] = 2,
     settings: SetOption = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Fly in many ways (fresh, interpreted, generic CPU, workers) and compare to the bit; exit with 1 if any differ."""
+    """Fly in several ways (fresh processes, JIT off, generic CPU, workers) and compare the digests.
+
+    Exit codes: 0 all bit-identical, 1 flights differ or one failed, 2 bad input.
+    """
 
 
 @command(app, "folders.plot_run")
 def plot(folder: FolderArgument, out: OutOption = None, force: ForceOption = False) -> None:
-    """Draw the flight in a run folder."""
+    """Plot the flight of a run folder."""
 
 
 @command(app, "folders.export_run")
 def export(
     folder: FolderArgument,
-    to: Annotated[str, typer.Option("--format", help="csv or parquet.")] = "csv",
+    to: Annotated[str, typer.Option("--format", metavar="FORMAT", help="csv or parquet.")] = "csv",
     out: OutOption = None,
-    columns: Annotated[str | None, typer.Option(help="Names with commas between them; all if left out.")] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="NAME,NAME,…", help="Comma-separated columns. Default: all.")
+    ] = None,
     force: ForceOption = False,
 ) -> None:
-    """Write the log of a run folder as CSV or Parquet."""
+    """Export the log of a run folder as CSV or Parquet."""
 
 
 @command(app, "compare.compare_run")
 def compare(
-    run: Annotated[Path, typer.Argument(help="A run folder, or the file of a recording.")],
-    integrators: Annotated[str, typer.Option(help="Their names, with commas between them.")] = "Euler,RK4,RK23,RK45",
-    reference: Annotated[str, typer.Option(help="What is taken as exact, with tolerances of 1e-10.")] = "RK45",
+    run: RecordedArgument,
+    integrators: Annotated[
+        str, typer.Option(metavar="KIND,KIND,…", help="Comma-separated integrators.")
+    ] = "Euler,RK4,RK23,RK45",
+    reference: Annotated[
+        str, typer.Option(metavar="KIND", help="Reference integrator, run with tolerances of 1e-10.")
+    ] = "RK45",
     local_defect: Annotated[
-        bool, typer.Option("--local-defect", help="Also start each interval of the log from the reference's state.")
+        bool,
+        typer.Option("--local-defect", help="Also measure the error per log interval, from the reference's state."),
     ] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", help="The folder for tables and pictures; RUN, or this one, if left out.")
+        Path | None,
+        typer.Option(
+            "--out", metavar="DIR", help="Folder for tables and figures. Default: RUN, or the current folder."
+        ),
     ] = None,
+    plots: PlotsOption = True,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Replay a recorded flight with several integrators, and say what each costs and how wrong it is."""
+    """Replay a recorded flight with several integrators and compare their cost and error."""
 
 
 @command(app, "doctor.run_doctor")
 def doctor(as_json: JsonOption = False) -> None:
-    """Say what this installation has: versions, processor, cache, PX4."""
+    """Show versions, processor, cache and the PX4 that was found."""
 
 
 @command(app, "trust.change_trust", "trust")
 def trust_command(
-    folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="The folder to trust.")] = None,
-    remove: Annotated[Path | None, typer.Option("--remove", metavar="DIR", help="No longer trust a folder.")] = None,
-    listed: Annotated[bool, typer.Option("--list", help="Print the folders that are trusted.")] = False,
+    folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="Folder to trust.")] = None,
+    remove: Annotated[Path | None, typer.Option("--remove", metavar="DIR", help="Stop trusting a folder.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the trusted folders.")] = False,
 ) -> None:
-    """Trust a folder: files in it may name code to run, such as PX4's library or metrics in Python."""
+    """Trust a folder: files in it may name code to run, such as the PX4 library or metrics in Python."""
 
 
-spec_app = typer.Typer(help="The aircraft files.", no_args_is_help=True)
+spec_app = typer.Typer(cls=Group, help="List, show and check spec files.", no_args_is_help=True)
 app.add_typer(spec_app, name="spec")
 
 
 @spec_app.callback()
 def spec_common() -> None:
-    """The aircraft files."""
-    os.environ["NUMBA_DISABLE_JIT"] = "1"  # nothing flies here: what is built is the same, and nothing is compiled
+    """List, show and check spec files."""
+    os.environ["NUMBA_DISABLE_JIT"] = "1"  # nothing is flown here, so nothing needs to be compiled
 
 
 @command(spec_app, "spec.list_specs", "list")
 def spec_list() -> None:
-    """List the aircraft and missions that ship with the package."""
+    """List the built-in aircraft and missions."""
 
 
 @command(spec_app, "spec.show_spec", "show")
 def spec_show(spec: SpecArgument, settings: SetOption = None) -> None:
-    """Print an aircraft file with all that it inherits and all defaults."""
+    """Print a spec with everything it inherits and all defaults."""
 
 
 @command(spec_app, "spec.check_spec", "check")
 def spec_check(spec: SpecArgument, settings: SetOption = None) -> None:
-    """Check an aircraft file; exit with 2 if anything is wrong."""
+    """Check a spec without flying it.
+
+    Exit codes: 0 OK, 2 the spec is invalid.
+    """
 
 
 @command(spec_app, "spec.print_schema", "schema")
 def spec_schema() -> None:
-    """Print the JSON schema of aircraft files."""
+    """Print the JSON schema of spec files."""
 
 
-uorb_app = typer.Typer(help="PX4's uORB messages.", no_args_is_help=True)
+uorb_app = typer.Typer(cls=Group, help="List, show and verify the layouts of uORB messages.", no_args_is_help=True)
 app.add_typer(uorb_app, name="uorb")
-LibOption = Annotated[
-    Path | None, typer.Option("--lib", metavar="PATH", help="PX4's library, or the folder it was built in.")
-]
-MsgOption = Annotated[Path | None, typer.Option("--msg", metavar="FOLDER", help="The folder msg of PX4's sources.")]
+LibOption = Annotated[Path | None, typer.Option("--lib", metavar="PATH", help="PX4 library or its build folder.")]
+MsgOption = Annotated[Path | None, typer.Option("--msg", metavar="DIR", help="The msg folder of the PX4 sources.")]
 
 
 @command(uorb_app, "uorb.list_topics", "list", is_watched=True)
 def uorb_list(lib: LibOption = None, msg: MsgOption = None, as_json: JsonOption = False) -> None:
-    """List topics with size and hash: those that ship, those of --msg, or as --lib has them."""
+    """List topics with size and hash: the built-in ones, or those of --msg or --lib."""
 
 
 @command(uorb_app, "uorb.show_topic", "show", is_watched=True)
 def uorb_show(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="vehicle_status, for example.")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic, such as vehicle_status.")],
     lib: LibOption = None,
     msg: MsgOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show where each field of a topic's message is."""
+    """Show the fields of a topic's message with their types and offsets."""
 
 
 @command(uorb_app, "uorb.verify_topics", "verify", is_watched=True)
 def uorb_verify(lib: LibOption = None, msg: MsgOption = None, as_json: JsonOption = False) -> None:
-    """Check all layouts against PX4's library. Exit: 0 all fit, 1 a topic that is flown with does not, 2 no library."""
+    """Check all message layouts against a PX4 library.
+
+    Exit codes: 0 all layouts that flights use match, 1 one does not, 2 no library.
+    """
 
 
-campaign_app = typer.Typer(help="Fly one aircraft many times with varying inputs.", no_args_is_help=True)
+campaign_app = typer.Typer(cls=Group, help="Fly one aircraft many times with varying inputs.", no_args_is_help=True)
 app.add_typer(campaign_app, name="campaign")
 CampaignArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A campaign folder.")]
 

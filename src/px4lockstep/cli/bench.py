@@ -15,10 +15,10 @@ FRESH = "PX4LOCKSTEP_BENCH_FRESH"
 
 
 def run_bench(as_json: bool) -> int:
-    """Measure and print; return the exit code.
+    """Run the benchmarks and print them; return the exit code.
 
-    Code that was compiled in this very process runs some 5 % slower than the same code loaded from the cache, as every
-    later start does. So if anything had to be compiled, a fresh process measures.
+    Code compiled in this process runs some 5 % slower than the same code loaded from the cache. So if anything had to
+    be compiled, a fresh process runs the benchmarks.
     """
     warm_up()
     if reporter.compiled_count > 0 and FRESH not in os.environ:
@@ -35,11 +35,11 @@ def run_bench(as_json: bool) -> int:
 
 
 def _table(measurements: list[Measurement]) -> Table:
-    numbers = (Column(name, justify="right") for name in (r"time \[ms]", "times real time", "in units of C"))
-    table = Table("name", *numbers, title="Benchmarks, best of several", title_justify="left")
+    numbers = (Column(name, justify="right") for name in (r"time \[ms]", "times real time", "relative to C"))
+    table = Table("name", *numbers, title="Benchmarks, best of several runs", title_justify="left")
     for m in measurements:
         ratio = "-" if m.c_ratio is None else f"{m.c_ratio:.2f}"
         if m.tick_us is not None:
-            ratio = f"{m.tick_us:.2f} us a tick"
+            ratio = f"{m.tick_us:.2f} us per tick"
         table.add_row(m.name, f"{m.wall_s * 1e3:.1f}", f"{m.realtime_factor:,.0f}", ratio)
     return table

@@ -1,4 +1,4 @@
-"""`px4lockstep branch`: fly on from a recorded moment, with changes."""
+"""`px4lockstep branch`: continue a recorded flight from a given time, with changes."""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from px4lockstep.px4.console import console_into, printed_in
 from px4lockstep.spec.overrides import parse_override
 
 COMMA = re.compile(r",(?![^\[\]\"]*[\]\"])")
-"""Between the keys of an event, not inside an array or a text."""
+"""A comma between the keys of an event, not inside an array or a string."""
 
 
 def branch_run(
@@ -43,7 +43,7 @@ def branch_run(
     events: Sequence[str] = (),
     out: Path | None = None,
 ) -> int:
-    """Fly branches and leave a run folder for each; return the exit code: 1 if one of them failed."""
+    """Fly branches and write a run folder for each; return the exit code, 1 if a branch failed."""
     wanted = [parse_event(text) for text in events]
     recording = read_recording(recorded)
     if is_of_px4(recording):
@@ -57,7 +57,7 @@ def branch_run(
         flight = trunk.branch(spec)
         with interrupts.deferred():
             interrupts.check()
-            check_outputs(spec, out, force)  # before there is a folder
+            check_outputs(spec, out, force)  # before the folder is created
             out = out or fresh_folder(f"{recorded.name}-branch")
             place = out / f"branch-{number}" if count > 1 else out
             folder = RunFolder.create(place, flight, holds_log=True, force=force)
@@ -70,13 +70,13 @@ def branch_run(
     if unwritten is not None:
         raise unwritten
     if interrupts.is_noted:
-        write_err(f"interrupted: {out} has {len(flown)} of {count} branches, the last as far as it was flown\n")
+        write_err(f"interrupted: {out} has {len(flown)} of {count} branches; the last one ends at the interrupt\n")
         return interrupts.code
     return code
 
 
 def _fork(run: Path, recording: Recording, at_s: float, root: Path, asked: dict[str, Any], as_json: bool) -> int:
-    """Branch a flight of real PX4, which is flown again up to there."""
+    """Branch a flight of real PX4: re-fly it up to the branch time, then fork the process."""
     with TemporaryFile() as console:
 
         def fly() -> int:
@@ -90,21 +90,21 @@ def _fork(run: Path, recording: Recording, at_s: float, root: Path, asked: dict[
             return _show(left_s, left_s, recording.digest, [(one.summary, one.changes) for one in forked], as_json)
 
         def tell(number: int) -> None:
-            lines = [f"error: {crash_of(number)}, as it flew up to the branch", *last_lines(printed_in(console))]
+            lines = [f"error: {crash_of(number)} before the branch time", *last_lines(printed_in(console))]
             write_err("\n".join([*lines, remedy(number)]))
 
         return in_child(fly, tell)
 
 
 def parse_event(text: str) -> dict[str, Any]:
-    """Read an event as the command line has it: `at_s=40,action=disable_motor,motor=1`."""
+    """Parse an event of the command line: `at_s=40,action=disable_motor,motor=1`."""
     try:
         pairs = [parse_override(part) for part in COMMA.split(text)]
         if len(dict(pairs)) < len(pairs):
-            raise InputError("a key is there twice")
+            raise InputError("a key is given twice")
         return dict(pairs)
     except InputError as error:
-        raise InputError(f"--event {text}: {error}. An event is like at_s=40,action=return") from error
+        raise InputError(f"--event {text}: {error}. Write an event as at_s=40,action=return") from error
 
 
 def _show(
@@ -114,20 +114,22 @@ def _show(
     flown: list[tuple[dict[str, Any], tuple[Change, ...]]],
     as_json: bool,
 ) -> int:
-    """Print what came of the branches; return the exit code."""
+    """Print the outcomes of the branches; return the exit code."""
     if as_json:
         branches = [summary | {"changes": [change.as_dict() for change in changes]} for summary, changes in flown]
         said = {"at_s": at_s, "flown_again_s": again_s, "trunk_digest": trunk_digest, "branches": branches}
         print_json(said)
     else:
         console = Console(soft_wrap=True)
-        title = f"from {at_s:.6f} s; {again_s:.3f} s were flown again"
-        table = Table("branch", "outcome", r"end \[s]", "folder", "why", title=title, title_justify="left")
+        title = f"branched at {at_s:.6f} s; {again_s:.3f} s re-flown"
+        table = Table("branch", "outcome", r"end \[s]", "why", title=title, title_justify="left")
         for number, (summary, _) in enumerate(flown, 1):
             end = "?" if summary["duration_s"] is None else f"{summary['duration_s']:.3f}"
-            cells = (summary["outcome"], end, summary["run_dir"], summary.get("reason") or "")
+            cells = (summary["outcome"], end, summary.get("reason") or "")
             table.add_row(str(number), *(escape(cell) for cell in cells))
         console.print(table)
+        for number, (summary, _) in enumerate(flown, 1):  # below the table, which would fold or cut long paths
+            console.print(f"branch {number}: {summary['run_dir']}", markup=False, highlight=False)
         every = [change for _, changes in flown for change in changes if change.key != "aircraft.seed"]
         for text in dict.fromkeys(str(change) for change in every):
             console.print(f"changed: {text}", markup=False, highlight=False)

@@ -1,4 +1,4 @@
-"""`px4lockstep compare`: integrators side by side on a recorded flight."""
+"""`px4lockstep compare`: compare integrators on a recorded flight."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,16 +22,17 @@ def compare_run(
     out: Path | None = None,
     as_json: bool = False,
     force: bool = False,
+    plots: bool = True,
 ) -> int:
-    """Compare; print, and write tables and pictures."""
+    """Compare, print the result, and write tables and figures."""
     kinds = check_kinds([name.strip() for name in integrators.split(",") if name.strip()])
     check_kind("reference", reference)
     recording = read_recording(run)
     folder = made_folder(out or (run if run.is_dir() else Path()))
-    for file in files_in(folder, local_defect):
+    for file in files_in(folder, local_defect, plots):
         check_new(file, force=force)
     compared = compare(recording, kinds, reference=reference, local_defect=local_defect)
-    files = [str(path) for path in compared.save(folder)]
+    files = [str(path) for path in compared.save(folder, plots=plots)]
     if as_json:
         print_json({**compared.as_dict(), "files": files})
         return 0
@@ -39,7 +40,7 @@ def compare_run(
     console.print(_comparison_table(compared.comparison))
     for flown in compared.comparison.flown:
         if flown.failure is not None:
-            console.print(f"{flown.name} did not fly to the end: {flown.failure}", style="yellow")
+            console.print(f"{flown.name} did not reach the end of the flight: {flown.failure}", style="yellow")
     if compared.local_defect is not None:
         console.print(_defect_table(compared.local_defect))
         if any(defect.ratios is not None for defect in compared.local_defect.defects):
@@ -63,7 +64,7 @@ def _comparison_table(comparison: Comparison) -> Table:
 
 def _defect_table(measured: LocalDefect) -> Table:
     defects = measured.defects
-    table = _table("Error per interval of the log: the largest, and the median", [defect.name for defect in defects])
+    table = _table("Error per log interval: maximum and median", [defect.name for defect in defects])
     for quantity in measured.quantities:
         name = quantity.name
         table.add_row(f"{name} [{quantity.unit}]", *(_number(defect.largest(name)) for defect in defects))
@@ -74,7 +75,7 @@ def _defect_table(measured: LocalDefect) -> Table:
 def _ratio_table(measured: LocalDefect) -> Table:
     halved = [defect for defect in measured.defects if defect.ratios is not None]
     heads = [head for defect in halved for head in (defect.name, "intervals")]
-    title = f"Error with steps of {measured.step_us} us over that with half of them, median of the intervals that count"
+    title = f"Error ratio of steps of {measured.step_us} us to half steps: median over the counted intervals"
     table = _table(title, heads)
     for quantity in measured.quantities:
         cells = []

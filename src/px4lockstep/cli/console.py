@@ -1,4 +1,4 @@
-"""The console for tables and progress bars; what is written in them comes from files, and is printable."""
+"""The console for tables and progress bars, which escapes control characters in text from files."""
 
 from collections.abc import Iterable
 
@@ -10,9 +10,9 @@ from px4lockstep.cli.output import printable
 
 
 class Console(RichConsole):
-    """A console that escapes what would control a terminal; its own colors are added later."""
+    """A Rich console that escapes terminal control characters in text; its own styles are added afterwards."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render as rich does, with escapes in the text."""
+        """Render as Rich does, with control characters in the text escaped."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else printable(text), style, control)

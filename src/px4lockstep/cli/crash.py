@@ -1,4 +1,4 @@
-"""What is said of a run that PX4's crash has ended, by the process that is left; and what that one was told before."""
+"""Report of a run whose PX4 process crashed, written by the parent from what the child noted before."""
 
 import json
 import os
@@ -20,9 +20,10 @@ PRINTED = b"\n"
 
 
 class Told:
-    """What the child that flies tells its parent, in files that both have open.
+    """Notes from the child, which flies, to its parent, in files that both have open.
 
-    `console` has what PX4 printed before there was a folder; `notes` has the folder, and if the summary is printed.
+    `console` holds what PX4 printed before the run folder existed; `notes` holds the path of the run folder, and
+    whether the summary was printed.
     """
 
     def __init__(self, console: BinaryIO, notes: BinaryIO) -> None:
@@ -30,15 +31,15 @@ class Told:
         self._notes = notes
 
     def folder_is(self, path: Path) -> None:
-        """Tell where the run folder is."""
+        """Note the path of the run folder."""
         os.write(self._notes.fileno(), json.dumps(str(path)).encode())
 
     def summary_is_printed(self) -> None:
-        """Tell that nothing more is to be printed of the run."""
+        """Note that the summary was printed."""
         os.write(self._notes.fileno(), PRINTED)
 
     def heard(self) -> tuple[Path | None, bool]:
-        """Return the run folder, if there is one, and whether the summary is printed."""
+        """Return the run folder, or None if none was created, and whether the summary was printed."""
         said = printed_in(self._notes)
         return Path(json.loads(said)) if said else None, said.endswith(PRINTED.decode())
 
@@ -51,19 +52,21 @@ class Told:
 
 
 def tell_of_crash(number: int, spec: Spec, told: Told, as_json: bool) -> None:
-    """Complete the folder as far as that goes, and say what happened and what to do."""
+    """Complete the run folder as far as possible, and print what happened and what to do."""
     folder, is_printed = told.heard()
     lines = []
     try:
         summary = keep_crashed(folder, spec, number)
-    except InputError as error:  # a full disk, say
+    except InputError as error:  # such as a full disk
         summary = keep_crashed(None, spec, number) | {"reason": crash_of(number), "run_dir": str(folder)}
         lines.append(f"  {error}")
     if as_json and not is_printed:
         print_json(summary)
     if folder is not None:
         is_marked = (folder / MARK).exists()
-        lines.append(f"  {folder} {f'has what was logged, and is marked {MARK}' if is_marked else 'is complete'}")
+        lines.append(
+            f"  {folder} {f'holds the log up to the crash and is marked {MARK}' if is_marked else 'is complete'}"
+        )
     name = "" if folder is None else f" in {folder / PX4_LOG}"
     lines += last_lines(told.console(folder), name)
     text = "\n".join([f"error: {summary['reason']}", *lines])
@@ -71,6 +74,6 @@ def tell_of_crash(number: int, spec: Spec, told: Told, as_json: bool) -> None:
 
 
 def last_lines(printed: str, place: str = "") -> list[str]:
-    """Return the last lines that PX4 printed, indented, under a line that says so; nothing if it printed nothing."""
+    """Return the last lines that PX4 printed, indented below a heading; nothing if it printed nothing."""
     lines = [line[:MAX_LINE] for line in printed.splitlines() if line.strip()][-LAST_LINES:]
     return [f"  PX4 printed last{place}:", *(f"    {line}" for line in lines)] if lines else []

@@ -1,4 +1,4 @@
-"""`px4lockstep determinism`: fly a file in many ways and compare the digests."""
+"""`px4lockstep determinism`: fly a spec in several ways and compare the digests."""
 
 from collections.abc import Sequence
 
@@ -8,17 +8,17 @@ from px4lockstep.cli.console import Console
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.output import print_json, write_err, write_out
 from px4lockstep.cli.watched import in_child
-from px4lockstep.flights.determinism import Determinism, VariantFlight, determinism
+from px4lockstep.flights.determinism import Determinism, VariantFlight, determinism, variants_of
 from px4lockstep.px4.console import STANDARD_ERROR, console_into
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
 
 IDENTICAL, DIFFERENT = 0, 1
-SHOWN = 16  # of a digest's 64 digits, in the table
+SHOWN = 16  # digits of a digest in the table, of 64
 
 
 def run_determinism(spec: str, runs: int, trust: bool, as_json: bool, settings: Sequence[str] = ()) -> int:
-    """Fly, print what came out, and return the exit code."""
+    """Fly all variants, print the digests, and return the exit code."""
     loaded = load_spec(spec, settings=settings, trust=trust)
     if not loaded.autopilot.capabilities.needs_child:
         return _fly(loaded, runs, as_json)
@@ -26,11 +26,14 @@ def run_determinism(spec: str, runs: int, trust: bool, as_json: bool, settings: 
 
 
 def _fly(spec: Spec, runs: int, as_json: bool) -> int:
+    variants = variants_of(spec, runs)
+    count, names = sum(variant.workers * variant.flights for variant in variants), [each.name for each in variants]
+    write_err(f"flying {count} flights in {len(variants)} variants ({', '.join(names)}); can take several minutes\n")
     try:
         with console_into(STANDARD_ERROR):
             found = determinism(spec, runs=runs, watch=_say)
     except KeyboardInterrupt:
-        write_err("interrupted; its processes are ended\n")
+        write_err("interrupted; all flights were stopped\n")
         return interrupts.code
     if as_json:
         print_json(found.as_dict())
@@ -45,7 +48,7 @@ def _say(flown: VariantFlight) -> None:
 
 
 def _print_result(found: Determinism) -> None:
-    title = "The same flight, computed in many ways"
+    title = "The same flight, computed in several ways"
     table = Table("variant", "digest", "live digest", title=title, title_justify="left")
     for flown in found.flights:
         if flown.digest is None or flown.live_digest is None:
@@ -57,6 +60,6 @@ def _print_result(found: Determinism) -> None:
         if flown.error is not None:
             write_out(f"{flown.name} failed: {flown.error}\n")
     if found.parted is not None:
-        write_out(f"different: {' and '.join(found.parted)} part: {found.first_difference}\n")
+        write_out(f"different: {' and '.join(found.parted)} first differ at {found.first_difference}\n")
     if found.identical:
         write_out(f"identical\ndigest {found.flights[0].digest}\nlive digest {found.flights[0].live_digest}\n")

@@ -1,4 +1,4 @@
-"""`px4lockstep diff`: two flights side by side."""
+"""`px4lockstep diff`: compare two flights."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ PICTURE = "diff.png"
 
 
 def diff_runs(first: Path, second: Path, plots: bool, force: bool, as_json: bool, out: Path | None = None) -> int:
-    """Compare two run folders; return the exit code: 1 if they are not the same flight."""
+    """Compare two run folders; return the exit code, 1 if the flights differ."""
     from px4lockstep.plots.flight import save_plot
 
     picture = check_new(out or second / PICTURE, force=force) if plots else None
@@ -32,24 +32,26 @@ def diff_runs(first: Path, second: Path, plots: bool, force: bool, as_json: bool
 
 def _print(found: Diff, picture: Path | None) -> None:
     console = Console(soft_wrap=True)
-    title = "the same flight, bit for bit" if found.is_same else "two flights"
-    folders = (escape(str(flown.folder)) for flown in (found.first, found.second))
-    table = Table("", *folders, title=title, title_justify="left")
+    title = "the flights are bit-identical" if found.is_same else "the flights differ"
+    names = ("RUN_A", "RUN_B")
+    for name, flown in zip(names, (found.first, found.second), strict=True):  # a table would fold or cut long paths
+        console.print(f"{name}: {flown.folder}", markup=False, highlight=False)
+    table = Table("", *names, title=title, title_justify="left")
     for name, pair in found.metrics.items():
         if name != "digest":
             table.add_row(name, *(escape(_show(value)) for value in pair))
     console.print(table)
     for digest in found.metrics["digest"]:
         console.print(f"digest {digest}", highlight=False)
-    lines = [("changed", str(change)) for change in found.changes] or [("changed", "nothing in the aircraft files")]
+    lines = [("changed", str(change)) for change in found.changes] or [("changed", "nothing in specs and missions")]
     if found.first_difference is not None:
-        lines.append(("they part", str(found.first_difference)))
+        lines.append(("first difference", str(found.first_difference)))
     if found.first_live_difference is not None:
-        lines.append(("estimate or setpoints", str(found.first_live_difference)))
+        lines.append(("first difference of estimate or setpoints", str(found.first_live_difference)))
     if found.largest_distance_m:
-        lines.append(("farthest apart", f"{found.largest_distance_m:.3g} m"))
+        lines.append(("max position difference", f"{found.largest_distance_m:.3g} m"))
     if picture is not None:
-        lines.append(("picture", str(picture)))
+        lines.append(("figure", str(picture)))
     for name, text in lines:
         console.print(f"{name}: {text}", markup=False, highlight=False)
 

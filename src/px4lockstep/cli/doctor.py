@@ -1,4 +1,4 @@
-"""`px4lockstep doctor`: what this installation has, for a report of a problem."""
+"""`px4lockstep doctor`: describe this installation, for bug reports."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ from px4lockstep.px4.abi import VERSION
 
 
 def run_doctor(as_json: bool) -> int:
-    """Print what was found."""
+    """Print the description of this installation; return the exit code."""
     found = diagnose()
     if as_json:
         print_json(found)
@@ -21,7 +21,7 @@ def run_doctor(as_json: bool) -> int:
 
 
 def diagnose() -> dict[str, Any]:
-    """Return versions, the processor that is compiled for, the state of the cache, and whether PX4 is there."""
+    """Return versions, the target processor, the state of the cache, and which PX4 was found."""
     import llvmlite.binding
     import numba
     import numpy as np
@@ -43,14 +43,14 @@ def diagnose() -> dict[str, Any]:
         "cpu_target": numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name(),
         "jit": "on" if JIT_ENABLED else "off (NUMBA_DISABLE_JIT)",
         "cache": f"{root}, {size / 1e6:.1f} MB",
-        "loop": "compiled" if from_cache(loop.advance, example_arrays(), 0) else "to be compiled at the first flight",
+        "loop": "compiled" if from_cache(loop.advance, example_arrays(), 0) else "will be compiled at the first flight",
         "px4_library": _px4_library(),
         "px4_sitl": _px4_sitl(),
     }
 
 
 def _px4_sitl() -> str:
-    """Say where stock PX4 is, and whether there is MAVLink to fly it."""
+    """Return where stock PX4 was found; or why it can't be flown, such as pymavlink missing."""
     from px4lockstep.autopilots.px4_sitl.mavlink.dialect import common
     from px4lockstep.autopilots.px4_sitl.process import find_build
     from px4lockstep.errors import InputError
@@ -63,14 +63,14 @@ def _px4_sitl() -> str:
 
 
 def _px4_library() -> str:
-    """Say which library is found, and whether it fits; it is loaded in a child of this process, since it may crash."""
+    """Return the library that was found, or why it can't be used. A child process loads it, since it may crash."""
     from px4lockstep.processes import ask_child, crash_of
     from px4lockstep.px4 import Library
 
     def load() -> str:
-        return f"{Library.load().path}, version {VERSION} of the interface"
+        return f"{Library.load().path}, interface version {VERSION}"
 
     if not hasattr(os, "fork"):
-        return "none: PX4's library is for Linux and macOS"
+        return "none: the PX4 library needs Linux or macOS"
     code, said = ask_child(load)
     return said if code == 0 else f"none: {said if code > 0 else crash_of(-code)}"

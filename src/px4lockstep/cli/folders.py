@@ -1,4 +1,4 @@
-"""`px4lockstep plot` and `export`: look at a run folder again."""
+"""`px4lockstep plot` and `export`: plot or export the log of a run folder."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ WRITERS = {"csv": write_csv, "parquet": write_parquet}
 
 
 def plot_run(folder: Path, force: bool, out: Path | None = None) -> int:
-    """Draw the flight in a run folder."""
+    """Plot the flight of a run folder; return the exit code."""
     from px4lockstep.plots.flight import save_plot
 
     target = check_new(out or check_folder(folder) / PLOTS, force=force)
@@ -23,20 +23,20 @@ def plot_run(folder: Path, force: bool, out: Path | None = None) -> int:
     _warn_of_incomplete(folder, log)
     figure, problem = draw_folder(folder, log)
     if problem is not None:
-        write_err(f"warning: the picture has no waypoints: {problem}\n")
+        write_err(f"warning: the figure has no waypoints: {problem}\n")
     save_plot(figure, target)
     write_out(f"{target}\n")
     return 0
 
 
 def export_run(folder: Path, to: str, force: bool, out: Path | None = None, columns: str | None = None) -> int:
-    """Write the log of a run folder in a format."""
+    """Export the log of a run folder; return the exit code."""
     if to not in WRITERS:
-        raise InputError(f"--format {to} is unknown; allowed are {', '.join(WRITERS)}")
+        raise InputError(f"unknown --format {to}; allowed are {', '.join(WRITERS)}")
     log = read_log(folder)
     target = out or folder / f"export.{to}"
     if target.exists() and target.resolve() == (folder / LOG_PARQUET).resolve():
-        raise InputError(f"{target} is the run's own log; give --out another name")
+        raise InputError(f"{target} is the run's own log; use another name for --out")
     check_new(target, force=force)
     _warn_of_incomplete(folder, log)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
@@ -47,5 +47,5 @@ def export_run(folder: Path, to: str, force: bool, out: Path | None = None, colu
 
 def _warn_of_incomplete(folder: Path, log: Log) -> None:
     if is_incomplete(folder):
-        until = f"{log.time_s[-1] - log.time_s[0]:.2f} s" if log.rows else "nothing"
-        write_err(f"warning: the run in {folder} is incomplete; its log has {until} of the flight\n")
+        until = f"{log.time_s[-1] - log.time_s[0]:.2f} s of the flight" if log.rows else "no rows"
+        write_err(f"warning: the run in {folder} is incomplete; its log has {until}\n")

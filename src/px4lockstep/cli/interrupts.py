@@ -1,6 +1,6 @@
-"""Ctrl-C, SIGTERM and SIGHUP: stop a command at once, but for the stretches in which it has something to finish.
+"""Ctrl-C, SIGTERM and SIGHUP: stop a command at once, except where it has something to finish.
 
-Every one is noted. Python raises it wherever it is, be it in a finalizer, where it is printed and lost.
+Every signal is noted, because Python may raise the exception in a finalizer, where it is printed and lost.
 """
 
 import signal
@@ -17,13 +17,13 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.number: int | None = None
-        """The first that came."""
+        """The first signal received."""
         self._is_deferred = False
         self._taken: list[int] = []
 
     @property
     def is_noted(self) -> bool:
-        """Whether one came."""
+        """Whether a signal was received."""
         return self.number is not None
 
     @property
@@ -32,7 +32,7 @@ class Interrupts:
         return 128 + (self.number or signal.SIGINT)
 
     def take(self) -> None:
-        """Take signals from now on; one that is ignored, as in a shell's background or by nohup, stays so."""
+        """Handle signals from now on. A signal that is ignored, as under nohup, stays ignored."""
         self._taken = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
         for number in self._taken:
             signal.signal(number, self._note)
@@ -40,25 +40,25 @@ class Interrupts:
         sys.unraisablehook = lambda lost: None if lost.exc_type is KeyboardInterrupt else show(lost)
 
     def take_from_parent(self) -> None:
-        """In a child, take signals as its parent passes them on: a terminal or a supervisor sends each to both."""
+        """In a child, handle only signals that the parent passes on: a terminal sends each to both processes."""
         for number in self._taken:
             signal.signal(number, lambda *_: None)
         signal.signal(signal.SIGUSR1, self._note)
         self._taken.append(signal.SIGUSR1)
 
     def ignore(self) -> None:
-        """Take no more of them."""
+        """Ignore all further signals."""
         for number in self._taken:
             signal.signal(number, signal.SIG_IGN)
 
     def check(self) -> None:
-        """Raise what was noted."""
+        """Raise KeyboardInterrupt if a signal was noted."""
         if self.is_noted:
             raise KeyboardInterrupt
 
     @contextmanager
     def deferred(self) -> Iterator[None]:
-        """Let the first signal inside be noted and no more; the second is raised."""
+        """Only note the first signal inside this block; raise the second."""
         self._is_deferred = True
         try:
             yield
@@ -67,7 +67,7 @@ class Interrupts:
 
     @contextmanager
     def raised(self) -> Iterator[None]:
-        """Inside `deferred`, let a signal stop what is done here at once."""
+        """Inside `deferred`, let a signal stop this block at once."""
         self._is_deferred = False
         try:
             self.check()
@@ -78,7 +78,7 @@ class Interrupts:
     def _note(self, number: int, *_: Any) -> None:
         is_second = self.is_noted
         if not is_second:
-            self.number = signal.SIGINT if number == signal.SIGUSR1 else number  # a child's parent knows which it was
+            self.number = signal.SIGINT if number == signal.SIGUSR1 else number  # the parent knows the real signal
         if is_second or not self._is_deferred:
             raise KeyboardInterrupt
 

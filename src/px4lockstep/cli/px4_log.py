@@ -1,6 +1,6 @@
-"""What real PX4 prints during a run: into `px4.log` of the run folder, and onto standard error if that is asked for.
+"""The console of real PX4 during a run: written to `px4.log` in the run folder, and to standard error on request.
 
-PX4 starts when the flight is built, before there is a folder: what it says then is kept, and begins the log.
+PX4 starts when the flight is built, before the run folder exists: what it prints until then begins the log.
 """
 
 import sys
@@ -16,7 +16,7 @@ from px4lockstep.spec.spec import Spec
 
 
 def build_with_console(spec: Spec, file: BinaryIO) -> tuple[Flight, str]:
-    """Build a flight of PX4; return it with what PX4 printed. If it can't be built, that is on standard error."""
+    """Build a flight of PX4; return it with what PX4 printed. If the build fails, print that on standard error."""
     try:
         with console_into(file.fileno()):
             flight = build(spec)
@@ -35,8 +35,8 @@ class Px4Log:
         self._shown = 0
 
     def show(self) -> None:
-        """Show what was printed since the last time, if it is to be shown."""
-        if self._is_shown and self._path.exists():  # stock PX4 of the user's has none
+        """Print what PX4 has printed since the last call, if `is_shown`."""
+        if self._is_shown and self._path.exists():  # a stock PX4 that the user started has no log here
             with self._path.open("rb") as file:
                 file.seek(self._shown)
                 _show(file.read().decode("utf-8", "replace"))
@@ -45,7 +45,7 @@ class Px4Log:
 
 @contextmanager
 def px4_log(path: Path, printed: str, is_shown: bool) -> Iterator[Px4Log]:
-    """Let what PX4 prints in this block go into a file, after what it printed before."""
+    """Redirect what PX4 prints in this block to a file, after what it `printed` before."""
     log = Px4Log(path, is_shown)
     with log_of_console(path, printed):
         log.show()

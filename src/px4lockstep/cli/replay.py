@@ -1,4 +1,4 @@
-"""`px4lockstep replay`: integrate a recorded flight anew."""
+"""`px4lockstep replay`: replay a recorded flight."""
 
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ SAME, DIFFERENT = 0, 1
 
 
 def replay_run(recorded: str | Path, as_json: bool, *, is_judged: bool = False, **changes: Any) -> int:
-    """Replay, with the changes that `replay` takes; return 1 if nothing was changed and the flight differs anyway.
+    """Replay with the changes that `flights.replay.replay` accepts; return the exit code.
 
-    If it is judged, as `run` does, 1 also says that the flight failed.
+    It is 1 if nothing was changed and the flight differs. With `is_judged`, as for `run`, it is also 1 if the flight
+    failed.
     """
     replayed = replay(recorded, **changes)
     if as_json:
@@ -28,7 +29,7 @@ def replay_run(recorded: str | Path, as_json: bool, *, is_judged: bool = False, 
 
 
 def _as_dict(replayed: Replay) -> dict[str, Any]:
-    difference, counts = replayed.first_difference, replayed.simulation.statistics
+    difference, counts, departure = replayed.first_difference, replayed.simulation.statistics, replayed.departure
     return {
         "digest": replayed.digest,
         "recorded_digest": replayed.recording.digest,
@@ -36,6 +37,9 @@ def _as_dict(replayed: Replay) -> dict[str, Any]:
         "outcome": replayed.outcome.word,
         "reason": replayed.outcome.reason,
         "first_difference": None if difference is None else difference.as_dict(),
+        "max_position_difference_m": None if departure is None else departure.max_m,
+        "max_position_difference_at_s": None if departure is None else departure.max_at_s,
+        "final_position_difference_m": None if departure is None else departure.final_m,
         "integrator": replayed.simulation.integrator.kind,
         "changes": [change.as_dict() for change in replayed.changes],
         "duration_s": replayed.duration_s,
@@ -47,7 +51,7 @@ def _as_dict(replayed: Replay) -> dict[str, Any]:
 
 def _print(replayed: Replay) -> None:
     counts, duration_s = replayed.simulation.statistics, replayed.duration_s
-    outcome = "the same flight, bit for bit" if replayed.matches else "another flight"
+    outcome = "bit-identical to the recorded flight" if replayed.matches else "differs from the recorded flight"
     table = Table(title=f"replay: {outcome}", show_header=False, title_justify="left")
     table.add_row("integrator", f"{replayed.simulation.integrator.kind}, recorded with {replayed.recording.integrator}")
     factor = replayed.simulation.flown_us / 1e6 / counts.wall_s if counts.wall_s > 0.0 else 0.0
@@ -57,6 +61,17 @@ def _print(replayed: Replay) -> None:
     for change in replayed.changes:
         table.add_row("changed", escape(str(change)))
     if replayed.first_difference is not None:
-        table.add_row("first difference", escape(f"{replayed.first_difference}, recorded and replayed"))
+        table.add_row("first difference", escape(f"{replayed.first_difference}{_whose(replayed)}"))
+    if replayed.departure is not None and not replayed.matches:
+        departure = replayed.departure
+        at = f"at t = {departure.max_at_s:.2f} s"
+        table.add_row("max position difference", f"{departure.max_m:.3g} m {at}")
+        table.add_row("final position difference", f"{departure.final_m:.3g} m at t = {departure.end_s:.2f} s")
     Console(soft_wrap=True).print(table)
     write_out(f"digest {replayed.digest}\nrecorded {replayed.recording.digest}\n")
+
+
+def _whose(replayed: Replay) -> str:
+    """Return which of two values is which, if the first difference has values."""
+    difference = replayed.first_difference
+    return "" if difference is None or difference.first is None else " (recorded vs replayed)"

@@ -1,4 +1,4 @@
-"""`px4lockstep run`: fly an aircraft file and leave a run folder."""
+"""`px4lockstep run`: fly a spec and write a run folder."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -22,8 +22,9 @@ from px4lockstep.cli.watched import in_child
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import OutputError, SimulationError
 from px4lockstep.flights.folder import PX4_LOG, RunFolder, summary_of
+from px4lockstep.flights.outcome import NOT_FINISHED, STOPPED
 from px4lockstep.flights.run import Run, fly
-from px4lockstep.flights.summary import Summary
+from px4lockstep.flights.summary import STOPPED_AT, Summary
 from px4lockstep.log.events import MODES
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import load_spec
@@ -60,7 +61,7 @@ class Options:
 
 
 def run_spec(spec: str, trust: bool, settings: Sequence[str] = (), seed: str | None = None, **options: Any) -> int:
-    """Fly; return the exit code."""
+    """Fly a spec file or a built-in aircraft; return the exit code."""
     seeds = [] if seed is None else [f"aircraft.seed={seed}"]
     loaded = load_spec(spec, settings=[*settings, *seeds], trust=trust)
     if loaded.run.mode == "replay":
@@ -69,7 +70,7 @@ def run_spec(spec: str, trust: bool, settings: Sequence[str] = (), seed: str | N
 
 
 def fly_spec(loaded: Spec, options: Options) -> int:
-    """Fly an aircraft file that was loaded; return the exit code."""
+    """Fly a loaded spec; return the exit code."""
     if not loaded.autopilot.capabilities.needs_child:
         return _run(build(loaded), "", options)
     with TemporaryFile() as console, TemporaryFile() as notes:
@@ -82,7 +83,10 @@ def fly_spec(loaded: Spec, options: Options) -> int:
 
 
 def _run(flight: Flight, printed: str, options: Options, told: Told | None = None) -> int:
-    """Fly what was built, after what PX4 `printed`; return the exit code. A parent, if there is one, is `told`."""
+    """Fly a flight that was built; return the exit code.
+
+    `printed` is what PX4 printed during the build; `told` takes notes for the parent process, if there is one.
+    """
     with interrupts.deferred():
         interrupts.check()
         folder = RunFolder.create(options.out, flight, holds_log=True, force=options.force)
@@ -125,7 +129,7 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
 
 
 def finish(folder: RunFolder, run: Run, *, plots: bool) -> OutputError | None:
-    """Write what a flight leaves; return what could not be written, if anything."""
+    """Write recording, log, summary and figure; return the error if a file could not be written."""
     try:
         folder.keep(run, release=True)
         with suppress(KeyboardInterrupt):
@@ -139,7 +143,7 @@ def finish(folder: RunFolder, run: Run, *, plots: bool) -> OutputError | None:
 
 
 def fly_into(folder: RunFolder, flight: Flight, log: Px4Log | None = None, *, quiet: bool) -> Run:
-    """Fly as far as it goes, with the log in a run folder."""
+    """Fly to the end, an error or an interrupt, with the log in a run folder."""
     console = Console(stderr=True)
     flight.simulation.autopilot.work_in(folder.path, _waiting(flight.simulation.autopilot, log))
     try:
@@ -158,17 +162,15 @@ def fly_into(folder: RunFolder, flight: Flight, log: Px4Log | None = None, *, qu
     except (KeyboardInterrupt, OSError):
         if not interrupts.is_noted:
             raise
-        with suppress(OSError):  # a terminal that has gone
-            console.print("interrupted; writing what was logged")
         return Run(flight)
     except SimulationError as error:
         return Run(flight, error)
 
 
 def _waiting(autopilot: Session, log: Px4Log | None) -> Callable[[str], None]:
-    """Return what to do while an autopilot is waited for: see an interrupt, and show what it prints.
+    """Return a callback to run while waiting for an autopilot: check for interrupts, and show what it prints.
 
-    How the user is to start it, if it is the user's to start, is printed once.
+    If the user has to start the autopilot, the instructions are printed once.
     """
     told: list[str] = []
 
@@ -184,11 +186,11 @@ def _waiting(autopilot: Session, log: Px4Log | None) -> Callable[[str], None]:
 
 
 def _what_is_there(run: Run, folder: RunFolder) -> str:
-    """Say what an interrupt has left."""
+    """Describe what is in the run folder after an interrupt."""
     if not folder.is_marked:
         return f"{folder.path} is complete"
-    lacks = "the rest of the flight" if not run.simulation.is_done else "its picture"
-    return f"{folder.path} has log and summary, and lacks {lacks}; it is marked as incomplete"
+    lacks = "the rest of the flight" if not run.simulation.is_done else "the figure"
+    return f"{folder.path} has log and summary but lacks {lacks}; it is marked as incomplete"
 
 
 class FlightProgress(Progress):
@@ -200,7 +202,7 @@ class FlightProgress(Progress):
         self._task = self.add_task("flying", total=simulation.timeline.end_us / 1e6, state="")
 
     def show(self, simulation: Simulation) -> None:
-        """Show where the flight is."""
+        """Update the line."""
         told, wall_s = simulation.bus.autopilot, simulation.statistics.wall_s
         time_s, mode = simulation.time_us / 1e6, int(told.nav_state)
         state = (
@@ -220,19 +222,19 @@ def _print_summary(run: Run, folder: Path) -> None:
     summary = run.summary
     table = Table(title=f"{run.spec.aircraft.name}: {summary.outcome}", show_header=False, title_justify="left")
     simulated = f"{summary.duration_s:.3f} s in {summary.wall_s:.3f} s: {summary.realtime_factor:.0f} x real time"
-    items = ", ".join(f"{time_s:.2f}" for time_s in summary.waypoint_times_s)
     rows = [
         ("why", summary.reason),
         ("simulated", simulated),
         ("mission", _mission(run)),
-        ("items done at", (f"{items} s" if items else "none done") if summary.mission_asked else None),
+        ("waypoints reached at", _waypoints(run) if summary.mission_asked else None),
         ("landed", _landed(summary)),
         ("faults", _faults(summary) if run.outcome.is_success else None),
-        ("highest, fastest", f"{_number(summary.max_altitude_m)} m, {_number(summary.max_speed_m_s)} m/s"),
+        ("max altitude", f"{_number(summary.max_altitude_m)} m"),
+        ("max speed", f"{_number(summary.max_speed_m_s)} m/s"),
         ("battery used", f"{_number(None if summary.battery_used is None else 100.0 * summary.battery_used)} %"),
         ("PX4 runs", _rates(summary)),
         ("folder", str(folder)),
-        *(("warning", warning) for warning in summary.warnings),
+        *(("warning", warning) for warning in summary.warnings if not _is_reason(warning, summary)),
     ]
     for name, value in rows:
         if value is not None:
@@ -241,13 +243,27 @@ def _print_summary(run: Run, folder: Path) -> None:
     write_out(f"digest {summary.digest}\n")
 
 
-def _mission(run: Run) -> str:
+def _is_reason(warning: str, summary: Summary) -> bool:
+    """Return whether a warning repeats the reason of a run that was stopped."""
+    return summary.outcome == STOPPED and warning.startswith(STOPPED_AT)
+
+
+def _mission(run: Run) -> str | None:
+    """Return the state of the mission; None if the outcome already says that it is not finished."""
     summary = run.summary
     if not summary.mission_asked:
-        return "none asked for"
+        return "not requested"
     if summary.mission_finished:
         return "finished"
-    return "not finished" if run.facts.order is None else "replaced by an ordered return or landing"
+    if run.facts.order is not None:
+        return "replaced by a requested return or landing"
+    return None if summary.outcome == NOT_FINISHED else "not finished"
+
+
+def _waypoints(run: Run) -> str:
+    """Return the items of the mission that were reached, with their numbers and times."""
+    times = zip(run.summary.waypoint_items, run.summary.waypoint_times_s, strict=True)
+    return ", ".join(f"{item}: {time_s:.2f} s" for item, time_s in times) or "none reached"
 
 
 def _landed(summary: Summary) -> str:
@@ -255,11 +271,11 @@ def _landed(summary: Summary) -> str:
         return "crashed" if summary.crashed else "no"
     tilt = "" if summary.tilt_deg is None or summary.standing else f", tilted by {summary.tilt_deg:.0f}°"
     away = summary.distance_to_target_m
-    return f"yes{tilt}" + ("" if away is None else f", {away:.2f} m from the target")
+    return f"yes{tilt}" + ("" if away is None else f", {away:.2f} m from target")
 
 
 def _faults(summary: Summary) -> str | None:
-    """List what went wrong in a flight that was flown all the same."""
+    """Return the faults of a flight that succeeded nevertheless; None if there were none."""
     faults = [f"{event.label} {event.time_us / 1e6:.2f} s" for event in summary.events if event.is_fault]
     return ", ".join(faults) if faults else None
 

@@ -1,4 +1,4 @@
-"""`px4lockstep spec`: the aircraft files that ship, one of them resolved, checked, or their schema."""
+"""`px4lockstep spec`: list the built-in aircraft, show or check a spec, print the schema of spec files."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from px4lockstep.spec.toml_text import to_toml
 
 
 def list_specs() -> int:
-    """Print the aircraft and missions that ship with the package."""
+    """Print the built-in aircraft and missions."""
     for title, found in (("aircraft", shipped_aircraft()), ("missions", shipped_missions())):
         write_out(f"{title}\n")
         for name in sorted(found):
@@ -24,13 +24,13 @@ def list_specs() -> int:
 
 
 def show_spec(spec: str, settings: Sequence[str] = ()) -> int:
-    """Print an aircraft file with all that it inherits and all defaults."""
+    """Print a spec with everything it inherits and all defaults."""
     write_out(to_toml(load_spec(spec, settings=settings)))
     return 0
 
 
 def check_spec(spec: str, settings: Sequence[str] = ()) -> int:
-    """Load and build an aircraft file; what is wrong with it is an error. Code that it names is found and not run."""
+    """Load and build a spec; raise if it is invalid. Code that it names is located but not run."""
     loaded = load_spec(spec, settings=settings)
     flight = build(loaded, runs_code=False)
     flight.simulation.close()
@@ -47,12 +47,12 @@ def check_spec(spec: str, settings: Sequence[str] = ()) -> int:
         try:
             refuse_code(loaded)
         except InputError as error:
-            write_out(f"warning: it will not be flown as it is: {error}\n")
+            write_out(f"warning: it can't be flown yet: {error}\n")
     write_out(f"{spec}: OK\n")
     return 0
 
 
 def print_schema() -> int:
-    """Print the JSON schema of aircraft files, for editors."""
+    """Print the JSON schema of spec files, for editors."""
     print_json(json_schema(), indent=2)
     return 0

@@ -8,9 +8,9 @@ from px4lockstep.trust import VARIABLE, distrust_folder, folders_of_environment,
 
 
 def change_trust(listed: bool, folder: Path | None = None, remove: Path | None = None) -> int:
-    """Trust a folder, trust one no longer, or print those that are trusted; return the exit code."""
+    """Trust a folder, stop trusting one, or list the trusted folders; return the exit code."""
     if listed + (folder is not None) + (remove is not None) != 1:
-        raise InputError("give one of DIR, --remove DIR and --list")
+        raise InputError("give exactly one of DIR, --remove DIR and --list")
     if folder is not None:
         write_out(f"trusted: {trust_folder(folder)}\n")
     elif remove is not None:

@@ -1,4 +1,4 @@
-"""`px4lockstep uorb`: the layouts of PX4's messages, listed, shown, and checked against a library."""
+"""`px4lockstep uorb`: list, show and verify the layouts of uORB messages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ FITS, DIFFERS = 0, 1
 
 
 def list_topics(as_json: bool, lib: Path | None = None, msg: Path | None = None) -> int:
-    """Print the topics with size and hash."""
+    """Print the topics with size and hash; return the exit code."""
     sources = LayoutSources(msg)
     found: list[Layout | TopicMetadata] = []
     if lib is None:
@@ -29,7 +29,7 @@ def list_topics(as_json: bool, lib: Path | None = None, msg: Path | None = None)
             for topic in sources.topics():
                 try:
                     found.append(px4.metadata(topic))
-                except LayoutError:  # this PX4 does not have it
+                except LayoutError:  # this PX4 lacks the topic
                     continue
     if as_json:
         print_json([_as_dict(each) for each in found])
@@ -42,7 +42,7 @@ def list_topics(as_json: bool, lib: Path | None = None, msg: Path | None = None)
 
 
 def show_topic(topic: str, as_json: bool, lib: Path | None = None, msg: Path | None = None) -> int:
-    """Print the fields of a topic's message in the order of memory, and its constants."""
+    """Print the fields of a topic's message in memory order, and its constants."""
     if lib is None:
         layout = LayoutSources(msg).layout(topic)
     else:
@@ -65,7 +65,7 @@ def show_topic(topic: str, as_json: bool, lib: Path | None = None, msg: Path | N
 
 
 def verify_topics(as_json: bool, lib: Path | None = None, msg: Path | None = None) -> int:
-    """Check the messages that ship against a library; return 1 if one that a flight uses does not fit."""
+    """Check the built-in message layouts against a library; return 1 if one that flights use does not match."""
     used = STATE_INJECTION.fields_used()
     checked = [*used, *(topic for topic in shipped_layouts() if topic not in used)]
     problems: dict[str, str] = {}
@@ -85,14 +85,14 @@ def verify_topics(as_json: bool, lib: Path | None = None, msg: Path | None = Non
     else:
         for topic, problem in problems.items():
             write_out(f"{'' if topic in used else 'not used: '}{problem}\n")
-        outcome = "it can be flown" if fits else "it can't be flown"
-        write_out(f"{len(checked) - len(problems)} of {len(checked)} topics fit {library.path}; {outcome}\n")
+        outcome = "this library can be flown" if fits else "this library can't be flown"
+        write_out(f"{len(checked) - len(problems)} of {len(checked)} topics match {library.path}; {outcome}\n")
     return FITS if fits else DIFFERS
 
 
 @contextmanager
 def _running(lib: Path | None, msg: Path | None) -> Iterator[tuple[Library, Px4]]:
-    """Start PX4, with what it prints on standard error."""
+    """Start PX4 with its console on standard error."""
     library = Library.load(lib)
     with console_into(STANDARD_ERROR), library.create(msg_dir=msg) as px4:
         yield library, px4

@@ -1,4 +1,4 @@
-"""`px4lockstep verify`: every verification case, as a table or as JSON."""
+"""`px4lockstep verify`: run all verification cases and print them as a table or JSON."""
 
 from rich.table import Column, Table
 
@@ -9,12 +9,12 @@ from px4lockstep.verification.reference_cases import Result, convergence_results
 
 
 def all_results() -> list[Result]:
-    """Run every case, in the order they are reported."""
+    """Run all cases in the order in which they are reported."""
     return [*reference_results(), *convergence_results(), *aircraft_results(), *scipy_results()]
 
 
 def run_verify(as_json: bool) -> int:
-    """Run all cases, print them, and return the exit code: 1 if any failed."""
+    """Run all cases and print them; return the exit code, 1 if a case failed."""
     results = all_results()
     if as_json:
         print_json([result.as_dict() for result in results], indent=2)
@@ -29,6 +29,6 @@ def _table(results: list[Result]) -> Table:
     numbers = (Column(name, justify="right") for name in ("error", "bound"))
     table = Table("case", "integrator", *numbers, "", title="Verification", title_justify="left")
     for result in results:
-        verdict = "[green]ok[/]" if result.passed else "[red]FAILED[/]"
+        verdict = "[green]OK[/]" if result.passed else "[red]FAILED[/]"
         table.add_row(result.case, result.integrator, f"{result.error:.2e}", f"{result.bound:.2g}", verdict)
     return table

@@ -1,6 +1,6 @@
-"""A command that loads PX4's library goes on in a child of its process, so that a crash can be told of.
+"""Run a command that loads the PX4 library in a child process, so that the parent can report a crash.
 
-The parent waits, passes signals on, and ends as the child does.
+The parent waits, passes signals on, and exits with the child's exit code.
 """
 
 import os
@@ -15,10 +15,10 @@ FAILED, INTERRUPTED = 1, 130
 
 
 def in_child(command: Callable[[], int], tell: Callable[[int], None] | None = None) -> int:
-    """Run a command in a child of this process, which goes on as this one would have, and end as it does.
+    """Run a command in a forked child and exit with its exit code.
 
-    A signal that has ended the child is told to `tell`, or printed with a remedy. Three interrupts kill a child that
-    does not heed them, and are raised here.
+    If a signal ended the child, call `tell` with its number, or print it with a remedy. The third interrupt kills a
+    child that does not react, and is raised here.
     """
     if not hasattr(os, "fork"):
         return command()
@@ -26,7 +26,7 @@ def in_child(command: Callable[[], int], tell: Callable[[int], None] | None = No
     if watched is None:
         return command()
     interrupts.number = next(iter(watched.passed_on), interrupts.number)
-    if watched.code >= 0:  # there is nothing to finish, and Python would take 0.2 s for it
+    if watched.code >= 0:  # nothing is left to clean up, and a normal exit of Python would take 0.2 s
         os._exit(interrupts.code if watched.code == INTERRUPTED else watched.code)
     _show_cursor()
     if watched.is_killed:
@@ -40,18 +40,18 @@ def in_child(command: Callable[[], int], tell: Callable[[int], None] | None = No
 
 
 def remedy(number: int) -> str:
-    """Return lines that say what to do about a crash of PX4; none if the signal is no crash."""
+    """Return instructions for debugging a crash of PX4; empty if the signal is not a crash."""
     if not is_crash(number):
         return ""
     command = shlex.join([sys.executable, "-m", "px4lockstep", *sys.argv[1:]])
     return (
-        "  The same command crashes again. To see where, build PX4 with debug symbols, and run it in a debugger:\n"
+        "  The crash is reproducible. To find it, build PX4 with debug symbols and run the command in a debugger:\n"
         f"    gdb -ex 'set follow-fork-mode child' -ex run -ex backtrace --args {command}\n"
     )
 
 
 def _show_cursor() -> None:
-    """Show the terminal's cursor again, which a line of progress hides, on a line of its own."""
+    """Clear the progress line and show the terminal's cursor again, which the progress bar hides."""
     if sys.stderr.isatty():
         sys.stderr.write("\r\x1b[2K\x1b[?25h")
         sys.stderr.flush()

@@ -1,1 +1,1 @@
-"""Runs: from an aircraft file to a flight, its log, its summary, its picture and the folder that keeps them."""
+"""Flights: from a spec to a flight, its log, summary and figure, and the run folder that holds them."""

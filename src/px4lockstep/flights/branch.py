@@ -1,4 +1,4 @@
-"""Branches of a flight: go on from a recorded moment, with changes.
+"""Branches of a flight: continue a recorded flight from a given time, with changes.
 
 runs = branch("runs/first", at_s=30.0, overrides={"environment.wind_mean_ned": [8.0, 0.0, 0.0]})
 """
@@ -31,7 +31,7 @@ MAX_BRANCHES = 10_000
 
 @dataclass(frozen=True)
 class Trunk:
-    """A recorded flight at the moment that branches go on from."""
+    """A recorded flight at the time from which its branches continue."""
 
     recording: Recording
     spec: Spec
@@ -39,11 +39,11 @@ class Trunk:
     moment: Snapshot
     at_us: int
     flown_us: int
-    """How much was flown again, from the moment kept before."""
+    """How much was re-flown from the checkpoint before the branch time."""
 
     @classmethod
     def of(cls, source: str | Path | Recording, at_s: float) -> "Trunk":
-        """Fly a recording from the moment kept before a time to that time, and check that it is the same flight."""
+        """Re-fly a recording from the last checkpoint before a time to that time, and check that it matches."""
         recording = source if isinstance(source, Recording) else read_recording(source)
         at_us, end_us = seconds_to_us(at_s, "at_s"), int(recording.log["time_us"][-1])
         if at_us >= end_us:
@@ -52,11 +52,13 @@ class Trunk:
         autopilot = spec.autopilot.capabilities
         if autopilot.branches_by_fork:
             raise InputError(
-                f"{autopilot.name} can't go on from a recorded moment; branch its flights with px4lockstep.fork"
+                f"{autopilot.name} can't resume from a checkpoint; branch its flights with px4lockstep.fork"
             )
         if not autopilot.is_copyable:
-            raise InputError(f"{autopilot.name} can't go on from a recorded moment, nor be copied in flight; fly anew")
-        # From before the time, so that something is flown again and can be checked.
+            raise InputError(
+                f"{autopilot.name} can't resume from a checkpoint or be copied in flight; fly a new run instead"
+            )
+        # From before the branch time, so that a part is re-flown and can be checked.
         kept = recording.snapshot_before(max(at_us - 1, min(at_us, recording.starts_us)))
         simulation = build(spec, record=True).simulation
         start = simulation.snapshot()
@@ -69,7 +71,7 @@ class Trunk:
         return cls(recording, spec, start, moment, moment_us, moment_us - kept_us)
 
     def branch(self, spec: Spec) -> Flight:
-        """Return a flight that goes on from here with a changed spec."""
+        """Return a flight that continues from here with a changed spec."""
         flight = build(spec, record=True)
         flight.simulation.continue_from(self.moment, self.start)
         return flight
@@ -83,31 +85,31 @@ def branch_specs(
     at_us: int,
     count: int,
 ) -> Iterator[tuple[Spec, tuple[Change, ...]]]:
-    """Yield the spec of each branch, and what differs from that of the trunk. Each has the next seed."""
+    """Yield the spec of each branch and its changes from the trunk. Each branch after the first has the next seed."""
     if not 1 <= count <= MAX_BRANCHES:
         raise InputError(f"count = {count} is not allowed; it must be 1 to {MAX_BRANCHES}")
     for event in events:
         if "at_s" in event and seconds_to_us(event["at_s"], "at_s of an event") < at_us:
-            raise InputError(f"an event is at {event['at_s']} s, before the branch, {at_us / 1e6} s")
+            raise InputError(f"an event at {event['at_s']} s is before the branch time, {at_us / 1e6} s")
     listed = [event.model_dump(exclude_none=True) for event in before.scenario.events]
     wanted = dict(overrides) | ({"scenario.events": [*listed, *events]} if events else {})
     first = change_spec(before, wanted, settings)
     for key in OUTPUTS:
         value = getattr(first.run, key)
         if count > 1 and value is not None and Path(value).is_absolute():
-            raise InputError(f"run.{key} = {value!r} is one file for {count} branches; fly them one by one")
+            raise InputError(f"run.{key} = {value!r} names one file for {count} branches; fly them one at a time")
     for number in range(count):
         spec = change_spec(first, {"aircraft.seed": first.aircraft.seed + number}) if number else first
         changes = changes_between(before, spec)
         for change in changes:
             if change.stage.is_fixed:
-                raise InputError(f"{change}: this can't change in flight. Fly anew")
+                raise InputError(f"{change}: this can't change in flight. Fly a new run instead")
         yield spec, changes
 
 
 @dataclass(frozen=True)
 class Branch:
-    """One branch: its run, what was changed, and when it left the trunk."""
+    """One branch: its run, its changes, and the time at which it left the trunk."""
 
     run: Run
     changes: tuple[Change, ...]
@@ -123,19 +125,19 @@ def branch(
     events: Sequence[Mapping[str, Any]] = (),
     count: int = 1,
 ) -> list[Branch]:
-    """Fly on from a moment of a recorded flight.
+    """Continue a recorded flight from a given time, with changes.
 
     Args:
         source: A recording, its file, or a run folder.
-        at_s: When to leave the recorded flight; the next boundary, if there is none at this time.
-        overrides: What is to be different from then on, by dotted key.
-        settings: The same as texts: `["environment.wind=ou"]`.
-        events: Further events of the scenario, as the file has them: `{"at_s": 40.0, "action": "return"}`.
-        count: How many to fly. The first has the recorded seed, each further one the next: its noise is its own.
+        at_s: When to leave the recorded flight; rounded up to the next event boundary.
+        overrides: Values to change from then on, by dotted key.
+        settings: The same as strings: `["environment.wind=ou"]`.
+        events: Additional events of the scenario, as in a spec file: `{"at_s": 40.0, "action": "return"}`.
+        count: Number of branches. The first has the recorded seed, each further one the next, and so its own noise.
 
     Raises:
-        InputError: If it can't be read, or a change can't be made in flight.
-        SimulationError: If the recorded flight can't be reproduced. A branch that can't go on has it in `run.error`.
+        InputError: If the recording can't be read, or a change can't be made in flight.
+        SimulationError: If the recorded flight can't be reproduced. A branch that fails has the error in `run.error`.
     """
     return list(fly_branches(Trunk.of(source, at_s), overrides or {}, settings, events, count))
 
@@ -148,7 +150,7 @@ def fly_branches(
     count: int = 1,
     watch: Callable[[Simulation], None] | None = None,
 ) -> Iterator[Branch]:
-    """Fly branches of a trunk, one after the other; see `branch`."""
+    """Fly branches of a trunk one after another; see `branch`."""
     for spec, changes in branch_specs(trunk.spec, overrides, settings, events, trunk.at_us, count):
         flight = trunk.branch(spec)
         try:
@@ -159,28 +161,28 @@ def fly_branches(
 
 
 def check_flown(recording: Recording, simulation: Simulation) -> None:
-    """Check that a flight is the recorded one so far, bit for bit."""
+    """Check that a flight up to now is bit-identical to the recorded one."""
     recorded = FlightRows.of(recording, len(simulation.log))
     difference = first_difference(recorded, FlightRows.of(simulation), simulation.plant.names)
     difference = difference or first_difference(LiveRows.of(recording, len(simulation.log)), LiveRows.of(simulation))
     if difference is not None:
-        raise SimulationError(f"the flight does not go on as it was recorded: {difference}")
+        raise SimulationError(f"the flight is not reproduced: it first differs from the recording at {difference}")
 
 
 def _fly_again(recording: Recording, simulation: Simulation, until_us: int) -> None:
-    """Fly up to a time that the recorded flight came to, and check that it is that flight."""
+    """Fly up to a time within the recorded flight, and check that it matches the recording."""
     simulation.run(until_us)
     if simulation.is_done:
-        raise SimulationError(f"the flight ends before {until_us} us, which it was recorded beyond")
+        raise SimulationError(f"the flight is not reproduced: it ends before {until_us} us, the recording does not")
     check_flown(recording, simulation)
 
 
 def _check_onwards(recording: Recording, simulation: Simulation) -> None:
-    """Check that a flight reaches the next checkpoint, or the end: an edit of the one before may show only then."""
+    """Check that a flight reaches the next checkpoint or the end: a corrupt checkpoint may show only then."""
     kept, at = recording.checkpoints, recording.checkpoints["cursor"]["k"]
     after = np.flatnonzero(at >= simulation.boundary)
     until_us = recording.streams.time_us[at[after[0]]] if len(after) else recording.log["time_us"][-1]
     _fly_again(recording, simulation, int(until_us))
     other = recorded_otherwise(simulation.checkpoint(), kept[after[:1]]) if len(after) else None
     if other is not None:
-        raise SimulationError(f"the flight does not reach its checkpoint at {simulation.time_us} us: {other} differs")
+        raise SimulationError(f"the flight does not match its checkpoint at {simulation.time_us} us: {other} differs")

@@ -1,4 +1,4 @@
-"""Comparing integrators on a recorded flight.
+"""Compare integrators on a recorded flight.
 
 compared = compare("runs/first", ["RK4", "RK45"], local_defect=True)
 compared.comparison["RK4"].largest("position"), compared.local_defect["RK4"].ratio("velocity")
@@ -26,17 +26,17 @@ from px4lockstep.verification.local_defect import LocalDefect
 from px4lockstep.verification.local_defect import local_defect as measure_local_defect
 
 COMPARE, LOCAL_DEFECT = "compare", "local_defect"
-"""Names of the files, before their endings."""
+"""Names of the output files, without their extensions."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Integrators on a recorded flight.
+    """A comparison of integrators on a recorded flight.
 
     Args:
-        recording: The flight.
-        comparison: Whole flights against the reference.
-        local_defect: Interval by interval from the reference's states, if asked for.
+        recording: The recorded flight.
+        comparison: Errors of whole flights against the reference.
+        local_defect: Errors per log interval from the reference's states, if requested.
     """
 
     recording: Recording
@@ -44,7 +44,7 @@ class Compared:
     local_defect: LocalDefect | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the comparison as `--json` prints it."""
+        """Return the comparison for `--json`."""
         reference, *integrators = self.comparison.rows()
         result = {
             "recorded_digest": self.recording.digest,
@@ -53,28 +53,31 @@ class Compared:
         }
         return result if self.local_defect is None else {**result, "local_defect": self.local_defect.rows()}
 
-    def save(self, folder: str | Path) -> tuple[Path, ...]:
-        """Write tables and pictures into a folder, which is made if it is not there; return what was written.
+    def save(self, folder: str | Path, *, plots: bool = True) -> tuple[Path, ...]:
+        """Write tables and, with `plots`, figures into a folder, created if necessary; return the files.
 
         Raises:
-            InputError: If it can't be written.
+            InputError: If a file can't be written.
         """
         from px4lockstep.plots.comparison import plot_comparison, plot_local_defect
         from px4lockstep.plots.flight import save_plot
 
-        files = files_in(made_folder(folder), self.local_defect is not None)
-        _write_csv(files[0], self.comparison.rows())
-        save_plot(plot_comparison(self.comparison), files[1])
+        folder = made_folder(folder)
+        _write_csv(folder / f"{COMPARE}.csv", self.comparison.rows())
+        if plots:
+            save_plot(plot_comparison(self.comparison), folder / f"{COMPARE}.png")
         if self.local_defect is not None:
-            _write_csv(files[2], self.local_defect.rows())
-            save_plot(plot_local_defect(self.local_defect), files[3])
-        return files
+            _write_csv(folder / f"{LOCAL_DEFECT}.csv", self.local_defect.rows())
+            if plots:
+                save_plot(plot_local_defect(self.local_defect), folder / f"{LOCAL_DEFECT}.png")
+        return files_in(folder, self.local_defect is not None, plots)
 
 
-def files_in(folder: Path, local_defect: bool) -> tuple[Path, ...]:
-    """Return the files that a comparison leaves in a folder, a table and a figure each."""
+def files_in(folder: Path, local_defect: bool, plots: bool = True) -> tuple[Path, ...]:
+    """Return the files that a comparison writes into a folder: tables and, with `plots`, a figure for each."""
     names = [COMPARE, LOCAL_DEFECT] if local_defect else [COMPARE]
-    return tuple(folder / f"{name}.{ending}" for name in names for ending in ("csv", "png"))
+    endings = ("csv", "png") if plots else ("csv",)
+    return tuple(folder / f"{name}.{ending}" for name in names for ending in endings)
 
 
 def compare(
@@ -84,20 +87,20 @@ def compare(
     reference: str | Integrator = "RK45",
     local_defect: bool = False,
 ) -> Compared:
-    """Replay a recording with each integrator, and with a reference.
+    """Replay a recording with each integrator and with a reference.
 
-    The integrators have the tolerances of the recording's aircraft file.
+    The integrators use the tolerances of the recorded spec.
 
     Args:
         source: A recording, its file, or a run folder.
-        integrators: Their kinds.
-        reference: The kind of the reference, with tolerances of 1e-10 for every state if it chooses its steps; or an
-            integrator, which is taken as it is.
+        integrators: Kinds of integrators.
+        reference: Kind of the reference integrator, which uses tolerances of 1e-10 for every state if it is adaptive;
+            or an integrator, which is used unchanged.
         local_defect: Whether to measure the local defect too.
 
     Raises:
         InputError: If an integrator is unknown, or the recording can't be read.
-        SimulationError: If the reference can't go on.
+        SimulationError: If the reference can't reach the end of the flight.
     """
     kinds = check_kinds(integrators)
     if isinstance(reference, str):
@@ -105,8 +108,8 @@ def compare(
     recording = source if isinstance(source, Recording) else read_recording(source)
     if recording.starts_us > int(recording.streams.time_us[0]):
         raise InputError(
-            f"this recording is a branch that starts at {recording.starts_us / 1e6} s, and its past was flown by its "
-            "trunk; compare integrators on the trunk"
+            f"this recording is a branch that starts at {recording.starts_us / 1e6} s; compare integrators on its "
+            "trunk, which was recorded from the start"
         )
     flight = build(recorded_spec(recording), replay=recording.streams)
     own = flight.simulation.integrator
@@ -122,9 +125,9 @@ def compare(
 
 
 def check_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
-    """Return the kinds of integrators, each once."""
+    """Return the kinds of integrators without duplicates."""
     if isinstance(kinds, str) or not kinds:
-        raise InputError(f"integrators = {kinds!r} names none; give a list of some of {', '.join(TABLEAUX)}")
+        raise InputError(f"integrators = {kinds!r} is not a list of integrators; choose from {', '.join(TABLEAUX)}")
     for kind in kinds:
         check_kind("integrators", kind)
     return tuple(dict.fromkeys(kinds))
@@ -138,17 +141,17 @@ def check_kind(field: str, kind: str) -> None:
 
 
 def made_folder(path: str | Path) -> Path:
-    """Return a folder, made if it is not there."""
+    """Return a folder, created if necessary."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"the folder {folder} can't be made: {error.strerror}") from error
+        raise InputError(f"the folder {folder} can't be created: {error.strerror}") from error
     return folder
 
 
 def _write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write rows with a header; what there is no value for stays empty."""
+    """Write rows with a header; missing values stay empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()

@@ -1,4 +1,4 @@
-"""The folder of a run whose process was ended by a signal: made as whole as its log allows, by the parent."""
+"""Complete the run folder of a process that a signal ended, as far as its log allows; done by the parent."""
 
 import shutil
 from pathlib import Path
@@ -16,11 +16,12 @@ from px4lockstep.spec.spec import Spec
 
 
 def keep_crashed(folder: Path | None, spec: Spec, number: int) -> dict[str, Any]:
-    """Write log and summary of a run that a signal has ended, if it had a folder, which stays marked as incomplete.
+    """Write log and summary of a run that a signal ended, if it had a folder; it stays marked as incomplete.
 
-    Return the summary as `--json` prints it: it failed, with the reason; what only the run itself knew is None.
+    Return the summary for `--json`: the outcome is `failed`, with the reason, and values that only the run itself knew
+    are None.
     """
-    if folder is not None and (folder / SUMMARY).exists():  # the flight was over, and is all there
+    if folder is not None and (folder / SUMMARY).exists():  # the flight was over and its summary is complete
         summary = read_summary(folder)
         outcome = failed(f"{crash_of(number)}, after the flight was over")
         return summary | {"outcome": outcome.word, "reason": outcome.reason}
@@ -28,7 +29,7 @@ def keep_crashed(folder: Path | None, spec: Spec, number: int) -> dict[str, Any]
     if folder is None:
         when = "before the flight began"
     elif log is None or not log.rows:
-        when = "and the log has no row"
+        when = "before the first row of the log"
     else:
         when = f"after t = {log.time_s[-1]:.6f} s, the last row of the log"
     capacities_ah = [battery.capacity_ah for battery in spec.power.batteries]
@@ -38,7 +39,7 @@ def keep_crashed(folder: Path | None, spec: Spec, number: int) -> dict[str, Any]
         if log is not None and not (folder / LOG_PARQUET).exists():
             columns = spec.run.log_columns
             write_parquet(log, folder / LOG_PARQUET, None if columns == "all" else list(columns))
-        if (folder / LOG_PARQUET).exists():  # else what could not be read is the only copy
+        if (folder / LOG_PARQUET).exists():  # otherwise the unreadable rows are the only copy
             shutil.rmtree(folder / LOG_ROWS, ignore_errors=True)
         with atomic_write(folder / SUMMARY) as file:
             file.write(f"{to_json(summary, indent=2)}\n".encode())
@@ -48,5 +49,5 @@ def keep_crashed(folder: Path | None, spec: Spec, number: int) -> dict[str, Any]
 def _log_in(folder: Path) -> Log | None:
     try:
         return read_log(folder)
-    except InputError:  # it had not come to that
+    except InputError:  # there is no log yet
         return None

@@ -1,9 +1,10 @@
-"""Whether a flight is the same to the bit however it is computed: flown in fresh processes, and compared.
+"""Check that a flight is bit-identical however it is computed, by flying it in fresh processes.
 
 found = determinism("iris", runs=3)
 found.identical, found.first_difference
 
-Compiled for this processor and for any, interpreted, by workers that have flown before and by workers side by side.
+The variants: compiled for this processor and for a generic one, interpreted, flown twice in one process, and flown by
+two processes at the same time.
 """
 
 import os
@@ -31,12 +32,12 @@ from px4lockstep.spec.spec import Spec
 MAX_PROCESSES = 2
 LOOK_S = 0.05
 CHANGES_THE_CODE = ("NUMBA_DISABLE_JIT", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
-"""Of the user's environment, what would make another variant of all variants."""
+"""Variables of the user's environment that are removed, because they would change every variant."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to compute a flight: `workers` processes side by side, each of which flies `flights` in a row."""
+    """A way to compute a flight: `workers` processes in parallel, each of which flies `flights` flights in a row."""
 
     name: str
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -47,7 +48,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class VariantFlight:
-    """A flight of a variant, with the time of its process, compilation included; `error` says why it failed."""
+    """One flight of a variant: `wall_s` is its process's time with compilation, `error` the reason if it failed."""
 
     name: str
     digest: str | None
@@ -56,13 +57,13 @@ class VariantFlight:
     wall_s: float
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as `--json` prints it."""
+        """Return the flight for `--json`."""
         return {name: getattr(self, name) for name in ("name", "digest", "live_digest", "error")}
 
 
 @dataclass(frozen=True)
 class Determinism:
-    """The flights in the order of the variants; of the first two that differ, their names and where they part."""
+    """All flights in the order of the variants; names and first difference of the first two that differ."""
 
     flights: tuple[VariantFlight, ...]
     parted: tuple[str, str] | None = None
@@ -70,11 +71,11 @@ class Determinism:
 
     @property
     def identical(self) -> bool:
-        """Whether all were flown, and all are the same: the flight, the estimate and the setpoints."""
+        """Whether all flights succeeded and are identical, including estimate and setpoints."""
         return self.parted is None and all(flown.error is None for flown in self.flights)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as `--json` prints it."""
+        """Return the result for `--json`."""
         difference = self.first_difference and {"variants": list(self.parted or ()), **self.first_difference.as_dict()}
         return {
             "identical": self.identical,
@@ -84,9 +85,9 @@ class Determinism:
 
 
 def default_variants(runs: int) -> tuple[Variant, ...]:
-    """Return all ways to compute that must make no difference."""
+    """Return the default variants, all of which must give the same flight."""
     if runs < 1:
-        raise InputError(f"runs = {runs} is not allowed; fly at least 1")
+        raise InputError(f"runs = {runs} is not allowed; it must be at least 1")
     return (
         *(Variant(f"fresh process {i + 1}") for i in range(runs)),
         Variant("JIT off", {"NUMBA_DISABLE_JIT": "1"}),
@@ -94,6 +95,12 @@ def default_variants(runs: int) -> tuple[Variant, ...]:
         Variant("one worker", flights=2),
         Variant("two workers", workers=2),
     )
+
+
+def variants_of(spec: Spec, runs: int) -> tuple[Variant, ...]:
+    """Return the default variants for a spec; an autopilot that lives once per process flies once in each."""
+    is_single = spec.autopilot.capabilities.needs_child
+    return tuple(variant for variant in default_variants(runs) if variant.flights == 1 or not is_single)
 
 
 def determinism(
@@ -105,35 +112,33 @@ def determinism(
     watch: Callable[[VariantFlight], None] | None = None,
     **overrides: Any,
 ) -> Determinism:
-    """Fly an aircraft file in many ways, to its end each time, and compare the digests.
+    """Fly a spec to its end in several ways, and compare the digests.
 
-    Two processes run at the same time, or one if there is one processor; a variant of two workers is two in any case.
-    If this is interrupted, they are ended.
+    Two processes run at the same time, or one on a single processor; a variant with two workers always runs two. All
+    processes are ended if this is interrupted.
 
     Args:
-        spec: The name of an aircraft that ships (`iris`), the path of a file, or a loaded one.
-        runs: How many fresh processes fly it compiled for this processor.
-        variants: Other ways than the usual ones.
+        spec: Built-in aircraft (`iris`), path of a spec file, or loaded spec.
+        runs: Number of fresh processes that fly it compiled for this processor.
+        variants: Variants to fly instead of the default ones.
         watch: Called with each flight when it has ended.
         overrides: Values by dotted key, `**{"environment.wind": "none", "aircraft.seed": 7}`.
 
     Raises:
-        InputError: If the file can't be flown.
+        InputError: If the spec can't be flown.
     """
-    usual = default_variants(runs)
+    default_variants(runs)  # check the number before the spec is loaded
     spec = loaded(spec, overrides)
     if spec.run.mode == "replay":
-        raise InputError("run.mode = 'replay' can't be compared: it is computed from a recording. Use 'live'")
+        raise InputError("run.mode = 'replay' can't be checked for determinism, since it reads a recording. Use 'live'")
     autopilot = spec.autopilot.capabilities
     if not autopilot.is_repeatable:
         raise InputError(
-            f"{autopilot.name} has threads, and no two of its flights are the same; replay one to compare digests"
+            f"{autopilot.name} is not bit-reproducible, because it runs threads; replay a flight to compare digests"
         )
     spec = spec.model_copy(update={"run": live(spec.run)})
-    if autopilot.needs_child:  # it has one life in a process
-        usual = tuple(variant for variant in usual if variant.flights == 1)
-    ways = usual if variants is None else variants
-    build(spec).simulation.close()  # what is wrong with it is said here, and once
+    ways = variants_of(spec, runs) if variants is None else variants
+    build(spec).simulation.close()  # report errors of the spec once, here
     with TemporaryDirectory(prefix="px4lockstep-") as name:
         folder = Path(name)
         write_spec(spec, folder)
@@ -148,10 +153,10 @@ def determinism(
 
 @dataclass
 class _Job:
-    """A process that flies, and where it leaves what."""
+    """A process that flies, and the folder for its recordings."""
 
     variant: Variant
-    place: tuple[int, int]  # the variant's, and among its workers
+    place: tuple[int, int]  # index of the variant, and of the worker within it
     folder: Path
     start_s: float = 0.0
 
@@ -175,7 +180,7 @@ class _Job:
 
 
 def _run(variants: Sequence[Variant], folder: Path) -> Generator[tuple[_Job, str | None], None, None]:
-    """Run the processes of all variants, a few at a time; yield each job when it has ended, and why it failed if so."""
+    """Run the processes of all variants, a few at a time; yield each job when it ends, with why it failed."""
     waiting = [
         [_Job(variant, (i, j), folder / f"{i}-{j}") for j in range(variant.workers)]
         for i, variant in enumerate(variants)
@@ -199,25 +204,25 @@ def _run(variants: Sequence[Variant], folder: Path) -> Generator[tuple[_Job, str
                     yield job, reason
     finally:
         for _, process in running:
-            process.kill()  # with what it has started itself, to compile
+            process.kill()  # and its own children, which compile
 
 
 def _reason(process: Interpreter, code: int) -> str:
-    """Say why a process failed: the last line that it wrote, or how it ended."""
+    """Return why a process failed: the last line that it wrote, and its exit code or signal."""
     said = [line.strip() for line in process.said().split("\n") if line.strip()]
     how = f"exit code {code}" if code > 0 else f"ended by signal {-code}"
     return f"{said[-1].removeprefix('error: ')} ({how})" if said else how
 
 
 class _Compared:
-    """Collects flights; of those that are the same, one recording is kept."""
+    """Collects flights; keeps one recording of those that are identical."""
 
     def __init__(self) -> None:
         self._flights: dict[tuple[int, int, int], VariantFlight] = {}
         self._kept: dict[tuple[str, str], Path] = {}
 
     def add(self, job: _Job, error: str | None) -> Iterator[VariantFlight]:
-        """Take in the flights of a job."""
+        """Add the flights of a job, and yield each."""
         wall_s = max(0.0, time.perf_counter() - job.start_s)
         for number, name in enumerate(job.names(), start=1):
             flown = VariantFlight(name, None, None, error, wall_s)
@@ -250,7 +255,7 @@ class _Compared:
 
 
 def where_they_part(first: Recording, second: Recording) -> Difference | None:
-    """Return where two flights part: in themselves, in the estimate or in the setpoints, whichever is first."""
+    """Return the first difference of two flights, in the flight itself or in estimate and setpoints."""
     flown = first_difference(FlightRows.of(first), FlightRows.of(second), first.state_names)
     found = [one for one in (flown, first_live_difference(first, second)) if one is not None]
     return min(found, key=lambda one: one.time_us, default=None)

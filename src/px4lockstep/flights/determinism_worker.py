@@ -1,8 +1,8 @@
-"""A process of its own that flies an aircraft file and leaves a recording of each flight.
+"""Worker process that flies a spec and writes a recording of each flight.
 
-    python -m px4lockstep.flights.determinism_worker SPEC FOLDER FLIGHTS PARENT    leaves FOLDER/1.h5, FOLDER/2.h5, ...
+    python -m px4lockstep.flights.determinism_worker SPEC FOLDER FLIGHTS PARENT    writes FOLDER/1.h5, FOLDER/2.h5, ...
 
-It ends by itself, within a simulated second, when the process that started it, PARENT, has ended.
+It exits within a simulated second when its parent process, PARENT, has ended.
 """
 
 import os
@@ -20,19 +20,19 @@ from px4lockstep.spec.load import load_spec
 
 
 def recording_at(folder: Path, number: int) -> Path:
-    """Return where the recording of a flight is, counted from 1."""
+    """Return the path of the recording of a flight, numbered from 1."""
     return folder / f"{number}.h5"
 
 
 def work(spec: str, folder: Path, flights: int, parent: int) -> None:
-    """Fly some flights, one after the other."""
+    """Fly a number of flights, one after another."""
 
     def leave_if_alone(_: Simulation) -> None:
         if os.getppid() != parent:
             sys.exit("error: the process that started this one has ended")
 
     for number in range(1, flights + 1):
-        flight = build(load_spec(spec, trust=True), record=True)  # as its parent has decided, which has built it
+        flight = build(load_spec(spec, trust=True), record=True)  # the parent has checked trust already
         fly(flight, leave_if_alone)
         write_recording(Recording.of(flight.simulation, source_of(flight)), recording_at(folder, number))
 

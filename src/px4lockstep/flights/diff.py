@@ -1,4 +1,4 @@
-"""Two flights side by side: what differs in their files, where they part, and what came of it.
+"""Compare two flights: changes of their specs, first difference, results.
 
 found = diff("runs/good", "runs/bad")
 found.changes, found.first_difference, found.metrics
@@ -41,12 +41,12 @@ METRICS = (
     "battery_used",
     "final_pos_ned",
 )
-"""What of a summary is set side by side: what two runs of one flight share."""
+"""The fields of a summary that are compared: those that are equal for two runs of one flight."""
 
 
 @dataclass(frozen=True)
 class RunFolderContents:
-    """A run folder, read."""
+    """The contents of a run folder."""
 
     folder: Path
     recording: Recording
@@ -63,7 +63,7 @@ class RunFolderContents:
 
 @dataclass(frozen=True)
 class Diff:
-    """Two flights side by side."""
+    """The comparison of two flights."""
 
     first: RunFolderContents
     second: RunFolderContents
@@ -71,33 +71,33 @@ class Diff:
 
     @cached_property
     def first_difference(self) -> Difference | None:
-        """Where the flights part: the first microsecond and field of state, commands, wind or faults."""
+        """The first time and field of state, commands, wind or faults at which the flights differ."""
         return _exact_difference(self.first.recording, self.second.recording)
 
     @cached_property
     def first_live_difference(self) -> Difference | None:
-        """The first row of the logs and field of estimate or setpoints that differs: often the cause of the rest."""
+        """The first log row and field of estimate or setpoints that differs: often the cause of the rest."""
         return first_live_difference(self.first.recording, self.second.recording)
 
     @property
     def is_same(self) -> bool:
-        """Whether it is the same flight, bit for bit."""
+        """Whether the flights are bit-identical."""
         return self.first_difference is None and self.first_live_difference is None
 
     @cached_property
     def metrics(self) -> dict[str, tuple[Any, Any]]:
-        """What came of both, by name."""
+        """The results of both flights, by name."""
         named = {name: (self.first.summary.get(name), self.second.summary.get(name)) for name in METRICS}
         return {name: pair for name, pair in named.items() if pair != (None, None)}
 
     @cached_property
     def largest_distance_m(self) -> float | None:
-        """How far they came apart at the same time; None without positions or common rows."""
+        """Largest distance between the flights at the same time [m]; None without positions or common rows."""
         _, apart_m = distance_between(self.first.log, self.second.log)
         return float(apart_m.max()) if len(apart_m) else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the comparison for JSON."""
         return {
             "identical": self.is_same,
             "changes": [change.as_dict() for change in self.changes],
@@ -108,7 +108,7 @@ class Diff:
         }
 
     def plot(self) -> "Figure":
-        """Return the picture of both."""
+        """Return a figure with both flights overlaid."""
         from px4lockstep.plots.overlay import plot_overlay
 
         return plot_overlay(
@@ -119,10 +119,10 @@ class Diff:
 
 
 def diff(first: str | Path, second: str | Path) -> Diff:
-    """Set two run folders side by side.
+    """Compare the flights of two run folders.
 
     Raises:
-        InputError: If one can't be read.
+        InputError: If a folder can't be read.
     """
     ours, theirs = RunFolderContents.of(first), RunFolderContents.of(second)
     changes = changes_between(recorded_spec(ours.recording), recorded_spec(theirs.recording))
@@ -133,7 +133,7 @@ def diff(first: str | Path, second: str | Path) -> Diff:
 
 
 def _name(folder: Path) -> str:
-    """Return the name of a folder as text that can be drawn, whatever bytes it has."""
+    """Return the name of a folder as text that can be drawn, even if it is not valid UTF-8."""
     return os.fsencode(folder.name).decode(errors="replace")
 
 
@@ -142,7 +142,7 @@ def _title(mission: str | None) -> str:
 
 
 def _exact_difference(first: Recording, second: Recording) -> Difference | None:
-    """Return where two flights part: by their logs to the row, then by replays to the boundary."""
+    """Return the first difference of two flights: the log row, then the exact boundary by replaying both."""
     if first.state_names != second.state_names:
         return Difference(int(first.streams.time_us[0]), "states", len(first.state_names), len(second.state_names))
     found = first_difference(FlightRows.of(first), FlightRows.of(second), first.state_names)
@@ -150,16 +150,16 @@ def _exact_difference(first: Recording, second: Recording) -> Difference | None:
 
 
 def _between_rows(first: Simulation, second: Simulation, found: Difference) -> Difference | None:
-    """Fly two replays to the row before their logs part, and look at every boundary of either from there on."""
+    """Fly two replays to the last log row that matches, and compare them at every boundary from there on."""
     rows_us = first.timeline.time_us[(first.timeline.due & np.uint16(LOG)) != 0]
     before_us = rows_us[rows_us < found.time_us]
     last_us = int(before_us[-1]) if len(before_us) else first.timeline.start_us
     if max(first.time_us, second.time_us) > last_us:
-        return None  # a branch, whose past can't be replayed
+        return None  # a branch can't be replayed before its start
     times_us = np.union1d(first.timeline.time_us, second.timeline.time_us)
     for time_us in times_us[np.searchsorted(times_us, last_us) :].tolist():
         ours, theirs = (FlightRows.now(simulation.run(time_us)) for simulation in (first, second))
-        # What acts on the plant was set at the boundary before; the state is now's, if this is a boundary of both.
+        # Inputs were set at the previous boundary. States are compared only at boundaries that both flights have.
         parted = first_difference(ours.holding(last_us), theirs.holding(last_us))
         if parted is None and first.time_us == second.time_us:
             parted = first_difference(ours, theirs, first.plant.names)

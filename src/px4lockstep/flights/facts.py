@@ -1,11 +1,12 @@
-"""Facts of a flight that its verdict rests on, from the log and the simulation: what was asked for, and what was done.
+"""Facts of a flight that decide its outcome, from the log and the simulation: what was requested and what was done.
 
-Heights are those of the centre of mass above where it stands; the ground is flat, at z = 0. A vehicle is down if it is
-within 5 cm of that, or if something holds it up: half a second without moving, at less thrust than half its weight. It
-is at rest if it is down and slower than 0.5 m/s. It stands if it is at rest and tilted by less than 30 degrees.
+Heights are those of the centre of mass above its height when the vehicle stands; the ground is flat, at z = 0. A
+vehicle is down if its height is at most 5 cm, or if something holds it up: half a second without motion at less thrust
+than half its weight. It is at rest if it is down and slower than 0.5 m/s. It stands if it is at rest and tilted by less
+than 30 degrees.
 
-A landing may miss its target by 5 m, and by as much more as the estimate is off at the end, up to 10 m in all. One that
-is ordered at a speed v has the stopping distance v · 1 s + v² / (4 m/s²) too: its target is where it was ordered.
+A landing may miss its target by 5 m plus the estimate's error at the end, up to 10 m in total. The target of a landing
+requested in flight is the place of the request; at a speed v, the stopping distance v · 1 s + v² / (4 m/s²) is added.
 """
 
 import math
@@ -35,12 +36,12 @@ SUPPORTED_M_S = 0.2
 
 HOME = "home"
 REQUESTS = {"mission": "the mission", "return": "a return", "land": "a landing"}
-"""What can be asked for, by the name that its column of the log ends with, and what messages call it."""
+"""Requests by the suffix of their log column, with their names in messages."""
 
 
 @dataclass(frozen=True)
 class OrderedDown:
-    """A return or a landing that the scenario ordered: what messages call it, when, and at which row of the log."""
+    """A return or landing that the scenario requested: its name in messages, its time, and its row of the log."""
 
     name: str
     time_s: float
@@ -49,7 +50,7 @@ class OrderedDown:
 
 @dataclass(frozen=True)
 class Target:
-    """Where the flight was to end: north and east [m], what messages call it, and how far away it may end."""
+    """Where the flight should end: north and east [m], its name in messages, and the allowed distance."""
 
     place: tuple[float, float]
     name: str
@@ -57,12 +58,12 @@ class Target:
 
 
 class Facts:
-    """Facts of a flight; None for what the plant or the autopilot does not have.
+    """Facts of a flight; None for a fact that the plant or the autopilot does not provide.
 
     Args:
         simulation: The run.
         log: Its log, with all columns.
-        error: What the run could not go on for, if so.
+        error: The error that ended the run, if any.
     """
 
     def __init__(self, simulation: Simulation, log: Log, error: LockstepError | None = None) -> None:
@@ -70,33 +71,33 @@ class Facts:
         self.log = log
         self.error = error
 
-    # -- asked for -----------------------------------------------------------------------------------------------
+    # -- requested -----------------------------------------------------------------------------------------------
 
     @property
     def time_s(self) -> float:
-        """Where the run is, or has ended."""
+        """The time at which the run is, or has ended."""
         return self.simulation.time_us / 1e6
 
     @cached_property
     def _requests(self) -> dict[str, npt.NDArray[np.int64]]:
-        """The rows at which mission, return and landing were asked for."""
+        """The rows at which mission, return and landing were requested."""
         return {name: np.flatnonzero(np.diff(self.log[f"request_{name}"], prepend=0) > 0) for name in REQUESTS}
 
     @property
     def asks(self) -> bool:
-        """Whether the scenario asks for anything, be it later than the run has come."""
+        """Whether the scenario requests anything, even after the end of the run."""
         return self.simulation.asks_for_mission or any(len(rows) for rows in self._requests.values())
 
     @cached_property
     def asked(self) -> tuple[str, float] | None:
-        """What was first asked for, and when; None if nothing was."""
+        """The first request and its time; None if there was none."""
         first = {name: int(rows[0]) for name, rows in self._requests.items() if len(rows)}
         name = min(first, key=lambda name: first[name], default=None)
         return None if name is None else (REQUESTS[name], int(self.log.time_us[first[name]]) / 1e6)
 
     @cached_property
     def order(self) -> OrderedDown | None:
-        """The last return or landing that was ordered, if the mission was not asked for again after it."""
+        """The last return or landing that was requested, unless the mission was requested again after it."""
         last = {name: int(rows[-1]) for name, rows in self._requests.items() if len(rows)}
         mission = last.pop("mission", 0)
         if not last or max(last.values()) < mission:
@@ -107,7 +108,7 @@ class Facts:
 
     @property
     def is_ordered_on_ground(self) -> bool:
-        """Whether the last order came when the vehicle was on the ground."""
+        """Whether the vehicle was on the ground at the time of `order`."""
         heights_m = self._heights_m
         return self.order is not None and heights_m is not None and heights_m[self.order.row] <= GROUND_MARGIN_M
 
@@ -119,33 +120,33 @@ class Facts:
 
     @property
     def reports_mission(self) -> bool:
-        """Whether the autopilot reports how far the mission is; without an autopilot it is known: not begun."""
+        """Whether the progress of the mission is known: the autopilot reports it, or there is no autopilot."""
         return "mission_finished" in self.log or self.simulation.reports_mission
 
     @property
     def mission_finished(self) -> bool:
-        """Whether the autopilot reported so at the end."""
+        """Whether the autopilot reported a finished mission at the end."""
         return self._last("mission_finished") != 0
 
     @property
     def mission_count(self) -> int:
-        """How many items the autopilot reported."""
+        """Number of mission items that the autopilot reported."""
         return self._last("mission_count")
 
     @property
     def mission_item(self) -> int:
-        """The item that the autopilot was at."""
+        """Current mission item at the end."""
         return self._last("mission_item")
 
     @cached_property
     def was_armed(self) -> bool | None:
-        """Whether it was ever armed."""
+        """Whether the vehicle was ever armed."""
         armed = self.log.get("armed")
         return None if armed is None else bool(armed.any())
 
     @cached_property
     def crashed_s(self) -> float | None:
-        """When it first hit the ground, whether or not that ended the run; None if it did not."""
+        """Time of the first crash, whether or not it ended the run; None without one."""
         rows = np.flatnonzero(self.log["crashed"])
         if len(rows):
             return int(self.log.time_us[rows[0]]) / 1e6
@@ -153,7 +154,7 @@ class Facts:
 
     @property
     def faults(self) -> tuple[FlightEvent, ...]:
-        """What went wrong, and what the autopilot did about it."""
+        """Faults, and the autopilot's reactions to them."""
         return tuple(event for event in events_of(self.log) if event.is_fault)
 
     @cached_property
@@ -165,27 +166,27 @@ class Facts:
 
     @property
     def height_m(self) -> float | None:
-        """Height at the end."""
+        """Height at the end [m]."""
         return None if self._heights_m is None else float(self._heights_m[-1])
 
     @cached_property
     def max_height_m(self) -> float | None:
-        """Greatest height."""
+        """Largest height [m]."""
         return None if self._heights_m is None else float(self._heights_m.max())
 
     @property
     def max_height_s(self) -> float:
-        """When it was highest."""
+        """Time of the largest height [s]."""
         return 0.0 if self._heights_m is None else int(self.log.time_us[int(self._heights_m.argmax())]) / 1e6
 
     @cached_property
     def speed_m_s(self) -> float | None:
-        """Speed over the ground at the end, climbing included."""
+        """Speed at the end, vertical component included [m/s]."""
         return math.hypot(*self.log["vel_ned"][-1]) if self.log.rows and "vel_ned" in self.log else None
 
     @property
     def sink_m_s(self) -> float | None:
-        """Speed downward at the end."""
+        """Sink rate at the end [m/s]."""
         return float(self.log["vel_ned"][-1][2]) if self.log.rows and "vel_ned" in self.log else None
 
     def _tilt_deg(self, row: int) -> float | None:
@@ -201,13 +202,13 @@ class Facts:
 
     @cached_property
     def was_upright(self) -> bool:
-        """Whether it was tilted little enough to stand at the start."""
+        """Whether the vehicle was upright enough to stand at the start."""
         start_deg = self._tilt_deg(0)
         return start_deg is not None and start_deg < STANDING_DEG
 
     @cached_property
     def tilted_since_s(self) -> float:
-        """From when on it was tilted too far to stand, up to the end."""
+        """Time from which the vehicle was tilted too far to stand until the end [s]."""
         q = self.log["q_bn"]
         upright = np.flatnonzero(1.0 - 2.0 * (q[:, 1] ** 2 + q[:, 2] ** 2) > math.cos(math.radians(STANDING_DEG)))
         row = int(upright[-1]) + 1 if len(upright) else 0
@@ -215,26 +216,26 @@ class Facts:
 
     @property
     def weight_n(self) -> float | None:
-        """Weight of the vehicle."""
+        """Weight of the vehicle [N]."""
         is_vehicle = self.simulation.plant.traits["is_vehicle"]
         mass_kg = float(self.simulation.core["plant"]["multirotor"]["body"]["mass_kg"])
         return mass_kg * STANDARD_GRAVITY_M_S2 if is_vehicle else None
 
     @cached_property
     def thrusts_n(self) -> npt.NDArray[np.float64] | None:
-        """Thrust of all rotors together in each row."""
+        """Total thrust of all rotors in each row [N]."""
         thrusts = self.log.get("rotor_thrust_n")
         return None if thrusts is None else thrusts.sum(axis=1)
 
     @cached_property
     def max_throttle(self) -> float | None:
-        """The greatest motor command, as a mean over the motors."""
+        """Largest motor command, averaged over the motors."""
         motors = self.log.get("motors")
         return None if motors is None else float(np.nan_to_num(motors).mean(axis=1).max())
 
     @property
     def _is_held_up(self) -> bool:
-        """Whether it has not moved for a while at too little thrust to hover: something holds it."""
+        """Whether the vehicle has not moved for a while at too little thrust to hover: something holds it up."""
         weight_n, thrusts_n, time_us = self.weight_n, self.thrusts_n, self.log.time_us
         if weight_n is None or thrusts_n is None or int(time_us[-1]) - int(time_us[0]) < SUPPORTED_US:
             return False
@@ -250,46 +251,46 @@ class Facts:
 
     @property
     def is_at_rest(self) -> bool | None:
-        """Whether it is on the ground at the end, and does not move."""
+        """Whether the vehicle is on the ground and not moving at the end."""
         return None if self.is_down is None or self.speed_m_s is None else self.is_down and self.speed_m_s < REST_M_S
 
     @property
     def is_standing(self) -> bool | None:
-        """Whether it is at rest, and upright."""
+        """Whether the vehicle is at rest and upright at the end."""
         return None if self.is_at_rest is None or self.tilt_deg is None else self.is_at_rest and not self.is_tilted
 
     @property
     def is_tilted(self) -> bool:
-        """Whether it is tilted too far to stand."""
+        """Whether the vehicle is tilted too far to stand at the end."""
         return self.tilt_deg is not None and self.tilt_deg >= STANDING_DEG
 
     # -- where ---------------------------------------------------------------------------------------------------
 
     @cached_property
     def target(self) -> Target | None:
-        """Where what was asked for ends on the ground; None if it does not, or is not known."""
+        """Where the flight should end on the ground; None if it should not, or if the place is unknown."""
         if self._heights_m is None:
             return None
         allowed_m = min(MISS_M + self.estimate_error_m, MAX_MISS_M)
         if self.order is None:
             place = self.simulation.autopilot.lands_at_ned if self.asks else None
-            name = HOME if place == (0.0, 0.0) else "the place where the mission lands"
+            name = HOME if place == (0.0, 0.0) else "the mission's landing point"
             return None if place is None else Target(place, name, allowed_m)
         if self.order.name == REQUESTS["return"]:
             return Target((0.0, 0.0), HOME, allowed_m)
         north_m, east_m, _ = self.log["pos_ned"][self.order.row].tolist()
         speed_m_s = math.hypot(*self.log["vel_ned"][self.order.row][:2])
         stop_m = REACTION_S * speed_m_s + speed_m_s * speed_m_s / (2.0 * BRAKE_M_S2)
-        return Target((north_m, east_m), "the place where the landing was ordered", allowed_m + stop_m)
+        return Target((north_m, east_m), "where the landing was requested", allowed_m + stop_m)
 
     @cached_property
     def distance_to_target_m(self) -> float | None:
-        """Horizontal distance from the target at the end."""
+        """Horizontal distance from the target at the end [m]."""
         return None if self.target is None else math.dist(self.log["pos_ned"][-1][:2].tolist(), self.target.place)
 
     @cached_property
     def estimate_error_m(self) -> float:
-        """How far the estimate was off at the end, horizontally; 0 if it had no position."""
+        """Horizontal error of the estimate at the end [m]; 0 without an estimated position."""
         if "est_pos_ned" not in self.log or not self.log.rows:
             return 0.0
         error_m = math.dist(self.log["est_pos_ned"][-1][:2].tolist(), self.log["pos_ned"][-1][:2].tolist())

@@ -1,4 +1,4 @@
-"""The picture of a run: the same from memory and from its folder."""
+"""The figure of a run, identical whether drawn from memory or from its run folder."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 def draw_flight(log: Log, name: str, mission: Mission | None, home_deg: tuple[float, float]) -> "Figure":
-    """Return the picture of a flight, named after the aircraft, with its mission as seen from home."""
+    """Return the figure of a flight, titled with the aircraft's name, with the waypoints relative to home."""
     waypoints = mission_waypoints(mission, *home_deg) if mission is not None else {}
     return plot_flight(log, waypoints=waypoints, title=name)
 
 
 def draw_folder(folder: str | Path, log: Log) -> tuple["Figure", str | None]:
-    """Return the picture of the flight in a run folder, and why it has no waypoints, if it should have some."""
+    """Return the figure of the flight in a run folder, and why its waypoints are missing, if they are."""
     spec_path = Path(folder) / SPEC
     try:
         spec = load_spec(spec_path, reads_mission=False)
     except InputError as error:
-        raise InputError(f"{spec_path} can't be read, or is not the spec of a run: {error}") from error
+        raise InputError(f"{spec_path} is not a valid spec of a run: {error}") from error
     mission, problem = None, None
     try:
         mission = spec.mission
-    except InputError as error:  # it has moved since
+    except InputError as error:  # the mission file was moved or removed
         problem = str(error)
     return draw_flight(log, spec.aircraft.name, mission, (spec.home.lat_deg, spec.home.lon_deg)), problem

@@ -1,12 +1,12 @@
-"""The folder of a run: complete, or marked as incomplete.
+"""The run folder: complete, or marked as incomplete.
 
     runs/iris-20261116-021500/   spec.toml   recording.h5   log.parquet   summary.json   plots.png
 
-`INCOMPLETE` is in it from the first moment to the last, so that a run that was killed can be told from one that ended.
-While a flight runs, its log is in `log.rows`, and goes from there into `log.parquet` in the end. A run that is killed
-leaves `log.rows` with all that was logged, which `read_log` reads as well. A mission of the user's own is copied beside
-the aircraft file, so that a folder can go elsewhere. A flight that came to its end and was recorded has its recording.
-`px4.log` has what real PX4 printed, if `px4lockstep run` flew it.
+The file `INCOMPLETE` is created first and removed last, which distinguishes a killed run from a finished one. During
+the flight the log is in `log.rows`; at the end it is converted to `log.parquet`. A killed run leaves `log.rows` with
+all rows that were logged, which `read_log` reads too. The user's own mission file is copied next to `spec.toml`, so
+that the folder can be moved. A flight that was recorded and reached its end has `recording.h5`. `px4.log` has what real
+PX4 printed, if `px4lockstep run` flew it.
 """
 
 import itertools
@@ -43,7 +43,7 @@ LOG_ROWS, LOG_PARQUET, SUMMARY, PLOTS = "log.rows", "log.parquet", "summary.json
 MAX_SUMMARY_BYTES = 10_000_000
 PX4_LOG = "px4.log"
 BOUNDARIES_HELD = 20_000
-"""How many boundaries' rows stay in memory: 50 MB if there is one at each, some 4 MB at the usual periods."""
+"""Boundaries between two releases of memory: 50 MB with a row at every boundary, some 4 MB at default periods."""
 
 
 @dataclass
@@ -58,10 +58,10 @@ class RunFolder:
     def create(
         cls, path: str | Path | None, flight: Flight, *, holds_log: bool = False, force: bool = False
     ) -> "RunFolder":
-        """Make the folder, by default a new one in `runs/`, marked as incomplete, with the spec file and its mission.
+        """Create the folder, by default in `runs/`, marked as incomplete, with the spec file and its mission.
 
-        With `holds_log`, a flight that is yet to be flown keeps its log in the folder meanwhile. `force` lets outputs
-        elsewhere overwrite files; the folder must be empty in any case.
+        With `holds_log`, a flight that is yet to be flown keeps its log in the folder. With `force`, outputs outside
+        the folder may overwrite files; the folder itself must always be empty.
         """
         spec = flight.spec
         check_outputs(spec, path, force)
@@ -69,18 +69,18 @@ class RunFolder:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if any(folder.iterdir()):
-                raise InputError(f"{folder} is not empty; a run needs a folder of its own")
-            (folder / MARK).touch(exist_ok=False)  # of two processes, the one that makes it has the folder
+                raise InputError(f"{folder} is not empty; a run needs a new or empty folder")
+            (folder / MARK).touch(exist_ok=False)  # if two processes race, the one that creates it owns the folder
         except OSError as error:
-            raise InputError(f"the run folder {folder} can't be made: {error.strerror}") from error
+            raise InputError(f"the run folder {folder} can't be created: {error.strerror}") from error
         try:
-            _write(folder / MARK, "This run is not complete: it is being flown, or it was stopped.\n")
+            _write(folder / MARK, "This run is incomplete: it is still being flown, or it was stopped.\n")
             if holds_log:
                 hold_rows(flight.simulation, folder / LOG_ROWS)
             write_spec(spec, folder)
-        except InputError as error:  # nothing was flown, and nothing is left
+        except InputError as error:  # nothing was flown, so nothing stays
             shutil.rmtree(folder / LOG_ROWS, ignore_errors=True)
-            with suppress(OSError):  # the folder may be the one that the user is in
+            with suppress(OSError):  # the folder may be the current directory
                 for file in folder.iterdir():
                     file.unlink()
                 folder.rmdir()
@@ -88,17 +88,17 @@ class RunFolder:
         return cls(folder, spec)
 
     def watch(self, simulation: Simulation) -> None:
-        """Give the memory of what was logged back; the file has it."""
+        """Release the memory of rows that are in the file."""
         if simulation.boundary - self._given_back >= BOUNDARIES_HELD:
             for array in simulation.buffers.values():
                 release_pages(array)
             self._given_back = simulation.boundary
 
     def keep(self, run: "Run", *, release: bool = False) -> None:
-        """Write recording, log and summary; then the files that held the log go, and the run still has it.
+        """Write recording, log and summary, and remove `log.rows`; the log stays readable through the run.
 
-        `release` gives the memory of the recording back then. What can't be written keeps nothing else from being
-        written: a disk that is full for the one may have room for the others.
+        With `release`, free the memory of the recording afterwards. If one file can't be written, the others still
+        are: a full disk may have space for the smaller ones.
         """
         failed: list[OutputError] = []
         for write in (self._keep_recording, self._keep_log, self._keep_csv, self._keep_summary):
@@ -110,7 +110,7 @@ class RunFolder:
                 run.simulation.release_streams()
         if failed:
             log = self.path / (LOG_ROWS if (self.path / LOG_ROWS).exists() else LOG_PARQUET)
-            raise OutputError(f"{failed[0]}; the log of the flight is in {log}, and the folder is marked {MARK}")
+            raise OutputError(f"{failed[0]}; the log of the flight is in {log} and the folder stays marked {MARK}")
 
     def _keep_recording(self, run: "Run") -> None:
         recording = run.recording
@@ -131,14 +131,14 @@ class RunFolder:
         _write(self.path / SUMMARY, to_json(summary_of(run, self.path), indent=2) + "\n")
 
     def draw(self, run: "Run") -> None:
-        """Write the picture; a log of less than two rows has none."""
+        """Write the figure, unless the log has fewer than two rows."""
         from px4lockstep.plots.flight import save_plot
 
         if run.log.rows > 1:
             save_plot(run.plot(), self.path / PLOTS)
 
     def close(self, run: "Run") -> None:
-        """Take the mark away, if the flight came to its end: all that was asked for is written."""
+        """Remove the mark `INCOMPLETE` if the flight reached its end."""
         if run.simulation.is_done:
             (self.path / MARK).unlink()
 
@@ -153,7 +153,7 @@ class RunFolder:
 
 
 def check_outputs(spec: Spec, folder: str | Path | None, force: bool) -> None:
-    """Check where `run.log_csv` and `run.recording_out` go: to names of their own in the run folder, or a free path."""
+    """Check that `run.log_csv` and `run.recording_out` are unused names in the run folder, or writable paths."""
     taken = [MARK, SPEC, LOG_ROWS, LOG_PARQUET, SUMMARY, PLOTS, PX4_LOG]
     taken += [] if spec.mission is None else [mission_file(spec.mission)]
     for key, value in ((key, getattr(spec.run, key)) for key in OUTPUTS if getattr(spec.run, key) is not None):
@@ -161,16 +161,16 @@ def check_outputs(spec: Spec, folder: str | Path | None, force: bool) -> None:
         is_inside = target.name == value or (folder is not None and target.parent.resolve() == Path(folder).resolve())
         own = target.name if is_inside else value
         if own in taken or (own == RECORDING and key != "recording_out"):
-            raise InputError(f"{what}: the run has another file there; use another name")
+            raise InputError(f"{what}: the run writes another file there; use another name")
         taken.append(own)
         if target.name != value:
             if not target.is_absolute() or not target.parent.is_dir():
-                raise InputError(f"{what}: there is no such folder; make it")
+                raise InputError(f"{what}: the folder does not exist; create it first")
             check_new(target, force=force)
 
 
 def write_spec(spec: Spec, folder: Path) -> None:
-    """Write the spec into a folder, with a mission of the user's own beside it."""
+    """Write the spec into a folder, and next to it the mission unless it is a built-in one."""
     if spec.mission is not None and not is_name(str(spec.px4.mission_path)):
         name = mission_file(spec.mission)
         _write(folder / name, spec.mission.text)
@@ -179,12 +179,12 @@ def write_spec(spec: Spec, folder: Path) -> None:
 
 
 def summary_of(run: "Run", folder: Path | None) -> dict[str, Any]:
-    """Return the summary as `--json` prints it."""
+    """Return the summary for `--json`."""
     return {**run.summary.as_dict(), "run_dir": str(folder) if folder is not None else None}
 
 
 def fresh_folder(name: str, root: str | Path = "runs") -> Path:
-    """Make a folder, named after the aircraft and the time, and return it; no other run gets the same."""
+    """Create a folder named after the aircraft and the time, unique even among parallel runs; return its path."""
     stem = re.sub(r"[^\w.-]", "_", name) + time.strftime("-%Y%m%d-%H%M%S")
     for count in itertools.count(1):
         path = Path(root) / (stem if count == 1 else f"{stem}-{count}")
@@ -194,23 +194,23 @@ def fresh_folder(name: str, root: str | Path = "runs") -> Path:
         except FileExistsError:
             continue
         except OSError as error:
-            raise InputError(f"the run folder {path} can't be made: {error.strerror}") from error
+            raise InputError(f"the run folder {path} can't be created: {error.strerror}") from error
     return path
 
 
 def is_incomplete(folder: str | Path) -> bool:
-    """Return whether a run folder is marked as incomplete: it is being flown, or was stopped or killed."""
+    """Return whether a run folder is marked as incomplete: still being flown, stopped or killed."""
     return (Path(folder) / MARK).exists()
 
 
 def check_folder(folder: str | Path) -> Path:
-    """Return the path of a run folder."""
+    """Return the path of a run folder; raise if there is no such folder."""
     check_path(folder)
     path = Path(folder)
     if path.is_file():
-        raise InputError(f"{path} is a file; give the run folder")
+        raise InputError(f"{path} is a file; give its run folder instead")
     if not path.is_dir():
-        raise InputError(f"{path} has no log; there is no such folder")
+        raise InputError(f"run folder not found: {path}")
     return path
 
 
@@ -218,19 +218,25 @@ def read_summary(folder: Path) -> dict[str, Any]:
     """Return the summary in a run folder."""
     summary = read_json(folder / SUMMARY, MAX_SUMMARY_BYTES, "the summary of a run")
     if not isinstance(summary, dict):
-        raise InputError(f"{folder / SUMMARY} is not a summary: it must be a JSON object")
+        raise InputError(f"{folder / SUMMARY} is not a summary of a run: it must be a JSON object")
     return summary
 
 
 def read_log(folder: str | Path) -> Log:
-    """Return the log in a run folder; of a run that was killed, or is being flown, what it has logged."""
+    """Return the log in a run folder; for a run that was killed or is being flown, the rows logged until now.
+
+    Raises:
+        InputError: If it is not a run folder, or its log can't be read.
+    """
     path = check_folder(folder)
     if (path / LOG_PARQUET).exists():
         return read_parquet(path / LOG_PARQUET)
     if (path / LOG_ROWS).exists():
         return read_rows(path / LOG_ROWS)
-    reason = "the run was stopped before it began" if is_incomplete(path) else f"there is no {LOG_PARQUET} in it"
-    raise InputError(f"{path} has no log; {reason}")
+    if is_incomplete(path):
+        raise InputError(f"{path} has no log: the run was stopped before the flight began")
+    reason = f"has no {LOG_PARQUET}" if (path / SPEC).exists() else f"is not a run folder: it has no {LOG_PARQUET}"
+    raise InputError(f"{path} {reason}")
 
 
 def _write(path: Path, text: str) -> None:

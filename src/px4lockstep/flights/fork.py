@@ -1,8 +1,8 @@
-"""Branches of a live flight of real PX4: its state is in its library, so the process is copied at a boundary.
+"""Branches of a flight of real PX4: its state is inside its library, so the process is forked at a boundary.
 
-The flight is flown to the moment; each branch is a child of this process, made by `os.fork()`, which flies on with its
-changes and leaves a run folder, with what PX4 printed. The parent waits for each and collects its summary. If PX4
-crashes in one, the others are flown.
+The flight is re-flown to the branch time. Each branch is a child of this process, created by `os.fork()`, which
+continues with its changes and writes a run folder, including what PX4 printed. The parent waits for each child and
+collects its summary. If PX4 crashes in one branch, the others are still flown.
 """
 
 import functools
@@ -37,7 +37,7 @@ from px4lockstep.timebase import seconds_to_us
 
 @dataclass(frozen=True)
 class Forked:
-    """A branch that a child has flown: its folder, its summary, what was changed, and when it left the trunk."""
+    """A branch flown by a child: its folder, summary and changes, and the time at which it left the trunk."""
 
     folder: Path
     summary: dict[str, Any]
@@ -47,7 +47,7 @@ class Forked:
 
 @dataclass(frozen=True)
 class LiveTrunk:
-    """A flight of real PX4 that was flown again to the moment that branches go on from."""
+    """A flight of real PX4, re-flown to the time from which its branches continue."""
 
     recording: Recording
     session: Session
@@ -58,9 +58,9 @@ class LiveTrunk:
 
     @classmethod
     def of(cls, recording: Recording, before: Spec, at_s: float, library: Mapping[str, str]) -> "LiveTrunk":
-        """Fly a recorded flight again to a time, and check that it is the same flight.
+        """Re-fly a recorded flight to a time, and check that it matches the recording.
 
-        `library` says where PX4 is, as keys of the spec, which a recording does not.
+        `library` has the keys of the spec that locate PX4, which a recording does not contain.
         """
         at_us, end_us = seconds_to_us(at_s, "at_s"), int(recording.log["time_us"][-1])
         if at_us >= end_us:
@@ -68,7 +68,7 @@ class LiveTrunk:
         flight = build(change_spec(before, library), record=True)
         simulation = flight.simulation
         if not simulation.autopilot.capabilities.branches_by_fork:
-            raise InputError("only a flight of real PX4 is branched by a fork; others go on from their moments")
+            raise InputError("only flights of real PX4 are branched with fork; use px4lockstep.branch for others")
         start = simulation.copied()
         try:
             simulation.run(at_us)
@@ -80,9 +80,9 @@ class LiveTrunk:
         return cls(recording, simulation.autopilot, flight, start, simulation.copied(), simulation.time_us)
 
     def fly_branch(self, before: Spec, spec: Spec, folder: Path, plots: bool, printed: str, force: bool) -> None:
-        """Fly a branch, in a child of the process that flew the trunk; it leaves its run folder.
+        """Fly a branch in a child of the process that flew the trunk, and write its run folder.
 
-        If its parent is interrupted, it gets SIGUSR1, and leaves what it has flown.
+        On SIGUSR1, which the parent sends when it is interrupted, stop and write what was flown.
         """
         asked: list[int] = []
         signal.signal(signal.SIGUSR1, lambda number, _: asked.append(number))
@@ -102,7 +102,7 @@ class LiveTrunk:
                 run = fly(flight, watch)
             except KeyboardInterrupt:
                 run = Run(flight)
-            except SimulationError as error:  # it keeps its log, and the others are flown
+            except SimulationError as error:  # keep its log; the other branches are still flown
                 run = Run(flight, error)
         target.keep(run)
         if plots and not asked:
@@ -111,7 +111,7 @@ class LiveTrunk:
 
 
 def is_of_px4(recording: Recording) -> bool:
-    """Return whether real PX4 flew a recording."""
+    """Return whether a recording was flown by real PX4."""
     kind = KINDS.get(recording.source.autopilot.partition(" ")[0])
     return kind is not None and kind.capabilities.branches_by_fork
 
@@ -130,29 +130,30 @@ def fork(
     console: BinaryIO | None = None,
     trust: bool = False,
 ) -> list[Forked]:
-    """Fly on from a moment of a recorded flight of real PX4, a child process each.
+    """Continue a recorded flight of real PX4 from a given time, each branch in a child process.
 
     Args:
         source: A recording, its file, or a run folder.
-        at_s: When to leave the recorded flight; the next boundary, if there is none at this time.
-        out: The folder for the branches' run folders, `branch-1` and so on.
-        overrides: What is to be different from then on, by dotted key.
-        settings: The same as texts.
-        events: Further events of the scenario.
-        count: How many; each after the first has a seed of its own.
-        plots: Whether to draw them.
+        at_s: When to leave the recorded flight; rounded up to the next event boundary.
+        out: Folder for the run folders of the branches, `branch-1` and so on.
+        overrides: Values to change from then on, by dotted key.
+        settings: The same as strings.
+        events: Additional events of the scenario.
+        count: Number of branches; each after the first has the next seed.
+        plots: Whether to write figures.
         force: Whether `run.log_csv` and `run.recording_out` may overwrite files outside the run folder.
-        console: The file that PX4's console goes into, if it does: `px4.log` of each branch then begins with it.
+        console: File to which the PX4 console is redirected, if it is; `px4.log` of each branch begins with it.
         trust: Whether to load the library that the run folder names: see docs/howto/untrusted_files.md.
 
     Raises:
-        InputError: If it can't be read or flown, a change can't be made in flight, or the run folder is not trusted.
+        InputError: If the recording can't be read or flown, a change can't be made in flight, or the run folder is not
+            trusted.
         SimulationError: If the flight can't be reproduced, or a branch could not be flown.
     """
     if not hasattr(os, "fork"):
-        raise InputError("this system can't copy a process (os.fork); fly each branch from its start instead")
+        raise InputError("this system has no os.fork; fly each branch from its start instead")
     recording = source if isinstance(source, Recording) else read_recording(source)
-    # Before anything is flown: a change that can't be made is an error of the parent.
+    # Check the changes before anything is flown, so that the parent reports the error.
     before = recorded_spec(recording)
     asked = (before, overrides or {}, settings, events)
     spec, changes = next(branch_specs(*asked, seconds_to_us(at_s, "at_s"), count))
@@ -174,7 +175,7 @@ def fork(
 
 
 def _fly_child(fly_branch: Callable[[], None], spec: Spec, folder: Path) -> dict[str, Any]:
-    """Fly a branch in a child of this process, and return its summary."""
+    """Fly a branch in a child process and return its summary."""
 
     def work() -> str:
         fly_branch()
@@ -184,22 +185,22 @@ def _fly_child(fly_branch: Callable[[], None], spec: Spec, folder: Path) -> dict
     if code < 0 and folder.exists():
         return keep_crashed(folder, spec, -code)
     if code != 0:
-        raise SimulationError(f"the branch in {folder}: {crash_of(-code) if code < 0 else problem}")
+        raise SimulationError(f"the branch in {folder} failed: {crash_of(-code) if code < 0 else problem}")
     return read_summary(folder)
 
 
 def _refuse_of_the_host(before: Spec, after: Spec, changes: tuple[Change, ...]) -> None:
-    """Refuse changes of what PX4 was started with: it runs already."""
+    """Refuse changes of settings that PX4 reads only at its start."""
     for change in changes:
         if change.stage.is_started_with:
-            raise InputError(f"{change}: PX4 was started with that, and it can't change in flight. Fly anew")
+            raise InputError(f"{change}: PX4 reads this only at its start. Fly a new run instead")
     for name in before.px4.params_by_name:
         if name not in after.px4.params_by_name:
-            raise InputError(f"px4.params: {name} can't be taken back in flight; give it the value that it is to have")
+            raise InputError(f"px4.params: {name} can't be removed in flight; set it to the value that it should have")
 
 
 def _library_of(source: str | Path | Recording, trust: bool) -> dict[str, str]:
-    """Return where a run folder's flight found PX4, if it is one and says so; its own word needs trust."""
+    """Return the PX4 library that the spec of a run folder names, if any; loading it needs trust."""
     path = None if isinstance(source, Recording) else Path(source) / SPEC
     if path is None or not path.exists():
         return {}

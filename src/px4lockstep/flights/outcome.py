@@ -1,14 +1,14 @@
-"""The verdict on a flight: a word, and the reason in words with times and places. It is made here and nowhere else.
+"""The outcome of a flight: one word, and the reason with times and places. It is decided only here.
 
-`RULES` is the whole of it: each rule looks at the facts of the flight and returns a verdict or None, and the first
-verdict counts. A flight that no rule objects to is flown: to its end, without a crash, and what was asked for is done.
+Each rule in `RULES` looks at the facts of the flight and returns an outcome or None; the first outcome counts. If no
+rule applies, the flight is `flown`: it reached its end without a crash and did everything that was requested.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # tables of results need the words, and no engine
+if TYPE_CHECKING:  # campaign results need the words without importing the engine
     from px4lockstep.flights.facts import Facts
 
 FLOWN = "flown"
@@ -24,21 +24,21 @@ STOPPED = "stopped"
 FAILED = "failed"
 
 SUCCESSES = (FLOWN, NOTHING_ASKED, NOT_KNOWN)
-"""The words of flights that did not fail, which exit with 0."""
+"""Outcomes of flights that did not fail, with exit code 0."""
 
 MAX_CAUSES = 8
 TAKEN_OFF_M = 0.5
 TAKEOFF_S = 10.0
-"""A run that ends sooner after the first request says nothing of whether the vehicle can take off."""
+"""A run that ends sooner than this after the first request does not show whether the vehicle can take off."""
 STANDING_DEG = 30.0
 LOST_DEG = 60.0
 SINK_M_S = 5.0
-"""In the air, beyond these a vehicle is not under control: PX4 tilts by 45° and sinks at 4 m/s at most."""
+"""A vehicle in the air beyond these limits is out of control: PX4 tilts by at most 45° and sinks at most at 4 m/s."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The verdict on a flight: one of the words above, and the reason if it is not `FLOWN`."""
+    """The outcome of a flight: one of the words above, and the reason if it is not `FLOWN`."""
 
     word: str
     reason: str | None = None
@@ -53,17 +53,17 @@ Rule = Callable[["Facts"], Outcome | None]
 
 
 def is_success(word: str) -> bool:
-    """Return whether a word is that of a flight that did not fail."""
+    """Return whether an outcome's word means that the flight did not fail."""
     return word in SUCCESSES
 
 
 def judge(facts: "Facts") -> Outcome:
-    """Return the verdict that the facts of a flight lead to."""
+    """Return the outcome of a flight from its facts."""
     return next((found for rule in RULES if (found := rule(facts)) is not None), Outcome(FLOWN))
 
 
 def failed(reason: str) -> Outcome:
-    """Return the verdict on a flight whose process did not live to make one."""
+    """Return the outcome of a flight whose process died or that ended with an error."""
     return Outcome(FAILED, reason)
 
 
@@ -73,7 +73,7 @@ def _failed(facts: "Facts") -> Outcome | None:
 
 def _crashed(facts: "Facts") -> Outcome | None:
     time_s = facts.crashed_s
-    return None if time_s is None else Outcome(CRASHED, f"it hit the ground at {time_s:.2f} s{_causes(facts, time_s)}")
+    return None if time_s is None else Outcome(CRASHED, f"hit the ground at {time_s:.2f} s{_causes(facts, time_s)}")
 
 
 def _stopped(facts: "Facts") -> Outcome | None:
@@ -84,7 +84,7 @@ def _stopped(facts: "Facts") -> Outcome | None:
 
 
 def _nothing_asked(facts: "Facts") -> Outcome | None:
-    """Accept a flight without a task, unless the vehicle stood upright before it and lies on its side now."""
+    """Accept a flight without a request, unless the vehicle started upright and has tipped over."""
     if facts.asks:
         return None
     tipped_over = _tipped_over(facts) if facts.was_upright else None
@@ -94,46 +94,46 @@ def _nothing_asked(facts: "Facts") -> Outcome | None:
 def _not_begun(facts: "Facts") -> Outcome | None:
     if facts.asked is not None:
         return None
-    return Outcome(NOT_FINISHED, f"the run ended before the mission was asked for{_causes(facts)}")
+    return Outcome(NOT_FINISHED, f"the run ended before the mission was requested{_causes(facts)}")
 
 
 def _never_took_off(facts: "Facts") -> Outcome | None:
-    """Object to a flight that was asked for, and never left the ground; in a short run, it may have been about to."""
+    """Reject a flight that never left the ground after a request; in a short run, it may have been about to."""
     height_m = facts.max_height_m
     if facts.asked is None or height_m is None or height_m > TAKEN_OFF_M:
         return None
     what, time_s = facts.asked
     if facts.time_s - time_s < TAKEOFF_S:
         if facts.order is None and facts.reports_mission and not facts.mission_finished:
-            return None  # a rule below says how far it came
+            return None  # a rule below reports the progress of the mission
         since = f"{facts.time_s - time_s:.2f} s after {what} was requested"
-        reason = f"the run ended {since}, and it had not risen above {TAKEN_OFF_M:g} m by then"
+        reason = f"the run ended {since}, before the vehicle rose above {TAKEN_OFF_M:g} m"
         return Outcome(NOT_FINISHED, f"{reason}{_why_grounded(facts)}{_causes(facts)}")
     lies = f". It lay tilted by {facts.tilt_deg:.0f}° at the end" if facts.is_tilted else ""
     reason = (
-        f"{what} was requested at {time_s:.2f} s, and it never rose above {TAKEN_OFF_M:g} m until the end at "
-        f"{facts.time_s:.2f} s: {max(height_m, 0.0):z.2f} m was highest{_why_grounded(facts)}{lies}"
+        f"{what} was requested at {time_s:.2f} s, but the vehicle never rose above {TAKEN_OFF_M:g} m before the end at "
+        f"{facts.time_s:.2f} s (max height {max(height_m, 0.0):z.2f} m){_why_grounded(facts)}{lies}"
     )
     return Outcome(NEVER_TOOK_OFF, f"{reason}{_causes(facts)}")
 
 
 def _why_grounded(facts: "Facts") -> str:
-    """Say why it did not leave the ground, as far as that can be seen."""
+    """Return why the vehicle did not leave the ground, as far as the log shows it."""
     weight_n, thrusts_n, throttle = facts.weight_n, facts.thrusts_n, facts.max_throttle
     if facts.was_armed is False:
         return ". It was never armed"
     if weight_n is None or thrusts_n is None or throttle is None or thrusts_n.max() >= weight_n:
         return ""
-    return f". Its rotors gave at most {thrusts_n.max():.3g} N, at {throttle:.0%} throttle; it weighs {weight_n:.3g} N"
+    return f". Max thrust was {thrusts_n.max():.3g} N at {throttle:.0%} throttle; the weight is {weight_n:.3g} N"
 
 
 def _tipped_over(facts: "Facts") -> Outcome | None:
-    """Object to a vehicle that is on the ground and not upright, whatever it did before."""
+    """Reject a flight that ends on the ground, not upright, whatever it did before."""
     if not facts.is_down or not facts.is_tilted:
         return None
     reason = (
-        f"it lay on the ground at the end, tilted by {facts.tilt_deg:.0f}°, and by {STANDING_DEG:g}° or more since "
-        f"{facts.tilted_since_s:.2f} s{_where(facts)}"
+        f"on the ground at the end, tilted by {facts.tilt_deg:.0f}° ({STANDING_DEG:g}° or more since "
+        f"{facts.tilted_since_s:.2f} s){_where(facts)}"
     )
     return Outcome(TIPPED_OVER, f"{reason}{_causes(facts)}")
 
@@ -144,7 +144,7 @@ def _not_finished(facts: "Facts") -> Outcome | None:
 
 
 def _unfinished(facts: "Facts") -> str:
-    """Say what was asked for and not done; empty if all was, or if the autopilot does not report it."""
+    """Return what was requested but not done; empty if everything was, or if the autopilot does not report it."""
     order, is_landing = facts.order, facts.target is not None
     if order is None:
         if not facts.reports_mission:
@@ -153,48 +153,50 @@ def _unfinished(facts: "Facts") -> str:
             return facts.simulation.autopilot.why_no_mission
         if not facts.mission_finished:
             items = f"a mission with items 0 to {facts.mission_count - 1}"
-            return f"the run ended on item {facts.mission_item} of {items}"
+            return f"the run ended at item {facts.mission_item} of {items}"
     if not is_landing or facts.is_at_rest is not False:
         return ""
-    asked = "the mission ends with a landing" if order is None else f"{order.name} was ordered at {order.time_s:.2f} s"
+    asked = (
+        "the mission ends with a landing" if order is None else f"{order.name} was requested at {order.time_s:.2f} s"
+    )
     how = (
         f"was sliding on the ground at {facts.speed_m_s:.1f} m/s"
         if facts.is_down
         else f"was in the air, {facts.height_m:.2f} m above the ground"
     )
-    return f"{asked}, and the vehicle had not landed when the run ended: it {how}{_where(facts)}"
+    return f"{asked}, but the vehicle had not landed when the run ended: it {how}{_where(facts)}"
 
 
 def _out_of_control(facts: "Facts") -> Outcome | None:
-    """Object to a vehicle that is falling or tumbling in the air at the end."""
+    """Reject a flight that ends in the air, falling or tumbling."""
     tilt_deg, sink_m_s = facts.tilt_deg, facts.sink_m_s
     if facts.is_down or tilt_deg is None or sink_m_s is None or (tilt_deg < LOST_DEG and sink_m_s <= SINK_M_S):
         return None
     how = (
         f"tilted by {tilt_deg:.0f}°, sinking at {sink_m_s:.1f} m/s" if sink_m_s > 0.0 else f"tilted by {tilt_deg:.0f}°"
     )
-    reason = f"it was in the air at the end, {facts.height_m:.2f} m high, {how}"
+    reason = f"in the air at the end, {facts.height_m:.2f} m above the ground, {how}"
     return Outcome(OUT_OF_CONTROL, f"{reason}{_causes(facts)}")
 
 
 def _landed_away(facts: "Facts") -> Outcome | None:
-    """Object to a landing at another place than asked for."""
+    """Reject a landing too far from its target."""
     target, distance_m = facts.target, facts.distance_to_target_m
     if target is None or distance_m is None or not facts.is_at_rest or distance_m <= target.allowed_m:
         return None
     asked = (
         ""
         if facts.order is None
-        else f" ({facts.order.name} was ordered at {facts.order.time_s:.2f} s{_on_ground(facts)})"
+        else f" ({facts.order.name} was requested at {facts.order.time_s:.2f} s{_on_ground(facts)})"
     )
     off = f"; the estimate was off by {facts.estimate_error_m:.1f} m" if facts.estimate_error_m > 1.0 else ""
-    reason = f"it stands {distance_m:.1f} m from {target.name}{asked}; {target.allowed_m:.1f} m is allowed{off}"
+    reason = f"landed {distance_m:.1f} m from {target.name}{asked}; {target.allowed_m:.1f} m is allowed{off}"
     return Outcome(LANDED_AWAY, f"{reason}{_causes(facts)}")
 
 
 def _on_ground(facts: "Facts") -> str:
-    """Say if an order came when the vehicle was on the ground."""
-    return ", on the ground" if facts.is_ordered_on_ground else ""
+    """Return a note if the vehicle was on the ground at the time of the request."""
+    return ", while on the ground" if facts.is_ordered_on_ground else ""
 
 
 def _not_known(facts: "Facts") -> Outcome | None:
@@ -216,7 +218,7 @@ RULES: Sequence[Rule] = (
     _landed_away,
     _not_known,
 )
-"""In the order in which they are asked."""
+"""The rules in the order in which they are applied."""
 
 
 def _where(facts: "Facts") -> str:
@@ -225,7 +227,7 @@ def _where(facts: "Facts") -> str:
 
 
 def _causes(facts: "Facts", until_s: float | None = None) -> str:
-    """Tell what went wrong before, and what the autopilot did about it."""
+    """Return the faults before the end, and the autopilot's reactions, as the end of a reason."""
     causes = [
         f"{event.label} {event.time_us / 1e6:.2f} s"
         for event in facts.faults

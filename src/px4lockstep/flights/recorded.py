@@ -1,4 +1,4 @@
-"""Between a flight and its recording: where a flight came from, and its spec once more."""
+"""Between a flight and its recording: the source of a flight, and the spec of a recording."""
 
 import platform
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ RECORDED_SPEC = "the recording's spec file"
 
 
 def source_of(flight: Flight) -> FlightSource:
-    """Return where a flight came from, as its recording keeps it."""
+    """Return the source of a flight, as its recording stores it."""
     spec, mission, identity = flight.spec, flight.mission, flight.simulation.autopilot.identity
     name = None if mission is None else mission_file(mission)
     portable = without_files(spec)
@@ -53,12 +53,12 @@ def source_of(flight: Flight) -> FlightSource:
 
 
 def live(run: RunTable) -> RunTable:
-    """Return what is done with a flight that is flown for its own sake, and leaves nothing in other places."""
+    """Return the `run` table of a live flight that writes no files outside its run folder."""
     return without_files(run, ("run",)).model_copy(update={"mode": "live"})
 
 
 def without_files(part: PartT, key: Key = ()) -> PartT:
-    """Return a spec without the keys that say where things are and go on this machine; they have no value then."""
+    """Return a spec with all keys that name files and folders of this machine set to None."""
     update: dict[str, Any] = {}
     for name, field in type(part).model_fields.items():
         value, own = getattr(part, name), (*key, field.alias or name)
@@ -70,7 +70,7 @@ def without_files(part: PartT, key: Key = ()) -> PartT:
 
 
 def made_with(spec: Spec) -> Snapshot:
-    """Return a live flight before its first boundary; the default autopilot stands in for one that can't be copied."""
+    """Return a live flight before its first boundary, with the default autopilot instead of real PX4."""
     if spec.autopilot.capabilities.branches_by_fork:
         spec = spec.model_copy(
             update={"autopilot": AutopilotOptions(), "px4": spec.px4.model_copy(update={"params": (), "uorb": Uorb()})}
@@ -79,7 +79,7 @@ def made_with(spec: Spec) -> Snapshot:
 
 
 def recorded_spec(recording: Recording) -> Spec:
-    """Return the spec of a recording, with its mission."""
+    """Return the spec of a recording, including its mission."""
     source = recording.source
     is_kept = source.mission is not None and source.mission_name is not None
     missions = {str(source.mission_name): str(source.mission)} if is_kept else {}

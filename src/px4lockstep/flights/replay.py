@@ -1,4 +1,4 @@
-"""Replaying a recording: what drove the plant comes from it, the plant is integrated anew.
+"""Replay a recording: integrate the plant again with the recorded inputs.
 
 replayed = replay("runs/first")
 replayed.matches, replayed.first_difference
@@ -25,20 +25,38 @@ from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.log.log import Log
 from px4lockstep.log.schema import COLUMNS
+from px4lockstep.plots.overlay import distance_between
 from px4lockstep.spec.build import build
 from px4lockstep.spec.load import change_spec
 from px4lockstep.spec.spec import Spec
 
 
 @dataclass(frozen=True)
-class Replay:
-    """A flight that was replayed.
+class Departure:
+    """How far a replay departs from the recorded flight, at the rows that both logs have.
 
     Args:
-        recording: What was replayed.
+        max_m: Largest distance between the two positions [m].
+        max_at_s: When that is [s].
+        final_m: Distance at the last common row [m].
+        end_s: When that is [s].
+    """
+
+    max_m: float
+    max_at_s: float
+    final_m: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A replayed flight.
+
+    Args:
+        recording: The recording that was replayed.
         simulation: The replay, flown to its end.
-        changes: What of the spec was changed.
-        again: Makes the same replay once more, ready to run.
+        changes: Changes of the spec.
+        again: Builds the same replay again, ready to run.
     """
 
     recording: Recording
@@ -58,7 +76,7 @@ class Replay:
 
     @cached_property
     def outcome(self) -> Outcome:
-        """The verdict on the replay. How far the mission came is the recorded autopilot's word, if it matches."""
+        """The outcome of the replay. If it matches, the progress of the mission is the recorded autopilot's."""
         log, told = Log.of(self.simulation), self.recording.log["bus"]["autopilot"]
         if self.matches and (told["mission_count"].any() or told["armed"].any()):
             status = [column for column in COLUMNS if column.needs == "autopilot"]
@@ -68,18 +86,28 @@ class Replay:
 
     @property
     def matches(self) -> bool:
-        """Whether it is the recorded flight, bit for bit."""
+        """Whether the replay is bit-identical to the recorded flight."""
         return self.digest == self.recording.digest
 
     @cached_property
     def first_difference(self) -> Difference | None:
-        """The first microsecond and field where it parts from the recorded flight; None if it does not.
+        """The first time and field at which the replay differs from the recorded flight; None if it does not.
 
-        Between two rows of the log it is known which states differ (`omega[0], rotor[2]`), not by how much.
+        Between two rows of the log, it is known which states differ (`omega[0], rotor[2]`) but not by how much.
         """
         flown = FlightRows.of(self.simulation)
         found = first_difference(FlightRows.of(self.recording), flown, self.simulation.plant.names)
         return None if found is None else _between_rows(self.recording, self.again(), found)
+
+    @cached_property
+    def departure(self) -> Departure | None:
+        """How far the replay departs from the recorded flight; None for a plant without a position."""
+        recorded = Log.of_rows(self.simulation.core, self.recording.log, self.recording.log_state)
+        times_s, apart_m = distance_between(recorded, Log.of(self.simulation))
+        if not len(apart_m):
+            return None
+        row = int(np.argmax(apart_m))
+        return Departure(float(apart_m[row]), float(times_s[row]), float(apart_m[-1]), float(times_s[-1]))
 
 
 def replay(
@@ -94,21 +122,21 @@ def replay(
 
     Args:
         source: A recording, its file, or a run folder.
-        integrator: Another kind of integrator than the recorded one.
-        overrides: Model values that are to be others, by dotted key.
-        settings: The same as texts: `["airframe.mass_kg=1.6"]`.
-        spec: The spec to replay with, in the place of the recording's with changes.
+        integrator: Kind of integrator to use instead of the recorded one.
+        overrides: Model values to change, by dotted key.
+        settings: The same as strings: `["airframe.mass_kg=1.6"]`.
+        spec: Spec to replay with, instead of the recorded one with changes.
 
     Raises:
-        InputError: If it can't be read, or a change is of something that a replay takes from the recording.
-        SimulationError: If the run can't go on.
+        InputError: If the recording can't be read, or a change affects a recorded input.
+        SimulationError: If the run can't continue.
     """
     recording = source if isinstance(source, Recording) else read_recording(source)
     wanted = dict(overrides or {})
     if integrator is not None:
         wanted["plant.integrator.kind"] = integrator
     if spec is not None and (wanted or settings):
-        raise InputError("give a file or changes, not both; load_spec(path, overrides) gives a changed file")
+        raise InputError("give a spec or changes, not both; load_spec(path, overrides) returns a changed spec")
 
     before = recorded_spec(recording)
     after = spec or (change_spec(before, wanted, settings) if wanted or settings else before)
@@ -125,7 +153,7 @@ def replay(
 
 
 def replay_of(recording: Recording) -> Simulation:
-    """Return the replay of a recording, ready to run."""
+    """Return an unchanged replay of a recording, ready to run."""
     spec = recorded_spec(recording)
     return _prepared(recording, spec, spec, is_changed=False)
 
@@ -136,17 +164,17 @@ def _prepared(recording: Recording, before: Spec, after: Spec, *, is_changed: bo
     if len(simulation.initial_state) != len(recording.initial_state):
         states = f"{len(simulation.initial_state)} states, the recorded one {len(recording.initial_state)}"
         raise InputError(
-            f"the spec file is of another aircraft: it has {states}. Replay with the aircraft that was flown"
+            f"the spec file describes another aircraft: it has {states}. Replay with the aircraft that was flown"
         )
     _check_source(recording, before, None if is_changed else simulation)
-    if recording.starts_us > simulation.timeline.start_us:  # a branch: its past was flown by its trunk
+    if recording.starts_us > simulation.timeline.start_us:  # a branch, whose past belongs to its trunk
         with recording.resumed():
             simulation.continue_from(recording.snapshot_before(recording.starts_us), made_with(before))
     return simulation
 
 
 def _between_rows(recording: Recording, replayed: Simulation, found: Difference) -> Difference:
-    """Fly a replay from the row before it parts, boundary by boundary, and compare the fingerprints of its states."""
+    """Step a replay from the last row that matches, boundary by boundary, and compare the state fingerprints."""
     rows_us, times_us = recording.log["time_us"], recording.streams.time_us
     before_us = rows_us[rows_us < found.time_us]
     first = int(np.searchsorted(times_us, before_us[-1])) + 1 if len(before_us) else 1
@@ -161,15 +189,15 @@ def _between_rows(recording: Recording, replayed: Simulation, found: Difference)
 
 
 def _check_source(recording: Recording, spec: Spec, unchanged: Simulation | None) -> None:
-    """Check that the spec in a recording is the one that was flown, as far as can be seen before a replay."""
+    """Check before a replay, as far as possible, that the spec in a recording is the one that was flown."""
     for name, said, found in (
         ("aircraft.seed", recording.source.seed, spec.aircraft.seed),
         ("plant.integrator.kind", recording.integrator, spec.plant.integrator.kind),
     ):
         if said != found:
-            raise InputError(f"{RECORDED_SPEC} has {name} = {found!r}; it was flown with {said!r}")
+            raise InputError(f"{RECORDED_SPEC} has {name} = {found!r}, but the flight was flown with {said!r}")
     if unchanged is not None and unchanged.initial_state.tobytes() != recording.initial_state.tobytes():
-        raise InputError(f"{RECORDED_SPEC} is of another aircraft: it does not start from its state")
+        raise InputError(f"{RECORDED_SPEC} describes another aircraft: its initial state differs from the recorded one")
 
 
 def _refuse_recorded(changes: tuple[Change, ...]) -> None:
@@ -177,5 +205,5 @@ def _refuse_recorded(changes: tuple[Change, ...]) -> None:
         if change.stage.is_recorded:
             raise InputError(
                 f"{change}: a replay takes commands, wind, scenario and their times from the recording, so this would "
-                "change nothing. Use a branch, or fly anew"
+                "have no effect. Use a branch, or fly a new run"
             )

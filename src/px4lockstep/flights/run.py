@@ -1,4 +1,4 @@
-"""One file in, one flight out.
+"""Fly a spec: one file in, one flight out.
 
 run = simulate("iris", **{"environment.wind": "none"})
 run.log["pos_ned"], run.summary, run.digest
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STEP_US = 1_000_000
-"""How much is flown between two looks at the flight."""
+"""Simulated time between two calls of `watch`."""
 
 Watch = Callable[[Simulation], bool | None]
-"""Looks at a flight; if it returns True, the flight ends at the next boundary."""
+"""Called with the running simulation; if it returns True, the flight ends at the next boundary."""
 
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """A flight that was flown, to its end or as far as it got.
+    """A flight that was flown, to its end or until it stopped.
 
     Args:
-        flight: What was flown.
-        error: What it could not go on for, if so.
+        flight: The flight.
+        error: The error that ended it, if any.
     """
 
     flight: Flight
@@ -56,12 +56,12 @@ class Run:
 
     @property
     def spec(self) -> Spec:
-        """The resolved aircraft file."""
+        """The resolved spec."""
         return self.flight.spec
 
     @property
     def simulation(self) -> Simulation:
-        """The simulation, as the run left it."""
+        """The simulation in its final state."""
         return self.flight.simulation
 
     @cached_property
@@ -71,7 +71,7 @@ class Run:
 
     @cached_property
     def summary(self) -> Summary:
-        """The flight in a few numbers."""
+        """The summary: outcome, times, extremes, events, warnings."""
         found = summarize(self.simulation, self.log, self.error, self.digest, self.facts)
         return replace(found, warnings=tuple(dict.fromkeys((*self.flight.warnings, *found.warnings))))
 
@@ -82,40 +82,40 @@ class Run:
 
     @cached_property
     def facts(self) -> Facts:
-        """The facts that the verdict rests on."""
+        """The facts that decide the outcome."""
         return Facts(self.simulation, self.log, self.error)
 
     @cached_property
     def outcome(self) -> Outcome:
-        """The verdict: a word, and why if it is not `flown`: see `flights.outcome`."""
+        """The outcome: a word, and the reason if it is not `flown`; see `flights.outcome`."""
         return judge(self.facts)
 
     @property
     def is_flown(self) -> bool:
-        """Whether the flight did what it was asked to; False if nothing was asked of it."""
+        """Whether the flight did everything that was requested; False if nothing was requested."""
         return self.outcome.word == FLOWN
 
     @property
     def recording(self) -> Recording | None:
-        """What a replay needs, by reference; None if the flight was not recorded, or did not come to its end."""
+        """The recording, by reference; None if the flight was not recorded or did not reach its end."""
         simulation = self.simulation
         if not simulation.is_done or not simulation.is_recording:
             return None
         return Recording.of(simulation, source_of(self.flight))
 
     def plot(self) -> "Figure":
-        """Return the picture of the flight, a Matplotlib figure."""
+        """Return a Matplotlib figure of the flight."""
         home = self.spec.home
         return draw_flight(self.log, self.spec.aircraft.name, self.flight.mission, (home.lat_deg, home.lon_deg))
 
     def save(self, folder: str | Path, *, plots: bool = True, force: bool = False) -> Path:
-        """Write the run folder: aircraft file, recording, log, summary, picture.
+        """Write the run folder: spec, recording, log, summary and figure.
 
-        `force` lets `run.log_csv` and `run.recording_out` overwrite files elsewhere.
+        With `force`, `run.log_csv` and `run.recording_out` may overwrite files outside the folder.
 
         Raises:
-            InputError: If the folder can't be made or holds another run, or a file elsewhere exists.
-            OutputError: If a file can't be written, as on a full disk.
+            InputError: If the folder can't be created or is not empty, or an output file outside it exists.
+            OutputError: If a file can't be written, for example because the disk is full.
         """
         target = RunFolder.create(folder, self.flight, force=force)
         target.keep(self)
@@ -126,13 +126,13 @@ class Run:
 
 
 def fly(flight: Flight, watch: Watch | None = None) -> Run:
-    """Fly to the end; `watch`, if there is one, is called after every simulated second.
+    """Fly to the end; call `watch`, if given, after every simulated second.
 
-    The end is that of the timeline, or decided on the way: `watch` returns True, or anybody calls
-    `flight.simulation.request_end()`.
+    The flight ends with the timeline, or earlier if `watch` returns True or `flight.simulation.request_end()` is
+    called.
 
     Raises:
-        SimulationError: If the run can't go on; the log up to then is intact.
+        SimulationError: If the run can't continue; the log up to then is intact.
     """
     simulation = flight.simulation
     end_us = simulation.timeline.end_us
@@ -157,35 +157,35 @@ def simulate(spec: str | Path | Spec, /, **overrides: Any) -> Run: ...  # to a t
 
 
 def simulate(spec: str | Path | Spec, /, *, watch: Watch | None = None, trust: bool = False, **overrides: Any) -> Run:
-    """Fly an aircraft file, to its end.
+    """Fly a spec to its end.
 
         run = simulate("iris", **{"environment.wind": "none", "aircraft.seed": 7})
-        run.is_flown, run.summary.reason     # what came of it, and why if it failed
+        run.is_flown, run.summary.reason     # whether it succeeded, and why not
         run.log["pos_ned"], run.log.columns  # all rows, as arrays
-        run.save("runs/calm")                # the folder that the command line leaves
+        run.save("runs/calm")                # the run folder that the command line writes
 
-    A crash or a mission that was not finished is no exception: see `run.summary`.
+    A crash or an unfinished mission does not raise an exception: see `run.summary`.
 
     Args:
-        spec: The name of an aircraft that ships with the package (`iris`), the path of a file, or a loaded one.
+        spec: Built-in aircraft (`iris`), path of a spec file, or loaded spec.
         watch: Called with the simulation after every simulated second; if it returns True, the flight ends.
-        trust: Whether to run the code that the file names, wherever it is: see docs/howto/untrusted_files.md.
+        trust: Whether to run code that the file names, wherever the file is: see docs/howto/untrusted_files.md.
         overrides: Values by dotted key that replace the file's: `**{"power.batteries[0].soc0": 0.5}`.
 
     Returns:
-        The flight, with its log, summary, digest and picture.
+        The flight, with its log, summary, digest and figure.
 
     Raises:
-        InputError: If anything in the file or the overrides is wrong, with all of it in one report.
-        SimulationError: If the run can't go on.
+        InputError: If the file or the overrides are invalid; one report lists all errors.
+        SimulationError: If the run can't continue.
     """
     return fly(build(loaded(spec, overrides, trust)), watch)
 
 
 def loaded(spec: str | Path | Spec, overrides: Mapping[str, Any], trust: bool = False) -> Spec:
-    """Return a spec by its name or path, with changes, or the one that is loaded."""
+    """Return the spec of a name or path, with overrides, or the given spec unchanged."""
     if not isinstance(spec, Spec):
         return load_spec(spec, overrides, trust=trust)
     if overrides or trust:
-        raise InputError("overrides and trust are for a name or a path; give them to load_spec")
+        raise InputError("overrides and trust apply to a name or a path; for a loaded spec, pass them to load_spec")
     return spec

@@ -1,4 +1,4 @@
-"""A run folder that is opened again: what a flight left, read when it is asked for.
+"""Open a run folder; its files are read on first use.
 
 run = read_run("runs/first")
 run.log["pos_ned"], run.summary["outcome"], run.spec.aircraft.name
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class SavedRun:
-    """What a flight left in its folder.
+    """A flight in its run folder.
 
     Args:
         folder: The run folder.
@@ -44,7 +44,7 @@ class SavedRun:
 
     @cached_property
     def log(self) -> Log:
-        """The log; of a run that was killed, the rows that it wrote.
+        """The log; for a run that was killed, the rows that it wrote.
 
         Raises:
             InputError: If there is none.
@@ -56,10 +56,10 @@ class SavedRun:
         """The summary, as `px4lockstep run --json` printed it.
 
         Raises:
-            InputError: If there is none, or it can't be read.
+            InputError: If it is missing or can't be read.
         """
         if not (self.folder / SUMMARY).exists():
-            raise InputError(f"file not found: {self.folder / SUMMARY}; the run was stopped before it was written")
+            raise InputError(f"file not found: {self.folder / SUMMARY}; the run ended before it was written")
         return read_summary(self.folder)
 
     @cached_property
@@ -67,13 +67,13 @@ class SavedRun:
         """The resolved spec that was flown.
 
         Raises:
-            InputError: If it is missing or wrong.
+            InputError: If it is missing or invalid.
         """
         return load_spec(self.folder / SPEC)
 
     @cached_property
     def recording(self) -> Recording | None:
-        """The recording; None if the flight was not recorded or did not come to its end.
+        """The recording; None if the flight was not recorded or did not reach its end.
 
         Raises:
             InputError: If it can't be read.
@@ -82,7 +82,7 @@ class SavedRun:
         return read_recording(path) if path.exists() else None
 
     def plot(self) -> "Figure":
-        """Return the figure of the flight, a Matplotlib figure.
+        """Return a Matplotlib figure of the flight.
 
         Raises:
             InputError: If there is no log.
@@ -95,10 +95,10 @@ def read_run(folder: str | Path) -> SavedRun:
     """Open a run folder.
 
     Args:
-        folder: The folder that `px4lockstep run` or `Run.save` left.
+        folder: The folder that `px4lockstep run` or `Run.save` wrote.
 
     Returns:
-        The run: `log`, `summary`, `spec`, `recording` and `plot()`, each read when it is first asked for.
+        The run: `log`, `summary`, `spec`, `recording` and `plot()`, each read on first use.
 
     Raises:
         InputError: If there is no such folder.

@@ -1,4 +1,4 @@
-"""A flight in a few numbers."""
+"""The summary of a flight: its outcome and a few numbers."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
@@ -12,39 +12,41 @@ from px4lockstep.errors import LockstepError
 from px4lockstep.flights.facts import Facts
 from px4lockstep.flights.outcome import failed, judge
 from px4lockstep.jit import JIT_ENABLED
-from px4lockstep.log.events import FlightEvent, events_of, mission_times_us
+from px4lockstep.log.events import FlightEvent, events_of, mission_items, mission_times_us
 from px4lockstep.log.log import Log
 
+STOPPED_AT = "the run stopped at"
 SLOW_S = 0.5
-"""A simulated second of real PX4 takes some milliseconds."""
+"""Wall time of one simulated second from which real PX4 is called slow; normally it takes some milliseconds."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What came of a flight.
+    """The outcome and key figures of a flight. Numbers that the plant does not have are None.
 
     Args:
         outcome: `flown`, `nothing asked`, `crashed`, `mission not finished` and so on: see `flights.outcome`.
-        reason: Why it is not `flown`, in words with times; None if it is.
-        digest: Of the flight: see `engine.digest`.
-        duration_s: Simulated time from the start to where the run ended.
-        wall_s: How long the loop took for it.
-        realtime_factor: How much was flown, by how long that took; of a branch what came after it left its trunk.
-        mission_asked: Whether the scenario asks for the mission.
-        mission_finished: Whether the autopilot says so.
-        landed: Whether the vehicle is on the ground at the end, whatever its attitude.
-        crashed: Whether it has hit the ground.
-        waypoint_times_s: When each item of the mission was done, to the row of the log.
-        max_altitude_m: Above the origin, of the log's rows; None for a plant without a position, as below.
-        max_speed_m_s: Over the ground, climbing included.
-        battery_used: Charge used, as a fraction of the capacity of all batteries; None without any.
-        final_pos_ned: Where it ended [m].
-        events: What happened, in the order of time: modes, failsafes, faults, batteries, landing, crash.
-        warnings: What a user should know.
-        px4_rates_hz: How often each module of real PX4 ran; None if it did not fly.
+        reason: Why it is not `flown`, with times; None if it is.
+        digest: Digest of the flight: see `engine.digest`.
+        duration_s: Simulated time from the start to the end of the run.
+        wall_s: Wall time of the run loop.
+        realtime_factor: Simulated time flown per wall time; for a branch, after it left its trunk.
+        mission_asked: Whether the scenario requests the mission.
+        mission_finished: Whether the autopilot reports the mission as finished.
+        landed: Whether the vehicle is on the ground at the end, in any attitude.
+        crashed: Whether it has crashed.
+        waypoint_times_s: When each mission item was reached, to the row of the log.
+        max_altitude_m: Max altitude above the origin, over the rows of the log.
+        max_speed_m_s: Max speed over the rows of the log, vertical component included.
+        battery_used: Used charge as a fraction of the capacity of all batteries; None without batteries.
+        final_pos_ned: Final position [m].
+        events: Events in order of time: modes, failsafes, faults, batteries, landing, crash.
+        warnings: Warnings for the user.
+        px4_rates_hz: Rate of each module of real PX4; None for other autopilots.
         tilt_deg: Angle between the body's z axis and down at the end.
-        standing: Whether it is at rest on the ground at the end, tilted by less than 30 degrees.
-        distance_to_target_m: Horizontal distance at the end from where it was to land; None if that is nowhere.
+        standing: Whether the vehicle is at rest on the ground at the end, tilted by less than 30 degrees.
+        distance_to_target_m: Horizontal distance from the landing target at the end; None without a target.
+        waypoint_items: Number of the mission item, from 0, for each of `waypoint_times_s`.
     """
 
     outcome: str
@@ -68,9 +70,10 @@ class Summary:
     tilt_deg: float | None = None
     standing: bool | None = None
     distance_to_target_m: float | None = None
+    waypoint_items: tuple[int, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the summary for JSON."""
         told = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
         return told | {"events": _as_dicts(self.events)}
 
@@ -82,20 +85,20 @@ def summarize(
     digest: str | None = None,
     facts: Facts | None = None,
 ) -> Summary:
-    """Return the summary of a run so far, finished or not.
+    """Return the summary of a run, finished or not.
 
     Args:
         simulation: The run.
-        log: Its log, with all columns, if it is at hand.
-        error: What the run could not go on for, if so.
-        digest: Of the flight, if it is at hand.
-        facts: What the verdict rests on, if it is at hand.
+        log: Its log with all columns, if already computed.
+        error: The error that ended the run, if any.
+        digest: Digest of the flight, if already computed.
+        facts: Facts that decide the outcome, if already computed.
     """
     log = Log.of(simulation) if log is None else log
     events = events_of(log)
     facts = facts or Facts(simulation, log, error)
     outcome = judge(facts)
-    # A run that was stopped is at the next boundary; the last that has run is the one before.
+    # For a run that was stopped, `time_us` is the next boundary.
     duration_us = simulation.time_us - simulation.timeline.start_us
     wall_s = simulation.statistics.wall_s
     position = simulation.plant["pos"]
@@ -122,18 +125,21 @@ def summarize(
         tilt_deg=facts.tilt_deg,
         standing=facts.is_standing,
         distance_to_target_m=facts.distance_to_target_m,
+        waypoint_items=mission_items(log),
     )
 
 
 def summarize_log(log: Log | None, reason: str, capacities_ah: Sequence[float]) -> dict[str, Any]:
-    """Return what is known of a run that left only its log, under the names of `Summary`; what is not known is None."""
+    """Return the summary of a run that left only its log, as a dict; values that are not known are None."""
     told: dict[str, Any] = dict.fromkeys(field.name for field in fields(Summary))
     outcome = failed(reason)
     told |= {"outcome": outcome.word, "reason": outcome.reason, "waypoint_times_s": [], "events": [], "warnings": []}
+    told["waypoint_items"] = []
     if log is None or not log.rows:
         return told
     told["duration_s"] = int(log.time_us[-1] - log.time_us[0]) / 1e6
     told["waypoint_times_s"] = [time_us / 1e6 for time_us in mission_times_us(log)]
+    told["waypoint_items"] = list(mission_items(log))
     told["events"] = _as_dicts(events_of(log))
     if "request_mission" in log:
         told["mission_asked"] = bool(log["request_mission"].any())
@@ -150,7 +156,7 @@ def _as_dicts(events: Sequence[FlightEvent]) -> list[dict[str, Any]]:
 
 
 def _extremes(log: Log, capacities_ah: npt.NDArray[np.float64]) -> dict[str, float | None]:
-    """Return max altitude, max speed and used charge of a log, by their names in `Summary`; None for what it lacks."""
+    """Return max altitude, max speed and used charge of a log, by their names in `Summary`; None if unknown."""
     found: dict[str, float | None] = dict.fromkeys(("max_altitude_m", "max_speed_m_s", "battery_used"))
     if log.rows and "pos_ned" in log:
         found["max_altitude_m"] = float(0.0 - log["pos_ned"][:, 2].min())
@@ -172,7 +178,7 @@ def _warnings(simulation: Simulation, events: tuple[FlightEvent, ...]) -> tuple[
     found = list(simulation.warnings)
     if not simulation.is_done:
         at_s, end_s = simulation.time_us / 1e6, simulation.timeline.end_us / 1e6
-        found.append(f"the run stopped at {at_s:.6f} s of {end_s:.6f} s")
+        found.append(f"{STOPPED_AT} {at_s:.6f} s of {end_s:.6f} s")
     if counts.clamped_commands:
         found.append(f"{_count(counts.clamped_commands, 'command')} out of range, clamped")
     # The charge of a battery that runs empty is clamped to 0 once, which the events report.
@@ -185,9 +191,8 @@ def _warnings(simulation: Simulation, events: tuple[FlightEvent, ...]) -> tuple[
         steps = _count(counts.forced_steps, "integration step")
         found.append(f"{steps} at the minimum step size exceeded the error tolerance{at}")
     slowest = counts.slowest
-    if (
-        simulation.autopilot.capabilities.needs_child and JIT_ENABLED and slowest.wall_s > SLOW_S
-    ):  # interpreted, all is slow
-        steps = f"its {slowest.ticks} steps from t = {slowest.start_us / 1e6:.6f} s on took {slowest.wall_s:.1f} s"
-        found.append(f"PX4 was slow, or the machine was busy: {steps}; the flight is the same")
+    is_slow = simulation.autopilot.capabilities.needs_child and slowest.wall_s > SLOW_S
+    if is_slow and JIT_ENABLED:  # everything is slow without the JIT
+        steps = f"its {slowest.ticks} steps from t = {slowest.start_us / 1e6:.6f} s took {slowest.wall_s:.1f} s"
+        found.append(f"PX4 was slow or the machine was busy: {steps}; this does not change the flight")
     return tuple(found)

@@ -1,4 +1,4 @@
-"""Logs as tables of pyarrow, a chunk of rows at a time, so that writing one takes little memory besides it."""
+"""Logs as pyarrow tables, a chunk of rows at a time, so that writing a log takes little extra memory."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 ROWS_PER_CHUNK = 8_192
 MAX_BYTES = 8 * 2**30
-"""What a log that is read may take."""
+"""Size limit of a log that is read."""
 MAX_LISTED = 20
 
 
 def schema_of(log: Log) -> "pa.Schema":
-    """Return the schema of a log's table, with units and descriptions."""
+    """Return the pyarrow schema of a log, with units and descriptions."""
     import pyarrow as pa
 
     fields = [
@@ -36,7 +36,7 @@ def schema_of(log: Log) -> "pa.Schema":
 
 
 def tables(log: Log) -> "Iterator[pa.Table]":
-    """Go through a log as tables of some of its rows."""
+    """Yield a log as tables of a few rows each."""
     import pyarrow as pa
 
     schema, arrays = schema_of(log), [array for _, _, array in log.flat()]
@@ -45,38 +45,38 @@ def tables(log: Log) -> "Iterator[pa.Table]":
 
 
 def check_file(path: str | Path) -> None:
-    """Refuse what is there and no file: a pipe would be waited for."""
+    """Refuse a path that is not a regular file; reading a pipe would block."""
     if Path(path).exists() and not Path(path).is_file():
         raise InputError(f"{path} can't be read: it is not a regular file")
 
 
 def check_columns(path: str | Path, fields: "Sequence[tuple[str, str, pa.DataType]]", rows: int = 0) -> None:
-    """Check the columns of a file before they are read: their names, units and types, and how many rows it has."""
+    """Check the columns of a file before they are read: names, units, types and number of rows."""
     known = {name: column_of(name) for name, _, _ in fields}
     unknown = [name for name, column in known.items() if column is None]
     if unknown:
         more = f" and {len(unknown) - MAX_LISTED} more" if len(unknown) > MAX_LISTED else ""
-        raise InputError(f"{path}: columns {unknown[:MAX_LISTED]}{more} are not of the schema of logs")
+        raise InputError(f"{path}: columns {unknown[:MAX_LISTED]}{more} are not in the log schema")
     seen: set[str] = set()
     for name, unit, kind in fields:
         column, wanted = known[name], arrow_type(name)
         if name in seen:
-            raise InputError(f"{path}: column {name!r} is there twice")
+            raise InputError(f"{path}: duplicate column {name!r}")
         if kind != wanted:
-            raise InputError(f"{path}: column {name!r} is {kind}; it must be {wanted}")
+            raise InputError(f"{path}: column {name!r} has type {kind}; it must be {wanted}")
         if column is not None and unit != column.unit:
-            raise InputError(f"{path}: column {name!r} is in {unit!r}; it must be in {column.unit!r}")
+            raise InputError(f"{path}: column {name!r} has unit {unit!r}; it must be {column.unit!r}")
         seen.add(name)
     if rows > MAX_BOUNDARIES or 8 * rows * len(fields) > MAX_BYTES:
         limit = f"the limits are {MAX_BOUNDARIES} rows and {MAX_BYTES / 2**30:.0f} GiB"
-        raise InputError(f"{path} says that it has {rows} rows of {len(fields)} numbers; {limit}")
+        raise InputError(f"{path} has {rows} rows of {len(fields)} numbers; {limit}")
 
 
 def gather_table(path: str | Path, table: "pa.Table") -> Log:
-    """Return a table of a file, whose columns were checked, as a log; refuse gaps and times that do not rise."""
+    """Return the log in a table whose columns were checked; refuse missing values and times that do not increase."""
     for name in table.column_names:
         if table.column(name).null_count:
-            raise InputError(f"{path}: column {name!r} has gaps; it must have a number in each row")
+            raise InputError(f"{path}: column {name!r} has missing values; it needs a number in each row")
     try:
         log = gather({name: table.column(name).to_numpy() for name in table.column_names})
     except InputError as error:
@@ -85,7 +85,7 @@ def gather_table(path: str | Path, table: "pa.Table") -> Log:
 
 
 def column_of(name: str) -> Column | None:
-    """Return the column that a name in a file belongs to, or None."""
+    """Return the column of the schema that a column of a file belongs to, or None."""
     if name in BY_NAME:
         return BY_NAME[name]
     stem, _, end = name.rpartition("_")
@@ -97,7 +97,7 @@ def column_of(name: str) -> Column | None:
 
 
 def arrow_type(name: str) -> "pa.DataType":
-    """Return the type of a column, by its name in a file; double if it is not the schema's."""
+    """Return the type of a file's column by its name; double if it is not in the schema."""
     import pyarrow as pa
 
     column = column_of(name)
@@ -105,12 +105,12 @@ def arrow_type(name: str) -> "pa.DataType":
 
 
 def _type_of(column: Column) -> np.dtype[Any]:
-    """Return the type of a column's numbers, from the layout that it is logged with."""
+    """Return the type of a column's values, from the layout of the log's rows."""
     part, _, path = column.source.partition(".")
     if part in ("derived", "state"):
         return np.dtype("f8")
     if column.needs == "sensors":
-        part, path = path.split(".")  # it is not in the row but beside it
+        part, path = path.split(".")  # sensors are not in the row but in an array of their own
     dtype = SENSOR_OUT if part == "sensors" else LOG_ROW[part]
     for field in path.split(".") if path else ():
         dtype = dtype[field] if dtype.subdtype is None else dtype.subdtype[0][field]
@@ -118,4 +118,4 @@ def _type_of(column: Column) -> np.dtype[Any]:
 
 
 TYPES = {column.name: _type_of(column) for column in COLUMNS}
-"""The type of each column's numbers."""
+"""The type of each column's values."""

@@ -1,12 +1,12 @@
 """Logs as CSV.
 
-    # px4lockstep.log version 1
     time_us [us],time_s [s],pos_ned_n [m],pos_ned_e [m],...
     0,0,0,0,...
 
-The first line names schema and version; readers of CSV skip it as a comment, or by its number. The second has the
-columns, one per component, each with its unit; "1" is none. Numbers have as many digits as it takes to read the same
-double back; NaN is `nan`. The same run gives the same bytes.
+The first line is the header: one column per component, each with its unit; "1" is a dimensionless one. Numbers have
+enough digits to read the same double back; NaN is `nan`. The same run gives the same bytes.
+
+Files of earlier versions have a line before the header, `# px4lockstep.log version 1`, and are still read.
 """
 
 import os
@@ -20,17 +20,17 @@ from px4lockstep.log.arrow import arrow_type, check_columns, check_file, gather_
 from px4lockstep.log.log import Log
 from px4lockstep.log.schema import LOG_SCHEMA, LOG_SCHEMA_VERSION
 
-FIRST_LINE = re.compile(rb"# (\S+) version (\d+)\r?\n")
+VERSION_LINE = re.compile(rb"# (\S+) version (\d+)\r?\n")
 FIELD = re.compile(r"(\w+) \[([^\]]+)\]")
 HEADER_LIMIT = 64 * 1024
-"""Bytes that the first two lines have at most."""
+"""Maximum bytes of the header, with the version line of earlier files."""
 
 
 def write_csv(log: Log, path: str | Path, columns: Iterable[str] | None = None) -> None:
     """Write a log, or some of its columns and the time.
 
     Raises:
-        InputError: If there is no such column, or the file can't be written; nothing is left of it then.
+        InputError: If there is no such column, or the file can't be written; no partial file is left.
     """
     from pyarrow import csv
 
@@ -38,16 +38,16 @@ def write_csv(log: Log, path: str | Path, columns: Iterable[str] | None = None) 
     header = ",".join(f"{name} [{column.unit}]" for name, column, _ in chosen.flat())
     options = csv.WriteOptions(include_header=False, quoting_style="none")
     with atomic_write(path) as file:
-        file.write(f"# {LOG_SCHEMA} version {LOG_SCHEMA_VERSION}\n{header}\n".encode())
+        file.write(f"{header}\n".encode())
         for table in tables(chosen):
             csv.write_csv(table, file, options)
 
 
 def read_csv(path: str | Path) -> Log:
-    """Read what `write_csv` wrote, exactly.
+    """Read a log that `write_csv` wrote; all values are restored exactly.
 
     Raises:
-        InputError: If the file can't be read, or is no log of this version.
+        InputError: If the file can't be read, or is not a log of this version.
     """
     import pyarrow as pa
     from pyarrow import csv
@@ -56,12 +56,12 @@ def read_csv(path: str | Path) -> Log:
     try:
         with Path(path).open("rb") as file:
             head = file.read(HEADER_LIMIT)
-        names, units = _header(path, head)
+        names, units, lines = _header(path, head)
         kinds = {name: arrow_type(name) for name in names}
         check_columns(path, [(name, unit, kinds[name]) for name, unit in zip(names, units, strict=True)])
         table = csv.read_csv(
             pa.OSFile(os.fsencode(path)),
-            read_options=csv.ReadOptions(use_threads=False, skip_rows=2, column_names=names),
+            read_options=csv.ReadOptions(use_threads=False, skip_rows=lines, column_names=names),
             convert_options=csv.ConvertOptions(column_types=kinds, null_values=[], strings_can_be_null=False),
         )
     except OSError as error:
@@ -71,15 +71,16 @@ def read_csv(path: str | Path) -> Log:
     return gather_table(path, table)
 
 
-def _header(path: str | Path, head: bytes) -> tuple[list[str], list[str]]:
-    """Return names and units from the first two lines."""
-    first = FIRST_LINE.match(head)
-    if first is None or first[1].decode("ascii", "replace") != LOG_SCHEMA:
-        raise InputError(f"{path} is no log: its first line must be '# {LOG_SCHEMA} version {LOG_SCHEMA_VERSION}'")
-    if int(first[2]) != LOG_SCHEMA_VERSION:
-        raise InputError(f"{path} is a log of version {int(first[2])}; this is version {LOG_SCHEMA_VERSION}")
-    line, newline, _ = head[first.end() :].partition(b"\n")
+def _header(path: str | Path, head: bytes) -> tuple[list[str], list[str], int]:
+    """Return names and units from the header, and the number of lines before the first row."""
+    version = VERSION_LINE.match(head)
+    if version is not None and version[1].decode("ascii", "replace") != LOG_SCHEMA:
+        raise InputError(f"{path} is not a log: its schema must be {LOG_SCHEMA}")
+    if version is not None and int(version[2]) != LOG_SCHEMA_VERSION:
+        raise InputError(f"{path} is a log of version {int(version[2])}; this is version {LOG_SCHEMA_VERSION}")
+    line, newline, _ = head[version.end() if version else 0 :].partition(b"\n")
     fields = [FIELD.fullmatch(field) for field in line.decode("utf-8", "replace").strip().split(",")]
     if not newline or not all(fields):
-        raise InputError(f"{path} is damaged: its second line must have the columns, such as 'pos_ned_n [m]'")
-    return [field[1] for field in fields if field], [field[2] for field in fields if field]
+        raise InputError(f"{path} is not a log: its first line must name columns with units, such as 'pos_ned_n [m]'")
+    lines = 1 if version is None else 2
+    return [field[1] for field in fields if field], [field[2] for field in fields if field], lines

@@ -1,4 +1,4 @@
-"""What happened in a flight, found in its log: changes of states, modes and faults, with times and a few words."""
+"""The events of a flight, found in its log: changes of status, modes and faults, with times and labels."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ SENSOR_LABELS = dict(SENSORS.values())
 
 @dataclass(frozen=True)
 class FlightEvent:
-    """Something that happened, seen at a row of the log; what goes wrong is marked as a fault, its end is not."""
+    """An event at a row of the log; the beginning of a fault has `is_fault`, its end does not."""
 
     time_us: int
     label: str
@@ -26,40 +26,48 @@ class FlightEvent:
 
 
 def events_of(log: Log) -> tuple[FlightEvent, ...]:
-    """Return what happened, in the order of time; at the same time, causes before their effects."""
+    """Return the events in order of time; at the same time, causes come before their effects."""
     found = [
         *_faults(log),
         *_changes(log, "failsafe", lambda now: f"failsafe: {FAILSAFES.get(now, now)}", is_fault=True),
         *_changes(log, "armed", _on_or_off("armed", "disarmed")),
         *_modes(log),
         *_changes(log, "mission_finished", _on_or_off("mission finished", "mission begun again")),
-        *_changes(log, "landed", lambda now: "landed" if now else ""),  # that it may take off is no event
+        *_changes(log, "landed", lambda now: "landed" if now else ""),  # leaving the ground is not an event
         *_changes(log, "crashed", lambda now: "crashed" if now else "", is_fault=True),
     ]
     return tuple(sorted((event for event in found if event.label), key=lambda event: event.time_us))
 
 
 def mission_times_us(log: Log) -> tuple[int, ...]:
-    """Return when each item of the mission was done, in the order flown; a log without a mission has none."""
-    if "mission_item" not in log:
-        return ()
+    """Return when each mission item was reached, in the order flown; empty for a log without a mission."""
+    return tuple(int(time_us) for time_us in log.time_us[1:][_is_reached(log)]) if "mission_item" in log else ()
+
+
+def mission_items(log: Log) -> tuple[int, ...]:
+    """Return the number of the item, from 0, for each of `mission_times_us`."""
+    return tuple(int(item) for item in log["mission_item"][:-1][_is_reached(log)]) if "mission_item" in log else ()
+
+
+def _is_reached(log: Log) -> npt.NDArray[np.bool_]:
+    """Return for each row after the first whether the item of the row before was reached."""
     item, finished = log["mission_item"], log["mission_finished"]
-    is_done = ((np.diff(item) != 0) & (finished[:-1] == 0)) | (np.diff(finished) > 0)
-    return tuple(int(time_us) for time_us in log.time_us[1:][is_done])
+    is_reached: npt.NDArray[np.bool_] = ((np.diff(item) != 0) & (finished[:-1] == 0)) | (np.diff(finished) > 0)
+    return is_reached
 
 
 def _modes(log: Log) -> Iterator[FlightEvent]:
-    """Go through the changes of mode; one that nobody asked for, but a failsafe, is marked as a fault."""
+    """Yield the changes of mode; one that a failsafe caused is marked as a fault."""
     if "nav_state" not in log:
         return
     mode, failsafe = log["nav_state"], log.get("failsafe")
     for row in np.flatnonzero(np.diff(mode)) + 1:
-        is_fault = failsafe is not None and bool(failsafe[row] != 0)  # what is asked for clears it
+        is_fault = failsafe is not None and bool(failsafe[row] != 0)  # a request clears it
         yield FlightEvent(int(log.time_us[row]), f"mode {MODES.get(int(mode[row]), int(mode[row]))}", is_fault)
 
 
 def _fault(log: Log, fault: Fault) -> Iterator[FlightEvent]:
-    """Go through the beginnings and ends of one kind of fault."""
+    """Yield the beginnings and ends of one kind of fault."""
     if not fault.begins or fault.name not in log or not log.rows:
         return
     values = log[fault.name]
@@ -92,7 +100,7 @@ def _faults(log: Log) -> Iterator[FlightEvent]:
         if all(part in log for part in names):
             is_set = np.zeros(log.rows, np.int64)
             for part in names:
-                for values in np.atleast_2d(log[part].T):  # a component at a time: ten times faster than rows of three
+                for values in np.atleast_2d(log[part].T):  # one component at a time is ten times faster
                     if values.any():
                         is_set |= values != 0.0
             yield from _changes_of(log, is_set, _on_or_off(label, f"{label} over"), is_fault=True)
@@ -121,7 +129,7 @@ def _changes_of(log: Log, values: npt.NDArray[Any], describe: Any, *, is_fault: 
 
 
 def _bits(log: Log, masks: npt.NDArray[Any]) -> Iterator[tuple[int, int, bool]]:
-    """Go through the bits that change: when, which, and whether it is set. One that is set in the first row counts."""
+    """Yield time, number and new value of each bit that changes; a bit set in the first row counts as a change."""
     masks = np.concatenate([[0], masks])
     for row in np.flatnonzero(np.diff(masks)):
         before, after = int(masks[row]), int(masks[row + 1])

@@ -1,4 +1,4 @@
-"""The log of a run, by the columns of the schema: from a simulation, or read from a file."""
+"""The log of a run by the columns of the schema, from a simulation or read from a file."""
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,47 +22,46 @@ Array = npt.NDArray[Any]
 
 ROWS_AT_ONCE = 4_096
 WHY_ABSENT = {
-    "": "the run has none of it, or it was not selected",
+    "": "the run does not have it, or it was not selected",
     "sensors": "nothing in the run reads sensors",
     "estimator": "the run has no estimator",
-    "autopilot": "the run's autopilot tells nothing of itself (none, a replayed one, or one in Python)",
-    "aircraft": "the run's plant is no aircraft, or has none of it",
-    "reference": "it is for plants that are no aircraft",
+    "autopilot": "the run's autopilot reports no status (no autopilot, a replay, or one in Python)",
+    "aircraft": "the run's plant is not an aircraft, or does not have it",
+    "reference": "it is only for plants that are not aircraft",
     "fault": "the run has no such fault",
 }
-"""Why a log lacks a column, by what the column needs."""
+"""Why a log lacks a column, by the requirement of the column."""
 COUNTS = {"rotors": "motors", "motors": "motor_commands", "servos": "servo_commands"}
 COUNTS |= {"batteries": "batteries", "buses": "buses"}
-"""The traits of an aircraft that say how many numbers a column has."""
+"""The traits of an aircraft that give the width of a column."""
 
 
 class Log:
-    """Columns by name: `log["pos_ned"]` is an array of rows × 3, `log["armed"]` one of rows.
+    """Columns by name: `log["pos_ned"]` has the shape (rows, 3), `log["armed"]` the shape (rows,).
 
-    A log of a simulation is a view of the simulation's own arrays, without copies but for what is derived; it has the
-    rows that there were when it was made. Of one in a file, a column is copied whenever it is asked for. Arrays are
-    read-only.
+    The log of a simulation is a view of the simulation's arrays; only derived columns are copies. It has the rows that
+    existed when it was created. A column of a log in a file is copied at each access. Arrays are read-only.
 
     Args:
-        arrays: By name, in the order of the schema; an array, or a function that makes it when it is first asked for.
+        arrays: Columns by name; an array, or a function that computes it on first access.
     """
 
     def __init__(self, arrays: Mapping[str, Array | Callable[[], Array]]) -> None:
         unknown = [name for name in arrays if name not in BY_NAME]
         if unknown:
-            raise InputError(f"a log has no columns {unknown}; see px4lockstep.log.schema.COLUMNS")
+            raise InputError(f"columns {unknown} are not in the log schema; see px4lockstep.log.schema.COLUMNS")
         if "time_us" not in arrays:
-            raise InputError("a log needs its column time_us")
+            raise InputError("a log needs the column time_us")
         self._arrays = {column.name: arrays[column.name] for column in COLUMNS if column.name in arrays}
 
     @classmethod
     def of(cls, simulation: Simulation) -> "Log":
-        """Return the log of a simulation so far, by reference."""
+        """Return the current log of a simulation, by reference."""
         return cls.of_rows(simulation.core, simulation.log, simulation.log_state, simulation.log_sensors)
 
     @classmethod
     def of_rows(cls, core: Any, rows: Array, state: Array, sensors: Array | None = None) -> "Log":
-        """Return a log by reference, of a simulation whose `SIM` says how many rotors there are, and who flies."""
+        """Return a log by reference; `core` is the simulation's `SIM`, which gives the number of rotors and so on."""
         arrays = _arrays_of(core, rows, state, sensors)
         arrays["time_s"] = lambda: _seconds(in_memory(rows["time_us"]))
         if "q_bn" in arrays:
@@ -77,17 +76,17 @@ class Log:
 
     @cached_property
     def time_us(self) -> npt.NDArray[np.uint64]:
-        """The times of the rows."""
+        """The times of the rows in microseconds."""
         return self["time_us"]
 
     @property
     def time_s(self) -> npt.NDArray[np.float64]:
-        """The same in seconds, for reading and plotting."""
+        """The times of the rows in seconds, for display and plotting."""
         return self["time_s"] if "time_s" in self else _seconds(self.time_us)
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self._by_reference("time_us"))
 
     def __contains__(self, name: object) -> bool:
@@ -105,27 +104,27 @@ class Log:
         return self[name] if name in self._arrays else None
 
     def column(self, name: str) -> Column:
-        """Return what the schema says of a column that this log has."""
+        """Return the schema entry of a column of this log; raise if it has no such column."""
         if name in self._arrays:
             return BY_NAME[name]
         if name in BY_NAME:
             raise InputError(f"this log has no column {name!r}: {WHY_ABSENT[BY_NAME[name].needs]}")
-        hint = suggestion(name, self._arrays) or f"; it has {', '.join(self._arrays)}"
+        hint = suggestion(name, self._arrays) or f"; this log has {', '.join(self._arrays)}"
         raise InputError(f"there is no column {name!r}{hint}")
 
     def unit(self, name: str) -> str:
-        """Return the unit of a column; "1" if its numbers have none."""
+        """Return the unit of a column; "1" if it is dimensionless."""
         return self.column(name).unit
 
     def select(self, names: Iterable[str]) -> "Log":
-        """Return a log with some of the columns, and the time."""
+        """Return a log with the given columns and the time."""
         wanted = dict.fromkeys(["time_us", *names])
         for name in wanted:
             self.column(name)
         return Log({name: self._arrays[name] for name in self._arrays if name in wanted})
 
     def flat(self) -> Iterator[tuple[str, Column, Array]]:
-        """Go through the columns as files have them: one per component, with its name there and its numbers."""
+        """Yield name, schema entry and values of each column of a file: one column per component."""
         for name in self._arrays:
             column, array = BY_NAME[name], self._by_reference(name)
             if array.ndim == 1:
@@ -135,7 +134,7 @@ class Log:
                 yield flat_name, column, array[:, i]
 
     def _by_reference(self, name: str) -> Array:
-        """Return a column where it is, be it in a file; what is derived is made once."""
+        """Return a column without copying it, even from a file; compute a derived one once."""
         array = self._arrays[name]
         if callable(array):
             array = self._arrays[name] = locked(array())
@@ -143,7 +142,7 @@ class Log:
 
 
 def gather(flat: Mapping[str, Array]) -> Log:
-    """Return the log of a file's columns, by the names that they have there: what `Log.flat` took apart."""
+    """Return the log from the columns of a file, by their names there: the inverse of `Log.flat`."""
     left = dict(flat)
     arrays: dict[str, Array | Callable[[], Array]] = {}
     for column in COLUMNS:
@@ -162,18 +161,18 @@ def gather(flat: Mapping[str, Array]) -> Log:
             raise InputError(f"column {column.name!r} has {found} of its components {list(names)}")
         arrays[column.name] = locked(np.stack([left.pop(name) for name in names], axis=1))
     if left:
-        raise InputError(f"columns {list(left)} are not of the schema of logs")
+        raise InputError(f"columns {list(left)} are not in the log schema")
     return Log(arrays)
 
 
 def checked_times(path: str | Path, log: Log) -> Log:
-    """Return the log of a file; refuse one whose times do not rise."""
+    """Return the log of a file; raise if its times do not increase."""
     time_us = log.time_us
     wrong = np.flatnonzero(time_us[1:] <= time_us[:-1])
     if len(wrong):
         row = int(wrong[0]) + 1
         raise InputError(
-            f"{path} is damaged: time_us must rise, and row {row} (counted from 0) has {time_us[row]} after "
+            f"{path} is damaged: time_us must increase, but row {row} (counted from 0) has {time_us[row]} after "
             f"{time_us[row - 1]}"
         )
     return log
@@ -204,7 +203,7 @@ def _arrays_of(core: Any, rows: Array, state: Array, sensors: Array | None) -> d
         if part == "state":
             array = groups[path] if path else state
             is_other = column.shape in COMPONENTS and array.shape[1] != sizes[column.shape]
-            if array.shape[1] and not is_other:  # a plant whose position, say, is one number
+            if array.shape[1] and not is_other:  # a plant's position may be a single number
                 arrays[column.name] = array
             continue
         if sensors is not None and column.needs == "sensors":
@@ -221,7 +220,7 @@ def _arrays_of(core: Any, rows: Array, state: Array, sensors: Array | None) -> d
 
 @functools.cache
 def _numbers_in(dtype: np.dtype[Any], source: str) -> int | None:
-    """Return how many numbers a field of a row has; None if it is one number."""
+    """Return the length of a field of a row; None if it is a scalar."""
     shape: tuple[int, ...] = ()
     for name in source.split("."):
         shape += dtype[name].shape
@@ -230,7 +229,7 @@ def _numbers_in(dtype: np.dtype[Any], source: str) -> int | None:
 
 
 def _field(rows: Array, source: str, count: int | None) -> Array:
-    """Return a field of all rows, the first of its numbers."""
+    """Return a field of all rows, cut to its first `count` values."""
     for name in source.split("."):
         rows = rows[name]
     return rows if count is None else rows[:, :count]
@@ -241,9 +240,9 @@ def _seconds(time_us: Array) -> npt.NDArray[np.float64]:
 
 
 def euler_angles(q: Array) -> npt.NDArray[np.float64]:
-    """Return roll, pitch and yaw of each row, with the package's own functions: the same bits on every machine."""
+    """Return roll, pitch and yaw of each row, with the package's own functions, bit-identical on every machine."""
     angles = np.empty((len(q), 3))
-    for start in range(0, len(q), ROWS_AT_ONCE):  # lists of numbers take ten times the memory of an array
+    for start in range(0, len(q), ROWS_AT_ONCE):  # a list of floats takes ten times the memory of an array
         some = slice(start, start + ROWS_AT_ONCE)
         angles[some] = [to_euler(row) for row in map(tuple, q[some].tolist())]
     return angles

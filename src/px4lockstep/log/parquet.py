@@ -1,7 +1,7 @@
-"""Logs as Parquet: one plain column per component (`pos_ned_n`), which every reader shows as it is.
+"""Logs as Parquet: one plain column per component (`pos_ned_n`), which every Parquet reader supports.
 
-The file's metadata have `schema` and `schema_version`; each column's have `unit`, `description` and `source`. There is
-no time of writing in it: the same run gives the same bytes, with the same version of pyarrow.
+The metadata of the file have `schema` and `schema_version`, those of each column `unit`, `description` and `source`.
+No time of writing is stored: the same run gives the same bytes with the same version of pyarrow.
 """
 
 import os
@@ -20,18 +20,18 @@ def write_parquet(log: Log, path: str | Path, columns: Iterable[str] | None = No
 
     Args:
         log: The log.
-        path: Where to.
-        columns: Their names; all if left out.
+        path: Output file.
+        columns: Names of columns; all by default.
 
     Raises:
-        InputError: If there is no such column, or the file can't be written; nothing is left of it then.
+        InputError: If there is no such column, or the file can't be written; no partial file is left.
     """
     import pyarrow as pa
     from pyarrow import parquet
 
     chosen = log if columns is None else log.select(columns)
     schema = schema_of(chosen)
-    # Dictionaries are for what repeats; of doubles they make larger files, slower.
+    # Dictionary encoding is for values that repeat; for doubles it gives larger files and takes longer.
     repeating = [field.name for field in schema if field.type != pa.float64()]
     with (
         atomic_write(path) as file,
@@ -39,21 +39,21 @@ def write_parquet(log: Log, path: str | Path, columns: Iterable[str] | None = No
     ):
         for table in tables(chosen):
             writer.write_table(table)
-    pa.default_memory_pool().release_unused()  # it keeps tens of megabytes of a long log
+    pa.default_memory_pool().release_unused()  # the pool holds on to tens of megabytes after a long log
 
 
 def read_parquet(path: str | Path) -> Log:
-    """Read what `write_parquet` wrote, exactly.
+    """Read a log that `write_parquet` wrote; all values are restored exactly.
 
     Raises:
-        InputError: If the file can't be read, or is no log of this version.
+        InputError: If the file can't be read, or is not a log of this version.
     """
     import pyarrow as pa
     from pyarrow import parquet
 
     check_file(path)
     try:
-        # A file of ours takes names that are not UTF-8.
+        # Open the file here, because pyarrow rejects file names that are not UTF-8.
         with pa.OSFile(os.fsencode(path)) as raw, parquet.ParquetFile(raw) as file:
             schema = file.schema_arrow
             _check_schema(path, schema.metadata or {})
@@ -63,14 +63,14 @@ def read_parquet(path: str | Path) -> Log:
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror or error}") from error
     except pa.ArrowInvalid as error:
-        raise InputError(f"{path} is damaged, or no Parquet file: {error}") from error
+        raise InputError(f"{path} is damaged or not a Parquet file: {error}") from error
     return gather_table(path, table)
 
 
 def _check_schema(path: str | Path, metadata: dict[bytes, bytes]) -> None:
     """Check that a file is a log of this version."""
     if metadata.get(b"schema") != LOG_SCHEMA.encode():
-        raise InputError(f"{path} is no log: its metadata must have schema = {LOG_SCHEMA}")
+        raise InputError(f"{path} is not a log: its metadata must have schema = {LOG_SCHEMA}")
     version = metadata.get(b"schema_version", b"").decode("utf-8", "replace")
     if version != str(LOG_SCHEMA_VERSION):
         raise InputError(f"{path} is a log of version {version or '?'}; this is version {LOG_SCHEMA_VERSION}")

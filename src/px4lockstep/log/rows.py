@@ -1,9 +1,9 @@
-"""The log of a flight while it is flown: files, mapped, that the compiled loop writes to as it would to memory.
+"""The log of a flight in progress: memory-mapped files that the compiled loop writes to like memory.
 
-What is written is the file's at once, so a process that is killed loses none of it, and its memory can be given back.
-A folder has a file for each stream of the simulation (see `engine.streams`), rows one after the other, which grows as
-the flight goes on, and `head`, a record: its `logged` is raised when a row of the log is complete. The files are for
-the version that wrote them; a run that has ended has its log as Parquet.
+Written data belongs to the file at once, so a killed process loses none of it, and its memory can be released. The
+folder has one file of rows for each stream of the simulation (see `engine.streams`), which grows during the flight, and
+`head`, a record whose `logged` is incremented when a row of the log is complete. Only the version that wrote the files
+can read them; a finished run has its log as Parquet.
 """
 
 import mmap
@@ -33,15 +33,15 @@ PAGE_BYTES = 4_096
 HEAD_FILE = "head"
 COUNTS = record(
     [
-        ("states", "i8"),  # of the plant
+        ("states", "i8"),  # number of the plant's states
         ("has_sensors", "i8"),
-        ("logged", "i8"),  # rows that are complete
+        ("logged", "i8"),  # number of complete rows
     ],
     limits={"states": MAX_STATES, "has_sensors": 1, "logged": MAX_BOUNDARIES},
 )
 HEAD = np.dtype(
     [
-        ("start", f"S{START_BYTES}"),  # the title, and the hash of the layouts
+        ("start", f"S{START_BYTES}"),  # title and hash of the layouts
         *((name, "i8") for name in COUNTS.names or ()),
         ("core", "u1", SIM.itemsize),  # the records of the simulation before the flight, a `SIM`
     ]
@@ -49,28 +49,28 @@ HEAD = np.dtype(
 
 
 class RowFiles:
-    """The files of a flight in a folder, `target`; they are made in another, which takes its place."""
+    """The files of a flight; they are created in `folder`, which is then renamed to `target`."""
 
     def __init__(self, folder: Path, target: Path) -> None:
         self.folder, self._target = folder, target
         self._held: set[str] = set()
 
     def map(self, name: str, size: int) -> mmap.mmap:
-        """Return a file of so many bytes or more, mapped; what is in it stays."""
+        """Return a mapping of a file of at least `size` bytes; its contents are preserved."""
         path, size = self.folder / name, max(size, 1)
         with path.open("r+b" if path.exists() else "w+b") as file:
             _reserve(file, size)
             return mmap.mmap(file.fileno(), size)
 
     def grow(self, name: str, array: npt.NDArray[Any], rows: int, used: int) -> npt.NDArray[Any]:
-        """Return the array of a stream in its file, with so many rows: see `buffers.Grow`."""
+        """Return the array of a stream in its file, grown to a number of rows: see `buffers.Grow`."""
         shape = (rows, *array.shape[1:])
         size = int(np.prod(shape)) * array.dtype.itemsize
         try:
             grown: npt.NDArray[Any] = np.ndarray(shape, array.dtype, self.map(name, size))
         except OSError as error:
             raise SimulationError(
-                f"{self._target} can't grow: {error.strerror}. The log up to then is intact; make room, or use a "
+                f"{self._target} can't grow: {error.strerror}. The log up to then is intact; free disk space, or use a "
                 "folder on another disk"
             ) from error
         if name not in self._held:
@@ -80,7 +80,7 @@ class RowFiles:
 
 
 def hold_rows(simulation: Simulation, path: str | Path) -> None:
-    """Let a simulation keep its log, and what it records, in files of a new folder; the first rows must have room."""
+    """Let a simulation keep its log and recording in files of a new folder; reserve disk space for the first rows."""
     size = sum(array.nbytes for array in simulation.buffers.values())
     target = Path(path)
     try:
@@ -90,28 +90,28 @@ def hold_rows(simulation: Simulation, path: str | Path) -> None:
             head["start"] = _start()
             head["states"] = simulation.log_state.shape[1]
             head["has_sensors"] = simulation.log_sensors is not None
-            head["core"] = np.frombuffer(simulation.core.tobytes(), np.uint8)  # by fields it takes milliseconds
+            head["core"] = np.frombuffer(simulation.core.tobytes(), np.uint8)  # copying by field takes milliseconds
             simulation.use_buffers(files.grow, head["logged"])
         files.folder = target
     except (OSError, SimulationError) as error:
         cause = error if isinstance(error, OSError) else error.__cause__
         raise InputError(
-            f"{path} can't be made: {getattr(cause, 'strerror', cause)}. The flight needs {size / 1e6:.1f} MB on the "
-            "disk until it has ended; make room, use a folder on another disk, or a longer timeline.dt_log_s"
+            f"{path} can't be created: {getattr(cause, 'strerror', cause)}. The flight needs {size / 1e6:.1f} MB on "
+            "disk until it ends; free disk space, use a folder on another disk, or a longer timeline.dt_log_s"
         ) from error
 
 
 def read_rows(path: str | Path) -> Log:
-    """Return the rows of a flight that are complete: of one that was killed, or is still being flown."""
+    """Return the complete rows of a flight that was killed or is still being flown."""
     folder = Path(path)
     head_bytes = _read(folder / HEAD_FILE)
     start = head_bytes[:START_BYTES]
     if not start.startswith(TITLE):
-        raise InputError(f"{path} can't be read: it is no log of px4lockstep")
+        raise InputError(f"{path} can't be read: it is not a px4lockstep log")
     if start != _start():
-        raise InputError(f"{path} was written by another version of px4lockstep; read it with that one")
+        raise InputError(f"{path} was written by another version of px4lockstep; read it with that version")
     if len(head_bytes) < HEAD.itemsize:
-        raise InputError(f"{folder / HEAD_FILE} can't be read: it is cut off after {len(head_bytes)} bytes")
+        raise InputError(f"{folder / HEAD_FILE} can't be read: it is truncated to {len(head_bytes)} bytes")
     head = np.ndarray(1, HEAD, head_bytes)[0]
     core = np.frombuffer(head["core"].tobytes(), SIM)
     try:
@@ -133,22 +133,22 @@ def _rows_in(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.ND
     content = _read(path)
     try:
         return np.ndarray(shape, dtype, content)
-    except (TypeError, ValueError) as error:  # what NumPy says of a buffer that is too small, and of a size below 0
-        raise InputError(f"{path} can't be read: it is damaged, or cut off after {len(content)} bytes") from error
+    except (TypeError, ValueError) as error:  # NumPy's errors for a buffer that is too small, or a negative size
+        raise InputError(f"{path} can't be read: it is damaged, or truncated to {len(content)} bytes") from error
 
 
 def _read(path: Path) -> mmap.mmap:
-    if path.exists() and not path.is_file():  # a pipe would be waited for
+    if path.exists() and not path.is_file():  # reading a pipe would block
         raise InputError(f"{path} can't be read: it is not a regular file")
     try:
         with path.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as error:  # the latter of an empty file
+    except (OSError, ValueError) as error:  # ValueError for an empty file
         raise InputError(f"{path} can't be read: {error}") from error
 
 
 def _reserve(file: BinaryIO, size: int) -> None:
-    """Take room on the disk, so that it can't run out between two boundaries, where that ends the process."""
+    """Reserve disk space: if it ran out while the loop writes, the process would die."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, size)
     else:  # pragma: no cover - macOS

@@ -1,13 +1,12 @@
-"""The schema of a log: every column that one can have, once; memory, CSV and Parquet follow it.
+"""The schema of a log: every possible column; logs in memory, CSV and Parquet follow it.
 
 A row is stamped with the time of its boundary and holds the state at that time, before the interval that follows.
-Commands, wind, faults and setpoints are those of the same boundary, held from it on. Outputs of the plant and the
-measurements of its batteries come before the autopilot in the order of a boundary (`engine.loop`), so they go with the
-command held until then.
+Commands, wind, faults and setpoints are those set at the same boundary and held from then on. Outputs of the plant and
+battery measurements are computed before the autopilot runs at a boundary (`engine.loop`), so they belong to the command
+held until then.
 
-A run has only the columns that mean something in it: per-rotor columns as wide as its aircraft, none for servos that it
-does not have, no sensors if nothing reads them, no estimate if nothing estimates, no setpoints if its autopilot tells
-none.
+A run has only the columns that apply to it: per-rotor columns as wide as its aircraft, no servo columns without servos,
+no sensors if nothing reads them, no estimate without an estimator, no setpoints if its autopilot reports none.
 """
 
 from dataclasses import dataclass
@@ -24,10 +23,10 @@ COMPONENTS = {
     "quaternion": ("w", "x", "y", "z"),
     "euler": ("roll", "pitch", "yaw"),
 }
-"""What a vector's components are called; those of the other shapes are numbered from 1."""
+"""Names of the components of vectors; components of other shapes are numbered from 1."""
 
 COUNTED = ("motors", "servos", "rotors", "actuators", "actuator_rates", "batteries", "buses", "states", "values")
-"""Shapes whose size is the run's: commands of motors and servos, rotors, actuators with a state, and so on."""
+"""Shapes whose size depends on the run: commands of motors and servos, rotors, actuators with a state, and so on."""
 
 
 @dataclass(frozen=True)
@@ -35,17 +34,18 @@ class Column:
     """One column of the log, `log[name]`."""
 
     name: str
-    unit: str  # "1" for numbers without one
-    shape: str  # of `COMPONENTS` or `COUNTED`; empty for one number
+    unit: str  # "1" if dimensionless
+    shape: str  # a key of `COMPONENTS`, or one of `COUNTED`; empty for a scalar
     description: str
     source: str  # `state.<group>`, `bus.<field>`, `inputs.<field>`, or `derived`
     needs: str = ""
-    """The stage that writes it (`sensors`, `estimator`, `autopilot`), the kind of plant (`aircraft`, `reference`), or
-    `fault` for a fault that happens: a run without it has no such column. Empty: all have it, if its size is not 0.
+    """The stage that writes the column (`sensors`, `estimator`, `autopilot`), the kind of plant (`aircraft`,
+    `reference`), or `fault` for a fault that occurs: a run without it lacks the column. Empty: every run has the
+    column, unless its size is 0.
     """
 
 
-BATTERY_WARNING = "warning as measured: 0 none, 1 low, 2 critical, 3 emergency"
+BATTERY_WARNING = "measured warning: 0 none, 1 low, 2 critical, 3 emergency"
 ESTIMATE_FAULTS = "bus.scenario.estimate_faults"
 ESTIMATE_PARTS = (
     ("pos_ned", "ned", "position"),
@@ -56,22 +56,22 @@ ESTIMATE_PARTS = (
 
 COLUMNS: tuple[Column, ...] = (
     Column("time_us", "us", "", "simulated time of the row, an integer", "time_us"),
-    Column("time_s", "s", "", "the same in seconds, for reading", "derived"),
+    Column("time_s", "s", "", "simulated time of the row in seconds", "derived"),
     # The true state.
     Column("pos_ned", "m", "ned", "true position, from the origin", "state.pos"),
     Column("vel_ned", "m/s", "ned", "true velocity over the ground", "state.vel"),
     Column("q_bn", "1", "quaternion", "true attitude, body to NED", "state.att"),
-    Column("euler_bn", "rad", "euler", "the same as angles, in the order yaw, pitch, roll", "derived"),
+    Column("euler_bn", "rad", "euler", "true attitude as Euler angles, rotation order yaw, pitch, roll", "derived"),
     Column("omega_body", "rad/s", "body", "true body rates", "state.omega"),
     Column(
         "actuator_output", "1", "actuators", "outputs of motors, then servos, with dynamics", "state.act", "aircraft"
     ),
-    Column("actuator_rate", "1/s", "actuator_rates", "rates of those of second order", "state.actdot", "aircraft"),
+    Column("actuator_rate", "1/s", "actuator_rates", "rates of second-order actuators", "state.actdot", "aircraft"),
     Column("rotor_speed_rad_s", "rad/s", "rotors", "rotor speeds", "state.rotor", "aircraft"),
     Column("soc", "1", "batteries", "true state of charge, 0 to 1", "state.soc", "aircraft"),
     Column("polarization_v", "V", "batteries", "polarization voltage v1", "state.v1", "aircraft"),
-    Column("state", "1", "states", "the whole state, each in its own unit", "state", "reference"),
-    # What the sensors report, at the last tick of the autopilot.
+    Column("state", "1", "states", "complete state, each in its own unit", "state", "reference"),
+    # Sensor outputs at the last tick of the autopilot.
     *(
         Column(f"sensor_{out.name}", out.unit, out.shape, out.description, f"bus.sensors.{out.name}", "sensors")
         for out in SENSOR_OUTPUTS
@@ -81,15 +81,15 @@ COLUMNS: tuple[Column, ...] = (
     Column("est_vel_ned", "m/s", "ned", "estimated velocity", "bus.estimate.vel_ned", "estimator"),
     Column("est_q_bn", "1", "quaternion", "estimated attitude, body to NED", "bus.estimate.q_bn", "estimator"),
     Column("est_omega_body", "rad/s", "body", "estimated body rates", "bus.estimate.omega_body", "estimator"),
-    Column("est_valid", "1", "", "1: position and velocity are to be used", "bus.estimate.is_valid", "estimator"),
-    # What the autopilot tells of itself.
+    Column("est_valid", "1", "", "1: position and velocity are valid", "bus.estimate.is_valid", "estimator"),
+    # Status of the autopilot.
     Column("armed", "1", "", "1: armed", "bus.autopilot.armed", "autopilot"),
-    Column("nav_state", "1", "", "mode, PX4's number", "bus.autopilot.nav_state", "autopilot"),
-    Column("failsafe", "1", "", "what it acted on by itself, 0 for nothing", "bus.autopilot.failsafe", "autopilot"),
-    Column("mission_item", "1", "", "present item of the mission, from 0", "bus.autopilot.mission_item", "autopilot"),
-    Column("mission_count", "1", "", "items of the mission", "bus.autopilot.mission_count", "autopilot"),
+    Column("nav_state", "1", "", "flight mode, PX4's nav_state", "bus.autopilot.nav_state", "autopilot"),
+    Column("failsafe", "1", "", "cause of an active failsafe, 0 for none", "bus.autopilot.failsafe", "autopilot"),
+    Column("mission_item", "1", "", "current mission item, from 0", "bus.autopilot.mission_item", "autopilot"),
+    Column("mission_count", "1", "", "number of mission items", "bus.autopilot.mission_count", "autopilot"),
     Column("mission_finished", "1", "", "1: the mission is finished", "bus.autopilot.mission_finished", "autopilot"),
-    # Its setpoints; NaN: none.
+    # Setpoints of the autopilot; NaN: none.
     Column("pos_sp_ned", "m", "ned", "position setpoint", "bus.autopilot.pos_sp_ned", "autopilot"),
     Column("vel_sp_ned", "m/s", "ned", "velocity setpoint", "bus.autopilot.vel_sp_ned", "autopilot"),
     Column("acc_sp_ned", "m/s^2", "ned", "acceleration setpoint", "bus.autopilot.acc_sp_ned", "autopilot"),
@@ -99,41 +99,43 @@ COLUMNS: tuple[Column, ...] = (
     Column("rate_sp_body", "rad/s", "body", "body rate setpoint", "bus.autopilot.rate_sp_body", "autopilot"),
     Column("torque_sp_body", "1", "body", "torque setpoint, normalized", "bus.autopilot.torque_sp_body", "autopilot"),
     Column("thrust_sp_body", "1", "body", "thrust setpoint, normalized", "bus.autopilot.thrust_sp_body", "autopilot"),
-    # Commands and wind, as held for the plant from this row on.
+    # Commands and wind as held for the plant from this row on.
     Column("motors", "1", "motors", "motor commands, 0 to 1; NaN: not driven", "inputs.command.motors"),
     Column("servos", "1", "servos", "servo commands, -1 to 1", "inputs.command.servos"),
     Column("wind_ned", "m/s", "ned", "wind at the vehicle: source, scenario and gusts", "inputs.wind_ned"),
-    Column("wind_base_ned", "m/s", "ned", "wind of the source alone", "bus.wind.vel_ned"),
-    # What the plant shows besides its state.
-    Column("plant_values", "1", "values", "what a plant of one's own shows", "bus.outputs.values", "reference"),
-    Column("rotor_duty", "1", "rotors", "duty that the ESC applies", "bus.outputs.rotor_duty", "aircraft"),
-    Column("rotor_thrust_n", "N", "rotors", "thrust", "bus.outputs.rotor_thrust_n", "aircraft"),
-    Column("rotor_torque_nm", "N m", "rotors", "torque of the propeller", "bus.outputs.rotor_torque_nm", "aircraft"),
-    Column("motor_current_a", "A", "rotors", "current of the motor", "bus.outputs.motor_current_a", "aircraft"),
+    Column("wind_base_ned", "m/s", "ned", "wind of the wind source alone", "bus.wind.vel_ned"),
+    # Outputs of the plant.
+    Column("plant_values", "1", "values", "outputs of a user-defined plant", "bus.outputs.values", "reference"),
+    Column("rotor_duty", "1", "rotors", "duty cycle applied by the ESC", "bus.outputs.rotor_duty", "aircraft"),
+    Column("rotor_thrust_n", "N", "rotors", "rotor thrust", "bus.outputs.rotor_thrust_n", "aircraft"),
+    Column("rotor_torque_nm", "N m", "rotors", "propeller torque", "bus.outputs.rotor_torque_nm", "aircraft"),
+    Column("motor_current_a", "A", "rotors", "motor current", "bus.outputs.motor_current_a", "aircraft"),
     Column("bus_voltage_v", "V", "buses", "true voltage of the power bus", "bus.outputs.bus_voltage_v", "aircraft"),
     Column("bus_current_a", "A", "buses", "true current of the power bus", "bus.outputs.bus_current_a", "aircraft"),
-    Column("battery_voltage_v", "V", "batteries", "voltage as measured", "bus.battery.voltage_v", "aircraft"),
-    Column("battery_current_a", "A", "batteries", "current as measured", "bus.battery.current_a", "aircraft"),
-    Column("battery_remaining", "1", "batteries", "remaining charge as measured", "bus.battery.remaining", "aircraft"),
+    Column("battery_voltage_v", "V", "batteries", "measured voltage", "bus.battery.voltage_v", "aircraft"),
+    Column("battery_current_a", "A", "batteries", "measured current", "bus.battery.current_a", "aircraft"),
+    Column("battery_remaining", "1", "batteries", "measured remaining charge", "bus.battery.remaining", "aircraft"),
     Column("battery_warning", "1", "batteries", BATTERY_WARNING, "bus.battery.warning", "aircraft"),
     Column("battery_true_voltage_v", "V", "batteries", "true voltage", "bus.outputs.battery.voltage_v", "aircraft"),
     Column("battery_true_current_a", "A", "batteries", "true current", "bus.outputs.battery.current_a", "aircraft"),
-    Column("battery_true_remaining", "1", "batteries", "true remaining", "bus.outputs.battery.remaining", "aircraft"),
-    Column("battery_true_warning", "1", "batteries", "true warning", "bus.outputs.battery.warning", "aircraft"),
-    Column("air_density_kg_m3", "kg/m^3", "", "density of the air", "bus.outputs.air_density_kg_m3", "aircraft"),
-    Column("air_temperature_k", "K", "", "temperature of the air", "bus.outputs.air_temperature_k", "aircraft"),
     Column(
-        "air_vel_body", "m/s", "body", "velocity of the air past the vehicle", "bus.outputs.air_vel_body", "aircraft"
+        "battery_true_remaining", "1", "batteries", "true remaining charge", "bus.outputs.battery.remaining", "aircraft"
+    ),
+    Column("battery_true_warning", "1", "batteries", "true warning", "bus.outputs.battery.warning", "aircraft"),
+    Column("air_density_kg_m3", "kg/m^3", "", "air density", "bus.outputs.air_density_kg_m3", "aircraft"),
+    Column("air_temperature_k", "K", "", "air temperature", "bus.outputs.air_temperature_k", "aircraft"),
+    Column(
+        "air_vel_body", "m/s", "body", "air velocity relative to the vehicle", "bus.outputs.air_vel_body", "aircraft"
     ),
     # The scenario.
-    Column("request_arm", "1", "", "1: to be armed", "bus.scenario.arm"),
-    Column("request_mission", "1", "", "how often the mission was asked for", "bus.scenario.mission"),
-    Column("request_return", "1", "", "how often the return was asked for", "bus.scenario.return_home"),
-    Column("request_land", "1", "", "how often a landing was asked for", "bus.scenario.land"),
-    Column("landed", "1", "", "1: stands on the ground", "bus.scenario.landed"),
-    Column("crashed", "1", "", "1: hit the ground, and the run ended; 2: the run goes on", "bus.scenario.crashed"),
-    Column("scenario_wind_ned", "m/s", "ned", "wind that the scenario adds", "bus.scenario.wind_ned"),
-    # Faults, as held for the plant; bit i of a mask is rotor i + 1.
+    Column("request_arm", "1", "", "1: arming requested", "bus.scenario.arm"),
+    Column("request_mission", "1", "", "number of mission requests", "bus.scenario.mission"),
+    Column("request_return", "1", "", "number of return requests", "bus.scenario.return_home"),
+    Column("request_land", "1", "", "number of landing requests", "bus.scenario.land"),
+    Column("landed", "1", "", "1: on the ground", "bus.scenario.landed"),
+    Column("crashed", "1", "", "1: crashed, which ended the run; 2: crashed, run continues", "bus.scenario.crashed"),
+    Column("scenario_wind_ned", "m/s", "ned", "wind added by the scenario", "bus.scenario.wind_ned"),
+    # Faults as held for the plant; bit i of a mask is rotor i + 1.
     *(
         Column(each.name, "1", shape, each.doc, f"inputs.faults.{each.name}", "fault" if each.name in LATER else needs)
         for each in KINDS
@@ -151,7 +153,7 @@ BY_NAME = {column.name: column for column in COLUMNS}
 
 
 def components(column: Column, size: int) -> tuple[str, ...]:
-    """Return what a column's components are called in a file, for a column of `size` numbers; 0 is one number."""
+    """Return the names of a column's components in a file, for a column with `size` components; 0 for a scalar."""
     if column.shape == "":
         return (column.name,)
     ends = COMPONENTS.get(column.shape) or tuple(str(i + 1) for i in range(size))

@@ -122,9 +122,7 @@ def test_a_slow_px4_flies_the_same_flight_with_a_warning(tmp_path):
         assert (tmp_path / "slow" / file).read_bytes() == (tmp_path / "fast" / file).read_bytes()
     assert said["fast"]["warnings"] == []
     (warning,) = said["slow"]["warnings"]
-    found = re.fullmatch(
-        r"PX4 was slow, .*: its 251 steps from t = 3\.000000 s on took (\S+) s; the flight .*", warning
-    )
+    found = re.fullmatch(r"PX4 was slow .*: its 251 steps from t = 3\.000000 s took (\S+) s; this does not .*", warning)
     assert found is not None, warning
     assert float(found[1]) >= 1.0
     assert said["slow"]["wall_s"] > 1.0

@@ -57,23 +57,24 @@ def foreign_with_a_title(path):
 
 
 NO_RECORDINGS = {
-    "empty": (lambda path: path.write_bytes(b""), "is no recording"),
-    "text": (lambda path: path.write_text("hello " * 200), "is no recording"),
-    "zeros": (lambda path: path.write_bytes(bytes(4096)), "is no recording"),
-    "HDF5": (foreign, "is no recording"),
-    "HDF5 with a user block": (lambda path: foreign(path, userblock_size=512), "is no recording"),
+    "empty": (lambda path: path.write_bytes(b""), "is not a px4lockstep recording"),
+    "text": (lambda path: path.write_text("hello " * 200), "is not a px4lockstep recording"),
+    "zeros": (lambda path: path.write_bytes(bytes(4096)), "is not a px4lockstep recording"),
+    "HDF5": (foreign, "is not a px4lockstep recording"),
+    "HDF5 with a user block": (lambda path: foreign(path, userblock_size=512), "is not a px4lockstep recording"),
     "HDF5 with our title": (foreign_with_a_title, "its format is not 'px4lockstep.recording'"),
-    "a title alone": (lambda path: path.write_bytes(b"px4lockstep recording\n"), "is cut off after 22 bytes"),
-    "a block alone": (lambda path: path.write_bytes(tiny_bytes()[:BLOCK_BYTES]), "is cut off after 512 bytes"),
+    "a title alone": (lambda path: path.write_bytes(b"px4lockstep recording\n"), "is truncated: it has 22 bytes"),
+    "a block alone": (lambda path: path.write_bytes(tiny_bytes()[:BLOCK_BYTES]), "is truncated: it has 512 bytes"),
     "a sealed nothing": (lambda path: (path.write_bytes(tiny_bytes()[:BLOCK_BYTES]), reseal(path)), "HDF5 can't read"),
     "sealed noise": (
         lambda path: (path.write_bytes(tiny_bytes()[:BLOCK_BYTES] + b"noise" * 99), reseal(path)),
         "HDF5 can't read",
     ),
-    "a folder without one": (lambda path: path.mkdir(), "has no recording.h5"),
+    "a folder that is not a run's": (lambda path: path.mkdir(), "is not a run folder"),
+    "a run folder without one": (lambda path: (path.mkdir(), (path / "spec.toml").touch()), "has no recording.h5"),
     "not there": (lambda path: None, "No such file"),
     "a link to itself": (lambda path: path.symlink_to(path), "can't be read"),
-    "a pipe": (lambda path: os.mkfifo(path), "it is no file"),
+    "a pipe": (lambda path: os.mkfifo(path), "it is not a regular file"),
 }
 
 
@@ -108,7 +109,7 @@ def test_a_file_that_is_cut_off_is_refused(part, tmp_path):
     length = int(part * len(whole)) if part > 0 else len(whole) + part
     path = tmp_path / "cut.h5"
     path.write_bytes(whole[:length])
-    assert_refused(path, f"is cut off after {length}", "Use a copy, or fly again")
+    assert_refused(path, f"is truncated: it has {length}", "Use a backup, or fly a new run")
 
 
 @pytest.mark.parametrize("part", [0.2, 0.5, 0.9])
@@ -146,7 +147,7 @@ def test_one_bit_is_enough(part, tmp_path):
     data[places_of_parts()[part]] ^= 1
     path = tmp_path / "flipped.h5"
     path.write_bytes(data)
-    assert_refused(path, "is no recording" if part == "title" else "is damaged or was changed")
+    assert_refused(path, "is not a px4lockstep recording" if part == "title" else "is damaged or was modified")
 
 
 @pytest.mark.parametrize("name", [*ENTRIES, *TEXTS, "mission"])
@@ -161,7 +162,7 @@ def test_one_bit_of_an_array_is_found_by_its_own_hash_too(name, tmp_path):
         return array
 
     edited(path, values(name, flip, rehashed=False))
-    assert_refused(path, f"{name} is damaged: its values don't have the SHA-256")
+    assert_refused(path, f"{name} is damaged: its SHA-256 differs from the stored one")
 
 
 def test_an_edit_with_another_program_is_found(tmp_path):
@@ -173,7 +174,7 @@ def test_an_edit_with_another_program_is_found(tmp_path):
     ):
         path = write_tiny(tmp_path)
         edited(path, edit, resealed=False)
-        assert_refused(path, "is damaged or was changed")
+        assert_refused(path, "is damaged or was modified")
 
 
 # -- what is whole, and no flight ----------------------------------------------------------------------------------
@@ -314,7 +315,7 @@ CASES = {
     "an unknown attribute": (lambda file: file.attrs.create("note", 1), "it has the attribute 'note'"),
     "a digest that is another": (attribute("digest", np.bytes_(b"0" * 64)), "its log has the digest"),
     "a live digest that is another": (attribute("live_digest", np.bytes_(b"0" * 64)), "its log has the live_digest"),
-    "attribute no UTF-8": (attribute("autopilot", np.bytes_(b"\xff\xfe")), "its attribute autopilot is no UTF-8"),
+    "attribute no UTF-8": (attribute("autopilot", np.bytes_(b"\xff\xfe")), "its attribute autopilot is not UTF-8"),
     "a mission without a name": (attribute("mission_name", np.bytes_(b"")), "one of mission_name and mission"),
     # arrays and texts that are not there, or too many
     "an array renamed": (renamed("streams/winds", "streams/breezes"), "it lacks the array 'streams/winds'"),
@@ -325,31 +326,31 @@ CASES = {
     "no values": (without_values, "log/state has no values"),
     "a group in its place": (lambda file: (removed("spec")(file), file.create_group("spec")), "lacks the text 'spec'"),
     "an array as a text": (lambda file: put(file, "log/state", b"none"), "it lacks the array 'log/state'"),
-    "values elsewhere": (in_other_file, "note has its values in other files"),
-    "a text of any length": (of_any_length, "note is of a kind that recordings don't have"),
-    "a soft link": (linked("more", h5py.SoftLink("/spec")), "'more' is a link to another place"),
+    "values elsewhere": (in_other_file, "note stores its values in other files"),
+    "a text of any length": (of_any_length, "note has a type that recordings don't use"),
+    "a soft link": (linked("more", h5py.SoftLink("/spec")), "'more' is a link; recordings have no links"),
     "a soft link to nothing": (linked("streams/more", h5py.SoftLink("/none")), "'streams/more' is a link"),
     "a soft link in the place of an array": (
         lambda file: (file.move("log/state", "log/other"), linked("log/state", h5py.SoftLink("/log/other"))(file)),
-        "'log/state' is a link to another place",
+        "'log/state' is a link; recordings have no links",
     ),
     "a link to another file": (linked("more", h5py.ExternalLink("/etc/passwd", "/")), "'more' is a link"),
     "a second name": (
         linked("log/zzz", lambda file: file["log/state"]),
-        "'log/zzz' is a second name of something else",
+        "'log/zzz' is a second name of another part",
     ),
-    "a group in itself": (with_a_loop, "'log/again' is a second name of something else"),
+    "a group in itself": (with_a_loop, "'log/again' is a second name of another part"),
     "the file in itself": (linked("streams/all", lambda file: file["/"]), "'streams/all' is a second name"),
-    "an empty group": (lambda file: file.create_group("mine"), "it has the group 'mine' with nothing in it"),
-    "a type with a name": (linked("kind", np.dtype("f8")), "'kind' is neither values nor a group"),
-    "groups in groups": (lambda file: put(file, "a/b/c/d/e", np.zeros(1)), "more than 4 groups in each other"),
+    "an empty group": (lambda file: file.create_group("mine"), "its group 'mine' is empty"),
+    "a type with a name": (linked("kind", np.dtype("f8")), "'kind' is neither a dataset nor a group"),
+    "groups in groups": (lambda file: put(file, "a/b/c/d/e", np.zeros(1)), "groups nested deeper than 4"),
     "many arrays": (many, "it has more than 200 parts"),
     "a bomb": (bomb("streams/more", 2**24), "it has the array 'streams/more', which this version does not know"),
     "a bomb with a known name": (
         bomb("plant/initial_state", 2**24),
         "plant/initial_state has 16777216 rows of 8 bytes",
     ),
-    "a huge claim": (huge, "streams/winds says that it has 51539607552 bytes, with 0 in the file"),
+    "a huge claim": (huge, "streams/winds claims 51539607552 bytes, which is impossible for the 0 bytes in the file"),
     # layouts
     "float32": (as_dtype("log/state", lambda _: "f4"), "log/state is float32, not float64"),
     "big-endian state": (as_dtype("log/state", lambda dtype: dtype.newbyteorder(">")), "log/state is >f8, not float64"),
@@ -383,8 +384,8 @@ CASES = {
     "a log row less": (values("log/rows", row_less), "log/state has the shape (31, 19), not (30, 19)"),
     "a log state less": (values("log/state", row_less), "log/state has the shape (30, 19), not (31, 19)"),
     "no log": (values("log/rows", lambda array: array[:0]), "log/rows is empty"),
-    "a state less": (values("plant/initial_state", row_less), "it has 19 state_names, and 18 states"),
-    "a name less": (text("state_names", lambda names: names.rpartition("\n")[0]), "it has 18 state_names, and 19"),
+    "a state less": (values("plant/initial_state", row_less), "it has 19 state_names, but 18 states"),
+    "a name less": (text("state_names", lambda names: names.rpartition("\n")[0]), "it has 18 state_names, but 19"),
     "two gusts": (values("streams/gusts", row_more), "'gusts' has 2 rows; it must be 1"),
     "times missing": (values("timeline/time_us", row_less), "at least two times, strictly increasing"),
     "bits missing": (values("timeline/due", row_less), "each with its due axes"),
@@ -400,7 +401,10 @@ CASES = {
     "times that fall": (values("timeline/time_us", with_value(5, 0)), "at least two times, strictly increasing"),
     "a time twice": (values("timeline/time_us", lambda a: with_value(5, a[4])(a)), "strictly increasing"),
     "an unknown axis": (values("timeline/due", with_value(3, 66)), "timeline/due[3] = 66 has bits of axes"),
-    "no log at the end": (values("timeline/due", with_value(-1, 3)), "timeline/due lacks the log's bit at the end"),
+    "no log at the end": (
+        values("timeline/due", with_value(-1, 3)),
+        "timeline/due lacks the bit of the log at the end",
+    ),
     "a tick less": (values("timeline/due", with_value(0, 6)), "'commands' has 76 rows; the timeline needs 75"),
     "changes from 1": (values("streams/scenario_at", with_value(0, 1)), "'scenario_at' must increase from 0"),
     "changes that fall": (values("streams/scenario_at", with_value(1, 9_999)), "'scenario_at' must increase from 0"),
@@ -427,10 +431,10 @@ CASES = {
         values("plant/fingerprints", lambda array: array[:, :-1].copy()),
         "plant/fingerprints has 18 columns; the plant has 19 states",
     ),
-    "one checkpoint twice": (values("checkpoints/state", row_more), "not one after the other in time"),
+    "one checkpoint twice": (values("checkpoints/state", row_more), "not in order of time"),
     # texts
-    "a text no UTF-8": (values("spec", lambda data: b"\xff" + data[1:]), "spec is no UTF-8 text"),
-    "a mission no UTF-8": (values("mission", lambda data: data[:-1] + b"\xc3"), "mission is no UTF-8 text"),
+    "a text no UTF-8": (values("spec", lambda data: b"\xff" + data[1:]), "spec is not UTF-8 text"),
+    "a mission no UTF-8": (values("mission", lambda data: data[:-1] + b"\xc3"), "mission is not UTF-8 text"),
 }
 
 
@@ -488,7 +492,10 @@ OTHER_SPECS = {
     "not TOML": (text("spec", lambda toml: toml.replace("=", ":", 1)), "the recording's spec file"),
     "not a spec": (text("spec", lambda toml: toml.replace("mass_kg", "weight_kg", 1)), "weight_kg"),
     "empty": (values("spec", lambda data: b""), "airframe"),
-    "of another aircraft": (values("spec", lambda data: tiny("octa").source.spec.encode()), "of another aircraft"),
+    "of another aircraft": (
+        values("spec", lambda data: tiny("octa").source.spec.encode()),
+        "describes another aircraft",
+    ),
     "of another end": (
         text("spec", lambda toml: toml.replace("t_end_s = 0.3", "t_end_s = 0.2")),
         "ticks at other times",
@@ -498,7 +505,10 @@ OTHER_SPECS = {
         "the wind axis ticks at other times",
     ),
     "of another seed": (text("spec", lambda toml: toml.replace("seed = 5", "seed = 6")), "aircraft.seed = 6"),
-    "of another integrator": (text("spec", lambda toml: toml.replace('"RK45"', '"RK4"')), "it was flown with 'RK45'"),
+    "of another integrator": (
+        text("spec", lambda toml: toml.replace('"RK45"', '"RK4"')),
+        "the flight was flown with 'RK45'",
+    ),
     "with a mission that is none": (values("mission", lambda data: b"nothing"), "mission"),
     "with a mission elsewhere": (attribute("mission_name", np.bytes_(b"other.waypoints")), "mission"),
 }
@@ -551,7 +561,7 @@ def test_random_flips_are_found(tmp_path):
         places = rng.choice(len(data), rng.choice([1, 1, 2, 5, 50]), replace=False)
         data[places] ^= rng.integers(1, 256, len(places), np.uint8)
         path.write_bytes(data.tobytes())
-        with pytest.raises(InputError, match=r"is damaged|is no recording|is cut off"):
+        with pytest.raises(InputError, match=r"is damaged|is not a px4lockstep recording|is truncated"):
             read_recording(path)
 
 

@@ -167,7 +167,7 @@ def test_an_integer_out_of_range_is_refused_before_use(place, value, allowed, tm
         return array
 
     edited(path, values("checkpoints/state", change))
-    told = f"{path} can't be flown again: checkpoint.{place} is {value}; allowed is {allowed}"
+    told = f"{path} can't be reproduced: checkpoint.{place} is {value}; allowed is {allowed}"
     with pytest.raises(InputError) as caught:
         branch(path, 0.2)
     assert str(caught.value).startswith(told)
@@ -183,7 +183,7 @@ def test_a_checkpoint_stands_where_its_boundary_is(name, tmp_path):
         return array
 
     edited(path, values("checkpoints/state", change))
-    with pytest.raises(InputError, match=f"checkpoints/state is at {name} = 1 in row 0; at boundary 0 it is 0"):
+    with pytest.raises(InputError, match=f"checkpoints/state is at {name} = 1 in row 0; at boundary 0 it must be 0"):
         read_recording(path)
 
 
@@ -197,7 +197,7 @@ def test_an_edit_that_shows_only_later_is_noticed(tmp_path):
         return array
 
     edited(path, values("checkpoints/state", change))
-    with pytest.raises(SimulationError, match=r"edited\.h5 can't be flown again: .*missions differs"):
+    with pytest.raises(SimulationError, match=r"edited\.h5 can't be reproduced: .*missions differs"):
         branch(path, 5.0)
 
 
@@ -210,7 +210,7 @@ def test_what_the_loop_can_not_do_with_a_state_is_one_error(tmp_path):
         return array
 
     edited(path, values("checkpoints/state", change))
-    with pytest.raises(SimulationError, match=r"recording\.h5 can't be flown again: "):
+    with pytest.raises(SimulationError, match=r"recording\.h5 can't be reproduced: "):
         branch(path, 0.2)
 
 

@@ -105,7 +105,7 @@ def test_estimate_and_setpoints_have_differences_of_their_own():
 def test_a_difference_as_text_and_as_json():
     """JSON has no NaN: null stands for it."""
     found = Difference(40_000, "vel[0]", float("nan"), 0.1)
-    assert str(found) == "vel[0] at 40000 us: nan and 0.1"
+    assert str(found) == "t = 0.040000 s in vel[0]: nan vs 0.1"
     told = json.loads(json.dumps(found.as_dict(), allow_nan=False))
     assert told == {"time_us": 40_000, "field": "vel[0]", "first": None, "second": 0.1}
     assert replace(found, first=1.0).as_dict()["first"] == 1.0

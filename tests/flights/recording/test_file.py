@@ -214,7 +214,7 @@ def test_version_1_written_again_is_of_this_version(tmp_path):
 
 def test_what_version_1_lacks_is_said_when_it_is_needed():
     """It has no checkpoints to branch from."""
-    with pytest.raises(InputError, match="no checkpoints to start from: it is of an older version"):
+    with pytest.raises(InputError, match="no checkpoints to start from: it was written by an older version"):
         read_recording(VERSION_1).snapshot_before(0)
 
 
@@ -310,7 +310,7 @@ def test_optional_arrays_are_of_version_5_and_later(tmp_path):
 
     path = write_tiny(tmp_path)
     edited(path, huge)
-    with pytest.raises(InputError, match="later/huge says that it has 8796093022208 bytes"):
+    with pytest.raises(InputError, match="later/huge claims 8796093022208 bytes"):
         read_recording(path)
 
 
@@ -327,7 +327,7 @@ def test_killed_in_the_middle_it_leaves_no_recording(tmp_path, python):
     assert path.read_bytes() == b"before"
     [part] = [other for other in tmp_path.iterdir() if other != path]
     assert part.name.startswith(".px4lockstep-")
-    with pytest.raises(InputError, match="is no recording"):
+    with pytest.raises(InputError, match="is not a px4lockstep recording"):
         read_recording(part)
 
 
@@ -381,7 +381,7 @@ def test_what_is_not_over_or_not_recorded_has_no_recording():
     """Said before anything is written."""
     timeline = Timeline(100_000, log=Periodic(10_000))
     half = Simulation(Oscillator(), timeline, record=True).run(until_us=50_000)
-    with pytest.raises(StateError, match="a flight that has not ended has no recording"):
+    with pytest.raises(StateError, match="a flight has no recording before its end"):
         Recording.of(half, FlightSource(spec=""))
     with pytest.raises(StateError, match="record=True"):
         Recording.of(Simulation(Oscillator(), timeline).run(), FlightSource(spec=""))
@@ -391,6 +391,6 @@ def test_a_filter_that_hdf5_would_load_a_library_for_is_refused(tmp_path):
     """Before anything is read: HDF5 looks for a plugin by the number in the file."""
     with h5py.File(tmp_path / "a.h5", "w") as file:
         packed = file.create_dataset("x", data=np.zeros(100), compression="lzf")
-        with pytest.raises(InputError, match="x is compressed in a way that recordings don't use"):
+        with pytest.raises(InputError, match="x uses a compression that recordings don't use"):
             _check_item("x", packed)
         _check_item("y", file.create_dataset("y", data=np.zeros(100), compression=1, shuffle=True))

@@ -1,1 +1,1 @@
-"""Recordings: all that a flight was, in one file that can be replayed exactly."""
+"""Recordings: everything about a flight, in one file that can be replayed exactly."""

@@ -1,6 +1,7 @@
-"""The checks of a recording that was read: whether its parts fit together, and hold what a flight can have left.
+"""Consistency checks of a recording that was read.
 
-Hashes find damage. These find a file that is whole and can't be a flight: made by hand, or by a program with a mistake.
+Hashes find damage. These checks find an intact file that can't be a flight, edited by hand or written by a faulty
+program.
 """
 
 from typing import Any
@@ -28,23 +29,23 @@ def check_recording(recording: Recording) -> None:
 
 
 def _ends_by_crash(log: npt.NDArray[Any]) -> bool:
-    """Return whether a crash ended the run; after one that did not, it went on to its end."""
+    """Return whether a crash ended the run, rather than the run continuing after it."""
     return int(log["bus"]["scenario"]["crashed"][-1]) not in (0, CRASH_LIES)
 
 
 def _check_timeline(recording: Recording) -> None:
-    """Check that axes are known, and that the log is due at the end."""
+    """Check that all axes are known, and that the log has a row at the end."""
     due = recording.streams.due
     known = np.uint16(sum(AXIS_BITS.values()))
     unknown = np.flatnonzero(due & ~known)
     if len(unknown):
         raise InputError(f"timeline/due[{unknown[0]}] = {due[unknown[0]]} has bits of axes that this version lacks")
     if not int(due[-1]) & LOG and not (len(recording.log) and _ends_by_crash(recording.log)):
-        raise InputError("timeline/due lacks the log's bit at the end, where a log always has a row")
+        raise InputError("timeline/due lacks the bit of the log at the end, where every log has a row")
 
 
 def _check_values(recording: Recording) -> None:
-    """Check what a replay computes with: finite, and commands and gusts in their ranges."""
+    """Check that the inputs of a replay are finite, and that commands and gusts are in range."""
     streams = recording.streams
     for name, array in (
         ("plant/initial_state", recording.initial_state),
@@ -67,7 +68,7 @@ def _check_values(recording: Recording) -> None:
 
 
 def _check_finite(name: str, array: npt.NDArray[Any]) -> None:
-    """Check all floats of an array, those in records too."""
+    """Check all floats of an array, including those in records."""
     for field in array.dtype.names or ():
         _check_finite(f"{name}.{field}", array[field])
     if array.dtype.names is None and array.dtype.kind == "f":
@@ -77,14 +78,14 @@ def _check_finite(name: str, array: npt.NDArray[Any]) -> None:
 
 
 def _check_log(recording: Recording) -> None:
-    """Check that the log's rows stand at the boundaries where they are due, and have a state each."""
+    """Check that the log has a row and a state at each boundary where one is due, and no others."""
     log, state, streams, kept = recording.log, recording.log_state, recording.streams, recording.checkpoints
     if not len(log):
         raise InputError("log/rows is empty")
     if len(recording.state_names) != len(recording.initial_state):
         names = len(recording.state_names)
         raise InputError(
-            f"it has {names} state_names, and {len(recording.initial_state)} states in plant/initial_state"
+            f"it has {names} state_names, but {len(recording.initial_state)} states in plant/initial_state"
         )
     if state.shape != (len(log), len(recording.initial_state)):
         wanted = (len(log), len(recording.initial_state))
@@ -96,12 +97,12 @@ def _check_log(recording: Recording) -> None:
     if (recording.log_sensors is None) != (recording.sensor_checkpoints is None):
         raise InputError("it has one of log/sensors and checkpoints/sensors without the other")
     due_us = streams.time_us[(streams.due & np.uint16(LOG)) != 0]
-    if _ends_by_crash(log):  # with a row of its own
+    if _ends_by_crash(log):  # a crash adds a row
         due_us = due_us[due_us <= log["time_us"][-1]]
         if not len(due_us) or due_us[-1] != log["time_us"][-1]:
             due_us = np.append(due_us, log["time_us"][-1])
     if len(due_us) != len(log):
-        raise InputError(f"log/rows has {len(log)} rows; the timeline has {len(due_us)} boundaries of the log")
+        raise InputError(f"log/rows has {len(log)} rows; the timeline has {len(due_us)} log boundaries")
     wrong = np.flatnonzero(due_us != log["time_us"])
     if len(wrong):
         row = int(wrong[0])
@@ -109,7 +110,7 @@ def _check_log(recording: Recording) -> None:
 
 
 def _check_checkpoints(recording: Recording) -> None:
-    """Check that each checkpoint has a place in the flight, one after the other."""
+    """Check that the checkpoints are in order, and that each is consistent with its boundary."""
     checkpoints, streams = recording.checkpoints, recording.streams
     if not len(checkpoints):
         return
@@ -126,7 +127,7 @@ def _check_checkpoints(recording: Recording) -> None:
         row = int(wrong[0])
         raise InputError(f"checkpoints/state is at k = {at[row]} in row {row}; allowed is 0 to {last}")
     if np.any(np.diff(at) <= 0):
-        raise InputError("checkpoints/state has rows that are not one after the other in time")
+        raise InputError("checkpoints/state has rows that are not in order of time")
     places = {
         name: np.searchsorted(np.flatnonzero(streams.due & np.uint16(bit)), at)
         for name, bit in (("autopilot_ticks", AUTOPILOT), ("wind_ticks", WIND), ("log_rows", LOG))
@@ -137,11 +138,11 @@ def _check_checkpoints(recording: Recording) -> None:
         if len(wrong):
             row = int(wrong[0])
             place = f"checkpoints/state is at {name} = {cursors[name][row]} in row {row}"
-            raise InputError(f"{place}; at boundary {at[row]} it is {wanted[row]}")
+            raise InputError(f"{place}; at boundary {at[row]} it must be {wanted[row]}")
 
 
 def _check_marks(recording: Recording) -> None:
-    """Check that there are fingerprints for each boundary up to the end or a crash, or none, as in older versions."""
+    """Check that every boundary up to the end or a crash has fingerprints, or none does, as in older versions."""
     fingerprints, boundaries = recording.fingerprints, len(recording.streams.time_us)
     if fingerprints.shape[1] != len(recording.initial_state):
         states = len(recording.initial_state)

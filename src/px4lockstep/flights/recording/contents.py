@@ -1,4 +1,4 @@
-"""What is in the file of a recording: names, layouts and descriptions, and that all of it is there."""
+"""The contents of a recording file: names, layouts and descriptions, and checks that they are complete."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping
@@ -21,12 +21,12 @@ from px4lockstep.plant.faults import LATER
 
 FORMAT = "px4lockstep.recording"
 VERSION = 5
-"""Raised with every change of what is in the file; `migrations` reads what older versions wrote."""
+"""Version of the format, raised with every change; `migrations` converts older versions."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An array of the file: its layout (None: as the file describes it), its dimensions, and what it is."""
+    """An array of the file: its layout (None: as stored in the file), description and number of dimensions."""
 
     dtype: np.dtype[Any] | None
     description: str
@@ -36,15 +36,15 @@ class Entry:
 
 ENTRIES = {
     "streams/gusts": Entry(GUSTS, "Gusts on top of the wind, one record."),
-    "plant/initial_state": Entry(np.dtype("<f8"), "The state of the plant before the first boundary."),
+    "plant/initial_state": Entry(np.dtype("<f8"), "State of the plant before the first boundary."),
 } | {
     each.path: Entry(None if each.per == KEPT else each.dtype, each.description, each.dimensions, each.optional)
     for each in IN_RECORDING
 }
 """The arrays of every recording, by their path in the file."""
 OPTIONAL = {
-    "log/sensors": Entry(None, "What the sensors reported at each row of the log, if something read it.", 1, True),
-    "checkpoints/sensors": Entry(None, "The state of the sensors at each of the checkpoints.", 1, True),
+    "log/sensors": Entry(None, "Sensor outputs at each row of the log, if sensors were in use.", 1, True),
+    "checkpoints/sensors": Entry(None, "State of the sensors at each checkpoint.", 1, True),
 }
 """Arrays of recordings with sensors. They describe themselves: another version may have other sensors."""
 BEFORE_5 = {
@@ -53,14 +53,14 @@ BEFORE_5 = {
 }
 KNOWN = ENTRIES | OPTIONAL | BEFORE_5
 SHORT = 4_096
-"""Rows that an array may have whatever the timeline has: it is found to be too long when it is read."""
+"""Rows that any array may have before it is read, however short the timeline; its length is checked afterwards."""
 MAX_ROW_BYTES = 2**18
 
 TEXTS = {
-    "spec": "The resolved aircraft file, TOML.",
-    "state_names": "What the states of the plant are called, a line each.",
+    "spec": "Resolved spec file, TOML.",
+    "state_names": "Names of the states of the plant, one per line.",
 }
-MISSION = "The mission that the aircraft file names."
+MISSION = "Mission file that the spec names."
 ATTRIBUTES = {
     "bus_version": int,
     "bus_layout": str,
@@ -75,7 +75,7 @@ ATTRIBUTES = {
 
 @dataclass
 class Contents:
-    """A file as it was read: nothing of it is checked but that it is undamaged."""
+    """The contents of a file as read; checked for damage only."""
 
     version: int
     attributes: dict[str, Any]
@@ -85,14 +85,14 @@ class Contents:
 
 
 class Shape(NamedTuple):
-    """What a file says of an array before it is read."""
+    """Type and shape of an array, known before it is read."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
 
 def contents_of(recording: Recording) -> Contents:
-    """Return what is to be written for a recording."""
+    """Return the file contents of a recording."""
     source = recording.source
     texts = {"spec": source.spec, "state_names": "\n".join(recording.state_names), "mission": source.mission}
     arrays = {stream.path: array_of(recording, stream.name) for stream in IN_RECORDING}
@@ -107,19 +107,19 @@ def contents_of(recording: Recording) -> Contents:
     }
     if recording.log_sensors is not None and recording.sensor_checkpoints is not None:
         arrays |= {"log/sensors": recording.log_sensors, "checkpoints/sensors": recording.sensor_checkpoints}
-    versions = dict(sorted(source.versions.items()))  # in the order that they are read in
+    versions = dict(sorted(source.versions.items()))  # in the order in which HDF5 returns them
     return Contents(
         VERSION, attributes, versions, {key: text for key, text in texts.items() if text is not None}, arrays
     )
 
 
 def _layout() -> dict[str, Any]:
-    """Return the attributes that say how records are laid out."""
+    """Return the attributes that identify the layout of the records."""
     return {"bus_version": BUS_SCHEMA_VERSION, "bus_layout": layout_hash(without_later_faults(LOG_ROW))}
 
 
 def recording_of(contents: Contents) -> Recording:
-    """Return the recording in a file of this version, after checking that all of it fits together."""
+    """Return the recording from the contents of a file of this version, after checking their consistency."""
     _add_missing(contents)
     _check_attributes(contents)
     for name, entry in (ENTRIES | OPTIONAL).items():
@@ -157,7 +157,7 @@ def recording_of(contents: Contents) -> Recording:
 
 
 def _add_missing(contents: Contents) -> None:
-    """Leave optional arrays empty that the file lacks."""
+    """Add optional arrays that the file lacks, empty."""
     initial = contents.arrays.get("plant/initial_state", np.zeros(0))
     states = len(initial) if initial.ndim == 1 else 0
     for stream in IN_RECORDING:
@@ -166,9 +166,9 @@ def _add_missing(contents: Contents) -> None:
 
 
 def check_members(version: int, texts: Collection[str], arrays: Mapping[str, Shape], optional: Collection[str]) -> None:
-    """Check the names, types and shapes of what is in a file, before any of it is read.
+    """Check the names, types and shapes of everything in a file before it is read.
 
-    `optional` are the arrays that the file says a reader may do without: of these, any may be unknown.
+    `optional` are the arrays that the file itself marks as optional: unknown ones are allowed among them.
     """
     needed = tuple(name for name, entry in ENTRIES.items() if not entry.optional)
     known = (*ENTRIES, *OPTIONAL, *(BEFORE_5 if version < 5 else ()), *optional)
@@ -181,17 +181,17 @@ def check_members(version: int, texts: Collection[str], arrays: Mapping[str, Sha
         if name not in arrays:
             continue
         dtype, shape = arrays[name]
-        if version == 1 and name == "log/rows":  # it had other fields
+        if version == 1 and name == "log/rows":  # version 1 had different fields
             entry = replace(entry, dtype=None)
         _check_layout(name, with_later_faults(np.zeros([0] * len(shape), dtype), entry.dtype or dtype), entry)
         row_bytes = dtype.itemsize * math.prod(shape[1:])
         if shape[0] > max(boundaries, SHORT) + 1 or row_bytes > MAX_ROW_BYTES:
             found = f"{shape[0]} rows of {row_bytes} bytes"
-            raise InputError(f"{name} has {found}; with {boundaries} boundaries that can't be")
+            raise InputError(f"{name} has {found}, too many for {boundaries} boundaries")
 
 
 def _check_names(kind: str, found: Iterable[str], wanted: Collection[str], known: Collection[str]) -> None:
-    """Check that all of a kind is there that must be, and nothing that is not known."""
+    """Check that no wanted name is missing, and that all names are known."""
     missing = [name for name in wanted if name not in found]
     if missing:
         raise InputError(f"it lacks the {kind} {missing[0]!r}")
@@ -201,7 +201,7 @@ def _check_names(kind: str, found: Iterable[str], wanted: Collection[str], known
 
 
 def _check_attributes(contents: Contents) -> None:
-    """Check that all is there, nothing else is, and attributes are of the right kind."""
+    """Check that arrays, texts and attributes are complete and known, and that attributes have the right types."""
     _check_names("array", contents.arrays, tuple(ENTRIES), (*ENTRIES, *OPTIONAL))
     _check_names("text", contents.texts, tuple(TEXTS), (*TEXTS, "mission"))
     _check_names("attribute", contents.attributes, tuple(ATTRIBUTES), tuple(ATTRIBUTES))
@@ -213,7 +213,7 @@ def _check_attributes(contents: Contents) -> None:
 
 
 def with_later_faults(array: npt.NDArray[Any], dtype: np.dtype[Any], later: tuple[str, ...] = LATER) -> Any:
-    """Return records with kinds of faults that they lack as zeros; as they are if something else is different."""
+    """Return records with missing kinds of faults added as zeros; unchanged if anything else differs."""
     theirs = array.dtype.names or ()
     missing = [name for name in dtype.names or () if name not in theirs]
     if array.dtype == dtype or dtype.names is None or not set(theirs) <= set(dtype.names) or set(missing) - set(later):
@@ -228,7 +228,7 @@ def with_later_faults(array: npt.NDArray[Any], dtype: np.dtype[Any], later: tupl
 
 
 def without_later_faults(dtype: np.dtype[Any], later: tuple[str, ...] = LATER) -> np.dtype[Any]:
-    """Return a record as it was before kinds of faults were added to it."""
+    """Return the layout of a record before later kinds of faults were added."""
     if dtype.names is None or not later:
         return dtype
     kept = (name for name in dtype.names if name not in later)
@@ -245,7 +245,7 @@ def _check_layout(name: str, array: npt.NDArray[Any], entry: Entry) -> None:
 
 
 def layout_difference(ours: np.dtype[Any], theirs: np.dtype[Any], name: str) -> str | None:
-    """Say what is different in another layout, the first thing that is; None if nothing is."""
+    """Describe the first difference between two layouts; None if they are equal."""
     if ours == theirs:
         return None
     if ours.subdtype is not None and theirs.subdtype is not None and ours.shape == theirs.shape:
@@ -259,4 +259,4 @@ def layout_difference(ours: np.dtype[Any], theirs: np.dtype[Any], name: str) -> 
         has = [f"has a field {unknown[0]!r} that this version does not know"] if unknown else []
         return f"{name} {' and '.join(lacks + has)}"
     inside = (layout_difference(ours[each], theirs[each], f"{name}.{each}") for each in ours.names)
-    return next(filter(None, inside), f"{name} has its fields in another order or place")
+    return next(filter(None, inside), f"{name} has its fields in another order or at other offsets")

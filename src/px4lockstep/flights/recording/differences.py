@@ -1,4 +1,4 @@
-"""Where two flights part: the first row of their logs that differs, and what differs there."""
+"""The first difference of two flights: the first row of their logs that differs, and the field."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -19,12 +19,12 @@ class Difference:
     """The first difference of two flights.
 
     Args:
-        time_us: When.
-        field: What: a state by its name, `command.motors[2]`, `wind_ned[0]`, `faults.motor_disabled_mask`,
-            `estimate.pos_ned[1]`; or `rows` if one log goes on where the other has ended, `states` if the plants have
-            different numbers of them.
-        first: The value in the first of the two; None if it is known only that they differ.
-        second: The value in the second.
+        time_us: Time of the difference.
+        field: Name of a state, `command.motors[2]`, `wind_ned[0]`, `faults.motor_disabled_mask`,
+            `estimate.pos_ned[1]`; or `rows` if one log is longer than the other, `states` if the plants have different
+            numbers of states.
+        first: Value in the first flight; None if it is only known that the values differ.
+        second: Value in the second flight.
     """
 
     time_us: int
@@ -33,18 +33,18 @@ class Difference:
     second: float | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it, which knows no numbers that are not finite: they are None."""
+        """Return the difference for JSON, with None for values that are not finite."""
         numbers = asdict(self).items()
         return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in numbers}
 
     def __str__(self) -> str:
-        values = "" if self.first is None else f": {self.first!r} and {self.second!r}"
-        return f"{self.field} at {self.time_us} us{values}"
+        values = "" if self.first is None else f": {self.first!r} vs {self.second!r}"
+        return f"t = {self.time_us / 1e6:.6f} s in {self.field}{values}"
 
 
 @dataclass(frozen=True)
 class FlightRows:
-    """The rows of a log that make up a digest: time, plant state and held inputs."""
+    """The parts of a log that make up a digest: time, plant state and held inputs."""
 
     time_us: npt.NDArray[np.uint64]
     state: npt.NDArray[np.float64]
@@ -52,52 +52,52 @@ class FlightRows:
 
     @classmethod
     def of(cls, flown: Recording | Simulation, rows: int | None = None) -> "FlightRows":
-        """Take them from a flight, the first ones or all."""
+        """Return the first rows of a flight, or all."""
         log = flown.log[:rows]
         return cls(log["time_us"], flown.log_state[:rows], log["inputs"])
 
     @classmethod
     def now(cls, simulation: Simulation) -> "FlightRows":
-        """Take the state of a simulation before its next boundary, and what has acted on the plant until then."""
+        """Return the state of a simulation before its next boundary, and the inputs held until then."""
         time_us = np.array([simulation.time_us], np.uint64)
         return cls(time_us, simulation.plant.x[np.newaxis].copy(), np.array([simulation.core["inputs"]]))
 
     def holding(self, time_us: int) -> "FlightRows":
-        """Return what acts on the plant alone, since a time."""
+        """Return the inputs alone, stamped with a time, with zeros for the state."""
         return FlightRows(np.full_like(self.time_us, time_us), np.zeros_like(self.state), self.inputs)
 
     def packed(self, rows: slice) -> npt.NDArray[Any]:
-        """Return some rows as the digest has them."""
+        """Return some rows in the layout of the digest."""
         return pack_flight(self.time_us[rows], self.state[rows], self.inputs[rows])
 
 
 @dataclass(frozen=True)
 class LiveRows:
-    """The rows of a log that only a live run has: estimate and what the autopilot tells of itself."""
+    """The parts of a log that only a live run has: estimate and status of the autopilot."""
 
     time_us: npt.NDArray[np.uint64]
     bus: npt.NDArray[Any]
 
     @classmethod
     def of(cls, flown: Recording | Simulation, rows: int | None = None) -> "LiveRows":
-        """Take them from a flight, the first ones or all."""
+        """Return the first rows of a flight, or all."""
         log = flown.log[:rows]
         return cls(log["time_us"], log["bus"])
 
     def packed(self, rows: slice) -> npt.NDArray[Any]:
-        """Return some rows as the live digest has them."""
+        """Return some rows in the layout of the live digest."""
         return pack_live(self.time_us[rows], self.bus[rows])
 
 
 def first_live_difference(first: Recording, second: Recording) -> Difference | None:
-    """Return where the estimates or setpoints of two flights part; None if they never do."""
+    """Return the first difference in estimate or setpoints of two flights; None if there is none."""
     return first_difference(LiveRows.of(first), LiveRows.of(second))
 
 
 def first_difference(
     first: FlightRows | LiveRows, second: FlightRows | LiveRows, state_names: tuple[str, ...] = ()
 ) -> Difference | None:
-    """Return where two flights of the same aircraft part, bit for bit; None if they never do."""
+    """Return the first bitwise difference of two flights of the same aircraft; None if there is none."""
     common = min(len(first.time_us), len(second.time_us))
     for start in range(0, common, ROWS_PER_CHUNK):
         rows = slice(start, min(start + ROWS_PER_CHUNK, common))
@@ -112,7 +112,7 @@ def first_difference(
 
 
 def _in_row(ours: Any, theirs: Any, state_names: tuple[str, ...]) -> Difference:
-    """Name the first field of a row that differs, in the order of the digest."""
+    """Return the first difference of two rows, in the order of the digest."""
     time_us = int(ours["time_us"])
     for (name, a), (_, b) in zip(_values(ours, ""), _values(theirs, ""), strict=True):
         if a.tobytes() != b.tobytes():

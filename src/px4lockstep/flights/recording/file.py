@@ -1,9 +1,9 @@
-"""The file of a recording: HDF5, with the hash of all its bytes in front.
+"""The file of a recording: HDF5, preceded by the hash of all its bytes.
 
-The first 512 bytes are a user block, which every reader of HDF5 skips: a line that says what the file is and a line
-with the SHA-256 of all that follows. So damage is found before anything is made of the file, which the HDF5 library
-might not survive. Inside, every array and text has a SHA-256 of its own, for other readers and after an edit.
-Nothing in it depends on when or where it was written.
+The first 512 bytes are a user block, which every HDF5 reader skips: one line identifies the file, the next has the
+SHA-256 of everything that follows. So damage is found before the file is parsed, which could crash the HDF5 library.
+Inside, every array and text has its own SHA-256, for other readers and after an edit. Nothing in the file depends on
+when or where it was written.
 """
 
 import hashlib
@@ -28,25 +28,26 @@ if TYPE_CHECKING:
     import h5py
 
 NAME = "recording.h5"
+IN_EVERY_RUN = "spec.toml"
 BLOCK_BYTES = 512
 TITLE = b"px4lockstep recording\n"
 CHUNK_BYTES = 2**18
 CHUNKS_AT_ONCE = 64
 MAX_BYTES = 16 * 2**30
 HEAD_BYTES = 36
-LENGTH_AT = slice(28, 36)  # of HDF5's own head (superblock version 3): where the file ends
-MAX_RATIO = 1_100  # deflate makes nothing smaller than 1 in 1,032
+LENGTH_AT = slice(28, 36)  # the end-of-file address in the HDF5 superblock (version 3)
+MAX_RATIO = 1_100  # deflate compresses by at most 1,032
 MAX_PARTS = 200
 MAX_DEPTH = 4
 SELF_DESCRIBING = 5
-"""The first version whose files say which arrays a reader may do without."""
-REMEDY = "Use a copy, or fly again"
-FILTERS = (1, 2)  # HDF5's numbers of deflate and shuffle, which it has built in
-LEVEL = 1  # of compression: more takes longer than it saves
+"""The first version whose files mark optional arrays."""
+REMEDY = "Use a backup, or fly a new run"
+FILTERS = (1, 2)  # deflate and shuffle, which are built into HDF5
+LEVEL = 1  # compression level: higher ones cost more time than they save space
 
 
 def write_recording(recording: Recording, path: str | Path) -> None:
-    """Write a recording, as a whole or not at all."""
+    """Write a recording atomically."""
     with atomic_write(path) as file:
         with NotingFile(file.fileno(), "r+", closefd=False) as raw:
             _write(contents_of(recording), raw)
@@ -55,26 +56,30 @@ def write_recording(recording: Recording, path: str | Path) -> None:
 
 
 def read_recording(path: str | Path) -> Recording:
-    """Read a recording, strictly: what is not exactly as it was written is an error.
+    """Read a recording strictly: any deviation from what was written is an error.
 
     Args:
-        path: The file, or the run folder that has it.
+        path: The file, or its run folder.
 
     Raises:
-        InputError: If there is no such file, it is not a recording, it is damaged, it is of a version that can't be
-            read, or its parts don't fit together; with what differs.
+        InputError: If the file does not exist, is not a recording, is damaged, has an unsupported version, or is
+            inconsistent; the message says what is wrong.
     """
     check_path(path)
     file = Path(path)
     if file.is_dir():
         file = file / NAME
         if not file.exists():
-            raise InputError(f"{path} has no {NAME}: it was flown with run.mode = 'live', or did not come to its end")
+            if not (Path(path) / IN_EVERY_RUN).exists():
+                raise InputError(f"{path} is not a run folder: it has neither {NAME} nor {IN_EVERY_RUN}")
+            raise InputError(
+                f"{path} has no {NAME}: the flight was not recorded (run.mode = 'live') or did not reach its end"
+            )
     try:
-        if file.exists() and not file.is_file():  # a pipe would be waited for
-            raise InputError(f"{file} can't be read: it is no file")
+        if file.exists() and not file.is_file():  # reading a pipe would block
+            raise InputError(f"{file} can't be read: it is not a regular file")
         _check_seal(file)
-    except (OSError, ValueError) as error:  # the latter of a name that no file can have
+    except (OSError, ValueError) as error:  # ValueError for a name that no file can have
         raise InputError(f"{file} can't be read: {getattr(error, 'strerror', None) or error}") from error
     try:
         return replace(recording_of(migrated(_read(file))), name=str(file))
@@ -88,12 +93,12 @@ def read_recording(path: str | Path) -> Recording:
 
 
 class NotingFile(io.FileIO):
-    """A file that notes the first error of a write and goes on: the HDF5 library does not cope with a full disk."""
+    """A file that notes the first write error and continues, because the HDF5 library can't handle a full disk."""
 
     _error: OSError | None = None
 
     def write(self, data: Any, /) -> int:
-        """Write all of it, unless there was an error."""
+        """Write all data, unless there was an error."""
         rest = memoryview(data)
         while rest and self._error is None:
             try:
@@ -103,7 +108,7 @@ class NotingFile(io.FileIO):
         return len(data)
 
     def truncate(self, size: int | None = None, /) -> int:
-        """Give the file a length, unless there was an error."""
+        """Set the length of the file, unless there was an error."""
         if self._error is None:
             try:
                 return super().truncate(size)
@@ -112,13 +117,13 @@ class NotingFile(io.FileIO):
         return size or 0
 
     def raise_if_any(self) -> None:
-        """Raise what was noted."""
+        """Raise the noted error, if any."""
         if self._error is not None:
             raise self._error
 
 
 def _write(contents: Contents, raw: NotingFile) -> None:
-    """Write all but the first block."""
+    """Write everything after the user block."""
     import h5py
 
     with h5py.File(raw, "w", libver=("v110", "v110"), userblock_size=BLOCK_BYTES) as file:
@@ -152,7 +157,7 @@ def _write_array(file: "h5py.File", name: str, array: npt.NDArray[Any]) -> "h5py
 
 
 def _write_attributes(item: Any, values: Mapping[str, str | int]) -> None:
-    """Write numbers, and texts of fixed length: what MATLAB and Julia read without further ado."""
+    """Write numbers, and fixed-length strings, which MATLAB and Julia read directly."""
     for name, value in values.items():
         if isinstance(value, int):
             item.attrs.create(name, np.int64(value) if value < 2**63 else np.uint64(value))
@@ -177,7 +182,7 @@ def _hash_of(array: npt.NDArray[Any]) -> str:
 
 
 def _seal(place: Path | int) -> None:
-    """Write the hash of all that follows into the first lines of a file, by its path or open."""
+    """Write the hash of the rest of a file, given by path or descriptor, into its user block."""
     with io.FileIO(place, "r+", closefd=isinstance(place, Path)) as file:
         block = _block(_hash_after_block(file))
         file.seek(0)
@@ -194,25 +199,25 @@ def _hash_after_block(file: io.FileIO | io.BufferedReader) -> str:
 
 
 def _check_seal(path: Path) -> None:
-    """Check that a file is a recording, as a whole and as it was written."""
+    """Check that a file is a complete and unmodified recording."""
     with path.open("rb") as file:
         block, head = file.read(BLOCK_BYTES), file.read(HEAD_BYTES)
         if not block.startswith(TITLE):
-            raise InputError(f"{path} is no recording of px4lockstep: its first line is not {TITLE.decode().strip()!r}")
+            raise InputError(f"{path} is not a px4lockstep recording: its first line is not {TITLE.decode().strip()!r}")
         if block == _block(_hash_after_block(file)):
             return
     size, wanted = path.stat().st_size, int.from_bytes(head[LENGTH_AT], "little")
     if len(head) < HEAD_BYTES or size < wanted:
         whole = f" of {wanted}" if len(head) == HEAD_BYTES else ""
-        raise InputError(f"{path} is cut off after {size}{whole} bytes. {REMEDY}")
-    raise InputError(f"{path} is damaged or was changed: its bytes don't have the SHA-256 in its first lines. {REMEDY}")
+        raise InputError(f"{path} is truncated: it has {size}{whole} bytes. {REMEDY}")
+    raise InputError(f"{path} is damaged or was modified: its SHA-256 differs from the one in its header. {REMEDY}")
 
 
 # -- reading -------------------------------------------------------------------------------------------------------
 
 
 def _read(path: Path) -> Contents:
-    """Read all that is in a file, and check the hash of each part."""
+    """Read the contents of a file, and check the hash of each part."""
     import h5py
 
     with h5py.File(path, "r", locking=False) as file:
@@ -244,7 +249,7 @@ def _checked_version(version: Any) -> int:
 
 
 def _checked_items(file: "h5py.File", version: int) -> "dict[str, h5py.Dataset]":
-    """Return the arrays and texts to be read, after checking all that can be known before: names, types and shapes."""
+    """Return the arrays and texts to read, after checking their names, types and shapes."""
     import h5py
 
     groups: list[str] = []
@@ -259,26 +264,26 @@ def _checked_items(file: "h5py.File", version: int) -> "dict[str, h5py.Dataset]"
     named = (*items, *parts.KNOWN)
     empty = [group for group in groups if not any(name.startswith(f"{group}/") for name in named)]
     if empty:
-        raise InputError(f"it has the group {empty[0]!r} with nothing in it")
+        raise InputError(f"its group {empty[0]!r} is empty")
     return {name: item for name, item in items.items() if name in texts or name in parts.KNOWN}
 
 
 def _find_items(
     group: "h5py.Group", path: str, seen: set[int], groups: list[str], items: "dict[str, h5py.Dataset]"
 ) -> None:
-    """Find all datasets and groups without following a link: each must be there once, in this file."""
+    """Find all datasets and groups without following links: each must exist once, in this file."""
     import h5py
 
     for name in group:
         place = f"{path}{name}"
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-            raise InputError(f"{place!r} is a link to another place; recordings have no links")
+            raise InputError(f"{place!r} is a link; recordings have no links")
         address = h5py.h5o.get_info(group.id, name.encode()).addr
         if address in seen:
-            raise InputError(f"{place!r} is a second name of something else; recordings have one name for each part")
+            raise InputError(f"{place!r} is a second name of another part; recordings have one name per part")
         seen.add(address)
         if len(seen) > MAX_PARTS or place.count("/") >= MAX_DEPTH:
-            raise InputError(f"it has more than {MAX_PARTS} parts, or more than {MAX_DEPTH} groups in each other")
+            raise InputError(f"it has more than {MAX_PARTS} parts, or groups nested deeper than {MAX_DEPTH}")
         item = group[name]
         if isinstance(item, h5py.Dataset):
             items[place] = item
@@ -286,37 +291,37 @@ def _find_items(
             groups.append(place)
             _find_items(item, f"{place}/", seen, groups, items)
         else:
-            raise InputError(f"{place!r} is neither values nor a group")
+            raise InputError(f"{place!r} is neither a dataset nor a group")
 
 
 def _check_item(name: str, item: "h5py.Dataset") -> None:
-    """Check that a dataset holds values, in this file, and as many as it says, before memory is taken for them."""
+    """Check that a dataset has its values in this file, and a plausible size, before memory is allocated for it."""
     import h5py
 
     if item.shape is None:
         raise InputError(f"{name} has no values")
     if item.is_virtual or item.external:
-        raise InputError(f"{name} has its values in other files")
+        raise InputError(f"{name} stores its values in other files")
     is_text = h5py.check_string_dtype(item.dtype) is not None
     if (is_text and (item.shape != () or item.dtype.kind != "S")) or item.dtype.hasobject:
-        raise InputError(f"{name} is of a kind that recordings don't have: {item.dtype} with the shape {item.shape}")
+        raise InputError(f"{name} has a type that recordings don't use: {item.dtype} with the shape {item.shape}")
     how = item.id.get_create_plist()
     if any(how.get_filter(i)[0] not in FILTERS for i in range(how.get_nfilters())):
-        raise InputError(f"{name} is compressed in a way that recordings don't use")  # HDF5 would load a plugin
+        raise InputError(f"{name} uses a compression that recordings don't use")  # HDF5 would load a plugin
     claimed, stored = item.size * item.dtype.itemsize, item.id.get_storage_size()
     if claimed > MAX_BYTES or claimed > MAX_RATIO * stored:
-        raise InputError(f"{name} says that it has {claimed} bytes, with {stored} in the file, which can't be")
+        raise InputError(f"{name} claims {claimed} bytes, which is impossible for the {stored} bytes in the file")
 
 
 def _check_hash(name: str, item: "h5py.Dataset", sha256: str) -> None:
     if "sha256" not in item.attrs:
         raise InputError(f"{name} lacks the attribute 'sha256'")
     if _plain(f"{name}'s sha256", item.attrs["sha256"]) != sha256:
-        raise InputError(f"{name} is damaged: its values don't have the SHA-256 that was written with them")
+        raise InputError(f"{name} is damaged: its SHA-256 differs from the stored one")
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return an attribute as Python's own type."""
+    """Return an attribute as a built-in Python type."""
     if isinstance(value, np.ndarray):
         raise InputError(f"{name} is an array, not one value")
     if isinstance(value, bytes | np.bytes_):
@@ -328,7 +333,7 @@ def _decoded(name: str, data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise InputError(f"{name} is no UTF-8 text: {error}") from error
+        raise InputError(f"{name} is not UTF-8 text: {error}") from error
 
 
 def _first_line(error: Exception) -> str:

@@ -1,9 +1,10 @@
-"""How files of older versions are read: each step turns the contents of one version into those of the next.
+"""Read files of older versions: each step converts the contents of one version to the next.
 
-Rules. A change of what is in the file raises `contents.VERSION` and adds a step here, and a file of the version before
-stays in the tests. A step never invents what a replay computes with: what an old file lacks is left empty, and what
-needs it says so. Checkpoints are matched by the names of their fields; up to version 4 they were the bytes of all
-records, whose state is found by a description of that layout (`version_4.json`). Those of other layouts are dropped.
+Rules: A change of the file format raises `contents.VERSION` and adds a step here, and a file of the previous version
+stays in the tests. A step never invents inputs of a replay: data that an old file lacks is left empty, and code that
+needs it raises an error. Checkpoints are matched by the names of their fields. Up to version 4 they were the raw bytes
+of all records; their state is extracted with a description of that layout (`version_4.json`), and checkpoints of other
+layouts are dropped.
 """
 
 import json
@@ -22,7 +23,7 @@ from px4lockstep.flights.recording.contents import VERSION, Contents, without_la
 
 
 def migrated(contents: Contents) -> Contents:
-    """Return contents as this version has them."""
+    """Return contents converted to this version."""
     while contents.version < VERSION:
         STEPS[contents.version](contents)
         contents.version += 1
@@ -30,7 +31,7 @@ def migrated(contents: Contents) -> Contents:
 
 
 def _from_1(contents: Contents) -> None:
-    """Version 2 added moments, the mission and the names of states, and took out of the log what it had twice."""
+    """Version 2 added checkpoints, the mission and the names of states, and removed duplicates from the log."""
     row = without_later_faults(LOG_ROW)
     contents.attributes |= {"core_layout": "", "mission_name": "", "bus_layout": layout_hash(row)}
     if "log/rows" in contents.arrays:
@@ -40,23 +41,23 @@ def _from_1(contents: Contents) -> None:
 
 
 def _from_2(contents: Contents) -> None:
-    """Version 3 added fingerprints of the state at each boundary, which a file may lack."""
+    """Version 3 added state fingerprints at each boundary, which are optional."""
 
 
 def _from_3(contents: Contents) -> None:
-    """Version 4 has in its aircraft file how much better a step over a kink must be; before it was like any other."""
+    """Version 4 added `kink_tolerance` to the spec; before, a step across a discontinuity was like any other."""
     spec, table = contents.texts.get("spec"), "[plant.integrator]\n"
     if spec is None:
-        return  # which is an error of its own
+        return  # a missing spec is reported elsewhere
     if table not in spec:
-        raise InputError("its aircraft file lacks the table [plant.integrator]")
+        raise InputError("its spec lacks the table [plant.integrator]")
     contents.texts["spec"] = spec.replace(table, f"{table}kink_tolerance = 1.0\n", 1)
 
 
 def _from_4(contents: Contents) -> None:
-    """Version 5 has the state of the simulation alone in its checkpoints, by the names of fields.
+    """Version 5 stores only the state of the simulation in its checkpoints, by the names of fields.
 
-    The bus of version 2 lacks a field that was never logged.
+    Version 2 of the bus dropped a field that was never logged.
     """
     if contents.attributes.get("bus_version") == 1:
         contents.attributes["bus_version"] = 2
@@ -74,7 +75,7 @@ def _from_4(contents: Contents) -> None:
 
 
 def _dtype_of(layout: Any) -> np.dtype[Any]:
-    """Return the type that a description gives: a NumPy code, an array `{"of", "shape"}`, or a record."""
+    """Return the type of a description: a NumPy code, an array `{"of", "shape"}`, or a record."""
     if isinstance(layout, str):
         return np.dtype(layout)
     if "of" in layout:
@@ -86,7 +87,7 @@ def _dtype_of(layout: Any) -> np.dtype[Any]:
 
 
 def _with_fields(array: npt.NDArray[Any], dtype: np.dtype[Any], name: str) -> npt.NDArray[Any]:
-    """Return records with some of their fields."""
+    """Return records reduced to the fields of a layout."""
     kept = np.zeros(array.shape, dtype)
     for field in dtype.names or ():
         if field not in (array.dtype.names or ()):
@@ -102,4 +103,4 @@ def _with_fields(array: npt.NDArray[Any], dtype: np.dtype[Any], name: str) -> np
 
 
 STEPS: dict[int, Callable[[Contents], None]] = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}
-"""By the version that each step starts from."""
+"""The steps by the version that they start from."""

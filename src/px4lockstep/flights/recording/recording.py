@@ -1,4 +1,4 @@
-"""A recording: what a flight was, complete enough to be flown again without its autopilot."""
+"""A recording: a flight, complete enough to be replayed without its autopilot."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,9 +19,9 @@ from px4lockstep.errors import InputError, SimulationError, StateError
 
 @dataclass(frozen=True)
 class FlightSource:
-    """Where a flight came from: the resolved spec file and mission, who flew, and versions by name.
+    """The source of a flight: resolved spec and mission, autopilot, seed, and versions by package name.
 
-    `mission_name` is the name of the mission's file, as the spec file has it; `autopilot` is its kind and version.
+    `mission_name` is the file name of the mission in the spec; `autopilot` is its kind and version.
     """
 
     spec: str
@@ -34,24 +34,24 @@ class FlightSource:
 
 @dataclass(frozen=True)
 class Recording:
-    """A flight that has ended: where it came from, what drove the plant, and what the plant did.
+    """A flight that has ended: its source, the inputs of the plant, and the plant's response.
 
     Args:
-        source: Where it came from.
-        integrator: The kind that it was flown with.
-        streams: What drove the plant, on the timeline: commands, wind, scenario, gusts.
-        state_names: What each state of the plant is called: `pos[0]`, `rotor[3]`.
-        initial_state: Of the plant.
-        log: The rows of the log: time, bus and held inputs.
-        log_state: The plant state of each row.
-        checkpoints: The state of the whole simulation every few seconds (see `engine.checkpoints`), in the layout that
-            it was recorded with; none if Python was in the loop, whose objects are not in them.
-        fingerprints: The lowest byte of each state at each boundary: see `engine.fingerprints`.
-        digest: Of the flight.
-        live_digest: Of the estimate and the autopilot's setpoints.
-        log_sensors: What the sensors reported at each row of the log, if something read them.
-        sensor_checkpoints: The state of the sensors at each checkpoint; empty without sensors.
-        name: What errors call it: its file, if it was read from one.
+        source: Source of the flight.
+        integrator: Kind of integrator that flew it.
+        streams: Inputs of the plant on the timeline: commands, wind, scenario, gusts.
+        state_names: Names of the plant's states: `pos[0]`, `rotor[3]`.
+        initial_state: Initial state of the plant.
+        log: Rows of the log: time, bus and held inputs.
+        log_state: Plant state of each row.
+        checkpoints: State of the whole simulation every few seconds (see `engine.checkpoints`), in the layout that it
+            was recorded with; empty if Python objects were in the loop, since they are not stored.
+        fingerprints: Lowest byte of each state at each boundary: see `engine.fingerprints`.
+        digest: Digest of the flight.
+        live_digest: Digest of the estimate and the autopilot's setpoints.
+        log_sensors: Sensor outputs at each row of the log, if sensors were in use.
+        sensor_checkpoints: State of the sensors at each checkpoint; empty without sensors.
+        name: Name in error messages: the file, if it was read from one.
     """
 
     source: FlightSource
@@ -77,7 +77,7 @@ class Recording:
             StateError: If the run was not recorded, or has not ended.
         """
         if not simulation.is_done:
-            raise StateError("a flight that has not ended has no recording; fly it to its end")
+            raise StateError("a flight has no recording before its end; fly it to the end first")
         same = ("streams", "initial_state", "log", "log_state", "log_sensors", "checkpoints", "fingerprints")
         return cls(
             source,
@@ -90,7 +90,7 @@ class Recording:
 
     @property
     def starts_us(self) -> int:
-        """From when on it can be flown: the start, unless it is a branch, whose past was flown by its trunk."""
+        """Time from which it can be replayed: its start, or for a branch the time at which it left its trunk."""
         return self._time_of(0) if len(self.checkpoints) else int(self.streams.time_us[0])
 
     def snapshot_before(self, time_us: int) -> Snapshot:
@@ -101,8 +101,8 @@ class Recording:
         """
         if not len(self.checkpoints):
             raise InputError(
-                "this recording has no checkpoints to start from: it is of an older version, or Python was in its "
-                "loop. Fly anew"
+                "this recording has no checkpoints to start from: it was written by an older version, or Python was in "
+                "its loop. Fly a new run"
             )
         if time_us < self.starts_us:
             raise InputError(
@@ -126,23 +126,23 @@ class Recording:
 
     @contextmanager
     def resumed(self) -> Iterator[None]:
-        """Name the recording, and who recorded it, in an error of a flight that goes on from it unchanged."""
+        """Add the recording's name and version to errors of a flight that continues from it unchanged."""
         version = self.source.versions.get("px4lockstep", "?")
         try:
             yield
         except (InputError, SimulationError) as error:
             kind = InputError if isinstance(error, InputError) else SimulationError
-            told = f"{self.name} can't be flown again: {error}"
-            raise kind(f"{told}. It was recorded by px4lockstep {version}; use the same") from error
+            told = f"{self.name} can't be reproduced: {error}"
+            raise kind(f"{told}. It was recorded with px4lockstep {version}; use that version") from error
 
     def _time_of(self, index: int) -> int:
         return int(self.streams.time_us[int(self.checkpoints["cursor"]["k"][index])])
 
     def check_digests(self) -> None:
-        """Check that the log is the flight that the digests are of.
+        """Check that the log has the stored digests.
 
         Raises:
-            InputError: If not.
+            InputError: If it does not.
         """
         end = pack_live(self.log["time_us"][-1:], self.log["bus"][-1:])
         for name, said, found in (
@@ -150,7 +150,7 @@ class Recording:
             ("live_digest", self.live_digest, live_digest(self.log, end)),
         ):
             if found != said:
-                raise InputError(f"its log has the {name} {found}, not {said}, which it says the flight had")
+                raise InputError(f"its log has the {name} {found}, but the stored {name} is {said}")
 
 
 def array_of(recording: Recording, name: str) -> npt.NDArray[Any]:

@@ -1,0 +1,45 @@
+"""The look of the help: the order of the commands, and options and arguments as they are typed."""
+
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+ORDER = ["run", "replay", "branch", "diff", "compare", "plot", "export", "spec", "campaign", "determinism"]
+ORDER += ["trust", "doctor", "uorb", "verify", "bench"]
+"""The commands in the order of the help."""
+
+
+class Command(TyperCommand):
+    """A command whose help shows no type after a flag and no braces around an argument."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters; flags take no value, so the help shows none."""
+        return _without_flag_types(super().get_params(ctx))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the parts of the usage line."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+
+class Group(TyperGroup):
+    """A group of commands whose help shows no type after a flag."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters; flags take no value, so the help shows none."""
+        return _without_flag_types(super().get_params(ctx))
+
+
+class Root(Group):
+    """The program itself, whose help lists its commands in the order above."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands in the order of the help."""
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
+
+def _without_flag_types(params: list[Any]) -> list[Any]:
+    for param in params:
+        if isinstance(param, TyperOption) and param.is_flag:
+            param.metavar = ""
+    return params
