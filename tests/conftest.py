@@ -1,7 +1,7 @@
 """Shared by all tests: tiers, the compile cache of this checkout, fresh interpreters, and the double of stock PX4.
 
-Every test is of one tier. A marker of that name, on a test or a file, says which; otherwise it follows from the folder
-and the fixtures. Tests of the fast tier can't start processes: that is what keeps it fast.
+Every test belongs to one tier. A marker of that name on a test or a file selects it; otherwise it follows from the
+folder and the fixtures. Tests of the fast tier must not start processes, which keeps it fast.
 """
 
 import os
@@ -15,13 +15,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Set before anything imports Numba, and inherited by the interpreters that tests start.
+# Set before anything imports Numba; inherited by interpreters that tests start.
 os.environ.setdefault("PX4LOCKSTEP_CACHE_DIR", str(ROOT / ".cache" / "px4lockstep"))
 os.environ.setdefault("PX4LOCKSTEP_QUIET", "1")
-# Spec and campaign files of tests name doubles of PX4 and metrics in Python; `untrusted` takes this away.
+# Spec and campaign files of tests name doubles of PX4 and metrics in Python; the fixture `untrusted` undoes this.
 os.environ["PX4LOCKSTEP_TRUST"] = os.pathsep.join([os.path.realpath(tempfile.gettempdir()), str(ROOT)])
 
-# A command respects signals that it was started to ignore, as `nohup` and a shell's background do; tests send them.
+# Commands keep ignoring signals that were ignored at their start, as under `nohup`; tests need to send them.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
@@ -30,7 +30,7 @@ TIERS = ("fast", "process", "sitl", "doubles", "slow")
 FOLDERS = {"doubles": "doubles", "cli": "process"}
 FIXTURES = {"sitl_build": "sitl", "sitl_instance": "sitl", "python": "process"}
 UNNOTICED = ("px4lockstep.engine.compilation", "uname")
-"""Processes that are not a test's: one compiles half of the loop if there is no cache, libraries ask for the CPU."""
+"""Processes that tests do not start themselves: compilation without a cache, and libraries that query the CPU."""
 
 
 def tier_of(item):
@@ -71,7 +71,7 @@ def _no_processes_in_the_fast_tier(request, monkeypatch):
 
 @pytest.fixture
 def untrusted(tmp_path, monkeypatch):
-    """Let the user trust no folder, and have a list of their own; return the folder of its configuration."""
+    """Trust no folder, with an empty list of trusted folders; return the configuration folder."""
     monkeypatch.delenv("PX4LOCKSTEP_TRUST")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return tmp_path / "config"
@@ -99,7 +99,7 @@ def python():
 
 @pytest.fixture(scope="session")
 def sitl_build(tmp_path_factory):
-    """A build of stock PX4 whose program is the double."""
+    """Create a build of stock PX4 whose program is the double."""
     from px4_sitl_double import make_build  # few tests need it
 
     return make_build(tmp_path_factory.mktemp("px4") / "build")
@@ -107,7 +107,7 @@ def sitl_build(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def sitl_instance():
-    """A number of stock PX4 that this process of the tests has for itself."""
+    """Reserve an instance number of stock PX4 for this test process."""
     from sitl_instances import own_instance
 
     with own_instance() as number:

@@ -1,4 +1,4 @@
-"""The wheel in a clean environment: it has all of its data, and flies to the same digest with every Python."""
+"""The wheel in a clean environment: it has all its data, and flies to the same digest with every Python version."""
 
 import json
 import os
@@ -19,7 +19,7 @@ SHORT = {"timeline.t_end_s": 3.0, "scenario.arm_time_s": 0.2, "scenario.mission_
 
 
 def run(*command, cwd, code=0):
-    """Run a command without what this environment would lend it; return what it printed."""
+    """Run a command without the variables of this environment; return what it printed."""
     lent = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
     environment = {name: value for name, value in os.environ.items() if name not in lent}
     finished = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
@@ -29,7 +29,7 @@ def run(*command, cwd, code=0):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel, built from a copy of the sources."""
+    """Build the wheel from a copy of the sources."""
     folder = tmp_path_factory.mktemp("wheel")
     ignored = shutil.ignore_patterns(".git", ".venv", ".cache", "*.egg-info", "build", "__pycache__", ".*_cache")
     shutil.copytree(ROOT, folder / "sources", ignore=ignored)
@@ -40,7 +40,7 @@ def wheel(tmp_path_factory):
 
 @pytest.mark.parametrize("python", PYTHONS)
 def test_the_wheel_flies_in_a_clean_environment(wheel, python, tmp_path):
-    """With its own dependencies, and no part of the checkout."""
+    """With its own dependencies and nothing from the checkout."""
     found = shutil.which(python)
     works = found and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0
     if not works:

@@ -1,4 +1,4 @@
-"""The package's front: what it offers, lazily, to people and to type checkers."""
+"""The public API: lazy imports, documentation and types."""
 
 import subprocess
 import sys
@@ -22,8 +22,8 @@ px4lockstep.load_spec(3)
 """
 
 
-def test_dir_shows_what_is_not_imported_yet(python):
-    """And asking for it imports nothing."""
+def test_dir_lists_names_before_they_are_imported(python):
+    """Without importing them."""
     code = (
         "import sys, px4lockstep\n"
         "assert set(px4lockstep.__all__) <= set(dir(px4lockstep)), dir(px4lockstep)\n"
@@ -34,7 +34,7 @@ def test_dir_shows_what_is_not_imported_yet(python):
 
 
 def test_a_saved_run_is_read_back(tmp_path):
-    """Everything that the folder holds, as it was flown."""
+    """Everything in the folder, as it was flown."""
     run = px4lockstep.simulate("iris", **{"timeline.t_end_s": 3.0})
     saved = px4lockstep.read_run(run.save(tmp_path / "run"))
     assert np.array_equal(saved.log["pos_ned"], run.log["pos_ned"])
@@ -45,8 +45,8 @@ def test_a_saved_run_is_read_back(tmp_path):
     assert len(saved.plot().axes) == len(run.plot().axes)
 
 
-def test_a_run_that_left_no_summary_is_told(tmp_path):
-    """Before the flight ended, say; a folder that is missing is told at once."""
+def test_a_missing_summary_or_folder_is_an_error(tmp_path):
+    """The summary on first use, the folder at once."""
     with pytest.raises(
         px4lockstep.InputError, match=r"file not found: .*summary\.json; the run ended before it was written"
     ):
@@ -66,8 +66,8 @@ def test_every_public_name_has_its_documentation():
 
 
 @pytest.mark.process
-def test_users_have_types(tmp_path):
-    """A program of theirs, under mypy --strict: what is returned is known, and a wrong argument is caught."""
+def test_users_get_types(tmp_path):
+    """A user's program under mypy --strict: return types are known, and a wrong argument is caught."""
     program = tmp_path / "user.py"
     program.write_text(USER, "utf-8")
     command = (sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(program))

@@ -1,4 +1,4 @@
-"""Processes of their own: how they are started, watched and ended, and what is known of their end."""
+"""Child processes: how they are started, watched and ended, and how their end is reported."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.process
 
 @pytest.fixture
 def module(tmp_path):
-    """Return a function that starts `own_module.py` with some text in it."""
+    """Return a function that starts `own_module.py` with the given source."""
     started = []
 
     def run(code, *arguments):
@@ -31,16 +31,16 @@ def module(tmp_path):
             process.kill()
 
 
-def test_an_interpreter_tells_how_it_ended_and_what_it_said(module):
-    """Its arguments and environment are those that it was given; standard output goes nowhere."""
+def test_an_interpreter_returns_its_exit_code_and_standard_error(module):
+    """With the given arguments and environment; standard output is discarded."""
     process = module("import sys\nprint('out')\nprint(sys.argv[1:], file=sys.stderr)\nsys.exit(3)", "a", "b c")
     assert process.wait() == 3
     assert process.said() == "['a', 'b c']"
     process.close()
 
 
-def test_an_interpreter_is_killed_with_all_that_it_has_started(module):
-    """And is in a session of its own, so that a Ctrl-C of the terminal does not reach it."""
+def test_an_interpreter_is_killed_with_its_children(module):
+    """It has its own session, so that Ctrl-C in the terminal does not reach it."""
     process = module(
         "import subprocess, sys, time\n"
         "inner = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
@@ -60,8 +60,8 @@ def test_an_interpreter_is_killed_with_all_that_it_has_started(module):
     [("signal.SIG_DFL", -signal.SIGTERM), ("signal.SIG_IGN", -signal.SIGKILL)],
     ids=["told", "killed"],
 )
-def test_an_interpreter_that_does_not_end_by_itself_is_told_to_and_then_killed(module, heeds, code):
-    """With patience before each."""
+def test_an_interpreter_that_does_not_end_is_terminated_then_killed(module, heeds, code):
+    """With a grace period before each."""
     process = module(
         f"import signal, sys, time\nsignal.signal(signal.SIGTERM, {heeds})\n"
         "print('ready', file=sys.stderr, flush=True)\ntime.sleep(600)"
@@ -71,14 +71,14 @@ def test_an_interpreter_that_does_not_end_by_itself_is_told_to_and_then_killed(m
     assert process.process.returncode == code
 
 
-def test_an_interpreter_that_is_not_there_is_an_error_of_the_system():
-    """Which the caller gives a name."""
+def test_a_missing_interpreter_is_an_os_error():
+    """The caller adds the context."""
     with pytest.raises(FileNotFoundError):
         Interpreter.start("this", [], python="/no/such/python")
 
 
-def test_a_process_ends_with_the_one_that_started_it(tmp_path):
-    """A fork, also one that is busy."""
+def test_a_child_ends_with_its_parent(tmp_path):
+    """A forked child, even if it is busy."""
     code = (
         "import os, time\nfrom px4lockstep.processes import fork_child\n"
         "child = fork_child()\n"
@@ -93,8 +93,8 @@ def test_a_process_ends_with_the_one_that_started_it(tmp_path):
     wait_until(lambda: is_gone(child))
 
 
-def test_a_child_answers_or_says_why_not():
-    """Its end is a code, or the signal that ended it."""
+def test_a_child_returns_an_answer_or_an_error():
+    """Its end is an exit code, or the signal that ended it."""
 
     def refuse():
         raise InputError("not like this")
@@ -107,8 +107,8 @@ def test_a_child_answers_or_says_why_not():
     assert ask_child(lambda: str(os.kill(os.getpid(), signal.SIGKILL))) == (-signal.SIGKILL, "")
 
 
-def test_a_signal_has_a_name():
-    """Of a crash it is said that it is one."""
+def test_signals_are_named_in_messages():
+    """A crash is called a crash."""
     assert name_of(signal.SIGSEGV) == "SIGSEGV"
     assert name_of(63) == "a real-time signal"
     assert is_crash(signal.SIGABRT)

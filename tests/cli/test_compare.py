@@ -14,7 +14,7 @@ from px4lockstep.flights.recording.file import write_recording
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A run folder with the recording of a short flight."""
+    """Return a run folder with the recording of a short flight."""
     path = tmp_path_factory.mktemp("run")
     write_recording(shipped(end_s=3.0), path / "recording.h5")
     return path
@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Draw nothing: an empty file stands for a picture."""
+    """Write empty files instead of figures."""
     monkeypatch.setattr("px4lockstep.plots.flight.save_plot", lambda figure, path: path.touch())
 
 
@@ -33,7 +33,7 @@ def run(*arguments, cwd):
 
 
 def test_json_is_one_object_and_nothing_else(folder, tmp_path):
-    """Costs and errors by integrator, the local defect; files go to --out."""
+    """Cost and errors per integrator, the local defect; files go to --out."""
     out = tmp_path / "out"
     finished = run(folder, "--integrators", "Euler, RK4", "--local-defect", "--out", out, "--json", cwd=tmp_path)
     assert finished.returncode == 0, finished.stderr
@@ -53,7 +53,7 @@ def test_json_is_one_object_and_nothing_else(folder, tmp_path):
 
 @pytest.mark.usefixtures("quick")
 def test_the_table_fits_a_terminal_and_files_go_to_the_run_folder(folder, capsys, monkeypatch):
-    """80 columns are enough for all four integrators, without a cut number."""
+    """80 columns are enough for all four integrators, with no truncated number."""
     monkeypatch.setenv("COLUMNS", "80")
     assert compare_run(folder, "Euler,RK4,RK23,RK45", "RK45", True, None, False) == 0
     printed = capsys.readouterr().out
@@ -70,11 +70,19 @@ def test_the_table_fits_a_terminal_and_files_go_to_the_run_folder(folder, capsys
 
 @pytest.mark.usefixtures("quick")
 def test_files_of_a_recording_go_to_the_current_folder(folder, tmp_path, monkeypatch, capsys):
-    """A file has no folder of its own."""
+    """If RUN is a file, not a run folder."""
     monkeypatch.chdir(tmp_path)
     assert compare_run(folder / "recording.h5", "RK4", "RK45", False, None, True) == 0
     assert json.loads(capsys.readouterr().out)["files"] == ["compare.csv", "compare.png"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["compare.csv", "compare.png"]
+
+
+@pytest.mark.usefixtures("quick")
+def test_no_plots_writes_tables_only(folder, tmp_path, monkeypatch):
+    """With --local-defect as well."""
+    monkeypatch.chdir(tmp_path)
+    assert compare_run(folder / "recording.h5", "RK4", "RK45", True, None, True, plots=False) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["compare.csv", "local_defect.csv"]
 
 
 def test_a_mistake_is_one_line_and_exit_code_2(folder, tmp_path):
@@ -87,8 +95,8 @@ def test_a_mistake_is_one_line_and_exit_code_2(folder, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_no_integrator_and_an_unknown_reference_are_said(folder, tmp_path):
-    """As `compare` says it; nothing is written."""
+def test_no_integrator_and_an_unknown_reference_are_errors(folder, tmp_path):
+    """With the messages of `flights.compare`; nothing is written."""
     with pytest.raises(InputError, match="is not a list of integrators"):
         compare_run(folder, " , ", "RK45", False, tmp_path / "out", False)
     with pytest.raises(InputError, match="reference: 'rk45' is unknown; did you mean 'RK45'"):
@@ -96,7 +104,7 @@ def test_no_integrator_and_an_unknown_reference_are_said(folder, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_run_without_a_recording_and_a_folder_that_cannot_be_are_said(folder, tmp_path):
+def test_a_missing_recording_and_an_impossible_folder_are_errors(folder, tmp_path):
     """Before anything is flown."""
     with pytest.raises(InputError, match="is not a run folder"):
         compare_run(tmp_path, "RK4", "RK45", False, None, False)

@@ -26,8 +26,8 @@ def run(*arguments, cwd):
     return subprocess.run((*COMMAND, *arguments), cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
 
 
-def test_the_command_prints_one_object_and_its_progress_elsewhere(tmp_path):
-    """And leaves nothing behind; a mission that is not finished is no failure here."""
+def test_json_is_on_standard_output_and_progress_on_standard_error(tmp_path):
+    """It leaves no files; an unfinished mission is not a failure here."""
     finished = run("iris", "--runs", "1", *SHORT, "--json", cwd=tmp_path)
     assert finished.returncode == 0, finished.stderr
     told = json.loads(finished.stdout)
@@ -37,6 +37,8 @@ def test_the_command_prints_one_object_and_its_progress_elsewhere(tmp_path):
     names = [variant["name"] for variant in told["variants"]]
     assert len(names) == 7
     assert all(f"{name}: {told['variants'][0]['digest'][:16]}" in finished.stderr for name in names)
+    listed = "fresh process 1, JIT off, generic CPU, one worker, two workers"
+    assert finished.stderr.startswith(f"flying 7 flights in 5 variants ({listed}); can take several minutes\n")
     assert all(variant["live_digest"] == told["variants"][0]["live_digest"] for variant in told["variants"])
     assert list(tmp_path.iterdir()) == []
 
@@ -54,8 +56,8 @@ def test_the_command_prints_one_object_and_its_progress_elsewhere(tmp_path):
     ],
     ids=["identical", "different", "failed"],
 )
-def test_what_is_found_is_printed(monkeypatch, capsys, found, code, texts):
-    """A table, what differs, and the exit code."""
+def test_the_result_is_printed(monkeypatch, capsys, found, code, texts):
+    """A table, the first difference, and the exit code."""
     monkeypatch.setattr(command, "determinism", lambda spec, **_: found)
     assert command.run_determinism("iris", 1, trust=False, as_json=False) == code
     printed = capsys.readouterr().out
@@ -76,7 +78,7 @@ def test_what_is_found_is_printed(monkeypatch, capsys, found, code, texts):
     ],
 )
 def test_bad_input_is_exit_code_2(tmp_path, arguments, fragment):
-    """A message, no traceback."""
+    """With a message, without a traceback."""
     finished = run(*arguments, cwd=tmp_path)
     assert finished.returncode == 2
     assert fragment in finished.stderr
@@ -84,7 +86,7 @@ def test_bad_input_is_exit_code_2(tmp_path, arguments, fragment):
 
 
 def workers_of(folder):
-    """Return the processes that fly what is in a folder."""
+    """Return the worker processes that fly the spec of a folder."""
     listed = subprocess.run(["ps", "-ww", "-eo", "pid=,args="], capture_output=True, text=True, check=True).stdout
     return [
         line for line in listed.splitlines() if "px4lockstep.flights.determinism_worker" in line and str(folder) in line
@@ -93,7 +95,7 @@ def workers_of(folder):
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
 def test_no_process_is_left_behind(tmp_path, how):
-    """Interrupted, ended or killed in the middle: who flies then ends too, and temporary files go if they can."""
+    """After an interrupt, SIGTERM or a kill, all workers end, and temporary files are removed if possible."""
     process = subprocess.Popen(
         (*COMMAND, "iris", "--runs", "1"),
         cwd=tmp_path,

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM, SIGHUP and kill at every stage of `run` and `branch`: what was logged is kept, and marked."""
+"""Ctrl-C, SIGTERM, SIGHUP and SIGKILL at every stage of `run` and `branch`: the log is kept and the folder marked."""
 
 import json
 import os
@@ -55,7 +55,7 @@ main()
 
 @pytest.fixture
 def interrupted(tmp_path, tmp_path_factory):
-    """Run the command line with real signals to itself."""
+    """Run the command line so that it sends real signals to itself."""
     home_of_script = tmp_path_factory.mktemp("script")
     (home_of_script / "interrupted_at.py").write_text(INTERRUPTED_AT, "utf-8")
     paths = os.pathsep.join([str(home_of_script), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -87,8 +87,8 @@ def files_in(folder):
 @pytest.mark.parametrize(
     ("home", "name"), [("px4lockstep.spec.load", "checked"), ("px4lockstep.spec.build", "build_aircraft")]
 )
-def test_before_there_is_a_folder_it_is_one_line(tmp_path, interrupted, home, name, way):
-    """Nothing is written; also if the exception is lost in a finalizer."""
+def test_before_the_folder_exists_an_interrupt_is_one_line(tmp_path, interrupted, home, name, way):
+    """Nothing is written, even if the exception is lost in a finalizer."""
     finished = interrupted(home, name, *SHORT, way=way)
     assert finished.returncode == 130
     assert (finished.stdout, finished.stderr) == ("", "interrupted\n")
@@ -97,7 +97,7 @@ def test_before_there_is_a_folder_it_is_one_line(tmp_path, interrupted, home, na
 
 @pytest.mark.parametrize("name", ["compiled_loop", "rehearse"])
 def test_a_campaign_stops_at_once_before_its_first_run(tmp_path, interrupted, name):
-    """While it waits for a process that compiles, too: there is nothing to finish yet."""
+    """Also while it waits for a process that compiles: there is nothing to finish yet."""
     finished = interrupted(
         "px4lockstep.campaigns.run", name, "campaign", "run", write_campaign(tmp_path), "--out", "out"
     )
@@ -110,11 +110,11 @@ def test_a_campaign_stops_at_once_before_its_first_run(tmp_path, interrupted, na
     ("home", "name", "rows"),
     [(f"{FOLDER}:RunFolder", "create", 0), ("px4lockstep.cli.run", "fly", 100), (f"{FOLDER}:RunFolder", "watch", 200)],
 )
-def test_in_flight_the_log_so_far_is_kept(tmp_path, interrupted, home, name, rows):
-    """Before the first second, within it and later; with a log and a summary, and the mark."""
+def test_an_interrupt_in_flight_keeps_the_log(tmp_path, interrupted, home, name, rows):
+    """Before the first second, within it and later; with log and summary, marked, and reported once."""
     finished = interrupted(home, name, *SHORT, "--json")
     assert finished.returncode == 130
-    assert "interrupted" in finished.stderr
+    assert finished.stderr.count("interrupted") == 1
     assert "lacks the rest of the flight" in finished.stderr
     assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.parquet", "spec.toml", "summary.json"]
     assert read_log(tmp_path / "out").rows == rows
@@ -122,8 +122,8 @@ def test_in_flight_the_log_so_far_is_kept(tmp_path, interrupted, home, name, row
 
 
 @pytest.mark.parametrize("name", ["write_recording", "write_parquet", "summary_of"])
-def test_what_is_being_written_is_finished(tmp_path, interrupted, name):
-    """Recording, log and summary; the picture is left out, and the folder marked, if one was asked for."""
+def test_an_interrupt_while_writing_lets_the_write_finish(tmp_path, interrupted, name):
+    """Recording, log and summary; the figure is omitted and the folder marked if it was requested."""
     finished = interrupted(FOLDER, name, *SHORT)
     assert finished.returncode == 130
     assert "lacks the figure" in finished.stderr
@@ -131,8 +131,8 @@ def test_what_is_being_written_is_finished(tmp_path, interrupted, name):
     assert read_log(tmp_path / "out").rows == 401
 
 
-def test_a_run_that_has_all_it_was_asked_for_is_complete(tmp_path, interrupted):
-    """An interrupt while the log is written, without a picture to draw."""
+def test_a_run_with_all_its_files_is_complete(tmp_path, interrupted):
+    """An interrupt while the log is written, with no figure to draw."""
     finished = interrupted(FOLDER, "write_parquet", *SHORT, "--no-plots")
     assert finished.returncode == 130
     assert "interrupted: out is complete" in finished.stderr
@@ -140,8 +140,8 @@ def test_a_run_that_has_all_it_was_asked_for_is_complete(tmp_path, interrupted):
 
 
 @pytest.mark.parametrize("name", ["plot_flight", "draw_flight"])
-def test_a_picture_that_is_being_drawn_is_left_out(tmp_path, interrupted, name):
-    """It takes the longest; all else is there."""
+def test_a_figure_being_drawn_is_omitted(tmp_path, interrupted, name):
+    """Everything else is written."""
     home = "px4lockstep.flights.figure" if name == "plot_flight" else "px4lockstep.flights.run"
     finished = interrupted(home, name, *SHORT)
     assert finished.returncode == 130
@@ -149,8 +149,8 @@ def test_a_picture_that_is_being_drawn_is_left_out(tmp_path, interrupted, name):
     assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.parquet", "recording.h5", "spec.toml", "summary.json"]
 
 
-def test_the_table_is_printed_before_the_end(tmp_path, interrupted):
-    """An interrupt then changes nothing but the exit code."""
+def test_an_interrupt_while_printing_only_changes_the_exit_code(tmp_path, interrupted):
+    """The table is printed."""
     finished = interrupted("px4lockstep.cli.run", "_print_summary", *SHORT)
     assert finished.returncode == 130
     assert "digest" in finished.stdout
@@ -158,7 +158,7 @@ def test_the_table_is_printed_before_the_end(tmp_path, interrupted):
 
 
 def test_a_second_interrupt_stops_at_once(tmp_path, interrupted):
-    """Whatever is being written; nothing half-written is left, and the log is where it was in flight."""
+    """Whatever is being written; no partial file is left, and the log stays in `log.rows`."""
     finished = interrupted(FOLDER, "write_parquet", *SHORT, way="twice")
     assert finished.returncode == 130
     assert finished.stderr == "interrupted\n"
@@ -168,7 +168,7 @@ def test_a_second_interrupt_stops_at_once(tmp_path, interrupted):
 
 @pytest.mark.parametrize("seconds", [0, 1, 30, 300])
 def test_a_killed_run_loses_nothing_that_was_logged(tmp_path, seconds):
-    """Whenever it is killed, each row is whole, that of the flight that was not: to the bit."""
+    """Whenever it is killed, each row is complete and bit-identical to that of the uninterrupted flight."""
     long = {"timeline.t_end_s": 5_000.0}
     command = (*COMMAND, "run", "iris_long", "--out", "out", "--set", "timeline.t_end_s=5000")
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -189,8 +189,8 @@ def test_a_killed_run_loses_nothing_that_was_logged(tmp_path, seconds):
         assert log[name].tobytes() == whole[name].tobytes(), name
 
 
-def test_what_a_killed_run_has_logged_can_be_drawn_and_exported(tmp_path):
-    """With a line on standard error that says how much of the flight it is."""
+def test_the_log_of_a_killed_run_can_be_plotted_and_exported(tmp_path):
+    """With a warning on standard error about how much of the flight there is."""
     flight = px4lockstep.build(px4lockstep.load_spec("iris_long"))
     folder = RunFolder.create(tmp_path / "out", flight, holds_log=True).path
     flight.simulation.run(20_000_000)
@@ -202,7 +202,7 @@ def test_what_a_killed_run_has_logged_can_be_drawn_and_exported(tmp_path):
     assert (folder / "export.csv").exists()
 
 
-def test_other_commands_are_stopped_too(interrupted):
+def test_other_commands_stop_too(interrupted):
     """At once, or at their end if the exception was lost."""
     for way in ("once", "lost"):
         finished = interrupted("px4lockstep.cli.doctor", "diagnose", "doctor", way=way)
@@ -225,8 +225,8 @@ CODES = {signal.SIGTERM: 143, signal.SIGHUP: 129}
         (FOLDER, "write_parquet", 401),
     ],
 )
-def test_sigterm_and_sighup_end_a_run_as_an_interrupt_does(tmp_path, interrupted, home, name, rows, sent):
-    """Before there is a folder, in flight, and while the log is written; with exit codes of their own."""
+def test_sigterm_and_sighup_stop_a_run_like_an_interrupt(tmp_path, interrupted, home, name, rows, sent):
+    """Before the folder exists, in flight, and while the log is written; each with its exit code."""
     finished = interrupted(home, name, *SHORT, "--json", sent=sent)
     assert finished.returncode == CODES[sent], finished.stderr
     assert "interrupted" in finished.stderr
@@ -240,7 +240,7 @@ def test_sigterm_and_sighup_end_a_run_as_an_interrupt_does(tmp_path, interrupted
 
 
 def test_a_second_sigterm_stops_at_once(tmp_path, interrupted):
-    """As a second interrupt does."""
+    """Like a second interrupt."""
     finished = interrupted(FOLDER, "write_parquet", *SHORT, way="twice", sent=signal.SIGTERM)
     assert (finished.returncode, finished.stderr) == (143, "interrupted\n")
     assert files_in(tmp_path / "out") == ["INCOMPLETE", "log.rows", "recording.h5", "spec.toml"]
@@ -248,14 +248,14 @@ def test_a_second_sigterm_stops_at_once(tmp_path, interrupted):
 
 @pytest.fixture(scope="module")
 def trunk(tmp_path_factory):
-    """A recorded flight."""
+    """Return a recorded flight."""
     run = px4lockstep.simulate("iris", **{"timeline.t_end_s": 4.0})
     return run.save(tmp_path_factory.mktemp("trunk") / "trunk", plots=False)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, *CODES], ids=lambda sent: sent.name)
-def test_a_branch_that_is_stopped_keeps_what_it_has_flown(tmp_path, interrupted, trunk, sent):
-    """Log and summary, and the mark; further branches are not flown."""
+def test_a_stopped_branch_keeps_its_log(tmp_path, interrupted, trunk, sent):
+    """With its summary, marked as incomplete; further branches are not flown."""
     arguments = ("branch", trunk, "--at", "1", "--count", "3", "--no-plots", "--out", "out", "--json")
     finished = interrupted(f"{FOLDER}:RunFolder", "watch", *arguments, sent=sent)
     assert finished.returncode == 128 + sent, finished.stderr
@@ -270,8 +270,8 @@ def test_a_branch_that_is_stopped_keeps_what_it_has_flown(tmp_path, interrupted,
 
 
 @pytest.mark.parametrize(("name", "rows"), [("write_recording", 401), ("write_parquet", 401)])
-def test_a_branch_that_is_killed_while_it_is_written_keeps_its_log(tmp_path, interrupted, trunk, name, rows):
-    """As a run does; the rows of its trunk are part of it."""
+def test_a_branch_killed_while_writing_keeps_its_log(tmp_path, interrupted, trunk, name, rows):
+    """Like a run; the rows of its trunk are part of it."""
     arguments = ("branch", trunk, "--at", "1", "--no-plots", "--out", "out")
     finished = interrupted(FOLDER, name, *arguments, sent=signal.SIGKILL)
     assert finished.returncode == -signal.SIGKILL
@@ -281,8 +281,8 @@ def test_a_branch_that_is_killed_while_it_is_written_keeps_its_log(tmp_path, int
     assert log["pos_ned"].tobytes() == whole["pos_ned"].tobytes()
 
 
-def test_leftovers_of_a_killed_run_go_when_its_folder_is_used_again(tmp_path, interrupted):
-    """The temporary file of a recording that was being written."""
+def test_temporary_files_of_a_killed_run_are_removed_later(tmp_path, interrupted):
+    """By the next process that writes into the folder."""
     sealed = "px4lockstep.flights.recording.file"
     interrupted(sealed, "_seal", *SHORT, "--no-plots", sent=signal.SIGKILL)
     assert len([name for name in files_in(tmp_path / "out") if name.endswith(".part")]) == 1
@@ -291,8 +291,8 @@ def test_leftovers_of_a_killed_run_go_when_its_folder_is_used_again(tmp_path, in
     assert files_in(tmp_path / "out") == ["INCOMPLETE", "export.csv", "log.rows", "spec.toml"]
 
 
-def test_a_terminal_that_goes_away_leaves_a_run_with_its_summary(tmp_path):
-    """SIGHUP, and whatever is printed then goes nowhere: exit code 129, log and summary, and the mark."""
+def test_closing_the_terminal_keeps_log_and_summary(tmp_path):
+    """SIGHUP, with output that goes nowhere: exit code 129, log and summary, marked as incomplete."""
     command = shutil.which("setsid")
     assert command is not None
     master, terminal = os.openpty()

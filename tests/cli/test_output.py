@@ -1,4 +1,4 @@
-"""What is printed: nothing that a file has can control a terminal, or fail to be printed."""
+"""Printed text: nothing from a file can control the terminal or fail to print."""
 
 import io
 
@@ -21,7 +21,7 @@ NAMES = {
 
 @pytest.mark.parametrize("name", NAMES, ids=["escape", "control", "not UTF-8", "direction", "plain"])
 def test_names_are_printed_without_control_characters(name, capsys):
-    """A6: an ESC in aircraft.name reached the terminal; C: a name that is not UTF-8 could not be printed."""
+    """An ESC in aircraft.name reached the terminal; a name that is not UTF-8 could not be printed."""
     assert printable(name) == NAMES[name]
     assert printable(NAMES[name]) == NAMES[name]
     write_out(name)
@@ -30,14 +30,14 @@ def test_names_are_printed_without_control_characters(name, capsys):
 
 
 def test_tables_are_printed_without_control_characters():
-    """The colors are the console's own."""
+    """Only the console's own colors remain."""
     written = io.StringIO()
     Console(file=written, force_terminal=True, color_system="standard").print("[red]a\x1b[2Jb\udcff", highlight=False)
     assert written.getvalue() == "\x1b[31ma\\x1b[2Jb\\udcff\x1b[0m\n"
 
 
-def test_json_is_json(capsys):
-    """D2."""
+def test_json_has_no_nan(capsys):
+    """NaN becomes null."""
     print_json({"speed": float("inf")})
     assert capsys.readouterr().out == '{"speed": null}\n'
 
@@ -47,8 +47,8 @@ NONSENSE = ["[px4]\nmission_path = 5", '[px4]\nmission_path = ["a"]', "[[px4]]",
 
 
 @pytest.mark.parametrize("text", NONSENSE, ids=["number", "array", "tables", "deep", "zero", "incomplete"])
-def test_a_picture_of_a_run_whose_spec_is_nonsense_is_an_error(tmp_path, text):
-    """C: these were a TypeError, an AttributeError and a RecursionError of `plot`."""
+def test_plotting_a_run_with_an_invalid_spec_is_an_error(tmp_path, text):
+    """These were a TypeError, an AttributeError and a RecursionError of `plot`."""
     (tmp_path / "spec.toml").write_text(text)
     with pytest.raises(InputError, match=r"spec\.toml is not a valid spec of a run"):
         draw_folder(tmp_path, None)

@@ -21,7 +21,7 @@ FLIGHT = ("--set", "timeline.t_end_s=2.0", "--no-plots", "--out", "out")
 
 
 def run(*arguments):
-    """Run a command in this process, and return its exit code."""
+    """Run a command in this process and return its exit code."""
     return px4lockstep.cli._run([str(argument) for argument in arguments])
 
 
@@ -34,8 +34,8 @@ def _here(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("path", ["../victim/notes.txt", "{victim}/notes.txt", "sub/notes.txt", "./notes.txt"])
-def test_a_file_names_its_outputs_and_never_says_where_they_go(tmp_path, capsys, path):
-    """Whatever folder it wants: they are in the run folder, which is said, and a file that exists is as it was."""
+def test_a_spec_file_can_not_write_outside_the_run_folder(tmp_path, capsys, path):
+    """Whatever path it names, outputs go to the run folder, with a warning; existing files are unchanged."""
     victim = tmp_path / "victim"
     victim.mkdir()
     (victim / "notes.txt").write_text("mine")
@@ -56,8 +56,8 @@ def test_a_file_names_its_outputs_and_never_says_where_they_go(tmp_path, capsys,
     assert (again.run.log_csv, again.run.recording_out) == ("notes.txt", "notes.txt.h5")
 
 
-def test_the_command_line_and_python_say_where_files_go(tmp_path):
-    """From where we are. The resolved file is a file: flown again, it writes into its own run folder."""
+def test_the_command_line_and_python_choose_where_files_go(tmp_path):
+    """Relative to the current folder. The resolved spec, flown again, writes into its own run folder."""
     (tmp_path / "sub").mkdir()
     assert run("run", "iris", *FLIGHT, "--set", "run.log_csv=sub/log.csv") == 1
     assert (tmp_path / "sub" / "log.csv").exists()
@@ -68,8 +68,8 @@ def test_the_command_line_and_python_say_where_files_go(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["summary.json", "spec.toml", "INCOMPLETE", "log.rows", "recording.h5"])
-def test_an_output_has_a_name_of_its_own(tmp_path, name):
-    """Not that of a file which every run has."""
+def test_an_output_can_not_replace_a_file_of_the_run(tmp_path, name):
+    """Such as the summary."""
     (tmp_path / "x.toml").write_text(f"extends = ['iris']\n[run]\nlog_csv = '{name}'\n")
     flight = px4lockstep.build(px4lockstep.load_spec("x.toml"))
     with pytest.raises(
@@ -84,7 +84,7 @@ def test_an_output_has_a_name_of_its_own(tmp_path, name):
 
 @pytest.fixture(scope="module")
 def flown(tmp_path_factory):
-    """A run folder."""
+    """Return a run folder."""
     return px4lockstep.simulate("iris", **SHORT).save(tmp_path_factory.mktemp("flown") / "run", plots=False)
 
 
@@ -101,7 +101,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize(("command", "name", "code"), COMMANDS.values(), ids=COMMANDS)
 def test_no_command_overwrites_a_file_without_force(tmp_path, capsys, flown, command, name, code):
-    """It says so before it does any work; with `--force` it does as asked. A link is taken for a file."""
+    """The error comes before any work; with `--force` the file is replaced. A link counts as a file."""
     arguments = [argument.format(run=flown) for argument in command]
     (tmp_path / name).write_text("mine")
     assert run(*arguments) == 2
@@ -117,7 +117,7 @@ def test_no_command_overwrites_a_file_without_force(tmp_path, capsys, flown, com
 
 
 def test_a_campaigns_figure_is_not_overwritten_either(tmp_path, monkeypatch, capsys):
-    """The same."""
+    """Without `--force`."""
     monkeypatch.setattr("px4lockstep.cli.campaign.CampaignFolder.open", lambda folder: folder)
     (tmp_path / "plots.png").write_text("mine")
     assert run("campaign", "plot", ".") == 2
@@ -125,7 +125,7 @@ def test_a_campaigns_figure_is_not_overwritten_either(tmp_path, monkeypatch, cap
 
 
 def test_branches_do_not_share_an_output(flown, tmp_path):
-    """Which each would write over that of the one before."""
+    """Each would overwrite that of the previous one."""
     with pytest.raises(InputError, match=r"run\.log_csv = .* names one file for 2 branches"):
         px4lockstep.branch(flown, 1.0, settings=["run.log_csv=x.csv"], count=2)
 
@@ -135,7 +135,7 @@ def test_branches_do_not_share_an_output(flown, tmp_path):
 
 @pytest.fixture
 def disk(monkeypatch):
-    """A disk that is full for the n-th file from now on that is put there as a whole, and any after it but the last."""
+    """Simulate a disk that is full for the n-th atomically written file from now on, up to the last one."""
     full = {"from": None, "to": None, "count": 0}
     synchronize = os.fsync
 
@@ -171,10 +171,8 @@ def fill_in_flight(monkeypatch, disk, first, last):
     ],
     ids=["recording", "recording and log", "everything"],
 )
-def test_a_disk_that_is_full_after_the_flight_keeps_what_was_flown(
-    tmp_path, monkeypatch, capsys, flown, disk, command, last, left
-):
-    """Exit code 1, with the outcome; the log is there in one form or the other."""
+def test_a_disk_full_after_the_flight_keeps_the_log(tmp_path, monkeypatch, capsys, flown, disk, command, last, left):
+    """Exit code 1, with the outcome; the log exists in one form or the other."""
     fill_in_flight(monkeypatch, disk, 1, last)
     place = ("branch", flown, "--at", "1") if command == "branch" else ("run", "iris", *FLIGHT[:2])
     assert run(*place, "--no-plots", "--out", "out", "--json") == 1
@@ -189,8 +187,8 @@ def test_a_disk_that_is_full_after_the_flight_keeps_what_was_flown(
 
 
 @pytest.mark.parametrize("first", [1, 2])
-def test_a_disk_that_is_full_before_the_flight_is_bad_input(tmp_path, capsys, disk, first):
-    """Nothing was flown, and nothing is left."""
+def test_a_disk_full_before_the_flight_is_bad_input(tmp_path, capsys, disk, first):
+    """Nothing is flown, and nothing is left."""
     disk.update({"from": first, "to": 9})
     assert run("run", "iris", *FLIGHT) == 2
     assert "No space left on device" in capsys.readouterr().err
@@ -198,7 +196,7 @@ def test_a_disk_that_is_full_before_the_flight_is_bad_input(tmp_path, capsys, di
 
 
 def test_another_output_that_can_not_be_written_is_exit_code_1(tmp_path, capsys, flown, disk):
-    """As the page of the command line says."""
+    """As documented in docs/reference/command_line.md."""
     disk.update({"from": 1, "to": 9})
     assert run("export", flown, "--out", "x.csv") == 1
     assert "x.csv can't be written: No space left on device" in capsys.readouterr().err
@@ -206,8 +204,8 @@ def test_another_output_that_can_not_be_written_is_exit_code_1(tmp_path, capsys,
 
 
 @pytest.mark.parametrize("first", [1, 2, 3])
-def test_a_campaign_that_can_not_be_begun_leaves_nothing(tmp_path, disk, first):
-    """Bad input, as no run of it was flown."""
+def test_a_campaign_that_can_not_start_leaves_nothing(tmp_path, disk, first):
+    """It is bad input, since no run was flown."""
     campaign = SimpleNamespace(to_json=lambda: "{}")
     disk.update({"from": first, "to": 9})
     with pytest.raises(InputError, match="No space left on device") as caught:
@@ -217,7 +215,7 @@ def test_a_campaign_that_can_not_be_begun_leaves_nothing(tmp_path, disk, first):
 
 
 def test_a_campaign_whose_rows_can_not_be_written_is_exit_code_1(tmp_path, monkeypatch, capsys, disk):
-    """Runs were flown; what was written before is there."""
+    """Runs were flown; rows written before are kept."""
 
     def fly(*_, **__):
         disk.update({"from": 2, "to": 9})

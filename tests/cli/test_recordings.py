@@ -1,4 +1,4 @@
-"""`replay`, `branch` and `diff` on the command line: exit codes, JSON and nothing else, one line per mistake."""
+"""`replay`, `branch` and `diff` on the command line: tables, exit codes, JSON, one line per error."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ def run(*arguments, cwd):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A run folder, flown by the command line."""
+    """Return a run folder, flown by the command line."""
     root = tmp_path_factory.mktemp("recordings")
     settings = [word for setting in SHORT for word in ("--set", setting)]
     finished = run("run", "iris", *settings, "--no-plots", "--out", "first", cwd=root)
@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
 
 
 def test_replay_gives_the_digest_of_the_run(folder):
-    """Exit code 0, and JSON with what is documented."""
+    """With exit code 0 and the documented JSON."""
     finished = run("replay", folder, "--json", cwd=folder.parent)
     assert finished.returncode == 0, finished.stderr
     said = json.loads(finished.stdout)
@@ -39,17 +39,35 @@ def test_replay_gives_the_digest_of_the_run(folder):
     assert said["changes"] == []
 
 
-def test_replay_lists_what_was_changed(folder):
-    """And where it parts; that is no failure."""
-    finished = run("replay", folder, "--integrator", "RK4", "--set", "airframe.mass_kg=1.51", cwd=folder.parent)
+def test_replay_lists_changes_and_how_far_it_departs(folder):
+    """The first difference, the largest and the final position difference; requested changes are not a failure."""
+    changes = ("--integrator", "RK4", "--set", "airframe.mass_kg=1.51")
+    finished = run("replay", folder, *changes, cwd=folder.parent)
     assert finished.returncode == 0, finished.stderr
     assert "airframe.mass_kg = 1.51, was 1.5" in finished.stdout
     assert "plant.integrator.kind = 'RK4', was 'RK45'" in finished.stdout
-    assert "first difference" in finished.stdout
+    assert "replay: differs from the recorded flight" in finished.stdout
+    said = json.loads(run("replay", folder, *changes, "--json", cwd=folder.parent).stdout)
+    largest_m, at_s = said["max_position_difference_m"], said["max_position_difference_at_s"]
+    assert 0.0 < said["final_position_difference_m"] <= largest_m < 10.0
+    assert 0.0 < at_s <= said["duration_s"]
+    text = " ".join(finished.stdout.split())
+    assert f"first difference │ t = {said['first_difference']['time_us'] / 1e6:.6f} s in " in text
+    assert f"max position difference │ {largest_m:.3g} m at t = {at_s:.2f} s" in text
+    assert f"final position difference │ {said['final_position_difference_m']:.3g} m at t = 6.00 s" in text
 
 
-def test_branches_leave_run_folders_that_replay_and_diff(folder):
-    """Two of them, from 3 s on; the first parts from the trunk at its event, whatever the seed of the second."""
+def test_an_identical_replay_departs_by_nothing(folder):
+    """In JSON; the table has no rows about differences."""
+    said = json.loads(run("replay", folder, "--json", cwd=folder.parent).stdout)
+    assert said["max_position_difference_m"] == said["final_position_difference_m"] == 0.0
+    text = run("replay", folder, cwd=folder.parent).stdout
+    assert "bit-identical to the recorded flight" in text
+    assert "position difference" not in text
+
+
+def test_branches_write_run_folders_that_replay_and_diff(folder):
+    """Two of them from 3 s on; the first differs from the trunk at its event."""
     out = folder.parent / "branches"
     event = "at_s=4.5,action=land"
     finished = run(
@@ -86,6 +104,18 @@ def test_branches_leave_run_folders_that_replay_and_diff(folder):
     assert "the flights are bit-identical" in same.stdout
 
 
+def test_tables_have_the_full_paths_of_folders(folder):
+    """In 80 columns, however long the paths are."""
+    out = folder.parent / ("branches_with_a_name_that_is_longer_than_a_column" * 2)
+    options = ("--at", "5", "--count", "2", "--no-plots", "--out", out)
+    branched = run("branch", folder, *options, cwd=folder.parent)
+    for number in (1, 2):
+        assert f"branch {number}: {out}/branch-{number}\n" in branched.stdout, branched.stderr
+    found = run("diff", folder, out / "branch-2", "--no-plots", cwd=folder.parent)
+    assert f"RUN_A: {folder}\nRUN_B: {out}/branch-2\n" in found.stdout, found.stderr
+    assert "…" not in branched.stdout + found.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -108,7 +138,7 @@ def test_branches_leave_run_folders_that_replay_and_diff(folder):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_mistakes_are_a_line_and_exit_code_2(folder, arguments, message):
+def test_bad_input_is_one_line_and_exit_code_2(folder, arguments, message):
     """No traceback, and nothing on standard output."""
     finished = run(*arguments, cwd=folder.parent)
     assert finished.returncode == 2, finished.stderr
@@ -119,7 +149,7 @@ def test_mistakes_are_a_line_and_exit_code_2(folder, arguments, message):
 
 
 def test_run_mode_replay_replays(folder):
-    """With the aircraft of the file; what it can't change is refused. A flight that failed fails again."""
+    """With the aircraft of the file; changes of recorded inputs are refused. A flight that failed fails again."""
     settings = [word for setting in SHORT for word in ("--set", setting)]
     replaying = ("--set", "run.mode=replay", "--set", f"run.recording_in={folder}")
     finished = run("run", "iris", *settings, *replaying, "--json", cwd=folder.parent)
@@ -133,7 +163,7 @@ def test_run_mode_replay_replays(folder):
     assert "aircraft.seed = 9, was 1: a replay takes" in refused.stderr
 
 
-def test_live_leaves_no_recording_and_recording_out_another(folder):
+def test_live_writes_no_recording_and_recording_out_a_second_one(folder):
     """As the file says."""
     live = run(
         "run",

@@ -1,4 +1,4 @@
-"""`px4lockstep run` and what looks at its folder: outcome, files, exit codes, no traceback."""
+"""`px4lockstep run`, `plot` and `export`: outcome, files, exit codes, no traceback."""
 
 import functools
 import json
@@ -29,8 +29,8 @@ def run(*arguments, cwd):
     return subprocess.run((*COMMAND, *arguments), cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
 
 
-def test_the_iris_flies_its_mission_and_leaves_a_folder(tmp_path):
-    """One object on standard output, exit code 0, and every file that the design names."""
+def test_the_iris_flies_its_mission_and_writes_a_folder(tmp_path):
+    """One object on standard output, exit code 0, and all files."""
     finished = run("run", "iris", "--json", cwd=tmp_path)
     assert finished.returncode == 0, finished.stderr
     summary = json.loads(finished.stdout)
@@ -55,8 +55,20 @@ def test_the_iris_flies_its_mission_and_leaves_a_folder(tmp_path):
     assert (tmp_path / "again.png").read_bytes() == (folder / "plots.png").read_bytes()
 
 
-def test_folders_whose_names_are_not_utf_8_are_drawn_and_compared(tmp_path):
-    """C: `plot` and `diff` ended with a UnicodeEncodeError."""
+def test_the_table_has_the_number_of_each_waypoint(tmp_path):
+    """With the time at which it was reached; extremes are named as in the summary."""
+    finished = run("run", "iris", "--no-plots", "--out", "out", cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["waypoint_items"] == list(range(8))
+    text = " ".join(finished.stdout.replace("│", " ").split())
+    times = [f"{item}: {time_s:.2f} s" for item, time_s in enumerate(summary["waypoint_times_s"])]
+    assert f"waypoints reached at {', '.join(times)} " in text
+    assert f"max altitude {summary['max_altitude_m']:.2f} m max speed {summary['max_speed_m_s']:.2f} m/s" in text
+
+
+def test_folders_whose_names_are_not_utf_8_are_plotted_and_compared(tmp_path):
+    """`plot` and `diff` ended with a UnicodeEncodeError."""
     first, second = (os.fsdecode(name) for name in (b"one-\xff", b"two-\xfe"))
     for folder in (first, second):
         assert run("run", "iris", *SHORT, "--out", folder, cwd=tmp_path).returncode == 1  # too short for its mission
@@ -67,8 +79,8 @@ def test_folders_whose_names_are_not_utf_8_are_drawn_and_compared(tmp_path):
     assert (compared.returncode, compared.stderr) == (0, "")
 
 
-def test_the_python_api_flies_the_same(tmp_path):
-    """`simulate` and the command line give one digest; what is saved is what was flown."""
+def test_the_python_api_flies_the_same_flight(tmp_path):
+    """`simulate` and the command line give the same digest; the saved log is the one that was flown."""
     flown = px4lockstep.simulate("iris", **{"timeline.t_end_s": 6.0})
     printed = run("run", "iris", "--json", "--set", "timeline.t_end_s=6.0", "--no-plots", cwd=tmp_path)
     assert json.loads(printed.stdout)["digest"] == flown.digest
@@ -79,11 +91,12 @@ def test_the_python_api_flies_the_same(tmp_path):
         flown.save(folder)
 
 
-def test_a_mission_that_is_not_finished_is_a_failure(tmp_path):
-    """Exit code 1, with all files, and no mark: the run itself is complete."""
+def test_an_unfinished_mission_is_a_failure(tmp_path):
+    """Exit code 1, with all files, and not marked: the run itself is complete."""
     finished = run("run", "iris", *SHORT, "--out", "short", cwd=tmp_path)
     assert finished.returncode == 1
     assert "iris: mission not finished" in finished.stdout
+    assert finished.stdout.count("not finished") == 1
     assert "the run ended at item 0 of a mission with items 0 to 7" in " ".join(finished.stdout.split())
     assert not (tmp_path / "short" / "INCOMPLETE").exists()
 
@@ -104,7 +117,7 @@ def test_a_crash_is_a_failure_with_its_log(tmp_path):
 
 
 def test_a_crash_that_does_not_end_the_run_is_a_failure(tmp_path):
-    """A quadrotor without two motors: it falls, and lies there until the end. A branch of it fails as well."""
+    """A quadrotor without two motors falls and lies there until the end. A branch of it fails as well."""
     iris = shipped_aircraft()["iris"].read_text("utf-8").replace("[scenario]", "[scenario]\nends_at_crash = false")
     event = '\n[[scenario.events]]\nat_s = 12.0\naction = "disable_motor"\nmotor = 1\n'
     (tmp_path / "lies.toml").write_text(iris + event, "utf-8")
@@ -124,7 +137,7 @@ def test_a_crash_that_does_not_end_the_run_is_a_failure(tmp_path):
 
 
 def test_an_aircraft_that_never_took_off_is_a_failure(tmp_path):
-    """Its battery is off when it is to start, and a return is ordered while it stands: on the ground, and not flown."""
+    """Its battery is disconnected before the mission, and a return is requested while it stands."""
     text = "".join(
         f"\n[[scenario.events]]\nat_s = {at_s}\naction = {action}\n"
         for at_s, action in ((8.0, '"disconnect_battery"'), (12.0, '"return"'))
@@ -141,8 +154,8 @@ def test_an_aircraft_that_never_took_off_is_a_failure(tmp_path):
     assert re.search(r"landed yes, 0\.\d\d m from target", said)
 
 
-def test_an_aircraft_that_nobody_flies_misses_no_mission(tmp_path):
-    """The twin stands, which is no failure, nor flown; what is 0 has no sign."""
+def test_an_aircraft_without_a_request_is_not_a_failure(tmp_path):
+    """The twin stands, which is neither a failure nor flown; zeros have no sign."""
     finished = run("run", "twin", "--no-plots", cwd=tmp_path)
     assert finished.returncode == 0
     assert "twin: nothing asked" in finished.stdout
@@ -150,8 +163,8 @@ def test_an_aircraft_that_nobody_flies_misses_no_mission(tmp_path):
     assert "-0.00" not in finished.stdout
 
 
-def test_a_picture_without_its_mission_says_so(tmp_path):
-    """The folder's copy of the mission has gone; the picture is drawn without waypoints."""
+def test_plotting_without_the_mission_is_a_warning(tmp_path):
+    """The folder's copy of the mission was deleted; the figure has no waypoints."""
     (tmp_path / "own.waypoints").write_text(shipped_missions()["simple"].read_text("utf-8"), "utf-8")
     flown = run("run", "iris", *SHORT, "--set", "px4.mission_path=own.waypoints", "--out", "out", cwd=tmp_path)
     assert flown.returncode == 1, flown.stderr
@@ -169,7 +182,7 @@ def test_a_picture_without_its_mission_says_so(tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("more", [(), ("--json",)])
-def test_an_output_that_is_full_is_an_error(tmp_path, more):
+def test_a_full_standard_output_is_an_error(tmp_path, more):
     """The flight is kept."""
     with Path("/dev/full").open("w") as full:
         command = (*COMMAND, "run", "iris", *SHORT, "--out", "out", *more)
@@ -180,7 +193,7 @@ def test_an_output_that_is_full_is_an_error(tmp_path, more):
 
 
 @pytest.mark.parametrize("arguments", [("spec", "schema"), ("run", "iris", *SHORT), ("run", "iris", "--json", *SHORT)])
-def test_a_reader_that_goes_away_is_no_error(tmp_path, arguments):
+def test_a_closed_pipe_is_not_an_error_message(tmp_path, arguments):
     """As in `px4lockstep run iris | head -0`."""
     process = subprocess.Popen(
         (*COMMAND, *arguments), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -193,7 +206,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path, arguments):
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system does not tell a process's peak memory")
 def test_twenty_minutes_fit_into_half_a_gigabyte(tmp_path):
-    """At the usual log period, with recording, log and picture; the loop is compiled before, which takes more."""
+    """At the default log period, with recording, log and figure; compiled before, since that takes more."""
     code = (
         "import re, sys\nfrom pathlib import Path\nfrom px4lockstep.cli import main\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
@@ -255,7 +268,7 @@ def test_seeds_and_settings_change_the_flight(tmp_path):
     ],
 )
 def test_bad_input_is_a_message_and_exit_code_2(tmp_path, arguments, fragments):
-    """The place and what is allowed, no traceback, nothing half-written."""
+    """With the place and what is allowed, without a traceback or partial files."""
     (tmp_path / "binary.toml").write_bytes(bytes(range(256)))
     finished = run(*arguments, cwd=tmp_path)
     assert finished.returncode == 2, finished.stderr
@@ -268,8 +281,8 @@ def test_bad_input_is_a_message_and_exit_code_2(tmp_path, arguments, fragments):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["binary.toml"]
 
 
-def test_an_interrupt_keeps_what_was_logged(tmp_path):
-    """Exit code 130, a log and a summary, and the mark that it is not complete."""
+def test_an_interrupt_keeps_the_log(tmp_path):
+    """Exit code 130, log and summary, marked as incomplete."""
     hours = ("--set", "timeline.t_end_s=5000", "--set", "timeline.dt_log_s=0.5")  # seconds of computing
     command = (*COMMAND, "run", "iris_long", "--no-plots", "--out", "stopped", *hours)
     process = subprocess.Popen(
@@ -290,7 +303,7 @@ def test_an_interrupt_keeps_what_was_logged(tmp_path):
 
 
 def test_a_killed_run_is_marked(tmp_path):
-    """Whatever is there is whole."""
+    """All its files are complete."""
     command = (*COMMAND, "run", "iris_long", "--no-plots", "--out", "killed")
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_for(tmp_path / "killed" / "spec.toml")
@@ -301,7 +314,7 @@ def test_a_killed_run_is_marked(tmp_path):
 
 
 def wait_for(path):
-    """Wait until a file is there."""
+    """Wait until a file exists."""
     for _ in range(1200):
         if path.exists():
             return
@@ -318,7 +331,7 @@ def test_specs_can_be_listed_shown_checked_and_described(tmp_path):
     assert json.loads(run("spec", "schema", cwd=tmp_path).stdout)["type"] == "object"
 
 
-def test_the_doctor_says_what_is_there(tmp_path):
+def test_the_doctor_describes_the_installation(tmp_path):
     """As text and as JSON."""
     found = json.loads(run("doctor", "--json", cwd=tmp_path).stdout)
     assert found["loop"] == "compiled"

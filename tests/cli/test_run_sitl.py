@@ -1,4 +1,4 @@
-"""`px4lockstep run` with stock PX4's double: folders, two at once, replays, interrupts, kills."""
+"""`px4lockstep run` with a double of stock PX4: folders, two at once, replays, interrupts, kills."""
 
 import json
 import os
@@ -16,7 +16,7 @@ LONG = "timeline.t_end_s=3600.0"
 
 @pytest.fixture
 def begin(sitl_build):
-    """Begin flights in processes of their own; what is left of them when the test ends is killed."""
+    """Start flights in separate processes; kill those that remain when the test ends."""
     begun = []
 
     def start(out, *settings, misbehave="", words=("--json",)):
@@ -35,7 +35,7 @@ def begin(sitl_build):
 
 
 def wait_for(out, said):
-    """Wait until the PX4 of a flight has said something; return its process."""
+    """Wait until the PX4 of a flight has printed something; return its process."""
     log = out / "px4.log"
     wait_until(lambda: log.exists() and said in log.read_text())
     return int((out / "px4" / "pid").read_text())
@@ -47,7 +47,7 @@ def replayed(out):
 
 
 def test_two_missions_are_flown_at_once_and_replayed(begin, tmp_path):
-    """Two processes, two instances, the simulator's own sensors; each flown to its end, replayed to the bit."""
+    """Two processes, two instances, with simulated sensors; each reaches its end and replays bit-identically."""
     folders = [tmp_path / "one", tmp_path / "two"]
     flights = [begin(folder) for folder in folders]
     said = [flight.communicate(timeout=300) for flight in flights]
@@ -65,7 +65,7 @@ def test_two_missions_are_flown_at_once_and_replayed(begin, tmp_path):
     assert len(ports) == 2
 
 
-def test_a_sensor_fault_of_the_scenario_is_seen_by_px4(begin, tmp_path):
+def test_px4_reacts_to_a_sensor_fault_of_the_scenario(begin, tmp_path):
     """Without GPS it descends."""
     events = "scenario.events=[{ at_s = 6.0, action = 'sensor_fault', sensor = 'gps' }]"
     flight = begin(tmp_path / "run", events, "timeline.t_end_s=10.0")
@@ -76,7 +76,7 @@ def test_a_sensor_fault_of_the_scenario_is_seen_by_px4(begin, tmp_path):
 
 
 def test_an_interrupt_ends_px4_and_keeps_the_log(begin, tmp_path, sitl_instance):
-    """Once is enough: the folder says that it is incomplete."""
+    """One interrupt is enough; the folder is marked as incomplete."""
     flight = begin(tmp_path / "run", LONG, f"px4.sitl.instance={sitl_instance}")
     wait_for(tmp_path / "run", "Armed by external command")
     flight.send_signal(signal.SIGINT)
@@ -88,8 +88,8 @@ def test_an_interrupt_ends_px4_and_keeps_the_log(begin, tmp_path, sitl_instance)
     assert (tmp_path / "run" / "log.parquet").exists()
 
 
-def test_a_flight_to_its_end_leaves_nothing_and_shows_what_px4_prints(begin, tmp_path, sitl_instance):
-    """With -v, on standard error; no process and no port of it is left. What it leaves can't be branched from."""
+def test_a_complete_flight_leaves_no_process_and_shows_the_px4_console(begin, tmp_path, sitl_instance):
+    """With -v, on standard error; no process or port remains. The flight can't be branched."""
     settings = ("timeline.t_end_s=2.0", f"px4.sitl.instance={sitl_instance}")
     _, errors = begin(tmp_path / "run", *settings, words=("-v",)).communicate(timeout=120)
     assert (tmp_path / "run" / "px4.log").read_text() in errors
@@ -109,8 +109,8 @@ def test_a_flight_to_its_end_leaves_nothing_and_shows_what_px4_prints(begin, tmp
         ("stall@1", ("px4.sitl.answer_timeout_s=0.5",), "error: PX4 did not answer 3 steps in a row"),
     ],
 )
-def test_an_error_and_a_timeout_leave_nothing(begin, tmp_path, sitl_instance, misbehaviour, settings, said):
-    """PX4 ends by itself, never comes, or stops to answer."""
+def test_an_error_or_timeout_leaves_no_process(begin, tmp_path, sitl_instance, misbehaviour, settings, said):
+    """PX4 exits, never connects, or stops responding."""
     settings = ("timeline.t_end_s=1.0", f"px4.sitl.instance={sitl_instance}", *settings)
     flight = begin(tmp_path / "run", *settings, misbehave=f"{misbehaviour},child")
     _, errors = flight.communicate(timeout=120)
@@ -121,7 +121,7 @@ def test_an_error_and_a_timeout_leave_nothing(begin, tmp_path, sitl_instance, mi
 
 
 def test_a_campaign_has_a_px4_for_each_worker(sitl_build, tmp_path):
-    """Two doubles wait for each other, so both are there at once: of two workers, and with two numbers."""
+    """Two doubles wait for each other, so both run at once, as two instances of two workers."""
     (tmp_path / "campaign.toml").write_text(
         f"""[campaign]
 name = "sitl"
@@ -155,8 +155,8 @@ high = 1.6
         wait_until(lambda pid=pid: is_gone(int(pid)))
 
 
-def test_an_interrupt_is_seen_while_px4_is_waited_for(begin, tmp_path, sitl_instance):
-    """Of a PX4 that does not come there is no end to see."""
+def test_an_interrupt_stops_the_wait_for_px4(begin, tmp_path, sitl_instance):
+    """A PX4 that never connects has no end to wait for."""
     flight = begin(tmp_path / "run", f"px4.sitl.instance={sitl_instance}", misbehave="never-connect")
     wait_for(tmp_path / "run", "Waiting for simulator")
     flight.send_signal(signal.SIGINT)
@@ -165,7 +165,7 @@ def test_an_interrupt_is_seen_while_px4_is_waited_for(begin, tmp_path, sitl_inst
     check_nothing_is_left(tmp_path / "run", sitl_instance)
 
 
-def test_who_starts_px4_is_told_how_once(begin, tmp_path, sitl_instance):
+def test_instructions_to_start_px4_are_printed_once(begin, tmp_path, sitl_instance):
     """On standard error, when the wait begins."""
     wait = ("px4.sitl.wait_for_user=true", "px4.sitl.connect_timeout_s=0.5", f"px4.sitl.instance={sitl_instance}")
     flight = begin(tmp_path / "run", *wait)
@@ -180,8 +180,8 @@ def test_who_starts_px4_is_told_how_once(begin, tmp_path, sitl_instance):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a PX4 that lost its parent goes on")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_px4_ends_if_we_are_killed(begin, tmp_path, sitl_instance, number):
-    """Nobody can clean up after SIGKILL; the system does. After SIGTERM there are log and summary."""
+def test_px4_ends_if_the_command_is_killed(begin, tmp_path, sitl_instance, number):
+    """The operating system ends it after SIGKILL; after SIGTERM there are log and summary."""
     flight = begin(tmp_path / "run", LONG, f"px4.sitl.instance={sitl_instance}")
     assert not is_gone(wait_for(tmp_path / "run", "Simulator connected"))
     flight.send_signal(number)
@@ -192,7 +192,7 @@ def test_px4_ends_if_we_are_killed(begin, tmp_path, sitl_instance, number):
 
 
 def test_a_px4_that_is_killed_is_an_error(begin, tmp_path, sitl_instance):
-    """Exit code 1, what it printed last, and the log up to then."""
+    """Exit code 1, the last output of PX4, and the log up to then."""
     flight = begin(tmp_path / "run", LONG, f"px4.sitl.instance={sitl_instance}")
     os.kill(wait_for(tmp_path / "run", "Armed by external command"), signal.SIGKILL)
     printed, errors = flight.communicate(timeout=60)
@@ -212,7 +212,7 @@ def test_a_px4_that_is_killed_is_an_error(begin, tmp_path, sitl_instance):
         (["run", "iris"], "lacks bin/px4 and etc"),
     ],
 )
-def test_what_can_not_be_is_an_error_before_the_flight(tmp_path, command, said):
+def test_bad_input_is_an_error_before_the_flight(tmp_path, command, said):
     """Exit code 2, and no folder."""
     words = ["--set", "autopilot.kind=px4-sitl", "--set", f"px4.sitl.build_dir={tmp_path}"]
     finished = subprocess.run([*COMMAND, *command, *words], capture_output=True, text=True, check=False, cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""`px4lockstep spec`: what ships, shown, checked."""
+"""`px4lockstep spec`: list, show and check."""
 
 import json
 import os
@@ -15,7 +15,7 @@ COMMAND = (sys.executable, "-m", "px4lockstep", "spec")
 
 
 def spec(*arguments, check=True, cwd=None, **environment):
-    """Run `px4lockstep spec`; return standard output, or standard error if it fails as it should."""
+    """Run `px4lockstep spec`; return standard output, or standard error if it fails as expected."""
     finished = subprocess.run(
         (*COMMAND, *arguments),
         cwd=cwd,
@@ -30,24 +30,24 @@ def spec(*arguments, check=True, cwd=None, **environment):
     return finished.stdout if check else finished.stderr
 
 
-def test_what_ships_is_listed():
-    """Aircraft and missions."""
+def test_built_in_aircraft_and_missions_are_listed():
+    """By their names."""
     assert spec("list") == "aircraft\n  hex\n  iris\n  iris_long\n  octa\n  twin\nmissions\n  long\n  simple\n"
 
 
-def test_show_takes_settings():
-    """They are in what is shown."""
+def test_show_applies_settings():
+    """They appear in the output."""
     shown = tomllib.loads(spec("show", "iris", "--set", "autopilot.land_detector=estimate", "--set", "aircraft.seed=9"))
     assert (shown["autopilot"]["land_detector"], shown["aircraft"]["seed"]) == ("estimate", 9)
 
 
 @pytest.mark.parametrize("name", shipped_aircraft())
-def test_what_ships_is_good(name):
+def test_built_in_aircraft_are_valid(name):
     """Without a warning."""
     assert spec("check", name) == f"{name}: OK\n"
 
 
-def test_check_has_all_errors_at_once_and_names_settings(tmp_path):
+def test_check_reports_all_errors_at_once_and_names_settings(tmp_path):
     """Those of the tables and those of the build."""
     write(tmp_path, "extends = ['iris']\n[home]\nlat_deg = 91\n")
     said = spec(
@@ -61,8 +61,8 @@ def test_check_has_all_errors_at_once_and_names_settings(tmp_path):
     assert "--set run.mode=liv: run.mode = 'liv' is unknown" in said
 
 
-def test_check_says_each_warning_once():
-    """And that the file is good."""
+def test_check_prints_each_warning_once():
+    """And that the file is OK."""
     said = spec("check", "iris", "--set", "plant.integrator=RK4", "--set", "timeline.dt_wind_s=0.004").splitlines()
     assert len(said) == 2
     assert said[0].startswith("warning: the step size of 4000 us exceeds")
@@ -84,6 +84,6 @@ def test_check_and_run_warn_that_sensors_have_no_effect(tmp_path):
 
 
 def test_check_compiles_nothing(tmp_path):
-    """The flight is built from interpreted kernels, so that it takes a second on a machine that never flew."""
+    """The flight is built with interpreted kernels, so that it takes a second without a cache."""
     spec("check", "iris", PX4LOCKSTEP_CACHE_DIR=str(tmp_path), PX4LOCKSTEP_QUIET="1")
     assert list(tmp_path.rglob("*")) == []

@@ -1,4 +1,4 @@
-"""Files from strangers at the command line: nothing that they name runs until it is trusted, and the exit code is 2."""
+"""Untrusted files on the command line: nothing that they name runs until they are trusted; the exit code is 2."""
 
 import json
 import os
@@ -20,13 +20,13 @@ SHORT = "timeline.t_end_s = 0.5\nscenario.arm_time_s = 0.1\nscenario.mission_tim
 
 @pytest.fixture
 def ran(tmp_path):
-    """What exists once the stranger's code has run."""
+    """Return the path of the file that the untrusted code would create."""
     return tmp_path / "ran"
 
 
 @pytest.fixture
 def strange(untrusted, tmp_path, ran):
-    """The folder of a stranger, with code of each kind and files that name it."""
+    """Return an untrusted folder with code of each kind and files that name it."""
     folder = tmp_path / "downloads"
     flight = f"timeline.t_end_s = 0.5\n{MINIMAL}"
     write(folder, f"autopilot.kind = 'px4'\npx4.libpath = 'libpx4_lockstep.so'\n{flight}", "library.toml")
@@ -65,7 +65,7 @@ def run(*arguments, cwd, code=2):
     ("command", "file"), [("run", "library.toml"), ("run", "program.toml"), ("determinism", "library.toml")]
 )
 def test_a_spec_file_runs_no_code_until_it_is_trusted(strange, ran, command, file):
-    """Neither a library is loaded nor a program started; with --trust, they are."""
+    """No library is loaded and no program started; with --trust, they are."""
     said = run(command, file, cwd=strange)
     assert f"error: {file}: px4." in said
     assert "px4lockstep trust FOLDER" in said
@@ -76,7 +76,7 @@ def test_a_spec_file_runs_no_code_until_it_is_trusted(strange, ran, command, fil
 
 @pytest.mark.parametrize("file", ["library.toml", "program.toml"])
 def test_a_check_never_runs_code(strange, ran, file):
-    """Not even of a file that is trusted; it says where the code is, and that the flight would need trust."""
+    """Not even of a trusted file; it prints where the code is, and that the flight would need trust."""
     said = run("spec", "check", file, cwd=strange, code=0)
     assert ", not loaded\n" in said
     assert f"warning: it can't be flown yet: {file}: px4." in said
@@ -87,14 +87,14 @@ def test_a_check_never_runs_code(strange, ran, file):
 
 
 def test_a_library_of_the_working_directory_is_not_found(strange, ran):
-    """A file that asks for PX4, in a folder that looks like PX4's sources."""
+    """A file that asks for PX4, in a folder that looks like the PX4 sources."""
     assert "PX4's library was not found" in run("run", "asks.toml", cwd=strange)
     assert "px4_library      none: PX4's library was not found" in run("doctor", cwd=strange, code=0)
     assert not ran.exists()
 
 
 def test_a_campaign_runs_no_code_until_its_folder_is_trusted(strange, ran):
-    """The file, and then its folder of results, which may be a stranger's too; workers inherit the trust."""
+    """The file, and then its results folder, which may be untrusted too; workers inherit the trust."""
     begin = ("campaign", "run", "campaign.toml", "--out", "out", "--no-plots", "--workers", 1)
     said = run(*begin, cwd=strange)
     assert "error: campaign.toml: metric 'h', function = 'mine.py:height' names code" in said
@@ -112,7 +112,7 @@ def test_a_campaign_runs_no_code_until_its_folder_is_trusted(strange, ran):
     assert ran.exists()
 
 
-def test_a_recording_of_a_stranger_writes_and_loads_nothing(strange, ran, tmp_path):
+def test_an_untrusted_recording_writes_and_loads_nothing(strange, ran, tmp_path):
     """Its spec names files to write, a library and another file; `branch` refuses each."""
     recording = recorded()
     for number, line in enumerate(("[run]\nlog_csv", "[run]\nrecording_out", "[px4]\nlibpath", "extends")):

@@ -1,4 +1,4 @@
-"""`px4lockstep uorb`: list, show, verify; and what doctor says of PX4."""
+"""`px4lockstep uorb`: list, show, verify; and what `doctor` reports about PX4."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from px4lockstep.px4.presets import STATE_INJECTION
 
 
 def run(*arguments, code=0, cwd=None, **environment):
-    """Run px4lockstep; return standard output, or standard error if it fails as it should."""
+    """Run px4lockstep; return standard output, or standard error if it fails as expected."""
     finished = subprocess.run(
         (sys.executable, "-m", "px4lockstep", *map(str, arguments)),
         cwd=cwd,
@@ -29,8 +29,8 @@ def run(*arguments, code=0, cwd=None, **environment):
     return finished.stderr if code == 2 else finished.stdout
 
 
-def test_list_has_all_topics_that_ship():
-    """With bytes and hash."""
+def test_list_has_all_built_in_topics():
+    """With size and hash."""
     rows = json.loads(run("uorb", "list", "--json"))
     assert len(rows) == 39
     assert {"topic": "vehicle_status", "size": 80, "message_hash": "0xf779fa65"} in rows
@@ -38,8 +38,8 @@ def test_list_has_all_topics_that_ship():
     assert all(topic in text for topic in shipped_layouts())
 
 
-def test_list_and_show_take_a_folder_or_a_library(tmp_path):
-    """The folder's messages; the hashes that the library has, and only its own output on standard output."""
+def test_list_and_show_accept_a_folder_or_a_library(tmp_path):
+    """The folder's messages, or the library's hashes; standard output has nothing else."""
     folder = write_messages(tmp_path / "msg", changed=[("uint8 nav_state\t", "uint16 nav_state\t")])
     changed = json.loads(run("uorb", "show", "vehicle_status", "--msg", folder, "--json"))
     assert {"name": "nav_state", "type": "uint16", "offset": 40} in changed["fields"]
@@ -69,12 +69,12 @@ def test_show_has_fields_with_their_offsets_and_constants():
 
 
 def test_an_unknown_topic_is_bad_input():
-    """With where to find the known ones."""
+    """The message says where known topics are listed."""
     assert "there is no topic 'vehicle_statu' in the built-in messages" in run("uorb", "show", "vehicle_statu", code=2)
 
 
-def test_verify_says_whether_a_library_can_be_flown(tmp_path):
-    """All fit; one that a flight uses does not; one that it does not use does not."""
+def test_verify_reports_whether_a_library_can_be_flown(tmp_path):
+    """All match; one that flights use does not; one that they do not use does not."""
     library = build_double(tmp_path)
     assert run("uorb", "verify", "--lib", library) == f"39 of 39 topics match {library}; this library can be flown\n"
     told = {OPTIONS: "hash.vehicle_status=0x12345678"}
@@ -88,7 +88,7 @@ def test_verify_says_whether_a_library_can_be_flown(tmp_path):
 
 
 def test_verify_as_json(tmp_path):
-    """Every topic, whether it is used and fits, and why not."""
+    """Every topic, whether it is used and matches, and why not."""
     library = build_double(tmp_path)
     found = json.loads(
         run("uorb", "verify", "--lib", library, "--json", code=1, **{OPTIONS: "hash.mission_result=0x1"})
@@ -102,8 +102,8 @@ def test_verify_as_json(tmp_path):
     assert rows["mission"]["problem"] is None
 
 
-def test_verify_takes_the_layouts_of_a_folder(tmp_path):
-    """The library's message is not the one that ships, but the folder's; the fields that are used are there."""
+def test_verify_uses_the_layouts_of_a_folder(tmp_path):
+    """The library's message differs from the built-in one but matches the folder's; all used fields exist."""
     more = ("uint8 vehicle_type", "uint8 vehicle_kind\t\nuint8 vehicle_type")
     folder = write_messages(tmp_path / "msg", changed=[more])
     told = json.loads(run("uorb", "show", "vehicle_status", "--msg", folder, "--json"))
@@ -115,18 +115,18 @@ def test_verify_takes_the_layouts_of_a_folder(tmp_path):
 
 @pytest.mark.parametrize("command", [("verify",), ("verify", "--lib", "nowhere.so"), ("list", "--lib", "nowhere.so")])
 def test_a_missing_library_is_bad_input(tmp_path, command):
-    """Where it was looked for, what to set, what flies without it."""
+    """The message has the searched paths, the setting, and what flies without it."""
     text = run("uorb", *command, code=2, cwd=tmp_path, HOME=str(tmp_path), PX4_LOCKSTEP_LIB="")
     assert "PX4's library was not found" in text
     assert str(tmp_path) in text
     assert 'autopilot.kind = "builtin" flies without PX4' in text
 
 
-def test_the_doctor_says_whether_px4_is_there(tmp_path):
-    """Found and of the right version, or why not, be it that it crashes."""
+def test_the_doctor_reports_whether_px4_can_be_used(tmp_path):
+    """Found with the right version, or why not, such as a crash."""
     library = build_double(tmp_path)
     found = json.loads(run("doctor", "--json", PX4_LOCKSTEP_LIB=str(library)))
-    assert found["px4_library"] == f"{library}, version 3 of the interface"
+    assert found["px4_library"] == f"{library}, interface version 3"
     told = {OPTIONS: "abi_version=2", "PX4_LOCKSTEP_LIB": str(library)}
     assert "has interface version 2" in json.loads(run("doctor", "--json", **told))["px4_library"]
     told = {OPTIONS: "signal_at_load=11", "PX4_LOCKSTEP_LIB": str(library)}

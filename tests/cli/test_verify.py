@@ -24,7 +24,7 @@ def test_verify_prints_json_and_nothing_else(python):
         assert 0.0 <= result["error"] <= result["bound"]
 
 
-def test_verify_fails_with_exit_code_1_and_says_what(monkeypatch, capsys):
+def test_verify_fails_with_exit_code_1_and_names_the_case(monkeypatch, capsys):
     """One result out of bounds is enough."""
     monkeypatch.setattr(
         verify, "all_results", lambda: [Result("good", "RK4", 0.1, 1.0), Result("bad", "RK4", 2.0, 1.0)]
@@ -38,7 +38,7 @@ def test_verify_fails_with_exit_code_1_and_says_what(monkeypatch, capsys):
 
 
 def test_help_starts_without_numba(python):
-    """So that it answers at once."""
+    """So that it is fast."""
     code = (
         "import sys\nsys.argv = ['px4lockstep', '--help']\nfrom px4lockstep.cli import main\n"
         "try:\n    main()\nexcept SystemExit as stop:\n    assert stop.code == 0\n"
@@ -49,8 +49,8 @@ def test_help_starts_without_numba(python):
     assert time.perf_counter() - start_s < 5.0  # generous: the benchmark has the real figure
 
 
-def test_every_command_has_a_function_that_takes_its_options():
-    """Those that are left out too: each option without a default has one in the function."""
+def test_every_command_has_a_function_that_accepts_its_options():
+    """Each option without a default here has one in the function."""
     declared = re.findall(r'@command\(\w+, "(\w+)\.(\w+)".*\)\ndef (\w+)', inspect.getsource(app))
     assert len(declared) == 23
     for module, function, name in declared:
@@ -70,15 +70,15 @@ def test_a_mistyped_command_is_exit_code_2_without_a_traceback(python, arguments
     assert finished.stdout == ""
 
 
-def test_help_says_what_a_setting_looks_like(python):
-    """And nothing of Python's types."""
+def test_help_shows_the_form_of_a_setting(python):
+    """And no Python types."""
     text = python("-m", "px4lockstep", "run", "--help").stdout
     assert "TABLE.KEY=VALUE" in text
     assert "list[str]" not in text
 
 
 def test_the_benchmarks_have_their_unit(capsys, monkeypatch):
-    """Which rich would take for a style."""
+    """Which Rich would take for a style."""
     monkeypatch.setattr(bench, "warm_up", lambda: None)
     monkeypatch.setattr(bench, "measure", lambda: ([Measurement("hover", 0.0123, 60.0, None)], ()))
     monkeypatch.setenv(bench.FRESH, "1")
@@ -88,8 +88,8 @@ def test_the_benchmarks_have_their_unit(capsys, monkeypatch):
     assert "12.3" in printed
 
 
-def test_version(python):
-    """As the package has it."""
+def test_version_is_that_of_the_package(python):
+    """With --version."""
     from px4lockstep import __version__
 
     assert python("-m", "px4lockstep", "--version").stdout.strip() == __version__

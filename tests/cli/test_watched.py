@@ -1,4 +1,4 @@
-"""PX4 crashes, hangs or is stopped: the process that watches it says what happened, and leaves no other behind."""
+"""PX4 crashes, hangs or is stopped: the parent process reports it and leaves no process behind."""
 
 import contextlib
 import json
@@ -30,8 +30,8 @@ SLOW = "sleep_us=20000@100"
 
 @pytest.mark.parametrize("number", NAMES)
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_crash_in_flight_is_an_error_that_says_what_is_left_and_what_to_do(tmp_path, number, as_json):
-    """Exit code 1; the signal, the folder, what PX4 said last, the debugger's line; the same as JSON if asked for."""
+def test_a_crash_in_flight_is_reported_with_folder_and_remedy(tmp_path, number, as_json):
+    """Exit code 1; the signal, the folder, the last output of PX4, the gdb command; the summary as JSON on request."""
     options = ("--json",) if as_json else ()
     told = f"signal={int(number)}@500,print=80@499"
     finished = run(*FLIGHT, *options, *settings(SHORT), cwd=tmp_path, double=told)
@@ -53,7 +53,7 @@ def test_a_crash_in_flight_is_an_error_that_says_what_is_left_and_what_to_do(tmp
     assert finished.stdout == (json.dumps(summary) + "\n" if as_json else "")
 
 
-def test_what_was_logged_before_a_crash_is_in_log_and_summary(tmp_path):
+def test_a_crash_keeps_log_and_summary(tmp_path):
     """With times from the log; `plot` and `export` read it, and the folder stays marked."""
     changes = {"timeline.t_end_s": 40.0, "timeline.dt_log_s": 0.004}
     finished = run(*FLIGHT, "--json", *settings(changes), cwd=tmp_path, double="signal=11@7500")  # at 29.996 s
@@ -82,8 +82,8 @@ def test_what_was_logged_before_a_crash_is_in_log_and_summary(tmp_path):
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_crash_as_px4_starts_leaves_no_folder(tmp_path, as_json):
-    """The error has what PX4 printed before; the summary says that there is nothing."""
+def test_a_crash_at_the_start_of_px4_leaves_no_folder(tmp_path, as_json):
+    """The error has what PX4 printed before; the summary has no values."""
     options = ("--json",) if as_json else ()
     finished = run(*FLIGHT, *options, *settings(SHORT), cwd=tmp_path, double="signal_at_create=11")
     assert finished.returncode == 1
@@ -99,8 +99,8 @@ def test_a_crash_as_px4_starts_leaves_no_folder(tmp_path, as_json):
         assert finished.stdout == ""
 
 
-def test_a_crash_after_all_is_written_keeps_the_summary(tmp_path):
-    """As the library is unloaded: one object on standard output, the folder complete, and the error."""
+def test_a_crash_after_the_flight_keeps_the_summary(tmp_path):
+    """While the library is unloaded: one object on standard output, the folder complete, and the error."""
     finished = run(*FLIGHT, "--json", *settings(SHORT), cwd=tmp_path, double="signal_at_exit=11")
     assert finished.returncode == 1
     assert json.loads(finished.stdout)["outcome"] == "mission not finished"
@@ -109,8 +109,8 @@ def test_a_crash_after_all_is_written_keeps_the_summary(tmp_path):
 
 
 @pytest.mark.parametrize("command", [("uorb", "verify"), ("determinism", "iris")])
-def test_other_commands_that_start_px4_say_so_too(tmp_path, command):
-    """In a line, with the remedy; nothing is on standard output."""
+def test_other_commands_report_a_crash_of_px4(tmp_path, command):
+    """With the remedy; standard output is empty."""
     (library,) = [word.partition("=")[2] for word in settings({}) if word.startswith("px4.libpath=")]
     options = ("--lib", library) if command[0] == "uorb" else settings(SHORT)
     finished = run(*command, *options, cwd=tmp_path, double="signal_at_create=11")
@@ -119,8 +119,8 @@ def test_other_commands_that_start_px4_say_so_too(tmp_path, command):
     assert "gdb" in finished.stderr
 
 
-def test_a_crash_gives_the_terminal_its_cursor_back(tmp_path):
-    """Which the line of progress hides; the error begins a line of its own."""
+def test_a_crash_shows_the_cursor_again(tmp_path):
+    """Which the progress bar hides; the error starts on a new line."""
     master, terminal = os.openpty()
     command = (*COMMAND, *FLIGHT, *settings(SHORT))
     environment = {**os.environ, OPTIONS: "signal=11@900", "TERM": "xterm"}
@@ -137,7 +137,7 @@ def test_a_crash_gives_the_terminal_its_cursor_back(tmp_path):
 
 @contextlib.contextmanager
 def flying(folder, told):
-    """Give a flight that is under way, in a group of its own, and the process that flies it; both end here."""
+    """Start a flight in its own process group; yield it with the process that flies; end both."""
     process = subprocess.Popen(
         (*COMMAND, *FLIGHT, *settings(SHORT)),
         cwd=folder,
@@ -159,8 +159,8 @@ def flying(folder, told):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("to_all", [False, True])
-def test_a_signal_counts_once_whoever_gets_it(tmp_path, number, to_all):
-    """A terminal or a supervisor sends it to both processes, a script to one: log and summary are written."""
+def test_a_signal_counts_once_whichever_process_gets_it(tmp_path, number, to_all):
+    """A terminal sends it to both processes, a script to one: log and summary are written."""
     with flying(tmp_path, SLOW) as (process, child):
         if to_all:
             os.killpg(process.pid, number)
@@ -176,7 +176,7 @@ def test_a_signal_counts_once_whoever_gets_it(tmp_path, number, to_all):
 
 
 def test_the_third_interrupt_ends_a_px4_that_hangs(tmp_path):
-    """In one step for an hour, where no Python sees an interrupt."""
+    """In one step for an hour, where Python can't handle an interrupt."""
     with flying(tmp_path, "sleep_us=3600000000@100") as (process, child):
         for _ in range(3):
             assert process.poll() is None
@@ -195,8 +195,8 @@ def test_no_process_is_left_when_the_parent_is_killed(tmp_path):
         wait_until(lambda: is_gone(child))
 
 
-def test_a_flight_that_is_killed_is_told_of_without_blaming_px4(tmp_path):
-    """By the system, say, when memory is short."""
+def test_a_killed_flight_is_reported_without_blaming_px4(tmp_path):
+    """As by the system when memory runs out."""
     with flying(tmp_path, SLOW) as (process, child):
         os.kill(child, signal.SIGKILL)
         _, stderr = process.communicate(timeout=PATIENCE_S)

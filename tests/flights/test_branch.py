@@ -1,4 +1,4 @@
-"""Branches: the recorded flight up to a moment, and another from there."""
+"""Branches: the recorded flight up to a given time, then a flight with changes."""
 
 from dataclasses import replace
 
@@ -16,8 +16,8 @@ from px4lockstep.flights.replay import replay
 
 
 @pytest.mark.parametrize("at_s", [0.0, 3.0, 10.0, 11.2345])
-def test_a_branch_without_changes_is_the_same_flight(at_s):
-    """Estimate and setpoints too, wherever it starts."""
+def test_a_branch_without_changes_equals_its_trunk(at_s):
+    """Including estimate and setpoints, wherever the branch starts."""
     recording = recorded("octa", with_faults=True)
     [one] = branch(recording, at_s)
     assert one.run.digest == recording.digest
@@ -25,16 +25,16 @@ def test_a_branch_without_changes_is_the_same_flight(at_s):
     assert one.changes == ()
 
 
-def test_the_trunk_is_not_flown_again():
-    """Only from the moment kept before."""
+def test_a_branch_restarts_from_the_last_checkpoint():
+    """The trunk is re-flown from the checkpoint before the branch time, not from its start."""
     trunk = Trunk.of(recorded(), 13.5)
     assert trunk.at_us == 13_500_000
     assert trunk.flown_us == 13_500_000 - CHECKPOINT_US
     assert Trunk.of(recorded(), 10.0).flown_us == CHECKPOINT_US  # from the moment before, so that something is checked
 
 
-def test_a_branch_with_an_event_is_the_flight_that_had_it_from_the_start():
-    """What is to come makes no difference before it happens."""
+def test_a_branch_with_an_event_equals_a_flight_with_that_event():
+    """A future event has no effect before it happens."""
     event = {"at_s": 8.5, "action": "return"}
     [one] = branch(recorded(), 6.0, events=[event])
     whole = px4lockstep.simulate("iris", **SHORT, **{"scenario.events": [event]})
@@ -55,8 +55,8 @@ def test_a_branch_with_an_event_is_the_flight_that_had_it_from_the_start():
     ],
     ids=lambda overrides: next(iter(overrides)),
 )
-def test_changes_act_from_the_moment_on(overrides):
-    """Before it the logs are the same, after it they part; and the branch replays to its own digest."""
+def test_changes_act_from_the_branch_time_on(overrides):
+    """The logs are identical before it and differ after it; the branch replays to its own digest."""
     recording = recorded()
     [one] = branch(recording, 6.0, overrides=overrides)
     simulation = one.run.simulation
@@ -72,8 +72,8 @@ def test_changes_act_from_the_moment_on(overrides):
         branch(again, 1.0)
 
 
-def test_several_branches_have_noise_of_their_own():
-    """The first has the recorded seed; all are the same when they are flown again."""
+def test_each_branch_has_its_own_noise():
+    """The first has the recorded seed; all are reproducible."""
     first, second, third = branch(recorded(), 5.0, count=3)
     assert first.run.digest == recorded().digest
     assert len({first.run.digest, second.run.digest, third.run.digest}) == 3
@@ -81,8 +81,8 @@ def test_several_branches_have_noise_of_their_own():
     assert branch(recorded(), 5.0, count=3)[2].run.digest == third.run.digest
 
 
-def test_a_longer_end_flies_on():
-    """What comes after the moment may change, the end too."""
+def test_a_branch_may_end_later():
+    """Everything after the branch time may change, including the end."""
     [one] = branch(recorded(), 6.0, overrides={"timeline.t_end_s": 16.0})
     assert one.run.summary.duration_s == 16.0
     rows = len(recorded().log) - 1  # the end was a row of its own
@@ -104,28 +104,28 @@ def test_a_longer_end_flies_on():
     ],
     ids=["home", "period", "state", "past event", "late event", "unknown action", "past step", "mission", "end"],
 )
-def test_what_can_not_change_in_flight_is_refused(overrides, events, message):
-    """With the key, and why."""
+def test_changes_that_are_impossible_in_flight_are_refused(overrides, events, message):
+    """The message has the key and the reason."""
     with pytest.raises(InputError, match=message):
         branch(recorded(), 6.0, overrides=overrides, events=events)
 
 
 @pytest.mark.parametrize(("at_s", "message"), [(14.0, "not before the end"), (-1.0, "at_s"), (99.0, "not before")])
-def test_a_moment_outside_the_flight_is_refused(at_s, message):
-    """With the end."""
+def test_a_branch_time_outside_the_flight_is_refused(at_s, message):
+    """The message has the end of the flight."""
     with pytest.raises(InputError, match=message):
         branch(recorded(), at_s)
 
 
-def test_a_count_of_nothing_is_refused():
-    """Nor more than a disk holds."""
+def test_a_count_out_of_range_is_refused():
+    """Zero, and more than a disk can hold."""
     for count in (0, 10_001):
         with pytest.raises(InputError, match=r"must be 1 to 10000"):
             branch(recorded(), 5.0, count=count)
 
 
-def test_a_recording_that_does_not_fly_as_recorded_is_noticed():
-    """As one of another version of the models would: here its mass is not the one that it was flown with."""
+def test_a_recording_that_is_not_reproduced_is_an_error():
+    """As after a change of the models; here the mass differs from the one that was flown."""
     recording = recorded()
     text = recording.source.spec.replace("mass_kg = 1.5", "mass_kg = 1.50001")
     assert text != recording.source.spec
@@ -135,7 +135,7 @@ def test_a_recording_that_does_not_fly_as_recorded_is_noticed():
         branch(other, 12.0)
 
 
-def test_checkpoints_are_kept_whatever_the_pieces_it_was_flown_in():
+def test_checkpoints_do_not_depend_on_how_the_run_is_split():
     """Every ten seconds, from the first boundary on."""
     spec = px4lockstep.load_spec("iris", SHORT)
     simulation = px4lockstep.build(spec, record=True).simulation
@@ -146,8 +146,8 @@ def test_checkpoints_are_kept_whatever_the_pieces_it_was_flown_in():
     assert len(simulation.checkpoints) == 2
 
 
-def test_a_flight_that_parts_from_its_log_is_noticed():
-    """As if the models had changed since: here a row of the log was."""
+def test_a_flight_that_differs_from_its_log_is_an_error():
+    """As after a change of the models; here a row of the log was edited."""
     recording = recorded()
     state = recording.log_state.copy()
     state[500, 0] += 1e-9
@@ -155,8 +155,8 @@ def test_a_flight_that_parts_from_its_log_is_noticed():
         branch(replace(recording, log_state=state), 8.0)
 
 
-def test_a_branch_that_can_not_go_on_keeps_its_log_and_the_others_are_flown():
-    """It has its error."""
+def test_a_branch_that_fails_keeps_its_log_and_the_others_are_flown():
+    """The failed branch has its error."""
     broken, other = branch(recorded(), 6.0, overrides={"airframe.linear_drag": 1e9}, count=2)
     for one in (broken, other):
         assert one.run.error is not None
@@ -164,23 +164,23 @@ def test_a_branch_that_can_not_go_on_keeps_its_log_and_the_others_are_flown():
         assert one.run.log.rows > 600
 
 
-def test_a_seed_that_is_given_is_the_first_of_several():
-    """Each further one has the next."""
+def test_branches_count_up_from_a_given_seed():
+    """Each further branch has the next seed."""
     branches = branch(recorded(), 9.0, overrides={"aircraft.seed": 40}, count=3)
     assert [one.run.spec.aircraft.seed for one in branches] == [40, 41, 42]
     assert len({one.run.digest for one in branches}) == 3
 
 
-def test_the_speed_of_a_branch_is_of_what_it_flew():
-    """Not of what its trunk did."""
+def test_the_realtime_factor_of_a_branch_excludes_its_trunk():
+    """Only the time after the branch counts."""
     [one] = branch(recorded(), 12.0)
     assert one.run.simulation.flown_us == 2_000_000
     summary = one.run.summary
     assert summary.realtime_factor == pytest.approx(2.0 / summary.wall_s)
 
 
-def test_integrators_are_compared_on_trunks_only():
-    """A branch's past was flown by another aircraft."""
+def test_integrators_can_not_be_compared_on_a_branch():
+    """The past of a branch may have been flown with another aircraft."""
     [one] = branch(recorded(), 6.0, overrides={"airframe.mass_kg": 1.6})
     with pytest.raises(InputError, match=r"a branch that starts at 6\.0 s"):
         px4lockstep.compare(one.run.recording, ["RK4"])

@@ -1,4 +1,4 @@
-"""Comparing integrators on recorded flights of the Iris: in the air after 5.2 s."""
+"""Compare integrators on recorded flights of the Iris, which is in the air after 5.2 s."""
 
 import csv
 from dataclasses import replace
@@ -19,12 +19,12 @@ ALL = ["position", "velocity", "attitude", "rates", "rotor speed", "voltage", "c
 
 @pytest.fixture(scope="module")
 def compared():
-    """All integrators on six seconds, with the local defect."""
+    """Compare all integrators on six seconds, with the local defect."""
     return compare(shipped(), local_defect=True)
 
 
-def test_the_flown_are_replays_of_the_recording(compared):
-    """The integrator of the recording, with its tolerances: what a replay gives, against the reference's log."""
+def test_compared_flights_are_replays_of_the_recording(compared):
+    """The recorded integrator, with its tolerances, has the errors of a replay against the reference's log."""
     again = replay(shipped())
     assert again.matches
     exact = replay(
@@ -60,8 +60,8 @@ def test_every_integrator_has_its_cost_and_its_errors(compared):
         assert min(largest) == largest[3] > 0.0
 
 
-def test_the_local_defect_halves_as_the_orders_say(compared):
-    """Median over the intervals that count; RK4's nears 16 from above: see docs/explanation/comparison.md."""
+def test_the_local_defect_converges_with_the_order_of_the_method(compared):
+    """Median over the counted intervals; RK4 approaches 16 from above: see docs/explanation/comparison.md."""
     defects = compared.local_defect
     assert defects.step_us == 1_000
     assert len(defects.time_s) == 600
@@ -72,8 +72,8 @@ def test_the_local_defect_halves_as_the_orders_say(compared):
     assert defects["RK45"].ratios is None
 
 
-def test_an_integrator_against_itself_differs_by_exactly_nothing():
-    """Whole flights and intervals: the reference as it is in the file."""
+def test_an_integrator_has_no_error_against_itself():
+    """Whole flights and intervals, with the reference of the file."""
     for kind in ("RK4", "RK45"):
         own = compare(shipped(end_s=3.0), [kind], reference=Integrator(kind), local_defect=True)
         for name in ALL:
@@ -81,15 +81,15 @@ def test_an_integrator_against_itself_differs_by_exactly_nothing():
             assert own.local_defect[kind].largest(name) == 0.0
 
 
-def test_a_fixed_step_reference_is_taken_as_it_is():
-    """By its name; it has no tolerances to be tight."""
+def test_a_fixed_step_reference_is_used_unchanged():
+    """It has no tolerances to tighten."""
     compared = compare(shipped(end_s=3.0), ["RK4"], reference="RK4")
     assert compared.comparison.reference_statistics.evaluations == 12_000
     assert compared.comparison["RK4"].largest("rates") == 0.0
 
 
-def test_a_flight_that_crashed_is_compared_to_its_end():
-    """The Iris without a motor: the last row is the crash, which is no tick of the log's period."""
+def test_a_crashed_flight_is_compared_up_to_the_crash():
+    """The Iris without a motor: the last row is the crash, outside the period of the log."""
     event = "scenario.events = [{ at_s = 10.0, action = 'disable_motor', motor = 1 }]"
     recording = shipped("iris", 20.0, (event,))
     compared = compare(recording, ["RK4"], local_defect=True)
@@ -99,8 +99,8 @@ def test_a_flight_that_crashed_is_compared_to_its_end():
     assert compared.comparison.time_s[-1] == recording.log["time_us"][-1] / 1e6
 
 
-def test_tables_and_pictures_are_written(compared, tmp_path):
-    """The tables have what the result has; a folder that is not there is made."""
+def test_tables_and_figures_are_written(compared, tmp_path):
+    """The tables have the values of the result; a missing folder is created."""
     files = compared.save(tmp_path / "new" / "folder")
     assert [path.name for path in files] == ["compare.csv", "compare.png", "local_defect.csv", "local_defect.png"]
     with files[0].open(newline="") as file:
@@ -117,8 +117,8 @@ def test_tables_and_pictures_are_written(compared, tmp_path):
         assert path.stat().st_size > 50_000
 
 
-def test_a_failed_integrator_can_be_written_too(compared, tmp_path):
-    """Its errors end early; the picture and the table have what there is."""
+def test_a_failed_integrator_is_in_table_and_figure(compared, tmp_path):
+    """Its errors end early."""
     flown = compared.comparison.flown
     cut = replace(flown[0], errors={name: errors[:5] for name, errors in flown[0].errors.items()}, failure="at 0.05 s")
     broken = replace(compared, comparison=replace(compared.comparison, flown=(cut, *flown[1:])), local_defect=None)
@@ -127,8 +127,8 @@ def test_a_failed_integrator_can_be_written_too(compared, tmp_path):
     assert "at 0.05 s" in files[0].read_text()
 
 
-def test_the_package_offers_it(tmp_path):
-    """From a file, by its path as text."""
+def test_compare_is_public(tmp_path):
+    """It accepts the path of a recording as a string."""
     path = tmp_path / "short.h5"
     write_recording(shipped(end_s=3.0), path)
     compared = px4lockstep.compare(str(path), ["RK4"])
@@ -148,14 +148,14 @@ def test_the_package_offers_it(tmp_path):
         ({"reference": "RK5"}, r"reference: 'RK5' is unknown; did you mean 'RK45'\?"),
     ],
 )
-def test_what_is_unknown_is_said_before_anything_is_read(options, message):
-    """With the closest name."""
+def test_unknown_integrators_are_refused_before_anything_is_read(options, message):
+    """The message has the closest name."""
     with pytest.raises(InputError, match=message):
         compare("there is no such file", **options)
 
 
-def test_a_run_without_a_recording_is_said(tmp_path):
-    """A folder that has none, a file that is not there."""
+def test_a_missing_recording_is_an_error(tmp_path):
+    """A folder without one, and a missing file."""
     with pytest.raises(InputError, match="is not a run folder"):
         compare(tmp_path)
     with pytest.raises(InputError, match="can't be read"):

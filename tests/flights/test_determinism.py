@@ -1,4 +1,4 @@
-"""Comparing flights that were computed in different ways: that all are flown, and that a difference is found."""
+"""Compare flights computed in different ways: all variants are flown, and a difference is found."""
 
 import json
 import stat
@@ -37,15 +37,15 @@ def short(**overrides):
 
 
 def interpreter(folder, text, name="python"):
-    """Write an interpreter that does something else."""
+    """Write a script that replaces the Python interpreter."""
     path = folder / name
     path.write_text(text.replace("{python}", sys.executable), "utf-8")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return str(path)
 
 
-def test_all_ways_to_compute_give_the_same_bits():
-    """The octa in Dryden wind: fresh, interpreted, for any processor, after another flight, beside another flight."""
+def test_all_variants_are_bit_identical():
+    """The octa in Dryden wind: fresh, interpreted, generic CPU, after and in parallel with another flight."""
     seen = []
     found = px4lockstep.determinism(
         "octa", runs=2, watch=seen.append, **SHORT | {"environment.wind": "dryden", "aircraft.seed": 3}
@@ -96,7 +96,7 @@ def test_a_variant_that_differs_is_found_and_reported(tmp_path):
     ids=["fails", "is killed", "leaves nothing"],
 )
 def test_a_variant_that_fails_is_reported(tmp_path, text, message):
-    """With the last line that it wrote; the others are flown all the same, and it is no success."""
+    """With the last line that it wrote; the others are still flown, and the result is a failure."""
     bad = Variant("bad", python=interpreter(tmp_path, text), flights=2)
     found = determinism("iris", variants=[bad, Variant("good")], **SHORT)
     first, second, good = found.flights
@@ -107,15 +107,15 @@ def test_a_variant_that_fails_is_reported(tmp_path, text, message):
     assert found.parted is None
 
 
-def test_an_interpreter_that_is_not_there_is_reported(tmp_path):
+def test_a_missing_interpreter_is_reported(tmp_path):
     """By its name."""
     found = determinism("iris", variants=[Variant("gone", python=str(tmp_path / "gone"))], **SHORT)
     assert found.flights[0].error == f"{tmp_path / 'gone'} can't be started: No such file or directory"
     assert not found.identical
 
 
-def test_a_flight_that_can_not_go_on_is_reported():
-    """With what stopped it: one attempt per boundary is not enough."""
+def test_a_flight_that_fails_is_reported():
+    """With its error: one attempt per boundary is not enough."""
     found = determinism("iris", variants=[Variant("only")], **SHORT, **{"plant.integrator.max_substeps": 1})
     assert not found.identical
     missed = "RK45 at t = 0.000000 s: the next event boundary was not reached within max_substeps = 1 attempts"
@@ -124,7 +124,7 @@ def test_a_flight_that_can_not_go_on_is_reported():
 
 
 def test_bad_input_is_an_error_before_anything_is_flown(tmp_path):
-    """Also what only the build finds."""
+    """Including errors that only the build finds."""
     with pytest.raises(InputError, match="runs = 0"):
         determinism("iris", runs=0)
     with pytest.raises(InputError, match="gale"):
@@ -142,8 +142,8 @@ def test_bad_input_is_an_error_before_anything_is_flown(tmp_path):
     ]
 
 
-def test_the_users_environment_does_not_turn_all_variants_into_one(tmp_path, monkeypatch):
-    """JIT and CPU target are the variant's."""
+def test_the_users_environment_does_not_change_the_variants(tmp_path, monkeypatch):
+    """JIT and CPU target are those of the variant."""
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
     tells = '#!/bin/sh\necho "jit $NUMBA_DISABLE_JIT cpu $NUMBA_CPU_NAME" >&2\nexit 1\n'
@@ -154,8 +154,8 @@ def test_the_users_environment_does_not_turn_all_variants_into_one(tmp_path, mon
     assert told == ["jit  cpu", "jit 1 cpu", "jit  cpu generic", *["jit  cpu"] * 4]
 
 
-def test_recordings_part_where_the_flight_or_the_estimate_does():
-    """Whichever is first; bit for bit."""
+def test_the_first_difference_is_of_the_flight_or_the_estimate():
+    """Whichever is first, bit for bit."""
     first = short()
     assert where_they_part(first, short()) is None
     log, state = first.log.copy(), first.log_state.copy()

@@ -1,4 +1,4 @@
-"""Two flights side by side: what differs, from when on, and what came of it."""
+"""Compare two flights: changes, first difference, results."""
 
 import json
 
@@ -15,7 +15,7 @@ from px4lockstep.plots.overlay import distance_between
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """A flight, the same once more, one with a gain changed, and one with a fault."""
+    """Four run folders: a flight, the same flight again, one with a changed gain, one with a fault."""
     root = tmp_path_factory.mktemp("runs")
     for name, overrides in (
         ("good", {}),
@@ -33,8 +33,8 @@ def folders(tmp_path_factory):
     return root
 
 
-def test_the_same_flight_twice_differs_in_nothing(folders):
-    """Whenever and wherever it was flown."""
+def test_two_runs_of_one_flight_are_identical(folders):
+    """Whenever and wherever they were flown."""
     found = diff(folders / "good", folders / "again")
     assert found.is_same
     assert found.changes == ()
@@ -44,8 +44,8 @@ def test_the_same_flight_twice_differs_in_nothing(folders):
     assert (folders / "good" / "recording.h5").read_bytes() == (folders / "again" / "recording.h5").read_bytes()
 
 
-def test_a_fault_parts_flights_at_its_microsecond(folders):
-    """Which is between two rows of the log."""
+def test_a_fault_is_found_at_its_microsecond(folders):
+    """It is between two rows of the log."""
     found = diff(folders / "good", folders / "fault")
     assert not found.is_same
     assert found.first_difference is not None
@@ -55,8 +55,8 @@ def test_a_fault_parts_flights_at_its_microsecond(folders):
     assert [change.key for change in found.changes][-2:] == ["scenario.events[0].motor", "scenario.events[0].fraction"]
 
 
-def test_a_gain_shows_in_the_setpoints_before_it_moves_the_vehicle(folders):
-    """Torque setpoints part with the first rate setpoint; the plant follows at the next boundary with a command."""
+def test_a_gain_changes_setpoints_before_the_plant(folders):
+    """Torque setpoints differ with the first rate setpoint; the plant follows at the next boundary with a command."""
     found = diff(folders / "good", folders / "gain")
     assert [str(change) for change in found.changes] == ["autopilot.params.MC_ROLLRATE_P = 0.17"]
     assert found.first_difference is not None
@@ -68,7 +68,7 @@ def test_a_gain_shows_in_the_setpoints_before_it_moves_the_vehicle(folders):
     assert found.largest_distance_m > 0.0
 
 
-def test_a_branch_parts_where_it_left_its_trunk(folders):
+def test_a_branch_differs_from_where_it_left_its_trunk(folders):
     """Its past is the trunk's."""
     found = diff(folders / "good", folders / "branch")
     assert found.first_difference is not None
@@ -77,7 +77,7 @@ def test_a_branch_parts_where_it_left_its_trunk(folders):
 
 
 def test_different_aircraft_have_different_states(folders):
-    """Nothing is compared that is not the same thing."""
+    """States of different aircraft are not compared."""
     found = diff(folders / "good", folders / "octa")
     assert found.first_difference is not None
     assert found.first_difference.field == "states"
@@ -86,16 +86,16 @@ def test_different_aircraft_have_different_states(folders):
     assert found.metrics["digest"][0] != found.metrics["digest"][1]
 
 
-def test_all_of_it_is_json(folders):
-    """With the keys that are documented."""
+def test_the_result_is_available_as_json(folders):
+    """With the documented keys."""
     said = json.loads(json.dumps(diff(folders / "good", folders / "fault").as_dict()))
     assert said["identical"] is False
     assert said["first_difference"]["time_us"] == 7_000_500
     assert said["metrics"]["duration_s"] == [14.0, 14.0]
 
 
-def test_the_picture_has_both(folders):
-    """Track, six panels and the distance; a mark where they part."""
+def test_the_figure_has_both_flights(folders):
+    """Track, six panels and the distance, and a line at the first difference."""
     found = diff(folders / "good", folders / "fault")
     figure = found.plot()
     assert [axes.get_title("left") for axes in figure.axes] == [
@@ -115,16 +115,16 @@ def test_the_picture_has_both(folders):
     assert mark[0][0] == 7.0005
 
 
-def test_distance_is_taken_at_the_same_times(folders):
-    """Rows of one log that the other does not have are left out."""
+def test_distances_are_computed_at_common_times(folders):
+    """Rows that only one log has are omitted."""
     log = diff(folders / "good", folders / "fault").first.log
     time_s, apart_m = distance_between(log, log)
     assert np.array_equal(time_s, log.time_s)
     assert not apart_m.any()
 
 
-def test_a_folder_that_lacks_something_is_an_error(folders, tmp_path):
-    """In a line that says what."""
+def test_an_incomplete_folder_is_an_error(folders, tmp_path):
+    """The message names the missing file."""
     with pytest.raises(InputError, match="is not a run folder"):
         diff(folders / "good", tmp_path)
     (tmp_path / "recording.h5").write_bytes((folders / "good" / "recording.h5").read_bytes())

@@ -1,4 +1,4 @@
-"""The folder of a run: its log while it flies, complete or marked."""
+"""The run folder: its log during the flight, complete or marked as incomplete."""
 
 import errno
 import json
@@ -18,7 +18,7 @@ SHORT = {"timeline.t_end_s": 5.0}
 
 
 def test_the_log_of_a_flight_is_in_its_folder_from_the_first_row_on(tmp_path, monkeypatch):
-    """It is readable while the flight goes on, with its memory given back; in the end there is one log."""
+    """It can be read during the flight, with its memory released; at the end, one log remains."""
     monkeypatch.setattr(folders, "BOUNDARIES_HELD", 1_500)
     given_back, seen = [], []
     monkeypatch.setattr(folders, "release_pages", given_back.append)
@@ -49,8 +49,8 @@ def test_the_log_of_a_flight_is_in_its_folder_from_the_first_row_on(tmp_path, mo
     assert run.log["pos_ned"].tobytes() == kept["pos_ned"].tobytes()
 
 
-def test_a_run_that_stopped_keeps_its_mark(tmp_path):
-    """With what it has so far."""
+def test_a_stopped_run_stays_marked_as_incomplete(tmp_path):
+    """With its log and summary."""
     flight = px4lockstep.build(px4lockstep.load_spec("iris", SHORT))
     flight.simulation.run(until_us=2_000_000)
     folder = Run(flight).save(tmp_path / "half", plots=False)
@@ -59,8 +59,8 @@ def test_a_run_that_stopped_keeps_its_mark(tmp_path):
     assert "stopped at" in " ".join(json.loads((folder / "summary.json").read_text())["warnings"])
 
 
-def test_a_run_that_was_killed_before_it_flew_has_no_rows(tmp_path):
-    """Or no log at all, which is said."""
+def test_a_run_killed_before_its_flight_has_no_rows(tmp_path):
+    """A missing log is an error."""
     flight = px4lockstep.build(px4lockstep.load_spec("iris"))
     folder = RunFolder.create(tmp_path / "killed", flight, holds_log=True)
     assert read_log(folder.path).rows == 0
@@ -69,8 +69,8 @@ def test_a_run_that_was_killed_before_it_flew_has_no_rows(tmp_path):
         read_log(folder.path)
 
 
-def test_a_folder_without_room_for_the_log_is_not_left(tmp_path, monkeypatch):
-    """So that the same command works when there is room."""
+def test_a_full_disk_leaves_no_folder_before_the_flight(tmp_path, monkeypatch):
+    """So the same command works once space is free."""
 
     def reserve(file, size):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -86,8 +86,8 @@ def test_a_folder_without_room_for_the_log_is_not_left(tmp_path, monkeypatch):
     RunFolder.create(tmp_path / "run", flight, holds_log=True)
 
 
-def test_a_log_that_could_not_be_written_stays_where_it_was(tmp_path, monkeypatch):
-    """The file of the flight goes only when the log is there as a whole."""
+def test_log_rows_stay_until_the_log_is_written(tmp_path, monkeypatch):
+    """They are removed only when the Parquet file is complete."""
 
     def fail(*_):
         raise InputError("log.parquet can't be written: No space left on device")
@@ -102,8 +102,8 @@ def test_a_log_that_could_not_be_written_stays_where_it_was(tmp_path, monkeypatc
     assert read_log(folder.path).rows == 501
 
 
-def test_names_are_fit_for_folders_and_new(tmp_path):
-    """Whatever the aircraft is called, and however often it flies in a second."""
+def test_folder_names_are_valid_and_unique(tmp_path):
+    """Whatever the aircraft's name is, and however often it flies in a second."""
     first = fresh_folder("my / aircraft", tmp_path)
     assert first.parent == tmp_path
     assert first.is_dir()
@@ -113,7 +113,7 @@ def test_names_are_fit_for_folders_and_new(tmp_path):
         fresh_folder("iris", tmp_path / "file")
 
 
-def test_what_cannot_be_written_or_read_is_said(tmp_path):
+def test_folders_that_can_not_be_used_are_errors(tmp_path):
     """A folder in use, a file in its place, no log."""
     flight = px4lockstep.build(px4lockstep.load_spec("iris"))
     (tmp_path / "used").mkdir()
@@ -129,14 +129,14 @@ def test_what_cannot_be_written_or_read_is_said(tmp_path):
         read_log(tmp_path / "file")
 
 
-def test_overrides_are_for_names_and_paths():
-    """A loaded file is complete."""
+def test_overrides_apply_to_names_and_paths_only():
+    """A loaded spec is complete."""
     with pytest.raises(InputError, match="load_spec"):
         px4lockstep.simulate(px4lockstep.load_spec("iris"), **SHORT)
 
 
-def test_a_folder_has_its_mission_and_can_go_elsewhere(tmp_path):
-    """A mission of one's own is copied beside the aircraft file, which flies as before wherever the folder is."""
+def test_a_folder_can_be_moved_with_its_mission(tmp_path):
+    """The user's mission is copied next to the spec, which flies the same wherever the folder is."""
     own = tmp_path / "mine.waypoints"
     own.write_text(shipped_missions()["simple"].read_text("utf-8"), "utf-8")
     run = px4lockstep.simulate("iris", **SHORT, **{"px4.mission_path": str(own)})
@@ -150,14 +150,14 @@ def test_a_folder_has_its_mission_and_can_go_elsewhere(tmp_path):
     assert px4lockstep.replay(moved).matches
 
 
-def test_where_a_recording_goes_is_checked_before_the_flight(tmp_path):
-    """As for the log."""
+def test_the_path_of_a_recording_is_checked_before_the_flight(tmp_path):
+    """Like that of the log."""
     spec = px4lockstep.load_spec("iris", SHORT | {"run.recording_out": str(tmp_path / "no" / "x.h5")})
     with pytest.raises(InputError, match=r"run\.recording_out = .* can't be written"):
         RunFolder.create(tmp_path / "run", px4lockstep.build(spec))
 
 
-def test_streams_are_released_only_when_they_are_written():
+def test_streams_are_released_only_after_they_are_written():
     """A run that has not ended needs them."""
     simulation = px4lockstep.build(px4lockstep.load_spec("iris", SHORT)).simulation
     with pytest.raises(StateError, match="before the run has ended"):
@@ -170,7 +170,7 @@ def test_streams_are_released_only_when_they_are_written():
         _ = simulation.streams
 
 
-def test_a_run_says_shortly_what_it_is():
-    """In a terminal."""
+def test_a_run_has_a_short_repr():
+    """For the interactive prompt."""
     run = px4lockstep.simulate("iris", **SHORT)
     assert repr(run) == f"<Run iris: mission not finished, 5.000 s, digest {run.digest[:12]}>"

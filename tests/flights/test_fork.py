@@ -1,4 +1,4 @@
-"""Branches of a live flight of real PX4: copies of the process, which fly on with their changes."""
+"""Branches of a flight of real PX4: forked processes that continue with changes."""
 
 import json
 import os
@@ -25,7 +25,7 @@ SETTINGS = ("autopilot.kind=px4", "timeline.t_end_s=12.0", "scenario.arm_time_s=
 
 
 def run(*arguments, cwd, misbehave=""):
-    """Run the command line, with a double that does something wrong if told to."""
+    """Run the command line, optionally with a double that misbehaves."""
     command = (sys.executable, "-m", "px4lockstep", *map(str, arguments))
     environment = {**os.environ, OPTIONS: misbehave}
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300, check=False)
@@ -33,7 +33,7 @@ def run(*arguments, cwd, misbehave=""):
 
 @pytest.fixture(scope="module")
 def trunk(tmp_path_factory):
-    """A flight of the double, in wind."""
+    """Fly the double in wind, and return the run folder."""
     root = tmp_path_factory.mktemp("fork")
     settings = [word for setting in (*SETTINGS, f"px4.libpath={build_double(root)}") for word in ("--set", setting)]
     finished = run("run", "iris", *settings, "--no-plots", "--out", "trunk", cwd=root)
@@ -41,8 +41,8 @@ def trunk(tmp_path_factory):
     return root / "trunk"
 
 
-def test_a_branch_without_changes_is_the_same_flight(trunk):
-    """Of two, the first; the other has noise of its own from there on."""
+def test_a_branch_without_changes_equals_its_trunk(trunk):
+    """The first of two; the other has its own noise from the branch time on."""
     options = ("--count", "2", "--no-plots", "--json", "--out", "same")
     finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent)
     said = json.loads(finished.stdout)
@@ -55,8 +55,8 @@ def test_a_branch_without_changes_is_the_same_flight(trunk):
     assert second.log[:600].tobytes() == recorded.log[:600].tobytes()
 
 
-def test_changes_act_from_the_moment_on_and_the_branch_replays(trunk):
-    """A mass, a parameter of PX4 and an event; the replay needs no PX4."""
+def test_changes_act_from_the_branch_time_on_and_the_branch_replays(trunk):
+    """A mass, a PX4 parameter and an event; the replay needs no PX4."""
     changes = ("--set", "airframe.mass_kg=1.6", "--set", "px4.params=[{name='MPC_XY_CRUISE',value=3.0}]")
     options = ("--event", "at_s=8,action=land", "--no-plots", "--out", "landed")
     finished = run("branch", trunk, "--at", "6", *changes, *options, cwd=trunk.parent)
@@ -73,7 +73,7 @@ def test_changes_act_from_the_moment_on_and_the_branch_replays(trunk):
 
 
 def test_the_library_that_a_run_folder_names_needs_trust(trunk, untrusted):
-    """Its spec is a result like any other, whatever it says flies; `--set` is the user's choice."""
+    """The spec of a run folder is as untrusted as any file; `--set` is the user's choice."""
     options = ("--at", "6", "--no-plots", "--json", "--out")
     finished = run("branch", trunk, *options, "refused", cwd=trunk.parent)
     assert finished.returncode == 2
@@ -89,8 +89,8 @@ def test_the_library_that_a_run_folder_names_needs_trust(trunk, untrusted):
         assert said["branches"][0]["digest"] == said["trunk_digest"]
 
 
-def test_workers_of_a_comparison_inherit_the_decision(python, untrusted, tmp_path):
-    """They fly a copy of the spec, from a folder that nobody trusts."""
+def test_workers_of_determinism_inherit_trust(python, untrusted, tmp_path):
+    """They fly a copy of the spec from a folder that is not trusted."""
     script = (
         "import sys\nfrom px4lockstep.flights.determinism import Variant, determinism\n"
         "values = {'autopilot.kind': 'px4', 'px4.libpath': sys.argv[1], 'timeline.t_end_s': 0.5}\n"
@@ -100,8 +100,8 @@ def test_workers_of_a_comparison_inherit_the_decision(python, untrusted, tmp_pat
     python("-c", script, build_double(tmp_path))
 
 
-def test_it_can_not_go_on_from_a_recorded_moment(trunk):
-    """Its state is in PX4's library, and in no file."""
+def test_real_px4_can_not_resume_from_a_checkpoint(trunk):
+    """Its state is inside the PX4 library, not in a file."""
     with pytest.raises(InputError, match=r"branch its flights with px4lockstep\.fork"):
         px4lockstep.branch(trunk, 6.0)
 
@@ -115,8 +115,8 @@ def test_it_can_not_go_on_from_a_recorded_moment(trunk):
         (("--at", "6", "--count", "0"), "must be 1 to"),
     ],
 )
-def test_mistakes_are_told_by_the_parent(trunk, arguments, message):
-    """In a line, with exit code 2."""
+def test_the_parent_reports_bad_input(trunk, arguments, message):
+    """In one line, with exit code 2."""
     finished = run("branch", trunk, *arguments, "--no-plots", "--out", "none", cwd=trunk.parent)
     assert finished.returncode == 2, finished.stderr
     assert message in finished.stderr
@@ -125,15 +125,15 @@ def test_mistakes_are_told_by_the_parent(trunk, arguments, message):
 
 
 @pytest.mark.parametrize("key", ["px4.lockstep.navigator_rate_hz=5", "autopilot.angular_acceleration=false"])
-def test_what_px4_was_started_with_can_not_change(trunk, key):
-    """It would be listed, and do nothing."""
+def test_settings_that_px4_reads_at_its_start_can_not_change(trunk, key):
+    """Such a change would be listed but have no effect."""
     finished = run("branch", trunk, "--at", "6", "--set", key, "--no-plots", "--out", "none", cwd=trunk.parent)
     assert finished.returncode == 2
     assert "PX4 reads this only at its start" in finished.stderr
 
 
 def test_a_branch_in_which_px4_fails_keeps_its_log_and_the_others_are_flown(trunk):
-    """Here both: the double stops at a step after the moment."""
+    """Both fail here: the double stops at a step after the branch time."""
     options = ("--count", "2", "--no-plots", "--json", "--out", "failed")
     finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent, misbehave="code.step_uorb=-3@2000")
     assert finished.returncode == 1, finished.stderr
@@ -143,8 +143,8 @@ def test_a_branch_in_which_px4_fails_keeps_its_log_and_the_others_are_flown(trun
     assert px4lockstep.flights.folder.read_log(trunk.parent / "failed" / "branch-2").rows > 600
 
 
-def test_a_branch_in_which_px4_crashes_is_said_and_the_others_are_flown(trunk):
-    """By its signal; the folder is marked, and has what PX4 printed."""
+def test_a_branch_in_which_px4_crashes_is_reported_and_the_others_are_flown(trunk):
+    """With its signal; the folder is marked as incomplete and has what PX4 printed."""
     options = ("--count", "2", "--no-plots", "--json", "--out", "died")
     finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent, misbehave="signal=11@2000,print=80@1999")
     assert (finished.returncode, finished.stderr) == (1, "")
@@ -160,8 +160,8 @@ def test_a_branch_in_which_px4_crashes_is_said_and_the_others_are_flown(trunk):
     assert "failed" in shown.stdout
 
 
-def test_a_crash_before_the_branch_is_an_error(trunk):
-    """With what PX4 printed; there is no branch then."""
+def test_a_crash_before_the_branch_time_is_an_error(trunk):
+    """With what PX4 printed; no branch is written."""
     options = ("--no-plots", "--json", "--out", "none")
     finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent, misbehave="signal=11@1000")
     assert (finished.returncode, finished.stdout) == (1, "")
@@ -174,7 +174,7 @@ STARTED = "INFO  [lockstep] conformance double, ABI 3\nINFO  [lockstep] mission 
 
 
 def test_what_px4_prints_is_in_the_folder_of_each_branch(trunk):
-    """From its start; each branch has its own, and nothing is on standard error."""
+    """From its start; each branch has its own log, and standard error stays empty."""
     options = ("--count", "2", "--no-plots", "--out", "printed")
     finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent, misbehave="print=80@2990")
     assert finished.stderr == ""
@@ -185,8 +185,8 @@ def test_what_px4_prints_is_in_the_folder_of_each_branch(trunk):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a child ends with its parent on Linux; /proc")
-def test_no_branch_is_left_when_the_command_is_killed(trunk):
-    """It is a child of a child, and in a step that takes an hour."""
+def test_no_process_survives_when_the_command_is_killed(trunk):
+    """The branch is a grandchild, in a step that takes an hour."""
     command = (sys.executable, "-m", "px4lockstep", "branch", str(trunk), "--at", "6", "--out", "left")
     environment = {**os.environ, OPTIONS: "sleep_us=3600000000@2000"}
     folder = trunk.parent / "left" / "branch-1"
@@ -201,8 +201,8 @@ def test_no_branch_is_left_when_the_command_is_killed(trunk):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_branch_that_is_stopped_keeps_what_it_has_flown(trunk, number):
-    """Log and summary, and the mark; the next is not flown. The whole group gets the signal, as of a terminal."""
+def test_a_stopped_branch_keeps_its_log(trunk, number):
+    """With its summary, marked as incomplete; the next is not flown. The group gets the signal, as from a terminal."""
     out = trunk.parent / f"stopped-{number}"
     command = (
         sys.executable,

@@ -1,4 +1,4 @@
-"""An hour of flight whose end is decided on the way: as little memory as a short one, and the same bits."""
+"""An hour of flight whose end is decided during the flight: constant memory, and the same bits."""
 
 import json
 import subprocess
@@ -13,8 +13,8 @@ MAX_MB = 500.0
 
 
 @pytest.mark.slow
-def test_an_hour_takes_little_memory_and_ends_where_it_is_decided():
-    """Recording, log at 100 Hz: the digest is that of the flight with a fixed end."""
+def test_an_hour_takes_little_memory_and_ends_on_request():
+    """With recording and log at 100 Hz; the digest is that of a flight with a fixed end."""
     command = (sys.executable, str(LONG_FLIGHT), "--duration", "3600")
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr

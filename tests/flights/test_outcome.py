@@ -1,4 +1,4 @@
-"""The verdict on a flight and its reason."""
+"""The outcome of a flight and its reason."""
 
 import re
 from pathlib import Path
@@ -24,15 +24,15 @@ def summary_of(**options):
     return summarize(flight(**options).run())
 
 
-def test_a_mission_that_is_finished_is_flown():
+def test_a_finished_mission_is_flown():
     """Without a reason."""
     summary = summary_of(end_s=72)
     assert (summary.outcome, summary.reason, summary.mission_asked) == ("flown", None, True)
 
 
 @pytest.mark.parametrize("order", ["return_home", "land"])
-def test_an_ordered_return_or_landing_replaces_the_mission(order):
-    """Flown once it stands on the ground, though the mission's last item was never reached; not before."""
+def test_a_requested_return_or_landing_replaces_the_mission(order):
+    """Flown once the vehicle stands on the ground, even if the last mission item was never reached; not before."""
     scenario = getattr(TAKE_OFF.at(20.0), order)()
     landed = summary_of(scenario=scenario, end_s=72, params={"RTL_RETURN_ALT": 15})
     assert landed.landed
@@ -43,14 +43,14 @@ def test_an_ordered_return_or_landing_replaces_the_mission(order):
     assert "was requested at 20.00 s" in flying.reason
 
 
-def test_a_mission_that_is_asked_for_again_counts():
-    """After an ordered return, the mission is what is asked for."""
+def test_a_mission_requested_again_counts():
+    """After a requested return, a new mission request replaces it."""
     scenario = TAKE_OFF.at(16.0).return_home().at(18.0).start_mission()
     assert summary_of(scenario=scenario, end_s=30).outcome == "mission not finished"
 
 
-def test_a_failsafe_is_no_order():
-    """The battery sends it home, where it lands: the mission is not finished, and the reason says by what."""
+def test_a_failsafe_does_not_replace_the_mission():
+    """The battery failsafe returns and lands: the mission is not finished, and the reason names the failsafe."""
     aircraft = iris(batteries=(Battery(capacity_ah=5.0, soc0=0.12),))
     summary = summary_of(aircraft=aircraft, end_s=72, params={"COM_LOW_BAT_ACT": 1})
     assert summary.landed
@@ -59,7 +59,7 @@ def test_a_failsafe_is_no_order():
     assert "mode return" in summary.reason
 
 
-def test_a_crash_has_its_causes():
+def test_the_reason_of_a_crash_has_its_causes():
     """A quadrotor that loses a motor."""
     summary = summary_of(scenario=TAKE_OFF.at(20.0).disable_motor(1), end_s=72)
     assert summary.outcome == "crashed"
@@ -68,7 +68,7 @@ def test_a_crash_has_its_causes():
 
 
 def test_an_empty_battery_is_an_event():
-    """With its number and time, and not as a state that was put back."""
+    """With its number and time, and not counted as a clamped state."""
     aircraft = octa(batteries=(Battery(capacity_ah=5.0, soc0=0.005, ocv_v=(21.6, 25.2)),))
     sim = flight(aircraft=aircraft, scenario=TAKE_OFF, end_s=30, params={"COM_LOW_BAT_ACT": 0}).run()
     summary = summarize(sim)
@@ -80,8 +80,8 @@ def test_an_empty_battery_is_an_event():
     assert not any("put back" in warning for warning in summary.warnings)
 
 
-def test_nothing_asked_for_is_nothing_missed():
-    """A flight without a task is no failure, nor flown; one whose mission comes after its end failed."""
+def test_a_flight_without_a_request_does_not_fail():
+    """It is not `flown` either; a flight that ends before its mission request fails."""
     idle = summary_of(scenario=Scenario().arm(at_s=1.0), end_s=3)
     assert (idle.outcome, idle.mission_asked, idle.mission_finished) == ("nothing asked", False, False)
     assert is_success(idle.outcome)
@@ -90,16 +90,16 @@ def test_nothing_asked_for_is_nothing_missed():
     assert late.reason == "the run ended before the mission was requested"
 
 
-def test_a_run_that_was_stopped_or_could_not_go_on_says_so():
-    """Where it stopped, or the error."""
+def test_a_stopped_or_failed_run_has_its_reason():
+    """The time of the stop, or the error."""
     sim = flight(end_s=10).run(until_us=4_000_000)
     assert summarize(sim).reason == "the run was stopped at 4.00 s of 10.00 s"
     failed = summarize(sim, error=SimulationError("the state is not finite"))
     assert (failed.outcome, failed.reason) == ("failed", "the state is not finite")
 
 
-def test_a_replay_alone_can_not_tell_of_the_mission():
-    """Its autopilot tells nothing of itself, so whether the mission was finished is not known: that is no failure."""
+def test_a_replay_alone_does_not_know_its_mission():
+    """Its autopilot reports no status, so the outcome is `not known`, which is not a failure."""
     recorded = flight(end_s=8, record=True).run()
     replayed = flight(end_s=8, replay=recorded.streams).run()
     assert summarize(recorded).outcome == "mission not finished"
@@ -118,13 +118,13 @@ def hop(**options):
 
 
 def turned_over(time_us, inputs, outputs):
-    """Let two motors on one side push while the other two are still."""
+    """Let two motors on one side push while the other two stand still."""
     outputs.faults.motor_stuck_mask = 0b1111
     outputs.faults.stuck_duty[:4] = (0.3, 0.0, 0.0, 0.3)
 
 
-def test_a_vehicle_that_lies_on_the_ground_is_not_flown():
-    """Mission finished and landed, then its motors turn it over: flat ground does not hold it."""
+def test_a_vehicle_that_tips_over_after_landing_is_not_flown():
+    """Mission finished and landed, then its motors turn it over."""
     assert hop().outcome == "flown"
     lies = hop(scenario=TAKE_OFF.at(22.0).do(turned_over), params={"COM_DISARM_LAND": -1})
     assert lies.mission_finished
@@ -135,8 +135,8 @@ def test_a_vehicle_that_lies_on_the_ground_is_not_flown():
 
 
 @pytest.mark.parametrize("order", ["return_home", "land"])
-def test_a_vehicle_that_never_rose_is_not_flown(order):
-    """It stands where it stood when a return or a landing is ordered; the reason has the cause."""
+def test_a_vehicle_that_never_took_off_is_not_flown(order):
+    """It stands at its target when a return or landing is requested; the reason has the cause."""
     scenario = getattr(TAKE_OFF.at(12.0), order)()
     weak = hop(aircraft=load_aircraft("iris", {"airframe.propulsion.thrust_calibration_mult": 0.8}), scenario=scenario)
     assert weak.landed
@@ -152,7 +152,7 @@ def test_a_vehicle_that_never_rose_is_not_flown(order):
 
 
 def test_a_vehicle_that_is_blown_along_the_ground_is_not_flown():
-    """It has landed, and the wind takes it along: on the ground, upright, elsewhere. While it slides, as little."""
+    """Wind pushes it after the landing: on the ground and upright, but not at its target; nor while it slides."""
     storm = TAKE_OFF.at(21.0).wind_step([34.0, 0.0, 0.0])
     light = iris(linear_drag=2.0)
     sliding = hop(aircraft=light, scenario=storm.at(21.5).return_home())
@@ -167,8 +167,8 @@ def test_a_vehicle_that_is_blown_along_the_ground_is_not_flown():
     assert f"landed {over.distance_to_target_m:.1f} m from home (a return was requested at 22.60 s" in over.reason
 
 
-def test_a_run_that_is_too_short_to_take_off_says_so():
-    """Ten seconds are enough for anything that can fly."""
+def test_a_run_too_short_to_take_off_is_not_finished():
+    """Ten seconds are enough for any aircraft that can fly."""
     begun = summary_of(end_s=4)
     assert (begun.outcome, begun.reason) == (
         "mission not finished",
@@ -182,7 +182,7 @@ def test_a_run_that_is_too_short_to_take_off_says_so():
 
 
 def test_a_landing_has_a_target():
-    """That of the mission, home for a return, for a landing where it was ordered with the distance to stop in."""
+    """That of the mission, home for a return, the place of the request plus the stopping distance for a landing."""
     summary = summary_of(end_s=72)
     assert summary.distance_to_target_m < 0.5
     flying = summary_of(scenario=TAKE_OFF.at(20.0).land(), end_s=21)
@@ -192,8 +192,8 @@ def test_a_landing_has_a_target():
     assert (hovering.outcome, hovering.distance_to_target_m) == ("flown", None)
 
 
-def test_an_estimate_that_drifts_lands_it_away():
-    """5 m are allowed, and what the estimate is off by, up to 10 m in all; the reason says how far that is."""
+def test_a_drifting_estimate_lands_away():
+    """5 m plus the error of the estimate are allowed, up to 10 m; the reason has that error."""
     drift = TAKE_OFF.at(3.0).estimate_drift(pos_ned=[1.0, 0.0, 0.0])
     summary = hop(scenario=drift)
     assert summary.mission_finished
@@ -204,7 +204,7 @@ def test_an_estimate_that_drifts_lands_it_away():
 
 
 def test_a_crash_that_does_not_end_the_run_is_a_crash():
-    """It lies there until the end, with `crashed` in the log from the crash on; replayed, it is the same flight."""
+    """`crashed` stays set in the log until the end; a replay gives the same outcome."""
     scenario = Scenario(events=TAKE_OFF.at(8.0).disable_motor(1).events, ends_at_crash=False)
     sim = flight(mission=HOP, scenario=scenario, end_s=12, record=True).run()
     summary = summarize(sim)
@@ -219,21 +219,21 @@ def test_a_crash_that_does_not_end_the_run_is_a_crash():
     assert summarize(again).outcome == "crashed"
 
 
-def test_an_aircraft_without_a_task_is_not_flown():
-    """The twin stands on its tail, and nobody asks anything of it."""
+def test_an_aircraft_without_a_request_is_not_flown():
+    """The twin stands on its tail, and the scenario requests nothing."""
     run = simulate("twin", **{"timeline.t_end_s": 1.0})
     assert (run.outcome.word, run.is_flown, run.outcome.is_success) == ("nothing asked", False, True)
 
 
-def test_a_vehicle_that_tips_over_without_a_task_is_not_fine():
-    """It stood upright, and lies on its side in the end, though nobody asked anything of it."""
+def test_a_vehicle_that_tips_over_without_a_request_fails():
+    """It started upright and lies on its side at the end, although nothing was requested."""
     lies = summary_of(scenario=Scenario().arm(at_s=1.0).at(2.0).do(turned_over), end_s=6)
     assert (lies.outcome, lies.mission_asked) == ("tipped over", False)
 
 
 @pytest.mark.parametrize(("off_s", "word"), [(None, "flown"), (29.0, "out of control")])
-def test_a_vehicle_that_falls_where_its_mission_ends_is_not_flown(off_s, word):
-    """A mission that ends in the air is finished when it is there; then all motors stop, a second before the end."""
+def test_a_vehicle_that_falls_after_its_mission_is_out_of_control(off_s, word):
+    """A mission that ends in the air is finished; then all motors stop a second before the end."""
     scenario = TAKE_OFF
     for motor in (1, 2, 3, 4) if off_s is not None else ():
         scenario = scenario.at(off_s).disable_motor(motor)
@@ -242,8 +242,8 @@ def test_a_vehicle_that_falls_where_its_mission_ends_is_not_flown(off_s, word):
     assert summary.outcome == word
 
 
-def test_a_verdict_is_made_in_one_place():
-    """No other module compares with a word of it, or imports one but to tell that of a run."""
+def test_outcomes_are_decided_in_one_place():
+    """No other module compares with an outcome's word, or imports one except to report a run's outcome."""
     source = Path(outcome.__file__).parents[1]
     words = [value for name, value in vars(outcome).items() if name.isupper() and isinstance(value, str)]
     assert len(words) == 11

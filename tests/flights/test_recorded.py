@@ -1,4 +1,4 @@
-"""The spec in a recording: data, which names no file of a machine, to read, to write or to run."""
+"""The spec in a recording is data: it names no file of a machine to read, write or run."""
 
 from types import SimpleNamespace
 
@@ -25,7 +25,7 @@ STRANGE = {
 
 @pytest.fixture(scope="module")
 def spec():
-    """The spec of a flight without a mission."""
+    """Return the spec of a flight without a mission."""
     return to_toml(load_spec("twin"))
 
 
@@ -34,14 +34,14 @@ def read(text):
     return recorded_spec(SimpleNamespace(source=FlightSource(text)))
 
 
-def test_what_is_written_is_read(spec):
+def test_a_recorded_spec_is_read_back(spec):
     """The text alone is complete."""
     assert read(spec) == load_spec("twin")
 
 
 @pytest.mark.parametrize("key", STRANGE)
-def test_a_file_of_a_machine_is_refused(spec, key):
-    """With the key and its value: no recording that this package writes has it."""
+def test_a_spec_that_names_a_local_file_is_refused(spec, key):
+    """With the key and its value; no recording written by this package has one."""
     table, _, line = STRANGE[key].rpartition("\n")
     text = spec.replace(f"{table}\n", f"{table}\n{line}\n", 1) if f"{table}\n" in spec else f"{spec}\n{STRANGE[key]}\n"
     if not table:

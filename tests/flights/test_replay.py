@@ -1,4 +1,4 @@
-"""Replays: the same flight from its recording, bit for bit; or what was changed, and where it parts."""
+"""Replays: bit-identical to the recorded flight, or with changes and the first difference."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from px4lockstep.flights.replay import replay
 
 @pytest.mark.parametrize("name", ["iris", "octa"])
 def test_replay_is_bit_identical(name, tmp_path):
-    """With wind, noise and faults, one of them by a condition; through the file."""
+    """With wind, noise and faults, one of them conditional; through the file."""
     recording = recorded(name, with_faults=True)
     write_recording(recording, tmp_path / "flight.h5")
     replayed = replay(tmp_path / "flight.h5")
@@ -27,8 +27,8 @@ def test_replay_is_bit_identical(name, tmp_path):
     assert np.array_equal(replayed.simulation.log_state, recording.log_state)
 
 
-def test_a_fault_by_a_condition_replays_at_its_microsecond():
-    """It is no time of the file: it is where the climb came to 5 m, and it acts there in the replay too."""
+def test_a_conditional_fault_replays_at_its_microsecond():
+    """Its time is not in the file: it acts where the climb reaches 5 m, in the replay too."""
     recording = recorded("iris", with_faults=True)
     streams = recording.streams
     steps = np.flatnonzero(np.diff(streams.scenarios["wind_ned"][:, 0]) != 0.0) + 1
@@ -44,8 +44,8 @@ def test_a_fault_by_a_condition_replays_at_its_microsecond():
     assert fault_us == 6_030_500
 
 
-def test_another_integrator_is_listed_and_parts_at_the_first_step_that_moves():
-    """RK4 for the recorded RK45."""
+def test_another_integrator_is_listed_and_differs_from_the_first_motion():
+    """RK4 instead of the recorded RK45."""
     replayed = replay(recorded(), integrator="RK4")
     assert [str(change) for change in replayed.changes] == ["plant.integrator.kind = 'RK4', was 'RK45'"]
     assert not replayed.matches
@@ -60,7 +60,7 @@ TICK_US = 4_000 * TICK
 
 
 def parted(by):
-    """Return a recording that its replay parts from: a command is another than when it was flown."""
+    """Return a recording that its replay does not match: one command was edited."""
     recording = recorded()
     commands = recording.streams.commands.copy()
     commands["motors"][TICK, 2] += by
@@ -68,8 +68,8 @@ def parted(by):
 
 
 @pytest.mark.parametrize(("by", "field"), [(1e-3, "pos[0], pos[1], pos[2] and 16 more"), (1e-16, "omega[0], omega[2]")])
-def test_a_replay_that_parts_says_at_which_microsecond_and_what(by, field):
-    """Nothing was changed, and the digest is another, from one step after the command on; or some bits are."""
+def test_a_replay_that_differs_reports_time_and_states(by, field):
+    """Nothing was changed, but the states differ from one step after the edited command on."""
     replayed = replay(parted(by))
     assert not replayed.matches
     assert replayed.changes == ()
@@ -80,7 +80,7 @@ def test_a_replay_that_parts_says_at_which_microsecond_and_what(by, field):
     assert found.as_dict() == {"time_us": TICK_US + 1_000, "field": field, "first": None, "second": None}
 
 
-def test_without_marks_it_says_at_which_row_of_the_log():
+def test_without_fingerprints_it_reports_the_row_of_the_log():
     """A recording of version 2 has none."""
     recording = parted(1e-3)
     replayed = replay(replace(recording, fingerprints=recording.fingerprints[:0]))
@@ -89,7 +89,7 @@ def test_without_marks_it_says_at_which_row_of_the_log():
 
 
 def test_changed_values_of_the_model_are_listed_and_act():
-    """A battery of more resistance climbs later."""
+    """A battery with more resistance climbs later."""
     recording = recorded()
     replayed = replay(recording, settings=["power.batteries[0].r0=0.06"])
     assert [change.key for change in replayed.changes] == ["power.batteries[0].r0"]
@@ -98,7 +98,7 @@ def test_changed_values_of_the_model_are_listed_and_act():
 
 
 def test_a_physics_axis_may_be_added():
-    """Boundaries come in between; commands, wind and events stay at their times."""
+    """Boundaries are added; commands, wind and events keep their times."""
     recording = recorded("iris", with_faults=True)
     half = replay(recording, integrator="RK4", overrides={"timeline.dt_phys_s": 0.0005})
     whole = replay(recording, integrator="RK4")
@@ -124,14 +124,14 @@ def test_a_physics_axis_may_be_added():
         "px4.mission_path=long",
     ],
 )
-def test_what_comes_from_the_recording_can_not_be_changed(setting):
-    """It would do nothing, which nobody means."""
+def test_recorded_inputs_can_not_be_changed(setting):
+    """Such a change would have no effect."""
     with pytest.raises(InputError, match="takes commands, wind, scenario and their times from the recording"):
         replay(recorded(), settings=[setting])
 
 
 def test_a_mistyped_change_names_the_key():
-    """Not the place of a file that nobody has seen."""
+    """The message does not point into the recorded spec, which the user has never seen."""
     with pytest.raises(InputError, match=r"airframe\.mas = 1\.0 is unknown; did you mean 'mass_kg'"):
         replay(recorded(), overrides={"airframe.mas": 1.0})
 
@@ -150,8 +150,8 @@ def test_a_folder_without_a_recording_is_an_error(tmp_path):
         read_recording(tmp_path / "nothing.h5")
 
 
-def test_the_verdict_on_a_replay_is_that_on_the_flight():
-    """By what the recorded autopilot told of its mission; of a flight that was changed, that is not known."""
+def test_a_replay_has_the_outcome_of_the_flight():
+    """From the recorded mission status; it is not known after changes."""
     flown = px4lockstep.simulate("iris", **{"timeline.t_end_s": 12.0, "run.mode": "record"})
     replayed = replay(flown.recording)
     assert replayed.outcome == flown.outcome
@@ -166,7 +166,7 @@ def test_a_crash_replays():
     assert replay(recording).matches
 
 
-def test_a_file_of_ones_own_is_replayed_with_what_differs_listed_or_refused():
+def test_replaying_with_another_spec_lists_or_refuses_changes():
     """The same rules as for changes by key."""
     recording = recorded()
     same = px4lockstep.load_spec("iris", SHORT)
@@ -184,8 +184,8 @@ def test_a_file_of_ones_own_is_replayed_with_what_differs_listed_or_refused():
         px4lockstep.simulate("iris", **SHORT, **{"run.mode": "replay", "run.recording_in": "x.h5"})
 
 
-def test_the_largest_seed_is_kept(tmp_path):
-    """Of 64 bits."""
+def test_the_largest_seed_is_recorded(tmp_path):
+    """It has 64 bits."""
     recording = record("iris", {"aircraft.seed": 2**64 - 1, "timeline.t_end_s": 1.0})
     write_recording(recording, tmp_path / "x.h5")
     assert read_recording(tmp_path / "x.h5").source.seed == 2**64 - 1
@@ -193,7 +193,7 @@ def test_the_largest_seed_is_kept(tmp_path):
 
 
 def test_a_recording_with_another_initial_state_is_refused():
-    """One bit is enough: its spec then is not the one that was flown."""
+    """One bit is enough: its spec is then not the one that was flown."""
     recording = tiny()
     initial_state = recording.initial_state.copy()
     initial_state[2] = np.nextafter(initial_state[2], 1.0)

@@ -1,4 +1,4 @@
-"""A flight is a value: nothing that flies a recorded or described flight once more needs a file."""
+"""A flight is a value: replays, branches and campaigns need no file."""
 
 import tempfile
 
@@ -19,7 +19,7 @@ REAL = load.checked
 
 @pytest.fixture
 def checks(monkeypatch):
-    """Let temporary files fail, and count how often a spec is checked."""
+    """Make temporary files fail, and count how often a spec is checked."""
     recorded()  # which is flown once for all tests
     counted = []
 
@@ -38,7 +38,7 @@ def checks(monkeypatch):
 
 
 def test_a_replay_loads_the_spec_once(checks):
-    """And once more with changes; to find where it parts from the recording it needs no other."""
+    """And once more with changes; finding the first difference needs no further load."""
     recording = recorded()
     assert replay(recording).matches
     assert len(checks) == 1
@@ -57,7 +57,7 @@ def test_each_branch_loads_the_spec_once(checks):
 
 
 def test_each_run_of_a_campaign_loads_the_spec_once(checks, tmp_path):
-    """With a mission of the user's own, which is gone when it is flown."""
+    """With the user's own mission, which is deleted before the flight."""
     own = tmp_path / "own.waypoints"
     own.write_text(shipped_missions()["simple"].read_text("utf-8"), "utf-8")
     file = write_campaign(tmp_path)
@@ -73,7 +73,7 @@ def test_each_run_of_a_campaign_loads_the_spec_once(checks, tmp_path):
 
 
 def test_a_loaded_spec_keeps_its_mission(tmp_path):
-    """What becomes of the file after that is nothing to it, or to what is made of it."""
+    """Later changes of the file have no effect on it or on flights built from it."""
     own = tmp_path / "own"
     text = shipped_missions()["simple"].read_text("utf-8")
     own.write_text(text, "utf-8")

@@ -1,4 +1,4 @@
-"""Verdicts on random aircraft agree with a checker that knows nothing of them: it is written from the log alone."""
+"""Outcomes of random aircraft agree with an independent checker that uses only the log."""
 
 import ast
 import importlib.util
@@ -20,14 +20,14 @@ def tool():
 
 
 def compare(tool, indices):
-    """Return the verdicts on those aircraft that can fly, after a comparison with the checker's."""
+    """Return the outcomes of the aircraft that can fly, after comparing them with the checker's."""
     found = [tool.compare(index) for index in indices]
     assert [one for one in found if one[1] != one[2]] == []
     return [word for _, word, _, _ in found if word is not None]
 
 
 def test_the_checker_agrees_on_40_random_aircraft(tool):
-    """On each, and there is something of every kind to agree on."""
+    """On each of them, with every kind of outcome among them."""
     words = compare(tool, (*range(45), 63, 82, 88, 227, 275))
     assert len(words) == 40
     assert set(words) == KINDS
@@ -36,12 +36,12 @@ def test_the_checker_agrees_on_40_random_aircraft(tool):
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 def test_the_checker_agrees_on_500_random_aircraft(tool, part):
-    """The table in docs/reference/verification.md: about 50 in each part, those that can't fly aside."""
+    """The table in docs/reference/verification.md: about 50 per part, without those that can't fly."""
     assert len(compare(tool, range(part * 65, part * 65 + 65))) > 40
 
 
 def test_the_checker_is_independent():
-    """It imports nothing of the package."""
+    """It imports nothing from the package."""
     tree = ast.parse(Path(verdict_checker.__file__).read_text("utf-8"))
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     assert names == {"math", "numpy"}

@@ -1,4 +1,4 @@
-"""Every case that ever failed is accepted or refused within 5 s and 500 MB, by a process of its own."""
+"""Every case that ever failed is accepted or refused within 5 s and 500 MB, in a separate process."""
 
 import pytest
 from fuzz.runner import run_inputs, workers
@@ -11,14 +11,14 @@ pytestmark = pytest.mark.process
 
 @pytest.fixture(scope="module")
 def own_workers():
-    """One worker for all cases."""
+    """Start one worker for all cases."""
     with workers(1) as own:
         yield own
 
 
 @pytest.mark.parametrize("name", names())
-def test_what_failed_before_is_an_error_that_explains_itself(name, tmp_path, own_workers):
-    """Also its message is short: nobody reads megabytes."""
+def test_earlier_failures_are_accepted_or_refused_with_a_short_message(name, tmp_path, own_workers):
+    """Messages of megabytes are failures too."""
     folder = tmp_path / "input"
     own_format = write_case(name, folder)
     (outcome,) = run_inputs([{"format": own_format, "folder": str(folder)}], own_workers)

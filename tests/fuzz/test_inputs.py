@@ -1,4 +1,4 @@
-"""2,000 mutated inputs with a fixed seed: each is accepted or refused, by an error of ours, in this process."""
+"""2,000 mutated inputs with a fixed seed: each is accepted, or refused with a LockstepError, in this process."""
 
 import contextlib
 import time
@@ -37,7 +37,7 @@ CHECKPOINTS = 600
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_input_is_accepted_or_refused(name, tmp_path):
-    """Nothing else is raised, and none takes seconds; `make fuzz` runs more, with their memory watched."""
+    """Nothing else is raised, and none takes seconds; `make fuzz` runs more, with a memory limit."""
     warm_up(name, tmp_path / "warm")
     assert sum(COUNTS.values()) == 2_000
     for index in range(COUNTS[name]):
@@ -50,7 +50,7 @@ def test_every_input_is_accepted_or_refused(name, tmp_path):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_an_input_is_addressed_by_format_seed_and_index(name, tmp_path):
-    """The same files, whatever was made before; others for another seed."""
+    """The same files, whatever was created before; others for another seed."""
 
     def files(folder):
         return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -64,7 +64,7 @@ def test_an_input_is_addressed_by_format_seed_and_index(name, tmp_path):
 
 @pytest.mark.process
 def test_600_edits_of_checkpoints_are_an_error_or_the_recorded_flight():
-    """In files of each version that has checkpoints, in processes of their own: none ends by a signal."""
+    """In files of each version that has checkpoints, in separate processes: none ends by a signal."""
     tasks = ({"format": "checkpoints", "seed": SEED, "index": index} for index in range(CHECKPOINTS))
     with workers(2) as own:
         failed = [outcome for outcome in run_inputs(tasks, own) if not outcome.is_good]
@@ -87,15 +87,15 @@ PARSERS = {
 @pytest.mark.parametrize("name", PARSERS)
 @settings(derandomize=True, max_examples=60, deadline=None)
 @given(words=WORDS)
-def test_a_parser_takes_any_text(name, words):
-    """It returns or raises an error of ours."""
+def test_a_parser_handles_any_text(name, words):
+    """It returns or raises a LockstepError."""
     with contextlib.suppress(LockstepError):
         PARSERS[name]("".join(words))
 
 
 @pytest.mark.process
-def test_the_runner_tells_a_signal_a_hang_and_memory_from_a_refusal(tmp_path):
-    """Or nobody would hear of them."""
+def test_the_runner_detects_signals_hangs_and_memory(tmp_path):
+    """Otherwise they would go unnoticed."""
     verdicts = {
         "import os\nos.kill(os.getpid(), 11)": "signal",
         "while True:\n    pass": "too slow",

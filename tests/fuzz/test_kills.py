@@ -1,6 +1,6 @@
-"""Commands that write, killed at random moments: what they leave is whole, absent or marked.
+"""Commands that write, killed at random times: their files are complete, absent or marked.
 
-Moments are drawn from a seed, over the time from the first write to the end of the same command that was not killed.
+Times are drawn from a seed, between the first write and the end of the same command without a kill.
 """
 
 import json
@@ -39,7 +39,7 @@ def struck():
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory, struck):
-    """Two runs, a campaign file, and what each command leaves if nobody kills it, with how long that takes."""
+    """Prepare two runs, a campaign file, and the files and duration of each command without a kill."""
     folder = tmp_path_factory.mktemp("kills")
     for name, seed in (("base", "1"), ("other", "2")):
         code, _, text = struck.run(folder, "run", "iris", *SHORT, "--seed", seed, "--no-plots", "--out", name)
@@ -50,7 +50,7 @@ def home(tmp_path_factory, struck):
 
 @pytest.fixture(scope="module")
 def references(home, struck):
-    """What a command leaves if nobody kills it: its folder and the seconds from its first write to its end."""
+    """Run a command without a kill; return its folder and the seconds from its first write to its end."""
     made = {}
 
     def reference(name):
@@ -66,12 +66,12 @@ def references(home, struck):
 
 
 def is_part(path):
-    """Whether a file is temporary: its name or that of a folder that it is in begins with a dot."""
+    """Return whether a file is temporary: its name, or that of a folder above it, begins with a dot."""
     return any(part.startswith(".") for part in path.parts)
 
 
 def visible(folder):
-    """Return the files that a user sees below a folder, by their relative paths."""
+    """Return the files below a folder that a user sees, by relative path."""
     files = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
     return [path for path in files if not is_part(path)]
 
@@ -90,7 +90,7 @@ def assert_whole(path, reference):
 
 
 def assert_nothing_torn(folder, reference):
-    """Check all that is there: files are whole, and a run folder that lacks any has its mark."""
+    """Check that all files are complete, and that a run folder without all of them is marked."""
     run_folders = sorted({path.parent for path in visible(folder) if path.name in (MARK, "spec.toml")})
     for path in visible(folder):
         if path.name != MARK and "log.rows" not in path.parts:
@@ -106,7 +106,7 @@ def assert_nothing_torn(folder, reference):
 
 
 def assert_next_start_cleans(folder, struck):
-    """Write something beside each leftover: then there is none."""
+    """Write next to each leftover, and check that it is removed."""
     for place in sorted({path.parent for path in folder.rglob(".*") if not is_part(path.parent.relative_to(folder))}):
         code, _, text = struck.run(place, "export", str(folder.parent / "base"), "--out", "next.csv")
         assert code == 0, text
@@ -115,7 +115,7 @@ def assert_next_start_cleans(folder, struck):
 
 
 def strike(name, home, references, struck, seed):
-    """Kill a command once, at a moment drawn from the seed, and check what it has left; earlier if it ends before."""
+    """Kill a command once, at a random time drawn from the seed or before it ends, and check what it left."""
     reference, seconds = references(name)
     after_s, code, folder = random.Random(f"{name} {seed}").uniform(0.0, seconds), 0, home / f"{name} {seed}"
     while code >= 0:
@@ -130,16 +130,16 @@ def strike(name, home, references, struck, seed):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_killed_command_leaves_nothing_torn(name, home, references, struck):
-    """A few moments of each."""
+def test_a_killed_command_leaves_no_partial_files(name, home, references, struck):
+    """At a few random times each."""
     for seed in range(FEW):
         strike(name, home, references, struck, seed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_killed_command_leaves_nothing_torn_at_many_moments(name, home, references, struck):
-    """The same, many times."""
+def test_a_killed_command_leaves_no_partial_files_at_many_times(name, home, references, struck):
+    """At many random times."""
     for seed in range(FEW, FEW + MANY):
         strike(name, home, references, struck, seed)
 
@@ -164,13 +164,13 @@ def kill_and_resume(home, references, struck, seed):
     shutil.rmtree(folder)
 
 
-def test_a_killed_campaign_that_is_resumed_is_the_same(home, references, struck):
+def test_a_resumed_campaign_has_the_same_rows(home, references, struck):
     """Killed twice, once while it resumes."""
     kill_and_resume(home, references, struck, 0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 11))
-def test_a_killed_campaign_that_is_resumed_is_the_same_at_many_moments(seed, home, references, struck):
+def test_a_resumed_campaign_has_the_same_rows_at_many_times(seed, home, references, struck):
     """Killed twice, once while it resumes."""
     kill_and_resume(home, references, struck, seed)

@@ -1,4 +1,4 @@
-"""Logs in memory: columns by the schema, views of the simulation's own arrays, the state at the time of its row."""
+"""Logs in memory: columns of the schema as views of the simulation's arrays, with the state at the time of each row."""
 
 from pathlib import Path
 
@@ -37,8 +37,8 @@ def leaves(dtype, prefix=""):
     return [leaf for name in dtype.names for leaf in leaves(dtype[name], f"{prefix}{name}.")]
 
 
-def test_every_column_says_what_it_is():
-    """Name, unit, shape, description and source; no name twice."""
+def test_every_column_is_described():
+    """Unique name, unit, shape, description and source."""
     assert len(BY_NAME) == len(COLUMNS)
     for column in COLUMNS:
         assert column.name.isidentifier()
@@ -49,7 +49,7 @@ def test_every_column_says_what_it_is():
         assert column.source
 
 
-def test_the_documents_have_every_column():
+def test_the_documentation_lists_every_column():
     """The table at the end of docs/reference/logs.md is the schema, row by row."""
     text = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "logs.md").read_text("utf-8")
     rows = [line for line in text.partition("## The schema")[2].splitlines() if line.startswith("| `")]
@@ -60,7 +60,7 @@ def test_the_documents_have_every_column():
 
 
 def test_everything_on_the_bus_is_in_the_schema():
-    """So that a new field is logged, or left out on purpose."""
+    """So that a new field is logged or omitted on purpose."""
     sources = {column.source for column in COLUMNS}
     for leaf in leaves(BUS):
         if not any(leaf == left or leaf.startswith(f"{left}.") for left in NOT_LOGGED):
@@ -70,8 +70,8 @@ def test_everything_on_the_bus_is_in_the_schema():
         assert f"inputs.faults.{leaf}" in sources, leaf
 
 
-def test_an_aircraft_has_the_columns_that_mean_something(flown):
-    """As wide as it is: four rotors, one battery, no servos, no sensors; direct motors have no state."""
+def test_an_aircraft_has_the_columns_that_apply_to_it(flown):
+    """Four rotors, one battery, no servos, no sensors; direct motors have no state."""
     log = Log.of(flown)
     absent = [column.name for column in COLUMNS if column.name not in log and column.needs != "sensors"]
     assert absent == ["actuator_output", "actuator_rate", "state", "servos", "plant_values"]
@@ -83,7 +83,7 @@ def test_an_aircraft_has_the_columns_that_mean_something(flown):
 
 
 def test_other_aircraft_have_other_columns():
-    """Servos, actuators of second order, eight rotors; a rotor on a far channel widens the commands."""
+    """Servos, second-order actuators, eight rotors; a rotor on a high channel widens the commands."""
     aircraft = iris(motor_actuator=ActuatorDynamics("second_order"), servo_channels=(1, 3), pos_ned=(0.0, 0.0, -50.0))
     log = Log.of(short_flight(None, 0.01, aircraft=aircraft, estimator=None).run())
     assert log["actuator_rate"].shape[1] == 4
@@ -93,7 +93,7 @@ def test_other_aircraft_have_other_columns():
 
 
 def test_a_log_is_a_view(flown):
-    """No copies, and read-only."""
+    """Without copies, and read-only."""
     log = Log.of(flown)
     for name in ("pos_ned", "soc", "rotor_speed_rad_s"):
         assert np.shares_memory(log[name], flown.log_state)
@@ -104,7 +104,7 @@ def test_a_log_is_a_view(flown):
 
 
 def test_a_row_has_the_state_at_its_time():
-    """Free fall: the first row is the start, and row t has 1/2 g t², to rounding; no row is shifted."""
+    """Free fall: the first row is the start, and row t has 1/2 g t² up to rounding; no row is shifted."""
     sim = Simulation(FreeFall(), Timeline(1_000_000, log=Periodic(10_000))).run()
     log = Log.of(sim)
     t = log.time_us / 1e6
@@ -115,7 +115,7 @@ def test_a_row_has_the_state_at_its_time():
     assert np.array_equal(log.time_s, t)
 
 
-def test_a_row_has_the_state_before_and_the_command_from_its_time_on():
+def test_a_row_has_the_state_and_the_command_held_from_then_on():
     """The first command acts after the first row, which has the initial state and the new command."""
     log = Log.of(short_flight(None, 0.02, command=0.7).run())
     assert log["pos_ned"][0].tolist() == [0.0, 0.0, -50.0]
@@ -126,13 +126,13 @@ def test_a_row_has_the_state_before_and_the_command_from_its_time_on():
 
 
 def test_angles_are_those_of_the_quaternion(flown):
-    """With the bits of `to_euler`."""
+    """Bit-identical to `to_euler`."""
     log = Log.of(flown)
     assert log["euler_bn"][500].tolist() == list(to_euler(tuple(log["q_bn"][500].tolist())))
 
 
-def test_a_replay_has_no_setpoints_that_it_does_not_know():
-    """Zeros would look like an estimate and like setpoints."""
+def test_a_replay_has_no_estimate_and_setpoints():
+    """Zeros would look like real values."""
     recorded = flight(end_s=0.1, record=True).run()
     log = Log.of(flight(end_s=0.1, replay=recorded.streams).run())
     assert "est_pos_ned" not in log
@@ -153,8 +153,8 @@ def test_a_reference_problem_has_its_state():
     assert "state" not in nothing
 
 
-def test_an_unknown_column_names_the_nearest(flown):
-    """And units and selections ask for columns alike."""
+def test_an_unknown_column_is_an_error_with_a_suggestion(flown):
+    """For units and selections as well."""
     log = Log.of(flown)
     with pytest.raises(InputError, match="no column 'pos_nde'; did you mean 'pos_ned'"):
         log["pos_nde"]
@@ -167,7 +167,7 @@ def test_an_unknown_column_names_the_nearest(flown):
 
 
 def test_a_selection_has_the_time_and_the_order_of_the_schema(flown):
-    """However the names are given."""
+    """In whatever order the names are given."""
     log = Log.of(flown).select(["motors", "pos_ned", "motors"])
     assert list(log) == ["time_us", "pos_ned", "motors"]
     assert np.array_equal(log.time_s, log.time_us / 1e6)
@@ -176,15 +176,15 @@ def test_a_selection_has_the_time_and_the_order_of_the_schema(flown):
 
 
 def test_a_crash_is_the_last_row():
-    """The log of a flight that ended early has the rows that there were."""
+    """The log of a flight that ended early has only the rows up to then."""
     log = Log.of(flight(scenario=Scenario().arm(at_s=0.1), aircraft=iris(pos_ned=(0.0, 0.0, -5.0)), end_s=10).run())
     assert log["crashed"][-1] == 1
     assert log["crashed"][:-1].sum() == 0
     assert log.rows < 200
 
 
-def test_columns_that_do_not_fit_are_errors():
-    """When a log is put together from a file."""
+def test_invalid_columns_are_errors():
+    """When a log is assembled from a file."""
     time_us = np.arange(3, dtype=np.uint64)
     with pytest.raises(InputError, match="has \\['pos_ned_n'\\] of its components"):
         gather({"time_us": time_us, "pos_ned_n": np.zeros(3)})

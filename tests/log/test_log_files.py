@@ -1,4 +1,4 @@
-"""Logs as CSV and Parquet: exact, whole or not at all, the same bytes each time."""
+"""Logs as CSV and Parquet: exact, complete or absent, the same bytes each time."""
 
 import csv
 import os
@@ -42,7 +42,7 @@ def odd():
 
 
 def assert_same(a, b):
-    """To the bit, but for the kind of NaN."""
+    """Check that two logs are bit-identical, except for the payload of NaN."""
     assert list(a) == list(b)
     for name in a:
         assert a[name].dtype == b[name].dtype
@@ -52,16 +52,16 @@ def assert_same(a, b):
 
 
 @each_format
-def test_a_flight_comes_back_to_the_bit(kind, log, tmp_path):
-    """All columns, NaN setpoints included."""
+def test_a_flight_is_read_back_exactly(kind, log, tmp_path):
+    """All columns, including NaN setpoints."""
     write, read = FORMATS[kind]
     write(log, tmp_path / "log")
     assert_same(log, read(tmp_path / "log"))
 
 
 @each_format
-def test_numbers_come_back_to_the_bit(kind, odd, tmp_path, monkeypatch):
-    """Random bits, infinities, NaN, zeros with a sign, the largest integers; over several chunks."""
+def test_numbers_are_read_back_exactly(kind, odd, tmp_path, monkeypatch):
+    """Random bits, infinities, NaN, signed zeros, the largest integers; over several chunks."""
     monkeypatch.setattr(arrow, "ROWS_PER_CHUNK", 300)
     write, read = FORMATS[kind]
     write(odd, tmp_path / "log")
@@ -69,8 +69,8 @@ def test_numbers_come_back_to_the_bit(kind, odd, tmp_path, monkeypatch):
 
 
 @each_format
-def test_an_empty_log_comes_back(kind, log, tmp_path):
-    """A run that has not begun has columns and no rows."""
+def test_an_empty_log_is_read_back(kind, log, tmp_path):
+    """A run that has not begun has columns but no rows."""
     write, read = FORMATS[kind]
     empty = Log({name: log[name][:0] for name in log})
     write(empty, tmp_path / "log")
@@ -79,7 +79,7 @@ def test_an_empty_log_comes_back(kind, log, tmp_path):
 
 @each_format
 def test_the_same_run_gives_the_same_bytes(kind, tmp_path):
-    """Flown twice, written twice: no time of writing, no order of a set."""
+    """Flown twice, written twice: no time of writing, no dependence on set order."""
     write, _ = FORMATS[kind]
     for name in ("a", "b"):
         write(Log.of(disturbed(end_s=3).run()), tmp_path / name)
@@ -87,8 +87,8 @@ def test_the_same_run_gives_the_same_bytes(kind, tmp_path):
 
 
 @each_format
-def test_some_columns_are_written_if_asked_for(kind, log, tmp_path):
-    """And the time with them."""
+def test_selected_columns_are_written(kind, log, tmp_path):
+    """Together with the time."""
     write, read = FORMATS[kind]
     write(log, tmp_path / "log", columns=["soc", "vel_ned"])
     assert list(read(tmp_path / "log")) == ["time_us", "vel_ned", "soc"]
@@ -121,7 +121,7 @@ def test_a_csv_file_with_the_version_line_of_earlier_versions_is_read(log, tmp_p
 
 
 def test_parquet_has_units_and_descriptions_in_its_metadata(log, tmp_path):
-    """For readers that know nothing of this package."""
+    """For readers without this package."""
     write_parquet(log, tmp_path / "log.parquet")
     schema = pa_parquet.read_schema(tmp_path / "log.parquet")
     assert schema.metadata[b"schema"] == b"px4lockstep.log"
@@ -135,15 +135,15 @@ def test_parquet_has_units_and_descriptions_in_its_metadata(log, tmp_path):
     assert schema.field("rotor_thrust_n_4").metadata[b"unit"] == b"N"
 
 
-def test_the_types_of_files_are_those_of_memory(log):
-    """What is read is what was logged, for every column."""
+def test_files_have_the_types_of_the_log(log):
+    """For every column."""
     assert {name: arrow.TYPES[name] for name in log} == {name: log[name].dtype for name in log}
     assert len(arrow.TYPES) == len(COLUMNS)
 
 
 @each_format
 def test_a_file_that_can_not_be_written_is_an_input_error(kind, log, tmp_path):
-    """No folder, a folder in its place; and nothing half-written."""
+    """No folder, a folder in its place; no partial file is left."""
     write, _ = FORMATS[kind]
     with pytest.raises(InputError, match="there is no folder"):
         write(log, tmp_path / "missing" / "log")
@@ -154,8 +154,8 @@ def test_a_file_that_can_not_be_written_is_an_input_error(kind, log, tmp_path):
 
 
 @each_format
-def test_a_write_that_fails_leaves_what_was_there(kind, log, tmp_path, monkeypatch):
-    """The disk is full after the first chunk; a keyboard interrupt alike."""
+def test_a_failed_write_keeps_the_previous_file(kind, log, tmp_path, monkeypatch):
+    """On a full disk after the first chunk, and on a keyboard interrupt."""
     write, _ = FORMATS[kind]
     path = tmp_path / "log"
     path.write_text("before")
@@ -178,8 +178,8 @@ def test_a_write_that_fails_leaves_what_was_there(kind, log, tmp_path, monkeypat
         assert path.read_text() == "before"
 
 
-def test_a_file_appears_only_when_it_is_whole(tmp_path):
-    """While it is written, its place is as it was."""
+def test_a_file_appears_only_when_it_is_complete(tmp_path):
+    """Until then, its path is unchanged."""
     path = tmp_path / "file"
     with atomic_write(path) as file:
         file.write(b"all of it")
@@ -216,8 +216,8 @@ def current_umask():
         (b"time_us [us],soc_1 [1]\n0.5,1\n", "is damaged"),
     ],
 )
-def test_a_csv_file_that_is_no_log_is_an_input_error(text, message, tmp_path):
-    """What, and where."""
+def test_an_invalid_csv_log_is_an_input_error(text, message, tmp_path):
+    """The message names the file and the problem."""
     path = tmp_path / "log.csv"
     path.write_bytes(text)
     with pytest.raises(InputError, match=message) as caught:
@@ -225,8 +225,8 @@ def test_a_csv_file_that_is_no_log_is_an_input_error(text, message, tmp_path):
     assert str(path) in str(caught.value)
 
 
-def test_a_parquet_file_that_is_no_log_is_an_input_error(tmp_path):
-    """Damaged, of something else, of another version, with other types."""
+def test_an_invalid_parquet_log_is_an_input_error(tmp_path):
+    """Damaged, not a log, of another version, with wrong types."""
     path = tmp_path / "log.parquet"
     path.write_bytes(b"PAR1 and nothing else")
     with pytest.raises(InputError, match="is damaged or not a Parquet file"):
@@ -279,7 +279,7 @@ def column_twice(table):
         (column_twice, "duplicate column 'soc_1'"),
     ],
 )
-def test_the_command_line_refuses_such_a_log_in_one_line(change, message, tmp_path, capsys, monkeypatch):
+def test_the_command_line_refuses_an_invalid_log_in_one_line(change, message, tmp_path, capsys, monkeypatch):
     """`plot`, `export` and `diff` with exit code 2; `read_run` raises an InputError."""
     run = px4lockstep.simulate("iris", **{"timeline.t_end_s": 0.2})
     for name in ("first", "second"):
@@ -301,16 +301,16 @@ def test_the_command_line_refuses_such_a_log_in_one_line(change, message, tmp_pa
         _ = px4lockstep.read_run(folders[1]).log
 
 
-def test_a_pipe_is_no_log(tmp_path):
-    """Nobody waits for it."""
+def test_a_pipe_is_not_read_as_a_log(tmp_path):
+    """Reading it would block."""
     os.mkfifo(tmp_path / "pipe")
     for read in (read_csv, read_parquet):
         with pytest.raises(InputError, match="it is not a regular file"):
             read(tmp_path / "pipe")
 
 
-def test_a_parquet_file_that_claims_too_much_is_refused_unread(tmp_path, monkeypatch):
-    """By its own count of rows."""
+def test_a_parquet_file_that_claims_too_many_rows_is_not_read(tmp_path, monkeypatch):
+    """By the number of rows in its metadata."""
     path = tmp_path / "log.parquet"
     write_parquet(Log({"time_us": np.arange(100, dtype=np.uint64)}), path)
     monkeypatch.setattr(arrow, "MAX_BYTES", 100)

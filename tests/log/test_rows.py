@@ -1,4 +1,4 @@
-"""The log of a flight in a file while it is flown."""
+"""The log of a flight in progress, in files."""
 
 import re
 import shutil
@@ -27,14 +27,14 @@ def flight(**overrides):
 
 
 def assert_same(found, wanted):
-    """Check that two logs have the same columns, to the bit."""
+    """Check that two logs have bit-identical columns."""
     assert list(found) == list(wanted)
     for name in wanted:
         assert found[name].tobytes() == wanted[name].tobytes(), name
 
 
-def test_a_flight_in_a_file_is_the_flight_in_memory(tmp_path):
-    """Log, digests and recording; the file can be read at any time, and has the rows up to then."""
+def test_a_flight_logged_to_files_equals_one_in_memory(tmp_path):
+    """Log, digests and recording; the files can be read at any time and have the rows up to then."""
     in_memory, in_file = flight().simulation, flight().simulation
     hold_rows(in_file, tmp_path / "log.rows")
     assert read_rows(tmp_path / "log.rows").rows == 0
@@ -49,8 +49,8 @@ def test_a_flight_in_a_file_is_the_flight_in_memory(tmp_path):
     assert in_file.fingerprints.tobytes() == in_memory.fingerprints.tobytes()
 
 
-def test_a_flight_that_has_begun_takes_its_log_along(tmp_path):
-    """What it has logged and recorded is in the file too."""
+def test_a_running_flight_moves_its_log_to_files(tmp_path):
+    """Everything logged and recorded before is in the files too."""
     moved, whole = flight(), flight()
     moved.simulation.run(1_000_000)
     hold_rows(moved.simulation, tmp_path / "log.rows")
@@ -61,8 +61,8 @@ def test_a_flight_that_has_begun_takes_its_log_along(tmp_path):
     assert moved_run.recording.streams.commands.tobytes() == whole_run.recording.streams.commands.tobytes()
 
 
-def test_the_log_outlives_its_file(tmp_path):
-    """Once the file is gone, the run still has all of it, and can be saved."""
+def test_the_log_outlives_its_files(tmp_path):
+    """After they are deleted, the run still has the whole log and can be saved."""
     run, whole = Run(flight()), px4lockstep.fly(flight())
     hold_rows(run.simulation, tmp_path / "log.rows")
     run.simulation.run()
@@ -78,7 +78,7 @@ def test_the_log_outlives_its_file(tmp_path):
 
 
 def test_columns_of_a_file_are_read_only_copies(tmp_path):
-    """Which take no memory of the file."""
+    """So that the pages of the file can be released."""
     simulation = flight().simulation
     hold_rows(simulation, tmp_path / "log.rows")
     log = Log.of(simulation.run())
@@ -88,8 +88,8 @@ def test_columns_of_a_file_are_read_only_copies(tmp_path):
     assert log.time_us is log.time_us
 
 
-def test_a_snapshot_brings_its_rows(tmp_path):
-    """Back to an earlier moment: the file has the rows up to there, then those of the flight that goes on."""
+def test_restoring_a_snapshot_restores_its_rows(tmp_path):
+    """The files have the rows up to the snapshot, then those of the flight that continues."""
     simulation = flight(**{"run.mode": "live"}).simulation
     hold_rows(simulation, tmp_path / "log.rows")
     kept = simulation.run(1_000_000).snapshot()
@@ -100,8 +100,8 @@ def test_a_snapshot_brings_its_rows(tmp_path):
     assert read_rows(tmp_path / "log.rows").rows == 301
 
 
-def test_a_run_without_a_plant_or_a_recording(tmp_path):
-    """Arrays without any numbers take no room."""
+def test_a_run_without_a_plant_or_a_recording_is_logged(tmp_path):
+    """Empty arrays take no space."""
     simulation = Simulation(None, Timeline(1_000, log=Periodic(100)))
     hold_rows(simulation, tmp_path / "log.rows")
     simulation.run()
@@ -109,8 +109,8 @@ def test_a_run_without_a_plant_or_a_recording(tmp_path):
     assert log.time_us.tolist() == list(range(0, 1_001, 100))
 
 
-def test_what_is_no_log_is_said(tmp_path, monkeypatch):
-    """Another file, an empty one, none, one cut off anywhere, and one of another version."""
+def test_invalid_files_are_errors(tmp_path, monkeypatch):
+    """Another file, an empty one, a missing one, truncated ones, and one of another version."""
     path = tmp_path / "log.rows"
     simulation = flight().simulation
     hold_rows(simulation, path)
@@ -155,8 +155,8 @@ def test_what_is_no_log_is_said(tmp_path, monkeypatch):
         ("core.plant.group_start", 2**40, "the plant.group_start.0. is 1099511627776; allowed is 0 to 79"),
     ],
 )
-def test_counts_that_can_not_be_are_refused(name, value, message, tmp_path):
-    """Rows, states and all that says which columns there are."""
+def test_impossible_counts_are_refused(name, value, message, tmp_path):
+    """Of rows, states, and everything that determines the columns."""
     simulation = flight(**{"timeline.t_end_s": 0.2}).simulation
     hold_rows(simulation, tmp_path / "log.rows")
     simulation.run()
@@ -174,8 +174,8 @@ def test_counts_that_can_not_be_are_refused(name, value, message, tmp_path):
         read_rows(tmp_path / "log.rows")
 
 
-def test_rows_whose_times_do_not_rise_are_refused(tmp_path):
-    """More rows than were logged: what comes after them is zero."""
+def test_rows_whose_times_do_not_increase_are_refused(tmp_path):
+    """Rows beyond those logged are zero."""
     simulation = flight(**{"timeline.t_end_s": 0.2}).simulation
     hold_rows(simulation, tmp_path / "log.rows")
     simulation.run(100_000)
@@ -205,7 +205,7 @@ print(len(simulation.log))
 
 @pytest.mark.process
 def test_a_full_disk_is_an_error_before_the_flight(tmp_path):
-    """Stood in for by a limit on the size of files; nothing is left, and the flight can go on in memory."""
+    """Simulated by a limit on the size of files; nothing is left, and the flight can continue in memory."""
     finished = subprocess.run((sys.executable, "-c", FULL), cwd=tmp_path, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
     said, logged = finished.stdout.splitlines()

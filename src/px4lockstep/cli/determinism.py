@@ -8,7 +8,7 @@ from px4lockstep.cli.console import Console
 from px4lockstep.cli.interrupts import interrupts
 from px4lockstep.cli.output import print_json, write_err, write_out
 from px4lockstep.cli.watched import in_child
-from px4lockstep.flights.determinism import Determinism, VariantFlight, determinism, variants_of
+from px4lockstep.flights.determinism import Determinism, Variant, VariantFlight, determinism
 from px4lockstep.px4.console import STANDARD_ERROR, console_into
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
@@ -26,12 +26,9 @@ def run_determinism(spec: str, runs: int, trust: bool, as_json: bool, settings: 
 
 
 def _fly(spec: Spec, runs: int, as_json: bool) -> int:
-    variants = variants_of(spec, runs)
-    count, names = sum(variant.workers * variant.flights for variant in variants), [each.name for each in variants]
-    write_err(f"flying {count} flights in {len(variants)} variants ({', '.join(names)}); can take several minutes\n")
     try:
         with console_into(STANDARD_ERROR):
-            found = determinism(spec, runs=runs, watch=_say)
+            found = determinism(spec, runs=runs, begin=_announce, watch=_say)
     except KeyboardInterrupt:
         write_err("interrupted; all flights were stopped\n")
         return interrupts.code
@@ -40,6 +37,12 @@ def _fly(spec: Spec, runs: int, as_json: bool) -> int:
     else:
         _print_result(found)
     return IDENTICAL if found.identical else DIFFERENT
+
+
+def _announce(variants: Sequence[Variant]) -> None:
+    count = sum(variant.workers * variant.flights for variant in variants)
+    names = ", ".join(variant.name for variant in variants)
+    write_err(f"flying {count} flights in {len(variants)} variants ({names}); can take several minutes\n")
 
 
 def _say(flown: VariantFlight) -> None:

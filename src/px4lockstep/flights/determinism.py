@@ -97,18 +97,13 @@ def default_variants(runs: int) -> tuple[Variant, ...]:
     )
 
 
-def variants_of(spec: Spec, runs: int) -> tuple[Variant, ...]:
-    """Return the default variants for a spec; an autopilot that lives once per process flies once in each."""
-    is_single = spec.autopilot.capabilities.needs_child
-    return tuple(variant for variant in default_variants(runs) if variant.flights == 1 or not is_single)
-
-
 def determinism(
     spec: str | Path | Spec,
     /,
     *,
     runs: int = 2,
     variants: Sequence[Variant] | None = None,
+    begin: Callable[[Sequence[Variant]], None] | None = None,
     watch: Callable[[VariantFlight], None] | None = None,
     **overrides: Any,
 ) -> Determinism:
@@ -121,13 +116,14 @@ def determinism(
         spec: Built-in aircraft (`iris`), path of a spec file, or loaded spec.
         runs: Number of fresh processes that fly it compiled for this processor.
         variants: Variants to fly instead of the default ones.
+        begin: Called with the variants before the first flight.
         watch: Called with each flight when it has ended.
         overrides: Values by dotted key, `**{"environment.wind": "none", "aircraft.seed": 7}`.
 
     Raises:
         InputError: If the spec can't be flown.
     """
-    default_variants(runs)  # check the number before the spec is loaded
+    usual = default_variants(runs)
     spec = loaded(spec, overrides)
     if spec.run.mode == "replay":
         raise InputError("run.mode = 'replay' can't be checked for determinism, since it reads a recording. Use 'live'")
@@ -137,8 +133,12 @@ def determinism(
             f"{autopilot.name} is not bit-reproducible, because it runs threads; replay a flight to compare digests"
         )
     spec = spec.model_copy(update={"run": live(spec.run)})
-    ways = variants_of(spec, runs) if variants is None else variants
+    if autopilot.needs_child:  # it can fly only once per process
+        usual = tuple(variant for variant in usual if variant.flights == 1)
+    ways = usual if variants is None else variants
     build(spec).simulation.close()  # report errors of the spec once, here
+    if begin is not None:
+        begin(ways)
     with TemporaryDirectory(prefix="px4lockstep-") as name:
         folder = Path(name)
         write_spec(spec, folder)

@@ -1,4 +1,4 @@
-"""Files that are no recording, or not as one was written: each is an error that says what differs, never a replay."""
+"""Files that are not recordings, or were modified: each is an error that says what is wrong, never a replay."""
 
 import hashlib
 import io
@@ -32,7 +32,7 @@ from px4lockstep.flights.replay import replay
 
 
 def assert_refused(path, *fragments):
-    """Reading and replaying: one message, which names the file and what differs."""
+    """Check that reading and replaying raise a message that names the file and the problem."""
     for use in (read_recording, replay):
         with pytest.raises(InputError) as caught:
             use(path)
@@ -51,7 +51,7 @@ def foreign(path, **options):
 
 
 def foreign_with_a_title(path):
-    """Somebody else's HDF5 with our first line and its hash."""
+    """Write an HDF5 file of another program, with our first line and its hash."""
     foreign(path, userblock_size=512, libver=("v110", "v110"))
     reseal(path)
 
@@ -79,16 +79,16 @@ NO_RECORDINGS = {
 
 
 @pytest.mark.parametrize("make", NO_RECORDINGS)
-def test_what_is_no_recording_is_refused(make, tmp_path):
-    """Before HDF5 looks at it, if it can be seen."""
+def test_other_files_are_refused(make, tmp_path):
+    """Where possible, before HDF5 reads them."""
     making, message = NO_RECORDINGS[make]
     path = tmp_path / "file.h5"
     making(path)
     assert_refused(path, message)
 
 
-def test_a_file_that_may_not_be_read_is_refused(tmp_path, monkeypatch):
-    """Whoever runs the tests may read everything: so the system is made to say no."""
+def test_a_file_without_read_permission_is_refused(tmp_path, monkeypatch):
+    """Simulated, since the tests may run as root."""
     path = write_tiny(tmp_path)
 
     def refuse(*_, **__):
@@ -103,8 +103,8 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("part", [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, -2, -1])
-def test_a_file_that_is_cut_off_is_refused(part, tmp_path):
-    """With how much of it is there; the last byte counts."""
+def test_a_truncated_file_is_refused(part, tmp_path):
+    """The message has its length; one missing byte is enough."""
     whole = tiny_bytes()
     length = int(part * len(whole)) if part > 0 else len(whole) + part
     path = tmp_path / "cut.h5"
@@ -113,8 +113,8 @@ def test_a_file_that_is_cut_off_is_refused(part, tmp_path):
 
 
 @pytest.mark.parametrize("part", [0.2, 0.5, 0.9])
-def test_a_file_that_is_cut_off_and_sealed_is_refused(part, tmp_path):
-    """By HDF5 then, which knows how long it is to be."""
+def test_a_truncated_file_with_a_new_hash_is_refused(part, tmp_path):
+    """HDF5 knows its length."""
     whole = tiny_bytes()
     path = tmp_path / "cut.h5"
     path.write_bytes(whole[: int(part * len(whole))])
@@ -123,7 +123,7 @@ def test_a_file_that_is_cut_off_and_sealed_is_refused(part, tmp_path):
 
 
 def places_of_parts():
-    """Return where in the file each array and text, the user block and HDF5's own head have a byte."""
+    """Return the offset of a byte in each array and text, the user block and the HDF5 header."""
     places = {"title": 3, "hash": 40, "rest of the block": 400, "HDF5's signature": 512, "its head": 530, "end": -1}
     with h5py.File(io.BytesIO(tiny_bytes()), "r") as file:
         for name in (*ENTRIES, *TEXTS, "mission"):
@@ -141,8 +141,8 @@ PARTS = ("title", "hash", "rest of the block", "HDF5's signature", "its head", "
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_one_bit_is_enough(part, tmp_path):
-    """In the user block, in HDF5's own bytes and in each array and text: the hash in front finds it."""
+def test_one_flipped_bit_is_found(part, tmp_path):
+    """In the user block, in HDF5's own data, and in each array and text, by the hash in the header."""
     data = bytearray(tiny_bytes())
     data[places_of_parts()[part]] ^= 1
     path = tmp_path / "flipped.h5"
@@ -151,8 +151,8 @@ def test_one_bit_is_enough(part, tmp_path):
 
 
 @pytest.mark.parametrize("name", [*ENTRIES, *TEXTS, "mission"])
-def test_one_bit_of_an_array_is_found_by_its_own_hash_too(name, tmp_path):
-    """After the hash in front was made to fit."""
+def test_one_flipped_bit_of_an_array_is_found_by_its_own_hash(name, tmp_path):
+    """After the hash in the header was updated."""
     path = write_tiny(tmp_path)
 
     def flip(array):
@@ -166,7 +166,7 @@ def test_one_bit_of_an_array_is_found_by_its_own_hash_too(name, tmp_path):
 
 
 def test_an_edit_with_another_program_is_found(tmp_path):
-    """Even one that changes nothing but a description, or adds nothing but a note."""
+    """Even if it only changes a description or adds a note."""
     for edit in (
         lambda file: file["log/state"].attrs.create("note", 1),
         lambda file: file["log/state"].attrs.modify("description", np.bytes_(b"The state")),
@@ -256,7 +256,7 @@ def many(file):
 
 
 def bomb(name, rows, dtype="f8"):
-    """Return an edit that adds zeros, which take next to no room in the file."""
+    """Return an edit that adds zeros, which compress to almost nothing."""
 
     def edit(file):
         if name in file:
@@ -439,8 +439,8 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_whole_and_no_flight_is_refused(case, tmp_path):
-    """All hashes fit: made with care, and wrong."""
+def test_an_intact_file_that_is_not_a_flight_is_refused(case, tmp_path):
+    """All hashes are valid, but the contents are wrong."""
     edit, message = CASES[case]
     path = write_tiny(tmp_path)
     edited(path, edit)
@@ -451,7 +451,7 @@ def test_what_is_whole_and_no_flight_is_refused(case, tmp_path):
     "case", ["a bomb", "a bomb with a known name", "a field less", "a link to another file", "float32"]
 )
 def test_names_types_and_shapes_are_checked_before_anything_is_read(case, tmp_path, monkeypatch):
-    """So a small file that holds gigabytes costs nothing."""
+    """So a small file that claims gigabytes costs nothing."""
     edit, message = CASES[case]
     path = write_tiny(tmp_path)
     edited(path, edit)
@@ -461,8 +461,8 @@ def test_names_types_and_shapes_are_checked_before_anything_is_read(case, tmp_pa
 
 
 @pytest.mark.parametrize("name", [*(name for name in ENTRIES if not ENTRIES[name].optional), *TEXTS])
-def test_nothing_may_be_missing(name, tmp_path):
-    """Every array, every text."""
+def test_no_array_or_text_may_be_missing(name, tmp_path):
+    """Each one."""
     path = write_tiny(tmp_path)
     edited(path, removed(name))
     assert_refused(path, f"it lacks the {'text' if name in TEXTS else 'array'} {name!r}")
@@ -480,7 +480,7 @@ def test_no_attribute_may_be_missing(name, tmp_path):
 
 
 def refused_by_replay(path, *fragments):
-    """Reading finds nothing wrong; a replay does, before it flies."""
+    """Check that reading succeeds and a replay raises before it flies."""
     read_recording(path)
     with pytest.raises(InputError) as caught:
         replay(path)
@@ -515,16 +515,16 @@ OTHER_SPECS = {
 
 
 @pytest.mark.parametrize("case", OTHER_SPECS)
-def test_an_aircraft_file_that_is_not_the_flights_is_refused(case, tmp_path):
-    """With all hashes made to fit."""
+def test_a_spec_of_another_flight_is_refused(case, tmp_path):
+    """With all hashes updated."""
     edit, message = OTHER_SPECS[case]
     path = write_tiny(tmp_path)
     edited(path, edit)
     refused_by_replay(path, message)
 
 
-def test_an_aircraft_that_was_changed_is_told_by_the_replay(tmp_path):
-    """A mass is in no stream: the replay flies, parts from the recording, and says where."""
+def test_a_replay_finds_a_changed_aircraft(tmp_path):
+    """The mass is not a recorded input: the replay flies, differs, and reports where."""
     path = tmp_path / "heavier.h5"
     write_recording(record("iris", {"timeline.t_end_s": 6.0}), path)
     assert replay(path).matches
@@ -534,8 +534,8 @@ def test_an_aircraft_that_was_changed_is_told_by_the_replay(tmp_path):
     assert replayed.first_difference is not None
 
 
-def test_the_command_line_says_it_and_exits_with_2(tmp_path, capsys, monkeypatch):
-    """No traceback; in a run folder too."""
+def test_the_command_line_reports_it_with_exit_code_2(tmp_path, capsys, monkeypatch):
+    """Without a traceback; for a run folder too."""
     path = write_tiny(tmp_path)
     edited(path, CASES["version 99"][0])
     for where in (path, tmp_path):
@@ -552,7 +552,7 @@ def test_the_command_line_says_it_and_exits_with_2(tmp_path, capsys, monkeypatch
 
 
 def test_random_flips_are_found(tmp_path):
-    """One byte or several, anywhere; all of them, by the hash in front."""
+    """One byte or several, anywhere, by the hash in the header."""
     rng = np.random.default_rng(1)
     path = tmp_path / "noisy.h5"
     whole = np.frombuffer(tiny_bytes(), np.uint8)
@@ -565,8 +565,8 @@ def test_random_flips_are_found(tmp_path):
             read_recording(path)
 
 
-def test_random_flips_under_a_new_seal_are_found_or_do_no_harm(tmp_path, python):
-    """In a process of its own, which a crash of the HDF5 library would end: an error, or the same recording."""
+def test_random_flips_with_a_new_hash_are_found_or_harmless(tmp_path, python):
+    """In a separate process, since the HDF5 library may crash: an error, or the same recording."""
     shutil.copy(write_tiny(tmp_path), tmp_path / "whole.h5")
     script = os.path.join(os.path.dirname(__file__), "..", "..", "support", "fuzz_recordings.py")
     counts = python(script, tmp_path / "whole.h5", 300, 2).stdout

@@ -1,4 +1,4 @@
-"""Checkpoints from a file: data, never code; an edit is refused, told of, or without effect."""
+"""Checkpoints in a file are data, never code; an edit is refused, reported, or without effect."""
 
 import json
 import shutil
@@ -38,7 +38,7 @@ FLIGHTS = {  # the digests of the flight, its branch, and a branch of that
 
 
 def numbers(dtype, offset=0, name=""):
-    """Yield the name, place and kind of each number of a record."""
+    """Yield name, offset and kind of each number of a record."""
     if dtype.subdtype is not None:
         for i in range(dtype.itemsize // dtype.base.itemsize):
             yield from numbers(dtype.base, offset + i * dtype.base.itemsize, f"{name}[{i}]")
@@ -50,7 +50,7 @@ def numbers(dtype, offset=0, name=""):
 
 
 def copies(version, folder, edit):
-    """Copy the files of a version, edited."""
+    """Copy the files of a version and edit the copies."""
     paths = [folder / f"version_{version}.h5", folder / f"version_{version}_branch.h5"]
     for path in paths:
         shutil.copy(DATA / path.name, path)
@@ -59,7 +59,7 @@ def copies(version, folder, edit):
 
 
 def assert_flown(version, paths):
-    """Check that flight and branch replay to their digests, and branch as they did."""
+    """Check that flight and branch replay to their digests, and that branches of them give theirs."""
     first, second, third = FLIGHTS[version]
     assert [replay(path).digest for path in paths] == [first, second]
     (one,) = branch(paths[0], 10.5, overrides=WIND_OF_BRANCH, events=RETURNS)
@@ -77,7 +77,7 @@ def state_bytes(dtype):
 
 
 def overwritten(file):
-    """Let all that is no state, every address among it, be an address of ours."""
+    """Overwrite everything that is not state, including every address."""
     layout = json.loads((Path(migrations.__file__).parent / "version_4.json").read_text())
     rows = file["moments/core"][()]
     rows[:, ~state_bytes(migrations._dtype_of(layout["state"]))] = 0x42
@@ -85,7 +85,7 @@ def overwritten(file):
 
 
 def with_addresses(array):
-    """Return checkpoints with fields for the records that version 5 leaves out."""
+    """Return checkpoints with fields for the records that version 5 omits."""
     user = [("kind", "i8"), ("user", [("rhs_address", "i8"), ("outputs_address", "i8"), ("values", "f8", 8)])]
     px4 = [(name, "i8") for name in ("handle", "step_uorb", "orb_publish", "orb_copy")]
     more = [("plant", user), ("px4", px4), ("work", [("trial", "f8", 79)]), ("modes", [("autopilot", "i8")])]
@@ -101,18 +101,18 @@ ATTACKS = {4: overwritten, 5: values("checkpoints/state", with_addresses)}
 
 
 @pytest.mark.parametrize("version", ATTACKS)
-def test_addresses_in_a_file_are_never_taken_over(version, tmp_path):
-    """Kinds, modes, addresses and handles are those of the simulation that is built: flights are as recorded."""
+def test_addresses_in_a_file_are_never_used(version, tmp_path):
+    """Kinds, modes, addresses and handles come from the simulation that is built: flights match their recordings."""
     assert_flown(version, copies(version, tmp_path, ATTACKS[version]))
 
 
-def test_version_5_of_before_its_checkpoints_were_checked_is_read():
-    """Written before integers had limits: a flight and a branch of it."""
+def test_an_early_version_5_is_read():
+    """A flight and its branch, written before integers had limits."""
     assert_flown(5, [DATA / "version_5.h5", DATA / "version_5_branch.h5"])
 
 
 def test_a_checkpoint_has_no_address_kind_or_mode():
-    """By the names of all of its numbers."""
+    """By the names of all its numbers."""
     names = [name for name, _, _ in numbers(CHECKPOINT)]
     assert not [name for name in names if "address" in name or "handle" in name or "key" in name]
     assert not [name for name in names if name.startswith((".modes", ".plant", ".px4", ".work", ".solver.tableau"))]
@@ -133,8 +133,8 @@ INDICES = (
 )
 
 
-def test_whatever_is_an_index_or_a_count_has_limits():
-    """By the names that such numbers have."""
+def test_every_index_and_count_has_limits():
+    """By the names of such numbers."""
     limits = limits_of(SIM, STATE)
     found = [i for i, name in enumerate(limits.names) if name.split("[")[0].endswith(INDICES)]
     assert len(found) > 20
@@ -156,7 +156,7 @@ def test_whatever_is_an_index_or_a_count_has_limits():
     ],
 )
 def test_an_integer_out_of_range_is_refused_before_use(place, value, allowed, tmp_path):
-    """With its place, its value and the range; nothing is flown."""
+    """With its place, value and range; nothing is flown."""
     path = write_tiny(tmp_path)
 
     def change(array):
@@ -174,8 +174,8 @@ def test_an_integer_out_of_range_is_refused_before_use(place, value, allowed, tm
 
 
 @pytest.mark.parametrize("name", ["autopilot_ticks", "wind_ticks", "log_rows", "scenario_rows", "stage"])
-def test_a_checkpoint_stands_where_its_boundary_is(name, tmp_path):
-    """Its places in the streams follow from the boundary."""
+def test_a_checkpoint_must_match_its_boundary(name, tmp_path):
+    """Its positions in the streams follow from the boundary."""
     path = write_tiny(tmp_path)
 
     def change(array):
@@ -187,8 +187,8 @@ def test_a_checkpoint_stands_where_its_boundary_is(name, tmp_path):
         read_recording(path)
 
 
-def test_an_edit_that_shows_only_later_is_noticed(tmp_path):
-    """How often the mission was asked for is not in the log; it is in the next checkpoint."""
+def test_an_edit_that_shows_only_later_is_an_error(tmp_path):
+    """The number of mission requests is not in the log, but in the next checkpoint."""
     path = tmp_path / "edited.h5"
     shutil.copy(DATA / "version_5.h5", path)
 
@@ -201,8 +201,8 @@ def test_an_edit_that_shows_only_later_is_noticed(tmp_path):
         branch(path, 5.0)
 
 
-def test_what_the_loop_can_not_do_with_a_state_is_one_error(tmp_path):
-    """A charge above all that the battery's table has ends the table: an index out of range, in compiled code."""
+def test_a_state_that_the_loop_can_not_handle_is_an_error(tmp_path):
+    """A charge beyond the battery's table is an index out of range in compiled code."""
     path = write_tiny(tmp_path)
 
     def change(array):
@@ -215,8 +215,8 @@ def test_what_the_loop_can_not_do_with_a_state_is_one_error(tmp_path):
 
 
 @pytest.mark.process
-def test_600_edits_are_refused_or_told_of_or_flown_exactly():
-    """Of files of version 4 and 5 and of a new one, in a process of its own, which a wrong jump would end."""
+def test_600_edits_are_refused_reported_or_flown_exactly():
+    """Of files of versions 4 and 5 and a new one, in a separate process, since a wrong jump would end it."""
     assert {"version_4_branch", "version_5_branch", "new_branch"} <= originals().keys()
     tasks = [{"format": "checkpoints", "seed": 600, "index": i} for i in range(600)]
     with workers(1) as own:

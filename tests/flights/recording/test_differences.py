@@ -1,4 +1,4 @@
-"""Where two flights part: the first row and field, bit for bit, named as a reader knows them."""
+"""The first difference of two flights: row and field, bit for bit, with readable names."""
 
 import json
 from dataclasses import replace
@@ -12,7 +12,7 @@ from px4lockstep.flights.recording.differences import Difference, FlightRows, fi
 
 
 def changed(row, **values):
-    """Return the rows of a flight with other values in one: `changed(3, x=(2, 1.0))`."""
+    """Return the rows of a flight with changed values in one row: `changed(3, x=(2, 1.0))`."""
     log, state = tiny().log.copy(), tiny().log_state.copy()
     for name, (index, value) in values.items():
         if name == "x":
@@ -32,8 +32,8 @@ def rows():
     return FlightRows.of(tiny())
 
 
-def test_a_flight_and_itself_never_part():
-    """Nor do two flights of the same file, NaN and all."""
+def test_a_flight_does_not_differ_from_itself():
+    """Nor do two flights of the same spec, including NaN."""
     assert first_difference(rows(), rows(), tiny().state_names) is None
     assert first_live_difference(tiny(), replace(tiny(), log=tiny().log.copy())) is None
     nan = changed(7, x=(3, np.nan))
@@ -72,8 +72,8 @@ def test_one_bit_is_a_difference():
     assert (found.time_us, found.field) == (90_000, "soc[0]")
 
 
-def test_a_flight_that_goes_on_parts_where_the_other_ended():
-    """With how many rows they have."""
+def test_a_longer_flight_differs_where_the_shorter_ends():
+    """With the numbers of rows."""
     shorter = FlightRows.of(tiny(), 20)
     assert first_difference(rows(), shorter, tiny().state_names) == Difference(200_000, "rows", 31, 20)
     assert first_difference(shorter, rows(), tiny().state_names) == Difference(200_000, "rows", 20, 31)
@@ -82,8 +82,8 @@ def test_a_flight_that_goes_on_parts_where_the_other_ended():
 
 
 @pytest.mark.parametrize("rows_per_chunk", [1, 7, 30, 31, 32])
-def test_chunks_do_not_show(rows_per_chunk, monkeypatch):
-    """Wherever the row stands in them."""
+def test_the_chunk_size_has_no_effect(rows_per_chunk, monkeypatch):
+    """Wherever the row is within a chunk."""
     monkeypatch.setattr(differences, "ROWS_PER_CHUNK", rows_per_chunk)
     for row in (0, 6, 7, 29, 30):
         found = first_difference(rows(), changed(row, x=(2, 7.0)), tiny().state_names)
@@ -91,8 +91,8 @@ def test_chunks_do_not_show(rows_per_chunk, monkeypatch):
     assert first_difference(rows(), rows(), tiny().state_names) is None
 
 
-def test_estimate_and_setpoints_have_differences_of_their_own():
-    """Which the flight's rows don't have."""
+def test_estimate_and_setpoints_are_compared_separately():
+    """The rows of the flight do not contain them."""
     log = tiny().log.copy()
     log["bus"]["autopilot"]["q_sp"][8, 3] = 0.5
     found = first_live_difference(tiny(), replace(tiny(), log=log))
@@ -102,8 +102,8 @@ def test_estimate_and_setpoints_have_differences_of_their_own():
     assert first_difference(rows(), FlightRows.of(replace(tiny(), log=log)), tiny().state_names) is None
 
 
-def test_a_difference_as_text_and_as_json():
-    """JSON has no NaN: null stands for it."""
+def test_a_difference_can_be_printed_and_converted_to_json():
+    """JSON has no NaN, so it becomes null."""
     found = Difference(40_000, "vel[0]", float("nan"), 0.1)
     assert str(found) == "t = 0.040000 s in vel[0]: nan vs 0.1"
     told = json.loads(json.dumps(found.as_dict(), allow_nan=False))

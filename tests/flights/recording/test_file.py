@@ -1,4 +1,4 @@
-"""The file of a recording: what was written is what is read, the same bytes for the same flight, whole or not there."""
+"""The file of a recording: read back exactly, the same bytes for the same flight, complete or absent."""
 
 import os
 import resource
@@ -49,8 +49,8 @@ SUPPORT = [str(Path(__file__).parents[2] / "support")]
 
 
 @pytest.mark.parametrize("name", ["iris", "octa", "hex", "twin"])
-def test_what_is_read_is_what_was_written(name, tmp_path):
-    """Every value: attributes, versions, texts, and each array to the bit and with its layout."""
+def test_a_recording_is_read_back_exactly(name, tmp_path):
+    """Attributes, versions, texts, and each array bit for bit with its layout."""
     recording = record(name, {"timeline.t_end_s": 1.0}) if name != "twin" else record_twin()
     write_recording(recording, tmp_path / "a.h5")
     again = read_recording(tmp_path / "a.h5")
@@ -66,7 +66,7 @@ def test_what_is_read_is_what_was_written(name, tmp_path):
 
 
 def record_twin():
-    """The twin has no mission and is never armed."""
+    """Record the twin, which has no mission and is never armed."""
     import px4lockstep
     from px4lockstep.flights.recorded import source_of
 
@@ -74,7 +74,7 @@ def record_twin():
     return Recording.of(flight.simulation.run(), source_of(flight))
 
 
-def test_a_flight_with_faults_and_checkpoints_goes_there_and_back(tmp_path):
+def test_a_flight_with_faults_and_checkpoints_is_read_back(tmp_path):
     """Fourteen seconds: two checkpoints, some changes of the scenario."""
     recording = recorded("iris", with_faults=True)
     assert len(recording.checkpoints) == 2
@@ -83,8 +83,8 @@ def test_a_flight_with_faults_and_checkpoints_goes_there_and_back(tmp_path):
     assert is_same(read_recording(tmp_path / "a.h5"), recording)
 
 
-def test_a_crash_goes_there_and_back(tmp_path):
-    """Its log ends with a row of its own; the boundaries that were flown are those up to the crash."""
+def test_a_crash_is_read_back(tmp_path):
+    """Its log ends with an additional row; boundaries are recorded up to the crash."""
     events = [{"at_s": 9.0005, "action": "disable_motor", "motor": 1}]
     recording = record("iris", {"scenario.events": events})
     assert recording.log["bus"]["scenario"]["crashed"][-1] == 1
@@ -95,8 +95,8 @@ def test_a_crash_goes_there_and_back(tmp_path):
     assert replay(tmp_path / "a.h5").matches
 
 
-def test_a_recording_of_a_plant_without_an_aircraft_goes_there_and_back(tmp_path):
-    """No autopilot, no wind, nothing in their streams; Python needs no file to fly from."""
+def test_a_recording_of_a_reference_plant_is_read_back(tmp_path):
+    """Without autopilot and wind, their streams are empty; a flight built in Python has no spec."""
     sim = Simulation(Oscillator(), Timeline(100_000, log=Periodic(10_000)), record=True).run()
     recording = Recording.of(sim, FlightSource(spec=""))
     write_recording(recording, tmp_path / "a.h5")
@@ -106,8 +106,8 @@ def test_a_recording_of_a_plant_without_an_aircraft_goes_there_and_back(tmp_path
     assert again.source.spec == ""
 
 
-def test_texts_may_hold_any_letters(tmp_path):
-    """UTF-8, line ends as they are."""
+def test_texts_may_contain_any_characters(tmp_path):
+    """UTF-8, with unchanged line endings."""
     source = replace(tiny().source, spec="# Ärger, 風\r\n" + tiny().source.spec, autopilot="pilote à bord")
     write_recording(replace(tiny(), source=source), tmp_path / "a.h5")
     assert read_recording(tmp_path / "a.h5").source == source
@@ -119,7 +119,7 @@ def test_texts_may_hold_any_letters(tmp_path):
 
 
 def test_the_same_flight_gives_the_same_bytes(tmp_path, python):
-    """Written twice with more than a second in between, so that a time in it would show; and by other processes."""
+    """Written twice more than a second apart, so that a stored time would show, and by other processes."""
     write_recording(tiny(), tmp_path / "first.h5")
     time.sleep(1.1)
     write_recording(tiny(), tmp_path / "second.h5")
@@ -133,14 +133,14 @@ def test_the_same_flight_gives_the_same_bytes(tmp_path, python):
     assert (tmp_path / "other.h5").read_bytes() != tiny_bytes()
 
 
-def test_what_is_read_gives_the_same_bytes_again(tmp_path):
-    """So a copy by way of Python is a copy."""
+def test_writing_a_recording_that_was_read_gives_the_same_bytes(tmp_path):
+    """So reading and writing copies a file."""
     write_recording(read_recording(write_tiny(tmp_path)), tmp_path / "again.h5")
     assert (tmp_path / "again.h5").read_bytes() == tiny_bytes()
 
 
-def test_any_reader_of_hdf5_finds_descriptions_and_hashes(tmp_path):
-    """Plain compound types, texts of fixed length, and what each array is."""
+def test_any_hdf5_reader_finds_descriptions_and_hashes(tmp_path):
+    """Plain compound types, fixed-length strings, and a description of each array."""
     with h5py.File(write_tiny(tmp_path), "r") as file:
         assert file.userblock_size == BLOCK_BYTES
         assert file.attrs["version"] == VERSION
@@ -156,7 +156,7 @@ def test_any_reader_of_hdf5_finds_descriptions_and_hashes(tmp_path):
 
 
 def test_version_1_is_read_and_replays_to_its_digest():
-    """Written before checkpoints, missions and the names of states were kept."""
+    """Written before checkpoints, missions and names of states were stored."""
     recording = read_recording(VERSION_1)
     assert recording.digest == VERSION_1_DIGEST
     assert recording.source.mission is None
@@ -168,7 +168,7 @@ def test_version_1_is_read_and_replays_to_its_digest():
 
 
 def test_version_2_is_read_and_replays_to_its_digest():
-    """Written before fingerprints of the state at each boundary."""
+    """Written before state fingerprints were stored at each boundary."""
     recording = read_recording(VERSION_2)
     assert recording.digest == VERSION_2_DIGEST
     assert len(recording.fingerprints) == 0
@@ -176,7 +176,7 @@ def test_version_2_is_read_and_replays_to_its_digest():
 
 
 def test_version_3_is_read_and_replays_to_its_digest():
-    """Written before steps shrank up to a kink of the plant, of which there are some on the ground."""
+    """Written before steps were shortened at discontinuities of the plant, of which there are some on the ground."""
     recording = read_recording(VERSION_3)
     assert len(recording.checkpoints) == 0  # they are of another layout
     replayed = replay(VERSION_3)
@@ -194,8 +194,8 @@ def test_version_4_replays_to_its_digest(path, digest):
     assert replayed.matches
 
 
-def test_version_4_branches_as_it_did():
-    """Both files have checkpoints: the branch that was recorded comes out again, and so does a branch of that."""
+def test_version_4_gives_the_same_branches():
+    """Both files have checkpoints: the recorded branch is reproduced, and so is a branch of it."""
     events = [{"at_s": 11.0, "action": "return"}]
     overrides = {"environment.wind_mean_ned": [5.0, 0.0, 0.0]}
     (first,) = branch(VERSION_4, 10.5, overrides=overrides, events=events)
@@ -204,22 +204,22 @@ def test_version_4_branches_as_it_did():
     assert second.run.digest == VERSION_4_SECOND_BRANCH_DIGEST
 
 
-def test_version_1_written_again_is_of_this_version(tmp_path):
-    """A migration is for good."""
+def test_version_1_is_written_as_the_current_version(tmp_path):
+    """Migrations are permanent."""
     write_recording(read_recording(VERSION_1), tmp_path / "now.h5")
     with h5py.File(tmp_path / "now.h5") as file:
         assert file.attrs["version"] == VERSION
     assert is_same(read_recording(tmp_path / "now.h5"), read_recording(VERSION_1))
 
 
-def test_what_version_1_lacks_is_said_when_it_is_needed():
-    """It has no checkpoints to branch from."""
+def test_missing_checkpoints_of_version_1_are_an_error():
+    """A branch needs them."""
     with pytest.raises(InputError, match="no checkpoints to start from: it was written by an older version"):
         read_recording(VERSION_1).snapshot_before(0)
 
 
 def test_a_newer_version_is_refused_with_the_remedy(tmp_path):
-    """Even if it has things that this version does not know."""
+    """Even if it contains unknown parts."""
     path = write_tiny(tmp_path)
 
     def newer(file):
@@ -233,8 +233,8 @@ def test_a_newer_version_is_refused_with_the_remedy(tmp_path):
     assert str(caught.value) == f"{path} can't be used: {told}"
 
 
-def test_checkpoints_of_another_layout_are_resumed_by_the_names_of_their_fields(tmp_path):
-    """Fields in another order, one that is not known, and one less that is as it was built."""
+def test_checkpoints_of_another_layout_are_resumed_by_field_names(tmp_path):
+    """Fields in another order, an unknown one, and a missing one that keeps its built value."""
     path = write_tiny(tmp_path)
 
     def reordered(array):
@@ -252,7 +252,7 @@ def test_checkpoints_of_another_layout_are_resumed_by_the_names_of_their_fields(
 
 
 def test_optional_arrays_may_be_missing_or_unknown(tmp_path):
-    """A file of a version that adds one is read, and so is one without; it can be replayed all the same."""
+    """Such a file can still be replayed."""
     path = write_tiny(tmp_path)
 
     def other(file):
@@ -267,7 +267,7 @@ def test_optional_arrays_may_be_missing_or_unknown(tmp_path):
 
 
 def test_an_unknown_optional_array_is_skipped_without_being_read(tmp_path, monkeypatch):
-    """It describes itself, is no new version, and the file replays, branches and is written again without it."""
+    """It needs no new version; the file replays, branches and is written again without it."""
     path = write_tiny(tmp_path)
 
     def added(file):
@@ -292,8 +292,8 @@ def test_an_unknown_optional_array_is_skipped_without_being_read(tmp_path, monke
     assert (tmp_path / "again.h5").read_bytes() == tiny_bytes()
 
 
-def test_optional_arrays_are_of_version_5_and_later(tmp_path):
-    """Of an older one nothing is unknown, and an unknown array may not claim more than it has."""
+def test_optional_arrays_exist_from_version_5_on(tmp_path):
+    """Older files have no unknown arrays, and an unknown array may not claim more data than it has."""
     path = write_tiny(tmp_path)
 
     def added(file):
@@ -317,8 +317,8 @@ def test_optional_arrays_are_of_version_5_and_later(tmp_path):
 # -- whole, or not there -------------------------------------------------------------------------------------------
 
 
-def test_killed_in_the_middle_it_leaves_no_recording(tmp_path, python):
-    """What was there before is as it was; the part that was written is not taken for one."""
+def test_a_killed_writer_leaves_no_recording(tmp_path, python):
+    """The previous file stays, and the temporary file is not a valid recording."""
     path = tmp_path / "recording.h5"
     path.write_bytes(b"before")
     kill = f"import os\nfile._seal = lambda part: os.kill(os.getpid(), {int(signal.SIGKILL)})"
@@ -331,8 +331,8 @@ def test_killed_in_the_middle_it_leaves_no_recording(tmp_path, python):
         read_recording(part)
 
 
-def test_an_error_in_the_middle_leaves_nothing(tmp_path, monkeypatch):
-    """Whatever it is."""
+def test_an_error_during_writing_leaves_nothing(tmp_path, monkeypatch):
+    """Whatever the error is."""
 
     def fail(*_):
         raise KeyboardInterrupt
@@ -345,7 +345,7 @@ def test_an_error_in_the_middle_leaves_nothing(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("room", [100, 600, 3_000, 10_000, 20_000, 30_000, len(tiny_bytes()) - 1])
 def test_a_full_disk_is_an_error_and_leaves_nothing(room, tmp_path, python):
-    """Stood in for by a limit on the size of files. Nothing from inside HDF5 reaches the user."""
+    """Simulated by a limit on the size of files; no message of HDF5 reaches the user."""
     limit = f"import resource\ntiny()\nresource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {resource.RLIM_INFINITY}))"
     path = tmp_path / "recording.h5"
     finished = python("-c", WRITES.format(support=SUPPORT, before=limit, path=str(path)), check=False)
@@ -356,8 +356,8 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(room, tmp_path, python):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_nothing_can_be_written_is_an_error(tmp_path, monkeypatch):
-    """No folder, a file in its place, a folder of that name, and one that can't be written to."""
+def test_a_path_that_can_not_be_written_is_an_error(tmp_path, monkeypatch):
+    """No folder, a file as a folder, a folder of that name, and a read-only folder."""
     (tmp_path / "file").touch()
     for path, message in (
         (tmp_path / "gone" / "a.h5", "there is no folder"),
@@ -377,8 +377,8 @@ def test_where_nothing_can_be_written_is_an_error(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_what_is_not_over_or_not_recorded_has_no_recording():
-    """Said before anything is written."""
+def test_an_unfinished_or_unrecorded_flight_has_no_recording():
+    """The error comes before anything is written."""
     timeline = Timeline(100_000, log=Periodic(10_000))
     half = Simulation(Oscillator(), timeline, record=True).run(until_us=50_000)
     with pytest.raises(StateError, match="a flight has no recording before its end"):
@@ -387,8 +387,8 @@ def test_what_is_not_over_or_not_recorded_has_no_recording():
         Recording.of(Simulation(Oscillator(), timeline).run(), FlightSource(spec=""))
 
 
-def test_a_filter_that_hdf5_would_load_a_library_for_is_refused(tmp_path):
-    """Before anything is read: HDF5 looks for a plugin by the number in the file."""
+def test_a_filter_that_needs_an_hdf5_plugin_is_refused(tmp_path):
+    """Before anything is read: HDF5 would load the plugin that the file names."""
     with h5py.File(tmp_path / "a.h5", "w") as file:
         packed = file.create_dataset("x", data=np.zeros(100), compression="lzf")
         with pytest.raises(InputError, match="x uses a compression that recordings don't use"):

@@ -21,7 +21,7 @@ def rows_of(name):
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_every_array_is_listed_with_its_type(name):
-    """Records with all of their fields, at every level that has a row of its own."""
+    """Records with all their fields, at every level that has its own row."""
     dtype = ENTRIES[name].dtype
     kind = "record" if dtype is None or dtype.names else dtype.name
     [first, *others] = rows_of(name)
@@ -35,7 +35,7 @@ def test_every_array_is_listed_with_its_type(name):
 
 @pytest.mark.parametrize("name", ["faults", "estimate_faults", "bus", "inputs"])
 def test_every_field_of_inner_records_is_listed(name):
-    """By the layouts of the file."""
+    """From the layouts of the file."""
     outer = ENTRIES["log/rows"].dtype
     inner = outer[name] if name in outer.names else ENTRIES["streams/scenarios"].dtype[name]
     for field in inner.names:
@@ -43,7 +43,7 @@ def test_every_field_of_inner_records_is_listed(name):
 
 
 def test_every_text_and_attribute_is_listed():
-    """With the versions of what it was computed with."""
+    """Including the versions of the software."""
     for name in (*TEXTS, "mission"):
         assert ROWS[name].startswith("text | one | ")
     for name, kind in ATTRIBUTES.items():
@@ -51,13 +51,13 @@ def test_every_text_and_attribute_is_listed():
     assert {"format", "version", "version_of_…"} <= set(ROWS)
 
 
-def test_nothing_is_listed_that_is_not_there():
+def test_nothing_else_is_listed():
     """Paths with a slash are arrays."""
     assert sorted(name for name in ROWS if "/" in name) == sorted(ENTRIES | OPTIONAL)
 
 
-def test_the_rest_is_true():
-    """The version, the first block, the bits of axes, and a line for each version."""
+def test_version_header_and_axis_bits_are_documented():
+    """And each version has a row."""
     assert f"format `{FORMAT}`, version {VERSION}." in PAGE
     assert f"## The first {BLOCK_BYTES} bytes" in PAGE
     assert TITLE.decode() in PAGE
