@@ -102,7 +102,7 @@ def test_no_process_is_left_behind(tmp_path, how):
         env={**os.environ, "TMPDIR": str(tmp_path)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        # a shell that starts the tests in the background lets its children ignore interrupts
+        # a shell ignores interrupts in background jobs, which children inherit
         preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     try:

@@ -50,7 +50,7 @@ interrupt(home, name, way)
 sys.argv = ["px4lockstep", *arguments]
 main()
 """
-"""Runs the command line, with an interrupt as a function is entered."""
+"""Runs the command line and sends a signal when a function is entered."""
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def test_a_spec_file_can_not_write_outside_the_run_folder(tmp_path, capsys, path
     assert (f"run.log_csv = {path!r} was set in a file, so it is written to the run folder" in str(warnings)) != (
         path[:2] == "./"
     )
-    again = px4lockstep.load_spec("out/spec.toml")  # as resolved, it means the same
+    again = px4lockstep.load_spec("out/spec.toml")  # the resolved spec means the same
     assert (again.run.log_csv, again.run.recording_out) == ("notes.txt", "notes.txt.h5")
 
 
@@ -182,7 +182,7 @@ def test_a_disk_full_after_the_flight_keeps_the_log(tmp_path, monkeypatch, capsy
     )
     assert "outcome" in said.out
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert [name for name in names if name != "mission.waypoints"] == left  # a branch has its mission as a file
+    assert [name for name in names if name != "mission.waypoints"] == left  # a branch has a copy of its mission
     assert read_log("out").rows == 201
 
 

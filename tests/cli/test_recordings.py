@@ -153,7 +153,7 @@ def test_run_mode_replay_replays(folder):
     settings = [word for setting in SHORT for word in ("--set", setting)]
     replaying = ("--set", "run.mode=replay", "--set", f"run.recording_in={folder}")
     finished = run("run", "iris", *settings, *replaying, "--json", cwd=folder.parent)
-    assert finished.returncode == 1, finished.stderr  # too short for its mission, as `run` said of it
+    assert finished.returncode == 1, finished.stderr  # too short for its mission, as for `run`
     said = json.loads(finished.stdout)
     assert said["outcome"] == "mission not finished"
     assert said["matches"] is True

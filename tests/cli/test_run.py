@@ -283,14 +283,14 @@ def test_bad_input_is_a_message_and_exit_code_2(tmp_path, arguments, fragments):
 
 def test_an_interrupt_keeps_the_log(tmp_path):
     """Exit code 130, log and summary, marked as incomplete."""
-    hours = ("--set", "timeline.t_end_s=5000", "--set", "timeline.dt_log_s=0.5")  # seconds of computing
+    hours = ("--set", "timeline.t_end_s=5000", "--set", "timeline.dt_log_s=0.5")  # takes seconds to compute
     command = (*COMMAND, "run", "iris_long", "--no-plots", "--out", "stopped", *hours)
     process = subprocess.Popen(
         command,
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # a shell that starts the tests in the background lets its children ignore interrupts
+        # a shell ignores interrupts in background jobs, which children inherit
         preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     wait_for(tmp_path / "stopped" / "spec.toml")

@@ -46,7 +46,7 @@ def test_help_starts_without_numba(python):
     )
     start_s = time.perf_counter()
     assert "verify" in python("-c", code).stdout
-    assert time.perf_counter() - start_s < 5.0  # generous: the benchmark has the real figure
+    assert time.perf_counter() - start_s < 5.0  # generous; the benchmark measures it
 
 
 def test_every_command_has_a_function_that_accepts_its_options():

@@ -19,13 +19,13 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a child ends wi
 
 KEYS = {"outcome", "reason", "digest", "duration_s", "wall_s", "realtime_factor", "mission_asked", "mission_finished"}
 KEYS |= {"landed", "crashed", "waypoint_times_s", "max_altitude_m", "max_speed_m_s", "battery_used", "final_pos_ned"}
-KEYS |= {"tilt_deg", "standing", "distance_to_target_m"}
+KEYS |= {"tilt_deg", "standing", "distance_to_target_m", "waypoint_items"}
 KEYS |= {"events", "warnings", "px4_rates_hz", "run_dir"}
 NAMES = {signal.SIGSEGV: "SIGSEGV (signal 11, segmentation fault)", signal.SIGABRT: "SIGABRT (signal 6, aborted)"}
 FLIGHT = ("run", "iris", "--no-plots", "--out", "out")
 STARTED = "INFO  [lockstep] conformance double, ABI 3"
 SLOW = "sleep_us=20000@100"
-"""Half a minute for the rest of 4 s."""
+"""Delay that makes the rest of a 4 s flight take half a minute."""
 
 
 @pytest.mark.parametrize("number", NAMES)

@@ -30,7 +30,7 @@ def test_a_branch_restarts_from_the_last_checkpoint():
     trunk = Trunk.of(recorded(), 13.5)
     assert trunk.at_us == 13_500_000
     assert trunk.flown_us == 13_500_000 - CHECKPOINT_US
-    assert Trunk.of(recorded(), 10.0).flown_us == CHECKPOINT_US  # from the moment before, so that something is checked
+    assert Trunk.of(recorded(), 10.0).flown_us == CHECKPOINT_US  # from the checkpoint before, so that a part is checked
 
 
 def test_a_branch_with_an_event_equals_a_flight_with_that_event():
@@ -85,7 +85,7 @@ def test_a_branch_may_end_later():
     """Everything after the branch time may change, including the end."""
     [one] = branch(recorded(), 6.0, overrides={"timeline.t_end_s": 16.0})
     assert one.run.summary.duration_s == 16.0
-    rows = len(recorded().log) - 1  # the end was a row of its own
+    rows = len(recorded().log) - 1  # the end had an additional row
     assert one.run.simulation.log[:rows].tobytes() == recorded().log[:rows].tobytes()
 
 

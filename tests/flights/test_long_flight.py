@@ -9,7 +9,7 @@ import pytest
 
 LONG_FLIGHT = Path(__file__).parents[2] / "benchmarks" / "long_flight.py"
 MAX_MB = 500.0
-"""For the flight and all files of its run folder; an hour has 1,100 MB of log and streams."""
+"""Memory limit of the flight and all files of its run folder; an hour has 1,100 MB of log and streams."""
 
 
 @pytest.mark.slow

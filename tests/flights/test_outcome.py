@@ -107,10 +107,10 @@ def test_a_replay_alone_does_not_know_its_mission():
     assert is_success("not known")
 
 
-# -- verdicts that lied --------------------------------------------------------------------------------------------
+# -- flights that used to count as flown ---------------------------------------------------------------------------
 
 HOP = mission_of((22, 0, 0, 3), (21, 0, 0, 0))
-"""Up and down again, over in 20 s."""
+"""Takeoff and landing, finished within 20 s."""
 
 
 def hop(**options):

@@ -56,7 +56,7 @@ def test_another_integrator_is_listed_and_differs_from_the_first_motion():
 
 TICK = 1_002
 TICK_US = 4_000 * TICK
-"""A tick of the autopilot that is no row of the log."""
+"""A tick of the autopilot between two rows of the log."""
 
 
 def parted(by):
@@ -106,7 +106,7 @@ def test_a_physics_axis_may_be_added():
     for name in ("motors", "servos"):
         ours, theirs = (each.simulation.log["inputs"]["command"][name] for each in (half, whole))
         assert np.array_equal(ours, theirs)
-    # After a second in the air they are apart by RK4's error, 1e-5 m; it grows from there, as nobody controls it.
+    # After a second in the air they are apart by the error of RK4, 1e-5 m; it grows from there without feedback.
     apart_m = np.abs(half.simulation.log_state[:501, :3] - whole.simulation.log_state[:501, :3])
     assert 0.0 < apart_m.max() < 5e-5
 

@@ -20,7 +20,7 @@ REAL = load.checked
 @pytest.fixture
 def checks(monkeypatch):
     """Make temporary files fail, and count how often a spec is checked."""
-    recorded()  # which is flown once for all tests
+    recorded()  # flown once for all tests
     counted = []
 
     def no_file(*args, **options):
@@ -81,6 +81,6 @@ def test_a_loaded_spec_keeps_its_mission(tmp_path):
     own.write_text("something else", "utf-8")
     assert spec.mission.text == text
     run = px4lockstep.simulate(load.change_spec(spec, {"aircraft.seed": 9}))
-    folder = run.save(tmp_path / "run", plots=False)  # a mission needs a suffix there, or it is taken for a name
+    folder = run.save(tmp_path / "run", plots=False)  # without a suffix, it would be the name of a built-in mission
     assert px4lockstep.load_spec(folder / "spec.toml").mission.text == text
     assert spec != px4lockstep.load_spec("iris", SHORT | {"px4.mission_path": "simple"})

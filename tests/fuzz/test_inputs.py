@@ -31,7 +31,7 @@ COUNTS = {
     "metrics": 30,
     "campaign_folders": 25,
 }
-"""2,000 in all, in some 20 s of the processor; those that are quick are more than in `make fuzz`."""
+"""2,000 inputs in some 20 s of CPU time; the share of quick formats is higher than in `make fuzz`."""
 CHECKPOINTS = 600
 
 

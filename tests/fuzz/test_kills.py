@@ -28,7 +28,7 @@ COMMANDS = {
 CAMPAIGN = ("campaign", "run", "../small.toml", "--workers", "2", "--out", "out")
 FEW, MANY = 3, 20
 OTHERWISE = ("summary.json", "compare")
-"""Files with wall-clock times or paths in them, which are no two times the same."""
+"""Files that contain wall-clock times or paths, and so differ between runs."""
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def assert_nothing_torn(folder, reference):
     for own in run_folders:
         if not (folder / own / MARK).exists():
             assert visible(folder / own) == visible(reference / own)
-        elif (folder / own / "spec.toml").exists():  # written when the log has its place
+        elif (folder / own / "spec.toml").exists():  # written after the log
             log, whole = read_log(folder / own), read_log(reference / own)
             assert log.rows <= whole.rows
             for name in log:

@@ -21,7 +21,7 @@ from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.vehicle.actuators import ActuatorDynamics
 
 NOT_LOGGED = {"time_us", "wind", "command", "scenario.faults"}
-"""Of the bus: the row's own time, and what is logged as held for the plant."""
+"""Fields of the bus that are logged elsewhere: the time of the row, and inputs as held for the plant."""
 
 
 @pytest.fixture(scope="module")

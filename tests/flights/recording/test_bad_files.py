@@ -42,7 +42,7 @@ def assert_refused(path, *fragments):
         assert len(told) < 500
 
 
-# -- what is no recording ------------------------------------------------------------------------------------------
+# -- files that are not recordings ---------------------------------------------------------------------------------
 
 
 def foreign(path, **options):
@@ -99,7 +99,7 @@ def test_a_file_without_read_permission_is_refused(tmp_path, monkeypatch):
         read_recording(path)
 
 
-# -- what was cut off, or has bytes that are others ----------------------------------------------------------------
+# -- truncated and modified files ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("part", [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, -2, -1])
@@ -128,7 +128,6 @@ def places_of_parts():
     with h5py.File(io.BytesIO(tiny_bytes()), "r") as file:
         for name in (*ENTRIES, *TEXTS, "mission"):
             item = file[name]
-            # chunks are counted from behind the user block's start, contiguous data from its end
             if item.chunks:
                 offset = item.id.get_chunk_info(0).byte_offset
             else:
@@ -177,7 +176,7 @@ def test_an_edit_with_another_program_is_found(tmp_path):
         assert_refused(path, "is damaged or was modified")
 
 
-# -- what is whole, and no flight ----------------------------------------------------------------------------------
+# -- intact files that are not flights -----------------------------------------------------------------------------
 
 
 def renamed(old, new):
@@ -317,7 +316,7 @@ CASES = {
     "a live digest that is another": (attribute("live_digest", np.bytes_(b"0" * 64)), "its log has the live_digest"),
     "attribute no UTF-8": (attribute("autopilot", np.bytes_(b"\xff\xfe")), "its attribute autopilot is not UTF-8"),
     "a mission without a name": (attribute("mission_name", np.bytes_(b"")), "one of mission_name and mission"),
-    # arrays and texts that are not there, or too many
+    # missing and unknown arrays and texts
     "an array renamed": (renamed("streams/winds", "streams/breezes"), "it lacks the array 'streams/winds'"),
     "an array more": (lambda file: put(file, "streams/more", np.zeros(3)), "it has the array 'streams/more'"),
     "a text more": (lambda file: put(file, "notes", b"mine"), "it has the text 'notes'"),
@@ -476,7 +475,7 @@ def test_no_attribute_may_be_missing(name, tmp_path):
     assert_refused(path, f"it lacks the attribute {name!r}")
 
 
-# -- aircraft files that are not the flight's ----------------------------------------------------------------------
+# -- specs of other flights ----------------------------------------------------------------------------------------
 
 
 def refused_by_replay(path, *fragments):

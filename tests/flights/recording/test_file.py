@@ -45,7 +45,7 @@ file.write_recording(tiny(), {path!r})
 SUPPORT = [str(Path(__file__).parents[2] / "support")]
 
 
-# -- there and back ------------------------------------------------------------------------------------------------
+# -- reading back --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["iris", "octa", "hex", "twin"])
@@ -178,7 +178,7 @@ def test_version_2_is_read_and_replays_to_its_digest():
 def test_version_3_is_read_and_replays_to_its_digest():
     """Written before steps were shortened at discontinuities of the plant, of which there are some on the ground."""
     recording = read_recording(VERSION_3)
-    assert len(recording.checkpoints) == 0  # they are of another layout
+    assert len(recording.checkpoints) == 0  # they have another layout
     replayed = replay(VERSION_3)
     assert replayed.matches
     assert replay(VERSION_3, overrides={"plant.integrator.kink_tolerance": 1e-8}).digest != replayed.digest
@@ -314,7 +314,7 @@ def test_optional_arrays_exist_from_version_5_on(tmp_path):
         read_recording(path)
 
 
-# -- whole, or not there -------------------------------------------------------------------------------------------
+# -- complete or absent --------------------------------------------------------------------------------------------
 
 
 def test_a_killed_writer_leaves_no_recording(tmp_path, python):
@@ -366,7 +366,7 @@ def test_a_path_that_can_not_be_written_is_an_error(tmp_path, monkeypatch):
     ):
         with pytest.raises(InputError, match=message):
             write_recording(tiny(), path)
-    if os.geteuid() == 0:  # who may write everywhere is still refused in a folder that is no disk's
+    if os.geteuid() == 0:  # root may write everywhere except in /proc
         folder, reason = Path("/proc"), "No such file or directory"
     else:
         folder, reason = tmp_path, "Permission denied"

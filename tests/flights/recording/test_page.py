@@ -12,7 +12,7 @@ from px4lockstep.flights.recording.migrations import STEPS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "recording.md").read_text("utf-8")
 ROWS = dict(re.findall(r"^\| `([\w/…]+)` \| (.*) \|$", PAGE, re.MULTILINE))
-"""The rows of tables by what stands first; of several the last."""
+"""The rows of the tables by their first cell; of duplicates, the last."""
 
 
 def rows_of(name):
