@@ -4,6 +4,7 @@ import io
 
 import pytest
 
+from px4lockstep.cli import campaign
 from px4lockstep.cli.console import Console
 from px4lockstep.cli.output import print_json, printable, write_err, write_out
 from px4lockstep.errors import InputError
@@ -52,3 +53,17 @@ def test_plotting_a_run_with_an_invalid_spec_is_an_error(tmp_path, text):
     (tmp_path / "spec.toml").write_text(text)
     with pytest.raises(InputError, match=r"spec\.toml is not a valid spec of a run"):
         draw_folder(tmp_path, None)
+
+
+def test_a_campaign_does_not_repeat_an_outcome_as_its_reason(capsys):
+    """Without criteria, the reason of a run that failed is its outcome."""
+    worst = [
+        {"index": 2, "status": "mission not finished", "why": "mission not finished"},
+        {"index": 5, "status": "crashed", "why": "energy_wh 9.1, at most 5"},
+    ]
+    empty = {"stopped_after": None, "pass_rate": None, "sensitivities": [], "notes": [], "metrics": []}
+    counts = {"runs": 6, "runs_asked": 6, "complete": True, "by_status": {"mission not finished": 5, "crashed": 1}}
+    campaign._show({"name": "sweep", "campaign_dir": "out", "worst": worst, **empty, **counts}, as_json=False)
+    lines = [[cell.strip() for cell in line.split("│")[1:3]] for line in capsys.readouterr().out.splitlines()]
+    assert ["run 2", "mission not finished"] in lines
+    assert ["run 5", "crashed: energy_wh 9.1, at most 5"] in lines

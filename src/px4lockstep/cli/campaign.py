@@ -175,7 +175,8 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
     if summary["pass_rate"] is not None:
         about.add_row("passed", f"{summary['passed']}: {_share(summary['pass_rate'])}")
     for own in summary["worst"]:
-        about.add_row(f"run {own['index']}", f"{own['status']}: {own['why']}")
+        why = "" if own["why"] == own["status"] else f": {own['why']}"
+        about.add_row(f"run {own['index']}", f"{own['status']}{why}")
     strongest = {own["input"]: own for own in reversed(summary["sensitivities"])}  # strongest effect of each input
     label = "most influential input"
     for own in sorted(strongest.values(), key=lambda own: -own["strength"])[:MAX_SHOWN]:
