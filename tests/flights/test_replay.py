@@ -76,7 +76,7 @@ def test_a_replay_that_differs_reports_time_and_states(by, field):
     assert TICK_US % 10_000 != 0
     found = replayed.first_difference
     assert found == Difference(TICK_US + 1_000, field, None, None)
-    assert str(found) == f"{field} at {TICK_US + 1_000} us"
+    assert str(found) == f"t = {(TICK_US + 1_000) / 1e6:.6f} s in {field}"
     assert found.as_dict() == {"time_us": TICK_US + 1_000, "field": field, "first": None, "second": None}
 
 

@@ -22,7 +22,6 @@ from px4lockstep.cli.watched import in_child
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import OutputError, SimulationError
 from px4lockstep.flights.folder import PX4_LOG, RunFolder, summary_of
-from px4lockstep.flights.outcome import NOT_FINISHED, STOPPED
 from px4lockstep.flights.run import Run, fly
 from px4lockstep.flights.summary import STOPPED_AT, Summary
 from px4lockstep.log.events import MODES
@@ -234,7 +233,7 @@ def _print_summary(run: Run, folder: Path) -> None:
         ("battery used", f"{_number(None if summary.battery_used is None else 100.0 * summary.battery_used)} %"),
         ("PX4 runs", _rates(summary)),
         ("folder", str(folder)),
-        *(("warning", warning) for warning in summary.warnings if not _is_reason(warning, summary)),
+        *(("warning", warning) for warning in summary.warnings if not _is_reason(warning, run)),
     ]
     for name, value in rows:
         if value is not None:
@@ -243,9 +242,9 @@ def _print_summary(run: Run, folder: Path) -> None:
     write_out(f"digest {summary.digest}\n")
 
 
-def _is_reason(warning: str, summary: Summary) -> bool:
+def _is_reason(warning: str, run: Run) -> bool:
     """Return whether a warning repeats the reason of a run that was stopped."""
-    return summary.outcome == STOPPED and warning.startswith(STOPPED_AT)
+    return run.outcome.is_stopped and warning.startswith(STOPPED_AT)
 
 
 def _mission(run: Run) -> str | None:
@@ -257,7 +256,7 @@ def _mission(run: Run) -> str | None:
         return "finished"
     if run.facts.order is not None:
         return "replaced by a requested return or landing"
-    return None if summary.outcome == NOT_FINISHED else "not finished"
+    return None if run.outcome.is_unfinished else "not finished"
 
 
 def _waypoints(run: Run) -> str:

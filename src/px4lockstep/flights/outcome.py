@@ -48,6 +48,16 @@ class Outcome:
         """Whether the flight did not fail."""
         return is_success(self.word)
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the run was stopped before its end."""
+        return self.word == STOPPED
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the run ended before its mission."""
+        return self.word == NOT_FINISHED
+
 
 Rule = Callable[["Facts"], Outcome | None]
 
