@@ -51,7 +51,7 @@ NONSENSE = ["[px4]\nmission_path = 5", '[px4]\nmission_path = ["a"]', "[[px4]]",
 def test_plotting_a_run_with_an_invalid_spec_is_an_error(tmp_path, text):
     """These were a TypeError, an AttributeError and a RecursionError of `plot`."""
     (tmp_path / "spec.toml").write_text(text)
-    with pytest.raises(InputError, match=r"spec\.toml is not a valid spec of a run"):
+    with pytest.raises(InputError, match=r"spec\.toml can't be read as the spec of a run"):
         draw_folder(tmp_path, None)
 
 

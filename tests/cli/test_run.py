@@ -97,7 +97,9 @@ def test_an_unfinished_mission_is_a_failure(tmp_path):
     assert finished.returncode == 1
     assert "iris: mission not finished" in finished.stdout
     assert finished.stdout.count("not finished") == 1
-    assert "the run ended at item 0 of a mission with items 0 to 7" in " ".join(finished.stdout.split())
+    assert "the run ended at item 0 of a mission with items 0 to 7" in " ".join(
+        finished.stdout.replace("│", " ").split()
+    )
     assert not (tmp_path / "short" / "INCOMPLETE").exists()
 
 
@@ -250,8 +252,8 @@ def test_seeds_and_settings_change_the_flight(tmp_path):
         (("run", "iris", "--out", "binary.toml"), ("binary.toml",)),
         (("spec", "show", "octo"), ("octo", "octa")),
         (("spec", "check", "gone.toml"), ("gone.toml",)),
-        (("plot", "gone"), ("gone", "no such folder")),
-        (("export", "gone"), ("gone", "no such folder")),
+        (("plot", "gone"), ("gone", "run folder not found")),
+        (("export", "gone"), ("gone", "run folder not found")),
         (("export", ".", "--format", "xlsx"), ("xlsx", "csv")),
         (("run", "iris", "--set", "run.log_csv=/gone/x.csv"), ("run.log_csv", "/gone/x.csv")),
         (("run", "iris", "--seed", "abc"), ("aircraft.seed = 'abc'", "whole number")),

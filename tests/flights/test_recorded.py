@@ -47,6 +47,6 @@ def test_a_spec_that_names_a_local_file_is_refused(spec, key):
     if not table:
         text = f"{line}\n{spec}"
     with pytest.raises(
-        InputError, match=rf"^the recording's spec file: {key} = .* is not allowed; results name no fil"
+        InputError, match=rf"^the recording's spec file: {key} = .* is not allowed in the spec of a result"
     ):
         read(text)

@@ -166,14 +166,14 @@ def check_flown(recording: Recording, simulation: Simulation) -> None:
     difference = first_difference(recorded, FlightRows.of(simulation), simulation.plant.names)
     difference = difference or first_difference(LiveRows.of(recording, len(simulation.log)), LiveRows.of(simulation))
     if difference is not None:
-        raise SimulationError(f"the flight is not reproduced: it first differs from the recording at {difference}")
+        raise SimulationError(f"the flight first differs from the recording at {difference}")
 
 
 def _fly_again(recording: Recording, simulation: Simulation, until_us: int) -> None:
     """Fly up to a time within the recorded flight, and check that it matches the recording."""
     simulation.run(until_us)
     if simulation.is_done:
-        raise SimulationError(f"the flight is not reproduced: it ends before {until_us} us, the recording does not")
+        raise SimulationError(f"the flight ends before {until_us} us, the recording does not")
     check_flown(recording, simulation)
 
 

@@ -27,7 +27,7 @@ def draw_folder(folder: str | Path, log: Log) -> tuple["Figure", str | None]:
     try:
         spec = load_spec(spec_path, reads_mission=False)
     except InputError as error:
-        raise InputError(f"{spec_path} is not a valid spec of a run: {error}") from error
+        raise InputError(f"{spec_path} can't be read as the spec of a run: {error}") from error
     mission, problem = None, None
     try:
         mission = spec.mission
