@@ -7,7 +7,11 @@ import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
+
+from px4lockstep import simulate
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -113,3 +117,13 @@ def test_a_page_says_whom_it_is_for(page):
     """The first sentence below the title."""
     text = page.read_text("utf-8")
     assert "{include}" in text or re.match(r"# .+\n\nFor ", text)
+
+
+def test_the_figure_of_the_readme_is_that_of_make_fly(tmp_path):
+    """The same pixels, but for what another Matplotlib may draw otherwise; `make pictures` draws it again."""
+    simulate("iris").save(tmp_path / "iris")
+    drawn = np.asarray(Image.open(tmp_path / "iris" / "plots.png").convert("RGB"))
+    shown = np.asarray(Image.open(ROOT / "docs" / "pictures" / "flight.png").convert("RGB"))
+    assert "docs/pictures/flight.png" in README.read_text("utf-8")
+    assert drawn.shape == shown.shape
+    assert np.mean((drawn != shown).any(axis=2)) < 0.01

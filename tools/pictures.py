@@ -18,7 +18,6 @@ from recorded_flights import shipped
 from step_responses import BAND, LOOPS, respond
 from test_builtin_against_px4_flights import errors
 
-from flights import HOME, flight
 from px4lockstep.autopilots.builtin.autopilot import Builtin
 from px4lockstep.campaigns.figure import plot_campaign
 from px4lockstep.campaigns.results import read_results, results_of
@@ -26,18 +25,14 @@ from px4lockstep.campaigns.run import run_campaign
 from px4lockstep.campaigns.statistics import interval_of_proportion
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
-from px4lockstep.environment.wind import Wind
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.flights.branch import branch
 from px4lockstep.flights.compare import compare
 from px4lockstep.flights.diff import diff
 from px4lockstep.flights.run import simulate
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.log.log import Log
 from px4lockstep.plots.comparison import plot_comparison, plot_local_defect
-from px4lockstep.plots.flight import plot_flight, save_plot
-from px4lockstep.plots.waypoints import mission_waypoints
-from px4lockstep.px4.missions import load_mission
+from px4lockstep.plots.flight import save_plot
 from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.load import load_aircraft
 
@@ -219,12 +214,10 @@ def save_small(figure, name):
 
 
 def draw_flight():
-    """Plot a mission with wind and noise, using `plot_flight`."""
-    wind, estimator = Wind("ou", wind_mean_ned=(3.0, -2.0, 0.0)), Estimator("noisy_delayed")
-    sim = flight(wind=wind, estimator=estimator).run()
-    title = "Iris, mission in turbulent wind, on noisy estimates"
-    waypoints = mission_waypoints(load_mission(MISSIONS["mission"]), *HOME)
-    save_small(plot_flight(Log.of(sim), waypoints=waypoints, title=title), "flight.png")
+    """Draw the flight of `make fly`, pixel for pixel."""
+    with TemporaryDirectory() as folder:
+        simulate("iris").save(Path(folder) / "iris")
+        Image.open(Path(folder) / "iris" / "plots.png").convert("RGB").save(PICTURES / "flight.png", optimize=True)
 
 
 # -- integrators -------------------------------------------------------------------------------------------------
@@ -273,6 +266,9 @@ def draw_campaign():
 
 if __name__ == "__main__":
     plt.switch_backend("Agg")
+    if sys.argv[1:] == ["flight"]:  # the README's figure alone
+        draw_flight()
+        sys.exit()
     with mpl.rc_context(STYLE):
         compare_with_px4()
         draw_step_responses()
