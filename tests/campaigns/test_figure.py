@@ -127,7 +127,7 @@ def test_the_figure_of_a_campaign(campaign, tmp_path):
     assert titles(figure) == [
         f"Pass rate {100 * rate['estimate']:.1f} %, 95 % interval {ends}",
         "Runs by status",
-        "Most influential inputs for tracking_rms_m",
+        "Influence on tracking_rms_m",
         "crashed",
         "tracking_rms_m [m]",
         "energy_wh [Wh]",
@@ -175,7 +175,7 @@ def test_an_explained_share_that_is_unknown_is_not_drawn():
     many_runs = results_of({"a": np.arange(50.0), "m": np.arange(50.0)}, ["a"], [MetricColumn("m")])
     for results, is_known in ((few, False), (many_runs, True)):
         figure = plot_campaign(results)
-        axes = figure.axes[titles(figure).index("Most influential inputs for m")]
+        axes = figure.axes[titles(figure).index("Influence on m")]
         assert ("explained share: too few runs" in [text.get_text() for text in axes.texts]) != is_known
         labels = [text.get_text() for text in axes.get_legend().texts]
         assert ("± √(explained share)" in labels) == is_known

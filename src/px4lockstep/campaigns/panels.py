@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 GOOD, BAD, DARK = "#93b7de", FAULT, AXIS_COLOURS[0]
 BOX = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
-MAX_NAME = 34
+MAX_NAME, MAX_TITLE = 34, 26
 MAX_VALUES = 8
 """Distinct values of a string input that are shown separately."""
 
@@ -66,7 +66,7 @@ def draw_statuses(axes: "Axes", results: Results) -> None:
 
 def draw_sensitivities(axes: "Axes", own: Sequence[Sensitivity], metric: str, confidence: float) -> None:
     """Draw the rank correlation of each input with a metric, and the square root of the share that it explains."""
-    axes.set_title(f"Most influential inputs for {shortened(metric)}")
+    axes.set_title(f"Influence on {shortened(metric, MAX_TITLE)}")
     if not own:
         say(axes, "not available: the metric or the inputs are constant")
         return

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.plots.flight import DPI
+from px4lockstep.plots.panels.lines import use_log_scale
 from px4lockstep.plots.panels.style import AXIS_COLOURS, GREY, STYLE
 from px4lockstep.verification.comparison import Comparison
 from px4lockstep.verification.local_defect import LocalDefect
@@ -47,7 +48,8 @@ def plot_comparison(comparison: Comparison) -> "Figure":
             last.plot([thousands], [size], ls="", ms=12, marker=MARKS[i % len(MARKS)], color=_line(i)["color"])
             last.annotate(flown.name, (thousands, size), (9, 6), textcoords="offset points", fontsize=11)
     _name(last, f"max {quantity.name} error [{quantity.unit}] and cost")
-    last.set(yscale="log", xlabel="RHS evaluations, in thousands")
+    use_log_scale(last)
+    last.set_xlabel("RHS evaluations, in thousands")
     last.minorticks_off()
     last.margins(x=0.25, y=0.2)
     last.set_xlim(left=0.0)
@@ -94,7 +96,7 @@ def _draw(
                 line = _largest_of_groups(time_s, series[quantity.name])
                 axes.plot(*line, label=name, drawstyle="steps-post", **_line(i))
             _name(axes, f"{quantity.name} [{quantity.unit}]")
-            axes.set_yscale("log")
+            use_log_scale(axes)
             axes.minorticks_off()
             axes.set_xlim(0.0, float(time_s[-1]))
             axes.set_xlabel("time [s]")

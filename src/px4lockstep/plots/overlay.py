@@ -8,6 +8,7 @@ import numpy.typing as npt
 from px4lockstep.errors import InputError
 from px4lockstep.log.log import Log
 from px4lockstep.plots.flight import DPI
+from px4lockstep.plots.panels.lines import use_log_scale
 from px4lockstep.plots.panels.style import AXIS_COLOURS, FAULT, STYLE
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ def _draw_distance(axes: "Axes", time_s: Array, apart_m: Array) -> None:
     axes.set(title="Distance between them", ylabel="[m]")
     is_apart = apart_m > 0.0
     if is_apart.any():
-        axes.semilogy(time_s[is_apart], apart_m[is_apart], color="0.15", lw=1.8)
+        axes.plot(time_s[is_apart], apart_m[is_apart], color="0.15", lw=1.8)
+        use_log_scale(axes)
     else:
         axes.text(0.5, 0.5, "none", transform=axes.transAxes, ha="center", color="0.45")
 

@@ -1,5 +1,6 @@
 """Time series shared by the panels: vectors, motors, setpoints, and their legends."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,6 +95,13 @@ def widen(axes: "Axes", span: float) -> None:
     if high - low < span:
         middle = 0.5 * (low + high)
         axes.set_ylim(middle - 0.5 * span, middle + 0.5 * span)
+
+
+def use_log_scale(axes: "Axes") -> None:
+    """Use a logarithmic y axis with plain labels such as 1e-6: figures do not parse formulas."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(lambda value, _: f"1e{round(math.log10(value))}" if value > 0.0 else "")
+    axes.yaxis.set_minor_formatter("")
 
 
 def add_key(axes: "Axes", title: str = "", columns: int = 4) -> None:
