@@ -5,6 +5,8 @@ from typing import Any
 from px4lockstep import __version__
 from px4lockstep.part import Part
 
+INTERNAL = ("aliases", "check", "forms", "model_config", "name_key", "only", "stage", "used_up", "where", "write")
+
 project = "px4lockstep"
 author = "the authors of px4lockstep"
 copyright = author  # noqa: A001 - Sphinx's name
@@ -65,6 +67,11 @@ def _sign(
     return (f"({', '.join(obj.model_fields)})", None) if what == "class" and _is_part(obj) else None
 
 
+def _skip(_app: Any, what: str, name: str, _obj: Any, _skipped: bool, _options: Any) -> bool | None:
+    """Skip the members of parts that only the package itself uses."""
+    return True if what == "class" and name in INTERNAL else None
+
+
 def _is_part(obj: Any) -> bool:
     return isinstance(obj, type) and issubclass(obj, Part)
 
@@ -73,3 +80,4 @@ def setup(app: Any) -> None:
     """Let `_adapt` see docstrings before Napoleon does."""
     app.connect("autodoc-process-docstring", _adapt, priority=400)
     app.connect("autodoc-process-signature", _sign)
+    app.connect("autodoc-skip-member", _skip)
