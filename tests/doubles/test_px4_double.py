@@ -1,6 +1,7 @@
-"""The conformance double itself: its ABI, parameters, missions and uORB, as `libpx4_lockstep` has them.
+"""The conformance double itself: its ABI, parameters, missions and uORB, as in `libpx4_lockstep`.
 
-What it says about a host is in `test_double_checks.py`, how it flies and misbehaves in `test_double_flights.py`.
+Its checks of a host are tested in `test_px4_double_checks.py`, its flights and misbehaviour in
+`test_px4_double_flights.py`.
 """
 
 import ctypes
@@ -38,7 +39,7 @@ def fly_on(host, n, start=0, **state):
 # -- life --------------------------------------------------------------------------------------------------------
 
 
-def test_it_says_version_and_sizes(path):
+def test_it_reports_version_and_sizes(path):
     library = load(path)
     sizes = [ctypes.c_uint32(99) for _ in range(3)]
     library.px4_lockstep_sizes(*map(ctypes.byref, sizes))
@@ -47,7 +48,7 @@ def test_it_says_version_and_sizes(path):
     assert ctypes.sizeof(Config) == 36
 
 
-def test_a_second_live_handle_is_refused(path):
+def test_a_second_handle_is_rejected(path):
     library = load(path)
     first = library.px4_lockstep_create(None)
     assert first is not None
@@ -56,11 +57,11 @@ def test_a_second_live_handle_is_refused(path):
     assert library.px4_lockstep_create(None) is not None
 
 
-def test_a_commander_is_refused(path):
+def test_a_commander_is_rejected(path):
     assert load(path).px4_lockstep_create(ctypes.byref(Config(1, 1, *CONFIG[2:]))) is None
 
 
-def test_a_second_life_keeps_parameters_and_uses_up_numbers(path):
+def test_a_second_life_keeps_parameters_and_uses_new_ids(path):
     first = Host(path)
     first.set_params([("MPC_XY_CRUISE", 7.0)])
     publisher = first.publishers["vehicle_attitude"]
@@ -73,13 +74,13 @@ def test_a_second_life_keeps_parameters_and_uses_up_numbers(path):
     assert second.publish("vehicle_attitude", messages(0)["vehicle_attitude"], publisher) == -3
 
 
-def test_a_handle_that_is_closed_is_refused(host):
+def test_a_closed_handle_is_rejected(host):
     host.close()
     assert host.step(0) == -1
     assert host.call("param_notify") == -1
 
 
-def test_two_copies_have_states_of_their_own(tmp_path):
+def test_two_copies_have_separate_states(tmp_path):
     for name in "ab":
         (tmp_path / name).mkdir()
     hosts = [Host(build_double(tmp_path / name)) for name in "ab"]
@@ -89,7 +90,7 @@ def test_two_copies_have_states_of_their_own(tmp_path):
     assert value.value == 0
 
 
-def test_without_a_compiler_the_build_fails_with_what_to_do(monkeypatch):
+def test_without_a_compiler_the_build_fails_with_a_remedy(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(AssertionError, match="apt-get install gcc"):
         build_double()
@@ -111,7 +112,7 @@ def test_parameters_have_px4s_types_and_defaults(host):
 @pytest.mark.parametrize(
     ("function", "value"), [("param_set_i32", ctypes.c_int32(1)), ("param_set_f32", ctypes.c_float(1.0))]
 )
-def test_codes_of_a_parameter_that_is_set(host, function, value):
+def test_codes_of_setting_a_parameter(host, function, value):
     of_other_type = b"MPC_XY_P" if function.endswith("i32") else b"CA_ROTOR_COUNT"
     assert host.call(function, None, value) == -1
     assert host.call(function, b"NOT_A_PARAM", value) == -2
@@ -119,7 +120,7 @@ def test_codes_of_a_parameter_that_is_set(host, function, value):
     assert getattr(host.library, f"px4_lockstep_{function}")(None, b"MPC_XY_P", value) == -1
 
 
-def test_codes_of_a_parameter_that_is_read(host):
+def test_codes_of_reading_a_parameter(host):
     value = ctypes.c_float()
     assert host.call("param_get_f32", b"MPC_XY_P", None) == -1
     assert host.call("param_get_f32", b"NOT_A_PARAM", ctypes.byref(value)) == -2
@@ -141,7 +142,7 @@ def test_staged_parameters_are_applied_in_create(path):
     assert (as_float.value, as_int.value) == (0.5, 4)
 
 
-def test_an_allocator_that_is_off_can_not_be_told(path):
+def test_a_disabled_allocator_can_not_be_notified(path):
     host = Host(path, config=(*CONFIG[:7], 0, 250))
     assert host.call("control_alloc_update_params") == -2
     fly_on(host, 3)
@@ -149,7 +150,7 @@ def test_an_allocator_that_is_off_can_not_be_told(path):
     assert host.read("actuator_motors") is None
 
 
-def test_autosave_can_be_left_out_of_the_library(tmp_path):
+def test_autosave_can_be_omitted_from_the_library(tmp_path):
     library = load(build_double(tmp_path, defines=("NO_AUTOSAVE",)))
     assert not hasattr(library, "param_control_autosave")
     handle = ctypes.c_void_p(library.px4_lockstep_create(None))
@@ -163,7 +164,7 @@ LINE = "{index}\t0\t{frame}\t{command}\t{p1}\t{p2}\t0\t{p4}\t47.397842\t8.545594
 
 
 def wpl(tmp_path, *lines, header="QGC WPL 110\n"):
-    """Write a mission of lines given as dicts, or as text; return its path as the library takes it."""
+    """Write a mission with lines given as dicts or text; return its path for the library."""
     zero = {"frame": 3, "command": 16, "p1": 0, "p2": 0, "p4": 0, "alt": 12}
     texts = [line if isinstance(line, str) else LINE.format(index=i, **(zero | line)) for i, line in enumerate(lines)]
     file = tmp_path / "mission.waypoints"
@@ -172,7 +173,7 @@ def wpl(tmp_path, *lines, header="QGC WPL 110\n"):
 
 
 def target(host, path):
-    """Load a mission, begin it, and return the first triplet's setpoint, and how many items there are."""
+    """Load and start a mission; return the setpoint in the first triplet, and the number of items."""
     assert host.call("load_mission_qgc_wpl", path) == 0
     k = fly_on(host, 20, armed=True, nav_state=MISSION)
     k = fly_on(host, 20, k, armed=True, nav_state=MANUAL)
@@ -189,7 +190,7 @@ def test_codes_of_a_mission(host, tmp_path):
     assert host.call("load_mission_qgc_wpl", str(MISSIONS["mission"]).encode()) == 0
 
 
-def test_a_take_off_keeps_radius_and_height(host, tmp_path):
+def test_a_takeoff_keeps_radius_and_altitude(host, tmp_path):
     current, count = target(host, wpl(tmp_path, {"command": 22, "p2": 3, "alt": 7}, {}))
     assert count == 2
     assert current["valid"]
@@ -206,14 +207,14 @@ def test_no_radius_is_one_metre_and_another_frame_is_above_sea_level(host, tmp_p
     assert current["alt"] == 500.0
 
 
-def test_a_line_with_nan_is_dropped_and_said(host, tmp_path, capfd):
+def test_a_line_with_nan_is_skipped_and_reported(host, tmp_path, capfd):
     _, count = target(host, wpl(tmp_path, {"command": 22}, {"p4": "nan"}, "not a line\n", {}))
     assert count == 2
     assert "dropped: nan" in capfd.readouterr().out
 
 
 def test_a_waypoint_keeps_hold_and_heading(host, tmp_path):
-    """Flown to in steps: above home, then at the waypoint's place, which it leaves 2 s later."""
+    """Flown to in steps: above home, then at the waypoint, which it leaves 2 s later."""
     path = wpl(tmp_path, {"command": 22}, {"p1": 2, "p2": 4, "p4": 90}, {"command": 21, "alt": 0})
     target(host, path)
     state = {"armed": True, "nav_state": MISSION, "landed": False}
@@ -282,7 +283,7 @@ def test_a_topic_is_advertised_at_the_first_step_that_publishes_it(host):
     assert instance_of(host, host.publishers["battery_status"]) == 1
 
 
-def test_an_instance_that_was_asked_for_must_come_out(path):
+def test_a_requested_instance_must_be_assigned(path):
     host = Host(path, publish=())
     first, third = host.publisher("battery_status", 0), host.publisher("battery_status", 2)
     battery = messages(0)["battery_status"]
@@ -300,7 +301,7 @@ def test_instances_run_out(path):
     assert host.step(0) == -2
 
 
-def test_a_second_message_before_the_step_takes_the_firsts_place(host):
+def test_a_second_message_before_the_step_replaces_the_first_in_the_double(host):
     subscriber = host.subscriber("vehicle_attitude")
     for yaw in (0.1, 0.2):
         made = messages(0, q_bn=(np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)))
@@ -370,7 +371,7 @@ def test_codes_of_subscribers(host):
 
 
 def stamps(host, topic, n, **state):
-    """Return the times [ms] at which a topic is published in some ticks."""
+    """Return the times [ms] at which a topic is published during some ticks."""
     seen = []
     for k in range(n):
         fly_on(host, 1, k, **state)
@@ -380,7 +381,7 @@ def stamps(host, topic, n, **state):
     return sorted(dict.fromkeys(seen))
 
 
-def test_position_control_keeps_no_phase(host):
+def test_position_control_does_not_carry_over_the_phase(host):
     assert stamps(host, "vehicle_attitude_setpoint", 12) == [0, 4, 16, 28, 40]
 
 
@@ -390,13 +391,13 @@ def test_attitude_rate_and_allocation_run_at_every_tick(host):
     assert host.read("actuator_motors")["timestamp"] == 20_000
 
 
-def test_a_rate_of_zero_is_every_step(path):
+def test_a_rate_of_zero_runs_at_every_step(path):
     host = Host(path, config=(1, 0, 100, 20, 0, 250, 250, 1, 250))
     assert stamps(host, "vehicle_attitude_setpoint", 5) == [0, 4, 8, 12, 16]
 
 
 def test_the_navigator_runs_as_in_the_recorded_flight(host):
-    """Asked for at 2.000 s, valid at 2.032 s; after manual from 2.036 to 2.088 s the mission begins at 2.188 s."""
+    """Requested at 2.000 s, valid at 2.032 s; after manual mode from 2.036 to 2.088 s, it starts at 2.188 s."""
     assert host.call("load_mission_qgc_wpl", str(MISSIONS["mission"]).encode()) == 0
     changes = []
     for k in range(560):
@@ -409,7 +410,7 @@ def test_the_navigator_runs_as_in_the_recorded_flight(host):
     assert changes == [(0, None), (2032, (True, True)), (2188, (True, False))]
 
 
-def test_all_topics_that_are_read_are_published(host, tmp_path):
+def test_all_read_topics_are_published(host, tmp_path):
     target(host, wpl(tmp_path, {"command": 22}, {}))
     assert [topic for topic in READ if host.read(topic) is None] == []
     motors = host.read("actuator_motors")["control"]

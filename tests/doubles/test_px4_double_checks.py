@@ -1,4 +1,4 @@
-"""What the conformance double says about a host: nothing about a good one, and each mistake by its name."""
+"""The conformance double's checks of a host: none for a correct host, and each violation by its name."""
 
 import ctypes
 import functools
@@ -22,12 +22,12 @@ def host(tmp_path):
 
 
 def checks_of(host):
-    """Return the names of the checks that found something."""
+    """Return the names of the violated checks."""
     return sorted(dict.fromkeys(line.split(" at ")[0] for line in host.report()))
 
 
 def fed(host, n, state=lambda t_s: {}, change=None, start=0):
-    """Feed some ticks: `state(t_s)` gives keywords of `messages`, `change` is called with what was made of them."""
+    """Publish for some ticks: `state(t_s)` gives keywords of `messages`, `change` is called with the messages."""
     for k in range(start, start + n):
         made = messages(k * TICK_US, **state(k * TICK_US * 1e-6))
         if change is not None:
@@ -37,12 +37,12 @@ def fed(host, n, state=lambda t_s: {}, change=None, start=0):
     return checks_of(host)
 
 
-def test_a_good_host_at_rest_is_told_nothing(host):
+def test_a_correct_host_at_rest_has_no_violations(host):
     assert fed(host, 800) == []
     assert violations(host.library) == 0
 
 
-def test_a_good_host_in_flight_is_told_nothing(host):
+def test_a_correct_host_in_flight_has_no_violations(host):
     """East at 5 m/s and up at 1 m/s, turning at 0.5 rad/s."""
 
     def state(t_s):
@@ -59,8 +59,8 @@ def test_a_good_host_in_flight_is_told_nothing(host):
 
 
 @pytest.mark.parametrize("name", ["mission", "yaw"])
-def test_the_recorded_flights_of_px4_are_told_nothing(host, name):
-    """What real PX4 was fed in two flights, with its armed states, modes and landings."""
+def test_the_recorded_flights_of_px4_have_no_violations(host, name):
+    """The inputs of real PX4 in two flights, with arming states, modes and landings."""
     flown = load_flight(name)
     pos, vel = (stacked(flown, *(f"truth_{kind}_{axis}" for axis in "ned")) for kind in ("pos", "vel"))
     q, omega = stacked(flown, *(f"truth_q_{axis}" for axis in "wxyz")), stacked(flown, "truth_p", "truth_q", "truth_r")
@@ -142,7 +142,7 @@ WRONG_FIELDS = [
 
 
 @pytest.mark.parametrize(("check", "topic", "field", "value"), WRONG_FIELDS)
-def test_a_wrong_field_is_found(host, check, topic, field, value):
+def test_a_wrong_field_is_detected(host, check, topic, field, value):
     def change(made):
         made[topic][field] = value
 
@@ -150,7 +150,7 @@ def test_a_wrong_field_is_found(host, check, topic, field, value):
     assert any(line.startswith(f"{check} at ") for line in host.report())
 
 
-def test_a_bool_that_is_neither_is_found(host):
+def test_an_invalid_bool_is_detected(host):
     def change(made):
         made["actuator_armed"].reshape(1).view(np.uint8)[8] = 2
 
@@ -159,19 +159,19 @@ def test_a_bool_that_is_neither_is_found(host):
 
 
 @pytest.mark.parametrize("topic", INJECTED)
-def test_a_topic_that_is_left_out_is_found(host, topic):
+def test_an_omitted_topic_is_detected(host, topic):
     fed(host, 5)
     fed(host, 1, change=lambda made: made.pop(topic), start=5)
     assert host.report() == [f"missing at 20000 us: {topic} was last published at 16000 us"]
 
 
 @pytest.mark.parametrize("topic", INJECTED)
-def test_a_topic_that_never_comes_is_found(host, topic):
+def test_a_topic_that_is_never_published_is_detected(host, topic):
     fed(host, 2, change=lambda made: made.pop(topic))
     assert f"missing at 0 us: {topic} was never published" in host.report()
 
 
-def test_a_topic_may_have_a_period_if_it_is_said(tmp_path):
+def test_a_topic_may_have_an_expected_period(tmp_path):
     path = build_double(tmp_path)
     assert load(path).px4_double_misbehave(b"expect.battery_status=20000,expect.geofence_status=0") == 0
     host = Host(path)
@@ -191,7 +191,7 @@ def test_time_must_increase(host):
     assert "time at 4000 us: a step at this time after one at 4000 us" in host.report()
 
 
-def test_a_stamp_must_rise(host):
+def test_timestamps_must_increase(host):
     fed(host, 3)
     made = messages(2 * TICK_US)
     host.publish("home_position", made["home_position"])
@@ -199,13 +199,13 @@ def test_a_stamp_must_rise(host):
     assert any("home_position.timestamp = 8000 does not rise from 8000" in line for line in host.report())
 
 
-def test_the_count_of_homes_must_not_fall(host):
+def test_the_update_count_of_home_must_not_decrease(host):
     fed(host, 2, lambda t_s: {"home_count": 5})
     fed(host, 1, lambda t_s: {"home_count": 4}, start=2)
     assert host.report() == ["home at 8000 us: update_count falls from 5 to 4"]
 
 
-def test_the_reference_must_stay(host):
+def test_the_reference_must_not_change(host):
     fed(host, 2)
     fed(host, 1, change=lambda made: made["vehicle_local_position"].__setitem__("ref_alt", 490.0), start=2)
     assert "reference" in checks_of(host)
@@ -268,16 +268,16 @@ def rolled_and_turned(t_s):
 
 
 @pytest.mark.parametrize(("check", "what", "state"), MOVES, ids=[f"{check}, {what}" for check, what, _ in MOVES])
-def test_a_motion_that_can_not_be_is_found(host, check, what, state):
+def test_an_impossible_motion_is_detected(host, check, what, state):
     assert check in fed(host, 600, state)
 
 
-def test_a_turn_in_body_axes_is_good(host):
+def test_a_turn_in_body_axes_is_valid(host):
     assert fed(host, 600, lambda t: airborne(q_bn=rolled_and_turned(t), omega_body=(0.0, 0.0, 1.0))) == []
 
 
-def test_a_position_that_is_not_valid_is_not_compared(host):
-    """Held where it was, as in a dropout, with the velocity that it had: only the flags are told."""
+def test_an_invalid_position_is_not_compared(host):
+    """Frozen, as in a dropout, with its last velocity: only the flags are reported."""
 
     def change(made):
         for name in ("xy_valid", "z_valid", "v_xy_valid", "v_z_valid"):
@@ -299,7 +299,7 @@ def test_acceleration_has_no_gravity_in_it(host):
 
 
 def armed_with(tmp_path, *sets, tell=True):
-    """Set parameters, arm; return the host."""
+    """Set parameters and arm; return the host."""
     host = Host(build_double(tmp_path))
     host.set_params(sets, tell=tell)
     fed(host, 2)
@@ -310,7 +310,7 @@ def armed_with(tmp_path, *sets, tell=True):
 GEOMETRY = list(geometry(iris()))
 
 
-def test_arming_with_the_geometry_is_good(tmp_path):
+def test_arming_with_the_geometry_is_valid(tmp_path):
     assert armed_with(tmp_path, *GEOMETRY).report() == []
 
 
@@ -325,13 +325,13 @@ def test_arming_with_the_geometry_is_good(tmp_path):
         ([*GEOMETRY, *((f"CA_ROTOR{i}_PX", 0.0) for i in range(4))], True, "the rotors control 3 of"),
     ],
 )
-def test_arming_without_the_geometry_is_found(tmp_path, sets, tell, said):
+def test_arming_without_the_geometry_is_detected(tmp_path, sets, tell, said):
     lines = armed_with(tmp_path, *sets, tell=tell).report()
     assert all(line.startswith("allocation at 8000 us: ") for line in lines)
     assert said in lines[0]
 
 
-def test_a_parameter_that_would_hang_is_found(tmp_path):
+def test_a_parameter_that_would_hang_is_detected(tmp_path):
     path = build_double(tmp_path)
     library = load(path)
     handle = ctypes.c_void_p(library.px4_lockstep_create(None))
@@ -340,23 +340,23 @@ def test_a_parameter_that_would_hang_is_found(tmp_path):
     assert line.startswith("autosave at 0 us: CA_ROTOR_COUNT is set before param_control_autosave(false)")
 
 
-def test_a_parameter_that_is_not_finite_is_found(host):
+def test_a_parameter_that_is_not_finite_is_detected(host):
     host.call("param_set_f32", b"MPC_XY_P", ctypes.c_float(np.nan))
     assert checks_of(host) == ["parameter"]
 
 
-def test_a_wrong_size_is_found(host):
+def test_a_wrong_size_is_detected(host):
     assert host.call("orb_queue_publish", host.publishers["vehicle_attitude"], b"x" * 48, 48) == -4
     assert host.report() == ["size at 0 us: vehicle_attitude has 48 bytes; it must have 56"]
 
 
-def test_a_priority_is_found(host):
+def test_a_priority_is_detected(host):
     out = [ctypes.byref(kind()) for kind in (ctypes.c_int32, ctypes.c_int32, ctypes.c_uint32)]
     assert host.call("orb_create_publisher", b"vehicle_attitude", 1, 0, *out) == 0
     assert checks_of(host) == ["priority"]
 
 
-def test_a_second_handle_and_a_second_end_are_found(host):
+def test_a_second_handle_and_a_second_destroy_are_detected(host):
     assert host.library.px4_lockstep_create(None) is None
     host.close()
     host.close()
@@ -366,13 +366,13 @@ def test_a_second_handle_and_a_second_end_are_found(host):
 # -- missions ----------------------------------------------------------------------------------------------------
 
 
-def test_a_mission_that_is_not_asked_for_again_is_found(host):
+def test_a_mission_that_is_not_requested_again_is_detected(host):
     host.call("load_mission_qgc_wpl", str(MISSIONS["mission"]).encode())
     assert fed(host, 400, lambda t_s: {"armed": True, "nav_state": MISSION}) == ["mission_start"]
 
 
-def test_a_mission_that_starts_over_is_found(host, tmp_path):
-    """Above home, then on the ground, armed all the time."""
+def test_a_restarting_mission_is_detected(host, tmp_path):
+    """Above home, then on the ground, always armed."""
     file = tmp_path / "hop.waypoints"
     line = "{}\t0\t3\t{}\t0\t0\t0\t0\t47.397742\t8.545594\t{}\t1\n"
     file.write_text("QGC WPL 110\n" + line.format(0, 22, 5) + line.format(1, 21, 0))
@@ -422,7 +422,7 @@ def test_strict_stops_the_flight(tmp_path):
     assert host.step(2 * TICK_US) == -3
 
 
-def test_nothing_is_checked_if_told_so(tmp_path):
+def test_checks_can_be_disabled(tmp_path):
     path = build_double(tmp_path)
     load(path).px4_double_misbehave(b"unchecked")
     assert fed(Host(path), 3, change=lambda made: made.pop("vehicle_status")) == []

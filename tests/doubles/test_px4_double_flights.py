@@ -1,4 +1,4 @@
-"""The conformance double in flight, with the plain host of `px4_double_host`, and told to misbehave."""
+"""The conformance double in flight, with the simple host of `px4_double_host`, and with misbehaviour."""
 
 import ctypes
 import os
@@ -42,7 +42,7 @@ FUNCTIONS = {
 
 
 def told(tmp_path, text):
-    """Return a host of a double that was told something."""
+    """Return the host of a double with misbehaviour options."""
     path = build_double(tmp_path)
     assert load(path).px4_double_misbehave(text.encode()) == 0
     host = Host(path)
@@ -82,7 +82,7 @@ def test_a_mission_is_flown(tmp_path, name, disturbed):
 
 
 def test_headings_are_flown(tmp_path):
-    """The yaw mission's headings are held at its waypoints: 90, -135, 180, 0 degrees."""
+    """The headings of the yaw mission are held at its waypoints: 90, -135, 180, 0 degrees."""
     sim, autopilot = ready(build_double(tmp_path), MISSIONS["yaw"])
     sim.run()
     changes = {item: time_us for time_us, _, _, item in reversed(autopilot.results)}
@@ -93,7 +93,7 @@ def test_headings_are_flown(tmp_path):
         assert abs((error + 180.0) % 360.0 - 180.0) < 12.0  # MIS_YAW_ERR
 
 
-def test_an_octa_flies_too(tmp_path):
+def test_an_octa_can_be_flown(tmp_path):
     sim, autopilot = ready(build_double(tmp_path), MISSIONS["mission"], octa())
     sim.run()
     assert autopilot.host.report() == []
@@ -113,8 +113,8 @@ def test_return_lands_at_home(tmp_path):
     assert np.hypot(*sim.plant["pos"][:2]) < 0.5
 
 
-def test_two_processes_and_a_fork_fly_the_same(tmp_path, python):
-    """Equal digests of a flight here, in another process, and in that one's child, forked in the middle."""
+def test_two_processes_and_a_fork_fly_the_same_flight(tmp_path, python):
+    """Equal digests of a flight here, in another process, and in its child, forked in mid-flight."""
     path = build_double(tmp_path)
     sim, _ = ready(path, MISSIONS["mission"])
     here = sim.run().digest()
@@ -128,7 +128,7 @@ def test_two_processes_and_a_fork_fly_the_same(tmp_path, python):
 # -- misbehaviour ------------------------------------------------------------------------------------------------
 
 
-def test_what_is_not_understood_is_refused(tmp_path, capfd):
+def test_invalid_options_are_rejected(tmp_path, capfd):
     library = load(build_double(tmp_path))
     for text in (b"nonsense", b"code.no_function=-1", b"hash.no_topic=1", b"motors=nan@0", b"missing.NO_PARAM"):
         assert library.px4_double_misbehave(text) == -1
@@ -138,7 +138,7 @@ def test_what_is_not_understood_is_refused(tmp_path, capfd):
     assert library.px4_lockstep_create(None) is not None
 
 
-def test_the_environment_tells_too(tmp_path, python):
+def test_options_can_be_set_in_the_environment(tmp_path, python):
     code = f"import ctypes; print(ctypes.CDLL({str(build_double(tmp_path))!r}).px4_lockstep_abi_version())"
     assert python("-c", code, **{OPTIONS: "abi_version=2"}).stdout == "2\n"
 
@@ -202,14 +202,14 @@ def test_wrong_motors(tmp_path, text, value):
     assert np.isnan(motors[4:]).all()
 
 
-def test_motors_that_never_come(tmp_path):
+def test_motors_that_are_never_published(tmp_path):
     host = told(tmp_path, "silent.actuator_motors")
     stepped(host, 5)
     assert host.read("actuator_motors") is None
     assert host.read("vehicle_torque_setpoint") is not None
 
 
-def test_motors_that_come_no_more(tmp_path):
+def test_motors_that_are_no_longer_published(tmp_path):
     host = told(tmp_path, "silent.actuator_motors@3")
     stepped(host, 5)
     assert host.read("actuator_motors")["timestamp"] == TICK_US

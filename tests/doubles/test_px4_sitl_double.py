@@ -1,4 +1,4 @@
-"""The double of stock PX4 does what was measured of the real one: each row of the table in docs/howto/px4_sitl.md."""
+"""Stock PX4's double behaves as measured with real PX4: each row of the table in docs/howto/px4_sitl.md."""
 
 import signal
 import subprocess
@@ -20,7 +20,7 @@ def host(tmp_path):
 
 
 def test_it_waits_for_the_clock_and_answers_every_step_with_its_time(host):
-    """The first answer comes 32 to 210 ms after the first sensors; then one for each."""
+    """The first answer comes 32 to 210 ms after the first sensor data; then each step is answered."""
     while host.step(timeout_s=0.03) is None:
         assert host.time_us < 1_300_000
     assert 1_032_000 <= host.answered[0] <= 1_210_000
@@ -33,13 +33,12 @@ def test_it_waits_for_the_clock_and_answers_every_step_with_its_time(host):
 
 @pytest.mark.parametrize("missing", [GYRO, ACCEL])
 def test_without_gyro_or_accelerometer_there_is_no_answer(host, missing):
-    """Ever."""
     host.boot()
     assert [host.step(ALL & ~missing, timeout_s=0.05) for _ in range(5)] == [None] * 5
 
 
 @pytest.mark.parametrize("step_us", [1_000, 2_000])
-def test_a_fast_imu_with_default_parameters_leaves_every_second_step_unanswered(tmp_path, step_us):
+def test_with_a_fast_imu_only_every_second_step_is_answered_by_default(tmp_path, step_us):
     """At 500 and 1000 Hz."""
     with PlainHost(tmp_path, step_us=step_us) as host:
         while host.step(timeout_s=0.02) is None:
@@ -54,14 +53,14 @@ def test_a_fast_imu_with_default_parameters_leaves_every_second_step_unanswered(
 
 
 @pytest.mark.parametrize("params", [{"IMU_INTEG_RATE": 1000}, {"SDLOG_BACKEND": 0}])
-def test_either_parameter_answers_every_step_of_a_fast_imu(tmp_path, params):
-    """The integrator at the rate of the IMU, or no logger."""
+def test_either_parameter_makes_it_answer_every_step_of_a_fast_imu(tmp_path, params):
+    """The integrator at the IMU's rate, or no logger."""
     with PlainHost(tmp_path, step_us=1_000, params=params) as host:
         host.boot(0.5)  # which checks that there is an answer to each
 
 
 def test_a_step_back_of_8_ms_loses_one_answer(host):
-    """And the next is there."""
+    """The next step is answered."""
     host.boot()
     host.answered.clear()
     host.send(ahead_us=-8_000)
@@ -70,21 +69,21 @@ def test_a_step_back_of_8_ms_loses_one_answer(host):
 
 
 def test_a_step_back_of_1_s_loses_all_answers(host):
-    """For good."""
+    """Permanently."""
     host.boot(1.5)
     assert host.step(ahead_us=-1_000_000, timeout_s=0.1) is None
     assert [host.step(timeout_s=0.05) for _ in range(5)] == [None] * 5
 
 
 def test_a_pause_is_harmless(host):
-    """Of 3 s of wall time: the clock is the simulator's."""
+    """For 3 s of wall-clock time: the clock is the simulator's."""
     host.boot()
     time.sleep(3.0)
     assert host.step() is not None
 
 
-def test_a_link_that_is_closed_is_not_opened_again(host):
-    """It spins, until SIGTERM ends it."""
+def test_a_closed_link_is_not_reopened(host):
+    """It spins until SIGTERM."""
     host.boot()
     host.link.close()
     host.server.settimeout(0.5)
@@ -96,7 +95,7 @@ def test_a_link_that_is_closed_is_not_opened_again(host):
 
 
 def test_it_arms_with_live_sensors(host):
-    """3.2 s after the first of them, and not before."""
+    """3.2 s after the first sensor data, and not earlier."""
     host.boot(2.0)
     assert host.ask(*ARM)[0] == REJECTED
     host.boot(3.4)
@@ -104,7 +103,7 @@ def test_it_arms_with_live_sensors(host):
     assert host.step().mode & 128
 
 
-def test_without_noise_it_never_arms(host):
+def test_it_never_arms_without_noise(host):
     """Values that don't change are stale."""
     host.noise = 0.0
     host.boot(4.0)
@@ -114,21 +113,21 @@ def test_without_noise_it_never_arms(host):
 
 
 @pytest.mark.parametrize(("fields", "gps"), [(ALL & ~MAG, True), (ALL & ~BARO, True), (ALL, False)])
-def test_without_a_sensor_it_does_not_arm(tmp_path, fields, gps):
-    """Magnetometer, barometer, GPS."""
+def test_it_does_not_arm_without_a_sensor(tmp_path, fields, gps):
+    """Magnetometer, barometer or GPS."""
     with PlainHost(tmp_path) as host:
         host.boot(4.0, fields=fields, gps=gps)
         assert host.ask(*ARM, fields=fields, gps=gps)[0] == REJECTED
 
 
-def test_it_arms_without_a_barometer_if_it_is_told_that_there_is_none(tmp_path):
+def test_it_arms_without_a_barometer_if_so_configured(tmp_path):
     """By SYS_HAS_BARO."""
     with PlainHost(tmp_path, params={"SYS_HAS_BARO": 0}) as host:
         host.boot(4.0, fields=ALL & ~BARO)
         assert host.ask(*ARM, fields=ALL & ~BARO)[0] == ACCEPTED
 
 
-def test_it_disarms_by_itself_if_nothing_is_flown(host):
+def test_it_disarms_automatically_without_takeoff(host):
     """After COM_DISARM_PRFLT, 10 s."""
     host.boot(4.0)
     assert host.ask(*ARM)[0] == ACCEPTED
@@ -138,8 +137,8 @@ def test_it_disarms_by_itself_if_nothing_is_flown(host):
     assert not answer.mode & 128
 
 
-def test_a_second_one_of_the_same_number_ends_at_once(host, tmp_path):
-    """As PX4's lock does it."""
+def test_a_second_process_of_the_same_instance_exits_at_once(host, tmp_path):
+    """Like PX4, by its lock file."""
     command = [sys.executable, str(DOUBLE), "-i", str(host.instance), "-w", str(tmp_path), str(host.scripts)]
     second = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
     assert second.returncode == 255
@@ -147,8 +146,8 @@ def test_a_second_one_of_the_same_number_ends_at_once(host, tmp_path):
 
 
 @pytest.mark.parametrize("given", [["etc"], []])
-def test_without_its_start_script_it_ends(tmp_path, given):
-    """A relative folder is looked for in the one that it works in, wherever it was started."""
+def test_it_exits_without_its_start_script(tmp_path, given):
+    """A relative folder is relative to its working folder, wherever it was started."""
     make_scripts(tmp_path)
     (tmp_path / "kept").mkdir()
     command = [sys.executable, str(DOUBLE), "-d", "-i", "0", "-w", str(tmp_path / "kept"), *given]
@@ -157,8 +156,8 @@ def test_without_its_start_script_it_ends(tmp_path, given):
     assert "Error opening startup file, does not exist: etc/init.d-posix/rcS" in run.stdout
 
 
-def test_it_takes_a_mission_4_s_after_the_first_sensors(host):
-    """And refuses one before that."""
+def test_it_accepts_a_mission_4_s_after_the_first_sensor_data(host):
+    """And rejects one before that."""
     count = host.mavlink.mission_count_encode(1, 1, 3)
 
     def answers():

@@ -74,7 +74,7 @@ def build(
             and the key.
     """
     if replay is None and spec.run.mode == "replay":
-        place = spec.places.of(("run", "mode"), ("run",))
+        place = ", ".join(spec.places.sources(("run", "mode"), ("run",)))
         raise InputError(
             f"{place}: run.mode = 'replay' can't be flown; use px4lockstep.replay(spec.run.recording_in, spec=spec)"
         )

@@ -40,7 +40,8 @@ class Report:
         self.tables += [str(part) for part in key[:1]]
         self.first = self.first or key
         self.findings.append(text)
-        self.lines.append(f"{self.places.of(key, tables)}: {text}")
+        own, *others = self.places.sources(key, tables)
+        self.lines.append(f"{text} (values from {', '.join([own, *others])})" if others else f"{own}: {text}")
 
     def add_error(self, error: InputError) -> None:
         """Add a raised error, with its key."""
@@ -60,7 +61,7 @@ class Report:
             if kind == "missing":
                 self.tables.append(str(key[0]))
                 is_item = any(isinstance(part, int) for part in key)  # arrays are not merged: one file has all items
-                self.lines.append(f"{self.places.of(key) if is_item else self.places.main}: {text}")
+                self.lines.append(f"{self.places.own(key) if is_item else self.places.main}: {text}")
             else:
                 self.add(key, text)
 

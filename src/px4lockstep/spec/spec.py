@@ -43,16 +43,16 @@ class Places:
         """Return the source of a key, or of the innermost table around it that has one."""
         return next((self.files[key[:n]] for n in range(len(key), 0, -1) if key[:n] in self.files), self.main)
 
-    def of(self, key: Key, tables: Container[str | int] = ()) -> str:
+    def sources(self, key: Key, tables: Container[str | int] = ()) -> list[str]:
         """Return the source of a key or of the table around it, for an error message.
 
-        Overrides of the tables that the key was checked against are named too: they may have caused the error.
+        Overrides of the tables that the key was checked against follow, because they may have caused the error.
         """
         own = self.own(key)
         if own in self.overrides:
-            return own
+            return [own]
         given = [place for other, place in self.files.items() if other[0] in tables]
-        return ", ".join([own, *(place for place in self.overrides if place in given)])
+        return [own, *(place for place in self.overrides if place in given)]
 
 
 class Spec(Part):

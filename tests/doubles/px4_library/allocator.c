@@ -1,8 +1,8 @@
-/* Control allocation: from torque and thrust to motors, by the pseudo-inverse of what each rotor does.
+/* Control allocation: converts torque and thrust to motor commands with the pseudo-inverse of the effectiveness matrix.
  *
- * A rotor at r that pushes along a with moment ratio k turns by  r x a - k a  and pushes by a (PX4's convention), up to
- * the common factor CA_ROTORi_CT. The inverse is scaled as PX4 does, so that its gains fit: roll and pitch together by
- * their root mean square over half the rotors, yaw by its largest, thrust to a mean of 1.
+ * A rotor at r with thrust axis a and moment ratio k has the torque  r x a - k a  and the thrust a (PX4's convention),
+ * both times CA_ROTORi_CT. The inverse is scaled like PX4's, so that PX4's gains apply: roll and pitch together by
+ * their root mean square over half the rotors, yaw by its largest entry, thrust to a mean of 1.
  */
 #include "double.h"
 
@@ -39,7 +39,7 @@ static void effect_of(int rotor, double effect[AXES]) {
     effect[3] = ct * a.z / norm;
 }
 
-/* Inverts a symmetric matrix in place by elimination; returns its rank. */
+/* Inverts a symmetric matrix in place by Gaussian elimination; returns its rank. */
 static int invert(double m[AXES][AXES]) {
     double inverse[AXES][AXES] = {{0.0}}, largest = 0.0;
     int rank = 0;
@@ -101,7 +101,7 @@ static void scale_mix(void) {
     }
 }
 
-/* Reads the geometry: at the start, and when the host says that it has set it. */
+/* Reads the geometry, at the start and when the host reports a change. */
 void allocator_start(void) {
     memset(&allocator, 0, sizeof allocator);
     int count = param_int(PARAM_CA_ROTOR_COUNT);
@@ -120,7 +120,7 @@ void allocator_start(void) {
     scale_mix();
 }
 
-/* Makes room for roll and pitch by giving way with thrust; yaw gets what is left. */
+/* Reduces thrust in favour of roll and pitch; yaw gets the remaining range. */
 static void mix(const double wish[AXES], double motors[MAX_ROTORS]) {
     double low = INFINITY, high = -INFINITY, yaw_share = 1.0;
     double level[MAX_ROTORS];
@@ -146,7 +146,7 @@ void allocator_run(uint64_t now_us) {
     if (torque == NULL || thrust == NULL) return;
     double wish[AXES] = {torque->xyz[0], torque->xyz[1], torque->xyz[2], thrust->xyz[2]};
     double motors[MAX_ROTORS] = {0.0};
-    if (wish[3] < 0.0) mix(wish, motors); /* at rest all stand still */
+    if (wish[3] < 0.0) mix(wish, motors); /* without thrust all motors are off */
     bool is_told_motors = is_told_now("motors");
     actuator_motors_s out = {.timestamp = now_us, .timestamp_sample = torque->timestamp_sample};
     for (int i = 0; i < MAX_ROTORS; i++) {

@@ -1,6 +1,6 @@
-/* Checks of what the host feeds, message by message and topic against topic; motion_checks.c has those over time.
+/* Checks of the host's messages, one by one and between topics; motion_checks.c has the checks over time.
  *
- * Each violation begins with the name of its check. Expectations are those that PX4 has of its host, which plays
+ * Each violation starts with the name of its check. The checks are PX4's expectations of its host, which replaces
  * commander, estimator and land detector.
  */
 #include "double.h"
@@ -42,7 +42,7 @@ void check_time(uint64_t now_us) {
 
 /* -- any message -- */
 
-/* Whether a float may be NaN where it is not known, as PX4's own modules write it. */
+/* Whether a float may be NaN for unknown, as PX4's modules write it. */
 static bool may_be_nan(int topic, const char *field) {
     if (topic == TOPIC_battery_status)
         return strcmp(field, "voltage_v") != 0 && strcmp(field, "current_a") != 0 && strcmp(field, "remaining") != 0;
@@ -101,7 +101,7 @@ static void check_stamps(int topic, int instance, const void *message, uint64_t 
     if (topic != TOPIC_vehicle_attitude && topic != TOPIC_vehicle_local_position &&
         topic != TOPIC_vehicle_angular_velocity)
         return;
-    /* PX4 takes its time steps from these */
+    /* PX4 computes its time steps from these */
     uint64_t sample = sample_of(topic, message), *last_sample = &checks.samples[topic][instance];
     if (sample > stamp) violation("timestamp", "%s.timestamp_sample is after its timestamp", name);
     if (sample <= *last_sample && *last_sample > 1) violation("timestamp", "%s.timestamp_sample does not rise", name);
@@ -212,7 +212,7 @@ void check_message(int topic, int instance, const void *message, uint64_t now_us
         violation("geofence", "status = %d; it must be 1, ready", ((const geofence_status_s *)message)->status);
 }
 
-/* -- topic against topic -- */
+/* -- between topics -- */
 
 static void check_arrivals(uint64_t now_us) {
     for (int i = 0; i < N_INJECTED; i++) {
@@ -228,7 +228,7 @@ static void check_arrivals(uint64_t now_us) {
     }
 }
 
-/* The latest message of a topic if it came in this step, else NULL. */
+/* Returns the latest message of a topic if it was published in this step, else NULL. */
 static const void *fresh(int topic, uint64_t now_us) {
     return checks.is_published[topic] && checks.published_us[topic] == now_us ? latest(topic, 0) : NULL;
 }
@@ -274,7 +274,7 @@ static void check_heading(uint64_t now_us) {
         violation("heading", "heading = %g rad, and the attitude's yaw is %g", (double)at->heading, yaw);
 }
 
-/* North and east of a point on the map around the reference (azimuthal equidistant, on a sphere). */
+/* Computes north and east of a point relative to the reference (azimuthal equidistant projection, on a sphere). */
 static void project(double lat, double lon, double *north, double *east) {
     double f = checks.ref_lat * M_PI / 180.0, g = lat * M_PI / 180.0, d = (lon - checks.ref_lon) * M_PI / 180.0;
     double n = sin(g - f) + 2.0 * sin(f) * cos(g) * sin(0.5 * d) * sin(0.5 * d), e = cos(g) * sin(d);

@@ -1,7 +1,7 @@
-/* Flight mode manager, position, attitude and rate control: a plain cascade with PX4's parameters.
+/* Flight mode manager, position, attitude and rate control: a simple cascade with PX4's parameters.
  *
- * The velocity that is wished for points at the target, slows down before it, and changes no faster than the
- * acceleration limits; then velocity PI, attitude P, rate PID. Angles in rad, NED and FRD.
+ * The desired velocity points at the target, slows down before it, and is limited in acceleration; then follow a
+ * velocity PI, an attitude P and a rate PID controller. Angles are in rad, axes NED and FRD.
  */
 #include "double.h"
 
@@ -18,7 +18,7 @@ static struct {
     uint64_t ramp_since_us, armed_since_us;
     Vector vel_sp;
     double yaw_sp;
-    Vector integral; /* of the velocity's error, as an acceleration */
+    Vector integral; /* of the velocity error, as an acceleration */
     Quaternion q_sp;
     double thrust; /* collective, 0 to 1 */
     Vector rate_sp, rate_integral;
@@ -45,7 +45,7 @@ static bool is_armed(void) {
     return mode != NULL && mode->flag_armed;
 }
 
-/* Whether there is something to fly to, and the position to do it with. */
+/* Whether there are a target and a valid position. */
 static bool is_flying(void) {
     const vehicle_control_mode_s *mode = latest(TOPIC_vehicle_control_mode, 0);
     return is_armed() && mode->flag_multicopter_position_control_enabled && navigator_target()->manoeuvre != NOWHERE &&
@@ -126,18 +126,18 @@ static Vector unit(Vector a) {
     return (Vector){a.x / norm, a.y / norm, a.z / norm};
 }
 
-/* The attitude whose z axis is `z`, with a heading. Tilts stay below a right angle. */
+/* Returns the attitude with the z axis `z` and a heading. Tilts stay below 90 degrees. */
 static Quaternion attitude_of(Vector z, double yaw) {
     Vector y = unit(cross(z, (Vector){cos(yaw), sin(yaw), 0.0}));
     Vector x = cross(y, z);
     double w = 0.5 * sqrt(fmax(1.0 + x.x + y.y + z.z, 0.0));
     if (w > 1e-3) return (Quaternion){w, (y.z - z.y) / (4.0 * w), (z.x - x.z) / (4.0 * w), (x.y - y.x) / (4.0 * w)};
-    /* turned by half a circle about a nearly vertical axis */
+    /* half a turn about a nearly vertical axis */
     double qz = 0.5 * sqrt(fmax(1.0 - x.x - y.y + z.z, 0.0));
     return (Quaternion){(x.y - y.x) / (4.0 * qz), (z.x + x.z) / (4.0 * qz), (y.z + z.y) / (4.0 * qz), qz};
 }
 
-/* The greatest thrust now: none while the motors spool up, then a ramp. */
+/* Returns the current maximum thrust: zero while the motors spool up, then a ramp. */
 static double most_thrust(uint64_t now_us) {
     double spooled_us = param_float(PARAM_COM_SPOOLUP_TIME) * 1e6;
     if ((double)(now_us - fly.armed_since_us) < spooled_us) return 0.0;
@@ -197,7 +197,7 @@ void attitude_control_run(uint64_t now_us) {
     if (at == NULL) return;
     double w = at->q[0], x = at->q[1], y = at->q[2], z = at->q[3];
     Quaternion sp = fly.q_sp;
-    /* the turn from where it is to the setpoint, in body axes: conj(q) sp */
+    /* rotation from the attitude to the setpoint, in body axes: conj(q) sp */
     double ew = w * sp.w + x * sp.x + y * sp.y + z * sp.z;
     double ex = w * sp.x - x * sp.w - y * sp.z + z * sp.y;
     double ey = w * sp.y + x * sp.z - y * sp.w - z * sp.x;

@@ -1,4 +1,4 @@
-/* The life of the library: version, create, step, destroy. */
+/* Life cycle of the library: version, create, step, destroy. */
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
@@ -48,7 +48,7 @@ EXPORT void *px4_lockstep_create(const Config *config) {
     }
     const Config *wanted = config != NULL ? config : &DEFAULTS;
     if (library.is_live) {
-        violation("second_handle", "create while a handle lives");
+        violation("second_handle", "create while a handle exists");
         return NULL;
     }
     if (is_told("null_handle") || wanted->enable_commander != 0) return NULL;
@@ -74,14 +74,14 @@ EXPORT void *px4_lockstep_create(const Config *config) {
     return &library;
 }
 
-/* What a library does as it is unloaded. */
+/* Runs when the library is unloaded. */
 __attribute__((destructor)) static void unloaded(void) {
     if (is_told("signal_at_exit")) raise((int)told_number("signal_at_exit", 0));
 }
 
 EXPORT void px4_lockstep_destroy(void *handle) {
     if (!is_live(handle)) {
-        violation("destroy", "destroy of a handle that does not live");
+        violation("destroy", "destroy of a handle that does not exist");
         return;
     }
     library.is_live = false;

@@ -1,24 +1,24 @@
-/* What the double is told to do wrong, as text: "key[=value][@n]", comma separated; @n: from the n-th call or step on.
+/* Requested misbehaviour, as text: "key[=value][@n]", comma separated; @n: from the n-th call or step on.
  *
  *   abi_version=2              sizes=0/0/40               hash.TOPIC=0x1234          size.TOPIC=64
  *   code.FUNCTION=-3@2         the function, without its prefix, returns the code
  *   null_handle                create returns NULL
- *   missing.PARAMETER          it is unknown
+ *   missing.PARAMETER          the parameter is unknown
  *   fields                     topics have field strings
- *   motors=nan@500             what all motors are commanded (nan, inf, 1.5, -0.1)
- *   servos=0.25                not a misbehaviour: what all servos are commanded, which is nothing else
- *   silent.TOPIC@10            what the modules publish there is lost
+ *   motors=nan@500             command of all motors (nan, inf, 1.5, -0.1)
+ *   servos=0.25                not a misbehaviour: command of all servos, which have no other
+ *   silent.TOPIC@10            messages that the modules publish on the topic are lost
  *   sleep_us=20000@500         each step takes longer
- *   print=100000@1             each step prints as many characters
+ *   print=100000@1             each step prints this many characters
  *   signal=11@500              the process gets the signal in that step
- *   signal_at_load=11          the same as it is asked for its version
+ *   signal_at_load=11          the same when its version is queried
  *   signal_at_create=11        the same in create, after it has printed
- *   signal_at_exit=11          the same when the process ends
- *   expect.TOPIC=100000        not a misbehaviour: the period at which the host means to publish [us]; 0 is never
+ *   signal_at_exit=11          the same when the process exits
+ *   expect.TOPIC=100000        not a misbehaviour: the period at which the host publishes [us]; 0 means never
  *   strict                     not a misbehaviour: a step after a violation returns -3
- *   unchecked                  not a misbehaviour: nothing is checked, to measure without it
+ *   unchecked                  not a misbehaviour: nothing is checked, for benchmarks
  *
- * Given to px4_double_misbehave, or in the environment as PX4_DOUBLE_MISBEHAVE.
+ * Passed to px4_double_misbehave, or in the environment variable PX4_DOUBLE_MISBEHAVE.
  */
 #include <stdlib.h>
 
@@ -29,8 +29,8 @@ enum { MAX_TOLD = 32, MAX_KEY = 64 };
 typedef struct {
     char key[MAX_KEY];
     char value[MAX_KEY];
-    long from;  /* the first call or step, from 1 */
-    long calls; /* so far, of a function */
+    long from;  /* first call or step, from 1 */
+    long calls; /* number of calls of the function */
 } Told;
 
 static Told told[MAX_TOLD];
@@ -101,7 +101,7 @@ static bool add(const char *text, size_t length) {
     return true;
 }
 
-/* Takes the place of what was told before. Returns 0, or -1 if something is not understood. */
+/* Replaces the previous options. Returns 0, or -1 if an option is invalid. */
 EXPORT int px4_double_misbehave(const char *text) {
     is_environment_read = true;
     n_told = 0;

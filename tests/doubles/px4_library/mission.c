@@ -1,4 +1,4 @@
-/* The mission, from a QGC WPL file, with what the real library keeps of each line. */
+/* The mission, from a QGC WPL file, with the fields that the real library uses. */
 #include <stdlib.h>
 
 #include "double.h"
@@ -15,7 +15,7 @@ const Item *mission_item(int index) { return &items[index]; }
 
 void forget_mission(void) { n_items = 0; }
 
-/* The number of columns of a line that are numbers. */
+/* Returns the number of numeric columns in a line. */
 static int read_columns(char *line, double values[COLUMNS]) {
     int n = 0;
     for (char *word = strtok(line, " \t\r\n"); word != NULL && n < COLUMNS; word = strtok(NULL, " \t\r\n")) {
@@ -46,7 +46,7 @@ EXPORT int px4_lockstep_load_mission_qgc_wpl(void *handle, const char *path) {
     n_items = 0;
     int code = 0;
     char line[MAX_LINE];
-    if (fgets(line, sizeof line, file) == NULL) code = -3; /* the header, of which nothing is used */
+    if (fgets(line, sizeof line, file) == NULL) code = -3; /* the header, which is ignored */
     while (code == 0 && fgets(line, sizeof line, file) != NULL) {
         double values[COLUMNS];
         if (read_columns(line, values) < COLUMNS) continue;

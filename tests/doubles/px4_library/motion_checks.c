@@ -1,16 +1,17 @@
-/* Checks over time: what is fed must move like a vehicle, with down positive and rates in body axes.
+/* Checks over time: the inputs must move like a vehicle, with down positive and rates in body axes.
  *
- * Over windows, velocity is summed up and compared with the change of position, acceleration with that of velocity,
- * angular velocity with that of attitude. The tolerances leave at least five standard deviations of a difference to a
- * noisy estimate (0.02 m, 0.05 m/s, 0.01 rad); a wrong sign or axis is far beyond them as soon as something moves.
+ * Over time windows, the integrated velocity is compared with the change of position, acceleration with the change of
+ * velocity, and angular velocity with the change of attitude. The tolerances allow at least five standard deviations of
+ * the difference for a noisy estimate (0.02 m, 0.05 m/s, 0.01 rad); a wrong sign or axis exceeds them by far as soon as
+ * the vehicle moves.
  */
 #include "double.h"
 
 enum { POSITION_WINDOW_US = 1000000, ATTITUDE_WINDOW_US = 300000, REST_US = 2000000, EASE_US = 500000 };
 static const double MAX_POSITION_ERROR_M = 0.3;
-static const double MAX_VELOCITY_ERROR_M_S = 1.0; /* touching down, too, is sampled only */
+static const double MAX_VELOCITY_ERROR_M_S = 1.0; /* a touchdown is sampled coarsely */
 static const double MAX_ATTITUDE_ERROR_RAD = 0.1;
-static const double MAX_RATE_RAD_S = 35.0; /* of a gyroscope */
+static const double MAX_RATE_RAD_S = 35.0; /* range of a gyroscope */
 
 typedef struct {
     uint64_t since_us, last_us;
@@ -31,7 +32,7 @@ typedef struct {
 static struct {
     PositionWindow position;
     AttitudeWindow attitude;
-    uint64_t at_rest_since_us; /* not landed, but as if */
+    uint64_t at_rest_since_us; /* not landed, but not moving either */
     uint64_t at_ease_since_us; /* landed and disarmed */
 } motion;
 
@@ -63,7 +64,7 @@ static void watch_position(const vehicle_local_position_s *at) {
     Vector pos = {(double)at->x, (double)at->y, (double)at->z}, vel = {(double)at->vx, (double)at->vy, (double)at->vz};
     Vector acc = {(double)at->ax, (double)at->ay, (double)at->az};
     if (!at->xy_valid || !at->z_valid || !at->v_xy_valid || !at->v_z_valid) {
-        w->since_us = 0; /* not known, so nothing to compare; checks.c has said so */
+        w->since_us = 0; /* invalid, so there is nothing to compare; checks.c reports it */
         return;
     }
     uint8_t resets[4] = {at->xy_reset_counter, at->z_reset_counter, at->vxy_reset_counter, at->vz_reset_counter};
@@ -139,7 +140,7 @@ static void check_ground(const vehicle_local_position_s *at, const vehicle_attit
     double speed = distance((Vector){(double)at->vx, (double)at->vy, (double)at->vz}, (Vector){0.0, 0.0, 0.0});
     double x = attitude->q[1], y = attitude->q[2];
     if (height < -0.5) violation("ground", "the vehicle is %.2f m below the ground: z points down", -height);
-    /* a vehicle that has just touched down may still move, by an estimate that is late */
+    /* after a touchdown, a delayed estimate may still show motion */
     if (armed->armed || !land->landed) motion.at_ease_since_us = now_us;
     bool is_at_ease = now_us - motion.at_ease_since_us > EASE_US;
     if (land->landed && height > (is_at_ease ? 0.5 : 1.0))

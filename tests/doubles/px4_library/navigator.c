@@ -1,9 +1,9 @@
-/* The navigator: what to fly to, from the mission or to return; mission_result and the triplet of setpoints.
+/* The navigator: target from the mission or for the return; publishes mission_result and position_setpoint_triplet.
  *
- * As in the real library, the first mission_result says finished and comes when a mission is first asked for. The
- * mission begins only after the mode was another for one run of the navigator, one run after it is asked for again. It
- * is finished when a landing is detected, and starts over if the vehicle is still armed and in mission mode at the next
- * run.
+ * As in the real library, the first mission_result is published when a mission is first requested, and reports it as
+ * finished. The mission starts only after the navigator has run once in another mode, one run after mission mode is
+ * requested again. It is finished when a landing is detected, and restarts if the vehicle is still armed and in mission
+ * mode at the next run.
  */
 #include "double.h"
 
@@ -46,7 +46,7 @@ static Vector home(void) {
     return position != NULL ? (Vector){position->x, position->y, position->z} : (Vector){0.0, 0.0, 0.0};
 }
 
-/* -- maps: near the reference, which a multicopter stays -- */
+/* -- map projection, valid near the reference -- */
 
 static Vector place_of(const Item *item) {
     const vehicle_local_position_s *at = local();
@@ -86,7 +86,7 @@ static void go(Manoeuvre manoeuvre, Vector pos_ned, double yaw_rad, double radiu
     publish_triplet(&before, now_us);
 }
 
-/* -- what is reached -- */
+/* -- arrival -- */
 
 static double distance_xy(Vector to) { return hypot(to.x - (double)local()->x, to.y - (double)local()->y); }
 
@@ -96,7 +96,7 @@ static bool is_reached(uint64_t now_us, double hold_s) {
     if (target->manoeuvre != TAKE_OFF_TO) {
         double turn = remainder(target->yaw_rad - (double)local()->heading, 2.0 * M_PI);
         is_near = is_near && distance_xy(target->pos_ned) <= target->radius_m &&
-                  !(fabs(turn) > param_float(PARAM_MIS_YAW_ERR) * M_PI / 180.0); /* no heading is no error */
+                  !(fabs(turn) > param_float(PARAM_MIS_YAW_ERR) * M_PI / 180.0); /* no error without a heading */
     }
     if (is_near && !nav.is_there) {
         nav.is_there = true;
@@ -143,7 +143,7 @@ static void begin_return(uint64_t now_us) {
 static void begin_item(uint64_t now_us) {
     while (nav.current < mission_count() && !is_place(mission_item(nav.current)) &&
            mission_item(nav.current)->command != RETURN_TO_LAUNCH)
-        nav.current++; /* its parameters are lost: there is nothing to do */
+        nav.current++; /* PX4's loader drops its parameters, so it has no effect */
     if (nav.current >= mission_count()) {
         nav.current = mission_count() - 1;
         nav.is_finished = true;
@@ -201,7 +201,7 @@ static void go_on_with_mission(uint64_t now_us) {
         }
     } else if (item->command != LOITER_UNLIMITED && is_reached(now_us, item->hold_s)) {
         if (nav.target.manoeuvre == TAKE_OFF_TO && item->command != TAKEOFF) {
-            begin_item(now_us); /* now as a place to fly to */
+            begin_item(now_us); /* now as a waypoint */
         } else {
             nav.reached = nav.current++;
             begin_item(now_us);
@@ -217,12 +217,12 @@ static void run_mission(uint64_t now_us, bool is_armed) {
         publish_result(now_us);
     }
     if (nav.is_held && nav.is_valid && ++nav.runs_held == TOO_MANY_RUNS)
-        violation("mission_start", "it is valid; go back to manual for one run of the navigator, and ask again");
+        violation("mission_start", "the mission is valid; set manual mode for a navigator run, then mission mode");
     if (nav.is_held || !is_armed) return;
     if (nav.runs_to_begin > 0) {
         nav.runs_to_begin--;
     } else if (!nav.is_begun || nav.is_finished) {
-        if (nav.is_begun) violation("mission_end", "the mission is finished, the vehicle still armed: it starts over");
+        if (nav.is_begun) violation("mission_end", "the mission is finished, but the vehicle still armed: it restarts");
         bool resumes = nav.has_begun_before && !nav.is_finished && !is_landed();
         if (!resumes) {
             nav.current = 0;

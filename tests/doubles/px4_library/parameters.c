@@ -1,4 +1,4 @@
-/* Parameters: a table of int32 and float32 by name, which outlives the handle. */
+/* Parameters: a table of int32 and float32 values by name, which persists after the handle is destroyed. */
 #include <stdlib.h>
 
 #include "double.h"
@@ -21,7 +21,7 @@ static const bool is_autosave_off = true;
 #else
 static bool is_autosave_off;
 
-/* PX4's own function: in the real library a parameter set hangs until this is called with false. */
+/* PX4's function: in the real library, setting a parameter hangs unless this was called with false. */
 EXPORT void param_control_autosave(bool enable) { is_autosave_off = !enable; }
 #endif
 
@@ -55,7 +55,7 @@ static void note_set(const char *name) {
     }
 }
 
-/* The code of a call for a parameter of a type; the number of it, if 0. */
+/* Returns the code of a call for a parameter of a type, and its index if the code is 0. */
 static int look_up(const void *handle, const char *name, const void *value, bool is_int, int *number) {
     if (!is_live(handle) || name == NULL || value == NULL) return -1;
     *number = number_of(name);
@@ -123,7 +123,7 @@ EXPORT int px4_lockstep_param_preinit_set_f32(const char *name, float value) {
     return stage(name, false, 0, value);
 }
 
-/* Inside create; the allocator reads them there anyway. */
+/* Called in create, where the allocator reads them anyway. */
 void apply_staged_params(void) {
     for (int i = 0; i < n_staged; i++) {
         PARAMS[staged[i].number].as_int = staged[i].as_int;

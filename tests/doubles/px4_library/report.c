@@ -1,4 +1,4 @@
-/* What the host did wrong: counted, and the first of it as text. */
+/* The host's violations: all are counted, and the first ones kept as text. */
 #include <stdarg.h>
 
 #include "double.h"
@@ -13,7 +13,7 @@ static struct {
     char texts[KEPT][LENGTH];
 } report;
 
-/* Whether there is room for another text, with some left for other checks. */
+/* Whether another text fits, with space left for other checks. */
 static bool has_room(const char *check) {
     int same = 0;
     for (int i = 0; i < report.kept; i++) same += strcmp(report.checks[i], check) == 0;
@@ -24,7 +24,7 @@ void report_time(uint64_t now_us) { report.now_us = now_us; }
 
 long violations(void) { return report.count; }
 
-/* One line: "check at 1004000 us: what is wrong". */
+/* Reports a violation as one line: "check at 1004000 us: text". */
 void violation(const char *check, const char *format, ...) {
     report.count++;
     if (has_room(check)) {
@@ -39,10 +39,10 @@ void violation(const char *check, const char *format, ...) {
     }
 }
 
-/* How often something was wrong, over all lives of the process. */
+/* Returns the number of violations since the process started. */
 EXPORT long px4_double_violations(void) { return report.count; }
 
-/* Writes the first texts, at most four of a check, a line each, as many as fit; returns the length of all of them. */
+/* Writes the first texts, at most four per check, one line each, as many as fit; returns their total length. */
 EXPORT long px4_double_report(char *buffer, size_t size) {
     size_t used = 0, length = 0;
     if (buffer != NULL && size > 0) buffer[0] = 0;

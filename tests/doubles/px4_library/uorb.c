@@ -1,8 +1,8 @@
-/* uORB: topics with instances, the latest message of each, publishers that queue one message, subscribers. */
+/* uORB: topics with instances and the latest message of each, publishers that queue one message, and subscribers. */
 #include "double.h"
 
 typedef struct {
-    uint64_t generation; /* messages so far; 0: never published */
+    uint64_t generation; /* number of messages; 0: never published */
     _Alignas(8) uint8_t message[MAX_MESSAGE];
 } Node;
 
@@ -25,7 +25,7 @@ static Node nodes[N_TOPICS][MAX_INSTANCES];
 static int advertised[N_TOPICS];
 static Publisher publishers[MAX_ENDS];
 static Subscriber subscribers[MAX_ENDS];
-static int n_publishers, n_subscribers; /* of all lives: ids run out */
+static int n_publishers, n_subscribers; /* since the process started: ids are never reused */
 
 static const int PUBLISHED[] = {TOPIC_actuator_motors,         TOPIC_actuator_servos,
                                 TOPIC_vehicle_torque_setpoint, TOPIC_vehicle_thrust_setpoint,
@@ -33,7 +33,7 @@ static const int PUBLISHED[] = {TOPIC_actuator_motors,         TOPIC_actuator_se
                                 TOPIC_trajectory_setpoint,     TOPIC_position_setpoint_triplet,
                                 TOPIC_mission_result};
 
-/* The modules advertise what they publish when they start. */
+/* The modules advertise their topics when they start. */
 void uorb_open(void) {
     for (size_t i = 0; i < sizeof PUBLISHED / sizeof *PUBLISHED; i++)
         if (advertised[PUBLISHED[i]] == 0) advertised[PUBLISHED[i]] = 1;
@@ -171,7 +171,7 @@ EXPORT int px4_lockstep_orb_create_subscriber(void *handle, const char *topic, u
     int number = topic_of(topic);
     if (number < 0) return -2;
     if (n_subscribers == MAX_ENDS || instance >= MAX_INSTANCES) return -3;
-    /* A message that is there already counts as new, as in PX4. */
+    /* An existing message counts as new, as in PX4. */
     uint64_t generation = nodes[number][instance].generation;
     uint64_t seen = generation > 0 ? generation - 1 : 0;
     subscribers[n_subscribers] = (Subscriber){number, (int)instance, true, seen};

@@ -1,4 +1,4 @@
-"""Who may arm, what is flown, when it has landed: PX4's commander and navigator, as far as a simulator sees them."""
+"""PX4's commander and navigator as seen by a simulator: arming, flying and landing."""
 
 import math
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ SPEED_M_S = 4.0
 
 @dataclass
 class Item:
-    """An item of the mission."""
+    """A mission item."""
 
     command: int
     params: tuple[float, float, float, float]
@@ -37,7 +37,7 @@ class Item:
 
 
 class Watched:
-    """A sensor's values: whether they come, and whether they change."""
+    """Tracks whether a sensor's values arrive, and whether they change."""
 
     def __init__(self) -> None:
         self.time_us = -(10**12)
@@ -45,7 +45,7 @@ class Watched:
         self._value: object = None
 
     def take(self, time_us: int, value: object) -> float:
-        """Note a value; return how long ago the last one was [s]."""
+        """Store a value; return the time since the previous one [s]."""
         since = time_us - self.time_us
         if value != self._value:
             self.changed_us = time_us
@@ -57,7 +57,7 @@ class Watched:
 
 
 class Commander:
-    """The vehicle's state, stepped with each sensor message."""
+    """The vehicle's state, updated with each sensor message."""
 
     def __init__(self, parameters: dict[str, str]) -> None:
         self.parameters = parameters
@@ -110,7 +110,7 @@ class Commander:
         self.now.gps(told.lat / 1e7, told.lon / 1e7, told.alt / 1e3, velocity, since, self.is_at_rest)
 
     def jumped(self, step_us: int) -> None:
-        """Take a step of the clock: a second of it loses the attitude, ten are a failsafe."""
+        """Handle a jump of the clock: after a second the attitude is lost, after ten a failsafe triggers."""
         if not self.is_armed or step_us < JUMP_US:
             return
         if step_us < LONG_JUMP_US:
@@ -123,7 +123,7 @@ class Commander:
     # -- commands ------------------------------------------------------------------------------------------------
 
     def not_ready(self, time_us: int) -> str | None:
-        """Why it can't be armed, or None."""
+        """Return why it can't be armed, or None."""
         if self.first_us is None or time_us - self.first_us < READY_US:
             return "system is booting"
         if not self.mag.is_live(time_us):
@@ -169,7 +169,7 @@ class Commander:
     # -- flying --------------------------------------------------------------------------------------------------
 
     def motors(self, time_us: int) -> list[float]:
-        """Fly a step; four zeros when disarmed."""
+        """Fly one step; return four zeros when disarmed."""
         if not self.is_armed:
             return [0.0] * 4
         if self.is_lost:
@@ -191,7 +191,7 @@ class Commander:
         return self.control.motors(self.now, self._target, SPEED_M_S, descend, self._yaw, self._step_s)
 
     def _navigate(self, time_us: int) -> float | None:
-        """Choose the target; return the velocity down if it is a landing."""
+        """Select the target; return the descent speed for a landing."""
         if self.mode == MISSION:
             return self._fly_mission(time_us)
         if self.mode in (LAND, DESCEND):
@@ -230,7 +230,7 @@ class Commander:
         return 1.0 if -self.now.pos[2] > 5.0 else 0.6
 
     def _lands(self, time_us: int, descend: float | None) -> bool:
-        """Whether it stands after a landing; then it disarms by itself."""
+        """Return whether it has landed; then it disarms automatically."""
         if descend is None or not self.has_flown:
             self.landed_us = None
             return False

@@ -1,4 +1,4 @@
-"""A cascade: position, velocity, attitude, rates, motors; the gains are those of PX4 where they have a name there."""
+"""A cascade of position, velocity, attitude and rate control with motor mixing; gains are PX4's where it has them."""
 
 import math
 
@@ -12,7 +12,7 @@ MIX = ((-1.0, 1.0, 1.0), (1.0, -1.0, 1.0), (1.0, 1.0, -1.0), (-1.0, -1.0, -1.0))
 
 
 class Controller:
-    """Flies to a position, or with a velocity down."""
+    """Flies to a position, or descends with a given speed."""
 
     def __init__(self) -> None:
         self._vel_i: Vector = (0.0, 0.0, 0.0)
@@ -26,15 +26,15 @@ class Controller:
     def motors(
         self, now: Estimator, target: Vector, speed: float, descend: float | None, yaw: float, dt: float
     ) -> list[float]:
-        """The four motors.
+        """Return the four motor commands.
 
         Args:
             now: The estimate.
-            target: Where to be [m].
-            speed: The fastest, horizontally [m/s].
-            descend: The velocity down [m/s], if the height of the target does not count.
-            yaw: Where to look.
-            dt: The step.
+            target: Target position [m].
+            speed: Maximum horizontal speed [m/s].
+            descend: Descent speed [m/s], if the target's altitude is ignored.
+            yaw: Target heading.
+            dt: Time step.
         """
         vel_sp = [0.95 * (target[i] - now.pos[i]) for i in range(3)]
         fast = math.hypot(vel_sp[0], vel_sp[1])
@@ -89,7 +89,7 @@ class Controller:
 
 
 def _quaternion(x: Vector, y: Vector, z: Vector) -> Quaternion:
-    """The attitude whose axes these are, in NED."""
+    """Return the attitude with these axes in NED."""
     trace = x[0] + y[1] + z[2]
     if trace > 0.0:
         s = 2.0 * math.sqrt(1.0 + trace)

@@ -1,30 +1,30 @@
-"""A double of stock PX4: a process that speaks its side of the simulator's, the API's and the ground station's link.
+"""A double of stock PX4: a process that implements PX4's side of the simulator, API and ground station links.
 
     double.py -d -i INSTANCE -w FOLDER ETC
 
-It does what was measured of PX4 (docs/howto/px4_sitl.md): connects to TCP 4560 + instance, waits for the first sensors
-and for the clock to advance, answers each step once, arms only with live sensors, takes commands and, from 4 s on,
-missions over UDP, and moves with the simulated clock alone.
-It has two UDP links, as PX4 has: of the API, from 14580 + instance
-to 14540 + instance, and of ground stations, from 18570 + instance to whoever spoke there last. Heartbeats are told on
-both, and so are answers to commands, whoever has sent them. Its start scripts are found by a link `etc` in its folder,
-to ETC as it was given: if that is relative, it is so to its folder.
+It behaves as measured with PX4 (docs/howto/px4_sitl.md): it connects to TCP 4560 + instance, waits for the first sensor
+data and for the clock to advance, answers each step once, arms only with live sensors, accepts commands and, from 4 s
+on, missions over UDP, and follows only the simulated clock.
 
-`PX4_DOUBLE_TRACE`: it writes down what it is sent, lines of JSON in `heard` of its folder. `PX4_DOUBLE_MEET`, a folder:
-it leaves a note there, of number, parent and process, and all but the first wait for a third, so that two are there at
-once. `PX4_DOUBLE_MISBEHAVE` tells it what to do wrong, by names with commas between them, from a time on, counted in
-seconds from the first sensors:
+Like PX4 it has two UDP links: the API's, from 14580 + instance to 14540 + instance, and the ground stations', from
+18570 + instance to the last sender. Heartbeats and answers to commands go to both. A link `etc` in its folder leads to
+its start scripts in ETC; if ETC is relative, it is relative to that folder.
+
+With `PX4_DOUBLE_TRACE` it logs received messages as lines of JSON in `heard` in its folder. With `PX4_DOUBLE_MEET`, a
+folder, it writes a note with instance, parent and process there, and all but the first wait for a third, so that two
+run at the same time. `PX4_DOUBLE_MISBEHAVE` lists misbehaviour, separated by commas, with a start time in seconds from
+the first sensor data:
 
     late=2          connect after 2 s of wall time     never-connect
-    stall@8         answer nothing from then on        stall=3@8       leave out three answers
-    flood@8         old answers before each            flood-api@8     far too much on the API's link
-    garbage@8       bytes that are no frames, before answers
-    exit=7@8        end with that code                 signal=11@8     end by that signal
-    close@8         close the simulator's link, spin   twice@8         answer everything twice
-    nan@8           motors that are no numbers         late-answer@8   answer with the time of the step before
+    stall@8         answer nothing from then on        stall=3@8       omit three answers
+    flood@8         old answers before each            flood-api@8     far too many messages on the API link
+    garbage@8       invalid bytes before answers
+    exit=7@8        exit with that code                signal=11@8     end by that signal
+    close@8         close the simulator link, spin     twice@8         answer everything twice
+    nan@8           NaN motor commands                 late-answer@8   answer with the time of the previous step
     deny-arm        never ready                        refuse-mission  of an unknown kind
-    slow=9          take 60 ms for so many answers     no-lockstep     say that there is none
-    mute            nothing on the API's link          ignore-term     SIGTERM has no effect
+    slow=9          take 60 ms for that many answers   no-lockstep     report no lockstep
+    mute            send nothing on the API link       ignore-term     ignore SIGTERM
     child           start a process that stays
 """
 
@@ -59,7 +59,7 @@ def say(text):
 
 
 class Misbehaviour:
-    """What it was told to do wrong."""
+    """The requested misbehaviour."""
 
     def __init__(self, text):
         self._told = {}
@@ -75,13 +75,13 @@ class Misbehaviour:
         return self._told[name][0]
 
     def use_up(self, name):
-        """Count down; return whether there was something left."""
+        """Count down; return whether any were left."""
         self._told[name][0] -= 1
         return self._told[name][0] >= 0
 
 
 class Double:
-    """PX4, as its simulator and its API see it."""
+    """PX4, as seen by its simulator and its API."""
 
     def __init__(self, instance, parameters, misbehaviour):
         self.misbehaviour = misbehaviour
@@ -140,13 +140,13 @@ class Double:
         self.simulator.sendall(self.pack(message))
 
     def tell(self, message):
-        """Send over the API's link."""
+        """Send over the API link."""
         if not self.misbehaviour.has("mute"):
             with contextlib.suppress(OSError):
                 self.api.sendto(self.pack(message), ("127.0.0.1", 14540 + self.instance))
 
     def tell_station(self, message):
-        """Send to a ground station, if there is one."""
+        """Send to the ground station, if there is one."""
         if self.station is not None:
             with contextlib.suppress(OSError):
                 self.gcs.sendto(self.pack(message), self.station)
@@ -156,7 +156,7 @@ class Double:
         self.tell_station(message)
 
     def note(self, message):
-        """Write down what was heard."""
+        """Log a received message."""
         if self.is_traced:
             with open("heard", "a") as file:
                 file.write(json.dumps(message.to_dict()) + "\n")
@@ -267,7 +267,7 @@ class Double:
         return True
 
     def serve(self):
-        """Take what has come over UDP, and tell how it is: with the simulated clock."""
+        """Process UDP messages and send status, by the simulated clock."""
         vehicle = self.vehicle
         for link in (self.api, self.gcs):
             while True:
@@ -300,7 +300,7 @@ class Double:
         vehicle.reached, vehicle.said = [], []
 
     def position(self):
-        """GLOBAL_POSITION_INT, as it estimates it."""
+        """Return GLOBAL_POSITION_INT from the estimate."""
         now = self.vehicle.now
         lat, lon = now.globally(now.pos)
         height = round(-1e3 * now.pos[2])
@@ -365,7 +365,7 @@ class Double:
 
 
 def meet(folder, instance):
-    """Leave a note, and wait for another unless this is the first."""
+    """Write a note, and wait for another process unless this is the first."""
     with open(os.path.join(folder, f"{time.monotonic_ns():020d}"), "w") as file:
         file.write(f"{instance} {os.getppid()} {os.getpid()}")
     while 1 < len(os.listdir(folder)) < 3:
@@ -373,7 +373,7 @@ def meet(folder, instance):
 
 
 def find_scripts(data):
-    """Link `etc` to where the start scripts are, if it is said and there is no link yet; end without them."""
+    """Link `etc` to the start scripts, if they are given and there is no link yet; exit without them."""
     if data is not None and not os.path.lexists("etc"):
         os.symlink(data, "etc")
     try:

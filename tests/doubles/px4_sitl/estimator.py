@@ -1,7 +1,7 @@
-"""Attitude, velocity and position from the sensor messages alone.
+"""Attitude, velocity and position from sensor messages only.
 
-Gyro and accelerometer are integrated; on the ground the accelerometer levels, in flight the velocity of the GPS does
-(an error of tilt shows as a velocity that drifts away); the magnetometer gives the heading, the barometer the height.
+Gyro and accelerometer are integrated. On the ground the accelerometer levels the attitude; in flight the GPS velocity
+does (a tilt error shows as velocity drift). The magnetometer gives the heading, the barometer the altitude.
 """
 
 import math
@@ -17,7 +17,7 @@ AT_REST_US = 500_000
 
 
 class Estimator:
-    """The estimate; all of it starts with the first messages."""
+    """The estimate, initialized by the first messages."""
 
     def __init__(self) -> None:
         self.q: Quaternion = (1.0, 0.0, 0.0, 0.0)
@@ -32,7 +32,7 @@ class Estimator:
         self._n_rest = 0
 
     def imu(self, acc: Vector, gyro: Vector, dt: float, is_at_rest: bool) -> None:
-        """Integrate a step."""
+        """Integrate one step."""
         if is_at_rest:
             self._n_rest = min(self._n_rest + 1, 1000)
             k = 1.0 / self._n_rest
@@ -55,14 +55,14 @@ class Estimator:
         self.vel = tuple(v + dt * a for v, a in zip(self.vel, acceleration, strict=True))
 
     def mag(self, field: Vector, dt: float) -> None:
-        """Turn to the heading of the field."""
+        """Correct the heading with the magnetic field."""
         level = rotated(self.q, field)
         heading_error = wrapped(DECLINATION - math.atan2(level[1], level[0]))
         self._tilt((0.0, 0.0, heading_error if not self.has_heading else clipped(0.5 * dt, 1.0) * heading_error))
         self.has_heading = True
 
     def baro(self, pressure_hpa: float, dt: float, is_at_rest: bool) -> None:
-        """Take the height of the standard atmosphere over the ground's."""
+        """Update the altitude above ground from the standard atmosphere."""
         if self.ground_hpa is None:
             self.ground_hpa = pressure_hpa
         if is_at_rest:
@@ -76,7 +76,7 @@ class Estimator:
             self._bias_down -= 0.1 * gain * off
 
     def gps(self, lat: float, lon: float, alt: float, velocity: Vector, dt: float, is_at_rest: bool) -> None:
-        """Take position and velocity; the first fix is home."""
+        """Update position and velocity; the first fix is home."""
         if self.home is None:
             self.home = (lat, lon, alt)
         if is_at_rest:
@@ -95,13 +95,13 @@ class Estimator:
         )
 
     def local(self, lat: float, lon: float) -> tuple[float, float]:
-        """North and east of home [m]."""
+        """Return north and east of home [m]."""
         assert self.home is not None
         east = math.radians(lon - self.home[1]) * EARTH_M * math.cos(math.radians(self.home[0]))
         return math.radians(lat - self.home[0]) * EARTH_M, east
 
     def globally(self, pos: Vector) -> tuple[float, float]:
-        """Latitude and longitude."""
+        """Return latitude and longitude."""
         assert self.home is not None
         lon = self.home[1] + math.degrees(pos[1] / (EARTH_M * math.cos(math.radians(self.home[0]))))
         return self.home[0] + math.degrees(pos[0] / EARTH_M), lon

@@ -24,7 +24,7 @@ def product(p: Quaternion, q: Quaternion) -> Quaternion:
 
 
 def turn(rotation: Vector) -> Quaternion:
-    """The quaternion of a rotation vector; its length is the angle."""
+    """Return the quaternion of a rotation vector, whose length is the angle."""
     angle = length(rotation)
     if angle < 1e-12:
         return 1.0, 0.5 * rotation[0], 0.5 * rotation[1], 0.5 * rotation[2]
@@ -38,7 +38,7 @@ def normalized(q: Quaternion) -> Quaternion:
 
 
 def rotated(q: Quaternion, v: Vector) -> Vector:
-    """A vector of the body, in NED, if q is q_bn."""
+    """Return a body vector in NED, if q is q_bn."""
     u = (q[1], q[2], q[3])
     t = cross(u, v)
     s = cross(u, t)
