@@ -74,7 +74,7 @@ def test_parameter_autosave_is_disabled_before_the_first_set(tmp_path, monkeypat
     (tmp_path / "saves").mkdir()
     saves = load_double(tmp_path / "saves", monkeypatch)
     with saves.create() as px4:
-        px4.call("param_set_f32", "MPC_XY_P", b"MPC_XY_P", 1.0)  # past the wrapper: the double does notice
+        px4.call("param_set_f32", "MPC_XY_P", b"MPC_XY_P", 1.0)  # bypasses the wrapper: the double detects it
         assert "param_control_autosave" in report(saves.path)[0]
     (tmp_path / "without").mkdir()
     with load_double(tmp_path / "without", monkeypatch, defines=("NO_AUTOSAVE",)).create() as px4:

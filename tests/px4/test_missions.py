@@ -15,11 +15,11 @@ from px4lockstep.px4.missions import Command, Mission, MissionItem, load_mission
 
 GOLDEN = Path(__file__).resolve().parents[1] / "against" / "golden"
 PASSING = (Command.WAYPOINT, Command.LOITER_TIME, Command.DELAY, Command.DO_JUMP, Command.DO_CHANGE_SPEED)
-"""What may come between take-off and the end."""
+"""Items allowed between takeoff and the end."""
 
 
 def coordinate(limit):
-    # Not 0, 0, which is refused: see the error cases.
+    # Not 0, 0, which is rejected: see the error cases.
     return st.floats(-limit, limit).filter(lambda value: value != 0.0)
 
 
@@ -56,7 +56,7 @@ def missions(draw):
         else:
             fields["frame"] = draw(st.sampled_from([0, 2, 3, 5, 6]))
         if command is Command.DO_JUMP:
-            # To what takes time: jumps to commands can go round and round, see the error cases.
+            # Only to items that take time: jumps to commands may loop forever, see the error cases.
             flown = [i for i, other in enumerate(commands) if other.has_position or other is Command.DELAY]
             fields["jump_to"] = draw(st.sampled_from(flown or [len(commands) - 1]))
         items.append(MissionItem(command, **fields))

@@ -31,7 +31,7 @@ QUICK = {
 
 
 def simulation(aircraft, **options):
-    """Return the flight, ready to run: in wind and noise, a gust of the scenario's, a motor that loses thrust."""
+    """Return the flight, ready to run: with wind, noise, a gust from the scenario, and a motor that loses thrust."""
     scenario = (
         Scenario()
         .arm(at_s=0.1)

@@ -1,7 +1,7 @@
-"""Drivers of the built-in autopilot's modules, one kernel each, and the records that they run on.
+"""Drivers for the built-in autopilot's modules, one kernel each, and their records.
 
-A record that there is one of is there for every row: with one record of a controller and many of an estimate a driver
-goes through time, with as many of both it goes through cases.
+An array with one record applies to every row: with one controller and many estimates, a driver runs through time; with
+equal numbers of both, through independent cases.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ PERIOD_US = 4_000
 
 
 def builtin_record(aircraft=None, mission=None, *, period_us=PERIOD_US, **params):
-    """Return the autopilot as it is written for an aircraft, by default the Iris, in an array of one."""
+    """Return the autopilot's record for an aircraft, by default the Iris, in an array of one."""
     array = np.zeros(1, BUILTIN)
     estimates_hover = any(name.startswith("HTE_") for name in params)
     autopilot = Builtin(mission, params=params, hover_thrust_estimate=estimates_hover)
@@ -41,7 +41,7 @@ def part(array, name):
 
 
 def tilted_hex(tilt_rad=0.3):
-    """Return a hexarotor whose rotors lean alternately to either side of their arms: it pushes in any direction."""
+    """Return a hexarotor whose rotors lean alternately to either side of their arms: it can push in any direction."""
     places, axes = [], []
     for i in range(6):
         angle = i * np.pi / 3.0
@@ -55,7 +55,7 @@ def tilted_hex(tilt_rad=0.3):
 
 
 def estimates(count=1, **fields):
-    """Return estimates, level and valid but for the fields that are given."""
+    """Return estimates, level and valid except for the given fields."""
     array = np.zeros(count, ESTIMATE)
     array["q_bn"][:, 0] = 1.0
     array["is_valid"] = 1.0
@@ -65,7 +65,7 @@ def estimates(count=1, **fields):
 
 
 def outs(count=1, **fields):
-    """Return what an autopilot says, zero but for the fields that are given."""
+    """Return autopilot outputs, zero except for the given fields."""
     array = np.zeros(count, AUTOPILOT_OUT)
     for name, value in fields.items():
         array[name] = value
@@ -74,7 +74,7 @@ def outs(count=1, **fields):
 
 @kernel
 def run_allocation(allocations, rates, commands, given):
-    """Allocate each command, and keep the allocation; 10 ms apart, so that each tells of saturation."""
+    """Allocate each command and store the allocation; 10 ms apart, so that each updates the saturation."""
     for k in range(len(commands)):
         allocation = allocations[min(k, len(allocations) - 1)]
         allocate(allocation, np.int64(10_000 * (k + 1)), rates[k], commands[k])
@@ -83,7 +83,7 @@ def run_allocation(allocations, rates, commands, given):
 
 @kernel
 def run_rates(controls, rows_of_estimate, dt_s, is_landed, commands, log):
-    """Control rates at each row, and keep the controller."""
+    """Control the rates at each row, and store the controller."""
     for k in range(len(commands)):
         control = controls[min(k, len(controls) - 1)]
         control_rates(control, rows_of_estimate[min(k, len(rows_of_estimate) - 1)], dt_s, is_landed, commands[k])
@@ -99,7 +99,7 @@ def run_attitude(controls, rows_of_estimate, commands):
 
 @kernel
 def run_position(controls, rows_of_estimate, dt_s, log):
-    """Control the position of each row, and keep the controller."""
+    """Control the position at each row, and store the controller."""
     for k in range(len(log)):
         control = controls[min(k, len(controls) - 1)]
         control_position(control, rows_of_estimate[min(k, len(rows_of_estimate) - 1)], dt_s)
@@ -108,7 +108,7 @@ def run_position(controls, rows_of_estimate, dt_s, log):
 
 @kernel
 def run_axis(axes, vel_sp, total_s, dt_s, log):
-    """Plan once towards a velocity, in a given time if it is longer, then sample; return how long the plan takes."""
+    """Plan once towards a velocity, in a given time if that is longer, then sample; return the plan's duration."""
     axis = axes[0]
     if plan(axis, vel_sp) < total_s:
         stretch_plan(axis, total_s)
@@ -120,7 +120,7 @@ def run_axis(axes, vel_sp, total_s, dt_s, log):
 
 @kernel
 def run_heading(axes, yaw_sp, dt_s, log):
-    """Smooth the heading at each row, and keep it."""
+    """Smooth the heading at each row, and store it."""
     for k in range(len(log)):
         smooth_heading(axes[0], yaw_sp, dt_s)
         log[k] = axes[0]
@@ -128,7 +128,7 @@ def run_heading(axes, yaw_sp, dt_s, log):
 
 @kernel
 def run_task(autopilots, rows_of_estimate, log):
-    """Fly the leg of the navigator with a vehicle that follows at once."""
+    """Fly the navigator's leg with a vehicle that follows immediately."""
     a, estimate = autopilots[0], rows_of_estimate[0]
     for k in range(len(log)):
         run_flight_task(a, estimate)
@@ -141,14 +141,14 @@ def run_task(autopilots, rows_of_estimate, log):
 
 @kernel
 def run_schedule(modules, tick_us, due):
-    """Ask at each tick, from 0, whether a module is due."""
+    """Check at each tick, from 0, whether a module is due."""
     for k in range(len(due)):
         due[k] = int(is_due(modules[0], np.int64(k * tick_us)))
 
 
 @kernel
 def run_hover(filters, acc_down, thrust_up, dt_s, log):
-    """Estimate the hover thrust at each row, and keep the filter."""
+    """Estimate the hover thrust at each row, and store the filter."""
     for k in range(len(log)):
         estimate_hover_thrust(filters[0], acc_down[k], thrust_up[k], dt_s)
         log[k] = filters[0]
@@ -156,7 +156,7 @@ def run_hover(filters, acc_down, thrust_up, dt_s, log):
 
 @kernel
 def run_failures(failures, allocations, outputs, tick_us, found):
-    """Watch the motors at each tick, the commands and currents being those of its row."""
+    """Watch the motors at each tick, with the commands and currents of its row."""
     for k in range(len(found)):
         allocation = allocations[min(k, len(allocations) - 1)]
         row = outputs[min(k, len(outputs) - 1)]

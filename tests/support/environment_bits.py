@@ -1,4 +1,4 @@
-"""Kernels that drive the environment's models in a loop."""
+"""Kernels that run the environment's models in a loop."""
 
 import hashlib
 
@@ -16,7 +16,7 @@ AIR = record([("vel_ned", "f8", 3)])
 
 @kernel
 def run_wind(winds, gusts, airs, period_us, stride, samples):
-    """Tick the wind with its gusts, from time 0, and keep each `stride`-th velocity."""
+    """Run the wind with its gusts from time 0, and store each `stride`-th velocity."""
     wind = winds[0]
     vel_ned = airs[0].vel_ned
     for k in range(samples.shape[0] * stride):
@@ -45,7 +45,7 @@ def run_atmosphere(alt_msl_m, out):
 
 @kernel
 def run_projection(ref_lat_rad, ref_lon_rad, lat_rad, lon_rad, out):
-    """Write north, east and the way back for each point."""
+    """Write north, east and the inverse projection for each point."""
     for i in range(len(lat_rad)):
         north_m, east_m = project(ref_lat_rad, ref_lon_rad, lat_rad[i], lon_rad[i])
         out[i, 0] = north_m
@@ -54,14 +54,14 @@ def run_projection(ref_lat_rad, ref_lon_rad, lat_rad, lon_rad, out):
 
 
 def write_wind(wind, seed=1, period_us=1_000):
-    """Return a wind in a record, before its first tick."""
+    """Return a record with a wind, before its first tick."""
     winds = np.zeros(1, WIND)
     wind.write(winds[0], seed, period_us)
     return winds
 
 
 def blow(wind, count, *, seed=1, period_us=1_000, stride=1, gusts=(), winds=None):
-    """Return the velocities of a wind, one row per `stride` ticks; a record that is given goes on where it is."""
+    """Return the velocities of a wind, one row per `stride` ticks; a given record continues from its state."""
     if winds is None:
         winds = write_wind(wind, seed, period_us)
     gust_records = np.zeros(1, GUSTS)
@@ -72,7 +72,7 @@ def blow(wind, count, *, seed=1, period_us=1_000, stride=1, gusts=(), winds=None
 
 
 def gravity_at(gravity, *z_down_m):
-    """Return the gravity at positions down from the origin."""
+    """Return the gravity at positions below the origin."""
     gravities = np.zeros(1, GRAVITY)
     gravity.write(gravities[0])
     out = np.zeros(len(z_down_m))
@@ -88,7 +88,7 @@ def air_at(*alt_msl_m):
 
 
 def hash_results():
-    """Return the hash over every model: all kinds, special places, and a spread."""
+    """Return the hash over every model: all kinds, special points, and a spread."""
     mean_ned = (3.0, -4.0, 0.1)
     gusts = [
         Gust(start_s=0.005, end_s=0.04, vel_ned=(1.0, 2.0, -0.3)),

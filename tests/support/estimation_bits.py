@@ -1,4 +1,4 @@
-"""A kernel that drives the estimator in a loop."""
+"""A kernel that runs the estimator in a loop."""
 
 import hashlib
 
@@ -14,7 +14,7 @@ PERIOD_US = 4_000
 
 @kernel
 def run_estimator(estimators, states, scenarios, estimates, out):
-    """Tick the estimator once per state and keep each estimate; a single state or scenario is there for every tick."""
+    """Run the estimator once per state and store each estimate; a single state or scenario applies to every tick."""
     for k in range(len(out)):
         step_estimator(
             estimators[0], states[min(k, len(states) - 1)], scenarios[min(k, len(scenarios) - 1)], estimates[0]
@@ -23,14 +23,14 @@ def run_estimator(estimators, states, scenarios, estimates, out):
 
 
 def write_estimator(estimator, seed=1, period_us=PERIOD_US):
-    """Return an estimator in a record, before its first tick."""
+    """Return a record with an estimator, before its first tick."""
     estimators = np.zeros(1, ESTIMATOR)
     estimator.write(estimators[0], seed, period_us)
     return estimators
 
 
 def states_of(x):
-    """Return plant states that begin with the rows of x; without an attitude it is level and points north."""
+    """Return plant states that start with the rows of x; without an attitude, level and heading north."""
     states = np.zeros(len(x), STATE)
     states["x"][:, 6] = 1.0
     states["x"][:, : x.shape[1]] = x
@@ -52,7 +52,7 @@ def scenarios_of(count, *faults):
 
 
 def estimate(estimator, states, scenarios=None, *, count=None, seed=1, period_us=PERIOD_US, estimators=None):
-    """Return the estimates of a motion, one per tick; a record that is given goes on where it is."""
+    """Return the estimates of a motion, one per tick; a given record continues from its state."""
     if estimators is None:
         estimators = write_estimator(estimator, seed, period_us)
     if scenarios is None:
@@ -63,7 +63,7 @@ def estimate(estimator, states, scenarios=None, *, count=None, seed=1, period_us
 
 
 def tumbling(count):
-    """Return states of every sign and attitude, zeros of both signs among them."""
+    """Return states of every sign and attitude, including zeros of both signs."""
     rng = np.random.default_rng(3)
     x = rng.normal(size=(count, 13)) * 10.0
     x[rng.random(x.shape) < 0.1] = 0.0

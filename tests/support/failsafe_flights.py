@@ -1,4 +1,4 @@
-"""Short flights of the built-in autopilot in which something goes wrong, and runs that the validator ends."""
+"""Short flights of the built-in autopilot with failures, and runs that the validator stops."""
 
 import hashlib
 import tempfile
@@ -69,7 +69,7 @@ def fly(name):
 
 
 class _Beyond:
-    """An autopilot whose commands are out of range, until one is not a number."""
+    """An autopilot whose commands are out of range, until one is NaN."""
 
     def step(self, time_us, inputs, outputs):
         outputs.motors[:] = 1.5
@@ -77,14 +77,14 @@ class _Beyond:
 
 
 class _Infinite:
-    """A wind that is infinite after a while."""
+    """A wind that becomes infinite after a while."""
 
     def step(self, time_us, inputs, outputs):
         outputs.vel_ned[0] = np.inf if time_us >= 50_000 else 1.0
 
 
 def failing_runs():
-    """Yield the text of each failure, and how many commands were clamped on the way."""
+    """Yield the message of each failure, and the number of commands clamped before it."""
     timeline = Timeline(200_000, autopilot=Periodic(10_000), wind=Periodic(10_000), log=Periodic(10_000))
     for options in ({"autopilot": _Beyond()}, {"wind": _Infinite()}, {"autopilot": _Beyond(), "record": True}):
         sim = Simulation(Oscillator(2.0, 1.0, 0.5, wind_gain=0.3), timeline, validate="paranoid", **options)
@@ -96,7 +96,7 @@ def failing_runs():
 
 
 def digest_lines():
-    """Fly all of them; yield both digests of each flight, and a hash of what the failing runs say."""
+    """Fly all of them; yield both digests of each flight, and a hash of the failing runs' messages."""
     for name in FLIGHTS:
         sim = fly(name)
         yield f"{name} {sim.digest()} {sim.live_digest()}"

@@ -1,6 +1,6 @@
 """Built-in aircraft with changes: `iris(mass_kg=2.0, batteries=(Battery(soc0=0.5),))`.
 
-Changes are named flat, whichever part they belong to; rotors and buses are given by their numbers, from 0.
+Changes are keyword arguments, whichever part they belong to; rotors and buses are given by number, from 0.
 """
 
 import functools
@@ -25,7 +25,7 @@ OTHER_NAMES = {
 
 @dataclass(frozen=True)
 class Rotor:
-    """A rotor: where, the sign of its reaction torque, its axis, and its motor command, or 0 for its own number."""
+    """A rotor: position, sign of its reaction torque, axis, and motor channel, or 0 for the rotor's number."""
 
     pos_body_m: tuple
     direction: int
@@ -35,7 +35,7 @@ class Rotor:
 
 @dataclass(frozen=True)
 class PowerBus:
-    """A bus, by the numbers of its batteries and rotors."""
+    """A bus, given by the numbers of its batteries and rotors."""
 
     batteries: tuple
     rotors: tuple
@@ -43,18 +43,18 @@ class PowerBus:
 
     @property
     def part(self):
-        """The bus by names."""
+        """Return the bus with names instead of numbers."""
         batteries, motors = [f"bat{j + 1}" for j in self.batteries], [f"motor{i + 1}" for i in self.rotors]
         return Bus(battery_ids=batteries, motor_ids=motors, avionics_load_w=self.avionics_load_w)
 
 
 def changed(part, **changes):
-    """Return a part with other values, checked."""
+    """Return a part with other values, validated."""
     return type(part)(**({name: getattr(part, name) for name in keys_of(type(part))} | changes))
 
 
 def power_buses(aircraft):
-    """Return the buses of an aircraft by numbers."""
+    """Return the buses of an aircraft, by numbers."""
     batteries = [battery.id for battery in aircraft.batteries]
     motors = [motor.id for motor in aircraft.actuation.motors]
     return tuple(
@@ -71,7 +71,7 @@ def diagonal(ixx, iyy, izz):
 
 
 def propulsion(**values):
-    """Return a propulsion from keys of its own, of the ESC and of the motor."""
+    """Return a propulsion from its own keys and those of the ESC and the motor."""
     esc = {name: values.pop(name) for name in keys_of(Esc) if name in values}
     motor = {name: values.pop(name) for name in keys_of(Motor) if name in values}
     return Propulsion(**values, esc=Esc(**esc), motor=Motor(**motor))
@@ -126,10 +126,10 @@ def iris(**changes):
 
 
 def octa(**changes):
-    """Return the octa, 2 kg, eight rotors from ahead to the right, signs alternating."""
+    """Return the octa, 2 kg, with eight rotors clockwise from the front, with alternating signs."""
     return aircraft_of(loaded("octa"), **changes)
 
 
 def twin(**changes):
-    """Return the twin, 4 kg, two rotors that push forward, standing on its tail."""
+    """Return the twin, 4 kg, with two rotors that push forward, standing on its tail."""
     return aircraft_of(loaded("twin"), **changes)

@@ -34,9 +34,9 @@ def flight(
     autopilot=None,
     **options,
 ):
-    """Return a flight, ready to run: autopilot at 250 Hz, steps of 1 ms; by default no wind, truth as the estimate.
+    """Return a flight, ready to run: autopilot at 250 Hz, 1 ms steps; by default no wind and the truth as estimate.
 
-    `autopilot` takes the place of the built-in one, which `mission` and `options` are for.
+    `autopilot` replaces the built-in one, to which `mission` and `options` apply.
     """
     end_us = round(end_s * 1e6)
     timeline = Timeline(
@@ -67,7 +67,7 @@ def disturbed(mission=MISSIONS["mission"], **options):
 
 
 def mission_of(*items):
-    """Return a mission of `(command, north_m, east_m, height_m, p1, p2, p4)`, with what is left out zero."""
+    """Return a mission of `(command, north_m, east_m, height_m, p1, p2, p4)`; omitted values are zero."""
     lines = ["QGC WPL 110"]
     for i, item in enumerate(items):
         command, north, east, height, p1, p2, p4 = (*item, *(0.0,) * (7 - len(item)))
@@ -80,28 +80,28 @@ def mission_of(*items):
 
 
 def changes(values, time_us):
-    """Return the times [s] at which a column changes, and to what."""
+    """Return the times [s] at which a column changes, and its new values."""
     rows = np.flatnonzero(np.diff(values)) + 1
     return [(int(time_us[row]) / 1e6, int(values[row])) for row in rows]
 
 
 def autopilot_of(sim):
-    """Return the log of what the autopilot tells of itself."""
+    """Return the autopilot's status columns from the log."""
     return sim.log["bus"]["autopilot"]
 
 
 def modes_of(sim):
-    """Return the modes that were flown, in order."""
+    """Return the flown modes, in order."""
     return [int(mode) for _, mode in changes(autopilot_of(sim)["nav_state"], sim.log["time_us"])]
 
 
 def item_times(sim):
-    """Return when each item of the mission became the present one."""
+    """Return when each mission item became the current one."""
     return [time_s for time_s, _ in changes(autopilot_of(sim)["mission_item"], sim.log["time_us"])]
 
 
 def landed_at(sim):
-    """Return where the vehicle stands at the end, or fail if it does not."""
+    """Return where the vehicle has landed at the end, or fail if it has not."""
     assert not sim.is_crashed
     assert autopilot_of(sim)["armed"][-1] == 0
     assert sim.plant["pos"][2] > -0.05

@@ -1,4 +1,4 @@
-"""A flight that touches everything the loop has, for tests of determinism."""
+"""A flight that uses every part of the loop, for tests of determinism."""
 
 import numpy as np
 from fleet import octa
@@ -18,7 +18,7 @@ INTEGRATORS = ("Euler", "RK4", "RK23", "RK45")
 
 
 class NoisyWind:
-    """White noise, addressed by the tick."""
+    """White noise, addressed by tick."""
 
     def __init__(self, seed, stream="wind"):
         self.key = np.uint64(stream_key(seed, stream))
@@ -30,7 +30,7 @@ class NoisyWind:
 
 
 class NoisyEstimator:
-    """The state with noise on it."""
+    """The state with added noise."""
 
     def __init__(self, seed):
         self.key = np.uint64(stream_key(seed, "estimator"))
@@ -42,7 +42,7 @@ class NoisyEstimator:
 
 
 class Feedback:
-    """A controller on the estimate."""
+    """A controller that uses the estimate."""
 
     def step(self, time_us, inputs, outputs):
         outputs.motors[0] = min(max(0.5 - inputs.bus.estimate.pos_ned[0], 0.0), 1.0)
@@ -56,7 +56,7 @@ class Event:
 
 
 def forced_body_rhs(t_s, state, inputs, params, dstate):
-    """A rotating mass point with forcing from all inputs: position, velocity, quaternion at a rate from the motor."""
+    """Return the derivative of a rotating point mass forced by all inputs, with a quaternion rate set by the motor."""
     x = state.x
     dx = dstate.x
     for i in range(3):
@@ -78,7 +78,7 @@ FORCED_BODY = UserPlant(
 
 
 def make(integrator="RK45", plant=FORCED_BODY, seed=7, **options):
-    """Make the flight, with all stages in Python."""
+    """Create the flight, with all stages in Python."""
     return Simulation(
         plant,
         TIMELINE,
@@ -92,7 +92,7 @@ def make(integrator="RK45", plant=FORCED_BODY, seed=7, **options):
 
 
 def digest_lines():
-    """Fly with each integrator on a plant by address and two shipped ones; yield a line with both digests for each."""
+    """Fly with each integrator on a plant by address and two built-in ones; yield a line with both digests for each."""
     battery = Battery(sense_tau_s=0.05, sense_delay_s=0.008, sense_voltage_sigma_v=0.1)
     start = {"pos_ned": (0.0, 0.0, -0.1), "vel_ned": (0.0, 0.0, 1.0)}
     aircraft = octa(motor_actuator=ActuatorDynamics("second_order"), batteries=(battery,), **start)

@@ -1,6 +1,6 @@
-"""Flips bytes of a recording, seals it again and reads it: `python fuzz_recordings.py FILE COUNT SEED`.
+"""Flip bytes of a recording, reseal it and read it: `python fuzz_recordings.py FILE COUNT SEED`.
 
-Each must be an InputError, or a recording that is the same in every value. Ends with an error at the first that is not.
+Each result must be an InputError, or a recording with identical values. Exits with an error at the first other one.
 """
 
 import sys
@@ -15,7 +15,7 @@ from px4lockstep.flights.recording.file import read_recording
 
 
 def main(source, count, seed):
-    """Flip and read; return how many were refused, and how many did no harm."""
+    """Flip and read; return how many were rejected, and how many had no effect."""
     rng = np.random.default_rng(seed)
     whole = np.frombuffer(source.read_bytes(), np.uint8)
     original, path = read_recording(source), source.with_name("flipped.h5")
@@ -36,7 +36,7 @@ def main(source, count, seed):
 
 
 def is_same(first, second):
-    """Whether two recordings are the same in every value."""
+    """Return whether two recordings have identical values."""
     ours, theirs = contents_of(first), contents_of(second)
     if (ours.attributes, ours.versions, ours.texts) != (theirs.attributes, theirs.versions, theirs.texts):
         return False

@@ -1,8 +1,8 @@
-"""Computes the coefficients of the normal quantile with mpmath: writes `normal_table.f8` and its digest in `philox.py`.
+"""Compute the coefficients of the normal quantile with mpmath; write `normal_table.f8`, and its digest in `philox.py`.
 
     python tests/support/make_normal_table.py
 
-The quantile x of p solves Phi(x) = p; Halley's iteration triples the figures that the standard library's gives.
+The quantile x of p solves Phi(x) = p; Halley's iteration triples the digits of the standard library's result.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ EXPONENTS = range(-53, -1)
 
 
 def exact_quantile(p):
-    """Return the standard normal quantile of p, a number of mpmath, to its working precision of at most 140 bits."""
+    """Return the standard normal quantile of p, an mpmath number, to its working precision of at most 140 bits."""
     x = mpmath.mpf(statistics.NormalDist().inv_cdf(float(p)))
     for _ in range(2):
         step = (mpmath.ncdf(x) - p) / mpmath.npdf(x)
@@ -33,13 +33,13 @@ def exact_quantile(p):
 
 
 def segment(exponent, index):
-    """Return middle and half width of a segment, exact."""
+    """Return the exact middle and half width of a segment."""
     half_width = mpmath.ldexp(1, exponent) / (2 * SEGMENTS)
     return mpmath.ldexp(1, exponent) + (2 * index + 1) * half_width, half_width
 
 
 def make_table():
-    """Return the bytes of the table: each octave at the place of its exponent's last six bits, zeros elsewhere."""
+    """Return the bytes of the table: each octave at the index of its exponent's last six bits, zeros elsewhere."""
     table = np.zeros((OCTAVES, SEGMENTS, COEFFICIENTS), dtype="<f8")
     with mpmath.workprec(PRECISION_BITS):
         points = [mpmath.cos(mpmath.pi * (2 * k + 1) / (2 * COEFFICIENTS)) for k in range(COEFFICIENTS)]

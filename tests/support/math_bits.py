@@ -1,4 +1,4 @@
-"""Evaluates every kernel of px4lockstep.math on a fixed grid; NaNs count as equal whatever their payload."""
+"""Evaluate every kernel of px4lockstep.math on a fixed grid; NaNs are equal whatever their payload."""
 
 import hashlib
 
@@ -16,7 +16,7 @@ SPECIAL = [
 
 
 def make_grid():
-    """Return pairs of numbers: the special ones with each other, then a spread over exponents, then moderate ones."""
+    """Return pairs of numbers: special ones with each other, then a spread of exponents, then moderate ones."""
     signed = [sign * value for value in SPECIAL for sign in (1.0, -1.0)]
     pairs = [(x, y) for x in signed for y in signed[::5]]
     state = 1
@@ -62,7 +62,7 @@ def evaluate_functions(x, y, out):
 
 @kernel
 def evaluate_quaternions(x, y, out):
-    """Fill a row with quaternions and what is made of them, from numbers of moderate size."""
+    """Fill a row with quaternions and derived values, from numbers of moderate size."""
     for i in range(len(x)):
         vector = (x[i], y[i], x[i] - 0.25 * y[i])
         p = quaternion.normalize((y[i], x[i], 0.3, -0.1))
@@ -106,7 +106,7 @@ def evaluate_random(key, lane, out):
 
 
 def hash_results(wrap):
-    """Return the hash over all results, with arrays handed to the kernels as `wrap` makes them."""
+    """Return the hash over all results, with arrays passed to the kernels through `wrap`."""
     grid = make_grid()
     x, y = grid[:, 0].copy(), grid[:, 1].copy()
     is_moderate = (np.abs(x) < 1e100) & (np.abs(y) < 1e100)

@@ -1,4 +1,4 @@
-"""Mission files of both kinds, written by hand and not by the table of rules that is tested."""
+"""Mission files in both formats, written independently of the table of rules under test."""
 
 import math
 
@@ -13,12 +13,12 @@ def wpl(*lines):
 
 
 def numbered(*items):
-    """Lines of a file from `frame command p1 … z`, with take-off first."""
+    """Return the lines of a file from `frame command p1 … z`, starting with a takeoff."""
     return wpl(TAKEOFF, *(f"{number} 0 {item} 1" for number, item in enumerate(items, 1)))
 
 
 def params(item):
-    """The seven parameters of an item."""
+    """Return the seven parameters of an item."""
     position = (item.lat_deg, item.lon_deg, item.alt_m)
     match item.command:
         case Command.WAYPOINT:
@@ -41,7 +41,7 @@ def params(item):
 
 
 def as_wpl(items):
-    """The text of a QGC WPL 110 file."""
+    """Return the text of a QGC WPL 110 file."""
     return wpl(
         *(
             "\t".join(map(str, (number, int(number == 0), item.frame, int(item.command), *params(item), 1)))
@@ -51,7 +51,7 @@ def as_wpl(items):
 
 
 def plan_item(item, number=0):
-    """An item of a plan; its ids are not its places, as in plans that were edited."""
+    """Return an item of a plan; its ID differs from its index, as in edited plans."""
     values = [None if math.isnan(value) else value for value in params(item)]
     if item.command is Command.DO_JUMP:
         values[0] = 10 + item.jump_to
@@ -66,7 +66,7 @@ def plan_item(item, number=0):
 
 
 def as_plan(*items, **parts):
-    """A plan as QGroundControl writes it."""
+    """Return a plan as written by QGroundControl."""
     return {
         "fileType": "Plan",
         "version": 1,

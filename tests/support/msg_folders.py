@@ -1,10 +1,10 @@
-"""Folders of `.msg` files, as PX4 has them."""
+"""Folders of `.msg` files, like PX4's."""
 
 from px4lockstep.px4.uorb.shipped import shipped_definitions
 
 
 def write_messages(folder, versioned=("VehicleStatus",), changed=()):
-    """Write all messages that ship as `.msg` files, some of them with a line replaced by another."""
+    """Write all built-in messages as `.msg` files, some with a line replaced."""
     (folder / "versioned").mkdir(parents=True)
     for name, definition in shipped_definitions().items():
         lines = [f"{field}\t# a comment" for field in definition.fields]

@@ -1,7 +1,7 @@
-"""The multirotor written a second time, with NumPy and from its equations: for comparison, not for speed.
+"""A second implementation of the multirotor, with NumPy and from its equations, for comparison rather than speed.
 
-It takes an `Aircraft` and shares nothing with the package but that: no parameter records, no kernels. Each block has
-its equation above it. The bus voltage is found by bisection alone.
+It uses an `Aircraft`, and shares nothing else with the package: no parameter records, no kernels. Each block has its
+equation above it. The bus voltage is found only by bisection.
 """
 
 import numpy as np
@@ -58,7 +58,7 @@ def bus_voltage(v0, r0, v_min, drawn):
 
 
 class NumpyMultirotor:
-    """The derivative of an aircraft."""
+    """The derivative of an aircraft's state."""
 
     def __init__(self, aircraft):
         self.aircraft = aircraft
@@ -71,7 +71,7 @@ class NumpyMultirotor:
         return dict(zip(sizes, np.split(x, np.cumsum(list(sizes.values()))[:-1]), strict=True))
 
     def commands_and_duties(self, state, motors, servos, disabled):
-        """Return the actuators' commands and the duty of each rotor after fault and ESC."""
+        """Return the actuator commands, and the duty of each rotor after faults and ESC."""
         craft = self.aircraft
         commands = np.array([motors[channel - 1] for channel in craft.motor_channels])
         outputs = commands if craft.actuation.motor_actuators.kind == "direct" else state["act"][: len(commands)]
@@ -87,7 +87,7 @@ class NumpyMultirotor:
         return np.clip((duty * voltage - self.ke * omega) / p.motor.r_ohm, 0.0, p.motor.max_current_a)
 
     def power(self, state, duties, disconnected):
-        """Return the bus volts and amps, the motors' currents and the batteries' currents."""
+        """Return bus voltages and currents, motor currents and battery currents."""
         craft = self.aircraft
         volts, amps = [], []
         currents = np.zeros(len(craft.rotors))
@@ -130,7 +130,7 @@ class NumpyMultirotor:
         return np.array(volts), np.array(amps), currents, battery_amps
 
     def contact(self, state, r_bn):
-        """Return the force in world axes and the torque in body axes of the ground."""
+        """Return the ground's force in world axes and its torque in body axes."""
         c = self.aircraft.contact
         force, torque = np.zeros(3), np.zeros(3)
         if c.kind == "no_contact":

@@ -1,6 +1,6 @@
-"""An aircraft without a loop: its derivative, outputs and projection at states and inputs that a test chooses.
+"""An aircraft without a loop: its derivative, outputs and projection at states and inputs chosen by a test.
 
-And with one: `fly` runs it through the simulation with motors that a test chooses.
+`fly` runs it through the simulation, with motors chosen by a test.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ def evaluate(plants, states, inputs, scratch, derivatives, outputs, projected, m
 
 @kernel
 def advance_each(plants, solvers, works, inputs, states, steps, step_us):
-    """Integrate each state on its own, over some steps with its inputs held."""
+    """Integrate each state separately over some steps, with its inputs held."""
     for k in range(len(states)):
         autopilot_tick(np.int64(0), states[k], inputs[k], plants[0])
         for step in range(steps):
@@ -70,7 +70,7 @@ class Batch:
         return self
 
     def advance(self, integrator, steps, step_us):
-        """Move every case of one aircraft on by some steps of an integrator."""
+        """Advance every case of one aircraft by some steps of an integrator."""
         solvers = np.zeros(1, SOLVER)
         Integrator(integrator).write(solvers[0])
         arrays = (self.plants, solvers, np.zeros(1, WORK), self.inputs, self._states)
@@ -111,7 +111,7 @@ class Probe:
         return dx[: len(self.x)] if group is None else dx[self._slices[group]]
 
     def regime(self):
-        """Return the numbers of the laws that hold."""
+        """Return the numbers of the active laws."""
         return tuple(self._batch.evaluate().regimes[0].tolist())
 
     def outputs(self):
@@ -119,14 +119,14 @@ class Probe:
         return self._batch.evaluate().outputs[0].copy()
 
     def project(self):
-        """Project the state; return how many of its numbers were out of bounds."""
+        """Project the state; return the number of values that were out of bounds."""
         moved = int(self._batch.evaluate().moved[0])
         self.x[:] = self._batch.projected[0, : len(self.x)]
         return moved
 
 
 def rotation(q):
-    """Return the matrix from body to world of an attitude: the sandwich product, column by column."""
+    """Return the rotation matrix from body to world of an attitude: the sandwich product, column by column."""
     w, v = q[0], np.asarray(q[1:], float)
     turned = [e + 2.0 * w * np.cross(v, e) + 2.0 * np.cross(v, np.cross(v, e)) for e in np.eye(3)]
     return np.array(turned).T
@@ -150,7 +150,7 @@ POSES = [(1.0, 0.0, 0.0, 0.0), *_random_attitudes()]
 
 
 class Script:
-    """An autopilot that answers with a function of time."""
+    """An autopilot whose commands are a function of time."""
 
     def __init__(self, motors, servos=None):
         self._motors = motors

@@ -1,8 +1,8 @@
-"""Builds the conformance double (`tests/doubles/px4_library/`), and reads what it found wrong.
+"""Build the conformance double (`tests/doubles/px4_library/`), and read its report.
 
-The C sources need one generated header: the messages as structs, the tables of topics and of parameters. It is made
-from `topics.json`, the layouts as they were measured on a real library, not from what the package makes of them: a
-layout that the package gets wrong is seen by the double. The parameters are those that the package ships.
+The C sources need one generated header with the messages as structs and the tables of topics and parameters. It is
+generated from `topics.json`, the layouts measured on a real library, and not from the package's layouts, so that the
+double detects wrong layouts in the package. The parameters are those of the package.
 """
 
 import ctypes
@@ -47,8 +47,8 @@ def build_double(folder=None, defines=()):
     """Return the path of the compiled double, built once for its sources and `defines`.
 
     Args:
-        folder: Where to put a copy of it. A process that loads the copy gets a double with a state of its own.
-        defines: Compile options: `NO_AUTOSAVE` leaves `param_control_autosave` out.
+        folder: Where to put a copy. A process that loads the copy gets a double with a separate state.
+        defines: Compile options: `NO_AUTOSAVE` omits `param_control_autosave`.
     """
     compiler = shutil.which("cc")
     assert compiler is not None, "no C compiler (cc); the conformance double needs one: apt-get install gcc libc6-dev"
@@ -67,22 +67,22 @@ def build_double(folder=None, defines=()):
             command += ["-o", str(built), *map(str, sources), "-lm"]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, f"the conformance double does not compile:\n{done.stderr[:4000]}"
-            os.replace(built, library)  # at once: other processes may be building it too
+            os.replace(built, library)  # atomically: other processes may be building it, too
     if folder is None:
         return library
     copy = Path(folder) / "libpx4_lockstep.so"
     if copy.exists() and copy.read_bytes() == library.read_bytes():
         return copy
-    # To write over a file that a process has loaded would change the code that it runs: this is always a new one.
+    # Overwriting a file that a process has loaded would change its code, so always create a new one.
     copy.unlink(missing_ok=True)
     shutil.copy(library, copy)
     return copy
 
 
 def report(library):
-    """Return the first texts of what a double found wrong; `library` is its path, or the loaded `ctypes.CDLL`.
+    """Return the first violations that a double has found; `library` is its path, or the loaded `ctypes.CDLL`.
 
-    Several doubles may be loaded: the path must be the one that flew.
+    Several doubles may be loaded: the path must be the one that was flown.
     """
     loaded = library if isinstance(library, ctypes.CDLL) else ctypes.CDLL(str(library))
     loaded.px4_double_report.restype = ctypes.c_long
@@ -93,7 +93,7 @@ def report(library):
 
 
 def violations(library):
-    """Return how often something was wrong."""
+    """Return the number of violations."""
     loaded = library if isinstance(library, ctypes.CDLL) else ctypes.CDLL(str(library))
     loaded.px4_double_violations.restype = ctypes.c_long
     return int(loaded.px4_double_violations())
@@ -101,13 +101,13 @@ def violations(library):
 
 @functools.cache
 def topics():
-    """Return the topics that the real library has, by name: size, hash, length of the queue, layout in memory."""
+    """Return the real library's topics by name: size, hash, queue length, memory layout."""
     return json.loads((SOURCES / "topics.json").read_text("utf-8"))
 
 
 @functools.cache
 def message_dtype(topic):
-    """Return a message as a NumPy record, laid out as measured."""
+    """Return the dtype of a message with its measured layout."""
     known = topics()
     fields = list(_fields(known[topic]))
     formats = []
@@ -119,7 +119,7 @@ def message_dtype(topic):
 
 
 def _fields(topic):
-    """Yield (type, name, count, offset) of a message, in the order of memory."""
+    """Yield (type, name, count, offset) of a message's fields, in memory order."""
     for text in topic["layout"]:
         kind, name, *count, at = text.split()
         yield kind, name, int(count[0]) if count else 1, int(at.removeprefix("@"))
@@ -153,7 +153,7 @@ def _tables():
 
 
 def _struct(name, topic):
-    """Return a message as a C struct, checked by the compiler."""
+    """Return a message as a C struct with compile-time checks."""
     lines = ["typedef struct {"]
     for kind, field, count, _ in _fields(topic):
         lines.append(f"    {C_TYPES.get(kind, kind)} {field}{f'[{count}]' if count > 1 else ''};")
@@ -165,7 +165,7 @@ def _struct(name, topic):
 
 
 def _field_table(name, topic):
-    """Return a message's fields: d float64, f float32, b bool, i integer, m message."""
+    """Return the table of a message's fields: d float64, f float32, b bool, i integer, m message."""
     lines = [f"static const Field FIELDS_{name}[] = {{"]
     for kind, field, count, offset in _fields(topic):
         letter = {"float64": "d", "float32": "f", "bool": "b"}.get(kind, "i" if kind in C_TYPES else "m")
@@ -184,13 +184,13 @@ def _size(kind, known):
 
 
 def _end(topic, known):
-    """Return where the last field ends."""
+    """Return the end of the last field."""
     kind, _, count, offset = list(_fields(topic))[-1]
     return offset + count * _size(kind, known)
 
 
 def _field_string(topic, known):
-    """Return the fields as PX4 spells them in a field string: ULog's types, in memory's order, with its padding."""
+    """Return the fields in the format of PX4's field strings: ULog's types, in memory order, with padding."""
     spelled, at, gaps = [], 0, 0
     for kind, field, count, offset in [*_fields(topic), ("", "", 0, topic["size"])]:
         if offset > at:

@@ -1,8 +1,8 @@
-"""A plain host of the conformance double: all calls through ctypes, every message by hand, one tick at a time.
+"""A simple host of the conformance double: all calls through ctypes, every message by hand, one tick at a time.
 
-It is what the double's own tests fly with; the package's host is another, and must not be needed here. `Host` is a
-handle with the eleven topics; `HostAutopilot` takes the autopilot's place in a `Simulation`. Run as a script with the
-path of a double, a mission and a time, it flies the mission, from that time on in two processes.
+The double's own tests use it, independently of the package's host. `Host` is a handle with the eleven topics;
+`HostAutopilot` is the autopilot of a `Simulation`. As a script, with the path of a double, a mission and a time, it
+flies the mission, and from that time on in two processes.
 """
 
 import ctypes
@@ -50,13 +50,13 @@ CONFIG = (1, 0, 100, 20, 100, 250, 250, 1, 250)
 
 
 class Config(ctypes.Structure):
-    """What `create` takes."""
+    """The configuration record of `create`."""
 
     _fields_ = [(f"value{i}", ctypes.c_int32) for i in range(9)]
 
 
 def load(path):
-    """Return a double, with the types of what it returns."""
+    """Return a loaded double, with its return types set."""
     library = ctypes.CDLL(str(path))
     library.px4_lockstep_create.restype = ctypes.c_void_p
     library.px4_lockstep_create.argtypes = [ctypes.c_void_p]
@@ -64,7 +64,7 @@ def load(path):
 
 
 def geometry(aircraft):
-    """Yield the parameters of the control allocation for an aircraft."""
+    """Yield the control allocation parameters of an aircraft."""
     yield "CA_AIRFRAME", 0
     yield "CA_ROTOR_COUNT", len(aircraft.rotors)
     for i, rotor in enumerate(aircraft.rotors):
@@ -75,7 +75,7 @@ def geometry(aircraft):
 
 
 class Host:
-    """A handle of the double, a publisher for each topic that is injected, a subscriber for each that is read."""
+    """A handle of the double, with a publisher for each injected topic and a subscriber for each read topic."""
 
     def __init__(self, path, config=CONFIG, publish=INJECTED):
         self.library = load(path)
@@ -88,11 +88,11 @@ class Host:
         self.subscribers = {topic: self.subscriber(topic) for topic in READ}
 
     def call(self, name, *arguments):
-        """Return what a function of the library returns."""
+        """Return the result of a library function."""
         return getattr(self.library, f"px4_lockstep_{name}")(self.handle, *arguments)
 
     def publisher(self, topic, instance=-1):
-        """Create a publisher; return its number."""
+        """Create a publisher; return its ID."""
         number, instance_is, size = ctypes.c_int32(), ctypes.c_int32(), ctypes.c_uint32()
         made = (ctypes.byref(number), ctypes.byref(instance_is), ctypes.byref(size))
         assert self.call("orb_create_publisher_ex", topic.encode(), 0, 0, instance, *made) == 0
@@ -100,14 +100,14 @@ class Host:
         return number.value
 
     def subscriber(self, topic, instance=0):
-        """Create a subscriber; return its number."""
+        """Create a subscriber; return its ID."""
         number, size = ctypes.c_int32(), ctypes.c_uint32()
         made = (ctypes.byref(number), ctypes.byref(size))
         assert self.call("orb_create_subscriber", topic.encode(), instance, *made) == 0
         return number.value
 
     def set_params(self, values, tell=True):
-        """Set parameters by name, ints and floats, and tell the allocator."""
+        """Set parameters by name, ints and floats, and notify the allocator."""
         for name, value in values:
             kind = ("param_set_i32", ctypes.c_int32) if isinstance(value, int) else ("param_set_f32", ctypes.c_float)
             assert self.call(kind[0], name.encode(), kind[1](value)) == 0, name
@@ -120,7 +120,7 @@ class Host:
         return self.call("orb_queue_publish", number, data, len(data))
 
     def publish_all(self, messages):
-        """Queue a message of each topic."""
+        """Queue one message of each topic."""
         for topic, message in messages.items():
             assert self.publish(topic, message) == 0
 
@@ -129,7 +129,7 @@ class Host:
         return self.call("step_uorb", ctypes.c_uint64(time_us))
 
     def read(self, topic):
-        """Return the latest message of a topic that is read, or None."""
+        """Return the latest message of a read topic, or None."""
         message = np.zeros((), message_dtype(topic))
         pointer = message.ctypes.data_as(ctypes.c_void_p)
         code = self.call("orb_copy", self.subscribers[topic], pointer, message.itemsize)
@@ -137,11 +137,11 @@ class Host:
         return message if code == 0 else None
 
     def report(self):
-        """Return what the double found wrong."""
+        """Return the violations that the double has found."""
         return report(self.library)
 
     def close(self):
-        """End the life of the handle."""
+        """Destroy the handle."""
         self.library.px4_lockstep_destroy(self.handle)
 
 
@@ -165,7 +165,7 @@ def messages(
     remaining=0.95,
     home_count=1,
 ):
-    """Return what a good host publishes in a tick, by topic."""
+    """Return the messages that a correct host publishes in a tick, by topic."""
     made = {topic: np.zeros((), message_dtype(topic)) for topic in INJECTED}
     for topic in made:
         made[topic]["timestamp"] = max(time_us, 1)
@@ -207,7 +207,7 @@ def _write(message, **values):
 
 
 class HostAutopilot:
-    """The double as the autopilot of a `Simulation`: asks for the mission as PX4 wants it, disarms at its end."""
+    """The double as the autopilot of a `Simulation`: starts the mission as PX4 expects, and disarms at its end."""
 
     def __init__(self, host):
         self.host = host
@@ -280,7 +280,7 @@ def ready(path, mission, aircraft=None, *, disturbed=False, scenario=TAKE_OFF, e
 
 
 def fly_in_two_processes(path, mission, fork_us):
-    """Fly up to a time, fork, fly on in both; print the digest, and how many violations, of each."""
+    """Fly up to a time, fork, continue in both; print the digest and the number of violations of each."""
     sim, autopilot = ready(path, mission)
     sim.run(until_us=fork_us)
     child = os.fork()

@@ -1,4 +1,4 @@
-"""Flights with the conformance double of PX4's library, one of which it refuses to go on with."""
+"""Flights with the conformance double of PX4's library; in one of them, a step fails."""
 
 import hashlib
 import os
@@ -21,7 +21,7 @@ COARSE = {
 
 
 def digest_lines():
-    """Fly and land, then fly until a step fails; yield the digests, and a hash of the tilts of the log."""
+    """Fly and land, then fly until a step fails; yield the digests, and a hash of the tilts in the log."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ.pop(OPTIONS, None)
         changes = SHORT | COARSE | {"timeline.t_end_s": 3.0, "scenario.events": [{"at_s": 2.5, "action": "disarm"}]}

@@ -1,4 +1,4 @@
-"""The recorded flights of real PX4, and what the built-in autopilot's modules answer to what PX4's were given."""
+"""The recorded flights of real PX4, and the outputs of the built-in autopilot's modules for PX4's inputs."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def stacked(flight, *names):
 
 
 def bus_of(flight):
-    """Return the flight as rows of the bus: estimate, requests, and what PX4 answered."""
+    """Return the flight as rows of the bus: estimate, requests and PX4's outputs."""
     bus = np.zeros(len(flight["time_us"]), BUS)
     bus["time_us"] = flight["time_us"]
     bus["scenario"]["arm"] = flight["armed"]
@@ -71,7 +71,7 @@ def bus_of(flight):
 
 @kernel
 def answer_tick(a, t_us, bus, recorded, answer, motors):
-    """Run the modules that are due; after each, go on with what PX4 had answered in its place."""
+    """Run the modules that are due; after each, continue with PX4's recorded output."""
     estimate, out, px4 = bus.estimate, bus.autopilot, recorded.autopilot
     is_landed = bus.scenario.landed != 0
     a.land_detector.landed = bus.scenario.landed
@@ -122,7 +122,7 @@ def answer_tick(a, t_us, bus, recorded, answer, motors):
 
 @kernel
 def answer_flight(builtin, bus, recorded, answers, motors):
-    """Answer every tick of a flight."""
+    """Run the modules for every tick of a flight."""
     a = builtin[0]
     held = bus[0]
     for k in range(len(recorded)):
@@ -133,7 +133,7 @@ def answer_flight(builtin, bus, recorded, answers, motors):
 
 
 def answers_to(flight, mission, **params):
-    """Return what the built-in modules answer, tick by tick: setpoints, and motors."""
+    """Return the built-in modules' outputs, tick by tick: setpoints and motors."""
     builtin = np.zeros(1, BUILTIN)
     Builtin(mission, params=params, angular_acceleration=False).write(builtin[0], ControlModel.of(iris()), 4_000)
     recorded = bus_of(flight)

@@ -1,4 +1,4 @@
-"""Flights of the conformance double: by the command line in a process of its own, or in this one with a copy of it."""
+"""Flights of the conformance double: from the command line in a child process, or in this process with a copy."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ SHORT = {"timeline.t_end_s": 4.0, "scenario.arm_time_s": 0.2, "scenario.mission_
 
 
 def run(*arguments, cwd, double=None, **environment):
-    """Run the command line; `double` is what the double is told."""
+    """Run the command line; `double` are the double's options."""
     told = {} if double is None else {OPTIONS: double}
     return subprocess.run(
         (*COMMAND, *map(str, arguments)),
@@ -29,13 +29,13 @@ def run(*arguments, cwd, double=None, **environment):
 
 
 def settings(changes, library=None):
-    """Return options of the command line for a flight of the double."""
+    """Return command line options for a flight of the double."""
     path = build_double() if library is None else library
     values = {"autopilot.kind": "px4", "px4.libpath": path, **changes}
     return [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
 
 
 def flight_of(folder, aircraft="iris", changes=None, library=None):
-    """Return a flight with a double of its own, put into a folder, in this process; close its simulation."""
+    """Return a flight in this process with a separate double in a folder; the caller closes its simulation."""
     path = build_double(folder) if library is None else library
     return build(load_spec(aircraft, {"autopilot.kind": "px4", "px4.libpath": str(path), **(changes or {})}))

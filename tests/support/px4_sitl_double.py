@@ -1,4 +1,4 @@
-"""A build of PX4 whose program is the double of `tests/doubles/px4_sitl`, a plain host of it, and flights with it."""
+"""A PX4 build whose program is the double in `tests/doubles/px4_sitl`, a simple host for it, and flights with it."""
 
 import json
 import os
@@ -31,7 +31,7 @@ PATIENCE_S = 20.0
 
 
 def make_build(folder):
-    """Write the folder of a build; return it."""
+    """Create a build folder; return it."""
     folder = Path(folder)
     (folder / "bin").mkdir(parents=True)
     make_scripts(folder)
@@ -42,7 +42,7 @@ def make_build(folder):
 
 
 def make_scripts(folder):
-    """Write the start scripts into the folder of a build; return theirs."""
+    """Write the start scripts into a build folder; return their folder."""
     scripts = Path(folder) / "etc"
     (scripts / "init.d-posix").mkdir(parents=True)
     (scripts / "init.d-posix" / "rcS").write_text("#!/bin/sh\n")
@@ -50,13 +50,13 @@ def make_scripts(folder):
 
 
 def heard(folder, kind):
-    """What the double of a flight with `PX4_DOUBLE_TRACE` was sent, of a kind of message, or, of None, all."""
+    """Return the messages that the double received in a flight with `PX4_DOUBLE_TRACE`: of one type, or all if None."""
     told = map(json.loads, (Path(folder) / "px4" / "heard").read_text().splitlines())
     return [message for message in told if kind in (None, message["mavpackettype"])]
 
 
 class PlainHost:
-    """The simplest simulator of all: a vehicle that stands still, its messages by pymavlink, one step at a time."""
+    """A minimal simulator: a vehicle at rest, with messages packed by pymavlink, one step at a time."""
 
     def __init__(self, folder, *, step_us=4_000, params=None, misbehave=""):
         self.step_us, self.time_us, self.noise = step_us, 1_000_000 - step_us, 1.0
@@ -86,7 +86,7 @@ class PlainHost:
             link.close()
 
     def send(self, fields=ALL, ahead_us=None, gps=True):
-        """Send the sensors of the next step, or of another time."""
+        """Send the sensor data for the next step, or for another time."""
         self.time_us += self.step_us if ahead_us is None else ahead_us
         noise = 1e-3 * self.noise * self.random.standard_normal(4)
         mag = [value + error for value, error in zip(FIELD_NED, noise, strict=False)]
@@ -100,7 +100,7 @@ class PlainHost:
             self.link.sendall(self.mavlink.hil_gps_encode(self.time_us, *told).pack(self.mavlink))
 
     def answer(self, timeout_s=PATIENCE_S):
-        """The controls of the step that was sent, or None; times of all that come are noted in `answered`."""
+        """Return the controls of the last step, or None; the times of all answers are stored in `answered`."""
         end_s = time.monotonic() + timeout_s
         while (left_s := end_s - time.monotonic()) > 0.0:
             self.link.settimeout(left_s)
@@ -117,7 +117,7 @@ class PlainHost:
         return None
 
     def step(self, *arguments, timeout_s=PATIENCE_S, **options):
-        """A step; the controls, or None."""
+        """Run one step; return the controls, or None."""
         self.send(*arguments, **options)
         return self.answer(timeout_s)
 
@@ -129,14 +129,14 @@ class PlainHost:
             assert self.step(**options) is not None
 
     def ask(self, command, *params, seconds=0.5, **options):
-        """Send a command over the API, step on, and return what was answered: the result, and the texts."""
+        """Send a command over the API and step; return the result, and the status texts."""
         params = (*params, *[0.0] * (7 - len(params)))
         told = self.tell(self.mavlink.command_long_encode(1, 1, command, 0, *params), seconds, **options)
         results = [one.result for one in told if one.get_type() == "COMMAND_ACK"]
         return results[-1] if results else None, [one.text for one in told if one.get_type() == "STATUSTEXT"]
 
     def tell(self, message, seconds=0.5, **options):
-        """Send a message over the API, step on, and return all that came back."""
+        """Send a message over the API and step; return all received messages."""
         self.api.sendto(message.pack(self.mavlink), ("127.0.0.1", 14580 + self.instance))
         told, end_us = [], self.time_us + seconds * 1e6
         while self.time_us < end_us:
@@ -181,7 +181,7 @@ def make_flight(
     derive_ca_params=True,
     **options,
 ):
-    """Return a simulation of the Iris with a PX4 of this build, and the PX4."""
+    """Return a simulation of the Iris with a PX4 from this build, and the autopilot."""
     if scenario is None:
         scenario = Scenario().arm(at_s=1.0)
         scenario = scenario if mission is None else scenario.start_mission(at_s=2.0)

@@ -1,4 +1,4 @@
-"""Random aircraft on short missions with random faults and orders: 0.05 to 49 kg, 3 to 12 rotors, any gains."""
+"""Random aircraft on short missions with random faults and requests: 0.05 to 49 kg, 3 to 12 rotors, any gains."""
 
 import json
 import math
@@ -23,14 +23,14 @@ GAINS = {
 
 
 def inline(value):
-    """Return a value as TOML, tables in braces."""
+    """Return a value as TOML, with inline tables."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key} = {inline(own)}" for key, own in value.items()) + "}"
     return f"[{', '.join(map(inline, value))}]" if isinstance(value, list) else json.dumps(value)
 
 
 def random_mission(draw):
-    """Return the text of a mission: up, to a place or two, and down there, at home, or not at all."""
+    """Return the text of a mission: up, to one or two points, and down there, at home, or not at all."""
     height = draw.uniform(1.5, 5.0)
     places = [(draw.uniform(-9.0, 9.0), draw.uniform(-9.0, 9.0)) for _ in range(draw.randint(1, 2))]
     items = [(22, 0.0, 0.0, height), *((16, *place, height) for place in places)]
@@ -45,7 +45,7 @@ def random_mission(draw):
 
 
 def random_events(draw, end_s, rotors):
-    """Return events of a scenario: up to two faults, now and then a wind step, and an order."""
+    """Return scenario events: up to two faults, sometimes a wind step, and a request."""
     events = []
 
     def at(action, low=0.2, **values):
@@ -75,7 +75,7 @@ def random_events(draw, end_s, rotors):
 
 
 def random_spec(draw):
-    """Return the tables of an aircraft file and the text of its mission."""
+    """Return the tables of a spec file and the text of its mission."""
     mass = math.exp(draw.uniform(math.log(0.05), math.log(49.0)))
     rotors = draw.choice((3, 4, 4, 5, 6, 6, 6, 7, 8, 8, 9, 10, 11, 12))
     size = 0.26 * (mass / 1.5) ** (1.0 / 3.0) * draw.uniform(0.7, 1.4)
@@ -168,7 +168,7 @@ def random_spec(draw):
 
 
 def random_flight(index, folder, seed=17):
-    """Fly a random aircraft; return the run and its mission, or the error that it was refused with."""
+    """Fly a random aircraft; return the run and its mission, or the error with which it was rejected."""
     draw = random.Random(f"{seed}/{index}")
     tables, mission = random_spec(draw)
     (folder / "mission.waypoints").write_text(mission, "utf-8")

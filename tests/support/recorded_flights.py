@@ -23,7 +23,7 @@ FAULTS = (  # one on the event axis, one by a condition
 
 @functools.cache
 def recorded(name: str = "iris", with_faults: bool = False) -> Recording:
-    """Return the recording of a flight of some seconds, with wind and noise; made once."""
+    """Return the recording of a flight of some seconds, with wind and noise; cached."""
     return record(name, {"scenario.events": list(FAULTS)} if with_faults else {})
 
 
@@ -34,7 +34,7 @@ def record(name, overrides) -> Recording:
 
 @functools.cache
 def shipped(name="iris", end_s=6.0, settings=()) -> Recording:
-    """Return the recording of a flight as its file has it, up to a time; settings as `--set` takes them. Made once."""
+    """Return the recording of a built-in flight up to a time, with settings as for `--set`; cached."""
     return _record(px4lockstep.load_spec(name, {"timeline.t_end_s": end_s}, settings))
 
 

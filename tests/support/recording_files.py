@@ -1,4 +1,4 @@
-"""Recordings on disk, whole and then edited, for tests of what is refused."""
+"""Recordings on disk, complete and then edited, for tests of rejected files."""
 
 import functools
 import hashlib
@@ -16,14 +16,14 @@ BLOCK_BYTES = recording_file.BLOCK_BYTES
 
 @functools.cache
 def tiny(name="iris"):
-    """Return the recording of three tenths of a second: some 100 kB on disk."""
+    """Return the recording of 0.3 s, about 100 kB on disk."""
     events = [{"at_s": 0.1005, "action": "wind_step", "vel_ned": [1.0, 0.0, 0.0]}]
     return record(name, {"timeline.t_end_s": 0.3, "scenario.arm_time_s": 0.1, "scenario.events": events})
 
 
 @functools.cache
 def tiny_bytes():
-    """Return the file of such a recording."""
+    """Return the file contents of such a recording."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -40,7 +40,7 @@ def write_tiny(folder, name="recording.h5"):
 
 
 def reseal(path):
-    """Put the hash of all bytes in front again, so that what is inside is looked at."""
+    """Update the hash over all bytes, so that the contents are checked."""
     recording_file._seal(Path(path))
 
 
@@ -53,7 +53,7 @@ def edited(path, edit, *, resealed=True):
 
 
 def values(name, change, *, rehashed=True):
-    """Return an edit that puts other values into an array or a text, with the hash of its own that they have."""
+    """Return an edit that replaces the values of an array or text, along with their hash."""
 
     def edit(file):
         old = file[name]
@@ -64,7 +64,7 @@ def values(name, change, *, rehashed=True):
 
 
 def put(file, name, new, sha256=None):
-    """Write an array or a text in the place of another, or where there is none."""
+    """Replace or add an array or text."""
     if name in file:
         del file[name]
     data = new if isinstance(new, bytes) else np.ascontiguousarray(new).view(np.uint8).data
@@ -89,7 +89,7 @@ def field(name, place, value):
 
 
 def attribute(name, value):
-    """Return an edit that gives the file another attribute."""
+    """Return an edit that changes an attribute of the file."""
 
     def edit(file):
         del file.attrs[name]

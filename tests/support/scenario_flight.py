@@ -23,7 +23,7 @@ class Throttle:
 
 
 class Truth:
-    """An estimator that leaves faults to those who look at the bus."""
+    """An estimator that ignores faults."""
 
     applies_estimate_faults = True
 
@@ -32,7 +32,7 @@ class Truth:
 
 
 def simulation(scenario, end_s=0.1, *, command=0.5, aircraft=None, **options):
-    """Make a simulation of the Iris with all boundaries that the scenario needs."""
+    """Return a simulation of the Iris with all event boundaries that the scenario needs."""
     end_us = round(end_s * 1e6)
     timeline = Timeline(
         end_us,
@@ -53,7 +53,7 @@ def simulation(scenario, end_s=0.1, *, command=0.5, aircraft=None, **options):
 
 
 def outputs_at_each_boundary(scenario, end_s=0.1, **options):
-    """Fly, and return the times of boundaries and the scenario's outputs at each."""
+    """Fly; return the times of event boundaries, and the scenario's outputs at each."""
     sim = simulation(scenario, end_s, record=True, **options).run()
     return sim.timeline.time_us.astype(np.int64), sim.streams.scenario_by_boundary()
 
@@ -106,13 +106,13 @@ EVERYTHING = (
 
 
 def everything(motors="direct", **options):
-    """Make a flight in which every kind of trigger and most actions come about."""
+    """Return a flight with every kind of trigger and most actions."""
     aircraft = iris(pos_ned=(0.0, 0.0, -50.0), motor_actuator=ActuatorDynamics(motors))
     return simulation(EVERYTHING, aircraft=aircraft, command=lambda time_us: 0.5 + time_us * 1e-6, **options)
 
 
 def digest_lines():
-    """Fly with motors of two kinds; yield the digest of the flight and of the scenario's outputs."""
+    """Fly with two kinds of motors; yield the digests of the flight and of the scenario's outputs."""
     for motors in ("direct", "second_order"):
         sim = everything(motors, record=True).run()
         assert sim._core["scenario"]["is_fired"][0].sum() == len(EVERYTHING.events)

@@ -1,4 +1,4 @@
-"""Sensors on motions that are known."""
+"""Sensors on known motions."""
 
 import hashlib
 from types import SimpleNamespace
@@ -30,12 +30,12 @@ NOISY = SensorConfig(mag=Magnetometer(field_ned_gauss=FIELD_NED_GAUSS))
 
 
 def replace(part, **values):
-    """Return a part with some other values, checked."""
+    """Return a part with other values, validated."""
     return type(part)(**{**dict(part), **values})
 
 
 class Bench:
-    """Sensors on a bench: stepped by hand, along states that are known."""
+    """Sensors on a bench, stepped by hand along known states."""
 
     def __init__(self, config, seed, period_us, home_alt_msl_m, rotor_pos_body_m, **home):
         rotors = [SimpleNamespace(pos_body_m=pos) for pos in rotor_pos_body_m]
@@ -93,13 +93,13 @@ def sense(
 
 
 def sensed(suite, states, **options):
-    """Return what the sensors say after the last of some states."""
+    """Return the sensor readings after the last of some states."""
     sense(suite, states, fields=(), **options)
     return suite.out
 
 
 def at_rest(count, **parts):
-    """Return a vehicle that does not move, for some ticks."""
+    """Return a vehicle at rest, for some ticks."""
     return [state(**parts)] * count
 
 
@@ -113,7 +113,7 @@ def tumbling(count):
 
 
 def every_error():
-    """Return sensors with all that they can have."""
+    """Return sensors with every error enabled."""
     return replace(
         NOISY,
         imu=Imu(pos_body_m=(0.1, -0.05, 0.02), vibration=Vibration(imbalance_m=1e-6)),
@@ -125,7 +125,7 @@ def every_error():
 
 
 def hash_results():
-    """Return the hash of what several sensors report and of their state after many ticks, with faults on the way."""
+    """Return the hash of the readings and states of several sensors after many ticks, with faults on the way."""
     reported, kept = hashlib.sha256(), hashlib.sha256()
     rotors = ((0.16, 0.22, -0.01), (-0.16, -0.2, 0.0), (0.16, -0.22, 0.02), (-0.16, 0.2, 0.0))
     states, wind = tumbling(150), np.array([3.0, -2.0, 0.5])

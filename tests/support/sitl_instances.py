@@ -1,4 +1,4 @@
-"""Numbers of stock PX4 that one process of the tests has for itself, and what a flight must not leave."""
+"""Stock PX4 instances reserved for one test process, and checks that a flight leaves nothing behind."""
 
 import fcntl
 import os
@@ -18,10 +18,9 @@ PORTS = ((socket.SOCK_STREAM, 4560), (socket.SOCK_DGRAM, 14540), (socket.SOCK_DG
 
 @contextmanager
 def own_instance():
-    """Reserve a number by a lock, from the last on: flights that take the first that is free don't get that far.
+    """Reserve an instance with a lock, from the last down; flights that use the first free one don't reach it.
 
-    Whoever looks at the ports of a flight needs one: those of any other number may have been taken again at once, by a
-    test in another process.
+    Tests that check a flight's ports need one, because another test process could use any other instance at any time.
     """
     for number in reversed(range(SITL_INSTANCES)):
         with (Path(tempfile.gettempdir()) / f"px4lockstep-tests-instance-{number}").open("w") as file:
@@ -35,33 +34,33 @@ def own_instance():
 
 
 def check_ports_are_free(instance):
-    """All ports of an instance can be bound, at once."""
+    """Check that all ports of an instance can be bound at once."""
     for kind, port in PORTS:
         with socket.socket(socket.AF_INET, kind) as again:
-            if kind == socket.SOCK_STREAM:  # as our own server does it: links that were closed linger
+            if kind == socket.SOCK_STREAM:  # like the host's server: closed links linger
                 again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             again.bind(("127.0.0.1", port + instance))
 
 
 def check_nothing_is_left(folder, instance):
-    """No process and no port of a flight is left; `folder` is where PX4's own is."""
+    """Check that no process and no port of a flight is left; `folder` is PX4's folder."""
     for name in ("pid", "child"):
         path = Path(folder) / "px4" / name
         if path.exists():
             pid = int(path.read_text())
-            wait_until(lambda pid=pid: is_gone(pid))  # a kill by the system takes its time
+            wait_until(lambda pid=pid: is_gone(pid))  # a kill takes some time
     check_ports_are_free(instance)
 
 
 class Ended:
-    """What this process had open before a flight, and whether it has no more after it."""
+    """Records what this process has open before a flight, to check that nothing more is open afterwards."""
 
     def __init__(self, instance):
         self.instance = instance
         self._threads, self._files = set(threading.enumerate()), _files()
 
     def check(self, sitl, folder):
-        """No process, port, file or thread of the flight is left."""
+        """Check that no process, port, file or thread of the flight is left."""
         assert sitl.process_id is None
         assert sitl.instance == self.instance
         assert set(threading.enumerate()) <= self._threads
@@ -70,11 +69,11 @@ class Ended:
 
 
 def _files():
-    """What is open, as /proc has it: `socket:[123]`, or a path."""
+    """Return the open files from /proc: `socket:[123]`, or a path."""
     found = set()
     for number in os.listdir("/proc/self/fd"):
         try:
             found.add(os.readlink(f"/proc/self/fd/{number}"))
-        except FileNotFoundError:  # that of the folder itself
+        except FileNotFoundError:  # the folder's own descriptor
             continue
     return found

@@ -1,4 +1,4 @@
-"""Sensors for tests of stock PX4's host: the truth, and a little noise without which nobody arms."""
+"""Sensors for tests of stock PX4's host: true values with a little noise, without which PX4 does not arm."""
 
 from px4lockstep.sensors import Barometer, Gps, Magnetometer, SensorConfig
 

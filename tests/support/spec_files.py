@@ -1,4 +1,4 @@
-"""Aircraft files for tests."""
+"""Spec files for tests."""
 
 from px4lockstep.spec.load import load_spec
 
@@ -20,5 +20,5 @@ def write(folder, text, name="field.toml"):
 
 
 def load_text(folder, text, overrides=None):
-    """Load a file with this text."""
+    """Load a spec file with this text."""
     return load_spec(write(folder, text), overrides)

@@ -1,8 +1,8 @@
-"""Step responses of the built-in autopilot's loops, flown by the real plant.
+"""Step responses of the built-in autopilot's loops, flown with the real plant.
 
-The Iris hovers with all loops closed until it is at rest. Then the setpoint of one loop jumps: the loops within it stay
-closed, those around it are cut, and no trajectory smooths the step. Where position control is cut, the thrust stays as
-it was. No wind, the true state as the estimate, a tick of 4 ms, RK4 at 1 ms.
+The Iris hovers with all loops closed until it is at rest. Then the setpoint of one loop jumps: inner loops stay closed,
+outer loops are opened, and no trajectory smooths the step. If position control is opened, the thrust stays constant.
+No wind, the true state as the estimate, a tick of 4 ms, RK4 at 1 ms.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ RATE, ATTITUDE, POSITION = np.int64(0), np.int64(1), np.int64(2)
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop, its step and how long it is watched."""
+    """A loop, its step, and how long it is observed."""
 
     name: str
     outermost: int  # the outermost closed loop: RATE, ATTITUDE or POSITION
@@ -63,7 +63,7 @@ LOOPS = (
 
 @kernel
 def step_loops(builtin, bus, t_us, outermost):
-    """Run the closed loops that are due, as `stack.step_builtin` does."""
+    """Run the closed loops that are due, like `stack.step_builtin`."""
     a = builtin[0]
     estimate, out = bus[0].estimate, bus[0].autopilot
     dt_s = elapsed_s(a.position_module, t_us, 0.002, 0.04)
@@ -82,7 +82,7 @@ def step_loops(builtin, bus, t_us, outermost):
 
 
 class Loops:
-    """The loops in the autopilot's place: at rest at a height, then the step."""
+    """The loops as the autopilot: hold at a height, then the step."""
 
     def __init__(self, loop, **options):
         self.loop = loop
@@ -99,7 +99,7 @@ class Loops:
         self.setpoint["vel_ned"] = self.setpoint["acc_ned"] = np.nan
 
     def step(self, time_us, inputs, outputs):
-        """Run a tick."""
+        """Run one tick."""
         estimate, own = inputs.bus.estimate, self.bus[0]["estimate"]
         for name in ("pos_ned", "vel_ned", "q_bn", "omega_body"):
             own[name] = getattr(estimate, name)
@@ -131,7 +131,7 @@ class Loops:
 
 
 def answer(name, x):
-    """Return what a loop controls, from rows of the state."""
+    """Return the controlled variable of a loop, from rows of the state."""
     if name.endswith("rate"):
         return np.degrees(x[:, 10 + ["roll rate", "pitch rate", "yaw rate"].index(name)])
     w, i, j, k = x[:, 6:10].T
@@ -147,7 +147,7 @@ def answer(name, x):
 
 @dataclass(frozen=True)
 class Response:
-    """An answer to a step: times from the step on, and the answer from where it was before."""
+    """A step response: times since the step, and the response relative to the initial value."""
 
     loop: Loop
     time_s: np.ndarray
@@ -155,18 +155,18 @@ class Response:
 
     @property
     def overshoot_percent(self):
-        """How far the answer goes beyond the step."""
+        """Overshoot beyond the step."""
         return max(100.0 * (self.value.max() / self.loop.size - 1.0), 0.0)
 
     @property
     def settling_s(self):
-        """When the answer comes within the band around the step to stay."""
+        """Time until the response stays within the band around the step."""
         outside = np.flatnonzero(np.abs(self.value - self.loop.size) > BAND * self.loop.size)
         return self.time_s[outside[-1] + 1] if outside[-1] + 1 < len(self.time_s) else np.nan
 
     @property
     def rise_s(self):
-        """From a tenth to nine tenths of the step."""
+        """Rise time from 10 % to 90 % of the step."""
         return (
             self.time_s[np.argmax(self.value > 0.9 * self.loop.size)]
             - (self.time_s[np.argmax(self.value > 0.1 * self.loop.size)])

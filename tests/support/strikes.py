@@ -1,7 +1,7 @@
-"""Commands that are killed at chosen moments.
+"""Commands that are killed at chosen times.
 
-`python -m strikes` imports all that commands need, once, and forks for each: so a strike costs a fraction of a second,
-and hits what the command does rather than what it imports.
+`python -m strikes` imports everything that commands need once, and forks for each command: a kill costs a fraction of a
+second, and hits the command rather than its imports.
 """
 
 import importlib
@@ -35,10 +35,10 @@ class Struck:
         )
 
     def run(self, folder, *words, after_s=None):
-        """Run a command in a folder; with `after_s`, kill it so long after it has written something there.
+        """Run a command in a folder; with `after_s`, kill it that long after it has first written something there.
 
         Returns:
-            The exit code (minus the signal), the seconds from the first write to the end, and what was printed.
+            The exit code (minus the signal), the seconds from the first write to the end, and the output.
         """
         task = {"folder": str(folder), "words": words, "after_s": after_s}
         self._process.stdin.write(json.dumps(task).encode() + b"\n")
@@ -47,7 +47,7 @@ class Struck:
         return answer["code"], answer["seconds"], answer["text"]
 
     def end(self):
-        """End it."""
+        """Stop it."""
         self._process.stdin.close()
         self._process.wait()
         self._process.stdout.close()
@@ -55,7 +55,7 @@ class Struck:
 
 @contextmanager
 def striking():
-    """Start the process that forks, and end it."""
+    """Start the process that forks, and stop it."""
     struck = Struck()
     try:
         yield struck
@@ -64,7 +64,7 @@ def striking():
 
 
 def files_in(folder):
-    """Return size and time of all files below a folder, by path: what a write changes."""
+    """Return size and time of all files below a folder by path, which change with a write."""
     found = {}
     for root, _, names in os.walk(folder):
         for name in names:
@@ -75,7 +75,7 @@ def files_in(folder):
 
 
 def _is_session_gone(leader):
-    """Whether no process of a session is left; workers of a campaign end on their own."""
+    """Return whether no process of a session is left; the workers of a campaign exit separately."""
     for path in Path("/proc").iterdir():
         if path.name.isdigit():
             with suppress(OSError, IndexError):
@@ -86,7 +86,7 @@ def _is_session_gone(leader):
 
 
 def _command(folder, words, output):
-    """Be the command; never returns."""
+    """Run the command; never returns."""
     code = 1
     try:
         os.setsid()
@@ -107,7 +107,7 @@ def _command(folder, words, output):
 
 
 def _strike(task):
-    """Fork a command, kill it if it is to be killed, and return what came of it."""
+    """Fork a command, kill it if requested, and return its outcome."""
     import tempfile
 
     with tempfile.TemporaryFile() as output:
@@ -134,7 +134,7 @@ def _strike(task):
 
 
 def main():
-    """Answer until there is no further command."""
+    """Answer requests until there are no more."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for name in MODULES:

@@ -32,7 +32,7 @@ GRID = (iris(), octa(), twin(), EVERYTHING)
 
 
 def fill(batch):
-    """Fill a batch with states and inputs of every size and sign, whole numbers and zeros among them."""
+    """Fill a batch with states and inputs of every size and sign, including integers and zeros."""
     rng = np.random.default_rng(2)
     for k in range(len(batch.x)):
         start = 0

@@ -1,4 +1,4 @@
-"""A verdict on a flight from the columns of its log, the mission's text and the planned end, by nothing of the package.
+"""A verdict on a flight from its log columns, mission text and planned end, independent of the package.
 
 It follows the table of outcomes in docs/reference/logs.md, in its order.
 """
@@ -11,7 +11,7 @@ EARTH_M = 6_371_000.0
 
 
 def checked_verdict(log, mission, home, end_s):
-    """Return the word that the columns of a log lead to; `mission` is the text of a QGC WPL file, or None."""
+    """Return the outcome for the columns of a log; `mission` is the text of a QGC WPL file, or None."""
     time, place, speed = log["time_us"] / 1e6, log["pos_ned"], np.linalg.norm(log["vel_ned"], axis=1)
     height = place[0, 2] - place[:, 2]  # above where it stood
     if (log["crashed"] != 0).any():
@@ -49,7 +49,7 @@ def checked_verdict(log, mission, home, end_s):
 
 
 def last_rise(counts):
-    """Return the last row at which a count of requests rose; -1 if none did."""
+    """Return the last row at which a request count increased; -1 if none did."""
     rows = np.flatnonzero(counts[1:] > counts[:-1]) + 1
     return int(rows[-1]) if len(rows) else (0 if counts[0] else -1)
 
@@ -60,14 +60,14 @@ def first_rise(counts):
 
 
 def tilt_degrees(q):
-    """Return the angle between the body's z axis, turned into the world, and down."""
+    """Return the angle between the body z axis in world axes and down."""
     w, x, y, z = q
     down = np.array([2.0 * (x * z + w * y), 2.0 * (y * z - w * x), w * w - x * x - y * y + z * z])
     return math.degrees(math.atan2(math.hypot(down[0], down[1]), down[2]))
 
 
 def lies(time, height, speed, thrust):
-    """Return whether it has been still for half a second at less than half of the thrust that it flew with."""
+    """Return whether it has been still for half a second at less than half of its flight thrust."""
     last = time >= time[-1] - 0.5
     flew = np.median(thrust[height > 0.5])
     return bool((speed[last] < 0.2).all() and (thrust[last] < 0.5 * flew).all())

@@ -1,4 +1,4 @@
-"""Compile loop and sensors for the native and for a generic CPU, side by side, so that all tests find them."""
+"""Compile loop and sensors for the native and a generic CPU in parallel, so that all tests find them."""
 
 import os
 import subprocess

@@ -102,7 +102,7 @@ def test_torques_turn_the_aircraft_the_right_way(name):
     assert np.sum(places[:, 0] * change[PITCH]) > 0.01
     directions = np.array([rotor.direction for rotor in AIRCRAFT[name]().rotors])
     assert np.abs(np.sum(places[:, :2].T * change[YAW], axis=1)).max() < 0.02
-    if name != "tilted hex":  # whose leaning rotors turn it more than their reaction does
+    if name != "tilted hex":  # whose tilted rotors turn it more than their reaction torque
         assert (np.sign(change[YAW]) == directions).all()
 
 
@@ -235,7 +235,7 @@ def test_the_flattest_thrust_matches_linear_programming(count):
     assert least <= np.abs(motors).max() + 1e-9
     assert np.abs(motors).max() <= 1.01 * least
     even = np.abs(np.linalg.pinv(b)[:, 5]).max()
-    assert even > 1.015 * least  # there is something to gain
+    assert even > 1.015 * least  # the optimization has an effect
 
 
 def test_channel_numbers_do_not_change_the_mix():

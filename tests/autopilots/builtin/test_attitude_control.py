@@ -119,7 +119,7 @@ def test_an_opposite_attitude_has_a_finite_rate(rotvec, across):
         found = rates(pose, pose * flip)
         assert np.isfinite(found).all()
         assert (np.abs(found) <= 2.0 * P / (1.0, 1.0, 0.4) + 1e-9).all()
-        assert np.linalg.norm(found[:2] / P[:2]) > 1.9  # it does turn over
+        assert np.linalg.norm(found[:2] / P[:2]) > 1.9  # it turns over
 
 
 @pytest.mark.parametrize("axis", [0, 1])

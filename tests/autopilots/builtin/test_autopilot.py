@@ -20,7 +20,7 @@ from px4lockstep.px4.missions import Mission, load_mission
 
 HOME = {"lat_deg": 47.397742, "lon_deg": 8.545594}
 METRES_PER_DEGREE = 111_195.0
-"""Of latitude, on the sphere of the projection."""
+"""Length of a degree of latitude on the sphere of the projection."""
 
 WPL = """QGC WPL 110
 0	1	3	22	0	0	0	0	47.397742	8.545594	12	1

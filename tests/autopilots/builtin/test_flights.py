@@ -244,7 +244,7 @@ def test_holds_loiters_and_delays_take_their_time():
     sim = flight(mission, end_s=70).run()
     assert autopilot_of(sim)["mission_finished"][-1] == 1
     assert landed_at(sim) == pytest.approx([10.0, 10.0], abs=0.5)
-    # each at least as long as its hold; the delay exactly, to a tick of the navigator
+    # each at least as long as its hold; the delay exactly, to a navigator tick
     waypoint, loiter, delay, land = item_times(sim)
     assert loiter - waypoint > 3.0
     assert delay - loiter > 5.0

@@ -8,7 +8,7 @@ from px4lockstep.autopilots.builtin.land_detector import LAND_DETECTOR, detect_l
 from px4lockstep.jit import interpreted, view
 
 LEAST, HOVER = 0.1, 0.5
-LOW = 0.1 + 0.3 * 0.4  # three tenths of the way from least to hover thrust
+LOW = 0.1 + 0.3 * 0.4  # three tenths of the way from minimum to hover thrust
 TRIGGER_US = 1_000_000
 
 

@@ -192,8 +192,8 @@ def test_position_correction_has_priority_over_velocity_feedforward():
     [
         (-0.5, -20.0, 0),  # at full thrust, up
         (0.5, -20.0, 1),  # at full thrust, down
-        (0.5, 20.0, 0),  # at least thrust, down
-        (-0.5, 20.0, -1),  # at least thrust, up
+        (0.5, 20.0, 0),  # at minimum thrust, down
+        (-0.5, 20.0, -1),  # at minimum thrust, up
         (0.5, 0.0, 1),
         (-0.5, 0.0, -1),
     ],

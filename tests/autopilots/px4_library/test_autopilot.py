@@ -45,7 +45,7 @@ def mission(tmp_path_factory):
     library = build_double(root)
     options = ("--json", "--no-plots", "--out", "flown")
     finished = run("run", "iris", *settings({}, library), *options, cwd=root, double="strict")
-    library.unlink()  # what follows does not need it
+    library.unlink()  # not needed from here on
     return finished, root / "flown"
 
 
@@ -114,7 +114,7 @@ def test_the_flight_is_the_same_without_the_jit(tmp_path):
         recording = read_recording(tmp_path / name)
         digests.append((recording.digest, recording.live_digest))
     assert digests[0] == digests[1]
-    assert read_log(tmp_path / "off")["motors"][-1].min() > 0.1  # it has begun to climb
+    assert read_log(tmp_path / "off")["motors"][-1].min() > 0.1  # it has started to climb
 
 
 @pytest.mark.parametrize("aircraft", ["octa", "hex"])
@@ -411,7 +411,7 @@ def test_a_mission_that_px4_would_alter_is_rejected_before_loading(tmp_path):
 def test_a_layout_mismatch_is_reported_before_the_first_step(tmp_path, told, said):
     """Topic, hashes or sizes, remedy; exit code 2, no folder, and PX4's output on standard error."""
     options = ("--json", "--no-plots", "--out", "out")
-    # The step would say so: its first call fails.
+    # Detects a step: its first call would fail.
     finished = run("run", "iris", *settings({}), *options, cwd=tmp_path, double=f"{told},code.step_uorb=-3")
     assert (finished.returncode, finished.stdout) == (2, "")
     for word in said:

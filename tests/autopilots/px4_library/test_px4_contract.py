@@ -47,8 +47,8 @@ class Situation:
     pos_ned: tuple
     vel_ned: tuple
     q_bn: tuple
-    omega_body: tuple  # one tick before, too, but for 0.02, 0.04 and -0.06 rad/s
-    batteries: tuple  # of each: voltage, current, remaining, warning
+    omega_body: tuple  # one tick before: the same, except for 0.02, 0.04 and -0.06 rad/s
+    batteries: tuple  # voltage, current, remaining and warning of each
     lat_deg: float
     lon_deg: float
     alt_m: float
@@ -333,7 +333,7 @@ def expected(s):
             "lat": 47.397742,
             "lon": 8.545594,
             "alt": 488.0,
-            "update_count": 2,  # rises with every message
+            "update_count": 2,  # increases with every message
             "valid_alt": True,
             "valid_hpos": True,
             "valid_lpos": True,
@@ -380,7 +380,7 @@ def test_at_time_zero_timestamps_are_one_where_zero_means_never(tmp_path):
         stamped = {topic: int(session.message(topic)["timestamp"]) for topic in TOPICS}
         assert session.message("home_position")["update_count"] == 1
         assert session.message("vehicle_global_position")["timestamp_sample"] == 1
-        # no tick before, so no acceleration
+        # there is no previous tick, so no acceleration
         assert session.message("vehicle_angular_velocity")["xyz_derivative"].tolist() == [0.0, 0.0, 0.0]
     finally:
         session.close(hosts)

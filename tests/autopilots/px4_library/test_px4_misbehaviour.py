@@ -20,7 +20,7 @@ pytestmark = pytest.mark.process
 IN_LOOP = ("orb_queue_publish", "step_uorb", "orb_check", "orb_copy")
 STEPS = 500
 CALLS = {"orb_queue_publish": 11 * STEPS, "step_uorb": STEPS, "orb_check": 9 * STEPS, "orb_copy": 4 * STEPS}
-"""About as many as in two seconds."""
+"""About the number of calls in two seconds."""
 ABOUT = {
     "orb_queue_publish": "battery_status|vehicle_\\w+|actuator_armed|home_position|geofence_status",
     "step_uorb": "time_us = [12]\\d{6}",
@@ -32,7 +32,7 @@ CODES_IN_LOOP = [
     (function, code)
     for function in IN_LOOP
     for code in (*CODES[function], UNKNOWN_CODE)
-    if (function, code) != ("orb_copy", -1)  # never published, which is no failure
+    if (function, code) != ("orb_copy", -1)  # never published, which is not a failure
 ]
 
 

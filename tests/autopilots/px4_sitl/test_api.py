@@ -91,7 +91,7 @@ def test_a_mission_is_uploaded_over_a_lossy_link(wire):
     assert (wire.sent[1].target_system, wire.sent[1].count) == (7, 6)
     for number in (0, 0, 1, 2, 3, 4, 5):
         wire.hear("mission_request_int", 245, 190, number)
-    wire.hear("mission_request_int", 245, 190, 6)  # which there is not
+    wire.hear("mission_request_int", 245, 190, 6)  # which does not exist
     own.step(2_200_000)
     assert [told.seq for told in wire.sent[2:]] == [0, 0, 1, 2, 3, 4, 5]
     wire.hear("mission_ack", 245, 190, 0)
@@ -123,7 +123,7 @@ def test_orders_wait_for_each_other(wire):
     assert own.is_waiting
     beat(wire, (4, 4), armed=True)
     own.step(1_600_000)
-    assert own.is_waiting  # shown, and not yet answered
+    assert own.is_waiting  # confirmed, but not yet answered
     wire.hear("command_ack", 176, 0)
     beat(wire, (4, 4), armed=True)
     own.step(1_700_000)

@@ -27,7 +27,7 @@ MISBEHAVE = "PX4_DOUBLE_MISBEHAVE"
 BOOT_S = 6.0
 LOITER, MISSION, RETURN, LAND = 4, 3, 5, 18
 SHORT = {"end_s": 0.1, "boot_s": 0.3, "mission": None, "scenario": Scenario()}
-"""No flight, only PX4 beginning to answer."""
+"""No flight: just until PX4 starts to answer."""
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_return_and_landing_requests_are_forwarded(build, tmp_path):
     fly(simulation)
     modes = told(simulation, "nav_state")
     time_s = simulation.log["time_us"] / 1e6
-    # A heartbeat a second tells it.
+    # Reported by one heartbeat per second.
     assert [int(modes[time_s == second][0]) for second in (0.9, 4.9, 7.9, 9.9)] == [LOITER, MISSION, RETURN, LAND]
 
 
@@ -420,7 +420,7 @@ def test_a_px4_that_does_not_arm_is_reported_with_its_status_texts(build, tmp_pa
         in error
     )
     assert reason in error
-    # Asked from 1 s on, and again every half second: the first that is later than 2 s after.
+    # Requested from 1 s on, every half second: the first request more than 2 s later fails.
     assert 3_000_000 <= simulation.time_us <= 3_000_000 + api.AGAIN_US
 
 

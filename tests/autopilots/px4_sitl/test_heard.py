@@ -47,7 +47,7 @@ def told_volts(folder, sitl):
             time_us = told["time_usec"]
         elif told["mavpackettype"] == "BATTERY_STATUS":
             millivolts = sum(cell for cell in told["voltages"] if cell != 65_535)
-            # It is heard with the sensors of the step after.
+            # It is received with the sensor data of the next step.
             found.append((time_us - TICK_US - sitl._offset_us, told["id"], millivolts / 1000.0))
     return found
 
@@ -139,7 +139,7 @@ def is_noisy(name, times_s, before, after):
 
 
 def is_missing(name, times_s, before, after):
-    assert len(before) >= 6  # of the GPS, five a second
+    assert len(before) >= 6  # GPS messages, five per second
     assert len(after) == 0
 
 

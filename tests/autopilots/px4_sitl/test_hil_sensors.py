@@ -89,7 +89,7 @@ def test_the_true_state_is_sent_every_fifth_step():
 def test_every_sensor_value_is_in_its_field():
     """In MAVLink's units, which are also the sensors'; each value is exact in the message's 32 bits."""
     sensor, gps = decoded(sensors_of(Stage()).frames(1_234_000, inputs_of()))
-    kept = ("mavpackettype", "id", "yaw")  # constants, and what we never tell
+    kept = ("mavpackettype", "id", "yaw")  # constants, and fields that are never set
     assert {name: value for name, value in sensor.to_dict().items() if name not in kept} == {
         "time_usec": 1_234_000,
         "xacc": 1.5,

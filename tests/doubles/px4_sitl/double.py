@@ -170,7 +170,7 @@ class Double:
         while True:
             select.select([self.simulator], [], [])
             data = self.simulator.recv(65536)
-            if not data:  # PX4 does not connect again, and spins
+            if not data:  # PX4 does not reconnect, and spins
                 say("ERROR [simulator_mavlink] poll timeout 0, 111")
                 self.spin()
             for message in self.parser.parse_buffer(data) or []:

@@ -40,7 +40,7 @@ class Estimator:
         self.rates = tuple(g - b for g, b in zip(gyro, self._bias, strict=True))
         self.q = normalized(product(self.q, turn(tuple(dt * rate for rate in self.rates))))
         force = rotated(self.q, acc)
-        if is_at_rest:  # the force points up, so let it
+        if is_at_rest:  # the specific force points up
             size = max(length(force), 1e-3)
             off = cross((force[0] / size, force[1] / size, force[2] / size), (0.0, 0.0, -1.0))
             gain = 0.02 if self._n_rest > 200 else 0.2

@@ -14,9 +14,9 @@ from px4lockstep.px4.uorb import LayoutSources, TopicMetadata
 pytestmark = pytest.mark.process
 
 CHANGED = ("uint8 nav_state\t", "uint16 nav_state\t")
-"""A change of vehicle_status that its users would notice."""
+"""A change of vehicle_status that affects used fields."""
 MORE = ("uint8 vehicle_type", "uint8 vehicle_kind\t\nuint8 vehicle_type")
-"""A change that they would not: one more field, not at the end."""
+"""A change that does not affect used fields: one more field, not at the end."""
 
 
 class Told:

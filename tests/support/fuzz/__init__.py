@@ -33,11 +33,11 @@ FORMATS = {
 
 
 class BrokenError(AssertionError):
-    """An input was accepted, and what came of it is wrong."""
+    """An input was accepted, but the result is wrong."""
 
 
 def expect(is_so: bool, what: str) -> None:
-    """Raise `BrokenError` unless something is so."""
+    """Raise `BrokenError` unless a condition is true."""
     if not is_so:
         raise BrokenError(what)
 
@@ -58,20 +58,20 @@ def use_input(name: str, folder: Path) -> None:
     """Use the files of an input.
 
     Raises:
-        LockstepError: If it is refused, as it should be.
+        LockstepError: If it is rejected, as it should be.
     """
     module_of(name).use(folder)
 
 
 def warm_up(name: str, folder: Path) -> None:
-    """Use an input that is accepted, so that what is imported and compiled once counts for no other."""
+    """Use a valid input, so that one-time imports and compilation do not count for the others."""
     folder.mkdir(parents=True, exist_ok=True)
     module_of(name).write(folder, None)
     use_input(name, folder)
 
 
 def shares(total: int, names: list[str]) -> dict[str, int]:
-    """Split a number of inputs among formats, by their weights."""
+    """Split a number of inputs among the formats, by weight."""
     weights = {name: FORMATS[name] for name in names}
     counts = {name: total * weight // sum(weights.values()) for name, weight in weights.items()}
     counts[names[0]] += total - sum(counts.values())

@@ -1,5 +1,5 @@
 # ruff: noqa: T201 - a script that tells what it found
-"""`python -m fuzz N`: run so many inputs, print a table, keep those that failed, and exit with 1 if any did."""
+"""`python -m fuzz N`: run N inputs, print a table, keep those that failed, and exit with 1 if any did."""
 
 import argparse
 import itertools
@@ -15,13 +15,13 @@ from fuzz.worker import MUTATOR, VERDICTS
 
 
 def tasks_of(counts, seed, start):
-    """Yield the inputs, formats one after the other, so that each worker warms up once for each."""
+    """Yield the inputs, one format after the other, so that each worker warms up once per format."""
     for name, count in counts.items():
         yield from ({"format": name, "seed": seed, "index": index} for index in range(start, start + count))
 
 
 def print_table(outcomes):
-    """Print how many of each format came to what, and the most that one took."""
+    """Print the outcomes of each format, and the most resources that an input used."""
     print(
         f"{'format':18}{'inputs':>8}"
         + "".join(f"{word:>19}" for word in VERDICTS[:-1])

@@ -1,4 +1,4 @@
-"""Folders of campaigns: `campaign.json` and the parts of the results, opened, summed up, and a run built again."""
+"""Campaign folders: `campaign.json` and the parts of the results, opened, summarized, and a run rebuilt."""
 
 import functools
 import json
@@ -22,7 +22,7 @@ RUNS = 4
 
 @functools.cache
 def base():
-    """Return the files of a small campaign that was flown, by their names."""
+    """Return the files of a small flown campaign, by name."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         campaigns.write(folder, None)
@@ -62,7 +62,7 @@ def write(folder, rng):
 
 
 def _edited(data, rng):
-    """Return a part with a column or some rows that are others."""
+    """Return a part with a column or some rows changed."""
     table = pq.read_table(pa.BufferReader(data))
     i, way = rng.randrange(table.num_columns), rng.random()
     name = table.column_names[i]
@@ -87,7 +87,7 @@ def _edited(data, rng):
 
 
 def use(folder):
-    """Open it, sum it up, and build a run of it again, as `campaign show` and `campaign rerun` do."""
+    """Open it, summarize it, and rebuild one of its runs, as `campaign show` and `campaign rerun` do."""
     before = sorted(folder.rglob("*"))
     opened = CampaignFolder.open(folder / "campaign")
     summary = summary_of(results_of(opened.campaign, read_results(opened.results)))

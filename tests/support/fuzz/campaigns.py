@@ -33,7 +33,7 @@ half_width = 0.5
 
 @functools.cache
 def tree():
-    """Return a campaign that has every table."""
+    """Return a campaign with every table."""
     made = tomllib.loads(FILE + MORE)
     made["set"]["timeline.t_end_s"] = 0.3
     return made
@@ -54,7 +54,7 @@ def write(folder, rng):
 
 
 def use(folder):
-    """Load it, sample some runs, and fly one, if wanted."""
+    """Load it, sample some runs, and fly one if requested."""
     campaign = load_campaign(folder / "campaign.toml")
     text = campaign.to_json()
     expect(Campaign.of_json(text).to_json() == text, "the campaign is another when it is written and read")

@@ -1,7 +1,7 @@
-"""Recordings of which nothing but the checkpoints was edited: an error, or the flight that was recorded.
+"""Recordings in which only the checkpoints were edited: an error, or the recorded flight.
 
-Files of every version that has checkpoints: those of the test data, a new one, and a new branch, whose replay starts
-from a checkpoint.
+Files of every version with checkpoints: those of the test data, a new one, and a new branch, whose replay starts from a
+checkpoint.
 """
 
 import functools
@@ -26,7 +26,7 @@ VERSION = "version"
 
 @functools.cache
 def originals():
-    """Return the bytes of the recordings that are edited, by name."""
+    """Return the contents of the recordings to edit, by name."""
     import tempfile
 
     found = {path.stem: path.read_bytes() for path in sorted(DATA.glob("version_[4-9]*.h5"))}
@@ -70,9 +70,9 @@ def write(folder, rng):
 
 
 def use(folder):
-    """Replay it and branch from it: an error, the recorded flight, or a difference that is reported.
+    """Replay it and branch from it: an error, the recorded flight, or a reported difference.
 
-    A branch without a change is the flight itself, to its end; an edit that nothing shows is refused or without effect.
+    A branch without a change is the flight itself, to its end; an undetectable edit is rejected or has no effect.
     """
     recording = read_recording(folder / FILE)
     refused = None

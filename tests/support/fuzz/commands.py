@@ -1,6 +1,6 @@
-"""Command lines, run in this process if they can be: `argv.json` has the words, the other files are what they name.
+"""Command lines, run in this process if possible: `argv.json` has the words; the other files are those they name.
 
-Not one of the formats that are mutated: for cases of the corpus that only a command shows.
+Not one of the mutated formats: for corpus cases that only a command shows.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ def write_command(folder, *words):
 
 
 def use(folder):
-    """Run the command; exit code 2 is a refusal, 0 and 1 are not, anything else is an error."""
+    """Run the command; exit code 2 is a rejection, 0 and 1 are not, anything else is an error."""
     words = json.loads((folder / FILE).read_text("utf-8"))
     code, errors = _in_process(folder, words) if words[0] in FORKING else _here(folder, words)
     expect(code in (0, 1, BAD_INPUT), f"exit code {code}: {errors[-500:]}")

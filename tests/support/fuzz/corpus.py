@@ -1,6 +1,6 @@
-"""Every case that ever failed: small ones as files in `tests/fuzz/corpus/FORMAT/NAME`, large ones written by code here.
+"""Every case that ever failed: small ones as files in `tests/fuzz/corpus/FORMAT/NAME`, large ones generated here.
 
-Names begin with the finding of the reliability review that a case is of, if it is of one.
+Names start with the finding of the reliability review, if there is one.
 """
 
 import functools
@@ -56,7 +56,7 @@ def names():
 
 
 def write_base(name, folder):
-    """Write an input of a format that is accepted."""
+    """Write a valid input of a format."""
     module_of(name).write(folder, None)
 
 

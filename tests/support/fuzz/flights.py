@@ -1,4 +1,4 @@
-"""Short flights of what was accepted, and what must hold of them."""
+"""Short flights of accepted inputs, and what must hold for them."""
 
 import json
 
@@ -12,7 +12,7 @@ MAX_BOUNDARIES = 200_000
 
 
 def fly_briefly(spec, end_s, **changes):
-    """Fly some time, with every check of the validator; not with an autopilot in another process."""
+    """Fly for some time with every validator check, except with an autopilot in another process."""
     if spec.autopilot.kind not in ("builtin", "none"):
         return None
     wanted = {"timeline.t_end_s": end_s, "run.validate": "paranoid", "run.mode": "live"} | changes

@@ -1,4 +1,4 @@
-"""Logs: Parquet, CSV and the folder of rows of a run that was killed; read, drawn and exported."""
+"""Logs: Parquet, CSV and the row folder of a killed run; read, plotted and exported."""
 
 import functools
 import tempfile
@@ -24,7 +24,7 @@ DRAWN = "drawn"
 
 @functools.cache
 def base():
-    """Return the files of a run of a fifth of a second: spec, Parquet, CSV and the folder of rows."""
+    """Return the files of a run of 0.2 s: spec, Parquet, CSV and row folder."""
     flight = px4lockstep.build(px4lockstep.load_spec("iris", {"timeline.t_end_s": 0.2}))
     with tempfile.TemporaryDirectory() as place:
         folder = RunFolder.create(Path(place) / "out", flight, holds_log=True).path
@@ -37,7 +37,7 @@ def base():
 
 
 def write(folder, rng):
-    """Write a run folder with one of the three."""
+    """Write a run folder with one of the three formats."""
     (folder / SPEC).write_bytes(base()[SPEC])
     kind = PARQUET if rng is None else rng.choice((PARQUET, PARQUET, CSV, ROWS, ROWS))
     {PARQUET: _write_parquet, CSV: _write_csv, ROWS: _write_rows}[kind](folder, rng)
@@ -63,7 +63,7 @@ def _write_parquet(folder, rng):
 
 
 def _edited(table, rng):
-    """Return a table with a column or some rows that are others."""
+    """Return a table with a column or some rows changed."""
     i, way = rng.randrange(table.num_columns), rng.random()
     i = 0 if rng.random() < 0.3 else i
     name, column = table.column_names[i], table.column(i).combine_chunks()
@@ -127,7 +127,7 @@ def _write_rows(folder, rng):
 
 
 def use(folder):
-    """Read the log, write it again, and draw it, if wanted."""
+    """Read the log, write it again, and plot it if requested."""
     if (folder / CSV).exists():
         log = read_csv(folder / CSV)
     else:

@@ -45,7 +45,7 @@ def write(folder, rng):
 
 
 def use(folder):
-    """Read the folder, and lay all its topics out."""
+    """Read the folder, and compute the layouts of all its topics."""
     sources = LayoutSources(folder / "msg")
     for topic in sources.topics():
         sources.layout(topic).zeros()

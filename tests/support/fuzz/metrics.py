@@ -1,4 +1,4 @@
-"""Files with users' metrics, and the keys that name them. The code is tame: it is made of a few harmless lines."""
+"""Files with user metrics, and the keys that name them. The code is harmless: it consists of a few fixed lines."""
 
 import functools
 
@@ -69,7 +69,7 @@ def flown():
 
 
 def write(folder, rng):
-    """Write a metric's file and where it is."""
+    """Write a metric's file, and where it is."""
     text, function = GOOD.encode(), FUNCTIONS[0]
     if rng is not None:
         lines = [rng.choice(LINES) for _ in range(rng.choice((1, 1, 2, 3)))]
@@ -82,7 +82,7 @@ def write(folder, rng):
 
 
 def use(folder):
-    """Load the metric and measure a flight."""
+    """Load the metric, and apply it to a flight."""
     function = (folder / "function").read_bytes().decode(errors="surrogatepass")
     table = MetricTable(name="own", function=function)
     measure(metrics_of((table,), folder), flown())

@@ -1,4 +1,4 @@
-"""Missions: QGC WPL 110 and plans, read, and some of them flown."""
+"""Missions: QGC WPL 110 and plans, loaded, and some flown."""
 
 import functools
 import json
@@ -24,12 +24,12 @@ def shipped():
 
 @functools.cache
 def plan():
-    """Return it as a plan."""
+    """Return the mission as a plan."""
     return as_plan(*parse_wpl(wpl(*(" ".join(words) for words in shipped())), "simple").items)
 
 
 def mutated_lines(rng):
-    """Return lines with other numbers and commands, in another order, left out or repeated."""
+    """Return lines with numbers and commands changed, reordered, omitted or repeated."""
     lines = [list(words) for words in shipped()]
     for _ in range(rng.choice((1, 1, 2, 4))):
         line = rng.choice(lines)
@@ -47,7 +47,7 @@ def mutated_lines(rng):
             line[2:11] = ["2", "177", target, repeats, "0", "0", "0", "0", "0"]
         else:
             line.append("7")
-    if rng.random() < 0.8:  # or all but a few would be refused for their numbers
+    if rng.random() < 0.8:  # otherwise most would be rejected for their numbers
         for number, line in enumerate(lines):
             line[:2] = [str(number), str(int(number == 0))]
     return "\n".join(["QGC WPL 110", *("\t".join(line) for line in lines), ""]).encode()
@@ -73,7 +73,7 @@ def write(folder, rng):
 
 
 def use(folder):
-    """Load it; fly it for three seconds, if wanted."""
+    """Load it; fly it for three seconds if requested."""
     path = next(path for path in (folder / "mission.waypoints", folder / "mission.plan") if path.exists())
     mission = load_mission(path)
     mission.lost_by_library()

@@ -1,4 +1,4 @@
-"""Mutations of trees (what TOML and JSON hold) and of bytes; and trees as TOML."""
+"""Mutations of trees (the contents of TOML and JSON) and of bytes; and trees as TOML."""
 
 import json
 import math
@@ -62,7 +62,7 @@ TOKENS = (
 
 
 def odd_value(rng):
-    """Return a value that is seldom right."""
+    """Return a value that is rarely valid."""
     kind = rng.random()
     if kind < 0.5:
         return rng.choice(ODD_NUMBERS)
@@ -72,7 +72,7 @@ def odd_value(rng):
 
 
 def nested(rng, value):
-    """Return a value deep inside arrays or tables, often deeper than a parser goes."""
+    """Return a value deep inside arrays or tables, often deeper than a parser supports."""
     for _ in range(rng.choice((1, 2, 40, 150))):
         value = [value] if rng.random() < 0.5 else {"a": value}
     return value
@@ -87,7 +87,7 @@ def paths_of(tree, path=()):
 
 
 def copied(tree):
-    """Return a tree that shares nothing that can change."""
+    """Return a deep copy of a tree."""
     if isinstance(tree, dict):
         return {key: copied(value) for key, value in tree.items()}
     return [copied(value) for value in tree] if isinstance(tree, list) else tree
@@ -143,7 +143,7 @@ def _mutate(owner, key, tree, paths, rng, deep):
 
 
 def mutated_bytes(data, rng, times=None, tokens=TOKENS):
-    """Return bytes with some changes: flipped, removed, repeated, moved, cut off, or with tokens between."""
+    """Return bytes with some changes: flipped, removed, repeated, moved, truncated, or with tokens inserted."""
     data = bytearray(data)
     for _ in range(times or rng.choice((1, 1, 2, 3, 8))):
         at, length = rng.randrange(len(data) + 1), rng.choice((1, 1, 4, 16, 80))
@@ -172,7 +172,7 @@ def mutated_bytes(data, rng, times=None, tokens=TOKENS):
 
 
 def toml_of(tree):
-    """Return a tree as TOML, a line for each key of the outermost table."""
+    """Return a tree as TOML, with one line per key of the outermost table."""
     return "".join(f"{json.dumps(key)} = {_toml_value(value)}\n" for key, value in tree.items())
 
 

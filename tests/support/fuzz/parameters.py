@@ -1,4 +1,4 @@
-"""PX4 parameters of a spec: known and unknown ones with odd values, and some of them flown."""
+"""PX4 parameters in a spec: known and unknown ones with odd values, and some flown."""
 
 import functools
 
@@ -12,7 +12,7 @@ FLOWN = "flown"
 
 @functools.cache
 def names():
-    """Return the parameters that there are."""
+    """Return the known parameters."""
     return tuple(known_parameters())
 
 
@@ -31,7 +31,7 @@ def one(rng):
 
 
 def write(folder, rng):
-    """Write a spec that has some."""
+    """Write a spec with some parameters."""
     own = {"MPC_XY_CRUISE": 4.0} if rng is None else dict(one(rng) for _ in range(rng.choice((1, 1, 2, 5, 200))))
     tables = {"extends": ["iris"], "autopilot": {"params": own}}
     if rng is not None and rng.random() < 0.3:  # those of real PX4
@@ -45,7 +45,7 @@ def write(folder, rng):
 
 
 def use(folder):
-    """Load it; fly it for four seconds, if wanted."""
+    """Load it; fly it for four seconds if requested."""
     spec = load_spec(folder / "spec.toml")
     if (folder / FLOWN).exists():
         fly_briefly(

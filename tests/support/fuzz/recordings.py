@@ -1,4 +1,4 @@
-"""Recordings: bits flipped, cut off, edited with HDF5 and sealed again; read, and some replayed and branched."""
+"""Recordings with flipped bits, truncated, or edited with HDF5 and resealed; read, and some replayed and branched."""
 
 import io
 import tomllib
@@ -18,14 +18,14 @@ FILE = "recording.h5"
 
 
 def names_in(file):
-    """Return the names of the datasets of a file."""
+    """Return the names of the datasets in a file."""
     names = []
     file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
     return sorted(names)
 
 
 def leaves(array, path=""):
-    """Yield the arrays of numbers in an array of records, views of it, with their names."""
+    """Yield views of the number arrays in an array of records, with their names."""
     if array.dtype.names is None:
         yield path, array
         return
@@ -34,7 +34,7 @@ def leaves(array, path=""):
 
 
 def edit_numbers(array, rng, times=None):
-    """Change some numbers of an array in place: odd values, flipped bits, the values of others."""
+    """Change some numbers of an array in place: odd values, flipped bits, values of other elements."""
     fields = [(name, leaf) for name, leaf in leaves(array) if leaf.size]
     for _ in range(times or rng.choice((1, 1, 2, 5))):
         _, leaf = rng.choice(fields)
@@ -54,7 +54,7 @@ def edit_numbers(array, rng, times=None):
 
 
 def _edit(file, rng):
-    """Make one edit of a file that is open."""
+    """Make one edit in an open file."""
     name, way = rng.choice(names_in(file)), rng.random()
     item = file[name]
     if item.dtype.kind in "SO":
@@ -112,7 +112,7 @@ def write(folder, rng):
 
 
 def use(folder):
-    """Read it; replay it and branch from it, if wanted."""
+    """Read it; replay it and branch from it if requested."""
     recording = read_recording(folder / FILE)
     if (folder / FLOWN).exists():
         replayed = replay(recording)

@@ -1,4 +1,4 @@
-"""Inputs in worker processes, each within limits of time and memory; the parent watches and kills."""
+"""Run inputs in worker processes with limits of time and memory; the parent watches and kills them."""
 
 import json
 import os
@@ -25,7 +25,7 @@ TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of an input: of a format, by seed and index, or in a folder."""
+    """The outcome of an input: of a format, by seed and index, or in a folder."""
 
     format: str
     where: str
@@ -36,12 +36,12 @@ class Outcome:
 
     @property
     def is_good(self):
-        """Whether it was accepted or refused, within the limits."""
+        """Whether it was accepted or rejected within the limits."""
         return self.verdict in GOOD
 
 
 class Worker:
-    """A process, and what it is busy with."""
+    """A process, and its current input."""
 
     def __init__(self):
         paths = [str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -56,13 +56,13 @@ class Worker:
         self._rest = b""
 
     def give(self, task):
-        """Give it an input."""
+        """Send it an input."""
         self.task, self.begun = task, None
         self.process.stdin.write(json.dumps(task).encode() + b"\n")
         self.process.stdin.flush()
 
     def answers(self):
-        """Return what it has answered since; None if it has ended."""
+        """Return its answers since the last call; None if it has exited."""
         data = os.read(self.process.stdout.fileno(), 2**16)
         *lines, self._rest = (self._rest + data).split(b"\n")
         return [json.loads(line) for line in lines] if data else None
@@ -76,12 +76,12 @@ class Worker:
         return words[0], (int(words[11]) + int(words[12])) * TICK_S, int(words[21]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
     def begin(self, answer):
-        """Note what it had used before the input."""
+        """Store its resource usage before the input."""
         now = time.monotonic()
         self.begun = {"cpu_s": self.usage()[1], "rss_mb": answer["rss_mb"], "busy_s": now, "last_cpu_s": -1.0}
 
     def too_much(self):
-        """Return the verdict if it has used too much of something: verdict, text, seconds, MB."""
+        """Return the verdict if it has exceeded a limit: verdict, text, seconds, MB."""
         if self.begun is None:
             return None
         state, cpu_s, rss_mb = self.usage()
@@ -97,7 +97,7 @@ class Worker:
         return None
 
     def end(self, *, kill=False):
-        """End it."""
+        """Stop it."""
         if kill:
             self.process.kill()
         with suppress(BrokenPipeError):
@@ -109,7 +109,7 @@ class Worker:
 
 @contextmanager
 def workers(count):
-    """Start so many processes, and end them."""
+    """Start a number of processes, and stop them."""
     own = [Worker() for _ in range(count)]
     try:
         yield own
@@ -119,7 +119,7 @@ def workers(count):
 
 
 def run_inputs(tasks: Iterable[dict], own: list[Worker]) -> Iterator[Outcome]:
-    """Run inputs, and yield what came of each, as they end.
+    """Run inputs, and yield their outcomes as they finish.
 
     Args:
         tasks: Each with `format`, and `seed` and `index` or `folder`.

@@ -1,4 +1,4 @@
-"""Changes by `--set`: strings, from keys of the spec and odd values, and mutated as texts."""
+"""Changes with `--set`: strings from keys of the spec and odd values, and mutated texts."""
 
 import functools
 import json
@@ -52,7 +52,7 @@ def write(folder, rng):
 
 
 def use(folder):
-    """Load a spec with them; what is accepted must be the same when it is written and read."""
+    """Load a spec with them; an accepted one must round-trip."""
     spec = load_spec("iris", settings=json.loads((folder / FILE).read_text("utf-8")))
     text = to_toml(spec)
     expect(to_toml(parse_spec(text)) == text, "the spec is another when it is written and read")

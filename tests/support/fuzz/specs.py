@@ -1,4 +1,4 @@
-"""Spec files: trees and texts, read, written again, and some of them flown."""
+"""Spec files: trees and texts, loaded, written again, and some flown."""
 
 import functools
 import tomllib
@@ -26,7 +26,7 @@ WORDS = (
 
 @functools.cache
 def texts():
-    """Return the built-in specs as they are and with all defaults."""
+    """Return the built-in specs unchanged and with all defaults."""
     folder = resources.files("px4lockstep.spec") / "aircraft"
     plain = [(folder / f"{name}.toml").read_bytes() for name in NAMES]
     return plain + [to_toml(load_spec(name)).encode() for name in NAMES]
@@ -46,7 +46,7 @@ def write(folder, rng):
 
 
 def use(folder):
-    """Load it; what is accepted must be the same when it is written and read, and may be flown."""
+    """Load it; an accepted spec must round-trip, and may be flown."""
     spec = load_spec(folder / "spec.toml")
     text = to_toml(spec)
     expect(to_toml(parse_spec(text)) == text, "the spec is another when it is written and read")

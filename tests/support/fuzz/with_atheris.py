@@ -1,6 +1,6 @@
-"""`python -m fuzz.with_atheris recordings|logs`: the binary formats, with mutations that look for new code paths.
+"""`python -m fuzz.with_atheris recordings|logs`: the binary formats, with coverage-guided mutations.
 
-Needs `pip install atheris`. Ends at the first input that is neither accepted nor refused, which it keeps.
+Needs `pip install atheris`. Stops at the first input that is neither accepted nor rejected, and keeps it.
 """
 
 import contextlib

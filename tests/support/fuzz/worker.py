@@ -1,4 +1,4 @@
-"""The process that uses inputs: one JSON line in for each, one out when it begins and one when it has ended."""
+"""The process that uses inputs: one JSON line in per input, one out at its start and one at its end."""
 
 import json
 import os
@@ -21,7 +21,7 @@ CEILING_BYTES = 6 * 2**30
 
 
 def verdict_of(name, folder):
-    """Use an input, and return the verdict and what was raised."""
+    """Use an input; return the verdict, and what was raised."""
     try:
         use_input(name, folder)
     except LockstepError as error:
@@ -43,7 +43,7 @@ def _place_of(error):
 
 
 def memory_mb(field):
-    """Return a number of /proc/self/status in MB: VmRSS, or VmHWM, which is the most since it was reset."""
+    """Return a value from /proc/self/status in MB: VmRSS, or VmHWM, the peak since it was reset."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(field):
             return int(line.split()[1]) / 1024
@@ -51,7 +51,7 @@ def memory_mb(field):
 
 
 def main():
-    """Answer until there is no further input."""
+    """Answer until there are no more inputs."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

@@ -92,7 +92,7 @@ def test_a_closed_link_is_an_error(both):
     with pytest.raises(LinkClosedError, match="PX4 has closed the link"):
         server.receive(1.0)
     with pytest.raises(LinkClosedError, match="PX4 has closed the link"):
-        send_often(server, heartbeat())  # the system notes it with the first
+        send_often(server, heartbeat())  # the system notices it with the first
 
 
 def test_a_px4_that_does_not_read_is_an_error(server, monkeypatch):
@@ -163,7 +163,7 @@ def test_the_api_sends_only_after_px4s_first_frame():
             assert link.is_known
             link.send(heartbeat())
             assert px4.recv(100) == heartbeat()
-        link.send(heartbeat())  # nobody is there any more: lost, as on any such link
+        link.send(heartbeat())  # nobody receives it any more: lost, like any datagram
         assert link.receive() == []
         link.send(heartbeat())
     finally:
