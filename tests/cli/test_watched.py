@@ -39,7 +39,7 @@ def test_a_crash_in_flight_is_reported_with_folder_and_remedy(tmp_path, number, 
     lines = finished.stderr.splitlines()
     assert lines[0].startswith(f"error: PX4's library crashed: {NAMES[number]} has ended its process, ")
     assert lines[1] == "  out holds the log up to the crash and is marked INCOMPLETE"
-    assert lines[2:4] == ["  PX4 printed last in out/px4.log:", f"    {STARTED}"]
+    assert lines[2:4] == ["  last output of PX4 in out/px4.log:", f"    {STARTED}"]
     assert lines[-3] == "    " + 79 * "."
     assert "build PX4 with debug symbols" in lines[-2]
     assert (
@@ -89,7 +89,7 @@ def test_a_crash_at_the_start_of_px4_leaves_no_folder(tmp_path, as_json):
     assert finished.returncode == 1
     lines = finished.stderr.splitlines()
     assert lines[0].endswith("segmentation fault) has ended its process, before the flight began")
-    assert lines[1:3] == ["  PX4 printed last:", f"    {STARTED}"]
+    assert lines[1:3] == ["  last output of PX4:", f"    {STARTED}"]
     assert list(tmp_path.iterdir()) == []
     if as_json:
         summary = json.loads(finished.stdout)

@@ -166,7 +166,7 @@ def test_a_crash_before_the_branch_time_is_an_error(trunk):
     finished = run("branch", trunk, "--at", "6", *options, cwd=trunk.parent, misbehave="signal=11@1000")
     assert (finished.returncode, finished.stdout) == (1, "")
     assert "segmentation fault) has ended its process before the branch time\n" in finished.stderr
-    assert "  PX4 printed last:\n    INFO  [lockstep] conformance double, ABI 3\n" in finished.stderr
+    assert "  last output of PX4:\n    INFO  [lockstep] conformance double, ABI 3\n" in finished.stderr
     assert not (trunk.parent / "none").exists()
 
 

@@ -76,4 +76,4 @@ def tell_of_crash(number: int, spec: Spec, told: Told, as_json: bool) -> None:
 def last_lines(printed: str, place: str = "") -> list[str]:
     """Return the last lines that PX4 printed, indented below a heading; nothing if it printed nothing."""
     lines = [line[:MAX_LINE] for line in printed.splitlines() if line.strip()][-LAST_LINES:]
-    return [f"  PX4 printed last{place}:", *(f"    {line}" for line in lines)] if lines else []
+    return [f"  last output of PX4{place}:", *(f"    {line}" for line in lines)] if lines else []
