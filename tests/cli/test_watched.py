@@ -38,7 +38,7 @@ def test_a_crash_in_flight_is_reported_with_folder_and_remedy(tmp_path, number, 
     assert finished.returncode == 1
     lines = finished.stderr.splitlines()
     assert lines[0].startswith(f"error: PX4's library crashed: {NAMES[number]} has ended its process, ")
-    assert lines[1] == "  out holds the log up to the crash and is marked INCOMPLETE"
+    assert lines[1] == "  out holds the log up to then and is marked INCOMPLETE"
     assert lines[2:4] == ["  last output of PX4 in out/px4.log:", f"    {STARTED}"]
     assert lines[-3] == "    " + 79 * "."
     assert "build PX4 with debug symbols" in lines[-2]

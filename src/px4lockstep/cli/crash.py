@@ -64,9 +64,7 @@ def tell_of_crash(number: int, spec: Spec, told: Told, as_json: bool) -> None:
         print_json(summary)
     if folder is not None:
         is_marked = (folder / MARK).exists()
-        lines.append(
-            f"  {folder} {f'holds the log up to the crash and is marked {MARK}' if is_marked else 'is complete'}"
-        )
+        lines.append(f"  {folder} {f'holds the log up to then and is marked {MARK}' if is_marked else 'is complete'}")
     name = "" if folder is None else f" in {folder / PX4_LOG}"
     lines += last_lines(told.console(folder), name)
     text = "\n".join([f"error: {summary['reason']}", *lines])
