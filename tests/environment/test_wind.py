@@ -159,7 +159,7 @@ def test_invalid_wind_is_rejected(given, message):
 @pytest.mark.parametrize(
     ("seed", "period_us", "message"),
     [
-        (-1, 1_000, "seed = -1 can't be used"),
+        (-1, 1_000, "seed = -1 is invalid"),
         (1, 0, "wind period = 0 is out of range; allowed are 1 to"),
         (1, 1_000.0, "wind period = 1000.0 is not an integer number of microseconds"),
     ],

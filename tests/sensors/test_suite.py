@@ -145,7 +145,7 @@ def test_the_readings_are_all_outputs_but_the_gps():
         ),
         ({"home_lat_deg": 90.0}, r"latitude = 90\.0 is a pole"),
         ({"home_alt_msl_m": 30_000.0}, r"home altitude = 30000\.0 is out of range; it must be from -5000 to 20000 m"),
-        ({"seed": -1}, r"seed = -1 can't be used"),
+        ({"seed": -1}, r"seed = -1 is invalid"),
     ],
 )
 def test_invalid_sensors_are_rejected(options, message):
