@@ -318,7 +318,7 @@ def test_arming_with_the_geometry_is_valid(tmp_path):
     ("sets", "tell", "said"),
     [
         ((), True, "armed with CA_ROTOR_COUNT = 0"),
-        (GEOMETRY, False, "armed, but the allocator was not told of CA_ parameters"),
+        (GEOMETRY, False, "armed, but the allocator has not read the CA_ parameters"),
         ([*GEOMETRY, ("CA_ROTOR_COUNT", 3)], True, "CA_ROTOR_COUNT = 3, and the last rotor set is 3"),
         ([*GEOMETRY, ("CA_AIRFRAME", 2)], True, "CA_AIRFRAME = 2; it must be 0"),
         ([*GEOMETRY, *((f"CA_ROTOR{i}_KM", 0.05) for i in range(4))], True, "the rotors control 3 of"),

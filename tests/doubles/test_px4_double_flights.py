@@ -120,7 +120,7 @@ def test_two_processes_and_a_fork_fly_the_same_flight(tmp_path, python):
     here = sim.run().digest()
     script = Path(px4_double_host.__file__)
     printed = python(script, path, MISSIONS["mission"], 30_000_000, PYTHONPATH=os.pathsep.join(sys.path)).stdout
-    # Both write to one pipe, with what C prints: a line of one may begin in the middle of another's.
+    # Both write to one pipe, also from C, so their lines may be interleaved.
     said = sorted(re.findall(r"(child|parent) (\w{64}) (True|False) (\d+)", printed))
     assert said == [("child", here, "True", "0"), ("parent", here, "True", "0")], printed
 

@@ -239,7 +239,7 @@ static void check_allocation_set(void) {
         violation("allocation", "armed with CA_ROTOR_COUNT = %d", count);
         return;
     }
-    if (ca_params_are_pending()) violation("allocation", "armed, but the allocator was not told of CA_ parameters");
+    if (ca_params_are_pending()) violation("allocation", "armed, but the allocator has not read the CA_ parameters");
     if (highest_rotor_set() != count - 1)
         violation("allocation", "CA_ROTOR_COUNT = %d, and the last rotor set is %d", count, highest_rotor_set());
     if (param_int(PARAM_CA_AIRFRAME) != 0)

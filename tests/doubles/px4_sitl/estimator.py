@@ -11,7 +11,7 @@ from vectors import Quaternion, Vector, clipped, cross, length, normalized, prod
 GRAVITY = 9.80665
 EARTH_M = 6_371_000.0
 DECLINATION = math.radians(3.5)
-"""Of the field at the home of the aircraft that ship, near Zurich, in 2026; PX4 has a table of the world."""
+"""Magnetic declination at the home of the built-in aircraft, near Zurich, in 2026; PX4 has a world table."""
 AT_REST_US = 500_000
 """For so long it levels and learns the biases, with the vehicle on the ground."""
 
