@@ -10,7 +10,7 @@ from px4_sitl_double import ACCEL, ALL, ARM, BARO, DOUBLE, GYRO, MAG, PlainHost,
 
 ACCEPTED, REJECTED = 0, 1
 DENIED = 14
-"""Of MAV_MISSION_RESULT."""
+"""Values of MAV_MISSION_RESULT."""
 
 
 @pytest.fixture

@@ -74,9 +74,9 @@ def test_an_invalid_item_is_reported_with_line_value_and_remedy(item, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "line 1: '' is not the header of a mission; it must be 'QGC WPL 110'"),
-        ("QGC WPL 120\n" + TAKEOFF, "line 1: 'QGC WPL 120' is not the header of a mission; it must be 'QGC WPL 110'"),
-        (TAKEOFF, "is not the header of a mission"),
+        ("", "line 1: '' is not a mission header; it must be 'QGC WPL 110'"),
+        ("QGC WPL 120\n" + TAKEOFF, "line 1: 'QGC WPL 120' is not a mission header; it must be 'QGC WPL 110'"),
+        (TAKEOFF, "is not a mission header"),
         (wpl(), ": the mission is empty; it needs at least one item"),
         (wpl("0 1 3 22 0 0 0 0 47 8 10"), "line 2: 11 columns; there must be 12: index, current, frame, command, p1"),
         (wpl(TAKEOFF.replace("10", "ten")), "line 2: z = 'ten' must be a number"),

@@ -19,7 +19,7 @@ MISSION = """QGC WPL 110
 2	0	3	16	0	1	0	0	47.397742	8.545594	2	1
 3	0	3	21	0	0	0	0	47.397742	8.545594	0	1
 """
-"""A quick take-off, then a leg with a heading, and a turn into the next."""
+"""A quick takeoff, then a leg with a heading, and a turn into the next."""
 
 QUICK = {
     "COM_SPOOLUP_TIME": 0.1,

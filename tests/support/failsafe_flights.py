@@ -54,7 +54,7 @@ FLIGHTS = {
         {"autopilot.land_detector": "estimate", "scenario.events": [{"at_s": 2.5, "action": "land"}]},
     ),
 }
-"""By name: aircraft, duration [s], parameters, further overrides."""
+"""Aircraft, duration [s], parameters and further overrides by name."""
 
 
 def fly(name):

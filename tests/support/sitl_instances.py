@@ -13,7 +13,7 @@ from processes import is_gone, wait_until
 from px4lockstep.autopilots.kinds import SITL_INSTANCES
 
 PORTS = ((socket.SOCK_STREAM, 4560), (socket.SOCK_DGRAM, 14540), (socket.SOCK_DGRAM, 14580), (socket.SOCK_DGRAM, 18570))
-"""Of instance 0: the simulator's and the API's, which are ours; PX4's own of the API and of ground stations."""
+"""Ports of instance 0: the host's for simulator and API, and PX4's for API and ground stations."""
 
 
 @contextmanager

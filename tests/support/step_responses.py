@@ -31,7 +31,7 @@ STEP_US = 16_000_000
 """When the setpoint jumps: the vehicle is at rest by then."""
 HEIGHT_M = 20.0
 BAND = 0.05
-"""Of the step; once the answer stays within it, it has settled."""
+"""Settling band, as a fraction of the step."""
 
 RATE, ATTITUDE, POSITION = np.int64(0), np.int64(1), np.int64(2)
 

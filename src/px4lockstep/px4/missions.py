@@ -90,7 +90,7 @@ def parse_wpl(text: str, source: str) -> Mission:
     lines = text.splitlines()
     header = lines[0].strip() if lines else ""
     if header != HEADER:
-        raise InputError(f"{source} line 1: {header[:60]!r} is not the header of a mission; it must be {HEADER!r}")
+        raise InputError(f"{source} line 1: {header[:60]!r} is not a mission header; it must be {HEADER!r}")
     report = ErrorLines()
     places: list[Place] = []
     _check_count(sum(1 for line in lines[1:] if line.strip()), source)

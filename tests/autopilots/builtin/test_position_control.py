@@ -285,7 +285,7 @@ def test_limited_tilts_are_unit_vectors_within_the_limit(vector, limit):
 
 
 def test_gains_are_those_of_the_parameters():
-    """As float32, to 1e-7; the weight of the low-pass of the derivative is for 10 ms, 1 − exp(−2π 5 Hz 10 ms)."""
+    """As float32, to 1e-7; the derivative's low-pass weight is for 10 ms, 1 − exp(−2π 5 Hz 10 ms)."""
     control = part(builtin_record(MPC_XY_P=1.2, MPC_Z_VEL_I_ACC=1.5, MPC_THR_XY_MARG=0.2), "position")[0]
     assert control["pos_p"] == pytest.approx((1.2, 1.2, 1.0), rel=1e-7)
     assert control["vel_i"] == pytest.approx((0.4, 0.4, 1.5), rel=1e-7)

@@ -92,7 +92,7 @@ def test_a_stretched_plan_reaches_the_same_velocity_in_the_given_time(acc, vel, 
     """Without acceleration at the end, and within the limits; to 1e-5, rounding times a stretch of many seconds.
 
     The first jerk keeps its sign. A vehicle that already accelerates that way would first have to ease off in order to
-    take longer, for which PX4 has no plan either (it plans anew at the next tick); those states are left out.
+    take longer, for which PX4 has no plan either (it replans at the next tick); those states are excluded.
     """
     shortest, duration = planned(acc * ACC, vel * VEL, vel_sp * VEL)
     assume(duration > 0.01)
@@ -141,7 +141,7 @@ def turn(start, goal):
 def test_a_heading_goes_the_shorter_way_within_its_limits(start, goal, rate, acc):
     """It ends there, never turns back, stays in [−π, π), and bounds its rate and that rate's change per tick.
 
-    To 1e-6 rad, what a last step of a plan anew at each tick leaves; half a turn may go either way and is left out.
+    To 1e-6 rad, the residual of replanning at each tick; half a turn may go either way and is excluded.
     """
     assume(abs(turn(start, goal)) < 3.1)
     yaw, yaw_rate = headings(start, goal, rate=rate, acc=acc)

@@ -92,7 +92,7 @@ NO_FIX, FIX_3D, UNKNOWN = 1, 3, 65_535
 SENSORS = {"gyro": "xgyro", "accel": "xacc", "mag": "xmag", "baro": "abs_pressure", "gps": "alt"}
 """The field by which each is known."""
 SIZES = {"xgyro": 0.1, "xacc": 1.0, "xmag": 0.5, "abs_pressure": 1.0, "alt": 10_000.0}
-"""By field of the message, in its units: rad/s, m/s², gauss, hPa, mm; 37 and more times the noise of each."""
+"""Fault size by message field, in its units: rad/s, m/s², gauss, hPa, mm; at least 37 times the noise of each."""
 NOISES = {"xgyro": 5.5e-4, "xacc": 7.7e-3, "xmag": 0.0041, "abs_pressure": 0.027, "alt": 100.0}
 BITS = {"xgyro": 0x38, "xacc": 0x07, "xmag": 0x1C0, "abs_pressure": 0x1A00}
 

@@ -11,9 +11,9 @@ from vectors import Quaternion, Vector, clipped, cross, length, normalized, prod
 GRAVITY = 9.80665
 EARTH_M = 6_371_000.0
 DECLINATION = math.radians(3.5)
-"""Magnetic declination at the home of the built-in aircraft, near Zurich, in 2026; PX4 has a world table."""
+"""Declination at the home position of the built-in aircraft, near Zurich, in 2026; PX4 has a table of the world."""
 AT_REST_US = 500_000
-"""For so long it levels and learns the biases, with the vehicle on the ground."""
+"""Initial time on the ground in which it levels and estimates the biases."""
 
 
 class Estimator:

@@ -22,7 +22,7 @@ from fuzz.commands import write_command
 FILES = Path(__file__).resolve().parents[2] / "fuzz" / "corpus"
 MISSION = "QGC WPL 110\n0\t1\t3\t22\t0\t0\t0\t0\t47.397742\t8.545594\t12\t1\n"
 CASES = {}
-"""By name: the format, and what writes the files."""
+"""The format, and the function that writes the files, by name."""
 LARGE = []
 """Those that are large and not wrong, or only have odd names: they need not be refused."""
 

@@ -127,7 +127,7 @@ def test_a_port_without_permission_is_an_error(monkeypatch):
 
 @pytest.mark.parametrize("other", [(1, 100), (255, 190), (2, 1)])
 def test_the_api_communicates_only_with_the_flight_controller(other):
-    """Not with a camera, a ground station or another vehicle, regardless of which sends first."""
+    """Not with a camera, a ground station or another vehicle, in any order of messages."""
     port = free_port(socket.SOCK_DGRAM)
     link = ApiLink(port, crc_extras())
     stranger, px4 = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
