@@ -94,10 +94,10 @@ def test_a_library_for_another_platform_is_rejected(tmp_path):
 def test_the_loaders_error_is_passed_on(tmp_path):
     """An undefined symbol; a library truncated after its header."""
     path = compile_library(tmp_path, "int nowhere(void); int px4_lockstep_abi_version(void) { return nowhere(); }")
-    with pytest.raises(InputError, match=r"can't load .*undefined symbol: nowhere; build PX4 on this machine"):
+    with pytest.raises(InputError, match=r"can't be loaded: .*undefined symbol: nowhere; build PX4 on this machine"):
         Library(path)
     path.write_bytes(path.read_bytes()[:64])
-    with pytest.raises(InputError, match=r"can't load .*cannot read file data"):
+    with pytest.raises(InputError, match=r"can't be loaded: .*cannot read file data"):
         Library(path)
 
 

@@ -48,7 +48,7 @@ class Library:
         try:
             self._library = ctypes.CDLL(str(self.path))
         except OSError as error:
-            raise InputError(f"can't load {self.path}: {error}; build PX4 on this machine") from error
+            raise InputError(f"{self.path} can't be loaded: {error}; build PX4 on this machine") from error
         self._shake_hands()
         self._functions = self._bind(FUNCTIONS)
         self.addresses: Mapping[str, int] = MappingProxyType(
