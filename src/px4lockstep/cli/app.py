@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from px4lockstep import __version__
-from px4lockstep.cli.help import Command, Group, Root
+from px4lockstep.cli.help import Group, PlainCommand, Root
 
 app = typer.Typer(
     cls=Root,
@@ -49,7 +49,7 @@ def command(
                 raise typer.Exit(in_child(work))
             raise typer.Exit(work())
 
-        return group.command(name, cls=Command)(run_command)
+        return group.command(name, cls=PlainCommand)(run_command)
 
     return declare
 

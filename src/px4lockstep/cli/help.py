@@ -9,7 +9,7 @@ ORDER += ["trust", "doctor", "uorb", "verify", "bench"]
 """The commands in the order of the help."""
 
 
-class Command(TyperCommand):
+class PlainCommand(TyperCommand):
     """A command whose help shows no type after a flag and no braces around an argument."""
 
     def get_params(self, ctx: Any) -> list[Any]:
