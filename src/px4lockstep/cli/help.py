@@ -21,7 +21,7 @@ class PlainCommand(TyperCommand):
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """A group of commands whose help shows no type after a flag."""
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -29,7 +29,7 @@ class Group(TyperGroup):
         return _without_flag_types(super().get_params(ctx))
 
 
-class Root(Group):
+class RootGroup(CommandGroup):
     """The program itself, whose help lists its commands in the order above."""
 
     def list_commands(self, ctx: Any) -> list[str]:
