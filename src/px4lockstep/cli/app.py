@@ -17,7 +17,7 @@ from px4lockstep import __version__
 from px4lockstep.cli.help import Group, PlainCommand, Root
 
 app = typer.Typer(
-    cls=RootGroup,
+    cls=Root,
     help="Deterministic, fast flight simulation for PX4, in lockstep.",
     no_args_is_help=True,
     add_completion=False,
@@ -259,7 +259,7 @@ def trust_command(
     """Trust a folder: files in it may name code to run, such as the PX4 library or metrics in Python."""
 
 
-spec_app = typer.Typer(cls=CommandGroup, help="List, show and check spec files.", no_args_is_help=True)
+spec_app = typer.Typer(cls=Group, help="List, show and check spec files.", no_args_is_help=True)
 app.add_typer(spec_app, name="spec")
 
 
@@ -292,9 +292,7 @@ def spec_schema() -> None:
     """Print the JSON schema of spec files."""
 
 
-uorb_app = typer.Typer(
-    cls=CommandGroup, help="List, show and verify the layouts of uORB messages.", no_args_is_help=True
-)
+uorb_app = typer.Typer(cls=Group, help="List, show and verify the layouts of uORB messages.", no_args_is_help=True)
 app.add_typer(uorb_app, name="uorb")
 LibOption = Annotated[Path | None, typer.Option("--lib", metavar="PATH", help="PX4 library or its build folder.")]
 MsgOption = Annotated[Path | None, typer.Option("--msg", metavar="DIR", help="The msg folder of the PX4 sources.")]
@@ -323,9 +321,7 @@ def uorb_verify(lib: LibOption = None, msg: MsgOption = None, as_json: JsonOptio
     """
 
 
-campaign_app = typer.Typer(
-    cls=CommandGroup, help="Fly one aircraft many times with varying inputs.", no_args_is_help=True
-)
+campaign_app = typer.Typer(cls=Group, help="Fly one aircraft many times with varying inputs.", no_args_is_help=True)
 app.add_typer(campaign_app, name="campaign")
 CampaignArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A campaign folder.")]
 

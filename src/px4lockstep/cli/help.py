@@ -21,7 +21,7 @@ class PlainCommand(TyperCommand):
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
-class CommandGroup(TyperGroup):
+class Group(TyperGroup):
     """A group of commands whose help shows no type after a flag."""
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -29,7 +29,7 @@ class CommandGroup(TyperGroup):
         return _without_flag_types(super().get_params(ctx))
 
 
-class RootGroup(CommandGroup):
+class Root(Group):
     """The program itself, whose help lists its commands in the order above."""
 
     def list_commands(self, ctx: Any) -> list[str]:
