@@ -1,4 +1,4 @@
-"""Checks of what a user gives: an error names the field, the value and what is allowed."""
+"""Checks of user input: an error names the field, the value and what is allowed."""
 
 import math
 import numbers

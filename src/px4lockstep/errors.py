@@ -12,9 +12,9 @@ MAX_ERRORS = 20
 MAX_LINE = 5_000
 """Number of characters shown of each error."""
 CLOSE = 0.75
-"""Similarity from which a known name is suggested for an unknown one (ratio of `difflib`)."""
+"""Minimum similarity of a known name suggested for an unknown one (ratio of `difflib`)."""
 MIN_PREFIX = 3
-"""Length from which the beginning of a known name is close to it."""
+"""Minimum length of an unknown name for which known names that begin with it are suggested."""
 
 
 class LockstepError(Exception):
@@ -49,7 +49,7 @@ class TimeError(InputError):
 
 
 class LayoutError(InputError):
-    """Record with unsafe fields, or with another layout than expected."""
+    """Record with unsafe fields, or with an unexpected layout."""
 
 
 class SimulationError(LockstepError):
@@ -98,7 +98,7 @@ class ErrorLines(list[str]):
 def close_names(name: Any, known: Iterable[str]) -> list[str]:
     """Return the known names that are close to an unknown one, the closest first.
 
-    Close are names that are similar, that have the same letters in another order, or that begin with the unknown name.
+    A name is close if it is similar to the unknown name, has the same letters in a different order, or begins with it.
     Case is ignored.
     """
     if not isinstance(name, str):

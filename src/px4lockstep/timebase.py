@@ -64,7 +64,7 @@ def check_us(field: str, value_us: Any, minimum: int = 0) -> int:
     if isinstance(value_us, bool) or not isinstance(value_us, numbers.Integral):
         raise TimeError(f"{field} = {value_us!r} is not an integer number of microseconds")
     if not minimum <= int(value_us) <= MAX_US:
-        raise TimeError(f"{field} = {value_us} is out of range; allowed are {minimum} to {MAX_US} microseconds")
+        raise TimeError(f"{field} = {value_us} is out of range; it must be {minimum} to {MAX_US} microseconds")
     return int(value_us)
 
 

@@ -150,7 +150,7 @@ BAD = {
     ),
     "an unknown distribution": (
         vary(key="airframe.mass_kg", distribution="gauss"),
-        "vary[1].distribution = 'gauss' is unknown; allowed are 'uniform', 'normal'",
+        "vary[1].distribution = 'gauss' is unknown; allowed: 'uniform', 'normal'",
     ),
     "an empty interval": (
         vary(key="airframe.mass_kg", distribution="uniform", low=2.0, high=1.0),

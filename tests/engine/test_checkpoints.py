@@ -137,9 +137,9 @@ def test_future_events_can_be_added_but_past_events_cannot_change():
     [
         (lambda: falling(timeline(log_us=20_000)), "a period, or the time of an event"),
         (lambda: falling(timeline([150_000, 150_500])), "a period, or the time of an event"),
-        (lambda: falling(plant=octa(pos_ned=(0.0, 0.0, -50.0))), "the plant has other states"),
+        (lambda: falling(plant=octa(pos_ned=(0.0, 0.0, -50.0))), "the states of the plant were changed"),
         (lambda: falling(plant=iris(pos_ned=(0.0, 0.0, -51.0))), "the initial state was changed"),
-        (lambda: Simulation(Oscillator(), timeline()), "the plant has other states"),
+        (lambda: Simulation(Oscillator(), timeline()), "the states of the plant were changed"),
     ],
     ids=["period", "boundaries", "states", "initial state", "plant"],
 )

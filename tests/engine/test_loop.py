@@ -278,7 +278,7 @@ def test_objects_without_the_required_methods_are_refused():
         Simulation(Oscillator(), timeline, hooks=[3])
     with pytest.raises(InputError, match="hook_axes"):
         Simulation(Oscillator(), timeline, hook_axes=["logs"])
-    with pytest.raises(InputError, match="validate = 'much' is unknown; allowed are off, cheap, paranoid"):
+    with pytest.raises(InputError, match="validate = 'much' is unknown; allowed: off, cheap, paranoid"):
         Simulation(Oscillator(), timeline, validate="much")
     with pytest.raises(StateError, match="record=True"):
         _ = Simulation(Oscillator(), timeline).streams

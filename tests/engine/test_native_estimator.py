@@ -130,7 +130,7 @@ def test_a_snapshot_of_another_estimator_is_refused():
     """Only the configuration is compared, not the state."""
     saved = fly().run(until_us=101_000).snapshot()
     fly().restore(saved)
-    with pytest.raises(InputError, match="another estimator"):
+    with pytest.raises(InputError, match="a different configuration: estimator"):
         fly(Estimator("noisy_delayed", pos_sigma_m=0.03)).restore(saved)
 
 

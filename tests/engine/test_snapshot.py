@@ -43,21 +43,21 @@ class OwnMethods(Slotted):
 def test_a_snapshot_of_another_simulation_is_refused():
     """Its timeline, plant, integrator or set of objects differs."""
     saved = Simulation(Oscillator(), TIMELINE).snapshot()
-    with pytest.raises(InputError, match="another timeline"):
+    with pytest.raises(InputError, match="a different timeline"):
         Simulation(Oscillator(), Timeline(1_000, log=Periodic(200))).restore(saved)
-    with pytest.raises(InputError, match="another plant"):
+    with pytest.raises(InputError, match="a different configuration: plant"):
         Simulation(FreeFall(), TIMELINE).restore(saved)
     with pytest.raises(InputError, match=r"has the objects \[\], this simulation \['scenario'\]"):
         Simulation(Oscillator(), TIMELINE, scenario=OwnMethods()).restore(saved)
-    with pytest.raises(InputError, match="another plant"):
+    with pytest.raises(InputError, match="a different configuration: plant"):
         Simulation(Oscillator(omega_rad_s=3.0), TIMELINE).restore(saved)
-    with pytest.raises(InputError, match="another solver"):
+    with pytest.raises(InputError, match="a different configuration: solver"):
         Simulation(Oscillator(), TIMELINE, integrator=Integrator("RK23")).restore(saved)
-    with pytest.raises(InputError, match="another modes"):
+    with pytest.raises(InputError, match="a different configuration: modes"):
         Simulation(Oscillator(), TIMELINE, record=True).restore(saved)
     same_times = Timeline(1_000, log=Periodic(200), physics=Periodic(100))
     assert same_times.time_us.tolist() == TIMELINE.time_us.tolist()
-    with pytest.raises(InputError, match="another timeline"):
+    with pytest.raises(InputError, match="a different timeline"):
         Simulation(Oscillator(), same_times).restore(saved)
     with pytest.raises(InputError, match="schema version 99"):
         Simulation(Oscillator(), TIMELINE).restore(replace(saved, schema_version=99))
@@ -180,7 +180,7 @@ def test_a_snapshot_with_other_gusts_is_refused():
 
     saved = simulation(1.0).run(until_us=500).snapshot()
     for other in (simulation(2.0), simulation(1.0, 4e-4), Simulation(FreeFall(), TIMELINE)):
-        with pytest.raises(InputError, match="another gusts"):
+        with pytest.raises(InputError, match="a different configuration: gusts"):
             other.restore(saved)
     simulation(1.0).restore(saved)
 

@@ -32,7 +32,7 @@ def test_spherical_gravity_at_the_centre_is_zero():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"gravity": "flat"}, "gravity = 'flat' is unknown; allowed are 'uniform', 'spherical'"),
+        ({"gravity": "flat"}, "gravity = 'flat' is unknown; allowed: 'uniform', 'spherical'"),
         ({"gravity_mps2": -1.0}, "gravity_mps2 = -1.0 is out of range; it must be at least 0.0 and at most 10000.0"),
         ({"gravity_mu": 0.0}, "gravity_mu = 0.0 is out of range; it must be at least 1e-12 and at most 1e+21"),
         (

@@ -123,8 +123,8 @@ def test_a_gust_adds_to_any_wind_and_leaves_it_unchanged(kind):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"wind": "gale"}, "wind = 'gale' is unknown; allowed are 'none', 'constant', 'ou', 'dryden'"),
-        ({"wind": ["ou"]}, "wind = ['ou'] is not allowed; allowed are 'none', 'constant', 'ou', 'dryden'"),
+        ({"wind": "gale"}, "wind = 'gale' is unknown; allowed: 'none', 'constant', 'ou', 'dryden'"),
+        ({"wind": ["ou"]}, "wind = ['ou'] is not allowed; allowed: 'none', 'constant', 'ou', 'dryden'"),
         ({"wind_mean_ned": (1.0, 2.0)}, "wind_mean_ned = [1.0, 2.0] is not a vector; it must be three numbers"),
         (
             {"wind_mean_ned": (0.0, float("inf"), 0.0)},
@@ -160,7 +160,7 @@ def test_invalid_wind_is_rejected(given, message):
     ("seed", "period_us", "message"),
     [
         (-1, 1_000, "seed = -1 is invalid"),
-        (1, 0, "wind period = 0 is out of range; allowed are 1 to"),
+        (1, 0, "wind period = 0 is out of range; it must be 1 to"),
         (1, 1_000.0, "wind period = 1000.0 is not an integer number of microseconds"),
     ],
 )

@@ -229,7 +229,7 @@ def test_the_defaults_are_those_of_the_iris():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"kind": "kalman"}, "kind = 'kalman' is unknown; allowed are 'none', 'noisy_delayed'"),
+        ({"kind": "kalman"}, "kind = 'kalman' is unknown; allowed: 'none', 'noisy_delayed'"),
         (
             {"pos_sigma_m": -0.1},
             "pos_sigma_m = -0.1 is out of range; it must be one finite number of at least 0, or three",
@@ -270,7 +270,7 @@ def test_an_invalid_delay_is_refused(delay_s, message):
 
 @pytest.mark.parametrize(
     ("seed", "period_us", "message"),
-    [(-1, 4_000, "seed = -1 is invalid"), (1, 0, "autopilot period = 0 is out of range; allowed are 1 to")],
+    [(-1, 4_000, "seed = -1 is invalid"), (1, 0, "autopilot period = 0 is out of range; it must be 1 to")],
 )
 def test_an_invalid_seed_or_period_is_refused(seed, period_us, message):
     """The error comes when the record is written."""

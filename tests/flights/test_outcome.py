@@ -77,7 +77,7 @@ def test_an_empty_battery_is_an_event():
     assert empty.is_fault
     assert empty.time_us == int(Log.of(sim).time_us[(soc == 0.0).argmax()])
     assert sim.statistics.projected_states >= 1
-    assert not any("put back" in warning for warning in summary.warnings)
+    assert not any("clamped to the allowed range" in warning for warning in summary.warnings)
 
 
 def test_a_flight_without_a_request_does_not_fail():

@@ -157,13 +157,13 @@ def test_limits_are_checked_in_a_checkpoint():
     limits = limits_of(HOLDS_LIMITED, STATE)
     limits.check(state, "checkpoint")
     for place, value, message in (
-        ("many.index", 6, r"checkpoint\.many\[2\]\.index is 6; allowed is -1 to 5"),
+        ("many.index", 6, r"checkpoint\.many\[2\]\.index is 6; it must be -1 to 5"),
         (
             "many.free",
             2**62 + 1,
-            r"checkpoint\.many\[2\]\.free\[1\] is 4611686018427387905; allowed is -4611686018427387904",
+            r"checkpoint\.many\[2\]\.free\[1\] is 4611686018427387905; it must be -4611686018427387904",
         ),
-        ("mask", -1, r"checkpoint\.mask is -1; allowed is 0 to 7"),
+        ("mask", -1, r"checkpoint\.mask is -1; it must be 0 to 7"),
     ):
         wrong = state.copy()
         target = wrong

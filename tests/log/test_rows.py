@@ -144,15 +144,15 @@ def test_invalid_files_are_errors(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("logged", -1, "its record.logged is -1; allowed is 0 to"),
-        ("logged", -5, "its record.logged is -5; allowed is 0 to"),
-        ("logged", 2**62, "its record.logged is 4611686018427387904; allowed is 0 to"),
+        ("logged", -1, "its record.logged is -1; it must be 0 to"),
+        ("logged", -5, "its record.logged is -5; it must be 0 to"),
+        ("logged", 2**62, "its record.logged is 4611686018427387904; it must be 0 to"),
         ("logged", 10_000, "log can't be read: it is damaged, or truncated"),
-        ("states", -1, "its record.states is -1; allowed is 0 to 79"),
+        ("states", -1, "its record.states is -1; it must be 0 to 79"),
         ("states", 2**40, "its record.states is 1099511627776"),
-        ("has_sensors", 7, "its record.has_sensors is 7; allowed is 0 to 1"),
-        ("core.plant.traits.n_motors", -3, "the plant.traits.n_motors is -3; allowed is 0 to 12"),
-        ("core.plant.group_start", 2**40, "the plant.group_start.0. is 1099511627776; allowed is 0 to 79"),
+        ("has_sensors", 7, "its record.has_sensors is 7; it must be 0 to 1"),
+        ("core.plant.traits.n_motors", -3, "the plant.traits.n_motors is -3; it must be 0 to 12"),
+        ("core.plant.group_start", 2**40, "the plant.group_start.0. is 1099511627776; it must be 0 to 79"),
     ],
 )
 def test_impossible_counts_are_refused(name, value, message, tmp_path):

@@ -112,12 +112,12 @@ def test_a_plant_in_c_is_bit_identical(tmp_path):
 @pytest.mark.parametrize(
     ("groups", "initial", "message"),
     [
-        ({"position": 1}, [0.0], r"unknown state groups \['position'\]; allowed are pos, vel"),
+        ({"position": 1}, [0.0], r"unknown state groups \['position'\]; allowed: pos, vel"),
         ({"pos": 3}, [0.0], r"initial state has shape \(1,\); its groups add up to 3"),
         ({"pos": 1}, [float("nan")], "not finite"),
         ({"att": 3}, [0.0] * 3, r"it must have 4 \(a quaternion\) or none"),
         ({"att": 4}, [1.0, 0.1, 0.0, 0.0], "initial quaternion has norm 1.00498"),
-        ({"pos": 81}, [0.0] * 81, "81 states; allowed are 1 to 79"),
+        ({"pos": 81}, [0.0] * 81, "81 states; it must have 1 to 79"),
         ({}, [], "0 states"),
     ],
 )

@@ -85,5 +85,5 @@ def test_metadata_without_a_field_string_is_valid(tmp_path, monkeypatch):
 def test_an_error_message_reads_as_a_sentence():
     """One complete message."""
     assert str(refused("param_set_i32", "CA_METHOD, 2", -4)) == (
-        "px4_lockstep_param_set_i32(CA_METHOD, 2) returned -4: PX4 failed to do it; check its output"
+        "px4_lockstep_param_set_i32(CA_METHOD, 2) returned -4: the call failed inside PX4; check its output"
     )

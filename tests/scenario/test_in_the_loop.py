@@ -112,7 +112,7 @@ def test_a_snapshot_of_another_scenario_is_rejected():
     saved = simulation(NATIVE, 0.05).snapshot()
     data = NATIVE.to_data()
     data[0]["fraction"] = 0.31
-    with pytest.raises(InputError, match="another scenario"):
+    with pytest.raises(InputError, match="a different configuration: scenario"):
         simulation(Scenario(events=data), 0.05).restore(saved)
 
 

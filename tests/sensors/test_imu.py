@@ -260,7 +260,7 @@ def test_rotors_at_rest_do_not_vibrate():
     [
         (lambda: Gyro(noise_density=-1.0), r"sensors\.imu\.gyro\.noise_density = -1\.0 is out of range"),
         (lambda: Accelerometer(limit=0.0), r"sensors\.imu\.accel\.limit = 0\.0 is out of range"),
-        (lambda: Gyro(on_fault="smoke"), r"sensors\.imu\.gyro\.on_fault = 'smoke' is unknown; allowed are 'dropout'"),
+        (lambda: Gyro(on_fault="smoke"), r"sensors\.imu\.gyro\.on_fault = 'smoke' is unknown; allowed: 'dropout'"),
         (
             lambda: Gyro(on_fault="bias", fault_size=(0.0, 0.0, 0.0)),
             r"has no effect with on_fault = 'bias'; set",

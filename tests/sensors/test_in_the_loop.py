@@ -89,7 +89,7 @@ def test_a_checkpoint_in_flight_has_the_sensors():
 def test_a_checkpoint_of_other_sensors_is_rejected(other):
     """Of another configuration, or of a simulation without sensors."""
     saved = flight(sensors=other).run(100_000).snapshot()
-    with pytest.raises(InputError, match="the snapshot is from a simulation with other sensors"):
+    with pytest.raises(InputError, match="the snapshot is from a simulation with different sensors"):
         flight().restore(saved)
 
 

@@ -109,7 +109,7 @@ class Session:
         """Check that it can run with this record, and is not flying with another one."""
 
     def check_copyable(self, what: str) -> None:
-        """Check that its state can be "copied" into a snapshot, or "put back" from one."""
+        """Check that its state can be "copied" to a snapshot, or "restored" from one."""
 
     def close(self, record: Record) -> bool:
         """Stop it if it runs with this record; return whether it did."""
@@ -156,7 +156,7 @@ class PythonSession(Session):
             self._autopilot.work_in(folder, on_wait)
 
     def close(self, record: Record) -> bool:
-        """Call its `close`, if it has one; reporting a step after that is up to the autopilot."""
+        """Call its `close`, if it has one; the autopilot itself must reject later steps."""
         if hasattr(self._autopilot, "close"):
             self._autopilot.close()
         return False

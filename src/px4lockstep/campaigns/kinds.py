@@ -143,7 +143,7 @@ class MetricKind:
     unit: str  # "1" if dimensionless, empty for the unit of the signal
     description: str  # an option's name in backquotes stands for its value
     needs: tuple[str, ...] = ()  # required options
-    may: tuple[str, ...] = ()  # optional options
+    may: tuple[str, ...] = ()  # further options
     is_bool: bool = False
 
 

@@ -32,7 +32,7 @@ def plot_run(folder: Path, force: bool, out: Path | None = None) -> int:
 def export_run(folder: Path, to: str, force: bool, out: Path | None = None, columns: str | None = None) -> int:
     """Export the log of a run folder; return the exit code."""
     if to not in WRITERS:
-        raise InputError(f"unknown --format {to}; allowed are {', '.join(WRITERS)}")
+        raise InputError(f"unknown --format {to}; allowed: {', '.join(WRITERS)}")
     log = read_log(folder)
     target = out or folder / f"export.{to}"
     if target.exists() and target.resolve() == (folder / LOG_PARQUET).resolve():

@@ -34,7 +34,7 @@ FLOWN, FAILED = 0, 1
 
 @dataclass(frozen=True)
 class RecordedFlight:
-    """A flight that is flown again."""
+    """An earlier flight that this run repeats."""
 
     name: str  # such as "run 3 of the campaign"
     digest: str
@@ -43,7 +43,7 @@ class RecordedFlight:
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the command line. If a flight is `expected`, the exit code says whether the rerun is identical."""
+    """Options of the command line. With an `expected` flight, the exit code tells whether the rerun is identical."""
 
     plots: bool
     verbose: bool
@@ -193,7 +193,7 @@ def _what_is_there(run: Run, folder: RunFolder) -> str:
 
 
 class FlightProgress(Progress):
-    """A line that follows the flight: time, speed, mode, waypoint, battery."""
+    """Progress line of a flight: time, speed, mode, waypoint, battery."""
 
     def __init__(self, console: Console, simulation: Simulation) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"))

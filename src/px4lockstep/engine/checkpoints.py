@@ -84,7 +84,7 @@ def branched(
     """
     for name in ("n_x", "group_start", "group_stop"):
         if not np.array_equal(made["plant"][name], other["plant"][name]):
-            raise InputError("the plant has other states than before; parts cannot be added or removed in flight")
+            raise InputError("the states of the plant were changed; parts cannot be added or removed in flight")
     if made["state"].tobytes() != other["state"].tobytes():
         raise InputError("the initial state was changed; it cannot change in a branch")
     result = other.copy()

@@ -1,6 +1,6 @@
 """Compile the loop, once per installation, with two processes that share the cache.
 
-Autopilot and estimator take about as long as everything else. A second process compiles those two
+Autopilot and estimator take about as long as everything else together. A second process compiles those two
 (`python -m px4lockstep.engine.compilation`); this one compiles the plant and the scenario, then the loop around both.
 If the second process cannot be started, this one compiles everything, with the same result. Other processes that need
 the loop wait for the lock. The second process does not take the lock, so the two cannot deadlock.

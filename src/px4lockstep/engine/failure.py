@@ -14,9 +14,9 @@ TEXTS = {
     validator.TIME_NOT_RISING: "time did not increase {at}: the previous event boundary was at {value_s:.6f} s",
     validator.AUTOPILOT_INTERVAL: "the autopilot ticked after {value:.0f} us {at}, not after {usual_us} us as before",
     validator.MOTOR_COMMAND: "motor command {number} is {value} {at}; "
-    "allowed are 0 to 1, or NaN for a motor that is not driven",
+    "it must be 0 to 1, or NaN for a motor that is not driven",
     validator.SERVO_COMMAND: "servo command {number} is {value} {at}; "
-    "allowed are -1 to 1, or NaN for a servo that is not driven",
+    "it must be -1 to 1, or NaN for a servo that is not driven",
     validator.WIND_NOT_FINITE: "wind component {index} (0 north, 1 east, 2 down) is {value} {at}",
     validator.ESTIMATE_NOT_FINITE: "the estimate is not finite {at}: {estimate}",
     validator.OUTPUT_NOT_FINITE: "plant output {index} is {value} {at}; {state}",

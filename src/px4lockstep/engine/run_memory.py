@@ -152,17 +152,17 @@ class RunMemory(RunResults):
             InputError: If the snapshot has another version, timeline, configuration or set of objects. Nothing
                 changes then.
         """
-        self.autopilot.check_copyable("put back")
+        self.autopilot.check_copyable("restored")
         if snapshot.schema_version != BUS_SCHEMA_VERSION:
             raise InputError(f"the snapshot has schema version {snapshot.schema_version}, not {BUS_SCHEMA_VERSION}")
         if not self._has_boundaries(snapshot, len(snapshot.time_us)):
-            raise InputError("the snapshot is from a simulation with another timeline")
+            raise InputError("the snapshot is from a simulation with a different timeline")
         objects = self._user_objects()
         if snapshot.objects.keys() != objects.keys():
             raise InputError(f"the snapshot has the objects {list(snapshot.objects)}, this simulation {list(objects)}")
         other = None if snapshot.records is None else difference(self._core, snapshot.records)
         if other is not None:
-            raise InputError(f"the snapshot is from a simulation with another {other}")
+            raise InputError(f"the snapshot is from a simulation with a different configuration: {other}")
         check_same_sensors(self._sensor_record, snapshot.arrays.get("sensors"))
         core = self._core.copy()
         put_state(core, snapshot.state)

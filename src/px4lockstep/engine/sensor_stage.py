@@ -84,7 +84,7 @@ def check_same_sensors(ours: Records, theirs: Records | None) -> None:
     theirs = no_sensors() if theirs is None else theirs
     is_same = theirs.dtype != SENSORS or ours["config"].tobytes() == theirs["config"].tobytes()
     if bool(ours["address"][0]) != has_sensors(theirs) or not is_same:  # a recording has no configuration
-        raise InputError("the snapshot is from a simulation with other sensors")
+        raise InputError("the snapshot is from a simulation with different sensors")
 
 
 def take_sensors(ours: Records, theirs: Records | None) -> None:

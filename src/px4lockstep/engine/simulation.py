@@ -83,7 +83,7 @@ class Simulation(RunMemory):
         builder: Builder | None = None,
     ) -> None:
         if validate not in validator.LEVELS:
-            raise InputError(f"validate = {validate!r} is unknown; allowed are {', '.join(validator.LEVELS)}")
+            raise InputError(f"validate = {validate!r} is unknown; allowed: {', '.join(validator.LEVELS)}")
         self.timeline = timeline
         self.integrator = integrator or Integrator()
         self._sources = {"scenario": scenario, "wind": wind, "estimator": estimator, "autopilot": autopilot}

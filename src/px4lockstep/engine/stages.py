@@ -124,7 +124,7 @@ def set_hooks(
     """Set up the telemetry hooks; raise `InputError` if they are invalid or would never run."""
     unknown = [axis for axis in axes if axis not in AXIS_BITS]
     if unknown:
-        raise InputError(f"hook_axes contains unknown axes {unknown}; allowed are {', '.join(AXIS_BITS)}")
+        raise InputError(f"hook_axes contains unknown axes {unknown}; allowed: {', '.join(AXIS_BITS)}")
     for i, hook in enumerate(hooks):
         if not isinstance(hook, TelemetryHook):
             raise InputError(f"hook {hook!r} has no method step(time_us, inputs)")

@@ -133,7 +133,7 @@ class Streams:
         if at[-1] != len(times_us):
             raise InputError(f"stream 'scenarios' covers {at[-1]} boundaries; the timeline has {len(times_us)}")
         if len(self.gusts) != 1:
-            raise InputError(f"stream 'gusts' has {len(self.gusts)} rows; it must be 1")
+            raise InputError(f"stream 'gusts' has {len(self.gusts)} rows; it must have 1")
 
     def check_timeline(self, timeline: Timeline) -> None:
         """Check that the streams are consistent, and from a run on this timeline or on its first part."""

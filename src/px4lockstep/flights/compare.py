@@ -137,7 +137,7 @@ def check_kind(field: str, kind: str) -> None:
     """Check the kind of an integrator."""
     if kind in TABLEAUX:
         return
-    raise InputError(f"{field}: {kind!r} is unknown; {did_you_mean(kind, TABLEAUX)}allowed are {', '.join(TABLEAUX)}")
+    raise InputError(f"{field}: {kind!r} is unknown; {did_you_mean(kind, TABLEAUX)}allowed: {', '.join(TABLEAUX)}")
 
 
 def made_folder(path: str | Path) -> Path:

@@ -110,7 +110,7 @@ def determinism(
     """Fly a spec to its end in several ways, and compare the digests.
 
     Two processes run at the same time, or one on a single processor; a variant with two workers always runs two. All
-    processes are ended if this is interrupted.
+    processes are terminated if this is interrupted.
 
     Args:
         spec: Built-in aircraft (`iris`), path of a spec file, or loaded spec.

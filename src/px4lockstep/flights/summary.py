@@ -17,7 +17,7 @@ from px4lockstep.log.log import Log
 
 STOPPED_AT = "the run stopped at"
 SLOW_S = 0.5
-"""Wall time of one simulated second from which real PX4 is called slow; normally it takes some milliseconds."""
+"""Wall time of one simulated second from which a warning calls real PX4 slow; normally it takes a few milliseconds."""
 
 
 @dataclass(frozen=True)

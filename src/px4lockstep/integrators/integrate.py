@@ -80,8 +80,8 @@ def integrate(t0_us, t1_us, state, inputs, plant, solver, work):
 
     done_us, attempts = 0.0, 0
     first = FIRST  # first slope to evaluate: after a rejected step, slope 0 is still valid
-    up_to_kink_us = solver.h_max_us  # step limit until the detected kink has been passed,
-    kink_by_us = 0.0  # which it has at this offset
+    up_to_kink_us = solver.h_max_us  # step limit until the detected kink has been passed
+    kink_by_us = 0.0  # offset by which the kink has been passed
     while done_us < interval_us:
         remaining_us = interval_us - done_us
         h_us = min(solver.h_us, up_to_kink_us)

@@ -95,7 +95,7 @@ class IntegerLimits(NamedTuple):
         wrong = np.flatnonzero((values < self.low) | (values > self.high))
         if len(wrong):
             i = int(wrong[0])
-            allowed = f"allowed is {self.low[i]} to {self.high[i]}"
+            allowed = f"it must be {self.low[i]} to {self.high[i]}"
             raise InputError(f"{name}.{self.names[i]} is {values[i]}; {allowed}")
 
 

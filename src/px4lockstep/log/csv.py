@@ -3,7 +3,7 @@
     time_us [us],time_s [s],pos_ned_n [m],pos_ned_e [m],...
     0,0,0,0,...
 
-The first line is the header: one column per component, each with its unit; "1" is a dimensionless one. Numbers have
+The first line is the header: one column per component, each with its unit; "1" means dimensionless. Numbers have
 enough digits to read the same double back; NaN is `nan`. The same run gives the same bytes.
 
 Files of earlier versions have a line before the header, `# px4lockstep.log version 1`, and are still read.

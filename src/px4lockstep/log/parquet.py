@@ -1,7 +1,7 @@
 """Logs as Parquet: one plain column per component (`pos_ned_n`), which every Parquet reader supports.
 
-The metadata of the file have `schema` and `schema_version`, those of each column `unit`, `description` and `source`.
-No time of writing is stored: the same run gives the same bytes with the same version of pyarrow.
+The metadata of the file contains `schema` and `schema_version`; that of each column `unit`, `description` and `source`.
+The time of writing is not stored: the same run gives the same bytes with the same version of pyarrow.
 """
 
 import os

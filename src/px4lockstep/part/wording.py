@@ -110,7 +110,7 @@ def choices(value: Any, expected: str) -> str:
     """Return the allowed names, the closest first; `expected` is pydantic's list of them."""
     names = [word.strip() for word in expected.replace(" or ", ", ").split(",")]
     hint = did_you_mean(value, [name.strip("'") for name in names])
-    return f"{hint}allowed {'are' if len(names) > 1 else 'is'} {', '.join(names)}"
+    return f"{hint}allowed: {', '.join(names)}"
 
 
 def unknown(key: Key, value: Any, root: type[Part]) -> str:
@@ -126,7 +126,7 @@ def unknown(key: Key, value: Any, root: type[Part]) -> str:
             named = [f"in [{place}]" if place else "at the top level" for place in places[:3]]
             text += f"it belongs {' or '.join(named)}. "
     allowed = "allowed" if text.endswith("; ") else "Allowed"
-    return f"{text}{allowed} are {', '.join(known)}"
+    return f"{text}{allowed}: {', '.join(known)}"
 
 
 def _known(model: type[Part]) -> list[str]:

@@ -38,7 +38,7 @@ def write_plant(model: PlantModel, plant: Any, x: Vector) -> None:
     """Check a model; write it into a `PLANT` record and its initial state into a state vector."""
     unknown = [name for name in model.groups if name not in GROUPS]
     if unknown:
-        raise InputError(f"unknown state groups {unknown}; allowed are {', '.join(GROUPS)}")
+        raise InputError(f"unknown state groups {unknown}; allowed: {', '.join(GROUPS)}")
     for name, size in model.groups.items():
         if isinstance(size, bool) or not isinstance(size, int) or size < 0:
             raise InputError(f"state group {name!r} has {size!r} states; it must be a non-negative integer")
@@ -54,7 +54,7 @@ def write_plant(model: PlantModel, plant: Any, x: Vector) -> None:
     if model.groups.get("att", 0) not in (0, 4):
         raise InputError(f"state group 'att' has {model.groups['att']} states; it must have 4 (a quaternion) or none")
     if not 1 <= start <= MAX_STATES:
-        raise InputError(f"the plant has {start} states; allowed are 1 to {MAX_STATES}")
+        raise InputError(f"the plant has {start} states; it must have 1 to {MAX_STATES}")
     initial = np.asarray(model.initial_state(), np.float64)
     if initial.shape != (start,):
         raise InputError(f"the initial state has shape {initial.shape}; its groups add up to {start} states")

@@ -4,7 +4,7 @@ from px4lockstep.errors import Px4Error
 from px4lockstep.px4.abi import PREFIX
 
 NO_FIELD_STRING = -3
-"""Code of orb_topic_metadata; the other metadata are valid."""
+"""Code of orb_topic_metadata: the topic has no field string, but its other metadata is valid."""
 WRONG_TYPE = -3
 UNKNOWN = -2
 
@@ -21,7 +21,7 @@ _PARAMETER: dict[int, Meaning] = {
     -1: BAD_ARGUMENTS,
     -2: ("this PX4 has no such parameter", "correct its name, or remove it from [[px4.params]]"),
     -3: ("the parameter has a different type", OURS),
-    -4: ("PX4 failed to do it", "check its output"),
+    -4: ("the call failed inside PX4", "check its output"),
 }
 _BY_ID: dict[int, Meaning] = {
     -1: BAD_ARGUMENTS,

@@ -107,7 +107,7 @@ class Library:
         _Lives.ended.append(self._library._handle)
 
     def _shake_hands(self) -> None:
-        """Reject a library with another interface version or other record sizes."""
+        """Reject a library with a different interface version or different record sizes."""
         version = self._bind({"abi_version": HANDSHAKE["abi_version"]})["abi_version"]()
         if version != VERSION:
             raise InputError(f"{self.path} has interface version {version}, but px4lockstep needs {VERSION}; {REBUILD}")

@@ -69,7 +69,7 @@ ACTIONS = {
         ESTIMATE_DRIFT, "Add a growing error to the estimate.", ERRORS, optional=ERRORS, needs=ESTIMATOR
     ),
     "estimate_dropout": Action(ESTIMATE_DROPOUT, "Invalidate position and velocity of the estimate.", needs=ESTIMATOR),
-    "clear_estimate_faults": Action(CLEAR_ESTIMATE_FAULTS, "Take bias, drift and dropout back.", needs=ESTIMATOR),
+    "clear_estimate_faults": Action(CLEAR_ESTIMATE_FAULTS, "Clear bias, drift and dropout.", needs=ESTIMATOR),
 }
 """All actions by the name that a scenario gives them."""
 

@@ -99,7 +99,7 @@ def _sensor_problems(key: Key, sensor: str, around: Surroundings) -> Found:
         )
     if sensor == "estimate" and around.estimates_itself:
         others = ", ".join(name for name in SENSOR_BITS if name != "estimate")
-        yield bad(key, sensor, f"has no effect: no model applies it; allowed are {others}")
+        yield bad(key, sensor, f"has no effect: no model applies it; allowed: {others}")
 
 
 def raise_if_any(found: Iterable[tuple[Key, str]]) -> None:

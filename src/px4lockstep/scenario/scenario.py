@@ -187,7 +187,7 @@ class Then:
     disconnect_battery = _plain("disconnect_battery")
     reconnect_battery = _plain("reconnect_battery")
     estimate_dropout = _plain("estimate_dropout")
-    clear_estimate_faults = _plain("clear_estimate_faults")  # the hold is cleared by `clear_sensor_fault("estimate")`
+    clear_estimate_faults = _plain("clear_estimate_faults")  # `clear_sensor_fault("estimate")` ends a freeze
 
     def wind_step(self, vel_ned: Sequence[float]) -> Scenario:
         """Set a wind [m/s] that is added to the wind model's."""

@@ -140,7 +140,7 @@ class Barometer(Sensor, where="px4.sitl.sensors.baro"):
     def check(self) -> Found:
         """Check the measuring range and the size of the fault."""
         if self.lowest_pa >= self.highest_pa:
-            yield misfit("lowest_pa", self.lowest_pa, f"is not below highest_pa = {self.highest_pa}; it must be")
+            yield misfit("lowest_pa", self.lowest_pa, f"is not below highest_pa = {self.highest_pa}; it must be lower")
         yield from super().check()
 
     def write(self, rec: Any, at: Installation) -> None:

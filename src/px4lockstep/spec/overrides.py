@@ -35,7 +35,7 @@ def parse_override(text: str) -> tuple[str, Any]:
         if BARE.fullmatch(value):
             return name, value
     raise InputError(
-        f'{_shown(name)} = {_shown(value)!r} is not a value; give a number, true, a word, "a text" or [an, array]'
+        f'{_shown(name)} = {_shown(value)!r} is not a value; give a number, true, a word, "a string" or [an, array]'
     )
 
 

@@ -15,7 +15,7 @@ MAX_FOUND = 100
 RELATED: dict[str, Container[str | int]] = {
     "": keys_of(Spec),
     "px4": ("px4", "home", "autopilot"),  # a mission that starts far from home
-    "autopilot": ("autopilot", "airframe"),  # rotors that can't steer
+    "autopilot": ("autopilot", "airframe"),  # rotors that can't control all axes
 }
 """Tables that may have caused an error that appears only when a flight is built, by the table of the error."""
 

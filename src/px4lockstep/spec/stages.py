@@ -1,7 +1,7 @@
 """Stages: which part of a simulation each key of a spec affects, and therefore where it may be changed.
 
 Every key belongs to one stage: its own (`entry(..., stage="wind")`), that of its table (`stage` of the class), or that
-of the enclosing table. Replays, branches and forks look up the stage of each changed key; every key has one.
+of the enclosing table. Replays, branches and forks look up the stage of each changed key.
 """
 
 from collections.abc import Iterator, Mapping

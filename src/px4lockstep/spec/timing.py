@@ -21,7 +21,7 @@ class Timing(Part):
     dt_log_s: Period = entry(0.01, "Period of the log rows.", "s")
     dt_phys_s: Period | None = entry(
         None,
-        "Maximum physics step; the other periods must be whole multiples. By default only the boundaries limit it.",
+        "Maximum physics step. Other periods must be whole multiples. By default, only event boundaries limit it.",
         "s",
         stage="physics_axis",
     )

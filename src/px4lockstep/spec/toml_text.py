@@ -62,4 +62,4 @@ def _value(value: Any) -> str:
             if len(line) <= WIDTH:
                 return line
             return "[\n" + "".join(f"    {item},\n" for item in items) + "]"
-    raise TypeError(f"{value!r} has no place in a TOML file")
+    raise TypeError(f"{value!r} can't be written as TOML")

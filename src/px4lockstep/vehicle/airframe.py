@@ -147,7 +147,7 @@ class Airframe(Part, where="airframe"):
             return
         tensor = np.array(self.inertia)
         if not np.array_equal(tensor, tensor.T):
-            yield misfit("inertia_kgm2", whole, "is not symmetric; an inertia tensor must be")
+            yield misfit("inertia_kgm2", whole, "is not symmetric; an inertia tensor must be symmetric")
             return
         moments = self.principal_moments()
         if moments[0] <= 1e-12 * abs(moments[2]):

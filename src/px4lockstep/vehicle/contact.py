@@ -28,7 +28,7 @@ NONE, FLAT_GROUND, LEGS = range(3)
 KINDS = {"no_contact": NONE, "flat_ground": FLAT_GROUND, "legs": LEGS}
 
 POINT_BITS = 3  # regime bits for flat ground or for each leg: `point_regime`
-assert POINT_BITS * MAX_POINTS <= REGIME_BITS, "the regime of the contact needs another number"
+assert POINT_BITS * MAX_POINTS <= REGIME_BITS, "the contact regime has more bits than one number holds"
 
 CONTACT = record(
     [

@@ -14,6 +14,6 @@ from px4lockstep.plant.layout import MAX_MOTORS, REGIME_BITS
 MOTOR_BITS = 2  # per motor: `propulsion.motor_regime`
 MOTOR_RATE_BIT = MOTOR_BITS * MAX_MOTORS  # one per motor actuator: at its rate limit
 SERVO_RATE_BIT = MOTOR_RATE_BIT + MAX_MOTORS  # one for all servos, because no other state depends on them
-RANGE_BIT = SERVO_RATE_BIT + 1  # an actuator is out of range, to which the projection returns it
+RANGE_BIT = SERVO_RATE_BIT + 1  # an actuator is outside its range, until the projection limits it
 
-assert RANGE_BIT < REGIME_BITS, "the regime needs another number"
+assert RANGE_BIT < REGIME_BITS, "the regime has more bits than one number holds"

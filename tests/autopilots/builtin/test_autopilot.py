@@ -70,7 +70,7 @@ def test_an_unused_parameter_is_an_error():
 @pytest.mark.parametrize("method", [0, 3])
 def test_an_unimplemented_allocation_method_is_an_error(method):
     """Only sequential desaturation, 1 or 2, is implemented."""
-    with pytest.raises(InputError, match=f"CA_METHOD = {method} is not implemented; allowed are 1 and 2"):
+    with pytest.raises(InputError, match=f"CA_METHOD = {method} is not implemented; allowed: 1 and 2"):
         Builtin(params={"CA_METHOD": method})
     assert Builtin(params={"CA_METHOD": 1}).params == {"CA_METHOD": 1}
 

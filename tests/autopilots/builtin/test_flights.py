@@ -557,7 +557,7 @@ def test_a_flight_can_be_resumed_from_a_snapshot():
     other.restore(saved)
     assert other.run().digest() == whole.digest()
     assert other.live_digest() == whole.live_digest()
-    with pytest.raises(Exception, match="another builtin"):
+    with pytest.raises(Exception, match="a different configuration: builtin"):
         disturbed(end_s=40, params={"MPC_XY_P": 0.9}).restore(saved)
 
 

@@ -421,7 +421,7 @@ CASES = {
     "a fault of NaN": (field("streams/scenarios", "faults.stuck_duty", np.nan), "scenarios.faults.stuck_duty is nan"),
     "a start of NaN": (values("plant/initial_state", with_value(4, np.nan)), "plant/initial_state is nan in row 4"),
     "a gust of NaN": (field("streams/gusts", "vel_ned", np.nan), "streams/gusts.vel_ned is nan"),
-    "a thousand gusts": (field("streams/gusts", "count", 1_000), "streams/gusts.count is 1000; allowed is 0 to 8"),
+    "a thousand gusts": (field("streams/gusts", "count", 1_000), "streams/gusts.count is 1000; it must be 0 to 8"),
     "less than no gusts": (field("streams/gusts", "count", -1), "streams/gusts.count is -1"),
     "a checkpoint beyond the end": (field("checkpoints/state", "cursor.k", 999), "checkpoints/state is at k = 999"),
     "a fingerprint more": (values("plant/fingerprints", row_more), "fingerprints has 303 rows; the flight has 302"),

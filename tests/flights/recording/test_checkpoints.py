@@ -167,7 +167,7 @@ def test_an_integer_out_of_range_is_refused_before_use(place, value, allowed, tm
         return array
 
     edited(path, values("checkpoints/state", change))
-    told = f"{path} can't be reproduced: checkpoint.{place} is {value}; allowed is {allowed}"
+    told = f"{path} can't be reproduced: checkpoint.{place} is {value}; it must be {allowed}"
     with pytest.raises(InputError) as caught:
         branch(path, 0.2)
     assert str(caught.value).startswith(told)

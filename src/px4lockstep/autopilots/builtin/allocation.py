@@ -5,12 +5,14 @@ A rotor at r with thrust direction a and moment ratio k_m adds, per unit of its 
     torque  C_T (r × a − k_m a),    thrust  C_T a
 
 which are the columns of the effectiveness matrix B (6 × N). The motor commands are u = B⁺ c with the pseudo-inverse B⁺,
-whose columns are scaled so that a setpoint of 1 means about full authority: roll and pitch by the larger of their RMS
-values, yaw by its largest entry, thrust by its mean. Entries below 1e-3 are set to zero.
+whose columns are scaled so that a setpoint of 1 means about full authority: roll and pitch by √2 times the larger of
+their RMS values, yaw by its largest entry, thrust by the mean magnitude of its entries. Entries below 1e-3 are set to
+zero.
 
-If a motor command leaves [0, 1], the setpoints are reduced, the least important first: collective thrust (only down),
-roll and pitch, then yaw, which may temporarily use 15 % above the upper limit at the cost of thrust. The rate
-controller gets the torques that could not be achieved (`saturation`), and stops integrating them.
+If a motor command leaves [0, 1], the setpoints are reduced in two steps. Before yaw is added, collective thrust is
+reduced (never increased), then roll and pitch. Then yaw is added and reduced as needed; it may temporarily use 15 %
+above the upper limit, at the cost of thrust. The rate controller gets the torques that could not be achieved
+(`saturation`), and stops integrating them.
 
 The pseudo-inverse is computed with P. Courrieu's full-rank Cholesky factorization ("Fast Computation of Moore-Penrose
 Inverse Matrices", 2005), in plain loops, because the last bits of linear algebra libraries depend on the processor.

@@ -91,7 +91,7 @@ class Builtin(NativeAutopilot):
         if isinstance(self.mission, str | Path):
             object.__setattr__(self, "mission", load_mission(self.mission))
         if self.land_detector not in ("host", "estimate"):
-            raise InputError(f"land_detector = {self.land_detector!r} is unknown; allowed are host, estimate")
+            raise InputError(f"land_detector = {self.land_detector!r} is unknown; allowed: host, estimate")
         values = self._values
         check_use(tuple(self.params), self.land_detector, self.hover_thrust_estimate)
         check_values(values)

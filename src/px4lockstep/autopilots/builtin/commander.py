@@ -58,7 +58,7 @@ COMMANDER = record(
 
 @kernel
 def disarm(c):
-    """Stop the motors, and clear failsafes and requests."""
+    """Stop the motors, and clear failsafes and the requested mode."""
     c.is_armed = 0
     c.mode = requests.MANUAL_MODE
     c.failsafe = NO_FAILSAFE
@@ -163,7 +163,7 @@ def command(c, t_us, bus, is_landed, is_flying, nav):
         c.has_flown = 1
     if not is_landed:
         c.landed_since_us = t_us
-    # A vehicle that never left the ground is done if it shall return or land, or if its mission is finished.
+    # A vehicle that never left the ground is done if it is to return or land, or if its mission is finished.
     is_finished = c.mode == requests.MISSION_MODE and nav.is_finished != 0 and nav.missions == c.missions
     is_idle = c.has_flown == 0 and (c.mode == requests.RETURN_MODE or c.mode == requests.LAND_MODE or is_finished)
     is_over = c.has_flown != 0 or (is_idle and not is_flying)

@@ -9,11 +9,11 @@ from px4lockstep.errors import InputError
 from px4lockstep.px4.missions import MissionItem
 
 DEFAULT_RADIUS_M = 1.0
-"""Acceptance radius of an item that has none, as in the real library's loader."""
+"""Default acceptance radius of an item, as in the real library's loader."""
 
 
 def check_distance(items: Sequence[MissionItem], home: MapProjection, limit_m: float) -> None:
-    """Reject a mission that starts far from home, as PX4 does: it was probably planned for another place."""
+    """Reject a mission that starts far from home, as PX4 does: it was probably planned for a different place."""
     first = next((item for item in items if item.command.has_position), None)
     if first is None:
         return

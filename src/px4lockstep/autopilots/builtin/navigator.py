@@ -15,8 +15,9 @@ The vehicle flies through a waypoint into the next leg if it need not stop there
 an effect is a position.
 
 Return to launch climbs to RTL_RETURN_ALT above home, flies home, descends to RTL_DESCEND_ALT, waits for RTL_LAND_DELAY
-(below 0: forever) and lands. Near home it climbs less, unless RTL_CONE_ANG is 0: within NAV_ACC_RAD to twice the
-distance from home, and within RTL_MIN_DIST to a cone of that angle, but at least to twice NAV_ACC_RAD.
+(below 0: forever) and lands. Near home it climbs less, unless RTL_CONE_ANG is 0: within NAV_ACC_RAD of home, to twice
+the distance from home; within RTL_MIN_DIST, to a cone of that angle, but at least to twice NAV_ACC_RAD. A
+vehicle that is already higher keeps its altitude.
 """
 
 import math

@@ -52,8 +52,8 @@ def check_use(names: Sequence[str], land_detector: str, hover_thrust_estimate: b
 def check_values(values: Params) -> None:
     """Reject values that PX4 allows but the built-in autopilot does not implement."""
     if values["COM_LOW_BAT_ACT"] not in (0, 1, 2, 3):
-        raise InputError(f"COM_LOW_BAT_ACT = {values['COM_LOW_BAT_ACT']} is unknown; allowed are 0 to 3")
+        raise InputError(f"COM_LOW_BAT_ACT = {values['COM_LOW_BAT_ACT']} is unknown; it must be 0 to 3")
     if values["CA_METHOD"] not in (1, 2):
         raise InputError(
-            f"CA_METHOD = {values['CA_METHOD']} is not implemented; allowed are 1 and 2 (sequential desaturation)"
+            f"CA_METHOD = {values['CA_METHOD']} is not implemented; allowed: 1 and 2 (sequential desaturation)"
         )

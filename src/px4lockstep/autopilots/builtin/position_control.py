@@ -4,9 +4,9 @@
     a_sp ← a_sp + P_v (v_sp − v) + ∫ − D v̇,   ∫ ← ∫ + I (v_sp − v) dt
 
 The acceleration is converted to thrust with the hover thrust h, which balances gravity. The direction follows from the
-horizontal acceleration and 1 g down, limited in tilt; the magnitude makes the vertical component (a_z/g − 1) h. If the
-thrust exceeds the maximum, altitude has priority, except for a margin reserved for horizontal control
-(MPC_THR_XY_MARG).
+horizontal acceleration and 1 g down (minus a_z if MPC_ACC_DECOUPLE is 0), limited in tilt; the magnitude makes the
+vertical component (a_z/g − 1) h. If the thrust exceeds the maximum, altitude has priority, except for a margin reserved
+for horizontal control (MPC_THR_XY_MARG).
 
 Anti-windup: the vertical integrator stops at the thrust limits; the unachieved horizontal acceleration drives the
 horizontal integrators back with gain 2/P_v (tracking, after L. Rundqwist, "Anti-Reset Windup for PID Controllers",

@@ -260,7 +260,7 @@ class Px4Session(Session):
         reads = [each for each in host.interface.read if each.topic in OUTPUT_FIELDS]
         if len(topics) > MAX_PUBLISHERS or len(reads) > MAX_SUBSCRIBERS:
             raise InputError(
-                f"{len(topics)} topics are published and {len(reads)} read; allowed are {MAX_PUBLISHERS} and "
+                f"{len(topics)} topics are published and {len(reads)} read; the limits are {MAX_PUBLISHERS} and "
                 f"{MAX_SUBSCRIBERS}; list fewer in px4.uorb"
             )
         publishers = [self.px4.publisher(each.topic, each.instance, each.queue, each.priority) for each, _ in topics]

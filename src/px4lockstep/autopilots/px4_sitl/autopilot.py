@@ -48,7 +48,7 @@ BOOT_WAIT_S = 0.025
 """Wait for the answer to a step while PX4 boots: 20 to 30 ms make the boot repeatable."""
 MAX_BOOT_US = 30_000_000
 LISTEN_TICKS = 5
-"""Interval at which the API is polled."""
+"""Interval at which the API is polled, in ticks."""
 BATTERY_US = 500_000
 START_IT = "; start it in its build folder (build/px4_sitl_default) with\n"
 SLICE_S = 0.1
@@ -173,7 +173,7 @@ class Px4Sitl:
 
     def snapshot(self) -> Any:
         """Raise an error: PX4 is a separate process."""
-        raise InputError("stock PX4 can't be copied: it is a separate process. Replay its recording, or fly again")
+        raise InputError("stock PX4 can't be copied: it is a separate process. Replay its recording, or fly a new run")
 
     def restore(self, saved: Any) -> None:
         """Raise an error, as `snapshot` does."""

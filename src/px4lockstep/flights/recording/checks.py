@@ -61,10 +61,10 @@ def _check_values(recording: Recording) -> None:
         if len(wrong):
             row, i = wrong[0]
             place = f"streams/commands.{channel}[{i}] in row {row}"
-            raise InputError(f"{place} is {values[row, i]}; allowed is {low} to 1.0")
+            raise InputError(f"{place} is {values[row, i]}; it must be {low} to 1.0")
     count = int(streams.gusts["count"][0])
     if not 0 <= count <= MAX_GUSTS:
-        raise InputError(f"streams/gusts.count is {count}; allowed is 0 to {MAX_GUSTS}")
+        raise InputError(f"streams/gusts.count is {count}; it must be 0 to {MAX_GUSTS}")
 
 
 def _check_finite(name: str, array: npt.NDArray[Any]) -> None:
@@ -125,7 +125,7 @@ def _check_checkpoints(recording: Recording) -> None:
     wrong = np.flatnonzero((at < 0) | (at > last))
     if len(wrong):
         row = int(wrong[0])
-        raise InputError(f"checkpoints/state is at k = {at[row]} in row {row}; allowed is 0 to {last}")
+        raise InputError(f"checkpoints/state is at k = {at[row]} in row {row}; it must be 0 to {last}")
     if np.any(np.diff(at) <= 0):
         raise InputError("checkpoints/state has rows that are not in order of time")
     places = {

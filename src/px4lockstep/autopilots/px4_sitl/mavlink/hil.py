@@ -68,7 +68,7 @@ class HilSender:
         return self._frame(HIL_GPS, GPS.pack(time_us, *map(_clipped, fields, GPS.format[2:])))
 
     def state(self, time_us: int, attitude: Sequence[float], *fields: int) -> bytes:
-        """Return a HIL_STATE_QUATERNION frame, the true state, from q_bn with the body rates [rad/s], and integers.
+        """Return a HIL_STATE_QUATERNION frame, the true state, from q_bn and body rates [rad/s], and integers.
 
         The integers are the position as in HIL_GPS, velocity in NED, both airspeeds [cm/s] and specific force [mg].
         """
