@@ -40,7 +40,7 @@ def test_the_list_is_stored_in_the_users_configuration(untrusted, tmp_path):
     (tmp_path / "b").rmdir()
     assert distrust_folder(tmp_path / "b") == tmp_path / "b"
     assert not is_trusted(tmp_path / "b" / "x")
-    with pytest.raises(InputError, match=r"/b is not in the list of trusted folders; listed are: /.*/a$"):
+    with pytest.raises(InputError, match=r"/b is not in the list of trusted folders; listed: /.*/a$"):
         distrust_folder(tmp_path / "b")
     with pytest.raises(InputError, match=r"gone is not a folder; trust the folder that the file is in"):
         trust_folder(tmp_path / "gone")

@@ -1,7 +1,7 @@
 """Child processes: forks of this process and fresh interpreters.
 
-They all follow the same rules: a child ends when its parent does, signals sent to the parent reach the child, and the
-parent can report the child's last output and the signal that ended it.
+They all follow the same rules: on Linux, a child ends when its parent does; signals sent to the parent reach the child;
+and the parent can report the child's last output and the signal that ended it.
 """
 
 import ctypes
@@ -72,7 +72,7 @@ def crash_of(number: int) -> str:
 
 
 def fork_child() -> int:
-    """Fork this process; return the child's id, or 0 in the child, which ends when its parent does."""
+    """Fork this process; return the child's id, or 0 in the child, which on Linux ends with its parent."""
     sys.stderr.flush()
     flush_console()  # otherwise the child would write the buffered output too
     end_with_us = ending_with(os.getpid())

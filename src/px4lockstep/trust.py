@@ -83,7 +83,7 @@ def distrust_folder(folder: str | Path) -> Path:
     found = [path for path in (Path(os.path.realpath(folder)), Path(os.path.abspath(folder))) if path in known]
     if not found:
         listed = ", ".join(map(str, known)) or "none"
-        raise InputError(f"{folder} is not in the list of trusted folders; listed are: {listed}")
+        raise InputError(f"{folder} is not in the list of trusted folders; listed: {listed}")
     _write({*known} - {found[0]})
     return found[0]
 

@@ -53,9 +53,9 @@ def summary_of(results: Results, confidence: float = CONFIDENCE, worst: int = 5,
 def worst_runs(results: Results, count: int) -> list[dict[str, Any]]:
     """Return index, status and reason of the worst runs, worst first.
 
-    Runs that ended with an error come first, then those that violate most bounds, then those farthest beyond a bound,
-    or closest to it if they are within; distances are in standard deviations of the metric. Without criteria, only
-    failed flights are listed.
+    Runs that ended with an error come first, then failed runs, then passed ones. Within each group, those that violate
+    most bounds come first, then those farthest beyond a bound, or closest to it if they are within; distances are in
+    standard deviations of the metric. Without criteria, only failed flights are listed.
     """
     columns, is_passed = results.columns, results.is_passed
     is_error = columns["status"] == ERROR

@@ -1,7 +1,7 @@
 """Declare the commands and their options.
 
-Each command is implemented in a module of its own, which is imported when the command runs. Help texts are Rich markup:
-a literal bracket is written as a backslash and a bracket.
+Each command is implemented in a separate module, which is imported when the command runs. Help texts are Rich markup: a
+literal bracket is written as a backslash and a bracket.
 """
 
 import functools

@@ -75,7 +75,7 @@ class Facts:
 
     @property
     def time_s(self) -> float:
-        """The time at which the run is, or has ended."""
+        """Current time of the run, or the time at which it ended."""
         return self.simulation.time_us / 1e6
 
     @cached_property
@@ -85,7 +85,7 @@ class Facts:
 
     @property
     def asks(self) -> bool:
-        """Whether the scenario requests anything, even after the end of the run."""
+        """Whether anything was requested during the run, or the scenario starts the mission after its end."""
         return self.simulation.asks_for_mission or any(len(rows) for rows in self._requests.values())
 
     @cached_property

@@ -32,7 +32,7 @@ def events_of(log: Log) -> tuple[FlightEvent, ...]:
         *_changes(log, "failsafe", lambda now: f"failsafe: {FAILSAFES.get(now, now)}", is_fault=True),
         *_changes(log, "armed", _on_or_off("armed", "disarmed")),
         *_modes(log),
-        *_changes(log, "mission_finished", _on_or_off("mission finished", "mission begun again")),
+        *_changes(log, "mission_finished", _on_or_off("mission finished", "mission restarted")),
         *_changes(log, "landed", lambda now: "landed" if now else ""),  # leaving the ground is not an event
         *_changes(log, "crashed", lambda now: "crashed" if now else "", is_fault=True),
     ]
@@ -85,7 +85,7 @@ def _fault(log: Log, fault: Fault) -> Iterator[FlightEvent]:
 def _faults(log: Log) -> Iterator[FlightEvent]:
     for fault in sorted(KINDS, key=lambda fault: fault.form == FLAG):
         yield from _fault(log, fault)
-    dropout = _on_or_off("position dropout", "position back")
+    dropout = _on_or_off("position dropout", "position dropout over")
     yield from _changes(log, "est_fault_dropout", dropout, is_fault=True)
     if "soc" in log and log.rows:
         for battery, soc in enumerate(log["soc"].T):

@@ -60,7 +60,7 @@ class Fault:
 KINDS = (
     Fault("motor_disabled_mask", MOTOR_MASK, "disabled motors, bit mask", "motor {} off", "motor {} back"),
     Fault("motor_stuck_mask", MOTOR_MASK, "motors with a stuck duty, bit mask", "motor {} stuck", "motor {} free"),
-    Fault("motor_weak_mask", MOTOR_MASK, "motors that lost thrust, bit mask", "motor {} weak", "motor {} strong again"),
+    Fault("motor_weak_mask", MOTOR_MASK, "motors that lost thrust, bit mask", "motor {} weak", "motor {} recovered"),
     Fault("stuck_duty", FRACTIONS, "duty of each stuck motor"),
     Fault("thrust_loss", FRACTIONS, "fraction of thrust that each weak motor lost"),
     Fault("battery_disconnected", FLAG, "1: all batteries disconnected", "battery disconnected", "battery connected"),

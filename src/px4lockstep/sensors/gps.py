@@ -48,7 +48,7 @@ TURN_CDEG = 36000
 
 MAX_WAITING = 16
 MAX_LATENCY_PERIODS = MAX_WAITING - 2
-"""An epoch is measured up to a tick late and published up to a tick late; a period is not shorter than a tick."""
+"""Limit set by the buffer: an epoch is measured and published up to a tick late, and a tick is at most a period."""
 
 EPOCH = record([("ready_us", "i8"), ("pos_ned", "f8", 3), ("vel_ned", "f8", 3)])
 
