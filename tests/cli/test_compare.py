@@ -62,7 +62,7 @@ def test_the_table_fits_a_terminal_and_files_go_to_the_run_folder(folder, capsys
     assert max(len(line) for line in lines if line.startswith(("│", "┃"))) <= 80
     position = next(line for line in lines if "position [m]" in line)
     assert len(position.split("│")) == 8
-    evaluations = next(line for line in lines if line.startswith("│ evaluations"))
+    evaluations = next(line for line in lines if line.startswith("│ RHS evaluations"))
     assert evaluations.split("│")[4].strip() == "12,000"
     assert str(folder / "compare.csv") in lines
     assert (folder / "local_defect.png").exists()

@@ -29,7 +29,7 @@ class Row:
 
     index: int
     status: str  # outcome of the flight, a word of `flights.outcome`, or `ERROR`
-    passed: bool | None  # whether it meets all criteria; None without criteria
+    passed: bool | None  # whether the outcome is accepted and all criteria are met; None if there are neither
     reason: str | None  # why the status is not `flown`
     error: str | None  # error message
     digest: str | None  # digest of the flight; None if it was not flown

@@ -13,6 +13,13 @@ from px4lockstep.io import check_new
 from px4lockstep.verification.comparison import Comparison
 from px4lockstep.verification.local_defect import LocalDefect
 
+COUNTS = {
+    "evaluations": "RHS evaluations",
+    "accepted_steps": "accepted steps",
+    "rejected_steps": "rejected steps",
+    "forced_steps": "inaccurate steps",
+}
+
 
 def compare_run(
     run: Path,
@@ -54,8 +61,8 @@ def _comparison_table(comparison: Comparison) -> Table:
     heads = [f"reference\n{comparison.reference.kind}", *(flown.name for flown in comparison.flown)]
     table = _table("Largest error over the flight", heads)
     table.add_row("wall time [ms]", *(f"{1e3 * row['wall_s']:.1f}" for row in rows))
-    for name in ("evaluations", "accepted_steps", "rejected_steps", "forced_steps"):
-        table.add_row(name.replace("_", " "), *(f"{row[name]:,}" for row in rows))
+    for name, label in COUNTS.items():
+        table.add_row(label, *(f"{row[name]:,}" for row in rows))
     table.add_section()
     for quantity in comparison.quantities:
         table.add_row(f"{quantity.name} [{quantity.unit}]", *(_number(row[quantity.column]) for row in rows))

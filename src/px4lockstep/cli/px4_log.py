@@ -27,7 +27,7 @@ def build_with_console(spec: Spec, file: BinaryIO) -> tuple[Flight, str]:
 
 
 class Px4Log:
-    """The log of PX4's console, open for writing."""
+    """The log of PX4's console, printed as it grows if `is_shown`."""
 
     def __init__(self, path: Path, is_shown: bool) -> None:
         self._path = path
@@ -35,7 +35,7 @@ class Px4Log:
         self._shown = 0
 
     def show(self) -> None:
-        """Print what PX4 has printed since the last call, if `is_shown`."""
+        """Print what was added to the log since the last call, if `is_shown`."""
         if self._is_shown and self._path.exists():  # a stock PX4 that the user started has no log here
             with self._path.open("rb") as file:
                 file.seek(self._shown)

@@ -231,7 +231,7 @@ def _print_summary(run: Run, folder: Path) -> None:
         ("max altitude", f"{_number(summary.max_altitude_m)} m"),
         ("max speed", f"{_number(summary.max_speed_m_s)} m/s"),
         ("battery used", f"{_number(None if summary.battery_used is None else 100.0 * summary.battery_used)} %"),
-        ("PX4 runs", _rates(summary)),
+        ("PX4 rates", _rates(summary)),
         ("folder", str(folder)),
         *(("warning", warning) for warning in summary.warnings if not _is_reason(warning, run)),
     ]

@@ -39,7 +39,7 @@ from px4lockstep.sensors.sensor import ATT, OMEGA, VEL, Installation, OnFault, S
 from px4lockstep.sensors.triad import TRIAD, TRIAD_STATE, drawn_gain, measure
 from px4lockstep.sensors.vibration import VIBRATION, VIBRATION_STATE, Vibration, step_vibration
 
-# Below this, the first omitted term of the series is less than 1e-17 of its first term.
+# Limit of |φ|²: below it, the first omitted term of the series for c changes accel by less than 2e-17 of its size.
 _SERIES_BELOW = 1.0 / 64.0
 
 IMU = record([("period_s", "f8"), ("pos_body_m", "f8", 3), ("gyro", TRIAD), ("accel", TRIAD), ("vibration", VIBRATION)])

@@ -31,7 +31,7 @@ from px4lockstep.verification.comparison import Make
 from px4lockstep.verification.quantities import Array, Quantity, error, magnitude, quantities_of
 
 FLOOR = 30.0
-"""Errors other than those of the method then change a ratio by about 3 % at most."""
+"""Minimum ratio of a defect to rounding and reference errors, which then change a ratio by about 3 % at most."""
 EPSILON = float(np.finfo(np.float64).eps)
 
 Errors = dict[str, Array]

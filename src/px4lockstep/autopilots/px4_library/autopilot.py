@@ -111,7 +111,7 @@ class Px4Library(NativeAutopilot):
                 px4.param_set(name, value)
             except InputError:
                 if name in self.params or name.rpartition("_")[2] not in ("AX", "AY", "AZ"):
-                    raise  # a PX4 build without tilted rotors has no axis parameters
+                    raise  # only axes may be missing: a PX4 build without tilted rotors has no parameters for them
         _notify(px4)
 
     def _load_mission(self, px4: Px4) -> None:
