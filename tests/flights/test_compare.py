@@ -140,7 +140,7 @@ def test_compare_is_public(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"integrators": ["RK4", "rk45"]}, r"integrators: 'rk45' is unknown; did you mean 'RK45'\? allowed: Euler,"),
+        ({"integrators": ["RK4", "rk45"]}, r"integrators: 'rk45' is unknown; did you mean 'RK45'\? Allowed: Euler,"),
         ({"integrators": ["Eulr"]}, r"did you mean 'Euler'\?"),
         ({"integrators": ["x"]}, "'x' is unknown; allowed: Euler, RK4, RK23, RK45"),
         ({"integrators": []}, "is not a list of integrators"),

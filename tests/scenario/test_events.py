@@ -84,20 +84,20 @@ def test_all_mistakes_are_in_one_report():
             ]
         )
     expected = [
-        "[1].action = 'disable_moter' is unknown; did you mean 'disable_motor'? allowed: 'arm', 'disarm', ",
+        "[1].action = 'disable_moter' is unknown; did you mean 'disable_motor'? Allowed: 'arm', 'disarm', ",
         "[2].at_s = 1.0000005 is not a whole number of microseconds; use 1.0 or 1.000001",
         "[3].motor = 13 is out of range; it must be at least 1 and at most 12",
         "[4].moter = 1 is unknown; did you mean 'motor'? Allowed: at_s, ",
         "[5] has at_s and at_step; give one of at_s, at_step, when",
         "[6] has no trigger; give one of at_s, at_step, when",
-        "[7].when.signal = 'altitude' is unknown; did you mean 'altitude_m'? allowed: 'time_s', ",
+        "[7].when.signal = 'altitude' is unknown; did you mean 'altitude_m'? Allowed: 'time_s', ",
         "[8].when on 'altitude_m' has neither; give above or below",
         "[9].when on 'altitude_m' has both; give above or below",
         "[10].when.abov = 1.0 is unknown; did you mean 'above'? Allowed: signal, above, below",
         "[11].when.above = 'high' is not allowed; it must be a number",
         "[12].fraction = 1.5 is out of range; it must be at least 0.0 and at most 1.0",
         "[13].vel_ned = [1.0, 2.0] is not a vector",
-        "[14].sensor = 'gpss' is unknown; did you mean 'gps'? allowed: 'gyro', ",
+        "[14].sensor = 'gpss' is unknown; did you mean 'gps'? Allowed: 'gyro', ",
         "[15] has no error for 'estimate_bias'; give at least one of pos_ned, vel_ned, yaw_rad, omega_body",
         "[16].motor = 1 is not an argument of 'arm' (arguments: none)",
         "[17].duty = 0.5 is not an argument of 'thrust_loss' (arguments: motor, fraction)",

@@ -53,7 +53,7 @@ CASES = {
     "charge above one": (TWO + BATTERY + "soc0 = 1.5\n", "power.batteries[0].soc0 = 1.5 is out of range; it must be at least 0.0 and at most 1.0"),
     "latitude": (TWO + "[home]\nlat_deg = 91\n", "home.lat_deg = 91 is out of range"),
     "negative seed": (TWO + "[aircraft]\nseed = -1\n", "aircraft.seed = -1 is out of range; it must be at least 0"),
-    "unknown wind": (TWO + "[environment]\nwind = 'drydn'\n", "did you mean 'dryden'? allowed: 'none', 'constant', 'ou', 'dryden'"),
+    "unknown wind": (TWO + "[environment]\nwind = 'drydn'\n", "did you mean 'dryden'? Allowed: 'none', 'constant', 'ou', 'dryden'"),
     "unknown integrator": (TWO + "[plant]\nintegrator = 'RK5'\n", "plant.integrator.kind = 'RK5' is unknown"),
     "unknown contact": (TWO + "[plant]\ncontact = 'flat_grund'\n", "did you mean 'flat_ground'?"),
     "unknown actuator": (TWO + "[actuation]\nmotor_actuators = 'third_order'\n", "'first_order'"),

@@ -1,1 +1,1 @@
-"""Benchmarks as ratios: our time divided by that of the same plant in C, in one run, since machines are noisy."""
+"""Benchmarks as ratios of our time to that of the same plant in C, measured in one run because machines are noisy."""

@@ -29,7 +29,7 @@ AUTOPILOT, WIND, LOG, SCENARIO, PHYSICS = 1, 2, 4, 8, 16
 AXIS_BITS = {"autopilot": AUTOPILOT, "wind": WIND, "log": LOG, "scenario": SCENARIO, "physics": PHYSICS}
 
 MAX_BOUNDARIES = 100_000_000
-"""More than a day at one millisecond. Anything above is a mistyped period, and would fill the disk."""
+"""More than a day at one millisecond. More boundaries are due to a mistyped period, and would fill the disk."""
 CHUNK_BOUNDARIES = 65_536
 """Approximate number of boundaries generated at a time: a minute at one millisecond."""
 

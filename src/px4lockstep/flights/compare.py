@@ -137,7 +137,9 @@ def check_kind(field: str, kind: str) -> None:
     """Check the kind of an integrator."""
     if kind in TABLEAUX:
         return
-    raise InputError(f"{field}: {kind!r} is unknown; {did_you_mean(kind, TABLEAUX)}allowed: {', '.join(TABLEAUX)}")
+    hint = did_you_mean(kind, TABLEAUX)
+    allowed = f"{'Allowed' if hint else 'allowed'}: {', '.join(TABLEAUX)}"
+    raise InputError(f"{field}: {kind!r} is unknown; {hint}{allowed}")
 
 
 def made_folder(path: str | Path) -> Path:

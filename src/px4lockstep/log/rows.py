@@ -1,6 +1,6 @@
 """The log of a flight in progress: memory-mapped files that the compiled loop writes to like memory.
 
-Written data belongs to the file at once, so a killed process loses none of it, and its memory can be released. The
+Data is in the file as soon as it is written, so a killed process loses none of it, and its memory can be released. The
 folder has one file of rows for each stream of the simulation (see `engine.streams`), which grows during the flight, and
 `head`, a record whose `logged` is incremented when a row of the log is complete. Only the version that wrote the files
 can read them; a finished run has its log as Parquet.

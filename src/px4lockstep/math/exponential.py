@@ -2,7 +2,7 @@
 
 Logarithm, with an error of about 2**-65 relative, as a sum of two doubles:
 
-    x = 2**k z,  z in [0.6875, 1.375),  r = z c - 1,  c = a table's reciprocal of z in ten bits,  |r| < 2**-7
+    x = 2**k z,  z in [0.6875, 1.375),  r = z c - 1,  c = the reciprocal of z in ten bits, from a table,  |r| < 2**-7
     ln x = k ln 2 - ln c + r - r**2 / 2 + (r**3 / 3 - r**4 / 4 + ... + r**9 / 9)
 
 r is an exact sum of two doubles; the terms up to r**2 / 2 are computed as sums of two doubles, the rest in one.
@@ -10,7 +10,9 @@ r is an exact sum of two doubles; the terms up to r**2 / 2 are computed as sums 
 Exponential of a sum of two doubles:
 
     x = n ln 2 / 128 + r,  |r| < 2**-8.5
-    e**x = 2**(n / 128) e**r = 2**k T (1 + r + r**2 / 2! + ... + r**5 / 5!),  n = 128 k + i,  T = a table's 2**(i / 128)
+    e**x = 2**(n / 128) e**r = 2**k T (1 + r + r**2 / 2! + ... + r**5 / 5!),  n = 128 k + i
+
+T = 2**(i / 128) is from a table.
 
 The errors of exp, log and pow(x, y) = exp(y ln x) are little more than half a unit in the last place (ulp).
 

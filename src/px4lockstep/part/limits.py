@@ -1,6 +1,6 @@
 """Physical limits by unit. They apply to every number of a part, unless its key defines other limits.
 
-A value beyond them is a mistake, such as a wrong unit or sign of the exponent, and eventually overflows.
+A value beyond them is a mistake, such as a wrong unit or a wrong sign of the exponent, and would eventually overflow.
 """
 
 import math

@@ -110,7 +110,7 @@ def choices(value: Any, expected: str) -> str:
     """Return the allowed names, the closest first; `expected` is pydantic's list of them."""
     names = [word.strip() for word in expected.replace(" or ", ", ").split(",")]
     hint = did_you_mean(value, [name.strip("'") for name in names])
-    return f"{hint}allowed: {', '.join(names)}"
+    return f"{hint}{'Allowed' if hint else 'allowed'}: {', '.join(names)}"
 
 
 def unknown(key: Key, value: Any, root: type[Part]) -> str:
