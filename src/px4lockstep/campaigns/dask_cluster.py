@@ -171,7 +171,7 @@ class DaskExecutor(Executor):
                 future, result = next(waiting)
                 job = flying.pop(future)
                 # The scheduler gives up on a run after several workers that flew it were lost.
-                yield result if isinstance(result, Row) else lost(job, f"was lost ({future.exception()})")
+                yield result if isinstance(result, Row) else lost(job, f"was lost each time ({future.exception()})")
                 submit(max(1, self._room() - len(flying)))
             elif time.monotonic() - checked_s >= CHECK_S:
                 checked_s = time.monotonic()

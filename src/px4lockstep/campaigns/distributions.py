@@ -6,9 +6,10 @@
     choice      the first value whose cumulative share exceeds u
 
 A truncated normal uses Q(F(a) + u (F(b) - F(a))), with the limits a and b in standard deviations. Q and exp are the
-package's own functions, bit-identical on every machine.
+package's own functions, and F inverts Q by bisection: all are bit-identical on every machine.
 """
 
+import functools
 import math
 from collections.abc import Iterator
 from itertools import accumulate
@@ -130,9 +131,21 @@ def _quantile(u: float, low: float | None, high: float | None) -> float:
 
 def _probabilities(low: float | None, high: float | None) -> tuple[float, float]:
     """Return the probability of a standard normal variable below each of two limits."""
-    cuts = (-math.inf if low is None else low, math.inf if high is None else high)
-    below, above = (0.5 * math.erfc(-x / math.sqrt(2.0)) for x in cuts)
-    return below, above
+    return (0.0 if low is None else _probability(low)), (1.0 if high is None else _probability(high))
+
+
+@functools.cache
+def _probability(limit: float) -> float:
+    """Return the probability of a standard normal variable below a limit, by bisection of the quantile."""
+    quantile = interpreted(normal_quantile)
+    low, high = SMALLEST, 1.0 - SMALLEST
+    if limit <= quantile(low):
+        return 0.0
+    if limit >= quantile(high):
+        return 1.0
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (middle, high) if quantile(middle) < limit else (low, middle)
+    return high
 
 
 def _logarithm(ratio: float) -> float:

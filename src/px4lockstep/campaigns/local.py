@@ -115,7 +115,7 @@ class LocalExecutor(Executor):
                     if attempts[job[0]] < MAX_ATTEMPTS:
                         again.append(job)
                         continue
-                    row = lost(job, how)
+                    row = lost(job, f"{how}, {MAX_ATTEMPTS} times")
                 del attempts[job[0]]
                 yield row
 

@@ -62,4 +62,4 @@ def lost(job: Job, how: str) -> Row:
     """Return the row of a run whose worker was lost on every attempt."""
     index, inputs = job
     remedy = "; to investigate, fly it alone with px4lockstep campaign rerun" if index >= 0 else ""
-    return Row.failed(index, inputs, f"its worker {how}, {MAX_ATTEMPTS} times{remedy}")
+    return Row.failed(index, inputs, f"its worker {how}{remedy}")
