@@ -157,7 +157,7 @@ def test_a_signal_missing_from_a_log_is_an_error(run):
     signals = Signals(run.log)
     with pytest.raises(InputError, match=r"no signal 'motors_5'; its signals of motors are motors_1, .*, motors_4$"):
         signals["motors_5"]
-    with pytest.raises(InputError, match="no column 'servos': the run has none of it"):
+    with pytest.raises(InputError, match="no column 'servos': the run does not have it"):
         signals["servos_1"]
     alone = Signals(gather({"time_us": np.array([0], np.uint64)}))
     with pytest.raises(InputError, match="no column 'q_bn'"):

@@ -188,7 +188,7 @@ def test_an_aircraft_that_can_not_be_flown_is_rejected():
 
 def test_a_missing_mission_file_is_an_error():
     """Before the flight."""
-    with pytest.raises(InputError, match="has none"):
+    with pytest.raises(InputError, match="has no mission"):
         flight(None)
 
 
