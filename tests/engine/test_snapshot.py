@@ -167,7 +167,7 @@ def test_wind_and_battery_sensors_continue_from_a_snapshot():
 def test_a_snapshot_with_another_wind_or_sensor_is_refused(options, what):
     """Its parameters would silently replace the requested ones."""
     saved = flying().run(until_us=50_000).snapshot()
-    with pytest.raises(InputError, match=f"another {what}"):
+    with pytest.raises(InputError, match=f"different configuration: {what}"):
         flying(**options).restore(saved)
 
 

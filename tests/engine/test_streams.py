@@ -218,8 +218,8 @@ def without_last(array):
             lambda at: at + 5 * (np.arange(4) == 3),
             "'scenarios' covers 56 boundaries; the timeline has 51",
         ),
-        ("gusts", lambda gusts: np.repeat(gusts, 2), "'gusts' has 2 rows; it must be 1"),
-        ("gusts", lambda gusts: gusts[:0], "'gusts' has 0 rows; it must be 1"),
+        ("gusts", lambda gusts: np.repeat(gusts, 2), "'gusts' has 2 rows; it must have 1"),
+        ("gusts", lambda gusts: gusts[:0], "'gusts' has 0 rows; it must have 1"),
     ],
 )
 def test_inconsistent_streams_are_refused(name, change, message):
