@@ -224,7 +224,7 @@ def test_a_recording_has_the_sensors(tmp_path):
     write_recording(Recording.of(sim, FlightSource(spec="")), path)
     with h5py.File(path) as file:  # it describes itself
         assert file["log/sensors"].dtype.names == SENSOR_OUT.names
-        assert file["log/sensors"].attrs["description"].startswith(b"What the sensors reported")
+        assert file["log/sensors"].attrs["description"].startswith(b"Sensor outputs at each row")
     read = read_recording(path)
     assert read.log_sensors.tobytes() == sim.log_sensors.tobytes()
     assert len(read.sensor_checkpoints) == len(read.checkpoints) == 2
