@@ -21,13 +21,15 @@ IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```(python|sh|toml(?=\n# \S+\.toml\n))\n(.*?)^```", re.MULTILINE | re.DOTALL)
 """What is run of a page: Python, commands, and the files that TOML blocks name in their first line."""
+OUTPUT = re.compile(r"^```output\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES[1:] if BLOCK.search(page.read_text("utf-8"))], ids=str)
 def test_examples_run(page, python, tmp_path, monkeypatch):
     """All commands and all Python of a page, in order, in one fresh interpreter and an empty folder.
 
-    Blocks that need what a test does not have, such as PX4 or a cluster, are marked `console` or `py`.
+    Blocks that need what a test does not have, such as PX4 or a cluster, are marked `console` or `py`. Every line of a
+    block marked `output` must be among the printed lines.
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -35,7 +37,9 @@ def test_examples_run(page, python, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     script = tmp_path / "example.py"
     script.write_text("\n".join(_step(*block) for block in BLOCK.findall(page.read_text("utf-8"))), "utf-8")
-    python(script)
+    printed = python(script).stdout.splitlines()
+    shown = [line for block in OUTPUT.findall(page.read_text("utf-8")) for line in block.splitlines()]
+    assert [line for line in shown if line not in printed] == []
 
 
 def _step(language, text):
