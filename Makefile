@@ -76,7 +76,7 @@ digests: $(VENV)/ready  # REASON="why the flights of aircraft that ship are othe
 $(VENV)/installed: pyproject.toml  # what a flight needs, nothing else
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable .  # downloads the dependencies; one to two minutes
 	touch $@
 
 $(VENV)/ready: $(VENV)/installed  # what developers need too
