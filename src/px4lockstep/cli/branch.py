@@ -121,7 +121,7 @@ def _show(
         print_json(said)
     else:
         console = Console(soft_wrap=True)
-        title = f"branched at {at_s:.6f} s; {again_s:.3f} s re-flown"
+        title = f"branched at {at_s:.6f} s; re-flown from {at_s - again_s:.3f} s, identical to the recording"
         table = Table("branch", "outcome", r"end \[s]", "why", title=title, title_justify="left")
         for number, (summary, _) in enumerate(flown, 1):
             end = "?" if summary["duration_s"] is None else f"{summary['duration_s']:.3f}"

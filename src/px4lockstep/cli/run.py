@@ -267,7 +267,7 @@ def _waypoints(run: Run) -> str:
 
 def _landed(summary: Summary) -> str:
     if summary.crashed or not summary.landed:
-        return "crashed" if summary.crashed else "no"
+        return "no, crashed" if summary.crashed else "no"
     tilt = "" if summary.tilt_deg is None or summary.standing else f", tilted by {summary.tilt_deg:.0f}°"
     away = summary.distance_to_target_m
     return f"yes{tilt}" + ("" if away is None else f", {away:.2f} m from target")
