@@ -12,7 +12,6 @@ from typing import Any
 
 import numba
 
-from px4lockstep.jit import progress
 from px4lockstep.jit.cache import KernelCache
 
 JIT_ENABLED = not numba.config.DISABLE_JIT
@@ -40,7 +39,6 @@ def _compiled(function: Callable[..., Any], forceinline: bool) -> Callable[..., 
         return function
     dispatcher = numba.njit(**OPTIONS, forceinline=forceinline)(function)
     dispatcher._cache = KernelCache(function)
-    progress.reporter.kernel_count += 1
     compiled: Callable[..., Any] = dispatcher
     return compiled
 
