@@ -99,7 +99,7 @@ def test_workers_inherit_trust_but_the_stored_text_does_not_have_it(file, ran):
     ran.unlink()
     assert "is_trusted" not in json.loads(campaign.to_json())
     text = json.dumps(json.loads(campaign.to_json()) | {"is_trusted": True})
-    assert "is_trusted = true is unknown" in error_of(Campaign.of_json, text, is_trusted=True)
+    assert "is_trusted = true: unknown key" in error_of(Campaign.of_json, text, is_trusted=True)
     strange = Campaign.of_json(campaign.to_json(), is_trusted=False)
     assert "metric 'h', function = 'mine.py:height' names code" in str(fly_run(strange.sent, 0, {}).error)
     assert [metric.name for metric in flyer_of(campaign.sent)._metrics][-1] == "h"

@@ -132,7 +132,7 @@ def test_recorded_inputs_can_not_be_changed(setting):
 
 def test_a_mistyped_change_names_the_key():
     """The message does not point into the recorded spec, which the user has never seen."""
-    with pytest.raises(InputError, match=r"airframe\.mas = 1\.0 is unknown; did you mean 'mass_kg'"):
+    with pytest.raises(InputError, match=r"airframe\.mas = 1\.0: unknown key; did you mean 'mass_kg'"):
         replay(recorded(), overrides={"airframe.mas": 1.0})
 
 

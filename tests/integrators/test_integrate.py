@@ -219,7 +219,7 @@ def test_statistics_count_what_was_done():
     ("options", "message"),
     [
         ({"kind": "RK5"}, "kind = 'RK5' is unknown; did you mean 'RK45'?"),
-        ({"atol_position": 1.0}, "atol_position = 1.0 is unknown; did you mean 'atol_"),
+        ({"atol_position": 1.0}, "atol_position = 1.0: unknown key; did you mean 'atol_"),
         ({"rtol_pos": math.nan}, "rtol_pos = nan is not allowed; it must be a finite number, at least 0.0"),
         ({"atol_pos": 0.0}, "atol_pos = 0.0 is out of range; it must be at least 1e-15"),
         ({"h_min": 1e-13, "quantize_us": False}, "h_min = 1e-13 is too short; it must be at least 1e-12"),

@@ -259,8 +259,8 @@ def test_sensors_of_stock_px4_come_from_the_file():
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("gps.satelites", 9, r"gps\.satelites = 9 is unknown; did you mean .*satellites"),
-        ("gsp.x", 1, r"gsp = \{ x = 1 \} is unknown; did you mean .*gps"),
+        ("gps.satelites", 9, r"gps\.satelites = 9: unknown key; did you mean .*satellites"),
+        ("gsp.x", 1, r"gsp = \{ x = 1 \}: unknown key; did you mean .*gps"),
         ("imu.gyro.on_fault", "melt", r"imu\.gyro\.on_fault = 'melt' is unknown; allowed: 'dropout'"),
         ("baro.lowest_pa", 2e5, r"baro\.lowest_pa = 200000\.0 is not below highest_pa = 120000\.0"),
         ("mag.hard_iron_gauss", (0.0,), r"mag\.hard_iron_gauss = \[0\.0\] is not a vector; it must be three numbers"),

@@ -96,10 +96,10 @@ def test_paths_in_overrides_are_relative_to_the_working_directory(tmp_path, monk
 
 
 BAD = {
-    "environment.wnd": ("ou", "environment.wnd = 'ou' is unknown; did you mean 'wind'?"),
+    "environment.wnd": ("ou", "environment.wnd = 'ou': unknown key; did you mean 'wind'?"),
     "power.batteries[3].soc0": (0.5, "power.batteries[3].soc0 = 0.5 is out of range: power.batteries has 1 item,"),
     "aircraft.name.first": (1, "aircraft.name.first = 1 is unknown: aircraft.name = 'iris' is not a table"),
-    "bogus.key": (1, "bogus = { key = 1 } is unknown"),
+    "bogus.key": (1, "bogus = { key = 1 }: unknown key"),
     "timeline.t_end_s": ("20", "timeline.t_end_s = '20' is not allowed; it must be a number"),
     "extends": (["x"], "extends can't be overridden; set it in a file"),
     "a b": (1, "'a b' is not a key"),

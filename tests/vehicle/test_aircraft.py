@@ -59,7 +59,7 @@ BAD_PARTS = {
     "share mode": (Power, {"share_mode": "random"}, "share_mode = 'random' is unknown; allowed: 'inv_r0', 'equal'"),
     "no battery": (Power, {"batteries": ()}, "batteries has 0 items; it must have at least 1"),
     "too many buses": (Power, {"buses": ({"battery_ids": (), "motor_ids": ()},) * 5}, "buses has 5 items; it must have at most 4"),
-    "unknown key": (Power, {"batterys": ()}, "batterys = [] is unknown; did you mean 'batteries'?"),
+    "unknown key": (Power, {"batterys": ()}, "batterys = []: unknown key; did you mean 'batteries'?"),
 }  # fmt: skip
 
 BAD_AIRCRAFT = {

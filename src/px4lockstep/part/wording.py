@@ -117,7 +117,7 @@ def unknown(key: Key, value: Any, root: type[Part]) -> str:
     """Return the message for an unknown key, with the allowed ones."""
     model, name = model_at(key[:-1], root), str(key[-1])
     shown = dotted(key)
-    text = f"{shown if len(shown) <= MAX_KEY else shown[:MAX_KEY] + '…'} = {show(value)} is unknown; "
+    text = f"{shown if len(shown) <= MAX_KEY else shown[:MAX_KEY] + '…'} = {show(value)}: unknown key; "
     known = _known(model) if model is not None else []
     text += did_you_mean(name, known)
     if text.endswith("; "):
