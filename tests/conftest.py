@@ -26,6 +26,17 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
 
+
+@pytest.fixture(autouse=True)
+def _signal_handlers():
+    """Restore what a command that runs in this process does to signals: it ignores them at its end."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in handlers.items():
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
+
+
 TIERS = ("fast", "process", "sitl", "doubles", "slow")
 FOLDERS = {"doubles": "doubles", "cli": "process"}
 FIXTURES = {"sitl_build": "sitl", "sitl_instance": "sitl", "python": "process"}
