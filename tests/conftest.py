@@ -28,13 +28,17 @@ for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 
 
 @pytest.fixture(autouse=True)
-def _signal_handlers():
-    """Restore what a command that runs in this process does to signals: it ignores them at its end."""
+def _process_state():
+    """Restore signal handlers and environment: a command that runs in this process may change both for its life."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    environment = dict(os.environ)
     yield
     for number, handler in handlers.items():
         if signal.getsignal(number) is not handler:
             signal.signal(number, handler)
+    for name in [name for name in os.environ if name not in environment and name != "PYTEST_CURRENT_TEST"]:
+        del os.environ[name]
+    os.environ.update({name: value for name, value in environment.items() if name != "PYTEST_CURRENT_TEST"})
 
 
 TIERS = ("fast", "process", "sitl", "doubles", "slow")
