@@ -385,7 +385,7 @@ CASES = {
     "no log": (values("log/rows", lambda array: array[:0]), "log/rows is empty"),
     "a state less": (values("plant/initial_state", row_less), "it has 19 state_names, but 18 states"),
     "a name less": (text("state_names", lambda names: names.rpartition("\n")[0]), "it has 18 state_names, but 19"),
-    "two gusts": (values("streams/gusts", row_more), "'gusts' has 2 rows; it must be 1"),
+    "two gusts": (values("streams/gusts", row_more), "'gusts' has 2 rows; it must have 1"),
     "times missing": (values("timeline/time_us", row_less), "at least two times, strictly increasing"),
     "bits missing": (values("timeline/due", row_less), "each with its due axes"),
     "one boundary": (
