@@ -2,16 +2,18 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from fleet import iris, octa
 
 from flights import TAKE_OFF, flight, mission_of
+from px4lockstep.cli.run import _print_summary
 from px4lockstep.errors import SimulationError
 from px4lockstep.flights import outcome
 from px4lockstep.flights.outcome import is_success
-from px4lockstep.flights.run import simulate
+from px4lockstep.flights.run import Run, simulate
 from px4lockstep.flights.summary import summarize
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.landing import CRASH_LIES
@@ -217,6 +219,49 @@ def test_a_crash_that_does_not_end_the_run_is_a_crash():
     again = flight(mission=HOP, scenario=scenario, end_s=12, replay=sim.streams).run()
     assert again.digest() == sim.digest()
     assert summarize(again).outcome == "crashed"
+
+
+class Speaker:
+    """An autopilot that flies nothing, and says so."""
+
+    def __init__(self, *texts):
+        self.texts = texts
+
+    def step(self, time_us, inputs, outputs):
+        outputs.motors[:] = 0.0
+
+
+def test_the_reason_of_a_failure_quotes_the_autopilot():
+    """Its last texts, each once and on one line; a success has them in its summary only."""
+    said = [f"Preflight Fail: {number}" for number in range(9)]
+    grounded = summary_of(autopilot=Speaker(*said, said[1], "Arming denied:\n\tno GPS"), scenario=TAKE_OFF, end_s=13)
+    texts = (*(said[number] for number in (5, 6, 7, 8, 1)), "Arming denied: no GPS")
+    assert (grounded.outcome, grounded.autopilot_texts) == ("never took off", texts)
+    quoted = ", ".join(f'"{text}"' for text in texts)
+    assert grounded.reason.endswith(f"; the autopilot said: {quoted}")
+    idle = summary_of(autopilot=Speaker("low battery"), scenario=Scenario(), end_s=2)
+    assert (idle.outcome, idle.autopilot_texts) == ("nothing asked", ("low battery",))
+    assert "said" not in idle.reason
+    assert "said" not in summary_of(autopilot=Speaker(), scenario=TAKE_OFF, end_s=13).reason
+
+
+def test_the_reason_does_not_quote_a_text_twice():
+    """An error that already has the autopilot's text."""
+    sim = flight(autopilot=Speaker("no compass", "Arming denied"), end_s=4).run()
+    failed = summarize(sim, error=SimulationError("PX4 did not arm; it said: no compass"))
+    assert failed.reason == 'PX4 did not arm; it said: no compass; the autopilot said: "Arming denied"'
+
+
+def test_texts_of_an_autopilot_do_not_control_the_terminal(capsys):
+    """Neither in the reason of a failure nor in the row of a success."""
+    for scenario, row in ((TAKE_OFF, "why"), (Scenario(), "the autopilot said")):
+        sim = flight(autopilot=Speaker("\x1b]0;owned\x07"), scenario=scenario, end_s=13).run()
+        spec = SimpleNamespace(aircraft=SimpleNamespace(name="iris"))
+        _print_summary(Run(SimpleNamespace(spec=spec, simulation=sim, warnings=())), Path("runs"))
+        printed = capsys.readouterr().out
+        assert any(row in line for line in printed.splitlines())
+        assert "\x1b]0" not in printed
+        assert "\\x1b]0;owned\\x07" in printed
 
 
 def test_an_aircraft_without_a_request_is_not_flown():

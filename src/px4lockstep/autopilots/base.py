@@ -9,7 +9,7 @@ spec file can select declare them in `kinds`; a user's autopilot declares them i
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -47,10 +47,20 @@ class Capabilities:
     takes_px4_params: bool = False  # accepts `px4.params`, and any parameter that PX4 may have
 
     @property
+    def speaker(self) -> str:
+        """The name of the author of its texts."""
+        return "PX4" if self.takes_px4_params else self.name
+
+    @property
     def branches_by_fork(self) -> bool:
         """Whether a branch must fork the process because part of the state is outside the records."""
         return self.needs_child and not self.is_copyable
 
+
+MAX_TEXTS = 6
+"""Maximum number of an autopilot's texts that are kept."""
+MAX_TEXT = 120
+"""Maximum length of a text; the rest is cut off."""
 
 UNKNOWN = Capabilities()
 """Capabilities of a user's autopilot that declares none."""
@@ -72,6 +82,13 @@ def landing_place(mission: object, home_lat_deg: float, home_lon_deg: float) -> 
     if ends[-1].command is Command.RETURN_TO_LAUNCH:
         return 0.0, 0.0
     return MapProjection(home_lat_deg, home_lon_deg).to_local(ends[-1].lat_deg, ends[-1].lon_deg)
+
+
+def last_texts(texts: Iterable[object]) -> tuple[str, ...]:
+    """Return the last texts, oldest first, each on one line and once, at its last place."""
+    lines = (" ".join(str(text).split()) for text in texts)
+    newest_first = dict.fromkeys(line[:MAX_TEXT] for line in reversed(list(lines)) if line)
+    return tuple(reversed(list(newest_first)[:MAX_TEXTS]))
 
 
 class Session:
@@ -100,6 +117,11 @@ class Session:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the flight up to now."""
+        return ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The autopilot's own last warnings and errors, as `last_texts` returns them; also after `close`."""
         return ()
 
     def work_in(self, folder: Path, on_wait: Callable[[str], None]) -> None:
@@ -149,6 +171,11 @@ class PythonSession(Session):
     def warnings(self) -> tuple[str, ...]:
         """Its warnings, if it has any."""
         return tuple(getattr(self._autopilot, "warnings", ()))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Its texts, if it has any."""
+        return last_texts(getattr(self._autopilot, "texts", ()))
 
     def work_in(self, folder: Path, on_wait: Callable[[str], None]) -> None:
         """Call its `work_in`, if it has one."""

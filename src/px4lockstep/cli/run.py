@@ -228,6 +228,7 @@ def _print_summary(run: Run, folder: Path) -> None:
         ("waypoints reached at", _waypoints(run) if summary.mission_asked else None),
         ("landed", _landed(summary)),
         ("faults", _faults(summary) if run.outcome.is_success else None),
+        (f"{run.simulation.autopilot.capabilities.speaker} said", _said(run)),
         ("max altitude", f"{_number(summary.max_altitude_m)} m"),
         ("max speed", f"{_number(summary.max_speed_m_s)} m/s"),
         ("battery used", f"{_number(None if summary.battery_used is None else 100.0 * summary.battery_used)} %"),
@@ -277,6 +278,12 @@ def _faults(summary: Summary) -> str | None:
     """Return the faults of a flight that succeeded nevertheless; None if there were none."""
     faults = [f"{event.label} {event.time_us / 1e6:.2f} s" for event in summary.events if event.is_fault]
     return ", ".join(faults) if faults else None
+
+
+def _said(run: Run) -> str | None:
+    """Return what the autopilot said in a flight that succeeded nevertheless; otherwise the reason quotes it."""
+    texts = run.summary.autopilot_texts
+    return ", ".join(f'"{text}"' for text in texts) if texts and run.outcome.is_success else None
 
 
 def _rates(summary: Summary) -> str | None:

@@ -100,10 +100,11 @@ class PythonAutopilot(PythonStage, Protocol):
 
     All of the following are optional. `attach(status, plant, period_us, seed)` is called once, before the first
     boundary; the autopilot then reports its status in `status`, which is `bus.autopilot`. `Simulation.close` calls
-    `close()`, to release resources. `warnings` are added to the summary. `capabilities` declares what else the
-    autopilot supports, such as `Capabilities(takes_sensor_faults=True)` if its sensors apply
-    `bus.scenario.faults.sensor_fault_mask`. `sensor_suite` is a `SensorSuite` that the simulation runs for the
-    autopilot; its outputs are in `inputs.bus.sensors`. `take_sensors(stage)` receives the running `SensorStage`.
+    `close()`, to release resources. `warnings` are added to the summary, as are `texts`, the autopilot's own messages;
+    the reason of a flight that failed quotes them. `capabilities` declares what else the autopilot supports, such as
+    `Capabilities(takes_sensor_faults=True)` if its sensors apply `bus.scenario.faults.sensor_fault_mask`.
+    `sensor_suite` is a `SensorSuite` that the simulation runs for the autopilot; its outputs are in
+    `inputs.bus.sensors`. `take_sensors(stage)` receives the running `SensorStage`.
     """
 
 

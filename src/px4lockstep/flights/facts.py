@@ -153,6 +153,11 @@ class Facts:
         return self.time_s if self.simulation.is_crashed else None
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """The autopilot's own last warnings and errors."""
+        return self.simulation.autopilot.texts
+
+    @property
     def faults(self) -> tuple[FlightEvent, ...]:
         """Faults, and the autopilot's reactions to them."""
         return tuple(event for event in events_of(self.log) if event.is_fault)

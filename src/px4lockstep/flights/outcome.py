@@ -68,8 +68,9 @@ def is_success(word: str) -> bool:
 
 
 def judge(facts: "Facts") -> Outcome:
-    """Return the outcome of a flight from its facts."""
-    return next((found for rule in RULES if (found := rule(facts)) is not None), Outcome(FLOWN))
+    """Return the outcome of a flight from its facts; the reason of a failure quotes what the autopilot said."""
+    found = next((found for rule in RULES if (found := rule(facts)) is not None), Outcome(FLOWN))
+    return found if found.is_success else Outcome(found.word, f"{found.reason}{_said(facts, str(found.reason))}")
 
 
 def failed(reason: str) -> Outcome:
@@ -229,6 +230,13 @@ RULES: Sequence[Rule] = (
     _not_known,
 )
 """The rules in the order in which they are applied."""
+
+
+def _said(facts: "Facts", reason: str) -> str:
+    """Return the autopilot's own texts as the end of a reason, without those that the reason already has."""
+    capabilities = facts.simulation.autopilot.capabilities
+    quoted = ", ".join(f'"{text}"' for text in facts.texts if text not in reason)
+    return f"; {capabilities.speaker} said: {quoted}" if quoted else ""
 
 
 def _where(facts: "Facts") -> str:

@@ -47,6 +47,7 @@ class Summary:
         standing: Whether the vehicle is at rest on the ground at the end, tilted by less than 30 degrees.
         distance_to_target_m: Horizontal distance from the landing target at the end; None without a target.
         waypoint_items: Number of the mission item, from 0, for each of `waypoint_times_s`.
+        autopilot_texts: The autopilot's own last warnings and errors, at most 6, oldest first.
     """
 
     outcome: str
@@ -71,6 +72,7 @@ class Summary:
     standing: bool | None = None
     distance_to_target_m: float | None = None
     waypoint_items: tuple[int, ...] = ()
+    autopilot_texts: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary for JSON."""
@@ -126,6 +128,7 @@ def summarize(
         standing=facts.is_standing,
         distance_to_target_m=facts.distance_to_target_m,
         waypoint_items=mission_items(log),
+        autopilot_texts=facts.texts,
     )
 
 
@@ -134,7 +137,7 @@ def summarize_log(log: Log | None, reason: str, capacities_ah: Sequence[float]) 
     told: dict[str, Any] = dict.fromkeys(field.name for field in fields(Summary))
     outcome = failed(reason)
     told |= {"outcome": outcome.word, "reason": outcome.reason, "waypoint_times_s": [], "events": [], "warnings": []}
-    told["waypoint_items"] = []
+    told |= {"waypoint_items": [], "autopilot_texts": []}
     if log is None or not log.rows:
         return told
     told["duration_s"] = int(log.time_us[-1] - log.time_us[0]) / 1e6
