@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Compiled kernels of this checkout stay in it, so that a fresh clone starts cold.
 export PX4LOCKSTEP_CACHE_DIR ?= $(CURDIR)/.cache/px4lockstep
+# Tests start hundreds of interpreters; without bytecode, each of them parses the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: fly check test test-all warm lint docs linkcheck dist test-oldest test-pythons test-aarch64 bench pictures digests fuzz fuzz-atheris clean
 

@@ -194,6 +194,31 @@ def test_attitude_tolerance_is_in_radians():
     assert sim._core["solver"]["last_error"][0] == pytest.approx(2.0 * np.linalg.norm(error), rel=1e-12)
 
 
+def rk4_turn(z, between):
+    """Return one RK4 step of q' = A q from (1, 0), A² = −z² with a step of 1; `between` maps each stage's state."""
+    turn, start = np.array([[0.0, -z], [z, 0.0]]), np.array([1.0, 0.0])
+    k1 = turn @ start
+    k2 = turn @ between(start + k1 / 2)
+    k3 = turn @ between(start + k2 / 2)
+    k4 = turn @ between(start + k3)
+    return unit(start + (k1 + 2 * k2 + 2 * k3 + k4) / 6)
+
+
+def unit(q):
+    """Return a normalized vector."""
+    return q / np.linalg.norm(q)
+
+
+def test_quaternions_are_not_normalized_between_the_stages_of_a_step():
+    """One step over 1 rad is the manual one within 1e-15; normalized stages would be off by 1e-4."""
+    rate, h_s = 2.0, 0.5
+    timeline = Timeline(500_000, physics=Periodic(500_000))
+    sim = Simulation(ConstantRate((0.0, 0.0, rate)), timeline, integrator=Integrator("RK4")).run()
+    expected = rk4_turn(rate * h_s / 2, lambda q: q)
+    assert sim.plant["att"][[0, 3]] == pytest.approx(expected, rel=0, abs=1e-15)
+    assert np.abs(rk4_turn(rate * h_s / 2, unit) - expected).max() > 1e-4
+
+
 @pytest.mark.parametrize("kind", ["Euler", "RK4", "RK23", "RK45"])
 def test_fixed_steps_are_the_intervals(kind):
     """There is one step per interval, with one RHS evaluation per stage of the tableau."""
