@@ -11,18 +11,24 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from random_aircraft import HOME, random_flight
-from verdict_checker import checked_verdict
+from verdict_checker import checked_ending, checked_verdict
 
 
 def compare(index):
-    """Fly an aircraft; return its number, the verdict, the checker's verdict, and the reason. None if refused."""
+    """Fly an aircraft; return its number, the verdict, the checker's verdict, and the reason. None if refused.
+
+    If the checker finds another ending of the flight, this is part of its verdict.
+    """
     with tempfile.TemporaryDirectory() as folder:
         run, mission = random_flight(index, Path(folder))
     if isinstance(run, Exception):
         return index, None, None, str(run)
     has_mission = run.flight.mission is not None
     end_s = run.spec.timeline.t_end_s
-    checked = checked_verdict(run.log, mission if has_mission else None, HOME, end_s)
+    flown = mission if has_mission else None
+    checked, ending = checked_verdict(run.log, flown, HOME, end_s), checked_ending(run.log, flown, HOME)
+    if ending != run.summary.ending:
+        checked = f"{checked}, {ending} instead of {run.summary.ending}"
     return index, run.outcome.word, checked, run.outcome.reason
 
 

@@ -153,7 +153,7 @@ def test_an_aircraft_that_never_took_off_is_a_failure(tmp_path):
     assert (
         "the mission was requested at 9.00 s, but the vehicle never rose above 0.5 m before the end at 20.00 s" in said
     )
-    assert re.search(r"landed yes, 0\.\d\d m from target", said)
+    assert re.search(r"ended on the ground, 0\.\d\d m from home", said)
 
 
 def test_an_aircraft_without_a_request_is_not_a_failure(tmp_path):

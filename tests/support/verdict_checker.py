@@ -32,7 +32,7 @@ def checked_verdict(log, mission, home, end_s):
     end = landing_item(mission, home) if mission else None
     if is_ordered:
         end = place[asked["land"], :2] if asked["land"] > asked["return"] else np.zeros(2)
-    elif log["mission_finished"][-1] != 1:
+    elif not is_finished(log, max(asked.values())):
         return "mission not finished"
     if end is not None and not (is_down and speed[-1] < 0.5):
         return "mission not finished"
@@ -46,6 +46,56 @@ def checked_verdict(log, mission, home, end_s):
         if np.linalg.norm(place[-1, :2] - end) > allowed:
             return "landed away"
     return "flown"
+
+
+def checked_ending(log, mission, home):
+    """Return how the flight ended, by the table of endings in docs/reference/logs.md."""
+    time, place, speed = log["time_us"] / 1e6, log["pos_ned"], np.linalg.norm(log["vel_ned"], axis=1)
+    height = place[0, 2] - place[:, 2]
+    if (log["crashed"] != 0).any():
+        return "crashed"
+    flies = height.max() > 0.5
+    if height[-1] > 0.05 and not (flies and lies(time, height, speed, log["rotor_thrust_n"].sum(axis=1))):
+        return "in the air"
+    if not flies:
+        return "on the ground"
+    asked = {name: last_rise(log[f"request_{name}"]) for name in ("mission", "return", "land")}
+    last = max(asked.values())
+    command = mission.split("\n")[-2].split()[3] if mission and asked["mission"] >= 0 else ""
+    end, returns = landing_item(mission, home) if command else None, command == "20"
+    allowed = min(10.0, 5.0 + np.linalg.norm(log["est_pos_ned"][-1, :2] - place[-1, :2]))
+    taken = taken_over(log, last)
+    if taken >= 0 and log["nav_state"][taken] == 5:
+        end, returns = np.zeros(2), True
+    elif max(asked["return"], asked["land"]) >= max(asked["mission"], 0):
+        end, returns = (place[asked["land"], :2], False) if asked["land"] > asked["return"] else (np.zeros(2), True)
+        if not returns:
+            v = np.linalg.norm(log["vel_ned"][asked["land"], :2])
+            allowed += v + v * v / 4.0
+    returns = returns and (taken < 0 or log["nav_state"][taken] == 5)
+    if end is not None and np.linalg.norm(place[-1, :2] - end) > allowed:
+        return "landed away"
+    return "returned" if returns else "landed"
+
+
+def is_finished(log, last_request):
+    """Return whether the mission is finished, and was so before a failsafe changed the mode."""
+    if log["mission_finished"][-1] != 1:
+        return False
+    taken = taken_over(log, last_request)
+    return taken < 0 or bool(log["mission_finished"][: taken + 1].any() and log["mission_finished"][taken:].all())
+
+
+def taken_over(log, last_request):
+    """Return the last row at which a failsafe changed the mode; -1 if none did, or if the mission went on."""
+    mode, failsafe, taken = log["nav_state"], log["failsafe"], -1
+    for row in range(max(last_request, 1), len(mode)):
+        if mode[row] != mode[row - 1]:
+            if mode[row] == 3:
+                taken = -1
+            elif failsafe[row]:
+                taken = row
+    return taken
 
 
 def last_rise(counts):

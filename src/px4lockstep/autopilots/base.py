@@ -74,14 +74,22 @@ def capabilities_of(autopilot: object) -> Capabilities:
     return declared
 
 
-def landing_place(mission: object, home_lat_deg: float, home_lon_deg: float) -> tuple[float, float] | None:
-    """Return where a mission lands, north and east of home [m]; None without a mission, or if it ends in the air."""
+@dataclass(frozen=True)
+class Landing:
+    """Where a mission lands, north and east of home [m], and whether it does so by returning."""
+
+    place: tuple[float, float]
+    is_return: bool = False
+
+
+def landing_of(mission: object, home_lat_deg: float, home_lon_deg: float) -> Landing | None:
+    """Return where a mission lands; None without a mission, or if it ends in the air."""
     ends = [item for item in mission.items if item.command in ENDS] if isinstance(mission, Mission) else []
     if not ends or ends[-1].command is Command.LOITER_UNLIMITED:
         return None
     if ends[-1].command is Command.RETURN_TO_LAUNCH:
-        return 0.0, 0.0
-    return MapProjection(home_lat_deg, home_lon_deg).to_local(ends[-1].lat_deg, ends[-1].lon_deg)
+        return Landing((0.0, 0.0), is_return=True)
+    return Landing(MapProjection(home_lat_deg, home_lon_deg).to_local(ends[-1].lat_deg, ends[-1].lon_deg))
 
 
 def last_texts(texts: Iterable[object]) -> tuple[str, ...]:
@@ -108,8 +116,8 @@ class Session:
     """Effective rate of each of its modules, if known."""
     why_no_mission: str = "there is no autopilot to fly the mission"
     """Explanation for a flight in which the autopilot never reported a mission."""
-    lands_at_ned: tuple[float, float] | None = None
-    """Where its mission lands, north and east of the origin [m]; None if it ends in the air, or if unknown."""
+    landing: Landing | None = None
+    """Where its mission lands; None if it ends in the air, or if unknown."""
 
     def __init__(self, capabilities: Capabilities) -> None:
         self.capabilities = capabilities

@@ -226,7 +226,7 @@ def _print_summary(run: Run, folder: Path) -> None:
         ("simulated", simulated),
         ("mission", _mission(run)),
         ("waypoints reached at", _waypoints(run) if summary.mission_asked else None),
-        ("landed", _landed(summary)),
+        ("ended", _ending(run)),
         ("faults", _faults(summary) if run.outcome.is_success else None),
         (f"{run.simulation.autopilot.capabilities.speaker} said", _said(run)),
         ("max altitude", f"{_number(summary.max_altitude_m)} m"),
@@ -266,12 +266,17 @@ def _waypoints(run: Run) -> str:
     return ", ".join(f"{item}: {time_s:.2f} s" for item, time_s in times) or "none reached"
 
 
-def _landed(summary: Summary) -> str:
-    if summary.crashed or not summary.landed:
-        return "no, crashed" if summary.crashed else "no"
+def _ending(run: Run) -> str | None:
+    """Return how the flight ended: in the air with mode and height, or where on the ground."""
+    summary, facts = run.summary, run.facts
+    if summary.ending is None or summary.crashed:
+        return summary.ending
+    if not facts.is_down:
+        mode = "" if facts.mode is None else f", mode {facts.mode}"
+        return f"{summary.ending}{mode}, {_number(facts.height_m)} m above the ground"
     tilt = "" if summary.tilt_deg is None or summary.standing else f", tilted by {summary.tilt_deg:.0f}°"
-    away = summary.distance_to_target_m
-    return f"yes{tilt}" + ("" if away is None else f", {away:.2f} m from target")
+    away_m, place = (facts.distance_to_home_m, "home") if facts.is_return else (summary.distance_to_target_m, "target")
+    return f"{summary.ending}{tilt}" + ("" if away_m is None else f", {away_m:.2f} m from {place}")
 
 
 def _faults(summary: Summary) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from px4lockstep.autopilots.base import NativeAutopilot, PythonSession, Session, landing_place
+from px4lockstep.autopilots.base import NativeAutopilot, PythonSession, Session, landing_of
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.engine import loop
 from px4lockstep.engine.builder import Builder
@@ -114,7 +114,7 @@ def open_autopilot(
         write = functools.partial(builder.write, core, (autopilot.record,))
         session = autopilot.open(core[autopilot.record], plant, timeline.autopilot.period_us, write)
     home = (getattr(autopilot, "home_lat_deg", HOME_LAT_DEG), getattr(autopilot, "home_lon_deg", HOME_LON_DEG))
-    session.lands_at_ned = landing_place(getattr(autopilot, "mission", None), *home)
+    session.landing = landing_of(getattr(autopilot, "mission", None), *home)
     return session
 
 

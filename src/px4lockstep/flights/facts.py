@@ -7,6 +7,9 @@ than 30 degrees.
 
 A landing may miss its target by 5 m plus the estimate's error at the end, up to 10 m in total. The target of a landing
 requested in flight is the place of the request; at a speed v, the stopping distance v · 1 s + v² / (4 m/s²) is added.
+
+A failsafe takes over if it changes the mode. This counts until something is requested, or until the mission continues
+because the failsafe is over. A mission that is reported as finished after a takeover is not: the failsafe landed.
 """
 
 import math
@@ -16,12 +19,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.autopilots.requests import MISSION_MODE, RETURN_MODE
 from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import LockstepError
 from px4lockstep.flights.outcome import STANDING_DEG
 from px4lockstep.jit import interpreted
-from px4lockstep.log.events import FlightEvent, events_of
+from px4lockstep.log.events import FAILSAFES, MODES, FlightEvent, events_of
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.landing import GROUND_MARGIN_M
 from px4lockstep.scenario.signals import tilt_deg
@@ -46,6 +50,29 @@ class OrderedDown:
     name: str
     time_s: float
     row: int
+
+
+@dataclass(frozen=True)
+class Takeover:
+    """A failsafe that changed the mode: its name, the name of the mode, time and row of the log, and mission item."""
+
+    failsafe: str
+    mode: str
+    time_us: int
+    row: int
+    item: int
+    is_return: bool
+
+    @property
+    def events(self) -> tuple[FlightEvent, ...]:
+        """Its events in the log: the failsafe, unless it had warned before, and the change of mode."""
+        labels = f"failsafe: {self.failsafe}", f"mode {self.mode}"
+        return tuple(FlightEvent(self.time_us, label, is_fault=True) for label in labels)
+
+    @property
+    def time_s(self) -> float:
+        """When it took over [s]."""
+        return self.time_us / 1e6
 
 
 @dataclass(frozen=True)
@@ -114,6 +141,31 @@ class Facts:
 
     # -- done ----------------------------------------------------------------------------------------------------
 
+    @cached_property
+    def takeover(self) -> Takeover | None:
+        """The last failsafe that took over after the last request; None if there was none, or if it is over."""
+        modes, failsafes = self.log.get("nav_state"), self.log.get("failsafe")
+        if modes is None or failsafes is None:
+            return None
+        last_request = max((int(rows[-1]) for rows in self._requests.values() if len(rows)), default=0)
+        found = None
+        for row in (np.flatnonzero(np.diff(modes)) + 1).tolist():
+            if failsafes[row] and modes[row] != MISSION_MODE and row >= last_request:
+                found = row
+            elif modes[row] == MISSION_MODE:
+                found = None
+        if found is None:
+            return None
+        failsafe, mode, items = int(failsafes[found]), int(modes[found]), self.log.get("mission_item")
+        return Takeover(
+            FAILSAFES.get(failsafe, str(failsafe)),
+            MODES.get(mode, str(mode)),
+            int(self.log.time_us[found]),
+            found,
+            0 if items is None else int(items[found]),
+            mode == RETURN_MODE,
+        )
+
     def _last(self, name: str) -> int:
         values = self.log.get(name)
         return int(values[-1]) if values is not None and len(values) else 0
@@ -125,8 +177,11 @@ class Facts:
 
     @property
     def mission_finished(self) -> bool:
-        """Whether the autopilot reported a finished mission at the end."""
-        return self._last("mission_finished") != 0
+        """Whether the autopilot reported a finished mission at the end, and not only after a failsafe took over."""
+        if self._last("mission_finished") == 0:
+            return False
+        finished = np.flatnonzero(np.diff(self.log["mission_finished"], prepend=0) > 0)
+        return self.takeover is None or int(finished[-1]) <= self.takeover.row
 
     @property
     def mission_count(self) -> int:
@@ -168,6 +223,11 @@ class Facts:
             return None
         heights: npt.NDArray[np.float64] = -self.log["pos_ned"][:, 2] - float(self.simulation.plant.traits["rest_m"])
         return heights
+
+    @property
+    def mode(self) -> str | None:
+        """Name of the mode at the end; None if the autopilot reports none."""
+        return MODES.get(mode := self._last("nav_state"), str(mode)) if "nav_state" in self.log else None
 
     @property
     def height_m(self) -> float | None:
@@ -276,17 +336,39 @@ class Facts:
         """Where the flight should end on the ground; None if it should not, or if the place is unknown."""
         if self._heights_m is None:
             return None
-        allowed_m = min(MISS_M + self.estimate_error_m, MAX_MISS_M)
+        allowed_m = self.allowed_m
         if self.order is None:
-            place = self.simulation.autopilot.lands_at_ned if self.asks else None
-            name = HOME if place == (0.0, 0.0) else "the mission's landing point"
-            return None if place is None else Target(place, name, allowed_m)
+            landing = self.simulation.autopilot.landing if self.asks else None
+            if landing is None:
+                return None
+            name = HOME if landing.place == (0.0, 0.0) else "the mission's landing point"
+            return Target(landing.place, name, allowed_m)
         if self.order.name == REQUESTS["return"]:
             return Target((0.0, 0.0), HOME, allowed_m)
         north_m, east_m, _ = self.log["pos_ned"][self.order.row].tolist()
         speed_m_s = math.hypot(*self.log["vel_ned"][self.order.row][:2])
         stop_m = REACTION_S * speed_m_s + speed_m_s * speed_m_s / (2.0 * BRAKE_M_S2)
         return Target((north_m, east_m), "where the landing was requested", allowed_m + stop_m)
+
+    @property
+    def allowed_m(self) -> float:
+        """Allowed distance from home or from the landing point of the mission [m]."""
+        return min(MISS_M + self.estimate_error_m, MAX_MISS_M)
+
+    @property
+    def is_return(self) -> bool:
+        """Whether the flight should end, or a failsafe ended it, with a return."""
+        if self.takeover is not None:
+            return self.takeover.is_return
+        if self.order is not None:
+            return self.order.name == REQUESTS["return"]
+        landing = self.simulation.autopilot.landing if self.asks else None
+        return landing is not None and landing.is_return
+
+    @property
+    def distance_to_home_m(self) -> float | None:
+        """Horizontal distance from home at the end [m]."""
+        return None if self._heights_m is None else math.hypot(*self.log["pos_ned"][-1][:2].tolist())
 
     @cached_property
     def distance_to_target_m(self) -> float | None:

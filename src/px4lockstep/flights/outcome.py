@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # campaign results need the words without importing the engine
     from px4lockstep.flights.facts import Facts
+    from px4lockstep.log.events import FlightEvent
 
 FLOWN = "flown"
 NOTHING_ASKED = "nothing asked"
@@ -22,6 +23,9 @@ NOT_FINISHED = "mission not finished"
 LANDED_AWAY = "landed away"
 STOPPED = "stopped"
 FAILED = "failed"
+
+ENDINGS = IN_THE_AIR, ON_THE_GROUND, LANDED, RETURNED = "in the air", "on the ground", "landed", "returned"
+"""How a flight ended; further endings are `crashed` and `landed away`. `on the ground`: it never took off."""
 
 SUCCESSES = (FLOWN, NOTHING_ASKED, NOT_KNOWN)
 """Outcomes of flights that did not fail, with exit code 0."""
@@ -71,6 +75,23 @@ def judge(facts: "Facts") -> Outcome:
     """Return the outcome of a flight from its facts; the reason of a failure quotes what the autopilot said."""
     found = next((found for rule in RULES if (found := rule(facts)) is not None), Outcome(FLOWN))
     return found if found.is_success else Outcome(found.word, f"{found.reason}{_said(facts, str(found.reason))}")
+
+
+def ending_of(facts: "Facts") -> str | None:
+    """Return how a flight ended, whether or not it succeeded; None for a plant without a position."""
+    if facts.crashed_s is not None:
+        return CRASHED
+    if facts.is_down is None or not facts.is_down:
+        return None if facts.is_down is None else IN_THE_AIR
+    if facts.max_height_m is not None and facts.max_height_m <= TAKEN_OFF_M:
+        return ON_THE_GROUND
+    distance_m, allowed_m = facts.distance_to_home_m, facts.allowed_m
+    if not facts.is_return:
+        distance_m = facts.distance_to_target_m
+        allowed_m = allowed_m if facts.target is None else facts.target.allowed_m
+    if distance_m is not None and distance_m > allowed_m:
+        return LANDED_AWAY
+    return RETURNED if facts.is_return else LANDED
 
 
 def failed(reason: str) -> Outcome:
@@ -151,7 +172,8 @@ def _tipped_over(facts: "Facts") -> Outcome | None:
 
 def _not_finished(facts: "Facts") -> Outcome | None:
     unfinished = _unfinished(facts)
-    return Outcome(NOT_FINISHED, f"{unfinished}{_causes(facts)}") if unfinished else None
+    named = facts.takeover.events if facts.takeover is not None and facts.order is None else ()
+    return Outcome(NOT_FINISHED, f"{unfinished}{_causes(facts, named=named)}") if unfinished else None
 
 
 def _unfinished(facts: "Facts") -> str:
@@ -164,7 +186,11 @@ def _unfinished(facts: "Facts") -> str:
             return facts.simulation.autopilot.why_no_mission
         if not facts.mission_finished:
             items = f"a mission with items 0 to {facts.mission_count - 1}"
-            return f"the run ended at item {facts.mission_item} of {items}"
+            taken = facts.takeover
+            if taken is None:
+                return f"the run ended at item {facts.mission_item} of {items}"
+            took = f"a failsafe ({taken.failsafe}) took over at {taken.time_s:.2f} s with mode {taken.mode}"
+            return f"{took}, at item {taken.item} of {items}{_how_it_ended(facts)}"
     if not is_landing or facts.is_at_rest is not False:
         return ""
     asked = (
@@ -176,6 +202,16 @@ def _unfinished(facts: "Facts") -> str:
         else f"was in the air, {facts.height_m:.2f} m above the ground"
     )
     return f"{asked}, but the vehicle had not landed when the run ended: it {how}{_where(facts)}"
+
+
+def _how_it_ended(facts: "Facts") -> str:
+    """Return how a flight ended that a failsafe took over."""
+    ending, home_m = ending_of(facts), facts.distance_to_home_m
+    if ending is None or home_m is None:
+        return ""
+    if ending == IN_THE_AIR:
+        return f"; it was in the air at the end, {facts.height_m:.2f} m above the ground"
+    return f"; it {'returned' if ending == RETURNED else 'landed'}, {home_m:.1f} m from home"
 
 
 def _out_of_control(facts: "Facts") -> Outcome | None:
@@ -244,12 +280,15 @@ def _where(facts: "Facts") -> str:
     return "" if target is None or distance_m is None else f", {distance_m:.1f} m from {target.name}"
 
 
-def _causes(facts: "Facts", until_s: float | None = None) -> str:
-    """Return the faults before the end, and the autopilot's reactions, as the end of a reason."""
+def _causes(facts: "Facts", until_s: float | None = None, named: Sequence["FlightEvent"] = ()) -> str:
+    """Return the faults before the end, and the autopilot's reactions, as the end of a reason.
+
+    Events in `named` are already part of the reason.
+    """
     causes = [
         f"{event.label} {event.time_us / 1e6:.2f} s"
         for event in facts.faults
-        if event.label != CRASHED and (until_s is None or event.time_us / 1e6 <= until_s)
+        if event.label != CRASHED and (until_s is None or event.time_us / 1e6 <= until_s) and event not in named
     ]
     if not causes:
         return ""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import LockstepError
 from px4lockstep.flights.facts import Facts
-from px4lockstep.flights.outcome import failed, judge
+from px4lockstep.flights.outcome import ending_of, failed, judge
 from px4lockstep.jit import JIT_ENABLED
 from px4lockstep.log.events import FlightEvent, events_of, mission_items, mission_times_us
 from px4lockstep.log.log import Log
@@ -48,6 +48,7 @@ class Summary:
         distance_to_target_m: Horizontal distance from the landing target at the end; None without a target.
         waypoint_items: Number of the mission item, from 0, for each of `waypoint_times_s`.
         autopilot_texts: The autopilot's own last warnings and errors, at most 6, oldest first.
+        ending: `landed`, `returned`, `landed away`, `in the air`, `on the ground` (it never took off) or `crashed`.
     """
 
     outcome: str
@@ -73,6 +74,7 @@ class Summary:
     distance_to_target_m: float | None = None
     waypoint_items: tuple[int, ...] = ()
     autopilot_texts: tuple[str, ...] = ()
+    ending: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary for JSON."""
@@ -129,6 +131,7 @@ def summarize(
         distance_to_target_m=facts.distance_to_target_m,
         waypoint_items=mission_items(log),
         autopilot_texts=facts.texts,
+        ending=ending_of(facts),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from px4lockstep.autopilots.base import Session, landing_place
+from px4lockstep.autopilots.base import Session, landing_of
 from px4lockstep.autopilots.kinds import make_autopilot
 from px4lockstep.engine.builder import Builder
 from px4lockstep.engine.simulation import Simulation
@@ -94,8 +94,8 @@ def build(
             common["builder"] = builder
             if replay is not None:
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
-                lands_at_ned = landing_place(spec.mission, spec.home.lat_deg, spec.home.lon_deg)
-                simulation.autopilot.lands_at_ned = lands_at_ned
+                landing = landing_of(spec.mission, spec.home.lat_deg, spec.home.lon_deg)
+                simulation.autopilot.landing = landing
             else:
                 has_own_estimator = spec.autopilot.capabilities.estimates_itself  # the log then shows the truth
                 simulation = Simulation(
