@@ -13,7 +13,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from PIL import Image
-from px4_flights import MISSIONS, load_flight, stacked
+from px4_flights import CLOSED_LOOP, MISSIONS, load_flight, scenario_of, stacked
 from recorded_flights import shipped
 from step_responses import BAND, LOOPS, respond
 from test_builtin_against_px4_flights import errors
@@ -33,7 +33,6 @@ from px4lockstep.flights.run import simulate
 from px4lockstep.integrators.solver import Integrator
 from px4lockstep.plots.comparison import plot_comparison, plot_local_defect
 from px4lockstep.plots.flight import save_plot
-from px4lockstep.scenario.scenario import Scenario
 from px4lockstep.spec.load import load_aircraft
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
@@ -69,8 +68,8 @@ def save(figure, name):
 
 
 def fly(name, end_us):
-    """Fly the mission of a recorded flight with the built-in autopilot; return the simulation."""
-    scenario = Scenario().arm(at_s=1.0).start_mission(at_s=2.0)
+    """Repeat a recorded flight with the built-in autopilot; return the simulation."""
+    scenario = scenario_of(name)
     timeline = Timeline(
         end_us,
         autopilot=Periodic(4_000),
@@ -84,7 +83,7 @@ def fly(name, end_us):
         integrator=Integrator("RK4"),
         scenario=scenario,
         estimator=Estimator(),
-        autopilot=Builtin(MISSIONS[name], angular_acceleration=False),
+        autopilot=Builtin(CLOSED_LOOP[name], angular_acceleration=False),
     ).run()
 
 
@@ -167,8 +166,8 @@ def draw_pair(pair, title, columns):
 
 def compare_with_px4():
     """Plot and print the closed loop against the recorded flights."""
-    figure, axes = plt.subplots(2, 4, figsize=(12.0, 5.6), layout="constrained")
-    for row, name in zip(axes, MISSIONS, strict=True):
+    figure, axes = plt.subplots(len(CLOSED_LOOP), 4, figsize=(12.0, 8.4), layout="constrained")
+    for row, name in zip(axes, CLOSED_LOOP, strict=True):
         pair = Pair(name)
         pair.say(name)
         draw_pair(pair, name, row)

@@ -19,18 +19,27 @@ from px4lockstep.autopilots.builtin.takeoff import FLIGHT
 from px4lockstep.engine.bus import AUTOPILOT_OUT, BUS
 from px4lockstep.jit import kernel, rows
 from px4lockstep.plant.layout import COMMAND
+from px4lockstep.scenario.scenario import Scenario
 
 GOLDEN = Path(__file__).parents[1] / "against" / "golden"
 MISSIONS = {"mission": GOLDEN / "simple.waypoints", "yaw": GOLDEN / "yaw.waypoints"}
+CLOSED_LOOP = MISSIONS | {"return": MISSIONS["yaw"]}
+"""The missions of all flights; for `return` there are no outputs of PX4's modules."""
 MISSION_US = 2_000_000
 """When the mission was asked for."""
+
+
+def scenario_of(name):
+    """Return the requests of a flight."""
+    scenario = Scenario().arm(at_s=1.0).start_mission(at_s=MISSION_US / 1e6)
+    return scenario.at(24.0).return_home() if name == "return" else scenario
 
 
 def load_flight(name):
     """Return a flight's columns by name."""
     columns = {}
-    for file in (f"px4_iris_{name}.npz", f"px4_iris_{name}_answers.npz"):
-        with np.load(GOLDEN / file) as data:
+    for kind in ("", "_answers") if name in MISSIONS else ("",):
+        with np.load(GOLDEN / f"px4_iris_{name}{kind}.npz") as data:
             values = data["data"].astype(np.float64)
             columns |= {str(key): values[:, i] for i, key in enumerate(data["columns"])}
     return columns

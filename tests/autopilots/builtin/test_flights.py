@@ -209,15 +209,16 @@ def test_nothing_moves_before_arming():
 
 
 def test_it_disarms_com_disarm_land_after_landing():
-    """Two seconds by default; never if below zero."""
+    """Two seconds by default; never if 0 or below, as in PX4."""
     sim = flight().run()
     landed = sim.log["bus"]["scenario"]["landed"]
     touch_s = int(sim.log["time_us"][np.flatnonzero(np.diff(landed))[-1] + 1]) / 1e6
     off_s = int(sim.log["time_us"][np.flatnonzero(np.diff(autopilot_of(sim)["armed"]))[-1] + 1]) / 1e6
     assert off_s - touch_s == pytest.approx(2.0, abs=0.02)
-    never = flight(params={"COM_DISARM_LAND": -1.0}).run()
-    assert autopilot_of(never)["armed"][-1] == 1
-    assert never.plant["pos"][2] > -0.05
+    for off in (0.0, -1.0):
+        never = flight(params={"COM_DISARM_LAND": off}).run()
+        assert autopilot_of(never)["armed"][-1] == 1
+        assert never.plant["pos"][2] > -0.05
 
 
 def test_it_can_detect_landings_from_the_estimate():
@@ -315,6 +316,8 @@ def test_a_mission_may_end_with_a_return_or_in_the_air():
     legs = ((TAKEOFF, 0, 0, 5), (WAYPOINT, 30, 0, 5, 0, 1))
     returned = flight(mission_of(*legs, (RETURN,)), end_s=90, params={"RTL_RETURN_ALT": 10.0, "RTL_CONE_ANG": 0}).run()
     assert np.linalg.norm(landed_at(returned)) < 0.5
+    assert modes_of(returned) == [MISSION_MODE, RETURN_MODE, MANUAL_MODE]
+    assert autopilot_of(returned)["mission_finished"][-1] == 1
     for mission in (mission_of(*legs, (LOITER_UNLIMITED, 30, 5, 5)), mission_of(*legs, (WAYPOINT, 30, 5, 5))):
         sim = flight(mission, end_s=60).run()
         assert autopilot_of(sim)["armed"][-1] == 1

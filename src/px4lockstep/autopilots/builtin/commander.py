@@ -1,7 +1,8 @@
 """The commander: arming state, mode, and failsafes.
 
 The scenario's requests act on change: arm, disarm (immediately, even in flight), fly the mission, return, land. After a
-landing the vehicle disarms automatically after COM_DISARM_LAND (never if below 0).
+landing the vehicle disarms automatically after COM_DISARM_LAND (never if 0 or below). A RETURN_TO_LAUNCH item of the
+mission changes the mode.
 
 Failsafes in flight, by descending priority; a later one does not override an earlier one:
 
@@ -22,8 +23,9 @@ from typing import Any
 import numpy as np
 
 from px4lockstep.autopilots import requests
+from px4lockstep.autopilots.builtin.navigator import WORK_START_RETURN
 from px4lockstep.autopilots.builtin.parameters import Params
-from px4lockstep.autopilots.builtin.vectors import has_position, norm_xy
+from px4lockstep.autopilots.builtin.vectors import has_position, heading_of, norm_xy
 from px4lockstep.jit import kernel, record
 
 # By severity: a failsafe does not override a more severe one.
@@ -69,15 +71,16 @@ def disarm(c):
 
 
 @kernel
-def obey(c, t_us, scenario, is_landed):
+def obey(c, t_us, bus, is_landed, nav):
     """Act on the scenario's new requests; a mode requested before arming takes effect on arming."""
-    asked = requests.new_requests(c, scenario)
+    asked = requests.new_requests(c, bus.scenario)
     if asked & requests.DISARM:
         disarm(c)
     if asked & requests.ARM:
         c.is_armed = 1
         c.armed_us = t_us
         c.is_armed_in_air = int(not is_landed)
+        nav.home_yaw = heading_of(bus.estimate)
     if asked & requests.MISSION:
         ask(c, requests.MISSION_MODE)
         c.missions += 1
@@ -156,9 +159,11 @@ def watch_position(c, t_us, estimate):
 @kernel
 def command(c, t_us, bus, is_landed, is_flying, nav):
     """Update arming state and mode; `is_flying` is true once the takeoff is complete."""
-    obey(c, t_us, bus.scenario, is_landed)
+    obey(c, t_us, bus, is_landed, nav)
     if c.is_armed == 0:
         return
+    if c.mode == requests.MISSION_MODE and nav.mode == requests.MISSION_MODE and nav.work == WORK_START_RETURN:
+        c.mode = requests.RETURN_MODE
     if is_flying and not is_landed:
         c.has_flown = 1
     if not is_landed:
@@ -183,5 +188,5 @@ def write_commander(c: Any, p: Params, n_batteries: int) -> None:
     c["fence_action"] = p["GF_ACTION"]
     c["fence_radius_m"] = p["GF_MAX_HOR_DIST"]
     c["fence_height_m"] = p["GF_MAX_VER_DIST"]
-    c["disarm_land_us"] = round(p["COM_DISARM_LAND"] * 1e6) if p["COM_DISARM_LAND"] >= 0.0 else -1
+    c["disarm_land_us"] = round(p["COM_DISARM_LAND"] * 1e6) if p["COM_DISARM_LAND"] > 0.0 else -1
     c["lost_since_us"] = -1

@@ -14,10 +14,16 @@ A mission is a list of items. An item is complete
 The vehicle flies through a waypoint into the next leg if it need not stop there: no hold time, and the next item with
 an effect is a position.
 
-Return to launch climbs to RTL_RETURN_ALT above home, flies home, descends to RTL_DESCEND_ALT, waits for RTL_LAND_DELAY
-(below 0: forever) and lands. Near home it climbs less, unless RTL_CONE_ANG is 0: within NAV_ACC_RAD of home, to twice
-the distance from home; within RTL_MIN_DIST, to a cone of that angle, but at least to twice NAV_ACC_RAD. A
-vehicle that is already higher keeps its altitude.
+Return to launch has the stages of PX4, each flown straight to its target:
+
+* climb to RTL_RETURN_ALT above home on the spot, with the current heading. A vehicle that is already higher keeps its
+  altitude. Near home it climbs less, unless RTL_CONE_ANG is 0: within NAV_ACC_RAD of home, to twice the distance from
+  home; within RTL_MIN_DIST, to a cone of that angle, but at least to twice NAV_ACC_RAD;
+* fly home, to within NAV_ACC_RAD. Closer than RTL_MIN_DIST, turn to the heading at arming;
+* only if RTL_LAND_DELAY is not 0: descend over home to RTL_DESCEND_ALT, wait there (below 0: forever);
+* land with the heading at arming.
+
+It begins one navigator tick after the mode changes. Until then there is no leg, and the vehicle brakes.
 """
 
 import math
@@ -60,8 +66,8 @@ ITEM = record(
 )
 
 # Stage of a mission item, or of return to launch.
-WORK_DEFAULT, WORK_TAKEOFF, WORK_MOVE_TO_LAND, WORK_CLIMB = (np.int64(i) for i in range(4))
-WORK_RETURN, WORK_DESCEND, WORK_WAIT, WORK_LAND = (np.int64(i) for i in range(4, 8))
+WORK_DEFAULT, WORK_TAKEOFF, WORK_MOVE_TO_LAND, WORK_START_RETURN, WORK_CLIMB = (np.int64(i) for i in range(5))
+WORK_RETURN, WORK_DESCEND, WORK_WAIT, WORK_HOVER, WORK_LAND = (np.int64(i) for i in range(5, 10))
 
 MISSION_START_TICKS = 4
 """Navigator ticks from the mission request on the ground to the first leg. The real library needs the same number: to
@@ -80,10 +86,11 @@ NAVIGATOR = record(
         ("return_min_m", "f8"),  # RTL_MIN_DIST
         ("start_ticks current work is_mission_begun is_finished is_reached is_yaw_reached reached_us", "i8"),
         ("return_down_m", "f8"),
+        ("home_yaw", "f8"),  # heading at arming
         ("leg", LEG),
     ],
     state="mode missions start_ticks current work is_mission_begun is_finished is_reached is_yaw_reached "
-    "reached_us return_down_m leg",
+    "reached_us return_down_m home_yaw leg",
     limits={"current": MAX_ITEMS - 1, "start_ticks": MISSION_START_TICKS, "work": int(WORK_LAND)},
 )
 
@@ -210,7 +217,7 @@ def begin_item(nav, t_us, estimate, is_landed):
         nav.is_yaw_reached = 1
         nav.reached_us = t_us
     elif item.command == RETURN_ITEM:
-        begin_return(nav, estimate)
+        nav.work = WORK_START_RETURN  # the commander changes the mode
     elif is_landed and has_position(item) and item.command != LAND_ITEM:
         nav.work = WORK_TAKEOFF
         fly_to(nav, TAKEOFF, estimate.pos_ned[0], estimate.pos_ned[1], d, math.nan, item.radius_m)
@@ -250,7 +257,8 @@ def note_arrival(nav, t_us, estimate, is_landed):
             is_there = d < leg.target[2] + near
         else:
             away = norm_xy(estimate.pos_ned[0] - leg.target[0], estimate.pos_ned[1] - leg.target[1])
-            is_there = away <= leg.radius_m and abs(d - leg.target[2]) <= nav.acceptance_z_m
+            is_near = away <= leg.radius_m or nav.work == WORK_CLIMB or nav.work == WORK_DESCEND
+            is_there = is_near and abs(d - leg.target[2]) <= nav.acceptance_z_m
         if is_there:
             nav.is_reached = 1
             nav.reached_us = t_us
@@ -272,9 +280,6 @@ def has_waited(nav, t_us, wait_s):
 def go_on_mission(nav, t_us, estimate, is_landed):
     """Continue the mission with the current item, or with the next one if it is complete."""
     item = nav.items[nav.current]
-    if nav.work >= WORK_CLIMB and item.command == RETURN_ITEM:
-        nav.is_finished = int(go_on_returning(nav, t_us, estimate, is_landed))
-        return
     if nav.leg.kind == LAND and item.command == LAND_ITEM:
         nav.is_finished = int(is_landed)
         return
@@ -296,7 +301,7 @@ def go_on_mission(nav, t_us, estimate, is_landed):
 @kernel
 def return_height(nav, estimate):
     """Return the return altitude above home."""
-    away = norm_xy(estimate.pos_ned[0], estimate.pos_ned[1])
+    away, own = norm_xy(estimate.pos_ned[0], estimate.pos_ned[1]), -estimate.pos_ned[2]
     height = nav.return_alt_m
     if nav.cone_tangent > 0.0:
         if away <= nav.acceptance_m:
@@ -305,16 +310,24 @@ def return_height(nav, estimate):
             if away <= nav.return_min_m:
                 height = min(height, away / nav.cone_tangent)
             height = max(height, 2.0 * nav.acceptance_m)
-    return max(height, -estimate.pos_ned[2])
+    return own if height < own else min(height, nav.return_alt_m)
 
 
 @kernel
-def begin_return(nav, estimate):
-    """Start return to launch with the climb."""
-    nav.work = WORK_CLIMB
-    nav.return_down_m = -return_height(nav, estimate)
-    fly_to(nav, POSITION, estimate.pos_ned[0], estimate.pos_ned[1], nav.return_down_m, math.nan, nav.acceptance_m)
-    nav.leg.has_start = 0
+def begin_stage(nav, work, kind, n, e, d, yaw):
+    """Start a stage of the return: a leg of length 0, so that the vehicle need not follow a line to the target."""
+    nav.work = work
+    nav.leg.is_valid = 1
+    nav.leg.target[0], nav.leg.target[1], nav.leg.target[2] = n, e, d
+    fly_to(nav, kind, n, e, d, yaw, nav.acceptance_m)
+
+
+@kernel
+def fly_home(nav, estimate):
+    """Start the flight home at the return altitude."""
+    is_close = norm_xy(estimate.pos_ned[0], estimate.pos_ned[1]) < nav.return_min_m
+    yaw = nav.home_yaw if is_close else math.nan
+    begin_stage(nav, WORK_RETURN, POSITION, 0.0, 0.0, nav.return_down_m, yaw)
 
 
 @kernel
@@ -322,22 +335,36 @@ def go_on_returning(nav, t_us, estimate, is_landed):
     """Continue return to launch; return whether the vehicle has landed at home."""
     if nav.work == WORK_LAND:
         return is_landed
+    n, e, d = estimate.pos_ned[0], estimate.pos_ned[1], estimate.pos_ned[2]
+    if nav.work == WORK_START_RETURN:
+        if d > nav.return_down_m:
+            begin_stage(nav, WORK_CLIMB, LOITER, n, e, d, heading_of(estimate))
+        else:
+            fly_home(nav, estimate)
+        return False
     note_arrival(nav, t_us, estimate, is_landed)
+    low_m = max(nav.return_down_m, -nav.descend_alt_m)
+    goal_m = nav.return_down_m if nav.work <= WORK_RETURN else low_m
+    if nav.is_reached != 0 and nav.leg.target[2] != goal_m:
+        # climb and descent first hold the current altitude for a navigator tick, as in PX4
+        nav.leg.start[2] = goal_m
+        nav.leg.target[2] = goal_m
+        nav.is_reached = 0
+        nav.is_yaw_reached = 0
+        return False
     wait_s = nav.land_delay_s if nav.work == WORK_WAIT else 0.0
     if wait_s < 0.0 or not has_waited(nav, t_us, wait_s):
         return False
     if nav.work == WORK_CLIMB:
-        nav.work = WORK_RETURN
-        fly_to(nav, POSITION, 0.0, 0.0, nav.return_down_m, math.nan, nav.acceptance_m)
-    elif nav.work == WORK_RETURN:
-        nav.work = WORK_DESCEND
-        fly_to(nav, POSITION, 0.0, 0.0, max(nav.return_down_m, -nav.descend_alt_m), math.nan, 1.0)
+        fly_home(nav, estimate)
+    elif nav.work == WORK_RETURN and nav.land_delay_s != 0.0:
+        begin_stage(nav, WORK_DESCEND, LOITER, 0.0, 0.0, d, nav.home_yaw)
     elif nav.work == WORK_DESCEND:
-        nav.work = WORK_WAIT
-        fly_to(nav, LOITER, 0.0, 0.0, nav.leg.target[2], math.nan, 1.0)
+        begin_stage(nav, WORK_WAIT, LOITER, 0.0, 0.0, low_m, math.nan)
+    elif nav.work == WORK_WAIT:
+        begin_stage(nav, WORK_HOVER, POSITION, 0.0, 0.0, low_m, nav.home_yaw)
     else:
-        nav.work = WORK_LAND
-        fly_to(nav, LAND, 0.0, 0.0, 0.0, math.nan, 1.0)
+        begin_stage(nav, WORK_LAND, LAND, 0.0, 0.0, 0.0, nav.home_yaw)
     return False
 
 
@@ -360,7 +387,9 @@ def change_mode(nav, mode, estimate, is_landed):
     elif mode == LOITER_MODE:
         loiter_here(nav, estimate)
     elif mode == RETURN_MODE:
-        begin_return(nav, estimate)
+        nav.work = WORK_LAND if is_landed else WORK_START_RETURN  # on the ground there is nothing to fly
+        nav.return_down_m = -return_height(nav, estimate)
+        nav.leg.is_valid = 0
     elif mode == LAND_MODE:
         nav.work = WORK_LAND
         fly_to(nav, LAND, estimate.pos_ned[0], estimate.pos_ned[1], 0.0, math.nan, nav.acceptance_m)
@@ -372,9 +401,9 @@ def change_mode(nav, mode, estimate, is_landed):
 @kernel
 def navigate(nav, t_us, mode, missions, estimate, is_landed):
     """Update the leg, once per navigator tick; `missions` is the number of mission requests."""
-    is_asked_again = mode == MISSION_MODE and missions != nav.missions
+    is_new = mode != nav.mode or (mode == MISSION_MODE and missions != nav.missions)
     nav.missions = missions
-    if mode != nav.mode or is_asked_again:
+    if is_new:
         change_mode(nav, mode, estimate, is_landed)
     if mode == MISSION_MODE:
         if nav.start_ticks > 0:
@@ -384,8 +413,10 @@ def navigate(nav, t_us, mode, missions, estimate, is_landed):
                 begin_item(nav, t_us, estimate, is_landed)
         elif nav.is_finished == 0:
             go_on_mission(nav, t_us, estimate, is_landed)
-    elif mode == RETURN_MODE:
-        go_on_returning(nav, t_us, estimate, is_landed)
+    elif mode == RETURN_MODE and not is_new:
+        is_over = go_on_returning(nav, t_us, estimate, is_landed)
+        if is_over and nav.items[nav.current].command == RETURN_ITEM:
+            nav.is_finished = 1
 
 
 def write_navigator(nav: Any, p: Params) -> None:
