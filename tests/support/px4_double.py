@@ -106,6 +106,12 @@ def topics():
 
 
 @functools.cache
+def all_topics():
+    """Return the double's topics: those of the package, and some that the package does not describe."""
+    return topics() | json.loads((SOURCES / "more_topics.json").read_text("utf-8"))
+
+
+@functools.cache
 def message_dtype(topic):
     """Return the dtype of a message with its measured layout."""
     known = topics()
@@ -127,7 +133,7 @@ def _fields(topic):
 
 def _tables():
     """Return the generated header."""
-    known = topics()
+    known = all_topics()
     names = list(known)
     lines = ["#pragma once", "#include <stdbool.h>", "#include <stddef.h>", "#include <stdint.h>"]
     lines += ["typedef struct { const char *name; char kind; int count; uint32_t offset; } Field;"]

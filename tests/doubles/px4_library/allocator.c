@@ -6,12 +6,13 @@
  */
 #include "double.h"
 
-enum { AXES = 4 };
+enum { AXES = 4, STATUS_US = 5000 };
 
 static struct {
     int n_rotors;
     int rank;
     double mix[MAX_ROTORS][AXES]; /* roll, pitch, yaw, thrust */
+    uint64_t status_us;
 } allocator;
 
 int allocator_rank(void) { return allocator.rank; }
@@ -140,6 +141,21 @@ static void mix(const double wish[AXES], double motors[MAX_ROTORS]) {
         motors[i] = fmin(fmax(level[i] + yaw_share * allocator.mix[i][2] * wish[2], 0.0), 1.0);
 }
 
+/* Reports what the motors could not provide, at most every 5 ms. */
+static void publish_status(const double wish[AXES], const double motors[MAX_ROTORS], uint64_t now_us) {
+    if (now_us - allocator.status_us < STATUS_US) return;
+    allocator.status_us = now_us;
+    control_allocator_status_s status = {.timestamp = now_us, .thrust_setpoint_achieved = 1};
+    bool is_saturated = false;
+    for (int i = 0; i < allocator.n_rotors; i++) {
+        status.actuator_saturation[i] = motors[i] >= 1.0 ? 1 : motors[i] <= 0.0 ? -1 : 0;
+        is_saturated = is_saturated || status.actuator_saturation[i] != 0;
+    }
+    for (int j = 0; j < 3; j++) status.unallocated_torque[j] = is_saturated ? (float)wish[j] : 0.0F;
+    status.torque_setpoint_achieved = !is_saturated;
+    publish(TOPIC_control_allocator_status, &status);
+}
+
 void allocator_run(uint64_t now_us) {
     const vehicle_torque_setpoint_s *torque = latest(TOPIC_vehicle_torque_setpoint, 0);
     const vehicle_thrust_setpoint_s *thrust = latest(TOPIC_vehicle_thrust_setpoint, 0);
@@ -158,4 +174,5 @@ void allocator_run(uint64_t now_us) {
     float servo = (float)told_number("servos", NAN);
     for (int i = 0; i < MAX_SERVOS; i++) servos.control[i] = servo;
     publish(TOPIC_actuator_servos, &servos);
+    publish_status(wish, motors, now_us);
 }

@@ -140,6 +140,17 @@ static void begin_return(uint64_t now_us) {
     go(FLY_TO, at, NAN, MULTICOPTER_ACCEPTANCE_M, now_us);
 }
 
+static void publish_item(const Item *item, uint64_t now_us) {
+    navigator_mission_item_s out = {.timestamp = now_us,
+                                    .latitude = (float)item->lat_deg,
+                                    .longitude = (float)item->lon_deg,
+                                    .altitude = (float)item->alt_m,
+                                    .sequence_current = (uint16_t)nav.current,
+                                    .nav_cmd = (uint16_t)item->command,
+                                    .altitude_is_relative = item->is_relative};
+    publish(TOPIC_navigator_mission_item, &out);
+}
+
 static void begin_item(uint64_t now_us) {
     while (nav.current < mission_count() && !is_place(mission_item(nav.current)) &&
            mission_item(nav.current)->command != RETURN_TO_LAUNCH)
@@ -150,6 +161,7 @@ static void begin_item(uint64_t now_us) {
         return;
     }
     const Item *item = mission_item(nav.current);
+    publish_item(item, now_us);
     Vector place = place_of(item);
     nav.work = TO_ITEM;
     if (item->command == RETURN_TO_LAUNCH) {

@@ -31,7 +31,8 @@ static const int PUBLISHED[] = {TOPIC_actuator_motors,         TOPIC_actuator_se
                                 TOPIC_vehicle_torque_setpoint, TOPIC_vehicle_thrust_setpoint,
                                 TOPIC_vehicle_attitude_setpoint, TOPIC_vehicle_rates_setpoint,
                                 TOPIC_trajectory_setpoint,     TOPIC_position_setpoint_triplet,
-                                TOPIC_mission_result};
+                                TOPIC_mission_result,          TOPIC_control_allocator_status,
+                                TOPIC_navigator_mission_item};
 
 /* The modules advertise their topics when they start. */
 void uorb_open(void) {
