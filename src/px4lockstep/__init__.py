@@ -19,6 +19,8 @@ __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
     from px4lockstep.autopilots.builtin.autopilot import Builtin
+    from px4lockstep.autopilots.px4_library.autopilot import Px4Library
+    from px4lockstep.autopilots.px4_library.injectors import Injector
     from px4lockstep.campaigns.criteria import CriterionTable, passes
     from px4lockstep.campaigns.flight_signals import Signals
     from px4lockstep.campaigns.load import load_campaign
@@ -79,9 +81,9 @@ __all__ += ["CriterionTable", "MetricTable", "Signals", "load_campaign", "measur
 __all__ += ["run_campaign"]
 # Parts of a simulation.
 __all__ += ["Actuation", "ActuatorDynamics", "Aircraft", "Airframe", "Battery", "Builtin", "Bus", "Contact"]
-__all__ += ["Estimator", "Event", "Explicit", "Gps", "Gust", "Gyro", "Imu", "Integrator", "Oscillator", "Periodic"]
-__all__ += ["Power", "Propulsion", "Scenario", "SensorConfig", "SensorSuite", "Timeline", "UserPlant", "When", "Wind"]
-__all__ += ["gust_edges_us", "normal4", "sincos", "stream_key"]
+__all__ += ["Estimator", "Event", "Explicit", "Gps", "Gust", "Gyro", "Imu", "Injector", "Integrator", "Oscillator"]
+__all__ += ["Periodic", "Power", "Propulsion", "Px4Library", "Scenario", "SensorConfig", "SensorSuite", "Timeline"]
+__all__ += ["UserPlant", "When", "Wind", "gust_edges_us", "normal4", "sincos", "stream_key"]
 # Logs and plots.
 __all__ += ["Log", "events_of", "mission_waypoints", "plot_flight", "read_csv", "read_log", "read_parquet"]
 __all__ += ["save_plot", "write_csv", "write_parquet"]
@@ -90,6 +92,8 @@ __all__ += ["InputError", "LockstepError", "OutputError", "SimulationError", "St
 
 _HOMES = {
     "autopilots.builtin.autopilot": "Builtin",
+    "autopilots.px4_library.autopilot": "Px4Library",
+    "autopilots.px4_library.injectors": "Injector",
     "campaigns.criteria": "CriterionTable passes",
     "campaigns.flight_signals": "Signals",
     "campaigns.load": "load_campaign",

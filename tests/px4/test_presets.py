@@ -88,6 +88,44 @@ def test_listed_topics_override_those_of_a_preset(tmp_path):
     assert ([each.topic for each in few.published], few.read) == (["vehicle_attitude"], ACTUATORS_ONLY.read)
 
 
+def test_any_topic_can_be_read_and_is_logged_unless_the_simulator_uses_it(tmp_path):
+    """By the name of its message, known here or not, or by its own; `log` overrides the default."""
+    found = asked(
+        tmp_path,
+        '[px4.uorb]\npreset = "state_injection"\n'
+        'subs = [{ key = "a", type = "ControlAllocatorStatus" }, { key = "b", type = "NavigatorMissionItemMsg" },\n'
+        '        { key = "c", type = "VehicleAttitude", topic = "vehicle_attitude_groundtruth" },\n'
+        '        { key = "d", type = "ControlAllocatorStatus", instance = 1 },\n'
+        '        { key = "e", type = "ActuatorMotors", log = true }, { key = "f", type = "ActuatorServos" }]\n',
+    )
+    assert [(each.topic, each.instance, each.is_logged) for each in found.read][-6:] == [
+        ("control_allocator_status", 0, True),
+        ("navigator_mission_item", 0, True),
+        ("vehicle_attitude_groundtruth", 0, True),
+        ("control_allocator_status", 1, True),
+        ("actuator_motors", 0, True),
+        ("actuator_servos", 0, False),
+    ]
+    assert not any(each.is_logged for each in STATE_INJECTION.read)
+
+
+def test_a_subscription_that_has_no_effect_is_an_error(tmp_path):
+    """Listed twice, not logged although nothing uses it, or with the topic of another message."""
+    with pytest.raises(InputError) as caught:
+        asked(
+            tmp_path,
+            "[px4.uorb]\n"
+            'subs = [{ key = "a", type = "TakeoffStatus" }, { key = "b", type = "TakeoffStatus" },\n'
+            '        { key = "c", type = "VehicleOdometry", log = false },\n'
+            '        { key = "d", type = "VehicleStatus", topic = "vehicle_attitude" }]\n',
+        )
+    assert str(caught.value).splitlines() == [
+        "px4.uorb.subs[1]: instance 0 of takeoff_status is already read; list it once",
+        "px4.uorb.subs[2]: log = false, but the simulator itself does not use vehicle_odometry; remove the entry",
+        "px4.uorb.subs[3]: topic = 'vehicle_attitude' is a topic of VehicleAttitude, but type = 'VehicleStatus'",
+    ]
+
+
 def test_all_errors_of_a_file_are_in_one_report(tmp_path):
     """Each with its location, its value and what is allowed."""
     with pytest.raises(InputError) as caught:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
+from px4lockstep.autopilots.messages import Grow, MessageLog
 from px4lockstep.environment.projection import MapProjection
 from px4lockstep.errors import InputError
 from px4lockstep.px4.mission_items import ENDS
@@ -65,6 +66,8 @@ MAX_TEXT = 120
 UNKNOWN = Capabilities()
 """Capabilities of a user's autopilot that declares none."""
 NOBODY = Capabilities("no autopilot", flies=False, has_mission=False)
+INJECTED = " with injectors of "
+"""Part of a session's identity if Python functions published messages to the autopilot."""
 
 
 def capabilities_of(autopilot: object) -> Capabilities:
@@ -118,9 +121,12 @@ class Session:
     """Explanation for a flight in which the autopilot never reported a mission."""
     landing: Landing | None = None
     """Where its mission lands; None if it ends in the air, or if unknown."""
+    on_tick: Callable[[int, Any], None] | None = None
+    """Called with the time and the stage inputs at each tick before it runs, if it takes inputs from Python."""
 
     def __init__(self, capabilities: Capabilities) -> None:
         self.capabilities = capabilities
+        self.message_log = MessageLog()
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -137,6 +143,12 @@ class Session:
 
     def check_ready(self, record: Record) -> None:
         """Check that it can run with this record, and is not flying with another one."""
+
+    def reserve(self, record: Record, ticks: int) -> None:
+        """Extend the buffers of its messages before a call of the loop with at most this number of ticks."""
+
+    def use_buffers(self, record: Record, grow: Grow) -> None:
+        """Move the buffers of its messages to memory that `grow` provides."""
 
     def check_copyable(self, what: str) -> None:
         """Check that its state can be "copied" to a snapshot, or "restored" from one."""

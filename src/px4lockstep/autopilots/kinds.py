@@ -9,12 +9,12 @@ capabilities. It defines
 * `check_workers(px4, workers)`, if the number of simultaneous flights is limited.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, ClassVar, Literal
 
-from px4lockstep.autopilots.base import NOBODY, Capabilities
+from px4lockstep.autopilots.base import NOBODY, Capabilities, capabilities_of
 from px4lockstep.errors import InputError
 from px4lockstep.part import KEY, Found, Number, Part, entry
 from px4lockstep.part.limits import FLOAT32
@@ -123,6 +123,16 @@ def make_autopilot(own: AutopilotOptions, px4: object, home: tuple[float, float]
     kind = KINDS[own.kind]
     made: object = None if kind.module is None else kind.call("make", own, px4, home, mission)
     return made
+
+
+def with_injectors(autopilot: Any, injectors: Sequence[object]) -> Any:
+    """Return an autopilot that also gets the messages of injectors; refuse one that has no uORB topics."""
+    if not injectors:
+        return autopilot
+    if not hasattr(autopilot, "injectors"):
+        name = capabilities_of(autopilot).name
+        raise InputError(f"injectors publish uORB messages to PX4's library, not to {name}; set autopilot.kind = 'px4'")
+    return replace(autopilot, injectors=tuple(injectors))
 
 
 def locate_code(own: AutopilotOptions, px4: object) -> object | None:

@@ -31,7 +31,7 @@ FIRST_CHANGES = 1_024
 def grow_in_memory(name: str, array: Array, rows: int, used: int) -> Array:
     """Return a larger array in memory, at least twice the size to keep the number of copies low."""
     rows = max(rows, 2 * len(array))
-    if BY_NAME[name].per == CHANGE and rows * array.itemsize > MAX_BYTES:
+    if name in BY_NAME and BY_NAME[name].per == CHANGE and rows * array.itemsize > MAX_BYTES:
         raise InputError(
             f"the scenario changes so often that its recording needs more than {MAX_BYTES / 2**30:.0f} GiB. Change its "
             "outputs less often, or turn recording off"

@@ -34,6 +34,7 @@ class RunMemory(RunResults):
 
     timeline: Timeline
     autopilot: Session
+    _autopilot_record: npt.NDArray[Any]
     _arrays: Arrays
     _logged: npt.NDArray[np.int64]
     _sources: dict[str, Any]
@@ -59,6 +60,7 @@ class RunMemory(RunResults):
         of complete rows of the log in `logged`, a length-1 array.
         """
         self._buffers.use(grow, self._used())
+        self.autopilot.use_buffers(self._autopilot_record, grow)
         if logged is not None:
             logged[0] = self._logged[0]
             self._logged = logged

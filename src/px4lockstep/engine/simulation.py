@@ -143,6 +143,8 @@ class Simulation(RunMemory):
         self.autopilot: Session = stages.open_autopilot(autopilot, self._core, plant, timeline, builder)
         """The session of the autopilot."""
         self._autopilot_record = self._core[self.autopilot.record] if self.autopilot.record else self._core
+        if self.autopilot.on_tick is not None:
+            stages.call_on_tick(self._core, self.autopilot.on_tick, self._handlers, self._inputs, self._due_axes)
 
     # -- running -------------------------------------------------------------------------------------------------
 
@@ -168,7 +170,9 @@ class Simulation(RunMemory):
             stop = min(len(buffers) if buffers.is_complete else len(buffers) - 1, k + BOUNDARIES_PER_CALL)
             if until_us is not None and until_us <= int(buffers.time_us[stop - 1]):
                 stop = self._known_index(until_us)
-            self._advance(min(stop, self._keep_checkpoint()))
+            stop = min(stop, self._keep_checkpoint())
+            self.autopilot.reserve(self._autopilot_record, stop - k)
+            self._advance(stop)
         return self
 
     def request_end(self) -> None:
@@ -255,6 +259,10 @@ class Simulation(RunMemory):
             if wall_s > self._slowest.wall_s:
                 ticks = int(self._core["cursor"]["autopilot_ticks"][0]) - ticks_before
                 self._slowest = Stretch(wall_s, start_us, ticks)
+
+    def _due_axes(self) -> int:
+        """Return the axes that are due at the current boundary, as bits."""
+        return int(self._buffers.due[self.boundary])
 
     def _note_unraisable(self, unraisable: Any) -> None:
         """Store an exception from a user's compiled function, which cannot raise; the loop stops at its next check."""

@@ -15,7 +15,7 @@ from px4lockstep.engine.protocols import PythonStage, StageInputs, TelemetryHook
 from px4lockstep.engine.scenario_stage import NotingChanges, scenario_handler, set_scenario
 from px4lockstep.engine.snapshot import check_object
 from px4lockstep.engine.streams import Streams
-from px4lockstep.engine.timeline import AXIS_BITS, Periodic, Timeline
+from px4lockstep.engine.timeline import AUTOPILOT, AXIS_BITS, Periodic, Timeline
 from px4lockstep.environment.gust import Gust, gust_edges_us, write_gusts
 from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
@@ -145,6 +145,29 @@ def set_hooks(
             hook.step(bus_time_us[0], inputs)
 
     return {int(loop.TELEMETRY): call}
+
+
+def call_on_tick(
+    core: Core,
+    on_tick: Callable[[int, Any], None],
+    handlers: Handlers,
+    inputs: StageInputs,
+    due_axes: Callable[[], int],
+) -> None:
+    """Call a function of the autopilot at each of its ticks, after the telemetry hooks."""
+    modes, bus_time_us = core["modes"], core["bus"]["time_us"].data
+    hooks, hook_axes = handlers.get(int(loop.TELEMETRY)), int(modes["telemetry_axes"][0])
+
+    def call() -> None:
+        due = due_axes()
+        if hooks is not None and due & hook_axes:
+            hooks()
+        if due & AUTOPILOT:
+            on_tick(bus_time_us[0], inputs)
+
+    handlers[int(loop.TELEMETRY)] = call
+    modes["telemetry"] = PYTHON
+    modes["telemetry_axes"] |= AUTOPILOT
 
 
 def set_gusts(core: Core, timeline: Timeline, gusts: Sequence[Gust], replay: Streams | None) -> None:

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from px4lockstep.errors import InputError
-from px4lockstep.flights.folder import LOG_PARQUET, LOG_ROWS, SUMMARY, read_log, read_summary
+from px4lockstep.flights.folder import LOG_PARQUET, LOG_ROWS, SUMMARY, UORB, read_log, read_summary
 from px4lockstep.flights.outcome import failed
 from px4lockstep.flights.summary import summarize_log
 from px4lockstep.io import atomic_write, to_json
 from px4lockstep.log.log import Log
+from px4lockstep.log.messages import read_messages, write_messages
 from px4lockstep.log.parquet import write_parquet
 from px4lockstep.processes import crash_of
 from px4lockstep.spec.spec import Spec
@@ -39,6 +40,7 @@ def keep_crashed(folder: Path | None, spec: Spec, number: int) -> dict[str, Any]
         if log is not None and not (folder / LOG_PARQUET).exists():
             columns = spec.run.log_columns
             write_parquet(log, folder / LOG_PARQUET, None if columns == "all" else list(columns))
+            write_messages(read_messages(folder / LOG_ROWS), folder / UORB)
         if (folder / LOG_PARQUET).exists():  # otherwise the unreadable rows are the only copy
             shutil.rmtree(folder / LOG_ROWS, ignore_errors=True)
         with atomic_write(folder / SUMMARY) as file:

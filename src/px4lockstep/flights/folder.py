@@ -6,7 +6,7 @@ The file `INCOMPLETE` is created first and removed last, which distinguishes a k
 the flight the log is in `log.rows`; at the end it is converted to `log.parquet`. A killed run leaves `log.rows` with
 all rows that were logged, which `read_log` reads too. The user's own mission file is copied next to `spec.toml`, so
 that the folder can be moved. A flight that was recorded and reached its end has `recording.h5`. `px4.log` has what real
-PX4 printed, if `px4lockstep run` flew it.
+PX4 printed, if `px4lockstep run` flew it, and `uorb/` the messages of the topics that were logged.
 """
 
 import itertools
@@ -26,6 +26,7 @@ from px4lockstep.flights.recording.file import write_recording
 from px4lockstep.io import atomic_write, check_new, release_pages, to_json
 from px4lockstep.log.csv import write_csv
 from px4lockstep.log.log import Log
+from px4lockstep.log.messages import write_messages
 from px4lockstep.log.parquet import read_parquet, write_parquet
 from px4lockstep.log.rows import hold_rows, read_rows
 from px4lockstep.reading import check_path, read_json
@@ -42,6 +43,7 @@ MARK = "INCOMPLETE"
 LOG_ROWS, LOG_PARQUET, SUMMARY, PLOTS = "log.rows", "log.parquet", "summary.json", "plots.png"
 MAX_SUMMARY_BYTES = 10_000_000
 PX4_LOG = "px4.log"
+UORB = "uorb"
 BOUNDARIES_HELD = 20_000
 """Boundaries between two releases of memory: 50 MB with a row at every boundary, some 4 MB at default periods."""
 
@@ -121,6 +123,7 @@ class RunFolder:
 
     def _keep_log(self, run: "Run") -> None:
         write_parquet(run.log, self.path / LOG_PARQUET, self._columns)
+        write_messages(run.simulation.autopilot.message_log, self.path / UORB)
         shutil.rmtree(self.path / LOG_ROWS, ignore_errors=True)
 
     def _keep_csv(self, run: "Run") -> None:
@@ -154,7 +157,7 @@ class RunFolder:
 
 def check_outputs(spec: Spec, folder: str | Path | None, force: bool) -> None:
     """Check that `run.log_csv` and `run.recording_out` are unused names in the run folder, or writable paths."""
-    taken = [MARK, SPEC, LOG_ROWS, LOG_PARQUET, SUMMARY, PLOTS, PX4_LOG]
+    taken = [MARK, SPEC, LOG_ROWS, LOG_PARQUET, SUMMARY, PLOTS, PX4_LOG, UORB]
     taken += [] if spec.mission is None else [mission_file(spec.mission)]
     for key, value in ((key, getattr(spec.run, key)) for key in OUTPUTS if getattr(spec.run, key) is not None):
         target, what = Path(value), f"run.{key} = {value!r} can't be written"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from px4lockstep.autopilots.base import Session
+from px4lockstep.autopilots.base import INJECTED, Session
 from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.snapshot import Snapshot
@@ -153,6 +153,12 @@ def fork(
     if not hasattr(os, "fork"):
         raise InputError("this system has no os.fork; fly each branch from its start instead")
     recording = source if isinstance(source, Recording) else read_recording(source)
+    if INJECTED in recording.source.autopilot:
+        topics = recording.source.autopilot.partition(INJECTED)[2]
+        raise InputError(
+            f"the flight can't be repeated up to the branch time: Python functions published {topics} to PX4, and a "
+            "recording does not contain them. Fly a new run with these injectors instead"
+        )
     # Check the changes before anything is flown, so that the parent reports the error.
     before = recorded_spec(recording)
     asked = (before, overrides or {}, settings, events)

@@ -11,6 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy.typing as npt
+
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import InputError, LockstepError
 from px4lockstep.flights.facts import Facts
@@ -21,6 +23,7 @@ from px4lockstep.flights.recorded import source_of
 from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.flights.summary import Summary, summarize
 from px4lockstep.log.log import Log
+from px4lockstep.log.messages import columns_of
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
@@ -68,6 +71,12 @@ class Run:
     def log(self) -> Log:
         """The log: `run.log["pos_ned"]`."""
         return Log.of(self.simulation)
+
+    @cached_property
+    def uorb(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
+        """The logged uORB messages: columns by topic and instance, `run.uorb["battery_status_0"]["voltage_v"]`."""
+        received = self.simulation.autopilot.message_log.received()
+        return {name: columns_of(rows) for name, rows in received.items()}
 
     @cached_property
     def summary(self) -> Summary:

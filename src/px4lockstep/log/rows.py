@@ -23,6 +23,7 @@ from px4lockstep.io import part_folder
 from px4lockstep.jit import record
 from px4lockstep.jit.records import limits_of
 from px4lockstep.log.log import Log, checked_times
+from px4lockstep.log.messages import write_head
 from px4lockstep.plant.layout import MAX_STATES
 from px4lockstep.sensors.suite import SENSOR_OUT
 from px4lockstep.vehicle.dispatch import PLANT
@@ -92,6 +93,7 @@ def hold_rows(simulation: Simulation, path: str | Path) -> None:
             head["has_sensors"] = simulation.log_sensors is not None
             head["core"] = np.frombuffer(simulation.core.tobytes(), np.uint8)  # copying by field takes milliseconds
             simulation.use_buffers(files.grow, head["logged"])
+            write_head(simulation.autopilot.message_log, folder)
         files.folder = target
     except (OSError, SimulationError) as error:
         cause = error if isinstance(error, OSError) else error.__cause__

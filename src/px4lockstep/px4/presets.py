@@ -2,7 +2,7 @@
 
 The library contains no commander, estimator or land detector; `state_injection` publishes what these would. An entry in
 the spec file's `[px4.uorb]` selects its topic by message type, `VehicleStatus` or `VehicleStatusMsg`, as in files of
-PX4Lockstep.jl; its key is only a label.
+PX4Lockstep.jl, or by `topic`; its key is only a label.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,6 +11,7 @@ from typing import Any
 
 from px4lockstep.errors import InputError, suggestion
 from px4lockstep.px4.fields import INPUT_FIELDS, OUTPUT_FIELDS, battery_fields
+from px4lockstep.px4.uorb.definitions import snake_case
 from px4lockstep.px4.uorb.shipped import shipped_layouts
 
 
@@ -33,12 +34,13 @@ class Published:
 
 @dataclass(frozen=True)
 class Read:
-    """A topic that is read from PX4, and the fields that are used."""
+    """A topic that is read from PX4, the fields that the simulator uses, and whether every message is logged."""
 
     topic: str
     fields: tuple[str, ...]
     key: str = ""
     instance: int = 0
+    is_logged: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,7 @@ def interface_of(pubs: Sequence[Any], subs: Sequence[Any], preset: str | None = 
     if not pubs and not subs:
         return PRESETS[preset or STATE_INJECTION.name]
     report: list[str] = []
-    published = _published(pubs, report)
-    used = {each.topic: each.fields for each in READ}
-    subscribed = _with_topics("px4.uorb.subs", subs, report)
-    read = [Read(topic, used.get(topic, ()), sub.key, sub.instance) for _, topic, sub in subscribed]
+    published, read = _published(pubs, report), _read(subs, report)
     if report:
         raise InputError("\n".join(report))
     if preset is None:
@@ -120,19 +119,44 @@ def _published(pubs: Sequence[Any], report: list[str]) -> list[Published]:
     return published
 
 
-def _with_topics(table: str, entries: Sequence[Any], report: list[str]) -> Iterator[tuple[str, str, Any]]:
-    """Yield location, topic and entry of each entry with a known message and a unique key; report the others."""
+def _read(subs: Sequence[Any], report: list[str]) -> list[Read]:
+    """Return the topics that the spec file lists for reading, and report errors.
+
+    The library may have topics that are unknown here, so they are checked when it is loaded. Topics that the simulator
+    does not use are logged.
+    """
+    used = {each.topic: each.fields for each in READ}
+    read: list[Read] = []
+    for place, topic, sub in _with_topics("px4.uorb.subs", subs, report, allows_unknown=True):
+        is_logged = topic not in used if sub.log is None else sub.log
+        if any((each.topic, each.instance) == (topic, sub.instance) for each in read):
+            report.append(f"{place}: instance {sub.instance} of {topic} is already read; list it once")
+        elif not is_logged and topic not in used:
+            report.append(f"{place}: log = false, but the simulator itself does not use {topic}; remove the entry")
+        read.append(Read(topic, used.get(topic, ()), sub.key, sub.instance, is_logged))
+    return read
+
+
+def _with_topics(
+    table: str, entries: Sequence[Any], report: list[str], *, allows_unknown: bool = False
+) -> Iterator[tuple[str, str, Any]]:
+    """Yield location, topic and entry of each entry with a known message and a unique key; report the others.
+
+    With `allows_unknown`, an entry may name its topic, and the default topic of an unknown message is its own name.
+    """
     layouts = shipped_layouts()
     messages = {each.message: topic for topic, each in layouts.items()}
     places: dict[str, str] = {}
     for i, entry in enumerate(entries):
-        place, message, same = f"{table}[{i}]", entry.type.removesuffix("Msg"), layouts.get(entry.key)
+        place, message = f"{table}[{i}]", entry.type.removesuffix("Msg")
+        named = getattr(entry, "topic", None)
+        key, same = ("key", entry.key) if named is None else ("topic", named), layouts.get(named or entry.key)
         if entry.key in places:
             report.append(f"{place}: key = {entry.key!r} is already used by {places[entry.key]}; use a unique key")
-        elif message not in messages:
+        elif message not in messages and not allows_unknown:
             report.append(f"{place}: type = {entry.type!r} is not a known message{suggestion(message, messages)}")
         elif same is not None and same.message != message:
-            report.append(f"{place}: key = {entry.key!r} is a topic of {same.message}, but type = {entry.type!r}")
+            report.append(f"{place}: {key[0]} = {key[1]!r} is a topic of {same.message}, but type = {entry.type!r}")
         else:
-            yield place, messages[message], entry
+            yield place, named or messages.get(message) or snake_case(message), entry
         places.setdefault(entry.key, place)

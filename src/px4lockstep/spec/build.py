@@ -1,13 +1,14 @@
 """Build a flight that is ready to run from a `Spec`."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from px4lockstep.autopilots.base import Session, landing_of
-from px4lockstep.autopilots.kinds import make_autopilot
+from px4lockstep.autopilots.kinds import make_autopilot, with_injectors
+from px4lockstep.autopilots.px4_library.injectors import Injector
 from px4lockstep.engine.builder import Builder
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.streams import Streams
@@ -58,6 +59,7 @@ def build(
     session: Session | None = None,
     builder: Builder | None = None,
     runs_code: bool = True,
+    injectors: Sequence[Injector] = (),
 ) -> Flight:
     """Build a flight.
 
@@ -68,6 +70,7 @@ def build(
         session: A running autopilot, for a branch of its flight. By default a new one is created.
         builder: Build cache for parts and records. By default everything is built.
         runs_code: Whether to start an autopilot that is external code. Without it, the flight can only be inspected.
+        injectors: Python functions that publish uORB messages to real PX4 as a library.
 
     Raises:
         InputError: If the spec can't be flown or names code that the user has not chosen. The message names the file
@@ -87,6 +90,7 @@ def build(
     if not runs_code and spec.autopilot.capabilities.needs_child:  # would be loaded here; others wait for a step
         autopilot = None
     try:
+        autopilot = with_injectors(autopilot, injectors)
         with at(()):
             axes = builder.made(Timing.axes, spec.timeline)
             timeline = builder.made(build_timeline, axes, spec.scenario, spec.environment.gusts)

@@ -6,7 +6,7 @@ the estimate, the batteries and the mode, steps PX4, and reads motors and setpoi
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -15,12 +15,21 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.autopilots.base import NativeAutopilot, Record, Session, WriteRecord
+from px4lockstep.autopilots.base import INJECTED, NativeAutopilot, Record, Session, WriteRecord
 from px4lockstep.autopilots.builtin.schedule import check_rates, effective_rates
 from px4lockstep.autopilots.builtin.schedule import period_us as module_period_us
 from px4lockstep.autopilots.kinds import KINDS
+from px4lockstep.autopilots.messages import Grow
 from px4lockstep.autopilots.px4_library.exchange import FUNCTIONS, MAX_SILENT_TICKS, SILENT, STOPPED
-from px4lockstep.autopilots.px4_library.records import MAX_FIELDS, MAX_PUBLISHERS, MAX_SUBSCRIBERS, PX4_HOST
+from px4lockstep.autopilots.px4_library.injectors import Injections, Injector, ticks_in
+from px4lockstep.autopilots.px4_library.logged import locate_rows, subscribe_logged
+from px4lockstep.autopilots.px4_library.records import (
+    MAX_FIELDS,
+    MAX_LOGGED,
+    MAX_PUBLISHERS,
+    MAX_SUBSCRIBERS,
+    PX4_HOST,
+)
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.errors import InputError, StateError
 from px4lockstep.jit.memory import KINDS as NUMBER_KINDS
@@ -28,7 +37,7 @@ from px4lockstep.px4 import Config, Layout, Library, Px4, check_layouts
 from px4lockstep.px4.codes import refused
 from px4lockstep.px4.fields import INPUT_FIELDS, MAV_TYPES, OTHER_MAV_TYPE, OUTPUT_FIELDS, Fields, battery_fields
 from px4lockstep.px4.missions import HEADER, Mission
-from px4lockstep.px4.presets import ACTUATORS_ONLY, STATE_INJECTION, Interface, Published
+from px4lockstep.px4.presets import STATE_INJECTION, Interface, Published
 from px4lockstep.vehicle.aircraft import Aircraft
 
 RATES = {
@@ -42,6 +51,10 @@ MOTORS = "actuator_motors"
 CELL_V = 4.2
 BLOCK = 64
 """Alignment of the messages [bytes]."""
+NO_INPUTS = (
+    "the simulator publishes nothing to it, neither state nor arming nor mode, so it can't fly. List topics in "
+    'px4.uorb.pubs, or set px4.uorb.preset = "state_injection"'
+)
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,7 @@ class Px4Library(NativeAutopilot):
     angular_acceleration: bool = True  # without it the D term is inactive, as in the recorded flights
     msg_dir: str | Path | None = None  # definitions of messages that neither the library nor this package describes
     allow_second_life: bool = False  # start PX4 a second time in this process; it then behaves differently
+    injectors: Sequence[Injector] = ()  # messages that Python functions publish
 
     def __post_init__(self) -> None:
         """Check everything that does not need the library."""
@@ -74,10 +88,8 @@ class Px4Library(NativeAutopilot):
         lost = () if self.mission is None else self.mission.lost_by_library()
         if lost:
             raise InputError("\n".join(lost))
-        reads_motors = any(read.topic == MOTORS for read in self.interface.read)
-        if not reads_motors or not (self.interface.published or self.interface is ACTUATORS_ONLY):
-            lacks = "publishes nothing" if reads_motors else f"does not read {MOTORS}"
-            raise InputError(f"{self.interface.name} {lacks}, so PX4 can't fly; use state_injection")
+        if not any(read.topic == MOTORS for read in self.interface.read):
+            raise InputError(f"{self.interface.name} does not read {MOTORS}, so PX4 can't fly; use state_injection")
 
     def effective_rates(self, autopilot_period_us: int) -> dict[str, float]:
         """Return the effective rate of each module at a tick length [Hz]; PX4 does not carry over the phase."""
@@ -158,6 +170,17 @@ class Px4Session(Session):
         self._messages = np.zeros(0, np.uint8)
         self._updated = np.zeros(1, np.int32)
         self._n_fields = 0
+        self._injections: Injections | None = None
+        self._has_flown = False
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings about topics without a message, and about injectors."""
+        counts = zip(self.message_log.topics, self.message_log.counts.tolist(), strict=True)
+        silent = [each.name for each, count in counts if count == 0] if self._has_flown else []
+        never = (f"PX4 published nothing on the logged topics {', '.join(silent)} (px4.uorb.subs)",) if silent else ()
+        deaf = () if self.published or self._injections is not None else (f"PX4 has no inputs: {NO_INPUTS}",)
+        return (*deaf, *never, *(() if self._injections is None else self._injections.warnings))
 
     def set_parameters(self, params: Mapping[str, float | int]) -> None:
         """Change parameters in flight."""
@@ -180,6 +203,17 @@ class Px4Session(Session):
         into[...] = kept
         into["fields"]["number"][0, : self._n_fields] += home.ctypes.data - int(kept["own_address"][0])
         into["own_address"] = home.ctypes.data
+
+    def reserve(self, record: Record, ticks: int) -> None:
+        """Extend the message buffers before a call of the loop."""
+        self._has_flown = True
+        if self.message_log.reserve(ticks):
+            locate_rows(record, self.message_log)
+
+    def use_buffers(self, record: Record, grow: Grow) -> None:
+        """Move the message buffers."""
+        self.message_log.use(grow)
+        locate_rows(record, self.message_log)
 
     def pretend_all_is_new(self) -> None:
         """Treat every topic as updated until the library reports otherwise, to benchmark the host alone."""
@@ -222,8 +256,9 @@ class Px4Session(Session):
             )
         else:
             name = FUNCTIONS[function]
-            topics = self.published if name == "orb_queue_publish" else self.read
-            about = f"time_us = {time_us}" if name == "step_uorb" else topics[which].topic
+            read = [*(each.topic for each in self.read), *(each.topic for each in self.message_log.topics)]
+            topics = [each.topic for each in self.published] if name == "orb_queue_publish" else read
+            about = f"time_us = {time_us}" if name == "step_uorb" else topics[which]
             text = f"{at} {refused(name, about, code)}"
         return f"{text}. The log up to that time is intact"
 
@@ -258,10 +293,11 @@ class Px4Session(Session):
         """Create publishers and subscribers, and list their fields by address."""
         topics = _topics_with_fields(host.interface.published, aircraft)
         reads = [each for each in host.interface.read if each.topic in OUTPUT_FIELDS]
-        if len(topics) > MAX_PUBLISHERS or len(reads) > MAX_SUBSCRIBERS:
+        logged = [each for each in host.interface.read if each.is_logged]
+        if len(topics) > MAX_PUBLISHERS or len(reads) > MAX_SUBSCRIBERS or len(logged) > MAX_LOGGED:
             raise InputError(
-                f"{len(topics)} topics are published and {len(reads)} read; the limits are {MAX_PUBLISHERS} and "
-                f"{MAX_SUBSCRIBERS}; list fewer in px4.uorb"
+                f"{len(topics)} topics are published, {len(reads)} used and {len(logged)} logged; the limits are "
+                f"{MAX_PUBLISHERS}, {MAX_SUBSCRIBERS} and {MAX_LOGGED}; list fewer in px4.uorb"
             )
         publishers = [self.px4.publisher(each.topic, each.instance, each.queue, each.priority) for each, _ in topics]
         subscribers = [self.px4.subscriber(each.topic, each.instance) for each in reads]
@@ -282,8 +318,8 @@ class Px4Session(Session):
             out, place = rec["publishers"][i], self._places[i]
             message = self._messages[place : place + publisher.layout.size].view(publisher.layout.dtype)
             out["id"], out["message"], out["n_bytes"] = publisher.id, start + place, publisher.layout.size
-            out["period_ticks"] = max(1, _ticks(each, "period", period_us))
-            out["phase_ticks"] = _ticks(each, "phase", period_us)
+            out["period_ticks"] = max(1, ticks_in(each, "period", period_us))
+            out["phase_ticks"] = ticks_in(each, "phase", period_us)
             out["first_field"] = self._n_fields
             for name, value in fields.items():
                 number = constants.get(value, value) if isinstance(value, str) else value
@@ -302,6 +338,15 @@ class Px4Session(Session):
                 self._add_field(record, "outputs", number, subscriber.layout, name, start + place)
             into["stop_field"] = self._n_fields
         rec["n_subscribers"] = len(subscribers)
+        self.message_log = subscribe_logged(self.px4, logged, record)
+        rec["has_inputs"] = bool(publishers or host.injectors)
+        if host.injectors:
+            published = [each for each, _ in topics]
+            self.on_tick = self._injections = Injections(self.px4, host.injectors, published, period_us)
+            names = ", ".join(dict.fromkeys(each.topic for each in host.injectors))
+            self.identity = f"{self.identity}{INJECTED}{names}"
+        elif not publishers:
+            self.why_no_mission = f"PX4 did not report on the mission: {NO_INPUTS}"
 
     def _add_field(
         self, record: npt.NDArray[Any], part: str, number: str, layout: Layout, name: str, message: int
@@ -343,22 +388,6 @@ def _topics_with_fields(published: tuple[Published, ...], aircraft: Aircraft) ->
         cells = max(1, round(battery.ocv_v[-1] / CELL_V))
         topics.append((by_battery[i], battery_fields(i, 1000.0 * battery.capacity_ah, cells)))
     return topics + [(each, INPUT_FIELDS[each.topic]) for each in published if each.topic != "battery_status"]
-
-
-def _ticks(published: Published, what: str, tick_us: int) -> int:
-    """Return a period or phase in ticks."""
-    time_us: int = getattr(published, f"{what}_us")
-    if time_us % tick_us:
-        use = " or ".join(map(str, nearest_us(time_us, tick_us, tick_us if what == "period" else 0)))
-        given = f"the {what} of {published.topic}, {time_us} us,"
-        raise InputError(f"{given} is not a whole number of ticks of {tick_us} us; use {use}")
-    return time_us // tick_us
-
-
-def nearest_us(time_us: int, tick_us: int, least_us: int) -> list[int]:
-    """Return the multiples of the tick closest to a time, below and above it."""
-    near_us = time_us // tick_us * tick_us
-    return list(dict.fromkeys((max(near_us, least_us), near_us + tick_us)))
 
 
 def _place(dtype: np.dtype[Any], path: str) -> tuple[np.dtype[Any], int]:

@@ -12,7 +12,7 @@ from px4lockstep.autopilots.px4_library.commander import command
 from px4lockstep.autopilots.requests import MANUAL_MODE
 from px4lockstep.environment.projection import DEG_PER_RAD, reproject
 from px4lockstep.jit import call_i32, kernel
-from px4lockstep.jit.memory import FLOAT64, load_number, store_number
+from px4lockstep.jit.memory import FLOAT64, INT32, INT64, load_number, store_number
 
 # Values of `failed.function`: functions of the library. The last two are not functions: PX4 has published no motors for
 # too long, or has switched all of them off.
@@ -22,6 +22,8 @@ MAX_SILENT_TICKS = 250
 MAX_STOPPED_TICKS = 25  # in the air; MAX_SILENT_TICKS on the ground
 IN_AIR_M = 1.0
 NEVER_PUBLISHED = -1
+TIME_BYTES = 8
+"""Size of the time in front of each logged message."""
 
 FUNCTIONS = {1: "orb_queue_publish", 2: "step_uorb", 3: "orb_check", 4: "orb_copy"}
 
@@ -94,6 +96,29 @@ def publish(host):
 
 
 @kernel
+def log_messages(host, t_us):
+    """Append what PX4 has published on the logged topics since the last tick; return whether that succeeded."""
+    for i in range(host.n_logged):
+        topic = host.logged[i]
+        for _ in range(min(topic.depth, topic.capacity - topic.received)):
+            code = call_i32(host.orb_check, host.handle, topic.id, host.updated)
+            if code != 0:
+                return note_failure(host, CHECK, host.n_subscribers + i, code)
+            if load_number(host.updated, INT32) == 0.0:
+                break
+            row = topic.rows + topic.received * topic.row_bytes
+            code = call_i32(host.orb_copy, host.handle, topic.id, row + TIME_BYTES, topic.n_bytes)
+            if code == NEVER_PUBLISHED:
+                break
+            if code != 0:
+                return note_failure(host, COPY, host.n_subscribers + i, code)
+            store_number(row, INT64, float(t_us))
+            topic.received += 1
+            store_number(topic.counter, INT64, float(topic.received))
+    return True
+
+
+@kernel
 def read_outputs(host):
     """Read what PX4 has published since the last tick; return whether that succeeded and the motors are up to date."""
     host.silent_ticks += 1
@@ -102,7 +127,7 @@ def read_outputs(host):
         code = call_i32(host.orb_check, host.handle, subscriber.id, host.updated)
         if code != 0:
             return note_failure(host, CHECK, i, code)
-        if load_number(host.updated, np.int64(5)) == 0.0:  # an int32
+        if load_number(host.updated, INT32) == 0.0:
             continue
         code = call_i32(host.orb_copy, host.handle, subscriber.id, subscriber.message, subscriber.n_bytes)
         if code == NEVER_PUBLISHED:
@@ -165,13 +190,16 @@ def write_bus(host, bus):
 @kernel
 def step_px4(host, t_us, bus):
     """Run PX4 for one tick; return whether it succeeded."""
-    command(host.commander, t_us, bus.scenario, host.outputs)
+    if host.has_inputs != 0:  # otherwise PX4 would not learn of it
+        command(host.commander, t_us, bus.scenario, host.outputs)
     write_inputs(host, t_us, bus)
     if not publish(host):
         return False
     code = call_i32(host.step_uorb, host.handle, t_us)
     if code != 0:
         return note_failure(host, STEP, 0, code)
+    if host.n_logged > 0 and not log_messages(host, t_us):
+        return False
     if not read_outputs(host) or not check_motors(host, bus):
         return False
     write_bus(host, bus)

@@ -9,7 +9,8 @@ from typing import ClassVar, Literal
 
 from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ
 from px4lockstep.autopilots.kinds import AutopilotOptions
-from px4lockstep.autopilots.px4_library.autopilot import RATES, Px4Library, nearest_us
+from px4lockstep.autopilots.px4_library.autopilot import RATES, Px4Library
+from px4lockstep.autopilots.px4_library.injectors import nearest_us
 from px4lockstep.autopilots.px4_sitl.options import SitlOptions
 from px4lockstep.errors import InputError
 from px4lockstep.part import KEY, Found, Number, Part, Period, Seconds, at, entry, misfit, path_entry, show
@@ -17,6 +18,7 @@ from px4lockstep.part.limits import FLOAT32, INT32
 from px4lockstep.px4 import Config
 from px4lockstep.px4.binary import check_binary
 from px4lockstep.px4.finding import find_library
+from px4lockstep.px4.handle import INSTANCES
 from px4lockstep.px4.missions import Mission
 from px4lockstep.px4.parameters import check_known
 from px4lockstep.px4.presets import interface_of
@@ -80,11 +82,16 @@ class Publication(Part):
 
 
 class Subscription(Part):
-    """A topic that is read from PX4."""
+    """A topic that is read from PX4, any that the library has. Its messages are logged in `uorb/` of the run folder."""
 
-    key: str = entry(..., "Topic name.", min_length=1)
+    key: str = entry(..., "Name of the entry.", min_length=1)
     type: str = entry(..., "Message type.", min_length=1)
-    instance: int = entry(0, "Topic instance.", ge=0)
+    topic: str | None = entry(None, "Topic; the default topic of the message type if omitted.", min_length=1)
+    instance: int = entry(0, "Topic instance.", ge=0, le=INSTANCES - 1)
+    log: bool | None = entry(
+        None,
+        "Whether every message is logged; if omitted, only those of topics that the simulator itself does not use.",
+    )
 
 
 class Uorb(Part):

@@ -10,6 +10,7 @@ from px4lockstep.plant.layout import MAX_BATTERIES, MAX_MOTORS, MAX_SERVOS
 MAX_PUBLISHERS = 24
 MAX_SUBSCRIBERS = 16
 MAX_FIELDS = 320
+MAX_LOGGED = 32
 
 BATTERY_INPUTS = record([("connected voltage_v current_a remaining warning", "f8")])
 
@@ -57,6 +58,10 @@ FIELD = record(
 PUBLISHER = record([("id message n_bytes period_ticks phase_ticks first_field stop_field", "i8")])
 SUBSCRIBER = record([("id message n_bytes first_field stop_field received is_motors", "i8")])
 
+# A row is the time of the tick [us] as an int64, then the message. `rows` is the address of the first row, `counter`
+# that of the number of complete rows. At most `depth` messages, the length of the topic's queue, arrive in a tick.
+LOGGED_TOPIC = record([("id n_bytes depth rows row_bytes capacity received counter", "i8")])
+
 COMMANDER = record(
     [
         ("navigator_us", "i8"),  # navigator period: duration of the return to manual mode when a mission starts
@@ -94,5 +99,8 @@ PX4_HOST = record(
         ("publishers", PUBLISHER, MAX_PUBLISHERS),
         ("subscribers", SUBSCRIBER, MAX_SUBSCRIBERS),
         ("fields", FIELD, MAX_FIELDS),
+        ("has_inputs", "i8"),  # whether anything is published to PX4
+        ("n_logged", "i8"),
+        ("logged", LOGGED_TOPIC, MAX_LOGGED),  # see `logged`
     ]
 )
