@@ -59,7 +59,25 @@ NO_INPUTS = (
 
 @dataclass(frozen=True)
 class Px4Library(NativeAutopilot):
-    """Real PX4."""
+    """Real PX4 as a library, for the `autopilot` of a `Simulation`.
+
+    Args:
+        mission: The mission, as `px4.load_mission` returns it.
+        params: PX4 parameters by name.
+        library: The library, or a PX4 build folder; by default it is searched for.
+        config: Rates of the modules.
+        home_lat_deg, home_lon_deg: The origin.
+        interface: Topics exchanged with PX4.
+        derive_ca_params: Whether to derive the control allocation parameters from the aircraft's geometry.
+        strict_rates: Whether to reject a tick that is longer than a module's period.
+        angular_acceleration: Whether to publish it; without it, the D term of rate control is inactive.
+        msg_dir: PX4's folder `msg`, for messages that neither the library nor this package describes.
+        allow_second_life: Whether PX4 may start a second time in this process; it then behaves differently.
+        injectors: Python functions that publish further topics.
+
+    Raises:
+        InputError: If the mission can't be flown by the library, or the interface has no motors.
+    """
 
     capabilities: ClassVar = KINDS["px4"].capabilities
     record: ClassVar = "px4"
