@@ -95,6 +95,18 @@ def test_a_mission_that_a_failsafe_finished_is_not_finished():
     assert claims(sim, log, mission_finished=claimed, failsafe=np.zeros(log.rows)).mission_finished
 
 
+def test_a_mission_that_is_requested_again_is_finished_again():
+    """A report that is older than the last request does not count."""
+    sim = flight(end_s=72).run()
+    log = Log.of(sim)
+    row = int(np.flatnonzero(log["mission_finished"])[0])
+    assert claims(sim, log).mission_finished
+    again = log["request_mission"] + (np.arange(log.rows) > row + 10)
+    assert judge(claims(sim, log, request_mission=again)).word == "mission not finished"
+    twice = (log["mission_finished"] != 0) & (np.arange(log.rows) != row + 20)
+    assert claims(sim, log, request_mission=again, mission_finished=twice).mission_finished
+
+
 def claims(sim, log, **columns):
     """Return the facts of a flight whose log has other columns."""
     changed = {name: values.astype(np.int64) for name, values in columns.items()}

@@ -32,7 +32,7 @@ def checked_verdict(log, mission, home, end_s):
     end = landing_item(mission, home) if mission else None
     if is_ordered:
         end = place[asked["land"], :2] if asked["land"] > asked["return"] else np.zeros(2)
-    elif not is_finished(log, max(asked.values())):
+    elif not is_finished(log, asked["mission"], max(asked.values())):
         return "mission not finished"
     if end is not None and not (is_down and speed[-1] < 0.5):
         return "mission not finished"
@@ -78,9 +78,9 @@ def checked_ending(log, mission, home):
     return "returned" if returns else "landed"
 
 
-def is_finished(log, last_request):
-    """Return whether the mission is finished, and was so before a failsafe changed the mode."""
-    if log["mission_finished"][-1] != 1:
+def is_finished(log, mission_request, last_request):
+    """Return whether the mission was finished after its last request, and before a failsafe changed the mode."""
+    if log["mission_finished"][-1] != 1 or log["mission_finished"][max(mission_request - 1, 0) :].all():
         return False
     taken = taken_over(log, last_request)
     return taken < 0 or bool(log["mission_finished"][: taken + 1].any() and log["mission_finished"][taken:].all())

@@ -177,11 +177,12 @@ class Facts:
 
     @property
     def mission_finished(self) -> bool:
-        """Whether the autopilot reported a finished mission at the end, and not only after a failsafe took over."""
+        """Whether the autopilot finished the mission that was requested last, before a failsafe took over."""
         if self._last("mission_finished") == 0:
             return False
-        finished = np.flatnonzero(np.diff(self.log["mission_finished"], prepend=0) > 0)
-        return self.takeover is None or int(finished[-1]) <= self.takeover.row
+        finished = int(np.flatnonzero(np.diff(self.log["mission_finished"], prepend=0) > 0)[-1])
+        is_last = not len(rows := self._requests["mission"]) or finished >= int(rows[-1])
+        return is_last and (self.takeover is None or finished <= self.takeover.row)
 
     @property
     def mission_count(self) -> int:
