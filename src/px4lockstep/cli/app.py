@@ -73,11 +73,20 @@ def common(
     """Deterministic, fast flight simulation for PX4, in lockstep."""
 
 
-@command(app, "verify.run_verify")
-def verify(as_json: JsonOption = False) -> None:
-    """Check the integrators and the aircraft models against known solutions.
+LibOption = Annotated[Path | None, typer.Option("--lib", metavar="PATH", help="PX4 library or its build folder.")]
 
-    Exit codes: 0 all checks passed, 1 a check failed.
+
+@command(app, "verify.run_verify")
+def verify(
+    px4: Annotated[
+        bool, typer.Option("--px4", help="Fly your PX4 library instead, and compare with recorded flights of PX4.")
+    ] = False,
+    lib: LibOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check the integrators and the aircraft models against known solutions, or your PX4 against recorded flights.
+
+    Exit codes: 0 all checks passed, 1 a check failed, 2 no PX4 library.
     """
 
 
@@ -294,7 +303,6 @@ def spec_schema() -> None:
 
 uorb_app = typer.Typer(cls=Group, help="List, show and verify the layouts of uORB messages.", no_args_is_help=True)
 app.add_typer(uorb_app, name="uorb")
-LibOption = Annotated[Path | None, typer.Option("--lib", metavar="PATH", help="PX4 library or its build folder.")]
 MsgOption = Annotated[Path | None, typer.Option("--msg", metavar="DIR", help="The msg folder of the PX4 sources.")]
 
 
