@@ -43,7 +43,10 @@ CODES: dict[str, dict[int, Meaning]] = {
         -1: ("a queued message has the wrong size", SIZE_DIFFERS[1]),
         -2: ("a topic could not be advertised", "publish fewer instances: a topic has at most 10, a battery 4"),
         -3: ("a message could not be published", "check PX4's output (px4.log in the run folder)"),
-        -4: ("a publisher did not get the requested instance", "request 0, 1, 2 … in this order, or any (-1)"),
+        -4: (
+            "a publisher did not get the requested instance",
+            "request 0, 1, 2 … in this order, or any (-1); PX4 has instance 0 of the topics that it publishes itself",
+        ),
     },
     **{f"param_{action}_{kind}": _PARAMETER for action in ("set", "get") for kind in ("i32", "f32")},
     "param_notify": {-1: BAD_ARGUMENTS},

@@ -27,7 +27,8 @@ from px4lockstep import (
 pytestmark = pytest.mark.process
 
 TICK_US = 4_000
-COMMAND = {"key": "commands", "type": "VehicleCommand", "log": True}
+TOPIC = "hover_thrust_estimate"
+LOGGED = f"{TOPIC}_0"
 
 
 @pytest.fixture(autouse=True)
@@ -37,31 +38,31 @@ def strict(monkeypatch):
 
 
 def flight(folder, *injectors, **changes):
-    """Return a short flight of the double with injectors, which logs vehicle commands."""
+    """Return a short flight of the double with injectors, which logs their topic."""
     own = {"autopilot.kind": "px4", "px4.libpath": str(build_double(folder)), "run.mode": "record"}
-    uorb = {"px4.uorb.preset": "state_injection", "px4.uorb.subs": [COMMAND]}
+    uorb = {"px4.uorb.preset": "state_injection", "px4.uorb.subs": [{"key": "hover", "type": "HoverThrustEstimate"}]}
     return build(load_spec("iris", SHORT | own | uorb | changes), injectors=injectors)
 
 
 def speak(time_us, inputs, message):
-    """Publish a command that nobody acts on."""
-    message["command"] = 42_000
-    message["param1"] = time_us / 1e6
-    message["param5"] = inputs.bus.estimate.pos_ned[2]
-    message["source_component"] = 7
+    """Publish an estimate that nobody uses."""
+    message["hover_thrust"] = 0.5
+    message["accel_innov"] = time_us / 1e6
+    message["accel_noise_var"] = -inputs.bus.estimate.pos_ned[2]
+    message["valid"] = True
 
 
 def test_a_function_publishes_with_its_period_and_phase(tmp_path):
     """PX4 gets the message in the same tick, with the estimate of that tick."""
-    flown = fly(flight(tmp_path, Injector("vehicle_command", speak, period_us=500_000, phase_us=20_000)))
-    heard = flown.uorb["vehicle_command_0"]
+    flown = fly(flight(tmp_path, Injector(TOPIC, speak, period_us=500_000, phase_us=20_000)))
+    heard = flown.uorb[LOGGED]
     assert heard["time_us"].tolist() == list(range(20_000, 4_000_000, 500_000))
     assert np.array_equal(heard["timestamp"], heard["time_us"])
-    assert np.allclose(heard["param1"], heard["time_us"] / 1e6)
-    assert (heard["command"] == 42_000).all()
-    assert (heard["source_component"] == 7).all()
+    assert np.array_equal(heard["accel_innov"], np.float32(heard["time_us"] / 1e6))
+    assert (heard["hover_thrust"] == 0.5).all()
+    assert heard["valid"].all()
     height_m = -flown.log["est_pos_ned"][np.searchsorted(flown.log["time_us"], heard["time_us"]), 2]
-    assert np.allclose(-heard["param5"], height_m)
+    assert np.array_equal(heard["accel_noise_var"], np.float32(height_m))
     assert flown.summary.warnings == ()
 
 
@@ -72,16 +73,16 @@ def test_a_function_may_skip_a_tick_and_its_message_keeps_its_values(tmp_path):
     def fill(time_us, inputs, message):
         calls.append(time_us)
         if len(calls) == 1:
-            message["command"] = 42_000
-        message["param2"] += 1.0
+            message["hover_thrust"] = 0.5
+        message["accel_innov"] += 1.0
         return time_us % 1_000_000 == 0
 
-    heard = fly(flight(tmp_path, Injector("vehicle_command", fill))).uorb["vehicle_command_0"]
+    heard = fly(flight(tmp_path, Injector(TOPIC, fill))).uorb[LOGGED]
     assert calls == list(range(0, 4_000_001, TICK_US))
     assert heard["time_us"].tolist() == [0, 1_000_000, 2_000_000, 3_000_000, 4_000_000]
     assert heard["timestamp"].tolist() == [1, 1_000_000, 2_000_000, 3_000_000, 4_000_000]  # 0 means never
-    assert heard["param2"].tolist() == [1.0, 251.0, 501.0, 751.0, 1001.0]
-    assert (heard["command"] == 42_000).all()
+    assert heard["accel_innov"].tolist() == [1.0, 251.0, 501.0, 751.0, 1001.0]
+    assert (heard["hover_thrust"] == 0.5).all()
 
 
 @pytest.mark.parametrize(
@@ -135,14 +136,14 @@ def test_arrays_and_nested_messages_are_checked_by_field(tmp_path):
 
 
 class Once:
-    """Publishes one command, and counts its calls."""
+    """Publishes one message, and counts its calls."""
 
     def __init__(self):
         self.calls = 0
 
     def __call__(self, time_us, inputs, message):
         self.calls += 1
-        message["command"] = 42_000
+        message["valid"] = True
         return self.calls == 1
 
 
@@ -151,17 +152,17 @@ def test_the_early_check_does_not_touch_the_state_of_an_injector(tmp_path):
     once = Once()
 
     def later(time_us, inputs, message):
-        message["command"] = 42_001
         message["param1"] = 1.0 / time_us  # fails at 0
 
     injectors = (
-        Injector("vehicle_command", once, phase_us=1_000_000),
+        Injector(TOPIC, once, phase_us=1_000_000),
         Injector("vehicle_command", later, phase_us=2_000_000, period_us=8_000_000),
     )
     flown = fly(flight(tmp_path, *injectors))
     assert once.calls == 751
-    assert flown.uorb["vehicle_command_0"]["time_us"].tolist() == [1_000_000]
-    assert "the injector of vehicle_command publishes instance 1" in flown.summary.warnings[0]
+    assert flown.uorb[LOGGED]["time_us"].tolist() == [1_000_000]
+    (warning,) = flown.summary.warnings  # PX4's modules publish commands, too
+    assert "the injector of vehicle_command publishes instance 1" in warning
 
 
 def test_a_topic_of_the_simulator_needs_another_instance(tmp_path):
@@ -205,10 +206,10 @@ def test_other_autopilots_take_no_injectors():
 
 def test_a_replay_needs_no_injector_and_a_branch_is_refused(tmp_path):
     """A recording holds PX4's commands, but not the functions."""
-    flown = fly(flight(tmp_path, Injector("vehicle_command", speak, period_us=500_000)))
+    flown = fly(flight(tmp_path, Injector(TOPIC, speak, period_us=500_000)))
     assert px4lockstep.replay(flown.recording).matches
     with pytest.raises(
-        InputError, match=r"Python functions published vehicle_command to PX4, and a recording does not"
+        InputError, match=r"Python functions published hover_thrust_estimate to PX4, and a recording does not"
     ):
         px4lockstep.fork(flown.recording, 2.0, tmp_path / "out")
     with pytest.raises(StateError, match="real PX4 can't be copied"):

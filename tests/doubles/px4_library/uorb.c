@@ -32,7 +32,7 @@ static const int PUBLISHED[] = {TOPIC_actuator_motors,         TOPIC_actuator_se
                                 TOPIC_vehicle_attitude_setpoint, TOPIC_vehicle_rates_setpoint,
                                 TOPIC_trajectory_setpoint,     TOPIC_position_setpoint_triplet,
                                 TOPIC_mission_result,          TOPIC_control_allocator_status,
-                                TOPIC_navigator_mission_item};
+                                TOPIC_navigator_mission_item,  TOPIC_vehicle_command};
 
 /* The modules advertise their topics when they start. */
 void uorb_open(void) {
