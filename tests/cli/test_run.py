@@ -144,7 +144,7 @@ def test_an_aircraft_that_never_took_off_is_a_failure(tmp_path):
         f"\n[[scenario.events]]\nat_s = {at_s}\naction = {action}\n"
         for at_s, action in ((8.0, '"disconnect_battery"'), (12.0, '"return"'))
     )
-    iris = shipped_aircraft()["iris"].read_text("utf-8").replace("mission_time_s = 2.0", "mission_time_s = 9.0")
+    iris = shipped_aircraft()["iris"].read_text("utf-8").replace("[scenario]", "[scenario]\nmission_time_s = 9.0")
     (tmp_path / "empty.toml").write_text(iris + text, "utf-8")
     finished = run("run", "empty.toml", "--no-plots", "--set", "timeline.t_end_s=20.0", cwd=tmp_path)
     assert finished.returncode == 1, finished.stderr

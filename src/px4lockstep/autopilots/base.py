@@ -138,8 +138,16 @@ class Session:
         """The autopilot's own last warnings and errors, as `last_texts` returns them; also after `close`."""
         return ()
 
-    def work_in(self, folder: Path, on_wait: Callable[[str], None]) -> None:
-        """Set, before the first tick, the folder to work in and the function that reports what it is waiting for."""
+    @property
+    def waited_s(self) -> float:
+        """Wall-clock time for which it has waited for the user."""
+        return 0.0
+
+    def work_in(self, folder: Path, on_wait: Callable[[str], object]) -> None:
+        """Set, before the first tick, the folder to work in and the function that reports what it is waiting for.
+
+        In flight, the wait ends if that function returns True.
+        """
 
     def check_ready(self, record: Record) -> None:
         """Check that it can run with this record, and is not flying with another one."""
@@ -197,7 +205,12 @@ class PythonSession(Session):
         """Its texts, if it has any."""
         return last_texts(getattr(self._autopilot, "texts", ()))
 
-    def work_in(self, folder: Path, on_wait: Callable[[str], None]) -> None:
+    @property
+    def waited_s(self) -> float:
+        """Its time spent waiting for the user, if it waits."""
+        return float(getattr(self._autopilot, "waited_s", 0.0))
+
+    def work_in(self, folder: Path, on_wait: Callable[[str], object]) -> None:
         """Call its `work_in`, if it has one."""
         if hasattr(self._autopilot, "work_in"):
             self._autopilot.work_in(folder, on_wait)

@@ -117,7 +117,9 @@ class Campaign:
         apply_overrides(layers, overrides, (), is_chosen=self.is_trusted)
         for key, _ in tuple(file_values({"run": layers.data.get("run", {})})):
             layers.data["run"] = {name: value for name, value in layers.data["run"].items() if name != key[1]}
-        return checked(layers, self.build_cache)
+        spec = checked(layers, self.build_cache)
+        spec.timeline.check_has_end("in a campaign", "set an end in [set], such as 'timeline.t_end_s' = 60.0")
+        return spec
 
     def refuse_code(self) -> None:
         """Raise if an untrusted campaign names code to run: in a metric, an input, or the spec of all runs."""

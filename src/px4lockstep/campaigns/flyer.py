@@ -5,7 +5,7 @@ import gc
 import json
 import os
 import traceback
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ class Flyer:
         flight = build(spec, builder=self._campaign.build_cache)
         self._lend_memory(flight.simulation)
         try:
-            run = fly(flight)
+            run = fly(replace(flight, pace=None))
         except HostError:
             raise  # not an outcome of the flight
         except SimulationError as error:

@@ -127,7 +127,9 @@ def run(
 ) -> None:
     """Fly an aircraft and write a run folder.
 
-    Exit codes: 0 flown, 1 the flight failed, 2 bad input; 129, 130 or 143 stopped by a signal.
+    --set timeline.t_end_s=none flies until Ctrl-C or SIGTERM; --set run.realtime_factor=1.0 flies in real time.
+
+    Exit codes: 0 flown, 1 the flight failed, 2 bad input; 129, 130 or 143 stopped by a signal before its end.
     """
 
 

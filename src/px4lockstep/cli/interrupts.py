@@ -46,6 +46,10 @@ class Interrupts:
         signal.signal(signal.SIGUSR1, self._note)
         self._taken.append(signal.SIGUSR1)
 
+    def forget(self) -> None:
+        """Forget the noted signal, which has had its effect."""
+        self.number = None
+
     def ignore(self) -> None:
         """Ignore all further signals."""
         for number in self._taken:

@@ -11,7 +11,6 @@ from typing import Any
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from px4lockstep.autopilots.base import Session
 from px4lockstep.cli.console import Console
 from px4lockstep.cli.crash import Told, tell_of_crash
 from px4lockstep.cli.interrupts import interrupts
@@ -99,6 +98,8 @@ def _run(flight: Flight, printed: str, options: Options, told: Told | None = Non
             told.folder_is(folder.path)
             with px4_log(folder.path / PX4_LOG, printed, options.verbose) as log:
                 run = fly_into(folder, flight, log, quiet=options.as_json or options.verbose)
+        if run.simulation.is_done and not run.simulation.timeline.has_end:
+            interrupts.forget()  # the interrupt was the end of the run
         unwritten = finish(folder, run, plots=options.plots)
         if options.as_json:
             print_json(summary_of(run, folder.path) | options.compared(run.digest))
@@ -144,12 +145,12 @@ def finish(folder: RunFolder, run: Run, *, plots: bool) -> OutputError | None:
 def fly_into(folder: RunFolder, flight: Flight, log: Px4Log | None = None, *, quiet: bool) -> Run:
     """Fly to the end, an error or an interrupt, with the log in a run folder."""
     console = Console(stderr=True)
-    flight.simulation.autopilot.work_in(folder.path, _waiting(flight.simulation.autopilot, log))
+    flight.simulation.autopilot.work_in(folder.path, _waiting(flight.simulation, log))
     try:
         with _progress(console, flight.simulation, quiet=quiet) as bar:
 
             def watch(simulation: Simulation) -> None:
-                interrupts.check()
+                end_if_asked(simulation)
                 folder.watch(simulation)
                 if log is not None:
                     log.show()
@@ -157,7 +158,9 @@ def fly_into(folder: RunFolder, flight: Flight, log: Px4Log | None = None, *, qu
                     bar.show(simulation)
 
             interrupts.check()
-            return fly(flight, watch)
+            if not flight.simulation.timeline.has_end:
+                write_err("the run has no end; Ctrl-C or SIGTERM ends it\n")
+            return fly(flight, watch, lambda: end_if_asked(flight.simulation))
     except (KeyboardInterrupt, OSError):
         if not interrupts.is_noted:
             raise
@@ -166,20 +169,33 @@ def fly_into(folder: RunFolder, flight: Flight, log: Px4Log | None = None, *, qu
         return Run(flight, error)
 
 
-def _waiting(autopilot: Session, log: Px4Log | None) -> Callable[[str], None]:
+def end_if_asked(simulation: Simulation) -> bool:
+    """Act on an interrupt: stop a run at once, but end a run without an end, once it flies, as if it had one.
+
+    Return whether such a run is to end.
+    """
+    if simulation.timeline.has_end or simulation.boundary == 0:
+        interrupts.check()
+    elif interrupts.is_noted:
+        simulation.request_end()
+        return True
+    return False
+
+
+def _waiting(simulation: Simulation, log: Px4Log | None) -> Callable[[str], bool]:
     """Return a callback to run while waiting for an autopilot: check for interrupts, and show what it prints.
 
-    If the user has to start the autopilot, the instructions are printed once.
+    If the user has to start the autopilot, the instructions are printed once. The wait ends if it returns True.
     """
     told: list[str] = []
 
-    def wait(what: str) -> None:
-        interrupts.check()
+    def wait(what: str) -> bool:
         if log is not None:
             log.show()
-        if autopilot.asks_user and not told:
+        if simulation.autopilot.asks_user and not told:
             told.append(what)
             write_err(f"{what}\n")
+        return end_if_asked(simulation)
 
     return wait
 
@@ -198,7 +214,8 @@ class FlightProgress(Progress):
     def __init__(self, console: Console, simulation: Simulation) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"))
         super().__init__(*columns, console=console, transient=True)
-        self._task = self.add_task("flying", total=simulation.timeline.end_us / 1e6, state="")
+        end_s = simulation.timeline.end_us / 1e6
+        self._task = self.add_task("flying", total=end_s if simulation.timeline.has_end else None, state="")
 
     def show(self, simulation: Simulation) -> None:
         """Update the line."""
@@ -221,6 +238,8 @@ def _print_summary(run: Run, folder: Path) -> None:
     summary = run.summary
     table = Table(title=f"{run.spec.aircraft.name}: {summary.outcome}", show_header=False, title_justify="left")
     simulated = f"{summary.duration_s:.3f} s in {summary.wall_s:.3f} s: {summary.realtime_factor:.0f} x real time"
+    if summary.paced_s is not None:
+        simulated += f", paced to {run.spec.run.realtime_factor:g} x by sleeping for {summary.paced_s:.3f} s"
     rows = [
         ("why", summary.reason),
         ("simulated", simulated),

@@ -78,8 +78,9 @@ class Buffers:
         return len(self.time_us)
 
     def check_memory(self) -> None:
-        """Raise `InputError` if a run in memory exceeds the memory limit."""
-        size = self._whole_bytes()
+        """Raise `InputError` if a run in memory exceeds the memory limit, or already does if it has no end."""
+        arrays = self.arrays.values()
+        size = self._whole_bytes() if self._timeline.has_end else sum(array.nbytes for array in arrays)
         if self._grow is grow_in_memory and size > MAX_BYTES:
             raise InputError(
                 f"log and streams of this run would take {size / 2**30:.1f} GiB; the limit is "

@@ -3,8 +3,8 @@
 At each event boundary where its stage is due, the engine calls `step` with
 
 * `time_us`, the time as an int,
-* `inputs`, a read-only view: `inputs.bus`, the whole bus, `inputs.plant`, the true state, and `inputs.held`, the inputs
-  that the plant is integrated with,
+* `inputs`, a read-only view: `inputs.bus`, the whole bus, `inputs.plant`, the true state, `inputs.held`, the inputs
+  that the plant is integrated with, and `inputs.end_us`, the end of the run or None,
 * `outputs`, the part of the bus that this stage writes. Fields that are not written keep their values.
 
 `Simulation.snapshot` copies an object's attributes. An object whose state is elsewhere (in a file or a process)
@@ -53,9 +53,11 @@ class StageInputs:
     Views of records are created on first use, since most flights have no user objects.
     """
 
-    def __init__(self, core: npt.NDArray[Any], plant: PlantView) -> None:
+    def __init__(self, core: npt.NDArray[Any], plant: PlantView, end_us: int | None) -> None:
         self._core = core
         self.plant = plant
+        self.end_us = end_us
+        """The end of the run; None if it ends on request."""
         self.sensors: Any = None
 
     @cached_property

@@ -76,6 +76,7 @@ class RunMemory(RunResults):
 
     def _extend(self) -> None:
         """Generate further boundaries."""
+        self._buffers.check_memory()
         self._buffers.extend(self._used())
         self._hand_over()
 

@@ -122,7 +122,8 @@ class Simulation(RunMemory):
         sim["modes"]["is_strict"] = record
 
         self._n_x = int(sim["plant"]["n_x"])
-        self._inputs = protocols.StageInputs(self._core, protocols.PlantView(sim["state"]["x"], sim["plant"]))
+        plant_view = protocols.PlantView(sim["state"]["x"], sim["plant"])
+        self._inputs = protocols.StageInputs(self._core, plant_view, timeline.end_us if timeline.has_end else None)
         self._handlers: stages.Handlers = stages.set_sources(
             self._core, timeline, self._sources, self._inputs, plant, replay, seed, builder
         )
@@ -300,5 +301,6 @@ class Simulation(RunMemory):
 
     @property
     def statistics(self) -> Statistics:
-        """Counters and wall time of the run up to now."""
-        return statistics_of(self._core[0], self._python_calls, self._wall_s, self._slowest)
+        """Counters and wall time of the run up to now, without the time spent waiting for the user."""
+        wall_s = max(0.0, self._wall_s - self.autopilot.waited_s)
+        return statistics_of(self._core[0], self._python_calls, wall_s, self._slowest)

@@ -6,14 +6,16 @@ Their union, with the start and the end, is `time_us`; `due[k]` is a bit mask of
 The end is a boundary, and the log is due there.
 
 The boundaries in a time span depend on that span only, so a simulation generates them in chunks (`window`, `chunk_us`)
-during the run, and the end may be a distant upper bound. `time_us` and `due` of the whole timeline are generated on
-first access.
+during the run, and the end may be a distant upper bound: without `has_end`, the run ends on request. `time_us` and
+`due` of the whole timeline are generated on first access.
 
 A physics axis divides the intervals for a fixed-step integrator. The loop still integrates from boundary to boundary;
 this axis only adds boundaries. The other periods must then be whole multiples of the physics period, so no step is
 longer than that period, and only phases, events and the end cause shorter ones.
 """
 
+import itertools
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -74,6 +76,7 @@ class Timeline:
         scenario: Times of events, which become boundaries. The scenario itself runs at every boundary.
         physics: Steps of a fixed-step integrator.
         start_us: The first boundary.
+        has_end: Whether the run is to end at `end_us`; otherwise that is only a limit.
 
     Raises:
         TimeError: If a time is not an integer in range, the end is not after the start, an explicit time is outside
@@ -88,6 +91,7 @@ class Timeline:
     scenario: Axis | None = None
     physics: Periodic | None = None
     start_us: int = 0
+    has_end: bool = True
 
     def __post_init__(self) -> None:
         """Check all arguments."""
@@ -120,7 +124,7 @@ class Timeline:
         axes: dict[str, Any] = {
             name: Explicit(tuple(t for t in times if t <= end_us)) for name, times in explicit.items()
         }
-        return replace(self, end_us=end_us, **axes)
+        return replace(self, end_us=end_us, has_end=True, **axes)
 
     # -- boundaries ------------------------------------------------------------------------------------------------
 
@@ -186,12 +190,23 @@ class Timeline:
         """The longest interval between two boundaries, which is the largest step of a fixed-step integrator."""
         span_us = self.chunk_us(CHUNK_BOUNDARIES)
         last, greatest = self.start_us, 0
-        for from_us in range(self.start_us, self.end_us + 1, span_us):
+        for from_us in range(self.start_us, self._repeats_us() + 1, span_us):
             time_us, _ = self.window(from_us, from_us + span_us)
             if time_us.size:
                 steps = np.diff(time_us, prepend=np.uint64(last))
                 last, greatest = int(time_us[-1]), max(greatest, int(steps.max()))
         return greatest
+
+    def _repeats_us(self) -> int:
+        """Return a time after which no new interval occurs, at most the end: all axes have begun, and repeat."""
+        periodic = [axis for axis in self.axes.values() if isinstance(axis, Periodic)]
+        explicit = [axis.times_us for axis in self.axes.values() if isinstance(axis, Explicit)]
+        if not periodic:
+            return self.end_us
+        begun_us = max(
+            self.start_us, *(self.start_us + axis.phase_us for axis in periodic), *itertools.chain(*explicit)
+        )
+        return min(self.end_us, begun_us + 2 * math.lcm(*(axis.period_us for axis in periodic)))
 
     def _check_axis(self, name: str, axis: Axis) -> None:
         if name in ("autopilot", "physics") and not isinstance(axis, Periodic):

@@ -94,6 +94,7 @@ def branch_specs(
     listed = [event.model_dump(exclude_none=True) for event in before.scenario.events]
     wanted = dict(overrides) | ({"scenario.events": [*listed, *events]} if events else {})
     first = change_spec(before, wanted, settings)
+    first.timeline.check_has_end("for a branch", "set its end, such as --set timeline.t_end_s=60")
     for key in OUTPUTS:
         value = getattr(first.run, key)
         if count > 1 and value is not None and Path(value).is_absolute():

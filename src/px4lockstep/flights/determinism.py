@@ -127,6 +127,7 @@ def determinism(
     spec = loaded(spec, overrides)
     if spec.run.mode == "replay":
         raise InputError("run.mode = 'replay' can't be checked for determinism, since it reads a recording. Use 'live'")
+    spec.timeline.check_has_end("in the determinism check", "set an end, such as --set timeline.t_end_s=60")
     autopilot = spec.autopilot.capabilities
     if not autopilot.is_repeatable:
         raise InputError(

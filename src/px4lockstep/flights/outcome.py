@@ -111,8 +111,9 @@ def _crashed(facts: "Facts") -> Outcome | None:
 def _stopped(facts: "Facts") -> Outcome | None:
     if facts.simulation.is_done:
         return None
-    end_s = facts.simulation.timeline.end_us / 1e6
-    return Outcome(STOPPED, f"the run was stopped at {facts.time_s:.2f} s of {end_s:.2f} s{_causes(facts)}")
+    timeline = facts.simulation.timeline
+    end = f" of {timeline.end_us / 1e6:.2f} s" if timeline.has_end else ""
+    return Outcome(STOPPED, f"the run was stopped at {facts.time_s:.2f} s{end}{_causes(facts)}")
 
 
 def _nothing_asked(facts: "Facts") -> Outcome | None:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 STEP_US = 1_000_000
 """Simulated time between two calls of `watch`."""
+LATE_S = 1.0
+"""Wall time that a paced flight may take longer without a warning."""
 
 Watch = Callable[[Simulation], bool | None]
 """Called with the running simulation; if it returns True, the flight ends at the next boundary."""
@@ -82,7 +84,13 @@ class Run:
     def summary(self) -> Summary:
         """The summary: outcome, times, extremes, events, warnings."""
         found = summarize(self.simulation, self.log, self.error, self.digest, self.facts)
-        return replace(found, warnings=tuple(dict.fromkeys((*self.flight.warnings, *found.warnings))))
+        pace, warnings = self.flight.pace, (*self.flight.warnings, *found.warnings)
+        if pace is None:
+            return replace(found, warnings=tuple(dict.fromkeys(warnings)))
+        if pace.lost_s > LATE_S:
+            slow = f"the flight took {pace.lost_s:.1f} s longer"
+            warnings += (f"run.realtime_factor = {pace.factor:g} was not reached: {slow}",)
+        return replace(found, warnings=tuple(dict.fromkeys(warnings)), paced_s=pace.slept_s)
 
     @cached_property
     def digest(self) -> str:
@@ -134,11 +142,11 @@ class Run:
         return target.path
 
 
-def fly(flight: Flight, watch: Watch | None = None) -> Run:
+def fly(flight: Flight, watch: Watch | None = None, idle: Callable[[], object] | None = None) -> Run:
     """Fly to the end; call `watch`, if given, after every simulated second.
 
     The flight ends with the timeline, or earlier if `watch` returns True or `flight.simulation.request_end()` is
-    called.
+    called. With `flight.pace`, it is flown at that pace, and `idle` is called several times per second.
 
     Raises:
         SimulationError: If the run can't continue; the log up to then is intact.
@@ -148,13 +156,27 @@ def fly(flight: Flight, watch: Watch | None = None) -> Run:
     try:
         while watch is not None and not simulation.is_done:
             until_us = simulation.time_us + STEP_US
-            simulation.run(until_us if until_us < end_us else None)
+            _run(flight, until_us if until_us < end_us else end_us, idle)
             if watch(simulation):
                 simulation.request_end()
-        simulation.run()
+        _run(flight, end_us, idle)
     finally:
         simulation.close()
     return Run(flight)
+
+
+def _run(flight: Flight, until_us: int, idle: Callable[[], object] | None) -> None:
+    """Run up to a time, or to the end if it is that of the timeline, at the pace of the flight."""
+    simulation, pace = flight.simulation, flight.pace
+    while not simulation.is_done:
+        stop_us, before_us = until_us, simulation.time_us
+        if pace is not None:
+            stop_us = min(until_us, before_us + pace.slice_us)
+        simulation.run(stop_us if stop_us < simulation.timeline.end_us else None)
+        if pace is not None:
+            pace.wait(simulation.time_us - before_us, idle)
+        if simulation.time_us >= until_us:
+            break
 
 
 @overload
@@ -188,7 +210,10 @@ def simulate(spec: str | Path | Spec, /, *, watch: Watch | None = None, trust: b
         InputError: If the file or the overrides are invalid; one report lists all errors.
         SimulationError: If the run can't continue.
     """
-    return fly(build(loaded(spec, overrides, trust)), watch)
+    given = loaded(spec, overrides, trust)
+    if watch is None:
+        given.timeline.check_has_end("without watch", "pass a watch function that ends the flight by returning True")
+    return fly(build(given), watch)
 
 
 def loaded(spec: str | Path | Spec, overrides: Mapping[str, Any], trust: bool = False) -> Spec:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import MAX_BOUNDARIES
 from px4lockstep.errors import LockstepError
 from px4lockstep.flights.facts import Facts
 from px4lockstep.flights.outcome import ending_of, failed, judge
@@ -29,7 +30,7 @@ class Summary:
         reason: Why it is not `flown`, with times; None if it is.
         digest: Digest of the flight: see `engine.digest`.
         duration_s: Simulated time from the start to the end of the run.
-        wall_s: Wall time of the run loop.
+        wall_s: Wall time of the run loop, without sleeping for `run.realtime_factor` or waiting for the user.
         realtime_factor: Simulated time flown per wall time; for a branch, after it left its trunk.
         mission_asked: Whether the scenario requests the mission.
         mission_finished: Whether the autopilot reports the mission as finished.
@@ -49,6 +50,7 @@ class Summary:
         waypoint_items: Number of the mission item, from 0, for each of `waypoint_times_s`.
         autopilot_texts: The autopilot's own last warnings and errors, at most 6, oldest first.
         ending: `landed`, `returned`, `landed away`, `in the air`, `on the ground` (it never took off) or `crashed`.
+        paced_s: Wall time spent sleeping because of `run.realtime_factor`; None without it.
     """
 
     outcome: str
@@ -75,6 +77,7 @@ class Summary:
     waypoint_items: tuple[int, ...] = ()
     autopilot_texts: tuple[str, ...] = ()
     ending: str | None = None
+    paced_s: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary for JSON."""
@@ -180,11 +183,16 @@ def _count(number: int, noun: str) -> str:
 
 
 def _warnings(simulation: Simulation, events: tuple[FlightEvent, ...]) -> tuple[str, ...]:
-    counts = simulation.statistics
+    counts, timeline = simulation.statistics, simulation.timeline
     found = list(simulation.warnings)
     if not simulation.is_done:
-        at_s, end_s = simulation.time_us / 1e6, simulation.timeline.end_us / 1e6
-        found.append(f"{STOPPED_AT} {at_s:.6f} s of {end_s:.6f} s")
+        end = f" of {timeline.end_us / 1e6:.6f} s" if timeline.has_end else ""
+        found.append(f"{STOPPED_AT} {simulation.time_us / 1e6:.6f} s{end}")
+    if not timeline.has_end and simulation.time_us >= timeline.end_us:
+        found.append(
+            f"the run without an end reached the limit of {MAX_BOUNDARIES:,} event boundaries at "
+            f"{simulation.time_us / 1e6:.0f} s; use longer periods, such as timeline.dt_wind_s"
+        )
     if counts.clamped_commands:
         found.append(f"{_count(counts.clamped_commands, 'command')} out of range, clamped")
     # The charge of a battery that runs empty is clamped to 0 once, which the events report.

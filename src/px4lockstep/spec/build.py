@@ -10,6 +10,7 @@ from px4lockstep.autopilots.base import Session, landing_of
 from px4lockstep.autopilots.kinds import make_autopilot, with_injectors
 from px4lockstep.autopilots.px4_library.injectors import Injector
 from px4lockstep.engine.builder import Builder
+from px4lockstep.engine.pace import Pace
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.streams import Streams
 from px4lockstep.environment.gravity import Gravity
@@ -49,6 +50,8 @@ class Flight:
     scenario: Scenario
     warnings: tuple[str, ...] = ()
     """Settings that are valid but probably not intended."""
+    pace: Pace | None = None
+    """The pace at which it is flown; None for as fast as possible."""
 
 
 def build(
@@ -89,14 +92,18 @@ def build(
         raise report.error()
     if not runs_code and spec.autopilot.capabilities.needs_child:  # would be loaded here; others wait for a step
         autopilot = None
+    scenario, factor = spec.scenario, spec.run.realtime_factor
+    if not spec.timeline.has_end:  # its clients may go on after a crash
+        scenario = scenario.model_copy(update={"ends_at_crash": False})
     try:
         autopilot = with_injectors(autopilot, injectors)
         with at(()):
             axes = builder.made(Timing.axes, spec.timeline)
-            timeline = builder.made(build_timeline, axes, spec.scenario, spec.environment.gusts)
+            timeline = builder.made(build_timeline, axes, scenario, spec.environment.gusts)
             common: dict[str, Any] = {"integrator": spec.plant.integrator, "validate": spec.run.validate_}
             common["builder"] = builder
             if replay is not None:
+                timeline = timeline if timeline.has_end else timeline.until(int(replay.time_us[-1]))
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
                 landing = landing_of(spec.mission, spec.home.lat_deg, spec.home.lon_deg)
                 simulation.autopilot.landing = landing
@@ -105,7 +112,7 @@ def build(
                 simulation = Simulation(
                     aircraft,
                     timeline,
-                    scenario=spec.scenario,
+                    scenario=scenario,
                     wind=spec.environment.only(Wind),
                     estimator=Estimator() if has_own_estimator else spec.estimator,
                     autopilot=session or autopilot,
@@ -123,7 +130,8 @@ def build(
         raise report.error() from error
     _check_columns(spec, simulation)
     warnings = (*simulation.warnings, *_warnings(spec, spec.mission))
-    return Flight(spec, simulation, spec.mission, aircraft, spec.scenario, warnings)
+    pace = None if factor is None else Pace(factor)
+    return Flight(spec, simulation, spec.mission, aircraft, scenario, warnings, pace)
 
 
 def build_aircraft(spec: Spec, builder: Builder | None = None) -> Aircraft:
@@ -177,17 +185,17 @@ def _warnings(spec: Spec, mission: Mission | None) -> tuple[str, ...]:
             f"px4.mission_path: the plan's home {mission.planned_home[:2]} is more than {SAME_PLACE_M:g} m from [home] "
             f"{(spec.home.lat_deg, spec.home.lon_deg)}; [home] is used"
         )
-    end_s = spec.timeline.t_end_s
+    end_s, end_us = spec.timeline.t_end_s, spec.timeline.end_us
     times = {dotted(time_key(key)): event.at_s for key, event in spec.scenario.keyed_events}
     times |= {f"environment.gusts[{i}].start_s": gust.start_s for i, gust in enumerate(spec.environment.gusts)}
     tick_s = spec.timeline.dt_autopilot_s
     after = f"is after the end, timeline.t_end_s = {end_s}"
     for i, event in enumerate(spec.scenario.events):
         time_us = (event.at_step or 0) * us(tick_s)
-        if time_us > us(end_s):
+        if time_us > end_us:
             found.append(f"scenario.events[{i}].at_step = {event.at_step}, at {time_us / 1e6} s, {after}")
     for name, time_s in times.items():
-        if time_s is not None and us(time_s) > us(end_s):
+        if time_s is not None and us(time_s) > end_us:
             found.append(f"{name} = {time_s} {after}")
     autopilot = spec.autopilot.capabilities
     if spec.px4.params and autopilot.flies and not autopilot.takes_px4_params:

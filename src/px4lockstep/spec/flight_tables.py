@@ -79,6 +79,13 @@ class RunTable(Part):
     log_columns: Annotated[Literal["all"] | tuple[str, ...], BeforeValidator(_columns)] = entry(
         "all", "Log columns to write: `all`, or an array of names."
     )
+    realtime_factor: float | None = entry(
+        None,
+        "Pace of the flight: simulated time per wall-clock time, 1.0 for real time. If omitted: as fast as possible. "
+        "Does not change the flight; campaigns ignore it.",
+        ge=0.01,
+        le=1000.0,
+    )
     validate_: Literal["off", "cheap", "paranoid"] = Field(
         "cheap", alias="validate", description="Level of invariant checks during the flight."
     )

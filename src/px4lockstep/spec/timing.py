@@ -1,12 +1,39 @@
 """The table `[timeline]`: end time and periods of a run."""
 
-from typing import ClassVar
+import sys
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator
 
 from px4lockstep.engine.timeline import MAX_BOUNDARIES, Periodic, Timeline
 from px4lockstep.environment.gust import Gust, gust_edges_us
-from px4lockstep.part import Found, Part, Period, at, entry, misfit
+from px4lockstep.errors import InputError, TimeError
+from px4lockstep.part import KEY, Found, Part, Period, at, entry, misfit, show, wrong
 from px4lockstep.scenario.scenario import Scenario
-from px4lockstep.timebase import period_to_us
+from px4lockstep.timebase import MAX_US, period_to_us
+
+NO_END = "none"
+"""Value of `t_end_s` for a run that ends when it is interrupted."""
+MOST_EVENTS = 1_000
+"""Boundaries that a run without an end reserves for the times of events and gusts."""
+
+
+def _end(value: Any) -> Any:
+    if value == NO_END:
+        return value
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not abs(value) <= sys.float_info.max:
+        raise wrong(f"{KEY} = {show(value)} is not allowed; it must be a number of seconds, or {NO_END!r}")
+    try:
+        period_to_us(value, KEY)
+    except TimeError as error:
+        raise wrong(str(error)) from None
+    return value
+
+
+End = Annotated[float | Literal["none"], BeforeValidator(_end)]
+"""End time in whole microseconds, or a word for a rule by which the run ends."""
 
 
 class Timing(Part):
@@ -15,7 +42,12 @@ class Timing(Part):
     where: ClassVar[str] = "timeline"
     stage: ClassVar[str | None] = "axes"
 
-    t_end_s: Period = entry(60.0, "End time of the run.", "s", stage="end")
+    t_end_s: End = entry(
+        60.0,
+        "End time of the run. `none`: the run ends when it is interrupted (Ctrl-C, SIGTERM), and not at a crash.",
+        "s",
+        stage="end",
+    )
     dt_autopilot_s: Period = entry(0.004, "Period of the estimator and the autopilot.", "s")
     dt_wind_s: Period = entry(0.001, "Period of the wind updates.", "s")
     dt_log_s: Period = entry(0.01, "Period of the log rows.", "s")
@@ -29,8 +61,8 @@ class Timing(Part):
     def check(self) -> Found:
         """Check that the number of boundaries is within its limit and the periods are multiples of the physics step."""
         names = ("dt_autopilot_s", "dt_wind_s", "dt_log_s")
-        end_us, step_us = self.us("t_end_s"), self.us("dt_phys_s") if self.dt_phys_s is not None else 0
-        total = sum(end_us // self.us(name) + 1 for name in names) + (end_us // step_us + 1 if step_us else 0)
+        end_us, step_us = self.end_us, self.us("dt_phys_s") if self.dt_phys_s is not None else 0
+        total = sum(end_us // period_us + 1 for period_us in self._periods_us)
         if total > MAX_BOUNDARIES:
             text = f"gives up to {total:,} boundaries; the limit is {MAX_BOUNDARIES:,}"
             yield misfit("t_end_s", self.t_end_s, f"{text}: end earlier or use longer periods")
@@ -46,6 +78,29 @@ class Timing(Part):
         return period_to_us(getattr(self, name), f"timeline.{name}")
 
     @property
+    def _periods_us(self) -> list[int]:
+        names = ("dt_autopilot_s", "dt_wind_s", "dt_log_s", "dt_phys_s")
+        return [self.us(name) for name in names if getattr(self, name) is not None]
+
+    @property
+    def has_end(self) -> bool:
+        """Whether the run has an end; otherwise it ends on request."""
+        return not isinstance(self.t_end_s, str)
+
+    @property
+    def end_us(self) -> int:
+        """The end of the run; without one, the time at which the number of boundaries reaches its limit."""
+        if self.has_end:
+            return self.us("t_end_s")
+        per_us = sum((Fraction(1, period_us) for period_us in self._periods_us), Fraction())
+        return min(MAX_US, int((MAX_BOUNDARIES - MOST_EVENTS) / per_us))
+
+    def check_has_end(self, where: str, remedy: str) -> None:
+        """Raise if the run has no end, where it would never end by itself."""
+        if not self.has_end:
+            raise InputError(f"timeline.t_end_s = {NO_END!r} is not supported {where}, which would never end; {remedy}")
+
+    @property
     def tick_us(self) -> int:
         """The period of the autopilot."""
         return self.us("dt_autopilot_s")
@@ -53,11 +108,12 @@ class Timing(Part):
     def axes(self) -> Timeline:
         """Return the timeline without the boundaries of events and gusts."""
         return Timeline(
-            self.us("t_end_s"),
+            self.end_us,
             autopilot=Periodic(self.tick_us),
             wind=Periodic(self.us("dt_wind_s")),
             log=Periodic(self.us("dt_log_s")),
             physics=Periodic(self.us("dt_phys_s")) if self.dt_phys_s is not None else None,
+            has_end=self.has_end,
         )
 
 

@@ -5,7 +5,9 @@ The built-in autopilot also uses the mission and the rates in `[px4.lockstep]`.
 
 from collections import Counter
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator
 
 from px4lockstep.autopilots.builtin.schedule import MAX_RATE_HZ
 from px4lockstep.autopilots.kinds import AutopilotOptions
@@ -23,6 +25,9 @@ from px4lockstep.px4.missions import Mission
 from px4lockstep.px4.parameters import check_known
 from px4lockstep.px4.presets import interface_of
 from px4lockstep.timebase import seconds_to_us
+
+NO_MISSION = "none"
+"""Value of `mission_path` that removes the mission of an extended file."""
 
 
 class Lockstep(Part):
@@ -107,14 +112,19 @@ class Uorb(Part):
     subs: tuple[Subscription, ...] = entry((), "Topics read from PX4.")
 
 
+def _mission_path(value: Any) -> Any:
+    return None if value == NO_MISSION else value
+
+
 class Px4Options(Part):
     """Mission, and settings of real PX4."""
 
     stage: ClassVar[str | None] = "autopilot"
     where: ClassVar[str] = "px4"
 
-    mission_path: str | None = path_entry(
-        "Mission file, QGC WPL 110 or `.plan`. A name without slash or suffix (`simple`, `long`) is built in.",
+    mission_path: Annotated[str | None, BeforeValidator(_mission_path)] = path_entry(
+        "Mission file, QGC WPL 110 or `.plan`. A name without slash or suffix (`simple`, `long`) is built in; `none` "
+        "removes the mission of a file that this one extends.",
         stage="mission",
     )
     libpath: str | None = path_entry(
