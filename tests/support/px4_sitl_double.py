@@ -179,6 +179,8 @@ def make_flight(
     on_wait=lambda _: None,
     seed=1,
     derive_ca_params=True,
+    hooks=(),
+    has_end=True,
     **options,
 ):
     """Return a simulation of the Iris with a PX4 from this build, and the autopilot."""
@@ -191,6 +193,7 @@ def make_flight(
         autopilot=Periodic(tick_us),
         log=Periodic(20_000),
         scenario=Explicit(scenario.times_us(end_us)) if scenario.times_us(end_us) else None,
+        has_end=has_end,
     )
     sitl = Px4Sitl(
         None if mission is None else load_mission(shipped_missions()[mission]),
@@ -200,4 +203,51 @@ def make_flight(
         sensors=sensors,
     )
     sitl.work_in(None if folder is None else Path(folder), on_wait)
-    return Simulation(aircraft or iris(), timeline, scenario=scenario, autopilot=sitl, record=True, seed=seed), sitl
+    watched = {"hooks": hooks, "hook_axes": ("autopilot",)}
+    simulation = Simulation(
+        aircraft or iris(), timeline, scenario=scenario, autopilot=sitl, record=True, seed=seed, **watched
+    )
+    return simulation, sitl
+
+
+class Client:
+    """A ground station that sends messages to the double at given times, as a hook of the simulation.
+
+    `plan` maps times [s] to functions of a `MAVLink` that return a message; `stream` is a time and a function whose
+    message is sent at each tick from then on.
+    """
+
+    def __init__(self, plan, stream=None):
+        self.plan, self.stream, self.instance = dict(plan), stream, None
+        self._mavlink = common.MAVLink(None, 255, 190)
+
+    def snapshot(self):
+        return None
+
+    def restore(self, saved):
+        pass
+
+    def step(self, time_us, inputs):
+        due = [self.plan.pop(at_s) for at_s in sorted(self.plan) if 1e6 * at_s <= time_us]
+        if self.stream is not None and time_us >= 1e6 * self.stream[0]:
+            due.append(self.stream[1])
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+            for make in due:
+                link.sendto(make(self._mavlink).pack(self._mavlink), ("127.0.0.1", 18570 + self.instance))
+
+
+def ask_mode(main, sub=0):
+    """Return a plan's entry that asks for a mode."""
+    return lambda mavlink: mavlink.command_long_encode(1, 1, 176, 0, 1.0, main, sub, 0, 0, 0, 0)
+
+
+def ask_arm(mavlink):
+    """Ask to arm; an entry of a plan."""
+    command, *params = ARM
+    return mavlink.command_long_encode(1, 1, command, 0, *params, 0, 0, 0, 0, 0, 0)
+
+
+def setpoint(north, east, down):
+    """Return a plan's entry that sends a position."""
+    nothing = (0.0,) * 8
+    return lambda mavlink: mavlink.set_position_target_local_ned_encode(0, 1, 1, 1, 0x0DF8, north, east, down, *nothing)

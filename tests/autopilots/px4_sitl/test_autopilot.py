@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import subprocess
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -495,7 +496,7 @@ def test_it_works_in_a_temporary_folder_by_default(build):
 
 
 def test_a_user_started_px4_is_waited_for_and_not_terminated(build, tmp_path, monkeypatch, sitl_instance):
-    """Started in its build folder with the printed command; the user stops it."""
+    """Started in its build folder with the printed command; the user stops it. The wait is no time of the run."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # where the command creates PX4's folder
     begun = []
 
@@ -508,9 +509,12 @@ def test_a_user_started_px4_is_waited_for_and_not_terminated(build, tmp_path, mo
                 )
 
     options = {"wait_for_user": True, "instance": sitl_instance, "connect_timeout_s": 20.0}
-    simulation, _ = make_flight(None, tmp_path, **SHORT, on_wait=start, **options)
+    simulation, sitl = make_flight(None, tmp_path, **SHORT, on_wait=start, **options)
     try:
+        start_s = time.perf_counter()
         fly(simulation)
+        assert sitl.waited_s > 0.1
+        assert simulation.statistics.wall_s < time.perf_counter() - start_s - sitl.waited_s
         assert begun[0].poll() is None
         assert simulation.is_done
     finally:

@@ -7,13 +7,14 @@ from controller import Controller
 from estimator import Estimator
 from vectors import Vector
 
-MANUAL, MISSION, LOITER, RETURN, DESCEND, LAND = 0, 3, 4, 5, 12, 18
+MANUAL, MISSION, LOITER, RETURN, DESCEND, OFFBOARD, LAND = 0, 3, 4, 5, 12, 14, 18
 CUSTOM_MODES = {
     MANUAL: (1, 0),
     MISSION: (4, 4),
     LOITER: (4, 3),
     RETURN: (4, 5),
     DESCEND: (4, 6),
+    OFFBOARD: (6, 0),
     LAND: (4, 6),
 }
 READY_US = 3_200_000
@@ -21,6 +22,7 @@ READY_US = 3_200_000
 STALE_US = 1_000_000
 GPS_LOST_US = 2_000_000
 JUMP_US, LONG_JUMP_US = 500_000, 5_000_000
+SETPOINT_LOST_US = 1_000_000
 RETURN_M = 15.0
 SPEED_M_S = 4.0
 
@@ -76,6 +78,8 @@ class Commander:
         self.landed_us: int | None = None
         self.has_flown = False
         self.is_lost = False
+        self.setpoint_us = -(10**12)
+        self._setpoint: Vector = (0.0, 0.0, 0.0)
         self._armed_us = 0
         self._hold_until_us: int | None = None
         self._target: Vector = (0.0, 0.0, 0.0)
@@ -153,7 +157,20 @@ class Commander:
         self.is_armed = False
         return True
 
-    def set_mode(self, mode: int) -> bool:
+    def new_setpoint(self, time_us: int, position: Vector) -> None:
+        self.setpoint_us, self._setpoint = time_us, position
+
+    def has_setpoints(self, time_us: int) -> bool:
+        return time_us - self.setpoint_us < SETPOINT_LOST_US
+
+    def is_without_setpoints(self, time_us: int) -> bool:
+        """Return whether no controller runs, so that there are no motor commands."""
+        return self.mode == OFFBOARD and not self.has_setpoints(time_us)
+
+    def set_mode(self, mode: int, time_us: int) -> bool:
+        if mode == OFFBOARD and self.is_armed and not self.has_setpoints(time_us):
+            self.said.append("Switching to Offboard is currently not available")
+            return False
         if mode == MISSION and not self.items:
             self.said.append("Mission mode is not available: no valid mission")
             return False
@@ -177,7 +194,10 @@ class Commander:
         if self.mode != DESCEND and time_us - self.gps.time_us > GPS_LOST_US:
             self.mode = DESCEND
             self.said.append("Failsafe activated: no global position, descending")
-        flies = self.mode in (MISSION, RETURN, LAND, DESCEND) or self.has_flown
+        if self.is_without_setpoints(time_us):
+            self.mode = LAND
+            self.said.append("Failsafe activated: no offboard setpoints, landing")
+        flies = self.mode in (MISSION, RETURN, LAND, DESCEND, OFFBOARD) or self.has_flown
         if not flies:
             if time_us - self._armed_us > 10_000_000:  # COM_DISARM_PRFLT
                 self.is_armed = False
@@ -196,6 +216,8 @@ class Commander:
             return self._fly_mission(time_us)
         if self.mode in (LAND, DESCEND):
             return self._descent()
+        if self.mode == OFFBOARD:
+            self._target = self._setpoint
         if self.mode == RETURN:
             if abs(self.now.pos[2] - self._target[2]) < 1.0:
                 self._target = (0.0, 0.0, self._target[2])

@@ -4,7 +4,8 @@
 
 It behaves as measured with PX4 (docs/howto/px4_sitl.md): it connects to TCP 4560 + instance, waits for the first sensor
 data and for the clock to advance, answers each step once, arms only with live sensors, accepts commands and, from 4 s
-on, missions over UDP, and follows only the simulated clock.
+on, missions over UDP, and follows only the simulated clock. Only pings are answered at once. In offboard mode without
+setpoints it publishes no motor commands, so it answers no step.
 
 Like PX4 it has two UDP links: the API's, from 14580 + instance to 14540 + instance, and the ground stations', from
 18570 + instance to the last sender. Heartbeats and answers to commands go to both. A link `etc` in its folder leads to
@@ -16,7 +17,7 @@ run at the same time. `PX4_DOUBLE_MISBEHAVE` lists misbehaviour, separated by co
 the first sensor data:
 
     late=2          connect after 2 s of wall time     never-connect
-    stall@8         answer nothing from then on        stall=3@8       omit three answers
+    stall@8         hang from then on                  stall=3@8       omit three answers
     flood@8         old answers before each            flood-api@8     far too many messages on the API link
     garbage@8       invalid bytes before answers
     exit=7@8        exit with that code                signal=11@8     end by that signal
@@ -39,13 +40,13 @@ import subprocess
 import sys
 import time
 
-from commander import CUSTOM_MODES, LAND, LOITER, MANUAL, MISSION, RETURN, Commander, Item
+from commander import CUSTOM_MODES, LAND, LOITER, MANUAL, MISSION, OFFBOARD, RETURN, Commander, Item
 from pymavlink.dialects.v20 import common
 
 ANSWERS_FROM_US = 40_000
 TAKES_MISSIONS_FROM_US = 4_000_000
 FAR_BACK_US = 500_000
-MODES = {(1, 0): MANUAL, (4, 3): LOITER, (4, 4): MISSION, (4, 5): RETURN, (4, 6): LAND}
+MODES = {(1, 0): MANUAL, (4, 3): LOITER, (4, 4): MISSION, (4, 5): RETURN, (4, 6): LAND, (6, 0): OFFBOARD}
 ACCEPTED, REJECTED, DENIED = 0, 1, 2
 MISSION_DENIED = 14
 START_SCRIPT = "etc/init.d-posix/rcS"
@@ -99,6 +100,7 @@ class Double:
         self.asked_us = 0
         self.station = None
         self.beats = {}
+        self.inbox = []
         self.remaining = 1.0
         self.warned = 0
         self.motors = [0.0] * 4
@@ -168,7 +170,10 @@ class Double:
 
     def run(self):
         while True:
-            select.select([self.simulator], [], [])
+            ready, _, _ = select.select([self.simulator, self.api, self.gcs], [], [])
+            self.receive()
+            if self.simulator not in ready:
+                continue
             data = self.simulator.recv(65536)
             if not data:  # PX4 does not reconnect, and spins
                 say("ERROR [simulator_mavlink] poll timeout 0, 111")
@@ -223,6 +228,8 @@ class Double:
             sys.exit(int(bad.value("exit")))
         if bad.has("signal", since_s):
             os.kill(os.getpid(), int(bad.value("signal")))
+        if bad.has("stall", since_s) and bad.value("stall") == math.inf:
+            self.spin()
         if bad.has("close", since_s):
             self.simulator.close()
             self.spin()
@@ -240,6 +247,8 @@ class Double:
     def answer(self, since_s, step_us):
         bad = self.misbehaviour
         if bad.has("stall", since_s) and bad.use_up("stall"):
+            return
+        if self.vehicle.is_without_setpoints(self.time_us):
             return
         rate = str(round(1e6 / step_us))
         integrates = self.parameters.get("IMU_INTEG_RATE") == rate or self.parameters.get("SDLOG_BACKEND") == "0"
@@ -266,9 +275,8 @@ class Double:
         self.beats[name] = self.time_us
         return True
 
-    def serve(self):
-        """Process UDP messages and send status, by the simulated clock."""
-        vehicle = self.vehicle
+    def receive(self):
+        """Receive UDP messages: answer pings, and keep the others for the next step."""
         for link in (self.api, self.gcs):
             while True:
                 try:
@@ -278,9 +286,20 @@ class Double:
                 if link is self.gcs:
                     self.station = sender
                 for message in common.MAVLink(None).parse_buffer(data) or []:
-                    handler = getattr(self, f"on_{message.get_type().lower()}", None)
-                    if handler is not None:
-                        handler(message)
+                    if message.get_type() == "PING" and message.target_system == 0:
+                        asker = (message.get_srcSystem(), message.get_srcComponent())
+                        link.sendto(self.pack(self.mavlink.ping_encode(message.time_usec, message.seq, *asker)), sender)
+                    self.inbox.append(message)
+
+    def serve(self):
+        """Process UDP messages and send status, by the simulated clock."""
+        vehicle = self.vehicle
+        self.receive()
+        for message in self.inbox:
+            handler = getattr(self, f"on_{message.get_type().lower()}", None)
+            if handler is not None:
+                handler(message)
+        self.inbox = []
         if self.uploading is not None and self.time_us - self.asked_us > 500_000:
             self.ask_for_item()
         if self.is_due("heartbeat", 1_000_000):
@@ -319,11 +338,14 @@ class Double:
             result = ACCEPTED if may else REJECTED
         elif told.command == 176:
             mode = MODES.get((int(told.param2), int(told.param3)))
-            result = ACCEPTED if mode is not None and self.vehicle.set_mode(mode) else DENIED
+            result = ACCEPTED if mode is not None and self.vehicle.set_mode(mode, self.time_us) else DENIED
         else:
             result = 3
         sender = (told.get_srcSystem(), told.get_srcComponent())
         self.tell_both(self.mavlink.command_ack_encode(told.command, result, 0, 0, *sender))
+
+    def on_set_position_target_local_ned(self, told):
+        self.vehicle.new_setpoint(self.time_us, (told.x, told.y, told.z))
 
     def on_mission_count(self, told):
         sender = (told.get_srcSystem(), told.get_srcComponent())

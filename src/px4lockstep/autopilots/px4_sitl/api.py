@@ -25,9 +25,9 @@ SYSTEM, COMPONENT = 245, 190
 """Not a ground station's IDs, so that one can be connected at the same time."""
 BATTERY_COMPONENT = 180
 
-RECEIVED = (0, 40, 42, 46, 47, 51, 77, 253)
+RECEIVED = (0, 40, 42, 46, 47, 51, 77, 253, 4)
 HEARTBEAT, MISSION_REQUEST, MISSION_CURRENT, MISSION_REACHED, MISSION_ACK, MISSION_REQUEST_INT = RECEIVED[:6]
-COMMAND_ACK, STATUSTEXT = RECEIVED[6:]
+COMMAND_ACK, STATUSTEXT, PING = RECEIVED[6:]
 
 ARM_DISARM, SET_MODE = 400, 176
 FORCE = 21196.0
@@ -110,6 +110,8 @@ class Api:
         """Last status texts from PX4."""
         self.mode: int | None = None
         """PX4's mode, `nav_state`; None until the first heartbeat."""
+        self.pongs = 0
+        """Number of answers to `ping`."""
         self.item = 0
         self.is_finished = False
         self.has_mission = not self._items
@@ -137,6 +139,10 @@ class Api:
             self._go_on_with_upload(time_us)
         elif self._orders:
             self._go_on_with_order(time_us)
+
+    def ping(self) -> None:
+        """Ask for an answer that PX4 sends at once, even while its clock stands still."""
+        self._link.send(self._dialect.encode("ping", 0, self.pongs, 0, 0))
 
     def upload(self, time_us: int) -> None:
         """Start the mission upload."""
@@ -174,6 +180,8 @@ class Api:
             self.is_finished = self.is_finished or (self.has_mission and message.seq == len(self._items) - 1)
         elif message.target_system not in (0, SYSTEM) or message.target_component not in (0, COMPONENT):
             return
+        elif number == PING:
+            self.pongs += message.target_system == SYSTEM
         elif number in (MISSION_REQUEST, MISSION_REQUEST_INT):
             self._send_item(message.seq, time_us)
         elif number == MISSION_ACK:

@@ -6,7 +6,8 @@ PX4 runs as a separate process that receives sensor data and returns motor comma
 2. Until PX4's first answer, the host waits briefly and then sends the next sensor data.
 3. From then on, each step waits for the answer with its own timestamp.
 4. A step that is not answered in time is never answered later: the motors hold their commands, and the host sends the
-   next sensor data. A few such steps in a row stop the run. The host never sets the motors to zero.
+   next sensor data. The run goes on if PX4 runs, and stops if it hangs: see `patience`. The host never sets the motors
+   to zero.
 
 Before the flight, PX4 boots and receives the mission while the aircraft stands at its start position. This takes
 simulated time on PX4's clock, before the flight's t = 0. PX4 is multi-threaded, so two flights differ; a recording
@@ -29,6 +30,7 @@ from px4lockstep.autopilots.px4_sitl.hil_sensors import HilSensors
 from px4lockstep.autopilots.px4_sitl.mavlink import links
 from px4lockstep.autopilots.px4_sitl.mavlink.hil import CRC_EXTRA, HIL_ACTUATOR_CONTROLS, Actuators
 from px4lockstep.autopilots.px4_sitl.options import SitlOptions
+from px4lockstep.autopilots.px4_sitl.patience import SILENT_S, Patience
 from px4lockstep.autopilots.px4_sitl.process import Px4Process, find_build
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.errors import HostError, InputError, SimulationError
@@ -54,9 +56,9 @@ START_IT = "; start it in its build folder (build/px4_sitl_default) with\n"
 SLICE_S = 0.1
 """Poll interval while waiting for PX4."""
 
-MISS, ANSWER, STALLED = 4, 1, 12
-"""A missed step adds 4 to the score, an answered one subtracts 1, and the run stops at 12: after three missed steps in
-a row, or after four if every second step is missed."""
+PING_S = 1.0
+"""Timeout for the answer to a ping; it is repeated in this time."""
+PINGS = 4
 
 
 @dataclass
@@ -78,7 +80,7 @@ class Px4Sitl:
         self.sensor_suite = SensorSuite(self.sensors, self.home_lat_deg, self.home_lon_deg)
         """PX4's sensors at the home position; the simulation runs them."""
         self._folder: Path | None = None
-        self._on_wait: Callable[[str], None] = lambda _: None
+        self._on_wait: Callable[[str], object] = lambda _: None
         self._build: Path | None = None
         self._link: links.SimulatorLink | None = None
         self._api_link: links.ApiLink | None = None
@@ -88,8 +90,9 @@ class Px4Sitl:
         self._is_answering = False
         self._ticks = 0
         self._offset_us = 0
-        self._score = 0
-        self._in_a_row = 0
+        self._patience = Patience(self.options.answer_timeout_s)
+        self._answered_us = 0
+        self._is_late = False
         self._asked = [0, 0, 0, 0]
         self._controls: tuple[float, ...] = (0.0,) * 16
         self._is_armed = False
@@ -98,8 +101,8 @@ class Px4Sitl:
         self._api_warnings: list[str] = []
         self.instance: int | None = None
         """PX4's instance number, once it runs."""
-        self.missed = 0
-        """Number of steps that PX4 has not answered."""
+        self.waited_s = 0.0
+        """Wall-clock time until the user's PX4 connected."""
 
     # -- as a stage of a simulation ------------------------------------------------------------------------------
 
@@ -116,6 +119,7 @@ class Px4Sitl:
                     f"{MAX_V:g} V; set px4.sitl.battery = false to let PX4 simulate its own battery"
                 )
         self._status, self._aircraft, self._period_us = status, plant, period_us
+        self._patience.period_us = period_us
         for name in ("pos", "vel", "acc"):
             getattr(status, f"{name}_sp_ned")[:] = math.nan
         status.q_sp[:] = status.rate_sp_body[:] = status.torque_sp_body[:] = status.thrust_sp_body[:] = math.nan
@@ -129,11 +133,12 @@ class Px4Sitl:
         truth = self.options.ground_truth
         self._hil_sensors = HilSensors(stage, self._aircraft.home_alt_msl_m, home, ground_truth=truth)
 
-    def work_in(self, folder: Path | None = None, on_wait: Callable[[str], None] | None = None) -> None:
+    def work_in(self, folder: Path | None = None, on_wait: Callable[[str], object] | None = None) -> None:
         """Set, before the first step, PX4's folder and the function to call several times a second while waiting.
 
         The folder must be new or empty and gets PX4's files and `px4.log`; it defaults to a temporary one. `on_wait`
-        gets a description of what is waited for, with the start command if the user has to start PX4.
+        gets a description of what is waited for, with the start command if the user has to start PX4. If it returns
+        True, the step goes on without PX4's answer.
         """
         self._folder, self._on_wait = folder, on_wait or self._on_wait
 
@@ -187,8 +192,13 @@ class Px4Sitl:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the flight."""
-        missed = f"PX4 did not answer {self.missed} of {self._ticks} steps in time; motor commands were held"
-        return (*([missed] if self.missed else []), *self._api_warnings)
+        missed = [self._patience.warning(self._ticks, self._offset_us)] if self.missed else []
+        return (*missed, *self._api_warnings)
+
+    @property
+    def missed(self) -> int:
+        """Number of steps that PX4 has not answered."""
+        return self._patience.missed
 
     @property
     def process_id(self) -> int | None:
@@ -235,6 +245,8 @@ class Px4Sitl:
         while not self._link.accept(SLICE_S):
             self._on_wait(f"waiting for PX4 to connect to TCP port {port}{how}")
             waited_s = time.perf_counter() - start_s
+            if self._process is None:
+                self.waited_s = waited_s
             has_ended = self._process is not None and not self._process.is_running
             if has_ended or waited_s > options.connect_timeout_s:
                 raise HostError(symptoms.not_connected(port, options.connect_timeout_s, self._process))
@@ -296,19 +308,20 @@ class Px4Sitl:
         self._ticks += 1
         try:
             self._link.send(self._hil_sensors.frames(hil_us, inputs))
-            answer = self._answer(hil_us, self.options.answer_timeout_s if self._is_answering else BOOT_WAIT_S)
+            answer = self._answer(hil_us, self._patience.timeout_s if self._is_answering else BOOT_WAIT_S)
+            if answer is not None:
+                self._take(answer)
+            elif self._is_answering:
+                self._miss(hil_us, inputs)
         except links.LinkClosedError as error:
             raise HostError(symptoms.closed(str(error), self._process)) from error
-        if answer is not None:
-            self._take(answer)
-        elif self._is_answering:
-            self._miss()
 
     def _answer(self, hil_us: int, timeout_s: float) -> Actuators | None:
         """Wait for the answer to a step; discard answers with any other timestamp."""
         assert self._link is not None
         slice_s = min(timeout_s, SLICE_S)
         end_s = time.perf_counter() + timeout_s
+        self._is_late = False
         while True:
             frames = self._link.receive(slice_s)
             for frame in frames or ():
@@ -318,35 +331,56 @@ class Px4Sitl:
                         raise HostError(symptoms.NO_LOCKSTEP)
                     if answer.time_us == hil_us:
                         return answer
-                    if not self._is_answering and START_US <= answer.time_us < hil_us:  # late: PX4 boots slowly
-                        self._is_answering = True
-                        end_s = time.perf_counter() + self.options.answer_timeout_s
-            if frames is None:
-                self._on_wait("waiting for PX4 to answer")
+                    if max(START_US, self._answered_us + 1) <= answer.time_us < hil_us:  # PX4 is catching up
+                        self._is_answering = self._is_late = True
+                        slice_s, end_s = SLICE_S, time.perf_counter() + self.options.answer_timeout_s
+            if frames is None and self._on_wait("waiting for PX4 to answer"):
+                return None
             if time.perf_counter() >= end_s:
                 return None
 
     def _take(self, answer: Actuators) -> None:
-        self._is_answering = True
-        self._score = max(0, self._score - ANSWER)
-        self._in_a_row = 0
+        self._is_answering, self._answered_us = True, answer.time_us
+        self._patience.answered()
         for i, value in enumerate(answer.controls[: self._rotors], 1):
             if not math.isfinite(value):
                 is_motor = f"is PWM_MAIN_FUNC{i} set to the motor function {100 + i}?"
                 raise HostError(f"PX4 sent {value} for motor {i} in HIL_ACTUATOR_CONTROLS; {is_motor}")
         self._controls, self._is_armed = answer.controls, answer.is_armed
 
-    def _miss(self) -> None:
-        self.missed += 1
-        self._in_a_row += 1
-        self._score += MISS
-        if self._score >= STALLED:
-            row = self._in_a_row * MISS >= STALLED
-            count = self._in_a_row if row else self.missed
-            timeout_s, fields = self.options.answer_timeout_s, self._hil_sensors.fields_updated
+    def _miss(self, hil_us: int, inputs: Any) -> None:
+        """Count a step without an answer; raise if PX4 can't answer, or hangs."""
+        patience, fields = self._patience, self._hil_sensors.fields_updated
+        patience.miss(hil_us)
+        has_imu, row = fields & IMU_BITS == IMU_BITS, patience.is_row
+        is_wrong = not has_imu or (row and self._is_late) or (not row and self._period_us <= symptoms.FAST_TICK_US)
+        runs = not (patience.is_stalled and is_wrong)
+        if runs and patience.needs_ping(hil_us, self._is_armed):
+            runs = self._answers_ping(hil_us)
+            if runs:
+                patience.runs(hil_us)
+        if not runs and patience.is_stalled:
+            count = patience.in_a_row if row else patience.missed
+            timeout_s = self.options.answer_timeout_s
             said = symptoms.stalled(count, timeout_s, row, self._period_us, fields, self._process)
-            has_imu = fields & IMU_BITS == IMU_BITS
             raise HostError(said) if has_imu else SimulationError(said)
+        if patience.is_over(inputs.end_us is not None):
+            raise HostError(symptoms.silent(patience.in_a_row * self._period_us / 1e6, self._process))
+
+    def _answers_ping(self, hil_us: int) -> bool:
+        """Return whether PX4 runs: it answers pings at any time, even while its clock stands still."""
+        assert self._link is not None
+        self._api.step(hil_us)
+        pongs = self._api.pongs
+        for _ in range(PINGS):
+            self._api.ping()
+            end_s = time.perf_counter() + PING_S / PINGS
+            while time.perf_counter() < end_s:
+                self._link.receive(SILENT_S)  # waits, and notices that the link was closed
+                self._api.step(hil_us)
+                if self._api.pongs > pongs or self._on_wait("waiting for PX4 to answer a ping"):
+                    return True
+        return False
 
     # -- requests and batteries ----------------------------------------------------------------------------------
 

@@ -84,6 +84,15 @@ def stalled(
     )
 
 
+def silent(simulated_s: float, process: Px4Process | None) -> str:
+    """Return the error for a PX4 that runs but has answered no step for too long."""
+    return (
+        f"PX4 has sent no motor commands for {simulated_s:g} s of simulated time, although it runs: did a ground "
+        "station or program select offboard mode without sending setpoints, or terminate the flight? A run without an "
+        "end, timeline.t_end_s = 'none', would go on" + _printed(process)
+    )
+
+
 def closed(how: str, process: Px4Process | None) -> str:
     """Return the error for a link that was closed."""
     if process is not None:
