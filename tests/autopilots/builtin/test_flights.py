@@ -135,6 +135,15 @@ def test_a_mission_requested_on_the_ground_restarts():
     assert_flown_well(sim)
 
 
+def test_a_second_mission_may_be_requested_before_arming():
+    """The first mission, which is finished, does not count for the second one."""
+    hop = mission_of((TAKEOFF, 0, 0, 3), (LAND, 0, 0, 0))
+    sim = flight(hop, scenario=TAKE_OFF.at(16.0).disarm().at(16.5).start_mission().at(17.0).arm(), end_s=35).run()
+    assert modes_of(sim) == [MISSION_MODE, MANUAL_MODE, MISSION_MODE, MANUAL_MODE]
+    assert -sim.log_state[1800:, 2].min() > 2.0
+    assert autopilot_of(sim)["mission_finished"][-1] == 1
+
+
 def test_after_rearming_it_waits_for_a_request():
     """Requests from before disarming are dropped."""
     sim = flight(scenario=TAKE_OFF.at(71.0).disarm().at(72.0).arm(), end_s=80).run()

@@ -82,7 +82,7 @@ NAVIGATOR = record(
         ("cone_tangent", "f8"),  # 0: no cone
         ("brake_acc brake_jerk", "f8"),
         ("mode", "i8"),  # the mode at the last tick
-        ("missions", "i8"),  # number of mission requests
+        ("missions", "i8"),  # number of mission requests at the last tick in mission mode
         ("return_min_m", "f8"),  # RTL_MIN_DIST
         ("start_ticks current work is_mission_begun is_finished is_reached is_yaw_reached reached_us", "i8"),
         ("return_down_m", "f8"),
@@ -402,10 +402,10 @@ def change_mode(nav, mode, estimate, is_landed):
 def navigate(nav, t_us, mode, missions, estimate, is_landed):
     """Update the leg, once per navigator tick; `missions` is the number of mission requests."""
     is_new = mode != nav.mode or (mode == MISSION_MODE and missions != nav.missions)
-    nav.missions = missions
     if is_new:
         change_mode(nav, mode, estimate, is_landed)
     if mode == MISSION_MODE:
+        nav.missions = missions
         if nav.start_ticks > 0:
             nav.start_ticks -= 1
             if nav.start_ticks == 0:
