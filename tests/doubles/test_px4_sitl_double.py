@@ -6,7 +6,7 @@ import sys
 import time
 
 import pytest
-from px4_sitl_double import ACCEL, ALL, ARM, BARO, DOUBLE, GYRO, MAG, PlainHost, make_scripts
+from px4_sitl_double import ACCEL, ALL, ARM, BARO, DOUBLE, GYRO, MAG, PATIENCE_S, PlainHost, make_scripts
 
 ACCEPTED, REJECTED = 0, 1
 DENIED = 14
@@ -80,6 +80,29 @@ def test_a_pause_is_harmless(host):
     host.boot()
     time.sleep(3.0)
     assert host.step() is not None
+
+
+OFFBOARD, HOLD = (176, 1.0, 6.0), (176, 1.0, 4.0, 3.0)
+
+
+def test_in_offboard_mode_without_setpoints_there_is_no_answer(host):
+    """While disarmed, until another mode is selected or setpoints arrive; its clock and its API go on."""
+    host.boot()
+    for end in (lambda: host.ask(*HOLD, timeout_s=0.02)[0] == ACCEPTED, lambda: host.tell(host.setpoint(), 0.02) == []):
+        assert host.ask(*OFFBOARD, seconds=0.02, timeout_s=0.02)[0] == ACCEPTED
+        assert [host.step(timeout_s=0.02) for _ in range(5)] == [None] * 5
+        assert end()
+        assert host.step() is not None
+
+
+def test_a_ping_is_answered_while_the_clock_stands_still(host):
+    """At once; everything else waits for a step."""
+    host.boot()
+    host.tell(host.mavlink.ping_encode(7, 3, 0, 0), seconds=0.0)
+    host.api.settimeout(PATIENCE_S)
+    while not (pongs := [one for one in host.heard() if one.get_type() == "PING"]):
+        pass
+    assert [(pong.time_usec, pong.seq, pong.target_system) for pong in pongs] == [(7, 3, 1)]
 
 
 def test_a_closed_link_is_not_reopened(host):

@@ -147,6 +147,14 @@ class PlainHost:
             except BlockingIOError:
                 return told
 
+    def heard(self):
+        """Return the messages of the next datagram over the API."""
+        return common.MAVLink(None).parse_buffer(self.api.recv(65536)) or []
+
+    def setpoint(self):
+        """Return a message with a position setpoint."""
+        return setpoint(0.0, 0.0, -5.0)(self.mavlink)
+
 
 def _free_ports():
     for instance in INSTANCES:
