@@ -58,10 +58,9 @@ def test_a_failsafe_does_not_replace_the_mission():
     assert summary.landed
     assert (summary.outcome, summary.ending) == ("mission not finished", "returned")
     (failsafe,) = [event for event in summary.events if event.label == "mode return"]
-    took = (
-        rf"a failsafe \(battery\) took over at {failsafe.time_us / 1e6:.2f} s with mode return, at item \d of a mission"
-    )
-    assert re.match(rf"{took} with items 0 to 7; it returned, 0\.\d m from home; before that: ", summary.reason)
+    took = rf"a failsafe \(battery\) took over at {failsafe.time_us / 1e6:.2f} s, at item \d of a mission"
+    ended = r" with items 0 to 7, with mode return; it returned, 0\.\d m from home; before that: "
+    assert re.match(took + ended, summary.reason)
     assert summary.reason.count("mode return") == 1
 
 
@@ -75,7 +74,7 @@ def test_a_failsafe_that_lands_is_not_where_it_should_be():
     """It lands where it is; or it is still in the air at the end."""
     landed = summarize(low_battery(COM_LOW_BAT_ACT=2))
     assert (landed.outcome, landed.ending) == ("mission not finished", "landed away")
-    assert re.search(r"with mode land, at item \d of .*; it landed, \d+\.\d m from home", landed.reason)
+    assert re.search(r"at item \d of .*, with mode land; it landed, \d+\.\d m from home", landed.reason)
     flying = summarize(low_battery(end_s=40, COM_LOW_BAT_ACT=1))
     assert (flying.outcome, flying.ending) == ("mission not finished", "in the air")
     assert re.search(r"; it was in the air at the end, \d+\.\d\d m above the ground", flying.reason)
@@ -93,6 +92,32 @@ def test_a_mission_that_a_failsafe_finished_is_not_finished():
     went_on = np.where(claimed, 3, log["nav_state"])
     assert claims(sim, log, mission_finished=claimed, nav_state=went_on).mission_finished
     assert claims(sim, log, mission_finished=claimed, failsafe=np.zeros(log.rows)).mission_finished
+
+
+def test_a_failsafe_may_take_several_steps():
+    """Stock PX4 holds before it acts, may give the reason later, and changes its mode again once disarmed."""
+    sim = low_battery(COM_LOW_BAT_ACT=2)
+    log = Log.of(sim)
+    row, off = int(np.flatnonzero(log["nav_state"] == 18)[0]), int(np.flatnonzero(np.diff(log["armed"]) < 0)[0]) + 1
+    rows = np.arange(log.rows)
+    failsafe = np.where(rows < row - 300, 0, np.where(rows < row - 100, 5, 2))
+    mode = np.where(rows >= off, 3, np.where((rows >= row - 300) & (rows < row), 4, log["nav_state"]))
+    stepped = claims(sim, log, failsafe=failsafe, nav_state=mode)
+    at_s = int(log.time_us[row - 300]) / 1e6
+    assert judge(stepped).reason.startswith(f"a failsafe (battery) took over at {at_s:.2f} s, at item 1 of a mission")
+    assert "with mode hold, then land; it landed, " in judge(stepped).reason
+    unnamed = claims(sim, log, failsafe=np.where(failsafe, 5, 0), nav_state=mode)
+    assert judge(unnamed).reason.startswith(f"a failsafe took over at {at_s:.2f} s")
+
+
+def test_a_warning_does_not_take_over():
+    """With a low battery that is only reported, the mission changes its mode by itself at its end."""
+    ends = mission_of((22, 0, 0, 3), (16, 8, 0, 3), (20, 0, 0, 0))
+    aircraft = iris(batteries=(Battery(capacity_ah=5.0, soc0=0.13),))
+    params = {"RTL_RETURN_ALT": 5, "COM_LOW_BAT_ACT": 0}
+    returned = summary_of(aircraft=aircraft, mission=ends, end_s=60, params=params)
+    assert any(event.label == "failsafe: battery" for event in returned.events)
+    assert (returned.outcome, returned.ending) == ("flown", "returned")
 
 
 def test_a_mission_that_is_requested_again_is_finished_again():
@@ -323,7 +348,7 @@ def test_texts_of_an_autopilot_do_not_control_the_terminal(capsys):
     for scenario, row in ((TAKE_OFF, "why"), (Scenario(), "the autopilot said")):
         sim = flight(autopilot=Speaker("\x1b]0;owned\x07"), scenario=scenario, end_s=13).run()
         spec = SimpleNamespace(aircraft=SimpleNamespace(name="iris"))
-        _print_summary(Run(SimpleNamespace(spec=spec, simulation=sim, warnings=())), Path("runs"))
+        _print_summary(Run(SimpleNamespace(spec=spec, simulation=sim, warnings=(), pace=None)), Path("runs"))
         printed = capsys.readouterr().out
         assert any(row in line for line in printed.splitlines())
         assert "\x1b]0" not in printed

@@ -32,7 +32,7 @@ def checked_verdict(log, mission, home, end_s):
     end = landing_item(mission, home) if mission else None
     if is_ordered:
         end = place[asked["land"], :2] if asked["land"] > asked["return"] else np.zeros(2)
-    elif not is_finished(log, asked["mission"], max(asked.values())):
+    elif not is_finished(log, asked["mission"], mission, max(asked.values())):
         return "mission not finished"
     if end is not None and not (is_down and speed[-1] < 0.5):
         return "mission not finished"
@@ -64,38 +64,44 @@ def checked_ending(log, mission, home):
     command = mission.split("\n")[-2].split()[3] if mission and asked["mission"] >= 0 else ""
     end, returns = landing_item(mission, home) if command else None, command == "20"
     allowed = min(10.0, 5.0 + np.linalg.norm(log["est_pos_ned"][-1, :2] - place[-1, :2]))
-    taken = taken_over(log, last)
-    if taken >= 0 and log["nav_state"][taken] == 5:
+    taken, mode = taken_over(log, mission, last)
+    if taken >= 0 and mode == 5:
         end, returns = np.zeros(2), True
     elif max(asked["return"], asked["land"]) >= max(asked["mission"], 0):
         end, returns = (place[asked["land"], :2], False) if asked["land"] > asked["return"] else (np.zeros(2), True)
         if not returns:
             v = np.linalg.norm(log["vel_ned"][asked["land"], :2])
             allowed += v + v * v / 4.0
-    returns = returns and (taken < 0 or log["nav_state"][taken] == 5)
+    returns = returns and (taken < 0 or mode == 5)
     if end is not None and np.linalg.norm(place[-1, :2] - end) > allowed:
         return "landed away"
     return "returned" if returns else "landed"
 
 
-def is_finished(log, mission_request, last_request):
+def is_finished(log, mission_request, mission, last_request):
     """Return whether the mission was finished after its last request, and before a failsafe changed the mode."""
     if log["mission_finished"][-1] != 1 or log["mission_finished"][max(mission_request - 1, 0) :].all():
         return False
-    taken = taken_over(log, last_request)
+    taken, _ = taken_over(log, mission, last_request)
     return taken < 0 or bool(log["mission_finished"][: taken + 1].any() and log["mission_finished"][taken:].all())
 
 
-def taken_over(log, last_request):
-    """Return the last row at which a failsafe changed the mode; -1 if none did, or if the mission went on."""
-    mode, failsafe, taken = log["nav_state"], log["failsafe"], -1
+def taken_over(log, mission, last_request):
+    """Return the row at which a failsafe changed the mode, and the last mode; -1 if none did or the mission went on.
+
+    While disarmed, modes mean nothing. A mission that ends in the air changes to hold, one that returns to return.
+    """
+    mode, failsafe, item, taken, last = log["nav_state"], log["failsafe"], log["mission_item"], -1, -1
+    command = mission.split("\n")[-2].split()[3] if mission else ""
+    own = {"20": 5, "21": 3}.get(command, 4)
     for row in range(max(last_request, 1), len(mode)):
-        if mode[row] != mode[row - 1]:
-            if mode[row] == 3:
-                taken = -1
-            elif failsafe[row]:
-                taken = row
-    return taken
+        if mode[row] == mode[row - 1] or not log["armed"][row]:
+            continue
+        if mode[row] == 3:
+            taken = -1
+        elif failsafe[row] and not (mode[row] == own and item[row] == log["mission_count"][-1] - 1):
+            taken, last = row if taken < 0 else taken, mode[row]
+    return taken, last
 
 
 def last_rise(counts):

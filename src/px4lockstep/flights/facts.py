@@ -8,8 +8,9 @@ than 30 degrees.
 A landing may miss its target by 5 m plus the estimate's error at the end, up to 10 m in total. The target of a landing
 requested in flight is the place of the request; at a speed v, the stopping distance v · 1 s + v² / (4 m/s²) is added.
 
-A failsafe takes over if it changes the mode. This counts until something is requested, or until the mission continues
-because the failsafe is over. A mission that is reported as finished after a takeover is not: the failsafe landed.
+A failsafe takes over if it changes the mode of an armed vehicle, other than a mission itself does with its last item.
+This counts until something is requested, or until the mission continues because the failsafe is over. A mission that is
+reported as finished after a takeover is not: the failsafe landed.
 """
 
 import math
@@ -19,7 +20,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.autopilots.requests import MISSION_MODE, RETURN_MODE
+from px4lockstep.autopilots.requests import LOITER_MODE, MISSION_MODE, RETURN_MODE
 from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import LockstepError
@@ -38,6 +39,8 @@ BRAKE_M_S2 = 2.0
 SUPPORTED_US = 500_000
 SUPPORTED_M_S = 0.2
 
+OTHER = 5
+"""Number of a failsafe whose reason is unknown."""
 HOME = "home"
 REQUESTS = {"mission": "the mission", "return": "a return", "land": "a landing"}
 """Requests by the suffix of their log column, with their names in messages."""
@@ -54,25 +57,39 @@ class OrderedDown:
 
 @dataclass(frozen=True)
 class Takeover:
-    """A failsafe that changed the mode: its name, the name of the mode, time and row of the log, and mission item."""
+    """A failsafe that changed the mode: its number, times and numbers of the modes, row of the log, mission item."""
 
-    failsafe: str
-    mode: str
-    time_us: int
+    failsafe: int
+    modes: tuple[tuple[int, int], ...]
     row: int
     item: int
-    is_return: bool
-
-    @property
-    def events(self) -> tuple[FlightEvent, ...]:
-        """Its events in the log: the failsafe, unless it had warned before, and the change of mode."""
-        labels = f"failsafe: {self.failsafe}", f"mode {self.mode}"
-        return tuple(FlightEvent(self.time_us, label, is_fault=True) for label in labels)
 
     @property
     def time_s(self) -> float:
         """When it took over [s]."""
-        return self.time_us / 1e6
+        return self.modes[0][0] / 1e6
+
+    @property
+    def is_return(self) -> bool:
+        """Whether it returned in the end."""
+        return self.modes[-1][1] == RETURN_MODE
+
+    @property
+    def name(self) -> str:
+        """Its name in messages: `a failsafe (battery)`."""
+        return "a failsafe" if self.failsafe == OTHER else f"a failsafe ({FAILSAFES.get(self.failsafe, self.failsafe)})"
+
+    @property
+    def mode(self) -> str:
+        """The names of its modes in messages: `mode hold, then return`."""
+        return f"mode {', then '.join(str(MODES.get(mode, mode)) for _, mode in self.modes)}"
+
+    @property
+    def events(self) -> tuple[FlightEvent, ...]:
+        """Its events in the log: the failsafe, unless it had warned before, and the changes of mode."""
+        first = (self.modes[0][0], f"failsafe: {FAILSAFES.get(self.failsafe, self.failsafe)}")
+        labels = (first, *((time_us, f"mode {MODES.get(mode, mode)}") for time_us, mode in self.modes))
+        return tuple(FlightEvent(time_us, label, is_fault=True) for time_us, label in labels)
 
 
 @dataclass(frozen=True)
@@ -144,27 +161,36 @@ class Facts:
     @cached_property
     def takeover(self) -> Takeover | None:
         """The last failsafe that took over after the last request; None if there was none, or if it is over."""
-        modes, failsafes = self.log.get("nav_state"), self.log.get("failsafe")
-        if modes is None or failsafes is None:
+        modes, failsafes, armed = (self.log.get(name) for name in ("nav_state", "failsafe", "armed"))
+        items = self.log.get("mission_item")
+        if modes is None or failsafes is None or armed is None or items is None:
             return None
         last_request = max((int(rows[-1]) for rows in self._requests.values() if len(rows)), default=0)
-        found = None
+        last_item, natural = self.mission_count - 1, self._mode_after_mission
+        found: list[int] = []
         for row in (np.flatnonzero(np.diff(modes)) + 1).tolist():
-            if failsafes[row] and modes[row] != MISSION_MODE and row >= last_request:
-                found = row
-            elif modes[row] == MISSION_MODE:
-                found = None
-        if found is None:
+            if not armed[row]:
+                continue
+            if modes[row] == MISSION_MODE:
+                found = []
+            elif failsafes[row] and row >= last_request and (items[row] != last_item or modes[row] != natural):
+                found.append(row)
+        if not found:
             return None
-        failsafe, mode, items = int(failsafes[found]), int(modes[found]), self.log.get("mission_item")
+        since = failsafes[found[0] :]
+        named = since[(since != 0) & (since != OTHER)]  # stock PX4 may give the reason later
         return Takeover(
-            FAILSAFES.get(failsafe, str(failsafe)),
-            MODES.get(mode, str(mode)),
-            int(self.log.time_us[found]),
-            found,
-            0 if items is None else int(items[found]),
-            mode == RETURN_MODE,
+            int(named[0]) if len(named) else OTHER,
+            tuple((int(self.log.time_us[row]), int(modes[row])) for row in found),
+            found[0],
+            int(items[found[0]]),
         )
+
+    @property
+    def _mode_after_mission(self) -> int:
+        """The mode to which an autopilot changes at the end of its mission, without a failsafe."""
+        landing = self.simulation.autopilot.landing
+        return int(LOITER_MODE if landing is None else RETURN_MODE if landing.is_return else MISSION_MODE)
 
     def _last(self, name: str) -> int:
         values = self.log.get(name)

@@ -190,8 +190,8 @@ def _unfinished(facts: "Facts") -> str:
             taken = facts.takeover
             if taken is None:
                 return f"the run ended at item {facts.mission_item} of {items}"
-            took = f"a failsafe ({taken.failsafe}) took over at {taken.time_s:.2f} s with mode {taken.mode}"
-            return f"{took}, at item {taken.item} of {items}{_how_it_ended(facts)}"
+            took = f"{taken.name} took over at {taken.time_s:.2f} s, at item {taken.item} of {items}, with {taken.mode}"
+            return f"{took}{_how_it_ended(facts)}"
     if not is_landing or facts.is_at_rest is not False:
         return ""
     asked = (
