@@ -23,6 +23,7 @@ def scenario(arm=0, mission=0, return_home=0, land=0):
         ({}, {}, 0),
         ({}, {"arm": 1}, ARM),
         ({"asked_arm": 1}, {"arm": 1}, 0),
+        ({"asked_arm": 1}, {"arm": 2}, ARM),
         ({"asked_arm": 1}, {}, DISARM),
         ({"asked_mission": 1}, {"mission": 2}, MISSION),
         ({"asked_mission": 2}, {"mission": 2}, 0),
@@ -32,7 +33,7 @@ def scenario(arm=0, mission=0, return_home=0, land=0):
     ],
 )
 def test_a_request_is_new_only_once(before, now, asked):
-    """Arming acts on its level, the others when their count increases; several may arrive in the same tick."""
+    """Requests are counted, and disarming resets the count of arming; several may arrive in the same tick."""
     own, wanted = commander(**before), scenario(**now)
     assert interpreted(new_requests)(own, wanted) == asked
     assert interpreted(new_requests)(own, wanted) == 0

@@ -62,6 +62,7 @@ MENDED_3 = {
 }
 
 FROM_BROKEN = [
+    ("arm", (), {}, {"arm": 2}),
     ("disarm", (), {}, {"arm": 0}),
     ("return_home", (), {}, {"return_home": 1}),
     ("land", (), {}, {"land": 1}),

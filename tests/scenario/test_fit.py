@@ -57,6 +57,15 @@ def test_faults_that_no_model_applies_are_rejected(scenario, plant, message):
         make(scenario, plant)
 
 
+def test_arming_when_another_event_disarms_is_rejected():
+    """The autopilot would see no change; in the other order, it disarms."""
+    with pytest.raises(InputError, match=r"scenario.events\[1\] arms when scenario.events\[0\] disarms"):
+        make(NOW.disarm().at_us(0).arm())
+    with pytest.raises(InputError, match=r"scenario.events\[2\] arms when scenario.events\[1\] disarms"):
+        make(Scenario().at_step(1).arm().at_step(2).disarm().at_step(2).arm())
+    make(NOW.arm().at_us(0).disarm().at_us(100).arm())
+
+
 class BySensors:
     """Autopilot that declares sensors which apply faults."""
 

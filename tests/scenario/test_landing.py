@@ -7,7 +7,7 @@ import pytest
 from fleet import iris
 from scenario_flight import outputs_at_each_boundary
 
-from px4lockstep.engine.bus import SCENARIO_OUT
+from px4lockstep.engine.bus import AUTOPILOT_OUT, SCENARIO_OUT
 from px4lockstep.engine.simulation import Simulation
 from px4lockstep.engine.timeline import Explicit, Periodic, Timeline
 from px4lockstep.integrators.solver import Integrator
@@ -19,21 +19,22 @@ from px4lockstep.scenario.scenario import Scenario
 
 
 @kernel
-def each(landing, time_us, requests, down_m, down_m_s, landed):
+def each(landing, time_us, requests, status, down_m, down_m_s, landed):
     """Evaluate a flight at each boundary."""
     for i in range(len(time_us)):
-        landed[i] = is_landed(landing[0], time_us[i], requests[i], 0, -down_m[i], down_m_s[i])
+        landed[i] = is_landed(landing[0], time_us[i], requests[i], status[i], -down_m[i], down_m_s[i])
 
 
-def landed_along(boundaries):
-    """Return `landed` of an armed vehicle for boundaries given as (seconds, mission, down, speed down)."""
+def landed_along(boundaries, arm=1, armed=1):
+    """Return `landed` for boundaries given as (seconds, mission, down, speed down), by default of an armed vehicle."""
     columns = [np.array(column) for column in zip(*boundaries, strict=True)]
     time_us, mission = np.round(columns[0] * 1e6).astype(np.int64), columns[1].astype(np.int64)
     down_m, down_m_s = (np.ascontiguousarray(column, np.float64) for column in columns[2:])
     landed = np.zeros(len(boundaries), np.int64)
     requests = np.zeros(len(boundaries), SCENARIO_OUT)
-    requests["mission"], requests["arm"] = mission, 1
-    each(*map(rows, (np.zeros(1, LANDING), time_us, requests, down_m, down_m_s, landed)))
+    status = np.zeros(len(boundaries), AUTOPILOT_OUT)
+    requests["mission"], requests["arm"], status["armed"] = mission, arm, armed
+    each(*map(rows, (np.zeros(1, LANDING), time_us, requests, status, down_m, down_m_s, landed)))
     return landed.tolist()
 
 
@@ -76,6 +77,19 @@ def test_a_second_mission_needs_another_take_off():
     flight = [(0.0, 1, -5.0, 0.0), (1.0, 1, 0.0, 0.0), (3.0, 2, 0.0, 0.0), (3.5, 2, 0.0, 0.0), (4.0, 2, -2.0, 0.0)]
     flight += [(5.0, 2, 0.0, 0.0)]
     assert landed_along(flight) == [0, 1, 1, 0, 0, 1]
+
+
+def test_a_mission_requested_after_the_autopilot_disarmed_begins_when_it_is_armed_again():
+    """Disarmed by itself at 2 s, with the old request to arm; requested at 3 s, armed again at 5 s."""
+    flight = [(0.0, 1, -5.0, 0.0), (1.0, 1, 0.0, 0.0), (2.0, 1, 0.0, 0.0), (3.0, 2, 0.0, 0.0), (4.0, 2, 0.0, 0.0)]
+    flight += [(5.0, 2, 0.0, 0.0), (5.499999, 2, 0.0, 0.0), (5.5, 2, 0.0, 0.0)]
+    arm, armed = [1, 1, 1, 1, 1, 2, 2, 2], [1, 1, 0, 0, 0, 0, 1, 1]
+    assert landed_along(flight, arm, armed) == [0, 1, 1, 1, 1, 1, 1, 0]
+
+
+def test_an_autopilot_that_never_reports_armed_can_take_off():
+    """As a controller of a user may be."""
+    assert landed_along([(1.0, 1, 0.0, 0.0), (1.5, 1, 0.0, 0.0)], armed=0) == [1, 0]
 
 
 def test_landed_is_on_the_bus_at_every_boundary():

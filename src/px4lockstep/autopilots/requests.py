@@ -1,7 +1,8 @@
 """Requests from a scenario to an autopilot, which act on change, and the modes that they lead to.
 
 A commander's record holds the requests of its previous tick in `asked_arm`, `asked_mission`, `asked_return` and
-`asked_land`. Mode numbers are PX4's `nav_state`.
+`asked_land`. `arm` counts too: a new request arms a vehicle that has disarmed by itself. Mode numbers are PX4's
+`nav_state`.
 """
 
 import numpy as np

@@ -29,7 +29,7 @@ ESTIMATE_FAULTS = record(
 
 SCENARIO_OUT = record(
     [
-        ("arm", "i8"),  # request to the autopilot: 1 armed, 0 disarmed
+        ("arm", "i8"),  # request to the autopilot: 0 disarmed, else armed; an increment is a new request to arm
         ("mission", "i8"),  # number of requests, as in the next two; an increment is a new request
         ("return_home land", "i8"),
         ("landed", "i8"),

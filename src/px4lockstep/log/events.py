@@ -52,7 +52,10 @@ def mission_items(log: Log) -> tuple[int, ...]:
 def _is_reached(log: Log) -> npt.NDArray[np.bool_]:
     """Return for each row after the first whether the item of the row before was reached."""
     item, finished = log["mission_item"], log["mission_finished"]
-    is_reached: npt.NDArray[np.bool_] = ((np.diff(item) != 0) & (finished[:-1] == 0)) | (np.diff(finished) > 0)
+    is_next = (np.diff(item) != 0) & (finished[:-1] == 0)
+    if "landed" in log:
+        is_next &= (np.diff(item) > 0) | (log["landed"][1:] == 0)  # on the ground, the mission starts over
+    is_reached: npt.NDArray[np.bool_] = is_next | (np.diff(finished) > 0)
     return is_reached
 
 

@@ -128,7 +128,7 @@ COLUMNS: tuple[Column, ...] = (
         "air_vel_body", "m/s", "body", "air velocity relative to the vehicle", "bus.outputs.air_vel_body", "aircraft"
     ),
     # The scenario.
-    Column("request_arm", "1", "", "1: arming requested", "bus.scenario.arm"),
+    Column("request_arm", "1", "", "number of arming requests; 0 after a disarming request", "bus.scenario.arm"),
     Column("request_mission", "1", "", "number of mission requests", "bus.scenario.mission"),
     Column("request_return", "1", "", "number of return requests", "bus.scenario.return_home"),
     Column("request_land", "1", "", "number of landing requests", "bus.scenario.land"),

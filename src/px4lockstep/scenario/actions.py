@@ -1,9 +1,9 @@
 """Actions: changes of an event to the scenario's part of the bus.
 
 `ACTIONS` is the table of all actions: number, arguments, and requirements for the action to have an effect. The types
-and limits of the arguments are defined by the keys of `events.Event`. The request `arm` is a level; `mission`,
-`return_home` and `land` are counters. The autopilot reacts to their changes; mission, return and land replace each
-other. A fault stays active until an action clears it.
+and limits of the arguments are defined by the keys of `events.Event`. The requests `mission`, `return_home` and `land`
+are counters; `arm` counts the requests since the last disarming, which sets it to 0. The autopilot reacts to their
+changes; mission, return and land replace each other. A fault stays active until an action clears it.
 """
 
 import math
@@ -94,7 +94,7 @@ def apply_request(event, out):
     """Apply a request to the autopilot."""
     action = event.action
     if action == ARM:
-        out.arm = 1
+        out.arm += 1
     elif action == DISARM:
         out.arm = 0
     elif action == START_MISSION:

@@ -38,6 +38,7 @@ class Surroundings:
 
 def problems(scenario: Scenario, around: Surroundings) -> Found:
     """Yield the key and the error of each event that can't fire or would have no effect."""
+    yield from _lost_arming(scenario)
     for key, event in scenario.keyed_events:
         time_us = event.time_us
         if time_us is not None and around.start_us is not None and time_us < around.start_us:
@@ -48,6 +49,23 @@ def problems(scenario: Scenario, around: Surroundings) -> Found:
             yield from _signal_problems((*key, "when", "signal"), event.when.signal, around)
         if event.act is None:
             yield from _action_problems(key, event, around)
+
+
+def _lost_arming(scenario: Scenario) -> Found:
+    """Yield the requests to arm that replace a request to disarm before the autopilot sees it."""
+    disarming: dict[tuple[int | None, int | None], Key] = {}
+    for key, event in scenario.keyed_events:
+        if event.when is not None:
+            continue
+        trigger = (event.time_us, event.at_step)
+        if event.action == "disarm":
+            disarming[trigger] = key
+        elif event.action == "arm" and trigger in disarming:
+            first = dotted(disarming[trigger])
+            yield (
+                (*key, "action"),
+                f"{dotted(key)} arms when {first} disarms, so neither has an effect; arm a tick later",
+            )
 
 
 def _signal_problems(key: Key, signal: str, around: Surroundings) -> Found:

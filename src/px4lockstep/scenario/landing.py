@@ -24,7 +24,9 @@ MISSION_STATE = 3
 
 LANDING = record(
     [
-        ("mission others", "i8"),  # requests at the previous boundary
+        ("arm mission others", "i8"),  # requests at the previous boundary
+        ("was_armed", "i8"),  # whether the autopilot was armed at the previous boundary
+        ("is_disarmed", "i8"),  # the autopilot has disarmed, and there was no new request to arm
         ("is_asked", "i8"),  # the mission is the latest request
         ("is_begun", "i8"),  # the mission is requested, and the vehicle is armed
         ("begun_us", "i8"),
@@ -36,16 +38,23 @@ LANDING = record(
 
 
 @kernel
-def watch_requests(landing, t_us, out):
+def watch_requests(landing, t_us, out, is_armed):
     """Record when a mission begins: when it is requested and the vehicle is armed."""
-    if out.return_home + out.land > landing.others or (out.arm == 0 and landing.is_begun != 0):
+    if is_armed == 0 and landing.was_armed != 0:
+        landing.is_disarmed = 1
+    if out.arm != landing.arm:
+        landing.is_disarmed = 0
+    landing.arm = out.arm
+    landing.was_armed = is_armed
+    is_off = out.arm == 0 or landing.is_disarmed != 0
+    if out.return_home + out.land > landing.others or (is_off and landing.is_begun != 0):
         landing.is_asked = 0
     if out.mission > landing.mission:
         landing.is_asked = 1
         landing.is_begun = 0
     landing.mission = out.mission
     landing.others = out.return_home + out.land
-    if landing.is_asked == 0 or out.arm == 0:
+    if landing.is_asked == 0 or is_off:
         landing.is_begun = 0
     elif landing.is_begun == 0:
         landing.is_begun = 1
@@ -54,12 +63,12 @@ def watch_requests(landing, t_us, out):
 
 
 @kernel
-def is_landed(landing, t_us, out, nav_state, height_m, down_m_s):
+def is_landed(landing, t_us, out, autopilot, height_m, down_m_s):
     """Return 1 if the vehicle has landed, else 0; call it at every boundary."""
-    watch_requests(landing, t_us, out)
+    watch_requests(landing, t_us, out, autopilot.armed)
     if height_m > TAKEN_OFF_M:
         landing.has_taken_off = 1
-    is_waiting = landing.is_begun != 0 and landing.has_taken_off == 0 and nav_state <= MISSION_STATE
+    is_waiting = landing.is_begun != 0 and landing.has_taken_off == 0 and autopilot.nav_state <= MISSION_STATE
     if is_waiting and t_us >= landing.begun_us + TAKEOFF_GRACE_US:
         return 0
     return 1 if height_m <= GROUND_MARGIN_M and abs(down_m_s) < MAX_VERTICAL_M_S else 0

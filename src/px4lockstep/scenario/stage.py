@@ -125,7 +125,7 @@ def step_scenario(scenario, t_us, ticks, is_tick, state, inputs, plant, bus):
     if scenario.i_pos >= 0 and scenario.i_vel >= 0:
         height_m = -state.x[scenario.i_pos + 2] - scenario.rest_m
         down_m_s = state.x[scenario.i_vel + 2]
-        landed = is_landed(scenario.landing, t_us, bus.scenario, bus.autopilot.nav_state, height_m, down_m_s)
+        landed = is_landed(scenario.landing, t_us, bus.scenario, bus.autopilot, height_m, down_m_s)
         if landed != bus.scenario.landed:
             bus.scenario.landed = landed
             scenario.has_changed = 1

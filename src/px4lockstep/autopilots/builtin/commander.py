@@ -76,7 +76,7 @@ def obey(c, t_us, bus, is_landed, nav):
     asked = requests.new_requests(c, bus.scenario)
     if asked & requests.DISARM:
         disarm(c)
-    if asked & requests.ARM:
+    if asked & requests.ARM and c.is_armed == 0:
         c.is_armed = 1
         c.armed_us = t_us
         c.is_armed_in_air = int(not is_landed)
