@@ -32,7 +32,7 @@ def run(*arguments, code=0, cwd=None, **environment):
 def test_list_has_all_built_in_topics():
     """With size and hash."""
     rows = json.loads(run("uorb", "list", "--json"))
-    assert len(rows) == 39
+    assert len(rows) == 40
     assert {"topic": "vehicle_status", "size": 80, "message_hash": "0xf779fa65"} in rows
     text = run("uorb", "list")
     assert all(topic in text for topic in shipped_layouts())
@@ -47,7 +47,7 @@ def test_list_and_show_accept_a_folder_or_a_library(tmp_path):
     library = build_double(tmp_path)
     told = {OPTIONS: "hash.vehicle_status=0x12345678"}
     rows = json.loads(run("uorb", "list", "--lib", library, "--json", **told))
-    assert len(rows) == 39
+    assert len(rows) == 40
     assert {"topic": "vehicle_status", "size": 80, "message_hash": "0x12345678"} in rows
     assert "the built-in message has 0xf779fa65" in run(
         "uorb", "show", "vehicle_status", "--lib", library, code=2, **told
@@ -76,15 +76,15 @@ def test_an_unknown_topic_is_bad_input():
 def test_verify_reports_whether_a_library_can_be_flown(tmp_path):
     """All match; one that flights use does not; one that they do not use does not."""
     library = build_double(tmp_path)
-    assert run("uorb", "verify", "--lib", library) == f"39 of 39 topics match {library}; this library can be flown\n"
+    assert run("uorb", "verify", "--lib", library) == f"40 of 40 topics match {library}; this library can be flown\n"
     told = {OPTIONS: "hash.vehicle_status=0x12345678"}
     text = run("uorb", "verify", "--lib", tmp_path, code=1, **told)
     assert text.splitlines()[0].startswith("vehicle_status: the library's message has the hash 0x12345678 (80 bytes)")
-    assert text.splitlines()[1] == f"38 of 39 topics match {library}; this library can't be flown"
+    assert text.splitlines()[1] == f"39 of 40 topics match {library}; this library can't be flown"
     told = {OPTIONS: "hash.rtl_status=0x12345678", "PX4_LOCKSTEP_LIB": str(library)}
     text = run("uorb", "verify", **told)
     assert text.splitlines()[0].startswith("not used: rtl_status: ")
-    assert text.splitlines()[1] == f"38 of 39 topics match {library}; this library can be flown"
+    assert text.splitlines()[1] == f"39 of 40 topics match {library}; this library can be flown"
 
 
 def test_verify_as_json(tmp_path):
@@ -95,7 +95,7 @@ def test_verify_as_json(tmp_path):
     )
     assert (found["library"], found["fits"]) == (str(library), False)
     rows = {row["topic"]: row for row in found["topics"]}
-    assert len(rows) == 39
+    assert len(rows) == 40
     assert [topic for topic, row in rows.items() if row["used"]] == list(STATE_INJECTION.fields_used())
     assert [topic for topic, row in rows.items() if not row["fits"]] == ["mission_result"]
     assert "0x70caef92" in rows["mission_result"]["problem"]
@@ -110,7 +110,7 @@ def test_verify_uses_the_layouts_of_a_folder(tmp_path):
     misbehaviour = f"hash.vehicle_status={told['message_hash']},size.vehicle_status={told['size']}"
     arguments = ("uorb", "verify", "--lib", build_double(tmp_path))
     run(*arguments, code=1, **{OPTIONS: misbehaviour})
-    assert "39 of 39" in run(*arguments, "--msg", folder, **{OPTIONS: misbehaviour})
+    assert "40 of 40" in run(*arguments, "--msg", folder, **{OPTIONS: misbehaviour})
 
 
 @pytest.mark.parametrize("command", [("verify",), ("verify", "--lib", "nowhere.so"), ("list", "--lib", "nowhere.so")])

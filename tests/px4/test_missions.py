@@ -187,7 +187,7 @@ def test_a_mission_must_be_a_regular_file_of_limited_size(tmp_path):
 
 
 def test_everything_the_library_would_drop_is_listed_by_item():
-    """A hold time of 0 s and the parameters of a waypoint are not dropped."""
+    """A hold time of 0 s, the parameters of a waypoint and frame 6 are not dropped; PX4 ignores the heading of LAND."""
     here = {"lat_deg": 47.4, "lon_deg": 8.5, "alt_m": 10.0}
     kept = {**here, "yaw_deg": 0.0}
     items = (
@@ -201,6 +201,8 @@ def test_everything_the_library_would_drop_is_listed_by_item():
         MissionItem(Command.DO_CHANGE_SPEED, speed_m_s=3.0, frame=2),
         MissionItem(Command.WAYPOINT, **here),
         MissionItem(Command.WAYPOINT, **kept, frame=6),
+        MissionItem(Command.LOITER_UNLIMITED, **here),
+        MissionItem(Command.LAND, **here),
         MissionItem(Command.RETURN_TO_LAUNCH, frame=2),
     )
     assert Mission(items, "m").lost_by_library() == (
@@ -208,6 +210,6 @@ def test_everything_the_library_would_drop_is_listed_by_item():
         "m item 5: DELAY would lose its 5 s; use a WAYPOINT with a hold time",
         "m item 6: DO_JUMP would lose its target and repeats; write out the repeated items",
         "m item 7: DO_CHANGE_SPEED would lose its speed; set MPC_XY_CRUISE",
-        "m item 8: WAYPOINT has no heading, and PX4's loader skips lines with nan; set p4 in degrees",
-        "m item 9: WAYPOINT has frame 6, which PX4's loader treats as above sea level; use frame 3",
+        "m item 8: WAYPOINT has no heading, and PX4's loader skips such items; set p4, in degrees",
+        "m item 10: LOITER_UNLIMITED has no heading, and PX4's loader skips such items; set p4, in degrees",
     )

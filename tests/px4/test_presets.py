@@ -16,7 +16,7 @@ def asked(tmp_path, text):
 
 
 def test_the_presets_have_the_topics_that_a_host_needs():
-    """Eleven published and nine read, or only two read."""
+    """Eleven published and ten read, or only two read."""
     assert [each.topic for each in STATE_INJECTION.published] == [
         *("battery_status", "vehicle_attitude", "vehicle_local_position", "vehicle_global_position"),
         *("vehicle_angular_velocity", "vehicle_land_detected", "vehicle_status", "vehicle_control_mode"),
@@ -25,7 +25,7 @@ def test_the_presets_have_the_topics_that_a_host_needs():
     assert [each.topic for each in STATE_INJECTION.read] == [
         *("actuator_motors", "actuator_servos", "vehicle_torque_setpoint", "vehicle_thrust_setpoint"),
         *("vehicle_attitude_setpoint", "vehicle_rates_setpoint", "trajectory_setpoint"),
-        *("position_setpoint_triplet", "mission_result"),
+        *("position_setpoint_triplet", "mission_result", "vehicle_command"),
     ]
     assert (ACTUATORS_ONLY.published, [each.topic for each in ACTUATORS_ONLY.read]) == (
         (),

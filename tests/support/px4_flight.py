@@ -1,4 +1,4 @@
-"""Flights with the conformance double of PX4's library; in one of them, a step fails."""
+"""Flights with the conformance double of PX4's library; in one of them, PX4 refuses the mission, and a step fails."""
 
 import hashlib
 import os
@@ -21,7 +21,7 @@ COARSE = {
 
 
 def digest_lines():
-    """Fly and land, then fly until a step fails; yield the digests, and a hash of the tilts in the log."""
+    """Fly and land, then run until a step fails; yield digests, a hash of the tilts in the log, and PX4's texts."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ.pop(OPTIONS, None)
         changes = SHORT | COARSE | {"timeline.t_end_s": 3.0, "scenario.events": [{"at_s": 2.5, "action": "disarm"}]}
@@ -34,12 +34,14 @@ def digest_lines():
         finally:
             flight.simulation.close()
     with tempfile.TemporaryDirectory() as folder:
-        os.environ[OPTIONS] = "code.step_uorb=-3@100"
-        flight = flight_of(Path(folder), changes=SHORT | COARSE | {"timeline.t_end_s": 1.0})
+        os.environ[OPTIONS] = "code.step_uorb=-3@150"
+        fence = {"timeline.t_end_s": 1.0, "px4.params": [{"name": "GF_MAX_HOR_DIST", "value": 1.0}]}
+        flight = flight_of(Path(folder), changes=SHORT | COARSE | fence)
         try:
             flight.simulation.run()
         except SimulationError as error:
             yield str(error).partition(";")[0]
+            yield " ".join(flight.simulation.autopilot.texts)
         finally:
             flight.simulation.close()
             os.environ.pop(OPTIONS, None)

@@ -118,9 +118,13 @@ OUTPUT_FIELDS: dict[str, dict[str, str]] = {
         "failure": "mission_failure",
         "seq_current": "mission_item",
         "seq_total": "mission_count",
+        "timestamp": "mission_us",
     },
+    "vehicle_command": {"command": "command", "param2": "command_mode"},
 }
 """Read fields by topic."""
+TEXT_FIELDS = {"mavlink_log": {"severity": "severity"}}
+"""Read fields of PX4's texts, which a flight does not need; the text itself is not a number."""
 
 
 MAV_TYPES = {3: 15.0, 4: 2.0, 6: 13.0, 8: 14.0}

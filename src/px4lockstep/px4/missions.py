@@ -26,6 +26,8 @@ MAX_ITEMS = 65_535
 """PX4 stores item numbers in 16 bits."""
 Place = tuple[str, MissionItem | None]
 """The location of an item in its file, for errors, and the item if it is valid."""
+ANY_HEADING = (Command.TAKEOFF, Command.LAND)
+"""Commands whose heading PX4 ignores for a multicopter."""
 COLUMNS = ("index", "current", "frame", "command", "p1", "p2", "p3", "p4", "x", "y", "z", "autocontinue")
 
 
@@ -44,7 +46,7 @@ class Mission:
         """Return what the mission loader of `libpx4_lockstep` would drop from each item; empty if nothing.
 
         It reads the command, position and heading of every line, the hold time of WAYPOINT, and the acceptance radius
-        of WAYPOINT and TAKEOFF. It treats any frame but 3 as above sea level, and skips lines that contain nan.
+        of WAYPOINT and TAKEOFF. It skips lines without a heading, which PX4 ignores for TAKEOFF and LAND.
         """
         lost = []
         for number, item in enumerate(self.items):
@@ -55,11 +57,19 @@ class Mission:
                 lost.append(f"{name} would lose its target and repeats; write out the repeated items")
             if item.command is Command.DO_CHANGE_SPEED:
                 lost.append(f"{name} would lose its speed; set MPC_XY_CRUISE")
-            if item.command.has_position and math.isnan(item.yaw_deg):
-                lost.append(f"{name} has no heading, and PX4's loader skips lines with nan; set p4 in degrees")
-            if item.command.has_position and item.is_relative_alt and item.frame != 3:
-                lost.append(f"{name} has frame {item.frame}, which PX4's loader treats as above sea level; use frame 3")
+            if item.command.has_position and item.command not in ANY_HEADING and math.isnan(item.yaw_deg):
+                lost.append(f"{name} has no heading, and PX4's loader skips such items; set p4, in degrees")
         return tuple(lost)
+
+    def library_text(self) -> str:
+        """Return the mission as the loader of `libpx4_lockstep` reads it: QGC WPL 110, frames 0 and 3, no nan."""
+        lines = [HEADER]
+        for number, item in enumerate(self.items):
+            frame = 3 if item.is_relative_alt else 0
+            params = (item.hold_s, item.acceptance_radius_m, 0.0, item.yaw_deg, item.lat_deg, item.lon_deg, item.alt_m)
+            numbers = "\t".join("0" if math.isnan(value) else repr(value) for value in params)
+            lines.append(f"{number}\t0\t{frame}\t{item.command.value}\t{numbers}\t1")
+        return "\n".join(lines) + "\n"
 
 
 def load_mission(path: str | PathLike[str]) -> Mission:

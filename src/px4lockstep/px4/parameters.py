@@ -58,6 +58,12 @@ ADDED = (
     Parameter("COM_SPOOLUP_TIME", "float", 1.0, 0.0, 30.0, "s"),
 )
 
+SITL_DEFAULTS: Mapping[str, float | int] = MappingProxyType(
+    {"COM_LOW_BAT_ACT": 3, "NAV_ACC_RAD": 2.0, "RTL_DESCEND_ALT": 10.0, "RTL_RETURN_ALT": 30.0}
+)
+"""Values that PX4's start scripts for a simulated multicopter (rcS, rc.mc_defaults; v1.17) set instead of the defaults
+in its sources, as far as the library's modules or the built-in autopilot use the parameters."""
+
 
 def as_float32(value: float) -> float:
     """Return the nearest float32, with which PX4 computes; raise `OverflowError` if the value is too large."""

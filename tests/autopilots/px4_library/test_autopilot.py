@@ -285,7 +285,9 @@ def test_px4_can_run_without_inputs(tmp_path, monkeypatch):
     simulation = flight_of(tmp_path, changes=stand).simulation
     with closing(simulation):
         simulation.run()
-        assert (simulation.autopilot.published, len(simulation.autopilot.read)) == ([], 2)
+        read = [layout.topic for layout in simulation.autopilot.read]
+        assert read == ["actuator_motors", "actuator_servos", "vehicle_command", "mavlink_log"]
+        assert simulation.autopilot.published == []
     with pytest.raises(InputError, match="own does not read actuator_motors"):
         Px4Library(interface=Interface("own", STATE_INJECTION.published, ()))
 
@@ -363,9 +365,10 @@ def test_a_process_that_loads_the_same_double_twice_exits_normally():
 
 
 def test_the_geometry_can_be_left_to_the_user(tmp_path):
-    """PX4's default has no rotors."""
-    with opened(tmp_path, derive_ca_params=False) as session:
-        assert session.px4.param_get("CA_ROTOR_COUNT") == 0
+    """Nothing else is set."""
+    with opened(tmp_path, derive_ca_params=False, params={"CA_ROTOR_COUNT": 4}) as session:
+        assert session.px4.param_get("CA_ROTOR_COUNT") == 4
+        assert session.px4.param_get("CA_ROTOR0_PX") == 0.0
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------

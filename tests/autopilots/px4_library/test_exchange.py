@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from px4_flights import GOLDEN, bus_of, load_flight
 
-from px4lockstep.autopilots.px4_library.commander import command
+from px4lockstep.autopilots.px4_library.commander import command, mode_of_command
 from px4lockstep.autopilots.px4_library.exchange import write_inputs
 from px4lockstep.autopilots.px4_library.records import PX4_HOST
 from px4lockstep.engine.bus import BUS
 from px4lockstep.environment.projection import MapProjection
-from px4lockstep.jit import kernel, rows
+from px4lockstep.jit import interpreted, kernel, rows
 
 HOME_DEG = (47.397742, 8.545594)
 HOME_ALT_M = 488.0
@@ -17,7 +17,7 @@ NAVIGATOR_US = 50_000
 
 
 @kernel
-def host_flight(hosts, time_us, buses, valid, finished, told, modes):
+def host_flight(hosts, time_us, buses, valid, finished, commands, told, modes):
     """Run the host for every tick of a recorded flight, with PX4's outputs of the previous tick."""
     host = hosts[0]
     for k in range(len(time_us)):
@@ -28,6 +28,8 @@ def host_flight(hosts, time_us, buses, valid, finished, told, modes):
         modes[k] = host.commander
         host.outputs.mission_valid = valid[k]
         host.outputs.mission_finished = finished[k]
+        host.outputs.mission_us = float(time_us[k])
+        host.commander.commanded_mode = commands[k]
         host.tick += 1
 
 
@@ -52,7 +54,7 @@ def fly(name, rate_gain=0.0):
     told, modes = np.zeros(count, PX4_HOST["inputs"]), np.zeros(count, PX4_HOST["commander"])
     arrays = (hosts, flight["time_us"].astype(np.int64), buses)
     answers = (host_columns(name)["mission_valid"].astype(float), flight["mission_finished"])
-    host_flight(*(rows(array) for array in (*arrays, *answers, told, modes)))
+    host_flight(*(rows(array) for array in (*arrays, *answers, np.zeros(count, np.int64), told, modes)))
     return told, modes, flight
 
 
@@ -125,8 +127,8 @@ def scenario_of(steps):
     return buses
 
 
-def modes_of(steps, valid=1.0, finished=None):
-    """Return armed state and mode at each tick."""
+def modes_of(steps, valid=1.0, finished=None, commands=None):
+    """Return armed state, mode and `finished` at each tick; `commands` are the modes that PX4 asks for after it."""
     buses = scenario_of(steps)
     hosts = np.zeros(1, PX4_HOST)
     hosts["commander"]["navigator_us"] = NAVIGATOR_US
@@ -135,7 +137,8 @@ def modes_of(steps, valid=1.0, finished=None):
     told, modes = np.zeros(count, PX4_HOST["inputs"]), np.zeros(count, PX4_HOST["commander"])
     time_us = np.arange(count, dtype=np.int64) * 4_000
     done = np.zeros(count) if finished is None else np.array(finished, float)
-    host_flight(*(rows(a) for a in (hosts, time_us, buses, np.full(count, valid), done, told, modes)))
+    asked = np.zeros(count, np.int64) if commands is None else np.array(commands, np.int64)
+    host_flight(*(rows(a) for a in (hosts, time_us, buses, np.full(count, valid), done, asked, told, modes)))
     return modes["is_armed"].tolist(), modes["nav_state"].tolist(), modes["is_finished"].tolist()
 
 
@@ -160,8 +163,71 @@ def test_a_mission_reported_as_finished_before_takeoff_is_ignored():
     assert finished == [0, 0, 0, 0]
 
 
+def test_a_result_that_is_older_than_the_mode_is_ignored():
+    """The result of the first mission says finished when the second one is in the air."""
+    again = AIR | {"arm": 2, "mission": 2}
+    first = [GROUND, AIR | {"mission": 1}, GROUND | {"mission": 1}]
+    steps = [*first, GROUND | {"mission": 1, "arm": 2}, again, again, again]
+    armed, mode, finished = modes_of(steps, finished=[0, 1, 1, 1, 0, 0, 1])
+    assert armed == [1, 1, 0, 1, 1, 1, 1]
+    assert mode == [0, 3, 0, 0, 3, 3, 3]
+    assert finished == [0, 0, 1, 1, 0, 0, 0]
+
+
+def test_a_finished_mission_in_the_air_leads_to_hold_mode():
+    """It is not finished again when the vehicle lands in that mode."""
+    asked = AIR | {"mission": 1}
+    armed, mode, finished = modes_of([GROUND, asked, asked, asked, GROUND | {"mission": 1}], finished=[0, 0, 1, 1, 1])
+    assert armed == [1, 1, 1, 1, 1]
+    assert mode == [0, 3, 3, 4, 4]
+    assert finished == [0, 0, 0, 1, 1]
+
+
+def test_a_mission_that_px4_finds_invalid_is_never_finished():
+    """PX4 reports it as finished, too."""
+    asked = AIR | {"mission": 1}
+    armed, mode, finished = modes_of([GROUND, asked, asked, asked], valid=0.0, finished=[1, 1, 1, 1])
+    assert (armed[-1], mode[-1], finished) == (1, 3, [0, 0, 0, 0])
+
+
+@pytest.mark.parametrize(("commanded", "lands"), [(4, False), (5, True), (18, True)])
+def test_px4_can_command_a_mode(commanded, lands):
+    """Only a return completes the mission; the command counts more than the end of the mission in the same tick."""
+    asked = AIR | {"mission": 1}
+    steps = [GROUND, asked, asked, asked, GROUND | {"mission": 1}]
+    armed, mode, finished = modes_of(steps, finished=[0, 0, 1, 1, 1], commands=[0, 0, commanded, 0, 0])
+    assert mode == [0, 3, 3, commanded, 0 if lands else commanded]
+    assert armed[-1] == int(not lands)
+    assert finished == [0, 0, 0, 0, int(commanded == 5)]
+
+
+def test_a_disarmed_vehicle_ignores_commands():
+    """As does the next flight."""
+    steps = [{"arm": 0, "landed": 1}, {"arm": 0, "landed": 1}, GROUND]
+    assert modes_of(steps, commands=[5, 0, 0])[1] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("command", "second", "mode"),
+    [
+        (20, 0, 5),
+        (21, 0, 18),
+        (17, 0, 4),
+        (192, 1, 4),
+        (192, 0, 0),
+        (93, 0, 0),
+        (178, 0, 0),
+        (1000, 0, 0),
+        (2003, 1, 0),
+    ],
+)
+def test_commands_of_px4(command, second, mode):
+    """Return, land, loiter and reposition change the mode; others are not for the commander, or have no effect."""
+    assert interpreted(mode_of_command)(float(command), float(second)) == mode
+
+
 def test_disarming_works_in_the_air_and_rearming_needs_a_new_request():
-    """The level has to fall and rise."""
+    """The count falls to 0 and rises."""
     off = {"arm": 0, "landed": 0}
     armed, mode, _ = modes_of([AIR, AIR | {"mission": 1}, off | {"mission": 1}, AIR | {"mission": 1}])
     assert armed == [1, 1, 0, 1]
@@ -186,6 +252,6 @@ def test_a_second_request_does_not_shorten_the_mission_start():
     hosts["commander"]["navigator_us"] = NAVIGATOR_US
     told, modes = np.zeros(count, PX4_HOST["inputs"]), np.zeros(count, PX4_HOST["commander"])
     time_us = np.arange(count, dtype=np.int64) * 4_000
-    arrays = (hosts, time_us, scenario_of(buses), np.array(valid), np.zeros(count), told, modes)
-    host_flight(*(rows(array) for array in arrays))
+    arrays = (hosts, time_us, scenario_of(buses), np.array(valid), np.zeros(count), np.zeros(count, np.int64))
+    host_flight(*(rows(array) for array in (*arrays, told, modes)))
     assert modes["nav_state"].tolist() == [0, 3, 3, 3, *[0] * 13, *[3] * (count - 17)]

@@ -24,7 +24,7 @@ CALLS = {"orb_queue_publish": 11 * STEPS, "step_uorb": STEPS, "orb_check": 9 * S
 ABOUT = {
     "orb_queue_publish": "battery_status|vehicle_\\w+|actuator_armed|home_position|geofence_status",
     "step_uorb": "time_us = [12]\\d{6}",
-    "orb_check": "actuator_\\w+|vehicle_\\w+|trajectory_setpoint|position_setpoint_triplet|mission_result",
+    "orb_check": "actuator_\\w+|vehicle_\\w+|trajectory_setpoint|position_setpoint_triplet|mission_result|mavlink_log",
     "orb_copy": "actuator_\\w+|vehicle_\\w+|trajectory_setpoint|position_setpoint_triplet|mission_result",
 }
 UNKNOWN_CODE = -77

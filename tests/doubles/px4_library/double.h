@@ -106,9 +106,14 @@ void allocator_start(void);
 int allocator_rank(void); /* rank of the effectiveness matrix for roll, pitch, yaw and thrust */
 void allocator_run(uint64_t now_us);
 
+/* texts: texts.c; severities are syslog's */
+enum { CRITICAL = 2, WARNING = 4, INFO = 6 };
+__attribute__((format(printf, 2, 3))) void say(int severity, const char *format, ...);
+
 /* violations of the host: report.c */
 __attribute__((format(printf, 2, 3))) void violation(const char *check, const char *format, ...);
 void report_time(uint64_t now_us);
+uint64_t report_now(void); /* time of the step */
 long violations(void);
 
 /* checks of the inputs: checks.c, motion_checks.c */

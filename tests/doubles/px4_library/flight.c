@@ -45,10 +45,15 @@ static bool is_armed(void) {
     return mode != NULL && mode->flag_armed;
 }
 
+/* Without position control, as in manual mode, nothing replaces the last setpoints. */
+static bool is_controlled(void) {
+    const vehicle_control_mode_s *mode = latest(TOPIC_vehicle_control_mode, 0);
+    return mode != NULL && mode->flag_multicopter_position_control_enabled;
+}
+
 /* Whether there are a target and a valid position. */
 static bool is_flying(void) {
-    const vehicle_control_mode_s *mode = latest(TOPIC_vehicle_control_mode, 0);
-    return is_armed() && mode->flag_multicopter_position_control_enabled && navigator_target()->manoeuvre != NOWHERE &&
+    return is_armed() && is_controlled() && navigator_target()->manoeuvre != NOWHERE &&
            latest(TOPIC_vehicle_local_position, 0) != NULL;
 }
 
@@ -89,6 +94,7 @@ void flight_mode_manager_run(uint64_t now_us) {
     double dt_s = elapsed_s(&fly.manager, now_us);
     const vehicle_local_position_s *at = latest(TOPIC_vehicle_local_position, 0);
     if (!is_armed()) fly.armed_since_us = now_us;
+    if (!is_controlled()) return;
     if (!is_flying() || is_down()) {
         rest();
         return;

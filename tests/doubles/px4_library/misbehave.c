@@ -14,6 +14,7 @@
  *   signal_at_load=11          the same when its version is queried
  *   signal_at_create=11        the same in create, after it has printed
  *   signal_at_exit=11          the same when the process exits
+ *   gimbal                     not a misbehaviour: the navigator also commands a gimbal, after its other commands
  *   expect.TOPIC=100000        not a misbehaviour: the period at which the host publishes [us]; 0 means never
  *   strict                     not a misbehaviour: a step after a violation returns -3
  *   unchecked                  not a misbehaviour: nothing is checked, for benchmarks
@@ -40,7 +41,7 @@ static bool is_environment_read;
 static char error_text[2 * MAX_KEY];
 
 static const char *const ALONE[] = {"abi_version", "sizes", "null_handle", "fields", "motors",   "servos",
-                                    "sleep_us",    "print", "signal",      "strict", "unchecked",
+                                    "sleep_us",    "print", "signal",      "strict", "unchecked", "gimbal",
                                     "signal_at_load", "signal_at_create", "signal_at_exit"};
 static const char *const FUNCTIONS[] = {
     "load_mission_qgc_wpl", "step_uorb",            "param_set_i32",          "param_set_f32",

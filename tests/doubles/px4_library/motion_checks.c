@@ -34,6 +34,7 @@ static struct {
     AttitudeWindow attitude;
     uint64_t at_rest_since_us; /* not landed, but not moving either */
     uint64_t at_ease_since_us; /* landed and disarmed */
+    bool is_only_manual;       /* armed on the ground, and in no other mode since */
 } motion;
 
 void motion_checks_start(void) { memset(&motion, 0, sizeof motion); }
@@ -131,6 +132,17 @@ static void watch_attitude(const vehicle_attitude_s *attitude, const vehicle_ang
 
 /* -- the ground -- */
 
+/* In manual mode the controllers follow the setpoints of the previous flight, so a host must not apply the motors. */
+static void check_manual(bool is_armed, bool is_landed, double height) {
+    const vehicle_status_s *status = latest(TOPIC_vehicle_status, 0);
+    if (!is_armed) motion.is_only_manual = is_landed;
+    if (status == NULL || status->nav_state != MANUAL) motion.is_only_manual = false;
+    if (motion.is_only_manual && height > 0.5) {
+        violation("manual", "armed in manual mode, the vehicle has left the ground");
+        motion.is_only_manual = false;
+    }
+}
+
 static void check_ground(const vehicle_local_position_s *at, const vehicle_attitude_s *attitude, uint64_t now_us) {
     const vehicle_land_detected_s *land = latest(TOPIC_vehicle_land_detected, 0);
     const home_position_s *home = latest(TOPIC_home_position, 0);
@@ -139,6 +151,7 @@ static void check_ground(const vehicle_local_position_s *at, const vehicle_attit
     double height = (double)home->z - (double)at->z;
     double speed = distance((Vector){(double)at->vx, (double)at->vy, (double)at->vz}, (Vector){0.0, 0.0, 0.0});
     double x = attitude->q[1], y = attitude->q[2];
+    check_manual(armed->armed, land->landed, height);
     if (height < -0.5) violation("ground", "the vehicle is %.2f m below the ground: z points down", -height);
     /* after a touchdown, a delayed estimate may still show motion */
     if (armed->armed || !land->landed) motion.at_ease_since_us = now_us;

@@ -2,21 +2,24 @@
  *
  * As in the real library, the first mission_result is published when a mission is first requested, and reports it as
  * finished. The mission starts only after the navigator has run once in another mode, one run after mission mode is
- * requested again. It is finished when a landing is detected, and restarts if the vehicle is still armed and in mission
- * mode at the next run.
+ * requested again. It is finished when a landing is detected, after its last waypoint, or at RETURN_TO_LAUNCH, which is a
+ * command to the commander: without one, the vehicle sinks where it is. If the vehicle is still armed and in mission mode
+ * at the next run, the mission restarts: on the ground with its first item, in the air with its last. An interrupted
+ * mission continues with its current item, also after a landing.
  */
 #include "double.h"
 
 enum { WAYPOINT = 16, LOITER_UNLIMITED = 17, LOITER_TIME = 19, RETURN_TO_LAUNCH = 20, LAND_ITEM = 21, TAKEOFF = 22 };
 enum { TYPE_POSITION = 0, TYPE_LOITER = 2, TYPE_TAKEOFF = 3, TYPE_LAND = 4, TYPE_IDLE = 5 };
 enum { MULTICOPTER_ACCEPTANCE_M = 2, TOO_MANY_RUNS = 20 };
+enum { DO_GIMBAL_MANAGER_CONFIGURE = 1001, DO_TRIGGER_CONTROL = 2003 };
 static const double EARTH_RADIUS_M = 6371000.0; /* PX4's */
 
 typedef enum { TO_ITEM, TO_LANDING_PLACE, CLIMB, GO_HOME, SINK, TOUCH_DOWN } Work;
 
 static struct {
     int mode;
-    bool is_valid, is_finished, is_held, is_begun, has_begun_before;
+    bool is_valid, is_refused, is_finished, is_held, is_begun, has_begun_before;
     int runs_to_begin, runs_held;
     int current, reached;
     Work work;
@@ -84,6 +87,11 @@ static void go(Manoeuvre manoeuvre, Vector pos_ned, double yaw_rad, double radiu
     nav.target = (Target){manoeuvre, pos_ned, yaw_rad, radius_m};
     nav.is_there = false;
     publish_triplet(&before, now_us);
+}
+
+static void command(uint32_t number, uint64_t now_us) {
+    vehicle_command_s message = {.timestamp = now_us, .command = number, .target_system = 1, .source_system = 1};
+    publish(TOPIC_vehicle_command, &message);
 }
 
 /* -- arrival -- */
@@ -158,6 +166,7 @@ static void begin_item(uint64_t now_us) {
     if (nav.current >= mission_count()) {
         nav.current = mission_count() - 1;
         nav.is_finished = true;
+        say(INFO, "Mission finished, loitering\t");
         return;
     }
     const Item *item = mission_item(nav.current);
@@ -165,7 +174,12 @@ static void begin_item(uint64_t now_us) {
     Vector place = place_of(item);
     nav.work = TO_ITEM;
     if (item->command == RETURN_TO_LAUNCH) {
-        begin_return(now_us);
+        command(RETURN_TO_LAUNCH, now_us);
+        if (is_told("gimbal")) command(DO_GIMBAL_MANAGER_CONFIGURE, now_us);
+        nav.reached = nav.current;
+        nav.is_finished = true;
+        say(INFO, "Mission finished, loitering\t");
+        go(LAND_AT, (Vector){(double)local()->x, (double)local()->y, 0.0}, NAN, 1.0, now_us);
     } else if (item->command == LAND_ITEM) {
         bool is_far = distance_xy(place) > MULTICOPTER_ACCEPTANCE_M;
         nav.work = is_far ? TO_LANDING_PLACE : TOUCH_DOWN;
@@ -204,8 +218,6 @@ static void go_on_with_mission(uint64_t now_us) {
             nav.is_finished = true;
             nav.reached = nav.current;
         }
-    } else if (item->command == RETURN_TO_LAUNCH) {
-        go_on_returning(now_us);
     } else if (nav.work == TO_LANDING_PLACE) {
         if (is_reached(now_us, 0.0)) {
             nav.work = TOUCH_DOWN;
@@ -221,13 +233,34 @@ static void go_on_with_mission(uint64_t now_us) {
     }
 }
 
-static void run_mission(uint64_t now_us, bool is_armed) {
-    if (!nav.is_valid) {
-        nav.is_valid = mission_count() > 0 && latest(TOPIC_home_position, 0) != NULL;
-        nav.is_finished = true;
-        nav.is_held = true;
-        publish_result(now_us);
+/* Returns the number of the first item outside of the geofence, from 1, or 0. */
+static int item_outside_fence(void) {
+    double radius_m = param_float(PARAM_GF_MAX_HOR_DIST), height_m = param_float(PARAM_GF_MAX_VER_DIST);
+    for (int i = 0; i < mission_count(); i++) {
+        if (!is_place(mission_item(i))) continue;
+        Vector at = place_of(mission_item(i)), from = home();
+        bool is_far = radius_m > 0.0 && hypot(at.x - from.x, at.y - from.y) > radius_m;
+        if (is_far || (height_m > 0.0 && from.z - at.z > height_m)) return i + 1;
     }
+    return 0;
+}
+
+static void check_mission(uint64_t now_us) {
+    bool is_ready = mission_count() > 0 && latest(TOPIC_home_position, 0) != NULL;
+    int outside = is_ready ? item_outside_fence() : 0;
+    if (outside > 0) {
+        say(CRITICAL, "Geofence violation for waypoint %d\t", outside);
+        printf("WARN  [navigator] mission check failed\n"); /* not on the topic */
+        nav.is_refused = true;
+    }
+    nav.is_valid = is_ready && outside == 0;
+    nav.is_finished = true;
+    nav.is_held = true;
+    publish_result(now_us);
+}
+
+static void run_mission(uint64_t now_us, bool is_armed) {
+    if (!nav.is_valid && !nav.is_refused) check_mission(now_us);
     if (nav.is_held && nav.is_valid && ++nav.runs_held == TOO_MANY_RUNS)
         violation("mission_start", "the mission is valid; set manual mode for a navigator run, then mission mode");
     if (nav.is_held || !is_armed) return;
@@ -235,7 +268,7 @@ static void run_mission(uint64_t now_us, bool is_armed) {
         nav.runs_to_begin--;
     } else if (!nav.is_begun || nav.is_finished) {
         if (nav.is_begun) violation("mission_end", "the mission is finished, but the vehicle still armed: it restarts");
-        bool resumes = nav.has_begun_before && !nav.is_finished && !is_landed();
+        bool resumes = nav.has_begun_before && !(is_landed() && nav.current + 1 == mission_count());
         if (!resumes) {
             nav.current = 0;
             nav.reached = -1;
@@ -252,8 +285,9 @@ static void run_mission(uint64_t now_us, bool is_armed) {
 
 static void change_mode(int mode, uint64_t now_us) {
     Vector here = {(double)local()->x, (double)local()->y, (double)local()->z};
+    if (nav.mode == MISSION) command(DO_TRIGGER_CONTROL, now_us); /* stops a camera */
     nav.mode = mode;
-    nav.is_begun = false;
+    nav.is_begun = nav.is_refused = false;
     nav.runs_to_begin = 1;
     if (mode != MISSION) nav.is_held = false;
     if (mode == RETURN) {

@@ -22,6 +22,8 @@ static bool has_room(const char *check) {
 
 void report_time(uint64_t now_us) { report.now_us = now_us; }
 
+uint64_t report_now(void) { return report.now_us; }
+
 long violations(void) { return report.count; }
 
 /* Reports a violation as one line: "check at 1004000 us: text". */

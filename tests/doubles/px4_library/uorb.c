@@ -1,9 +1,11 @@
-/* uORB: topics with instances and the latest message of each, publishers that queue one message, and subscribers. */
+/* uORB: topics with instances and a queue of messages each, publishers that queue one message, and subscribers. */
 #include "double.h"
+
+enum { MAX_QUEUE = 8 };
 
 typedef struct {
     uint64_t generation; /* number of messages; 0: never published */
-    _Alignas(8) uint8_t message[MAX_MESSAGE];
+    _Alignas(8) uint8_t messages[MAX_QUEUE][MAX_MESSAGE];
 } Node;
 
 typedef struct {
@@ -55,19 +57,22 @@ static uint32_t size_of(int topic) {
     return (uint32_t)told_of_topic("size", topic, TOPICS[topic].size);
 }
 
+static uint64_t queue_of(int topic) { return TOPICS[topic].queue < MAX_QUEUE ? TOPICS[topic].queue : MAX_QUEUE; }
+
 static void put(int topic, int instance, const void *message) {
     Node *node = &nodes[topic][instance];
-    memcpy(node->message, message, TOPICS[topic].size);
+    memcpy(node->messages[node->generation % queue_of(topic)], message, TOPICS[topic].size);
     node->generation++;
 }
 
 void publish(int topic, const void *message) {
+    if (advertised[topic] == 0) advertised[topic] = 1;
     if (!is_topic_told_now("silent", topic)) put(topic, 0, message);
 }
 
 const void *latest(int topic, int instance) {
     const Node *node = &nodes[topic][instance];
-    return node->generation > 0 ? node->message : NULL;
+    return node->generation > 0 ? node->messages[(node->generation - 1) % queue_of(topic)] : NULL;
 }
 
 int instances(int topic) { return advertised[topic]; }
@@ -204,8 +209,12 @@ EXPORT int px4_lockstep_orb_copy(void *handle, int32_t id, void *message, uint32
     if (size != TOPICS[subscriber->topic].size) return -4;
     const Node *node = &nodes[subscriber->topic][subscriber->instance];
     if (node->generation == 0) return -1;
-    memcpy(message, node->message, size);
-    subscriber->seen = node->generation;
+    /* Each copy takes the oldest message that is still in the queue; without a new one, the newest again. */
+    uint64_t queue = queue_of(subscriber->topic);
+    if (subscriber->seen == node->generation) subscriber->seen--;
+    if (node->generation - subscriber->seen > queue) subscriber->seen = node->generation - queue;
+    memcpy(message, node->messages[subscriber->seen % queue], size);
+    subscriber->seen++;
     return 0;
 }
 

@@ -25,7 +25,7 @@ def make(own: AutopilotOptions, px4: Px4Options, home: tuple[float, float], miss
     with at(("px4", "mission_path")):  # everything else has already been checked
         return Builtin(
             mission,
-            own.params,
+            {**px4.default_params, **own.params},
             home_lat_deg=home[0],
             home_lon_deg=home[1],
             rates=Rates(*(max(0, getattr(px4.lockstep, name)) for name in RATES)),  # in the same order

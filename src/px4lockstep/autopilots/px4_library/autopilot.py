@@ -15,14 +15,25 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.autopilots.base import INJECTED, NativeAutopilot, Record, Session, WriteRecord
+from px4lockstep.autopilots.base import (
+    INJECTED,
+    MAX_TEXT,
+    MAX_TEXTS,
+    NativeAutopilot,
+    Record,
+    Session,
+    WriteRecord,
+    last_texts,
+)
 from px4lockstep.autopilots.builtin.schedule import check_rates, effective_rates
 from px4lockstep.autopilots.builtin.schedule import period_us as module_period_us
 from px4lockstep.autopilots.kinds import KINDS
 from px4lockstep.autopilots.messages import Grow
+from px4lockstep.autopilots.px4_library import records, texts
 from px4lockstep.autopilots.px4_library.exchange import FUNCTIONS, MAX_SILENT_TICKS, SILENT, STOPPED
 from px4lockstep.autopilots.px4_library.injectors import Injections, Injector, ticks_in
 from px4lockstep.autopilots.px4_library.logged import locate_rows, subscribe_logged
+from px4lockstep.autopilots.px4_library.parameters import ca_parameters, check_rotors, notify, set_parameters
 from px4lockstep.autopilots.px4_library.records import (
     MAX_FIELDS,
     MAX_LOGGED,
@@ -31,13 +42,21 @@ from px4lockstep.autopilots.px4_library.records import (
     PX4_HOST,
 )
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
-from px4lockstep.errors import InputError, StateError
+from px4lockstep.errors import InputError, LayoutError, StateError
 from px4lockstep.jit.memory import KINDS as NUMBER_KINDS
 from px4lockstep.px4 import Config, Layout, Library, Px4, check_layouts
 from px4lockstep.px4.codes import refused
-from px4lockstep.px4.fields import INPUT_FIELDS, MAV_TYPES, OTHER_MAV_TYPE, OUTPUT_FIELDS, Fields, battery_fields
-from px4lockstep.px4.missions import HEADER, Mission
-from px4lockstep.px4.presets import STATE_INJECTION, Interface, Published
+from px4lockstep.px4.fields import (
+    INPUT_FIELDS,
+    MAV_TYPES,
+    OTHER_MAV_TYPE,
+    OUTPUT_FIELDS,
+    TEXT_FIELDS,
+    Fields,
+    battery_fields,
+)
+from px4lockstep.px4.missions import Mission
+from px4lockstep.px4.presets import STATE_INJECTION, Interface, Published, Read
 from px4lockstep.vehicle.aircraft import Aircraft
 
 RATES = {
@@ -48,6 +67,8 @@ RATES = {
     "control_allocator_rate_hz": "allocation",
 }
 MOTORS = "actuator_motors"
+ROLES = {MOTORS: records.MOTORS, "vehicle_command": records.COMMANDS, texts.TOPIC: records.TEXTS}
+READ_FIELDS = OUTPUT_FIELDS | TEXT_FIELDS
 CELL_V = 4.2
 BLOCK = 64
 """Alignment of the messages [bytes]."""
@@ -71,6 +92,7 @@ class Px4Library(NativeAutopilot):
         derive_ca_params: Whether to derive the control allocation parameters from the aircraft's geometry.
         strict_rates: Whether to reject a tick that is longer than a module's period.
         angular_acceleration: Whether to publish it; without it, the D term of rate control is inactive.
+        default_params: Values to set before `params`, unless PX4 lacks the parameter.
         msg_dir: PX4's folder `msg`, for messages that neither the library nor this package describes.
         allow_second_life: Whether PX4 may start a second time in this process; it then behaves differently.
         injectors: Python functions that publish further topics.
@@ -82,7 +104,7 @@ class Px4Library(NativeAutopilot):
     capabilities: ClassVar = KINDS["px4"].capabilities
     record: ClassVar = "px4"
 
-    mission: Mission | None = None  # in QGC WPL 110 format
+    mission: Mission | None = None
     params: Mapping[str, float | int] = field(default_factory=dict)
     library: str | Path | None = None  # the library or a PX4 build folder; None searches for it
     config: Config = field(default_factory=Config)
@@ -92,17 +114,13 @@ class Px4Library(NativeAutopilot):
     derive_ca_params: bool = True  # derive the control allocation parameters from the aircraft's geometry
     strict_rates: bool = False  # reject a tick longer than a module's period
     angular_acceleration: bool = True  # without it the D term is inactive, as in the recorded flights
+    default_params: Mapping[str, float | int] = field(default_factory=dict)  # set if PX4 has them, before `params`
     msg_dir: str | Path | None = None  # definitions of messages that neither the library nor this package describes
     allow_second_life: bool = False  # start PX4 a second time in this process; it then behaves differently
     injectors: Sequence[Injector] = ()  # messages that Python functions publish
 
     def __post_init__(self) -> None:
         """Check everything that does not need the library."""
-        if self.mission is not None and not self.mission.text.lstrip().startswith(HEADER):
-            raise InputError(
-                f"{self.mission.source}: PX4's library loads only missions in {HEADER} format; convert the file, or "
-                "fly the built-in autopilot"
-            )
         lost = () if self.mission is None else self.mission.lost_by_library()
         if lost:
             raise InputError("\n".join(lost))
@@ -125,7 +143,10 @@ class Px4Library(NativeAutopilot):
         library = Library.load(self.library)
         px4 = library.create(self.config, msg_dir=self.msg_dir, allow_second_life=self.allow_second_life)
         try:
-            self._set_parameters(px4, plant)
+            derived = ca_parameters(plant) if self.derive_ca_params else {}
+            set_parameters(px4, {**self.default_params, **derived}, self.params)
+            if self.interface.published:
+                check_rotors(px4)
             self._load_mission(px4)
             session = Px4Session(px4, library.path, self.effective_rates(period_us))
             session.write(record, self, library, plant, period_us)
@@ -134,42 +155,13 @@ class Px4Library(NativeAutopilot):
             raise
         return session
 
-    def _set_parameters(self, px4: Px4, aircraft: Aircraft) -> None:
-        derived = ca_parameters(aircraft) if self.derive_ca_params else {}
-        for name, value in (derived | dict(self.params)).items():
-            try:
-                px4.param_set(name, value)
-            except InputError:
-                if name in self.params or name.rpartition("_")[2] not in ("AX", "AY", "AZ"):
-                    raise  # only axes may be missing: a PX4 build without tilted rotors has no parameters for them
-        _notify(px4)
-
     def _load_mission(self, px4: Px4) -> None:
         if self.mission is None:
             return
         with NamedTemporaryFile("w", suffix=".waypoints", encoding="utf-8") as file:
-            file.write(self.mission.text)
+            file.write(self.mission.library_text())
             file.flush()
             px4.load_mission(file.name)
-
-
-def _notify(px4: Px4) -> None:
-    """Make PX4's modules reload their parameters."""
-    px4.param_notify()
-    if px4.config.enable_control_allocator:
-        px4.control_alloc_update_params()
-
-
-def ca_parameters(aircraft: Aircraft) -> dict[str, float | int]:
-    """Return PX4's control allocation parameters for an aircraft's rotors."""
-    found: dict[str, float | int] = {"CA_AIRFRAME": 0, "CA_ROTOR_COUNT": len(aircraft.rotors)}
-    for i, rotor in enumerate(aircraft.rotors):
-        moment = rotor.direction * aircraft.propulsion.km_m
-        thrust_axis = [0.0 - value for value in rotor.axis_body]
-        names = ("PX", "PY", "PZ", "KM", "AX", "AY", "AZ")
-        values = (*rotor.pos_body_m, moment, *thrust_axis)
-        found |= {f"CA_ROTOR{i}_{name}": float(value) for name, value in zip(names, values, strict=True)}
-    return found
 
 
 class Px4Session(Session):
@@ -187,6 +179,7 @@ class Px4Session(Session):
         self.read: list[Layout] = []
         self._messages = np.zeros(0, np.uint8)
         self._updated = np.zeros(1, np.int32)
+        self._texts = np.zeros(MAX_TEXTS, texts.KEPT)
         self._n_fields = 0
         self._injections: Injections | None = None
         self._has_flown = False
@@ -200,12 +193,17 @@ class Px4Session(Session):
         deaf = () if self.published or self._injections is not None else (f"PX4 has no inputs: {NO_INPUTS}",)
         return (*deaf, *never, *(() if self._injections is None else self._injections.warnings))
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """PX4's last warnings and errors."""
+        return last_texts(texts.in_order(self._texts))
+
     def set_parameters(self, params: Mapping[str, float | int]) -> None:
         """Change parameters in flight."""
         for name, value in params.items():
             self.px4.param_set(name, value)
         if params:
-            _notify(self.px4)
+            notify(self.px4)
 
     def check_ready(self, record: Record) -> None:
         """Check that PX4 flies with this record."""
@@ -291,7 +289,7 @@ class Px4Session(Session):
         rec["handle"] = self.px4.handle
         for name in ("step_uorb", "orb_queue_publish", "orb_check", "orb_copy"):
             rec[name] = library.addresses[name]
-        rec["updated"] = self._updated.ctypes.data
+        rec["updated"], rec["texts"] = self._updated.ctypes.data, self._texts.ctypes.data
         rec["n_batteries"] = len(aircraft.batteries)
         rec["n_motors"] = len(aircraft.rotors)
         rec["n_servos"] = len(aircraft.servo_channels)
@@ -311,6 +309,9 @@ class Px4Session(Session):
         """Create publishers and subscribers, and list their fields by address."""
         topics = _topics_with_fields(host.interface.published, aircraft)
         reads = [each for each in host.interface.read if each.topic in OUTPUT_FIELDS]
+        listed = {each.topic for each in reads}
+        optional = () if self._has_texts() else (texts.TOPIC,)
+        reads += [Read(topic, ()) for topic in ROLES if topic not in (*listed, *optional)]
         logged = [each for each in host.interface.read if each.is_logged]
         if len(topics) > MAX_PUBLISHERS or len(reads) > MAX_SUBSCRIBERS or len(logged) > MAX_LOGGED:
             raise InputError(
@@ -350,9 +351,11 @@ class Px4Session(Session):
         for i, subscriber in enumerate(subscribers):
             into, place = rec["subscribers"][i], self._places[len(publishers) + i]
             into["id"], into["message"], into["n_bytes"] = subscriber.id, start + place, subscriber.layout.size
-            into["is_motors"] = subscriber.layout.topic == MOTORS
+            into["role"] = ROLES.get(subscriber.layout.topic, records.SETPOINTS)
+            if into["role"] == records.TEXTS:
+                rec["text"] = start + place + _place(subscriber.layout.dtype, "text")[1]
             into["first_field"] = self._n_fields
-            for name, number in OUTPUT_FIELDS[subscriber.layout.topic].items():
+            for name, number in READ_FIELDS[subscriber.layout.topic].items():
                 self._add_field(record, "outputs", number, subscriber.layout, name, start + place)
             into["stop_field"] = self._n_fields
         rec["n_subscribers"] = len(subscribers)
@@ -365,6 +368,13 @@ class Px4Session(Session):
             self.identity = f"{self.identity}{INJECTED}{names}"
         elif not publishers:
             self.why_no_mission = f"PX4 did not report on the mission: {NO_INPUTS}"
+
+    def _has_texts(self) -> bool:
+        """Return whether the layout of PX4's texts is known; a flight does not need them."""
+        try:
+            return self.px4.layout(texts.TOPIC).dtype["text"].shape >= (MAX_TEXT,)
+        except (LayoutError, KeyError):
+            return False
 
     def _add_field(
         self, record: npt.NDArray[Any], part: str, number: str, layout: Layout, name: str, message: int

@@ -4,12 +4,20 @@ The scenario's requests act on change: arm, disarm, fly the mission, return, lan
 
 A mission start takes two attempts, because the navigator's first results do not refer to the mission. The host requests
 mission mode; when the navigator reports the mission as valid, it returns to manual mode for one navigator period, and
-then requests mission mode again. `finished` is ignored until takeoff. The host disarms after a flight once the vehicle
-has landed and its mission, return or landing is complete; otherwise the navigator would start over.
+then requests mission mode again. `finished` counts only after takeoff, and in a result that is newer than the mode.
+
+PX4's navigator asks its commander for a change of mode by a `vehicle_command`: a mission whose last item is
+RETURN_TO_LAUNCH publishes that command, and ends when the vehicle has returned and landed. A mission that ends in the
+air continues in hold mode. The host disarms after a flight once the vehicle has landed and its mission, return or
+landing is complete; otherwise the navigator would start over.
 """
 
 from px4lockstep.autopilots import requests
 from px4lockstep.jit import kernel
+
+# Commands to change the mode: VEHICLE_CMD_NAV_LOITER_UNLIM and so on.
+LOITER_COMMAND, RETURN_COMMAND, LAND_COMMAND, REPOSITION_COMMAND = 17, 20, 21, 192
+NO_MODE = requests.MANUAL_MODE
 
 
 @kernel
@@ -26,6 +34,7 @@ def disarm(c, t_us):
     c.is_armed = 0
     c.is_starting = 0
     c.has_flown = 0
+    c.is_returning = 0
     set_mode(c, t_us, requests.MANUAL_MODE)
 
 
@@ -35,10 +44,11 @@ def obey(c, t_us, scenario, outputs):
     asked = requests.new_requests(c, scenario)
     if asked & requests.DISARM:
         disarm(c, t_us)
-    if asked & requests.ARM:
+    if asked & requests.ARM and c.is_armed == 0:
         c.is_armed = 1
         c.armed_us = t_us
-        c.is_finished = 0
+    if asked & (requests.MISSION | requests.RETURN | requests.LAND):
+        c.is_returning = 0
     if asked & requests.MISSION:
         c.is_finished = 0
         if c.is_starting != 2:  # otherwise the mission is already starting
@@ -53,8 +63,29 @@ def obey(c, t_us, scenario, outputs):
 
 
 @kernel
-def command(c, t_us, scenario, outputs):
-    """Run the host's commander for one tick, with PX4's outputs of the previous tick."""
+def mode_of_command(command, change_mode):
+    """Return the mode that a `vehicle_command` asks for, or `NO_MODE`; `change_mode` is its second parameter."""
+    if command == RETURN_COMMAND:
+        return requests.RETURN_MODE
+    if command == LAND_COMMAND:
+        return requests.LAND_MODE
+    if command == LOITER_COMMAND or (command == REPOSITION_COMMAND and change_mode == 1.0):
+        return requests.LOITER_MODE
+    return NO_MODE
+
+
+@kernel
+def serve(c, t_us):
+    """Change to the mode that PX4's navigator has asked for; a return that the mission asked for completes it."""
+    if c.is_armed != 0 and c.commanded_mode != NO_MODE:
+        c.is_returning = int(c.nav_state == requests.MISSION_MODE and c.commanded_mode == requests.RETURN_MODE)
+        set_mode(c, t_us, c.commanded_mode)
+    c.commanded_mode = NO_MODE
+
+
+@kernel
+def start_mission(c, t_us, outputs):
+    """Continue the start of a mission."""
     if c.is_starting == 2 and t_us >= c.manual_until_us:
         c.is_starting = 0
         set_mode(c, t_us, requests.MISSION_MODE)
@@ -62,15 +93,33 @@ def command(c, t_us, scenario, outputs):
         c.is_starting = 2
         c.manual_until_us = t_us + c.navigator_us
         set_mode(c, t_us, requests.MANUAL_MODE)
+
+
+@kernel
+def is_mission_done(c, outputs):
+    """Return whether PX4 has reported the end of the mission since its mode began."""
+    is_new = outputs.mission_us >= float(c.mode_us)
+    is_valid = outputs.mission_valid != 0.0 and c.is_starting == 0
+    return c.nav_state == requests.MISSION_MODE and is_new and is_valid and outputs.mission_finished != 0.0
+
+
+@kernel
+def command(c, t_us, scenario, outputs):
+    """Run the host's commander for one tick, with PX4's outputs of the previous tick."""
+    start_mission(c, t_us, outputs)
+    serve(c, t_us)
     obey(c, t_us, scenario, outputs)
     if c.is_armed == 0:
         return
+    is_done = is_mission_done(c, outputs)
     if scenario.landed == 0:
         c.has_flown = 1
-    elif c.has_flown != 0:
-        is_over = c.nav_state == requests.RETURN_MODE or c.nav_state == requests.LAND_MODE
-        if c.nav_state == requests.MISSION_MODE and outputs.mission_finished != 0.0:
+        if is_done:
             c.is_finished = 1
-            is_over = True
+            set_mode(c, t_us, requests.LOITER_MODE)
+    elif c.has_flown != 0:
+        is_over = is_done or c.nav_state == requests.RETURN_MODE or c.nav_state == requests.LAND_MODE
+        if is_done or c.is_returning != 0:
+            c.is_finished = 1
         if is_over:
             disarm(c, t_us)

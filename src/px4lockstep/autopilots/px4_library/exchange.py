@@ -8,7 +8,9 @@ import math
 import numpy as np
 
 from px4lockstep.autopilots.builtin.vectors import heading_of
-from px4lockstep.autopilots.px4_library.commander import command
+from px4lockstep.autopilots.px4_library.commander import NO_MODE, command, mode_of_command
+from px4lockstep.autopilots.px4_library.records import COMMANDS, MOTORS, TEXTS
+from px4lockstep.autopilots.px4_library.texts import keep_text
 from px4lockstep.autopilots.requests import MANUAL_MODE
 from px4lockstep.environment.projection import DEG_PER_RAD, reproject
 from px4lockstep.jit import call_i32, kernel
@@ -24,6 +26,7 @@ IN_AIR_M = 1.0
 NEVER_PUBLISHED = -1
 TIME_BYTES = 8
 """Size of the time in front of each logged message."""
+MAX_QUEUED = 8  # PX4's queue of commands, and of texts
 
 FUNCTIONS = {1: "orb_queue_publish", 2: "step_uorb", 3: "orb_check", 4: "orb_copy"}
 
@@ -119,27 +122,54 @@ def log_messages(host, t_us):
 
 
 @kernel
+def read_message(host, i):
+    """Read a subscriber's next message, if there is one; return the code of a failed call, else 1 if there was one."""
+    subscriber = host.subscribers[i]
+    code = call_i32(host.orb_check, host.handle, subscriber.id, host.updated)
+    if code != 0:
+        note_failure(host, CHECK, i, code)
+        return np.int64(-1)
+    if load_number(host.updated, INT32) == 0.0:
+        return np.int64(0)
+    code = call_i32(host.orb_copy, host.handle, subscriber.id, subscriber.message, subscriber.n_bytes)
+    if code == NEVER_PUBLISHED:
+        return np.int64(0)
+    if code != 0:
+        note_failure(host, COPY, i, code)
+        return np.int64(-1)
+    subscriber.received += 1
+    for k in range(subscriber.first_field, subscriber.stop_field):
+        field = host.fields[k]
+        store_number(field.number, FLOAT64, load_number(field.place, field.kind))
+    return np.int64(1)
+
+
+@kernel
+def use_message(host, role):
+    """React to a message that is more than a number."""
+    if role == MOTORS:
+        host.silent_ticks = 0
+    elif role == COMMANDS:
+        mode = mode_of_command(host.outputs.command, host.outputs.command_mode)
+        if mode != NO_MODE:
+            host.commander.commanded_mode = mode
+    elif role == TEXTS:
+        keep_text(host)
+
+
+@kernel
 def read_outputs(host):
     """Read what PX4 has published since the last tick; return whether that succeeded and the motors are up to date."""
     host.silent_ticks += 1
     for i in range(host.n_subscribers):
-        subscriber = host.subscribers[i]
-        code = call_i32(host.orb_check, host.handle, subscriber.id, host.updated)
-        if code != 0:
-            return note_failure(host, CHECK, i, code)
-        if load_number(host.updated, INT32) == 0.0:
-            continue
-        code = call_i32(host.orb_copy, host.handle, subscriber.id, subscriber.message, subscriber.n_bytes)
-        if code == NEVER_PUBLISHED:
-            continue
-        if code != 0:
-            return note_failure(host, COPY, i, code)
-        subscriber.received += 1
-        if subscriber.is_motors != 0:
-            host.silent_ticks = 0
-        for k in range(subscriber.first_field, subscriber.stop_field):
-            field = host.fields[k]
-            store_number(field.number, FLOAT64, load_number(field.place, field.kind))
+        role = host.subscribers[i].role
+        for _ in range(MAX_QUEUED if role >= COMMANDS else 1):
+            found = read_message(host, i)
+            if found < 0:
+                return False
+            if found == 0:
+                break
+            use_message(host, role)
     if host.commander.is_armed == 0:
         host.silent_ticks = 0
     if host.silent_ticks > MAX_SILENT_TICKS:
@@ -162,10 +192,15 @@ def check_motors(host, bus):
 
 @kernel
 def write_bus(host, bus):
-    """Write the setpoints and the commands: motors by their rotor's channel, 0 while disarmed."""
+    """Write the setpoints and the commands: motors by their rotor's channel, 0 while disarmed.
+
+    In manual mode, PX4's controllers follow the last setpoints of the previous flight, because there is no pilot to
+    give new ones. The motors therefore stay at 0 in that mode until the vehicle flies.
+    """
     outputs, out, c = host.outputs, bus.autopilot, host.commander
+    is_off = c.is_armed == 0 or (c.nav_state == MANUAL_MODE and c.has_flown == 0)
     for i in range(host.n_motors):
-        bus.command.motors[host.motor_channel[i]] = outputs.motors[i] if c.is_armed != 0 else 0.0
+        bus.command.motors[host.motor_channel[i]] = 0.0 if is_off else outputs.motors[i]
     for i in range(host.n_servos):
         servo = outputs.servos[i]
         bus.command.servos[host.servo_channel[i]] = servo if not math.isnan(servo) else 0.0

@@ -4,6 +4,7 @@ The built-in autopilot also uses the mission and the rates in `[px4.lockstep]`.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -22,7 +23,7 @@ from px4lockstep.px4.binary import check_binary
 from px4lockstep.px4.finding import find_library
 from px4lockstep.px4.handle import INSTANCES
 from px4lockstep.px4.missions import Mission
-from px4lockstep.px4.parameters import check_known
+from px4lockstep.px4.parameters import SITL_DEFAULTS, check_known
 from px4lockstep.px4.presets import interface_of
 from px4lockstep.timebase import seconds_to_us
 
@@ -140,10 +141,22 @@ class Px4Options(Part):
     strict_lockstep_rates: bool = entry(
         False, "Whether a tick longer than a module's period is an error.", stage="autopilot_start"
     )
+    defaults: Literal["compiled", "sitl"] = entry(
+        "compiled",
+        "Parameter defaults of the library and of the built-in autopilot: those compiled into PX4, or those of its "
+        f"start scripts for SITL ({', '.join(f'`{name}` {value:g}' for name, value in SITL_DEFAULTS.items())}), which "
+        "stock PX4 always has.",
+        stage="autopilot_start",
+    )
     lockstep: Lockstep = entry(Lockstep(), "Configuration of the library.")
     params: tuple[Px4Param, ...] = entry((), "Parameters of real PX4.")
     uorb: Uorb = entry(Uorb(), "uORB topics exchanged with PX4.")
     sitl: SitlOptions = entry(SitlOptions(), "Stock PX4 over MAVLink.")
+
+    @property
+    def default_params(self) -> Mapping[str, float | int]:
+        """Default values that differ from those compiled into PX4, by name."""
+        return SITL_DEFAULTS if self.defaults == "sitl" else {}
 
     @property
     def params_by_name(self) -> dict[str, float | int]:
@@ -207,4 +220,5 @@ def make(own: AutopilotOptions, px4: Px4Options, home: tuple[float, float], miss
             strict_rates=px4.strict_lockstep_rates,
             angular_acceleration=own.angular_acceleration,
             msg_dir=px4.msg_dir,
+            default_params=px4.default_params,
         )

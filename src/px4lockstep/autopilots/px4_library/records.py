@@ -4,6 +4,8 @@ All numbers in `INPUTS` and `OUTPUTS` are float64, whatever the type of the mess
 are known only once the library is loaded; `FIELD` lists them by address, so one compiled loop serves every version.
 """
 
+import numpy as np
+
 from px4lockstep.jit import record
 from px4lockstep.plant.layout import MAX_BATTERIES, MAX_MOTORS, MAX_SERVOS
 
@@ -41,7 +43,10 @@ OUTPUTS = record(
         ("q_sp", "f8", 4),
         ("rate_sp_body pos_sp_ned vel_sp_ned acc_sp_ned", "f8", 3),
         ("yaw_sp yawspeed_sp mission_valid mission_finished mission_failure mission_item mission_count", "f8"),
+        ("mission_us", "f8"),  # time of the mission result
         ("triplet_valid triplet_type", "f8"),
+        ("command command_mode", "f8"),  # a vehicle command, and its second parameter
+        ("severity", "f8"),  # of a text, as in syslog
     ]
 )
 """The outputs that PX4 published last."""
@@ -56,7 +61,10 @@ FIELD = record(
 
 # `message` is the address of the message, `received` the number of messages received.
 PUBLISHER = record([("id message n_bytes period_ticks phase_ticks first_field stop_field", "i8")])
-SUBSCRIBER = record([("id message n_bytes first_field stop_field received is_motors", "i8")])
+SUBSCRIBER = record([("id message n_bytes first_field stop_field received role", "i8")])
+
+# Roles of subscribers. The topics of the last two have queues, of which every message is read.
+SETPOINTS, MOTORS, COMMANDS, TEXTS = (np.int64(i) for i in range(4))
 
 # A row is the time of the tick [us] as an int64, then the message. `rows` is the address of the first row, `counter`
 # that of the number of complete rows. At most `depth` messages, the length of the topic's queue, arrive in a tick.
@@ -70,6 +78,8 @@ COMMANDER = record(
         ("is_starting", "i8"),  # stage of the mission start: see `commander`
         ("manual_until_us", "i8"),
         ("asked_arm asked_mission asked_return asked_land", "i8"),  # requests at the last tick
+        ("commanded_mode", "i8"),  # the mode that PX4's navigator has asked for; 0: none
+        ("is_returning", "i8"),  # on the return that completes the mission
         ("has_flown is_finished", "i8"),
     ]
 )
@@ -92,6 +102,7 @@ PX4_HOST = record(
         ("silent_ticks", "i8"),  # ticks since PX4 last published motors
         ("stopped_ticks", "i8"),  # ticks for which all motors have been off while armed
         ("omega_body", "f8", 3),  # at the last tick
+        ("text texts n_texts", "i8"),  # addresses of the received and the kept texts; number of texts received
         ("commander", COMMANDER),
         ("failed", CALL),
         ("inputs", INPUTS),

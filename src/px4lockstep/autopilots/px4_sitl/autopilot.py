@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 from px4lockstep.autopilots.kinds import KINDS, SITL_INSTANCES
-from px4lockstep.autopilots.px4_library.autopilot import ca_parameters
+from px4lockstep.autopilots.px4_library.parameters import ca_parameters
 from px4lockstep.autopilots.px4_sitl import symptoms
 from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, MAX_V, RETURN, Api, crc_extra_received
 from px4lockstep.autopilots.px4_sitl.hil_sensors import HilSensors

@@ -1,0 +1,50 @@
+"""Set PX4's parameters before the first step: defaults, control allocation, and those of the user."""
+
+from collections.abc import Mapping
+
+from px4lockstep.errors import InputError
+from px4lockstep.px4 import Px4
+from px4lockstep.vehicle.aircraft import Aircraft
+
+Params = Mapping[str, float | int]
+
+
+def ca_parameters(aircraft: Aircraft) -> dict[str, float | int]:
+    """Return PX4's control allocation parameters for an aircraft's rotors."""
+    found: dict[str, float | int] = {"CA_AIRFRAME": 0, "CA_ROTOR_COUNT": len(aircraft.rotors)}
+    for i, rotor in enumerate(aircraft.rotors):
+        moment = rotor.direction * aircraft.propulsion.km_m
+        thrust_axis = [0.0 - value for value in rotor.axis_body]
+        names = ("PX", "PY", "PZ", "KM", "AX", "AY", "AZ")
+        values = (*rotor.pos_body_m, moment, *thrust_axis)
+        found |= {f"CA_ROTOR{i}_{name}": float(value) for name, value in zip(names, values, strict=True)}
+    return found
+
+
+def set_parameters(px4: Px4, ours: Params, users: Params) -> None:
+    """Set parameters; those of the user override ours, and must exist."""
+    for name, value in {**ours, **users}.items():
+        try:
+            px4.param_set(name, value)
+        except InputError:
+            # A PX4 build without tilted rotors has no parameters for their axes.
+            is_axis = name[-2:] in ("AX", "AY", "AZ")
+            if name in users or (name.startswith("CA_") and not is_axis):
+                raise
+    notify(px4)
+
+
+def notify(px4: Px4) -> None:
+    """Make PX4's modules reload their parameters."""
+    px4.param_notify()
+    if px4.config.enable_control_allocator:
+        px4.control_alloc_update_params()
+
+
+def check_rotors(px4: Px4) -> None:
+    """Check that PX4's control allocation has rotors."""
+    if px4.config.enable_control_allocator and px4.param_get("CA_ROTOR_COUNT") <= 0:
+        raise InputError(
+            "CA_ROTOR_COUNT is 0, PX4's default, so its control allocation has no motors; set px4.derive_ca_params = "
+            "true, or CA_ROTOR_COUNT and the other CA_ROTOR parameters in px4.params"
+        )
