@@ -1,0 +1,122 @@
+"""Missions that end in different ways, on all three autopilots: the same verdict where the physics is the same.
+
+The two kinds of real PX4 are their doubles. The library has no Commander, so no failsafe acts there.
+"""
+
+from dataclasses import dataclass, field
+
+import pytest
+from px4_double import build_double
+
+from px4lockstep.flights.run import fly
+from px4lockstep.spec.build import build
+from px4lockstep.spec.load import load_spec
+
+HOME, NORTH = "47.397742 8.545594", "47.397814 8.545594"  # 8 m
+ENDS = {"land": f"2 0 3 21 0 0 0 0 {NORTH} 0 1", "return": "2 0 2 20 0 0 0 0 0 0 0 1", "neither": ""}
+SETTINGS = {
+    "environment.wind": "none",
+    "estimator.kind": "none",
+    "run.mode": "live",
+    "timeline.dt_log_s": 0.02,
+    "scenario.arm_time_s": 0.5,
+    "scenario.mission_time_s": 1.0,
+}
+PARAMS = {"RTL_RETURN_ALT": 6.0, "RTL_DESCEND_ALT": 5.0, "RTL_LAND_DELAY": 0.0, "COM_DISARM_LAND": 1.0}
+BUILTIN, LIBRARY, STOCK = "builtin", "px4", "px4-sitl"
+FLOWN, LANDED, RETURNED, IN_THE_AIR = "flown", "landed", "returned", "in the air"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A flight: how its mission ends, its events, and for each autopilot outcome, ending and words of the reason."""
+
+    end: str
+    end_s: float
+    expected: dict
+    events: tuple = ()
+    params: dict = field(default_factory=dict)
+    settings: dict = field(default_factory=dict)
+
+
+def on_all(outcome, ending, *words):
+    return dict.fromkeys((BUILTIN, LIBRARY, STOCK), (outcome, ending, *words))
+
+
+def event(at_s, action, **arguments):
+    return {"at_s": at_s, "action": action, **arguments}
+
+
+AGAIN = event(24.0, "arm"), event(25.0, "start_mission")
+LOW = {"power.batteries[0].soc0": 0.12}
+UNFINISHED = "mission not finished"
+
+VARIANTS = {
+    "ends in LAND": Variant("land", 30.0, on_all(FLOWN, LANDED)),
+    "ends in RTL": Variant("return", 40.0, on_all(FLOWN, RETURNED)),
+    "ends in neither": Variant("neither", 24.0, on_all(FLOWN, IN_THE_AIR)),
+    "is cut off": Variant("land", 9.0, on_all(UNFINISHED, IN_THE_AIR, "the run ended at item")),
+    "re-armed after landing": Variant("land", 32.0, on_all(FLOWN, LANDED), AGAIN[:1]),
+    "two missions": Variant("land", 54.0, on_all(FLOWN, LANDED), AGAIN),
+    "two missions, the second cut off": Variant("land", 34.0, on_all(UNFINISHED, IN_THE_AIR), AGAIN),
+    "geofence": Variant(
+        "land",
+        14.0,
+        {
+            # The built-in autopilot does not check missions: it takes off and stops at the fence.
+            BUILTIN: (UNFINISHED, IN_THE_AIR, "a failsafe (geofence) took over at"),
+            LIBRARY: ("never took off", "on the ground", 'PX4 said: "Geofence violation for waypoint 2"'),
+            STOCK: ("never took off", "on the ground", "Geofence violation for waypoint 2"),
+        },
+        params={"GF_MAX_HOR_DIST": 5.0, "GF_ACTION": 2},
+    ),
+    "low battery": Variant(
+        "land",
+        32.0,
+        on_all(UNFINISHED, RETURNED, "a failsafe (battery) took over at", "with mode return")
+        | {LIBRARY: (FLOWN, LANDED)},
+        params={"COM_LOW_BAT_ACT": 3},
+        settings=LOW,
+    ),
+    "GPS loss": Variant(
+        "neither",
+        26.0,
+        # Not with the library: real PX4 crashes without a position, because no failsafe changes the mode.
+        dict.fromkeys(
+            (BUILTIN, STOCK), (UNFINISHED, LANDED, "a failsafe (position lost) took over at", "with mode descend")
+        ),
+        (event(8.0, "estimate_dropout"),),
+    ),
+}
+SLOW = ("re-armed after landing", "two missions", "two missions, the second cut off", "geofence", "GPS loss")
+"""Variants whose flights over sockets, which take several seconds each, are left to `make test-all`."""
+TIERS = {BUILTIN: pytest.mark.fast, LIBRARY: pytest.mark.process}
+FLIGHTS = [
+    pytest.param(name, kind, marks=pytest.mark.slow if kind == STOCK and name in SLOW else tier)
+    for name in VARIANTS
+    for kind, tier in TIERS.items()
+    if kind in VARIANTS[name].expected
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), FLIGHTS)
+def test_the_verdict_is_that_of_the_table(name, kind, tmp_path, request):
+    """Outcome, ending and reason."""
+    variant = VARIANTS[name]
+    lines = [f"0 1 3 22 0 0 0 0 {HOME} 4 1", f"1 0 3 16 0 1 0 0 {NORTH} 4 1", ENDS[variant.end]]
+    mission = tmp_path / "own.waypoints"
+    mission.write_text("\n".join(["QGC WPL 110", *lines, ""]))
+    own = {"autopilot.kind": kind, "autopilot.params": PARAMS | variant.params, "px4.mission_path": str(mission)}
+    events = list(variant.events)
+    if kind == LIBRARY:
+        own["px4.libpath"] = str(build_double(tmp_path))
+    elif kind == STOCK:
+        own["px4.sitl.build_dir"] = str(request.getfixturevalue("sitl_build"))
+        lost = {"action": "sensor_fault", "sensor": "gps"}
+        events = [one | lost if one["action"] == "estimate_dropout" else one for one in events]
+    own |= {"timeline.t_end_s": variant.end_s, "scenario.events": events}
+    summary = fly(build(load_spec("iris", SETTINGS | variant.settings | own))).summary
+    outcome, ending, *words = variant.expected[kind]
+    assert (summary.outcome, summary.ending) == (outcome, ending), summary.reason
+    for word in words:
+        assert word in summary.reason
