@@ -204,7 +204,7 @@ def make_flight(
         has_end=has_end,
     )
     sitl = Px4Sitl(
-        None if mission is None else load_mission(shipped_missions()[mission]),
+        load_mission(shipped_missions()[mission]) if isinstance(mission, str) else mission,
         params or {},
         SitlOptions(build_dir=build, **options),
         derive_ca_params=derive_ca_params,

@@ -12,8 +12,8 @@ from processes import is_gone, wait_until
 
 from px4lockstep.autopilots.kinds import SITL_INSTANCES
 
-PORTS = ((socket.SOCK_STREAM, 4560), (socket.SOCK_DGRAM, 14540), (socket.SOCK_DGRAM, 14580), (socket.SOCK_DGRAM, 18570))
-"""Ports of instance 0: the host's for simulator and API, and PX4's for API and ground stations."""
+PORTS = ((socket.SOCK_STREAM, 4560), *((socket.SOCK_DGRAM, port) for port in (14030, 14280, 14580, 18570)))
+"""Ports of instance 0: the host's for simulator and API, and PX4's for payload, API and ground stations."""
 
 
 @contextmanager

@@ -58,6 +58,8 @@ class Capabilities:
         return self.needs_child and not self.is_copyable
 
 
+UNKNOWN_MODE = 1 << 16
+"""Number of a mode without a name: this, plus 256 times PX4's main mode, plus its sub mode."""
 MAX_TEXTS = 6
 """Maximum number of an autopilot's texts that are kept."""
 MAX_TEXT = 120
@@ -134,6 +136,11 @@ class Session:
         return ()
 
     @property
+    def note(self) -> str | None:
+        """A note for the user about its start."""
+        return None
+
+    @property
     def texts(self) -> tuple[str, ...]:
         """The autopilot's own last warnings and errors, as `last_texts` returns them; also after `close`."""
         return ()
@@ -199,6 +206,11 @@ class PythonSession(Session):
     def warnings(self) -> tuple[str, ...]:
         """Its warnings, if it has any."""
         return tuple(getattr(self._autopilot, "warnings", ()))
+
+    @property
+    def note(self) -> str | None:
+        """Its note, if it has one."""
+        return getattr(self._autopilot, "note", None)
 
     @property
     def texts(self) -> tuple[str, ...]:

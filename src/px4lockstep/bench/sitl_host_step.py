@@ -33,6 +33,10 @@ class TimedSitl(Px4Sitl):
 
     waited_s = 0.0
 
+    def parameters(self) -> dict[str, float | int]:
+        """Return no parameters: the peer has no API."""
+        return {}
+
     def _answer(self, hil_us: int, timeout_s: float) -> hil.Actuators | None:
         assert self._link is not None
         before_s = time.process_time()

@@ -23,7 +23,7 @@ from px4lockstep.errors import OutputError, SimulationError
 from px4lockstep.flights.folder import PX4_LOG, RunFolder, summary_of
 from px4lockstep.flights.run import Run, fly
 from px4lockstep.flights.summary import STOPPED_AT, Summary
-from px4lockstep.log.events import MODES
+from px4lockstep.log.events import mode_name
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
@@ -185,16 +185,19 @@ def end_if_asked(simulation: Simulation) -> bool:
 def _waiting(simulation: Simulation, log: Px4Log | None) -> Callable[[str], bool]:
     """Return a callback to run while waiting for an autopilot: check for interrupts, and show what it prints.
 
-    If the user has to start the autopilot, the instructions are printed once. The wait ends if it returns True.
+    The autopilot's note is printed once, and if the user has to start it, the instructions. The wait ends if it returns
+    True.
     """
     told: list[str] = []
 
     def wait(what: str) -> bool:
         if log is not None:
             log.show()
-        if simulation.autopilot.asks_user and not told:
-            told.append(what)
-            write_err(f"{what}\n")
+        autopilot = simulation.autopilot
+        lines = [line for line in (autopilot.note, what if autopilot.asks_user else None) if line is not None]
+        if lines and not told:
+            told.extend(lines)
+            write_err("".join(f"{line}\n" for line in lines))
         return end_if_asked(simulation)
 
     return wait
@@ -223,7 +226,7 @@ class FlightProgress(Progress):
         time_s, mode = simulation.time_us / 1e6, int(told.nav_state)
         state = (
             f"{time_s:7.1f} s  {time_s / wall_s if wall_s > 0.0 else 0.0:6.0f} x  "
-            f"{MODES.get(mode, f'mode {mode}') if told.armed else 'disarmed'}  "
+            f"{mode_name(mode) if told.armed else 'disarmed'}  "
             f"item {int(told.mission_item)} of {int(told.mission_count)}  "
             f"battery {100.0 * float(simulation.bus.battery[0].remaining):.0f} %"
         )

@@ -7,11 +7,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.autopilots.base import UNKNOWN_MODE
 from px4lockstep.log.log import Log
 from px4lockstep.plant.faults import FLAG, FRACTIONS, KINDS, SENSOR_MASK, SENSORS, Fault
 
 MODES = {0: "manual", 3: "mission", 4: "hold", 5: "return", 12: "descend", 13: "termination", 18: "land"}
-FAILSAFES = {0: "cleared", 1: "geofence", 2: "battery", 3: "motor failure", 4: "position lost"}
+MODES |= {1: "altitude", 2: "position", 6: "position slow", 7: "guided course", 8: "altitude cruise", 10: "acro"}
+MODES |= {14: "offboard", 15: "stabilized", 17: "takeoff", 19: "follow target", 20: "precision land", 21: "orbit"}
+MODES |= {22: "VTOL takeoff"} | {23 + i: f"external {1 + i}" for i in range(8)}
+"""Names of PX4's modes, by `nav_state`."""
+FAILSAFES = {0: "cleared", 1: "geofence", 2: "battery", 3: "motor failure", 4: "position lost", 5: "activated"}
 WARNINGS = {0: "normal", 1: "low", 2: "critical", 3: "emergency"}
 SENSOR_LABELS = dict(SENSORS.values())
 
@@ -23,6 +28,13 @@ class FlightEvent:
     time_us: int
     label: str
     is_fault: bool = False
+
+
+def mode_name(number: int) -> str:
+    """Return the name of a mode."""
+    if number >= UNKNOWN_MODE:
+        return f"unknown ({number >> 8 & 0xFF}, {number & 0xFF})"
+    return MODES.get(number, str(number))
 
 
 def events_of(log: Log) -> tuple[FlightEvent, ...]:
@@ -66,7 +78,7 @@ def _modes(log: Log) -> Iterator[FlightEvent]:
     mode, failsafe = log["nav_state"], log.get("failsafe")
     for row in np.flatnonzero(np.diff(mode)) + 1:
         is_fault = failsafe is not None and bool(failsafe[row] != 0)  # a request clears it
-        yield FlightEvent(int(log.time_us[row]), f"mode {MODES.get(int(mode[row]), int(mode[row]))}", is_fault)
+        yield FlightEvent(int(log.time_us[row]), f"mode {mode_name(int(mode[row]))}", is_fault)
 
 
 def _fault(log: Log, fault: Fault) -> Iterator[FlightEvent]:

@@ -3,11 +3,11 @@
 import math
 
 import pytest
-from pymavlink.dialects.v20 import common
+from sitl_wire import Wire
 
 from px4lockstep.autopilots.px4_sitl import api
-from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, Api, crc_extra_received, item_fields
-from px4lockstep.autopilots.px4_sitl.mavlink.stream import Stream
+from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, Api, item_fields
+from px4lockstep.autopilots.px4_sitl.parameters import Parameters
 from px4lockstep.errors import SimulationError
 from px4lockstep.px4.missions import parse_wpl
 
@@ -22,29 +22,6 @@ MISSION = parse_wpl(
 """,
     "test",
 )
-
-
-class Wire:
-    """A link in memory, with the sent messages and those to be received."""
-
-    is_known = True
-
-    def __init__(self):
-        self.sent = []
-        self._heard = []
-        self._px4 = common.MAVLink(None, 7, 1)
-        self._stream = Stream(crc_extra_received())
-
-    def send(self, data):
-        self.sent.append(common.MAVLink(None).decode(bytearray(data)))
-
-    def receive(self):
-        heard, self._heard = self._heard, []
-        return heard
-
-    def hear(self, name, *fields):
-        speaker = common.MAVLink(None, 7, 1)
-        self._heard += self._stream.take(bytes(getattr(speaker, f"{name}_encode")(*fields).pack(speaker)))
 
 
 @pytest.fixture
@@ -83,7 +60,7 @@ def test_an_unspecified_heading_is_nan():
 def test_a_mission_is_uploaded_over_a_lossy_link(wire):
     """The count is repeated, and items are sent as often as requested, to the system that was heard."""
     own = Api(wire, MISSION.items)
-    assert not own.has_mission
+    assert not own.is_ready
     wire.hear("heartbeat", 2, 12, 0, 0, 3)
     own.upload(0)
     step_on(own, 2_200_000)
@@ -96,7 +73,7 @@ def test_a_mission_is_uploaded_over_a_lossy_link(wire):
     assert [told.seq for told in wire.sent[2:]] == [0, 0, 1, 2, 3, 4, 5]
     wire.hear("mission_ack", 245, 190, 0)
     own.step(2_300_000)
-    assert own.has_mission
+    assert own.is_ready
     own.step(5_000_000)
     assert len(wire.sent) == 9
 
@@ -168,7 +145,7 @@ def test_mission_uploads_of_another_ground_station_are_ignored(wire):
     wire.hear("mission_ack", 255, 190, 0)
     own.step(100_000)
     assert [told.get_type() for told in wire.sent] == ["MISSION_COUNT"]
-    assert not own.has_mission
+    assert not own.is_ready
 
 
 def test_an_order_that_is_accepted_but_never_confirmed_is_a_warning(wire, monkeypatch):
@@ -205,7 +182,7 @@ def test_an_order_that_is_rejected_until_the_timeout_is_an_error(wire, monkeypat
     wire.hear("command_ack", 400, 2)
     wire.hear("statustext", 4, b"No GPS")
     with pytest.raises(
-        SimulationError, match=r"PX4 was commanded to arm for 1 s .* it answered: denied; its status texts: No GPS"
+        SimulationError, match=r"PX4 was commanded to arm for 1 s .* it answered: denied; it said: \"No GPS\""
     ):
         step_on(own, 2_000_000)
 
@@ -217,31 +194,6 @@ def test_an_order_without_any_answer_is_an_error(wire, monkeypatch):
     own.order(ARM)
     with pytest.raises(SimulationError, match=r"but it did not answer$"):
         step_on(own, 2_000_000)
-
-
-def test_px4_status_is_tracked(wire):
-    """Mode, mission item, and whether the mission is finished."""
-    own = Api(wire, MISSION.items)
-    own.has_mission = True
-    beat(wire, (4, 5))
-    wire.hear("mission_current", 3)
-    own.step(0)
-    assert (own.mode, own.item, own.is_finished) == (5, 3, False)
-    wire.hear("mission_item_reached", 4)
-    own.step(1)
-    assert not own.is_finished
-    wire.hear("mission_item_reached", 5)
-    wire.hear("mission_current", 99)
-    own.step(2)
-    assert (own.item, own.is_finished) == (5, True)
-
-
-def test_a_mission_that_px4_reports_as_complete_is_finished(wire):
-    """Newer versions report it."""
-    own = Api(wire, MISSION.items)
-    wire.hear("mission_current", 5, 6, 5)
-    own.step(0)
-    assert own.is_finished
 
 
 def test_the_battery_is_sent_as_a_component_of_the_vehicle(wire):
@@ -256,3 +208,46 @@ def test_the_battery_is_sent_as_a_component_of_the_vehicle(wire):
     assert told.voltages[:2] == [12_345, 65_535]
     assert (told.current_battery, told.battery_remaining) == (670, 89)
     assert len(wire.sent) == 1
+
+
+# -- heartbeats and rates ----------------------------------------------------------------------------------------
+
+
+def test_it_is_a_ground_station_with_a_heartbeat_per_second(wire):
+    """PX4 sends status texts to nobody else; the rates of texts and modes are requested twice, as one may be lost."""
+    own = Api(wire, ())
+    step_on(own, 4_500_001)
+    assert [(beat.type, beat.get_srcSystem()) for beat in wire.beats] == [(6, 245)] * 5
+    assert [(rate.param1, rate.param2) for rate in wire.rates] == [(253.0, 1000.0), (436.0, 1000.0)] * 2
+
+
+def test_it_sends_nothing_before_px4_is_known(wire):
+    wire.is_known = False
+    own = Api(wire, (), Parameters({"MPC_XY_P": 0.5}, ()))
+    step_on(own, 2_000_000)
+    assert not wire.beats + wire.rates + wire.sent
+
+
+# -- orders that PX4 refuses -------------------------------------------------------------------------------------
+
+
+def test_a_mission_that_px4_refuses_until_it_disarms_itself_is_a_warning(wire):
+    """Disarmed, PX4 accepts mission mode, which must not count. The reason is quoted."""
+    own = Api(wire, ())
+    own.order(FLY_MISSION)
+    answered = 0
+    wire.hear("statustext", 2, b"Geofence violation for waypoint 2\t")
+    for time_us in range(0, 12_000_000, 100_000):
+        is_armed = time_us < 10_000_000
+        own.step(time_us, is_armed)
+        if len(wire.sent) > answered:
+            answered = len(wire.sent)
+            wire.hear("command_ack", 176, 1 if time_us < 9_900_000 else 0, 0, 0, 245, 190)
+        if not is_armed:
+            beat(wire, (4, 4))
+    assert not own.is_waiting
+    [warning] = own.warnings
+    assert warning == (
+        "PX4 was commanded to fly the mission for 10 s of simulated time, but it answered: temporarily rejected; it "
+        'said: "Geofence violation for waypoint 2". It has disarmed itself'
+    )

@@ -5,18 +5,13 @@ from dataclasses import dataclass
 
 from controller import Controller
 from estimator import Estimator
+from parameters import Parameters
 from vectors import Vector
 
 MANUAL, MISSION, LOITER, RETURN, DESCEND, OFFBOARD, LAND = 0, 3, 4, 5, 12, 14, 18
-CUSTOM_MODES = {
-    MANUAL: (1, 0),
-    MISSION: (4, 4),
-    LOITER: (4, 3),
-    RETURN: (4, 5),
-    DESCEND: (4, 6),
-    OFFBOARD: (6, 0),
-    LAND: (4, 6),
-}
+NAV_LAND, NAV_RETURN, DO_JUMP, DO_CHANGE_SPEED = 21, 20, 177, 178
+CRITICAL, WARNING, INFO = 2, 4, 6
+"""Severities of status texts."""
 READY_US = 3_200_000
 """After the first sensor: the earliest that arming was accepted."""
 STALE_US = 1_000_000
@@ -24,7 +19,10 @@ GPS_LOST_US = 2_000_000
 JUMP_US, LONG_JUMP_US = 500_000, 5_000_000
 SETPOINT_LOST_US = 1_000_000
 RETURN_M = 15.0
+"""At most RTL_RETURN_ALT: near home PX4 climbs less."""
 SPEED_M_S = 4.0
+BATTERY_LEVELS = ((0.14, "Low battery", None), (0.06, "Critical battery", RETURN), (0.04, "Emergency battery", LAND))
+"""Charge, text, and the mode of the failsafe with COM_LOW_BAT_ACT 3."""
 
 
 @dataclass
@@ -36,6 +34,10 @@ class Item:
     lat: float
     lon: float
     alt: float
+
+    @property
+    def has_position(self) -> bool:
+        return self.command not in (NAV_RETURN, DO_JUMP, DO_CHANGE_SPEED)
 
 
 class Watched:
@@ -61,7 +63,7 @@ class Watched:
 class Commander:
     """The vehicle's state, updated with each sensor message."""
 
-    def __init__(self, parameters: dict[str, str]) -> None:
+    def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
         self.now = Estimator()
         self.control = Controller()
@@ -72,8 +74,12 @@ class Commander:
         self.items: list[Item] = []
         self.item = 0
         self.is_finished = False
-        self.said: list[str] = []
-        self.reached: list[int] = []
+        self.is_valid = True  # of the mission
+        self.is_failsafe = False
+        self.jumps: dict[int, int] = {}
+        self.warned = 0
+        self.said: list[tuple[int, str]] = []
+        self.reached = -1
         self.first_us: int | None = None
         self.landed_us: int | None = None
         self.has_flown = False
@@ -86,6 +92,18 @@ class Commander:
         self._yaw = 0.0
         self._step_s = 0.004
         self._still_us = 0
+        self._is_over_landing = False
+
+    def say(self, severity: int, text: str) -> None:
+        """Say something; like many of PX4's texts, it ends with a tab."""
+        self.said.append((severity, f"{text}\t"))
+
+    def fail_safe(self, mode: int, why: str) -> None:
+        """Change the mode as a failsafe."""
+        self.is_failsafe = True
+        self.set_mode(mode)
+        self.say(CRITICAL, why)
+        self.say(CRITICAL, "Failsafe activated")
 
     # -- sensors -------------------------------------------------------------------------------------------------
 
@@ -119,10 +137,9 @@ class Commander:
             return
         if step_us < LONG_JUMP_US:
             self.is_lost = True
-            self.said.append("Attitude failure")
+            self.say(CRITICAL, "Attitude failure")
         else:
-            self.mode = DESCEND
-            self.said.append("Failsafe activated: sensors were silent, descending")
+            self.fail_safe(DESCEND, "Sensors were silent")
 
     # -- commands ------------------------------------------------------------------------------------------------
 
@@ -132,7 +149,7 @@ class Commander:
             return "system is booting"
         if not self.mag.is_live(time_us):
             return "Compass sensor 0 missing or stale"
-        if not self.baro.is_live(time_us) and self.parameters.get("SYS_HAS_BARO") != "0":
+        if not self.baro.is_live(time_us) and self.parameters.get("SYS_HAS_BARO") != 0:
             return "Barometer 0 missing or stale"
         if not self.is_gps_good or time_us - self.gps.time_us > GPS_LOST_US:
             return "no valid global position"
@@ -141,18 +158,20 @@ class Commander:
     def arm(self, time_us: int) -> bool:
         reason = self.not_ready(time_us)
         if reason is not None:
-            self.said += [f"Preflight Fail: {reason}", "Arming denied: Resolve system health failures first"]
+            self.said.append((CRITICAL, f"Preflight Fail: {reason}"))
+            self.say(CRITICAL, "Arming denied: Resolve system health failures first")
             return False
         if not self.is_armed:
             self.is_armed, self._armed_us, self.landed_us, self.has_flown = True, time_us, None, False
+            self.is_failsafe = False
             self.control.reset()
             self._target, self._yaw = self.now.pos, self.now.yaw
-            self.said.append("Armed by external command")
+            self.say(INFO, "Armed by external command")
         return True
 
     def disarm(self, force: bool) -> bool:
         if self.is_armed and self.has_flown and self.landed_us is None and not force:
-            self.said.append("Disarming denied: not landed")
+            self.say(CRITICAL, "Disarming denied: not landed")
             return False
         self.is_armed = False
         return True
@@ -167,21 +186,50 @@ class Commander:
         """Return whether no controller runs, so that there are no motor commands."""
         return self.mode == OFFBOARD and not self.has_setpoints(time_us)
 
-    def set_mode(self, mode: int, time_us: int) -> bool:
+    def command_mode(self, mode: int, time_us: int) -> bool:
+        """Change the mode by a command; without a valid mission, it can be armed or in mission mode, but not both."""
         if mode == OFFBOARD and self.is_armed and not self.has_setpoints(time_us):
-            self.said.append("Switching to Offboard is currently not available")
+            self.say(CRITICAL, "Switching to Offboard is currently not available")
             return False
-        if mode == MISSION and not self.items:
-            self.said.append("Mission mode is not available: no valid mission")
+        if mode == MISSION and self.is_armed and not (self.items and self.is_valid):
+            self.say(CRITICAL, "Switching to Mission is currently not available")
             return False
+        self.is_failsafe = False
+        self.set_mode(mode)
+        return True
+
+    def set_mode(self, mode: int) -> None:
         self.mode = mode
         self._hold_until_us = None
+        self._is_over_landing = False
         self._target, self._yaw = self.now.pos, self.now.yaw
+        if mode in (MISSION, LAND):
+            self.is_finished = False
         if mode == MISSION:
-            self.item, self.is_finished = 0, False
+            self.item, self.reached, self.jumps = 0, -1, {}
         if mode == RETURN:
-            self._target = (self.now.pos[0], self.now.pos[1], min(self.now.pos[2], -RETURN_M))
-        return True
+            height_m = min(RETURN_M, self.parameters.get("RTL_RETURN_ALT"))
+            self._target = (self.now.pos[0], self.now.pos[1], min(self.now.pos[2], -height_m))
+
+    def new_mission(self, items: list[Item]) -> None:
+        """Store a mission, and check it against the geofence."""
+        self.items, self.item, self.is_valid, self.is_finished, self.reached = items, 0, True, False, -1
+        fence_m = self.parameters.get("GF_MAX_HOR_DIST")
+        for number, item in enumerate(items, 1):
+            if fence_m and item.has_position and math.hypot(*self.now.local(item.lat, item.lon)) > fence_m:
+                self.is_valid = False
+                self.say(CRITICAL, f"Geofence violation for waypoint {number}")
+                break
+
+    def new_charge(self, remaining: float) -> None:
+        """React to a battery's charge."""
+        for level, (least, text, mode) in enumerate(BATTERY_LEVELS, 1):
+            if remaining < least and self.warned < level:
+                self.warned = level
+                acts = mode is not None and self.is_armed and self.parameters.get("COM_LOW_BAT_ACT") == 3
+                self.say(WARNING, text)
+                if acts:
+                    self.fail_safe(mode, "Battery")
 
     # -- flying --------------------------------------------------------------------------------------------------
 
@@ -192,16 +240,14 @@ class Commander:
         if self.is_lost:
             return [0.05] * 4
         if self.mode != DESCEND and time_us - self.gps.time_us > GPS_LOST_US:
-            self.mode = DESCEND
-            self.said.append("Failsafe activated: no global position, descending")
+            self.fail_safe(DESCEND, "No valid global position")
         if self.is_without_setpoints(time_us):
-            self.mode = LAND
-            self.said.append("Failsafe activated: no offboard setpoints, landing")
+            self.fail_safe(LAND, "No offboard setpoints")
         flies = self.mode in (MISSION, RETURN, LAND, DESCEND, OFFBOARD) or self.has_flown
         if not flies:
             if time_us - self._armed_us > 10_000_000:  # COM_DISARM_PRFLT
                 self.is_armed = False
-                self.said.append("Disarmed by auto preflight disarming")
+                self.say(INFO, "Disarmed by auto preflight disarming")
             return [0.05] * 4
         descend = self._navigate(time_us)
         height = -self.now.pos[2]
@@ -221,16 +267,32 @@ class Commander:
         if self.mode == RETURN:
             if abs(self.now.pos[2] - self._target[2]) < 1.0:
                 self._target = (0.0, 0.0, self._target[2])
-            if math.hypot(self.now.pos[0], self.now.pos[1]) < 1.0 and self._target[:2] == (0.0, 0.0):
-                self.mode = LAND
+            if self._target[:2] == (0.0, 0.0) and self._distance(0.0, 0.0) < 1.0:
+                self._is_over_landing = True
+            if self._is_over_landing:
+                return self._descent()
         return None
 
+    def _distance(self, north: float, east: float) -> float:
+        return math.hypot(self.now.pos[0] - north, self.now.pos[1] - east)
+
     def _fly_mission(self, time_us: int) -> float | None:
+        while self.items[self.item].command == DO_CHANGE_SPEED and self.mode == MISSION:
+            self._next_item()
         item = self.items[self.item]
+        if self.mode != MISSION:
+            return None
+        if item.command == NAV_RETURN:
+            self._next_item()
+            self.set_mode(RETURN)
+            return None
         north, east = self.now.local(item.lat, item.lon)
-        if item.command == 21:
-            self._target = (north, east, self.now.pos[2])
-            return self._descent()
+        if item.command == NAV_LAND:
+            self._target = (north, east, self.now.pos[2] if self._is_over_landing else self._target[2])
+            if not self._is_over_landing and self._distance(north, east) < 2.0:
+                self._is_over_landing = True
+                self.reached = self.item  # although it has not landed
+            return self._descent() if self._is_over_landing else None
         self._target = (north, east, -item.alt)
         off = math.dist(self.now.pos, self._target)
         if self._hold_until_us is None and off < (item.params[1] or 2.0):
@@ -240,19 +302,27 @@ class Commander:
         return None
 
     def _next_item(self) -> None:
-        self.reached.append(self.item)
+        self.reached = self.item
         self._hold_until_us = None
-        if self.item + 1 < len(self.items):
-            self.item += 1
-        else:
+        number = self.item + 1
+        while number < len(self.items) and self.items[number].command == DO_JUMP:
+            target, repeats = self.items[number].params[:2]
+            done = self.jumps.get(number, 0)
+            self.jumps[number] = done + 1
+            number = int(target) if done < repeats else number + 1
+        if number < len(self.items):
+            self.item = number
+            return
+        self.is_finished = True  # the current item stays the last one that was flown
+        if self.landed_us is None and self.items[self.item].command != NAV_RETURN:
+            self.set_mode(LOITER)
             self.is_finished = True
-            self.mode = LOITER
 
     def _descent(self) -> float:
         return 1.0 if -self.now.pos[2] > 5.0 else 0.6
 
     def _lands(self, time_us: int, descend: float | None) -> bool:
-        """Return whether it has landed; then it disarms automatically."""
+        """Return whether it has landed; then it disarms automatically. Landing finishes the mission in any mode."""
         if descend is None or not self.has_flown:
             self.landed_us = None
             return False
@@ -260,12 +330,13 @@ class Commander:
             self._still_us = time_us
         elif self.landed_us is None and time_us - self._still_us > 500_000:
             self.landed_us = time_us
-            self.said.append("Landing detected")
+            self.say(INFO, "Landing detected")
+            if self.mode == MISSION:
+                self._next_item()
+            self.is_finished = True
         if self.landed_us is None or time_us - self.landed_us < 2_000_000:
             return self.landed_us is not None
-        if self.mode == MISSION:
-            self._next_item()
         self.is_armed = False
         self.mode = LOITER
-        self.said.append("Disarmed by landing")
+        self.say(INFO, "Disarmed by landing")
         return True

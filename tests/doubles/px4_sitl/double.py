@@ -7,9 +7,12 @@ data and for the clock to advance, answers each step once, arms only with live s
 on, missions over UDP, and follows only the simulated clock. Only pings are answered at once. In offboard mode without
 setpoints it publishes no motor commands, so it answers no step.
 
-Like PX4 it has two UDP links: the API's, from 14580 + instance to 14540 + instance, and the ground stations', from
-18570 + instance to the last sender. Heartbeats and answers to commands go to both. A link `etc` in its folder leads to
-its start scripts in ETC; if ETC is relative, it is relative to that folder.
+Its UDP links are in `links.py`; answers go to the link from which the question came, and heartbeats to all. A link
+`etc` in its folder leads to its start scripts in ETC; if ETC is relative, it is relative to that folder.
+
+`PX4_DOUBLE_VERSION=1.17` selects v1.17.0, in which the start script applies the environment before the airframe's file
+(`parameters.py`), descending is shown as landing, and a finished mission is reported up to a second late. The default
+is the development version of August 2026.
 
 With `PX4_DOUBLE_TRACE` it logs received messages as lines of JSON in `heard` in its folder. With `PX4_DOUBLE_MEET`, a
 folder, it writes a note with instance, parent and process there, and all but the first wait for a third, so that two
@@ -25,8 +28,9 @@ the first sensor data:
     nan@8           NaN motor commands                 late-answer@8   answer with the time of the previous step
     deny-arm        never ready                        refuse-mission  of an unknown kind
     slow=9          take 60 ms for that many answers   no-lockstep     report no lockstep
-    mute            send nothing on the API link       ignore-term     ignore SIGTERM
-    child           start a process that stays
+    mute            send nothing over UDP              ignore-term     ignore SIGTERM
+    child           start a process that stays         lose-params=9   ignore that many requests for parameters
+    mode=1234@8     report that custom mode            stubborn=NAME   never change that parameter
 """
 
 import contextlib
@@ -40,23 +44,15 @@ import subprocess
 import sys
 import time
 
-from commander import CUSTOM_MODES, LAND, LOITER, MANUAL, MISSION, OFFBOARD, RETURN, Commander, Item
+from commander import Commander
+from interface import Interface, say
+from links import Link
+from parameters import Parameters
 from pymavlink.dialects.v20 import common
 
 ANSWERS_FROM_US = 40_000
-TAKES_MISSIONS_FROM_US = 4_000_000
 FAR_BACK_US = 500_000
-MODES = {(1, 0): MANUAL, (4, 3): LOITER, (4, 4): MISSION, (4, 5): RETURN, (4, 6): LAND, (6, 0): OFFBOARD}
-ACCEPTED, REJECTED, DENIED = 0, 1, 2
-MISSION_DENIED = 14
 START_SCRIPT = "etc/init.d-posix/rcS"
-PARAMETERS = ("CA_", "COM_", "EKF2_", "IMU_", "MC_", "MIS_", "MPC_", "NAV_", "PWM_MAIN_", "SDLOG_", "SIM_", "SYS_")
-BATTERY_WARNINGS = ((0.04, "Emergency battery level"), (0.06, "Critical battery level"), (0.14, "Low battery level"))
-
-
-def say(text):
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 class Misbehaviour:
@@ -67,7 +63,8 @@ class Misbehaviour:
         for part in filter(None, text.split(",")):
             what, _, since = part.partition("@")
             name, _, value = what.partition("=")
-            self._told[name] = [float(value or "inf"), float(since or 0.0)]
+            is_number = value.replace(".", "").isdigit()
+            self._told[name] = [float(value) if is_number else value or math.inf, float(since or 0.0)]
 
     def has(self, name, time_s=math.inf):
         return name in self._told and time_s >= self._told[name][1]
@@ -81,11 +78,11 @@ class Misbehaviour:
         return self._told[name][0] >= 0
 
 
-class Double:
+class Double(Interface):
     """PX4, as seen by its simulator and its API."""
 
-    def __init__(self, instance, parameters, misbehaviour):
-        self.misbehaviour = misbehaviour
+    def __init__(self, instance, parameters, misbehaviour, is_old):
+        self.misbehaviour, self.is_old = misbehaviour, is_old
         self.parameters = parameters
         self.vehicle = Commander(parameters)
         self.mavlink = common.MAVLink(None, 1 + instance, 1)
@@ -98,16 +95,14 @@ class Double:
         self.is_second = False
         self.uploading = None
         self.asked_us = 0
-        self.station = None
-        self.beats = {}
+        self.shown = None
         self.inbox = []
-        self.remaining = 1.0
-        self.warned = 0
         self.motors = [0.0] * 4
-        self.api = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.gcs = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        for link in (self.api, self.gcs):
-            link.setblocking(False)
+        self.gcs = Link("ground station", 18570 + instance)
+        self.api = Link("API", 14580 + instance, 14540 + instance)
+        self.payload = Link("payload", 14280 + instance, 14030 + instance, scale=20)
+        self.links = (self.gcs, self.api, self.payload)
+        self.asking = self.payload
         self.is_traced = bool(os.environ.get("PX4_DOUBLE_TRACE"))
         self.simulator = None
 
@@ -115,8 +110,8 @@ class Double:
 
     def open(self):
         try:
-            self.api.bind(("127.0.0.1", 14580 + self.instance))
-            self.gcs.bind(("127.0.0.1", 18570 + self.instance))
+            for link in self.links:
+                link.open()
         except OSError:
             say(f"ERROR [px4] PX4 server already running for instance {self.instance}")
             raise SystemExit(255) from None
@@ -141,22 +136,6 @@ class Double:
     def send(self, message):
         self.simulator.sendall(self.pack(message))
 
-    def tell(self, message):
-        """Send over the API link."""
-        if not self.misbehaviour.has("mute"):
-            with contextlib.suppress(OSError):
-                self.api.sendto(self.pack(message), ("127.0.0.1", 14540 + self.instance))
-
-    def tell_station(self, message):
-        """Send to the ground station, if there is one."""
-        if self.station is not None:
-            with contextlib.suppress(OSError):
-                self.gcs.sendto(self.pack(message), self.station)
-
-    def tell_both(self, message):
-        self.tell(message)
-        self.tell_station(message)
-
     def note(self, message):
         """Log a received message."""
         if self.is_traced:
@@ -170,7 +149,7 @@ class Double:
 
     def run(self):
         while True:
-            ready, _, _ = select.select([self.simulator, self.api, self.gcs], [], [])
+            ready, _, _ = select.select([self.simulator, *(link.socket for link in self.links)], [], [])
             self.receive()
             if self.simulator not in ready:
                 continue
@@ -239,8 +218,7 @@ class Double:
             self.simulator.sendall((text + old) * 50)
         if bad.has("flood-api", since_s):
             for _ in range(150):
-                with contextlib.suppress(OSError):
-                    self.api.sendto(text, ("127.0.0.1", 14540 + self.instance))
+                self.payload.send(text)
         if bad.has("garbage", since_s):
             self.simulator.sendall(bytes((self.time_us // 4000 * k * k) % 251 + k % 5 for k in range(300)) + b"\xfd")
 
@@ -250,8 +228,8 @@ class Double:
             return
         if self.vehicle.is_without_setpoints(self.time_us):
             return
-        rate = str(round(1e6 / step_us))
-        integrates = self.parameters.get("IMU_INTEG_RATE") == rate or self.parameters.get("SDLOG_BACKEND") == "0"
+        rate = round(1e6 / step_us)
+        integrates = self.parameters.get("IMU_INTEG_RATE") == rate or self.parameters.get("SDLOG_BACKEND") == 0
         if step_us <= 2_000 and not integrates:
             self.is_second = not self.is_second
             if self.is_second:
@@ -266,124 +244,6 @@ class Double:
         message = self.mavlink.hil_actuator_controls_encode(time_us, controls, 128 * self.vehicle.is_armed + 1, flags)
         for _ in range(2 if bad.has("twice", since_s) else 1):
             self.send(message)
-
-    # -- the API -------------------------------------------------------------------------------------------------
-
-    def is_due(self, name, period_us):
-        if self.time_us - self.beats.get(name, -(10**12)) < period_us:
-            return False
-        self.beats[name] = self.time_us
-        return True
-
-    def receive(self):
-        """Receive UDP messages: answer pings, and keep the others for the next step."""
-        for link in (self.api, self.gcs):
-            while True:
-                try:
-                    data, sender = link.recvfrom(65536)
-                except OSError:
-                    break
-                if link is self.gcs:
-                    self.station = sender
-                for message in common.MAVLink(None).parse_buffer(data) or []:
-                    if message.get_type() == "PING" and message.target_system == 0:
-                        asker = (message.get_srcSystem(), message.get_srcComponent())
-                        link.sendto(self.pack(self.mavlink.ping_encode(message.time_usec, message.seq, *asker)), sender)
-                    self.inbox.append(message)
-
-    def serve(self):
-        """Process UDP messages and send status, by the simulated clock."""
-        vehicle = self.vehicle
-        self.receive()
-        for message in self.inbox:
-            handler = getattr(self, f"on_{message.get_type().lower()}", None)
-            if handler is not None:
-                handler(message)
-        self.inbox = []
-        if self.uploading is not None and self.time_us - self.asked_us > 500_000:
-            self.ask_for_item()
-        if self.is_due("heartbeat", 1_000_000):
-            main, sub = CUSTOM_MODES[vehicle.mode]
-            armed = 128 * vehicle.is_armed
-            self.tell_both(self.mavlink.heartbeat_encode(2, 12, 1 + armed, main << 16 | sub << 24, 4))
-        if self.is_due("position", 200_000) and vehicle.now.home is not None:
-            self.tell_station(self.position())
-        if self.is_due("mission", 500_000) or vehicle.item != self.beats.get("item"):
-            self.beats["item"] = vehicle.item
-            self.tell(self.mavlink.mission_current_encode(vehicle.item, len(vehicle.items)))
-        for item in vehicle.reached:
-            self.tell(self.mavlink.mission_item_reached_encode(item))
-        for text in vehicle.said:
-            say(f"INFO  [commander] {text}")
-            self.tell_both(self.mavlink.statustext_encode(4, text.encode()[:50]))
-        vehicle.reached, vehicle.said = [], []
-
-    def position(self):
-        """Return GLOBAL_POSITION_INT from the estimate."""
-        now = self.vehicle.now
-        lat, lon = now.globally(now.pos)
-        height = round(-1e3 * now.pos[2])
-        velocity = [round(100.0 * value) for value in now.vel]
-        place = (round(1e7 * lat), round(1e7 * lon), round(1e3 * now.home[2]) + height, height)
-        return self.mavlink.global_position_int_encode(self.time_us // 1000, *place, *velocity, 65_535)
-
-    def on_command_long(self, told):
-        if told.command == 400:
-            if told.param1 == 1.0:
-                may = not self.misbehaviour.has("deny-arm") and self.vehicle.arm(self.time_us)
-                if self.misbehaviour.has("deny-arm"):
-                    self.vehicle.said.append("Preflight Fail: told to")
-            else:
-                may = self.vehicle.disarm(told.param2 == 21196.0)
-            result = ACCEPTED if may else REJECTED
-        elif told.command == 176:
-            mode = MODES.get((int(told.param2), int(told.param3)))
-            result = ACCEPTED if mode is not None and self.vehicle.set_mode(mode, self.time_us) else DENIED
-        else:
-            result = 3
-        sender = (told.get_srcSystem(), told.get_srcComponent())
-        self.tell_both(self.mavlink.command_ack_encode(told.command, result, 0, 0, *sender))
-
-    def on_set_position_target_local_ned(self, told):
-        self.vehicle.new_setpoint(self.time_us, (told.x, told.y, told.z))
-
-    def on_mission_count(self, told):
-        sender = (told.get_srcSystem(), told.get_srcComponent())
-        if self.misbehaviour.has("refuse-mission"):
-            self.tell(self.mavlink.mission_ack_encode(*sender, 4))
-            return
-        if self.time_us - self.first_us < TAKES_MISSIONS_FROM_US:
-            self.tell(self.mavlink.mission_ack_encode(*sender, MISSION_DENIED))
-            return
-        self.uploading = (told.count, [], *sender)
-        self.ask_for_item()
-
-    def ask_for_item(self):
-        _, items, system, component = self.uploading
-        self.asked_us = self.time_us
-        self.tell(self.mavlink.mission_request_int_encode(system, component, len(items)))
-
-    def on_mission_item_int(self, told):
-        if self.uploading is None or told.seq != len(self.uploading[1]) or told.frame != 6:
-            return  # PX4 asks again for another item; of frames, missions of these tests have one
-        count, items, system, component = self.uploading
-        params = tuple(0.0 if math.isnan(p) else p for p in (told.param1, told.param2, told.param3, told.param4))
-        items.append(Item(told.command, params, told.x / 1e7, told.y / 1e7, told.z))
-        if len(items) < count:
-            self.ask_for_item()
-            return
-        self.vehicle.items, self.vehicle.item, self.uploading = items, 0, None
-        self.tell(self.mavlink.mission_ack_encode(system, component, 0))
-
-    def on_battery_status(self, told):
-        if self.parameters.get("SIM_BAT_ENABLE") != "0" or told.get_srcSystem() != self.mavlink.srcSystem:
-            return
-        self.note(told)
-        self.remaining = told.battery_remaining / 100.0
-        for level, (least, text) in enumerate(reversed(BATTERY_WARNINGS), 1):
-            if self.remaining < least and self.warned < level:
-                self.warned = level
-                self.vehicle.said.append(text)
 
 
 def meet(folder, instance):
@@ -430,10 +290,8 @@ def main():
         with open("child", "w") as file:
             file.write(str(subprocess.Popen(["sleep", "3600"]).pid))
     found = {name[10:]: value for name, value in sorted(os.environ.items()) if name.startswith("PX4_PARAM_")}
-    for name, value in found.items():
-        known = name.startswith(PARAMETERS)
-        say(f"INFO  [param] {name} = {value}" if known else f"ERROR [param] Parameter {name} not found.")
-    double = Double(instance, found, misbehaviour)
+    is_old = os.environ.get("PX4_DOUBLE_VERSION") == "1.17"
+    double = Double(instance, Parameters(found, say, is_old), misbehaviour, is_old)
     double.open()
     with contextlib.suppress(ConnectionError):
         double.run()

@@ -1,9 +1,12 @@
-"""Client of PX4's MAVLink API: queued commands, the mission upload, and PX4's status.
+"""Client of PX4's MAVLink API: parameters, the mission upload, queued commands, and PX4's status.
 
 All times are simulated, because PX4's clock stands still between steps. An order is complete when PX4 has accepted it,
-in an answer addressed to this client, and a heartbeat confirms it: a ground station may send commands at the same time,
+in an answer addressed to this client, and its status confirms it: a ground station may send commands at the same time,
 and PX4 may broadcast the answers. An order that is unanswered, temporarily rejected or unconfirmed is sent again until
-it times out. A timeout is an error, or only a warning if PX4 had accepted the order.
+it times out. A timeout is an error, or only a warning if PX4 had accepted the order, or if it has disarmed itself
+meanwhile, because it then accepts modes that it can't fly.
+
+The client sends heartbeats as a ground station, because PX4 sends status texts only to those.
 
 Reference: https://mavlink.io/en/services/mission.html, https://mavlink.io/en/services/command.html, and for batteries
 https://mavlink.io/en/messages/common.html#BATTERY_STATUS
@@ -11,55 +14,66 @@ https://mavlink.io/en/messages/common.html#BATTERY_STATUS
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from px4lockstep.autopilots.px4_sitl.mavlink.dialect import Dialect, crc_extras
 from px4lockstep.autopilots.px4_sitl.mavlink.links import AUTOPILOT_COMPONENT, ApiLink
+from px4lockstep.autopilots.px4_sitl.mavlink.stream import Frame
+from px4lockstep.autopilots.px4_sitl.parameters import Parameters
+from px4lockstep.autopilots.px4_sitl.status import Status, mode_of
 from px4lockstep.errors import SimulationError
 from px4lockstep.px4.mission_items import Command as ItemCommand
 from px4lockstep.px4.mission_items import MissionItem
 
 SYSTEM, COMPONENT = 245, 190
-"""Not a ground station's IDs, so that one can be connected at the same time."""
+"""Not the usual IDs of a ground station, so that one can be connected at the same time."""
 BATTERY_COMPONENT = 180
 
-RECEIVED = (0, 40, 42, 46, 47, 51, 77, 253, 4)
-HEARTBEAT, MISSION_REQUEST, MISSION_CURRENT, MISSION_REACHED, MISSION_ACK, MISSION_REQUEST_INT = RECEIVED[:6]
-COMMAND_ACK, STATUSTEXT, PING = RECEIVED[6:]
+DECODED = (0, 40, 42, 46, 47, 51, 77, 4)
+HEARTBEAT, MISSION_REQUEST, MISSION_CURRENT, MISSION_REACHED, MISSION_ACK, MISSION_REQUEST_INT = DECODED[:6]
+COMMAND_ACK, PING = DECODED[6:]
+PARAM_VALUE, STATUSTEXT, CURRENT_MODE = 22, 253, 436
+"""Messages whose payload is read here."""
+CURRENT_MODE_CRC = 193
+"""CRC_EXTRA; pymavlink has the message in its dialect `development` only."""
 
-ARM_DISARM, SET_MODE = 400, 176
+ARM_DISARM, SET_MODE, SET_MESSAGE_INTERVAL = 400, 176, 511
 FORCE = 21196.0
 """Forces disarming even in flight, as a scenario's request does."""
 ACCEPTED, IN_PROGRESS = 0, 5
 RESULTS = {
-    0: "accepted, but heartbeats don't confirm it: one of its failsafes or another ground station overrode it",
+    0: "accepted, but its status doesn't confirm it: one of its failsafes or another ground station overrode it",
     1: "temporarily rejected",
     2: "denied",
     3: "unsupported",
     4: "failed",
     6: "cancelled",
 }
-MISSION_COMPLETE = 5
-ARMED = 128
-"""Armed bit of a heartbeat's `base_mode`."""
 GLOBAL, RELATIVE, NO_POSITION = 5, 6, 2
+GROUND_STATION, NO_AUTOPILOT, ACTIVE = 6, 8, 4
+"""MAV_TYPE, MAV_AUTOPILOT and MAV_STATE of the client's heartbeat."""
 
 AGAIN_US = 500_000
+BEAT_US = 1_000_000
 SHOWN_US = 2_500_000
-"""Time for a heartbeat to confirm an accepted order: PX4 sends one per second, and the first may still be outdated."""
+"""Time for PX4's status to confirm an accepted order: a heartbeat comes every second, and the first may be outdated."""
 PATIENCE_US = 15_000_000
 """Timeout of an order or upload. A healthy PX4 can be armed at the latest 3.7 s after its first sensor message."""
-MAX_TEXTS = 6
-
-MODES = {(1, 0): 0, (2, 0): 1, (3, 0): 2, (5, 0): 10, (6, 0): 14, (7, 0): 15}
-MODES |= {(4, 2): 17, (4, 3): 4, (4, 4): 3, (4, 5): 5, (4, 6): 18}
-"""PX4's mode number (`nav_state`) by the main and sub mode of a heartbeat; main mode 4 is AUTO."""
+STREAMS = (STATUSTEXT, CURRENT_MODE)
+STREAM_US = 1_000.0
+"""Interval requested for these messages. On this link, of 4 kB/s, PX4 sends them at a twentieth of that rate, and
+CURRENT_MODE only when the status changes."""
+STREAM_REQUESTS = 2
+"""Number of requests: the first may be lost."""
 
 CELLS, FULL_MV, NO_CELL = 10, 65_534, 65_535
 """Cells in BATTERY_STATUS: their number, the largest voltage of one, and the value of an absent one."""
 MAX_V = CELLS * FULL_MV / 1000.0
+MAX_CA = 32_767
+"""Largest current in BATTERY_STATUS [cA]."""
+MAX_A = MAX_CA / 100.0
 
 
 @dataclass(frozen=True)
@@ -70,16 +84,11 @@ class Order:
     command: int
     params: tuple[float, float, float]
 
-    def is_shown(self, heartbeat: Any) -> bool:
-        """Return whether a heartbeat confirms that PX4 has carried it out."""
+    def is_shown(self, status: Status) -> bool:
+        """Return whether PX4's status confirms that it has carried it out."""
         if self.command == ARM_DISARM:
-            return bool(heartbeat.base_mode & ARMED) == (self.params[0] == 1.0)
-        return mode_of(heartbeat) == self.params[1:]
-
-
-def mode_of(heartbeat: Any) -> tuple[int, int]:
-    """Return PX4's main and sub mode."""
-    return heartbeat.custom_mode >> 16 & 0xFF, heartbeat.custom_mode >> 24
+            return status.is_armed == (self.params[0] == 1.0)
+        return status.mode == mode_of(int(self.params[1]) << 16 | int(self.params[2]) << 24)
 
 
 ARM = Order("arm", ARM_DISARM, (1.0, 0.0, 0.0))
@@ -90,11 +99,12 @@ LAND = Order("land", SET_MODE, (1.0, 4.0, 6.0))
 
 
 class Api:
-    """The client: sends orders and the mission to PX4, and tracks its status."""
+    """The client: sends parameters, the mission and orders to PX4, and tracks its status."""
 
-    def __init__(self, link: ApiLink, items: Sequence[MissionItem]) -> None:
+    def __init__(self, link: ApiLink, items: Sequence[MissionItem], parameters: Parameters | None = None) -> None:
         self._link = link
         self._items = tuple(items)
+        self._parameters = parameters or Parameters({}, ())
         self._dialect = Dialect(SYSTEM, COMPONENT)
         self._system = 1
         self._orders: deque[Order] = deque()
@@ -103,19 +113,21 @@ class Api:
         self._tries = 0
         self._result = ""
         self._is_accepted = False
+        self._was_armed = False
+        self._begun_us: int | None = None
         self._upload_since_us: int | None = None
+        self._has_mission = not self._items
+        self._beat_us = self._beats = 0
+        self.status = Status(items)
         self.warnings: list[str] = []
-        """Orders that PX4 accepted but never confirmed."""
-        self.texts: deque[str] = deque(maxlen=MAX_TEXTS)
-        """Last status texts from PX4."""
-        self.mode: int | None = None
-        """PX4's mode, `nav_state`; None until the first heartbeat."""
+        """Orders that PX4 did not carry out."""
         self.pongs = 0
         """Number of answers to `ping`."""
-        self.item = 0
-        self.is_finished = False
-        self.has_mission = not self._items
-        """Whether PX4 has the mission; also true if there is none."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether PX4 has the parameters and the mission."""
+        return self._parameters.is_done and self._has_mission
 
     # -- orders --------------------------------------------------------------------------------------------------
 
@@ -128,25 +140,42 @@ class Api:
         """Whether an order is still pending."""
         return bool(self._orders)
 
-    def step(self, time_us: int) -> None:
-        """Process messages from PX4, and send what is due."""
-        for frame in self._link.receive():
-            message = self._dialect.decode(frame.raw)
-            if message is not None:
-                self._system = frame.system
-                self._receive(frame.message, message, time_us)
-        if self._upload_since_us is not None and not self.has_mission:
+    def step(self, time_us: int, is_armed: bool | None = None, is_landed: bool = True) -> None:
+        """Process messages from PX4, and send what is due.
+
+        `is_armed` is PX4's arming state in its last answer to a step, by default that in its last heartbeat.
+        """
+        self._begun_us = time_us if self._begun_us is None else self._begun_us
+        if is_armed is not None:  # older than the messages: a mode that PX4 changes by disarming comes after it
+            self.status.set_vehicle(is_armed, is_landed)
+        self.receive(time_us)
+        if is_armed is None:
+            self.status.set_vehicle(self.status.is_shown_armed, is_landed)
+        self._beat(time_us)
+        if not self._parameters.is_done:
+            self._go_on_with_parameters(time_us)
+        elif self._upload_since_us is not None and not self._has_mission:
             self._go_on_with_upload(time_us)
         elif self._orders:
             self._go_on_with_order(time_us)
+
+    def receive(self, time_us: int) -> None:
+        """Process messages from PX4."""
+        for frame in self._link.receive():
+            self._system = frame.system
+            self._receive(frame, time_us)
 
     def ping(self) -> None:
         """Ask for an answer that PX4 sends at once, even while its clock stands still."""
         self._link.send(self._dialect.encode("ping", 0, self.pongs, 0, 0))
 
+    def skip_parameters(self, names: Iterable[str]) -> None:
+        """Skip parameters that PX4 is known to lack."""
+        self._parameters.skip(names)
+
     def upload(self, time_us: int) -> None:
-        """Start the mission upload."""
-        if self._upload_since_us is None:
+        """Start the mission upload, which waits for the parameters: PX4 checks the mission against them."""
+        if self._upload_since_us is None and self._parameters.is_done:
             self._upload_since_us = time_us
             self._sent_us = None
 
@@ -156,28 +185,36 @@ class Api:
             return
         speaker = Dialect(self._system, BATTERY_COMPONENT)
         lipo, no_temperature = 1, 32_767
-        current, percent = _whole(100.0 * current_a, -1, 32_767), _whole(100.0 * remaining, 0, 100)
+        current, percent = _whole(100.0 * current_a, -1, MAX_CA), _whole(100.0 * remaining, 0, 100)
         fields = (number, 0, lipo, no_temperature, cells_of(voltage_v), current, -1, -1, percent)
         self._link.send(speaker.encode("battery_status", *fields))
 
     # -- internals -----------------------------------------------------------------------------------------------
 
-    def _receive(self, number: int, message: Any, time_us: int) -> None:
-        if number == HEARTBEAT:
-            self.mode = MODES.get(mode_of(message), self.mode)
-            if self._is_accepted and self._orders[0].is_shown(message):
-                if self._orders[0] is FLY_MISSION:
-                    self.is_finished = False
-                self._complete_order()
+    @property
+    def _target(self) -> tuple[int, int]:
+        return self._system, AUTOPILOT_COMPONENT
+
+    def _receive(self, frame: Frame, time_us: int) -> None:
+        number, status = frame.message, self.status
+        if number == PARAM_VALUE:
+            change = self._parameters.receive(frame.payload, self._dialect, self._target)
+            if change is not None:
+                self._link.send(change)
         elif number == STATUSTEXT:
-            if message.text not in self.texts:
-                self.texts.append(message.text)
+            status.status_text(frame.payload, time_us)
+        elif number == CURRENT_MODE:
+            status.current_mode(frame.payload, time_us)
+        elif (message := self._dialect.decode(frame.raw)) is not None:
+            self._take(number, message, time_us)
+
+    def _take(self, number: int, message: Any, time_us: int) -> None:
+        if number == HEARTBEAT:
+            self.status.heartbeat(message, time_us)
         elif number == MISSION_CURRENT:
-            if self._items:
-                self.item = min(message.seq, len(self._items) - 1)
-            self.is_finished = self.is_finished or message.mission_state == MISSION_COMPLETE
+            self.status.mission_current(message)
         elif number == MISSION_REACHED:
-            self.is_finished = self.is_finished or (self.has_mission and message.seq == len(self._items) - 1)
+            self.status.item_reached(message)
         elif message.target_system not in (0, SYSTEM) or message.target_component not in (0, COMPONENT):
             return
         elif number == PING:
@@ -188,6 +225,17 @@ class Api:
             self._end_upload(message.type)
         elif number == COMMAND_ACK and self._orders and message.command == self._orders[0].command:
             self._answered(message.result, time_us)
+
+    def _beat(self, time_us: int) -> None:
+        """Send a heartbeat once per second, and with the first ones request the rates of streams."""
+        if not self._link.is_known or time_us < self._beat_us:
+            return
+        self._beat_us = time_us + BEAT_US
+        self._beats += 1
+        self._link.send(self._dialect.encode("heartbeat", GROUND_STATION, NO_AUTOPILOT, 0, 0, ACTIVE))
+        if self._beats <= STREAM_REQUESTS:
+            for number in STREAMS:
+                self._command(SET_MESSAGE_INTERVAL, 0, float(number), STREAM_US, 0.0)
 
     def _answered(self, result: int, time_us: int) -> None:
         if self._sent_us is None or self._is_accepted or result == IN_PROGRESS:
@@ -203,52 +251,81 @@ class Api:
 
     def _go_on_with_order(self, time_us: int) -> None:
         order = self._orders[0]
+        if self._is_accepted and order.is_shown(self.status) and not self._has_given_up(order):
+            if order is FLY_MISSION:
+                self.status.begin_mission()
+            self._complete_order()
+            if not self._orders:
+                return
+            order = self._orders[0]
         if self._sent_us is None:
-            self._since_us = time_us
+            self._since_us, self._was_armed = time_us, self.status.is_armed
+        elif self._has_given_up(order):
+            asked = self._refused(f"PX4 was commanded to {order.name}", time_us - self._since_us)
+            self.warnings.append(f"{asked}. It has disarmed itself")
+            self._complete_order()
+            return
         elif time_us - self._sent_us < (SHOWN_US if self._is_accepted else AGAIN_US):
             return
         if time_us - self._since_us > PATIENCE_US:
-            said = self._refused(f"PX4 was commanded to {order.name}")
+            said = self._refused(f"PX4 was commanded to {order.name}", PATIENCE_US)
             if self._result != RESULTS[ACCEPTED]:
                 raise SimulationError(said)
             self.warnings.append(said)
             self._complete_order()
             return
-        fields = (self._system, AUTOPILOT_COMPONENT, order.command, min(self._tries, 255), *order.params)
-        self._link.send(self._dialect.encode("command_long", *fields, 0.0, 0.0, 0.0, 0.0))
+        self._command(order.command, min(self._tries, 255), *order.params)
         self._sent_us, self._is_accepted = time_us, False
         self._tries += 1
+
+    def _has_given_up(self, order: Order) -> bool:
+        """Return whether PX4 has disarmed itself before it carried out a change of mode."""
+        return order.command == SET_MODE and self._was_armed and not self.status.is_armed
+
+    def _command(self, command: int, confirmation: int, *params: float) -> None:
+        fields = (*self._target, command, confirmation, *params)
+        self._link.send(self._dialect.encode("command_long", *fields, 0.0, 0.0, 0.0, 0.0))
+
+    def _go_on_with_parameters(self, time_us: int) -> None:
+        assert self._begun_us is not None
+        if time_us - self._begun_us > PATIENCE_US:
+            raise SimulationError(self._refused("PX4 was asked for its parameters", PATIENCE_US))
+        if self._link.is_known:
+            for request in self._parameters.requests(self._dialect, self._target, time_us):
+                self._link.send(request)
 
     def _go_on_with_upload(self, time_us: int) -> None:
         assert self._upload_since_us is not None
         if time_us - self._upload_since_us > PATIENCE_US:
-            raise SimulationError(self._refused(f"the mission, {len(self._items)} items, was sent to PX4"))
+            asked = f"the mission, {len(self._items)} items, was sent to PX4"
+            raise SimulationError(self._refused(asked, PATIENCE_US))
         if self._sent_us is None or time_us - self._sent_us > 2 * AGAIN_US:  # PX4 itself repeats item requests
-            self._link.send(self._dialect.encode("mission_count", self._system, AUTOPILOT_COMPONENT, len(self._items)))
+            self._link.send(self._dialect.encode("mission_count", *self._target, len(self._items)))
             self._sent_us = time_us
 
     def _send_item(self, number: int, time_us: int) -> None:
-        if self._upload_since_us is None or self.has_mission or not 0 <= number < len(self._items):
+        if self._upload_since_us is None or self._has_mission or not 0 <= number < len(self._items):
             return
         fields = item_fields(self._items[number], number)
-        self._link.send(self._dialect.encode("mission_item_int", self._system, AUTOPILOT_COMPONENT, *fields))
+        self._link.send(self._dialect.encode("mission_item_int", *self._target, *fields))
         self._sent_us = time_us
 
     def _end_upload(self, result: int) -> None:
-        if self._upload_since_us is None or self.has_mission:
+        if self._upload_since_us is None or self._has_mission:
             return
         if result != ACCEPTED:
             raise SimulationError(f"PX4 rejected the mission with MAV_MISSION_RESULT {result}{self._said()}")
-        self.has_mission, self._sent_us = True, None
+        self._has_mission, self._sent_us = True, None
 
-    def _refused(self, asked: str) -> str:
+    def _refused(self, asked: str, waited_us: int) -> str:
         answer = f"it answered: {self._result}" if self._result else "it did not answer"
         if not self._link.is_known:
             answer = "it sent nothing over its UDP API; does its start script start MAVLink?"
-        return f"{asked} for {PATIENCE_US / 1e6:g} s of simulated time, but {answer}{self._said()}"
+        return f"{asked} for {waited_us / 1e6:.3g} s of simulated time, but {answer}{self._said()}"
 
     def _said(self) -> str:
-        return f"; its status texts: {' | '.join(self.texts)}" if self.texts else ""
+        quoted = ", ".join(f'"{text}"' for text in self.status.texts)
+        return f"; it said: {quoted}" if quoted else ""
 
 
 def item_fields(item: MissionItem, number: int) -> tuple[Any, ...]:
@@ -270,7 +347,7 @@ def item_fields(item: MissionItem, number: int) -> tuple[Any, ...]:
 def crc_extra_received() -> dict[int, int]:
     """Return the CRC_EXTRA bytes of the API messages that are read."""
     known = crc_extras()
-    return {number: known[number] for number in RECEIVED}
+    return {number: known[number] for number in (*DECODED, PARAM_VALUE, STATUSTEXT)} | {CURRENT_MODE: CURRENT_MODE_CRC}
 
 
 def cells_of(voltage_v: float) -> list[int]:

@@ -24,12 +24,13 @@ from typing import Any, ClassVar
 
 from px4lockstep.autopilots.kinds import KINDS, SITL_INSTANCES
 from px4lockstep.autopilots.px4_library.parameters import ca_parameters
-from px4lockstep.autopilots.px4_sitl import symptoms
-from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, MAX_V, RETURN, Api, crc_extra_received
+from px4lockstep.autopilots.px4_sitl import limits, symptoms
+from px4lockstep.autopilots.px4_sitl.api import ARM, DISARM, FLY_MISSION, LAND, RETURN, Api, crc_extra_received
 from px4lockstep.autopilots.px4_sitl.hil_sensors import HilSensors
 from px4lockstep.autopilots.px4_sitl.mavlink import links
 from px4lockstep.autopilots.px4_sitl.mavlink.hil import CRC_EXTRA, HIL_ACTUATOR_CONTROLS, Actuators
 from px4lockstep.autopilots.px4_sitl.options import SitlOptions
+from px4lockstep.autopilots.px4_sitl.parameters import Parameters
 from px4lockstep.autopilots.px4_sitl.patience import SILENT_S, Patience
 from px4lockstep.autopilots.px4_sitl.process import Px4Process, find_build
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
@@ -38,10 +39,11 @@ from px4lockstep.px4.missions import Mission
 from px4lockstep.sensors.suite import SensorConfig, SensorSuite
 from px4lockstep.vehicle.aircraft import Aircraft
 
-SIMULATOR_PORT, API_PORT = symptoms.SIMULATOR_PORT, 14540
+SIMULATOR_PORT, API_PORT = symptoms.SIMULATOR_PORT, 14030
+"""The API is PX4's payload link, which accepts all commands; 14540 and 14550 are left to MAVSDK and ground stations."""
 IMU_BITS = symptoms.GYRO_BITS | symptoms.ACCEL_BITS
-PX4_API_PORT = 14580
-"""PX4's local port; it is in use if this instance flies in another simulator."""
+PX4_PORTS = (14280, 14580, 18570)
+"""PX4's local UDP ports for payload, API and ground stations; in use if this instance flies in another simulator."""
 
 START_US = 1_000_000
 UPLOAD_US = 4_000_000
@@ -96,13 +98,16 @@ class Px4Sitl:
         self._asked = [0, 0, 0, 0]
         self._controls: tuple[float, ...] = (0.0,) * 16
         self._is_armed = False
-        self._shown: tuple[bool, int, bool, int | None] | None = None
+        self._shown: tuple[int | None, ...] | None = None
         self._battery_turn = -1
-        self._api_warnings: list[str] = []
+        self._limit: str | None = None
+        self._api: Api | None = None
         self.instance: int | None = None
         """PX4's instance number, once it runs."""
         self.waited_s = 0.0
         """Wall-clock time until the user's PX4 connected."""
+        self.note: str | None = None
+        """Why it does not use the first instance, if it was free to choose."""
 
     # -- as a stage of a simulation ------------------------------------------------------------------------------
 
@@ -112,12 +117,9 @@ class Px4Sitl:
             raise InputError(f"stock PX4 needs an Aircraft, not {type(plant).__name__}")
         self._crc_extra_received = crc_extra_received()
         self._build = None if self.options.wait_for_user else find_build(self.options.build_dir)
-        for i, battery in enumerate(plant.batteries if self.options.battery else ()):
-            if max(battery.ocv_v) > MAX_V:
-                raise InputError(
-                    f"power.batteries[{i}].ocv_v has {max(battery.ocv_v):g} V, but MAVLink can send stock PX4 at most "
-                    f"{MAX_V:g} V; set px4.sitl.battery = false to let PX4 simulate its own battery"
-                )
+        limits.check_parameters(self.params)
+        limits.check_sensors(self.sensors, self.params)
+        self._limit = limits.check_batteries(plant) if self.options.battery else None
         self._status, self._aircraft, self._period_us = status, plant, period_us
         self._patience.period_us = period_us
         for name in ("pos", "vel", "acc"):
@@ -153,11 +155,11 @@ class Px4Sitl:
         self._exchange(time_us + self._offset_us, inputs)
         self._listen(time_us + self._offset_us, inputs)
         outputs.motors[: self._rotors] = self._controls[: self._rotors]
-        api = self._api
-        shown = (self._is_armed, api.item, api.is_finished, api.mode)
+        api = self._client.status
+        shown = (self._is_armed, api.item, api.is_finished, api.failsafe, api.mode)
         if shown != self._shown:
             self._shown, status = shown, self._status
-            status.armed, status.mission_item, status.mission_finished = map(int, shown[:3])
+            status.armed, status.mission_item, status.mission_finished, status.failsafe = map(int, shown[:4])
             if api.mode is not None:
                 status.nav_state = api.mode
 
@@ -192,13 +194,19 @@ class Px4Sitl:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the flight."""
-        missed = [self._patience.warning(self._ticks, self._offset_us)] if self.missed else []
-        return (*missed, *self._api_warnings)
+        missed = self._patience.warning(self._ticks, self._offset_us) if self.missed else None
+        found = [missed, self._limit, *([] if self._api is None else self._api.warnings)]
+        return tuple(warning for warning in found if warning)
 
     @property
     def missed(self) -> int:
         """Number of steps that PX4 has not answered."""
         return self._patience.missed
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """PX4's last warnings and errors."""
+        return () if self._api is None else self._api.status.texts
 
     @property
     def process_id(self) -> int | None:
@@ -207,19 +215,24 @@ class Px4Sitl:
 
     # -- before the flight ---------------------------------------------------------------------------------------
 
-    def parameters(self) -> dict[str, str]:
-        """Return the parameters for PX4's start script."""
-        found: dict[str, float | int | str] = {"SDLOG_BACKEND": 0}
+    @property
+    def _client(self) -> Api:
+        assert self._api is not None
+        return self._api
+
+    def parameters(self) -> dict[str, float | int]:
+        """Return the parameters that are set in PX4."""
+        found: dict[str, float | int] = {"SDLOG_BACKEND": 0}
         if self.options.battery:  # which of the two exists depends on PX4's version
             found |= {"SIM_BAT_ENABLE": 0, "SIM_BAT_DRAIN": 0}
         if self._period_us <= symptoms.FAST_TICK_US:
             found["IMU_INTEG_RATE"] = 1_000_000 // self._period_us
-        delay_ms = f"{self.sensors.gps.latency_us / 1e3:g}"  # PX4's start script for simulators sets 10
+        delay_ms = self.sensors.gps.latency_us / 1e3  # PX4's start script for simulators sets 10
         found |= {"EKF2_GPS_DELAY": delay_ms, "SENS_GPS0_DELAY": delay_ms}  # depends on the version, too
         if self.derive_ca_params:
             found |= ca_parameters(self._aircraft)
             found |= {f"PWM_MAIN_FUNC{i + 1}": 101 + i for i in range(self._rotors)}
-        return {name: str(value) for name, value in (found | dict(self.params)).items()}
+        return found | dict(self.params)
 
     def how_to_start(self) -> str:
         """Return the command with which a user starts PX4 in its build folder, with `wait_for_user`."""
@@ -233,8 +246,7 @@ class Px4Sitl:
         assert self._api_link is not None
         assert self.instance is not None
         items = () if self.mission is None else self.mission.items
-        self._api = Api(self._api_link, items)
-        self._api_warnings = self._api.warnings
+        self._api = Api(self._api_link, items, Parameters(self.parameters(), self.params))
         options, port = self.options, SIMULATOR_PORT + self.instance
         if self._build is not None:
             folder = self._fresh_folder()
@@ -255,7 +267,8 @@ class Px4Sitl:
         wanted = self.options.instance
         for instance in range(SITL_INSTANCES) if wanted is None else (wanted,):
             try:
-                links.check_is_free(PX4_API_PORT + instance)
+                for port in PX4_PORTS:
+                    links.check_is_free(port + instance)
                 self._link = links.SimulatorLink(SIMULATOR_PORT + instance, CRC_EXTRA)
                 self._api_link = links.ApiLink(API_PORT + instance, self._crc_extra_received)
                 self.instance = instance
@@ -264,6 +277,7 @@ class Px4Sitl:
                 self._release()
                 if wanted is not None or instance == SITL_INSTANCES - 1:
                     raise HostError(symptoms.taken(instance, str(error))) from error
+                self.note = symptoms.next_instance(instance, str(error))
 
     def _fresh_folder(self) -> Path:
         """Create and return a new folder, in which PX4 stores parameters and missions."""
@@ -283,21 +297,22 @@ class Px4Sitl:
 
         The simulation has run the sensors once for its first tick; each boot step advances them by a tick.
         """
-        boot_us, least_us, start_s = 0, self.options.boot_us, time.perf_counter()
-        while boot_us < least_us or not self._is_answering or not self._api.has_mission:
+        boot_us, least_us, start_s, has_looked = 0, self.options.boot_us, time.perf_counter(), False
+        api = self._client
+        while boot_us < least_us or not self._is_answering or not api.is_ready:
             is_late = boot_us > MAX_BOOT_US or time.perf_counter() - start_s > self.options.connect_timeout_s
             if is_late and not self._is_answering:
                 raise HostError(symptoms.never_answered(boot_us / 1e6, self._process))
             self._exchange(START_US + boot_us, inputs)
-            if boot_us >= UPLOAD_US and self._is_answering:
-                self._api.upload(START_US + boot_us)
-            self._listen(START_US + boot_us, inputs)
+            if self._is_answering:
+                if not has_looked and self._process is not None:  # PX4's start script has set the parameters
+                    api.skip_parameters(self._process.unknown_parameters)
+                has_looked = True
+                if boot_us >= UPLOAD_US:
+                    api.upload(START_US + boot_us)
+                self._listen(START_US + boot_us, inputs)
             boot_us += self._period_us
             self._hil_sensors.repeat()
-        unknown = [] if self._process is None else self._process.unknown_parameters
-        wrong = [name for name in unknown if name in self.params]  # some of those set here depend on the version
-        if wrong:
-            raise HostError(f"this PX4 has no parameter {', '.join(wrong)}; correct the name, or remove it")
         self._offset_us = START_US + boot_us - time_us
 
     # -- a step --------------------------------------------------------------------------------------------------
@@ -370,15 +385,16 @@ class Px4Sitl:
     def _answers_ping(self, hil_us: int) -> bool:
         """Return whether PX4 runs: it answers pings at any time, even while its clock stands still."""
         assert self._link is not None
-        self._api.step(hil_us)
-        pongs = self._api.pongs
+        api = self._client
+        api.receive(hil_us)
+        pongs = api.pongs
         for _ in range(PINGS):
-            self._api.ping()
+            api.ping()
             end_s = time.perf_counter() + PING_S / PINGS
             while time.perf_counter() < end_s:
                 self._link.receive(SILENT_S)  # waits, and notices that the link was closed
-                self._api.step(hil_us)
-                if self._api.pongs > pongs or self._on_wait("waiting for PX4 to answer a ping"):
+                api.receive(hil_us)
+                if api.pongs > pongs or self._on_wait("waiting for PX4 to answer a ping"):
                     return True
         return False
 
@@ -390,19 +406,19 @@ class Px4Sitl:
         if asked == self._asked:
             return
         if asked[0] != self._asked[0]:
-            self._api.order(ARM if asked[0] else DISARM)
+            self._client.order(ARM if asked[0] else DISARM)
         for now, before, order in zip(asked[1:], self._asked[1:], (FLY_MISSION, RETURN, LAND), strict=True):
             if now > before:
-                self._api.order(order)
+                self._client.order(order)
         self._asked = asked
 
     def _listen(self, hil_us: int, inputs: Any) -> None:
         """Poll the API every few ticks, and regularly send PX4 the state of the batteries."""
         if self._ticks % LISTEN_TICKS:
             return
-        self._api.step(hil_us)
+        self._client.step(hil_us, self._is_armed, bool(inputs.bus.scenario.landed))
         if self.options.battery and hil_us // BATTERY_US != self._battery_turn:
             self._battery_turn = hil_us // BATTERY_US
             for number in range(len(self._aircraft.batteries)):
                 battery = inputs.bus.battery[number]
-                self._api.send_battery(number, battery.voltage_v, battery.current_a, battery.remaining)
+                self._client.send_battery(number, battery.voltage_v, battery.current_a, battery.remaining)

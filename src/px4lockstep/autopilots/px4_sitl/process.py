@@ -48,10 +48,10 @@ class Px4Process:
     """A running PX4, with its files in a fresh folder and its output in a log."""
 
     def __init__(
-        self, build: Path, instance: int, airframe: int, parameters: Mapping[str, str], folder: Path, log: Path
+        self, build: Path, instance: int, airframe: int, parameters: Mapping[str, object], folder: Path, log: Path
     ) -> None:
         self._log = log
-        own = {PARAMETER + name: value for name, value in parameters.items()}
+        own = {PARAMETER + name: str(value) for name, value in parameters.items()}
         end_with_us = ending_with(os.getpid()) if sys.platform == "linux" else None
         self._is_swept = False
         command = [str(build / "bin" / "px4"), "-d", "-i", str(instance), "-w", str(folder), str(build / "etc")]

@@ -1,6 +1,5 @@
 """Diagnosis of failed flights with stock PX4: the symptom, the likely cause, and the remedy."""
 
-import shlex
 from collections.abc import Mapping
 
 from px4lockstep.autopilots.px4_sitl.process import PARAMETER, Px4Process
@@ -25,9 +24,17 @@ def taken(instance: int, what: str) -> str:
     )
 
 
-def start_lines(instance: int, airframe: int, parameters: Mapping[str, str]) -> str:
+def next_instance(instance: int, what: str) -> str:
+    """Return the note of a flight that uses the instance after this one."""
+    return (
+        f"using PX4 instance {instance + 1}: {what} by another flight or program, and instance {instance} needs it; "
+        "px4.sitl.instance selects one"
+    )
+
+
+def start_lines(instance: int, airframe: int, parameters: Mapping[str, float | int]) -> str:
     """Return the shell command, on several lines, with which a user starts PX4."""
-    words = [f"{PARAMETER}{name}={shlex.quote(value)}" for name, value in parameters.items()]
+    words = [f"{PARAMETER}{name}={value}" for name, value in parameters.items()]
     lines = [f"  PX4_SYS_AUTOSTART={airframe}"]
     for word in words:
         if len(lines[-1]) + len(word) < MAX_LINE:
