@@ -191,3 +191,31 @@ def test_it_accepts_a_mission_4_s_after_the_first_sensor_data(host):
     assert [answer.get("type") for answer in answers()] == [DENIED]
     host.boot(4.0)
     assert [answer.get("seq") for answer in answers()] == [0]
+
+
+def test_status_texts_need_the_heartbeats_of_a_ground_station(host):
+    """Nobody else gets them; long ones come in chunks, and most end with a tab."""
+    host.boot(1.0)
+    assert host.ask(*ARM, is_station=False) == (REJECTED, [])
+    result, texts = host.ask(*ARM)
+    assert result == REJECTED
+    assert "Preflight Fail: system is booting" in texts
+    assert "Arming denied: Resolve system health failures firs" in texts
+    assert "t\t" in texts
+
+
+@pytest.mark.parametrize(("version", "height_m"), [("1.17", 30.0), ("main", 60.0)])
+def test_only_v1_17_drops_parameters_that_equal_the_compiled_default(tmp_path, version, height_m):
+    """Its airframe file comes after the environment. A parameter can be set later; unknown ones are not answered."""
+    with PlainHost(tmp_path, params={"RTL_RETURN_ALT": 60.0}, version=version) as host:
+        host.boot(0.3)
+
+        def values(message):
+            told = host.tell(message, seconds=0.1)
+            return [(one.param_id, one.param_value) for one in told if one.get_type() == "PARAM_VALUE"]
+
+        name = b"RTL_RETURN_ALT"
+        assert values(host.mavlink.param_request_read_encode(1, 1, name, -1)) == [("RTL_RETURN_ALT", height_m)]
+        assert values(host.mavlink.param_set_encode(1, 1, name, 45.0, 9)) == [("RTL_RETURN_ALT", 45.0)]
+        assert values(host.mavlink.param_set_encode(1, 1, name, 50.0, 6)) == []  # of the wrong type
+        assert values(host.mavlink.param_request_read_encode(1, 1, b"NO_SUCH", -1)) == []

@@ -58,7 +58,7 @@ def heard(folder, kind):
 class PlainHost:
     """A minimal simulator: a vehicle at rest, with messages packed by pymavlink, one step at a time."""
 
-    def __init__(self, folder, *, step_us=4_000, params=None, misbehave=""):
+    def __init__(self, folder, *, step_us=4_000, params=None, misbehave="", version="main"):
         self.step_us, self.time_us, self.noise = step_us, 1_000_000 - step_us, 1.0
         self.random = np.random.default_rng(1)
         self.mavlink, self.parser = common.MAVLink(None, 1, 200), common.MAVLink(None)
@@ -67,7 +67,7 @@ class PlainHost:
         env = {f"PX4_PARAM_{name}": str(value) for name, value in (params or {}).items()}
         self.process = subprocess.Popen(
             [sys.executable, str(DOUBLE), "-d", "-i", str(self.instance), "-w", str(folder), str(self.scripts)],
-            env={**os.environ, **env, "PX4_DOUBLE_MISBEHAVE": misbehave},
+            env={**os.environ, **env, "PX4_DOUBLE_MISBEHAVE": misbehave, "PX4_DOUBLE_VERSION": version},
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -128,9 +128,11 @@ class PlainHost:
         while self.time_us < 1_000_000 + seconds * 1e6:
             assert self.step(**options) is not None
 
-    def ask(self, command, *params, seconds=0.5, **options):
-        """Send a command over the API and step; return the result, and the status texts."""
+    def ask(self, command, *params, seconds=0.5, is_station=True, **options):
+        """Send a command over the API and step; return the result, and the status texts, if it is a ground station."""
         params = (*params, *[0.0] * (7 - len(params)))
+        if is_station:
+            self.tell(self.mavlink.heartbeat_encode(6, 8, 0, 0, 4), 0.02, **options)
         told = self.tell(self.mavlink.command_long_encode(1, 1, command, 0, *params), seconds, **options)
         results = [one.result for one in told if one.get_type() == "COMMAND_ACK"]
         return results[-1] if results else None, [one.text for one in told if one.get_type() == "STATUSTEXT"]
