@@ -26,7 +26,7 @@ from px4lockstep.engine.simulation import Simulation
 from px4lockstep.errors import LockstepError
 from px4lockstep.flights.outcome import STANDING_DEG
 from px4lockstep.jit import interpreted
-from px4lockstep.log.events import FAILSAFES, MODES, FlightEvent, events_of
+from px4lockstep.log.events import FAILSAFES, FlightEvent, events_of, mode_name
 from px4lockstep.log.log import Log
 from px4lockstep.scenario.landing import GROUND_MARGIN_M
 from px4lockstep.scenario.signals import tilt_deg
@@ -82,13 +82,13 @@ class Takeover:
     @property
     def mode(self) -> str:
         """The names of its modes in messages: `mode hold, then return`."""
-        return f"mode {', then '.join(str(MODES.get(mode, mode)) for _, mode in self.modes)}"
+        return f"mode {', then '.join(mode_name(mode) for _, mode in self.modes)}"
 
     @property
     def events(self) -> tuple[FlightEvent, ...]:
         """Its events in the log: the failsafe, unless it had warned before, and the changes of mode."""
         first = (self.modes[0][0], f"failsafe: {FAILSAFES.get(self.failsafe, self.failsafe)}")
-        labels = (first, *((time_us, f"mode {MODES.get(mode, mode)}") for time_us, mode in self.modes))
+        labels = (first, *((time_us, f"mode {mode_name(mode)}") for time_us, mode in self.modes))
         return tuple(FlightEvent(time_us, label, is_fault=True) for time_us, label in labels)
 
 
@@ -254,7 +254,7 @@ class Facts:
     @property
     def mode(self) -> str | None:
         """Name of the mode at the end; None if the autopilot reports none."""
-        return MODES.get(mode := self._last("nav_state"), str(mode)) if "nav_state" in self.log else None
+        return mode_name(self._last("nav_state")) if "nav_state" in self.log else None
 
     @property
     def height_m(self) -> float | None:
