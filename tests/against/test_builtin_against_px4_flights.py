@@ -142,7 +142,8 @@ def test_waypoints_change_at_the_same_ticks_as_in_px4(name):
 def test_trajectories_match_px4(name, position_m, velocity_m_s, yaw_rad):
     """Flight task and smoothing run on their own over the whole flight.
 
-    The remaining difference is due to PX4's single precision, which ends a turn a few ticks earlier or later.
+    The remaining difference in `yaw` is due to the position relative to a leg, which PX4 computes in three dimensions;
+    in `mission` it is a phase of the trajectory that ends a tick apart.
     """
     recorded, in_flight = flight(name)
     own, _ = answers(name)
