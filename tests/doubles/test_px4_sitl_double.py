@@ -95,6 +95,14 @@ def test_in_offboard_mode_without_setpoints_there_is_no_answer(host):
         assert host.step() is not None
 
 
+def test_after_flight_termination_there_is_no_answer(host):
+    """Its clock and its API go on."""
+    host.boot()
+    assert host.ask(185, 1.0, seconds=0.02, timeout_s=0.02)[0] == ACCEPTED
+    assert [host.step(timeout_s=0.02) for _ in range(5)] == [None] * 5
+    assert host.ask(*HOLD, seconds=0.02, timeout_s=0.02)[0] == ACCEPTED
+
+
 def test_a_ping_is_answered_while_the_clock_stands_still(host):
     """At once; everything else waits for a step."""
     host.boot()

@@ -39,7 +39,7 @@ def test_offboard_mode_without_setpoints_does_not_stop_the_run(sitl_build, tmp_p
     assert simulation.is_done
     assert 3.0 / 0.004 - 10 < sitl.missed < 3.0 / 0.004 + 10
     [warning] = simulation.warnings
-    assert warning.startswith(f"PX4 did not answer {sitl.missed} of 1626 steps in time; motor commands were held. From")
+    assert warning.startswith(f"PX4 did not answer {sitl.missed} of 1626 steps in time; motor commands were held; it ")
     assert "as in offboard mode without setpoints" in warning
     assert simulation.log["bus"]["autopilot"]["nav_state"][-1] == 4
     assert simulation.log["inputs"]["command"]["motors"].max() == 0.0

@@ -84,6 +84,7 @@ class Commander:
         self.landed_us: int | None = None
         self.has_flown = False
         self.is_lost = False
+        self.is_terminated = False
         self.setpoint_us = -(10**12)
         self._setpoint: Vector = (0.0, 0.0, 0.0)
         self._armed_us = 0

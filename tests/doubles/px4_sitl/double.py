@@ -5,7 +5,7 @@
 It behaves as measured with PX4 (docs/howto/px4_sitl.md): it connects to TCP 4560 + instance, waits for the first sensor
 data and for the clock to advance, answers each step once, arms only with live sensors, accepts commands and, from 4 s
 on, missions over UDP, and follows only the simulated clock. Only pings are answered at once. In offboard mode without
-setpoints it publishes no motor commands, so it answers no step.
+setpoints and after flight termination it publishes no motor commands, so it answers no step.
 
 Its UDP links are in `links.py`; answers go to the link from which the question came, and heartbeats to all. A link
 `etc` in its folder leads to its start scripts in ETC; if ETC is relative, it is relative to that folder.
@@ -226,7 +226,7 @@ class Double(Interface):
         bad = self.misbehaviour
         if bad.has("stall", since_s) and bad.use_up("stall"):
             return
-        if self.vehicle.is_without_setpoints(self.time_us):
+        if self.vehicle.is_terminated or self.vehicle.is_without_setpoints(self.time_us):
             return
         rate = round(1e6 / step_us)
         integrates = self.parameters.get("IMU_INTEG_RATE") == rate or self.parameters.get("SDLOG_BACKEND") == 0

@@ -154,6 +154,9 @@ class Interface:
             else:
                 may = self.vehicle.disarm(told.param2 == 21196.0)
             result = ACCEPTED if may else REJECTED
+        elif told.command == 185:
+            self.vehicle.is_terminated = told.param1 > 0.5
+            result = ACCEPTED
         elif told.command == 176:
             mode = MODES.get((int(told.param2), int(told.param3)))
             result = DENIED if mode is None else ACCEPTED if self.vehicle.command_mode(mode, self.time_us) else REJECTED

@@ -91,6 +91,5 @@ class Patience:
         if self.longest * self.period_us < LONG_US:
             return text
         since_s, lasted_s = max(0, self.longest_us - start_us) / 1e6, self.longest * self.period_us / 1e6
-        return (
-            f"{text}. From {since_s:.1f} s on, it sent none for {lasted_s:.1f} s, as in offboard mode without setpoints"
-        )
+        silent = f"it sent none for {lasted_s:.1f} s from {since_s:.1f} s on"
+        return f"{text}; {silent}, as in offboard mode without setpoints or after flight termination"

@@ -5,6 +5,7 @@ themselves, which halves the number of system calls compared with Python's timeo
 """
 
 import errno
+import select
 import socket
 import struct
 from collections.abc import Mapping
@@ -16,6 +17,8 @@ from px4lockstep.errors import LockstepError, SimulationError
 HOST = "127.0.0.1"
 RECEIVED_BYTES = 65_536
 SEND_S = 10.0
+TICK_S = 0.01
+"""Resolution of the sockets' own timeouts on common kernels; shorter ones need an additional system call."""
 MAX_DATAGRAMS = 500
 """Maximum number of datagrams read per call, so that a flood can't delay the steps."""
 AUTOPILOT_COMPONENT = 1
@@ -72,6 +75,8 @@ class SimulatorLink:
     def receive(self, wait_s: float) -> list[Frame] | None:
         """Return the complete frames received, possibly none; None if no data arrived in time."""
         assert self._peer is not None
+        if wait_s < TICK_S and not select.select([self._peer], [], [], wait_s)[0]:
+            return None
         if wait_s != self._wait_s:
             self._peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _timeval(wait_s))
             self._wait_s = wait_s
