@@ -12,6 +12,7 @@ from px4_runs import SHORT, flight_of
 from px4lockstep.campaigns.tilt import tilts_deg
 from px4lockstep.errors import SimulationError
 
+LOGGED = {"px4.uorb.preset": "state_injection", "px4.uorb.subs": [{"key": "a", "type": "ControlAllocatorStatus"}]}
 COARSE = {
     "timeline.dt_phys_s": 0.004,
     "timeline.dt_wind_s": 0.02,
@@ -21,14 +22,16 @@ COARSE = {
 
 
 def digest_lines():
-    """Fly and land, then run until a step fails; yield digests, a hash of the tilts in the log, and PX4's texts."""
+    """Fly and land, then run until a step fails; yield digests, hashes of messages and tilts, and PX4's texts."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ.pop(OPTIONS, None)
         changes = SHORT | COARSE | {"timeline.t_end_s": 3.0, "scenario.events": [{"at_s": 2.5, "action": "disarm"}]}
-        flight = flight_of(Path(folder), changes=changes)
+        flight = flight_of(Path(folder), changes=changes | LOGGED)
         try:
             sim = flight.simulation.run()
             yield f"{sim.digest()} {sim.live_digest()}"
+            for rows in sim.autopilot.message_log.received().values():
+                yield hashlib.sha256(rows.tobytes()).hexdigest()
             q_bn = np.ascontiguousarray(sim.log_state[:, 6:10])
             yield hashlib.sha256(tilts_deg(q_bn[:, 1].copy(), q_bn[:, 2].copy()).tobytes()).hexdigest()
         finally:
