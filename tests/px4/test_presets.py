@@ -88,7 +88,7 @@ def test_listed_topics_override_those_of_a_preset(tmp_path):
     assert ([each.topic for each in few.published], few.read) == (["vehicle_attitude"], ACTUATORS_ONLY.read)
 
 
-def test_any_topic_can_be_read_and_is_logged_unless_the_simulator_uses_it(tmp_path):
+def test_any_topic_can_be_read_and_is_logged_unless_the_log_has_it(tmp_path):
     """By the name of its message, known here or not, or by its own; `log` overrides the default."""
     found = asked(
         tmp_path,
@@ -96,15 +96,17 @@ def test_any_topic_can_be_read_and_is_logged_unless_the_simulator_uses_it(tmp_pa
         'subs = [{ key = "a", type = "ControlAllocatorStatus" }, { key = "b", type = "NavigatorMissionItemMsg" },\n'
         '        { key = "c", type = "VehicleAttitude", topic = "vehicle_attitude_groundtruth" },\n'
         '        { key = "d", type = "ControlAllocatorStatus", instance = 1 },\n'
-        '        { key = "e", type = "ActuatorMotors", log = true }, { key = "f", type = "ActuatorServos" }]\n',
+        '        { key = "e", type = "ActuatorMotors", log = true }, { key = "f", type = "ActuatorServos" },\n'
+        '        { key = "g", type = "VehicleCommand" }]\n',
     )
-    assert [(each.topic, each.instance, each.is_logged) for each in found.read][-6:] == [
+    assert [(each.topic, each.instance, each.is_logged) for each in found.read][-7:] == [
         ("control_allocator_status", 0, True),
         ("navigator_mission_item", 0, True),
         ("vehicle_attitude_groundtruth", 0, True),
         ("control_allocator_status", 1, True),
         ("actuator_motors", 0, True),
         ("actuator_servos", 0, False),
+        ("vehicle_command", 0, True),
     ]
     assert not any(each.is_logged for each in STATE_INJECTION.read)
 

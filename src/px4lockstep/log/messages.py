@@ -39,10 +39,15 @@ def _flat(name: str, values: Array) -> Iterator[tuple[str, Array]]:
         for i in range(values.shape[1]):
             yield from _flat(f"{name}[{i}]", values[:, i])
     elif values.dtype.names is None:
-        yield name, np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
+        yield name, _texts(values) if values.dtype.kind == "S" else values
     else:
         for field in values.dtype.names:
             yield from _flat(f"{name}.{field}" if name else field, values[field])
+
+
+def _texts(values: Array) -> Array:
+    """Return texts up to their end; PX4 does not define the bytes after it."""
+    return np.array([text.partition(b"\0")[0].decode("utf-8", "replace") for text in values.tolist()], np.str_)
 
 
 def write_messages(log: MessageLog, folder: Path) -> None:

@@ -68,6 +68,8 @@ PUBLISHED = (
 """All topics that the simulator can publish to PX4."""
 READ = tuple(Read(topic, tuple(fields)) for topic, fields in OUTPUT_FIELDS.items())
 """All topics that the simulator uses."""
+NOT_IN_LOG = ("position_setpoint_triplet", "vehicle_command")
+"""Topics that the simulator uses, but whose values are not columns of the log."""
 
 STATE_INJECTION = Interface("state_injection", PUBLISHED, READ)
 """Publish state, modes and batteries, and read motors and setpoints: what a flight needs."""
@@ -122,13 +124,13 @@ def _published(pubs: Sequence[Any], report: list[str]) -> list[Published]:
 def _read(subs: Sequence[Any], report: list[str]) -> list[Read]:
     """Return the topics that the spec file lists for reading, and report errors.
 
-    The library may have topics that are unknown here, so they are checked when it is loaded. Topics that the simulator
-    does not use are logged.
+    The library may have topics that are unknown here, so they are checked when it is loaded. Messages are logged unless
+    the log has their values already.
     """
     used = {each.topic: each.fields for each in READ}
     read: list[Read] = []
     for place, topic, sub in _with_topics("px4.uorb.subs", subs, report, allows_unknown=True):
-        is_logged = topic not in used if sub.log is None else sub.log
+        is_logged = topic not in used or topic in NOT_IN_LOG if sub.log is None else sub.log
         if any((each.topic, each.instance) == (topic, sub.instance) for each in read):
             report.append(f"{place}: instance {sub.instance} of {topic} is already read; list it once")
         elif not is_logged and topic not in used:

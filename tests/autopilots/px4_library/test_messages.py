@@ -5,9 +5,11 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from mission_files import wpl
 from px4_double import OPTIONS
 from px4_runs import SHORT, flight_of, run, settings
 from pyarrow import parquet
+from spec_files import write
 
 import px4lockstep
 from px4lockstep.errors import InputError, SimulationError
@@ -141,6 +143,22 @@ def test_topics_that_the_simulator_uses_are_logged_on_request(tmp_path):
     tick = int(np.searchsorted(motors["time_us"], 3_600_000))
     assert np.float32(log["motors"][row, 0]) == motors["control[0]"][tick] > 0.0
     assert "current.lat" in flown.uorb["position_setpoint_triplet_0"]
+
+
+def test_all_messages_of_a_queue_are_logged_and_texts_are_strings(tmp_path, monkeypatch):
+    """The navigator publishes two commands at once; what follows the end of a text is undefined."""
+    monkeypatch.setenv(OPTIONS, "strict,gimbal")
+    lines = ("0 1 3 22 0 0 0 0 47.397742 8.545594 2 1", "1 0 2 20 0 0 0 0 0 0 0 1")
+    subs = ({"key": "commands", "type": "VehicleCommand"}, {"key": "texts", "type": "MavlinkLog"})
+    own = {"px4.mission_path": str(write(tmp_path, wpl(*lines), "up.waypoints")), "timeline.t_end_s": 12.0}
+    flown = fly(flight_of(tmp_path, changes=logging(*subs, **own)))
+    commands, texts = flown.uorb["vehicle_command_0"], flown.uorb["mavlink_log_0"]
+    assert commands["command"].tolist()[1:3] == [20, 1001]  # after one at the start of the mission
+    assert commands["time_us"][1] == commands["time_us"][2] > 1_000_000
+    assert texts["text"].tolist()[:1] == ["Mission finished, loitering\t"]
+    saved = flown.save(tmp_path / "run", plots=False)
+    table = parquet.read_table(saved / "uorb" / "mavlink_log_0.parquet")
+    assert table["text"].to_pylist() == texts["text"].tolist()
 
 
 def test_a_failed_run_keeps_what_was_received(tmp_path, monkeypatch):

@@ -96,7 +96,7 @@ class Subscription(Part):
     instance: int = entry(0, "Topic instance.", ge=0, le=INSTANCES - 1)
     log: bool | None = entry(
         None,
-        "Whether every message is logged; if omitted, only those of topics that the simulator itself does not use.",
+        "Whether every message is logged; if omitted, unless the topic's values are columns of the log.",
     )
 
 
