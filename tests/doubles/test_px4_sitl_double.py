@@ -31,10 +31,14 @@ def test_it_waits_for_the_clock_and_answers_every_step_with_its_time(host):
     assert set(answers[-1].controls) == {0.0}  # disarmed
 
 
-@pytest.mark.parametrize("missing", [GYRO, ACCEL])
-def test_without_gyro_or_accelerometer_there_is_no_answer(host, missing):
-    host.boot()
-    assert [host.step(ALL & ~missing, timeout_s=0.05) for _ in range(5)] == [None] * 5
+@pytest.mark.parametrize(("missing", "version"), [(GYRO, "main"), (GYRO, "1.17"), (ACCEL, "1.17"), (ACCEL, "main")])
+def test_without_gyro_or_accelerometer_there_is_no_answer(tmp_path, missing, version):
+    """The newer version answers for 1.1 s more without the accelerometer."""
+    with PlainHost(tmp_path, version=version) as host:
+        host.boot()
+        if (missing, version) == (ACCEL, "main"):
+            assert all(host.step(ALL & ~missing) for _ in range(275))
+        assert [host.step(ALL & ~missing, timeout_s=0.05) for _ in range(5)] == [None] * 5
 
 
 @pytest.mark.parametrize("step_us", [1_000, 2_000])

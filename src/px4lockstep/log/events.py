@@ -72,12 +72,13 @@ def _is_reached(log: Log) -> npt.NDArray[np.bool_]:
 
 
 def _modes(log: Log) -> Iterator[FlightEvent]:
-    """Yield the changes of mode; one that a failsafe caused is marked as a fault."""
+    """Yield the changes of mode; one that a failsafe caused is marked as a fault, but not one after disarming."""
     if "nav_state" not in log:
         return
-    mode, failsafe = log["nav_state"], log.get("failsafe")
+    mode, failsafe, armed = log["nav_state"], log.get("failsafe"), log.get("armed")
     for row in np.flatnonzero(np.diff(mode)) + 1:
-        is_fault = failsafe is not None and bool(failsafe[row] != 0)  # a request clears it
+        is_acting = failsafe is not None and bool(failsafe[row] != 0)  # a request clears it
+        is_fault = is_acting and (armed is None or bool(armed[row]))
         yield FlightEvent(int(log.time_us[row]), f"mode {mode_name(int(mode[row]))}", is_fault)
 
 

@@ -279,3 +279,13 @@ def test_only_the_last_warnings_and_errors_are_kept():
         px4.say(f"text {i}", severity, number=i)
     px4.say("text 4", 4, number=9)
     assert px4.status.texts == ("text 3", "text 5", "text 6", "text 7", "text 8", "text 4")
+
+
+def test_failed_checks_are_forgotten_once_px4_is_armed():
+    """Some always fail while PX4 boots."""
+    px4 = Px4()
+    px4.say("Preflight Fail: no heading reference")
+    px4.say("Geofence violation for waypoint 2")
+    px4.say("Arming denied: Resolve system health failures first", chunk=0)
+    px4.armed()
+    assert px4.status.texts == ("Geofence violation for waypoint 2",)

@@ -52,6 +52,7 @@ from pymavlink.dialects.v20 import common
 
 ANSWERS_FROM_US = 40_000
 FAR_BACK_US = 500_000
+WITHOUT_ACCEL_US = 1_100_000
 START_SCRIPT = "etc/init.d-posix/rcS"
 
 
@@ -91,6 +92,7 @@ class Double(Interface):
         self.instance = instance
         self.time_us = -1
         self.first_us = None
+        self.accel_us = -(10**12)
         self.is_dead = False
         self.is_second = False
         self.uploading = None
@@ -186,7 +188,11 @@ class Double(Interface):
         since_s = (self.time_us - self.first_us) / 1e6
         self.misbehave(since_s)
         updated = told.fields_updated
-        has_imu = updated & 0x3F == 0x3F
+        if updated & 0x07 == 0x07:
+            self.accel_us = self.time_us
+        # The newer version flies on for a while without the accelerometer, but not without the gyroscope.
+        has_accel = self.time_us - self.accel_us <= (0 if self.is_old else WITHOUT_ACCEL_US)
+        has_imu = updated & 0x38 == 0x38 and has_accel
         if has_imu:
             acc, gyro = (told.xacc, told.yacc, told.zacc), (told.xgyro, told.ygyro, told.zgyro)
             self.vehicle.imu(self.time_us, acc, gyro, step_us / 1e6)

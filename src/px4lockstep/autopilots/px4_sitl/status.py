@@ -39,6 +39,8 @@ CURRENT_MODE = struct.Struct("<IIB")
 WARNING = 4
 """MAV_SEVERITY_WARNING; lower numbers are more severe."""
 LANDINGS = (Command.LAND, Command.RETURN_TO_LAUNCH)
+PREFLIGHT = ("Preflight Fail", "Arming denied")
+"""Beginnings of texts that do not matter any more once PX4 is armed; while it boots, some checks always fail."""
 CAUSE_US = 5_000_000
 """Age of a status text that may explain a failsafe: PX4 holds for up to 5 s before it acts."""
 
@@ -72,6 +74,11 @@ class Texts:
         """Return the last warnings and errors since a time, oldest first."""
         self._finish()
         return tuple(text for text, since_us in self._times_us.items() if since_us >= time_us)
+
+    def forget(self, beginnings: tuple[str, ...]) -> None:
+        """Remove texts that begin with one of these."""
+        self._finish()
+        self._times_us = {text: time for text, time in self._times_us.items() if not text.startswith(beginnings)}
 
     def _finish(self) -> None:
         text = " ".join(b"".join(self._parts).split(b"\0")[0].decode(errors="replace").split())
@@ -115,6 +122,8 @@ class Status:
     def set_vehicle(self, is_armed: bool, is_landed: bool) -> None:
         """Set what is known at each step: PX4's arming state, and whether the vehicle is on the ground."""
         has_disarmed = self.is_armed and not is_armed
+        if is_armed and not self.is_armed:
+            self._texts.forget(PREFLIGHT)
         self.is_armed, self._is_landed = is_armed, is_landed
         if has_disarmed and self._last >= 0 and self._items[self._last].command is Command.RETURN_TO_LAUNCH:
             self._is_complete = self._is_complete and self.mode == RETURN
