@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from px4_double import build_double
+from sitl_sensors import TRUTH
 
 from px4lockstep.flights.run import fly
 from px4lockstep.spec.build import build
@@ -29,13 +30,17 @@ FLOWN, LANDED, RETURNED, IN_THE_AIR = "flown", "landed", "returned", "in the air
 
 @dataclass(frozen=True)
 class Variant:
-    """A flight: how its mission ends, its events, and for each autopilot outcome, ending and words of the reason."""
+    """A flight: how its mission ends, and for each autopilot outcome, ending and words of the reason.
+
+    `hold_s` is the hold time at its waypoint; `settings` are those of one autopilot.
+    """
 
     end: str
     end_s: float
     expected: dict
     events: tuple = ()
     params: dict = field(default_factory=dict)
+    hold_s: float = 0.0
     settings: dict = field(default_factory=dict)
 
 
@@ -48,13 +53,12 @@ def event(at_s, action, **arguments):
 
 
 AGAIN = event(24.0, "arm"), event(25.0, "start_mission")
-LOW = {"power.batteries[0].soc0": 0.12}
 UNFINISHED = "mission not finished"
 
 VARIANTS = {
-    "ends in LAND": Variant("land", 30.0, on_all(FLOWN, LANDED)),
-    "ends in RTL": Variant("return", 40.0, on_all(FLOWN, RETURNED)),
-    "ends in neither": Variant("neither", 24.0, on_all(FLOWN, IN_THE_AIR)),
+    "ends in LAND": Variant("land", 24.0, on_all(FLOWN, LANDED)),
+    "ends in RTL": Variant("return", 30.0, on_all(FLOWN, RETURNED)),
+    "ends in neither": Variant("neither", 16.0, on_all(FLOWN, IN_THE_AIR)),
     "is cut off": Variant("land", 9.0, on_all(UNFINISHED, IN_THE_AIR, "the run ended at item")),
     "re-armed after landing": Variant("land", 32.0, on_all(FLOWN, LANDED), AGAIN[:1]),
     "two missions": Variant("land", 54.0, on_all(FLOWN, LANDED), AGAIN),
@@ -72,11 +76,14 @@ VARIANTS = {
     ),
     "low battery": Variant(
         "land",
-        32.0,
+        36.0,
         on_all(UNFINISHED, RETURNED, "a failsafe (battery) took over at", "with mode return")
         | {LIBRARY: (FLOWN, LANDED)},
         params={"COM_LOW_BAT_ACT": 3},
-        settings=LOW,
+        hold_s=10.0,
+        settings={
+            kind: {"power.batteries[0].soc0": soc} for kind, soc in ((BUILTIN, 0.12), (LIBRARY, 0.14), (STOCK, 0.09))
+        },
     ),
     "GPS loss": Variant(
         "neither",
@@ -86,11 +93,20 @@ VARIANTS = {
             (BUILTIN, STOCK), (UNFINISHED, LANDED, "a failsafe (position lost) took over at", "with mode descend")
         ),
         (event(8.0, "estimate_dropout"),),
+        hold_s=10.0,
+        settings={STOCK: {"scenario.events": [event(8.0, "sensor_fault", sensor="gps")]}},
     ),
 }
-SLOW = ("re-armed after landing", "two missions", "two missions, the second cut off", "geofence", "GPS loss")
+SLOW = (
+    "re-armed after landing",
+    "two missions",
+    "two missions, the second cut off",
+    "geofence",
+    "low battery",
+    "GPS loss",
+)
 """Variants whose flights over sockets, which take several seconds each, are left to `make test-all`."""
-TIERS = {BUILTIN: pytest.mark.fast, LIBRARY: pytest.mark.process}
+TIERS = {BUILTIN: pytest.mark.fast, LIBRARY: pytest.mark.process, STOCK: pytest.mark.sitl}
 FLIGHTS = [
     pytest.param(name, kind, marks=pytest.mark.slow if kind == STOCK and name in SLOW else tier)
     for name in VARIANTS
@@ -103,19 +119,20 @@ FLIGHTS = [
 def test_the_verdict_is_that_of_the_table(name, kind, tmp_path, request):
     """Outcome, ending and reason."""
     variant = VARIANTS[name]
-    lines = [f"0 1 3 22 0 0 0 0 {HOME} 4 1", f"1 0 3 16 0 1 0 0 {NORTH} 4 1", ENDS[variant.end]]
+    waypoint = f"1 0 3 16 {variant.hold_s} 1 0 0 {NORTH} 4 1"
+    lines = [f"0 1 3 22 0 0 0 0 {HOME} 4 1", waypoint, ENDS[variant.end]]
     mission = tmp_path / "own.waypoints"
     mission.write_text("\n".join(["QGC WPL 110", *lines, ""]))
     own = {"autopilot.kind": kind, "autopilot.params": PARAMS | variant.params, "px4.mission_path": str(mission)}
-    events = list(variant.events)
+    own |= {"timeline.t_end_s": variant.end_s, "scenario.events": list(variant.events)}
     if kind == LIBRARY:
         own["px4.libpath"] = str(build_double(tmp_path))
     elif kind == STOCK:
-        own["px4.sitl.build_dir"] = str(request.getfixturevalue("sitl_build"))
-        lost = {"action": "sensor_fault", "sensor": "gps"}
-        events = [one | lost if one["action"] == "estimate_dropout" else one for one in events]
-    own |= {"timeline.t_end_s": variant.end_s, "scenario.events": events}
-    summary = fly(build(load_spec("iris", SETTINGS | variant.settings | own))).summary
+        own |= {
+            "px4.sitl.build_dir": str(request.getfixturevalue("sitl_build")),
+            "px4.sitl.sensors": TRUTH.model_dump(),
+        }
+    summary = fly(build(load_spec("iris", SETTINGS | own | variant.settings.get(kind, {})))).summary
     outcome, ending, *words = variant.expected[kind]
     assert (summary.outcome, summary.ending) == (outcome, ending), summary.reason
     for word in words:

@@ -64,15 +64,15 @@ def checked_ending(log, mission, home):
     command = mission.split("\n")[-2].split()[3] if mission and asked["mission"] >= 0 else ""
     end, returns = landing_item(mission, home) if command else None, command == "20"
     allowed = min(10.0, 5.0 + np.linalg.norm(log["est_pos_ned"][-1, :2] - place[-1, :2]))
-    taken, mode = taken_over(log, mission, last)
-    if taken >= 0 and mode == 5:
+    taken, modes = taken_over(log, mission, last)
+    if taken >= 0 and 5 in modes:
         end, returns = np.zeros(2), True
     elif max(asked["return"], asked["land"]) >= max(asked["mission"], 0):
         end, returns = (place[asked["land"], :2], False) if asked["land"] > asked["return"] else (np.zeros(2), True)
         if not returns:
             v = np.linalg.norm(log["vel_ned"][asked["land"], :2])
             allowed += v + v * v / 4.0
-    returns = returns and (taken < 0 or mode == 5)
+    returns = returns and (taken < 0 or 5 in modes)
     if end is not None and np.linalg.norm(place[-1, :2] - end) > allowed:
         return "landed away"
     return "returned" if returns else "landed"
@@ -87,21 +87,21 @@ def is_finished(log, mission_request, mission, last_request):
 
 
 def taken_over(log, mission, last_request):
-    """Return the row at which a failsafe changed the mode, and the last mode; -1 if none did or the mission went on.
+    """Return the row at which a failsafe changed the mode, and its modes; -1 if none did or the mission went on.
 
     While disarmed, modes mean nothing. A mission that ends in the air changes to hold, one that returns to return.
     """
-    mode, failsafe, item, taken, last = log["nav_state"], log["failsafe"], log["mission_item"], -1, -1
+    mode, failsafe, item, taken, modes = log["nav_state"], log["failsafe"], log["mission_item"], -1, []
     command = mission.split("\n")[-2].split()[3] if mission else ""
     own = {"20": 5, "21": 3}.get(command, 4)
     for row in range(max(last_request, 1), len(mode)):
         if mode[row] == mode[row - 1] or not log["armed"][row]:
             continue
         if mode[row] == 3:
-            taken = -1
+            taken, modes = -1, []
         elif failsafe[row] and not (mode[row] == own and item[row] == log["mission_count"][-1] - 1):
-            taken, last = row if taken < 0 else taken, mode[row]
-    return taken, last
+            taken, modes = row if taken < 0 else taken, [*modes, mode[row]]
+    return taken, modes
 
 
 def last_rise(counts):

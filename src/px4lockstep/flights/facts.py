@@ -71,8 +71,8 @@ class Takeover:
 
     @property
     def is_return(self) -> bool:
-        """Whether it returned in the end."""
-        return self.modes[-1][1] == RETURN_MODE
+        """Whether it returned, even if it landed at once in the end."""
+        return any(mode == RETURN_MODE for _, mode in self.modes)
 
     @property
     def name(self) -> str:
@@ -84,12 +84,9 @@ class Takeover:
         """The names of its modes in messages: `mode hold, then return`."""
         return f"mode {', then '.join(mode_name(mode) for _, mode in self.modes)}"
 
-    @property
-    def events(self) -> tuple[FlightEvent, ...]:
-        """Its events in the log: the failsafe, unless it had warned before, and the changes of mode."""
-        first = (self.modes[0][0], f"failsafe: {FAILSAFES.get(self.failsafe, self.failsafe)}")
-        labels = (first, *((time_us, f"mode {mode_name(mode)}") for time_us, mode in self.modes))
-        return tuple(FlightEvent(time_us, label, is_fault=True) for time_us, label in labels)
+    def has(self, event: FlightEvent) -> bool:
+        """Return whether an event is one of its own: its name, or a change of mode."""
+        return event.time_us >= self.modes[0][0] and event.label.startswith(("failsafe: ", "mode "))
 
 
 @dataclass(frozen=True)

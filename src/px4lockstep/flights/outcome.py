@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # campaign results need the words without importing the engine
-    from px4lockstep.flights.facts import Facts
-    from px4lockstep.log.events import FlightEvent
+    from px4lockstep.flights.facts import Facts, Takeover
 
 FLOWN = "flown"
 NOTHING_ASKED = "nothing asked"
@@ -173,7 +172,7 @@ def _tipped_over(facts: "Facts") -> Outcome | None:
 
 def _not_finished(facts: "Facts") -> Outcome | None:
     unfinished = _unfinished(facts)
-    named = facts.takeover.events if facts.takeover is not None and facts.order is None else ()
+    named = facts.takeover if facts.order is None else None
     return Outcome(NOT_FINISHED, f"{unfinished}{_causes(facts, named=named)}") if unfinished else None
 
 
@@ -281,15 +280,16 @@ def _where(facts: "Facts") -> str:
     return "" if target is None or distance_m is None else f", {distance_m:.1f} m from {target.name}"
 
 
-def _causes(facts: "Facts", until_s: float | None = None, named: Sequence["FlightEvent"] = ()) -> str:
+def _causes(facts: "Facts", until_s: float | None = None, named: "Takeover | None" = None) -> str:
     """Return the faults before the end, and the autopilot's reactions, as the end of a reason.
 
-    Events in `named` are already part of the reason.
+    The events of `named` are already part of the reason.
     """
     causes = [
         f"{event.label} {event.time_us / 1e6:.2f} s"
         for event in facts.faults
-        if event.label != CRASHED and (until_s is None or event.time_us / 1e6 <= until_s) and event not in named
+        if event.label != CRASHED and (until_s is None or event.time_us / 1e6 <= until_s)
+        if named is None or not named.has(event)
     ]
     if not causes:
         return ""
