@@ -12,6 +12,7 @@ from pyarrow import parquet
 from spec_files import write
 
 import px4lockstep
+from px4lockstep.engine.buffers import grow_in_memory
 from px4lockstep.errors import InputError, SimulationError
 from px4lockstep.flights.run import Run, fly
 from px4lockstep.log.messages import columns_of, read_messages
@@ -159,6 +160,17 @@ def test_all_messages_of_a_queue_are_logged_and_texts_are_strings(tmp_path, monk
     saved = flown.save(tmp_path / "run", plots=False)
     table = parquet.read_table(saved / "uorb" / "mavlink_log_0.parquet")
     assert table["text"].to_pylist() == texts["text"].tolist()
+
+
+def test_buffers_move_in_flight_to_the_memory_of_a_campaign(tmp_path):
+    """Which reuses arrays that are larger than needed; the messages before and after the move are there."""
+    simulation = flight_of(tmp_path, changes=logging(STATUS)).simulation
+    with closing(simulation):
+        simulation.run(1_000_000)
+        simulation.use_buffers(grow_in_memory)
+        simulation.run()
+    times_us = simulation.autopilot.message_log.received()["control_allocator_status_0"]["time_us"]
+    assert times_us.tolist() == list(range(8_000, 4_000_001, 8_000))
 
 
 def test_a_failed_run_keeps_what_was_received(tmp_path, monkeypatch):

@@ -1,10 +1,10 @@
 """Injectors: uORB messages that the user's Python functions write, published to PX4 like those of the simulator.
 
-def command(time_us, inputs, message):
-    message["command"] = 176
-    message["param1"] = 1.0
+def hover_thrust(time_us, inputs, message):
+    message["hover_thrust"] = 0.6
+    message["valid"] = True
 
-Px4Library(mission, injectors=[Injector("vehicle_command", command, period_us=1_000_000, phase_us=20_000)])
+Px4Library(mission, injectors=[Injector("hover_thrust_estimate", hover_thrust, period_us=20_000)])
 
 A function runs at event boundaries only: at the ticks at which its topic is due, between the estimator and PX4.
 """
