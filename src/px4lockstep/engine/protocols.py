@@ -106,7 +106,8 @@ class PythonAutopilot(PythonStage, Protocol):
     the reason of a flight that failed quotes them. `capabilities` declares what else the autopilot supports, such as
     `Capabilities(takes_sensor_faults=True)` if its sensors apply `bus.scenario.faults.sensor_fault_mask`.
     `sensor_suite` is a `SensorSuite` that the simulation runs for the autopilot; its outputs are in
-    `inputs.bus.sensors`. `take_sensors(stage)` receives the running `SensorStage`.
+    `inputs.bus.sensors`. `take_sensors(stage)` receives the running `SensorStage`. `waited_s`, the wall-clock time for
+    which it waited for the user, does not count in `statistics.wall_s`.
     """
 
 
