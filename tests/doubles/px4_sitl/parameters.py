@@ -8,12 +8,12 @@ Newer scripts apply the environment after the airframe's file.
 import json
 import struct
 
-KNOWN = ("CA_", "COM_", "EKF2_", "GF_", "IMU_", "MC_", "MIS_", "MPC_", "NAV_", "PWM_MAIN_", "RTL_", "SDLOG_")
+KNOWN = ("CA_", "COM_", "EKF2_", "GF_", "IMU_", "MAV_", "MC_", "MIS_", "MPC_", "NAV_", "PWM_MAIN_", "RTL_", "SDLOG_")
 KNOWN += ("SENS_", "SIM_", "SYS_")
 RENAMED = {True: ("SIM_BAT_DRAIN", "SENS_GPS0_DELAY"), False: ("SIM_BAT_ENABLE", "EKF2_GPS_DELAY")}
 """Parameters that a version lacks: the old one, v1.17.0, and the new one."""
 INTEGERS = ("CA_AIRFRAME", "CA_ROTOR_COUNT", "COM_LOW_BAT_ACT", "IMU_INTEG_RATE", "NAV_RCL_ACT", "PWM_MAIN_FUNC")
-INTEGERS += ("SDLOG_", "SIM_BAT_ENABLE", "SYS_")
+INTEGERS += ("MAV_SYS_ID", "SDLOG_", "SIM_BAT_ENABLE", "SYS_")
 FLOAT, INT32 = 9, 6
 """MAV_PARAM_TYPE."""
 
