@@ -65,7 +65,7 @@ MOTOR_FAILS = {"scenario.events": [{"at_s": 20.0, "action": "disable_motor", "mo
         ("iris", {"environment.wind": "dryden", "autopilot.hover_thrust_estimate": True}),
         ("iris", {"plant.integrator.kind": "RK4", "autopilot.land_detector": "estimate"}),
         ("hex", MOTOR_FAILS),
-        ("octa", {"scenario.events": [{"at_s": 20.0, "action": "return"}]}),
+        ("octa", {"scenario.events": [{"at_s": 20.0, "action": "return"}], "timeline.t_end_s": 45.0}),  # on the way
     ],
 )
 def test_everything_that_a_flight_changes_is_declared_as_state(name, overrides):
