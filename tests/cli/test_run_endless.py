@@ -14,7 +14,13 @@ from px4_sitl_double import ask_arm, ask_mode, setpoint
 from pymavlink.dialects.v20 import common
 from sitl_instances import check_nothing_is_left
 
+from px4lockstep.cli.interrupts import interrupts
+from px4lockstep.cli.run import end_if_asked
+from px4lockstep.engine.pace import Pace
+from px4lockstep.engine.simulation import Simulation
+from px4lockstep.engine.timeline import Periodic, Timeline
 from px4lockstep.flights.folder import read_log
+from px4lockstep.plant.models import Oscillator
 
 COMMAND = [sys.executable, "-m", "px4lockstep"]
 ENDLESS = ("timeline.t_end_s=none", "px4.mission_path=none")
@@ -143,25 +149,47 @@ def test_a_crash_is_the_outcome_of_a_run_that_went_on(begin, tmp_path):
     assert replayed(tmp_path / "run")["digest"] == summary["digest"]
 
 
-def test_a_signal_before_the_flight_stops_the_run(begin, tmp_path, sitl_instance):
-    """While it waits for a PX4 that nobody starts: the exit code is that of the signal."""
-    wait = ("autopilot.kind=px4-sitl", "px4.sitl.wait_for_user=true", f"px4.sitl.instance={sitl_instance}")
-    run = begin(tmp_path / "run", *wait)
-    assert "has no end" in run.stderr.readline()
-    assert "waiting for PX4" in run.stderr.readline()
-    run.send_signal(signal.SIGTERM)
-    run.communicate(timeout=PATIENCE_S)
-    assert run.returncode == 143
-    assert (tmp_path / "run" / "INCOMPLETE").exists()
+class Interrupts:
+    """A hook that notes a signal at a given time."""
+
+    def __init__(self, monkeypatch, time_us):
+        self._note, self._time_us = lambda: monkeypatch.setattr(interrupts, "number", signal.SIGTERM), time_us
+
+    def step(self, time_us, inputs):
+        if time_us == self._time_us:
+            self._note()
+
+    def snapshot(self):
+        return None
+
+    def restore(self, saved):
+        pass
 
 
-def test_a_slow_pace_does_not_delay_the_end(begin, tmp_path):
-    """A simulated second takes 100 s here."""
-    run = begin(tmp_path / "run", "run.realtime_factor=0.01")
-    wait_until(lambda: (tmp_path / "run" / "log.rows").exists() and read_log(tmp_path / "run").rows > 1)
-    start_s = time.monotonic()
-    summary = end(run, signal.SIGINT)
-    assert time.monotonic() - start_s < 60.0
-    assert run.returncode == 0
-    assert 0.0 < summary["duration_s"] < 5.0
-    assert (tmp_path / "run" / "recording.h5").exists()
+def oscillator(hook, *, has_end):
+    timeline = Timeline(1_000_000, log=Periodic(1_000), has_end=has_end)
+    return Simulation(Oscillator(), timeline, hooks=[hook])
+
+
+@pytest.mark.fast
+def test_a_slow_pace_does_not_delay_the_end(monkeypatch):
+    """A simulated second takes 100 s here; the run ends within a slice of the pace."""
+    simulation = oscillator(Interrupts(monkeypatch, 3_000), has_end=False)
+    pace = Pace(0.01)
+    while not simulation.is_done:
+        simulation.run(simulation.time_us + pace.slice_us)
+        pace.wait(1_000, lambda: end_if_asked(simulation))
+    assert 3_000 < simulation.time_us <= 5_000
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(("has_end", "begun"), [(True, True), (True, False), (False, False)])
+def test_a_signal_stops_other_runs_and_those_that_have_not_begun(monkeypatch, has_end, begun):
+    """A run with an end has not reached it; a run without an end that has not begun has nothing to write."""
+    simulation = oscillator(Interrupts(monkeypatch, -1), has_end=has_end)
+    if begun:
+        simulation.run(10_000)
+    assert not end_if_asked(simulation)
+    monkeypatch.setattr(interrupts, "number", signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt):
+        end_if_asked(simulation)
