@@ -203,3 +203,15 @@ def test_a_killed_flight_is_reported_without_blaming_px4(tmp_path):
         assert process.returncode == 1
         assert stderr.startswith("error: SIGKILL (signal 9, killed) has ended the process that PX4 ran in: ")
         assert "crash" not in stderr
+
+
+def test_texts_of_px4_survive_its_process(tmp_path):
+    """PX4 runs in a child; the reason in the table and the summary have what it said."""
+    fence = {"autopilot.params.GF_MAX_HOR_DIST": 5.0, "timeline.t_end_s": 14.0}
+    finished = run(*FLIGHT, *settings(fence), cwd=tmp_path)
+    assert finished.returncode == 1, finished.stderr
+    said = "Geofence violation for waypoint 2"
+    assert f'PX4 said: "{said}"' in " ".join(finished.stdout.replace("│", " ").split())
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert said in summary["autopilot_texts"]
+    assert (summary["outcome"], summary["ending"]) == ("never took off", "on the ground")
