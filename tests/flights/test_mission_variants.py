@@ -60,7 +60,13 @@ VARIANTS = {
     "ends in RTL": Variant("return", 30.0, on_all(FLOWN, RETURNED)),
     "ends in neither": Variant("neither", 16.0, on_all(FLOWN, IN_THE_AIR)),
     "is cut off": Variant("land", 9.0, on_all(UNFINISHED, IN_THE_AIR, "the run ended at item")),
-    "re-armed after landing": Variant("land", 32.0, on_all(FLOWN, LANDED), AGAIN[:1]),
+    "re-armed after landing": Variant(
+        "land",
+        32.0,
+        # Stock PX4 is still in mission mode, and flies the mission again.
+        on_all(FLOWN, LANDED) | {STOCK: (UNFINISHED, IN_THE_AIR)},
+        AGAIN[:1],
+    ),
     "two missions": Variant("land", 54.0, on_all(FLOWN, LANDED), AGAIN),
     "two missions, the second cut off": Variant("land", 34.0, on_all(UNFINISHED, IN_THE_AIR), AGAIN),
     "geofence": Variant(

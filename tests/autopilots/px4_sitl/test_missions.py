@@ -1,4 +1,4 @@
-"""How missions end with stock PX4's double: the verdict is never better than the flight."""
+"""How missions end with stock PX4's double; more of them are in tests/flights/test_mission_variants.py."""
 
 import numpy as np
 import pytest
@@ -9,11 +9,9 @@ from px4lockstep.log.log import Log
 from px4lockstep.px4.missions import parse_wpl
 from px4lockstep.scenario.scenario import Scenario
 
-LOITER, MISSION, RETURN, LAND = 4, 3, 5, 18
-BATTERY = 2
 HOME = "47.397742 8.545594"
 NORTH = "47.397832 8.545594"  # 10 m
-ENDS = {"land": f"2 0 3 21 0 0 0 0 {NORTH} 0 1", "return": "2 0 2 20 0 0 0 0 0 0 0 1", "neither": ""}
+ENDS = {"land": f"2 0 3 21 0 0 0 0 {NORTH} 0 1", "neither": ""}
 
 
 def mission(end):
@@ -40,7 +38,7 @@ def labels(simulation):
     return [event.label for event in events_of(Log.of(simulation))]
 
 
-@pytest.mark.parametrize("version", ["1.17", "main"])
+@pytest.mark.parametrize("version", [pytest.param("1.17", marks=pytest.mark.slow), "main"])
 def test_a_landing_away_from_the_last_waypoint_is_awaited(sitl_build, tmp_path, monkeypatch, version):
     """PX4 reports the item as reached when it is above the landing place, 4 m high."""
     monkeypatch.setenv("PX4_DOUBLE_VERSION", version)
@@ -53,24 +51,6 @@ def test_a_landing_away_from_the_last_waypoint_is_awaited(sitl_build, tmp_path, 
     assert simulation.log_state[first, 0] == pytest.approx(10.0, abs=1.5)
 
 
-def test_a_mission_that_returns_is_finished_at_home(sitl_build, tmp_path):
-    """PX4 completes it when the return begins."""
-    simulation, _ = fly(sitl_build, tmp_path, "return", 27.0, params={"RTL_RETURN_ALT": 5.0})
-    finished = told(simulation, "mission_finished") != 0
-    assert finished[-1]
-    first = np.flatnonzero(finished)[0]
-    assert told(simulation, "armed")[first] == 0
-    assert told(simulation, "nav_state")[first - 1] == RETURN
-    assert np.abs(simulation.log_state[first, :2]).max() < 1.5
-
-
-def test_a_mission_that_ends_in_the_air_is_finished_there(sitl_build, tmp_path):
-    """PX4 holds."""
-    simulation, _ = fly(sitl_build, tmp_path, "neither", 15.0)
-    assert told(simulation, "mission_finished")[-1] == 1
-    assert (told(simulation, "armed")[-1], told(simulation, "nav_state")[-1]) == (1, LOITER)
-
-
 def test_a_landing_on_request_does_not_finish_the_mission(sitl_build, tmp_path):
     """Although PX4 reports the mission as complete."""
     scenario = Scenario().arm(at_s=0.5).start_mission(at_s=1.0).at(5.0).land()
@@ -78,24 +58,6 @@ def test_a_landing_on_request_does_not_finish_the_mission(sitl_build, tmp_path):
     assert told(simulation, "armed")[-1] == 0
     assert sitl._api.status._state == 5
     assert not told(simulation, "mission_finished").any()
-
-
-def test_a_low_battery_is_a_failsafe_and_does_not_finish_the_mission(sitl_build, tmp_path):
-    """PX4 lands at once; log and events show why."""
-    scenario = Scenario().arm(at_s=0.5).start_mission(at_s=1.0)
-    options = {"mission": mission("land"), "end_s": 20.0, "scenario": scenario}
-    simulation, sitl = make_flight(sitl_build, tmp_path, **options)
-    simulation.run(5_000_000)
-    sitl._api.send_battery(0, 10.0, 5.0, 0.03)
-    try:
-        simulation.run()
-    finally:
-        simulation.close()
-    assert told(simulation, "armed")[-1] == 0
-    assert not told(simulation, "mission_finished").any()
-    assert told(simulation, "failsafe")[-1] == BATTERY
-    assert {"failsafe: battery", "mode land"} <= set(labels(simulation))
-    assert simulation.autopilot.texts[-1] == "Failsafe activated"
 
 
 def test_an_unknown_mode_is_an_event(sitl_build, tmp_path, monkeypatch):

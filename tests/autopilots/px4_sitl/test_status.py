@@ -159,6 +159,19 @@ def test_a_new_mission_is_not_finished():
     assert not px4.status.is_finished
 
 
+def test_a_mission_that_px4_flies_again_is_not_finished():
+    """Armed again after a landing, it is still in mission mode."""
+    px4 = Px4(TAKEOFF, WAYPOINT, LAND)
+    px4.fly(2)
+    px4.at(2, COMPLETE)
+    px4.armed(False, is_landed=True)
+    assert px4.status.is_finished
+    px4.at(0, ACTIVE)
+    assert px4.status.is_finished
+    px4.fly(0)
+    assert not px4.status.is_finished
+
+
 # -- progress ----------------------------------------------------------------------------------------------------
 
 

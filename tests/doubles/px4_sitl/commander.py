@@ -76,6 +76,7 @@ class Commander:
         self.is_finished = False
         self.is_valid = True  # of the mission
         self.is_failsafe = False
+        self.mode_after_disarming = LOITER
         self.jumps: dict[int, int] = {}
         self.warned = 0
         self.said: list[tuple[int, str]] = []
@@ -167,6 +168,8 @@ class Commander:
             self.is_failsafe = False
             self.control.reset()
             self._target, self._yaw = self.now.pos, self.now.yaw
+            if self.mode == MISSION:  # it flies the mission again
+                self.set_mode(MISSION)
             self.say(INFO, "Armed by external command")
         return True
 
@@ -196,8 +199,14 @@ class Commander:
             self.say(CRITICAL, "Switching to Mission is currently not available")
             return False
         self.is_failsafe = False
-        self.set_mode(mode)
+        self._intend(mode)
         return True
+
+    def _intend(self, mode: int) -> None:
+        """Change the mode other than by a failsafe; after disarming, the last one that allows arming is shown."""
+        if mode in (MANUAL, MISSION, LOITER):
+            self.mode_after_disarming = mode
+        self.set_mode(mode)
 
     def set_mode(self, mode: int) -> None:
         self.mode = mode
@@ -285,7 +294,7 @@ class Commander:
             return None
         if item.command == NAV_RETURN:
             self._next_item()
-            self.set_mode(RETURN)
+            self._intend(RETURN)
             return None
         north, east = self.now.local(item.lat, item.lon)
         if item.command == NAV_LAND:
@@ -315,8 +324,8 @@ class Commander:
             self.item = number
             return
         self.is_finished = True  # the current item stays the last one that was flown
-        if self.landed_us is None and self.items[self.item].command != NAV_RETURN:
-            self.set_mode(LOITER)
+        if self.landed_us is None:
+            self._intend(LOITER)
             self.is_finished = True
 
     def _descent(self) -> float:
@@ -338,6 +347,6 @@ class Commander:
         if self.landed_us is None or time_us - self.landed_us < 2_000_000:
             return self.landed_us is not None
         self.is_armed = False
-        self.mode = LOITER
+        self.mode = self.mode_after_disarming
         self.say(INFO, "Disarmed by landing")
         return True

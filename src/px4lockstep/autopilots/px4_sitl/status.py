@@ -21,7 +21,7 @@ ARMED = 128
 """Armed bit of a heartbeat's `base_mode`."""
 CRITICAL, EMERGENCY, TERMINATION = 5, 6, 8
 """MAV_STATE of a heartbeat: PX4 reports a failsafe as CRITICAL, and termination."""
-MISSION_COMPLETE = 5
+MISSION_ACTIVE, MISSION_COMPLETE = 3, 5
 
 MISSION, HOLD, RETURN, DESCEND = 3, 4, 5, 12
 MODES = {(1, 0): 0, (2, 0): 1, (3, 0): 2, (3, 1): 21, (3, 2): 6, (5, 0): 10, (6, 0): 14, (7, 0): 15, (10, 0): 13}
@@ -156,6 +156,8 @@ class Status:
         if not self._items:
             return
         self.item = min(message.seq, len(self._items) - 1)
+        if message.mission_state == MISSION_ACTIVE and self.is_armed and self.mode == MISSION and self.is_finished:
+            self.begin_mission()  # armed again in mission mode, PX4 flies the mission again
         is_new = message.mission_state == MISSION_COMPLETE != self._state
         self._state = message.mission_state
         if is_new:
