@@ -117,6 +117,20 @@ def test_a_mission_that_returns_is_finished_after_the_landing():
     assert px4.status.is_finished
 
 
+@pytest.mark.parametrize("is_armed", [True, False])
+def test_a_mission_that_returns_is_finished_whichever_change_after_the_landing_comes_first(is_armed):
+    """PX4 disarms and changes to hold at the same time; its messages come from different threads."""
+    px4 = Px4(TAKEOFF, WAYPOINT, RETURN)
+    px4.fly(2)
+    px4.at(2, COMPLETE)
+    px4.mode(RETURN_MODE)
+    px4.armed(is_landed=True)
+    px4.armed(is_armed, is_landed=True)
+    px4.mode(HOLD_MODE)
+    px4.armed(False, is_landed=True)
+    assert px4.status.is_finished
+
+
 def test_a_return_that_ends_elsewhere_does_not_finish_the_mission():
     """A failsafe lands on the way home."""
     px4 = Px4(TAKEOFF, WAYPOINT, RETURN)

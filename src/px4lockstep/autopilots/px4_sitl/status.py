@@ -121,11 +121,12 @@ class Status:
 
     def set_vehicle(self, is_armed: bool, is_landed: bool) -> None:
         """Set what is known at each step: PX4's arming state, and whether the vehicle is on the ground."""
-        has_disarmed = self.is_armed and not is_armed
+        has_landed = is_landed and not self._is_landed
         if is_armed and not self.is_armed:
             self._texts.forget(PREFLIGHT)
         self.is_armed, self._is_landed = is_armed, is_landed
-        if has_disarmed and self._last >= 0 and self._items[self._last].command is Command.RETURN_TO_LAUNCH:
+        if has_landed and self._last >= 0 and self._items[self._last].command is Command.RETURN_TO_LAUNCH:
+            # not when it disarms: PX4 then changes to hold, and its messages come in any order
             self._is_complete = self._is_complete and self.mode == RETURN
         self._update_finished()
 
