@@ -49,8 +49,10 @@ def largest_error(start, stop, rtol, atol, state, work):
     largest = 0.0
     for i in range(start, stop):
         scaled = abs(work.error.x[i]) / (atol + rtol * max(abs(state.x[i]), abs(work.trial.x[i])))
-        if scaled > largest or math.isnan(scaled):  # a NaN stays: no number compares greater
+        if not scaled <= largest:  # also if it is NaN, which ends the search
             largest = scaled
+            if math.isnan(scaled):
+                break
     return largest
 
 
@@ -69,7 +71,9 @@ def error_norm(state, plant, solver, work):
             scaled = vector_error(start, stop, rtol, atol, state, work)
         else:
             scaled = largest_error(start, stop, rtol, atol, state, work)
-        if scaled > worst or math.isnan(scaled):  # a NaN stays: no number compares greater
+        if not scaled <= worst:  # also if it is NaN, which ends the search
             worst, worst_group = scaled, group
+            if math.isnan(scaled):
+                break
     solver.last_error, solver.last_group = worst, worst_group
     return worst

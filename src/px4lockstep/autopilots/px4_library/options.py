@@ -21,7 +21,6 @@ from px4lockstep.part.limits import FLOAT32, INT32
 from px4lockstep.px4 import Config
 from px4lockstep.px4.binary import check_binary
 from px4lockstep.px4.finding import find_library
-from px4lockstep.px4.handle import INSTANCES
 from px4lockstep.px4.missions import Mission
 from px4lockstep.px4.parameters import SITL_DEFAULTS, check_known
 from px4lockstep.px4.presets import interface_of
@@ -93,7 +92,7 @@ class Subscription(Part):
     key: str = entry(..., "Name of the entry.", min_length=1)
     type: str = entry(..., "Message type.", min_length=1)
     topic: str | None = entry(None, "Topic; the default topic of the message type if omitted.", min_length=1)
-    instance: int = entry(0, "Topic instance.", ge=0, le=INSTANCES - 1)
+    instance: int = entry(0, "Topic instance.", ge=0)
     log: bool | None = entry(
         None,
         "Whether every message is logged; if omitted, unless the topic's values are columns of the log.",
