@@ -206,6 +206,7 @@ def test_a_closed_pipe_is_not_an_error_message(tmp_path, arguments):
     assert process.wait() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system does not tell a process's peak memory")
 def test_twenty_minutes_fit_into_half_a_gigabyte(tmp_path):
     """At the default log period, with recording, log and figure; compiled before, since that takes more."""
