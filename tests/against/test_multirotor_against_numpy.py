@@ -39,6 +39,23 @@ AIRCRAFT = {
         drag_area_body_m2=(0.01, 0.03, 0.05),
         propulsion=propulsion(inflow_kT=8.0, inflow_kQ=5.0, max_current_a=9.0),
     ),
+    "different motors, propellers and ESCs on two buses": octa(
+        propulsion=propulsion(
+            overrides=(
+                {"rotors": (1, 4), "thrust_ratio": 1.4, "km_m": 0.03, "motor": {"kv_rpm_per_volt": 700.0}},
+                {"rotors": (6,), "rotor_radius_m": 0.2, "inflow_kT": 5.0, "inflow_kQ": 2.0, "esc": {"eta": 0.8}},
+                {
+                    "rotors": (8, 2),
+                    "V_nom": 11.0,
+                    "esc": {"deadzone": 0.1},
+                    "motor": {"r_ohm": 0.1, "j_kgm2": 4e-5, "i0_a": 1.5, "max_current_a": 9.0},
+                },
+                {"rotors": (3,), "motor": {"viscous_friction_nm_per_rad_s": 1e-5}},
+            ),
+        ),
+        batteries=(Battery(r0=0.03), Battery(capacity_ah=3.0, r0=0.05)),
+        buses=(PowerBus((0,), (0, 3, 4, 6, 7), 25.0), PowerBus((1,), (1, 2, 5))),
+    ),
     "two buses, three batteries, legs, second order": octa(
         batteries=(
             Battery(r0=0.03, ocv_soc=(0.0, 0.2, 0.7, 1.0), ocv_v=(10.2, 11.0, 11.6, 12.6)),

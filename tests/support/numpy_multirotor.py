@@ -19,22 +19,39 @@ def air_density_kg_m3(alt_msl_m):
     return pressure / (287.05287 * temperature)
 
 
-def thrust_constant(aircraft):
-    """kT: the root of T(kT) = multiplier × hover thrust, by bisection.
+def motors_of(aircraft):
+    """Return the values of each rotor as arrays: the common ones, replaced by those of the overrides."""
+    p, n = aircraft.propulsion, len(aircraft.rotors)
+    own = ("km_m", "V_nom", "rotor_radius_m", "inflow_kT", "inflow_kQ")
+    tables = {"esc": ("eta", "deadzone"), "motor": type(p.motor).model_fields}
+    values = {name: np.full(n, getattr(p, name)) for name in own} | {"thrust_ratio": np.ones(n)}
+    for table, names in tables.items():
+        values |= {name: np.full(n, getattr(getattr(p, table), name)) for name in names}
+    for override in p.overrides:
+        at = np.array(override.rotors) - 1
+        given = override.model_dump(exclude_none=True)
+        given |= given.pop("esc") | given.pop("motor")
+        for name in given.keys() - {"rotors"}:
+            values[name][at] = given[name]
+    return values | {"ke": 60.0 / (2.0 * np.pi * values["kv_rpm_per_volt"])}
+
+
+def thrust_constants(aircraft, p):
+    """kT of each rotor: ratio × the scale at which ΣT = multiplier × weight, by bisection.
 
     ω from kQ ρ ω² + (b + Kt Ke / R) ω − Kt V / R = 0,   kQ = km kT,   T = kT ρ ω²
     """
-    p = aircraft.propulsion
-    ke = 60.0 / (2.0 * np.pi * p.motor.kv_rpm_per_volt)
-    b = p.motor.viscous_friction_nm_per_rad_s + ke * ke / p.motor.r_ohm
-    c = -ke * p.V_nom / p.motor.r_ohm
-    target = p.thrust_calibration_mult * aircraft.airframe.mass_kg * 9.80665 / len(aircraft.rotors)
+    rho = aircraft.propulsion.rho_nom
+    b = p["viscous_friction_nm_per_rad_s"] + p["ke"] ** 2 / p["r_ohm"]
+    c = -p["ke"] * p["V_nom"] / p["r_ohm"]
+    target = aircraft.propulsion.thrust_calibration_mult * aircraft.airframe.mass_kg * 9.80665
 
-    def thrust(kt):
-        a = p.km_m * kt * p.rho_nom
+    def thrust(scale):
+        kt = scale * p["thrust_ratio"]
+        a = p["km_m"] * kt * rho
         # The root of a quadratic without cancellation.
         omega = -2.0 * c / (b + np.sqrt(b * b - 4.0 * a * c))
-        return kt * p.rho_nom * omega * omega
+        return np.sum(kt * rho * omega * omega)
 
     low, high = 0.0, 1.0
     while thrust(high) < target:
@@ -42,7 +59,7 @@ def thrust_constant(aircraft):
     for _ in range(200):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if thrust(middle) < target else (low, middle)
-    return 0.5 * (low + high)
+    return 0.5 * (low + high) * p["thrust_ratio"]
 
 
 def bus_voltage(v0, r0, v_min, drawn):
@@ -62,8 +79,8 @@ class NumpyMultirotor:
 
     def __init__(self, aircraft):
         self.aircraft = aircraft
-        self.kt = thrust_constant(aircraft)
-        self.ke = 60.0 / (2.0 * np.pi * aircraft.propulsion.motor.kv_rpm_per_volt)
+        self.p = motors_of(aircraft)
+        self.kt = thrust_constants(aircraft, self.p)
 
     def groups(self, x):
         """Split a state vector into its groups."""
@@ -76,15 +93,15 @@ class NumpyMultirotor:
         commands = np.array([motors[channel - 1] for channel in craft.motor_channels])
         outputs = commands if craft.actuation.motor_actuators.kind == "direct" else state["act"][: len(commands)]
         duties = np.clip(outputs, 0.0, 1.0)
-        duties = np.where(duties < craft.propulsion.esc.deadzone, 0.0, duties)
+        duties = np.where(duties < self.p["deadzone"], 0.0, duties)
         duties = np.where([disabled >> i & 1 for i in range(len(duties))], 0.0, duties)
         servo_commands = np.array([servos[channel - 1] for channel in craft.servo_channels])
         return commands, servo_commands, duties
 
-    def motor_current(self, duty, voltage, omega):
+    def motor_current(self, rotors, duty, voltage, omega):
         """I = clamp((d V − Ke ω) / R, 0, I_max)."""
-        p = self.aircraft.propulsion
-        return np.clip((duty * voltage - self.ke * omega) / p.motor.r_ohm, 0.0, p.motor.max_current_a)
+        p = {name: values[rotors] for name, values in self.p.items()}
+        return np.clip((duty * voltage - p["ke"] * omega) / p["r_ohm"], 0.0, p["max_current_a"])
 
     def power(self, state, duties, disconnected):
         """Return bus voltages and currents, motor currents and battery currents."""
@@ -113,12 +130,12 @@ class NumpyMultirotor:
                 avionics = bus.avionics_load_w / v0 if bus.avionics_load_w else 0.0
 
                 def drawn(v, fed=fed, avionics=avionics):
-                    motors = self.motor_current(duties[fed], v, state["rotor"][fed])
-                    return avionics + np.sum(duties[fed] * motors) / craft.propulsion.esc.eta
+                    motors = self.motor_current(fed, duties[fed], v, state["rotor"][fed])
+                    return avionics + np.sum(duties[fed] * motors / self.p["eta"][fed])
 
                 v = bus_voltage(v0, 1.0 / np.sum(conductance), max(cell.min_voltage_v for cell in cells), drawn)
-            currents[fed] = self.motor_current(duties[fed], v, state["rotor"][fed])
-            total = np.sum(duties[fed] * currents[fed]) / craft.propulsion.esc.eta
+            currents[fed] = self.motor_current(fed, duties[fed], v, state["rotor"][fed])
+            total = np.sum(duties[fed] * currents[fed] / self.p["eta"][fed])
             total += bus.avionics_load_w / v if bus.avionics_load_w and v > 0.0 else 0.0
             if cells[0].model == "ideal" or craft.power.share_mode == "equal":
                 shares = np.full(len(cells), 1.0 / len(cells))
@@ -171,7 +188,7 @@ class NumpyMultirotor:
 
     def derivative(self, x, motors, servos, wind, disabled=0, disconnected=False):
         """Return the derivative of a state vector."""
-        craft, p = self.aircraft, self.aircraft.propulsion
+        craft, p = self.aircraft, self.p
         state = self.groups(x)
         r_bn = rotation(state["att"])
         rho = air_density_kg_m3(craft.home_alt_msl_m - state["pos"][2])
@@ -185,20 +202,20 @@ class NumpyMultirotor:
         signs = np.array([rotor.direction for rotor in craft.rotors])
         through_air = np.asarray(wind) - state["vel"]
         v_ax = -axes @ (r_bn.T @ through_air)
-        mu = v_ax / np.maximum(1e-3, np.abs(omega) * p.rotor_radius_m)
-        thrust = self.kt * rho * omega**2 / (1.0 + p.inflow_kT * mu**2)
-        torque = p.km_m * self.kt * rho * omega**2 / (1.0 + p.inflow_kQ * mu**2)
+        mu = v_ax / np.maximum(1e-3, np.abs(omega) * p["rotor_radius_m"])
+        thrust = self.kt * rho * omega**2 / (1.0 + p["inflow_kT"] * mu**2)
+        torque = p["km_m"] * self.kt * rho * omega**2 / (1.0 + p["inflow_kQ"] * mu**2)
         # J ω̇ = Kt max(0, I − I0) − Q − b ω, no negative spin
         spin = (
-            self.ke * np.maximum(0.0, currents - p.motor.i0_a) - torque - p.motor.viscous_friction_nm_per_rad_s * omega
-        ) / p.motor.j_kgm2
+            p["ke"] * np.maximum(0.0, currents - p["i0_a"]) - torque - p["viscous_friction_nm_per_rad_s"] * omega
+        ) / p["j_kgm2"]
         spin = np.where((omega <= 0.0) & (spin < 0.0), 0.0, spin)
 
         # F = Σ −T a,  τ = Σ r × (−T a) + a s Q,  H = Σ −s J ω a
         pushes = -thrust[:, None] * axes
         moment = np.sum(np.cross(arms, pushes) + axes * (signs * torque)[:, None], axis=0)
-        h = np.sum(-axes * (signs * p.motor.j_kgm2 * omega)[:, None], axis=0)
-        h_dot = np.sum(-axes * (signs * p.motor.j_kgm2 * spin)[:, None], axis=0)
+        h = np.sum(-axes * (signs * p["j_kgm2"] * omega)[:, None], axis=0)
+        h_dot = np.sum(-axes * (signs * p["j_kgm2"] * spin)[:, None], axis=0)
         force = r_bn @ np.sum(pushes, axis=0)
         if craft.airframe.drag == "linear":
             force = force + craft.airframe.linear_drag * through_air

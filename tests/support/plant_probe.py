@@ -137,7 +137,7 @@ def hover_speed(probe, total_thrust_n=None):
     aircraft = probe.aircraft
     thrust_n = aircraft.airframe.mass_kg * 9.80665 if total_thrust_n is None else total_thrust_n
     density = probe.outputs()["air_density_kg_m3"]
-    return np.sqrt(thrust_n / len(aircraft.rotors) / (probe.parameters["propulsion"]["kt"] * density))
+    return np.sqrt(thrust_n / len(aircraft.rotors) / (probe.parameters["rotors"][0]["propulsion"]["kt"] * density))
 
 
 def _random_attitudes():

@@ -241,7 +241,7 @@ def test_a_calibration_mass_fixes_the_motors():
     def thrust_constant(mass_kg, calibration_mass_kg):
         plant = np.zeros(1, PLANT)
         iris(mass_kg=mass_kg, propulsion=propulsion(calibration_mass_kg=calibration_mass_kg)).write(plant[0])
-        return float(plant["multirotor"]["propulsion"]["kt"][0])
+        return float(plant["multirotor"]["rotors"]["propulsion"]["kt"][0, 0])
 
     assert thrust_constant(1.8, 1.5) == thrust_constant(1.5, None)
     assert thrust_constant(1.8, None) == thrust_constant(1.8, 1.8) > thrust_constant(1.8, 1.5)

@@ -150,7 +150,8 @@ def build_parts(spec: Spec, report: Report, builder: Builder, *, is_flown: bool 
         try:
             aircraft = build_aircraft(spec, builder)
             with at(("airframe", "propulsion")):  # check that the motors reach the calibration thrust
-                builder.made(Propulsion.thrust_constant, aircraft.propulsion, aircraft.calibration_thrust_n)
+                calibrated = (aircraft.propulsion, aircraft.calibration_thrust_n, len(aircraft.rotors))
+                builder.made(Propulsion.thrust_constants, *calibrated)
         except InputError as error:
             report.add_error(error)
     if is_flown and all(hasattr(spec, name) for name in AUTOPILOT):

@@ -72,8 +72,32 @@ class Aircraft:
 
     @property
     def propulsion(self) -> Propulsion:
-        """ESC, motor and propeller."""
+        """ESC, motor and propeller, with the overrides of single rotors."""
         return self.airframe.propulsion
+
+    @cached_property
+    def propulsion_units(self) -> tuple[Propulsion, ...]:
+        """ESC, motor and propeller of each rotor."""
+        return self.propulsion.units(len(self.rotors))
+
+    @cached_property
+    def thrust_constants(self) -> tuple[float, ...]:
+        """Calibrated kT of each rotor."""
+        return self.propulsion.thrust_constants(self.calibration_thrust_n, len(self.rotors))
+
+    @cached_property
+    def full_thrusts_n(self) -> tuple[float, ...]:
+        """Thrust of each rotor at duty 1 at the calibration point."""
+        units = zip(self.propulsion_units, self.thrust_constants, strict=True)
+        return tuple(unit.full_thrust_n(kt) for unit, kt in units)
+
+    @property
+    def thrust_shares(self) -> tuple[float, ...]:
+        """Thrust of each rotor at duty 1, relative to the mean of all rotors; exactly 1 if they are equal."""
+        thrusts, total = self.full_thrusts_n, 0.0
+        for thrust in thrusts:
+            total += thrust
+        return tuple(1.0 if len(set(thrusts)) == 1 else thrust * len(thrusts) / total for thrust in thrusts)
 
     @property
     def batteries(self) -> tuple[Battery, ...]:
@@ -133,10 +157,11 @@ class Aircraft:
     def time_constants_s(self) -> dict[str, float]:
         """Return, by name, the time constants that a fixed step should resolve."""
         airframe, actuation = self.airframe, self.actuation
+        motors = zip(self.propulsion_units, self.thrust_constants, strict=True)
         return {
             "motor actuators": actuation.motor_actuators.time_constant_s(),
             "servo actuators": actuation.servo_actuators.time_constant_s() if actuation.servos else math.inf,
-            "motors": self.propulsion.time_constant_s(self.calibration_thrust_n),
+            "motors": min(unit.time_constant_s(self.calibration_thrust_n, kt) for unit, kt in motors),
             "contact": self.contact.time_constant_s(airframe.mass_kg, airframe.principal_moments()[0]),
         }
 
@@ -149,8 +174,8 @@ class Aircraft:
         m = plant["multirotor"]
         with computing(("airframe",), m["body"], m["drag"]):
             self.airframe.write(m["body"], m["drag"])
-        with computing(("airframe", "propulsion"), m["propulsion"]):
-            self.propulsion.write(m["propulsion"], self.calibration_thrust_n)
+        with computing(("airframe", "propulsion"), *m["rotors"]["propulsion"][: len(self.rotors)]):
+            self._write_propulsion(m["rotors"])
         with computing(("actuation",), m["actuation"]["motor"], m["actuation"]["servo"]):
             self.actuation.write(m["actuation"], self.offset("act"), self.offset("actdot"))
         buses, batteries = m["power"]["buses"], m["power"]["batteries"]
@@ -175,6 +200,16 @@ class Aircraft:
         traits["n_servo_commands"] = max(self.servo_channels, default=0)
         traits["has_ground"] = self.contact.kind != "no_contact"
         traits["capacity_ah"][: len(self.batteries)] = [battery.capacity_ah for battery in self.batteries]
+
+    def _write_propulsion(self, rotors: Any) -> None:
+        first = rotors[0]["propulsion"]
+        for rotor, unit, kt in zip(rotors, self.propulsion_units, self.thrust_constants, strict=False):
+            own = rotor["propulsion"]
+            unit.write(own, kt)
+            drive, first_drive = (p["inverse_eta"] * p["inverse_r"] for p in (own, first))
+            rotor["drive_ratio"] = drive / first_drive
+            rotor["back_emf_ratio"] = own["ke"] * drive / (first["ke"] * first_drive)
+            rotor["inertia_ratio"] = own["rotor_inertia"] / first["rotor_inertia"]
 
     def _write_rotors(self, m: Any) -> None:
         bus_of = {item: b for b, bus in enumerate(self.buses) for item in bus.motor_ids}

@@ -135,6 +135,11 @@ class Airframe(Part, where="airframe"):
         directions = self.propulsion.rotor_dir
         if directions is not None and len(directions) != rotors:
             yield ("propulsion", "rotor_dir"), one_for_each_rotor(len(directions), rotors)
+        for k, override in enumerate(self.propulsion.overrides):
+            for i, rotor in enumerate(override.rotors):
+                if rotor > rotors:
+                    text = f"{KEY} = {rotor} does not exist; airframe.rotor_pos_body_m has {rotors} rotors"
+                    yield ("propulsion", "overrides", k, "rotors", i), text
 
     def _check_inertia(self) -> Found:
         whole, diagonal, products = self.inertia_kgm2, self.inertia_diag_kgm2, self.inertia_products_kgm2

@@ -7,7 +7,7 @@ aircraft has only the states that it needs; their start indices are in its param
     v̇ = (R_bn F_body + F_drag + F_contact) / m + g
     F_body = Σ −T_i a_i,   τ = Σ r_i × (−T_i a_i) + a_i s_i Q_i
 
-    H = Σ −s_i J ω_i a_i,   −Ḣ = Σ s_i J ω̇_i a_i
+    H = Σ −s_i J_i ω_i a_i,   −Ḣ = Σ s_i J_i ω̇_i a_i
 
 `a_i` is the axis of the rotor (+z, down, for a normal multirotor: thrust acts along −axis), `s_i` the sign of the
 reaction torque on the body about it; the rotor spins in the opposite direction. For the regime of the derivative, see
@@ -34,6 +34,9 @@ ROTOR = record(
         ("moment_arm", "f8", 3),  # −r × a: torque per thrust [m]
         ("reaction_axis", "f8", 3),  # s a: axis of the reaction torque on the body; the rotor spins against it
         ("bus", "i8"),
+        ("propulsion", PROPULSION),
+        # Relative to rotor 1, so that they are exactly 1 for equal rotors: 1 / (η R), Ke / (η R), J
+        ("drive_ratio back_emf_ratio inertia_ratio", "f8"),
     ]
 )
 
@@ -46,7 +49,6 @@ MULTIROTOR = record(
         ("n_rotors", "i8"),
         ("i_act i_rotor i_soc i_v1", "i8"),  # start indices in the state
         ("rotors", ROTOR, MAX_MOTORS),
-        ("propulsion", PROPULSION),
         ("power", POWER),
         ("contact", CONTACT),
         ("actuation", ACTUATION),
@@ -91,7 +93,8 @@ def snap_actuators(inputs, m):
     """Set the duties of direct motors from their commands, held until the next autopilot tick."""
     if m.actuation.motor.kind == DIRECT:
         for i in range(m.n_rotors):
-            inputs.rotor_duty[i] = esc_duty(m.propulsion, inputs.command.motors[m.actuation.motor_channel[i]])
+            command = inputs.command.motors[m.actuation.motor_channel[i]]
+            inputs.rotor_duty[i] = esc_duty(m.rotors[i].propulsion, command)
 
 
 @inlined_kernel
@@ -106,7 +109,7 @@ def applied_duty(state, inputs, m, i):
         return 0.0 if (disabled >> i) & 1 else faults.stuck_duty[i]
     if m.actuation.motor.kind == DIRECT:
         return inputs.rotor_duty[i]
-    return esc_duty(m.propulsion, state.x[m.i_act + i])
+    return esc_duty(m.rotors[i].propulsion, state.x[m.i_act + i])
 
 
 @inlined_kernel
@@ -162,7 +165,6 @@ def rhs(state, inputs, m, dstate):
     tx, ty, tz = 0.0, 0.0, 0.0
     hx, hy, hz = 0.0, 0.0, 0.0
     gx, gy, gz = 0.0, 0.0, 0.0
-    p = m.propulsion
     for b in range(m.power.n_buses):
         voltage = connected_voltage(m, b, state, inputs, dstate)
         bus_a = avionics_current(m.power.buses[b], voltage)
@@ -170,6 +172,7 @@ def rhs(state, inputs, m, dstate):
             rotor = m.rotors[i]
             if rotor.bus != b:
                 continue
+            p = rotor.propulsion
             omega = x[i_rotor + i]
             duty = dx[i_rotor + i]
             current = motor_current(p, duty, voltage, omega)
@@ -188,7 +191,9 @@ def rhs(state, inputs, m, dstate):
             tx += thrust * arm[0] + torque * reaction[0]
             ty += thrust * arm[1] + torque * reaction[1]
             tz += thrust * arm[2] + torque * reaction[2]
-            # H = -J h and -dH/dt = J g: the rotor spins against its reaction
+            # H = -J h and -dH/dt = J g with rotor 1's J: the rotor spins against its reaction
+            omega *= rotor.inertia_ratio
+            spin *= rotor.inertia_ratio
             hx += omega * reaction[0]
             hy += omega * reaction[1]
             hz += omega * reaction[2]
@@ -223,7 +228,7 @@ def rhs(state, inputs, m, dstate):
     dx[VEL_START + 1] = fe * m.body.inverse_mass
     dx[VEL_START + 2] = fd * m.body.inverse_mass + gravity_down_m_s2(m.gravity, x[2])
     dx[ATT_START], dx[ATT_START + 1], dx[ATT_START + 2], dx[ATT_START + 3] = derivative(q_bn, omega_body)
-    inertia = p.rotor_inertia
+    inertia = m.rotors[0].propulsion.rotor_inertia
     torque_body = (tx + inertia * gx, ty + inertia * gy, tz + inertia * gz)
     momentum = (-inertia * hx, -inertia * hy, -inertia * hz)
     angular = angular_acceleration(m.body, omega_body, torque_body, momentum)
@@ -252,12 +257,12 @@ def write_outputs(state, inputs, m, scratch, outputs):
             omega = x[m.i_rotor + i]
             duty = scratch.x[m.i_rotor + i]
             outputs.rotor_duty[i] = duty
-            current = motor_current(m.propulsion, duty, voltage, omega)
+            current = motor_current(rotor.propulsion, duty, voltage, omega)
             axial = -(air[0] * rotor.axis[0] + air[1] * rotor.axis[1] + air[2] * rotor.axis[2])
-            thrust, outputs.rotor_torque_nm[i] = propeller_load(m.propulsion, density, omega, axial)
+            thrust, outputs.rotor_torque_nm[i] = propeller_load(rotor.propulsion, density, omega, axial)
             outputs.rotor_thrust_n[i] = left_of_thrust(inputs.faults, i, thrust)
             outputs.motor_current_a[i] = current
-            bus_a += duty * current * m.propulsion.inverse_eta
+            bus_a += duty * current * rotor.propulsion.inverse_eta
         outputs.bus_voltage_v[b] = voltage
         outputs.bus_current_a[b] = bus_a
         for j in range(m.power.n_batteries):

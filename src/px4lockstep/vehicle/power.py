@@ -75,18 +75,17 @@ def motors_current(m, b, state, duties, voltage_v):
     for i in range(n_rotors):
         duty = duties.x[i_rotor + i]
         if duty > 0.0 and m.rotors[i].bus == b:
-            current = motor_current(m.propulsion, duty, voltage_v, state.x[i_rotor + i])
-            total += duty * current * m.propulsion.inverse_eta
+            p = m.rotors[i].propulsion
+            current = motor_current(p, duty, voltage_v, state.x[i_rotor + i])
+            total += duty * current * p.inverse_eta
     return total
 
 
 @kernel
 def classified_voltage(m, b, state, duties, v0, avionics_a):
     """Return the bus voltage from six iterations with classified motors, or from bisection."""
-    p = m.propulsion
     bus = m.power.buses[b]
     r0 = bus.r0_ohm
-    slope_scale = p.inverse_eta * p.inverse_r
     i_rotor, n_rotors = rotor_slots(m)
     v = v0
     for _ in range(6):
@@ -95,6 +94,8 @@ def classified_voltage(m, b, state, duties, v0, avionics_a):
         for i in range(n_rotors):
             duty = duties.x[i_rotor + i]
             if duty > 0.0 and m.rotors[i].bus == b:
+                p = m.rotors[i].propulsion
+                slope_scale = p.inverse_eta * p.inverse_r
                 back_emf = p.ke * state.x[i_rotor + i]
                 current = (duty * v - back_emf) * p.inverse_r
                 if current >= p.max_current_a:
@@ -123,18 +124,19 @@ def unusual_voltage(m, b, state, duties, v, v0, avionics_a):
 
     `v` is the voltage from the closed form.
     """
-    p = m.propulsion
     i_rotor, n_rotors = rotor_slots(m)
     is_linear = True
     for i in range(n_rotors):
         duty = duties.x[i_rotor + i]
         if duty > 0.0 and m.rotors[i].bus == b:
+            p = m.rotors[i].propulsion
             current = (duty * v - p.ke * state.x[i_rotor + i]) * p.inverse_r
             is_linear = is_linear and 0.0 < current < p.max_current_a
     if not is_linear:
         v = classified_voltage(m, b, state, duties, v0, avionics_a)
     for i in range(n_rotors):
         if m.rotors[i].bus == b:
+            p = m.rotors[i].propulsion
             current = motor_current(p, duties.x[i_rotor + i], v, state.x[i_rotor + i])
             duties.regime |= motor_regime(p, current) << (MOTOR_BITS * i)
     return v
@@ -143,7 +145,7 @@ def unusual_voltage(m, b, state, duties, v, v0, avionics_a):
 @inlined_kernel
 def bus_voltage(m, b, state, duties):
     """Return the voltage of a bus [V]; `duties.x[i_rotor + i]` is the duty of rotor i."""
-    p = m.propulsion
+    p = m.rotors[0].propulsion
     bus = m.power.buses[b]
     r0 = bus.r0_ohm
     v0 = open_voltage(m, b, state)
@@ -154,13 +156,14 @@ def bus_voltage(m, b, state, duties):
     for i in range(n_rotors):
         duty = duties.x[i_rotor + i]
         if duty > 0.0 and m.rotors[i].bus == b:
-            slope += duty * duty
-            back += duty * state.x[i_rotor + i]
+            slope += duty * duty * m.rotors[i].drive_ratio
+            back += duty * state.x[i_rotor + i] * m.rotors[i].back_emf_ratio
     slope_scale = p.inverse_eta * p.inverse_r
     offset = avionics_a - back * (p.ke * slope_scale)
     v = min(max((v0 - r0 * offset) / (1.0 + r0 * slope * slope_scale), bus.min_voltage_v), v0)
     for i in range(n_rotors):
         if m.rotors[i].bus == b:
+            p = m.rotors[i].propulsion
             current = (duties.x[i_rotor + i] * v - p.ke * state.x[i_rotor + i]) * p.inverse_r
             if not p.i0_a < current < p.max_current_a:
                 return unusual_voltage(m, b, state, duties, v, v0, avionics_a)

@@ -1,4 +1,4 @@
-"""ESC, motor and propeller of one rotor.
+"""ESC, motor and propeller of a rotor.
 
     d = clamp(duty, 0, 1), 0 below the ESC's deadzone
     I = clamp((d V − Ke ω) / R, 0, I_max),   Ke = Kt = 60 / (2π Kv)
@@ -15,6 +15,9 @@ kT is calibrated so that duty 1 at V_nom and ρ_nom gives a multiple of the hove
     km T + (b + Kt Ke / R) ω = Kt V / R,   T = kT ρ ω²
 
 This deliberately neglects I0 and the ESC. It follows that T < Kt V / (R km).
+
+Rotors may differ (`overrides`). Then kT_i = s r_i with the ratios r_i of the propellers, and one scale s for all rotors
+such that their thrusts at duty 1 add up to the same multiple of the hover thrust.
 """
 
 import math
@@ -24,7 +27,8 @@ from pydantic import BeforeValidator
 
 from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
-from px4lockstep.part import KEY, Part, entry, fill, show, wrong
+from px4lockstep.part import KEY, Found, Part, entry, fill, show, wrong
+from px4lockstep.plant.layout import MAX_MOTORS
 
 PROPULSION = record(
     [
@@ -94,14 +98,14 @@ Sign = Annotated[Literal[-1, 1], BeforeValidator(_whole)]
 
 
 class Esc(Part, where="airframe.propulsion.esc"):
-    """Electronic speed controllers (ESC), common to all motors."""
+    """Electronic speed controllers (ESC), common to all motors without an override."""
 
     eta: float = entry(0.98, "Efficiency of the ESC.", gt=0.0, le=1.0)
     deadzone: float = entry(0.02, "Duty below which the ESC applies 0.", ge=0.0, le=1.0)
 
 
 class Motor(Part, where="airframe.propulsion.motor"):
-    """Brushless motors, common to all rotors."""
+    """Brushless motors, common to all rotors without an override."""
 
     kv_rpm_per_volt: float = entry(920.0, "Speed constant Kv of the motor.", "rpm/V", gt=0.0)
     r_ohm: float = entry(0.25, "Winding resistance of the motor.", "Ω", gt=0.0)
@@ -116,8 +120,49 @@ class Motor(Part, where="airframe.propulsion.motor"):
         return 60.0 / (2.0 * math.pi * self.kv_rpm_per_volt)
 
 
+class EscOverride(Part, where="airframe.propulsion.overrides.esc"):
+    """Values of the ESC that differ from `airframe.propulsion.esc`."""
+
+    eta: float | None = entry(None, "Efficiency of the ESC.", gt=0.0, le=1.0)
+    deadzone: float | None = entry(None, "Duty below which the ESC applies 0.", ge=0.0, le=1.0)
+
+
+class MotorOverride(Part, where="airframe.propulsion.overrides.motor"):
+    """Values of the motor that differ from `airframe.propulsion.motor`."""
+
+    kv_rpm_per_volt: float | None = entry(None, "Speed constant Kv of the motor.", "rpm/V", gt=0.0)
+    r_ohm: float | None = entry(None, "Winding resistance of the motor.", "Ω", gt=0.0)
+    j_kgm2: float | None = entry(None, "Moment of inertia of rotor and propeller.", "kg m²", gt=0.0)
+    i0_a: float | None = entry(None, "No-load current of the motor.", "A", ge=0.0)
+    viscous_friction_nm_per_rad_s: float | None = entry(None, "Viscous friction of the motor.", "N m s", ge=0.0)
+    max_current_a: float | None = entry(None, "Current limit of the motor.", "A", gt=0.0)
+
+
+class Override(Part, where="airframe.propulsion.overrides"):
+    """ESC, motor and propeller of some rotors, where they differ from `airframe.propulsion`."""
+
+    rotors: tuple[int, ...] = entry(..., "Rotors with these values, from 1.", min_length=1, ge=1, le=MAX_MOTORS)
+    thrust_ratio: float = entry(1.0, "Thrust constant kT, relative to a rotor without this key.", gt=0.0, le=1e3)
+    km_m: float | None = entry(None, "Torque per thrust of the propeller.", "m", gt=0.0)
+    V_nom: float | None = entry(None, "Voltage at which the thrust is calibrated.", "V", gt=0.0)
+    rotor_radius_m: float | None = entry(None, "Radius of the propeller.", "m", gt=0.0)
+    inflow_kT: float | None = entry(None, "Coefficient of thrust loss with axial inflow.", ge=0.0)  # noqa: N815
+    inflow_kQ: float | None = entry(None, "Coefficient of torque loss with axial inflow.", ge=0.0)  # noqa: N815
+    esc: EscOverride = entry(EscOverride(), "Speed controllers (ESC) of these rotors.")
+    motor: MotorOverride = entry(MotorOverride(), "Motors of these rotors.")
+
+    def applied(self, common: "Propulsion") -> "Propulsion":
+        """Return the propulsion of these rotors."""
+        own = {name: getattr(self, name) for name in ("km_m", "V_nom", "rotor_radius_m", "inflow_kT", "inflow_kQ")}
+        changes = {name: value for name, value in own.items() if value is not None}
+        for name in ("esc", "motor"):
+            given = getattr(self, name).model_dump(exclude_none=True)
+            changes[name] = getattr(common, name).model_copy(update=given)
+        return common.model_copy(update=changes)
+
+
 class Propulsion(Part, where="airframe.propulsion"):
-    """ESC, motor and propeller, the same for all rotors."""
+    """ESC, motor and propeller, the same for all rotors except for `overrides`."""
 
     kind: Literal["multirotor_default"] = entry("multirotor_default", "Propulsion model.")
     km_m: float = entry(0.05, "Torque per thrust of the propeller.", "m", gt=0.0)
@@ -142,35 +187,106 @@ class Propulsion(Part, where="airframe.propulsion"):
     esc: Esc = entry(Esc(), "Speed controllers (ESC).")
     motor: Motor = entry(Motor(), "Motors.")
 
+    overrides: tuple[Override, ...] = entry((), "Rotors whose ESC, motor or propeller differs.", max_length=MAX_MOTORS)
+
+    def check(self) -> Found:
+        """Check that no rotor has two overrides."""
+        seen: dict[int, int] = {}
+        for k, override in enumerate(self.overrides):
+            for i, rotor in enumerate(override.rotors):
+                if rotor in seen:
+                    text = f"{KEY} = {rotor} is used more than once; a rotor can have one override"
+                    yield ("overrides", k, "rotors", i), text
+                seen[rotor] = k
+
+    def units(self, rotors: int) -> tuple["Propulsion", ...]:
+        """Return the propulsion of each rotor, without overrides."""
+        common = self.model_copy(update={"overrides": ()}) if self.overrides else self
+        units = [common] * rotors
+        for override in self.overrides:
+            unit = override.applied(common)
+            for rotor in override.rotors:
+                units[rotor - 1] = unit
+        return tuple(units)
+
+    def thrust_ratios(self, rotors: int) -> tuple[float, ...]:
+        """Return the thrust constant of each rotor, relative to that of a rotor without an override."""
+        ratios = {rotor: override.thrust_ratio for override in self.overrides for rotor in override.rotors}
+        return tuple(ratios.get(i + 1, 1.0) for i in range(rotors))
+
+    @property
+    def full_torque_nm(self) -> float:
+        """Torque of the stalled motor at V_nom, Kt V / R."""
+        return self.motor.ke * self.V_nom / self.motor.r_ohm
+
+    @property
+    def friction_nm_s(self) -> float:
+        """Torque that is lost per speed, b + Kt Ke / R."""
+        return self.motor.viscous_friction_nm_per_rad_s + self.motor.ke * self.motor.ke / self.motor.r_ohm
+
     def thrust_constant(self, hover_thrust_n: float) -> float:
         """Return the kT that gives the calibrated multiple of the hover thrust at duty 1, in steady state."""
         thrust_n = self.thrust_calibration_mult * hover_thrust_n
-        drive = self.motor.ke * self.V_nom / self.motor.r_ohm
-        spin_left = drive - self.km_m * thrust_n
+        spin_left = self.full_torque_nm - self.km_m * thrust_n
         if spin_left <= 0.0:
-            raise InputError(
-                f"airframe.propulsion can't reach a thrust of {thrust_n:.3f} N per rotor: with this motor, V_nom = "
-                f"{self.V_nom} V and km_m = {self.km_m} the maximum is {drive / self.km_m:.3f} N. Use a motor with a "
-                "lower resistance or Kv, a higher voltage, a smaller km_m, less mass or a smaller "
-                "thrust_calibration_mult",
-                key=("airframe", "propulsion"),
+            raise _too_heavy(
+                thrust_n,
+                f"with this motor, V_nom = {self.V_nom} V and km_m = {self.km_m} the maximum is "
+                f"{self.full_torque_nm / self.km_m:.3f} N",
             )
-        friction = self.motor.viscous_friction_nm_per_rad_s + self.motor.ke * self.motor.ke / self.motor.r_ohm
-        omega = spin_left / friction
+        omega = spin_left / self.friction_nm_s
         return thrust_n / (self.rho_nom * omega * omega)
 
-    def time_constant_s(self, hover_thrust_n: float) -> float:
+    def full_thrust_n(self, kt: float) -> float:
+        """Return the thrust at duty 1, V_nom and rho_nom, in steady state."""
+        # km kT ρ ω² + f ω − τ = 0, solved for ω without cancellation
+        pressure, friction = kt * self.rho_nom, self.friction_nm_s
+        root = math.sqrt(friction * friction + 4.0 * self.km_m * pressure * self.full_torque_nm)
+        omega = 2.0 * self.full_torque_nm / (friction + root)
+        return pressure * omega * omega
+
+    def thrust_constants(self, hover_thrust_n: float, rotors: int) -> tuple[float, ...]:
+        """Return kT of each rotor, which together give the calibrated multiple of the hover thrust at duty 1."""
+        units, ratios = self.units(rotors), self.thrust_ratios(rotors)
+        if len(set(ratios)) == 1 and all(unit is units[0] or unit == units[0] for unit in units):
+            return (units[0].thrust_constant(hover_thrust_n),) * rotors
+        target_n, bound_n = self.thrust_calibration_mult * hover_thrust_n * rotors, 0.0
+        for unit in units:
+            bound_n += unit.full_torque_nm / unit.km_m
+        if target_n >= bound_n:
+            raise _too_heavy(target_n / rotors, f"with these motors the maximum is {bound_n / rotors:.3f} N on average")
+
+        def thrust_n(scale: float) -> float:
+            total = 0.0
+            for unit, ratio in zip(units, ratios, strict=True):
+                total += unit.full_thrust_n(scale * ratio)
+            return total
+
+        low, high = 0.0, 1.0
+        while thrust_n(high) < target_n:
+            low, high = high, 2.0 * high
+        while low < (middle := 0.5 * (low + high)) < high:
+            low, high = (middle, high) if thrust_n(middle) < target_n else (low, middle)
+        return tuple(high * ratio for ratio in ratios)
+
+    def time_constant_s(self, hover_thrust_n: float, kt: float) -> float:
         """Return the time constant of motor and propeller at hover, J / (b + Kt Ke / R + 2 kQ ρ ω)."""
-        motor = self.motor
-        kt = self.thrust_constant(hover_thrust_n)
         # kQ ρ ω = km kT ρ ω with kT ρ ω² = T
         propeller = 2.0 * self.km_m * math.sqrt(hover_thrust_n * kt * self.rho_nom)
-        return motor.j_kgm2 / (motor.viscous_friction_nm_per_rad_s + motor.ke * motor.ke / motor.r_ohm + propeller)
+        return self.motor.j_kgm2 / (self.friction_nm_s + propeller)
 
-    def write(self, rec: Any, hover_thrust_n: float) -> None:
-        """Write a `PROPULSION` record with kT calibrated to the hover thrust of one rotor."""
-        motor, kt = self.motor, self.thrust_constant(hover_thrust_n)
+    def write(self, rec: Any, kt: float) -> None:
+        """Write a `PROPULSION` record."""
+        motor = self.motor
         fill(rec, motor, ke=motor.ke, inverse_r=1.0 / motor.r_ohm, viscous_nm_s=motor.viscous_friction_nm_per_rad_s)
         fill(rec, motor, rotor_inertia=motor.j_kgm2, inverse_rotor_inertia=1.0 / motor.j_kgm2)
         fill(rec, self.esc, inverse_eta=1.0 / self.esc.eta, kt=kt, kq=self.km_m * kt)
         fill(rec, self, inflow_kt=self.inflow_kT, inflow_kq=self.inflow_kQ, radius_m=self.rotor_radius_m)
+
+
+def _too_heavy(thrust_n: float, limit: str) -> InputError:
+    return InputError(
+        f"airframe.propulsion can't reach a thrust of {thrust_n:.3f} N per rotor: {limit}. Use a motor with a lower "
+        "resistance or Kv, a higher voltage, a smaller km_m, less mass or a smaller thrust_calibration_mult",
+        key=("airframe", "propulsion"),
+    )

@@ -17,7 +17,8 @@ class ControlModel:
     name: str
     rotors: tuple[Rotor, ...]
     channels: tuple[int, ...]  # motor channel of each rotor, numbered from 1
-    km_m: float  # ratio of reaction torque to thrust
+    km_m: tuple[float, ...]  # ratio of reaction torque to thrust, of each rotor
+    thrust_shares: tuple[float, ...]  # thrust of each rotor, relative to the mean
     batteries: int
     full_battery_v: float  # of the first battery
     home_alt_msl_m: float
@@ -31,7 +32,8 @@ class ControlModel:
             aircraft.name,
             aircraft.rotors,
             aircraft.motor_channels,
-            aircraft.propulsion.km_m,
+            tuple(unit.km_m for unit in aircraft.propulsion_units),
+            aircraft.thrust_shares,
             len(aircraft.batteries),
             aircraft.batteries[0].ocv_v[-1],
             aircraft.home_alt_msl_m,
@@ -42,7 +44,8 @@ class ControlModel:
         geometry: dict[str, float] = {}
         for i, rotor in enumerate(self.rotors):
             axis = [-value for value in rotor.axis_body]
-            own = [*rotor.pos_body_m, *axis, rotor.direction * self.km_m, values[f"CA_ROTOR{i}_CT"]]
+            thrust = values[f"CA_ROTOR{i}_CT"] * self.thrust_shares[i]
+            own = [*rotor.pos_body_m, *axis, rotor.direction * self.km_m[i], thrust]
             geometry |= {f"CA_ROTOR{i}_{name}": value for name, value in zip(GEOMETRY, own, strict=True)}
         missing = [name for name in given if name.startswith("CA_ROTOR") and name not in geometry]
         if missing:

@@ -8,16 +8,23 @@ from px4lockstep.vehicle.aircraft import Aircraft
 
 Params = Mapping[str, float | int]
 
+DEFAULT_CT = 6.5
+"""PX4's default of CA_ROTORi_CT, which it keeps for equal rotors."""
+
 
 def ca_parameters(aircraft: Aircraft) -> dict[str, float | int]:
     """Return PX4's control allocation parameters for an aircraft's rotors."""
     found: dict[str, float | int] = {"CA_AIRFRAME": 0, "CA_ROTOR_COUNT": len(aircraft.rotors)}
-    for i, rotor in enumerate(aircraft.rotors):
-        moment = rotor.direction * aircraft.propulsion.km_m
+    for i, (rotor, unit, share) in enumerate(
+        zip(aircraft.rotors, aircraft.propulsion_units, aircraft.thrust_shares, strict=True)
+    ):
+        moment = rotor.direction * unit.km_m
         thrust_axis = [0.0 - value for value in rotor.axis_body]
         names = ("PX", "PY", "PZ", "KM", "AX", "AY", "AZ")
         values = (*rotor.pos_body_m, moment, *thrust_axis)
         found |= {f"CA_ROTOR{i}_{name}": float(value) for name, value in zip(names, values, strict=True)}
+        if share != 1.0:
+            found[f"CA_ROTOR{i}_CT"] = DEFAULT_CT * share
     return found
 
 

@@ -56,8 +56,11 @@ def check_batteries(aircraft: Aircraft) -> str | None:
 
 def full_throttle_a(aircraft: Aircraft) -> float:
     """Return the current of all motors at full throttle and nominal voltage, in steady state."""
-    propulsion, motor = aircraft.propulsion, aircraft.propulsion.motor
-    thrust_n = propulsion.thrust_calibration_mult * aircraft.calibration_thrust_n
-    omega = math.sqrt(thrust_n / propulsion.rho_nom / propulsion.thrust_constant(aircraft.calibration_thrust_n))
-    current_a = min((propulsion.V_nom - motor.ke * omega) / motor.r_ohm, motor.max_current_a)
-    return len(aircraft.rotors) * current_a / propulsion.esc.eta
+    total_a = 0.0
+    for unit, kt, thrust_n in zip(
+        aircraft.propulsion_units, aircraft.thrust_constants, aircraft.full_thrusts_n, strict=True
+    ):
+        omega = math.sqrt(thrust_n / unit.rho_nom / kt)
+        current_a = min((unit.V_nom - unit.motor.ke * omega) / unit.motor.r_ohm, unit.motor.max_current_a)
+        total_a += current_a / unit.esc.eta
+    return total_a
