@@ -45,10 +45,11 @@ if TYPE_CHECKING:
     from px4lockstep.flights.saved import SavedRun, read_run
     from px4lockstep.flights.summary import summarize
     from px4lockstep.integrators.solver import Integrator
-    from px4lockstep.log.csv import read_csv, write_csv
+    from px4lockstep.log.csv import CsvSink, read_csv, write_csv
     from px4lockstep.log.events import events_of
     from px4lockstep.log.log import Log
-    from px4lockstep.log.parquet import read_parquet, write_parquet
+    from px4lockstep.log.parquet import ParquetSink, read_parquet, write_parquet
+    from px4lockstep.log.sink import LogSink
     from px4lockstep.math.philox import normal4, stream_key
     from px4lockstep.math.trigonometry import sincos
     from px4lockstep.plant.models import Oscillator, UserPlant
@@ -85,8 +86,8 @@ __all__ += ["Estimator", "Event", "Explicit", "Gps", "Gust", "Gyro", "Imu", "Inj
 __all__ += ["Periodic", "Power", "Propulsion", "Px4Library", "Scenario", "SensorConfig", "SensorSuite", "Timeline"]
 __all__ += ["UserPlant", "When", "Wind", "gust_edges_us", "normal4", "sincos", "stream_key"]
 # Logs and plots.
-__all__ += ["Log", "events_of", "mission_waypoints", "plot_flight", "read_csv", "read_log", "read_parquet"]
-__all__ += ["save_plot", "write_csv", "write_parquet"]
+__all__ += ["CsvSink", "Log", "LogSink", "ParquetSink", "events_of", "mission_waypoints", "plot_flight", "read_csv"]
+__all__ += ["read_log", "read_parquet", "save_plot", "write_csv", "write_parquet"]
 # Errors.
 __all__ += ["InputError", "LockstepError", "OutputError", "SimulationError", "StateError"]
 
@@ -118,10 +119,11 @@ _HOMES = {
     "flights.saved": "SavedRun read_run",
     "flights.summary": "summarize",
     "integrators.solver": "Integrator",
-    "log.csv": "read_csv write_csv",
+    "log.csv": "CsvSink read_csv write_csv",
     "log.events": "events_of",
     "log.log": "Log",
-    "log.parquet": "read_parquet write_parquet",
+    "log.parquet": "ParquetSink read_parquet write_parquet",
+    "log.sink": "LogSink",
     "math.philox": "normal4 stream_key",
     "math.trigonometry": "sincos",
     "plant.models": "Oscillator UserPlant",

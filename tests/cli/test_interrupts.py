@@ -288,7 +288,7 @@ def test_temporary_files_of_a_killed_run_are_removed_later(tmp_path, interrupted
     assert len([name for name in files_in(tmp_path / "out") if name.endswith(".part")]) == 1
     exported = subprocess.run((*COMMAND, "export", "out"), cwd=tmp_path, capture_output=True, text=True, check=False)
     assert exported.returncode == 0, exported.stderr
-    assert files_in(tmp_path / "out") == ["INCOMPLETE", "export.csv", "log.rows", "spec.toml"]
+    assert files_in(tmp_path / "out") == ["INCOMPLETE", "export.csv", "export.csv.json", "log.rows", "spec.toml"]
 
 
 def test_closing_the_terminal_keeps_log_and_summary(tmp_path):

@@ -46,7 +46,7 @@ def test_a_spec_file_can_not_write_outside_the_run_folder(tmp_path, capsys, path
     assert run("run", "spec/x.toml", "--no-plots", "--out", "out", "--json") == 1  # the mission is not finished
     assert [file.read_text() for file in victim.iterdir()] == ["mine"]
     assert sorted(file.name for file in (tmp_path / "spec").iterdir()) == ["x.toml"]
-    assert (tmp_path / "out" / "notes.txt").read_text().startswith("time_us [us],")
+    assert (tmp_path / "out" / "notes.txt").read_text().startswith("time_us,time_s,")
     assert (tmp_path / "out" / "notes.txt.h5").read_bytes() == (tmp_path / "out" / "recording.h5").read_bytes()
     warnings = json.loads(capsys.readouterr().out)["warnings"]
     assert (f"run.log_csv = {path!r} was set in a file, so it is written to the run folder" in str(warnings)) != (
@@ -67,7 +67,7 @@ def test_the_command_line_and_python_choose_where_files_go(tmp_path):
     assert (tmp_path / "sub" / "x.h5").exists()
 
 
-@pytest.mark.parametrize("name", ["summary.json", "spec.toml", "INCOMPLETE", "log.rows", "recording.h5"])
+@pytest.mark.parametrize("name", ["summary.json", "summary", "spec.toml", "INCOMPLETE", "log.rows", "recording.h5"])
 def test_an_output_can_not_replace_a_file_of_the_run(tmp_path, name):
     """Such as the summary."""
     (tmp_path / "x.toml").write_text(f"extends = ['iris']\n[run]\nlog_csv = '{name}'\n")

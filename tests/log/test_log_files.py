@@ -1,9 +1,12 @@
 """Logs as CSV and Parquet: exact, complete or absent, the same bytes each time."""
 
 import csv
+import json
 import os
 import re
+import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +17,12 @@ import px4lockstep
 from flights import disturbed
 from px4lockstep.cli import main
 from px4lockstep.errors import InputError
-from px4lockstep.io import atomic_write
+from px4lockstep.io import atomic_write, to_json
 from px4lockstep.log import arrow
-from px4lockstep.log.csv import read_csv, write_csv
+from px4lockstep.log.csv import IN_FILE, IN_SCHEMA, NAMES, read_csv, write_csv
 from px4lockstep.log.log import Log
 from px4lockstep.log.parquet import read_parquet, write_parquet
-from px4lockstep.log.schema import BY_NAME, COLUMNS
+from px4lockstep.log.schema import BY_NAME, COLUMNS, COUNTED
 
 FORMATS = {"csv": (write_csv, read_csv), "parquet": (write_parquet, read_parquet)}
 each_format = pytest.mark.parametrize("kind", FORMATS)
@@ -94,30 +97,104 @@ def test_selected_columns_are_written(kind, log, tmp_path):
     assert list(read(tmp_path / "log")) == ["time_us", "vel_ned", "soc"]
     with pytest.raises(InputError, match="did you mean 'vel_ned'"):
         write(log, tmp_path / "other", columns=["vel_nde"])
-    assert os.listdir(tmp_path) == ["log"]
+    assert sorted(os.listdir(tmp_path)) == (["log", "log.json"] if kind == "csv" else ["log"])
 
 
 def test_the_first_line_of_a_csv_file_is_its_header(log, tmp_path):
-    """Names with units, then plain numbers, as pandas and PlotJuggler expect it."""
+    """Names alone, then plain numbers, as pandas and PlotJuggler expect it."""
     write_csv(log.select(["pos_ned", "armed"]), tmp_path / "log.csv")
     lines = (tmp_path / "log.csv").read_text("utf-8").splitlines()
-    assert lines[0] == "time_us [us],pos_ned_n [m],pos_ned_e [m],pos_ned_d [m],armed [1]"
+    assert lines[0] == "time_us,pos_x,pos_y,pos_z,armed"
     assert lines[1] == "0,0,0,0,0"
     assert len(lines) == 1 + log.rows
     with (tmp_path / "log.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == log.rows
-    assert [float(rows[498][f"pos_ned_{axis} [m]"]) for axis in "ned"] == log["pos_ned"][498].tolist()
+    assert [float(rows[498][f"pos_{axis}"]) for axis in "xyz"] == log["pos_ned"][498].tolist()
     plain = np.genfromtxt(tmp_path / "log.csv", delimiter=",", skip_header=1)
     assert np.array_equal(plain[:, 1:4], log["pos_ned"])
 
 
-def test_a_csv_file_with_the_version_line_of_earlier_versions_is_read(log, tmp_path):
-    """Such a file has the line before its header."""
+def test_units_and_version_of_a_csv_file_are_in_its_side_file(log, tmp_path):
+    """With the digest of the flight if it is known; a log is read without its side file, too."""
+    path, side = tmp_path / "log.csv", tmp_path / "log.csv.json"
+    write_csv(log.select(["pos_ned", "soc"]), path, digest="1234")
+    about = json.loads(side.read_text("utf-8"))
+    assert (about["schema"], about["schema_version"], about["digest"]) == ("px4lockstep.log", 2, "1234")
+    assert [(column["name"], column["column"], column["unit"]) for column in about["columns"]] == [
+        ("time_us", "time_us", "us"),
+        ("pos_x", "pos_ned_n", "m"),
+        ("pos_y", "pos_ned_e", "m"),
+        ("pos_z", "pos_ned_d", "m"),
+        ("soc_1", "soc_1", "1"),
+    ]
+    assert about["columns"][3]["description"] == BY_NAME["pos_ned"].description
+    side.unlink()
+    assert_same(log.select(["pos_ned", "soc"]), read_csv(path))
+    for text, message in (
+        (to_json(about | {"schema_version": 3}), "is a log of version 3; this px4lockstep reads versions 1 to 2"),
+        (to_json(about | {"schema": "other"}), "is not a log: its schema must be px4lockstep.log"),
+        (to_json(about | {"columns": [{"column": "soc_1", "unit": "V"}]}), "'soc_1' has unit 'V'; it must be '1'"),
+        (to_json(about | {"columns": 7}), "must have a list of columns"),
+        ("7", "must have a list of columns"),
+        ("{", "is not JSON"),
+    ):
+        side.write_text(text)
+        with pytest.raises(InputError, match=message) as caught:
+            read_csv(path)
+        assert "log.csv" in str(caught.value)
+
+
+PLOTTED = ["time_s", *(f"{name}_{axis}" for name in ("pos", "vel", "pos_sp", "vel_sp") for axis in "xyz"), "air_bz"]
+PLOTTED += ["mission_seq", "mission_count", "batt_v", "batt_a", "batt_rem", "batt_warn", "rho"]
+PLOTTED += [f"{name}{i}" for name in ("m", "rotor_T", "rotor_w") for i in range(1, 5)]
+"""The columns that the CSV plot scripts of PX4Lockstep.jl read: plot_sim_log.py and plot_sim_log_overlay.py."""
+
+
+def test_plot_scripts_of_px4lockstep_jl_find_their_columns(log, tmp_path):
+    """Read as the scripts do: lines that begin with # are skipped, all values are numbers."""
     write_csv(log, tmp_path / "log.csv")
-    old = tmp_path / "old.csv"
-    old.write_bytes(b"# px4lockstep.log version 1\n" + (tmp_path / "log.csv").read_bytes())
-    assert_same(log, read_csv(old))
+    with (tmp_path / "log.csv").open(newline="") as file:
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    data = {name: [float(row[name]) for row in rows] for name in rows[0]}
+    assert [name for name in PLOTTED if name not in data] == []
+    assert data["time_s"] == log.time_s.tolist()
+    assert data["pos_z"] == log["pos_ned"][:, 2].tolist()
+    assert data["batt_v"] == log["battery_voltage_v"][:, 0].tolist()
+    assert data["rotor_T4"] == log["rotor_thrust_n"][:, 3].tolist()
+    assert data["air_bz"] == log["air_vel_body"][:, 2].tolist()
+    assert max(data["mission_seq"]) == log["mission_item"].max()
+
+
+def test_names_in_csv_files_are_unambiguous(log):
+    """No name of PX4Lockstep.jl is that of another column; every battery has its own."""
+    assert len(IN_SCHEMA) == len(IN_FILE)
+    assert all(arrow.column_of(name) is None for name in IN_SCHEMA)
+    assert (IN_FILE["battery_voltage_v_1"], IN_FILE["battery_voltage_v_2"]) == ("batt_v", "batt2_v")
+    assert {BY_NAME[name].shape for name in NAMES if "#" in NAMES[name]} <= set(COUNTED)
+
+
+DATA = Path(__file__).parent / "data"
+DIGEST = "d25b88a44dc7ab371cf1f525a8ab414f9fadbc815446b0be31a4241f8ae9a3c6"
+"""Digest of the flight whose logs are in `data`: iris, 0.1 s, a row every 20 ms."""
+
+
+def test_logs_of_schema_version_1_are_read(tmp_path):
+    """CSV with units in its header, with and without the version line of 0.1.0, and Parquet: the flight of today."""
+    run = px4lockstep.simulate("iris", **{"timeline.t_end_s": 0.1, "timeline.dt_log_s": 0.02})
+    assert run.digest == DIGEST
+    oldest = tmp_path / "oldest.csv"
+    oldest.write_bytes(b"# px4lockstep.log version 1\n" + (DATA / "version_1.csv").read_bytes())
+    shutil.copy(DATA / "version_1.parquet", tmp_path / "log.parquet")
+    (tmp_path / "spec.toml").touch()
+    for old in (
+        read_csv(DATA / "version_1.csv"),
+        read_csv(oldest),
+        read_parquet(DATA / "version_1.parquet"),
+        px4lockstep.read_log(tmp_path),
+    ):
+        assert_same(old, run.log.select(old))
+        assert len(list(old)) > 60
 
 
 def test_parquet_has_units_and_descriptions_in_its_metadata(log, tmp_path):
@@ -125,7 +202,7 @@ def test_parquet_has_units_and_descriptions_in_its_metadata(log, tmp_path):
     write_parquet(log, tmp_path / "log.parquet")
     schema = pa_parquet.read_schema(tmp_path / "log.parquet")
     assert schema.metadata[b"schema"] == b"px4lockstep.log"
-    assert schema.metadata[b"schema_version"] == b"1"
+    assert schema.metadata[b"schema_version"] == b"2"
     field = schema.field("pos_ned_d")
     assert field.type == pa.float64()
     assert field.metadata[b"unit"] == b"m"
@@ -198,13 +275,15 @@ def current_umask():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"", "is not a log: its first line must name columns with units"),
-        (b"time,x\n0,0\n", "is not a log"),
+        (b"", "is not a log: its first line must name its columns"),
+        (b"time,x\n0,0\n", "not in the log schema"),
+        (b"time_us,pos_x [m]\n0,0\n", "its first line must name its columns"),
+        (b"time_us,pos_x,pos_y,pos_z,pos_ned_n\n0,0,0,0,0\n", "duplicate column 'pos_ned_n'"),
         (b"\x00\xff\x13", "is not a log"),
         (b"# other.log version 1\ntime_us [us]\n0\n", "is not a log: its schema must be px4lockstep.log"),
-        (b"# px4lockstep.log version 2\ntime_us [us]\n0\n", "version 2; this is version 1"),
-        (b"# px4lockstep.log version 1\n", "its first line must name columns with units"),
-        (b"time_us\n0\n", "its first line must name columns with units"),
+        (b"# px4lockstep.log version 3\ntime_us [us]\n0\n", "version 3; this px4lockstep reads versions 1 to 2"),
+        (b"# px4lockstep.log version 1\n", "its first line must name its columns"),
+        (b"time_us\n0\n0\n", "row 1 .counted from 0. has 0 after 0"),
         (b"time_us [us],soc_1 [V]\n0,1\n", "'soc_1' has unit 'V'; it must be '1'"),
         (b"time_us [us],speed [m/s]\n0,1\n", "not in the log schema"),
         (b"time_us [us],soc_1 [1]\n0,1\n0\n", "is damaged"),

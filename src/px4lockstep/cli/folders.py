@@ -5,13 +5,13 @@ from pathlib import Path
 from px4lockstep.cli.output import write_err, write_out
 from px4lockstep.errors import InputError
 from px4lockstep.flights.figure import draw_folder
-from px4lockstep.flights.folder import LOG_PARQUET, PLOTS, check_folder, is_incomplete, read_log
+from px4lockstep.flights.folder import LOG_PARQUET, PLOTS, SUMMARY, check_folder, is_incomplete, read_log, read_summary
 from px4lockstep.io import check_new
-from px4lockstep.log.csv import write_csv
+from px4lockstep.log.csv import side_file, write_csv
 from px4lockstep.log.log import Log
 from px4lockstep.log.parquet import write_parquet
 
-WRITERS = {"csv": write_csv, "parquet": write_parquet}
+FORMATS = ("csv", "parquet")
 
 
 def plot_run(folder: Path, force: bool, out: Path | None = None) -> int:
@@ -31,16 +31,21 @@ def plot_run(folder: Path, force: bool, out: Path | None = None) -> int:
 
 def export_run(folder: Path, to: str, force: bool, out: Path | None = None, columns: str | None = None) -> int:
     """Export the log of a run folder; return the exit code."""
-    if to not in WRITERS:
-        raise InputError(f"unknown --format {to}; allowed: {', '.join(WRITERS)}")
+    if to not in FORMATS:
+        raise InputError(f"unknown --format {to}; allowed: {', '.join(FORMATS)}")
     log = read_log(folder)
     target = out or folder / f"export.{to}"
     if target.exists() and target.resolve() == (folder / LOG_PARQUET).resolve():
         raise InputError(f"{target} is the run's own log; use another name for --out")
-    check_new(target, force=force)
+    for file in (target, side_file(target)) if to == "csv" else (target,):
+        check_new(file, force=force)
     _warn_of_incomplete(folder, log)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
-    WRITERS[to](log, target, names)
+    if to == "csv":
+        digest = read_summary(folder).get("digest") if (folder / SUMMARY).exists() else None
+        write_csv(log, target, names, digest=None if digest is None else str(digest))
+    else:
+        write_parquet(log, target, names)
     write_out(f"{target}\n")
     return 0
 

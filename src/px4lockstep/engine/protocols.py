@@ -112,6 +112,23 @@ class PythonAutopilot(PythonStage, Protocol):
 
 
 @runtime_checkable
+class RowSink(Protocol):
+    """Receives the rows of the log outside the loop: a `px4lockstep.LogSink`, which documents these methods."""
+
+    def rows(self, simulation: Any, start: int, stop: int) -> Any:
+        """Return rows of the log in the form that `open` and `write` take."""
+
+    def open(self, log: Any) -> None:
+        """Prepare for a run."""
+
+    def write(self, log: Any) -> None:
+        """Process the next rows."""
+
+    def close(self) -> None:
+        """Finish."""
+
+
+@runtime_checkable
 class TelemetryHook(Protocol):
     """Runs on the axes in `hook_axes`, between estimator and autopilot, with read-only access."""
 

@@ -13,6 +13,7 @@ from px4lockstep.engine.core import PYTHON, PYTHON_WITH_STATUS, Arrays
 from px4lockstep.engine.run_results import RunResults
 from px4lockstep.engine.scenario_stage import NotingChanges
 from px4lockstep.engine.sensor_stage import check_same_sensors, take_sensors
+from px4lockstep.engine.sink_feed import SinkFeed
 from px4lockstep.engine.snapshot import Snapshot, load_objects, save_objects
 from px4lockstep.engine.stages import Handlers
 from px4lockstep.engine.streams import CHANGE, KEPT, STREAMS
@@ -39,6 +40,7 @@ class RunMemory(RunResults):
     _logged: npt.NDArray[np.int64]
     _sources: dict[str, Any]
     _hooks: tuple[Any, ...]
+    _feed: SinkFeed | None
     _handlers: Handlers
     _failed: BaseException | None
     _raised_in_plant: BaseException | None
@@ -154,7 +156,10 @@ class RunMemory(RunResults):
         Raises:
             InputError: If the snapshot has another version, timeline, configuration or set of objects. Nothing
                 changes then.
+            StateError: If log sinks have rows of a later time.
         """
+        if self._feed is not None:
+            self._feed.check_rows(int(snapshot.state["cursor"]["log_rows"][0]))
         self.autopilot.check_copyable("restored")
         if snapshot.schema_version != BUS_SCHEMA_VERSION:
             raise InputError(f"the snapshot has schema version {snapshot.schema_version}, not {BUS_SCHEMA_VERSION}")

@@ -18,6 +18,7 @@ from px4lockstep.engine.core import NATIVE, SIM
 from px4lockstep.engine.failure import failure_of
 from px4lockstep.engine.run_memory import RunMemory
 from px4lockstep.engine.sensor_stage import set_sensors
+from px4lockstep.engine.sink_feed import SinkFeed
 from px4lockstep.engine.statistics import Statistics, Stretch, statistics_of
 from px4lockstep.engine.streams import CHANGE, Streams
 from px4lockstep.engine.timeline import AUTOPILOT, LOG, Timeline
@@ -51,6 +52,7 @@ class Simulation(RunMemory):
         sensors: Sensors, which run compiled and write `bus.sensors`; None for off, unless the autopilot has its own.
         hooks: Telemetry hooks, called in this order.
         hook_axes: The axes on which the hooks run.
+        sinks: Log sinks, instances of `LogSink`, which get the rows of the log while the simulation runs.
         gusts: Gusts in addition to the wind; their edges must be event boundaries.
         replay: Streams of an earlier run, which replace scenario, wind and autopilot.
         record: Whether to record the streams for a replay. A command out of range is then an error.
@@ -75,6 +77,7 @@ class Simulation(RunMemory):
         sensors: SensorSuite | None = None,
         hooks: Sequence[protocols.TelemetryHook] = (),
         hook_axes: Sequence[str] = ("log",),
+        sinks: Sequence[protocols.RowSink] = (),
         gusts: Sequence[Gust] = (),
         replay: Streams | None = None,
         record: bool = False,
@@ -88,6 +91,7 @@ class Simulation(RunMemory):
         self.integrator = integrator or Integrator()
         self._sources = {"scenario": scenario, "wind": wind, "estimator": estimator, "autopilot": autopilot}
         self._hooks = tuple(hooks)
+        self._feed = SinkFeed(sinks) if sinks else None
         self._thread = threading.get_ident()
         self._failed: BaseException | None = None
         self._raised_in_plant: BaseException | None = None
@@ -153,7 +157,7 @@ class Simulation(RunMemory):
         """Run to the end, or up to the first boundary at or after `until_us`, before the stages of that boundary.
 
         Raises:
-            SimulationError: If the run fails; the log up to then is intact. Further calls raise it again.
+            SimulationError: If the run or a log sink fails; the log up to then is intact. Further calls raise it again.
         """
         until_us = None if until_us is None else check_us("until_us", until_us)
         if self._failed is not None:
@@ -161,6 +165,7 @@ class Simulation(RunMemory):
         if not self.is_done:
             self._buffers.check_memory()
             self.autopilot.check_ready(self._autopilot_record)
+            self._deliver()
         while not self.is_done and (until_us is None or self.time_us < until_us):
             if self._is_end_requested:
                 self._end_at(self.boundary)
@@ -173,8 +178,26 @@ class Simulation(RunMemory):
                 stop = self._known_index(until_us)
             stop = min(stop, self._keep_checkpoint())
             self.autopilot.reserve(self._autopilot_record, stop - k)
-            self._advance(stop)
+            try:
+                self._advance(stop)
+            finally:
+                self._deliver()
         return self
+
+    def _deliver(self) -> None:
+        """Pass new rows of the log to the sinks, and close them after the last; a sink that fails ends the run."""
+        if self._feed is None:
+            return
+        try:
+            self._feed.open(self)
+            self._feed.write(self)
+            if self.is_done or self._failed is not None:
+                self._feed.close(self)
+        except SimulationError as error:
+            if self._failed is None:
+                self._failed = error
+                raise
+            self._failed.add_note(str(error))
 
     def request_end(self) -> None:
         """End the run at the next boundary whose stages have not begun, instead of at the end of the timeline.
@@ -274,10 +297,12 @@ class Simulation(RunMemory):
         noted["time_us"] = self._core["bus"]["time_us"][0]
 
     def close(self) -> None:
-        """Close the autopilot and release its resources; the log stays available.
+        """Close the autopilot and the log sinks, and release their resources; the log stays available.
 
         Further calls do nothing.
         """
+        if self._feed is not None:
+            self._feed.close(self)
         has_ended = self.autopilot.close(self._autopilot_record)
         if has_ended and not self.is_done and self._failed is None:
             name = self.autopilot.capabilities.name

@@ -24,7 +24,7 @@ from px4lockstep.flights.recorded import SPEC
 from px4lockstep.flights.recording.file import NAME as RECORDING
 from px4lockstep.flights.recording.file import write_recording
 from px4lockstep.io import atomic_write, check_new, release_pages, to_json
-from px4lockstep.log.csv import write_csv
+from px4lockstep.log.csv import side_file, write_csv
 from px4lockstep.log.log import Log
 from px4lockstep.log.messages import write_messages
 from px4lockstep.log.parquet import read_parquet, write_parquet
@@ -128,7 +128,7 @@ class RunFolder:
 
     def _keep_csv(self, run: "Run") -> None:
         if self.spec.run.log_csv:
-            write_csv(run.log, self.path / self.spec.run.log_csv, self._columns)
+            write_csv(run.log, self.path / self.spec.run.log_csv, self._columns, digest=run.digest)
 
     def _keep_summary(self, run: "Run") -> None:
         _write(self.path / SUMMARY, to_json(summary_of(run, self.path), indent=2) + "\n")
@@ -163,13 +163,15 @@ def check_outputs(spec: Spec, folder: str | Path | None, force: bool) -> None:
         target, what = Path(value), f"run.{key} = {value!r} can't be written"
         is_inside = target.name == value or (folder is not None and target.parent.resolve() == Path(folder).resolve())
         own = target.name if is_inside else value
-        if own in taken or (own == RECORDING and key != "recording_out"):
+        written = (own, str(side_file(own))) if key == "log_csv" else (own,)
+        if not set(written).isdisjoint(taken) or (own == RECORDING and key != "recording_out"):
             raise InputError(f"{what}: the run writes another file there; use another name")
-        taken.append(own)
+        taken += written
         if target.name != value:
             if not target.is_absolute() or not target.parent.is_dir():
                 raise InputError(f"{what}: the folder does not exist; create it first")
-            check_new(target, force=force)
+            for file in written:
+                check_new(file, force=force)
 
 
 def write_spec(spec: Spec, folder: Path) -> None:

@@ -5,7 +5,7 @@ run.log["pos_ned"], run.summary, run.digest
 run.save("runs/first")
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,7 @@ from px4lockstep.flights.recording.recording import Recording
 from px4lockstep.flights.summary import Summary, summarize
 from px4lockstep.log.log import Log
 from px4lockstep.log.messages import columns_of
+from px4lockstep.log.sink import LogSink
 from px4lockstep.spec.build import Flight, build
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.spec import Spec
@@ -180,14 +181,30 @@ def _run(flight: Flight, until_us: int, idle: Callable[[], object] | None) -> No
 
 
 @overload
-def simulate(spec: str | Path | Spec, /, *, watch: Watch | None, trust: bool = False, **overrides: Any) -> Run: ...
+def simulate(
+    spec: str | Path | Spec,
+    /,
+    *,
+    watch: Watch | None,
+    trust: bool = False,
+    sinks: Sequence[LogSink] = (),
+    **overrides: Any,
+) -> Run: ...
 
 
 @overload
 def simulate(spec: str | Path | Spec, /, **overrides: Any) -> Run: ...  # to a type checker, **{"a.b": 7} may be `watch`
 
 
-def simulate(spec: str | Path | Spec, /, *, watch: Watch | None = None, trust: bool = False, **overrides: Any) -> Run:
+def simulate(
+    spec: str | Path | Spec,
+    /,
+    *,
+    watch: Watch | None = None,
+    trust: bool = False,
+    sinks: Sequence[LogSink] = (),
+    **overrides: Any,
+) -> Run:
     """Fly a spec to its end.
 
         run = simulate("iris", **{"environment.wind": "none", "aircraft.seed": 7})
@@ -201,6 +218,7 @@ def simulate(spec: str | Path | Spec, /, *, watch: Watch | None = None, trust: b
         spec: Built-in aircraft (`iris`), path of a spec file, or loaded spec.
         watch: Called with the simulation after every simulated second; if it returns True, the flight ends.
         trust: Whether to run code that the file names, wherever the file is: see docs/howto/untrusted_files.md.
+        sinks: Log sinks, which get the rows of the log during the flight: `[CsvSink("iris.csv")]`.
         overrides: Values by dotted key that replace the file's: `**{"power.batteries[0].soc0": 0.5}`.
 
     Returns:
@@ -208,12 +226,12 @@ def simulate(spec: str | Path | Spec, /, *, watch: Watch | None = None, trust: b
 
     Raises:
         InputError: If the file or the overrides are invalid; one report lists all errors.
-        SimulationError: If the run can't continue.
+        SimulationError: If the run can't continue, or a log sink fails.
     """
     given = loaded(spec, overrides, trust)
     if watch is None:
         given.timeline.check_has_end("without watch", "pass a watch function that ends the flight by returning True")
-    return fly(build(given), watch)
+    return fly(build(given, sinks=sinks), watch)
 
 
 def loaded(spec: str | Path | Spec, overrides: Mapping[str, Any], trust: bool = False) -> Spec:

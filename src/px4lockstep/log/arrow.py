@@ -50,6 +50,15 @@ def check_file(path: str | Path) -> None:
         raise InputError(f"{path} can't be read: it is not a regular file")
 
 
+def check_version(path: str | Path, schema: object, version: object) -> None:
+    """Check that a file is a log, of this version of the schema or an earlier one."""
+    if schema != LOG_SCHEMA:
+        raise InputError(f"{path} is not a log: its schema must be {LOG_SCHEMA}")
+    if not isinstance(version, int) or not 1 <= version <= LOG_SCHEMA_VERSION:
+        versions = f"versions 1 to {LOG_SCHEMA_VERSION}; a newer version of px4lockstep may read it"
+        raise InputError(f"{path} is a log of version {version}; this px4lockstep reads {versions}")
+
+
 def check_columns(path: str | Path, fields: "Sequence[tuple[str, str, pa.DataType]]", rows: int = 0) -> None:
     """Check the columns of a file before they are read: names, units, types and number of rows."""
     known = {name: column_of(name) for name, _, _ in fields}

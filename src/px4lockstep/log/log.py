@@ -60,9 +60,14 @@ class Log:
         return cls.of_rows(simulation.core, simulation.log, simulation.log_state, simulation.log_sensors)
 
     @classmethod
-    def of_rows(cls, core: Any, rows: Array, state: Array, sensors: Array | None = None) -> "Log":
-        """Return a log by reference; `core` is the simulation's `SIM`, which gives the number of rotors and so on."""
-        arrays = _arrays_of(core, rows, state, sensors)
+    def of_rows(
+        cls, core: Any, rows: Array, state: Array, sensors: Array | None = None, *, keeps_faults: bool = False
+    ) -> "Log":
+        """Return a log by reference; `core` is the simulation's `SIM`, which gives the number of rotors and so on.
+
+        With `keeps_faults`, columns of faults that do not occur in these rows are included.
+        """
+        arrays = _arrays_of(core, rows, state, sensors, keeps_faults)
         arrays["time_s"] = lambda: _seconds(in_memory(rows["time_us"]))
         if "q_bn" in arrays:
             attitude = arrays["q_bn"]
@@ -178,7 +183,9 @@ def checked_times(path: str | Path, log: Log) -> Log:
     return log
 
 
-def _arrays_of(core: Any, rows: Array, state: Array, sensors: Array | None) -> dict[str, Array | Callable[[], Array]]:
+def _arrays_of(
+    core: Any, rows: Array, state: Array, sensors: Array | None, keeps_faults: bool
+) -> dict[str, Array | Callable[[], Array]]:
     plant, modes, traits = core["plant"], core["modes"], core["plant"]["traits"]
     is_aircraft = bool(traits["is_vehicle"])
     has = {
@@ -209,7 +216,8 @@ def _arrays_of(core: Any, rows: Array, state: Array, sensors: Array | None) -> d
         if sensors is not None and column.needs == "sensors":
             arrays[column.name] = sensors[column.source.removeprefix("bus.sensors.")]
             continue
-        if column.needs == "fault" and len(rows) and not _field(rows, column.source, None).any():
+        is_fault = column.needs == "fault" and len(rows) and not keeps_faults
+        if is_fault and not _field(rows, column.source, None).any():
             continue
         count = _numbers_in(rows.dtype, column.source)
         count = count if count is None else min(count, sizes.get(column.shape, count))

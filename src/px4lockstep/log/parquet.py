@@ -6,13 +6,27 @@ The time of writing is not stored: the same run gives the same bytes with the sa
 
 import os
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 from px4lockstep.errors import InputError
 from px4lockstep.io import atomic_write
-from px4lockstep.log.arrow import check_columns, check_file, gather_table, schema_of, tables
+from px4lockstep.log.arrow import (
+    ROWS_PER_CHUNK,
+    check_columns,
+    check_file,
+    check_version,
+    gather_table,
+    schema_of,
+    tables,
+)
 from px4lockstep.log.log import Log
-from px4lockstep.log.schema import LOG_SCHEMA, LOG_SCHEMA_VERSION
+from px4lockstep.log.sink import LogSink
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import parquet
 
 
 def write_parquet(log: Log, path: str | Path, columns: Iterable[str] | None = None) -> None:
@@ -27,26 +41,72 @@ def write_parquet(log: Log, path: str | Path, columns: Iterable[str] | None = No
         InputError: If there is no such column, or the file can't be written; no partial file is left.
     """
     import pyarrow as pa
-    from pyarrow import parquet
 
     chosen = log if columns is None else log.select(columns)
-    schema = schema_of(chosen)
-    # Dictionary encoding is for values that repeat; for doubles it gives larger files and takes longer.
-    repeating = [field.name for field in schema if field.type != pa.float64()]
-    with (
-        atomic_write(path) as file,
-        parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=repeating) as writer,
-    ):
+    with atomic_write(path) as file, _writer(file, schema_of(chosen)) as writer:
         for table in tables(chosen):
             writer.write_table(table)
     pa.default_memory_pool().release_unused()  # the pool holds on to tens of megabytes after a long log
+
+
+class ParquetSink(LogSink):
+    """A Parquet file with the rows of a simulation, written while it runs; it appears when the run ends.
+
+    Args:
+        path: Output file.
+        columns: Names of columns; all by default.
+    """
+
+    def __init__(self, path: str | Path, columns: Iterable[str] | None = None) -> None:
+        self.path = Path(path)
+        self.columns = None if columns is None else list(columns)
+        self._stack = ExitStack()
+        self._held: list[pa.Table] = []
+        self._writer: parquet.ParquetWriter | None = None
+
+    def open(self, log: Log) -> None:
+        """Begin a temporary file next to the output file."""
+        with ExitStack() as stack:
+            file = stack.enter_context(atomic_write(self.path))
+            self._writer = stack.enter_context(_writer(file, schema_of(self._chosen(log))))
+            stack.callback(self._flush)
+            self._stack = stack.pop_all()
+
+    def write(self, log: Log) -> None:
+        """Write rows; small chunks are collected, because each part of the file costs some kilobytes."""
+        self._held += tables(self._chosen(log))
+        if sum(table.num_rows for table in self._held) >= ROWS_PER_CHUNK:
+            self._flush()
+
+    def close(self) -> None:
+        """Complete the file."""
+        self._stack.close()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if self._held and self._writer is not None:
+            self._writer.write_table(pa.concat_tables(self._held))
+        self._held = []
+
+    def _chosen(self, log: Log) -> Log:
+        return log if self.columns is None else log.select(self.columns)
+
+
+def _writer(file: BinaryIO, schema: "pa.Schema") -> "parquet.ParquetWriter":
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    # Dictionary encoding is for values that repeat; for doubles it gives larger files and takes longer.
+    repeating = [field.name for field in schema if field.type != pa.float64()]
+    return parquet.ParquetWriter(file, schema, compression="zstd", use_dictionary=repeating)
 
 
 def read_parquet(path: str | Path) -> Log:
     """Read a log that `write_parquet` wrote; all values are restored exactly.
 
     Raises:
-        InputError: If the file can't be read, or is not a log of this version.
+        InputError: If the file can't be read, or is not a log of this version or an earlier one.
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -56,7 +116,9 @@ def read_parquet(path: str | Path) -> Log:
         # Open the file here, because pyarrow rejects file names that are not UTF-8.
         with pa.OSFile(os.fsencode(path)) as raw, parquet.ParquetFile(raw) as file:
             schema = file.schema_arrow
-            _check_schema(path, schema.metadata or {})
+            about = {key: value.decode("utf-8", "replace") for key, value in (schema.metadata or {}).items()}
+            version = about.get(b"schema_version", "")
+            check_version(path, about.get(b"schema"), int(version) if version.isdecimal() else version or "?")
             units = [(field.metadata or {}).get(b"unit", b"").decode("utf-8", "replace") for field in schema]
             check_columns(path, list(zip(schema.names, units, schema.types, strict=True)), file.metadata.num_rows)
             table = file.read(use_threads=False)
@@ -65,12 +127,3 @@ def read_parquet(path: str | Path) -> Log:
     except pa.ArrowInvalid as error:
         raise InputError(f"{path} is damaged or not a Parquet file: {error}") from error
     return gather_table(path, table)
-
-
-def _check_schema(path: str | Path, metadata: dict[bytes, bytes]) -> None:
-    """Check that a file is a log of this version."""
-    if metadata.get(b"schema") != LOG_SCHEMA.encode():
-        raise InputError(f"{path} is not a log: its metadata must have schema = {LOG_SCHEMA}")
-    version = metadata.get(b"schema_version", b"").decode("utf-8", "replace")
-    if version != str(LOG_SCHEMA_VERSION):
-        raise InputError(f"{path} is a log of version {version or '?'}; this is version {LOG_SCHEMA_VERSION}")

@@ -15,7 +15,7 @@ from px4lockstep.plant.faults import FRACTIONS, KINDS, LATER
 from px4lockstep.sensors.suite import OUTPUTS as SENSOR_OUTPUTS
 
 LOG_SCHEMA = "px4lockstep.log"
-LOG_SCHEMA_VERSION = 1
+LOG_SCHEMA_VERSION = 2  # version 1 has other names in CSV files
 
 COMPONENTS = {
     "ned": ("n", "e", "d"),

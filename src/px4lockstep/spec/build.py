@@ -19,6 +19,7 @@ from px4lockstep.environment.wind import Wind
 from px4lockstep.errors import InputError
 from px4lockstep.estimation.estimator import Estimator
 from px4lockstep.log.log import Log
+from px4lockstep.log.sink import LogSink
 from px4lockstep.part import at, dotted
 from px4lockstep.px4.missions import Mission
 from px4lockstep.scenario.scenario import Scenario, time_key
@@ -63,6 +64,7 @@ def build(
     builder: Builder | None = None,
     runs_code: bool = True,
     injectors: Sequence[Injector] = (),
+    sinks: Sequence[LogSink] = (),
 ) -> Flight:
     """Build a flight.
 
@@ -74,6 +76,7 @@ def build(
         builder: Build cache for parts and records. By default everything is built.
         runs_code: Whether to start an autopilot that is external code. Without it, the flight can only be inspected.
         injectors: Python functions that publish uORB messages to real PX4 as a library.
+        sinks: Log sinks, which get the rows of the log during the flight.
 
     Raises:
         InputError: If the spec can't be flown or names code that the user has not chosen. The message names the file
@@ -101,7 +104,7 @@ def build(
             axes = builder.made(Timing.axes, spec.timeline)
             timeline = builder.made(build_timeline, axes, scenario, spec.environment.gusts)
             common: dict[str, Any] = {"integrator": spec.plant.integrator, "validate": spec.run.validate_}
-            common["builder"] = builder
+            common |= {"builder": builder, "sinks": sinks}
             if replay is not None:
                 timeline = timeline if timeline.has_end else timeline.until(int(replay.time_us[-1]))
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
