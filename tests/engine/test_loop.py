@@ -385,6 +385,22 @@ def test_commands_out_of_range_are_clamped_or_an_error_if_recorded(motor, servo,
         recorded.run()
 
 
+def test_commands_are_strict_or_clamped_by_option_too():
+    """`strict` is an error in a live run, with motor, value and time; `clamp` limits them in a recorded run."""
+    timeline = Timeline(8_000, autopilot=Periodic(4_000))
+    strict = Simulation(Oscillator(), timeline, autopilot=Sends(1.5, 0.0), commands="strict")
+    with pytest.raises(InvariantError, match=r"motor command 3 is 1\.5 at t = 0\.000000 s; it must be 0 to 1"):
+        strict.run()
+    clamped = Simulation(Oscillator(), timeline, autopilot=Sends(1.5, -3.0), record=True, commands="clamp").run()
+    assert clamped.statistics.clamped_commands == 6
+    assert clamped.streams.commands["motors"][:, 2].tolist() == [1.0] * 3
+    assert clamped.streams.commands["servos"][:, 3].tolist() == [-1.0] * 3
+    replayed = Simulation(Oscillator(), timeline, replay=clamped.streams).run()
+    assert replayed.digest() == clamped.digest()
+    with pytest.raises(InputError, match="commands = 'loose' is unknown; allowed: auto, strict, clamp"):
+        Simulation(Oscillator(), timeline, commands="loose")
+
+
 class Broken:
     """An array of states that cannot be written, as if the process were killed there."""
 

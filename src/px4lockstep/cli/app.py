@@ -143,6 +143,9 @@ def replay(
     integrator: Annotated[
         str | None, typer.Option(metavar="KIND", help="Euler, RK4, RK23 or RK45. Default: as recorded.")
     ] = None,
+    autopilot: Annotated[
+        bool, typer.Option("--autopilot", help="Let the autopilot fly again, with the recorded estimate.")
+    ] = False,
     settings: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:

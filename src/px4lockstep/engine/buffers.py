@@ -48,7 +48,14 @@ class Buffers:
     """
 
     def __init__(
-        self, timeline: Timeline, n_x: int, replay: Streams | None, record: bool, *, has_sensors: bool = False
+        self,
+        timeline: Timeline,
+        n_x: int,
+        replay: Streams | None,
+        record: bool,
+        *,
+        has_sensors: bool = False,
+        records_estimate: bool = False,
     ) -> None:
         if replay is not None:
             replay.check_timeline(timeline)
@@ -57,7 +64,9 @@ class Buffers:
         self._row_bytes = {
             stream.name: stream.dtype.itemsize * (n_x if stream.is_per_state else 1)
             for stream in STREAMS
-            if (record or not stream.is_recorded) and (has_sensors or not stream.needs_sensors)
+            if (record or not stream.is_recorded)
+            and (has_sensors or not stream.needs_sensors)
+            and (records_estimate or not stream.is_chosen)
         }
         self._grow: Grow = grow_in_memory
         self.arrays: dict[str, Array] = {stream.name: stream.empty(0, n_x) for stream in STREAMS}
@@ -177,6 +186,11 @@ class Buffers:
         if self._before_end is not None:
             self.time_us, self.due, self.is_complete = self._before_end
             self._before_end = None
+
+    def discard(self, name: str) -> None:
+        """Free the memory of a stream, which the run does not record any more."""
+        del self._row_bytes[name]
+        self.arrays[name] = self.arrays[name][:0].copy()
 
     def release(self) -> None:
         """Free the memory of the recorded streams."""

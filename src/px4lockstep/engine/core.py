@@ -43,6 +43,7 @@ MODES = record(
         ("estimator telemetry autopilot plant", "i8"),
         ("telemetry_axes", "i8"),  # bits of the axes on which telemetry hooks are due
         ("is_recording", "i8"),
+        ("records_estimate", "i8"),
         ("is_strict", "i8"),  # a command out of range is an error; otherwise it is clamped and counted
     ]
 )
@@ -86,6 +87,7 @@ class Arrays(NamedTuple):
     log_sensors: Any
     commands: Any
     winds: Any
+    estimates: Any
     scenarios: Any
     scenario_at: Any
     fingerprints: Any

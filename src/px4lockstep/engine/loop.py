@@ -5,7 +5,7 @@
     3  derived outputs  autopilot and log axes, with the previous command; battery sensors (autopilot axis).
                         In a replay without an estimator, log axis only
     4  sensors          autopilot axis, if the simulation has sensors
-    5  estimator        autopilot axis
+    5  estimator        autopilot axis; a replay takes the estimate from the recording, if it has one
     6  telemetry hooks  the axes they are registered for; they only read
     7  autopilot        autopilot axis
     8  discontinuities  autopilot axis: jumps of the plant
@@ -152,7 +152,7 @@ def advance(arrays, k_stop):
     time_us, due_at = arrays.time_us, arrays.due
     log, log_state, logged = arrays.log, arrays.log_state, arrays.logged
     commands, winds, scenarios, scenario_at = arrays.commands, arrays.winds, arrays.scenarios, arrays.scenario_at
-    fingerprints = arrays.fingerprints
+    fingerprints, estimates = arrays.fingerprints, arrays.estimates
     sensors, log_sensors = arrays.sensors[0], arrays.log_sensors
     cursor, modes, bus, inputs = sim.cursor, sim.modes, sim.bus, sim.inputs
     scenario, validator = sim.scenario, sim.validator
@@ -214,8 +214,12 @@ def advance(arrays, k_stop):
         if stage <= ESTIMATOR and due & AUTOPILOT_DUE:
             if modes.estimator == NATIVE:
                 step_estimator(sim.estimator, sim.state, bus.scenario, bus.estimate)
+            elif modes.estimator == REPLAY:
+                bus.estimate = estimates[cursor.autopilot_ticks]
             elif modes.estimator == PYTHON:
                 return leave(cursor, k, ESTIMATOR)
+        if stage <= ESTIMATOR + 1 and due & AUTOPILOT_DUE and modes.records_estimate != 0:
+            estimates[cursor.autopilot_ticks] = bus.estimate
 
         if stage <= TELEMETRY and due & modes.telemetry_axes and modes.telemetry == PYTHON:
             return leave(cursor, k, TELEMETRY)

@@ -220,6 +220,10 @@ class RunMemory(RunResults):
             array = snapshot.arrays.get(name, target[:0])  # a recording lacks some
             rows = min(len(array), len(target))  # an unrecorded run has no buffers for streams
             target[:rows] = array[:rows]
+        ticks = int(self._core["cursor"]["autopilot_ticks"][0])
+        if self._core["modes"]["records_estimate"][0] and len(snapshot.arrays.get("estimates", ())) < ticks:
+            self._core["modes"]["records_estimate"] = 0  # the past estimate is not known
+            self._buffers.discard("estimates")
         self._logged[0] = self._core["cursor"]["log_rows"][0]
         self._hand_over()
         load_objects(self._user_objects(), snapshot.objects)

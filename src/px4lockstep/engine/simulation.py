@@ -54,8 +54,12 @@ class Simulation(RunMemory):
         hook_axes: The axes on which the hooks run.
         sinks: Log sinks, instances of `LogSink`, which get the rows of the log while the simulation runs.
         gusts: Gusts in addition to the wind; their edges must be event boundaries.
-        replay: Streams of an earlier run, which replace scenario, wind and autopilot.
-        record: Whether to record the streams for a replay. A command out of range is then an error.
+        replay: Streams of an earlier run, which replace scenario, wind, autopilot and the estimate, if it was recorded.
+            An estimator may be given in place of the recorded estimate, and an autopilot if the estimate was recorded.
+        record: Whether to record the streams for a replay.
+        record_estimate: Whether to record the estimate, too.
+        commands: Motor and servo commands out of range: `strict` ends the run with an error, `clamp` limits and counts
+            them; `auto` is strict in a recorded run.
         validate: `off`, `cheap` or `paranoid`: see `validator`.
         seed: Random seed of all native models.
         builder: Creates the parts and writes the records; by default everything is built from scratch.
@@ -81,12 +85,18 @@ class Simulation(RunMemory):
         gusts: Sequence[Gust] = (),
         replay: Streams | None = None,
         record: bool = False,
+        record_estimate: bool = False,
+        commands: str = "auto",
         validate: str = "cheap",
         seed: int = 0,
         builder: Builder | None = None,
     ) -> None:
         if validate not in validator.LEVELS:
             raise InputError(f"validate = {validate!r} is unknown; allowed: {', '.join(validator.LEVELS)}")
+        if commands not in stages.COMMANDS:
+            raise InputError(f"commands = {commands!r} is unknown; allowed: {', '.join(stages.COMMANDS)}")
+        if record_estimate and (not record or estimator is None):
+            raise InputError("record_estimate needs a recorded run with an estimator")
         self.timeline = timeline
         self.integrator = integrator or Integrator()
         self._sources = {"scenario": scenario, "wind": wind, "estimator": estimator, "autopilot": autopilot}
@@ -111,7 +121,7 @@ class Simulation(RunMemory):
             builder.write(self._core, ("plant", "state"), stages.plant_records, plant)
             sim["modes"]["plant"] = NATIVE
             # If the autopilot is replayed and there is no estimator, nothing reads outputs between rows of the log.
-            is_unwatched = replay is not None and estimator is None
+            is_unwatched = replay is not None and estimator is None and autopilot is None
             sim["modes"]["outputs_axes"] = LOG if is_unwatched else LOG | AUTOPILOT
             for name in ("voltage_v", "current_a", "remaining"):
                 sim["bus"]["battery"][name] = np.nan if is_unwatched else 0.0  # NaN: not measured
@@ -123,7 +133,8 @@ class Simulation(RunMemory):
         sim["validator"]["last_time_us"] = -1
         sim["validator"]["last_autopilot_us"] = -1
         sim["modes"]["is_recording"] = record
-        sim["modes"]["is_strict"] = record
+        sim["modes"]["records_estimate"] = record_estimate
+        sim["modes"]["is_strict"] = commands == "strict" or (commands == "auto" and record)
 
         self._n_x = int(sim["plant"]["n_x"])
         plant_view = protocols.PlantView(sim["state"]["x"], sim["plant"])
@@ -136,7 +147,8 @@ class Simulation(RunMemory):
             self._inputs.sensors = self._sensors.out
         self._handlers |= stages.set_hooks(self._core, timeline, self._hooks, hook_axes, self._inputs)
         stages.set_gusts(self._core, timeline, gusts, replay)
-        self._buffers = Buffers(timeline, self._n_x, replay, record, has_sensors=self._sensors is not None)
+        extras = {"has_sensors": self._sensors is not None, "records_estimate": record_estimate}
+        self._buffers = Buffers(timeline, self._n_x, replay, record, **extras)
         self._logged = np.zeros(1, np.int64)
         self._hand_over()
         self._loop = compiled_loop()

@@ -34,6 +34,9 @@ AXES = {"wind": "wind", "estimator": "autopilot", "autopilot": "autopilot"}
 WRITTEN_BY = {"scenario": "scenario", "wind": "wind", "estimator": "estimate", "autopilot": "command"}
 """The part of the bus that each source writes."""
 
+COMMANDS = ("auto", "strict", "clamp")
+"""What happens to commands out of range."""
+
 STEP_PER_TIME_CONSTANT = 0.2
 
 
@@ -63,9 +66,13 @@ def set_sources(
         axis = AXES.get(name)
         if source is not None and axis is not None and getattr(timeline, axis) is None:
             raise InputError(f"the {name} would never run: the timeline has no {axis} axis")
-        if replay is not None and name != "estimator":
+        has_estimates = replay is not None and len(replay.estimates) > 0
+        if replay is not None and name != "estimator" and not (name == "autopilot" and has_estimates and source):
             if source is not None:
-                raise InputError(f"{name} is given, but the replay provides it too; omit one of them")
+                more = ", or record the estimate for it" if name == "autopilot" else ""
+                raise InputError(f"{name} is given, but the replay provides it too; omit one of them{more}")
+            mode = REPLAY
+        elif has_estimates and name == "estimator" and source is None:
             mode = REPLAY
         elif source is None:
             mode = OFF

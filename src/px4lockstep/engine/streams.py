@@ -4,13 +4,13 @@ Buffers, the arrays of the loop, the recording file and its checks are derived f
 needed for a replay is `optional`: a file without it, or with one unknown to this version, can be read.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from px4lockstep.engine.bus import SCENARIO_OUT, WIND_OUT
+from px4lockstep.engine.bus import ESTIMATE, SCENARIO_OUT, WIND_OUT
 from px4lockstep.engine.checkpoints import CHECKPOINT
 from px4lockstep.engine.core import LOG_ROW
 from px4lockstep.engine.fingerprints import FINGERPRINT
@@ -35,6 +35,7 @@ class StreamKind:
     is_per_state: bool = False  # a row has one number per state of the plant
     is_replayed: bool = False  # a replay reads it
     needs_sensors: bool = False  # only a simulation with sensors has it
+    is_chosen: bool = False  # only a recorded run that asks for it has it
     optional: bool = False  # a recording may lack it
 
     @property
@@ -62,6 +63,7 @@ TEXTS = {
     "time_us": "Times of the event boundaries that were flown [us], strictly increasing.",
     "due": f"Axes that are due at each event boundary, as bits: {BITS}.",
     "commands": "Motor and servo commands, one row per autopilot tick.",
+    "estimates": "State estimate, one row per autopilot tick, if `run.record_estimate` is set.",
     "winds": "Velocity from the wind source [m/s], one row per wind tick.",
     "scenarios": "Outputs and faults of the scenario, one row per change.",
     "scenario_at": "Index of the event boundary from which each row of scenarios holds; then the number of boundaries.",
@@ -82,6 +84,7 @@ STREAMS = (
     _kind("due", "<u2", BOUNDARY, "timeline/due"),
     _kind("commands", COMMAND, "autopilot", "streams/commands", is_replayed=True),
     _kind("winds", WIND_OUT, "wind", "streams/winds", is_replayed=True),
+    _kind("estimates", ESTIMATE, "autopilot", "streams/estimates", is_replayed=True, is_chosen=True, optional=True),
     _kind("scenarios", SCENARIO_OUT, CHANGE, "streams/scenarios", is_replayed=True),
     _kind("scenario_at", "i8", CHANGE, "streams/scenario_at", is_replayed=True),
     _kind("fingerprints", FINGERPRINT, BOUNDARY, "plant/fingerprints", is_per_state=True, optional=True),
@@ -101,7 +104,8 @@ class Streams:
 
     The boundaries are those that were flown: up to the end, fixed or requested, or up to a crash. The scenario is
     stored where it changes: `scenarios[i]` holds from boundary `scenario_at[i]` up to, but not including,
-    `scenario_at[i + 1]`; the last value is the number of boundaries that the streams cover.
+    `scenario_at[i + 1]`; the last value is the number of boundaries that the streams cover. `estimates` is empty unless
+    the estimate was recorded.
     """
 
     time_us: npt.NDArray[np.uint64]
@@ -111,6 +115,7 @@ class Streams:
     winds: npt.NDArray[Any]
     scenarios: npt.NDArray[Any]
     scenario_at: npt.NDArray[np.int64]
+    estimates: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0, ESTIMATE))
 
     def check(self) -> None:
         """Check that all streams have the right layout, and the length that their timeline requires."""
@@ -120,9 +125,9 @@ class Streams:
         for stream in REPLAYED:
             if getattr(self, stream.name).dtype != stream.dtype:
                 raise InputError(f"the layout of stream {stream.name!r} differs from this version's")
-        for name, bit in (("commands", AUTOPILOT), ("winds", WIND)):
+        for name, bit in (("commands", AUTOPILOT), ("winds", WIND), ("estimates", AUTOPILOT)):
             rows, needed = len(getattr(self, name)), int(np.count_nonzero(due & np.uint16(bit)))
-            if rows != needed:
+            if rows != needed and not (name == "estimates" and rows == 0):
                 raise InputError(f"stream {name!r} has {rows} rows; the timeline needs {needed}")
         at = self.scenario_at
         if len(at) != len(self.scenarios) + 1 or at[0] != 0 or np.any(np.diff(at) <= 0):

@@ -29,6 +29,7 @@ from px4lockstep.plots.overlay import distance_between
 from px4lockstep.spec.build import build
 from px4lockstep.spec.load import change_spec
 from px4lockstep.spec.spec import Spec
+from px4lockstep.spec.stages import STAGES
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,7 @@ def replay(
     source: str | Path | Recording,
     *,
     integrator: str | None = None,
+    autopilot: bool = False,
     overrides: Mapping[str, Any] | None = None,
     settings: Sequence[str] = (),
     spec: Spec | None = None,
@@ -123,6 +125,8 @@ def replay(
     Args:
         source: A recording, its file, or a run folder.
         integrator: Kind of integrator to use instead of the recorded one.
+        autopilot: Whether the autopilot flies again, with the recorded estimate, wind and scenario, instead of its
+            recorded commands. Its keys may be changed. Needs a recording with the estimate (`run.record_estimate`).
         overrides: Model values to change, by dotted key.
         settings: The same as strings: `["airframe.mass_kg=1.6"]`.
         spec: Spec to replay with, instead of the recorded one with changes.
@@ -141,14 +145,19 @@ def replay(
     before = recorded_spec(recording)
     after = spec or (change_spec(before, wanted, settings) if wanted or settings else before)
     changes = changes_between(before, after)
-    _refuse_recorded(changes)
+    _refuse_recorded(changes, flies=autopilot)
+    if autopilot:
+        _check_estimates(recording, after)
 
     def prepare() -> Simulation:
-        return _prepared(recording, before, after, is_changed=bool(changes))
+        return _prepared(recording, before, after, is_changed=bool(changes), flies=autopilot)
 
     simulation = prepare()
-    with nullcontext() if changes else recording.resumed():
-        simulation.run()
+    try:
+        with nullcontext() if changes else recording.resumed():
+            simulation.run()
+    finally:
+        simulation.close()
     return Replay(recording, simulation, changes, prepare)
 
 
@@ -158,9 +167,9 @@ def replay_of(recording: Recording) -> Simulation:
     return _prepared(recording, spec, spec, is_changed=False)
 
 
-def _prepared(recording: Recording, before: Spec, after: Spec, *, is_changed: bool) -> Simulation:
+def _prepared(recording: Recording, before: Spec, after: Spec, *, is_changed: bool, flies: bool = False) -> Simulation:
     """Return a replay that is ready to run."""
-    simulation = build(after, replay=recording.streams).simulation
+    simulation = build(after, replay=recording.streams, flies=flies).simulation
     if len(simulation.initial_state) != len(recording.initial_state):
         states = f"{len(simulation.initial_state)} states, the recorded one {len(recording.initial_state)}"
         raise InputError(
@@ -200,9 +209,23 @@ def _check_source(recording: Recording, spec: Spec, unchanged: Simulation | None
         raise InputError(f"{RECORDED_SPEC} describes another aircraft: its initial state differs from the recorded one")
 
 
-def _refuse_recorded(changes: tuple[Change, ...]) -> None:
+def _check_estimates(recording: Recording, spec: Spec) -> None:
+    """Check that the autopilot can fly with the recorded estimate."""
+    name = spec.autopilot.capabilities.name
+    if not len(recording.streams.estimates):
+        raise InputError(
+            f"{recording.name} has no estimate for the autopilot; fly it again with run.record_estimate = true"
+        )
+    if spec.autopilot.capabilities.estimates_itself:
+        raise InputError(f"{name} has its own estimator, so it can't be replayed with the recorded estimate")
+    if recording.starts_us > int(recording.streams.time_us[0]):
+        raise InputError(f"{recording.name} is a branch; only a whole flight can be replayed with its autopilot")
+
+
+def _refuse_recorded(changes: tuple[Change, ...], *, flies: bool) -> None:
+    flown = (STAGES["autopilot"], STAGES["autopilot_start"]) if flies else ()
     for change in changes:
-        if change.stage.is_recorded:
+        if change.stage.is_recorded and change.stage not in flown:
             raise InputError(
                 f"{change}: a replay takes commands, wind, scenario and their times from the recording, so this would "
                 "have no effect. Use a branch, or fly a new run"

@@ -60,6 +60,7 @@ def build(
     *,
     record: bool | None = None,
     replay: Streams | None = None,
+    flies: bool = False,
     session: Session | None = None,
     builder: Builder | None = None,
     runs_code: bool = True,
@@ -71,7 +72,8 @@ def build(
     Args:
         spec: The spec, as returned by `load_spec`.
         record: Whether to record the streams for a replay. By default if `run.mode` is `record`.
-        replay: Streams that replace scenario, wind and autopilot.
+        replay: Streams that replace scenario, wind, autopilot and, if it was recorded, the estimate.
+        flies: Whether the autopilot flies a replay, with the recorded estimate.
         session: A running autopilot, for a branch of its flight. By default a new one is created.
         builder: Build cache for parts and records. By default everything is built.
         runs_code: Whether to start an autopilot that is external code. Without it, the flight can only be inspected.
@@ -87,10 +89,11 @@ def build(
         raise InputError(
             f"{place}: run.mode = 'replay' can't be flown; use px4lockstep.replay(spec.run.recording_in, spec=spec)"
         )
-    if replay is None and session is None and runs_code:
+    is_flown = (replay is None or flies) and session is None
+    if is_flown and runs_code:
         refuse_code(spec)
     builder, report = builder or Builder(), Report(spec.places)
-    aircraft, autopilot = build_parts(spec, report, builder, is_flown=replay is None and session is None)
+    aircraft, autopilot = build_parts(spec, report, builder, is_flown=is_flown)
     if aircraft is None or report.lines:
         raise report.error()
     if not runs_code and spec.autopilot.capabilities.needs_child:  # would be loaded here; others wait for a step
@@ -104,14 +107,16 @@ def build(
             axes = builder.made(Timing.axes, spec.timeline)
             timeline = builder.made(build_timeline, axes, scenario, spec.environment.gusts)
             common: dict[str, Any] = {"integrator": spec.plant.integrator, "validate": spec.run.validate_}
-            common |= {"builder": builder, "sinks": sinks}
+            common |= {"builder": builder, "sinks": sinks, "commands": spec.run.commands}
             if replay is not None:
                 timeline = timeline if timeline.has_end else timeline.until(int(replay.time_us[-1]))
+                common |= {"autopilot": autopilot, "seed": spec.aircraft.seed}
                 simulation = Simulation(aircraft, timeline, replay=replay.on(timeline), **common)
                 landing = landing_of(spec.mission, spec.home.lat_deg, spec.home.lon_deg)
                 simulation.autopilot.landing = landing
             else:
                 has_own_estimator = spec.autopilot.capabilities.estimates_itself  # the log then shows the truth
+                is_recorded = spec.run.mode == "record" if record is None else record
                 simulation = Simulation(
                     aircraft,
                     timeline,
@@ -120,7 +125,8 @@ def build(
                     estimator=Estimator() if has_own_estimator else spec.estimator,
                     autopilot=session or autopilot,
                     gusts=spec.environment.gusts,
-                    record=spec.run.mode == "record" if record is None else record,
+                    record=is_recorded,
+                    record_estimate=is_recorded and spec.run.record_estimate,
                     seed=spec.aircraft.seed,
                     **common,
                 )

@@ -73,6 +73,14 @@ class RunTable(Part):
     mode: Literal["live", "record", "replay"] = entry(
         "record", "`live` flies, `record` flies and writes a recording, `replay` replays `recording_in`."
     )
+    record_estimate: bool = entry(
+        False, "Whether a recording has the estimate of every autopilot tick, for replays of the autopilot."
+    )
+    commands: Literal["auto", "strict", "clamp"] = entry(
+        "auto",
+        "Motor and servo commands out of range: `strict` ends the flight with an error, `clamp` limits and counts "
+        "them, `auto` is `strict` in a recorded flight and `clamp` in a live one.",
+    )
     recording_in: str | None = path_entry("Recording to replay.")
     recording_out: str | None = path_entry("File name for a second copy of the recording, in the run folder.")
     log_csv: str | None = path_entry("File name for the log as CSV, in the run folder.")

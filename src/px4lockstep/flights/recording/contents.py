@@ -40,13 +40,14 @@ ENTRIES = {
 } | {
     each.path: Entry(None if each.per == KEPT else each.dtype, each.description, each.dimensions, each.optional)
     for each in IN_RECORDING
+    if not each.is_chosen
 }
 """The arrays of every recording, by their path in the file."""
-OPTIONAL = {
+OPTIONAL = {each.path: Entry(each.dtype, each.description, 1, True) for each in IN_RECORDING if each.is_chosen} | {
     "log/sensors": Entry(None, "Sensor outputs at each row of the log, if sensors were in use.", 1, True),
     "checkpoints/sensors": Entry(None, "State of the sensors at each checkpoint.", 1, True),
 }
-"""Arrays of recordings with sensors. They describe themselves: another version may have other sensors."""
+"""Arrays of some recordings. Those of the sensors describe themselves: another version may have other sensors."""
 BEFORE_5 = {
     "moments/core": Entry(np.dtype("u1"), "Checkpoints up to version 4: the bytes of all records.", 2),
     "plant/marks": Entry(np.dtype("u1"), "Fingerprints up to version 4.", 2),
@@ -96,6 +97,8 @@ def contents_of(recording: Recording) -> Contents:
     source = recording.source
     texts = {"spec": source.spec, "state_names": "\n".join(recording.state_names), "mission": source.mission}
     arrays = {stream.path: array_of(recording, stream.name) for stream in IN_RECORDING}
+    if not len(recording.streams.estimates):
+        del arrays["streams/estimates"]
     arrays |= {"streams/gusts": recording.streams.gusts, "plant/initial_state": recording.initial_state}
     attributes = _layout() | {
         "integrator": recording.integrator,

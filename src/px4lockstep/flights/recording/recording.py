@@ -39,7 +39,7 @@ class Recording:
     Args:
         source: Source of the flight.
         integrator: Kind of integrator that flew it.
-        streams: Inputs of the plant on the timeline: commands, wind, scenario, gusts.
+        streams: Inputs of the plant on the timeline: commands, wind, scenario, gusts; the estimate, if it was recorded.
         state_names: Names of the plant's states: `pos[0]`, `rotor[3]`.
         initial_state: Initial state of the plant.
         log: Rows of the log: time, bus and held inputs.
