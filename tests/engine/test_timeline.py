@@ -149,7 +149,8 @@ def test_a_start_and_a_phase_shift_the_ticks():
         (
             lambda: Timeline(100_000, log=Periodic(10_000), physics=Periodic(3_000)),
             TimeError,
-            "log.period_us = 10000 is not a whole multiple of timeline.physics.period_us = 3000; use 9000 or 12000",
+            "log.period_us = 10000 is neither a whole multiple nor a whole fraction of "
+            "timeline.physics.period_us = 3000; use 9000 or 12000",
         ),
         (lambda: Timeline(100, log=Periodic(9)).with_events((50, 101)), TimeError, r"times_us\[1\] = 101 is outside"),
         (

@@ -100,6 +100,27 @@ def test_each_tick_follows_the_formula():
             assert estimates[name][tick] == pytest.approx(value, rel=1e-14, abs=1e-15)
 
 
+def test_each_axis_has_its_own_standard_deviation():
+    """Noise and bias scale per axis, with the draws of equal axes; exact, because only the factor differs."""
+    equal = {"pos_sigma_m": 0.3, "vel_sigma_mps": 0.5, "rate_sigma_rad_s": 0.7}
+    equal |= {"pos_bias_sigma_m": 0.2, "vel_bias_sigma_mps": 0.4, "rate_bias_sigma_rad_s": 0.6}
+    by_axis = {name: (sigma, 2.0 * sigma, 0.0) for name, sigma in equal.items()}
+    first, other = (estimate(quiet(**sigmas, **NO_DELAY), AT_REST, count=20) for sigmas in (equal, by_axis))
+    for name in ("pos_ned", "vel_ned", "omega_body"):
+        assert (other[name] == first[name] * (1.0, 2.0, 0.0)).all()
+        assert first[name].all()
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_noise_of_one_axis_alone_is_drawn(axis):
+    """Also if the first axis has none."""
+    sigmas = tuple(float(i == axis) for i in range(3))
+    names = ("pos_sigma_m", "vel_bias_sigma_mps", "rate_sigma_rad_s", "rate_bias_sigma_rad_s")
+    estimates = estimate(quiet(**dict.fromkeys(names, sigmas), **NO_DELAY), AT_REST, count=3)
+    for name in ("pos_ned", "vel_ned", "omega_body"):
+        assert (estimates[name] != 0.0).any(axis=0).tolist() == [i == axis for i in range(3)]
+
+
 def test_white_noise_has_the_requested_variance():
     """Within 5 %, 11 standard errors of sqrt(2 / 100,000) = 0.45 %; the mean within 5 standard errors σ / sqrt(n)."""
     sigmas = {"pos_sigma_m": 0.3, "vel_sigma_mps": 0.5, "yaw_sigma_rad": 0.02, "rate_sigma_rad_s": 0.7}
@@ -240,10 +261,6 @@ def test_the_defaults_are_those_of_the_iris():
         ),
         ({"bias_tau_s": 0.0}, "bias_tau_s = 0.0 is out of range; it must be at least 1e-12 and at most 10000000.0"),
         ({"delay_s": -0.004}, "delay_s = -0.004 is negative; times and periods are 0 or more"),
-        (
-            {"kind": "noisy_delayed", "pos_sigma_m": [1, 1, 2]},
-            "pos_sigma_m = [1.0, 1.0, 2.0] differs between axes; the estimator supports only one value for all three",
-        ),
     ],
 )
 def test_an_invalid_estimator_is_refused(given, message):

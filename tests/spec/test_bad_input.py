@@ -70,11 +70,11 @@ CASES = {
     "negative end": (TWO + "[timeline]\nt_end_s = -1\n", "timeline.t_end_s = -1.0 is negative"),
     "a billion seconds": (TWO + "[timeline]\nt_end_s = 1e9\n", "timeline.t_end_s = 1000000000.0 is out of range; it must be at most 10000000.0"),
     "ten million seconds": (TWO + "[timeline]\nt_end_s = 1e7\n", "timeline.t_end_s = 10000000.0 gives up to"),
-    "not a multiple of the physics step": (TWO + "[timeline]\ndt_phys_s = 0.0003\n", "timeline.dt_wind_s = 0.001 is not a whole multiple of timeline.dt_phys_s = 0.0003; use 0.0009 or 0.0012"),
+    "not a multiple of the physics step": (TWO + "[timeline]\ndt_phys_s = 0.0003\n", "timeline.dt_wind_s = 0.001 is neither a whole multiple nor a whole fraction of timeline.dt_phys_s = 0.0003; use 0.0009 or 0.0012"),
     "the estimator's period": (TWO + "[estimator]\ndt_est_s = 0.008\n", "estimator.dt_est_s = 0.008 must equal timeline.dt_autopilot_s = 0.004"),
     "delay of half a tick": (TWO + "[estimator]\nkind = 'noisy_delayed'\ndelay_s = 0.006\n", "estimator.delay_s = 0.006 is not a whole number of ticks of 0.004 s; use 0.004 or 0.008"),
     "a very long delay": (TWO + "[estimator]\nkind = 'noisy_delayed'\ndelay_s = 4\n", "estimator.delay_s = 4.0 is too long"),
-    "noise by axis": (TWO + "[estimator]\nkind = 'noisy_delayed'\npos_sigma_m = [1, 2, 3]\n", "differs between axes"),
+    "noise of two axes": (TWO + "[estimator]\nkind = 'noisy_delayed'\npos_sigma_m = [1, 2]\n", "estimator.pos_sigma_m = [1, 2] is not a vector; it must be three numbers"),
     "a gust that ends first": (TWO + "[[environment.gusts]]\nstart_s = 2\nend_s = 1\nvel_ned = [0, 0, 0]\n", "environment.gusts[0].end_s = 1.0 is not after start_s = 2.0"),
     "steps the wrong way round": (TWO + "[plant.integrator]\nh_min = 0.2\n", "plant.integrator.h_min = 0.2 is above h_max = 0.1"),
     "a step of half a microsecond": (TWO + "[plant.integrator]\nh_min = 5e-7\n", "quantize_us = false"),
@@ -87,7 +87,7 @@ CASES = {
     "inertia not symmetric": (TWO.replace("inertia_diag_kgm2 = [0.03, 0.03, 0.06]", "inertia_kgm2 = [1, 2, 0, 0, 1, 0, 0, 0, 1]"), "airframe.inertia_kgm2 = [[1.0, 2.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]] is not symmetric"),
     "inertia twice": (TWO.replace("[airframe]", "[airframe]\ninertia_kgm2 = [1, 0, 0, 0, 1, 0, 0, 0, 1]"), "give one form"),
     "attitude twice": (TWO + "[airframe.x0]\nq_bn = [1, 0, 0, 0]\neuler_deg = [0, 0, 0]\n", "airframe.x0.euler_deg = [0.0, 0.0, 0.0] is given together with airframe.x0.q_bn; give only one"),
-    "quaternion not of unit norm": (TWO + "[airframe.x0]\nq_bn = [1, 1, 0, 0]\n", "has norm 1.41421356; it must be 1"),
+    "quaternion of zero": (TWO + "[airframe.x0]\nq_bn = [0, 0, 0, 0]\n", "airframe.x0.q_bn = [0.0, 0.0, 0.0, 0.0] has norm 0; it must be at least 1e-06"),
     "legs without feet": (TWO + "[plant]\ncontact = 'legs'\n", "plant.contact.points_body_m is missing"),
     "static friction": (TWO + "[plant.contact]\nmu_static = 0.1\n", "plant.contact.mu_static = 0.1 is below mu; it must be at least 0.8"),
     "too few motors": (TWO + "[[actuation.motors]]\nid = 'motor1'\nchannel = 1\n", "actuation.motors has 1"),
@@ -230,7 +230,7 @@ def test_all_mistakes_come_in_one_report(tmp_path):
     """Errors of types, ranges, names and consistency, in several tables."""
     text = TWO + (
         "[timeline]\ndt_log_s = 0.0033333\n[environment]\nwind = 'oo'\n[home]\nlatt_deg = 1\nlon_deg = 999\n"
-        "[airframe.x0]\nq_bn = [2, 0, 0, 0]\n" + BATTERY + "ocv_v = [13, 12]\n[px4]\nmission_path = 'gone.plan'\n"
+        "[airframe.x0]\nq_bn = [0, 0, 0, 0]\n" + BATTERY + "ocv_v = [13, 12]\n[px4]\nmission_path = 'gone.plan'\n"
     )
     with pytest.raises(InputError) as caught:
         load_text(tmp_path, text)

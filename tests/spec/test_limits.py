@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from px4lockstep.campaigns.file_tables import CampaignFile
 from px4lockstep.errors import InputError, LockstepError
 from px4lockstep.flights.run import fly
+from px4lockstep.integrators.solver import Integrator
 from px4lockstep.io import to_json
 from px4lockstep.part import Part, all_tables, keys_of
 from px4lockstep.part.limits import LARGEST, Limits, has_numbers
@@ -20,7 +21,7 @@ from px4lockstep.spec.spec import Spec
 
 SHAPES = ("x", "(x,) * 3", "(x,) * 4", "((x,) * 3,) * 3", "(x,)", "((x,) * 3,)", "(x, x)", "{'MPC_XY_P': x}")
 """What a key with numbers may hold."""
-WITHOUT = ("rate_limit",)
+WITHOUT = ("rate_limit", "h_max", *(field for field in Integrator.model_fields if field.startswith("atol_")))
 """Keys that infinity means "no limit" of."""
 
 
@@ -40,7 +41,7 @@ KEYS = number_keys()
 
 @pytest.mark.parametrize("key", KEYS)
 def test_every_number_has_limits(key: str) -> None:
-    """D2: 1e300 and -1e300 are rejected in any shape; only one key accepts infinity, for a reason."""
+    """D2: 1e300 and -1e300 are rejected in any shape; only limits and tolerances accept infinity."""
     model, name = KEYS[key]
     field = keys_of(model)[name]
     adapter = TypeAdapter[Any](Annotated[(field.annotation, *field.metadata)])

@@ -136,7 +136,7 @@ def test_settings_apply_in_order_after_overrides():
 
 
 PLACES = {
-    "a check across tables": ("timeline.dt_phys_s=0.0003", "timeline.dt_autopilot_s = 0.004 is not a whole multiple"),
+    "a check across tables": ("timeline.dt_phys_s=0.0003", "timeline.dt_autopilot_s = 0.004 is neither a whole"),
     "a motor that can't lift it": ("airframe.mass_kg=60", "airframe.propulsion can't reach a thrust"),
     "a mission elsewhere": ("home.lat_deg=-33", "the mission starts"),
     "rotors that can't steer": ("airframe.propulsion.rotor_dir=[1, 1, 1, 1]", "the built-in autopilot can't fly iris"),

@@ -1,5 +1,6 @@
 """Files of PX4Lockstep.jl, schema version 1, load unchanged, with their spellings, vectors and layers."""
 
+import numpy as np
 import pytest
 from spec_files import write
 
@@ -7,6 +8,7 @@ from px4lockstep.errors import InputError
 from px4lockstep.spec.build import build
 from px4lockstep.spec.load import load_spec
 from px4lockstep.spec.toml_text import to_toml
+from px4lockstep.vehicle.dispatch import PLANT
 
 UORB = """
 schema_version = 1
@@ -206,9 +208,7 @@ def test_its_files_are_the_same_when_resolved(tmp_path):
     assert load_spec(write(tmp_path, to_toml(spec), "elsewhere/run/spec.toml")) == spec
 
 
-def test_its_tailsitter_loads_and_is_refused_when_built(tmp_path):
-    """MODELS.md: no motor of that kind can lift it; the error gives the maximum thrust."""
-    text = """
+TAILSITTER = """
 schema_version = 1
 [airframe]
 kind = "multirotor"
@@ -225,7 +225,44 @@ km_m = 0.05
 id = "elevon_left"
 channel = 1
 """
-    spec = load_spec(write(tmp_path, text))
+
+
+def test_its_tailsitter_flies_with_no_autopilot(tmp_path):
+    """No motor of that kind reaches the calibration thrust; it saturates at 99.9 % of the maximum, with a warning."""
+    flight = build(load_spec(write(tmp_path, TAILSITTER), {"autopilot.kind": "none", "timeline.t_end_s": 0.1}))
+    text = (
+        "airframe.propulsion can't reach a thrust of 39.227 N per rotor; without an autopilot, its thrust "
+        "is calibrated to 9.955 N instead"
+    )
+    assert text in flight.warnings
+    assert flight.spec.airframe.propulsion.thrust_calibration_mult == 2.0  # as in the file
+    assert np.isfinite(flight.simulation.run().log_state).all()
+
+
+def test_its_tailsitter_is_refused_with_an_autopilot(tmp_path):
+    """The error gives the maximum thrust."""
+    spec = load_spec(write(tmp_path, TAILSITTER))
     with pytest.raises(InputError, match=r"airframe\.propulsion can't reach .* the maximum is 9\.964 N") as caught:
         build(spec)
     assert "field.toml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "gravity_m_s2"),
+    [
+        ({}, 9.80665),
+        ({"environment.gravity_mps2": 3.71}, 3.71),
+        ({"environment.gravity": "spherical"}, 3.986004418e14 / 6_371_000.0**2),
+        ({"environment.gravity_mps2": 0.0}, 9.80665),
+    ],
+    ids=str,
+)
+def test_the_hover_calibration_uses_the_gravity_of_the_file(given, gravity_m_s2):
+    """Full duty at the nominal point gives twice m g / N; without gravity, that of standard gravity."""
+    aircraft = build(load_spec("iris", given)).aircraft
+    hover_n = 1.5 * gravity_m_s2 / 4
+    assert aircraft.calibration_thrust_n == aircraft.hover_thrust_n == pytest.approx(hover_n, rel=1e-15)
+    plant = np.zeros(1, PLANT)
+    aircraft.write(plant[0])
+    kt = plant["multirotor"]["rotors"]["propulsion"]["kt"][0, :4]
+    assert kt.tolist() == [aircraft.propulsion.thrust_constant(aircraft.hover_thrust_n)] * 4

@@ -44,7 +44,7 @@ def thrust_constants(aircraft, p):
     rho = aircraft.propulsion.rho_nom
     b = p["viscous_friction_nm_per_rad_s"] + p["ke"] ** 2 / p["r_ohm"]
     c = -p["ke"] * p["V_nom"] / p["r_ohm"]
-    target = aircraft.propulsion.thrust_calibration_mult * aircraft.airframe.mass_kg * 9.80665
+    target = aircraft.propulsion.thrust_calibration_mult * aircraft.airframe.mass_kg * aircraft.gravity.at_home_m_s2
 
     def thrust(scale):
         kt = scale * p["thrust_ratio"]

@@ -52,7 +52,7 @@ BAD_PARTS = {
     "no points": (Contact, {"kind": "legs"}, "points_body_m is missing; contact of kind 'legs' needs the positions of the feet"),
     "nine points": (Contact, {"points_body_m": (HERE,) * 9}, "points_body_m has 9 items; it must have at most 8"),
     "point": (Contact, {"points_body_m": ((0.0, 0.0, math.nan),)}, "points_body_m[0][2] = nan is not allowed"),
-    "attitude norm": (InitialState, {"q_bn": (1.0, 0.1, 0.0, 0.0)}, "q_bn = [1.0, 0.1, 0.0, 0.0] has norm 1.00498756"),
+    "attitude norm": (InitialState, {"q_bn": (0.0, 0.0, 0.0, 0.0)}, "q_bn = [0.0, 0.0, 0.0, 0.0] has norm 0"),
     "attitude length": (InitialState, {"q_bn": (1.0, 0.0, 0.0)}, "q_bn = [1.0, 0.0, 0.0] is not a quaternion"),
     "position": (InitialState, {"pos_ned": (0.0, math.nan, 0.0)}, "pos_ned[1] = nan is not allowed"),
     "velocity": (InitialState, {"vel_ned": (0.0, 0.0)}, "vel_ned = [0.0, 0.0] is not a vector"),

@@ -80,7 +80,7 @@ class Timeline:
 
     Raises:
         TimeError: If a time is not an integer in range, the end is not after the start, an explicit time is outside
-            the run, or a period is not a whole multiple of the physics period.
+            the run, or a period is neither a whole multiple nor a whole fraction of the physics period.
         InputError: If there is no axis, or there would be more than `MAX_BOUNDARIES`.
     """
 
@@ -235,12 +235,12 @@ class Timeline:
         if self.physics is None:
             return
         for name, axis in axes.items():
-            if isinstance(axis, Periodic) and axis.period_us % self.physics.period_us:
-                below_us = axis.period_us // self.physics.period_us * self.physics.period_us
-                nearest = [str(us) for us in (below_us, below_us + self.physics.period_us) if us]
+            if not isinstance(axis, Periodic):
+                continue
+            if fits := whole_multiples_us(axis.period_us, self.physics.period_us):
                 raise TimeError(
-                    f"timeline.{name}.period_us = {axis.period_us} is not a whole multiple of "
-                    f"timeline.physics.period_us = {self.physics.period_us}; use {' or '.join(nearest)}"
+                    f"timeline.{name}.period_us = {axis.period_us} is neither a whole multiple nor a whole fraction of "
+                    f"timeline.physics.period_us = {self.physics.period_us}; use {' or '.join(map(str, fits))}"
                 )
 
     def _count_ticks(self, axis: Axis) -> int:
@@ -294,3 +294,11 @@ class Timeline:
         for row in range(start, due.size, CHUNK_BOUNDARIES):  # in chunks, to avoid large temporary arrays
             rows = slice(row, row + CHUNK_BOUNDARIES)
             due[rows] |= bit * ((time_us[rows] - first_us) % period_us == 0)
+
+
+def whole_multiples_us(period_us: int, step_us: int) -> list[int]:
+    """Return the nearest multiples of the physics step if a period is neither a multiple nor a fraction of it."""
+    if period_us % step_us == 0 or step_us % period_us == 0:
+        return []
+    below_us = period_us // step_us * step_us
+    return [near_us for near_us in (below_us, below_us + step_us) if near_us]

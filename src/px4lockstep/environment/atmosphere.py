@@ -12,12 +12,12 @@ References:
     standard is larger by a relative 7e-7, which changes the pressure at 20 km by a relative 2e-6.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.jit import inlined_kernel, kernel
 from px4lockstep.math.exponential import exp, pow
-from px4lockstep.part import Part, entry
+from px4lockstep.part import Part, entry, spelled
 
 # Defining constants of the standard.
 SEA_LEVEL_TEMPERATURE_K = 288.15
@@ -103,4 +103,6 @@ def pressure_pa(alt_msl_m):
 class Atmosphere(Part, where="environment", stage="plant"):
     """User parameters of the atmosphere. There is one model."""
 
-    atmosphere: Literal["isa1976"] = entry("isa1976", "Atmosphere model.")
+    atmosphere: Annotated[Literal["isa1976"], spelled(("isa1976",), {"isa": "isa1976"})] = entry(
+        "isa1976", "Atmosphere model."
+    )

@@ -12,11 +12,11 @@ References:
     r0: mean radius of the Earth, as in PX4.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.jit import kernel, record
-from px4lockstep.part import Part, entry
+from px4lockstep.part import Part, entry, spelled
 
 UNIFORM, SPHERICAL = range(2)
 KINDS = {"uniform": UNIFORM, "spherical": SPHERICAL}
@@ -47,12 +47,19 @@ def gravity_down_m_s2(gravity, z_down_m):
 class Gravity(Part, where="environment", stage="plant"):
     """User parameters of gravity."""
 
-    gravity: Literal["uniform", "spherical"] = entry("uniform", "Gravity model.")
+    gravity: Annotated[Literal["uniform", "spherical"], spelled(KINDS)] = entry("uniform", "Gravity model.")
     gravity_mps2: float = entry(STANDARD_GRAVITY_M_S2, "Acceleration of `uniform` gravity.", "m/s²", ge=0.0)
     gravity_mu: float = entry(3.986004418e14, "Gravitational parameter of `spherical` gravity.", "m³/s²", gt=0.0)
     gravity_r0_m: float = entry(
         6_371_000.0, "Distance of home from the centre of the Earth, for `spherical` gravity.", "m", ge=1.0, le=1e10
     )
+
+    @property
+    def at_home_m_s2(self) -> float:
+        """The acceleration at home."""
+        if self.gravity == "uniform":
+            return self.gravity_mps2
+        return self.gravity_mu / (self.gravity_r0_m * self.gravity_r0_m)
 
     def write(self, rec: Any) -> None:
         """Write a `GRAVITY` record."""

@@ -16,7 +16,7 @@ Reference:
 """
 
 import math
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -25,12 +25,14 @@ from px4lockstep.jit import interpreted, kernel, record
 from px4lockstep.jit.records import COUNT
 from px4lockstep.math.exponential import exp
 from px4lockstep.math.philox import normal3, stream_key
-from px4lockstep.part import NotNegativeVector, Part, Vector, entry, fill
+from px4lockstep.part import NotNegativeVector, Part, Vector, entry, fill, spelled
 from px4lockstep.part.limits import WIND_LIMITS
 from px4lockstep.timebase import check_us
 
 NONE, CONSTANT, OU, DRYDEN = range(4)
 KINDS = {"none": NONE, "constant": CONSTANT, "ou": OU, "dryden": DRYDEN}
+SPELLINGS = {"no": "none", "off": "none", "no_wind": "none", "const": "constant", "ou_wind": "ou", "turbulence": "ou"}
+"""Other spellings of the kinds, as in files of PX4Lockstep.jl."""
 
 WIND = record(
     [
@@ -77,7 +79,7 @@ def gauss_markov(period_us: int, tau_s: float) -> tuple[float, float]:
 class Wind(Part, where="environment", stage="wind"):
     """User parameters of the wind. Parameters that the model does not use are checked and have no effect."""
 
-    wind: Literal["none", "constant", "ou", "dryden"] = entry(
+    wind: Annotated[Literal["none", "constant", "ou", "dryden"], spelled(KINDS, SPELLINGS)] = entry(
         "none", "Wind model: none, constant, Ornstein-Uhlenbeck (`ou`) or Dryden turbulence."
     )
     wind_mean_ned: Vector = entry(

@@ -2,7 +2,7 @@
 
     none            the true state
 
-    noisy_delayed   z = x + b + σ ξ                       position, velocity (NED) and body rates, each axis
+    noisy_delayed   z = x + b + σ ξ                       position, velocity (NED) and body rates, σ for each axis
                     q = q_down(b + σ ξ) ⊗ q_bn            yaw: a rotation about down; roll and pitch stay true
                     b ← φ b + σ_b sqrt(1 − φ²) ξ_b        first-order Gauss-Markov bias of each, φ = exp(−dt / τ)
 
@@ -25,7 +25,7 @@ Reference:
     first-order Gauss-Markov process.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -35,13 +35,15 @@ from px4lockstep.jit import kernel, record
 from px4lockstep.jit.records import COUNT
 from px4lockstep.math.philox import normal3, normal4, stream_key
 from px4lockstep.math.trigonometry import sincos
-from px4lockstep.part import EachAxis, Found, Part, Period, Seconds, entry, misfit
+from px4lockstep.part import EachAxis, Part, Period, Seconds, entry, spelled
 from px4lockstep.plant import layout
 from px4lockstep.plant.layout import ATT_START, OMEGA_START, RIGID_BODY_STATES, VEL_START
 from px4lockstep.timebase import check_us, ticks_of
 
 TRUTH, NOISY_DELAYED = range(2)
 KINDS = {"none": TRUTH, "noisy_delayed": NOISY_DELAYED}
+SPELLINGS = {"no": "none", "off": "none"}
+"""Other spellings of the kinds, as in files of PX4Lockstep.jl."""
 
 # Lanes of both streams. Typed, because a kernel is compiled again for each value of a plain integer argument.
 POS_AND_YAW, VEL, RATE = np.int64(0), np.int64(1), np.int64(2)
@@ -63,10 +65,13 @@ ESTIMATOR = record(
         ("noise_key bias_key", "u8"),  # keys of the random streams
         ("period_s", "f8"),
         ("delay_ticks", "i8"),
-        ("pos_sigma_m vel_sigma_m_s yaw_sigma_rad rate_sigma_rad_s", "f8"),  # standard deviations of the white noise
+        ("pos_sigma_m vel_sigma_m_s rate_sigma_rad_s", "f8", 3),  # standard deviations of the white noise
+        ("yaw_sigma_rad", "f8"),
         ("bias_decay", "f8"),  # phi
-        # sigma_b sqrt(1 - phi**2)
-        ("pos_bias_gain_m vel_bias_gain_m_s yaw_bias_gain_rad rate_bias_gain_rad_s", "f8"),
+        ("pos_bias_gain_m vel_bias_gain_m_s rate_bias_gain_rad_s", "f8", 3),  # sigma_b sqrt(1 - phi**2)
+        ("yaw_bias_gain_rad", "f8"),
+        # whether the noise, or the bias, of any axis is above 0; others draw no random numbers
+        ("has_pos_noise has_vel_noise has_rate_noise has_pos_bias has_vel_bias has_rate_bias", "i8"),
         # state
         ("tick", "i8"),
         ("bias", ERROR),  # Gauss-Markov
@@ -83,7 +88,7 @@ ESTIMATOR = record(
 SIGMAS = ("pos_sigma_m", "vel_sigma_mps", "yaw_sigma_rad", "rate_sigma_rad_s")
 """Keys of white noise."""
 BIASES = ("pos_bias_sigma_m", "vel_bias_sigma_mps", "yaw_bias_sigma_rad", "rate_bias_sigma_rad_s")
-"""Keys of biases. The record has their gains, with m_s instead of mps in the names."""
+"""Keys of biases; the record has their gains."""
 
 
 @kernel
@@ -92,19 +97,19 @@ def step_bias(estimator):
     bias = estimator.bias
     decay = estimator.bias_decay
     key, tick = estimator.bias_key, estimator.tick
-    if estimator.pos_bias_gain_m > 0.0 or estimator.yaw_bias_gain_rad > 0.0:
+    if estimator.has_pos_bias != 0:
         xi4 = normal4(key, tick, POS_AND_YAW, ONE_DRAW)
         for i in range(3):
-            bias.pos_ned[i] = decay * bias.pos_ned[i] + estimator.pos_bias_gain_m * xi4[i]
+            bias.pos_ned[i] = decay * bias.pos_ned[i] + estimator.pos_bias_gain_m[i] * xi4[i]
         bias.yaw = decay * bias.yaw + estimator.yaw_bias_gain_rad * xi4[3]
-    if estimator.vel_bias_gain_m_s > 0.0:
+    if estimator.has_vel_bias != 0:
         xi = normal3(key, tick, VEL, ONE_DRAW)
         for i in range(3):
-            bias.vel_ned[i] = decay * bias.vel_ned[i] + estimator.vel_bias_gain_m_s * xi[i]
-    if estimator.rate_bias_gain_rad_s > 0.0:
+            bias.vel_ned[i] = decay * bias.vel_ned[i] + estimator.vel_bias_gain_m_s[i] * xi[i]
+    if estimator.has_rate_bias != 0:
         xi = normal3(key, tick, RATE, ONE_DRAW)
         for i in range(3):
-            bias.omega_body[i] = decay * bias.omega_body[i] + estimator.rate_bias_gain_rad_s * xi[i]
+            bias.omega_body[i] = decay * bias.omega_body[i] + estimator.rate_bias_gain_rad_s[i] * xi[i]
 
 
 @kernel
@@ -113,16 +118,16 @@ def draw_error(estimator):
     error, bias = estimator.error, estimator.bias
     key, tick = estimator.noise_key, estimator.tick
     pos, vel, rate = (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    if estimator.pos_sigma_m > 0.0 or estimator.yaw_sigma_rad > 0.0:
+    if estimator.has_pos_noise != 0:
         pos = normal4(key, tick, POS_AND_YAW, ONE_DRAW)
-    if estimator.vel_sigma_m_s > 0.0:
+    if estimator.has_vel_noise != 0:
         vel = normal3(key, tick, VEL, ONE_DRAW)
-    if estimator.rate_sigma_rad_s > 0.0:
+    if estimator.has_rate_noise != 0:
         rate = normal3(key, tick, RATE, ONE_DRAW)
     for i in range(3):
-        error.pos_ned[i] = bias.pos_ned[i] + estimator.pos_sigma_m * pos[i]
-        error.vel_ned[i] = bias.vel_ned[i] + estimator.vel_sigma_m_s * vel[i]
-        error.omega_body[i] = bias.omega_body[i] + estimator.rate_sigma_rad_s * rate[i]
+        error.pos_ned[i] = bias.pos_ned[i] + estimator.pos_sigma_m[i] * pos[i]
+        error.vel_ned[i] = bias.vel_ned[i] + estimator.vel_sigma_m_s[i] * vel[i]
+        error.omega_body[i] = bias.omega_body[i] + estimator.rate_sigma_rad_s[i] * rate[i]
     error.yaw = bias.yaw + estimator.yaw_sigma_rad * pos[3]
 
 
@@ -244,7 +249,9 @@ def step_estimator(estimator, state, scenario, estimate):
 class Estimator(Part, where="estimator", stage="estimator"):
     """The estimate that the autopilot gets."""
 
-    kind: Literal["none", "noisy_delayed"] = entry("none", "The true state (`none`), or noise, bias and delay.")
+    kind: Annotated[Literal["none", "noisy_delayed"], spelled(KINDS, SPELLINGS)] = entry(
+        "none", "The true state (`none`), or noise, bias and delay."
+    )
     pos_sigma_m: EachAxis = entry(
         (0.02, 0.02, 0.02), "White noise of the position, one number or one per axis.", "m", ge=0.0
     )
@@ -272,13 +279,6 @@ class Estimator(Part, where="estimator", stage="estimator"):
     delay_s: Seconds = entry(0.008, f"Delay, a whole number of autopilot ticks, at most {MAX_DELAY_TICKS}.", "s")
     dt_est_s: Period | None = entry(None, "Must equal the period of the autopilot, which is the default.", "s")
 
-    def check(self) -> Found:
-        """Check that the three axes have the same value, since the model has only one."""
-        for name in (*SIGMAS, *BIASES) if self.kind != "none" else ():
-            value = getattr(self, name)
-            if isinstance(value, tuple) and len(set(value)) > 1:
-                yield misfit(name, value, "differs between axes; the estimator supports only one value for all three")
-
     def delay_ticks(self, period_us: int) -> int:
         """Return the delay in autopilot ticks; raise `TimeError` if it is not a whole number or too long."""
         return 0 if self.kind == "none" else ticks_of(self.delay_s, "estimator.delay_s", period_us, MAX_DELAY_TICKS)
@@ -289,12 +289,20 @@ class Estimator(Part, where="estimator", stage="estimator"):
         rec["bias_decay"], root = gauss_markov(period_us, self.bias_tau_s)
         rec["kind"], rec["period_s"], rec["delay_ticks"] = KINDS[self.kind], period_s, self.delay_ticks(period_us)
         rec["noise_key"], rec["bias_key"] = stream_key(seed, "estimator"), stream_key(seed, "estimator_bias")
-        for name in (*SIGMAS, *BIASES):
-            sigma = np.ravel(getattr(self, name))[0]  # one value for all axes
-            field = name.replace("mps", "m_s").replace("bias_sigma", "bias_gain")
-            rec[field] = sigma * root if name in BIASES else sigma
+        for name in SIGMAS:
+            rec[_field(name)] = getattr(self, name)
+        for name in BIASES:
+            rec[_field(name)] = np.multiply(getattr(self, name), root)
+        for what, names in (("noise", SIGMAS), ("bias", BIASES)):
+            pos, vel, yaw, rate = (np.any(getattr(self, name)) for name in names)
+            rec[f"has_pos_{what}"], rec[f"has_vel_{what}"], rec[f"has_rate_{what}"] = pos or yaw, vel, rate
         for name in STATES.split():
             rec[name] = np.zeros((), rec.dtype[name])
+
+
+def _field(key: str) -> str:
+    """Return the field of the record for a key of noise or bias."""
+    return key.replace("mps", "m_s").replace("bias_sigma", "bias_gain")
 
 
 def check_rigid_body(plant: Any) -> None:

@@ -1,13 +1,16 @@
 """The integrator's options, and its record: configuration, step size, counters."""
 
+import math
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
 
 from px4lockstep.errors import InputError
 from px4lockstep.integrators.tableaux import MAX_STAGES, TABLEAU, TABLEAUX, Method, Tableau
 from px4lockstep.jit import record
 from px4lockstep.jit.records import COUNT
-from px4lockstep.part import KEY, Found, Part, entry, misfit
+from px4lockstep.part import KEY, Found, Part, entry, misfit, spelled
 from px4lockstep.plant.inputs import INPUT
 from px4lockstep.plant.layout import GROUPS, STATE
 from px4lockstep.timebase import period_to_us
@@ -48,6 +51,10 @@ SHORTEST_STEP_S = 1e-12
 
 
 LEAST_TOLERANCE = 1e-15
+OrInfinite = Annotated[float, Field(allow_inf_nan=True)]
+"""A tolerance or step size; with `inf`, it has no effect."""
+ATOL: dict[str, Any] = {"ge": LEAST_TOLERANCE, "le": math.inf}
+"""Limits of absolute tolerances."""
 
 
 class Integrator(Part):
@@ -58,30 +65,32 @@ class Integrator(Part):
     where: ClassVar[str] = "plant.integrator"
     stage: ClassVar[str | None] = "plant"
 
-    kind: Method = entry("RK45", "Integration method. RK23 and RK45 have adaptive step size.")
+    kind: Annotated[Method, spelled(TABLEAUX)] = entry(
+        "RK45", "Integration method. RK23 and RK45 have adaptive step size."
+    )
     adaptive: bool = entry(
         True, "Whether RK23 and RK45 adapt their step size. Otherwise they take one step per interval, like RK4."
     )
     rtol_pos: float = entry(1e-6, "Relative tolerance of the position.", ge=0.0)
-    atol_pos: float = entry(1e-6, "Absolute tolerance of the position.", "m", ge=LEAST_TOLERANCE)
+    atol_pos: OrInfinite = entry(1e-6, "Absolute tolerance of the position.", "m", **ATOL)
     rtol_vel: float = entry(1e-6, "Relative tolerance of the velocity.", ge=0.0)
-    atol_vel: float = entry(1e-6, "Absolute tolerance of the velocity.", "m/s", ge=LEAST_TOLERANCE)
+    atol_vel: OrInfinite = entry(1e-6, "Absolute tolerance of the velocity.", "m/s", **ATOL)
     rtol_omega: float = entry(1e-6, "Relative tolerance of the body rates; also `rtol_ω`.", ge=0.0)
-    atol_omega: float = entry(1e-6, "Absolute tolerance of the body rates; also `atol_ω`.", "rad/s", ge=LEAST_TOLERANCE)
-    atol_att_rad: float = entry(
-        1e-6, "Absolute tolerance of the attitude, which has no relative tolerance.", "rad", ge=LEAST_TOLERANCE
+    atol_omega: OrInfinite = entry(1e-6, "Absolute tolerance of the body rates; also `atol_ω`.", "rad/s", **ATOL)
+    atol_att_rad: OrInfinite = entry(
+        1e-6, "Absolute tolerance of the attitude, which has no relative tolerance.", "rad", **ATOL
     )
     plant_error_control: bool = entry(True, "Whether errors of actuators, rotors and batteries limit the step size.")
     rtol_act: float = entry(1e-6, "Relative tolerance of the actuators' outputs.", ge=0.0)
-    atol_act: float = entry(1e-6, "Absolute tolerance of the actuators' outputs.", ge=LEAST_TOLERANCE)
+    atol_act: OrInfinite = entry(1e-6, "Absolute tolerance of the actuators' outputs.", **ATOL)
     rtol_actdot: float = entry(1e-6, "Relative tolerance of the actuators' rates.", ge=0.0)
-    atol_actdot: float = entry(1e-4, "Absolute tolerance of the actuators' rates.", "1/s", ge=LEAST_TOLERANCE)
+    atol_actdot: OrInfinite = entry(1e-4, "Absolute tolerance of the actuators' rates.", "1/s", **ATOL)
     rtol_rotor: float = entry(1e-6, "Relative tolerance of the rotor speeds.", ge=0.0)
-    atol_rotor: float = entry(1e-3, "Absolute tolerance of the rotor speeds.", "rad/s", ge=LEAST_TOLERANCE)
+    atol_rotor: OrInfinite = entry(1e-3, "Absolute tolerance of the rotor speeds.", "rad/s", **ATOL)
     rtol_soc: float = entry(1e-6, "Relative tolerance of the states of charge.", ge=0.0)
-    atol_soc: float = entry(1e-9, "Absolute tolerance of the states of charge.", ge=LEAST_TOLERANCE)
+    atol_soc: OrInfinite = entry(1e-9, "Absolute tolerance of the states of charge.", **ATOL)
     rtol_v1: float = entry(1e-6, "Relative tolerance of the polarization voltages.", ge=0.0)
-    atol_v1: float = entry(1e-6, "Absolute tolerance of the polarization voltages.", "V", ge=LEAST_TOLERANCE)
+    atol_v1: OrInfinite = entry(1e-6, "Absolute tolerance of the polarization voltages.", "V", **ATOL)
     h_min: float = entry(
         1e-6,
         "Minimum step size. A step of this size is accepted even if its error exceeds the tolerance, and counted.",
@@ -89,7 +98,7 @@ class Integrator(Part):
         gt=0.0,
         le=1e7,
     )
-    h_max: float = entry(0.1, "Maximum step size.", "s", gt=0.0)
+    h_max: OrInfinite = entry(0.1, "Maximum step size; `inf` for no limit.", "s", gt=0.0, le=math.inf)
     h_init: float = entry(0.0, "Initial step size. 0 for 1 ms, limited to `h_min` to `h_max`.", "s", ge=0.0)
     max_substeps: int = entry(
         100_000, "Maximum number of step attempts between two event boundaries; more is an error.", ge=1, lt=2**53
@@ -118,7 +127,7 @@ class Integrator(Part):
             yield misfit("h_min", self.h_min, f"is too short; it must be at least {SHORTEST_STEP_S}")
         for name in ("h_min", "h_max", "h_init") if self.quantize_us else ():
             try:
-                if step_s := getattr(self, name):
+                if math.isfinite(step_s := getattr(self, name)) and step_s:
                     period_to_us(step_s, KEY)
             except InputError as error:
                 yield (name,), f"{error}, or plant.integrator.quantize_us = false"
@@ -148,7 +157,8 @@ class Integrator(Part):
 
     def _step_us(self, seconds: float) -> float:
         """Return a step size in microseconds, a whole number if steps are quantized."""
-        return float(period_to_us(seconds, "step")) if self.quantize_us else seconds * 1e6
+        is_whole = self.quantize_us and math.isfinite(seconds)
+        return float(period_to_us(seconds, "step")) if is_whole else seconds * 1e6
 
     def write(self, solver: Any) -> None:
         """Write the options and the initial step size into a `SOLVER` record."""
@@ -158,7 +168,8 @@ class Integrator(Part):
         for index, group in enumerate(GROUPS):
             solver["rtol"][index] = self.rtol_of(group)
             solver["atol"][index] = self.atol_of(group)
-            solver["is_controlled"][index] = self.plant_error_control or group not in PLANT_GROUPS
+            is_on = self.plant_error_control or group not in PLANT_GROUPS
+            solver["is_controlled"][index] = is_on and math.isfinite(self.atol_of(group))
         for name, step_s in (("h_min_us", self.h_min), ("h_max_us", self.h_max), ("h_us", self.first_step_s)):
             solver[name] = self._step_us(step_s)
         for name in ("max_substeps", "safety", "min_factor", "max_factor", "kink_tolerance"):

@@ -11,7 +11,7 @@ Unknown keys, nan and inf are errors unless a key allows them.
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform, get_args, get_origin
@@ -180,6 +180,16 @@ def bad(key: Key, value: Any, text: str) -> tuple[Key, str]:
 def name_or_table(value: Any) -> Any:
     """Convert a plain string to a table with this kind."""
     return {"kind": value} if isinstance(value, str) else value
+
+
+def spelled(names: Iterable[str], others: Mapping[str, str] | None = None) -> BeforeValidator:
+    """Return a validator that accepts names in any case, and other spellings of them; it returns the name."""
+    known = {name.lower(): name for name in names} | dict(others or {})
+
+    def canonical(value: Any) -> Any:
+        return known.get(value.lower(), value) if isinstance(value, str) else value
+
+    return BeforeValidator(canonical)
 
 
 def wrong(text: str) -> PydanticCustomError:

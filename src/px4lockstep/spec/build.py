@@ -138,15 +138,20 @@ def build(
         report.add(("timeline", "t_end_s"), f"{text}; end earlier or use longer periods", ("timeline",))
         raise report.error() from error
     _check_columns(spec, simulation)
-    warnings = (*simulation.warnings, *_warnings(spec, spec.mission))
+    warnings = (*simulation.warnings, *_warnings(spec, spec.mission, aircraft))
     pace = None if factor is None else Pace(factor)
     return Flight(spec, simulation, spec.mission, aircraft, scenario, warnings, pace)
 
 
 def build_aircraft(spec: Spec, builder: Builder | None = None) -> Aircraft:
-    """Return the aircraft of a spec."""
+    """Return the aircraft of a spec; without an autopilot, motors that are too weak for their calibration saturate."""
     parts = (spec.airframe, spec.actuation, spec.power, spec.plant.contact, spec.environment.only(Gravity))
-    return (builder or Builder()).made(Aircraft, *parts, spec.home.alt_msl_m, spec.aircraft.name)
+    made = (builder or Builder()).made(Aircraft, *parts, spec.home.alt_msl_m, spec.aircraft.name)
+    return made if _flies(spec) else made.within_reach()
+
+
+def _flies(spec: Spec) -> bool:
+    return not hasattr(spec, "autopilot") or spec.autopilot.capabilities.flies
 
 
 def build_parts(spec: Spec, report: Report, builder: Builder, *, is_flown: bool = True) -> tuple[Aircraft | None, Any]:
@@ -187,7 +192,7 @@ def _check_columns(spec: Spec, simulation: Simulation) -> None:
     report.raise_if_any()
 
 
-def _warnings(spec: Spec, mission: Mission | None) -> tuple[str, ...]:
+def _warnings(spec: Spec, mission: Mission | None, aircraft: Aircraft) -> tuple[str, ...]:
     """Return warnings about settings that have no effect or look like a mistake."""
     found = []
     if mission is not None and mission.planned_home is not None and not _is_near(spec.home, mission.planned_home):
@@ -220,6 +225,13 @@ def _warnings(spec: Spec, mission: Mission | None) -> tuple[str, ...]:
         found.append(
             f"{name} = {text!r} was set in a file, so it is written to the run folder; "
             f"use --set {name}=PATH to write elsewhere"
+        )
+    mult, wanted = aircraft.propulsion.thrust_calibration_mult, spec.airframe.propulsion.thrust_calibration_mult
+    if mult != wanted:
+        thrust_n, wanted_n = mult * aircraft.calibration_thrust_n, wanted * aircraft.calibration_thrust_n
+        found.append(
+            f"airframe.propulsion can't reach a thrust of {wanted_n:.3f} N per rotor; without an autopilot, its thrust "
+            f"is calibrated to {thrust_n:.3f} N instead"
         )
     if spec.sensors:
         names = _listed(f"{sensor.kind} {sensor.id!r}" for sensor in spec.sensors)

@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field
 
 from px4lockstep.constants import HOME_LAT_DEG, HOME_LON_DEG
 from px4lockstep.integrators.solver import Integrator
-from px4lockstep.part import KEY, Part, entry, name_or_table, path_entry, show, wrong
+from px4lockstep.part import KEY, Part, entry, name_or_table, path_entry, show, spelled, wrong
 from px4lockstep.vehicle.contact import Contact
 
 
@@ -51,7 +51,9 @@ class Plant(Part):
 class SensorTable(Part):
     """A sensor of a PX4Lockstep.jl file. It is accepted for compatibility and has no effect."""
 
-    kind: Literal["gps", "rangefinder", "distance", "radar"] = entry(..., "Type of the sensor. Has no effect.")
+    kind: Annotated[
+        Literal["gps", "rangefinder", "distance", "radar"], spelled(("gps", "rangefinder", "distance", "radar"))
+    ] = entry(..., "Type of the sensor. Has no effect.")
     id: str = entry(..., "Name of the sensor, unique in the file. Has no effect.", min_length=1)
     uorb_instance: int = entry(0, "Instance of the uORB topic of the sensor. Has no effect.", ge=0)
 
@@ -70,7 +72,7 @@ OUTPUTS = ("recording_out", "log_csv")
 class RunTable(Part):
     """Run mode, outputs and runtime checks."""
 
-    mode: Literal["live", "record", "replay"] = entry(
+    mode: Annotated[Literal["live", "record", "replay"], spelled(("live", "record", "replay"))] = entry(
         "record", "`live` flies, `record` flies and writes a recording, `replay` replays `recording_in`."
     )
     record_estimate: bool = entry(

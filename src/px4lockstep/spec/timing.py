@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator
 
-from px4lockstep.engine.timeline import MAX_BOUNDARIES, Periodic, Timeline
+from px4lockstep.engine.timeline import MAX_BOUNDARIES, Periodic, Timeline, whole_multiples_us
 from px4lockstep.environment.gust import Gust, gust_edges_us
 from px4lockstep.errors import InputError, TimeError
 from px4lockstep.part import KEY, Found, Part, Period, at, entry, misfit, show, wrong
@@ -53,13 +53,14 @@ class Timing(Part):
     dt_log_s: Period = entry(0.01, "Period of the log rows.", "s")
     dt_phys_s: Period | None = entry(
         None,
-        "Maximum physics step. Other periods must be whole multiples. By default, only event boundaries limit it.",
+        "Maximum physics step. Other periods must be whole multiples or whole fractions of it. By default, only event "
+        "boundaries limit it.",
         "s",
         stage="physics_axis",
     )
 
     def check(self) -> Found:
-        """Check that the number of boundaries is within its limit and the periods are multiples of the physics step."""
+        """Check that the number of boundaries is within its limit and the periods fit the physics step."""
         names = ("dt_autopilot_s", "dt_wind_s", "dt_log_s")
         end_us, step_us = self.end_us, self.us("dt_phys_s") if self.dt_phys_s is not None else 0
         total = sum(end_us // period_us + 1 for period_us in self._periods_us)
@@ -67,11 +68,10 @@ class Timing(Part):
             text = f"gives up to {total:,} boundaries; the limit is {MAX_BOUNDARIES:,}"
             yield misfit("t_end_s", self.t_end_s, f"{text}: end earlier or use longer periods")
         for name in names if step_us else ():
-            below_us = self.us(name) // step_us * step_us
-            if below_us != self.us(name):
-                nearest = " or ".join(f"{near_us / 1e6:g}" for near_us in (below_us, below_us + step_us) if near_us)
-                text = f"is not a whole multiple of timeline.dt_phys_s = {self.dt_phys_s}; use {nearest}"
-                yield misfit(name, getattr(self, name), text)
+            if fits := whole_multiples_us(self.us(name), step_us):
+                nearest = " or ".join(f"{near_us / 1e6:g}" for near_us in fits)
+                text = f"is neither a whole multiple nor a whole fraction of timeline.dt_phys_s = {self.dt_phys_s}"
+                yield misfit(name, getattr(self, name), f"{text}; use {nearest}")
 
     def us(self, name: str) -> int:
         """Return one of the times in microseconds."""

@@ -15,12 +15,14 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 
 from px4lockstep.jit import kernel, record
-from px4lockstep.part import KEY, Found, Part, entry, fill, name_or_table
+from px4lockstep.part import KEY, Found, Part, entry, fill, name_or_table, spelled
 from px4lockstep.plant.layout import MAX_MOTORS, MAX_SERVOS
 from px4lockstep.vehicle.regime import MOTOR_RATE_BIT, RANGE_BIT, SERVO_RATE_BIT
 
 DIRECT, FIRST_ORDER, SECOND_ORDER = range(3)
 KINDS = {"direct": DIRECT, "first_order": FIRST_ORDER, "second_order": SECOND_ORDER}
+SPELLINGS = {"algebraic": "direct", "firstorder": "first_order", "secondorder": "second_order"}
+"""Other spellings of the kinds, as in files of PX4Lockstep.jl."""
 
 ACTUATOR = record(
     [
@@ -126,7 +128,9 @@ class ActuatorDynamics(Part):
     aliases: ClassVar[dict[str, str]] = {"τ": "tau_s", "ωn": "omega_n", "ζ": "zeta"}
     name_key: ClassVar[str | None] = "kind"
 
-    kind: Literal["direct", "first_order", "second_order"] = entry("direct", "Model of the actuator dynamics.")
+    kind: Annotated[Literal["direct", "first_order", "second_order"], spelled(KINDS, SPELLINGS)] = entry(
+        "direct", "Model of the actuator dynamics."
+    )
     tau_s: float = entry(0.05, "Time constant of `first_order`. Alias: `τ`.", "s", gt=0.0)
     omega_n: float = entry(50.0, "Natural frequency of `second_order`. Alias: `ωn`.", "rad/s", gt=0.0)
     zeta: float = entry(0.7, "Damping ratio of `second_order`. Alias: `ζ`.", ge=0.0)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.environment.gravity import Gravity
 from px4lockstep.errors import InputError
 from px4lockstep.jit import interpreted
@@ -122,12 +123,25 @@ class Aircraft:
     @property
     def hover_thrust_n(self) -> float:
         """Hover thrust of one rotor."""
-        return self.airframe.hover_thrust_n(self.airframe.mass_kg)
+        return self._hover_thrust_n(self.airframe.mass_kg)
 
     @property
     def calibration_thrust_n(self) -> float:
         """Hover thrust of one rotor at the calibration mass."""
-        return self.airframe.calibration_thrust_n
+        mass_kg = self.propulsion.calibration_mass_kg
+        return self._hover_thrust_n(self.airframe.mass_kg if mass_kg is None else mass_kg)
+
+    def _hover_thrust_n(self, mass_kg: float) -> float:
+        """Return the hover thrust of one rotor at home for a mass; without gravity, that in standard gravity."""
+        gravity_m_s2 = self.gravity.at_home_m_s2 or STANDARD_GRAVITY_M_S2
+        return mass_kg * gravity_m_s2 / len(self.airframe.rotor_pos_body_m)
+
+    def within_reach(self) -> "Aircraft":
+        """Return this aircraft, with the calibration of its thrust limited to what the motors can almost reach."""
+        propulsion = self.propulsion.within_reach(self.calibration_thrust_n, len(self.rotors))
+        if propulsion is self.propulsion:
+            return self
+        return replace(self, airframe=self.airframe.model_copy(update={"propulsion": propulsion}))
 
     @cached_property
     def groups(self) -> Mapping[str, int]:

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from px4lockstep.checks import Vector3
-from px4lockstep.constants import STANDARD_GRAVITY_M_S2
 from px4lockstep.jit import interpreted
 from px4lockstep.math.quaternion import cross, from_euler
 from px4lockstep.part import KEY, Found, Matrix, NotNegativeVector, Part, Quaternion, Vector, entry, fill, misfit, show
@@ -46,14 +45,15 @@ class InitialState(Part, where="airframe.x0", stage="initial_state"):
     pos_ned: Vector = entry((0.0, 0.0, 0.0), "Initial position (north, east, down).", "m")
     vel_ned: Vector = entry((0.0, 0.0, 0.0), "Initial velocity (north, east, down).", "m/s")
     q_bn: Quaternion | None = entry(
-        None, "Initial attitude as a quaternion (w, x, y, z) from body to NED. Level if no attitude is given."
+        None,
+        "Initial attitude as a quaternion (w, x, y, z) from body to NED, of any length. Level if no attitude is given.",
     )
     euler_deg: Vector | None = entry(None, "Initial attitude as roll, pitch, yaw in degrees, instead of `q_bn`.", "°")
     euler_rad: Vector | None = entry(None, "Initial attitude as roll, pitch, yaw in radians, instead of `q_bn`.", "rad")
     omega_body: Vector = entry((0.0, 0.0, 0.0), "Initial body rates. Alias: `ω_body`.", "rad/s")
 
     def check(self) -> Found:
-        """Check that the attitude is given in one form and the quaternion is normalized."""
+        """Check that the attitude is given in one form and the quaternion is not zero; it need not be normalized."""
         given = [name for name in ("q_bn", "euler_deg", "euler_rad") if getattr(self, name) is not None]
         if len(given) > 1:
             text = f"is given together with airframe.x0.{given[0]}; give only one of them"
@@ -61,8 +61,8 @@ class InitialState(Part, where="airframe.x0", stage="initial_state"):
         if self.q_bn is not None:
             w, x, y, z = self.q_bn
             norm = math.sqrt(w * w + x * x + y * y + z * z)
-            if abs(norm - 1.0) > LENGTH_TOLERANCE:
-                yield misfit("q_bn", self.q_bn, f"has norm {norm:.9g}; it must be 1 within 1e-6")
+            if norm < LENGTH_TOLERANCE:
+                yield misfit("q_bn", self.q_bn, f"has norm {norm:.9g}; it must be at least {LENGTH_TOLERANCE}")
 
     def attitude(self) -> npt.NDArray[np.float64]:
         """Return the attitude as a unit quaternion, converted from the given form."""
@@ -106,16 +106,6 @@ class Airframe(Part, where="airframe"):
     )
     x0: InitialState = entry(InitialState(), "Initial state of the rigid body.")
     propulsion: Propulsion = entry(Propulsion(), "ESCs, motors and propellers.")
-
-    def hover_thrust_n(self, mass_kg: float) -> float:
-        """Return the hover thrust of one rotor for a mass."""
-        return mass_kg * STANDARD_GRAVITY_M_S2 / len(self.rotor_pos_body_m)
-
-    @property
-    def calibration_thrust_n(self) -> float:
-        """Hover thrust of one rotor at the calibration mass."""
-        mass_kg = self.propulsion.calibration_mass_kg
-        return self.hover_thrust_n(self.mass_kg if mass_kg is None else mass_kg)
 
     def check(self) -> Found:
         """Check inertia, rotor positions and axes, and that each array has one item per rotor."""

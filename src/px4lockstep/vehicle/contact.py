@@ -18,14 +18,18 @@ within the friction cone it creeps more slowly than v_eps. Damping acts on compr
 """
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from px4lockstep.jit import kernel, record
-from px4lockstep.part import KEY, Found, Part, Vector, entry, fill, misfit
+from px4lockstep.part import KEY, Found, Part, Vector, entry, fill, misfit, spelled
 from px4lockstep.plant.layout import MAX_POINTS, REGIME_BITS
 
 NONE, FLAT_GROUND, LEGS = range(3)
 KINDS = {"no_contact": NONE, "flat_ground": FLAT_GROUND, "legs": LEGS}
+SPELLINGS = dict.fromkeys(("none", "no", "off", "nocontact"), "no_contact") | dict.fromkeys(
+    ("flat", "ground"), "flat_ground"
+)
+"""Other spellings of the kinds, as in files of PX4Lockstep.jl."""
 
 POINT_BITS = 3  # regime bits for flat ground or for each leg: `point_regime`
 assert POINT_BITS * MAX_POINTS <= REGIME_BITS, "the contact regime has more bits than one number holds"
@@ -133,7 +137,7 @@ class Contact(Part, where="plant.contact"):
     aliases: ClassVar[dict[str, str]] = {"μ": "mu"}
     name_key: ClassVar[str | None] = "kind"
 
-    kind: Literal["flat_ground", "no_contact", "legs"] = entry(
+    kind: Annotated[Literal["flat_ground", "no_contact", "legs"], spelled(KINDS, SPELLINGS)] = entry(
         "flat_ground", "Contact at the centre of mass (`flat_ground`), at feet (`legs`), or none (`no_contact`)."
     )
     k_n_per_m: float = entry(5000.0, "Ground stiffness, in total for all legs.", "N/m", gt=0.0)

@@ -18,10 +18,10 @@ not charge each other. With the batteries disconnected, the bus has 0 V and 0 A.
 """
 
 from collections import Counter
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from px4lockstep.jit import inlined_kernel, kernel, record
-from px4lockstep.part import KEY, Found, Part, entry
+from px4lockstep.part import KEY, Found, Part, entry, spelled
 from px4lockstep.plant.layout import MAX_BATTERIES, MAX_BUSES, MAX_MOTORS, MAX_STATES
 from px4lockstep.vehicle.battery import BATTERY, Battery, source_voltage
 from px4lockstep.vehicle.propulsion import motor_current, motor_regime
@@ -183,7 +183,7 @@ class Bus(Part, where="power.buses"):
 class Power(Part, where="power"):
     """Batteries and power buses."""
 
-    share_mode: Literal["inv_r0", "equal"] = entry(
+    share_mode: Annotated[Literal["inv_r0", "equal"], spelled(("inv_r0", "equal"))] = entry(
         "inv_r0", "How the batteries of a bus share its current: by 1 / `r0`, or equally."
     )
     batteries: tuple[Battery, ...] = entry(

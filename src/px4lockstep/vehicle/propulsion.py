@@ -21,6 +21,7 @@ such that their thrusts at duty 1 add up to the same multiple of the hover thrus
 """
 
 import math
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
@@ -29,6 +30,9 @@ from px4lockstep.errors import InputError
 from px4lockstep.jit import kernel, record
 from px4lockstep.part import KEY, Found, Part, entry, fill, show, wrong
 from px4lockstep.plant.layout import MAX_MOTORS
+
+REACHABLE = 0.999
+"""Fraction of the motors' maximum thrust to which `Propulsion.within_reach` limits the calibration."""
 
 PROPULSION = record(
     [
@@ -250,9 +254,7 @@ class Propulsion(Part, where="airframe.propulsion"):
         units, ratios = self.units(rotors), self.thrust_ratios(rotors)
         if len(set(ratios)) == 1 and all(unit is units[0] or unit == units[0] for unit in units):
             return (units[0].thrust_constant(hover_thrust_n),) * rotors
-        target_n, bound_n = self.thrust_calibration_mult * hover_thrust_n * rotors, 0.0
-        for unit in units:
-            bound_n += unit.full_torque_nm / unit.km_m
+        target_n, bound_n = self.thrust_calibration_mult * hover_thrust_n * rotors, _bound_n(units)
         if target_n >= bound_n:
             raise _too_heavy(target_n / rotors, f"with these motors the maximum is {bound_n / rotors:.3f} N on average")
 
@@ -269,6 +271,13 @@ class Propulsion(Part, where="airframe.propulsion"):
             low, high = (middle, high) if thrust_n(middle) < target_n else (low, middle)
         return tuple(high * ratio for ratio in ratios)
 
+    def within_reach(self, hover_thrust_n: float, rotors: int) -> "Propulsion":
+        """Return this propulsion, with the calibrated multiple limited to what the motors can almost reach."""
+        most_n = REACHABLE * _bound_n(self.units(rotors)) / rotors
+        if self.thrust_calibration_mult * hover_thrust_n <= most_n:
+            return self
+        return self.model_copy(update={"thrust_calibration_mult": most_n / hover_thrust_n})
+
     def time_constant_s(self, hover_thrust_n: float, kt: float) -> float:
         """Return the time constant of motor and propeller at hover, J / (b + Kt Ke / R + 2 kQ ρ ω)."""
         # kQ ρ ω = km kT ρ ω with kT ρ ω² = T
@@ -282,6 +291,14 @@ class Propulsion(Part, where="airframe.propulsion"):
         fill(rec, motor, rotor_inertia=motor.j_kgm2, inverse_rotor_inertia=1.0 / motor.j_kgm2)
         fill(rec, self.esc, inverse_eta=1.0 / self.esc.eta, kt=kt, kq=self.km_m * kt)
         fill(rec, self, inflow_kt=self.inflow_kT, inflow_kq=self.inflow_kQ, radius_m=self.rotor_radius_m)
+
+
+def _bound_n(units: Iterable[Propulsion]) -> float:
+    """Return the thrust that rotors together can't reach, Σ Kt V / (R km)."""
+    total = 0.0
+    for unit in units:
+        total += unit.full_torque_nm / unit.km_m
+    return total
 
 
 def _too_heavy(thrust_n: float, limit: str) -> InputError:
