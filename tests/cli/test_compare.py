@@ -85,6 +85,45 @@ def test_no_plots_writes_tables_only(folder, tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["compare.csv", "local_defect.csv"]
 
 
+@pytest.mark.usefixtures("quick")
+def test_solvers_have_labels_settings_and_logs(folder, tmp_path, capsys, monkeypatch):
+    """`--solver` replaces the default integrators and joins those that are named; `--logs` writes one log for each."""
+    monkeypatch.chdir(tmp_path)
+    solvers = ["loose=RK45,rtol=1e-3,atol=1e-3", "fine = RK45, rtol = 1e-9, atol = 1e-9, plant_error_control = false"]
+    options = {"as_json": True, "plots": False, "solvers": solvers, "logs": tmp_path / "logs"}
+    assert compare_run(folder / "recording.h5", **options) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert [row["integrator"] for row in result["integrators"]] == ["loose", "fine"]
+    assert result["integrators"][0]["evaluations"] < result["integrators"][1]["evaluations"]
+    names = ["reference.parquet", "loose.parquet", "fine.parquet"]
+    assert result["files"] == ["compare.csv", *(str(tmp_path / "logs" / name) for name in names)]
+    with pytest.raises(InputError, match=r"compare\.csv exists and is not overwritten"):
+        compare_run(folder / "recording.h5", **options)
+    (tmp_path / "compare.csv").unlink()
+    with pytest.raises(InputError, match=r"reference\.parquet exists and is not overwritten"):
+        compare_run(folder / "recording.h5", **options)
+    assert compare_run(folder / "recording.h5", "RK4", **options, force=True) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert [row["integrator"] for row in result["integrators"]] == ["RK4", "loose", "fine"]
+
+
+@pytest.mark.parametrize(
+    ("solver", "message"),
+    [
+        ("RK45", "it must be LABEL=KIND,key=value,…"),
+        ("a=RK45,rtol", "it must be LABEL=KIND,key=value,…"),
+        ("RK4=RK45", "the label 'RK4' is used twice"),
+        ("a=RK45,rtol_posx=1", "integrators, a: .* unknown key; did you mean 'rtol_pos'"),
+        ("a=RK45,rtol_pos=?", "is not a value"),
+    ],
+)
+def test_an_invalid_solver_is_an_error(solver, message, folder, tmp_path):
+    """It names the option and the form it must have."""
+    with pytest.raises(InputError, match=message):
+        compare_run(folder, "RK4", out=tmp_path / "out", solvers=[solver])
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_mistake_is_one_line_and_exit_code_2(folder, tmp_path):
     """No traceback, nothing on standard output, nothing written."""
     finished = run(folder, "--integrators", "RK4,RK44", "--out", tmp_path / "out", cwd=tmp_path)

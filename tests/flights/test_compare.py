@@ -9,7 +9,7 @@ from recorded_flights import shipped
 
 import px4lockstep
 from px4lockstep.errors import InputError
-from px4lockstep.flights.compare import compare
+from px4lockstep.flights.compare import check_solvers, compare
 from px4lockstep.flights.recording.file import write_recording
 from px4lockstep.flights.replay import replay
 from px4lockstep.integrators.solver import Integrator
@@ -125,6 +125,47 @@ def test_a_failed_integrator_is_in_table_and_figure(compared, tmp_path):
     files = broken.save(tmp_path)
     assert [path.name for path in files] == ["compare.csv", "compare.png"]
     assert "at 0.05 s" in files[0].read_text()
+
+
+def test_one_method_is_compared_with_several_tolerances(tmp_path):
+    """By label: keys on top of the recorded spec, an integrator, a kind; each has its log."""
+    solvers = {
+        "loose": {"kind": "RK45", "rtol": 1e-3, "atol": 1e-3, "kink_tolerance": 1.0},
+        "fine": {"kind": "RK45", "rtol": 1e-9, "atol": 1e-9, "atol_rotor": 1e-8},
+        "default": Integrator("RK45"),
+        "RK4": "RK4",
+    }
+    found = check_solvers(solvers, Integrator("RK4", safety=0.8))
+    assert [found["loose"].rtol_soc, found["loose"].atol_att_rad, found["loose"].safety] == [1e-3, 1e-3, 0.8]
+    assert [found["fine"].atol_pos, found["fine"].atol_rotor] == [1e-9, 1e-8]
+    assert found["default"].safety == Integrator().safety
+    compared = compare(shipped(end_s=6.0), solvers)
+    assert [flown.name for flown in compared.comparison.flown] == list(solvers)
+    assert compared.comparison["loose"].largest("rates") > 100.0 * compared.comparison["fine"].largest("rates") > 0.0
+    files = compared.save_logs(tmp_path / "logs")
+    assert [path.name for path in files] == [f"{name}.parquet" for name in ("reference", *solvers)]
+    exact, rk4 = px4lockstep.read_parquet(files[0]), px4lockstep.read_parquet(files[4])
+    apart = np.linalg.norm(rk4["pos_ned"] - exact["pos_ned"], axis=1)
+    assert apart == pytest.approx(compared.comparison["RK4"].errors["position"], rel=1e-12, abs=0.0)  # rounding
+
+
+@pytest.mark.parametrize(
+    ("solvers", "message"),
+    [
+        ({}, "is not a list of integrators"),
+        ({"a": "RK44"}, "integrators, a: 'RK44' is unknown; did you mean 'RK4'"),
+        ({"a": {"kind": "RK44"}}, r"integrators, a: plant\.integrator\.kind = 'RK44' is unknown"),
+        ({"a": {"kind": "RK4", "rtol_posx": 1.0}}, r"integrators, a: plant\.integrator\.rtol_posx = 1.0: unknown key"),
+        ({"a": {"kind": "RK45", "atol": 0.0}}, r"integrators, a: .*plant\.integrator\.atol_pos = 0.0"),
+        ({"a/b": "RK4"}, "integrators: 'a/b' is not a label; it must be letters, digits"),
+        ({"reference": "RK4"}, "integrators: 'reference' is not a label"),
+        ({7: "RK4"}, "integrators: 7 is not a label"),
+    ],
+)
+def test_invalid_solvers_are_refused_before_a_file_is_read(solvers, message):
+    """Unknown kinds and keys, values out of range, labels that are no file names."""
+    with pytest.raises(InputError, match=message):
+        compare("no such file", solvers)
 
 
 def test_compare_is_public(tmp_path):

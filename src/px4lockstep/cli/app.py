@@ -237,8 +237,17 @@ def export(
 def compare(
     run: RecordedArgument,
     integrators: Annotated[
-        str, typer.Option(metavar="KIND,KIND,…", help="Comma-separated integrators.")
-    ] = "Euler,RK4,RK23,RK45",
+        str | None,
+        typer.Option(metavar="KIND,KIND,…", help="Comma-separated integrators. Default: all, unless --solver is used."),
+    ] = None,
+    solvers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--solver",
+            metavar="LABEL=KIND,key=value,…",
+            help="Integrator with a label and keys of plant.integrator, or rtol and atol for all states. Repeatable.",
+        ),
+    ] = None,
     reference: Annotated[
         str, typer.Option(metavar="KIND", help="Reference integrator, run with tolerances of 1e-10.")
     ] = "RK45",
@@ -251,6 +260,9 @@ def compare(
         typer.Option(
             "--out", metavar="DIR", help="Folder for tables and figures. Default: RUN, or the current folder."
         ),
+    ] = None,
+    logs: Annotated[
+        Path | None, typer.Option("--logs", metavar="DIR", help="Folder for a log of each flight, as LABEL.parquet.")
     ] = None,
     plots: PlotsOption = True,
     force: ForceOption = False,

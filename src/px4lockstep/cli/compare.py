@@ -7,9 +7,12 @@ from rich.table import Column, Table
 
 from px4lockstep.cli.console import Console
 from px4lockstep.cli.output import print_json, write_out
-from px4lockstep.flights.compare import check_kind, check_kinds, compare, files_in, made_folder
+from px4lockstep.errors import InputError
+from px4lockstep.flights.compare import Solver, check_kind, check_solvers, compare, files_in, logs_in, made_folder
 from px4lockstep.flights.recording.file import read_recording
+from px4lockstep.integrators.tableaux import TABLEAUX
 from px4lockstep.io import check_new
+from px4lockstep.spec.overrides import parse_override
 from px4lockstep.verification.comparison import Comparison
 from px4lockstep.verification.local_defect import LocalDefect
 
@@ -23,23 +26,27 @@ COUNTS = {
 
 def compare_run(
     run: Path,
-    integrators: str,
-    reference: str,
-    local_defect: bool,
+    integrators: str | None = None,
+    reference: str = "RK45",
+    local_defect: bool = False,
     out: Path | None = None,
     as_json: bool = False,
     force: bool = False,
     plots: bool = True,
+    solvers: Sequence[str] = (),
+    logs: Path | None = None,
 ) -> int:
     """Compare, print the result, and write tables and figures."""
-    kinds = check_kinds([name.strip() for name in integrators.split(",") if name.strip()])
+    given = _solvers(integrators, solvers)
+    labels = tuple(check_solvers(given))
     check_kind("reference", reference)
     recording = read_recording(run)
     folder = made_folder(out or (run if run.is_dir() else Path()))
-    for file in files_in(folder, local_defect, plots):
+    for file in (*files_in(folder, local_defect, plots), *(() if logs is None else logs_in(made_folder(logs), labels))):
         check_new(file, force=force)
-    compared = compare(recording, kinds, reference=reference, local_defect=local_defect)
-    files = [str(path) for path in compared.save(folder, plots=plots)]
+    compared = compare(recording, given, reference=reference, local_defect=local_defect)
+    written = compared.save(folder, plots=plots)
+    files = [str(path) for path in (*written, *(() if logs is None else compared.save_logs(logs)))]
     if as_json:
         print_json({**compared.as_dict(), "files": files})
         return 0
@@ -54,6 +61,24 @@ def compare_run(
             console.print(_ratio_table(compared.local_defect))
     write_out("".join(f"{file}\n" for file in files))
     return 0
+
+
+def _solvers(integrators: str | None, solvers: Sequence[str]) -> dict[str, Solver]:
+    """Return the integrators of `--integrators KIND,…` and of each `--solver LABEL=KIND,key=value,…`."""
+    if integrators is None:
+        integrators = "" if solvers else ",".join(TABLEAUX)
+    found: dict[str, Solver] = {kind: kind for kind in (name.strip() for name in integrators.split(",")) if kind}
+    for text in solvers:
+        label, equals, rest = (part.strip() for part in text.partition("="))
+        kind, *settings = (part.strip() for part in rest.split(","))
+        if not equals or not all("=" in setting for setting in settings):
+            raise InputError(
+                f"--solver {text}: it must be LABEL=KIND,key=value,…, such as fine=RK45,rtol=1e-9"
+            )
+        if label in found:
+            raise InputError(f"--solver {text}: the label {label!r} is used twice; use another label")
+        found[label] = {"kind": kind, **dict(map(parse_override, settings))}
+    return found
 
 
 def _comparison_table(comparison: Comparison) -> Table:

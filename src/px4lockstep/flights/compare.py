@@ -2,11 +2,13 @@
 
 compared = compare("runs/first", ["RK4", "RK45"], local_defect=True)
 compared.comparison["RK4"].largest("position"), compared.local_defect["RK4"].ratio("velocity")
+compare("runs/first", {"loose": {"kind": "RK45", "rtol": 1e-4, "atol": 1e-4}, "default": Integrator("RK45")})
 """
 
 import csv
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,10 @@ from px4lockstep.errors import InputError, did_you_mean
 from px4lockstep.flights.recorded import recorded_spec
 from px4lockstep.flights.recording.file import read_recording
 from px4lockstep.flights.recording.recording import Recording
-from px4lockstep.integrators.solver import Integrator
+from px4lockstep.integrators.solver import Integrator, tolerances
 from px4lockstep.integrators.tableaux import TABLEAUX
 from px4lockstep.io import atomic_write
+from px4lockstep.log.parquet import write_parquet
 from px4lockstep.spec.build import build
 from px4lockstep.verification.comparison import Comparison, compare_integrators, tight
 from px4lockstep.verification.local_defect import LocalDefect
@@ -27,6 +30,11 @@ from px4lockstep.verification.local_defect import local_defect as measure_local_
 
 COMPARE, LOCAL_DEFECT = "compare", "local_defect"
 """Names of the output files, without their extensions."""
+REFERENCE = "reference"
+LABEL = re.compile(r"\w[\w.+-]*")
+
+Solver = str | Integrator | Mapping[str, Any]
+"""A kind of integrator, an integrator, or keys of `plant.integrator` that replace those of the recorded spec."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,24 @@ class Compared:
                 save_plot(plot_local_defect(self.local_defect), folder / f"{LOCAL_DEFECT}.png")
         return files_in(folder, self.local_defect is not None, plots)
 
+    def save_logs(self, folder: str | Path) -> tuple[Path, ...]:
+        """Write the log of the reference and of each integrator into a folder as Parquet; return the files.
+
+        Raises:
+            InputError: If a file can't be written.
+        """
+        logs = {REFERENCE: self.comparison.reference_log}
+        logs |= {flown.name: flown.log for flown in self.comparison.flown}
+        files = logs_in(made_folder(folder), list(logs)[1:])
+        for log, path in zip(logs.values(), files, strict=True):
+            write_parquet(log, path)
+        return files
+
+
+def logs_in(folder: Path, labels: Sequence[str]) -> tuple[Path, ...]:
+    """Return the log files of a comparison: that of the reference, then one per integrator."""
+    return tuple(folder / f"{label}.parquet" for label in (REFERENCE, *labels))
+
 
 def files_in(folder: Path, local_defect: bool, plots: bool = True) -> tuple[Path, ...]:
     """Return the files that a comparison writes into a folder: tables and, with `plots`, a figure for each."""
@@ -82,27 +108,27 @@ def files_in(folder: Path, local_defect: bool, plots: bool = True) -> tuple[Path
 
 def compare(
     source: str | Path | Recording,
-    integrators: Sequence[str] = tuple(TABLEAUX),
+    integrators: Sequence[str] | Mapping[str, Solver] = tuple(TABLEAUX),
     *,
     reference: str | Integrator = "RK45",
     local_defect: bool = False,
 ) -> Compared:
     """Replay a recording with each integrator and with a reference.
 
-    The integrators use the tolerances of the recorded spec.
-
     Args:
         source: A recording, its file, or a run folder.
-        integrators: Kinds of integrators.
+        integrators: Kinds of integrators, which use the tolerances of the recorded spec; or integrators by label, each
+            a kind, an `Integrator`, or a table of keys that replace those of the recorded spec, with `rtol` and `atol`
+            for all groups of states: `{"loose": {"kind": "RK45", "rtol": 1e-4}, "tight": {"kind": "RK45"}}`.
         reference: Kind of the reference integrator, which uses tolerances of 1e-10 for every state if it is adaptive;
             or an integrator, which is used unchanged.
         local_defect: Whether to measure the local defect too.
 
     Raises:
-        InputError: If an integrator is unknown, or the recording can't be read.
+        InputError: If an integrator or a label is invalid, or the recording can't be read.
         SimulationError: If the reference can't reach the end of the flight.
     """
-    kinds = check_kinds(integrators)
+    check_solvers(integrators)
     if isinstance(reference, str):
         check_kind("reference", reference)
     recording = source if isinstance(source, Recording) else read_recording(source)
@@ -120,17 +146,41 @@ def compare(
         validate = flight.spec.run.validate_
         return Simulation(flight.aircraft, timeline, integrator=integrator, replay=streams, validate=validate)
 
-    given = (make, flight.simulation.timeline, {kind: own.model_copy(update={"kind": kind}) for kind in kinds}, exact)
+    given = (make, flight.simulation.timeline, check_solvers(integrators, own), exact)
     return Compared(recording, compare_integrators(*given), measure_local_defect(*given) if local_defect else None)
 
 
-def check_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
-    """Return the kinds of integrators without duplicates."""
-    if isinstance(kinds, str) or not kinds:
-        raise InputError(f"integrators = {kinds!r} is not a list of integrators; choose from {', '.join(TABLEAUX)}")
-    for kind in kinds:
-        check_kind("integrators", kind)
-    return tuple(dict.fromkeys(kinds))
+def check_solvers(
+    solvers: Sequence[str] | Mapping[str, Solver], own: Integrator | None = None
+) -> dict[str, Integrator]:
+    """Return integrators by label; keys that are not given are those of `own`."""
+    if isinstance(solvers, str) or not solvers:
+        raise InputError(f"integrators = {solvers!r} is not a list of integrators; choose from {', '.join(TABLEAUX)}")
+    given = solvers if isinstance(solvers, Mapping) else {kind: kind for kind in solvers}
+    made = {}
+    for label, solver in given.items():
+        field = "integrators" if label == solver else f"integrators, {label}"
+        if isinstance(solver, str):
+            check_kind(field, solver)
+        if not isinstance(label, str) or not LABEL.fullmatch(label) or label == REFERENCE:
+            text = f"it must be letters, digits, '_', '.', '+' or '-', and not {REFERENCE!r}"
+            raise InputError(f"integrators: {label!r} is not a label; {text}")
+        made[label] = _integrator(field, solver, own or Integrator())
+    return made
+
+
+def _integrator(field: str, solver: Solver, own: Integrator) -> Integrator:
+    if isinstance(solver, Integrator):
+        return solver
+    keys = {"kind": solver} if isinstance(solver, str) else dict(solver)
+    for name in ("rtol", "atol"):
+        if name in keys:
+            value = keys.pop(name)
+            keys = {key: value for key in tolerances(0.0, 0.0) if key.startswith(name)} | keys
+    try:
+        return Integrator(**{**dict(own), **keys})
+    except InputError as error:
+        raise InputError(f"{field}: {error}") from error
 
 
 def check_kind(field: str, kind: str) -> None:

@@ -14,6 +14,7 @@ from px4lockstep.engine.statistics import Statistics
 from px4lockstep.engine.timeline import Timeline
 from px4lockstep.errors import SimulationError
 from px4lockstep.integrators.solver import Integrator, tolerances
+from px4lockstep.log.log import Log
 from px4lockstep.verification.quantities import Array, Quantity, error, quantities_of
 
 Make = Callable[[Integrator, Timeline], Simulation]
@@ -37,6 +38,7 @@ class IntegratorRun:
     name: str
     statistics: Statistics  # the wall time is the best of `REPEATS`
     errors: Mapping[str, Array]  # difference from the reference at each row of the log, by quantity
+    log: Log
     failure: str | None = None  # the error that ended the run early, if any; `errors` then ends there
 
     def largest(self, name: str) -> float:
@@ -52,6 +54,7 @@ class Comparison:
     time_s: Array  # of the rows of the log
     reference: Integrator
     reference_statistics: Statistics
+    reference_log: Log
     flown: tuple[IntegratorRun, ...]
 
     def __getitem__(self, name: str) -> IntegratorRun:
@@ -89,12 +92,13 @@ def compare_integrators(
             name,
             min((run.statistics for run in repeats), key=lambda statistics: statistics.wall_s),
             {quantity.name: error(quantity, repeats[0], exact) for quantity in quantities},
+            Log.of(repeats[0]),
             failures[name],
         )
         for name, repeats in runs.items()
     )
     time_s = np.asarray(exact.log["time_us"] / 1e6)
-    return Comparison(quantities, time_s, reference, exact.statistics, flown)
+    return Comparison(quantities, time_s, reference, exact.statistics, Log.of(exact), flown)
 
 
 def _cost(statistics: Statistics) -> dict[str, Any]:
