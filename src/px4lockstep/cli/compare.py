@@ -72,9 +72,7 @@ def _solvers(integrators: str | None, solvers: Sequence[str]) -> dict[str, Solve
         label, equals, rest = (part.strip() for part in text.partition("="))
         kind, *settings = (part.strip() for part in rest.split(","))
         if not equals or not all("=" in setting for setting in settings):
-            raise InputError(
-                f"--solver {text}: it must be LABEL=KIND,key=value,…, such as fine=RK45,rtol=1e-9"
-            )
+            raise InputError(f"--solver {text}: it must be LABEL=KIND,key=value,…, such as fine=RK45,rtol=1e-9")
         if label in found:
             raise InputError(f"--solver {text}: the label {label!r} is used twice; use another label")
         found[label] = {"kind": kind, **dict(map(parse_override, settings))}
