@@ -30,7 +30,7 @@ test-oldest:  # the fast tier with the oldest versions of all dependencies that 
 	$(PYTHON) -m venv .venv-oldest
 	$(PYTHON) tools/oldest_versions.py > .venv-oldest/constraints.txt
 	.venv-oldest/bin/python -m pip install --quiet --editable ".[dev]" --constraint .venv-oldest/constraints.txt
-	.venv-oldest/bin/python -m pytest -q -n 2 -m fast
+	.venv-oldest/bin/python -m pytest -q -n 2 -m fast -W ignore::DeprecationWarning  # theirs, about each other
 
 test-pythons:  # the fast tier with each newer Python that is installed
 	for python in python3.12 python3.13 python3.14; do \

@@ -44,7 +44,7 @@ def _process_state():
 TIERS = ("fast", "process", "sitl", "doubles", "slow")
 FOLDERS = {"doubles": "doubles", "cli": "process"}
 FIXTURES = {"sitl_build": "sitl", "sitl_instance": "sitl", "python": "process"}
-UNNOTICED = ("px4lockstep.engine.compilation", "uname")
+UNNOTICED = ("px4lockstep.engine.compilation", "uname", "lscpu")
 """Processes that tests do not start themselves: compilation without a cache, and libraries that query the CPU."""
 
 
